@@ -92,7 +92,7 @@ impl Case {
         }
         let seq = sender.connection.send_sequence();
         let is_right = seq.max.offset_from(seq.una) == (self.segments - acked) * TEXT
-            && sender.counters.timeouts == u64::from(timeouts);
+            && sender.cx.counters.timeouts == u64::from(timeouts);
         if is_right { Ok(()) } else { Err(format!("{}: {seq:?}", self.name).into()) }
     }
 
@@ -116,10 +116,7 @@ impl Case {
 /// A connection of which nothing was lost yet.
 struct Sender {
     connection: Connection,
-    tunables: Tunables,
-    counters: Counters,
-    pool: BufferPool,
-    now: Instant,
+    cx: Context,
     /// The number of its first segment in flight.
     first: SeqNum,
 }
@@ -128,7 +125,7 @@ impl Sender {
     fn new() -> Self {
         let tunables =
             Tunables { send_buffer: BUFFER, send_buffer_max: BUFFER, ..Tunables::default() };
-        let (mut counters, mut pool) = (Counters::default(), BufferPool::default());
+        let (counters, pool) = (Counters::default(), BufferPool::default());
         let now = Instant::from_millis(1_000);
         let handshake = Handshake {
             open: ActiveOpen {
@@ -147,11 +144,9 @@ impl Sender {
             sack: true,
             round_trip: FirstTrip::Took(TRIP),
         };
-        let tick = now.tick();
-        let mut cx =
-            Context { now, tick, tunables: &tunables, counters: &mut counters, pool: &mut pool };
+        let mut cx = Context { now, tick: now.tick(), tunables, counters, pool };
         let connection = Connection::from_handshake(&mut cx, &handshake);
-        let mut sender = Self { connection, tunables, counters, pool, now, first: ISS + 1 };
+        let mut sender = Self { connection, cx, first: ISS + 1 };
         let ack = sender.ack(0, &[]);
         sender.hear(&ack);
         sender
@@ -190,7 +185,7 @@ impl Sender {
 
     /// Time passes until the sender's timer runs out, and what may leave then does.
     fn run_out(&mut self) {
-        self.now = self.connection.next_deadline();
+        self.tell(self.connection.next_deadline());
         self.with(|connection, cx| connection.on_deadline(cx));
         self.transmit();
     }
@@ -205,7 +200,7 @@ impl Sender {
     }
 
     fn pass(&mut self, time: Duration) {
-        self.now = self.now + time;
+        self.tell(self.cx.now + time);
     }
 
     /// An acknowledgment of the first `segments` of those in flight, that names others.
@@ -215,7 +210,7 @@ impl Sender {
         for range in named {
             blocks.push(SackBlock { left: place(range.start), right: place(range.end) });
         }
-        let sent = self.connection.tsval(self.now.tick()).saturating_sub(TRIP.as_millis() as u32);
+        let sent = self.connection.tsval(self.cx.tick).saturating_sub(TRIP.as_millis() as u32);
         let mut header = TcpHeader {
             src_port: 9,
             dst_port: 80,
@@ -243,9 +238,12 @@ impl Sender {
         }
     }
 
-    fn with<T>(&mut self, act: impl FnOnce(&mut Connection, &mut Context<'_>) -> T) -> T {
-        let Self { connection, tunables, counters, pool, now, .. } = self;
-        act(connection, &mut Context { now: *now, tick: now.tick(), tunables, counters, pool })
+    fn tell(&mut self, now: Instant) {
+        (self.cx.now, self.cx.tick) = (now, now.tick());
+    }
+
+    fn with<T>(&mut self, act: impl FnOnce(&mut Connection, &mut Context) -> T) -> T {
+        act(&mut self.connection, &mut self.cx)
     }
 }
 

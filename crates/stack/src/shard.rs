@@ -7,19 +7,6 @@
 //! | commands, at the time last told | [`Shard::listen`], [`Shard::connect`], [`Shard::send`], … |
 //! | what to do next | [`Shard::tx`], [`Shard::poll_event`], [`Shard::next_deadline`] |
 
-/// The surroundings of a call into a connection, beside which they are borrowed.
-macro_rules! surroundings {
-    ($shard:expr) => {
-        whimbrel_tcp::Context {
-            now: $shard.now,
-            tick: $shard.tick,
-            tunables: &$shard.tunables,
-            counters: &mut $shard.counters,
-            pool: &mut $shard.pool,
-        }
-    };
-}
-
 mod administer;
 mod after_change;
 mod budget;
@@ -71,11 +58,8 @@ pub use crate::error::{ConfigError, ConnectError, ListenError, NotLocal, RetuneE
 /// One host on one core. One thread owns it; nothing in it is shared.
 #[derive(Debug)]
 pub struct Shard {
-    /// The time last told.
-    now: Instant,
-    /// The millisecond it lies in.
-    tick: Tick,
-    tunables: Tunables,
+    /// The time last told, the rules, the counters, and buffers: what a call into a connection is handed.
+    cx: Context,
     identity: Identity,
     cookies: Cookies,
     fast_open_keys: FastOpenKeys,
@@ -94,8 +78,6 @@ pub struct Shard {
     timers: Timers,
     lists: WorkLists,
     replies: Replies,
-    pool: BufferPool,
-    counters: Counters,
     /// When records were counted last.
     weighed: Tick,
     /// When a cookie announced a window of the usual size last.
@@ -134,8 +116,6 @@ impl Shard {
         let (mut pool, mut counters) = (BufferPool::default(), Counters::default());
         pool.budget.set_bytes(tunables.mem_budget, &mut counters);
         Ok(Self {
-            now: Instant::ZERO,
-            tick: Instant::ZERO.tick(),
             identity: Identity::new(&secrets, &tunables),
             cookies: Cookies::new(&secrets),
             fast_open_keys: FastOpenKeys::new(&secrets.fast_open),
@@ -150,23 +130,27 @@ impl Shard {
             timers: Timers::new(),
             lists: WorkLists::default(),
             replies: Replies::default(),
-            pool,
-            counters,
             weighed: Instant::ZERO.tick(),
             wide_cookie: None,
             host,
-            tunables,
+            cx: Context {
+                now: Instant::ZERO,
+                tick: Instant::ZERO.tick(),
+                tunables,
+                counters,
+                pool,
+            },
         })
     }
 
     /// The time last told.
     pub fn now(&self) -> Instant {
-        self.now
+        self.cx.now
     }
 
     /// What happened to segments and connections.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.cx.counters
     }
 
     /// What happened to packets that never became segments.
@@ -186,7 +170,7 @@ impl Shard {
 
     /// The rules in force.
     pub fn tunables(&self) -> &Tunables {
-        &self.tunables
+        &self.cx.tunables
     }
 
     /// The ends of a connection.
@@ -219,7 +203,7 @@ impl Shard {
             destinations: self.ports.destinations(),
             listeners: self.listeners.len(),
             fast_opens: self.fast_opens.len(),
-            buffers: self.pool.lent(),
+            buffers: self.cx.pool.lent(),
             flows: self.records.flows.len(),
             timers: self.timers.len(),
             replies: self.replies.len(),
@@ -239,16 +223,10 @@ impl Shard {
         Handle { generation: self.records.connections.0.generation(index), index }
     }
 
-    /// The surroundings of a call into the protocol.
-    fn context(&mut self) -> Context<'_> {
-        surroundings!(self)
-    }
-
     /// A connection and the surroundings of a call into it.
-    fn connection(&mut self, index: u32) -> Option<(&mut Connection, Context<'_>)> {
-        // A macro, not a method: the connection and its surroundings are borrowed from one shard at a time.
+    fn connection(&mut self, index: u32) -> Option<(&mut Connection, &mut Context)> {
         let slot = self.records.connections.0.get_mut(index)?;
-        Some((&mut slot.connection, surroundings!(self)))
+        Some((&mut slot.connection, &mut self.cx))
     }
 
     /// Does something to a connection, and whatever follows from it.
@@ -256,11 +234,11 @@ impl Shard {
     fn touch<T>(
         &mut self,
         index: u32,
-        act: impl FnOnce(&mut Connection, &mut Context<'_>) -> T,
+        act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
         let slot = self.records.connections.0.get_mut(index)?;
         // Whatever was done, what follows is found by comparing: no call must remember to say it.
-        let done = act(&mut slot.connection, &mut surroundings!(self));
+        let done = act(&mut slot.connection, &mut self.cx);
         if let Some(deadline) = self.lists.update(slot, index) {
             self.update_timer(index, deadline);
         }
@@ -272,12 +250,12 @@ impl Shard {
     fn touch_held<T>(
         &mut self,
         handle: Handle,
-        act: impl FnOnce(&mut Connection, &mut Context<'_>) -> T,
+        act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
         let Handle { index, generation } = handle;
         let slot = self.records.connections.0.get_mut_of(index, generation);
         let slot = slot.filter(|slot| !slot.connection.is_orphan())?;
-        let done = act(&mut slot.connection, &mut surroundings!(self));
+        let done = act(&mut slot.connection, &mut self.cx);
         if let Some(deadline) = self.lists.update(slot, index) {
             self.update_timer(index, deadline);
         }

@@ -357,16 +357,16 @@ impl Connection {
 
 /// Buffers come and go.
 impl Connection {
-    fn buffers(&mut self, cx: &mut Context<'_>) -> &mut Buffers {
+    fn buffers(&mut self, cx: &mut Context) -> &mut Buffers {
         self.buffers.get_or_insert_with(|| cx.pool.take())
     }
 
     /// Gives the buffers back if nothing is in them.
     #[inline]
-    fn settle(&mut self, cx: &mut Context<'_>) {
+    fn settle(&mut self, cx: &mut Context) {
         if let Some(buffers) = self.buffers.as_mut() {
             if buffers.is_empty() {
-                self.give_back(cx.pool);
+                self.give_back(&mut cx.pool);
             } else if buffers.may_differ() {
                 buffers.account(cx);
             }

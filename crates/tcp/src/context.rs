@@ -11,19 +11,20 @@ use crate::cc::Algorithms;
 use crate::conn::{Buffers, ConnStats};
 use crate::{Counters, Tunables};
 
-/// The surroundings of one call into the protocol.
+/// The surroundings of each call into the protocol: a shard has one for all its connections, so that none
+/// has to be made for a call.
 #[derive(Debug)]
-pub struct Context<'a> {
+pub struct Context {
     /// The time of the burst being processed; one reading serves all its segments.
     pub now: Instant,
     /// The millisecond it lies in: several of each segment's steps note it, and it takes a division.
     pub tick: Tick,
     /// The rules in force.
-    pub tunables: &'a Tunables,
+    pub tunables: Tunables,
     /// What happened, by name.
-    pub counters: &'a mut Counters,
+    pub counters: Counters,
     /// Buffers that wait for a connection which has something to buffer.
-    pub pool: &'a mut BufferPool,
+    pub pool: BufferPool,
 }
 
 /// Buffers and counts of connections, kept for the next that needs them, so that a short connection

@@ -17,7 +17,7 @@ impl Shard {
     /// Sets one tunable, or group, by any of its names, as
     /// [`Tunables::set_by_name`] reads it, on the host that runs ([`Shard::retune`]).
     pub fn set_tunable(&mut self, name: &str, value: &str) -> Result<(), RetuneError> {
-        let mut tunables = self.tunables.clone();
+        let mut tunables = self.cx.tunables.clone();
         tunables.set_by_name(name, value)?;
         self.retune(tunables)
     }
@@ -33,15 +33,15 @@ impl Shard {
         let range = tunables.port_range()?;
         let fixed = TUNABLES.iter().filter(|info| FIXED.contains(&info.field));
         for info in fixed {
-            if info.value(&tunables) != info.value(&self.tunables) {
+            if info.value(&tunables) != info.value(&self.cx.tunables) {
                 return Err(RetuneError::Fixed { name: info.name.text });
             }
         }
         self.ports.set_rules(range, tunables.reserved_ports);
         self.records.syns.set_rules(&tunables);
         self.host.set_link_rules(&tunables);
-        self.pool.budget.set_bytes(tunables.mem_budget, &mut self.counters);
-        self.tunables = tunables;
+        self.cx.pool.budget.set_bytes(tunables.mem_budget, &mut self.cx.counters);
+        self.cx.tunables = tunables;
         Ok(())
     }
 
@@ -50,7 +50,7 @@ impl Shard {
     /// [done](AddressCheck::Done), 0.9 s later, nothing else is sent, and nothing that arrives is taken.
     /// The first 64 addresses are asked for. Without an Ethernet there is nobody to ask.
     pub fn check_addresses(&mut self) {
-        self.host.begin_check(self.now);
+        self.host.begin_check(self.cx.now);
     }
 
     /// Whether this host's addresses are in use, asked for, or another station's.
@@ -84,7 +84,7 @@ impl Shard {
             Kind::Connection => self.drop_connection(index),
             Kind::SynEntry => {
                 if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
-                    self.counters.attempt_fails += 1;
+                    self.cx.counters.attempt_fails += 1;
                     self.forget_half_open(index, &entry);
                 }
             }
@@ -105,10 +105,10 @@ impl Shard {
     }
 
     fn drop_connection(&mut self, index: u32) {
-        let Some((connection, mut cx)) = self.connection(index) else { return };
+        let Some((connection, cx)) = self.connection(index) else { return };
         let key = FlowKey::of(connection);
-        let marking = connection.marking(cx.tunables);
-        if let Some(reset) = connection.drop_by_force(&mut cx) {
+        let marking = connection.marking(&cx.tunables);
+        if let Some(reset) = connection.drop_by_force(cx) {
             self.replies.push_own(Pending::Reply(key, reset, marking));
         }
         self.after_change(index);

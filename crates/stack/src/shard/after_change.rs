@@ -110,7 +110,7 @@ impl Shard {
         if matches!(state, State::TimeWait | State::Closed) {
             self.unlink(index);
         } else if deadline < slot.armed {
-            self.timers.arm(&mut self.records.connections, index, deadline, self.now);
+            self.timers.arm(&mut self.records.connections, index, deadline, self.cx.now);
         } else {
             self.timers.disarm(&mut self.records.connections, index);
         }
@@ -145,15 +145,15 @@ impl Shard {
     fn hand_over(&mut self, index: u32, opener: Opener) -> Option<Record> {
         let generation = self.records.connections.0.generation(index);
         let connection = &self.records.connections.0.get(index)?.connection;
-        let marking = connection.marking(&self.tunables);
-        let usual = marking == Marking::usual(&self.tunables);
+        let marking = connection.marking(&self.cx.tunables);
+        let usual = marking == Marking::usual(&self.cx.tunables);
         let number = if usual { Markings::USUAL } else { self.markings.number(marking) };
         let key = FlowKey::of(connection);
-        let wait = TimeWait::new(ended(connection, generation, opener, number), self.tick);
+        let wait = TimeWait::new(ended(connection, generation, opener, number), self.cx.tick);
         // It acknowledges the peer's FIN in place of the connection that received it, if that came
         // last; where ours was acknowledged last (CLOSING), nothing.
         if connection.owes_ack() {
-            let ack = wait.ack_reply(Some(connection.tsval(self.tick)));
+            let ack = wait.ack_reply(Some(connection.tsval(self.cx.tick)));
             self.replies.push_own(Pending::Reply(key, ack, marking));
         }
         Some(self.start_waiting(wait, &key))
@@ -166,7 +166,7 @@ impl Shard {
             // The dirty and event lists may still name it; they skip what is gone.
             if let Some(slot) = self.records.connections.0.remove(index) {
                 let listed = slot.dirty || slot.listed;
-                slot.connection.retire(&mut self.pool);
+                slot.connection.retire(&mut self.cx.pool);
                 if listed {
                     self.lists.thin(&mut self.records.connections);
                 }

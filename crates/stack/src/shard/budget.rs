@@ -43,20 +43,20 @@ impl core::ops::AddAssign for Memory {
 impl Shard {
     /// What it holds at this moment.
     pub fn memory(&self) -> Memory {
-        let budget = &self.pool.budget;
+        let budget = &self.cx.pool.budget;
         Memory {
             held: budget.text() + self.records_memory(),
             text: budget.text(),
-            budget: self.tunables.mem_budget,
+            budget: self.cx.tunables.mem_budget,
             pressure: budget.pressure(),
         }
     }
 
     /// Looks at what records take, and so at the pressure: once a millisecond.
     pub(super) fn weigh_records(&mut self) {
-        self.weighed = self.tick;
+        self.weighed = self.cx.tick;
         let bytes = self.records_memory();
-        self.pool.budget.note_records(bytes, &mut self.counters);
+        self.cx.pool.budget.note_records(bytes, &mut self.cx.counters);
     }
 
     /// What everything takes that is of one size, and what fragments do.
@@ -68,7 +68,7 @@ impl Shard {
             + self.lists.events.capacity() * size_of::<EventSource>();
         let bytes = connections * size_of::<ConnectionSlot>()
             + lists
-            + self.pool.memory(connections)
+            + self.cx.pool.memory(connections)
             + records.syns.len() * size_of::<SynEntry>()
             + records.waits.len() * size_of::<TimeWait>()
             + records.flows.memory()
@@ -89,8 +89,8 @@ impl Shard {
     /// connection's window was announced as a narrow one. Any other keeps what it was promised
     /// (RFC 9293 3.8.6).
     pub(super) fn narrow_if_full(&mut self, place: u32, entry: &SynEntry) {
-        let lasting = |wide| self.now.since(wide) > Cookies::LIFETIME;
-        if !self.pool.budget.is_full() || !self.wide_cookie.is_none_or(lasting) {
+        let lasting = |wide| self.cx.now.since(wide) > Cookies::LIFETIME;
+        if !self.cx.pool.budget.is_full() || !self.wide_cookie.is_none_or(lasting) {
             return;
         }
         let window = self.narrow_window(entry);

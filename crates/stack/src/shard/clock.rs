@@ -10,8 +10,8 @@ impl Shard {
     /// so themselves; after a sleep, somebody must before the first command, or its timers would
     /// start in the past.
     pub fn tell_time(&mut self, now: Instant) {
-        self.now = self.now.max(now);
-        self.tick = self.now.tick();
+        self.cx.now = self.cx.now.max(now);
+        self.cx.tick = self.cx.now.tick();
     }
 
     /// Time passed: does up to `budget` of what is due. Returns whether more is due.
@@ -21,17 +21,17 @@ impl Shard {
     /// way round.
     pub fn advance(&mut self, now: Instant, budget: usize) -> bool {
         self.tell_time(now);
-        if self.tick != self.weighed {
+        if self.cx.tick != self.weighed {
             self.weigh_records();
         }
         let mut left = budget;
         while left > 0 && self.advance_half_open() {
             left -= 1;
         }
-        self.host.advance_link(self.now, &mut left);
+        self.host.advance_link(self.cx.now, &mut left);
         self.report_unreachable();
         while let Some(index) =
-            self.timers.pop_due(&mut self.records.connections, self.now, &mut left)
+            self.timers.pop_due(&mut self.records.connections, self.cx.now, &mut left)
         {
             self.on_timer(index);
         }
@@ -41,25 +41,25 @@ impl Shard {
         while left > 0 && self.advance_reassembly() {
             left -= 1;
         }
-        left == 0 && self.next_deadline().is_some_and(|next| next <= self.now)
+        left == 0 && self.next_deadline().is_some_and(|next| next <= self.cx.now)
     }
 
     fn on_timer(&mut self, index: u32) {
         self.tell_path_mtu(index);
-        if let Some((connection, mut cx)) = self.connection(index) {
+        if let Some((connection, cx)) = self.connection(index) {
             let repeated = cx.counters.syn_retrans;
             let (held, lowered) = (connection.held_path_mtu(), cx.counters.path_mtu_lowered);
-            connection.on_deadline(&mut cx);
+            connection.on_deadline(cx);
             let unheard = cx.counters.syn_retrans > repeated;
             let believed = held.filter(|_| cx.counters.path_mtu_lowered > lowered);
             let key = FlowKey::of(connection);
-            if connection.doubts_path(cx.tunables) {
+            if connection.doubts_path(&cx.tunables) {
                 cx.counters.paths_doubted += 1;
-                self.host.doubt_path(&key.remote, self.now);
+                self.host.doubt_path(&key.remote, self.cx.now);
             }
             // What a router said holds for others to the same host, too.
             if let Some(mtu) = believed {
-                self.host.ip.path_mtus.note(self.now, key.remote, mtu);
+                self.host.ip.path_mtus.note(self.cx.now, key.remote, mtu);
             }
             if unheard {
                 self.on_syn_unheard(&key);

@@ -22,12 +22,12 @@ impl Shard {
         // Two: a ring may have used up its numbers, too. Above a bound that was lowered, the clock
         // takes out the rest.
         for _ in 0..2 {
-            if self.records.waits.is_full(self.tunables.max_time_wait) {
+            if self.records.waits.is_full(self.cx.tunables.max_time_wait) {
                 self.recycle_wait();
             }
         }
         // Memory for this one, from the one that has waited longest.
-        if self.pool.budget.is_full() {
+        if self.cx.pool.budget.is_full() {
             self.recycle_wait();
         }
         let class = self.host.ip.addresses.path_class(&key.remote);
@@ -50,7 +50,7 @@ impl Shard {
         if self.asks_to_open(header.flags) {
             return self.on_syn_in_time_wait(index, &wait, found);
         }
-        match wait.judge_segment(&arrival.segment, &self.tunables) {
+        match wait.judge_segment(&arrival.segment, &self.cx.tunables) {
             SegmentVerdict::AckAndRestart => {
                 // Before the restart, which gives the record another number.
                 let marking = self.marking_of(Some(Record::new(Kind::TimeWait, index)));
@@ -66,8 +66,8 @@ impl Shard {
                 Verdict::Drop(DropReason::TimeWait)
             }
             SegmentVerdict::Ack(reason) => {
-                let interval = self.tunables.challenge_interval;
-                let now = self.tick;
+                let interval = self.cx.tunables.challenge_interval;
+                let now = self.cx.tick;
                 let wait = self.records.waits.get_mut(index);
                 let answer = wait.is_some_and(|wait| wait.on_reply(now, interval)).into();
                 self.answer_from_wait(index, answer, reason)
@@ -77,9 +77,9 @@ impl Shard {
     }
 
     fn on_reset_in_time_wait(&mut self, index: u32, wait: &TimeWait, seq: SeqNum) -> Verdict {
-        match wait.judge_rst(seq, self.tick, self.tunables.tw_rst) {
+        match wait.judge_rst(seq, self.cx.tick, self.cx.tunables.tw_rst) {
             RstVerdict::End => {
-                self.counters.time_wait_killed += 1;
+                self.cx.counters.time_wait_killed += 1;
                 self.end_wait(index);
                 Verdict::Accepted
             }
@@ -98,7 +98,7 @@ impl Shard {
         let arrival = &found.arrival;
         let header = &arrival.segment.header;
         let stamps = header.options.timestamps;
-        let by = match wait.judge_syn(header.seq, stamps, self.tunables.tw_syn) {
+        let by = match wait.judge_syn(header.seq, stamps, self.cx.tunables.tw_syn) {
             SynVerdict::Reuse(by) => by,
             SynVerdict::Refuse(reason) => {
                 self.count_refusal(reason);
@@ -108,23 +108,23 @@ impl Shard {
         let Some(listener) = self.listener_for(&arrival.key) else {
             // New, but for nobody: not a connection that could be accepted. RFC 9293 3.10.7.4, SYN in
             // TIME-WAIT: "For all other cases", the challenge ACK of RFC 5961.
-            self.counters.time_wait_without_listener += 1;
+            self.cx.counters.time_wait_without_listener += 1;
             return self.refuse_syn_in_time_wait(index, wait, arrival);
         };
         let opening = ReusedFlow { iss_floor: Some(wait.iss_floor()), replaces: Some((index, by)) };
         let verdict = self.on_syn(listener, found, opening);
         if verdict == Verdict::Accepted {
-            self.counters.time_wait_recycled += 1;
+            self.cx.counters.time_wait_recycled += 1;
             match by {
-                ReuseBy::Timestamp => self.counters.time_wait_reused_by_timestamp += 1,
-                ReuseBy::Sequence => self.counters.time_wait_reused_by_sequence += 1,
+                ReuseBy::Timestamp => self.cx.counters.time_wait_reused_by_timestamp += 1,
+                ReuseBy::Sequence => self.cx.counters.time_wait_reused_by_sequence += 1,
             }
         }
         verdict
     }
 
     fn count_refusal(&mut self, reason: RefusalReason) {
-        let counters = &mut self.counters;
+        let counters = &mut self.cx.counters;
         let count = match reason {
             RefusalReason::OlderTimestamp => &mut counters.time_wait_older_timestamp,
             RefusalReason::OldSequence => &mut counters.time_wait_old_sequence,
@@ -141,9 +141,9 @@ impl Shard {
         wait: &TimeWait,
         arrival: &Arrival<'_>,
     ) -> Verdict {
-        match wait.judge_answer(arrival.segment.header.seq, self.tunables.tw_answer) {
+        match wait.judge_answer(arrival.segment.header.seq, self.cx.tunables.tw_answer) {
             SynAnswer::ChallengeAck => {
-                let (interval, now) = (self.tunables.challenge_interval, self.tick);
+                let (interval, now) = (self.cx.tunables.challenge_interval, self.cx.tick);
                 let wait = self.records.waits.get_mut(index);
                 let answer = wait.is_some_and(|wait| wait.on_challenge(now, interval)).into();
                 self.answer_from_wait(index, answer, DropReason::TimeWaitSyn)
@@ -165,11 +165,11 @@ impl Shard {
         match (answer, self.records.waits.get(index)) {
             (AckAllowance::Now, Some(wait)) => {
                 let reply = self.wait_ack(wait);
-                self.counters.challenge_acks += 1;
+                self.cx.counters.challenge_acks += 1;
                 Verdict::Reply(reply, reason)
             }
             _ => {
-                self.counters.time_wait_acks_skipped += 1;
+                self.cx.counters.time_wait_acks_skipped += 1;
                 Verdict::Drop(reason)
             }
         }
@@ -179,13 +179,13 @@ impl Shard {
         let ended = wait.ended();
         let local = self.host.ip.addresses.get(ended.local_index);
         let offset = local.map(|local| self.identity.timestamp_offset(local, &ended.remote));
-        wait.ack_reply(offset.map(|offset| Identity::tsval(self.tick, offset)))
+        wait.ack_reply(offset.map(|offset| Identity::tsval(self.cx.tick, offset)))
     }
 
     /// The peer repeated its FIN: 2 MSL begin again.
     fn restart_wait(&mut self, index: u32, found: &FoundSegment<'_>) {
         let tsval = found.arrival.segment.header.options.timestamps.map(|stamps| stamps.val);
-        let moved = self.records.waits.restart(index, self.tick, tsval);
+        let moved = self.records.waits.restart(index, self.cx.tick, tsval);
         let Some(moved) = moved else { return };
         if let Some(wait) = self.records.waits.get(moved).copied() {
             self.on_wait_anew(&wait);
@@ -211,14 +211,14 @@ impl Shard {
     /// At the bound the oldest record goes early.
     fn recycle_wait(&mut self) {
         if let Some((index, wait)) = self.records.waits.recycle_oldest() {
-            self.counters.time_wait_overflow += 1;
+            self.cx.counters.time_wait_overflow += 1;
             self.forget_wait(index, &wait);
         }
     }
 
     /// Whether a bound was lowered below what there is.
     fn has_surplus_waits(&self) -> bool {
-        self.records.waits.len() > self.tunables.max_time_wait as usize
+        self.records.waits.len() > self.cx.tunables.max_time_wait as usize
     }
 
     /// The next expired record goes, or one too many; returns whether there was one.
@@ -227,8 +227,8 @@ impl Shard {
             self.recycle_wait();
             return true;
         }
-        let lifetimes = Lifetimes::new(&self.tunables);
-        match self.records.waits.pop_expired(self.tick, &lifetimes) {
+        let lifetimes = Lifetimes::new(&self.cx.tunables);
+        match self.records.waits.pop_expired(self.cx.tick, &lifetimes) {
             Some((index, wait)) => {
                 self.forget_wait(index, &wait);
                 true
@@ -240,9 +240,9 @@ impl Shard {
     /// When the next record expires.
     pub(super) fn next_wait_expiry(&self) -> Option<Instant> {
         if self.has_surplus_waits() {
-            return Some(self.now);
+            return Some(self.cx.now);
         }
-        self.records.waits.next_expiry(self.now, &Lifetimes::new(&self.tunables))
+        self.records.waits.next_expiry(self.cx.now, &Lifetimes::new(&self.cx.tunables))
     }
 
     /// A half-open entry is gone without a connection. The TIME-WAIT record that it would have
@@ -252,7 +252,7 @@ impl Shard {
         let record = Record::new(Kind::SynEntry, index);
         match entry.time_wait().filter(|wait| self.is_kept_by(*wait, entry)) {
             Some(wait) => {
-                self.counters.time_wait_returned += 1;
+                self.cx.counters.time_wait_returned += 1;
                 self.records.flows.replace(hash, record, Record::new(Kind::TimeWait, wait))
             }
             None => self.records.flows.remove(hash, record),

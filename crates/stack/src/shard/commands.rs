@@ -113,13 +113,13 @@ pub(super) enum ReleaseBy {
 struct ResetToSend(FlowKey, Reply, Marking);
 
 impl ReleaseBy {
-    fn act(self, connection: &mut Connection, cx: &mut Context<'_>) -> Option<ResetToSend> {
+    fn act(self, connection: &mut Connection, cx: &mut Context) -> Option<ResetToSend> {
         let reply = match self {
             Self::Close => connection.close(cx),
             Self::Abort => connection.abort(cx),
         };
         reply.map(|reply| {
-            ResetToSend(FlowKey::of(connection), reply, connection.marking(cx.tunables))
+            ResetToSend(FlowKey::of(connection), reply, connection.marking(&cx.tunables))
         })
     }
 }

@@ -41,7 +41,7 @@ impl Shard {
         options: Option<&SocketOptions>,
     ) -> Result<Handle, ConnectError> {
         self.check_peer(remote)?;
-        let limit = self.tunables.max_connections;
+        let limit = self.cx.tunables.max_connections;
         if self.records.connections.0.len() >= limit as usize {
             return Err(ConnectError::TooMany { limit });
         }
@@ -62,16 +62,16 @@ impl Shard {
             mss: self.host.ip.mss_to(&remote.addr),
         };
         let metrics = self.host.ip.routes.metrics_to(&remote.addr).copied();
-        let mut cx = self.context();
-        let mut connection = Connection::connect(&mut cx, open);
+        let cx = &mut self.cx;
+        let mut connection = Connection::connect(cx, open);
         if let Some(metrics) = metrics {
-            connection.take_metrics(&cx, &metrics);
+            connection.take_metrics(cx, &metrics);
         }
         if let Some(options) = options {
-            connection.set_options(&mut cx, options);
+            connection.set_options(cx, options);
         }
         if let Some(recent) = succeeds.and_then(|wait| wait.ts_recent()) {
-            connection.succeed(&cx, recent);
+            connection.succeed(cx, recent);
         }
         let slot =
             ConnectionSlot { linked: Some(Opener::Us), ..ConnectionSlot::new(connection, hash) };
@@ -84,7 +84,7 @@ impl Shard {
 
     /// What was tried to open a connection, and what came back: for whoever tells why it failed.
     pub fn attempt(&self, handle: Handle) -> Option<Attempt> {
-        self.slot(handle).map(|slot| slot.connection.attempt(self.now))
+        self.slot(handle).map(|slot| slot.connection.attempt(self.cx.now))
     }
 
     /// Whether `remote` can be connected to.

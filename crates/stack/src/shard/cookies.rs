@@ -35,7 +35,7 @@ impl Shard {
     /// `net.ipv4.tcp_syncookies` is off. Listeners of the group are to have the same options: what
     /// the SYN-ACK announced is what the host that completes would announce.
     pub fn join_group(&mut self, clock: Duration) {
-        self.cookies.join_group(self.now, clock);
+        self.cookies.join_group(self.cx.now, clock);
     }
 
     /// Makes cookies under `key` from now on, and takes those under `other` as well:
@@ -49,8 +49,8 @@ impl Shard {
     /// Whether a SYN goes without a half-open entry. If not, there is room for one: at the bound
     /// of the cache another was evicted for it.
     pub(super) fn cookie_instead(&mut self, listener: u32, reuses: bool) -> Option<WithoutEntry> {
-        let policy = self.tunables.syn_cookies;
-        let always = policy == SynCookies::Always || self.pool.budget.is_full();
+        let policy = self.cx.tunables.syn_cookies;
+        let always = policy == SynCookies::Always || self.cx.pool.budget.is_full();
         if always && policy != SynCookies::Off && !reuses {
             return Some(WithoutEntry::Cookie);
         }
@@ -58,7 +58,7 @@ impl Shard {
             return None;
         }
         if policy != SynCookies::Off && !reuses {
-            self.counters.syn_cache_cookies += 1;
+            self.cx.counters.syn_cache_cookies += 1;
             return Some(WithoutEntry::Cookie);
         }
         // Above a bound that was lowered, one more goes than comes.
@@ -66,8 +66,8 @@ impl Shard {
         while evicted < 2
             && let Some((index, entry)) = self.records.syns.evict(listener, &mut self.listeners)
         {
-            self.counters.syn_evictions += 1;
-            self.counters.attempt_fails += 1;
+            self.cx.counters.syn_evictions += 1;
+            self.cx.counters.attempt_fails += 1;
             self.forget_half_open(index, &entry);
             evicted += 1;
         }
@@ -75,8 +75,8 @@ impl Shard {
             return None;
         }
         self.listeners.on_syn_dropped(listener);
-        self.counters.syn_cache_overflows += 1;
-        self.counters.listen_drops += 1;
+        self.cx.counters.syn_cache_overflows += 1;
+        self.cx.counters.listen_drops += 1;
         Some(WithoutEntry::Drop)
     }
 
@@ -99,12 +99,12 @@ impl Shard {
             scale_limit,
             time_wait: None,
         };
-        let entry = SynEntry::from_syn(&arrival.segment.header.whole(), open, &self.tunables)
-            .into_cookie(|terms, mss| self.cookies.issue(&flow, terms, mss, self.now));
+        let entry = SynEntry::from_syn(&arrival.segment.header.whole(), open, &self.cx.tunables)
+            .into_cookie(|terms, mss| self.cookies.issue(&flow, terms, mss, self.cx.now));
         if let Some(place) = self.listeners.get_mut(listener) {
-            place.on_cookie_sent(self.now);
+            place.on_cookie_sent(self.cx.now);
         }
-        self.counters.cookies_sent += 1;
+        self.cx.counters.cookies_sent += 1;
         self.reply(Pending::SynCookie(entry));
         Verdict::Accepted
     }
@@ -115,13 +115,13 @@ impl Shard {
         if let Some(carried) = entry.carried() {
             announced.tsval = carried.stamp(announced.tsval);
         }
-        if self.pool.budget.is_full() {
+        if self.cx.pool.budget.is_full() {
             announced.window = self.narrow_window(entry);
         } else {
-            self.wide_cookie = Some(self.now);
+            self.wide_cookie = Some(self.cx.now);
         }
         let syn_ack = entry.syn_ack(announced);
-        self.counters.out_segs += 1;
+        self.cx.counters.out_segs += 1;
         let marking = self.half_open_marking(entry);
         self.write_outgoing(&FlowKey::of_half_open(entry), &syn_ack, marking, tx)
     }
@@ -132,8 +132,8 @@ impl Shard {
             flags.contains(TcpFlags::ACK) && !flags.intersects(TcpFlags::SYN | TcpFlags::RST);
         let Some(listener) = self.listeners.get(listener) else { return false };
         let grouped = self.cookies.membership() == Membership::Group
-            && self.tunables.syn_cookies != SynCookies::Off;
-        third && (grouped || listener.has_cookies_out(self.now))
+            && self.cx.tunables.syn_cookies != SynCookies::Off;
+        third && (grouped || listener.has_cookies_out(self.cx.now))
     }
 
     /// A segment that may be the third of a handshake: if it brings a cookie back, the connection is
@@ -141,19 +141,19 @@ impl Shard {
     pub(super) fn on_cookie(&mut self, listener: u32, found: &FoundSegment<'_>) -> Verdict {
         let arrival = &found.arrival;
         let Some(entry) = self.redeem(listener, found) else {
-            self.counters.cookies_failed += 1;
+            self.cx.counters.cookies_failed += 1;
             return Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::SynCookie);
         };
         match self.make_room_for(listener) {
             Ok(()) => {}
-            Err(DropReason::ListenOverflow) if self.tunables.abort_on_overflow => {
+            Err(DropReason::ListenOverflow) if self.cx.tunables.abort_on_overflow => {
                 let reset = Reply::reset_for(&arrival.segment);
                 return Verdict::Reply(reset, DropReason::ListenOverflow);
             }
             // Whatever the client sends next brings the cookie again.
             Err(reason) => return Verdict::Drop(reason),
         }
-        self.counters.cookies_received += 1;
+        self.cx.counters.cookies_received += 1;
         let tsecr = arrival.segment.header.options.timestamps.map(|stamps| stamps.ecr);
         let offset = self.offset_after(&entry, tsecr.unwrap_or_default());
         let place = self.seat(&entry, offset, found.hash);
@@ -166,14 +166,15 @@ impl Shard {
         let arrival = &found.arrival;
         let header = &arrival.segment.header;
         let iss = header.ack - 1;
-        let pipe = self.host.ip.recv_pipe_to(&arrival.key.remote, &self.tunables);
-        let limit = self.listeners.get(listener)?.options().scale_limit(&self.tunables).max(pipe);
+        let pipe = self.host.ip.recv_pipe_to(&arrival.key.remote, &self.cx.tunables);
+        let limit =
+            self.listeners.get(listener)?.options().scale_limit(&self.cx.tunables).max(pipe);
         let carried = header.options.timestamps.map(|stamps| Carried::read(stamps.ecr));
         let scaled = carried.is_some_and(|carried| carried.scale.is_some());
         let own_scale = if scaled { WindowScale::for_window(limit) } else { WindowScale::ZERO };
         let terms = CookieTerms { irs: header.seq - 1, carried, own_scale };
         let flow = self.flow_of(&arrival.key)?;
-        let mss = self.cookies.redeem(&flow, &terms, iss, self.now)?;
+        let mss = self.cookies.redeem(&flow, &terms, iss, self.cx.now)?;
         let open = PassiveOpen {
             remote: arrival.key.remote,
             local_index: arrival.key.local_index,
@@ -192,10 +193,10 @@ impl Shard {
     /// the next may seem too old to it.
     fn offset_after(&self, entry: &SynEntry, tsecr: u32) -> u32 {
         let own = self.timestamp_offset(entry);
-        let age = Identity::tsval(self.tick, own).wrapping_sub(tsecr);
+        let age = Identity::tsval(self.cx.tick, own).wrapping_sub(tsecr);
         let is_ours = u128::from(age) <= Cookies::LIFETIME.as_millis() + CARRIED_LAG;
         match self.cookies.membership() {
-            Membership::Group if !is_ours => tsecr.wrapping_sub(self.tick.raw()),
+            Membership::Group if !is_ours => tsecr.wrapping_sub(self.cx.tick.raw()),
             _ => own,
         }
     }

@@ -75,15 +75,15 @@ impl Shard {
         syn: &TcpHeader,
         opening: ReusedFlow,
     ) -> FastOpenStep {
-        let serves = self.tunables.fast_open_server && self.carries_any_options();
+        let serves = self.cx.tunables.fast_open_server && self.carries_any_options();
         let Some(option) = syn.options.fast_open.filter(|_| serves) else {
             return FastOpenStep::Ignore;
         };
-        self.fast_opens.forget_resets(&mut self.listeners, self.now);
+        self.fast_opens.forget_resets(&mut self.listeners, self.cx.now);
         let Some(place) = self.listeners.get(listener) else { return FastOpenStep::Ignore };
         // RFC 7413 4.2: at the limit Fast Open is off for every new request.
         if place.is_fast_open_full() {
-            self.counters.fast_open_listen_overflows += 1;
+            self.cx.counters.fast_open_listen_overflows += 1;
             return FastOpenStep::Ignore;
         }
         let key = found.arrival.key;
@@ -91,7 +91,7 @@ impl Shard {
             return FastOpenStep::Ignore;
         };
         if option.is_request() {
-            self.counters.fast_open_cookies_requested += 1;
+            self.cx.counters.fast_open_cookies_requested += 1;
             return FastOpenStep::Grant(option);
         }
         let keys = place.fast_open_keys().unwrap_or(&self.fast_open_keys);
@@ -99,7 +99,7 @@ impl Shard {
             CookieVerdict::Valid => None,
             CookieVerdict::Outdated => Some(keys.grant(local, &key.remote)),
             CookieVerdict::Invalid => {
-                self.counters.fast_open_passive_fail += 1;
+                self.cx.counters.fast_open_passive_fail += 1;
                 return FastOpenStep::Grant(option);
             }
         };
@@ -107,12 +107,12 @@ impl Shard {
         // A SYN that its number alone shows to be new may still be an old duplicate (RFC 1122
         // 4.2.2.13 b): the handshake has to show it first.
         let doubtful = opening.replaces.is_some_and(|(_, by)| by == ReuseBy::Sequence);
-        let full = self.records.connections.0.len() >= self.tunables.max_connections as usize;
+        let full = self.records.connections.0.len() >= self.cx.tunables.max_connections as usize;
         if defers || doubtful || full || syn.flags.contains(TcpFlags::FIN) {
             return FastOpenStep::Ignore;
         }
         if renewed.is_some() {
-            self.counters.fast_open_passive_alt_key += 1;
+            self.cx.counters.fast_open_passive_alt_key += 1;
         }
         let experimental = option.is_experimental();
         FastOpenStep::Open(renewed.map(|it| if experimental { it.into_experimental() } else { it }))
@@ -129,10 +129,10 @@ impl Shard {
         let handshake = self.handshake(entry, self.timestamp_offset(entry));
         let handed_down = self.handed_down(entry);
         let syn = &found.arrival.segment;
-        let mut cx = self.context();
-        let mut connection = Connection::from_syn(&mut cx, &handshake, syn, renewed);
-        handed_down.give_to(&mut connection, &mut cx);
-        connection.take_syn_text(&mut cx, syn);
+        let cx = &mut self.cx;
+        let mut connection = Connection::from_syn(cx, &handshake, syn, renewed);
+        handed_down.give_to(&mut connection, cx);
+        connection.take_syn_text(cx, syn);
         let place = self.enqueue(connection, entry.listener(), found.hash);
         let record = Record::new(Kind::Connection, place);
         match opening.replaces {
@@ -147,7 +147,7 @@ impl Shard {
             self.listeners.admit_fast_open(id);
             self.fast_opens.begin(place, Opened::ByPeer(id));
         }
-        self.counters.fast_open_passive += 1;
+        self.cx.counters.fast_open_passive += 1;
         self.after_change(place);
         Verdict::Accepted
     }
@@ -203,10 +203,10 @@ impl Shard {
     }
 
     fn may_open_fast(&self, service: &Service) -> bool {
-        let pause = self.tunables.fast_open_pause;
-        self.tunables.fast_open_client
+        let pause = self.cx.tunables.fast_open_pause;
+        self.cx.tunables.fast_open_client
             && self.carries_any_options()
-            && !self.fast_open_cache.is_disabled(service, self.now, pause)
+            && !self.fast_open_cache.is_disabled(service, self.cx.now, pause)
     }
 
     /// Whether a SYN with all the options that it may have fits the link. Beside the others a cookie does
@@ -217,17 +217,17 @@ impl Shard {
 
     fn open_fast(&mut self, index: u32, service: Service, data: &mut Bytes) {
         let known = self.fast_open_cache.find(&service);
-        let unknown = self.tunables.default_mss(&service.remote.addr);
+        let unknown = self.cx.tunables.default_mss(&service.remote.addr);
         let syn = known
             .map_or(FastSyn { option: FastOpen::REQUEST, mss: unknown }, |known: KnownServer| {
                 FastSyn { option: known.cookie, mss: known.mss }
             });
-        let Some((connection, mut cx)) = self.connection(index) else { return };
-        connection.open_fast(&mut cx, syn);
+        let Some((connection, cx)) = self.connection(index) else { return };
+        connection.open_fast(cx, syn);
         let room = connection.syn_room() as usize;
         let mut text = data.slice(..room.min(data.len()));
         // A new connection takes what its send buffer has room for.
-        let taken = connection.write(&mut cx, &mut text).unwrap_or(0);
+        let taken = connection.write(cx, &mut text).unwrap_or(0);
         let _ = data.split_to(taken);
         self.fast_opens.begin(index, Opened::ByUs(service));
         self.after_change(index);
@@ -261,7 +261,7 @@ impl Shard {
 
     /// The server answered our SYN.
     fn learn(&mut self, service: &Service, text: bool, taken: bool, answer: &TcpHeader) {
-        let mss = answer.options.mss.unwrap_or(self.tunables.default_mss(&service.remote.addr));
+        let mss = answer.options.mss.unwrap_or(self.cx.tunables.default_mss(&service.remote.addr));
         let granted = answer.options.fast_open.filter(|option| !option.is_request());
         match granted {
             Some(cookie) => self.fast_open_cache.store(service, KnownServer { cookie, mss }),
@@ -269,10 +269,10 @@ impl Shard {
         }
         match (text, taken) {
             (true, true) => {
-                self.counters.fast_open_active += 1;
+                self.cx.counters.fast_open_active += 1;
                 self.fast_open_cache.on_success(service);
             }
-            (true, false) => self.counters.fast_open_active_fail += 1,
+            (true, false) => self.cx.counters.fast_open_active_fail += 1,
             (false, _) => {}
         }
         // RFC 7413 4.1.3.1: an answer as if there had been no option. With a cookie it is none: the
@@ -290,12 +290,12 @@ impl Shard {
         let reason = slot.and_then(|slot| slot.connection.closed());
         match (opened, reason) {
             (Opened::ByPeer(listener), Some(CloseReason::Reset)) => {
-                self.fast_opens.on_reset(listener, self.now);
+                self.fast_opens.on_reset(listener, self.cx.now);
             }
             (Opened::ByPeer(listener), _) => self.listeners.release_fast_open(listener),
             // RFC 7413 4.1.3.1: no answer at all, or ICMP errors.
             (Opened::ByUs(service), Some(CloseReason::TimedOut | CloseReason::Unreachable)) => {
-                self.counters.fast_open_active_fail += 1;
+                self.cx.counters.fast_open_active_fail += 1;
                 self.on_fast_open_failure(&service);
             }
             (Opened::ByUs(_), _) => {}
@@ -303,9 +303,9 @@ impl Shard {
     }
 
     fn on_fast_open_failure(&mut self, service: &Service) {
-        if !self.tunables.fast_open_pause.is_zero() {
-            self.counters.fast_open_blackholes += 1;
-            self.fast_open_cache.on_failure(service, self.now);
+        if !self.cx.tunables.fast_open_pause.is_zero() {
+            self.cx.counters.fast_open_blackholes += 1;
+            self.fast_open_cache.on_failure(service, self.cx.now);
         }
     }
 }

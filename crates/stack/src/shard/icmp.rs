@@ -31,7 +31,7 @@ impl Shard {
     /// The largest IP packet that the path to `remote` carries, octets, if it was found to be
     /// less than the link does within the last ten minutes.
     pub fn path_mtu(&self, remote: &Address) -> Option<u16> {
-        self.host.ip.path_mtus.find(self.now, remote)
+        self.host.ip.path_mtus.find(self.cx.now, remote)
     }
 }
 
@@ -62,10 +62,10 @@ impl Shard {
     }
 
     fn on_connection_report(&mut self, index: u32, report: &IcmpReport) {
-        let Some((connection, mut cx)) = self.connection(index) else { return };
-        let verdict = connection.on_icmp(&mut cx, report.seq, report.error);
+        let Some((connection, cx)) = self.connection(index) else { return };
+        let verdict = connection.on_icmp(cx, report.seq, report.error);
         if let (IcmpVerdict::Lowered, IcmpError::TooBig { mtu }) = (verdict, report.error) {
-            self.host.ip.path_mtus.note(self.now, report.key.remote, mtu);
+            self.host.ip.path_mtus.note(self.cx.now, report.key.remote, mtu);
         }
         self.after_change(index);
     }
@@ -74,20 +74,20 @@ impl Shard {
     fn on_half_open_report(&mut self, index: u32, report: &IcmpReport) {
         let Some(entry) = self.records.syns.get(index) else { return };
         if entry.iss() != report.seq {
-            self.counters.icmp_out_of_window += 1;
+            self.cx.counters.icmp_out_of_window += 1;
             return;
         }
         match report.error {
             IcmpError::Refused | IcmpError::NoTcp | IcmpError::Prohibited
-                if self.tunables.icmp_aborts =>
+                if self.cx.tunables.icmp_aborts =>
             {
-                self.counters.icmp_aborts += 1;
-                self.counters.attempt_fails += 1;
+                self.cx.counters.icmp_aborts += 1;
+                self.cx.counters.attempt_fails += 1;
                 if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
                     self.forget_half_open(index, &entry);
                 }
             }
-            _ => self.counters.icmp_soft_errors += 1,
+            _ => self.cx.counters.icmp_soft_errors += 1,
         }
     }
 
@@ -97,21 +97,21 @@ impl Shard {
     pub(super) fn tell_path_mtu(&mut self, index: u32) {
         let Some(slot) = self.records.connections.0.get(index) else { return };
         let Some(mtu) = self.path_mtu(slot.connection.remote()) else { return };
-        if let Some((connection, mut cx)) = self.connection(index) {
-            let _ = connection.on_path_mtu(&mut cx, mtu);
+        if let Some((connection, cx)) = self.connection(index) {
+            let _ = connection.on_path_mtu(cx, mtu);
         }
     }
 
     /// Answers a packet that was refused, if that is allowed.
     pub(super) fn answer(&mut self, packet: &[u8], answer: RefusalReply) {
-        if let Some(error) = self.host.ip.answer(self.now, packet, answer) {
+        if let Some(error) = self.host.ip.answer(self.cx.now, packet, answer) {
             self.reply(Pending::Error(error));
         }
     }
 
     /// The next datagram whose fragments did not all come in time; returns whether there was one.
     pub(super) fn advance_reassembly(&mut self) -> bool {
-        let Some(expired) = self.host.ip.reassembly.pop_expired(self.now) else { return false };
+        let Some(expired) = self.host.ip.reassembly.pop_expired(self.cx.now) else { return false };
         self.host.ip.counters.reassembly_timeouts += 1;
         self.host.ip.counters.reassembly_failures += 1;
         // RFC 1122 3.3.2: "If this timeout expires, the partially-reassembled datagram MUST be

@@ -135,7 +135,7 @@ impl Shard {
         let octets = match self.host.open(frame.octets) {
             Ok(Unframed::Packet(packet)) => packet,
             Ok(Unframed::LinkControl(heard)) => {
-                let heard = self.host.hear(heard, self.now);
+                let heard = self.host.hear(heard, self.cx.now);
                 match heard {
                     Ok(()) => self.host.ip.counters.in_delivers += 1,
                     Err(reason) => self.host.ip.counters.drop_frame(reason),
@@ -147,7 +147,7 @@ impl Shard {
                 return None;
             }
         };
-        let read = self.host.ip.read(self.now, &RxFrame { octets, ..*frame });
+        let read = self.host.ip.read(self.cx.now, &RxFrame { octets, ..*frame });
         self.on_read(read, octets, whole)
     }
 
@@ -174,8 +174,8 @@ impl Shard {
             Ok(Input::Whole(packet)) => whole.push(packet),
             Err(Refused { reason, answer }) => {
                 match reason {
-                    FrameDrop::TcpChecksum => self.counters.in_csum_errors += 1,
-                    FrameDrop::TcpHeader | FrameDrop::TcpPort => self.counters.in_errs += 1,
+                    FrameDrop::TcpChecksum => self.cx.counters.in_csum_errors += 1,
+                    FrameDrop::TcpHeader | FrameDrop::TcpPort => self.cx.counters.in_errs += 1,
                     _ => {}
                 }
                 self.host.ip.counters.drop_frame(reason);
@@ -191,7 +191,7 @@ impl Shard {
     #[inline(always)]
     fn process(&mut self, found: &FoundSegment<'_>) {
         let segs = u64::from(found.arrival.segment.meta.segs);
-        self.counters.in_segs += segs;
+        self.cx.counters.in_segs += segs;
         let arrival = &found.arrival;
         let verdict = match found.record.map(|record| (record.kind(), record.index())) {
             Some((Kind::Connection, index)) => self.on_connection_segment(index, arrival),
@@ -200,10 +200,10 @@ impl Shard {
             None => self.on_stray_segment(found),
         };
         match verdict {
-            Verdict::Accepted | Verdict::Closed(_) => self.counters.accepted_segs += segs,
-            Verdict::Drop(reason) => self.counters.drop_segments(reason, segs),
+            Verdict::Accepted | Verdict::Closed(_) => self.cx.counters.accepted_segs += segs,
+            Verdict::Drop(reason) => self.cx.counters.drop_segments(reason, segs),
             Verdict::Reply(reply, reason) => {
-                self.counters.drop_segments(reason, segs);
+                self.cx.counters.drop_segments(reason, segs);
                 let marking = self.marking_of(found.record);
                 self.reply(Pending::Reply(arrival.key, reply, marking));
             }
@@ -216,7 +216,7 @@ impl Shard {
         };
         let connection = &mut slot.connection;
         let opens_fast = connection.is_fast_opening().then(|| connection.has_syn_data());
-        let verdict = connection.on_segment(&mut surroundings!(self), &arrival.segment);
+        let verdict = connection.on_segment(&mut self.cx, &arrival.segment);
         if let Some(deadline) = self.lists.update(slot, index) {
             self.update_timer(index, deadline);
         }
@@ -259,18 +259,18 @@ impl Shard {
         let marking = record.and_then(|record| match record.kind() {
             Kind::Connection => {
                 let slot = self.records.connections.0.get(record.index())?;
-                Some(slot.connection.marking(&self.tunables))
+                Some(slot.connection.marking(&self.cx.tunables))
             }
             Kind::SynEntry => Some(self.half_open_marking(self.records.syns.get(record.index())?)),
             Kind::TimeWait => self.markings.get(self.records.waits.get(record.index())?.marking()),
         });
-        marking.unwrap_or_else(|| Marking::usual(&self.tunables))
+        marking.unwrap_or_else(|| Marking::usual(&self.cx.tunables))
     }
 
     /// Whether a segment without RST asks for a new connection. SYN with FIN asks to open and to
     /// close at once, which no TCP sends and scanners do.
     pub(super) fn asks_to_open(&self, flags: TcpFlags) -> bool {
-        let closes = flags.contains(TcpFlags::FIN) && self.tunables.drop_synfin;
+        let closes = flags.contains(TcpFlags::FIN) && self.cx.tunables.drop_synfin;
         flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK) && !closes
     }
 }

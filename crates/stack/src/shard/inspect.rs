@@ -114,7 +114,7 @@ pub struct SocketEntry {
 impl Shard {
     /// The variables of a connection at this moment.
     pub fn snapshot(&self, handle: Handle) -> Option<Snapshot> {
-        self.slot(handle).map(|slot| slot.connection.snapshot(self.now, &self.tunables))
+        self.slot(handle).map(|slot| slot.connection.snapshot(self.cx.now, &self.cx.tunables))
     }
 
     /// How many SYNs it took to open a connection that has just opened; of what is sent again later, it
@@ -178,7 +178,7 @@ impl Shard {
         let record = self.record_between(flow)?;
         let is_connection = record.kind() == Kind::Connection;
         let slot = self.records.connections.0.get(record.index()).filter(|_| is_connection)?;
-        Some(slot.connection.snapshot(self.now, &self.tunables))
+        Some(slot.connection.snapshot(self.cx.now, &self.cx.tunables))
     }
 
     fn record_between(&self, flow: &Flow) -> Option<Record> {

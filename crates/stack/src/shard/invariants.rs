@@ -92,7 +92,7 @@ impl Shard {
     fn check_counts(&self, tally: &Walked, displaced: usize) -> Result<(), String> {
         let census = self.census();
         let flows = tally.linked + census.syn_entries + census.time_wait - displaced;
-        let text = self.pool.budget.text();
+        let text = self.cx.pool.budget.text();
         if text != tally.accounted {
             return Err(format!(
                 "the budget has {text} B of text, connections {}",

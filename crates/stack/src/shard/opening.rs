@@ -30,7 +30,7 @@ pub(super) struct HandedDown {
 
 impl HandedDown {
     #[inline]
-    pub(super) fn give_to(self, connection: &mut Connection, cx: &mut Context<'_>) {
+    pub(super) fn give_to(self, connection: &mut Connection, cx: &mut Context) {
         if let Some(metrics) = &self.metrics {
             connection.take_metrics(cx, metrics);
         }
@@ -94,12 +94,12 @@ impl Shard {
             // One more half-open entry could not complete: better that the client's SYN returns
             // later than that it believes to be connected.
             place.on_overflow();
-            self.counters.listen_overflows += 1;
-            self.counters.listen_drops += 1;
+            self.cx.counters.listen_overflows += 1;
+            self.cx.counters.listen_drops += 1;
             return Verdict::Drop(DropReason::ListenOverflow);
         }
-        let pipe = self.host.ip.recv_pipe_to(&found.arrival.key.remote, &self.tunables);
-        let scale_limit = place.options().scale_limit(&self.tunables).max(pipe);
+        let pipe = self.host.ip.recv_pipe_to(&found.arrival.key.remote, &self.cx.tunables);
+        let scale_limit = place.options().scale_limit(&self.cx.tunables).max(pipe);
         let takes_fast_open = place.fast_open_limit() > 0;
         let (key, hash) = (found.arrival.key, found.hash);
         // A cookie would say nothing of the record that has to come back if the handshake fails.
@@ -122,7 +122,7 @@ impl Shard {
             time_wait: opening.kept(),
         };
         let syn = found.arrival.segment.header.whole();
-        let mut entry = SynEntry::from_syn(&syn, open, &self.tunables);
+        let mut entry = SynEntry::from_syn(&syn, open, &self.cx.tunables);
         // Only now that there is room for an entry: without a good cookie it opens as any other SYN.
         if takes_fast_open {
             match self.process_fast_open(listener, found, &syn, opening) {
@@ -139,8 +139,8 @@ impl Shard {
     /// A SYN gets its half-open entry, for which there is room, and its SYN-ACK.
     #[inline(always)]
     fn hold_half_open(&mut self, entry: SynEntry, hash: FlowHash, opening: ReusedFlow) -> Verdict {
-        let index = self.records.syns.insert(entry, &mut self.listeners, self.now);
-        self.counters.syn_received += 1;
+        let index = self.records.syns.insert(entry, &mut self.listeners, self.cx.now);
+        self.cx.counters.syn_received += 1;
         let record = Record::new(Kind::SynEntry, index);
         match opening.replaces {
             Some((wait, by)) => {
@@ -161,22 +161,22 @@ impl Shard {
     pub(super) fn choose_iss(&mut self, key: &FlowKey, floor: Option<SeqNum>) -> Option<SeqNum> {
         let local = Endpoint::new(*self.host.ip.addresses.get(key.local_index)?, key.local_port);
         let flow = Flow { local, remote: Endpoint::new(key.remote, key.remote_port) };
-        let iss = self.identity.isn(&flow, self.now);
+        let iss = self.identity.isn(&flow, self.cx.now);
         Some(floor.map_or(iss, |floor| iss.later(floor)))
     }
 
     /// A segment that hit a half-open entry.
     pub(super) fn on_half_open_segment(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
         let arrival = &found.arrival;
-        let pipe = self.host.ip.recv_pipe_to(&arrival.key.remote, &self.tunables);
+        let pipe = self.host.ip.recv_pipe_to(&arrival.key.remote, &self.cx.tunables);
         let Some(entry) = self.records.syns.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
         let Some(listener) = self.listeners.get(entry.listener()) else {
             return self.on_unheard_segment(index, found);
         };
-        let window = initial_window(listener.options().recv_limit(pipe, &self.tunables));
-        match entry.judge(&arrival.segment, window, &self.tunables) {
+        let window = initial_window(listener.options().recv_limit(pipe, &self.cx.tunables));
+        match entry.judge(&arrival.segment, window, &self.cx.tunables) {
             SynStep::Complete => self.complete(index, found),
             SynStep::Repeat => {
                 entry.on_repeated_syn(&arrival.segment.header.whole());
@@ -184,21 +184,21 @@ impl Shard {
                 Verdict::Accepted
             }
             SynStep::Reset => {
-                self.counters.attempt_fails += 1;
-                self.counters.embryonic_resets += 1;
+                self.cx.counters.attempt_fails += 1;
+                self.cx.counters.embryonic_resets += 1;
                 if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
                     self.forget_half_open(index, &entry);
                 }
                 Verdict::Accepted
             }
             SynStep::Challenge(reason) => {
-                if entry.may_challenge(self.now, &self.tunables) {
+                if entry.may_challenge(self.cx.now, &self.cx.tunables) {
                     let entry = *entry;
                     let reply = entry.challenge_reply(self.announced(&entry));
-                    self.counters.challenge_acks += 1;
+                    self.cx.counters.challenge_acks += 1;
                     Verdict::Reply(reply, reason)
                 } else {
-                    self.counters.syn_received_acks_skipped += 1;
+                    self.cx.counters.syn_received_acks_skipped += 1;
                     Verdict::Drop(reason)
                 }
             }
@@ -225,7 +225,7 @@ impl Shard {
     }
 
     fn on_orphaned(&mut self, index: u32, entry: &SynEntry) {
-        self.counters.attempt_fails += 1;
+        self.cx.counters.attempt_fails += 1;
         self.forget_half_open(index, entry);
     }
 
@@ -240,15 +240,15 @@ impl Shard {
             return Verdict::Drop(DropReason::NoSocket);
         };
         if listener.defers(entry.retries()) && arrival.segment.is_empty() {
-            self.counters.defer_accept_drops += 1;
+            self.cx.counters.defer_accept_drops += 1;
             if let Some(entry) = self.records.syns.get_mut(index) {
-                entry.on_deferred(self.now);
+                entry.on_deferred(self.cx.now);
             }
             return Verdict::Drop(DropReason::AcceptDeferred);
         }
         match self.make_room_for(entry.listener()) {
             Ok(()) => {}
-            Err(DropReason::ListenOverflow) if self.tunables.abort_on_overflow => {
+            Err(DropReason::ListenOverflow) if self.cx.tunables.abort_on_overflow => {
                 return self.refuse_overflow(index, &entry, &arrival.segment);
             }
             // The entry stays, its SYN-ACK is repeated, and the peer's answer tries again.
@@ -266,14 +266,14 @@ impl Shard {
     /// Whether a listener takes one more complete connection. If not, the reason is counted, but
     /// for the drop.
     pub(super) fn make_room_for(&mut self, listener: u32) -> Result<(), DropReason> {
-        if self.records.connections.0.len() >= self.tunables.max_connections as usize {
+        if self.records.connections.0.len() >= self.cx.tunables.max_connections as usize {
             return Err(DropReason::ConnectionLimit);
         }
         let place = self.listeners.get_mut(listener).ok_or(DropReason::NoSocket)?;
         if place.is_accept_queue_full() {
             place.on_overflow();
-            self.counters.listen_overflows += 1;
-            self.counters.listen_drops += 1;
+            self.cx.counters.listen_overflows += 1;
+            self.cx.counters.listen_drops += 1;
             return Err(DropReason::ListenOverflow);
         }
         Ok(())
@@ -286,8 +286,8 @@ impl Shard {
         entry: &SynEntry,
         segment: &RxSegment<'_>,
     ) -> Verdict {
-        self.counters.attempt_fails += 1;
-        self.counters.embryonic_resets += 1;
+        self.cx.counters.attempt_fails += 1;
+        self.cx.counters.embryonic_resets += 1;
         let stamps = entry.timestamps(self.announced(entry).tsval);
         self.records.syns.remove(index, &mut self.listeners);
         self.forget_half_open(index, entry);
@@ -319,10 +319,10 @@ impl Shard {
     fn build(&mut self, entry: &SynEntry, timestamp_offset: u32) -> Connection {
         let handed_down = (!self.is_usual(entry)).then(|| self.handed_down(entry));
         let handshake = self.handshake(entry, timestamp_offset);
-        let mut cx = self.context();
-        let mut connection = Connection::from_handshake(&mut cx, &handshake);
+        let cx = &mut self.cx;
+        let mut connection = Connection::from_handshake(cx, &handshake);
         if let Some(handed_down) = handed_down {
-            handed_down.give_to(&mut connection, &mut cx);
+            handed_down.give_to(&mut connection, cx);
         }
         connection
     }
@@ -355,11 +355,11 @@ impl Shard {
                 mss: self.own_mss(entry),
             },
             irs: entry.irs(),
-            peer_mss: self.host.ip.path_mss(self.now, entry.mss(), &entry.remote().addr),
+            peer_mss: self.host.ip.path_mss(self.cx.now, entry.mss(), &entry.remote().addr),
             scales: entry.is_scaled().then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
             ts_recent: entry.ts_recent(),
             sack: entry.has_sack(),
-            round_trip: entry.round_trip(self.now),
+            round_trip: entry.round_trip(self.cx.now),
         }
     }
 
@@ -370,19 +370,19 @@ impl Shard {
         if let RareOptions::Syn(opening) = &mut syn_ack.rare {
             opening.fast_open = self.granted(&entry);
         }
-        self.counters.out_segs += 1;
+        self.cx.counters.out_segs += 1;
         let marking = self.half_open_marking(&entry);
         self.write_outgoing(&FlowKey::of_half_open(&entry), &syn_ack, marking, tx)
     }
 
     pub(super) fn announced(&self, entry: &SynEntry) -> Announced {
         let (mss, window) = if self.is_usual(entry) {
-            (self.host.ip.mss_to(&entry.remote().addr), self.tunables.recv_buffer)
+            (self.host.ip.mss_to(&entry.remote().addr), self.cx.tunables.recv_buffer)
         } else {
             self.asked_to_announce(entry)
         };
         Announced {
-            tsval: Identity::tsval(self.tick, self.timestamp_offset(entry)),
+            tsval: Identity::tsval(self.cx.tick, self.timestamp_offset(entry)),
             mss,
             window: initial_window(window),
         }
@@ -392,13 +392,14 @@ impl Shard {
     #[inline(never)]
     fn asked_to_announce(&self, entry: &SynEntry) -> (Mss, u32) {
         let remote = &entry.remote().addr;
-        let pipe = self.host.ip.recv_pipe_to(remote, &self.tunables);
-        let limit = self.inherited(entry).map(|options| options.recv_limit(pipe, &self.tunables));
+        let pipe = self.host.ip.recv_pipe_to(remote, &self.cx.tunables);
+        let limit =
+            self.inherited(entry).map(|options| options.recv_limit(pipe, &self.cx.tunables));
         let advmss = self.host.ip.routes.metrics_to(remote).and_then(|metrics| metrics.advmss);
         let mss = self.own_mss(entry);
-        let least = self.tunables.least_mss;
+        let least = self.cx.tunables.least_mss;
         let mss = advmss.map_or(mss, |most| mss.min(Mss::new(most.max(least))));
-        (mss, limit.unwrap_or(self.tunables.recv_buffer))
+        (mss, limit.unwrap_or(self.cx.tunables.recv_buffer))
     }
 
     /// Whether neither its listener nor a route has anything to say of an entry's connection.
@@ -417,7 +418,7 @@ impl Shard {
     pub(super) fn own_mss(&self, entry: &SynEntry) -> Mss {
         let fitting = self.host.ip.mss_to(&entry.remote().addr);
         let most = self.inherited(entry).and_then(|options| options.overrides.max_seg);
-        let least = self.tunables.least_mss;
+        let least = self.cx.tunables.least_mss;
         most.map_or(fitting, |most| fitting.min(Mss::new(most.max(least))))
     }
 
@@ -425,8 +426,8 @@ impl Shard {
     pub(super) fn half_open_marking(&self, entry: &SynEntry) -> Marking {
         let is_v4 = entry.remote().addr.is_v4();
         match self.inherited(entry) {
-            Some(options) => options.overrides.marking(is_v4, &self.tunables),
-            None => Marking::usual(&self.tunables),
+            Some(options) => options.overrides.marking(is_v4, &self.cx.tunables),
+            None => Marking::usual(&self.cx.tunables),
         }
     }
 
@@ -437,16 +438,16 @@ impl Shard {
 
     /// What is due in the SYN cache; returns whether there was anything.
     pub(super) fn advance_half_open(&mut self) -> bool {
-        match self.records.syns.pop_due(self.now, &mut self.listeners) {
+        match self.records.syns.pop_due(self.cx.now, &mut self.listeners) {
             Some(Due::Repeat(index)) if self.is_deferred(index) => {}
             Some(Due::Repeat(index)) => {
-                self.counters.syn_retrans += 1;
-                self.counters.retrans_segs += 1;
+                self.cx.counters.syn_retrans += 1;
+                self.cx.counters.retrans_segs += 1;
                 self.reply(Pending::SynAck(index));
             }
             Some(Due::Expired(index, entry)) => {
-                self.counters.syn_timeouts += 1;
-                self.counters.attempt_fails += 1;
+                self.cx.counters.syn_timeouts += 1;
+                self.cx.counters.attempt_fails += 1;
                 self.forget_half_open(index, &entry);
             }
             Some(Due::Orphaned(index, entry)) => self.on_orphaned(index, &entry),

@@ -24,11 +24,11 @@ impl Shard {
         // Replies hold up other hosts' handshakes, and a list of connections may be long.
         while !batch.is_full() {
             let Some(pending) = self.replies.pop() else { break };
-            batch.fill(|tx| self.write_pending(pending, tx) && self.host.depart(tx, self.now));
+            batch.fill(|tx| self.write_pending(pending, tx) && self.host.depart(tx, self.cx.now));
         }
         while !batch.is_full() {
             let Some(index) = self.lists.dirty.pop_front() else { break };
-            batch.fill(|tx| self.write_segment(index, tx) && self.host.depart(tx, self.now));
+            batch.fill(|tx| self.write_segment(index, tx) && self.host.depart(tx, self.cx.now));
         }
         self.replies.len() > 0 || !self.lists.dirty.is_empty() || self.host.link_waits()
     }
@@ -36,7 +36,7 @@ impl Shard {
     /// Queues an answer to what somebody sent, if there is room.
     pub(super) fn reply(&mut self, pending: Pending) {
         if !self.replies.push(pending) {
-            self.counters.replies_refused += 1;
+            self.cx.counters.replies_refused += 1;
         }
     }
 
@@ -52,7 +52,7 @@ impl Shard {
 
     /// An echo reply, or the next fragment of it.
     fn write_echo(&mut self, mut echo: Datagram, tx: &mut TxSegment) -> bool {
-        let written = self.host.ip.write_datagram(&mut echo, self.now, tx);
+        let written = self.host.ip.write_datagram(&mut echo, self.cx.now, tx);
         if echo.is_done() {
             self.host.ip.counters.echo_replies += u64::from(written);
         } else {
@@ -71,15 +71,14 @@ impl Shard {
         let connection = &mut slot.connection;
         let max_text = self.host.ip.max_text();
         // It may have been listed for what windows do not admit, or for what was withdrawn since.
-        let outgoing =
-            connection.poll_transmit(&mut surroundings!(self), max_text, &mut tx.payload);
+        let outgoing = connection.poll_transmit(&mut self.cx, max_text, &mut tx.payload);
         let Some(outgoing) = outgoing else {
             if let Some(deadline) = WorkLists::timer_update(slot) {
                 self.update_timer(index, deadline);
             }
             return false;
         };
-        let (key, marking) = (FlowKey::of(connection), connection.marking(&self.tunables));
+        let (key, marking) = (FlowKey::of(connection), connection.marking(&self.cx.tunables));
         if let Some(deadline) = self.lists.update(slot, index) {
             self.update_timer(index, deadline);
         }
@@ -96,7 +95,7 @@ impl Shard {
         marking: Marking,
         tx: &mut TxSegment,
     ) -> bool {
-        let order = self.tunables.option_order;
+        let order = self.cx.tunables.option_order;
         let options = outgoing.plain_options(order).filter(|_| key.remote.is_v4());
         // IPv4 with timestamps or nothing: both headers in one pass.
         if let Some(options) = options {
@@ -116,9 +115,9 @@ impl Shard {
         tx: &mut TxSegment,
     ) -> bool {
         // What a connection sends, the connection counts; a reply has none.
-        self.counters.out_segs += 1;
+        self.cx.counters.out_segs += 1;
         if reply.flags.contains(TcpFlags::RST) {
-            self.counters.out_rsts += 1;
+            self.cx.counters.out_rsts += 1;
         }
         let outgoing = Outgoing {
             seq: reply.seq,

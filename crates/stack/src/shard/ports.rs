@@ -104,7 +104,7 @@ impl Shard {
             let succeeds = self.take_over(local_index, local_port, remote);
             return Ok(LocalEnd { local_index, local_port, hash, succeeds });
         }
-        self.counters.ports_exhausted += u64::from(fixed.is_none());
+        self.cx.counters.ports_exhausted += u64::from(fixed.is_none());
         Err(self.exhausted(remote, local, &shortage))
     }
 
@@ -142,7 +142,7 @@ impl Shard {
         };
         let towards = Destination { local, remote };
         let key = |local_port| key_of(local_index, local_port, remote);
-        let (records, now) = (&self.records, self.tick);
+        let (records, now) = (&self.records, self.cx.tick);
         // The 4-tuple as a whole must be free, not the port: one port serves many peers.
         let mut hash = FlowHash(0);
         let mut look = |port| {
@@ -157,7 +157,7 @@ impl Shard {
                 true => look(port),
                 false => PortUse::Elsewhere,
             };
-            let chosen = self.ports.choose(&towards, &mut self.counters, look_home);
+            let chosen = self.ports.choose(&towards, &mut self.cx.counters, look_home);
             // The port that was looked up last is the one that was found free.
             return chosen.map(|port| (port, hash)).map_err(|exhausted| {
                 let taken = exhausted.taken;
@@ -172,7 +172,7 @@ impl Shard {
         };
         match look(port) {
             PortUse::Free => {
-                self.ports.claim(&towards, port, &mut self.counters);
+                self.ports.claim(&towards, port, &mut self.cx.counters);
                 Ok((port, hash))
             }
             PortUse::Waiting { .. } => Err(self.judge_wait(PortShortage::default(), &key(port))),
@@ -188,8 +188,8 @@ impl Shard {
             return shortage;
         };
         let class = self.host.ip.addresses.path_class(&key.remote);
-        let now = self.tick;
-        let lasts = Lifetimes::new(&self.tunables).millis(class) + 1;
+        let now = self.cx.tick;
+        let lasts = Lifetimes::new(&self.cx.tunables).millis(class) + 1;
         let left = lasts.saturating_sub(now.millis_since(wait.entered()));
         let next = |left: u32| Some(shortage.next.map_or(left, |next| next.min(left)));
         match self.reuse_delay(class).map(|delay| wait.judge_take_over(now, delay)) {
@@ -205,7 +205,7 @@ impl Shard {
 
     /// How long the last segment must be past; `None` if nothing may be taken over.
     fn reuse_delay(&self, class: PathClass) -> Option<Duration> {
-        let tunables = &self.tunables;
+        let tunables = &self.cx.tunables;
         let allowed = match tunables.tw_reuse {
             PortReuse::Timestamped => true,
             PortReuse::Loopback => class == PathClass::Loopback,
@@ -229,9 +229,9 @@ impl Shard {
         let index = self.records.find(self.records.hash(&key), &key)?.index();
         let wait = self.end_wait(index)?;
         let towards = self.destination(&key)?;
-        self.ports.claim(&towards, local_port, &mut self.counters);
-        self.counters.time_wait_taken_over += 1;
-        self.counters.time_wait_recycled += 1;
+        self.ports.claim(&towards, local_port, &mut self.cx.counters);
+        self.cx.counters.time_wait_taken_over += 1;
+        self.cx.counters.time_wait_recycled += 1;
         Some(wait)
     }
 
@@ -291,7 +291,7 @@ impl Shard {
         let Some(towards) = self.destination(key) else { return };
         // One who does not answer any SYN refuses nothing.
         if self.ports.has_others(&towards) {
-            self.counters.syns_unheard += 1;
+            self.cx.counters.syns_unheard += 1;
             self.on_refused(key);
         }
     }
@@ -299,11 +299,11 @@ impl Shard {
     /// The peer answered our SYN with a challenge: the last connection of its port is not forgotten
     /// there.
     pub(super) fn on_refused(&mut self, key: &FlowKey) {
-        if self.tunables.refused_ports == RefusedPorts::Forget {
+        if self.cx.tunables.refused_ports == RefusedPorts::Forget {
             return;
         }
         if let Some(towards) = self.destination(key) {
-            self.ports.on_refused(&towards, &mut self.counters);
+            self.ports.on_refused(&towards, &mut self.cx.counters);
         }
     }
 

@@ -51,12 +51,12 @@ impl Shard {
     /// From now on connections whose socket, listener and route name no congestion control have this one,
     /// whatever the tunable says.
     pub fn set_usual_congestion_control(&mut self, algorithm: Algorithm) {
-        self.pool.algorithms.set_usual(algorithm);
+        self.cx.pool.algorithms.set_usual(algorithm);
     }
 
     /// The congestion controls that connections can have: by their names.
     pub fn congestion_controls(&self) -> &Algorithms {
-        &self.pool.algorithms
+        &self.cx.pool.algorithms
     }
 
     /// Adds a congestion control, by whose name sockets can ask for it, or changes how those of that name
@@ -70,7 +70,7 @@ impl Shard {
         name: &str,
         make: MakeAlgorithm,
     ) -> Result<Algorithm, AddError> {
-        self.pool.algorithms.add(name, make)
+        self.cx.pool.algorithms.add(name, make)
     }
 
     /// Everything that can be set on a connection, at once: what `options` leaves open is as the
@@ -92,10 +92,10 @@ impl Shard {
         self.listeners.set_backlog(listener, backlog)
     }
 
-    fn set(&mut self, handle: Handle, set: impl FnOnce(&mut Connection, &mut Context<'_>)) {
+    fn set(&mut self, handle: Handle, set: impl FnOnce(&mut Connection, &mut Context)) {
         let Some(index) = self.index_of(handle) else { return };
-        if let Some((connection, mut cx)) = self.connection(index) {
-            set(connection, &mut cx);
+        if let Some((connection, cx)) = self.connection(index) {
+            set(connection, cx);
         }
         self.after_change(index);
     }

@@ -13,7 +13,7 @@ use crate::{Context, RxSegment};
 impl Connection {
     // Always: nearly every segment comes here, and its fields are at hand.
     #[inline(always)]
-    pub(super) fn check_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    pub(super) fn check_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         if !seg.header.flags.contains(TcpFlags::ACK) {
             // RFC 9293 3.10.7.4: "if the ACK bit is off, drop the segment and return"
             return Done(Verdict::Drop(DropReason::NoAck));
@@ -64,14 +64,14 @@ impl Connection {
     }
 
     /// Counts an acknowledgment, and what it tells of text that came twice.
-    fn note_ack(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) {
+    fn note_ack(&mut self, cx: &Context, seg: &RxSegment<'_>) {
         let tally = &mut self.stats.tally;
         tally.last_ack_recv = cx.tick;
         tally.dsack_dups = tally.dsack_dups.wrapping_add(u32::from(tells_of_duplicate(seg)));
     }
 
     /// SYN-RECEIVED: the ACK of our SYN establishes the connection.
-    fn complete_simultaneous_open(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    fn complete_simultaneous_open(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         // RFC 9293 3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state (...)
         // If the segment acknowledgment is not acceptable, form a reset segment
         // <SEQ=SEG.ACK><CTL=RST> and send it."
@@ -93,7 +93,7 @@ impl Connection {
     }
 
     /// Something new is acknowledged.
-    fn on_new_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>, numbers: u32) -> Step {
+    fn on_new_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> Step {
         let ack = seg.header.ack;
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let mut delivered = Delivered::default();
@@ -121,7 +121,7 @@ impl Connection {
     }
 
     /// SEG.ACK = SND.UNA: a window update, a piggyback, or a duplicate.
-    fn on_current_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
+    fn on_current_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
         // RFC 5681 2: a duplicate (a) finds data outstanding, (b) carries none, (c) has neither
         // SYN nor FIN, (d) acknowledges what was acknowledged, (e) announces the same window.
         // The answers to window probes look alike and say nothing of a loss.
@@ -145,7 +145,7 @@ impl Connection {
     #[inline(never)]
     fn tell_sender(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
         seg: &RxSegment<'_>,
         acked: Option<(Acknowledged, Delivered)>,
         is_duplicate: bool,
@@ -170,7 +170,7 @@ impl Connection {
 
     /// Takes SEG.WND. Returns whether it changed.
     #[inline(always)]
-    pub(super) fn take_window(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) -> bool {
+    pub(super) fn take_window(&mut self, cx: &Context, seg: &RxSegment<'_>) -> bool {
         let changed = self.sender.take_window(seg);
         if changed && (self.sender.is_persisting() || self.sender.is_stalled(self.queue())) {
             self.on_stalled_window(cx);
@@ -179,7 +179,7 @@ impl Connection {
     }
 
     /// The window of a stalled connection changed, or one that changed stalls it.
-    fn on_stalled_window(&mut self, cx: &Context<'_>) {
+    fn on_stalled_window(&mut self, cx: &Context) {
         let stalled = self.sender.is_persisting();
         self.rearm_retransmission(cx);
         // Once more is admitted than was probed with, it is no longer a stall.
@@ -191,7 +191,7 @@ impl Connection {
     }
 
     /// Our FIN is acknowledged.
-    fn on_fin_acked(&mut self, cx: &mut Context<'_>) -> Step {
+    fn on_fin_acked(&mut self, cx: &mut Context) -> Step {
         match self.state {
             State::FinWait1 => {
                 self.state = State::FinWait2;
@@ -215,7 +215,7 @@ impl Connection {
     /// Measures the round trip that this acknowledgment ends.
     fn measure(
         &mut self,
-        cx: &Context<'_>,
+        cx: &Context,
         seg: &RxSegment<'_>,
         delivered: &Delivered,
     ) -> Option<Micros> {
@@ -253,7 +253,7 @@ impl Stamps {
 impl Stamps {
     /// When the segment left that this one echoes, to a millisecond.
     #[inline]
-    fn echoed_at(&self, seg: &RxSegment<'_>, cx: &Context<'_>) -> Option<Instant> {
+    fn echoed_at(&self, seg: &RxSegment<'_>, cx: &Context) -> Option<Instant> {
         let stamps = seg.header.options.timestamps.filter(|stamps| stamps.ecr != 0)?;
         let sent = stamps.ecr.wrapping_sub(self.offset);
         let millis = cx.tick.raw().wrapping_sub(sent);

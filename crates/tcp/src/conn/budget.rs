@@ -18,12 +18,12 @@ impl Buffers {
 
     /// Brings the account in line with what is held.
     #[inline(never)]
-    pub(super) fn account(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn account(&mut self, cx: &mut Context) {
         let sent = self.send.text.len() as usize + self.send.flight.memory();
         let pinned = sent + self.recv.pinned();
         let beyond = pinned.saturating_sub(Budget::ALLOWANCE as usize) as u32;
         let before = core::mem::replace(&mut self.accounted, beyond);
-        cx.pool.budget.move_text(before, beyond, cx.counters);
+        cx.pool.budget.move_text(before, beyond, &mut cx.counters);
     }
 
     /// What the account had of it, which it has no longer.
@@ -45,7 +45,7 @@ impl Connection {
 
     /// The connection begins while memory is short. Its window is what the SYN announces; where
     /// that said more, it stays (RFC 9293 3.8.6).
-    pub(super) fn begin_pinched(&mut self, cx: &Context<'_>) {
+    pub(super) fn begin_pinched(&mut self, cx: &Context) {
         if cx.pool.budget.is_full() {
             self.flags.set(Flags::PINCHED);
         }
@@ -65,7 +65,7 @@ impl Connection {
 
     /// The application reads or writes: where memory is short no longer, there is room again.
     #[inline]
-    pub(super) fn update_pinch(&mut self, cx: &Context<'_>) {
+    pub(super) fn update_pinch(&mut self, cx: &Context) {
         if self.is_pinched() && !cx.pool.budget.is_full() {
             self.flags.clear(Flags::PINCHED);
         }
@@ -84,7 +84,7 @@ impl Connection {
     #[cold]
     pub(super) fn process_under_pressure(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
         text: Text,
         ahead: u32,
     ) -> Step {
@@ -115,7 +115,7 @@ impl Connection {
     }
 
     /// Whether the application leaves text unread for longer than one that is about to read it.
-    pub(super) fn falls_behind(&self, cx: &Context<'_>) -> bool {
+    pub(super) fn falls_behind(&self, cx: &Context) -> bool {
         let since = cx.tick.millis_since(self.stats.sizing.unread_since());
         self.unread() > 0 && since > SLOW_MILLIS
     }

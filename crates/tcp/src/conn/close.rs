@@ -10,7 +10,7 @@ use crate::verdict::{CloseReason, Reply};
 /// What the application does.
 impl Connection {
     /// Sends FIN after what was written; reading goes on (RFC 9293 3.10.4).
-    pub fn shutdown(&mut self, cx: &mut Context<'_>) {
+    pub fn shutdown(&mut self, cx: &mut Context) {
         match self.state {
             // FIN follows once the handshake is complete.
             State::SynSent | State::SynReceived => {}
@@ -18,7 +18,7 @@ impl Connection {
             State::CloseWait => self.state = State::LastAck,
             _ => return,
         }
-        self.sender.queue_fin(cx.tunables);
+        self.sender.queue_fin(&cx.tunables);
         self.watch_for_stall(cx);
     }
 
@@ -28,7 +28,7 @@ impl Connection {
     }
 
     /// The application lets go. Returns the reset to send, if one is due.
-    pub fn close(&mut self, cx: &mut Context<'_>) -> Option<Reply> {
+    pub fn close(&mut self, cx: &mut Context) -> Option<Reply> {
         self.flags.set(Flags::ORPHAN);
         if matches!(self.state, State::Closed | State::TimeWait) {
             return None;
@@ -54,7 +54,7 @@ impl Connection {
 
     /// The application resets the connection. Returns the reset to send, if the peer has a
     /// connection that it would end (RFC 9293 3.10.5).
-    pub fn abort(&mut self, cx: &mut Context<'_>) -> Option<Reply> {
+    pub fn abort(&mut self, cx: &mut Context) -> Option<Reply> {
         let reset = self.judge_reset(cx);
         self.flags.set(Flags::ORPHAN);
         self.end(cx, CloseReason::Aborted);
@@ -63,7 +63,7 @@ impl Connection {
 
     /// Somebody else resets the connection: its application is told. Returns what
     /// [`Connection::abort`] does.
-    pub fn drop_by_force(&mut self, cx: &mut Context<'_>) -> Option<Reply> {
+    pub fn drop_by_force(&mut self, cx: &mut Context) -> Option<Reply> {
         if matches!(self.state, State::Closed | State::TimeWait) {
             return None;
         }
@@ -73,7 +73,7 @@ impl Connection {
     }
 
     /// The reset that the peer is due if the connection ends now.
-    pub(super) fn judge_reset(&self, cx: &Context<'_>) -> Option<Reply> {
+    pub(super) fn judge_reset(&self, cx: &Context) -> Option<Reply> {
         match self.state {
             State::SynReceived
             | State::Established
@@ -94,7 +94,7 @@ impl Connection {
 /// What the protocol does.
 impl Connection {
     /// The connection is over.
-    pub(super) fn end(&mut self, cx: &mut Context<'_>, reason: CloseReason) {
+    pub(super) fn end(&mut self, cx: &mut Context, reason: CloseReason) {
         if matches!(self.state, State::SynSent | State::SynReceived) {
             cx.counters.attempt_fails += 1;
         }
@@ -104,7 +104,7 @@ impl Connection {
     }
 
     /// Both directions are closed, and ours was closed first: a waiting record takes over.
-    pub(super) fn enter_time_wait(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn enter_time_wait(&mut self, cx: &mut Context) {
         cx.counters.time_wait += 1;
         self.state = State::TimeWait;
         self.finish(CloseReason::Finished);

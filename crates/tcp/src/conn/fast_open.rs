@@ -29,7 +29,7 @@ pub struct FastSyn {
 /// A SYN of ours that brings a cookie, or asks for one.
 impl Connection {
     /// The SYN is to bring this. To be called before anything is sent.
-    pub fn open_fast(&mut self, cx: &mut Context<'_>, syn: FastSyn) {
+    pub fn open_fast(&mut self, cx: &mut Context, syn: FastSyn) {
         if self.is_before_syn() {
             self.flags.set(Flags::FAST_OPEN);
             self.buffers(cx).fast_syn = Some(syn);
@@ -87,7 +87,7 @@ impl Connection {
     /// that it wants to transmit. `renewed` is the cookie for that, if there is to be one. What was set
     /// on its listener comes next, then [`Connection::take_syn_text`].
     pub fn from_syn(
-        cx: &mut Context<'_>,
+        cx: &mut Context,
         handshake: &Handshake,
         syn: &RxSegment<'_>,
         renewed: Option<FastOpen>,
@@ -108,7 +108,7 @@ impl Connection {
     }
 
     /// The text of the SYN, as much of it as there is room for: the application can read it.
-    pub fn take_syn_text(&mut self, cx: &mut Context<'_>, syn: &RxSegment<'_>) {
+    pub fn take_syn_text(&mut self, cx: &mut Context, syn: &RxSegment<'_>) {
         self.stats.tally.on_segment(syn, cx.tick);
         let take = syn.payload.len().min(self.receiver.seq().wnd());
         if take > 0 {
@@ -149,7 +149,7 @@ impl Connection {
     }
 
     /// Our SYN is acknowledged.
-    pub(super) fn complete_early(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn complete_early(&mut self, cx: &mut Context) {
         self.flags.clear(Flags::EARLY);
         cx.counters.passive_opens += 1;
         if self.flags.has(Flags::KEEP_ALIVE) {

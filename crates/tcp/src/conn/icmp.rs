@@ -88,7 +88,7 @@ pub(super) struct TooBig {
 
 impl Connection {
     /// A router or the peer's host sent an error that quotes the segment at `seq`.
-    pub fn on_icmp(&mut self, cx: &mut Context<'_>, seq: SeqNum, error: IcmpError) -> IcmpVerdict {
+    pub fn on_icmp(&mut self, cx: &mut Context, seq: SeqNum, error: IcmpError) -> IcmpVerdict {
         if matches!(self.state, State::Closed | State::TimeWait) {
             return IcmpVerdict::Ignored;
         }
@@ -113,7 +113,7 @@ impl Connection {
                 };
                 self.on_hard_error(cx, reason, SoftError::Prohibited)
             }
-            IcmpError::Soft(error) if self.ends_attempt(error, cx.tunables) => {
+            IcmpError::Soft(error) if self.ends_attempt(error, &cx.tunables) => {
                 self.on_hard_error(cx, CloseReason::Unreachable, error)
             }
             IcmpError::Soft(error) => self.note_soft_error(cx, error),
@@ -142,7 +142,7 @@ impl Connection {
     /// `reason` is what the end of an attempt is told as, and `error` what is noted otherwise.
     fn on_hard_error(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
         reason: CloseReason,
         error: SoftError,
     ) -> IcmpVerdict {
@@ -156,8 +156,8 @@ impl Connection {
     }
 
     /// The path is said to carry less than what was sent.
-    fn on_too_big(&mut self, cx: &mut Context<'_>, said: TooBig) -> IcmpVerdict {
-        let mss = self.mss_for_mtu(said.mtu, cx.tunables);
+    fn on_too_big(&mut self, cx: &mut Context, said: TooBig) -> IcmpVerdict {
+        let mss = self.mss_for_mtu(said.mtu, &cx.tunables);
         // RFC 5927 7.2: "the ICMP error message cannot be legitimate if it claims to have been
         // triggered by a packet larger than the largest packet we have so far sent for this
         // connection." What is in flight is at least as much as any segment of it.
@@ -198,7 +198,7 @@ impl Connection {
     /// claimed by the pending message is acknowledged [...], then the 'pending error' condition is
     /// cleared."
     #[cold]
-    pub(super) fn update_too_big(&mut self, cx: &mut Context<'_>, ack: SeqNum) {
+    pub(super) fn update_too_big(&mut self, cx: &mut Context, ack: SeqNum) {
         if let Some(buffers) = self.buffers.as_mut()
             && buffers.too_big.is_some_and(|said| said.seq.before(ack))
         {
@@ -209,13 +209,13 @@ impl Connection {
 
     /// The first segment timed out, and with it what was held of it is believed: RFC 5927 7.2, with
     /// a MAXSEGRTO of 1. All in flight goes again in any case.
-    pub(super) fn believe_too_big(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn believe_too_big(&mut self, cx: &mut Context) {
         let held = self.buffers.as_ref().and_then(|buffers| buffers.too_big);
         let Some(said) = held.filter(|said| self.stands_first(said)) else { return };
         if let Some(buffers) = self.buffers.as_mut() {
             buffers.too_big = None;
         }
-        let mss = self.mss_for_mtu(said.mtu, cx.tunables);
+        let mss = self.mss_for_mtu(said.mtu, &cx.tunables);
         if mss < self.sender.mss() {
             self.sender.lower_mss(mss);
             cx.counters.path_mtu_lowered += 1;
@@ -245,7 +245,7 @@ impl Connection {
         !matches!(self.state, State::SynSent | State::SynReceived) || self.sender.fin_sent()
     }
 
-    fn note_soft_error(&mut self, cx: &mut Context<'_>, error: SoftError) -> IcmpVerdict {
+    fn note_soft_error(&mut self, cx: &mut Context, error: SoftError) -> IcmpVerdict {
         cx.counters.icmp_soft_errors += 1;
         self.soft_error = Some(error);
         IcmpVerdict::Noted
@@ -256,8 +256,8 @@ impl Connection {
     ///
     /// What exceeds the new size never arrived, and is cut anew. As RFC 1191 6.4 has it, that must not happen for every report: each lost segment
     /// brings one, and a second of the same size changes nothing here.
-    pub fn on_path_mtu(&mut self, cx: &mut Context<'_>, mtu: u16) -> IcmpVerdict {
-        let mss = self.mss_for_mtu(mtu, cx.tunables);
+    pub fn on_path_mtu(&mut self, cx: &mut Context, mtu: u16) -> IcmpVerdict {
+        let mss = self.mss_for_mtu(mtu, &cx.tunables);
         if mss >= self.sender.mss() || matches!(self.state, State::Closed | State::TimeWait) {
             return IcmpVerdict::Ignored;
         }

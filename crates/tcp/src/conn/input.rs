@@ -10,7 +10,7 @@ use crate::{Context, RxSegment};
 
 impl Connection {
     /// A segment of this connection arrived.
-    pub fn on_segment(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Verdict {
+    pub fn on_segment(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Verdict {
         self.heard(cx);
         self.stats.tally.on_segment(seg, cx.tick);
         let step = match self.state {
@@ -26,7 +26,7 @@ impl Connection {
         }
     }
 
-    fn arrive(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    fn arrive(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         self.check_timestamps(cx, seg)?;
         self.check_sequence(cx, seg)?;
         self.check_rst(cx, seg)?;
@@ -38,7 +38,7 @@ impl Connection {
     }
 
     /// First: PAWS (RFC 7323 5.3).
-    fn check_timestamps(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    fn check_timestamps(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         if !self.flags.has(Flags::TIMESTAMPS) || seg.header.flags.contains(TcpFlags::RST) {
             // RFC 7323 5.2: "When an <RST> segment is received, it MUST NOT be subjected to the PAWS
             // check by verifying an acceptable value in SEG.TSval"
@@ -70,7 +70,7 @@ impl Connection {
     }
 
     /// First, continued: does any of it lie in the window?
-    fn check_sequence(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    fn check_sequence(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         let (seq, len) = (seg.header.seq, seg.len());
         let acceptable = self.receiver.accepts(seq, len) || len == 0 && self.is_late_ack(seg);
         if acceptable || self.is_simultaneous_syn_ack(seg) {
@@ -147,7 +147,7 @@ impl Connection {
     /// is closed it says: "special allowance should be made to accept valid ACKs". No more comes of
     /// this stream, either.
     #[cold]
-    fn on_fin_again(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    fn on_fin_again(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         self.receiver.owe_ack();
         let step = self.check_ack(cx, seg);
         if !matches!(self.state, State::TimeWait | State::Closed) {
@@ -175,7 +175,7 @@ impl Connection {
     }
 
     /// Second: RST (RFC 5961 3.2).
-    fn check_rst(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    fn check_rst(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         if !seg.header.flags.contains(TcpFlags::RST) {
             return Continue(());
         }
@@ -210,7 +210,7 @@ impl Connection {
     }
 
     /// A reset, or what counts as one, is about to end this.
-    fn count_reset(&self, cx: &mut Context<'_>) {
+    fn count_reset(&self, cx: &mut Context) {
         match self.state {
             _ if self.is_early() => cx.counters.embryonic_resets += 1,
             // tcpEstabResets of RFC 4022 counts those that come from these two alone.
@@ -220,7 +220,7 @@ impl Connection {
     }
 
     /// Fourth: SYN (RFC 5961 4.2). The third, security, is not implemented by anyone.
-    fn check_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    fn check_syn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         if !seg.header.flags.contains(TcpFlags::SYN) || self.is_simultaneous_syn_ack(seg) {
             return Continue(());
         }
@@ -240,7 +240,7 @@ impl Connection {
 
     /// RFC 5961 4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK
     /// (also referred to as challenge ACK) to the remote peer".
-    fn challenge_syn(&mut self, cx: &mut Context<'_>) -> Step {
+    fn challenge_syn(&mut self, cx: &mut Context) -> Step {
         self.challenge(cx);
         Done(Verdict::Drop(DropReason::SynChallenged))
     }
@@ -248,7 +248,7 @@ impl Connection {
     /// Eighth, after URG and text: FIN, this segment's or one that came before it.
     // Always: every segment comes here.
     #[inline(always)]
-    pub(super) fn take_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    pub(super) fn take_fin(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         let fin = seg.header.flags.contains(TcpFlags::FIN);
         if fin || self.buffers.as_ref().is_some_and(|buffers| buffers.recv.awaits_fin()) {
             self.process_fin(cx, seg);
@@ -256,7 +256,7 @@ impl Connection {
         Continue(())
     }
 
-    fn process_fin(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
+    fn process_fin(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
         if seg.header.flags.contains(TcpFlags::FIN)
             && let Some(ahead) = self.receiver.place_of_fin(seg.header.seq + (seg.len() - 1))
         {
@@ -274,12 +274,12 @@ impl Connection {
     }
 
     /// The peer's FIN is the next number in sequence.
-    fn on_fin(&mut self, cx: &mut Context<'_>) {
+    fn on_fin(&mut self, cx: &mut Context) {
         self.receiver.on_fin();
         if cx.tunables.recv_window == ReceiveWindow::FullSegments {
             // The FIN takes no room: the window is as large as before, and so is that of TIME-WAIT.
             let bounds = self.window_bounds();
-            self.receiver.open_whole(&bounds, cx.tunables);
+            self.receiver.open_whole(&bounds, &cx.tunables);
         }
         self.signals.raise(Signals::READABLE);
         match self.state {
@@ -294,7 +294,7 @@ impl Connection {
     /// Answers a segment that was refused. Text or FIN that the peer may send again is answered each
     /// time, because it waits for that. All others only as often as challenges: two hosts that disagree
     /// would acknowledge each other for ever, and anybody could have us answer whom they name.
-    pub(super) fn acknowledge_refused(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
+    pub(super) fn acknowledge_refused(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
         let syn = seg.header.flags.contains(TcpFlags::SYN);
         if seg.is_empty() || syn || !self.may_come_again(seg) {
             self.challenge(cx);
@@ -319,7 +319,7 @@ impl Connection {
     /// that a peer that tries again is answered, and few in the long run. The count is this record's
     /// own (RFC 5961 7), because one shared by all lets a third party count what others provoke
     /// (CVE-2016-5696).
-    pub(super) fn challenge(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn challenge(&mut self, cx: &mut Context) {
         let (interval, burst) = (cx.tunables.challenge_interval, cx.tunables.challenge_burst);
         if !self.challenges.take_one(cx.tick, interval, burst) {
             cx.counters.challenge_acks_skipped += 1;
@@ -337,7 +337,7 @@ impl Connection {
     /// RFC 7323 4.3: which TSval is echoed. RFC 7323 5.3 has this (R3) behind the test of the
     /// window; here RST, SYN and ACK were judged as well, as in Linux. Whoever forges a segment that
     /// is refused could otherwise set TS.Recent ahead, and PAWS would refuse the peer from then on.
-    pub(super) fn note_timestamp(&mut self, cx: &Context<'_>, seg: &RxSegment<'_>) {
+    pub(super) fn note_timestamp(&mut self, cx: &Context, seg: &RxSegment<'_>) {
         if !self.flags.has(Flags::TIMESTAMPS) {
             return;
         }

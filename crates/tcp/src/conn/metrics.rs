@@ -69,14 +69,14 @@ impl RouteMetrics {
 impl Connection {
     /// The connection's path leads over a route of which this is known. To be called before anything is
     /// sent or set.
-    pub fn take_metrics(&mut self, cx: &Context<'_>, metrics: &RouteMetrics) {
-        let before = self.recv_range(cx.tunables);
+    pub fn take_metrics(&mut self, cx: &Context, metrics: &RouteMetrics) {
+        let before = self.recv_range(&cx.tunables);
         self.apart().metrics = *metrics;
         if let Some(advmss) = metrics.advmss {
             self.receiver.limit_mss(advmss.max(cx.tunables.least_mss));
         }
         if let Some(rtt) = metrics.rtt.filter(|_| self.sender.rtt().srtt().is_none()) {
-            self.sender.on_first_round_trip(rtt.into(), cx.tunables);
+            self.sender.on_first_round_trip(rtt.into(), &cx.tunables);
         }
         if let Some(algorithm) = metrics.congestion {
             self.set_congestion_control(algorithm);

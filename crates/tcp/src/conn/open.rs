@@ -63,11 +63,11 @@ pub enum FirstTrip {
 
 impl Connection {
     /// Opens actively: the SYN is the first thing it wants to transmit.
-    pub fn connect(cx: &mut Context<'_>, open: ActiveOpen) -> Self {
+    pub fn connect(cx: &mut Context, open: ActiveOpen) -> Self {
         let mut connection = Self::build(cx, &open, State::SynSent);
         connection.sender.queue_syn();
-        let scale_limit = BufferSize::Auto.scale_limit(cx.tunables);
-        connection.receiver.set_scale(recv_scale(cx.tunables, scale_limit));
+        let scale_limit = BufferSize::Auto.scale_limit(&cx.tunables);
+        connection.receiver.set_scale(recv_scale(&cx.tunables, scale_limit));
         if cx.tunables.timestamps {
             connection.flags.set(Flags::TIMESTAMPS);
         }
@@ -78,7 +78,7 @@ impl Connection {
 
     /// A complete connection in ESTABLISHED. The segment that completed the handshake is then
     /// handed to [`Connection::on_segment`] like any other.
-    pub fn from_handshake(cx: &mut Context<'_>, handshake: &Handshake) -> Self {
+    pub fn from_handshake(cx: &mut Context, handshake: &Handshake) -> Self {
         let mut connection = Self::build(cx, &handshake.open, State::Established);
         let irs = handshake.irs;
         connection.sender.begin_acknowledged(irs);
@@ -86,7 +86,7 @@ impl Connection {
         connection.agree(cx, handshake);
         match handshake.round_trip {
             FirstTrip::Took(rtt) => {
-                connection.sender.on_first_round_trip(rtt.into(), cx.tunables);
+                connection.sender.on_first_round_trip(rtt.into(), &cx.tunables);
                 connection.stats.tally.on_round_trip(rtt.into(), cx.tick);
             }
             FirstTrip::Unknown => {}
@@ -98,7 +98,7 @@ impl Connection {
     }
 
     /// What both SYNs agreed upon.
-    pub(super) fn agree(&mut self, cx: &Context<'_>, handshake: &Handshake) {
+    pub(super) fn agree(&mut self, cx: &Context, handshake: &Handshake) {
         if let Some((send_scale, recv_scale)) = handshake.scales {
             self.sender.set_scale(send_scale);
             self.receiver.set_scale(recv_scale);
@@ -111,19 +111,19 @@ impl Connection {
         if handshake.sack {
             self.flags.set(Flags::SACK);
         }
-        self.settle_mss(handshake.peer_mss, cx.tunables);
+        self.settle_mss(handshake.peer_mss, &cx.tunables);
     }
 
     /// Takes what was set on its listener, the window that the SYN-ACK announced included.
-    pub fn inherit(&mut self, cx: &mut Context<'_>, options: &SocketOptions) {
-        let limit = options.recv_limit(self.recv_pipe(cx.tunables), cx.tunables);
+    pub fn inherit(&mut self, cx: &mut Context, options: &SocketOptions) {
+        let limit = options.recv_limit(self.recv_pipe(&cx.tunables), &cx.tunables);
         self.receiver.set_first_window(initial_window(limit));
         self.set_options(cx, options);
     }
 
     /// Takes the place of a connection of ours in TIME-WAIT, whose TS.Recent was `recent`: what is
     /// older than that is not for this one (RFC 7323 B.2).
-    pub fn succeed(&mut self, cx: &Context<'_>, recent: u32) {
+    pub fn succeed(&mut self, cx: &Context, recent: u32) {
         self.flags.set(Flags::SUCCEEDS);
         self.stamps.recent = recent;
         self.stamps.recent_at = cx.tick;
@@ -137,7 +137,7 @@ impl Connection {
         recent.zip(timestamps).is_some_and(older)
     }
 
-    pub(super) fn build(cx: &mut Context<'_>, open: &ActiveOpen, state: State) -> Self {
+    pub(super) fn build(cx: &mut Context, open: &ActiveOpen, state: State) -> Self {
         let mut stats = cx.pool.take_stats();
         stats.tally = Tally::new(cx.tick);
         Self {
@@ -162,7 +162,7 @@ impl Connection {
     }
 
     /// SYN-SENT (RFC 9293 3.10.7.3).
-    pub(super) fn arrive_in_syn_sent(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    pub(super) fn arrive_in_syn_sent(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         let header = &seg.header;
         let has_ack = header.flags.contains(TcpFlags::ACK);
         // RFC 9293 3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the
@@ -215,10 +215,10 @@ impl Connection {
     /// the segment, queue them for processing after the ESTABLISHED state has been reached, return." As
     /// much as the window admits that our SYN announced; the rest comes again.
     #[cold]
-    fn queue_with_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
+    fn queue_with_syn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
         let len = seg.payload.len();
         let text = self.receiver.clip(seg, len);
-        let limit = self.max_ranges(cx.tunables);
+        let limit = self.max_ranges(&cx.tunables);
         let recv = &mut self.buffers(cx).recv;
         if text.take > 0 {
             let _held = recv.hold(0, seg.payload, text, limit);
@@ -244,7 +244,7 @@ impl Connection {
     /// Our SYN is acknowledged: RFC 9293 3.10.7.3, "If SND.UNA > ISS (our SYN has been ACKed),
     /// change the connection state to ESTABLISHED, form an ACK segment". "Data or controls that were
     /// queued for transmission MAY be included": it may wait a little for those that are not yet.
-    fn on_syn_ack(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    fn on_syn_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         self.establish();
         let delay = cx.tunables.handshake_ack_delay;
         if delay.is_zero() || self.acks_at_once() {
@@ -262,7 +262,7 @@ impl Connection {
     }
 
     /// Takes the peer's SYN: its number, and the options that both sides want.
-    fn take_syn(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
+    fn take_syn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
         let header = &seg.header;
         let irs = header.seq;
         self.receiver.begin(irs, self.unscaled_window());
@@ -276,7 +276,7 @@ impl Connection {
         initial_window(self.recv_limit().min(limit))
     }
 
-    fn negotiate(&mut self, cx: &Context<'_>, options: &TcpOptions) {
+    fn negotiate(&mut self, cx: &Context, options: &TcpOptions) {
         match options.window_scale.filter(|_| cx.tunables.window_scaling) {
             Some(scale) => self.sender.set_scale(scale),
             None => self.receiver.set_scale(WindowScale::ZERO),
@@ -292,7 +292,7 @@ impl Connection {
             self.flags.set(Flags::SACK);
         }
         let default = cx.tunables.default_mss(&self.remote);
-        self.settle_mss(options.mss.unwrap_or(default), cx.tunables);
+        self.settle_mss(options.mss.unwrap_or(default), &cx.tunables);
     }
 
     /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.

@@ -133,9 +133,9 @@ impl SocketOverrides {
 /// What an application sets.
 impl Connection {
     /// Takes all of `options`; the MSS only if our SYN is not out yet.
-    pub fn set_options(&mut self, cx: &mut Context<'_>, options: &SocketOptions) {
+    pub fn set_options(&mut self, cx: &mut Context, options: &SocketOptions) {
         let overrides = &options.overrides;
-        let idle = self.keepalive_time(cx.tunables);
+        let idle = self.keepalive_time(&cx.tunables);
         if self.overrides().copied().unwrap_or_default() != *overrides {
             self.apart().overrides = *overrides;
         }
@@ -151,7 +151,7 @@ impl Connection {
         self.offer_scale(cx);
         if options.keep_alive != self.keep_alive() {
             self.set_keep_alive(cx, options.keep_alive);
-        } else if idle != self.keepalive_time(cx.tunables) {
+        } else if idle != self.keepalive_time(&cx.tunables) {
             self.restart_keep_alive(cx);
         }
         self.set_cork(cx, options.cork);

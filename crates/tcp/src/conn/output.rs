@@ -133,7 +133,7 @@ impl Connection {
     /// it) cuts super-segments.
     pub fn poll_transmit(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
         max_text: u32,
         slices: &mut Slices,
     ) -> Option<Outgoing> {
@@ -167,7 +167,7 @@ impl Connection {
 
     /// A segment is made: it is counted, and what it carried may be all there was.
     #[inline(always)]
-    fn on_made(&mut self, cx: &mut Context<'_>, slices: &Slices, gso_size: u16) {
+    fn on_made(&mut self, cx: &mut Context, slices: &Slices, gso_size: u16) {
         let segs = segments(slices.octets(), gso_size);
         cx.counters.out_segs += segs;
         self.stats.tally.on_sent(slices.octets(), segs, cx.tick);
@@ -205,7 +205,7 @@ impl Connection {
 
 /// How what is due becomes a segment.
 impl Connection {
-    fn make_syn(&mut self, cx: &mut Context<'_>, slices: &mut Slices) -> Outgoing {
+    fn make_syn(&mut self, cx: &mut Context, slices: &mut Slices) -> Outgoing {
         let fast_syn = self.buffers.as_ref().and_then(|buffers| buffers.fast_syn);
         let fast_open = fast_syn.and_then(|syn| self.take_fast_syn(syn, slices));
         let answers = self.state == State::SynReceived;
@@ -232,7 +232,7 @@ impl Connection {
 
     /// What our SYN or SYN-ACK offers beside timestamps and Fast Open.
     #[inline]
-    fn offered(&self, cx: &Context<'_>) -> SynOptions {
+    fn offered(&self, cx: &Context) -> SynOptions {
         let (scaling, sack_permitted) = if self.state == State::SynReceived {
             (self.scaling(), self.flags.has(Flags::SACK))
         } else {
@@ -246,7 +246,7 @@ impl Connection {
         }
     }
 
-    fn make_piece(&mut self, cx: &mut Context<'_>, piece: Piece, slices: &mut Slices) -> Head {
+    fn make_piece(&mut self, cx: &mut Context, piece: Piece, slices: &mut Slices) -> Head {
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let head = if piece.is_probe {
             cx.counters.window_probes += 1;
@@ -271,12 +271,12 @@ impl Connection {
     /// remain owed, and an acknowledgment that had no room for that.
     // Always: as a value of its own it would be copied.
     #[inline(always)]
-    fn make_header(&mut self, cx: &Context<'_>, head: Head, sack: Option<SackBlocks>) -> Outgoing {
+    fn make_header(&mut self, cx: &Context, head: Head, sack: Option<SackBlocks>) -> Outgoing {
         let Head { seq, flags, gso_size } = head;
         self.timers.stop_ack();
         if self.state != State::SynSent {
             let bounds = self.window_bounds();
-            self.receiver.announce(&bounds, cx.tunables);
+            self.receiver.announce(&bounds, &cx.tunables);
         }
         self.receiver.on_ack_made(sack.is_none_or(|blocks| !blocks.is_empty()));
         let urgent = self.urgent_pointer(seq);
@@ -325,7 +325,7 @@ impl Connection {
 /// What a header says of the connection.
 impl Connection {
     /// TSval now, and TS.Recent to echo, if timestamps were negotiated (while opening: offered).
-    pub(super) fn own_timestamps(&self, cx: &Context<'_>) -> Option<Timestamps> {
+    pub(super) fn own_timestamps(&self, cx: &Context) -> Option<Timestamps> {
         self.flags.has(Flags::TIMESTAMPS).then(|| Timestamps {
             val: self.tsval(cx.tick),
             // RFC 7323 3.2: "If the ACK bit is not set in the outgoing TCP header, the sender of that

@@ -21,7 +21,7 @@ impl Connection {
     }
 
     /// Holds back segments that are not full, or lets them go.
-    pub fn set_cork(&mut self, cx: &Context<'_>, cork: Cork) {
+    pub fn set_cork(&mut self, cx: &Context, cork: Cork) {
         self.sender.set_cork(cork);
         if !matches!(self.state, State::Closed | State::TimeWait) {
             self.watch_for_stall(cx);
@@ -29,7 +29,7 @@ impl Connection {
     }
 
     /// Probes the connection when it is silent, or stops to.
-    pub fn set_keep_alive(&mut self, cx: &Context<'_>, keep_alive: KeepAlive) {
+    pub fn set_keep_alive(&mut self, cx: &Context, keep_alive: KeepAlive) {
         match keep_alive {
             KeepAlive::On => self.start_keep_alive(cx),
             KeepAlive::Off => {

@@ -20,10 +20,10 @@ impl Connection {
     /// What the send buffer may be now: while memory is short no more than it is, and when it is shorter
     /// the floor, or what the path takes if that is less. One of an exact size has that.
     #[inline]
-    pub(super) fn send_range(&self, cx: &Context<'_>) -> SizeRange {
+    pub(super) fn send_range(&self, cx: &Context) -> SizeRange {
         let range = match self.stats.apart.as_deref() {
-            Some(apart) => apart.send_size.send_range(apart.metrics.send_pipe(), cx.tunables),
-            None => BufferSize::Auto.send_range(0, cx.tunables),
+            Some(apart) => apart.send_size.send_range(apart.metrics.send_pipe(), &cx.tunables),
+            None => BufferSize::Auto.send_range(0, &cx.tunables),
         };
         if cx.pool.budget.pressure() == Pressure::None || range.floor == range.most {
             return range;
@@ -33,13 +33,13 @@ impl Connection {
 
     /// The send buffer has the size that the path needs now.
     #[inline]
-    pub(super) fn update_send_size(&mut self, cx: &Context<'_>) {
+    pub(super) fn update_send_size(&mut self, cx: &Context) {
         let (range, queue) = (self.send_range(cx), self.buffers.as_deref());
         self.sender.update_size(range, queue.map(|buffers| &buffers.send));
     }
 
     #[cold]
-    fn short_send_range(&self, cx: &Context<'_>, range: SizeRange) -> SizeRange {
+    fn short_send_range(&self, cx: &Context, range: SizeRange) -> SizeRange {
         let SizeRange { floor, most } = range;
         if cx.pool.budget.pressure() == Pressure::High {
             return SizeRange { floor, most: self.sender.size().clamp(floor, most) };
@@ -50,7 +50,7 @@ impl Connection {
     }
 
     /// How many octets may wait to be acknowledged. What is there beyond a lesser size stays.
-    pub fn set_send_size(&mut self, cx: &Context<'_>, size: impl Into<BufferSize>) {
+    pub fn set_send_size(&mut self, cx: &Context, size: impl Into<BufferSize>) {
         let size = size.into();
         if self.asked_sizes().0 != size {
             self.apart().send_size = size;
@@ -63,10 +63,10 @@ impl Connection {
     /// window that was announced is not taken back; before the SYN was sent, the window scale follows.
     /// What was rounded up to full segments when their size became known stays so; another size is
     /// taken as it is.
-    pub fn set_recv_size(&mut self, cx: &Context<'_>, size: impl Into<BufferSize>) {
+    pub fn set_recv_size(&mut self, cx: &Context, size: impl Into<BufferSize>) {
         let size = size.into();
         if self.asked_sizes().1 != size {
-            let before = self.recv_range(cx.tunables);
+            let before = self.recv_range(&cx.tunables);
             self.apart().recv_size = size;
             self.settle_recv_size(cx, before);
         }
@@ -74,25 +74,25 @@ impl Connection {
 
     /// The receive buffer has been `before`; it is what was asked for since, and what it grew to stays
     /// as far as that admits.
-    pub(super) fn settle_recv_size(&mut self, cx: &Context<'_>, before: SizeRange) {
+    pub(super) fn settle_recv_size(&mut self, cx: &Context, before: SizeRange) {
         const MOST: u32 = 1 << 30;
-        let range = self.recv_range(cx.tunables);
+        let range = self.recv_range(&cx.tunables);
         let (floor, most) = (range.floor.min(MOST), range.most.min(MOST));
         let is_known = self.state != State::SynSent;
-        if is_known && self.in_full_segments(floor, cx.tunables) == self.receiver.size() {
+        if is_known && self.in_full_segments(floor, &cx.tunables) == self.receiver.size() {
             return;
         }
-        let grown = self.receiver.size() > self.in_full_segments(before.floor, cx.tunables);
+        let grown = self.receiver.size() > self.in_full_segments(before.floor, &cx.tunables);
         let size = if grown { self.receiver.size().clamp(floor, most) } else { floor };
         self.receiver.set_size(size);
         self.offer_scale(cx);
     }
 
     /// Before our SYN: the scale that lets the largest window of this connection be announced.
-    pub(super) fn offer_scale(&mut self, cx: &Context<'_>) {
+    pub(super) fn offer_scale(&mut self, cx: &Context) {
         if self.is_before_syn() {
-            let most = self.asked_sizes().1.scale_limit(cx.tunables).max(self.receiver.size());
-            self.receiver.set_scale(recv_scale(cx.tunables, most.min(self.window_clamp())));
+            let most = self.asked_sizes().1.scale_limit(&cx.tunables).max(self.receiver.size());
+            self.receiver.set_scale(recv_scale(&cx.tunables, most.min(self.window_clamp())));
         }
     }
 
@@ -107,7 +107,7 @@ impl Connection {
     /// Text in order arrived, and as much as an eighth of the buffer since the round trip under way
     /// began: if that is over, the buffer may grow.
     #[inline(never)]
-    pub(super) fn right_size(&mut self, cx: &mut Context<'_>, echo: Option<u32>) {
+    pub(super) fn right_size(&mut self, cx: &mut Context, echo: Option<u32>) {
         let trip = self.judge_trip(cx, echo);
         let unread = self.unread();
         let stats = &mut *self.stats;
@@ -124,7 +124,7 @@ impl Connection {
     /// Whether the round trip under way is over. Timestamps tell of it: what echoes one that was sent
     /// since it began is an answer. Their clock has milliseconds; below that, and without them, the
     /// round trip counts that was measured on the way out, by the handshake if by nothing else.
-    fn judge_trip(&self, cx: &Context<'_>, echo: Option<u32>) -> Trip {
+    fn judge_trip(&self, cx: &Context, echo: Option<u32>) -> Trip {
         let measured = self.sender.rtt().srtt();
         let measured = measured.map(|srtt| srtt.as_micros() as u32);
         match (echo, measured) {
@@ -135,10 +135,10 @@ impl Connection {
     }
 
     /// The path brings more than the buffer lets it.
-    fn grow(&mut self, cx: &mut Context<'_>, needed: u32) {
-        let range = self.recv_range(cx.tunables);
+    fn grow(&mut self, cx: &mut Context, needed: u32) {
+        let range = self.recv_range(&cx.tunables);
         let most = range.most.min(self.window_clamp()).min(1 << 30);
-        let size = self.in_full_segments(needed.min(most), cx.tunables);
+        let size = self.in_full_segments(needed.min(most), &cx.tunables);
         if size <= self.receiver.size() {
             return;
         }
@@ -153,8 +153,8 @@ impl Connection {
     /// Memory is short: of what the receive buffer grew by, the rest is given up. What was announced
     /// stays.
     #[cold]
-    pub(super) fn give_up_growth(&mut self, cx: &mut Context<'_>) {
-        let floor = self.in_full_segments(self.recv_range(cx.tunables).floor, cx.tunables);
+    pub(super) fn give_up_growth(&mut self, cx: &mut Context) {
+        let floor = self.in_full_segments(self.recv_range(&cx.tunables).floor, &cx.tunables);
         if self.receiver.size() > floor {
             cx.counters.recv_buffers_shrunk += 1;
             self.receiver.set_size(floor);

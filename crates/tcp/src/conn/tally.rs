@@ -192,7 +192,7 @@ impl Tally {
 impl Connection {
     /// Notes what keeps the sender from sending more, and for how long.
     #[inline]
-    pub(super) fn note_limit(&mut self, cx: &Context<'_>) {
+    pub(super) fn note_limit(&mut self, cx: &Context) {
         let limit = self.judge_limit();
         self.stats.tally.enter(limit, cx.tick);
     }

@@ -17,7 +17,7 @@ impl Connection {
     /// do are to read it inline).
     // Always: every segment comes here.
     #[inline(always)]
-    pub(super) fn check_urg(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) {
+    pub(super) fn check_urg(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
         let receiving =
             matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
         if !receiving || !seg.header.flags.contains(TcpFlags::URG) {
@@ -43,11 +43,11 @@ impl Connection {
     }
 
     #[inline]
-    pub(super) fn take_text(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    pub(super) fn take_text(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         if seg.payload.is_empty() { Continue(()) } else { self.process_text(cx, seg) }
     }
 
-    fn process_text(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>) -> Step {
+    fn process_text(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         let len = seg.payload.len();
         match self.state {
             State::Established | State::FinWait1 | State::FinWait2 => {}
@@ -63,7 +63,7 @@ impl Connection {
             return Continue(());
         }
         if self.flags.has(Flags::UNHEARD)
-            && let Some(reason) = self.judge_unheard(cx.tunables)
+            && let Some(reason) = self.judge_unheard(&cx.tunables)
         {
             // RFC 9293 3.6.1: "If (...) new data is received after CLOSE is called, its TCP
             // implementation SHOULD send a RST to show that data was lost."
@@ -101,7 +101,7 @@ impl Connection {
         (resets && self.state != State::Established).then_some(CloseReason::Reset)
     }
 
-    fn take_in_order(&mut self, cx: &mut Context<'_>, seg: &RxSegment<'_>, text: Text) {
+    fn take_in_order(&mut self, cx: &mut Context, seg: &RxSegment<'_>, text: Text) {
         let buffers = self.buffers(cx);
         let had_held = buffers.recv.has_held();
         let is_first = buffers.recv.unread() == 0;
@@ -134,7 +134,7 @@ impl Connection {
     #[inline]
     fn note_received(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
         seg: &RxSegment<'_>,
         advance: u32,
         is_first: bool,
@@ -152,12 +152,12 @@ impl Connection {
 
     fn take_out_of_order(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
         seg: &RxSegment<'_>,
         text: Text,
         ahead: u32,
     ) -> Step {
-        let limit = self.max_ranges(cx.tunables);
+        let limit = self.max_ranges(&cx.tunables);
         let held = self.buffers(cx).recv.hold(ahead, seg.payload, text, limit);
         // Be it ever so little: a byte beyond a gap can pin many.
         if let Some(buffers) = self.buffers.as_mut() {
@@ -183,12 +183,12 @@ impl Connection {
     }
 
     /// The application reads the next octets.
-    pub fn read(&mut self, cx: &mut Context<'_>) -> Read {
+    pub fn read(&mut self, cx: &mut Context) -> Read {
         self.read_up_to(cx, usize::MAX)
     }
 
     /// The application reads the next octets, at most `most` (>= 1) of them.
-    pub fn read_up_to(&mut self, cx: &mut Context<'_>, most: usize) -> Read {
+    pub fn read_up_to(&mut self, cx: &mut Context, most: usize) -> Read {
         self.update_pinch(cx);
         if cx.pool.budget.pressure() >= Pressure::Tight && self.falls_behind(cx) {
             self.give_up_growth(cx);
@@ -220,7 +220,7 @@ impl Connection {
     /// RFC 2883 4: text that arrived twice is named in the first SACK block of the next
     /// acknowledgment. Of several that come before that the first is named: the others might as well have
     /// been lost with their acknowledgments.
-    pub(super) fn note_duplicate(&mut self, cx: &mut Context<'_>, left: SeqNum, right: SeqNum) {
+    pub(super) fn note_duplicate(&mut self, cx: &mut Context, left: SeqNum, right: SeqNum) {
         if self.flags.has(Flags::SACK) && left != right {
             self.buffers(cx).duplicate.get_or_insert(SackBlock { left, right });
         }

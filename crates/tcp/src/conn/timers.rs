@@ -104,7 +104,7 @@ impl Connection {
     }
 
     /// Time passed: whatever is due happens.
-    pub fn on_deadline(&mut self, cx: &mut Context<'_>) {
+    pub fn on_deadline(&mut self, cx: &mut Context) {
         if take_due(&mut self.timers.ack, cx.now) {
             self.on_timer(cx, Purpose::DelayedAck);
         }
@@ -121,7 +121,7 @@ impl Connection {
     }
 
     /// The table's last column.
-    fn on_timer(&mut self, cx: &mut Context<'_>, purpose: Purpose) {
+    fn on_timer(&mut self, cx: &mut Context, purpose: Purpose) {
         match purpose {
             Purpose::DelayedAck => {
                 cx.counters.delayed_acks += 1;
@@ -177,7 +177,7 @@ impl Connection {
 
     /// RFC 6298 5.1 to 5.3: runs while something is unacknowledged, or while a closed window
     /// keeps something from being sent.
-    pub(super) fn rearm_retransmission(&mut self, cx: &Context<'_>) {
+    pub(super) fn rearm_retransmission(&mut self, cx: &Context) {
         if self.sender.is_stalled(self.queue()) {
             let due = self.retransmission_due(cx);
             if self.sender.is_persisting() {
@@ -200,7 +200,7 @@ impl Connection {
     /// Sets the sender's timer for what is in flight now. RFC 8985 8: the reordering timer, the probe's and
     /// the retransmission timer "are mutually exclusive".
     #[inline(always)]
-    fn time_flight(&mut self, cx: &Context<'_>) {
+    fn time_flight(&mut self, cx: &Context) {
         let (timer, due) = match self.is_quiet() {
             true if self.sender.is_idle() => (SendTimer::Retransmission, Instant::NEVER),
             true => self.flight_due(cx),
@@ -212,7 +212,7 @@ impl Connection {
 
     /// What is missing, or may have been, decides.
     #[inline(never)]
-    fn recovery_due(&self, cx: &Context<'_>) -> (SendTimer, Instant) {
+    fn recovery_due(&self, cx: &Context) -> (SendTimer, Instant) {
         let recovery = self.queue().map(|queue| &queue.recovery);
         if self.sender.is_idle() {
             return match recovery.is_some_and(Recovery::remembers) {
@@ -228,7 +228,7 @@ impl Connection {
 
     /// The probe's or the retransmission timer, whichever is first.
     #[inline]
-    fn flight_due(&self, cx: &Context<'_>) -> (SendTimer, Instant) {
+    fn flight_due(&self, cx: &Context) -> (SendTimer, Instant) {
         let due = self.retransmission_due(cx);
         match self.probe_due(cx, cx.now) {
             // RFC 8985 7.2: "if the time at which an RTO would fire (...) is sooner than the computed
@@ -239,7 +239,7 @@ impl Connection {
     }
 
     /// Something is missing, or not any more, though nothing new was acknowledged.
-    pub(super) fn retime(&mut self, cx: &Context<'_>) {
+    pub(super) fn retime(&mut self, cx: &Context) {
         let recovery = self.buffers.as_deref().map(|buffers| &buffers.send.recovery);
         let reordering = recovery.is_some_and(|recovery| recovery.reordering_due().is_some());
         let is_probe = matches!(self.sender.timer(), SendTimer::Reordering | SendTimer::LossProbe);
@@ -252,7 +252,7 @@ impl Connection {
 
     /// When the end of what is in flight is asked for, if it was sent `at` (RFC 8985 7.2).
     #[inline]
-    fn probe_due(&self, cx: &Context<'_>, at: Instant) -> Option<Instant> {
+    fn probe_due(&self, cx: &Context, at: Instant) -> Option<Instant> {
         let queue = self.queue().filter(|_| !self.sender.has_syn())?;
         let may_probe = queue.recovery.may_probe(&queue.flight);
         may_probe.then(|| self.probe_wait(cx)).flatten().map(|wait| at.after_micros(wait))
@@ -260,7 +260,7 @@ impl Connection {
 
     /// PTO (RFC 8985 7.2), microseconds, if there is text or a FIN behind it to ask for, and SACK to tell.
     #[inline(always)]
-    fn probe_wait(&self, cx: &Context<'_>) -> Option<u64> {
+    fn probe_wait(&self, cx: &Context) -> Option<u64> {
         let flight = &self.queue()?.flight;
         let asks = cx.tunables.loss_probe && self.flags.has(Flags::SACK);
         if !asks || flight.end() <= flight.una() {
@@ -279,11 +279,11 @@ impl Connection {
     }
 
     /// The end of what is in flight may be lost, unless more was sent since.
-    fn on_probe_timeout(&mut self, cx: &Context<'_>) {
+    fn on_probe_timeout(&mut self, cx: &Context) {
         let sent = self.queue().and_then(|queue| queue.flight.last_sent());
         let due = sent.and_then(|at| self.probe_due(cx, at));
         let expiry = self.queue().and_then(|queue| queue.flight.first_sent());
-        let expiry = expiry.map(|at| self.sender.rtt().due(at, cx.tunables));
+        let expiry = expiry.map(|at| self.sender.rtt().due(at, &cx.tunables));
         match due.map(|due| expiry.map_or(due, |expiry| due.min(expiry))) {
             // "The sender SHOULD start or restart a loss probe PTO timer after transmitting new data".
             Some(due) if due > cx.now => {
@@ -298,7 +298,7 @@ impl Connection {
     }
 
     /// What recovery asks of this connection.
-    fn path(&self, cx: &Context<'_>) -> Path {
+    fn path(&self, cx: &Context) -> Path {
         self.sender.path(cx.now, self.flags.has(Flags::SACK), self.stats.tally.min_rtt_micros())
     }
 
@@ -308,7 +308,7 @@ impl Connection {
     }
 
     /// Starts the timer if something is out and it does not run yet (RFC 6298 5.1).
-    pub(super) fn arm_retransmission(&mut self, cx: &Context<'_>) {
+    pub(super) fn arm_retransmission(&mut self, cx: &Context) {
         let is_first = self.timers.sender == Instant::NEVER
             && self.sender.attempts() == 0
             && self.is_quiet()
@@ -320,7 +320,7 @@ impl Connection {
         }
         // Nearly each flight of a short connection: nothing is called.
         self.stats.tally.waits_since = cx.tick;
-        let wait = self.sender.rtt().rto_micros(cx.tunables);
+        let wait = self.sender.rtt().rto_micros(&cx.tunables);
         let (timer, wait) = match self.probe_wait(cx) {
             Some(probe) => (SendTimer::LossProbe, wait.min(probe)),
             None => (SendTimer::Retransmission, wait),
@@ -331,7 +331,7 @@ impl Connection {
 
     /// The same for a SYN or SYN-ACK.
     #[inline]
-    pub(super) fn arm_for_syn(&mut self, cx: &Context<'_>) {
+    pub(super) fn arm_for_syn(&mut self, cx: &Context) {
         if !self.rto_is_armed() {
             if self.sender.attempts() == 0 {
                 self.stats.tally.waits_since = cx.tick;
@@ -341,7 +341,7 @@ impl Connection {
     }
 
     #[inline(never)]
-    fn arm_again(&mut self, cx: &Context<'_>) {
+    fn arm_again(&mut self, cx: &Context) {
         if self.rto_is_armed() {
             if self.sender.timer() == SendTimer::LossProbe {
                 // A short flight is given longer than one that grew since.
@@ -368,7 +368,7 @@ impl Connection {
     }
 
     /// The segment at SND.UNA went again without a time-out: its acknowledgment has as long as any.
-    pub(super) fn restart_retransmission(&mut self, cx: &Context<'_>) {
+    pub(super) fn restart_retransmission(&mut self, cx: &Context) {
         if self.sender.timer() == SendTimer::Retransmission {
             self.timers.sender = self.retransmission_due(cx);
         }
@@ -376,19 +376,19 @@ impl Connection {
 
     /// When what was sent last is sent again.
     #[inline]
-    fn retransmission_due(&self, cx: &Context<'_>) -> Instant {
+    fn retransmission_due(&self, cx: &Context) -> Instant {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         let limited = self.sender.attempts() > 0 && !cx.tunables.user_timeout.is_zero();
         if opening || limited || self.overrides().is_some() {
             return cx.now + self.retransmission_wait(cx);
         }
-        self.sender.rtt().due(cx.now, cx.tunables)
+        self.sender.rtt().due(cx.now, &cx.tunables)
     }
 
     /// How long what was sent last may go unanswered: a SYN by its schedule, anything else by the
     /// path's round trips.
     #[inline(never)]
-    fn retransmission_wait(&self, cx: &Context<'_>) -> Duration {
+    fn retransmission_wait(&self, cx: &Context) -> Duration {
         let wait = match self.state {
             State::SynReceived if self.is_early() => {
                 // As the SYN cache does: the schedule of a tunable is for SYNs alone.
@@ -396,16 +396,16 @@ impl Connection {
                 doubled.min(cx.tunables.max_rto.into())
             }
             State::SynSent | State::SynReceived => {
-                cx.tunables.syn_retry.wait(self.sender.attempts(), cx.tunables)
+                cx.tunables.syn_retry.wait(self.sender.attempts(), &cx.tunables)
             }
-            _ => self.sender.rtt().rto(cx.tunables),
+            _ => self.sender.rtt().rto(&cx.tunables),
         };
-        match self.user_timeout(cx.tunables) {
+        match self.user_timeout(&cx.tunables) {
             // So that it is noticed when it is over, not up to a minute later.
             Some(limit)
                 if self.sender.attempts() > 0
                     || self.sender.is_persisting()
-                    || self.limits_first_syn(cx.tunables) =>
+                    || self.limits_first_syn(&cx.tunables) =>
             {
                 wait.min(limit.saturating_sub(self.waited(cx)).max(LEAST_WAIT))
             }
@@ -417,7 +417,7 @@ impl Connection {
     /// of the same ends, or its TIME-WAIT; our reset, which is sent for this, can end that
     /// (RFC 9293 3.5.2, RFC 5961 4.2). One round trip later it has: the SYN goes out again then,
     /// once for each attempt, and not only after a time-out.
-    pub(super) fn on_challenged(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn on_challenged(&mut self, cx: &mut Context) {
         cx.counters.syn_challenged += 1;
         let challenges = &mut self.stats.tally.challenges;
         let first = *challenges == 0;
@@ -435,14 +435,14 @@ impl Connection {
     }
 
     /// The time since anything was acknowledged, or since something began to wait for it.
-    fn waited(&self, cx: &Context<'_>) -> Duration {
+    fn waited(&self, cx: &Context) -> Duration {
         let millis = cx.tick.millis_since(self.stats.tally.waits_since);
         Duration::from_millis(u64::from(millis))
     }
 
     /// The sender's timer ran out, and nobody answered. Returns whether it is to try again: otherwise the
     /// connection is over.
-    fn counts_as_attempt(&mut self, cx: &mut Context<'_>) -> bool {
+    fn counts_as_attempt(&mut self, cx: &mut Context) -> bool {
         self.sender.count_attempt();
         let over = self.gives_up(cx) || self.is_abandoned_stall(cx);
         if over {
@@ -459,12 +459,12 @@ impl Connection {
 
     /// RFC 9293 3.8.3's R2: a number of attempts, or the time that the application set instead
     /// (RFC 5482 3). The first time-out never ends a connection that is there.
-    fn gives_up(&self, cx: &Context<'_>) -> bool {
+    fn gives_up(&self, cx: &Context) -> bool {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         let asked = self.sender.attempts() > 1
             || self.sender.is_persisting()
-            || self.limits_first_syn(cx.tunables);
-        match self.user_timeout(cx.tunables) {
+            || self.limits_first_syn(&cx.tunables);
+        match self.user_timeout(&cx.tunables) {
             Some(limit) if asked && self.waited(cx) >= limit => true,
             Some(_) if !opening => false,
             _ => self.sender.attempts() > self.attempt_limit(cx),
@@ -475,39 +475,39 @@ impl Connection {
     /// closed: a stranger could make us hold text for ever (RFC 9293 3.8.6.1 has it stay open, and
     /// warns of that). As Linux: after the retransmissions that such a connection is given, once
     /// their interval does not grow any more.
-    fn is_abandoned_stall(&self, cx: &Context<'_>) -> bool {
+    fn is_abandoned_stall(&self, cx: &Context) -> bool {
         self.flags.has(Flags::ORPHAN)
             && self.sender.is_persisting()
             && self.sender.rtt().back_offs() >= cx.tunables.orphan_retries
-            && self.sender.rtt().rto_micros(cx.tunables) >= u64::from(cx.tunables.max_rto.get())
+            && self.sender.rtt().rto_micros(&cx.tunables) >= u64::from(cx.tunables.max_rto.get())
     }
 
-    fn attempt_limit(&self, cx: &Context<'_>) -> u8 {
+    fn attempt_limit(&self, cx: &Context) -> u8 {
         match self.state {
-            State::SynReceived if self.is_early() => self.synack_retries(cx.tunables),
-            State::SynSent | State::SynReceived => self.syn_retries(cx.tunables),
+            State::SynReceived if self.is_early() => self.synack_retries(&cx.tunables),
+            State::SynSent | State::SynReceived => self.syn_retries(&cx.tunables),
             // RFC 9293 3.8.6.1: "As long as the receiving TCP peer continues to send acknowledgments
             // in response to the probe segments, the sending TCP peer MUST allow the connection to
             // stay open (MUST-37)": `attempts` is reset by every answer.
             _ if self.flags.has(Flags::ORPHAN) => cx.tunables.orphan_retries,
-            _ => self.retries(cx.tunables),
+            _ => self.retries(&cx.tunables),
         }
     }
 
     /// Something arrived from the peer: it lives.
-    pub(super) fn heard(&mut self, cx: &Context<'_>) {
+    pub(super) fn heard(&mut self, cx: &Context) {
         self.sender.on_heard();
         if self.flags.has(Flags::KEEP_ALIVE) && self.may_be_probed() {
             self.keep_alive_probes = 0;
-            self.timers.life = cx.now + self.keepalive_time(cx.tunables);
+            self.timers.life = cx.now + self.keepalive_time(&cx.tunables);
         }
     }
 
     /// Probes the connection when it is silent (`SO_KEEPALIVE`).
-    pub fn start_keep_alive(&mut self, cx: &Context<'_>) {
+    pub fn start_keep_alive(&mut self, cx: &Context) {
         self.flags.set(Flags::KEEP_ALIVE);
         if self.may_be_probed() {
-            self.timers.life = cx.now + self.keepalive_time(cx.tunables);
+            self.timers.life = cx.now + self.keepalive_time(&cx.tunables);
         }
     }
 
@@ -523,24 +523,24 @@ impl Connection {
     }
 
     /// FIN-WAIT-2 without an owner ends by itself; with one it is silent until the peer speaks.
-    pub(super) fn start_fin_wait_2(&mut self, cx: &Context<'_>) {
+    pub(super) fn start_fin_wait_2(&mut self, cx: &Context) {
         if self.flags.has(Flags::ORPHAN) {
-            self.timers.life = cx.now + self.fin_timeout(cx.tunables);
+            self.timers.life = cx.now + self.fin_timeout(&cx.tunables);
         } else if self.flags.has(Flags::KEEP_ALIVE) {
-            self.timers.life = cx.now + self.keepalive_time(cx.tunables);
+            self.timers.life = cx.now + self.keepalive_time(&cx.tunables);
         }
     }
 
     /// RFC 9293 3.8.4: a segment that the peer must answer.
-    fn probe_liveness(&mut self, cx: &mut Context<'_>) {
+    fn probe_liveness(&mut self, cx: &mut Context) {
         if self.rto_is_armed() {
             // Retransmission or window probing is already asking.
-            self.timers.life = cx.now + self.keepalive_time(cx.tunables);
+            self.timers.life = cx.now + self.keepalive_time(&cx.tunables);
             return;
         }
-        let given_up = match self.patience(cx.tunables) {
+        let given_up = match self.patience(&cx.tunables) {
             Some(limit) => self.keep_alive_probes > 0 && self.silence(cx) >= limit,
-            None => self.keep_alive_probes >= self.keepalive_probes(cx.tunables),
+            None => self.keep_alive_probes >= self.keepalive_probes(&cx.tunables),
         };
         if given_up {
             cx.counters.abort_on_timeout += 1;
@@ -550,21 +550,21 @@ impl Connection {
         self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
         self.sender.set_keep_alive(true);
         cx.counters.keep_alives += 1;
-        self.timers.life = cx.now + self.keepalive_interval(cx.tunables);
+        self.timers.life = cx.now + self.keepalive_interval(&cx.tunables);
     }
 
     /// The time since the peer was last heard.
-    fn silence(&self, cx: &Context<'_>) -> Duration {
+    fn silence(&self, cx: &Context) -> Duration {
         let (now, tally) = (cx.tick, &self.stats.tally);
         let since = [tally.last_data_recv, tally.last_ack_recv].map(|at| now.millis_since(at));
         Duration::from_millis(since.into_iter().min().map_or(0, u64::from))
     }
 
     /// The time that the connection may be silent became another one.
-    pub(super) fn restart_keep_alive(&mut self, cx: &Context<'_>) {
+    pub(super) fn restart_keep_alive(&mut self, cx: &Context) {
         let is_watched = self.flags.has(Flags::KEEP_ALIVE) && self.may_be_probed();
         if is_watched && self.keep_alive_probes == 0 {
-            let left = self.keepalive_time(cx.tunables).saturating_sub(self.silence(cx));
+            let left = self.keepalive_time(&cx.tunables).saturating_sub(self.silence(cx));
             self.timers.life = cx.now + left;
         }
     }

@@ -15,7 +15,7 @@ pub struct WriteClosed;
 impl Connection {
     /// Takes from the front of `data` what there is room for. Less than all of it: a
     /// [`Signals::WRITABLE`] follows.
-    pub fn write(&mut self, cx: &mut Context<'_>, data: &mut Bytes) -> Result<usize, WriteClosed> {
+    pub fn write(&mut self, cx: &mut Context, data: &mut Bytes) -> Result<usize, WriteClosed> {
         let open = matches!(
             self.state,
             State::SynSent | State::SynReceived | State::Established | State::CloseWait
@@ -52,13 +52,13 @@ impl Connection {
 
     /// Tells a waiting application that there is room again.
     #[inline]
-    pub(super) fn tell_room(&mut self, cx: &Context<'_>) {
+    pub(super) fn tell_room(&mut self, cx: &Context) {
         if self.sender.wants_room() {
             self.update_room(cx);
         }
     }
 
-    fn update_room(&mut self, cx: &Context<'_>) {
+    fn update_room(&mut self, cx: &Context) {
         // It follows the congestion window, which has just grown or shrunk.
         self.update_send_size(cx);
         let bounds = self.send_bounds();
@@ -69,7 +69,7 @@ impl Connection {
     }
 
     /// With nothing in flight only the persist timer finds out that a window opened.
-    pub(super) fn watch_for_stall(&mut self, cx: &Context<'_>) {
+    pub(super) fn watch_for_stall(&mut self, cx: &Context) {
         let sender = &self.sender;
         let watched = sender.is_persisting() || sender.is_stalled(self.queue());
         if watched && sender.is_idle() && !sender.has_syn() {
@@ -82,7 +82,7 @@ impl Connection {
     /// it ends until the peer has acknowledged all of it.
     pub fn write_urgent(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
         data: &mut Bytes,
     ) -> Result<usize, WriteClosed> {
         let taken = self.write(cx, data)?;

@@ -134,11 +134,11 @@ impl Flags {
 /// How a connection begins.
 impl Sender {
     /// One whose first number is `iss`, on a link that carries `mss` octets of text and options.
-    pub fn new(cx: &Context<'_>, iss: SeqNum, mss: u16) -> Self {
+    pub fn new(cx: &Context, iss: SeqNum, mss: u16) -> Self {
         let algorithm = cx.pool.algorithms.usual(cx.tunables.congestion_control);
         Self {
             seq: SendSequence::new(iss, SeqNum::new(0)),
-            rtt: RttEstimator::new(cx.tunables),
+            rtt: RttEstimator::new(&cx.tunables),
             window: Window::new(algorithm, u32::from(mss)),
             small_end: iss,
             text_sent: cx.tick,
@@ -405,7 +405,7 @@ impl Sender {
     /// less than all, it waits for room from now on.
     pub fn admit(
         &mut self,
-        cx: &Context<'_>,
+        cx: &Context,
         queue: Option<&mut SendQueue>,
         bounds: &SendBounds,
         len: usize,
@@ -466,13 +466,13 @@ impl Sender {
 
     /// Nothing is in flight, and text is about to be: what was learnt of the path is out of date if
     /// none was sent for long.
-    pub fn restart_after_idle(&mut self, cx: &Context<'_>, queue: Option<&mut SendQueue>) {
+    pub fn restart_after_idle(&mut self, cx: &Context, queue: Option<&mut SendQueue>) {
         let idle = cx.tick.millis_since(self.text_sent);
         // RFC 5681 4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if
         // the TCP has not sent data in an interval exceeding the retransmission timeout."
         if idle > 0
             && cx.tunables.slow_start_after_idle
-            && u64::from(idle) * 1_000 > self.rtt.rto_micros(cx.tunables)
+            && u64::from(idle) * 1_000 > self.rtt.rto_micros(&cx.tunables)
         {
             let initial = initial_cwnd(self.mss.into(), cx.tunables.initial_window);
             match queue {

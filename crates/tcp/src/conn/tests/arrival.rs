@@ -129,7 +129,7 @@ fn urgent_data_stay_in_the_stream_and_a_read_stops_at_their_end() {
     assert_eq!(read(), Read::Data(bytes::Bytes::from_static(b" later")));
     assert_eq!(read(), Read::Pending);
     assert_eq!(pair.server.connection.urgent_mark(), None);
-    assert_eq!(pair.server.pool.lent(), 0);
+    assert_eq!(pair.server.cx.pool.lent(), 0);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn urgent_data_that_came_before_their_pointer_are_told_of_until_they_are_read() 
     assert_eq!(pair.server.received, b"now! later");
     let _ = take(&mut pair, &pointer);
     assert!(!pair.server.connection.signals_mut().take(Signals::URGENT), "it was read");
-    assert_eq!(pair.server.pool.lent(), 0);
+    assert_eq!(pair.server.cx.pool.lent(), 0);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn urgent_data_end_with_the_stream_wherever_their_pointer_stands() {
         let now = pair.now;
         pair.server.drain(now);
         assert!(pair.server.ended);
-        assert_eq!((pair.server.connection.urgent_mark(), pair.server.pool.lent()), (None, 0));
+        assert_eq!((pair.server.connection.urgent_mark(), pair.server.cx.pool.lent()), (None, 0));
     }
 }
 
@@ -177,11 +177,11 @@ fn a_reset_behind_an_urgent_pointer_and_a_gap_leaves_nothing_held() {
     beyond.header.flags |= TcpFlags::URG;
     beyond.header.urgent = 5_000;
     assert_eq!(take(&mut pair, &beyond), Verdict::Accepted);
-    assert_eq!(pair.server.pool.lent(), 1);
+    assert_eq!(pair.server.cx.pool.lent(), 1);
     let mut reset = from_client(&mut pair, 0, b"");
     reset.header.flags = TcpFlags::RST;
     assert!(matches!(take(&mut pair, &reset), Verdict::Closed(_)));
-    assert_eq!((pair.server.connection.urgent_mark(), pair.server.pool.lent()), (None, 0));
+    assert_eq!((pair.server.connection.urgent_mark(), pair.server.cx.pool.lent()), (None, 0));
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn data_after_close_is_refused_by_a_reset() {
     pair.write(Which::Server, b"too late");
     pair.run_until_quiet();
     assert_eq!(pair.client.connection.state(), State::Closed);
-    assert_eq!(pair.client.counters.abort_on_data, 1);
+    assert_eq!(pair.client.cx.counters.abort_on_data, 1);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn text_behind_a_shutdown_of_both_directions_is_refused_or_taken_by_the_rule() {
         assert_eq!(pair.client.connection.state(), state, "{rule}");
         let reset = Some(CloseReason::Reset).filter(|_| state == State::Closed);
         assert_eq!(pair.client.connection.closed(), reset, "{rule}");
-        assert_eq!(pair.client.counters.abort_on_data, u64::from(reset.is_some()), "{rule}");
+        assert_eq!(pair.client.cx.counters.abort_on_data, u64::from(reset.is_some()), "{rule}");
     }
 }
 
@@ -97,9 +97,9 @@ fn a_window_that_closes_with_the_acknowledgment_of_our_fin_is_not_probed() {
     let now = pair.now;
     assert_eq!(pair.client.take(now, &ack), Verdict::Accepted);
     assert_eq!(pair.client.connection.state(), State::FinWait2);
-    let before = pair.client.counters.out_segs;
+    let before = pair.client.cx.counters.out_segs;
     pair.run_for(Duration::from_secs(10));
-    assert_eq!(pair.client.counters.out_segs, before);
+    assert_eq!(pair.client.cx.counters.out_segs, before);
 }
 
 #[test]
@@ -132,8 +132,8 @@ fn closing_with_data_unread_resets() {
     let reset = pair.client.with(now, |connection, cx| connection.close(cx));
     assert!(reset.is_some_and(|reset| reset.flags.is_rst()));
     assert_eq!(pair.client.connection.state(), State::Closed);
-    assert_eq!(pair.client.counters.abort_on_close, 1);
-    assert_eq!(pair.client.pool.lent(), 0);
+    assert_eq!(pair.client.cx.counters.abort_on_close, 1);
+    assert_eq!(pair.client.cx.pool.lent(), 0);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn fin_wait_2_without_an_owner_ends_by_itself() {
     assert_eq!(pair.client.connection.state(), State::FinWait2);
     pair.run_for(Duration::from_secs(2));
     assert_eq!(pair.client.connection.state(), State::Closed);
-    assert_eq!(pair.client.counters.abort_on_linger, 1);
+    assert_eq!(pair.client.cx.counters.abort_on_linger, 1);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_lost_fin_is_sent_again() {
     pair.close(Which::Client);
     pair.run_for(Duration::from_secs(3));
     assert_eq!(states(&pair), (State::FinWait2, State::CloseWait));
-    assert!(pair.client.counters.timeouts >= 1);
+    assert!(pair.client.cx.counters.timeouts >= 1);
 }
 
 /// The client closed behind the server's FIN; `text` and its own FIN are lost. Then the server's
@@ -180,7 +180,7 @@ fn a_reset_in_last_ack_is_told_and_the_end_that_came_before_stays_the_end() {
     for text in [&b"never heard"[..], b""] {
         let mut pair = reset_in_last_ack(text);
         assert_eq!(pair.client.connection.closed(), Some(CloseReason::Reset));
-        assert_eq!(pair.client.counters.estab_resets, 0, "it was established no more");
+        assert_eq!(pair.client.cx.counters.estab_resets, 0, "it was established no more");
         let now = pair.now;
         let read = pair.client.with(now, |connection, cx| connection.read(cx));
         assert_eq!(read, Read::End);
@@ -202,7 +202,7 @@ fn a_reset_in_closing_is_told() {
         let mut reset = pair.bare(Which::Server);
         reset.header.flags = TcpFlags::RST;
         assert_eq!(pair.client.take(now, &reset), Verdict::Closed(CloseReason::Reset));
-        assert_eq!(pair.client.counters.estab_resets, 0);
+        assert_eq!(pair.client.cx.counters.estab_resets, 0);
     }
 }
 
@@ -219,7 +219,7 @@ fn a_reset_in_close_wait_means_what_the_rule_says() {
         reset.header.flags = TcpFlags::RST;
         let now = pair.now;
         assert_eq!(pair.client.take(now, &reset), Verdict::Closed(reason));
-        assert_eq!(pair.client.counters.estab_resets, 1);
+        assert_eq!(pair.client.cx.counters.estab_resets, 1);
     }
 }
 

@@ -25,9 +25,9 @@ fn data_survives_the_loss_of_every_tenth_segment() {
             }
         }
         assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
-        assert!(pair.client.counters.retrans_segs > 0);
+        assert!(pair.client.cx.counters.retrans_segs > 0);
         pair.run_for(Duration::from_secs(200));
-        assert_eq!(pair.client.pool.lent() + pair.server.pool.lent(), 0);
+        assert_eq!(pair.client.cx.pool.lent() + pair.server.cx.pool.lent(), 0);
     }
 }
 
@@ -63,9 +63,9 @@ fn one_loss_is_mended_within_a_round_trip_without_a_timeout() {
     let octets = pattern(14_600);
     pair.write(Which::Client, &octets);
     pair.run_for(Duration::from_millis(150));
-    assert_eq!(pair.client.counters.fast_retrans, 1);
+    assert_eq!(pair.client.cx.counters.fast_retrans, 1);
     assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
-    assert_eq!(pair.client.counters.timeouts, 0);
+    assert_eq!(pair.client.cx.counters.timeouts, 0);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn the_small_end_of_a_flight_that_was_lost_whole_does_not_wait_for_itself() {
     pair.write(Which::Client, &octets);
     pair.run_for(Duration::from_secs(5));
     assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
-    assert_eq!(pair.client.counters.timeouts, 1);
+    assert_eq!(pair.client.cx.counters.timeouts, 1);
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn a_peer_that_falls_silent_times_the_connection_out() {
     assert_eq!(pair.client.connection.state(), State::Established);
     pair.run_for(Duration::from_secs(1_200));
     assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
-    assert_eq!(pair.client.counters.abort_on_timeout, 1);
-    assert_eq!(pair.client.pool.lent(), 0);
+    assert_eq!(pair.client.cx.counters.abort_on_timeout, 1);
+    assert_eq!(pair.client.cx.pool.lent(), 0);
 }
 
 #[test]
@@ -121,10 +121,10 @@ fn keep_alive_finds_out_that_the_peer_is_gone() {
     pair.client.with(now, |connection, cx| connection.start_keep_alive(cx));
     // RFC 9293 3.8.4, MUST-28: two hours at least.
     pair.run_for(Duration::from_secs(7_199));
-    assert_eq!(pair.client.counters.keep_alives, 0);
+    assert_eq!(pair.client.cx.counters.keep_alives, 0);
     pair.run_for(Duration::from_secs(101));
     assert_eq!(pair.client.connection.state(), State::Established, "the peer answered");
-    assert_eq!(pair.client.counters.keep_alives, 1);
+    assert_eq!(pair.client.cx.counters.keep_alives, 1);
     pair.lose = |_, _| true;
     pair.run_for(Duration::from_secs(7_200 + 10 * 75));
     assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
@@ -144,8 +144,8 @@ fn unanswered_keep_alive_probes_do_not_shorten_what_text_is_given() {
     pair.write(Which::Client, &pattern(14_480));
     pair.run_for(Duration::from_secs(1_200));
     assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
-    assert_eq!(pair.client.counters.timeouts, 15, "each of net.ipv4.tcp_retries2");
-    assert_eq!(pair.client.counters.keep_alives, 6);
+    assert_eq!(pair.client.cx.counters.timeouts, 15, "each of net.ipv4.tcp_retries2");
+    assert_eq!(pair.client.cx.counters.keep_alives, 6);
 }
 
 #[test]

@@ -55,7 +55,10 @@ fn longest_hunger(sizes: Sizes) -> Duration {
     assert!(pair.server.received == octets);
     // RFC 5681 2: an update is no duplicate if "the advertised window in the incoming acknowledgment"
     // differs from the last.
-    assert_eq!(pair.client.counters.fast_retrans, 0, "{sizes:?}: updates looked like duplicates");
+    assert_eq!(
+        pair.client.cx.counters.fast_retrans, 0,
+        "{sizes:?}: updates looked like duplicates"
+    );
     longest
 }
 

@@ -22,14 +22,9 @@ fn opening_under(
     seq: u32,
     error: IcmpError,
 ) -> (Connection, IcmpVerdict, Counters) {
-    let (mut counters, mut pool) = (Counters::default(), BufferPool::default());
-    let mut cx = Context {
-        now: Instant::ZERO,
-        tick: Instant::ZERO.tick(),
-        tunables,
-        counters: &mut counters,
-        pool: &mut pool,
-    };
+    let now = Instant::ZERO;
+    let (tunables, counters, pool) = (tunables.clone(), Counters::default(), BufferPool::default());
+    let mut cx = Context { now, tick: now.tick(), tunables, counters, pool };
     let open = ActiveOpen {
         remote: Address::from_v4_octets([10, 0, 0, 2]),
         remote_port: 80,
@@ -42,7 +37,7 @@ fn opening_under(
     let mut connection = Connection::connect(&mut cx, open);
     connection.poll_transmit(&mut cx, 0, &mut Slices::new()).expect("a SYN");
     let verdict = connection.on_icmp(&mut cx, SeqNum::new(seq), error);
-    (connection, verdict, counters)
+    (connection, verdict, cx.counters)
 }
 
 fn tell(pair: &mut Pair, ahead: u32, error: IcmpError) -> IcmpVerdict {
@@ -123,9 +118,12 @@ fn what_was_too_big_for_the_path_is_cut_anew_at_once_and_without_a_congestion_re
         assert_eq!((pair.client.connection.mss(), pair.client.connection.cwnd()), (988, cwnd));
         pair.run_for(Duration::from_millis(100));
         assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
-        assert_eq!((pair.client.counters.timeouts, pair.client.counters.fast_retrans), (0, 0));
+        assert_eq!(
+            (pair.client.cx.counters.timeouts, pair.client.cx.counters.fast_retrans),
+            (0, 0)
+        );
         assert!(pair.client.connection.cwnd() >= cwnd);
-        assert_eq!(pair.client.counters.path_mtu_lowered, 1);
+        assert_eq!(pair.client.cx.counters.path_mtu_lowered, 1);
     }
 }
 
@@ -167,7 +165,7 @@ fn that_what_arrives_is_too_big_is_held_and_forgotten() {
     assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 600 }), IcmpVerdict::Held);
     assert_eq!(pair.client.connection.held_path_mtu(), Some(600));
     pair.run_until_quiet();
-    let (connection, counters) = (&pair.client.connection, &pair.client.counters);
+    let (connection, counters) = (&pair.client.connection, &pair.client.cx.counters);
     assert_eq!((connection.mss(), connection.held_path_mtu()), (1_448, None));
     assert_eq!((counters.path_mtu_held, counters.path_mtu_refuted), (1, 1));
     assert_eq!((counters.path_mtu_lowered, counters.timeouts), (0, 0));
@@ -179,7 +177,7 @@ fn what_times_out_was_too_big() {
     assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 600 }), IcmpVerdict::Held);
     pair.lose = |_, flying| flying.text.len() > 548;
     pair.run_until_quiet();
-    let (connection, counters) = (&pair.client.connection, &pair.client.counters);
+    let (connection, counters) = (&pair.client.connection, &pair.client.cx.counters);
     assert_eq!((connection.mss(), connection.held_path_mtu()), (548, None));
     assert_eq!((counters.path_mtu_held, counters.path_mtu_refuted), (1, 0));
     assert_eq!((counters.path_mtu_lowered, counters.timeouts), (1, 1));
@@ -195,7 +193,7 @@ fn what_times_out_was_too_big() {
 fn what_timed_out_already_and_what_exceeds_all_that_arrived_is_believed_at_once() {
     let mut pair = flowing(&Tunables::default(), false);
     pair.lose = |_, _| true;
-    while pair.client.counters.timeouts == 0 {
+    while pair.client.cx.counters.timeouts == 0 {
         pair.run_for(Duration::from_millis(10));
     }
     assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 600 }), IcmpVerdict::Lowered);
@@ -241,11 +239,10 @@ fn a_report_about_a_fin_leaves_with_it() {
 
 #[test]
 fn a_closed_connection_hears_nothing() {
-    let (mut connection, _, mut counters) = opening(ISS, IcmpError::Refused);
-    let (tunables, mut pool) = (Tunables::default(), BufferPool::default());
-    let (counters, pool) = (&mut counters, &mut pool);
+    let (mut connection, _, counters) = opening(ISS, IcmpError::Refused);
+    let (tunables, pool) = (Tunables::default(), BufferPool::default());
     let now = Instant::ZERO;
-    let mut cx = Context { now, tick: now.tick(), tunables: &tunables, counters, pool };
+    let mut cx = Context { now, tick: now.tick(), tunables, counters, pool };
     for error in [IcmpError::Prohibited, IcmpError::TooBig { mtu: 600 }] {
         let verdict = connection.on_icmp(&mut cx, SeqNum::new(ISS), error);
         assert_eq!(verdict, IcmpVerdict::Ignored);

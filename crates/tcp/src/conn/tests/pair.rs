@@ -27,9 +27,7 @@ pub(super) struct Flying {
 #[derive(Debug)]
 pub(super) struct Side {
     pub(super) connection: Connection,
-    pub(super) counters: Counters,
-    pub(super) pool: BufferPool,
-    pub(super) tunables: Tunables,
+    pub(super) cx: Context,
     pub(super) received: Vec<u8>,
     pub(super) ended: bool,
     /// Whether the application reads what arrives.
@@ -66,32 +64,21 @@ pub(super) fn fixed(recv_buffer: u32, send_buffer: u32) -> Tunables {
 
 impl Side {
     fn new(tunables: Tunables, open: ActiveOpen) -> Self {
-        let (mut counters, mut pool) = (Counters::default(), BufferPool::default());
-        let mut cx = Context {
-            now: Instant::ZERO,
-            tick: Instant::ZERO.tick(),
-            tunables: &tunables,
-            counters: &mut counters,
-            pool: &mut pool,
-        };
+        let now = Instant::ZERO;
+        let (counters, pool) = (Counters::default(), BufferPool::default());
+        let mut cx = Context { now, tick: now.tick(), tunables, counters, pool };
         let connection = Connection::connect(&mut cx, open);
         let (received, inbox) = (Vec::new(), VecDeque::new());
-        Self { connection, counters, pool, tunables, received, ended: false, reads: true, inbox }
+        Self { connection, cx, received, ended: false, reads: true, inbox }
     }
 
     pub(super) fn with<T>(
         &mut self,
         now: Instant,
-        act: impl FnOnce(&mut Connection, &mut Context<'_>) -> T,
+        act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> T {
-        let mut cx = Context {
-            now,
-            tick: now.tick(),
-            tunables: &self.tunables,
-            counters: &mut self.counters,
-            pool: &mut self.pool,
-        };
-        act(&mut self.connection, &mut cx)
+        (self.cx.now, self.cx.tick) = (now, now.tick());
+        act(&mut self.connection, &mut self.cx)
     }
 
     pub(super) fn take(&mut self, now: Instant, flying: &Flying) -> Verdict {
@@ -156,7 +143,7 @@ impl Pair {
         assert_eq!(syn.header.flags, TcpFlags::SYN);
         self.now = self.now + 2 * self.delay;
         let options = syn.header.options;
-        let tunables = self.server.tunables.clone();
+        let tunables = self.server.cx.tunables.clone();
         let scale_limit = SocketOptions::default().scale_limit(&tunables);
         let recv_scale = crate::recv::recv_scale(&tunables, scale_limit);
         let handshake = Handshake {
@@ -204,15 +191,9 @@ impl Pair {
         let side = self.side(which);
         let ports = (side.connection.local_port(), side.connection.remote_port());
         let mut slices = Slices::new();
-        let mut cx = Context {
-            now,
-            tick: now.tick(),
-            tunables: &side.tunables,
-            counters: &mut side.counters,
-            pool: &mut side.pool,
-        };
+        (side.cx.now, side.cx.tick) = (now, now.tick());
         let wanted = side.connection.wants_transmit(max_text);
-        let outgoing = side.connection.poll_transmit(&mut cx, max_text, &mut slices);
+        let outgoing = side.connection.poll_transmit(&mut side.cx, max_text, &mut slices);
         assert_eq!(wanted, outgoing.is_some());
         let outgoing = outgoing?;
         let text = slices.as_slice().concat();
@@ -340,8 +321,8 @@ impl Drop for Pair {
             return;
         }
         for side in [&mut self.client, &mut self.server] {
-            side.connection.release(&mut side.pool);
-            assert_eq!(side.pool.lent(), 0, "buffers were lost");
+            side.connection.release(&mut side.cx.pool);
+            assert_eq!(side.cx.pool.lent(), 0, "buffers were lost");
         }
     }
 }

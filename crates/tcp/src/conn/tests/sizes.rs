@@ -32,8 +32,8 @@ fn recv_size(pair: &Pair) -> u32 {
 /// So much of the server's budget, in hundredths, is used.
 fn use_up(pair: &mut Pair, hundredths: u64) {
     let side = &mut pair.server;
-    side.pool.budget.set_bytes(100_000_000, &mut side.counters);
-    side.pool.budget.note_records(hundredths * 1_000_000, &mut side.counters);
+    side.cx.pool.budget.set_bytes(100_000_000, &mut side.cx.counters);
+    side.cx.pool.budget.note_records(hundredths * 1_000_000, &mut side.cx.counters);
 }
 
 fn limited(connection: &Connection, limit: Limit) -> Duration {
@@ -50,7 +50,7 @@ fn a_sender_in_slow_start_is_never_limited_by_the_window() {
         assert!(cwnd > 4 << 20, "timestamps {timestamps}: {cwnd}");
         assert_eq!(limited(&pair.client.connection, Limit::Window), Duration::ZERO);
         assert!(recv_size(&pair) > cwnd, "timestamps {timestamps}");
-        assert!(pair.server.counters.recv_buffers_grown >= 3);
+        assert!(pair.server.cx.counters.recv_buffers_grown >= 3);
     }
 }
 
@@ -72,7 +72,7 @@ fn what_the_peer_holds_behind_a_hole_leaves_room_for_more_text() {
     }
     let client = &pair.client.connection;
     let (in_flight, cwnd) = (client.sender.unacknowledged(), client.cwnd());
-    assert!(pair.client.counters.lost_retransmit > 0 && in_flight > 4 * cwnd, "{in_flight}");
+    assert!(pair.client.cx.counters.lost_retransmit > 0 && in_flight > 4 * cwnd, "{in_flight}");
     let pipe = client.sender.pipe(client.queue());
     assert!(pipe + 2 * u32::from(client.mss()) > cwnd, "{pipe} of {cwnd}");
 }
@@ -100,7 +100,7 @@ fn for_a_slow_reader_nothing_grows() {
         }
     }
     assert_eq!(recv_size(&pair), 256 << 10);
-    assert_eq!(pair.server.counters.recv_buffers_grown, 0);
+    assert_eq!(pair.server.cx.counters.recv_buffers_grown, 0);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn above_three_quarters_of_the_budget_no_buffer_grows() {
     use_up(&mut pair, 80);
     stream(&mut pair, 400);
     assert_eq!(recv_size(&pair), 256 << 10);
-    let counters = &pair.server.counters;
+    let counters = &pair.server.cx.counters;
     assert_eq!((counters.recv_buffers_grown, counters.recv_buffers_held > 0), (0, true));
     use_up(&mut pair, 10);
     stream(&mut pair, 400);
@@ -166,7 +166,7 @@ fn above_nine_tenths_who_does_not_read_loses_what_the_buffer_grew_by_and_its_edg
     let edge = pair.server.connection.recv_sequence().edge;
     stream(&mut pair, 300);
     assert_eq!(recv_size(&pair), 256 << 10);
-    assert_eq!(pair.server.counters.recv_buffers_shrunk, 1);
+    assert_eq!(pair.server.cx.counters.recv_buffers_shrunk, 1);
     let rcv = *pair.server.connection.recv_sequence();
     assert!(!rcv.edge.before(edge), "RFC 9293 3.8.6: what was announced stays");
     assert!(rcv.wnd() > 256 << 10, "and may be more than the buffer has now");
@@ -204,8 +204,8 @@ fn a_short_send_buffer_grows_no_further_while_memory_is_short_and_is_then_its_fl
     let octets = pattern(4 << 20);
     let size = |pair: &mut Pair, hundredths: u64| {
         let side = &mut pair.client;
-        side.pool.budget.set_bytes(1_000_000_000, &mut side.counters);
-        side.pool.budget.note_records(hundredths * 10_000_000, &mut side.counters);
+        side.cx.pool.budget.set_bytes(1_000_000_000, &mut side.cx.counters);
+        side.cx.pool.budget.note_records(hundredths * 10_000_000, &mut side.cx.counters);
         for _ in 0..60 {
             pair.write(Which::Client, &octets);
             pair.run_for(Duration::from_millis(1));

@@ -130,7 +130,7 @@ fn a_loss_after_gigabytes_is_mended_within_a_round_trip() {
     pair.poll(Which::Client).expect("a segment that nobody receives");
     pair.run_for(Duration::from_millis(150));
     assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
-    assert_eq!((pair.client.counters.fast_retrans, pair.client.counters.timeouts), (1, 0));
+    assert_eq!((pair.client.cx.counters.fast_retrans, pair.client.cx.counters.timeouts), (1, 0));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn keep_alive_lets_a_connection_live_that_the_peer_half_closed() {
     pair.server.with(now, |connection, cx| connection.shutdown(cx));
     pair.run_for(Duration::from_secs(7_200 + 30 * 75));
     assert_eq!(pair.client.connection.state(), State::CloseWait);
-    assert_eq!(pair.client.counters.keep_alives, 1, "the peer answered the first");
+    assert_eq!(pair.client.cx.counters.keep_alives, 1, "the peer answered the first");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_peer_that_takes_its_window_back_over_text_in_flight_and_answers_is_waited_f
     pair.write(Which::Client, &octets);
     answer_with_a_window_of(&mut pair, 0, Duration::from_secs(24 * 3600));
     assert_eq!(pair.client.connection.state(), State::Established);
-    let Counters { timeouts, window_probes, .. } = pair.client.counters;
+    let Counters { timeouts, window_probes, .. } = pair.client.cx.counters;
     assert_eq!(timeouts, 2, "what follows are probes");
     assert!((1_440..1_460).contains(&window_probes), "{window_probes}: one each minute");
     let opened = pair.bare(Which::Server);
@@ -250,7 +250,7 @@ fn a_closed_window_that_is_answered_for_ever_does_not_hold_a_connection_without_
     pair.close(Which::Client);
     pair.run_for(Duration::from_secs(61));
     assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut));
-    assert_eq!(pair.client.counters.abort_on_timeout, 1);
+    assert_eq!(pair.client.cx.counters.abort_on_timeout, 1);
 }
 
 #[test]
@@ -267,5 +267,5 @@ fn a_connection_without_owner_is_given_time_to_deliver_into_a_closed_window() {
     pair.server.drain(now);
     pair.run_for(Duration::from_secs(60));
     assert!(pair.server.received == octets && pair.server.ended);
-    assert_eq!(pair.client.counters.abort_on_timeout, 0);
+    assert_eq!(pair.client.cx.counters.abort_on_timeout, 0);
 }

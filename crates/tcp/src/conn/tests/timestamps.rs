@@ -138,7 +138,7 @@ fn an_echo_measures_what_a_retransmission_made_ambiguous() {
     assert_eq!(lost.text, b"text");
     // Sent again after a time-out, only the echo tells which copy is acknowledged.
     pair.run_for(Duration::from_secs(2));
-    assert_eq!(pair.client.counters.timeouts, 1);
+    assert_eq!(pair.client.cx.counters.timeouts, 1);
     let sample = 8 * (srtt(&pair) - before) + before;
     assert!((19..=62).contains(&sample.as_millis()), "{sample:?}: one round trip, not two");
     assert_eq!(pair.client.connection.rtt().back_offs(), 0);
@@ -159,6 +159,6 @@ fn the_echo_for_text_that_came_twice_is_not_measured() {
     // acknowledgment echoes the first, a whole time-out ago.
     pair.lose = |_, _| false;
     pair.run_until_quiet();
-    assert_eq!((pair.client.counters.timeouts, pair.client.connection.send_queued()), (1, 0));
+    assert_eq!((pair.client.cx.counters.timeouts, pair.client.connection.send_queued()), (1, 0));
     assert_eq!((rtt(&pair), pair.client.connection.rtt().back_offs()), (before, 1));
 }

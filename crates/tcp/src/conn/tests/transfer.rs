@@ -28,7 +28,7 @@ fn a_request_and_a_response_cross() {
     pair.run_until_quiet();
     assert_eq!(pair.server.received, b"GET / HTTP/1.1\r\n\r\n");
     assert_eq!(pair.client.received, b"HTTP/1.1 200 OK\r\n\r\n");
-    assert_eq!(pair.client.pool.lent() + pair.server.pool.lent(), 0);
+    assert_eq!(pair.client.cx.pool.lent() + pair.server.cx.pool.lent(), 0);
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn a_megabyte_arrives_whole_without_a_retransmission() {
         let octets = pattern(1 << 20);
         transfer(&mut pair, &octets);
         assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
-        assert_eq!(pair.client.counters.retrans_segs, 0);
-        assert_eq!(pair.client.pool.lent() + pair.server.pool.lent(), 0);
+        assert_eq!(pair.client.cx.counters.retrans_segs, 0);
+        assert_eq!(pair.client.cx.pool.lent() + pair.server.cx.pool.lent(), 0);
     }
 }
 
@@ -117,7 +117,7 @@ fn every_second_segment_is_acknowledged_at_once_and_a_single_one_after_the_delay
     assert_eq!(pair.client.connection.send_queued(), 100, "not acknowledged yet");
     pair.run_for(Duration::from_millis(30));
     assert_eq!(pair.client.connection.send_queued(), 0);
-    assert_eq!(pair.server.counters.delayed_acks, 1);
+    assert_eq!(pair.server.cx.counters.delayed_acks, 1);
     assert!(pair.now.since(sent) < Duration::from_millis(100));
 }
 
@@ -141,7 +141,7 @@ fn a_closed_window_is_probed_and_reopens() {
     }
     let left = pair.server.connection.recv_sequence().wnd();
     assert!(left < 1448, "{left} octets of window are left: too little for a segment");
-    let before = pair.client.counters.window_probes;
+    let before = pair.client.cx.counters.window_probes;
     for _ in 0..8 {
         let deadline = pair.client.connection.next_deadline();
         pair.now = pair.now.max(deadline);
@@ -156,7 +156,7 @@ fn a_closed_window_is_probed_and_reopens() {
             deliver(&mut pair, Which::Client, &answer);
         }
     }
-    assert!(pair.client.counters.window_probes > before);
+    assert!(pair.client.cx.counters.window_probes > before);
     let now = pair.now;
     pair.server.drain(now);
     transfer(&mut pair, rest);

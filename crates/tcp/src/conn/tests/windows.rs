@@ -8,7 +8,7 @@ use crate::tunables::ReceiveWindow;
 #[test]
 fn a_large_buffer_is_not_announced_before_anything_came() {
     let mut pair = Pair::established(&Tunables::default());
-    assert_eq!(pair.server.counters.out_segs, 0, "the handshake is played, and nothing follows");
+    assert_eq!(pair.server.cx.counters.out_segs, 0, "the handshake is played, and nothing follows");
     assert_eq!(pair.server.connection.recv_sequence().wnd(), 65_535);
     pair.write(Which::Client, &[7; 3_000]);
     pair.run_until_quiet();

@@ -88,7 +88,7 @@ impl Sender {
     /// Something new is acknowledged, windows were looked at, and nothing is missing: the congestion window
     /// grows.
     #[inline]
-    pub fn on_plain_ack(&mut self, cx: &Context<'_>, acked: &Acknowledged, queue: &mut SendQueue) {
+    pub fn on_plain_ack(&mut self, cx: &Context, acked: &Acknowledged, queue: &mut SendQueue) {
         let in_flight = queue.flight.pipe();
         queue.control(&mut self.window).on_ack(acked.octets, |limited| Ack {
             now: cx.now,
@@ -100,7 +100,7 @@ impl Sender {
             rate: None,
             phase: Phase::Open,
             mss: u32::from(self.mss),
-            slow_start: SlowStart::new(cx.tunables, self.mss.into()),
+            slow_start: SlowStart::new(&cx.tunables, self.mss.into()),
         });
     }
 
@@ -108,7 +108,7 @@ impl Sender {
     /// missing is found and repaired.
     pub fn on_ack(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
         arrival: &Arrival<'_>,
         queue: Option<&mut SendQueue>,
     ) {
@@ -133,10 +133,10 @@ impl Sender {
             rtt: arrival.acked.and_then(|acked| acked.rtt),
             can_send_new: unsent && self.seq.usable() > 0,
             path: self.path(cx.now, arrival.sack, arrival.min_rtt),
-            slow_start: SlowStart::new(cx.tunables, self.mss.into()),
+            slow_start: SlowStart::new(&cx.tunables, self.mss.into()),
         };
         let (flight, recovery, mut control) = queue.parts(&mut self.window);
-        match recovery.on_ack(flight, &mut control, &acked, cx.counters) {
+        match recovery.on_ack(flight, &mut control, &acked, &mut cx.counters) {
             Reaction::None => {}
             Reaction::Repair => self.flags.set(Flags::RETRANSMIT),
             Reaction::TimeoutUndone => self.flags.clear(Flags::RETRANSMIT),
@@ -188,7 +188,7 @@ impl Sender {
     }
 
     /// The closed window opened: the peer was there all the time, and what backed off were probes.
-    pub fn on_window_opened(&mut self, cx: &Context<'_>, queue: Option<&mut SendQueue>) {
+    pub fn on_window_opened(&mut self, cx: &Context, queue: Option<&mut SendQueue>) {
         self.attempts = 0;
         self.rtt.end_back_off();
         self.restart_after_idle(cx, queue);
@@ -198,7 +198,7 @@ impl Sender {
     /// that was sent once, or since what it echoes was sent.
     pub fn measure(
         &mut self,
-        cx: &Context<'_>,
+        cx: &Context,
         delivered: &Delivered,
         queue: Option<&SendQueue>,
         echoed: impl FnOnce() -> Option<Micros>,
@@ -209,15 +209,15 @@ impl Sender {
         let timed = once.or_else(|| self.rtt.finish_timing(self.seq.una, cx.now));
         let clear = |trip: &Micros| !self.is_ambiguous(cx, *trip, queue);
         let rtt = timed.filter(clear).or_else(|| echoed().filter(clear))?;
-        self.rtt.on_sample(rtt, cx.tunables);
+        self.rtt.on_sample(rtt, &cx.tunables);
         Some(rtt)
     }
 
     /// Without SACK nobody tells of text that came twice, or waited behind what is missing: an echo, or a
     /// segment, from before the time-out is as ambiguous as no echo (RFC 6298 3, Karn's algorithm).
-    fn is_ambiguous(&self, cx: &Context<'_>, trip: Micros, queue: Option<&SendQueue>) -> bool {
+    fn is_ambiguous(&self, cx: &Context, trip: Micros, queue: Option<&SendQueue>) -> bool {
         queue.is_some_and(|queue| queue.recovery.phase() == Phase::AfterTimeout)
-            && Duration::from(trip) >= self.rtt.first_rto(cx.tunables)
+            && Duration::from(trip) >= self.rtt.first_rto(&cx.tunables)
     }
 }
 

@@ -59,13 +59,13 @@ impl Sender {
     /// The timer ran out, and what is missing may be lost by now ([`SendTimer::Reordering`]).
     pub fn on_reordering_timeout(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
         path: &Path,
         queue: Option<&mut SendQueue>,
     ) {
         let Some(queue) = queue else { return };
         let (flight, recovery, mut control) = queue.parts(&mut self.window);
-        recovery.on_reordering_timeout(flight, &mut control, path, cx.counters);
+        recovery.on_reordering_timeout(flight, &mut control, path, &mut cx.counters);
     }
 
     /// The timer ran out, and the end of what was sent is to be asked for ([`SendTimer::LossProbe`]).

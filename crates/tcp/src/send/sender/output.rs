@@ -275,7 +275,7 @@ impl Sender {
 impl Sender {
     /// Our SYN is made, with so many octets of text. Returns whether it was sent before.
     #[inline]
-    pub fn on_syn_made(&mut self, cx: &Context<'_>, octets: u32) -> bool {
+    pub fn on_syn_made(&mut self, cx: &Context, octets: u32) -> bool {
         self.flags.clear(Flags::RETRANSMIT);
         let again = !self.is_idle();
         let first = self.seq.una + 1;
@@ -298,7 +298,7 @@ impl Sender {
     #[inline]
     pub fn make_text(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
         piece: Piece,
         queue: Option<&mut SendQueue>,
         slices: &mut Slices,
@@ -335,7 +335,7 @@ impl Sender {
     #[inline]
     fn note_sent(
         &mut self,
-        cx: &mut Context<'_>,
+        cx: &mut Context,
         numbers: Range<SeqNum>,
         octets: u32,
         queue: &mut SendQueue,
