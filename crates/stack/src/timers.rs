@@ -45,6 +45,26 @@ impl Timers {
         self.wheel.len() + self.awaiting_check
     }
 
+    /// Has a connection looked at a constant time later, if it is not armed and its `deadline` lies beyond
+    /// that. Returns whether that is so: otherwise its timer is to be armed.
+    #[inline(never)]
+    pub(crate) fn defer(
+        &mut self,
+        slot: &mut ConnectionSlot,
+        index: u32,
+        deadline: Instant,
+        now: Instant,
+    ) -> bool {
+        let check_at = now + FIRST_CHECK;
+        let defers = slot.armed == Instant::NEVER && (check_at..Instant::NEVER).contains(&deadline);
+        if defers {
+            slot.armed = check_at;
+            self.checks.push_back(DeferredCheck { at: check_at, index });
+            self.awaiting_check += 1;
+        }
+        defers
+    }
+
     /// Arms the timer of a connection for its `deadline`, which is earlier than what it was armed for,
     /// if it was.
     #[inline]
@@ -56,11 +76,7 @@ impl Timers {
         now: Instant,
     ) {
         let Some(slot) = connections.0.get_mut(index) else { return };
-        let check_at = now + FIRST_CHECK;
-        if slot.armed == Instant::NEVER && deadline >= check_at {
-            slot.armed = check_at;
-            self.checks.push_back(DeferredCheck { at: check_at, index });
-            self.awaiting_check += 1;
+        if self.defer(slot, index, deadline, now) {
             return;
         }
         self.awaiting_check -= usize::from(slot.awaits_check());

@@ -52,11 +52,16 @@ impl<'a> PlainSegment<'a> {
             let header = sum([ports, seq, ack, control, urgent]);
             let pseudo = addresses.wrapping_add(pseudo(rest_len.wrapping_add(TCP_LEN)));
             let (options, text) = rest.split_at_checked(options_len)?;
-            // At most ten words, and of many segments all there is behind the headers.
             let (options, _) = options.as_chunks::<4>();
-            let options = options
-                .iter()
-                .fold(0, |sum: u64, word| sum.wrapping_add(u64::from(u32::from_ne_bytes(*word))));
+            let options = match options {
+                // What nearly every segment has.
+                [first, second, third] => {
+                    sum([first, second, third].map(|it| u32::from_ne_bytes(*it)))
+                }
+                words => words.iter().fold(0, |sum: u64, word| {
+                    sum.wrapping_add(u64::from(u32::from_ne_bytes(*word)))
+                }),
+            };
             let text = if text.is_empty() { 0 } else { Sum::new().add_bytes(text).in_33_bits() };
             let rest = options.wrapping_add(text);
             if !is_valid(header.wrapping_add(pseudo).wrapping_add(rest)) {
@@ -268,13 +273,12 @@ const fn is_valid(sum: u64) -> bool {
     sum.is_multiple_of(0xffff)
 }
 
-/// A sum of less than 2^48 in 16 bits, not complemented.
+/// A sum in 16 bits, not complemented.
 #[inline(always)]
 const fn fold(sum: u64) -> u16 {
-    let sum = (sum & 0xffff).wrapping_add((sum >> 16) & 0xffff).wrapping_add(sum >> 32);
-    let sum = (sum & 0xffff).wrapping_add(sum >> 16);
-    let sum = (sum & 0xffff).wrapping_add(sum >> 16);
-    sum as u16
+    // Both halves in both orders: what the lower sum carries goes where its end-around carry belongs.
+    let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
+    (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
 const IP_LEN: usize = crate::Ipv4Header::LEN;

@@ -36,6 +36,21 @@ impl WorkLists {
             slot.dirty = true;
             self.dirty.push_back(index);
         }
+        self.update_news(slot, index)
+    }
+
+    /// The same after a segment of it was made.
+    #[inline(always)]
+    pub(super) fn update_sent(&mut self, slot: &mut ConnectionSlot, index: u32) -> Option<Instant> {
+        if slot.connection.may_transmit_more() {
+            slot.dirty = true;
+            self.dirty.push_back(index);
+        }
+        self.update_news(slot, index)
+    }
+
+    #[inline(always)]
+    fn update_news(&mut self, slot: &mut ConnectionSlot, index: u32) -> Option<Instant> {
         if !slot.listed && slot.has_news() {
             slot.listed = true;
             self.events.push_back(EventSource::Connection(index));

@@ -217,7 +217,9 @@ impl Shard {
         let connection = &mut slot.connection;
         let opens_fast = connection.is_fast_opening().then(|| connection.has_syn_data());
         let verdict = connection.on_segment(&mut self.cx, &arrival.segment);
-        if let Some(deadline) = self.lists.update(slot, index) {
+        if let Some(deadline) = self.lists.update(slot, index)
+            && !self.timers.defer(slot, index, deadline, self.cx.now)
+        {
             self.update_timer(index, deadline);
         }
         if let Some(text) = opens_fast {

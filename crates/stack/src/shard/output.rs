@@ -79,7 +79,9 @@ impl Shard {
             return false;
         };
         let (key, marking) = (FlowKey::of(connection), connection.marking(&self.cx.tunables));
-        if let Some(deadline) = self.lists.update(slot, index) {
+        if let Some(deadline) = self.lists.update_sent(slot, index)
+            && !self.timers.defer(slot, index, deadline, self.cx.now)
+        {
             self.update_timer(index, deadline);
         }
         self.write_outgoing(&key, &outgoing, marking, tx)
@@ -97,10 +99,22 @@ impl Shard {
     ) -> bool {
         let order = self.cx.tunables.option_order;
         let options = outgoing.plain_options(order).filter(|_| key.remote.is_v4());
+        let Some(options) = options else { return self.write_rare(*key, *outgoing, marking, tx) };
         // IPv4 with timestamps or nothing: both headers in one pass.
-        if let Some(options) = options {
-            return self.host.ip.write_plain(&PlainOut { key, outgoing, options, marking }, tx);
-        }
+        self.host.ip.write_plain(&PlainOut { key, outgoing, options, marking }, tx)
+    }
+
+    /// The same in IPv6, or with options that few segments have.
+    // By value: by reference nearly every segment would be stored for it, field by field.
+    #[inline(never)]
+    fn write_rare(
+        &mut self,
+        key: FlowKey,
+        outgoing: Outgoing,
+        marking: Marking,
+        tx: &mut TxSegment,
+    ) -> bool {
+        let order = self.cx.tunables.option_order;
         let header = &outgoing.header(key.local_port, key.remote_port);
         let (local_index, remote) = (key.local_index, &key.remote);
         tx.gso_size = outgoing.gso_size;

@@ -260,8 +260,15 @@ impl Connection {
         if seg.header.flags.contains(TcpFlags::FIN)
             && let Some(ahead) = self.receiver.place_of_fin(seg.header.seq + (seg.len() - 1))
         {
+            if ahead == 0 {
+                // As nearly every one: nothing has to be held for it.
+                if let Some(buffers) = &mut self.buffers {
+                    buffers.recv.end();
+                }
+                return self.on_fin(cx);
+            }
             self.buffers(cx).recv.note_fin(ahead);
-            if ahead > 0 && seg.payload.is_empty() {
+            if seg.payload.is_empty() {
                 // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an
                 // out-of-order segment arrives." With text, the text was answered.
                 self.receiver.owe_duplicate();

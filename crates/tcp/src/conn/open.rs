@@ -78,6 +78,7 @@ impl Connection {
 
     /// A complete connection in ESTABLISHED. The segment that completed the handshake is then
     /// handed to [`Connection::on_segment`] like any other.
+    #[inline]
     pub fn from_handshake(cx: &mut Context, handshake: &Handshake) -> Self {
         let mut connection = Self::build(cx, &handshake.open, State::Established);
         let irs = handshake.irs;
@@ -137,6 +138,8 @@ impl Connection {
         recent.zip(timestamps).is_some_and(older)
     }
 
+    // Always: it is made where its caller has it.
+    #[inline(always)]
     pub(super) fn build(cx: &mut Context, open: &ActiveOpen, state: State) -> Self {
         let mut stats = cx.pool.take_stats();
         stats.tally = Tally::new(cx.tick);

@@ -128,6 +128,13 @@ impl Connection {
                 || self.owes_window_update())
     }
 
+    /// The same of a connection that has just sent a segment, which announced the window: there is no
+    /// news of that.
+    #[inline]
+    pub fn may_transmit_more(&self) -> bool {
+        self.receiver.owes_ack() || self.sender.may_be_due(self.queue())
+    }
+
     /// Makes the next segment, if there is one to send. `slices` is empty and receives its text, at
     /// most `max_text` octets of it or a full segment: more than that if the device (or the stack behind
     /// it) cuts super-segments.
