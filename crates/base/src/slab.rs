@@ -82,6 +82,14 @@ impl<T> Slab<T> {
         chunk.values.as_mut()?[place_of(index)].as_mut()
     }
 
+    /// The record at `index` and its generation, if there is one.
+    #[inline]
+    pub fn current_mut(&mut self, index: u32) -> Option<(u16, &mut T)> {
+        let chunk = self.chunks.get_mut(chunk_of(index))?;
+        let record = chunk.values.as_mut()?[place_of(index)].as_mut()?;
+        Some((chunk.link.places[place_of(index)].generation, record))
+    }
+
     /// Takes the record at `index` out. Its generation goes on by one: whatever named the record
     /// by index and generation names nothing from here on.
     pub fn remove(&mut self, index: u32) -> Option<T> {
@@ -236,7 +244,9 @@ impl<T> Chunk<T> {
     fn occupy(&mut self, value: T) -> u8 {
         let values = self.values.get_or_insert_with(vacant_values);
         let first = self.link.first;
-        values[usize::from(first)] = Some(value);
+        let vacant = values[usize::from(first)].replace(value);
+        // What a vacant place held is nothing: to drop it would take a call.
+        core::mem::forget(vacant);
         self.link.first = self.link.places[usize::from(first)].next;
         self.link.len += 1;
         first

@@ -47,7 +47,7 @@ impl Timers {
 
     /// Has a connection looked at a constant time later, if it is not armed and its `deadline` lies beyond
     /// that. Returns whether that is so: otherwise its timer is to be armed.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn defer(
         &mut self,
         slot: &mut ConnectionSlot,

@@ -13,9 +13,10 @@ use crate::{Address, Mss, Protocol, RawWindow, SeqNum, Sum, TrafficClass, Window
 #[derive(Clone, Copy, Debug)]
 pub struct PlainSegment<'a> {
     head: &'a [u8; HEADS],
-    /// TCP options and text, trimmed to the length that the IP header states.
-    rest: &'a [u8],
-    options_len: usize,
+    /// TCP options, unread.
+    options: &'a [u8],
+    /// What follows them, trimmed to the length that the IP header states.
+    text: &'a [u8],
 }
 
 /// Whether the TCP checksum is looked at.
@@ -45,15 +46,12 @@ impl<'a> PlainSegment<'a> {
         let rest = rest.get(..rest_len)?;
         let header_len = (u32::from_be(control) >> 28 << 2) as usize;
         let options_len = header_len.checked_sub(TCP_LEN)?;
-        if options_len > rest_len {
-            return None;
-        }
+        let (options, text) = rest.split_at_checked(options_len)?;
         if checksum == Checksum::Verify {
             let header = sum([ports, seq, ack, control, urgent]);
             let pseudo = addresses.wrapping_add(pseudo(rest_len.wrapping_add(TCP_LEN)));
-            let (options, text) = rest.split_at_checked(options_len)?;
-            let (options, _) = options.as_chunks::<4>();
-            let options = match options {
+            let (words, _) = options.as_chunks::<4>();
+            let options = match words {
                 // What nearly every segment has.
                 [first, second, third] => {
                     sum([first, second, third].map(|it| u32::from_ne_bytes(*it)))
@@ -68,7 +66,7 @@ impl<'a> PlainSegment<'a> {
                 return None;
             }
         }
-        Some(Self { head, rest, options_len })
+        Some(Self { head, options, text })
     }
 
     /// Source address: the sender's.
@@ -98,8 +96,6 @@ impl<'a> PlainSegment<'a> {
     pub fn view(&self) -> (TcpView<'a>, &'a [u8]) {
         let [_, _, _, _, _, _, seq, ack, control, urgent] = words(self.head);
         let control = u32::from_be(control);
-        let (options, text) =
-            self.rest.split_at_checked(self.options_len).unwrap_or((self.rest, &[]));
         let (src_port, dst_port) = self.ports();
         let view = TcpView {
             src_port,
@@ -109,9 +105,9 @@ impl<'a> PlainSegment<'a> {
             flags: TcpFlags::from_bits((control >> 16) as u16),
             window: RawWindow::new(control as u16),
             urgent: u32::from_be(urgent) as u16,
-            options: OptionsView::read(options),
+            options: OptionsView::read(self.options),
         };
-        (view, text)
+        (view, self.text)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::connections::{ConnectionSlot, Connections};
 use crate::ip::FlowKey;
 use crate::markings::Markings;
 use crate::replies::Pending;
-use crate::{Event, ListenerId};
+use crate::{Event, Handle, ListenerId};
 
 /// What connections are to be asked: by the device what they send, by the application what is new.
 #[derive(Debug, Default)]
@@ -32,10 +32,7 @@ impl WorkLists {
     /// the timer has to follow, too, which is rarely so.
     #[inline(always)]
     pub(super) fn update(&mut self, slot: &mut ConnectionSlot, index: u32) -> Option<Instant> {
-        if !slot.dirty && slot.connection.may_transmit() {
-            slot.dirty = true;
-            self.dirty.push_back(index);
-        }
+        self.update_due(slot, index);
         self.update_news(slot, index)
     }
 
@@ -47,6 +44,15 @@ impl WorkLists {
             self.dirty.push_back(index);
         }
         self.update_news(slot, index)
+    }
+
+    /// Lists the connection if it may have something to send.
+    #[inline(always)]
+    pub(super) fn update_due(&mut self, slot: &mut ConnectionSlot, index: u32) {
+        if !slot.dirty && slot.connection.may_transmit() {
+            slot.dirty = true;
+            self.dirty.push_back(index);
+        }
     }
 
     #[inline(always)]
@@ -210,8 +216,11 @@ impl Shard {
     }
 
     fn poll_connection_event(&mut self, index: u32) -> Option<Event> {
-        let handle = self.handle(index);
-        let slot = self.records.connections.0.get_mut(index).filter(|slot| slot.listed)?;
+        let (generation, slot) = self.records.connections.0.current_mut(index)?;
+        if !slot.listed {
+            return None;
+        }
+        let handle = Handle { generation, index };
         if slot.connection.is_orphan() {
             // Its application let go since it was listed: the handle names nothing any more.
             slot.listed = false;

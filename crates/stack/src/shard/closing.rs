@@ -22,9 +22,10 @@ impl Shard {
         // Two: a ring may have used up its numbers, too. Above a bound that was lowered, the clock
         // takes out the rest.
         for _ in 0..2 {
-            if self.records.waits.is_full(self.cx.tunables.max_time_wait) {
-                self.recycle_wait();
+            if !self.records.waits.is_full(self.cx.tunables.max_time_wait) {
+                break;
             }
+            self.recycle_wait();
         }
         // Memory for this one, from the one that has waited longest.
         if self.cx.pool.budget.is_full() {

@@ -44,8 +44,14 @@ impl Shard {
 
     /// The next octets that arrived in order, at most `most` (>= 1) of them.
     pub fn recv_up_to(&mut self, handle: Handle, most: usize) -> Recv {
-        // Reading may open the window.
-        let read = self.touch_held(handle, |connection, cx| connection.read_up_to(cx, most));
+        let Handle { index, generation } = handle;
+        let slot = self.records.connections.0.get_mut_of(index, generation);
+        let read = slot.filter(|slot| !slot.connection.is_orphan()).map(|slot| {
+            let read = slot.connection.read_up_to(&mut self.cx, most);
+            // Reading may open the window; no deadline follows from it, and no event.
+            self.lists.update_due(slot, index);
+            read
+        });
         match read {
             Some(Read::Data(data)) => Recv::Data(data),
             Some(Read::Pending) => Recv::Pending,

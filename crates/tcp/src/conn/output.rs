@@ -212,6 +212,7 @@ impl Connection {
 
 /// How what is due becomes a segment.
 impl Connection {
+    #[inline(never)]
     fn make_syn(&mut self, cx: &mut Context, slices: &mut Slices) -> Outgoing {
         let fast_syn = self.buffers.as_ref().and_then(|buffers| buffers.fast_syn);
         let fast_open = fast_syn.and_then(|syn| self.take_fast_syn(syn, slices));

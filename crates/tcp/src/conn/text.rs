@@ -42,11 +42,13 @@ impl Connection {
         self.buffers.as_ref()?.recv.urgent_mark()
     }
 
-    #[inline]
+    // Always, and what it calls never: of most segments it is a comparison.
+    #[inline(always)]
     pub(super) fn take_text(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         if seg.payload.is_empty() { Continue(()) } else { self.process_text(cx, seg) }
     }
 
+    #[inline(never)]
     fn process_text(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         let len = seg.payload.len();
         match self.state {

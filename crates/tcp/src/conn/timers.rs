@@ -178,23 +178,35 @@ impl Connection {
     /// RFC 6298 5.1 to 5.3: runs while something is unacknowledged, or while a closed window
     /// keeps something from being sent.
     pub(super) fn rearm_retransmission(&mut self, cx: &Context) {
+        self.rearm_acknowledged(cx);
+    }
+
+    /// The same where something new was acknowledged.
+    // Always: what it compares has just been changed there.
+    #[inline(always)]
+    pub(super) fn rearm_acknowledged(&mut self, cx: &Context) {
         if self.sender.is_stalled(self.queue()) {
-            let due = self.retransmission_due(cx);
-            if self.sender.is_persisting() {
-                // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.
-                self.timers.sender = self.timers.sender.min(due);
-            } else {
-                // RFC 9293 3.8.6.1: the first probe goes "when a zero window has existed for the
-                // retransmission timeout period (SHLD-29)", not when what was acknowledged would
-                // have been sent again.
-                self.sender.start_persist();
-                self.stats.tally.waits_since = cx.tick;
-                self.timers.sender = due;
-            }
-            return;
+            return self.rearm_stalled(cx);
         }
         self.sender.stop_persist();
         self.time_flight(cx);
+    }
+
+    /// The same where only the peer's window keeps something from being sent.
+    #[inline(never)]
+    fn rearm_stalled(&mut self, cx: &Context) {
+        let due = self.retransmission_due(cx);
+        if self.sender.is_persisting() {
+            // RFC 9293 3.8.6.1: probing goes on, at growing intervals, whatever arrives.
+            self.timers.sender = self.timers.sender.min(due);
+        } else {
+            // RFC 9293 3.8.6.1: the first probe goes "when a zero window has existed for the
+            // retransmission timeout period (SHLD-29)", not when what was acknowledged would
+            // have been sent again.
+            self.sender.start_persist();
+            self.stats.tally.waits_since = cx.tick;
+            self.timers.sender = due;
+        }
     }
 
     /// Sets the sender's timer for what is in flight now. RFC 8985 8: the reordering timer, the probe's and

@@ -69,6 +69,7 @@ impl Connection {
     }
 
     /// With nothing in flight only the persist timer finds out that a window opened.
+    #[inline]
     pub(super) fn watch_for_stall(&mut self, cx: &Context) {
         let sender = &self.sender;
         let watched = sender.is_persisting() || sender.is_stalled(self.queue());

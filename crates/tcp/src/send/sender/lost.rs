@@ -167,6 +167,6 @@ impl Sender {
         }
         // What is lost waits for the window, too, if it was sent again in vain.
         self.has_lost(queue) && self.is_persisting() && self.seq.wnd.get() == 0
-            || self.has_unsent(queue) && self.judge_text(queue, u32::from(self.mss)).is_none()
+            || self.has_unsent(queue) && !self.admits_text(queue, u32::from(self.mss))
     }
 }

@@ -188,8 +188,16 @@ impl Sender {
         if by_rounding || self.flags.has(Flags::SYN) { sent } else { acceptable }
     }
 
+    /// Whether windows and Nagle's algorithm admit some of what is unsent.
+    #[inline(never)]
+    pub(super) fn admits_text(&self, queue: Option<&SendQueue>, max_text: u32) -> bool {
+        self.judge_text(queue, max_text).is_some()
+    }
+
     /// The next piece of what is unsent that windows and Nagle's algorithm admit.
-    pub(super) fn judge_text(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<Piece> {
+    // Always: what it judges by is at hand, and where it is judged its parts are needed at once.
+    #[inline(always)]
+    fn judge_text(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<Piece> {
         debug_assert!(self.has_unsent(queue));
         if self.is_persisting() && self.seq.wnd.get() == 0 {
             return None;
