@@ -56,8 +56,13 @@ pub trait Device: AsFd + fmt::Debug {
     /// The descriptor reported an error. `Ok` if the device goes on (a packet socket whose
     /// interface went down for a while), having cleared the condition.
     fn on_poll_error(&mut self) -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::NotConnected, "the interface is gone"))
+        Err(interface_is_gone())
     }
+}
+
+/// What there is to say of a device whose interface was removed.
+pub(crate) fn interface_is_gone() -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, "the interface is gone")
 }
 
 /// A device of whatever kind.

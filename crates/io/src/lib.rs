@@ -102,4 +102,4 @@ pub use trace::Trace;
 pub use tun::{Layer, Offload, Tun, TunConfig, TunError};
 pub use unix::{UnixConfig, UnixError, UnixWire};
 pub use waker::Waker;
-pub use worker::{Activity, Port, Worker, WorkerError};
+pub use worker::{Activity, Polled, Port, Wait, Worker, WorkerError};

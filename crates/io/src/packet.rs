@@ -28,7 +28,7 @@ use whimbrel_tcp::segment::MAX_SLICES;
 use whimbrel_tcp::{SegMeta, TxSegment};
 use whimbrel_wire::{EthernetHeader, MacAddress};
 
-use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
+use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome, interface_is_gone};
 use crate::sys::packet::{InterfaceState, PacketOption, PacketSocket, Ring};
 use crate::sys::ring::{RingShape, RingSlot};
 use crate::tun::Offload;
@@ -267,7 +267,7 @@ impl Device for PacketWire {
         if self.socket.is_there(self.index) {
             return Ok(());
         }
-        Err(io::Error::new(io::ErrorKind::NotConnected, "the interface is gone"))
+        Err(interface_is_gone())
     }
 }
 

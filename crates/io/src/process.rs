@@ -3,7 +3,7 @@
 use std::io;
 
 pub use crate::sys::bpf::pin_to;
-pub use crate::sys::process::{CpuTime, cpu_time, end_with_starter};
+pub use crate::sys::process::{CpuTime, context_switches, cpu_time, end_with_starter};
 use crate::sys::socket;
 
 /// A kind of socket that carries frames, which takes a privilege.

@@ -14,7 +14,7 @@ use whimbrel_tcp::segment::MAX_SLICES;
 use whimbrel_tcp::{SegMeta, TxSegment};
 use whimbrel_wire::EthernetHeader;
 
-use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
+use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome, interface_is_gone};
 use crate::netlink::Netlink;
 use crate::steering::program;
 use crate::sys::tun::TunFile;
@@ -243,7 +243,10 @@ impl Device for Tun {
 
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
         let mut places = [Place::EMPTY; MAX_BURST];
-        let burst = self.read_burst(&mut places)?;
+        let burst = self.read_burst(&mut places).map_err(|error| match is_lost(&error) {
+            true => interface_is_gone(),
+            false => error,
+        })?;
         if burst.good > 0 {
             let mut frames = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
             for (frame, place) in frames.iter_mut().zip(places).take(burst.good) {

@@ -2,7 +2,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, atomic};
+use std::sync::{Arc, OnceLock, atomic};
+use std::task;
 
 use crate::sys::EventFd;
 use sleep_flag::SleepFlag;
@@ -19,21 +20,33 @@ pub struct Waker {
 struct Shared {
     sleep_flag: SleepFlag,
     event: EventFd,
+    /// The task that polls the worker, if no thread runs it.
+    task: OnceLock<task::Waker>,
 }
 
 impl Waker {
     /// For a worker not yet running.
     pub fn new() -> io::Result<Self> {
-        let shared = Shared { sleep_flag: SleepFlag::new(), event: EventFd::new()? };
+        let (sleep_flag, task) = (SleepFlag::new(), OnceLock::new());
+        let shared = Shared { sleep_flag, event: EventFd::new()?, task };
         Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Call it after putting something where the worker's port looks. A system call only if the
-    /// worker sleeps, and then by one of many callers. After the worker's end it does nothing.
+    /// worker sleeps on a thread of its own, and then by one of many callers. After the worker's end it
+    /// does nothing.
     pub fn wake(&self) {
         if self.shared.sleep_flag.claim_wake_up() {
-            self.shared.event.signal();
+            match self.shared.task.get() {
+                Some(task) => task.wake_by_ref(),
+                None => self.shared.event.signal(),
+            }
         }
+    }
+
+    /// The worker is polled by `task`, from its first sleep to its end.
+    pub(crate) fn set_task(&self, task: &task::Waker) {
+        self.shared.task.get_or_init(|| task.clone());
     }
 
     /// The worker is about to sleep. It must look into its queue once more after this.

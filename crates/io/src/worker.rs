@@ -13,6 +13,10 @@ use crate::stop::StopOnDrop;
 use crate::sys::{Interest, PollFd, ppoll};
 use crate::{Clock, Stop, Tap, Trace, Waker};
 
+pub use polled::{Polled, Wait};
+
+mod polled;
+
 /// The application's side of a shard, called on the shard's own thread.
 ///
 /// Every call does a bounded amount of work and never blocks: while it runs, nothing arrives.
@@ -191,6 +195,11 @@ impl<D: Device, P: Port> Worker<D, P> {
     /// What calls the shard between bursts.
     pub fn port(&self) -> &P {
         &self.port
+    }
+
+    /// The same, to be told something.
+    pub fn port_mut(&mut self) -> &mut P {
+        &mut self.port
     }
 
     /// Device, shard and port.

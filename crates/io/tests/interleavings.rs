@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::sync::{Arc, Mutex, Notify, atomic};
 use loom::thread;
 
@@ -100,6 +101,73 @@ fn a_worker_sleeps_on_nothing_that_one_task_put() {
 fn a_worker_sleeps_on_nothing_that_two_tasks_put() {
     // All interleavings of three threads take minutes.
     all_are_taken(2, 1, Some(2));
+}
+
+/// A worker that a task polls: what wakes it has it polled once more, also while it is polled.
+struct PolledWorker {
+    worker: SleepingWorker,
+    /// It is to end.
+    stop: AtomicBool,
+}
+
+impl PolledWorker {
+    /// What `Worker::poll` does, and a runtime around it, until it heard of an item and of its end.
+    fn run(&self) {
+        let (mut taken, SleepingWorker { sleep_flag, event, .. }) = (Vec::new(), &self.worker);
+        let is_over = |taken: &[u32]| self.stop.load(Ordering::Acquire) && taken == [1];
+        loop {
+            sleep_flag.retract();
+            while self.worker.drain(&mut taken) {}
+            sleep_flag.announce();
+            let late = self.worker.drain(&mut taken);
+            if is_over(&taken) {
+                return;
+            }
+            if !late {
+                event.wait();
+            }
+        }
+    }
+
+    /// What ends it.
+    fn end(&self) {
+        self.stop.store(true, Ordering::Release);
+        if self.worker.sleep_flag.claim_wake_up() {
+            self.worker.event.notify();
+        }
+    }
+}
+
+/// These things are done to a polled worker, each on a thread of its own.
+fn a_polled_worker_hears_of(acts: &'static [fn(&PolledWorker)], interruptions: usize) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(interruptions);
+    model.check(move || {
+        let (worker, stop) = (SleepingWorker::model(), AtomicBool::new(false));
+        let polled = Arc::new(PolledWorker { worker, stop });
+        let act = |act: &'static fn(&PolledWorker)| {
+            let polled = Arc::clone(&polled);
+            thread::spawn(move || act(&polled))
+        };
+        let others: Vec<_> = acts.iter().map(act).collect();
+        polled.run();
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+#[test]
+fn a_worker_that_a_task_polls_hears_of_what_was_put_and_of_its_end() {
+    let put_and_end: fn(&PolledWorker) = |polled| {
+        polled.worker.put(1);
+        polled.end();
+    };
+    a_polled_worker_hears_of(Box::leak(Box::new([put_and_end])), 3);
+}
+
+#[test]
+fn a_worker_that_a_task_polls_is_ended_by_another_than_who_puts() {
+    let put: fn(&PolledWorker) = |polled| polled.worker.put(1);
+    a_polled_worker_hears_of(Box::leak(Box::new([put, PolledWorker::end])), 2);
 }
 
 /// Two shards, each with the lane that the other passes frames on by.

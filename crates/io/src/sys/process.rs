@@ -18,16 +18,27 @@ pub struct CpuTime {
 
 /// The time that all threads of this process took of processors.
 pub fn cpu_time() -> io::Result<CpuTime> {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: `usage` has room for what getrusage writes.
-    check(unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) })?;
-    // SAFETY: getrusage succeeded, and has then written all of it.
-    let usage = unsafe { usage.assume_init() };
+    let usage = usage()?;
     let time = |time: libc::timeval| {
         let micros = u64::try_from(time.tv_usec).unwrap_or(0);
         Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0)) + Duration::from_micros(micros)
     };
     Ok(CpuTime { user: time(usage.ru_utime), system: time(usage.ru_stime) })
+}
+
+/// How often threads of this process gave way to others, because they waited or because their time was over.
+pub fn context_switches() -> io::Result<u64> {
+    let usage = usage()?;
+    Ok((usage.ru_nvcsw + usage.ru_nivcsw).cast_unsigned())
+}
+
+/// What this process has used so far.
+fn usage() -> io::Result<libc::rusage> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: `usage` has room for what getrusage writes.
+    check(unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) })?;
+    // SAFETY: getrusage succeeded, and has then written all of it.
+    Ok(unsafe { usage.assume_init() })
 }
 
 /// What `command` starts from now on is killed when the thread that starts it ends, however that

@@ -1,4 +1,6 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::task::Wake;
 use std::thread;
 use std::time::Duration;
 
@@ -29,6 +31,30 @@ fn a_sleeping_worker_is_written_to_once() {
     assert!(!sleep(&waker, Duration::ZERO));
     waker.wake();
     assert!(!sleep(&waker, Duration::ZERO), "it was not announced again");
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Counting(AtomicUsize);
+
+impl Wake for Counting {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_worker_that_a_task_polls_is_woken_with_it_once_and_without_the_descriptor() {
+    let waker = Waker::new().unwrap();
+    let task = Arc::new(Counting::default());
+    waker.set_task(&task::Waker::from(Arc::clone(&task)));
+    waker.wake();
+    assert_eq!(task.0.load(Ordering::Relaxed), 0, "it is awake");
+    waker.announce();
+    waker.wake();
+    waker.wake();
+    assert_eq!(task.0.load(Ordering::Relaxed), 1);
+    assert!(!sleep(&waker, Duration::ZERO));
 }
 
 #[test]
