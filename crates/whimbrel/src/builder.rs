@@ -9,8 +9,8 @@ use whimbrel_base::{Secrets, tunables::TunableError};
 #[cfg(feature = "rules")]
 use whimbrel_io::rules::{Rules, RulesError, Sources, Variables};
 use whimbrel_io::{
-    Clock, Dad, GroupKey, MemEnd, ShardCount, ShardPlan, ShardPlanError, ShardThreads, StackConfig,
-    StackShard, StackWorker, Stop, WireError, WireSpec, entropy, stack,
+    Clock, Dad, GroupKey, MemEnd, ShardCount, ShardPlan, ShardPlanError, StackConfig, StackShard,
+    Stop, WireError, WireSpec, entropy, stack,
 };
 use whimbrel_link::LinkConfig;
 use whimbrel_stack::shard::NotLocal;
@@ -21,6 +21,7 @@ use whimbrel_wire::Address;
 
 use crate::Stack;
 use crate::congestion::CongestionControls;
+use crate::driver::Driver;
 use crate::mailbox::Mailbox;
 use crate::shutdown::Shutdown;
 use crate::stack_port::StackPort;
@@ -46,6 +47,7 @@ pub struct StackBuilder {
     congestion: CongestionControls,
     seed: Option<u64>,
     shards: Option<u16>,
+    driver: Option<Driver>,
     group: Option<GroupKey>,
     fast_open_key: Option<GroupKey>,
     #[cfg(feature = "rules")]
@@ -124,6 +126,12 @@ pub enum BuildError {
     /// The system gave no random octets for keys.
     #[error(transparent)]
     Entropy(#[from] entropy::EntropyError),
+    /// [`Driver::Runtime`], and no runtime.
+    #[error(
+        "no runtime of tokio's to run the shards as tasks of: call build() within one, or give \
+         Driver::Thread"
+    )]
+    NoRuntime,
     /// No thread, or no descriptor.
     #[error("the system gave no thread or descriptor: {0}")]
     System(#[from] io::Error),
@@ -226,7 +234,7 @@ impl StackBuilder {
     }
 
     /// Adds a congestion control of yours, by whose name sockets, listeners and routes can ask for it. Each
-    /// connection that has it has one that `make` made. It runs on the stack's own threads: one that panics
+    /// connection that has it has one that `make` made. It runs where the shards do: one that panics
     /// ends the stack.
     ///
     /// ```
@@ -322,27 +330,40 @@ impl StackBuilder {
         self
     }
 
-    /// Runs the stack on so many threads (1 ..= 256; by default as many as the wire has queues), each
-    /// with a queue of the wire and connections of its own: `connect` takes them in turn, and a
-    /// listener accepts from all. `unix:` has one queue.
+    /// Runs the stack on so many shards (1 ..= 256; by default as many as the wire has queues), each
+    /// a thread or a task ([`StackBuilder::driver`]), with a queue of the wire and connections of its own:
+    /// `connect` takes them in turn, and a listener accepts from all. `unix:` has one queue.
     pub fn shards(mut self, shards: u16) -> Self {
         self.shards = Some(shards);
         self
     }
 
-    /// Opens the wire and starts the worker threads. Over `tap:` and `packet:` it first asks, for 0.9 s,
+    /// What drives the shards: threads of the stack's own, or the runtime that it is built in. By default the
+    /// latter, if there is one.
+    pub fn driver(mut self, driver: Driver) -> Self {
+        self.driver = Some(driver);
+        self
+    }
+
+    /// Opens the wire and starts the shards. Over `tap:` and `packet:` it first asks, for 0.9 s,
     /// whether somebody else has the stack's addresses (`dad=off` in the wire's description: it does not).
+    ///
+    /// # Panics
+    ///
+    /// As tokio's own types do, within a runtime of tokio's that was built without `enable_all`, unless
+    /// [`StackBuilder::driver`] says [`Driver::Thread`].
     pub fn build(mut self) -> Result<Stack, BuildError> {
         let most = ShardCount::MOST;
         if let Some(shards) = self.shards.filter(|shards| !(1..=most).contains(shards)) {
             return Err(BuildError::Shards { shards, most });
         }
+        let driver = Driver::here(self.driver).ok_or(BuildError::NoRuntime)?;
         let stop = Stop::new()?;
         let shards = match self.wire.take().ok_or(BuildError::NoWire)? {
             Wire::Mem(end) => stack::open_mem(end, self.shards.unwrap_or(1), self.config()?)?,
             Wire::Spec(spec) => self.open(spec, &stop)?,
         };
-        self.start(shards, stop)
+        self.start(shards, stop, driver)
     }
 
     fn open(&mut self, spec: WireSpec, stop: &Stop) -> Result<Vec<StackShard>, BuildError> {
@@ -375,8 +396,14 @@ impl StackBuilder {
         })
     }
 
-    fn start(self, shards: Vec<StackShard>, stop: Stop) -> Result<Stack, BuildError> {
-        let shutdown = Arc::new(Shutdown::new(stop.clone(), shards.len()));
+    fn start(
+        self,
+        shards: Vec<StackShard>,
+        stop: Stop,
+        driver: Driver,
+    ) -> Result<Stack, BuildError> {
+        let wakers = shards.iter().map(|shard| shard.waker.clone()).collect();
+        let shutdown = Arc::new(Shutdown::new(stop.clone(), wakers));
         let (mut mailboxes, mut workers) = (Vec::new(), Vec::new());
         for mut shard in shards {
             shard.shard.set_source_pool(&self.sources)?;
@@ -387,8 +414,7 @@ impl StackBuilder {
             mailboxes.push(mailbox);
             workers.push(shard.worker(stack_port));
         }
-        let threads = ShardThreads { stop: &stop, processors: &[] };
-        threads.spawn(workers, move |worker| run(worker, &shutdown))?;
+        driver.start(workers, shutdown)?;
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
         Ok(Stack::new(mailboxes.into(), self.addresses, self.tunables, seed))
     }
@@ -397,15 +423,6 @@ impl StackBuilder {
 fn parse(addr: &str) -> Result<Address, BuildError> {
     let parsed = addr.parse::<std::net::IpAddr>();
     parsed.map(Address::from).map_err(|_| BuildError::Address(addr.into()))
-}
-
-/// The life of a worker thread. If it panics, its port is dropped, and tells everybody.
-fn run(mut worker: StackWorker<StackPort>, shutdown: &Shutdown) {
-    if let Err(error) = worker.run(shutdown.stop()) {
-        shutdown.fail(error.to_string());
-    }
-    let (_, _, mut stack_port) = worker.into_parts();
-    stack_port.end(shutdown.why());
 }
 
 impl Stack {

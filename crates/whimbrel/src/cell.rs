@@ -296,8 +296,8 @@ impl StreamState {
 }
 
 /// The most octets that wait in a cell, each way. With a quarter of it a stream of 2 GiB took 1.1 to
-/// 1.75 times the processor time, in five pairs of runs in turns (`examples/echo_bench`, 1.3 to 2.6
-/// against 1.0 to 1.5 s/GB), because its two ends wake each other so much more often.
+/// 1.75 times the processor time, in five pairs of runs in turns (1.3 to 2.6 against 1.0
+/// to 1.5 s/GB, on threads), because its two ends wake each other so much more often.
 const CREDIT: u32 = 256 << 10;
 
 /// The most pieces of them, each way: whoever writes an octet at a time, here or at the peer, must not

@@ -1,4 +1,4 @@
-//! The shard's side of a stream's cell: what happens to it, on the shard's own thread.
+//! The shard's side of a stream's cell: what happens to it, where the shard is driven.
 
 use std::task::Waker;
 

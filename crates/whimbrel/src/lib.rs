@@ -1,7 +1,7 @@
 //! Whimbrel for programs: a TCP/IP stack in user space, with tokio's types in front.
 //!
-//! A [`Stack`] is a value: it has a wire, addresses and rules, and its own threads. What is global
-//! in tokio takes the stack as its first argument; everything else is named and behaves as in
+//! A [`Stack`] is a value: it has a wire, addresses and rules, and what drives it, which is the
+//! runtime or a thread ([`Driver`]). What is global in tokio takes the stack as its first argument; everything else is named and behaves as in
 //! `tokio::net`, down to `Interest` and `ToSocketAddrs`, which are tokio's own.
 //!
 //! ```
@@ -38,24 +38,24 @@
 //! out of it. A dirty cell stands once in its shard's queue, and a task is woken once a burst: there
 //! is neither a wake-up nor a system call for a packet, and none at all while both sides are busy.
 //!
-//! What that costs, by `cargo run --release -p whimbrel --example echo_bench`, against ports that run
-//! on the shards' own threads over the same in-memory wire. Processor time of the whole process, both
-//! ends included: the least and the most of six runs, each the median of three, on two cores that
-//! others used too.
+//! Where the runtime drives the shards ([`Driver::Runtime`], the default within one), a task that writes
+//! has its shard polled next, on the same thread. With threads of their own ([`Driver::Thread`]) a wake-up
+//! is one system call, for all that is written until the shard is awake.
 //!
-//! | | tasks on tokio | ports |
-//! |---|---|---|
-//! | echo of 64 octets, 1 connection | 27 to 111 us (48 to 112 us a round trip) | 7 to 11 us (10 to 20) |
-//! | the same, 16 at once | 5.6 to 6.9 us | 1.4 to 1.8 us |
-//! | the same, 256 at once | 3.3 to 6.3 us | 1.2 to 1.9 us |
-//! | one flow, MTU 1500 | 1.0 to 1.9 s/GB (2.7 to 9 Gbit/s) | 0.5 to 0.7 s/GB (4 to 13) |
-//! | an idle connection, each end, resident, its `TcpStream` of 120 not counted | 496 octets | |
+//! What that costs, both ends in one process over a wire in memory, on two processors (`cargo run --release
+//! --manifest-path bench/Cargo.toml -- face`; `docs/BENCHMARKS.md` has the spread):
 //!
-//! An echo wakes four threads where ports wake two; with many at once they are awake already. The
-//! spread is that of the runtime, whose threads look for work before they sleep, if a core is free.
-//! Who needs the shortest round trip writes a port.
+//! | | runtime | threads | tokio on the kernel's loopback |
+//! |---|---|---|---|
+//! | echo of 64 octets, one at a time | 8 us | 116 us | 12 us |
+//! | the same, 256 at a time | 640,000/s | 820,000/s | 183,000/s |
+//! | a stream, MTU 1500 | 19 Gb/s | 20 Gb/s | 25 Gb/s, MTU 65,535 |
 //!
-//! Nothing needs tokio's reactor. The streams work under any executor whose tasks are woken by
+//! Ports, which run where the shards do and have no tasks, move 25 Gb/s.
+//!
+//! An idle connection takes 496 octets at each end, resident (`--example idle`), and its `TcpStream` 120.
+//!
+//! With threads nothing needs tokio's reactor: the streams work under any executor whose tasks are woken by
 //! `Waker`s; only names (`"example.org:80"`) are resolved on tokio's blocking threads.
 #![forbid(unsafe_code)]
 
@@ -66,6 +66,7 @@ mod cell;
 #[cfg(feature = "hyper-util")]
 mod client;
 mod congestion;
+mod driver;
 mod exchange;
 mod fault;
 mod listener;
@@ -90,6 +91,7 @@ struct Readme;
 pub use builder::{BuildError, StackBuilder, mem_wire};
 #[cfg(feature = "hyper-util")]
 pub use client::Connector;
+pub use driver::Driver;
 pub use listener::{Incoming, ListenerStats, TcpListener};
 #[cfg(feature = "axum")]
 pub use serve::serve;

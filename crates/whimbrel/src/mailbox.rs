@@ -48,7 +48,7 @@ pub(crate) enum Request {
     Drain(oneshot::Sender<()>),
 }
 
-/// A question to a shard, or a change of it, called on the shard's thread.
+/// A question to a shard, or a change of it, called where that is driven.
 pub(crate) type InspectFn = Box<dyn FnOnce(&mut Shard, Held) + Send>;
 
 /// A connection to be opened.

@@ -7,12 +7,14 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use whimbrel_io::Stop;
+use whimbrel_io::{Stop, Waker};
 
 /// The end of a stack.
 #[derive(Debug)]
 pub(crate) struct Shutdown {
     stop: Stop,
+    /// What wakes the shards that are tasks, which do not wait for `stop` itself.
+    wakers: Box<[Waker]>,
     /// Shards that are needed still.
     needed: AtomicUsize,
     /// Why it ended too early.
@@ -20,9 +22,9 @@ pub(crate) struct Shutdown {
 }
 
 impl Shutdown {
-    /// Of so many shards; sets `stop`.
-    pub(crate) fn new(stop: Stop, shards: usize) -> Self {
-        Self { stop, needed: AtomicUsize::new(shards), why: OnceLock::new() }
+    /// Of the shards that these wake; sets `stop`.
+    pub(crate) fn new(stop: Stop, wakers: Box<[Waker]>) -> Self {
+        Self { stop, needed: AtomicUsize::new(wakers.len()), wakers, why: OnceLock::new() }
     }
 
     /// What ends the workers.
@@ -33,14 +35,19 @@ impl Shutdown {
     /// A shard is not needed any more; it says so once.
     pub(crate) fn release(&self) {
         if self.needed.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.stop.set();
+            self.end();
         }
     }
 
     /// A shard can go on no longer. The first reason counts.
     pub(crate) fn fail(&self, why: String) {
         let _ = self.why.set(why);
+        self.end();
+    }
+
+    fn end(&self) {
         self.stop.set();
+        self.wakers.iter().for_each(Waker::wake);
     }
 
     /// Why the stack ended, in words for its users.

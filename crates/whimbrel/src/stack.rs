@@ -21,10 +21,11 @@ use crate::mailbox::{Held, Mailbox, Request};
 
 pub use whimbrel_stack::shard::Census as ShardCensus;
 
-/// A TCP/IP stack with its worker threads. Clones are the same stack.
+/// A TCP/IP stack with what drives it ([`crate::Driver`]). Clones are the same stack.
 ///
 /// It runs for as long as anything of it is held: the stack, a listener or a stream. Then the last
-/// segments go out, for five seconds at most, and the threads end.
+/// segments go out, for five seconds at most, and its threads or tasks end. Where those are tasks it ends
+/// with their runtime, whoever holds it.
 #[derive(Clone)]
 pub struct Stack {
     inner: Arc<Inner>,
@@ -73,7 +74,7 @@ impl Stack {
         &self.inner.tunables
     }
 
-    /// How many shards it has, each on a thread of its own.
+    /// How many shards it has, each with a thread or task of its own.
     pub fn shards(&self) -> usize {
         self.inner.mailboxes.len()
     }
@@ -97,7 +98,7 @@ impl Stack {
         Ok(all)
     }
 
-    /// Has `look` look at the shard numbered `which`, on the shard's own thread, where it must be
+    /// Has `look` look at the shard numbered `which`, where that is driven and it must be
     /// quick: while it looks, nothing arrives. An error if the stack has ended, or has no such
     /// shard. If `look` panics, the caller does; the shard goes on.
     pub async fn inspect<T: Send + 'static>(
@@ -177,7 +178,7 @@ impl Stack {
     }
 
     /// Waits until the stack has ended, and says why: its wire is gone (somebody deleted the TUN
-    /// device), one of its threads panicked, or nothing of it is held any more. Every stream and
+    /// device), one of its threads or tasks panicked, their runtime was shut down, or nothing of it is held any more. Every stream and
     /// listener then fails with the same error. The future itself does not keep the stack alive.
     ///
     /// ```
@@ -275,7 +276,7 @@ pub(crate) async fn all_ended(mailboxes: Vec<Arc<Mailbox>>) -> io::Error {
     mailboxes.first().map_or_else(fault::unknown, |mailbox| mailbox.ended())
 }
 
-/// Has `look` look at a shard, or change it, on its own thread.
+/// Has `look` look at a shard, or change it, where that is driven.
 pub(crate) async fn inspect<T: Send + 'static>(
     mailbox: &Mailbox,
     look: impl FnOnce(&mut Shard, Held) -> T + Send + 'static,

@@ -24,7 +24,7 @@ use crate::mailbox::{Connect, Held, Mailbox, Request};
 use crate::shutdown::Shutdown;
 use crate::waiters::wake_all;
 
-/// What joins the tasks of a stack to one of its shards, on the shard's own thread.
+/// What joins the tasks of a stack to one of its shards, where that is driven.
 #[derive(Debug)]
 pub(crate) struct StackPort {
     mailbox: Arc<Mailbox>,
@@ -35,6 +35,8 @@ pub(crate) struct StackPort {
     listeners: BTreeMap<ListenerId, Arc<Backlog>>,
     /// Who is to be woken at the end of this step.
     woken: Vec<Waker>,
+    /// How many were woken so far, since that was last asked.
+    woken_since: usize,
     /// Who waits until nothing is left of streams that were dropped.
     draining: Vec<oneshot::Sender<()>>,
     /// To be done in the next turn,
@@ -76,12 +78,23 @@ impl StackPort {
             open: 0,
             listeners: BTreeMap::new(),
             woken: Vec::new(),
+            woken_since: 0,
             draining: Vec::new(),
             later: Deferred::default(),
             now: Deferred::default(),
             closing: false,
             lifecycle: Lifecycle::Needed,
         }
+    }
+
+    /// How many tasks were woken since this was last asked.
+    pub(crate) fn take_woken(&mut self) -> usize {
+        std::mem::take(&mut self.woken_since)
+    }
+
+    fn wake_all(&mut self) {
+        self.woken_since += self.woken.len();
+        wake_all(&mut self.woken);
     }
 
     fn held(&self) -> Held {
@@ -361,7 +374,7 @@ impl Port for StackPort {
             self.exchange(shard, handle);
             busy = true;
         }
-        wake_all(&mut self.woken);
+        self.wake_all();
         // Who lets go of the stack last puts nothing into a queue: that, too, has to be seen before
         // the worker sleeps, so that the end is judged.
         if !self.closing && self.mailbox.is_closing() {
@@ -379,7 +392,7 @@ impl Port for StackPort {
             self.on_event(shard, event);
             left -= 1;
         }
-        wake_all(&mut self.woken);
+        self.wake_all();
         self.release_if_unheld(now, shard);
         self.defer_drained(shard);
         // Between this turn and the next the worker sends, and that is what they wait for.
@@ -397,7 +410,7 @@ impl Port for StackPort {
 }
 
 impl Drop for StackPort {
-    /// After a panic on the shard's thread, too, nobody waits for ever, here or at another shard.
+    /// After a panic of the shard's thread or task, too, nobody waits for ever, here or at another shard.
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.shutdown.fail("a worker of it stopped".into());

@@ -5,14 +5,20 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::sleep;
 
 use super::*;
-use crate::{TcpListener, TcpStream};
+use crate::{Driver, TcpListener, TcpStream};
 
 #[tokio::test]
-async fn the_threads_end_when_nothing_of_the_stack_is_held_any_more() {
+async fn threads_and_tasks_end_when_nothing_of_the_stack_is_held_any_more() {
+    for driver in [Driver::Thread, Driver::Runtime] {
+        they_end_when_nothing_is_held(driver).await;
+    }
+}
+
+async fn they_end_when_nothing_is_held(driver: Driver) {
     let (server, client) = crate::mem_wire(Default::default(), Default::default(), 0).unwrap();
-    let server = Stack::builder().mem(server).address("10.0.0.1", 24).unwrap();
-    let client = Stack::builder().mem(client).shards(3).address("10.0.0.2", 24).unwrap();
-    let (server, client) = (server.build().unwrap(), client.build().unwrap());
+    let server = Stack::builder().mem(server).address("10.0.0.1", 24).unwrap().driver(driver);
+    let client = Stack::builder().mem(client).address("10.0.0.2", 24).unwrap().driver(driver);
+    let (server, client) = (server.build().unwrap(), client.shards(3).build().unwrap());
     let mailboxes = server.mailboxes().iter().chain(client.mailboxes());
     let threads: Vec<_> = mailboxes.map(Arc::downgrade).collect();
     let listener = TcpListener::bind(&server, "10.0.0.1:7").await.unwrap();
@@ -27,7 +33,7 @@ async fn the_threads_end_when_nothing_of_the_stack_is_held_any_more() {
         }
         sleep(Duration::from_millis(1)).await;
     }
-    panic!("a worker thread goes on though nobody needs it");
+    panic!("{driver:?} goes on though nobody needs it");
 }
 
 #[tokio::test]

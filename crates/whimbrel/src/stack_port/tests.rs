@@ -28,7 +28,8 @@ impl Bench {
     /// A listener with this backlog.
     fn new(backlog: u32) -> Self {
         let mailbox = Arc::new(mailbox());
-        let shutdown = Arc::new(Shutdown::new(Stop::new().unwrap(), 1));
+        let shutdown =
+            Arc::new(Shutdown::new(Stop::new().unwrap(), [Waker::new().unwrap()].into()));
         let settings = Settings::new(&Tunables::default());
         let options = ListenOptions { backlog, fast_open: 0, settings };
         let sharded = ShardedListener::new(&[Arc::clone(&mailbox)], AT, options);
@@ -140,7 +141,7 @@ fn a_backlog_and_one_more_may_wait_whoever_was_accepted_before() {
 fn a_worker_that_is_about_to_sleep_sees_that_nobody_holds_the_stack_any_more() {
     let mut shard = host(1);
     let mailbox = Arc::new(mailbox());
-    let shutdown = Arc::new(Shutdown::new(Stop::new().unwrap(), 1));
+    let shutdown = Arc::new(Shutdown::new(Stop::new().unwrap(), [Waker::new().unwrap()].into()));
     let mut port = StackPort::new(Arc::clone(&mailbox), Arc::clone(&shutdown));
     let now = Instant::ZERO;
     assert_eq!(port.drain(now, &mut shard), Activity::Idle);

@@ -11,7 +11,7 @@ use whimbrel::{
     TcpStream, mem_wire,
 };
 
-use crate::world::{SERVER, World, text, until};
+use crate::world::{SERVER, World, builder, text, until};
 
 /// A window of four segments, whatever happens.
 #[derive(Debug)]
@@ -37,8 +37,8 @@ impl CongestionControl for FourSegments {
 fn world(client: impl FnOnce(StackBuilder) -> StackBuilder) -> World {
     let link: LinkConfig = "delay=1ms".parse().unwrap();
     let (theirs, ours) = mem_wire(link.clone(), link, 7).unwrap();
-    let server = Stack::builder().mem(theirs).address("10.0.0.1", 24).unwrap();
-    let ours = Stack::builder().mem(ours).address("10.0.0.2", 24).unwrap();
+    let server = builder().mem(theirs).address("10.0.0.1", 24).unwrap();
+    let ours = builder().mem(ours).address("10.0.0.2", 24).unwrap();
     World { server: server.build().unwrap(), client: client(ours).build().unwrap() }
 }
 

@@ -1,8 +1,8 @@
 //! Keys that are given to a stack, and that change while it runs.
 
-use whimbrel::{GroupKey, LinkConfig, Stack, StackBuilder, TcpSocket, TcpStream, mem_wire};
+use whimbrel::{GroupKey, LinkConfig, StackBuilder, TcpSocket, TcpStream, mem_wire};
 
-use crate::world::{SERVER, World, until};
+use crate::world::{SERVER, World, builder, until};
 
 const KEYS: [&str; 3] = [
     "000102030405060708090a0b0c0d0e0f",
@@ -18,8 +18,8 @@ fn key(which: usize) -> GroupKey {
 fn world(link: &str, server: impl FnOnce(StackBuilder) -> StackBuilder) -> World {
     let link: LinkConfig = link.parse().unwrap();
     let ends = mem_wire(link.clone(), link, 7).unwrap();
-    let built = server(Stack::builder().mem(ends.0).shards(2)).address("10.0.0.1", 24).unwrap();
-    let client = Stack::builder().mem(ends.1).address("10.0.0.2", 24).unwrap();
+    let built = server(builder().mem(ends.0).shards(2)).address("10.0.0.1", 24).unwrap();
+    let client = builder().mem(ends.1).address("10.0.0.2", 24).unwrap();
     World { server: built.build().unwrap(), client: client.build().unwrap() }
 }
 

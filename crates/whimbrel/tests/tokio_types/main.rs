@@ -1,10 +1,11 @@
 //! Streams and listeners over an in-memory wire, as a program uses them. Every test ends with a
-//! look for what leaked.
+//! look for what leaked. Here the runtime drives the stacks; in `on_threads` the same tests have threads do it.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails says so by panicking")]
 
 mod cancel;
 mod congestion;
+mod driver;
 mod edges;
 mod errors;
 mod fast;
@@ -21,3 +22,5 @@ mod storm;
 mod streams;
 mod tun;
 mod world;
+
+const DRIVER: whimbrel::Driver = whimbrel::Driver::Runtime;

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use whimbrel::{Stack, TcpListener, TcpSocket, TcpStream, mem_wire};
 use whimbrel_tcp::conn::State;
 
-use crate::world::{SERVER, World, until};
+use crate::world::{SERVER, World, builder, until};
 
 /// The shard, of so many, that a connection from this port to the server's is at, at either end.
 fn shard_of(port: u16, shards: usize) -> usize {
@@ -128,8 +128,8 @@ async fn tasks_that_await_a_connection_hear_of_it_from_whichever_shard() {
 #[tokio::test]
 async fn where_one_shard_has_no_port_left_another_opens_the_connection() {
     let (server, client) = mem_wire(Default::default(), Default::default(), 7).unwrap();
-    let server = Stack::builder().mem(server).address("10.0.0.1", 24).unwrap();
-    let client = Stack::builder().mem(client).shards(2).address("10.0.0.2", 24).unwrap();
+    let server = builder().mem(server).address("10.0.0.1", 24).unwrap();
+    let client = builder().mem(client).shards(2).address("10.0.0.2", 24).unwrap();
     let client = client.set("ports.first", "50000").unwrap().set("ports.last", "50003").unwrap();
     let world = World { server: server.build().unwrap(), client: client.build().unwrap() };
     let listener = world.listener().await;

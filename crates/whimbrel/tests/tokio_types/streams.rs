@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest, ReadBuf, Ready};
 use tokio::time::timeout;
-use whimbrel::{BufferSize, Stack, TcpListener, TcpSocket, TcpStream};
+use whimbrel::{BufferSize, TcpListener, TcpSocket, TcpStream};
 
-use crate::world::{SERVER, World, text, until};
+use crate::world::{SERVER, World, pair, text, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn megabytes_cross_in_both_directions_at_once_over_a_bad_wire() {
@@ -269,7 +269,7 @@ async fn a_program_that_is_about_to_end_awaits_that_what_it_wrote_has_arrived() 
 
 #[tokio::test]
 async fn streams_outlive_the_stack_they_came_from() {
-    let (server, client) = Stack::pair().unwrap();
+    let (server, client) = pair();
     let world = World { server, client };
     let (mut accepted, mut connected) = world.connection().await;
     let probe = world.server.clone();

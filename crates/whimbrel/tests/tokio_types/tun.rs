@@ -8,15 +8,21 @@ use std::process::Command;
 use axum::Router;
 use axum::routing::get;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use whimbrel::{Stack, TcpListener, TcpStream};
+use whimbrel::{TcpListener, TcpStream};
 use whimbrel_io::process::end_with_starter;
 
 use crate::needs;
-use crate::world::{assert_empties, text};
+use crate::world::{assert_empties, builder, text};
 
 #[test]
 fn tasks_on_both_sides_of_a_tun_device_talk_whoever_began() {
     in_a_namespace("tun::tasks_on_both_sides_of_a_tun_device_talk_whoever_began", inside);
+}
+
+#[test]
+fn tasks_talk_to_the_kernel_over_packet_sockets_whoever_began() {
+    let name = "tun::tasks_talk_to_the_kernel_over_packet_sockets_whoever_began";
+    in_a_namespace(name, over_packet_sockets);
 }
 
 #[test]
@@ -57,7 +63,7 @@ async fn serves_until_the_device_is_gone() {
     for shards in [1, 2] {
         let host = format!("10.9.{shards}.2");
         let wire = format!("tun:whim{shards},addr={host}/24");
-        let stack = Stack::builder().wire(wire.parse().unwrap()).shards(shards).build().unwrap();
+        let stack = builder().wire(wire.parse().unwrap()).shards(shards).build().unwrap();
         let listener = TcpListener::bind(&stack, (host.as_str(), 80)).await.unwrap();
         let routes = Router::new().route("/", get(|| async { "from axum" }));
         let serving = tokio::spawn(whimbrel::serve(listener, routes));
@@ -75,12 +81,35 @@ async fn serves_until_the_device_is_gone() {
     }
 }
 
+#[tokio::main(flavor = "current_thread")]
+async fn over_packet_sockets() {
+    for words in [
+        "link add whimk type veth peer name whims",
+        "link set whimk up",
+        "link set whims up",
+        "address add 10.8.0.1/24 dev whimk",
+    ] {
+        assert!(Command::new("ip").args(words.split(' ')).status().unwrap().success());
+    }
+    let wire = "packet:whims,addr=10.8.0.2/24,dad=off".parse().unwrap();
+    let stack = builder().wire(wire).build().unwrap();
+    let listener = TcpListener::bind(&stack, "10.8.0.2:80").await.unwrap();
+    let (kernel, face) =
+        tokio::join!(tokio::net::TcpStream::connect("10.8.0.2:80"), listener.accept());
+    talk(kernel.unwrap(), face.unwrap().0).await;
+    drop(listener);
+    let listener = tokio::net::TcpListener::bind("10.8.0.1:81").await.unwrap();
+    let (face, kernel) = tokio::join!(TcpStream::connect(&stack, "10.8.0.1:81"), listener.accept());
+    talk(face.unwrap(), kernel.unwrap().0).await;
+    assert_empties(&stack).await;
+}
+
 async fn on_shards(shards: u16) {
     // Each in networks of its own: the interface of the one before may still be going.
     let (v4, v6) = (format!("10.9.{shards}"), format!("fd0{shards}"));
     let hosts = [format!("{v4}.2"), format!("{v6}::2")];
     let wire = format!("tun:whim{shards},addr={v4}.2/24,addr={v6}::2/64");
-    let stack = Stack::builder().wire(wire.parse().unwrap()).shards(shards).build().unwrap();
+    let stack = builder().wire(wire.parse().unwrap()).shards(shards).build().unwrap();
     for host in &hosts {
         let host = host.as_str();
         let listener = TcpListener::bind(&stack, (host, 80)).await.unwrap();

@@ -3,7 +3,24 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use whimbrel::{Census, LinkConfig, ShardCensus, Stack, TcpListener, TcpStream, mem_wire};
+use whimbrel::{
+    Census, LinkConfig, ShardCensus, Stack, StackBuilder, TcpListener, TcpStream, mem_wire,
+};
+
+/// Stacks of these tests are driven as the program says that they are in.
+pub(crate) fn builder() -> StackBuilder {
+    Stack::builder().driver(crate::DRIVER)
+}
+
+/// As [`Stack::pair`].
+pub(crate) fn pair() -> (Stack, Stack) {
+    let (first, second) = mem_wire(LinkConfig::default(), LinkConfig::default(), 0).unwrap();
+    let host = |end, v4, v6| {
+        let builder = builder().mem(end).address(v4, 24).unwrap().address(v6, 64).unwrap();
+        builder.build().unwrap()
+    };
+    (host(first, "10.0.0.1", "fd00::1"), host(second, "10.0.0.2", "fd00::2"))
+}
 
 /// A host at 10.0.0.1 and one at 10.0.0.2, and the wire between them.
 pub(crate) struct World {
@@ -14,7 +31,7 @@ pub(crate) struct World {
 impl World {
     /// Over a perfect wire.
     pub(crate) fn new() -> Self {
-        let (server, client) = Stack::pair().unwrap();
+        let (server, client) = pair();
         Self { server, client }
     }
 
@@ -28,7 +45,7 @@ impl World {
         let link: LinkConfig = link.parse().unwrap();
         let (server, client) = mem_wire(link.clone(), link, 7).unwrap();
         let build = |wire, address, rules: &[(&str, &str)]| {
-            let mut builder = Stack::builder().mem(wire).address(address, 24).unwrap();
+            let mut builder = builder().mem(wire).address(address, 24).unwrap();
             for (name, value) in rules {
                 builder = builder.set(name, value).unwrap();
             }
@@ -49,8 +66,7 @@ impl World {
         let link: LinkConfig = link.parse().unwrap();
         let ends = mem_wire(link.clone(), link, 7).unwrap();
         let build = |wire, shards, address| {
-            let mut builder =
-                Stack::builder().mem(wire).shards(shards).address(address, 24).unwrap();
+            let mut builder = builder().mem(wire).shards(shards).address(address, 24).unwrap();
             for time in ["tcp_fin_timeout", "tcp_keepalive_time", "tcp_keepalive_intvl"] {
                 builder = builder.set(&format!("net.ipv4.{time}"), "3s").unwrap();
             }

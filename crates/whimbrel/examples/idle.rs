@@ -1,11 +1,12 @@
 //! What an idle connection takes: resident octets, of a process that has both ends of each.
+//!
+//! `cargo run --release -p whimbrel --example idle`
+#![allow(clippy::unwrap_used, reason = "a measurement that fails says so by panicking")]
 
 use tokio::runtime::Runtime;
 use whimbrel::{Stack, TcpListener, TcpStream, mem_wire};
 
-use super::PORT;
-
-pub(crate) fn report() {
+fn main() {
     Runtime::new().unwrap().block_on(async {
         // Several source addresses would be needed beyond the ephemeral ports of one.
         let (first, second) = mem_wire(Default::default(), Default::default(), 0).unwrap();
@@ -49,3 +50,4 @@ fn resident() -> usize {
 }
 
 const MANY: usize = 40_000;
+const PORT: u16 = 7;

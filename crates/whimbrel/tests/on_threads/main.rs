@@ -1,0 +1,30 @@
+//! Tests of `tokio_types` once more, on stacks whose shards have threads.
+
+#![allow(clippy::unwrap_used, reason = "a test that fails says so by panicking")]
+
+#[path = "../tokio_types/cancel.rs"]
+mod cancel;
+#[path = "../tokio_types/driver.rs"]
+mod driver;
+#[path = "../tokio_types/edges.rs"]
+mod edges;
+#[path = "../tokio_types/errors.rs"]
+mod errors;
+#[path = "../tokio_types/many.rs"]
+mod many;
+#[path = "../../../../tests/harness/needs.rs"]
+mod needs;
+#[path = "../../../../tests/harness/scratch.rs"]
+mod scratch;
+#[path = "../tokio_types/shards.rs"]
+mod shards;
+#[path = "../tokio_types/storm.rs"]
+mod storm;
+#[path = "../tokio_types/streams.rs"]
+mod streams;
+#[path = "../tokio_types/tun.rs"]
+mod tun;
+#[path = "../tokio_types/world.rs"]
+mod world;
+
+const DRIVER: whimbrel::Driver = whimbrel::Driver::Thread;
