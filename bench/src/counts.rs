@@ -65,7 +65,7 @@ fn judge_streams() -> Result<u32, Failure> {
 /// how many exceed what they may.
 fn judge_growths() -> Result<u32, Failure> {
     let mut dearer = 0;
-    let program = build_in_flight()?;
+    let program = build("in-flight")?;
     println!("{:<26}{:>14}{:>14}", "much in flight", "each", "at most");
     for (few, many, most_percent) in GROWTHS {
         let of = |name| Ok(collect_of(&program, &[name, &EVENTS.to_string()])? / EVENTS);
@@ -106,17 +106,17 @@ fn count(name: &str, part: Part) -> Result<u64, Failure> {
     Ok(instructions / (ROUNDS * part.batches_a_round() * BATCH))
 }
 
-/// Builds the program that measures a sender. Returns where it is.
-fn build_in_flight() -> Result<PathBuf, Failure> {
+/// Builds another program of this package. Returns where it is.
+pub(crate) fn build(name: &str) -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     let built = Command::new(cargo)
-        .args(["build", "--release", "--locked", "--quiet", "--bin", "in-flight"])
+        .args(["build", "--release", "--locked", "--quiet", "--bin", name])
         .args(["--manifest-path", manifest])
         .status()
         .map_err(|why| format!("cargo: {why}"))?;
-    let program = std::env::current_exe()?.with_file_name("in-flight");
-    if built.success() { Ok(program) } else { Err("in-flight was not built".into()) }
+    let program = std::env::current_exe()?.with_file_name(name);
+    if built.success() { Ok(program) } else { Err(format!("{name} was not built").into()) }
 }
 
 /// What this program, called so, takes while [`measured`] is on the stack.

@@ -18,7 +18,7 @@ mod plot;
 mod report;
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use case::Case;
@@ -30,6 +30,7 @@ type Failure = Box<dyn std::error::Error>;
 
 const USAGE: &str = "\
 usage: whimbrel-bench churn [--quick] [--only PEER]... [--rounds N] [--json] [--write]
+       whimbrel-bench face [--quick] [--rounds N] [--only PEER]... [--write]
        whimbrel-bench alone [--connections N] [--waiting N] [--no-options]
        whimbrel-bench counts [--bless]
        whimbrel-bench part NAME
@@ -51,6 +52,9 @@ fails of costs none of the others' figures.
   --json           each measurement instead of a table
   --write          the table and its drawing into docs, too
 
+face: echoes, a stream and short connections by tasks, on tokio's sockets over the kernel's loopback and on
+Whimbrel's, and by ports on its shards directly; face --help says more.
+
 alone: the first of these on Whimbrel alone, once; for callgrind.
 
   --connections N  how many are measured, 1 ..= 2^32-1 (200000)
@@ -69,12 +73,14 @@ peer: one case on one peer of this program; how churn calls it.";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if words.iter().any(|word| word == "--help" || word == "-h") {
+    let is_face = words.first().is_some_and(|command| command == "face");
+    if !is_face && words.iter().any(|word| word == "--help" || word == "-h") {
         println!("{USAGE}");
         return ExitCode::SUCCESS;
     }
     let done = match words.split_first() {
         Some((command, rest)) if command == "churn" => compare(rest),
+        Some((command, rest)) if command == "face" => face(rest),
         Some((command, rest)) if command == "alone" => read_work(rest).and_then(alone),
         Some((command, rest)) if command == "peer" => peer(rest),
         Some((command, rest)) if command == "counts" => counts(rest),
@@ -150,6 +156,12 @@ fn stream(words: &[String]) -> Result<(), Failure> {
 fn part(words: &[String]) -> Result<(), Failure> {
     let [name] = words else { return Err(USAGE.into()) };
     counts::run(name)
+}
+
+/// A program of its own, so that nothing that is counted here changes with it.
+fn face(words: &[String]) -> Result<(), Failure> {
+    let done = Command::new(counts::build("face")?).args(words).status()?;
+    if done.success() { Ok(()) } else { Err("face: no figures".into()) }
 }
 
 fn alone(work: Work) -> Result<(), Failure> {
