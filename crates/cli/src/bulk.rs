@@ -16,6 +16,7 @@ use whimbrel_wire::{Endpoint, Family};
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::options::{ClockKind, OutputOptions, ScreenOptions, StackOptions, StackSetup, Whose};
+use crate::page_file::PageOption;
 use crate::report::{Form, Reporter};
 use crate::rules::{CONGESTION, Shorthand};
 use crate::serve::{self, ContentPlan, OtherServer};
@@ -114,6 +115,8 @@ pub(crate) struct Arguments {
     /// Have an iperf3 server send what it printed, and print it.
     #[arg(long)]
     get_server_output: bool,
+    #[command(flatten)]
+    page: PageOption,
     #[command(flatten)]
     output: OutputOptions,
     #[command(flatten)]
@@ -227,6 +230,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut report = Reporter::new(&arguments.output, &["whimbrel", "iperf3"], &FIGURES)?;
     let plan = BulkPlan::new(arguments)?;
+    let page = arguments.page.open()?;
     report.open()?;
     plan.setup.announce(&arguments.output);
     let mut job = job::BulkJob::new(&plan, &mut report, arguments.screen);
@@ -236,6 +240,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         ran.outcome.judge(ran.target)?;
     }
     let figures = |name: &str| ran.outcome.figure(name);
+    if let Some(page) = page {
+        page.write(&json::document(&plan, &ran))?;
+    }
     let text = match report.form() {
         Form::Document("iperf3") => iperf3::document(&plan, &ran),
         Form::Document(_) | Form::Stream => report.document(json::document(&plan, &ran), &figures),
@@ -542,7 +549,8 @@ const IDLE: Duration = Duration::from_secs(120);
 /// The largest buffer that a socket can be asked for, bytes.
 const LARGEST_BUFFER: u32 = 1 << 31;
 /// What a server has no use for.
-const CLIENTS_OPTIONS: [&str; 22] = [
+const CLIENTS_OPTIONS: [&str; 23] = [
+    "html",
     "server_profile",
     "server_set",
     "way",

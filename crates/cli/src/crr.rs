@@ -24,6 +24,7 @@ use crate::load::{
 use crate::options::{
     OutputOptions, PaceOptions, ScreenOptions, StackOptions, StackSetup, answering_option,
 };
+use crate::page_file::PageOption;
 use crate::report::{Form, Reporter};
 use crate::rules::Shorthand;
 use crate::serve::{self, ContentPlan, NETSERVER, OtherServer};
@@ -94,6 +95,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pace: PaceOptions,
     #[command(flatten)]
+    page: PageOption,
+    #[command(flatten)]
     output: OutputOptions,
     #[command(flatten)]
     screen: ScreenOptions,
@@ -136,6 +139,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut report = Reporter::new(&arguments.output, &["whimbrel"], &figure_names())?;
     let plan = CrrPlan::new(arguments)?;
+    let page = arguments.page.open()?;
     report.open()?;
     plan.setup.announce(&arguments.output);
     let mut job = RunsJob {
@@ -151,6 +155,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
     report.expect(ran.outcome.judge(&ran.target.to_string()))?;
     let figures = |name: &str| figure(&ran.outcome, name);
+    if let Some(page) = page {
+        page.write(&document(&plan, &ran))?;
+    }
     let text = match report.form() {
         Form::Document(_) | Form::Stream => report.document(document(&plan, &ran), &figures),
         Form::Csv => json::csv(&ran.outcome),
@@ -414,7 +421,8 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 const LONGEST_REQUEST: u64 = 1 << 20;
 const LONGEST_ANSWER: u64 = 16 << 20;
 /// What says nothing to a server.
-const CLIENTS_OPTIONS: [&str; 13] = [
+const CLIENTS_OPTIONS: [&str; 14] = [
+    "html",
     "server_profile",
     "server_set",
     "duration",

@@ -155,8 +155,8 @@ Examples:
       By the rules of another stack
   whimbrel lab run freebsd-qps --vary threads=1,2,4
       On real threads, as many as these
-  whimbrel lab run macos-16k --pcap-dir captures
-      With the packets of a connection of each row, as pcapng";
+  whimbrel lab run macos-16k --html macos.html --pcap-dir captures
+      As a page with drawings, and with the packets of a connection of each row";
 
 /// The examples at the end of the help of `whimbrel doctor`.
 pub(crate) const DOCTOR: &str = "\

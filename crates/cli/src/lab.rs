@@ -14,6 +14,7 @@ use whimbrel_stack::Profile;
 
 use crate::failure::{self, Failure};
 use crate::options::ScreenOptions;
+use crate::page_file::PageOption;
 use crate::progress::Progress;
 use crate::{examples, output, quantity};
 
@@ -83,6 +84,8 @@ struct RunArguments {
     /// happened, for each measurement that has one (pcapng).
     #[arg(long, value_name = "DIR")]
     pcap_dir: Option<PathBuf>,
+    #[command(flatten)]
+    page: PageOption,
     /// Print the packets of a connection for every measurement, and not only for a wrong one.
     #[arg(short, long, conflicts_with_all = ["json", "csv"])]
     verbose: bool,
@@ -115,6 +118,7 @@ fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
     if let Some(folder) = &arguments.pcap_dir {
         fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
     }
+    let page = arguments.page.open()?;
     let jobs = arguments.jobs.map(usize::from);
     let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let stop = Stop::new().map_err(Failure::run)?;
@@ -161,6 +165,11 @@ fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
             true => format!("{:#}\n", document::document(&rows, &arguments.command())),
             false => document::csv(&rows),
         })?;
+    }
+    if let Some(page) = page {
+        let link = |path: &str| page.link_to(path);
+        let document = document::with_links(document::document(&rows, &arguments.command()), &link);
+        page.write(&document)?;
     }
     if rows.len() < setups.len() {
         return Err(failure::interrupted(rows.len() as u64, setups.len(), "measurements"));

@@ -11,6 +11,7 @@ use crate::capture;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::options::{OutputOptions, PaceOptions, ScreenOptions, StackOptions};
+use crate::page_file::PageOption;
 use crate::report::{Form, Reporter};
 use crate::rules::Shorthand;
 use crate::{output, quantity, size};
@@ -127,6 +128,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pace: PaceOptions,
     #[command(flatten)]
+    page: PageOption,
+    #[command(flatten)]
     output: OutputOptions,
     #[command(flatten)]
     screen: ScreenOptions,
@@ -164,6 +167,7 @@ pub(crate) enum Closer {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Reporter::new(&arguments.output, &["whimbrel", "oha"], &figure_names())?;
     let plan = LoadRunPlan::new(arguments)?;
+    let page = arguments.page.open()?;
     report.open()?;
     plan.setup.announce(&arguments.output);
     let control = Arc::new(LoadControl::new(plan.load.connections, plan.parts()));
@@ -182,6 +186,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let is_bad = |run: &&Outcome| report.met(&|name| figure(run, name)).is_some();
     let judged = ran.outcome.earlier.iter().find(is_bad).unwrap_or(&ran.outcome);
     let figures = |name: &str| figure(judged, name);
+    if let Some(page) = page {
+        page.write(&json::document(&plan, &ran))?;
+    }
     let text = match report.form() {
         Form::Document("oha") => oha::document(&ran.outcome),
         Form::Document(_) | Form::Stream => report.document(json::document(&plan, &ran), &figures),

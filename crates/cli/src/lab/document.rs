@@ -48,6 +48,18 @@ pub(super) fn document(rows: &[Row<'_>], command: &str) -> Value {
     })
 }
 
+/// The same, with the paths of captures as `link` has them.
+pub(super) fn with_links(mut document: Value, link: &dyn Fn(&str) -> String) -> Value {
+    let rows = document["cases"].as_array_mut().into_iter().flatten();
+    let rows = rows.filter_map(|case| case["rows"].as_array_mut()).flatten();
+    for row in rows {
+        if let Some(path) = row["capture"].as_str() {
+            row["capture"] = link(path).into();
+        }
+    }
+    document
+}
+
 /// A line for each figure.
 pub(super) fn csv(rows: &[Row<'_>]) -> String {
     let mut text = String::from("case,profile,settings,seed,figure,value,unit,verdict\n");

@@ -17,6 +17,7 @@ use whimbrel_tcp::conn::Limit;
 use crate::failure::{self, Failure};
 use crate::options::ScreenOptions;
 use crate::output;
+use crate::page_file::PageOption;
 use crate::progress::Progress;
 use crate::quantity::{self, thousands};
 
@@ -36,6 +37,8 @@ pub(crate) struct Arguments {
     /// Print one JSON document (whimbrel.grid/1 or whimbrel.paths/1) instead.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    page: PageOption,
     #[command(flatten)]
     screen: ScreenOptions,
 }
@@ -61,6 +64,7 @@ struct Row<'l> {
 pub(super) fn run(arguments: &Arguments, board: &Board) -> Result<(), Failure> {
     let lines = chosen(&arguments.cells, (board.lines)())?;
     let before = arguments.baseline.as_deref().map(earlier).transpose()?;
+    let page = arguments.page.open()?;
     let jobs = arguments.jobs.map(usize::from);
     let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let stop = Stop::new().map_err(Failure::run)?;
@@ -96,6 +100,9 @@ pub(super) fn run(arguments: &Arguments, board: &Board) -> Result<(), Failure> {
     progress.finish();
     if rows.len() < lines.len() {
         return Err(failure::interrupted(rows.len() as u64, lines.len(), "measurements"));
+    }
+    if let Some(page) = page {
+        page.write(&document(board, &rows))?;
     }
     match arguments.json {
         true => output::print(&format!("{:#}\n", document(board, &rows)))?,

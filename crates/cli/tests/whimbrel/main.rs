@@ -34,6 +34,8 @@ mod group;
 #[cfg(test)]
 mod h2;
 #[cfg(test)]
+mod html;
+#[cfg(test)]
 mod iperf3;
 #[cfg(test)]
 mod lab;

@@ -1,0 +1,35 @@
+//! Pages of results: one file that needs no other, no network and no script, light or dark as whoever
+//! reads it has it, and fit for paper. Everything in a page is from a JSON document of `--json`, its only
+//! source, and each figure says from where in it.
+
+use serde_json::Value;
+
+mod bars;
+mod curves;
+mod distribution;
+mod figure;
+mod glance;
+mod heat;
+mod hue;
+mod lab;
+mod loads;
+mod markup;
+mod node;
+mod page;
+mod scale;
+mod sequence;
+mod table;
+mod timeline;
+
+use node::Node;
+
+/// The page of a document of `lab run`, `load`, `crr`, `bulk` or `sim grid`.
+pub(crate) fn page(document: &Value) -> String {
+    let root = Node::root(document);
+    match root.at("schema").text() {
+        "whimbrel.lab/1" => lab::page(&root),
+        "whimbrel.grid/1" | "whimbrel.paths/1" => heat::page(&root),
+        "whimbrel.bulk/1" => loads::bulk(&root),
+        _ => loads::load(&root),
+    }
+}

@@ -1,0 +1,40 @@
+//! Figures as bars, with the figure at the end of each.
+
+use super::figure::{attributes, show};
+use super::hue::Hue;
+use super::markup::{Anchor, Drawing, escaped, width};
+use super::node::Node;
+use super::scale::Scale;
+use super::timeline::{LEFT, RIGHT, WIDTH};
+
+/// A bar.
+#[derive(Clone, Debug)]
+pub(crate) struct Bar<'d> {
+    pub(crate) name: String,
+    pub(crate) hue: Hue,
+    pub(crate) value: Node<'d>,
+}
+
+/// Bars of figures of this unit, the longest as long as there is room.
+pub(crate) fn bars(bars: &[Bar<'_>], unit: &str, title: &str) -> String {
+    let value = |bar: &Bar<'_>| bar.value.number().unwrap_or_default();
+    let most = bars.iter().map(value).fold(0.0, f64::max);
+    let room = bars.iter().map(|bar| width(&show(unit, value(bar)))).fold(0.0, f64::max) + 12.0;
+    let scale = Scale::linear([0.0, most.max(f64::MIN_POSITIVE)], [LEFT, RIGHT - room]);
+    let mut drawing = Drawing::new("chart bars", [WIDTH, bars.len() as f64 * EACH + 4.0], title);
+    for (place, bar) in bars.iter().enumerate() {
+        let top = place as f64 * EACH;
+        let until = scale.place(value(bar));
+        drawing.text("name", [LEFT, top + 13.0], Anchor::Start, &bar.name);
+        let attributes_of =
+            format!(" data-json=\"{}\"{}", escaped(bar.value.pointer()), scale.attributes());
+        let class = format!("bar {}", bar.hue.class());
+        drawing.rect(&class, [LEFT, top + 19.0], [(until - LEFT).max(1.0), 15.0], &attributes_of);
+        let text = escaped(&show(unit, value(bar)));
+        let at = [until + 7.0, top + 31.0];
+        drawing.marked(bar.hue.class(), Anchor::Start.at(at), &attributes(&bar.value), &text);
+    }
+    drawing.finish()
+}
+
+const EACH: f64 = 44.0;

@@ -1,0 +1,42 @@
+//! Whose something is in a drawing. No colour says it alone: lines are broken or whole, and there is a mark
+//! and a word beside.
+
+/// Whose rules.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Hue {
+    /// Those that fail.
+    Old,
+    /// This stack's own.
+    Own,
+    /// What somebody changed of those that fail.
+    Other,
+}
+
+impl Hue {
+    /// The class of what is drawn.
+    pub(crate) const fn class(self) -> &'static str {
+        match self {
+            Self::Old => "old",
+            Self::Other => "other",
+            Self::Own => "own",
+        }
+    }
+
+    /// A mark that needs no colour.
+    pub(crate) const fn mark(self) -> &'static str {
+        match self {
+            Self::Old => "✕",
+            Self::Other => "△",
+            Self::Own => "✓",
+        }
+    }
+
+    /// The word beside it.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Old => "as it failed",
+            Self::Other => "changed by somebody",
+            Self::Own => "by default",
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Chromium as a judge: it lays a page out, and a script that is put into a copy of it says what is wrong.
+
+use std::fs;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::running::succeed;
+use crate::scratch::scratch;
+
+/// How a page is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Looks {
+    width: u32,
+    is_dark: bool,
+}
+
+impl Looks {
+    /// Wide and narrow, light and dark.
+    pub(super) const ALL: [Self; 4] = [
+        Self { width: 1_280, is_dark: false },
+        Self { width: 360, is_dark: false },
+        Self { width: 1_280, is_dark: true },
+        Self { width: 360, is_dark: true },
+    ];
+}
+
+/// What the script says of this page, for each of the ways to look at it.
+pub(super) fn verdicts(page: &str) -> Vec<(String, String)> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder = scratch(&format!("browser-{number}"));
+    fs::create_dir_all(&folder).unwrap();
+    // Windows have a least width; frames have none.
+    let mut frames = String::new();
+    for (place, looks) in Looks::ALL.into_iter().enumerate() {
+        fs::write(folder.join(format!("{place}.html")), with_script(page, looks, place)).unwrap();
+        let style = format!("border:0;width:{}px;height:900px", looks.width);
+        frames += &format!("<iframe style=\"{style}\" src=\"{place}.html\"></iframe>\n");
+    }
+    let collect = "addEventListener('message', event => { const told = document.createElement('pre'); \
+        told.id = 'told' + event.data[0]; told.textContent = event.data[1]; document.body.append(told); });";
+    let whole = format!("<body style=\"margin:0\"><script>{collect}</script>\n{frames}</body>");
+    fs::write(folder.join("frames.html"), whole).unwrap();
+    let mut chromium = Command::new("chromium");
+    chromium.args([
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--no-first-run",
+    ]);
+    chromium.args([
+        "--disable-background-networking",
+        "--virtual-time-budget=20000",
+        "--window-size=1300,950",
+    ]);
+    // Whatever it writes goes with the folder.
+    chromium.env("HOME", &folder).env("TMPDIR", &folder).arg("--disable-breakpad");
+    chromium.arg(format!("--user-data-dir={}", folder.join("profile").display())).arg("--dump-dom");
+    let shown = succeed(chromium.arg(format!("file://{}", folder.join("frames.html").display())));
+    let _gone = fs::remove_dir_all(&folder);
+    let told = |(place, looks): (usize, Looks)| {
+        let told = shown.split(&format!("<pre id=\"told{place}\">")).nth(1);
+        let told =
+            told.and_then(|rest| rest.split("</pre>").next()).unwrap_or("the page said nothing");
+        (format!("{looks:?}"), told.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    };
+    Looks::ALL.into_iter().enumerate().map(told).collect()
+}
+
+/// A copy that is judged: what goes wrong is noted from its first line on.
+fn with_script(page: &str, looks: Looks, place: usize) -> String {
+    let listen = "<head><script>window.whimbrelWrong = [];\
+        addEventListener('error', event => whimbrelWrong.push('error: ' + (event.message || event.target.src)), true);\
+        addEventListener('securitypolicyviolation', event => whimbrelWrong.push('against its policy: ' + event.blockedURI));\
+        </script>";
+    let check = include_str!("check.js").replace("EXPECTED_WIDTH", &looks.width.to_string());
+    let tell = "const told = document.getElementById('verdict'); \
+        parent.postMessage([PLACE, told ? told.textContent : 'the script did not end'], '*');";
+    let tell = tell.replace("PLACE", &place.to_string());
+    let run = format!(
+        "<script>addEventListener('load', () => {{ {check} }}); \
+         addEventListener('load', () => setTimeout(() => {{ {tell} }}, 200));</script></body>"
+    );
+    let page = page.replacen("<head>", listen, 1).replacen("</body>", &run, 1);
+    match looks.is_dark {
+        true => page.replace("@media (prefers-color-scheme:dark)", "@media all"),
+        false => page.replace("@media (prefers-color-scheme:dark)", "@media not all"),
+    }
+}
