@@ -458,6 +458,10 @@ impl Siege {
         for listener in core::mem::take(&mut self.listeners) {
             self.shard.close_listener(listener);
         }
+        // A rule may let what nobody acknowledges wait for a day, which is more deadlines than these.
+        if self.shard.tunables().user_timeout > LONGEST_WAIT {
+            let _ = self.shard.set_tunable("user_timeout", "1h");
+        }
         for _ in 0..MOST_DEADLINES {
             self.drain()?;
             while let Some(event) = self.shard.poll_event() {
@@ -491,6 +495,8 @@ const MOST_RECENT: usize = 8;
 const MOST_BATCHES: usize = 20_000;
 /// Deadlines until the last record is gone.
 const MOST_DEADLINES: usize = 20_000;
+/// How long what nobody acknowledges may wait when everybody has let go.
+const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 const DAY_MILLIS: u32 = 86_400_000;
 /// How long a siege may last.
 const LONGEST: Duration = Duration::from_secs(400 * 86_400);
