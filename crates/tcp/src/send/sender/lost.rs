@@ -86,9 +86,9 @@ impl Sender {
         self.flags.clear(Flags::LOSS_PROBE);
     }
 
-    /// The peer's closed window is to be probed when the timer runs out.
+    /// The peer's closed window is to be probed when the timer runs out, or what waits for more is to go.
     pub const fn start_persist(&mut self) {
-        self.timer = SendTimer::Persist;
+        self.set_timer(SendTimer::Persist);
     }
 
     /// Our SYN is acknowledged, and the peer's window is not what keeps anything from being sent.
