@@ -5,10 +5,9 @@
 //! stack does and no tunable says is no part of its profile. A variant has the settings of its base and
 //! some of its own.
 //!
-//! Sources are files and what to look for in them, of the stack that the profile is named for; a manual;
-//! a report of somebody who measured; a measurement; or "assumed", where there is no place to look. They say
-//! where to check a value: most of those in other stacks' files were written down from knowledge, and have
-//! not been looked up since.
+//! A source is a file of the stack that the profile is named for and what stands there, looked up in a copy
+//! of that stack or of its next release; a manual; a report of somebody who measured; a measurement; or
+//! "assumed", with a place where it may be found, if nobody has looked there.
 
 use whimbrel_base::tunables::TunableError;
 use whimbrel_tcp::Tunables;
@@ -42,8 +41,8 @@ pub struct Setting {
     pub name: &'static str,
     /// The value, as it is typed under this name.
     pub value: &'static str,
-    /// What says that the stack has it: a file and what to look for there, a manual, a report, a
-    /// measurement; or "assumed".
+    /// What says that the stack has it: a file and what stands there, a manual, a report, a measurement; or
+    /// "assumed".
     pub source: &'static str,
 }
 

@@ -16,7 +16,7 @@ policies! {
         BySequence = "by-sequence",
         /// TSval not older, and gap > 0, or -2^31, or TSval newer: Linux.
         Linux = "linux",
-        /// gap beyond the whole window, whatever its timestamps: illumos.
+        /// gap beyond the whole window, whatever its timestamps: illumos, and FreeBSD 2.2.
         Illumos = "illumos",
         /// None: lwIP, smoltcp.
         Never = "never",
@@ -42,9 +42,9 @@ policies! {
         Challenged = "challenged",
         /// None: FreeBSD, gVisor, lwIP.
         Ignore = "ignore",
-        /// One at RCV.NXT: Linux, illumos.
+        /// One at RCV.NXT: Linux.
         AtRcvNxt = "at-rcv-nxt",
-        /// Any in the window, as RFC 9293 3.10.7.4 has it: smoltcp. Whoever guesses a number in the
+        /// Any in the window, as RFC 9293 3.10.7.4 has it: illumos, smoltcp. Whoever guesses a number in the
         /// window assassinates TIME-WAIT (RFC 1337).
         End = "end",
     }
