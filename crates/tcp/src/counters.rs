@@ -27,9 +27,9 @@ counters! {
     accepted_segs = "WhimbrelInAccepted",
     /// Segments sent, retransmissions and resets included; a super-segment counts as its parts.
     out_segs = "TcpOutSegs",
-    /// Segments sent again.
+    /// Segments that were sent again, whatever for; a super-segment counts as its parts.
     retrans_segs = "TcpRetransSegs",
-    /// Resets sent.
+    /// Segments with RST that were sent.
     out_rsts = "TcpOutRsts",
     /// Answers to segments, packets and time-outs that were not sent because 1,024 of them waited to
     /// leave.
@@ -60,7 +60,7 @@ counters! {
     abort_on_close = "TcpExtTCPAbortOnClose",
     /// Connections dropped in FIN-WAIT-2 because the peer never closed.
     abort_on_linger = "TcpExtTCPAbortOnLinger",
-    /// Retransmission time-outs.
+    /// Retransmission time-outs that ran out, each repetition of one counted.
     timeouts = "TcpExtTCPTimeouts",
     /// SYNs and SYN-ACKs sent again.
     syn_retrans = "TcpExtTCPSynRetrans",
@@ -88,9 +88,9 @@ counters! {
     full_undo = "TcpExtTCPFullUndo",
     /// Time-outs taken back: what was sent before them arrived (RFC 5682, RFC 3522).
     spurious_rtos = "TcpExtTCPSpuriousRTOs",
-    /// Zero-window probes sent.
+    /// Probes of a window that the peer closed (RFC 9293 3.8.6.1) that were sent.
     window_probes = "TcpExtTCPWinProbe",
-    /// Keep-alive probes sent.
+    /// Keep-alive probes of silent connections (RFC 9293 3.8.4) that were sent.
     keep_alives = "TcpExtTCPKeepAlive",
     /// Acknowledgments sent because their delay ran out.
     delayed_acks = "TcpExtDelayedACKs",
@@ -130,7 +130,7 @@ counters! {
     /// SYNs answered by a cookie because the SYN cache was full. (Linux adds those that
     /// `net.ipv4.tcp_syncookies=2` answers whether it is full or not.)
     syn_cache_cookies = "TcpExtTCPReqQFullDoCookies",
-    /// SYN cookies sent.
+    /// SYN-ACKs that were sent with a cookie for an ISN (RFC 4987 3.6), and no half-open entry.
     cookies_sent = "TcpExtSyncookiesSent",
     /// SYN cookies that came back and opened a connection.
     cookies_received = "TcpExtSyncookiesRecv",

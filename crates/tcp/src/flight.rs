@@ -41,7 +41,7 @@ pub type Transmission = (Instant, u64);
 /// What one acknowledgment delivered: what the peer had not named before.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Delivered {
-    /// How many offsets.
+    /// How many offsets it delivered; FIN counts as one.
     pub octets: u64,
     /// Of what was sent once, the transmission that was the last to leave.
     pub once: Option<Transmission>,
@@ -73,13 +73,13 @@ pub struct Judged {
 
 /// What can be asked.
 impl Flight {
-    /// SND.UNA.
+    /// SND.UNA as an offset: the first that is not acknowledged.
     #[inline]
     pub const fn una(&self) -> u64 {
         self.records.una
     }
 
-    /// SND.NXT.
+    /// The offset behind what was sent, SND.MAX: the first that never left.
     #[inline]
     pub const fn end(&self) -> u64 {
         self.records.end

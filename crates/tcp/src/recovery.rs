@@ -27,7 +27,7 @@ pub struct Recovery(Option<Box<State>>);
 /// What loss recovery is doing, in the words of Linux' `tcpi_ca_state`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CaState {
-    /// Nothing is missing.
+    /// Nothing that was sent is known to be missing.
     Open,
     /// Something arrived that was sent later than what is missing: too little to act upon.
     Disorder,
@@ -44,7 +44,7 @@ pub struct Acked {
     pub advances: bool,
     /// Octets of text that it acknowledges.
     pub text: u32,
-    /// What it delivered.
+    /// What the peer said by it for the first time to have arrived.
     pub delivered: Delivered,
     /// Text came twice, up to this offset, so many octets (RFC 2883).
     pub duplicate: Option<(u64, u32)>,
@@ -65,7 +65,7 @@ pub struct Acked {
 /// What a connection knows of its path and peer.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
-    /// The time.
+    /// The time at which the acknowledgment arrived, or the timer ran out.
     pub now: Instant,
     /// Selective acknowledgments were negotiated.
     pub sack: bool,
@@ -84,7 +84,7 @@ pub struct Path {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Reaction {
-    /// Nothing.
+    /// Nothing: what the window allows is sent in its turn.
     None,
     /// The first of what is lost is to be sent again.
     Repair,

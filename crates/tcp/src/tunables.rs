@@ -602,7 +602,7 @@ tunables! {
         high: "clients that meet a short burst are refused.";
     }
 
-    /// The most connections.
+    /// The most connections that a shard has at a time, half-open entries and TIME-WAIT not counted.
     max_connections: u32 = 1 << 20, "max_connections", Unit::Count("connections") => {
         also: "MEMP_NUM_TCP_PCB";
         range: 1 ..= 1 << 28;

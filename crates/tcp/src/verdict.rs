@@ -140,7 +140,7 @@ drop_reasons! {
     /// An acknowledgment without a record, for a listener that sends SYN cookies, that brought none
     /// back; answered by a reset.
     SynCookie = Own "TCP_SYNCOOKIE",
-    /// Too many connections.
+    /// A SYN, or the end of a handshake, with as many connections as `max_connections` allows.
     ConnectionLimit = Own "TCP_CONNECTION_LIMIT",
     /// A segment for a record in TIME-WAIT that needs no answer.
     TimeWait = Own "TCP_TIMEWAIT",

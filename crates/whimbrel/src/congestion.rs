@@ -85,7 +85,7 @@ impl CongestionControls {
 /// How the congestion controls of a stack are called.
 #[derive(Clone, Debug)]
 pub(crate) struct CongestionNames {
-    /// By their numbers.
+    /// The name of each algorithm, at the place that its number says.
     names: Box<[Box<str>]>,
     /// That of connections for which nothing else was said.
     usual: Algorithm,

@@ -62,6 +62,10 @@ fn a_usage_error_of_a_load_exits_with_2_and_says_what_to_give() {
         2,
         &["--local-addr", "192.0.2.1", "ip address"],
     );
+}
+
+#[test]
+fn a_usage_error_of_whoever_else_measures_or_serves_exits_with_2_and_says_what_to_give() {
     assert_says(&whimbrel("crr --server -r 0,1"), 2, &["--sizes", "at least one byte"]);
     assert_says(&whimbrel("crr --server -w mem:"), 2, &["--wire", "nobody but this process"]);
     assert_says(&whimbrel("crr --mode cc --close server"), 2, &["client or rst"]);

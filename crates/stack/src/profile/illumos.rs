@@ -2,7 +2,7 @@
 
 use super::{Profile, Setting, set};
 
-/// As it came.
+/// SmartOS of 2011 as it was installed.
 pub(super) const ILLUMOS_2011: Profile = Profile {
     name: "illumos-2011",
     help: "illumos of 2011 (SmartOS), with its defaults.",

@@ -2,7 +2,7 @@
 
 use super::{Profile, Setting, set};
 
-/// As it comes.
+/// Linux 6.18 with the defaults of its `sysctl`.
 pub(super) const LINUX_6_18: Profile = Profile {
     name: "linux-6.18",
     help: "Linux 6.18, with its defaults.",

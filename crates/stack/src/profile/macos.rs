@@ -2,7 +2,7 @@
 
 use super::{Profile, Setting, set};
 
-/// As it comes.
+/// macOS 12 as it is installed.
 pub(super) const MACOS_12: Profile = Profile {
     name: "macos-12",
     help: "macOS 12 (XNU 8019), with its defaults.",
@@ -20,7 +20,7 @@ pub(super) const MSL_1S: Profile = Profile {
     locking: None,
 };
 
-/// Twice the ports.
+/// With 32,768 ports to draw from, twice as many.
 pub(super) const WIDE_PORTS: Profile = Profile {
     name: "macos-12+wide-ports",
     help: "macos-12 with ports from 32768 on.",

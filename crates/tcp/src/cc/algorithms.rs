@@ -13,9 +13,9 @@ use crate::tunables::CongestionAlgorithm;
 pub struct Algorithm(u8);
 
 impl Algorithm {
-    /// Reno: RFC 5681.
+    /// `reno`: a segment a round trip, and half the window at a loss (RFC 5681).
     pub const RENO: Self = Self(0);
-    /// CUBIC: RFC 9438.
+    /// `cubic`: by the clock back to where the path was full, the default (RFC 9438).
     pub const CUBIC: Self = Self(1);
 
     /// Those of this crate, and their names, which are Linux's.

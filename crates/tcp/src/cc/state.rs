@@ -55,9 +55,9 @@ impl CcState {
 /// A window and the state of the algorithm that sets it: who is told of events.
 #[derive(Debug)]
 pub struct Control<'a> {
-    /// The window.
+    /// cwnd and ssthresh of the connection, which the algorithm sets.
     pub window: &'a mut Window,
-    /// What is kept beside it.
+    /// What the algorithm keeps beside the window from one event to the next.
     pub state: &'a mut CcState,
 }
 
@@ -80,7 +80,7 @@ impl Control<'_> {
         }
     }
 
-    /// As [`CongestionControl::on_sent`].
+    /// Tells the algorithm that text left: [`CongestionControl::on_sent`].
     #[inline(always)]
     pub fn on_sent(&mut self, sent: &Sent) {
         // RFC 7661 4.3: "This threshold ensures a sender does not further increase the cwnd as long as the
@@ -118,40 +118,40 @@ impl Control<'_> {
         }
     }
 
-    /// As [`CongestionControl::on_loss_event`].
+    /// Tells the algorithm of a loss, once for each recovery: [`CongestionControl::on_loss_event`].
     pub fn on_loss_event(&mut self, loss: &Loss) {
         self.tell(loss.mss, |cc, window| cc.on_loss_event(window, loss));
     }
 
-    /// As [`CongestionControl::on_recovered`].
+    /// Tells the algorithm that a recovery ended: [`CongestionControl::on_recovered`].
     pub fn on_recovered(&mut self, end: &Loss) {
         // What the last acknowledgment covers arrived while the loss was being repaired.
         self.state.limited = 0;
         self.tell(end.mss, |cc, window| cc.on_recovered(window, end));
     }
 
-    /// As [`CongestionControl::on_rto`].
+    /// Tells the algorithm of a retransmission time-out: [`CongestionControl::on_rto`].
     pub fn on_rto(&mut self, timeout: &Timeout) {
         self.tell(timeout.mss, |cc, window| cc.on_rto(window, timeout));
     }
 
-    /// As [`CongestionControl::on_ecn`].
+    /// Tells the algorithm that the network marked what it carried: [`CongestionControl::on_ecn`].
     pub fn on_ecn(&mut self, loss: &Loss) {
         self.tell(loss.mss, |cc, window| cc.on_ecn(window, loss));
     }
 
-    /// As [`CongestionControl::on_idle`].
+    /// Tells the algorithm that the connection was silent for an RTO: [`CongestionControl::on_idle`].
     pub fn on_idle(&mut self, initial: u32) {
         let least = self.window.cwnd.min(initial);
         self.tell(least, |cc, window| cc.on_idle(window, initial));
     }
 
-    /// As [`CongestionControl::undo`].
+    /// Tells the algorithm that the last loss was none: [`CongestionControl::undo`].
     pub fn undo(&mut self, before: &Window) {
         self.tell(before.cwnd, |cc, window| cc.undo(window, before));
     }
 
-    /// As [`CongestionControl::pacing_rate`].
+    /// Asks the algorithm for a rate, bytes in a second: [`CongestionControl::pacing_rate`].
     pub fn pacing_rate(&self) -> Option<u64> {
         match &self.state.kept {
             Some(Kept::Added(added)) => added.pacing_rate(self.window),

@@ -13,7 +13,7 @@ pub struct Window {
     /// CUBIC's W_max (RFC 9438 4.1.2), octets: the window at which the path was last found full; 0 if that
     /// is not known. An algorithm that has another number to keep may keep it here.
     pub w_max: u32,
-    /// Who sets them.
+    /// The algorithm that sets the three numbers above.
     pub(super) algorithm: Algorithm,
 }
 

@@ -73,7 +73,7 @@ impl Holes {
         size_of::<Self>() + ranges * HOLE
     }
 
-    /// `range` leaves again.
+    /// `range`, which was lost, leaves again `at` this time: it is under way, and lost no more.
     pub(super) fn repair(&mut self, range: Range<u64>, at: Instant) {
         self.lost.remove(range.clone());
         self.repairs.insert(range.clone(), at);

@@ -20,7 +20,7 @@ impl Default for Ranges {
 }
 
 impl Ranges {
-    /// No range.
+    /// A set without a range, which has no memory.
     pub const NONE: Self = Self { ends: BTreeMap::new(), octets: 0 };
 
     /// Whether there is none.
@@ -40,7 +40,7 @@ impl Ranges {
         self.ends.len()
     }
 
-    /// The lowest.
+    /// The range with the lowest offsets; `None` if there is no range.
     pub fn first(&self) -> Option<Range<u64>> {
         self.ends.first_key_value().map(|(start, end)| *start..*end)
     }
@@ -129,7 +129,7 @@ impl Ranges {
         }
     }
 
-    /// Takes all out.
+    /// Takes all ranges out of the set.
     pub fn clear(&mut self) {
         self.ends.clear();
         self.octets = 0;

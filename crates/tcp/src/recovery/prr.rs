@@ -9,7 +9,7 @@ pub(super) struct Prr {
     out: u64,
     /// RecoverFS: what was under way when it began.
     recover_fs: u64,
-    /// A full segment.
+    /// SMSS: octets of text in a full segment.
     mss: u32,
 }
 

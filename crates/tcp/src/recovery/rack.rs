@@ -18,9 +18,9 @@ pub(super) struct Rack {
     due: Option<Instant>,
     /// RACK.dsack_round: SND.NXT when the reordering window grew last, until that is acknowledged.
     dsack_round: Option<u64>,
-    /// RACK.reo_wnd_mult.
+    /// RACK.reo_wnd_mult: quarters of the least round trip in the reordering window (RFC 8985 6.2).
     mult: u8,
-    /// RACK.reo_wnd_persist.
+    /// RACK.reo_wnd_persist: recoveries until that is one again, at most 16.
     persist: u8,
 }
 
@@ -31,9 +31,9 @@ pub(super) struct Window {
     pub(super) srtt: Option<Duration>,
     /// Fast recovery, or after a time-out.
     pub(super) in_recovery: bool,
-    /// RACK.segs_sacked.
+    /// RACK.segs_sacked: segments above SND.UNA that SACK names.
     pub(super) segs_sacked: u32,
-    /// RACK.reordering_seen.
+    /// RACK.reordering_seen: something arrived behind what was sent later.
     pub(super) reorders: bool,
 }
 
@@ -98,7 +98,7 @@ impl Rack {
         }
     }
 
-    /// A recovery ends.
+    /// A recovery ends: after sixteen without D-SACK the reordering window is as small as it began.
     pub(super) const fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {

@@ -43,7 +43,7 @@ struct Probe {
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     window: Window,
-    /// SND.UNA then.
+    /// SND.UNA when that happened, as an offset.
     una: u64,
     /// When the first repair left.
     first_repair: Option<Instant>,

@@ -29,14 +29,14 @@ pub struct RightSizing {
 pub enum Trip {
     /// A segment echoes one of our timestamps.
     Echo {
-        /// Our TSval now.
+        /// What our TSval is when the segment arrives, milliseconds modulo 2^32.
         now: u32,
-        /// TSecr.
+        /// The TSecr of the segment: what our TSval was when it was sent.
         echo: u32,
     },
-    /// The clock.
+    /// Without timestamps the clock tells, by the round trip as it was measured.
     Clock {
-        /// Microseconds modulo 2^32.
+        /// When the segment arrives, microseconds modulo 2^32.
         now: u32,
         /// The round trip as it was measured, microseconds; without, a whole buffer that was read is
         /// taken for what one brings.

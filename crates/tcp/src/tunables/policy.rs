@@ -18,7 +18,7 @@ policies! {
         Linux = "linux",
         /// gap beyond the whole window, whatever its timestamps: illumos, and FreeBSD 2.2.
         Illumos = "illumos",
-        /// None: lwIP, smoltcp.
+        /// None opens it before 2 MSL are over: lwIP, smoltcp.
         Never = "never",
     }
 
@@ -40,7 +40,7 @@ policies! {
         /// One at RCV.NXT, within a second of our challenge of a SYN: nobody else's could be it
         /// (RFC 1337).
         Challenged = "challenged",
-        /// None: FreeBSD, gVisor, lwIP.
+        /// None ends it before 2 MSL are over: FreeBSD, gVisor, lwIP.
         Ignore = "ignore",
         /// One at RCV.NXT: Linux.
         AtRcvNxt = "at-rcv-nxt",

@@ -40,7 +40,7 @@ macro_rules! program {
             type Out<T> = io::Result<T>;
 
             #[test]
-            fn signatures_are_tokios() {
+            fn signatures_of_streams_are_tokios() {
                 signatures! {
                     TcpStream::local_addr: fn(&TcpStream) -> Out<SocketAddr>;
                     TcpStream::peer_addr: fn(&TcpStream) -> Out<SocketAddr>;
@@ -73,6 +73,12 @@ macro_rules! program {
                     OwnedWriteHalf::try_write: fn(&OwnedWriteHalf, &[u8]) -> Out<usize>;
                     OwnedReadHalf::peer_addr: fn(&OwnedReadHalf) -> Out<SocketAddr>;
                     OwnedWriteHalf::local_addr: fn(&OwnedWriteHalf) -> Out<SocketAddr>;
+                }
+            }
+
+            #[test]
+            fn signatures_of_listeners_and_sockets_are_tokios() {
+                signatures! {
                     TcpListener::local_addr: fn(&TcpListener) -> Out<SocketAddr>;
                     TcpListener::ttl: fn(&TcpListener) -> Out<u32>;
                     TcpListener::set_ttl: fn(&TcpListener, u32) -> Out<()>;

@@ -28,7 +28,7 @@ pub struct Acknowledged {
 /// An acknowledgment, as a connection hands it to its sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
-    /// SEG.ACK.
+    /// SEG.ACK: the number below which everything arrived.
     pub ack: SeqNum,
     /// What it took off, if it acknowledges something new.
     pub acked: Option<Acknowledged>,
