@@ -153,10 +153,22 @@ Examples:
       At a rate that the report does not have
   whimbrel lab run fddi-70ms --profile linux-6.18 -v
       By the rules of another stack
+  whimbrel lab run macos-16k --ablate
+      Which of its values make it: each back at the default, one at a time
+  sudo whimbrel lab run macos-16k --real --quick
+      In real time, against a server on the kernel
   whimbrel lab run freebsd-qps --vary threads=1,2,4
       On real threads, as many as these
   whimbrel lab run macos-16k --html macos.html --pcap-dir captures
       As a page with drawings, and with the packets of a connection of each row";
+
+/// The examples at the end of the help of `whimbrel compare`.
+pub(crate) const COMPARE: &str = "\
+Examples:
+  whimbrel compare before.json after.json
+      What `load --json` wrote yesterday and today
+  whimbrel compare before.json after.json --fail-if 'p99.more>10%'
+      Exit with 3 if the slowest hundredth became slower by a tenth";
 
 /// The examples at the end of the help of `whimbrel doctor`.
 pub(crate) const DOCTOR: &str = "\

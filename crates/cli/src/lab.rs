@@ -18,7 +18,9 @@ use crate::page_file::PageOption;
 use crate::progress::Progress;
 use crate::{examples, output, quantity};
 
+mod ablation;
 mod document;
+mod real;
 mod table;
 mod threads;
 
@@ -65,6 +67,17 @@ struct RunArguments {
     /// turn, as in rate=400,600 or msl=30s; may repeat. What is changed has no verdict.
     #[arg(long, value_name = "KEY=V1[,V2…]", value_parser = vary)]
     vary: Vec<(String, Vec<String>)>,
+    /// Find which values of the profile make the failure: run it as it is, with each value back at the
+    /// default, and with none of the others. A case that is long is run in a shorter form that fails alike.
+    #[arg(long)]
+    ablate: bool,
+    /// Measure in real time, over TUN devices in network namespaces of its own, with the machine's wrk and
+    /// nginx and its kernel's TCP at the other end; needs root. Bounds are wider than in virtual time.
+    #[arg(long, requires = "cases", conflicts_with_all = ["ablate", "profile", "vary", "repeat", "seed", "jobs", "pcap_dir"])]
+    real: bool,
+    /// With --real: less than a minute for each case, with fewer ports, shorter runs and smaller transfers.
+    #[arg(long, requires = "real")]
+    quick: bool,
     /// Run each this many times, with one seed after the other.
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u32>(1..=1000))]
     repeat: Option<u32>,
@@ -115,6 +128,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Measures, and says what came of it.
 fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
     let setups = arguments.setups()?;
+    if arguments.real {
+        real::check()?;
+    }
     if let Some(folder) = &arguments.pcap_dir {
         fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
     }
@@ -128,9 +144,10 @@ fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
     progress.show(0, || setups.first().map(title).unwrap_or_default());
     let (mut rows, mut told): (Vec<Row<'_>>, usize) = (Vec::new(), 0);
     let measure = |setup: &Setup| {
-        let measured = match setup.is_on_threads() {
-            true => threads::measure(setup, &stop),
-            false => setup.measure(&|| !stop.is_set()),
+        let measured = match (arguments.real, setup.is_on_threads()) {
+            (true, _) => real::measure(setup, &stop),
+            (false, true) => threads::measure(setup, &stop),
+            (false, false) => setup.measure(&|| !stop.is_set()),
         };
         (!stop.is_set()).then_some(measured)
     };
@@ -141,20 +158,27 @@ fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
         rows.push(Row::new(setup, measured));
         let next = setups.get(rows.len());
         progress.show(rows.len() as u64, || next.map(title).unwrap_or_default());
-        // A case is told when the next begins.
-        if is_text && next.is_none_or(|next| next.case.name != setup.case.name) {
+        // A case is told when the next begins, and one whose values are switched when all is known.
+        let is_whole = is_text && !arguments.ablate;
+        if is_whole && next.is_none_or(|next| next.case.name != setup.case.name) {
             progress.print(&table::of_case(&rows[told..], arguments.verbose))?;
             told = rows.len();
         }
         Ok::<_, Failure>(())
     };
     // What is measured on real threads has the machine to itself, one after the other.
-    let real = setups.iter().position(Setup::is_on_threads).unwrap_or(setups.len());
-    parallel::in_order(jobs, &setups[..real], measure, &mut tell)?;
-    parallel::in_order(1, &setups[real..], measure, &mut tell)?;
+    let takes_all = |setup: &Setup| arguments.real || setup.is_on_threads();
+    let first = setups.iter().position(takes_all).unwrap_or(setups.len());
+    parallel::in_order(jobs, &setups[..first], measure, &mut tell)?;
+    parallel::in_order(1, &setups[first..], measure, &mut tell)?;
+    let alone = if arguments.ablate { ablation::alone(&rows) } else { Vec::new() };
+    rows.extend(alone.iter().filter_map(|setup| Some(Row::new(setup, measure(setup)?))));
     progress.finish();
-    if is_text && told < rows.len() {
-        output::print(&table::of_case(&rows[told..], arguments.verbose))?;
+    rows.sort_by_key(|row| CASES.into_iter().position(|case| case.name == row.setup.case.name));
+    if is_text {
+        let is_same = |row: &Row<'_>, next: &Row<'_>| row.setup.case.name == next.setup.case.name;
+        let mut cases = rows[told..].chunk_by(is_same);
+        cases.try_for_each(|rows| output::print(&table::of_case(rows, arguments.verbose)))?;
     }
     if let Some(folder) = &arguments.pcap_dir {
         let mut numbered = rows.iter_mut().zip(1..);
@@ -171,7 +195,7 @@ fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
         let document = document::with_links(document::document(&rows, &arguments.command()), &link);
         page.write(&document)?;
     }
-    if rows.len() < setups.len() {
+    if rows.len() < setups.len() + alone.len() {
         return Err(failure::interrupted(rows.len() as u64, setups.len(), "measurements"));
     }
     if rows.iter().all(Row::is_right) { Ok(()) } else { Err(Failure::Answer) }
@@ -186,6 +210,8 @@ impl RunArguments {
         let vary =
             self.vary.iter().map(|(key, values)| format!("--vary {key}={}", values.join(",")));
         words.extend(vary);
+        let switches = [("--ablate", self.ablate), ("--real", self.real), ("--quick", self.quick)];
+        words.extend(switches.iter().filter(|(_, on)| *on).map(|(word, _)| (*word).to_owned()));
         words.extend(self.repeat.map(|repeat| format!("--repeat {repeat}")));
         words.extend(self.seed.map(|seed| format!("--seed {seed}")));
         words.join(" ")
@@ -205,7 +231,14 @@ impl RunArguments {
         };
         let mut setups = Vec::new();
         for case in CASES.into_iter().filter(is_wanted) {
-            let planned = lab::plan(case, &selection);
+            if self.real {
+                setups.extend(real::setups(case, self.quick)?);
+                continue;
+            }
+            let planned = match self.ablate {
+                true => lab::ablate(case, &selection),
+                false => lab::plan(case, &selection),
+            };
             let mut planned = planned.map_err(|error| Failure::usage("--vary", error))?;
             // By itself a case in real time may take its time.
             let is_alone = self.cases.len() == 1 && self.vary.iter().all(|(key, _)| key != "lasts");
@@ -213,6 +246,9 @@ impl RunArguments {
                 setup.set("lasts", ALONE_SECONDS);
             }
             setups.extend(planned);
+        }
+        if setups.is_empty() {
+            return Err(ablation::none());
         }
         Ok(setups)
     }

@@ -13,6 +13,7 @@ use whimbrel_io::signals::survive_file_limits;
 
 mod bulk;
 mod capture;
+mod compare;
 mod crr;
 mod doctor;
 mod drive;
@@ -118,6 +119,9 @@ enum Tool {
     /// Show cases of TCP failing people, by the rules of old stacks and by this stack's own.
     #[command(after_help = examples::LAB)]
     Lab(lab::Arguments),
+    /// Compare two documents of one command: what was asked for, figures, and how times are distributed.
+    #[command(after_help = examples::COMPARE)]
+    Compare(compare::Arguments),
     /// Check what commands need of this machine, and how to get what is missing.
     #[command(after_help = examples::DOCTOR)]
     Doctor(doctor::Arguments),
@@ -144,6 +148,7 @@ impl Tool {
             Self::Sysctl(arguments) => alone(&arguments.rules, Vec::new()),
             Self::Link(_)
             | Self::Lab(_)
+            | Self::Compare(_)
             | Self::Sim(_)
             | Self::Doctor(_)
             | Self::Completions(_)
@@ -217,6 +222,7 @@ fn run(tool: &Tool) -> Result<(), Failure> {
         Tool::Pcap(arguments) => pcap::run(arguments),
         Tool::Link(arguments) => link::run(arguments),
         Tool::Lab(arguments) => lab::run(arguments),
+        Tool::Compare(arguments) => compare::run(arguments),
         Tool::Sim(command) => sim::run(command),
         Tool::Sysctl(arguments) => sysctl::run(arguments),
         Tool::Doctor(arguments) => doctor::run(arguments),

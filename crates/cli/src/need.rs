@@ -33,11 +33,13 @@ pub(crate) enum Need {
     KernelPorts,
     /// How the kernel avoids congestion.
     KernelCongestion,
+    /// Programs of others that cases are measured with.
+    Programs,
 }
 
 impl Need {
     /// All of them: what is needed first.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Tun,
         Self::NetAdmin,
         Self::Namespaces,
@@ -53,6 +55,7 @@ impl Need {
         Self::OpenFiles,
         Self::KernelPorts,
         Self::KernelCongestion,
+        Self::Programs,
     ];
 
     /// The name of its line.
@@ -73,6 +76,7 @@ impl Need {
             Self::OpenFiles => "open-files",
             Self::KernelPorts => "kernel-ports",
             Self::KernelCongestion => "kernel-congestion",
+            Self::Programs => "programs",
         }
     }
 
@@ -80,7 +84,7 @@ impl Need {
     pub(crate) const fn purpose(self) -> &'static str {
         match self {
             Self::Tun | Self::NetAdmin => "-w tun: and tap:, script run --against kernel",
-            Self::Namespaces => "script run --against kernel",
+            Self::Namespaces => "script run --against kernel, lab run --real",
             Self::LowPorts => "serve -w kernel: at ports below 1024",
             Self::NetRaw | Self::Packet => "-w packet:",
             Self::Fanout => "-w packet: on several shards",
@@ -91,6 +95,7 @@ impl Need {
             Self::OpenFiles => "connections over -w kernel:, one file each",
             Self::KernelPorts => "connections over -w kernel: to one server",
             Self::KernelCongestion => "comparing bulk with bulk -w kernel:",
+            Self::Programs => "lab run --real",
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::io;
 
 pub use crate::sys::bpf::pin_to;
+#[cfg(feature = "kernel")]
+pub use crate::sys::namespace::Namespace;
 pub use crate::sys::process::{CpuTime, context_switches, cpu_time, end_with_starter};
 use crate::sys::socket;
 

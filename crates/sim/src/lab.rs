@@ -13,6 +13,7 @@ use whimbrel_tcp::{Counters, Tunables};
 
 use crate::path::GoOn;
 
+pub use ablation::{Back, ablate, only};
 pub use distribution::Distribution;
 pub use hosts::Side;
 pub use plan::{PlanError, Selection, plan};
@@ -20,6 +21,7 @@ pub use ruling::Ruling;
 pub use value::{Parameter, Unit, Values};
 pub use witness::{SeenPacket, Shows, Witness};
 
+mod ablation;
 mod distribution;
 mod fddi_70ms;
 mod freebsd_qps;
@@ -46,6 +48,9 @@ pub struct Case {
     pub parameters: &'static [Parameter],
     /// What is measured if nobody asks for anything else.
     pub rows: &'static [Row],
+    /// What its values are switched back in, one after the other: short, and with bounds that say when it
+    /// still fails. Empty where no value of a profile makes it.
+    pub ablation: &'static [Row],
     /// The figures that a table has a column for, and its heading.
     pub columns: &'static [(&'static str, &'static str)],
     /// What is drawn of each row.
@@ -112,6 +117,8 @@ pub enum Role {
     Report,
     /// It shows that this stack's own rules do not have it.
     Cure,
+    /// It shows whether it still fails with other values than the profile's.
+    Trial,
 }
 
 /// Between which values a figure has to be.
@@ -144,6 +151,10 @@ pub struct Setup {
     pub role: Option<Role>,
     /// Within which its figures are, where that is known.
     pub bounds: &'static [Bound],
+    /// The value of the profile that is back at the default, if one is.
+    pub back: Option<Back>,
+    /// The values of the profile that alone are not at the default, of [`only`].
+    pub kept: Vec<Back>,
 }
 
 /// What was measured.
@@ -215,6 +226,10 @@ pub enum Verdict {
     Reproduced,
     /// It does not fail.
     Cured,
+    /// With other values than the profile's it fails all the same.
+    StillFails,
+    /// With other values than the profile's it does not fail.
+    FailsNoMore,
     /// Figures are not where they have to be.
     Wrong(Vec<Miss>),
     /// Nobody said beforehand what they have to be.
@@ -275,6 +290,8 @@ impl Setup {
         };
         let misses: Vec<_> = self.bounds.iter().filter_map(miss).collect();
         match role {
+            Role::Trial if misses.is_empty() => Verdict::StillFails,
+            Role::Trial => Verdict::FailsNoMore,
             _ if !misses.is_empty() => Verdict::Wrong(misses),
             Role::Report => Verdict::Reproduced,
             Role::Cure => Verdict::Cured,

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use whimbrel_io::netlink::veth::Checksums;
 
-use super::machine::{Capability, Machine};
+use super::machine::{Capability, Machine, PROGRAMS};
 use crate::need::Need;
 use crate::quantity::thousands;
 use crate::size;
@@ -59,6 +59,7 @@ impl Need {
             Self::OpenFiles => open_files(machine),
             Self::KernelPorts => kernel_ports(machine),
             Self::KernelCongestion => kernel_congestion(machine),
+            Self::Programs => programs(machine),
         }
     }
 }
@@ -118,6 +119,18 @@ fn namespaces(machine: &Machine) -> Finding {
         (true, 1..) => ok(format!("{} may be made", thousands(machine.namespaces))),
         (true, 0) => fail("none may be made", "sudo sysctl -w user.max_net_namespaces=1024"),
         (false, _) => capability(machine, Capability::SysAdmin, Verdict::Fail),
+    }
+}
+
+fn programs(machine: &Machine) -> Finding {
+    match machine.programs.as_slice() {
+        [] => ok(PROGRAMS.map(|(program, _)| program).join(", ")),
+        missing => {
+            let packages = PROGRAMS.iter().filter(|(program, _)| missing.contains(program));
+            let packages: Vec<_> = packages.map(|(_, package)| *package).collect();
+            let fix = format!("sudo apt-get install {}", packages.join(" "));
+            warn(format!("no {}", missing.join(", ")), fix)
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use whimbrel_io::netlink::veth::{self, Veth};
 use whimbrel_io::packet::fanout;
 use whimbrel_io::process::{FrameSocket, attempt_socket};
 
+use super::is_installed;
 use crate::proc::{self, first_line};
 
 /// What there is on this machine.
@@ -47,6 +48,8 @@ pub(super) struct Machine {
     pub(super) veths: Vec<Veth>,
     /// Why no XDP socket can be had, if none can.
     pub(super) xdp: Result<(), io::ErrorKind>,
+    /// Programs of others that are not installed.
+    pub(super) programs: Vec<&'static str>,
 }
 
 impl Machine {
@@ -77,6 +80,7 @@ impl Machine {
             fanout: fanout::attempt().map_err(|error| error.kind()),
             veths: veth::ends().unwrap_or_default(),
             xdp: has(FrameSocket::Xdp),
+            programs: missing_programs(),
         }
     }
 
@@ -157,3 +161,13 @@ fn limit(limits: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests;
+
+/// Programs of others that are not installed.
+fn missing_programs() -> Vec<&'static str> {
+    let names = PROGRAMS.iter().map(|(program, _)| *program);
+    names.filter(|program| !is_installed(program)).collect()
+}
+
+/// What cases are measured with, and the package of Debian's that has it.
+pub(super) const PROGRAMS: [(&str, &str); 3] =
+    [("ip", "iproute2"), ("wrk", "wrk"), ("nginx", "nginx")];

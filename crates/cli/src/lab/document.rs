@@ -13,7 +13,7 @@ use whimbrel_stack::Profile;
 use whimbrel_tcp::tunables::TunableInfo;
 use whimbrel_tcp::{Counters, TUNABLES, Tunables};
 
-use super::{Row, table};
+use super::{Row, ablation, table};
 use crate::load::json as load;
 use crate::{output, series, sysctl};
 
@@ -83,6 +83,7 @@ pub(super) fn csv(rows: &[Row<'_>]) -> String {
 
 fn row(row: &Row<'_>) -> Value {
     let Setup { profile, settings, rules, values, seed, role, bounds, .. } = row.setup;
+    let ablation = ablation::is_trial(row.setup).then(|| ablation::document(row.setup));
     let values = values.iter().map(|(parameter, value)| (parameter.name.to_owned(), value.into()));
     let settings = settings.iter().map(|(key, value)| (key.clone(), value.clone().into()));
     let mut map = Map::new();
@@ -94,6 +95,7 @@ fn row(row: &Row<'_>) -> Value {
     put("capture", row.capture.clone().into());
     put("settings", settings.collect::<Map<_, _>>().into());
     put("seed", (*seed).into());
+    put("ablation", ablation.into());
     put("rules", changed(rules));
     put("changes", changes(row.setup));
     put("values", values.collect::<Map<_, _>>().into());
@@ -236,7 +238,13 @@ fn picture(picture: Picture) -> Value {
 
 /// What measures a row again.
 fn command_of(setup: &Setup) -> String {
+    if setup.settings.iter().any(|(key, _)| key == "clock") {
+        return format!("whimbrel lab run {} --real", setup.case.name);
+    }
     let mut text = format!("whimbrel lab run {} --profile {}", setup.case.name, setup.profile);
+    if ablation::is_trial(setup) {
+        text += " --ablate";
+    }
     for (key, value) in &setup.settings {
         text += &format!(" --vary {key}={value}");
     }
@@ -300,6 +308,7 @@ const fn role_name(role: Role) -> &'static str {
     match role {
         Role::Report => "report",
         Role::Cure => "cure",
+        Role::Trial => "trial",
     }
 }
 
@@ -307,6 +316,8 @@ const fn verdict(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "reproduced",
         Verdict::Cured => "cured",
+        Verdict::StillFails => "still fails",
+        Verdict::FailsNoMore => "fails no more",
         Verdict::Wrong(_) => "wrong",
         Verdict::Open => "none",
     }

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use whimbrel_sim::lab::{
-    CASES, Case, Measured, Miss, Parameter, Picture, Series, Setup, Unit, Verdict, Witness,
+    CASES, Case, Figure, Measured, Miss, Parameter, Picture, Series, Setup, Unit, Verdict, Witness,
 };
 
-use super::Row;
+use super::{Row, ablation};
 use crate::quantity::thousands;
 use crate::wrap::{WIDTH, wrap};
 
@@ -42,7 +42,13 @@ pub(super) fn of_case(rows: &[Row<'_>], verbose: bool) -> String {
     let scale = Scale::of(case, rows);
     text += format!("{}  {}", heads(case), scale.head(case, rows)).trim_end();
     text.push('\n');
-    for row in rows {
+    for (number, row) in rows.iter().enumerate() {
+        if ablation::is_trial(row.setup)
+            && !ablation::is_trial(rows[number.saturating_sub(1)].setup)
+        {
+            text +=
+                &format!("\n{}\n", trial_line("at the default instead", figure_of(row), "verdict"));
+        }
         text += &of_row(row, &scale);
     }
     text.push('\n');
@@ -56,6 +62,12 @@ pub(super) fn of_case(rows: &[Row<'_>], verbose: bool) -> String {
 /// A row of the table: who, with the verdict, and below it the figures and their picture.
 fn of_row(row: &Row<'_>, scale: &Scale) -> String {
     let (label, verdict) = (label(row.setup), word(&row.verdict));
+    if let (true, Ok(measured)) = (ablation::is_trial(row.setup), &row.measured) {
+        let is_figure = |it: &&Figure| it.name == figure_of(row);
+        let figure = measured.figures.iter().find(is_figure);
+        let figure = figure.map_or_else(|| "-".into(), |it| show(it.unit, it.value));
+        return trial_line(&label, &figure, verdict) + "\n";
+    }
     let gap = WIDTH.saturating_sub(label.chars().count() + verdict.len()).max(2);
     let mut text = format!("{label}{}{verdict}", " ".repeat(gap)).trim_end().to_owned() + "\n";
     match &row.measured {
@@ -76,6 +88,16 @@ fn of_row(row: &Row<'_>, scale: &Scale) -> String {
     text
 }
 
+/// A value that is switched, in a line.
+fn trial_line(label: &str, figure: &str, verdict: &str) -> String {
+    format!("  {label:<50}{figure:>12}  {verdict}")
+}
+
+/// What says whether it fails.
+fn figure_of<'r>(row: &Row<'r>) -> &'r str {
+    row.setup.bounds.first().map_or("", |bound| bound.figure)
+}
+
 fn heads(case: &Case) -> String {
     let head = |(_, head): &(&str, &str)| format!("{head:>width$}", width = column(head));
     case.columns.iter().map(head).collect()
@@ -88,6 +110,9 @@ fn column(head: &str) -> usize {
 
 /// The profile, and what is changed of it.
 pub(super) fn label(setup: &Setup) -> String {
+    if let Some(label) = ablation::label(setup) {
+        return label;
+    }
     let changed = setup.settings.iter().map(|(key, value)| format!(" {key}={value}"));
     let seed = if setup.seed == 1 { String::new() } else { format!(" seed {}", setup.seed) };
     format!("{}{}{seed}", setup.profile, changed.collect::<String>())
@@ -114,6 +139,8 @@ const fn word(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "reproduced",
         Verdict::Cured => "cured",
+        Verdict::StillFails => "still fails",
+        Verdict::FailsNoMore => "FAILS NO MORE",
         Verdict::Wrong(_) => "WRONG",
         Verdict::Open => "",
     }
@@ -194,7 +221,7 @@ fn squeeze(series: &Series) -> Vec<f64> {
 /// What there is to say beside the figures.
 fn notes(rows: &[Row<'_>]) -> String {
     let mut text = String::new();
-    for row in rows {
+    for row in rows.iter().filter(|row| !ablation::is_trial(row.setup)) {
         let notes = row.measured.as_ref().map_or(&[][..], |measured| &measured.notes);
         for note in notes {
             text += &wrap(&format!("  {}: {note}\n", label(row.setup)), 4);
@@ -251,6 +278,9 @@ fn conclusion(rows: &[Row<'_>]) -> String {
     let wrong = rows.iter().filter(|row| !row.is_right()).count();
     let reproduced = count(|it| *it == Verdict::Reproduced);
     let cured = count(|it| *it == Verdict::Cured);
+    if let Some(found) = ablation::conclusion(rows, label).filter(|_| wrong == 0) {
+        return wrap(&found, 0);
+    }
     match (wrong, reproduced, cured) {
         (0, 0, 0) => "verdict: none, of rules or values that nobody reported\n".into(),
         (0, _, 0) => "verdict: reproduced\n".into(),

@@ -126,6 +126,36 @@ fn what_is_varied_and_repeated_is_in_the_rows() {
 }
 
 #[test]
+fn the_values_that_make_a_failure_are_found_by_switching_each_back() {
+    // A hundred ports are gone at once.
+    let words = "lab run macos-16k --ablate --vary lasts=2s --vary ports.first=49152 --vary \
+                 ports.last=49251";
+    let text = succeed(&mut whimbrel(words)).replace('\n', " ");
+    let found =
+        "verdict: net.ipv4.tcp_tw_reuse=off makes it: the default there alone ends the failure";
+    assert!(
+        text.contains(found) && text.contains("nothing else of that profile it still"),
+        "{text}"
+    );
+    assert!(text.contains("  net.ipv4.tcp_tw_reuse on, not off  "), "{text}");
+
+    let rows = &document(&format!("{words} --json"))["cases"][0]["rows"];
+    let rows = rows.as_array().unwrap();
+    assert_eq!((&rows[0]["ablation"], &rows[0]["verdict"]), (&Value::Null, &"reproduced".into()));
+    let back = |row: &&Value| row["ablation"]["back"]["name"] == "net.ipv4.tcp_tw_reuse";
+    let reuse = rows.iter().find(back).unwrap();
+    assert_eq!((&reuse["verdict"], &reuse["role"]), (&"fails no more".into(), &"trial".into()));
+    assert_eq!(reuse["ablation"]["back"]["profile"], "off");
+    let last = rows.last().unwrap();
+    assert_eq!(last["ablation"]["kept"][0]["name"], "net.ipv4.tcp_tw_reuse");
+    assert_eq!(last["verdict"], "still fails");
+
+    let (code, error) = fail(&mut whimbrel("lab run freebsd-qps --ablate"));
+    assert_eq!(code, 2);
+    assert!(error.contains("--ablate") && error.contains("unikraft-nginx"), "{error}");
+}
+
+#[test]
 fn packets_of_each_row_are_written_where_they_shall_be() {
     let folder = scratch("lab-captures");
     let words = format!("{QUICK} --pcap-dir {}", folder.display());

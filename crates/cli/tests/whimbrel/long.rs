@@ -1,5 +1,6 @@
 //! What takes the kernel's tools a while: a GiB each way, and hundreds of connections at a time.
 
+mod chapters;
 mod hostile;
 
 use std::fs::{self, File};

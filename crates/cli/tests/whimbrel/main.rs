@@ -10,6 +10,7 @@ mod bulk;
 mod capture;
 #[cfg(test)]
 mod commands;
+mod compare;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
@@ -39,6 +40,7 @@ mod html;
 mod iperf3;
 #[cfg(test)]
 mod lab;
+mod lab_real;
 #[cfg(test)]
 mod link;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::needs;
 use crate::running::{fail, succeed};
 use crate::scratch::scratch;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "serve",
     "script",
     "script run",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 19] = [
     "lab list",
     "lab show",
     "lab run",
+    "compare",
     "sim",
     "sim run",
     "sim grid",

@@ -79,7 +79,7 @@ fn what_measures_prints_no_line_that_is_too_long() {
 
 #[test]
 fn help_has_no_line_that_is_too_long() {
-    let commands = "serve,load,crr,bulk,pcap,script,script run,lab,lab show,lab run,sim,sim run,sim grid,sim paths,sysctl,doctor,completions,man";
+    let commands = "serve,load,crr,bulk,pcap,script,script run,lab,lab show,lab run,compare,sim,sim run,sim grid,sim paths,sysctl,doctor,completions,man";
     for command in commands.split(',').map(|command| format!("{command} ")).chain([String::new()]) {
         for option in ["-h", "--help"] {
             measure(&format!("{command}{option}"));

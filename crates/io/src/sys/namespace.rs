@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 #[cfg(feature = "kernel")]
 use std::thread;
 
@@ -11,12 +11,12 @@ use super::check;
 
 /// A network namespace. It lives as long as this, a thread in it, or a socket or device of it.
 #[derive(Debug)]
-pub(crate) struct Namespace(File);
+pub struct Namespace(File);
 
 impl Namespace {
     /// A fresh one, with nothing in it but a loopback interface that is down. Needs CAP_SYS_ADMIN.
     #[cfg(feature = "kernel")]
-    pub(crate) fn fresh() -> io::Result<Self> {
+    pub fn fresh() -> io::Result<Self> {
         // It is made around a thread, which may then go.
         let maker = thread::Builder::new().spawn(|| {
             // SAFETY: unshare takes no pointer, and a network namespace is the thread's own.
@@ -24,6 +24,11 @@ impl Namespace {
             Self::current()
         })?;
         maker.join().map_err(|_panic| io::Error::other("the maker of a namespace panicked"))?
+    }
+
+    /// A path by which other processes of this user can enter it, while this value lives.
+    pub fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
     }
 
     /// The one that a file stands for, such as `/run/netns/NAME` or `/proc/PID/ns/net`.
@@ -36,7 +41,7 @@ impl Namespace {
     ///
     /// # Panics
     /// If the thread may not go back, having given up its privileges in `work`.
-    pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
+    pub fn within<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
         let _back = Return(Self::current()?);
         self.enter()?;
         Ok(work())

@@ -45,6 +45,7 @@ it: the line is full without any setting.",
         Row { profile: "whimbrel", settings: &[("bytes", "2048M")], role: Role::Cure, bounds: FULL },
         Row { profile: "whimbrel", settings: &[("bytes", "2048M"), ("host-delay", "0s")], role: Role::Cure, bounds: FULL },
     ],
+    ablation: &[Row { profile: "freebsd-2.2.5", settings: &[("window", "896k"), ("route", "64k"), ("host-delay", "0s"), ("bytes", "16M")], role: Role::Report, bounds: &[within("rate", 0.0, 15.0)] }],
     columns: &[
         ("rate", "Mb/s"),
         ("share", "of the line"),

@@ -30,6 +30,7 @@ takes the lock.",
         Row { profile: "freebsd-9.2+accept-patch", settings: &[], role: Role::Report, bounds: &[NONE_FAILED, within("locks", 5.5, 6.5)] },
         Row { profile: "whimbrel", settings: &[], role: Role::Cure, bounds: &[NONE_FAILED, exactly("locks", 0.0)] },
     ],
+    ablation: &[],
     columns: &[
         ("rate", "queries/s"),
         ("spread", "spread"),

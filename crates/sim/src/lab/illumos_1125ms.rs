@@ -48,6 +48,7 @@ By default Whimbrel accepts the SYN by its timestamp (RFC 6191), makes sequence 
         Row { profile: "whimbrel", settings: &[("rate", "1000")], role: Role::Cure, bounds: NONE },
         Row { profile: "whimbrel", settings: &[("rate", "100k"), ("warmup", "0s"), ("lasts", "10s")], role: Role::Cure, bounds: NONE },
     ],
+    ablation: &[Row { profile: "illumos-2011", settings: &[("rate", "500"), ("lasts", "20s")], role: Role::Report, bounds: &[within("late", 1.0, 100.0)] }],
     columns: &[
         ("answered", "answered"),
         ("late", "late"),

@@ -45,6 +45,7 @@ wait, and when the next comes free.",
         Row { profile: "whimbrel", settings: &[], role: Role::Cure, bounds: CURED },
         Row { profile: "whimbrel", settings: &[("ip_local_port_range", "49152-65535")], role: Role::Cure, bounds: CURED_OF_FEW },
     ],
+    ablation: &[Row { profile: "macos-12", settings: &[], role: Role::Report, bounds: &[exactly("rate_at_end", 0.0)] }],
     columns: &[
         ("answered", "answered"),
         ("rate_at_end", "/s at end"),

@@ -74,9 +74,9 @@ pub fn plan(case: &'static Case, selection: &Selection) -> Result<Vec<Setup>, Pl
 }
 
 /// A row that is wanted, or one like it.
-struct Wanted {
+pub(super) struct Wanted {
     profile: &'static Profile,
-    settings: Vec<(String, String)>,
+    pub(super) settings: Vec<(String, String)>,
     /// What it has to come to, if the case has it.
     row: Option<&'static Row>,
 }
@@ -84,14 +84,9 @@ struct Wanted {
 /// The case's own rows, those of the profiles that are asked for, or for a profile that it has not the
 /// settings that this stack's own rules are tried with.
 fn wanted(case: &'static Case, selection: &Selection) -> Vec<Wanted> {
-    let of_row = |row: &'static Row, profile, is_own: bool| Wanted {
-        profile,
-        settings: row.settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
-        row: is_own.then_some(row),
-    };
     if selection.profiles.is_empty() {
         let own = case.rows.iter().filter_map(|row| {
-            Profile::by_name(row.profile).map(|profile| of_row(row, profile, true))
+            Profile::by_name(row.profile).map(|profile| Wanted::of_row(row, profile, true))
         });
         return own.collect();
     }
@@ -100,13 +95,13 @@ fn wanted(case: &'static Case, selection: &Selection) -> Vec<Wanted> {
         let is_own = case.rows.iter().any(|row| row.profile == profile.name);
         let like = if is_own { profile.name } else { DEFAULT };
         let rows = case.rows.iter().filter(move |row| row.profile == like);
-        rows.map(move |row| of_row(row, profile, is_own))
+        rows.map(move |row| Wanted::of_row(row, profile, is_own))
     };
     selection.profiles.iter().flat_map(of_profile).collect()
 }
 
 /// The same settings with each of the values that are asked for.
-fn varied(
+pub(super) fn varied(
     settings: &[(String, String)],
     vary: &[(String, Vec<String>)],
 ) -> Vec<Vec<(String, String)>> {
@@ -127,7 +122,14 @@ fn varied(
 }
 
 impl Wanted {
-    fn setup(
+    /// A row of a case under a profile; `is_own`: it has to come to what the case says.
+    pub(super) fn of_row(row: &'static Row, profile: &'static Profile, is_own: bool) -> Self {
+        let typed = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let settings = row.settings.iter().map(typed).collect();
+        Self { profile, settings, row: is_own.then_some(row) }
+    }
+
+    pub(super) fn setup(
         &self,
         case: &'static Case,
         settings: Vec<(String, String)>,
@@ -158,6 +160,8 @@ impl Wanted {
             seed: 1,
             role: row.map(|row| row.role),
             bounds: row.map_or(&[], |row| row.bounds),
+            back: None,
+            kept: Vec::new(),
         })
     }
 }

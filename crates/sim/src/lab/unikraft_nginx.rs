@@ -48,6 +48,7 @@ By default Whimbrel keeps 60 seconds of MSL and accepts such a SYN at once where
         Row { profile: "whimbrel", settings: &[], role: Role::Cure, bounds: CURED },
         Row { profile: "whimbrel", settings: &[("msl", "5s")], role: Role::Cure, bounds: CURED },
     ],
+    ablation: &[Row { profile: "lwip-2.1", settings: &[("requests", "2"), ("service-rate", "2512"), ("lasts", "30s"), ("runs", "2")], role: Role::Report, bounds: &[within("run_2", 0.0, 250.0)] }],
     columns: &[
         ("run_1", "run 1"),
         ("run_2", "run 2"),

@@ -26,6 +26,7 @@ fn rich() -> Machine {
         fanout: Ok(()),
         veths: vec![veth("whim0", Some(("whim1", Checksums::Sender)))],
         xdp: Ok(()),
+        programs: Vec::new(),
     }
 }
 
@@ -49,6 +50,7 @@ fn poor() -> Machine {
             veth("whim1", Some(("whim0", Checksums::Device))),
         ],
         xdp: Err(ErrorKind::Unsupported),
+        programs: vec!["wrk"],
         ..rich()
     }
 }
@@ -79,6 +81,7 @@ fn what_is_missing_comes_with_the_command_that_mends_it() {
         (Need::OpenFiles, Verdict::Warn, "ulimit -n 16384"),
         (Need::KernelPorts, Verdict::Warn, "ip_local_port_range="),
         (Need::KernelCongestion, Verdict::Warn, "tcp_congestion_control=cubic"),
+        (Need::Programs, Verdict::Warn, "apt-get install wrk"),
     ];
     assert_eq!(expected.map(|(need, _, _)| need), Need::ALL);
     for (need, verdict, part) in expected {

@@ -1,0 +1,204 @@
+//! `whimbrel compare`: two documents of one command, side by side.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+use whimbrel_apps::Condition;
+use whimbrel_apps::condition::{Figure as Measured, Measure};
+
+use crate::failure::Failure;
+use crate::output;
+use difference::{Difference, Pair};
+use part::Part;
+
+mod difference;
+mod figure;
+mod part;
+mod shape;
+mod table;
+
+/// The command line of `whimbrel compare`, as it was typed.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The document to compare with: what --json of load, crr, bulk, lab run, sim grid or sim paths wrote.
+    #[arg(value_name = "A.json")]
+    a: PathBuf,
+    /// The document that is compared, of the same command.
+    #[arg(value_name = "B.json")]
+    b: PathBuf,
+    /// Exit with 3 if this holds, as in 'p99.more>10% || rate.less>5%': NAME is B's figure, in seconds,
+    /// bytes or per second; NAME.more and NAME.less are by how much it is above or below A's, as a share
+    /// of that with %; differences is how many figures differ by more than their spread. Of several rows
+    /// one is enough.
+    #[arg(long, value_name = "EXPR")]
+    fail_if: Option<String>,
+    /// Print one JSON document (whimbrel.compare/1) instead.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What there is to say of two documents.
+#[derive(Debug)]
+struct Comparison {
+    /// The schema of both.
+    schema: String,
+    names: [String; 2],
+    pairs: Vec<Pair>,
+    /// The names of rows that one of them alone has.
+    alone: [Vec<String>; 2],
+}
+
+/// Compares, and says what differs.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let comparison = Comparison::of([&arguments.a, &arguments.b])?;
+    let condition = arguments.fail_if.as_deref().map(|text| comparison.condition(text));
+    let condition = condition.transpose()?;
+    output::print(&match arguments.json {
+        true => format!("{:#}\n", comparison.document()),
+        false => table::of(&comparison),
+    })?;
+    match condition.and_then(|condition| comparison.met(&condition)) {
+        Some(text) => Err(Failure::Verdict(format!("--fail-if: {text}"))),
+        None => Ok(()),
+    }
+}
+
+impl Comparison {
+    fn of(paths: [&Path; 2]) -> Result<Self, Failure> {
+        let [a, b] = [read(paths[0])?, read(paths[1])?];
+        if a.schema != b.schema {
+            return Err(Failure::Usage(format!(
+                "{} is of {} and {} of {}: give two documents of one command",
+                paths[0].display(),
+                a.schema,
+                paths[1].display(),
+                b.schema
+            )));
+        }
+        let schema = a.schema;
+        let (pairs, alone) = paired(a.parts, b.parts);
+        Ok(Self { schema, names: paths.map(|path| path.display().to_string()), pairs, alone })
+    }
+
+    /// What was typed, whose names are of figures that there are.
+    fn condition(&self, text: &str) -> Result<Condition, Failure> {
+        let condition: Condition =
+            text.parse().map_err(|error| Failure::usage("--fail-if", error))?;
+        let mut names = vec![(DIFFERENCES.to_owned(), Measure::Number)];
+        for difference in self.pairs.iter().flat_map(|pair| &pair.figures) {
+            let name = &difference.name;
+            let measure = if difference.unit == "s" { Measure::Time } else { Measure::Number };
+            names.push((name.clone(), measure));
+            names.push((format!("{name}.more"), Measure::Share));
+            names.push((format!("{name}.less"), Measure::Share));
+        }
+        let mut known: Vec<_> = names.iter().map(|(name, it)| (name.as_str(), *it)).collect();
+        known.dedup_by_key(|(name, _)| *name);
+        condition.check(&known).map_err(|error| Failure::usage("--fail-if", error))?;
+        Ok(condition)
+    }
+
+    /// What makes it hold, in the first row of which it does.
+    fn met(&self, condition: &Condition) -> Option<String> {
+        self.pairs.iter().find_map(|pair| {
+            let met = condition.met(|name| self.figure(pair, name))?;
+            let met: Vec<_> = met.iter().map(ToString::to_string).collect();
+            let of = if pair.name.is_empty() { String::new() } else { format!("{}: ", pair.name) };
+            Some(of + &met.join(" and "))
+        })
+    }
+
+    fn figure(&self, pair: &Pair, name: &str) -> Option<Measured> {
+        if name == DIFFERENCES {
+            let differ = |pair: &Pair| pair.figures.iter().filter(|it| it.differs()).count();
+            let count = self.pairs.iter().map(differ).sum::<usize>();
+            return Some(Measured { value: count as f64, whole: 1.0 });
+        }
+        let of = |name: &str| pair.figures.iter().find(|it| it.name == name);
+        let by = |name: &str, sign: f64| {
+            let Difference { a, b, .. } = of(name)?;
+            Some(Measured { value: sign * (b.value - a.value), whole: a.value.abs() })
+        };
+        let whole = || of(name).map(|it| Measured { value: it.b.value, whole: 1.0 });
+        match (name.strip_suffix(".more"), name.strip_suffix(".less")) {
+            (Some(name), _) => by(name, 1.0),
+            (_, Some(name)) => by(name, -1.0),
+            _ => whole(),
+        }
+    }
+
+    fn document(&self) -> Value {
+        let [a, b] = &self.names;
+        let figures = || self.pairs.iter().flat_map(|pair| &pair.figures);
+        let count = |verdict: &str| figures().filter(|it| it.verdict() == verdict).count();
+        json!({
+            "schema": "whimbrel.compare/1",
+            "tool": concat!("whimbrel ", env!("CARGO_PKG_VERSION")),
+            "of": self.schema,
+            "a": a,
+            "b": b,
+            "rows": self.pairs.iter().map(Pair::document).collect::<Vec<_>>(),
+            "only_a": self.alone[0],
+            "only_b": self.alone[1],
+            "summary": {
+                "differ": count("differs"),
+                "same": count("same"),
+                "unknown": count("unknown"),
+            },
+        })
+    }
+}
+
+/// A document that was read.
+struct Document {
+    schema: String,
+    parts: Vec<Part>,
+}
+
+fn read(path: &Path) -> Result<Document, Failure> {
+    let name = path.display();
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::run(format!("{name}: {error}; give a document of --json")))?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| {
+        Failure::Usage(format!(
+            "{name} is no JSON ({error}): give what --json wrote, and all of it"
+        ))
+    })?;
+    let schema = value["schema"].as_str().unwrap_or_default().to_owned();
+    let parts = part::parts(&schema, &value).ok_or_else(|| {
+        let is = if schema.is_empty() { "no document of whimbrel's" } else { schema.as_str() };
+        Failure::Usage(format!(
+            "{name} is {is}: give documents of one of {}",
+            part::KINDS.join(", ")
+        ))
+    })?;
+    Ok(Document { schema, parts })
+}
+
+/// Parts of the same name together; those that are left in their order, if as many are left of both.
+fn paired(a: Vec<Part>, b: Vec<Part>) -> (Vec<Pair>, [Vec<String>; 2]) {
+    let (mut pairs, mut left_of_a) = (Vec::new(), Vec::new());
+    let mut b: Vec<_> = b.into_iter().map(Some).collect();
+    for part in a {
+        let same = b.iter_mut().find(|it| it.as_ref().is_some_and(|it| it.name == part.name));
+        match same.and_then(Option::take) {
+            Some(other) => pairs.push(Pair::of(&part, &other)),
+            None => left_of_a.push(part),
+        }
+    }
+    let left_of_b: Vec<_> = b.into_iter().flatten().collect();
+    if left_of_a.len() == left_of_b.len() {
+        pairs.extend(left_of_a.iter().zip(&left_of_b).map(|(a, b)| Pair::of(a, b)));
+        return (pairs, [Vec::new(), Vec::new()]);
+    }
+    let names = |parts: Vec<Part>| parts.into_iter().map(|part| part.name).collect();
+    (pairs, [names(left_of_a), names(left_of_b)])
+}
+
+/// How many figures differ, as conditions call it.
+const DIFFERENCES: &str = "differences";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! `whimbrel lab run --ablate`: which values of a profile make a case.
+
+use serde_json::{Value, json};
+use whimbrel_sim::lab::{self, Back, CASES, Role, Setup, Verdict};
+
+use super::Row;
+use crate::failure::Failure;
+use crate::quantity::of;
+
+/// The measurements with nothing of the profile but those values that end the failure where they are
+/// missing: one for each profile that was switched and has such.
+pub(super) fn alone(rows: &[Row<'_>]) -> Vec<Setup> {
+    let wholes = rows.iter().filter(|row| row.setup.back.is_none());
+    let alone = |whole: &Row<'_>| {
+        let found = found(rows, whole.setup);
+        if found.is_empty() { None } else { lab::only(whole.setup, &found) }
+    };
+    wholes.filter_map(alone).collect()
+}
+
+/// What is switched, of a trial.
+pub(super) fn label(setup: &Setup) -> Option<String> {
+    match &setup.back {
+        Some(Back { name, from, to }) => Some(format!("{name} {}, not {}", short(to), short(from))),
+        None if is_trial(setup) => {
+            Some(format!("all of whimbrel but {} of these", of(setup.kept.len() as u64, "value")))
+        }
+        None => None,
+    }
+}
+
+/// As much of a value as a line has room for.
+fn short(value: &str) -> String {
+    match value.char_indices().nth(14) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None => value.to_owned(),
+    }
+}
+
+/// Whether this is one of many measurements that say the same.
+pub(super) fn is_trial(setup: &Setup) -> bool {
+    setup.role == Some(Role::Trial)
+}
+
+/// What of the rules is another than the profile's.
+pub(super) fn document(setup: &Setup) -> Value {
+    let value = |it: &Back| json!({ "name": it.name, "profile": it.from, "default": it.to });
+    json!({
+        "back": setup.back.as_ref().map(value),
+        "kept": setup.kept.iter().map(value).collect::<Vec<_>>(),
+    })
+}
+
+/// What a measurement is called.
+type Label = fn(&Setup) -> String;
+
+/// What all trials of a case say together; `None` if there are none.
+pub(super) fn conclusion(rows: &[Row<'_>], label: Label) -> Option<String> {
+    rows.iter().find(|row| is_trial(row.setup))?;
+    let wholes = rows.iter().filter(|row| !is_trial(row.setup));
+    Some(wholes.map(|whole| sentence(rows, whole.setup, label)).collect())
+}
+
+fn sentence(rows: &[Row<'_>], whole: &Setup, label: Label) -> String {
+    let label = label(whole);
+    let found = found(rows, whole);
+    let others = trials(rows, whole).filter(|row| row.setup.back.is_some()).count() - found.len();
+    let names = found.iter().map(of_profile).collect::<Vec<_>>().join(", ");
+    let makes = match found.as_slice() {
+        [] => {
+            return format!(
+                "verdict: none of the {others} values that {label} has of its own makes it alone\n"
+            );
+        }
+        [_] => "makes it: the default there alone ends",
+        _ => "make it: the default for any of them alone ends",
+    };
+    let kept = trials(rows, whole).find(|row| row.setup.back.is_none());
+    let rest = match kept.map(|row| &row.verdict) {
+        Some(Verdict::StillFails) => "; with nothing else of that profile it still fails",
+        Some(_) => "; with nothing else of that profile it does not fail",
+        None => "",
+    };
+    format!(
+        "verdict: {names} {makes} the failure of {label}, and none of {others} others does{rest}\n"
+    )
+}
+
+/// The values whose absence ends the failure.
+fn found(rows: &[Row<'_>], whole: &Setup) -> Vec<Back> {
+    let ends = trials(rows, whole).filter(|row| row.verdict == Verdict::FailsNoMore);
+    ends.filter_map(|row| row.setup.back.clone()).collect()
+}
+
+/// The trials of a profile.
+fn trials<'r>(rows: &'r [Row<'r>], whole: &'r Setup) -> impl Iterator<Item = &'r Row<'r>> {
+    let of = |setup: &'r Setup| (setup.case.name, setup.profile, &setup.settings, setup.seed);
+    rows.iter().filter(|row| is_trial(row.setup)).filter(move |row| of(row.setup) == of(whole))
+}
+
+/// A value as the profile has it.
+fn of_profile(value: &Back) -> String {
+    format!("{}={}", value.name, value.from)
+}
+
+/// Nothing is there to be switched.
+pub(super) fn none() -> Failure {
+    let cases = CASES.into_iter().filter(|case| !case.ablation.is_empty());
+    let names: Vec<_> = cases.map(|case| case.name).collect();
+    let names = names.join(", ");
+    Failure::usage(
+        "--ablate",
+        format!("no value of a profile makes that case: give one of {names}"),
+    )
+}

@@ -1,0 +1,158 @@
+//! wrk loads `whimbrel serve` under each profile over a TUN device, and nginx on the kernel beside it.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use whimbrel_io::Stop;
+use whimbrel_sim::lab::{Bound, Measured, Setup, Unit};
+
+use super::stage::{Folder, Running, Stage};
+use super::{CURE, REPORT, Real, RealRow, at_least, profile_of, seconds, setting, within};
+
+pub(super) const REAL: Real = Real {
+    case: "unikraft-nginx",
+    rows: [
+        &[
+            RealRow { who: "lwip-2.1", settings: WHOLE, role: REPORT, bounds: SWINGING },
+            RealRow { who: "lwip-2.1+msl5s", settings: WHOLE, role: REPORT, bounds: FLAT },
+            RealRow { who: "whimbrel", settings: WHOLE, role: CURE, bounds: FLAT },
+            RealRow { who: NGINX, settings: WHOLE, role: None, bounds: &[] },
+        ],
+        // A thousand ports instead of 28,232, and the shorter lifetime shorter in proportion.
+        &[
+            RealRow { who: "lwip-2.1", settings: QUICK, role: REPORT, bounds: STALLED },
+            RealRow {
+                who: "lwip-2.1+msl5s",
+                settings: QUICK_MSL,
+                role: REPORT,
+                bounds: &[at_least("second_to_first", 0.5)],
+            },
+            RealRow { who: "whimbrel", settings: QUICK, role: CURE, bounds: CURED },
+            RealRow { who: NGINX, settings: QUICK, role: None, bounds: &[] },
+        ],
+    ],
+    measure,
+};
+
+const NGINX: &str = "Linux, nginx";
+const WHOLE: &[(&str, &str)] = &[("lasts", "60s"), ("runs", "4")];
+const QUICK: &[(&str, &str)] = &[("lasts", "5s"), ("runs", "2"), ("ports", "32768-33767")];
+const QUICK_MSL: &[(&str, &str)] =
+    &[("lasts", "5s"), ("runs", "2"), ("ports", "32768-33767"), ("msl", "150ms")];
+/// Twice as much room as the lab has: real programs share this machine.
+const SWINGING: &[Bound] = &[within("bad_to_good", 0.0, 0.2)];
+/// Less than a fifth of what the server has time for, with everybody waiting for SYNs.
+const STALLED: &[Bound] = &[within("most", 0.0, 5_000.0), at_least("syns_again", 30.0)];
+/// Nobody waits, on whatever machine.
+const CURED: &[Bound] = &[at_least("least", 7_000.0), within("syns_again", 0.0, 5.0)];
+const FLAT: &[Bound] = &[within("spread", 0.0, 40.0), at_least("second_to_first", 0.6)];
+
+fn measure(setup: &Setup, stop: &Stop) -> Result<Measured, String> {
+    let stage = Stage::new(stop)?;
+    if let Some((first, last)) = setting(setup, "ports").and_then(|ports| ports.split_once('-')) {
+        stage.set("net.ipv4.ip_local_port_range", &format!("{first} {last}"))?;
+    }
+    let folder = Folder::new().map_err(|error| format!("a folder for nginx: {error}"))?;
+    let (at, mut server) = match setup.profile {
+        NGINX => nginx(&stage, &folder.0)?,
+        _ => serve(&stage, setup)?,
+    };
+    let at: SocketAddr = at.parse().map_err(|_| "no address")?;
+    stage.await_answer(&mut server, at)?;
+    let lasts = seconds(setup, "lasts");
+    let runs: usize = setting(setup, "runs").and_then(|runs| runs.parse().ok()).unwrap_or(1);
+    let (url, time) = (format!("http://{at}/"), format!("-d{}s", lasts.as_secs()));
+    let (mut rates, mut hung) = (Vec::new(), 0);
+    for run in 0..runs {
+        if run > 0 {
+            stage.pause(GAP)?;
+        }
+        let (before, began) = (server.answered(), Instant::now());
+        match stage.run("wrk", &["-t14", "-c30", &time, &url], lasts + LONGER) {
+            Ok(told) => rates.push(rate(&told)?),
+            // A thread of wrk's that never had a response never looks whether its time is over.
+            Err(_) if !stage.is_stopped() && setup.profile != NGINX => {
+                let count = server.answered() - before;
+                rates.push(count as f64 / began.elapsed().as_secs_f64());
+                hung += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let mut measured = Measured::default();
+    figures(&rates, &mut measured);
+    let again = stage.syns_again();
+    if hung > 0 {
+        measured.notes.push(format!(
+            "{hung} of {runs} runs of wrk did not end, since a thread of it had no response at all; they \
+             were ended, and the server's count is told"
+        ));
+    }
+    measured.add("syns_again", Unit::Count, again as f64);
+    measured.notes.push(format!(
+        "wrk -t14 -c30 {time} {url}, {runs} times; its kernel sent {again} SYNs again \
+         (TcpExtTCPSynRetrans)"
+    ));
+    Ok(measured)
+}
+
+/// The stack as a web server that closes a connection after as many requests as the report's nginx.
+fn serve(stage: &Stage<'_>, setup: &Setup) -> Result<(&'static str, Running), String> {
+    let mut words = vec!["-w", "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1"];
+    words.extend(["-l", "10.9.0.2:80", "--requests-per-connection", "22"]);
+    words.extend(["--service-rate", "27645"]);
+    words.extend(profile_of(setup).into_iter().flatten());
+    let msl = setting(setup, "msl").map(|msl| format!("msl={msl}"));
+    words.extend(msl.iter().flat_map(|msl| ["-S", msl.as_str()]));
+    Ok(("10.9.0.2:80", stage.start_server(&words)?))
+}
+
+/// Debian's nginx on the kernel, in one process that ends with this one.
+fn nginx(stage: &Stage<'_>, folder: &Path) -> Result<(&'static str, Running), String> {
+    let here = folder.display();
+    let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|name| format!("{name}_temp_path {here}/{name};"))
+        .join(" ");
+    let text = format!(
+        "daemon off; master_process off; pid {here}/pid; error_log stderr crit;\n\
+         events {{ worker_connections 1024; }}\n\
+         http {{ access_log off; keepalive_requests 22; {paths}\n\
+         server {{ listen 127.0.0.1:8080; location / {{ return 200 '{body}'; }} }} }}\n",
+        body = "w".repeat(128)
+    );
+    let path = folder.join("nginx.conf");
+    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let path = path.display().to_string();
+    let prefix = here.to_string();
+    let words = ["-c", &path, "-p", &prefix, "-e", "stderr"];
+    Ok(("127.0.0.1:8080", stage.start("nginx", &words)?))
+}
+
+/// Requests per second, as wrk prints them.
+fn rate(told: &str) -> Result<f64, String> {
+    let rate = told.lines().find_map(|line| line.trim().strip_prefix("Requests/sec:"));
+    rate.and_then(|rate| rate.trim().parse().ok()).ok_or_else(|| format!("wrk says: {told}"))
+}
+
+fn figures(rates: &[f64], measured: &mut Measured) {
+    for (name, rate) in ["run_1", "run_2", "run_3", "run_4"].iter().zip(rates) {
+        measured.add(name, Unit::PerSecond, *rate);
+    }
+    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    let of = |skip| rates.iter().skip(skip).step_by(2).copied();
+    let (bad, good) = (of(1).fold(0.0, f64::max), of(0).fold(f64::INFINITY, f64::min));
+    measured.add("least", Unit::PerSecond, least);
+    measured.add("most", Unit::PerSecond, most);
+    measured.add("spread", Unit::Percent, 100.0 * (most - least) / most.max(1.0));
+    measured.add("bad_to_good", Unit::Count, bad / good.max(1e-9));
+    if let [first, second, ..] = rates {
+        measured.add("second_to_first", Unit::Count, second / first.max(1e-9));
+    }
+}
+
+const GAP: Duration = Duration::from_secs(1);
+/// What wrk may take beside the time that it is given.
+const LONGER: Duration = Duration::from_secs(3);

@@ -1,0 +1,83 @@
+//! Which values are switched, and what comes of a few of them.
+
+use whimbrel_tcp::TUNABLES;
+
+use super::super::{CASES, Measured, Verdict};
+use super::*;
+
+fn case(name: &str) -> &'static Case {
+    Case::by_name(name).unwrap()
+}
+
+fn of(name: &str, vary: &[(&str, &str)]) -> Vec<Setup> {
+    let vary = vary.iter().map(|(key, value)| ((*key).into(), vec![(*value).into()])).collect();
+    ablate(case(name), &Selection { vary, ..Selection::default() }).unwrap()
+}
+
+fn differing(rules: &Tunables, other: &Tunables) -> Vec<&'static str> {
+    let differs = |info: &&TunableInfo| info.value(rules) != info.value(other);
+    TUNABLES.iter().filter(differs).map(|info| info.field).collect()
+}
+
+fn verdict(setup: &Setup) -> (Measured, Verdict) {
+    let measured = setup.measure(&|| true).unwrap();
+    let verdict = setup.judge(&measured);
+    (measured, verdict)
+}
+
+#[test]
+fn each_value_of_the_profile_is_switched_back_alone_and_none_is_left_out() {
+    for case in CASES.into_iter().filter(|case| !case.ablation.is_empty()) {
+        let setups = ablate(case, &Selection::default()).unwrap();
+        let (whole, trials) = setups.split_first().unwrap();
+        assert_eq!((whole.role, &whole.back), (Some(Role::Report), &None));
+        let mut switched: Vec<_> = trials
+            .iter()
+            .flat_map(|trial| {
+                assert!(trial.role == Some(Role::Trial) && trial.back.is_some());
+                let fields = differing(&trial.rules, &whole.rules);
+                assert!(!fields.is_empty(), "{}: {:?}", case.name, trial.back);
+                fields
+            })
+            .collect();
+        let mut all = differing(&whole.rules, &Tunables::default());
+        // Ports 32,768 to 5,000 are none.
+        all.retain(|field| (case.name, *field) != ("fddi-70ms", "port_first"));
+        switched.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(switched, all, "{}", case.name);
+    }
+    assert!(of("freebsd-qps", &[]).is_empty());
+}
+
+#[test]
+fn the_values_that_make_it_end_it_and_without_all_others_they_still_do() {
+    // A hundred ports: gone at once, and none comes back before the end.
+    let quick = [("lasts", "2s"), ("ports.first", "49152"), ("ports.last", "49251")];
+    let setups = of("macos-16k", &quick);
+    assert_eq!(verdict(&setups[0]).1, Verdict::Reproduced);
+    let trial =
+        |name: &str| setups.iter().find(|it| it.back.as_ref().is_some_and(|it| it.name == name));
+    let reuse = trial("net.ipv4.tcp_tw_reuse").unwrap();
+    let (measured, cured) = verdict(reuse);
+    assert_eq!(cured, Verdict::FailsNoMore, "{:?}", measured.figures);
+    assert_eq!(verdict(trial("buffers").unwrap()).1, Verdict::StillFails);
+
+    let alone = only(&setups[0], reuse.back.as_slice()).unwrap();
+    assert_eq!(verdict(&alone).1, Verdict::StillFails);
+    let none = only(&setups[0], &[]).unwrap();
+    assert_eq!(verdict(&none).1, Verdict::FailsNoMore);
+}
+
+#[test]
+fn another_profile_is_switched_in_the_same_way_with_every_seed() {
+    let selection = Selection {
+        profiles: vec![Profile::by_name("freebsd-15").unwrap()],
+        seeds: vec![3, 4],
+        ..Selection::default()
+    };
+    let setups = ablate(case("macos-16k"), &selection).unwrap();
+    assert!(setups.iter().all(|setup| setup.profile == "freebsd-15"));
+    let wholes = setups.iter().filter(|setup| setup.back.is_none());
+    assert_eq!(wholes.map(|setup| setup.seed).collect::<Vec<_>>(), [3, 4]);
+}
