@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use whimbrel_tcp::Payload;
-use whimbrel_tcp::recv::{RecvBuffer, Text};
+use whimbrel_tcp::recv::{ChunkPool, RecvBuffer, Text};
 
 use crate::Failure;
 use crate::counts::measured;
@@ -58,17 +58,17 @@ impl Case {
     /// Sends them all.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let (starts, frame) = (self.starts(), vec![0; self.len]);
-        let mut buffer = RecvBuffer::default();
+        let (mut pool, mut buffer) = (ChunkPool::default(), RecvBuffer::default());
         let mut nxt = 0;
         measured(&mut || {
             for (number, start) in starts.iter().enumerate() {
-                put(&mut buffer, &mut nxt, *start, &frame);
+                put(&mut pool, &mut buffer, &mut nxt, *start, &frame);
                 // The application reads after every 32 that are in order.
                 if self.order == Order::Straight && number % 32 == 31 {
                     read(&mut buffer);
                 }
             }
-            put(&mut buffer, &mut nxt, 0, &[0]);
+            put(&mut pool, &mut buffer, &mut nxt, 0, &[0]);
             read(&mut buffer);
         });
         if buffer.unread() == 0 { Ok(()) } else { Err("text was left unread".into()) }
@@ -79,11 +79,11 @@ impl Case {
     }
 }
 
-fn put(buffer: &mut RecvBuffer, nxt: &mut usize, start: usize, text: &[u8]) {
+fn put(pool: &mut ChunkPool, buffer: &mut RecvBuffer, nxt: &mut usize, start: usize, text: &[u8]) {
     let (payload, take) = (Payload::Borrowed(text), text.len() as u32);
     if start <= *nxt {
         let known = ((*nxt - start) as u32).min(take);
-        *nxt += buffer.append(payload, known, take - known) as usize;
+        *nxt += buffer.append(pool, payload, known, take - known) as usize;
     } else {
         let ahead = (start - *nxt) as u32;
         black_box(buffer.hold(ahead, payload, Text { skip: 0, take }, RANGES));

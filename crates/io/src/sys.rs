@@ -7,12 +7,13 @@
 //! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), TUN ([`tun`]),
 //! sockets that keep the bounds of messages ([`seqpacket`]) or carry whole frames ([`packet`]), programs
 //! that run in the kernel ([`bpf`]),
-//! epoll and `TCP_INFO` ([`epoll`]), bounds of this process ([`limits`]), second signals ([`signal`]),
+//! epoll and `TCP_INFO` ([`epoll`]), the allocator's free memory ([`allocator`]), bounds of this process ([`limits`]), second signals ([`signal`]),
 //! what children live by ([`process`]), and what scripts do to the kernel: network namespaces
 //! ([`namespace`]) and every call on a stream
 //! socket ([`stream`]).
 #![allow(unsafe_code)]
 
+pub(crate) mod allocator;
 pub(crate) mod bpf;
 #[cfg(feature = "kernel")]
 pub(crate) mod epoll;

@@ -10,7 +10,7 @@ use whimbrel_stack::{Shard, TxBatch};
 
 use crate::device::{Device, TxOutcome};
 use crate::stop::StopOnDrop;
-use crate::sys::{Interest, PollFd, ppoll};
+use crate::sys::{Interest, PollFd, allocator, ppoll};
 use crate::{Clock, Stop, Tap, Trace, Waker};
 
 pub use polled::{Polled, Wait};
@@ -231,6 +231,9 @@ impl<D: Device, P: Port> Worker<D, P> {
             self.port.on_conflict(conflict);
         }
         let timers = self.shard.advance(now, ADVANCE_BUDGET);
+        if self.shard.take_release() {
+            allocator::release();
+        }
         let events = self.port.flush(now, &mut self.shard);
         let segments = self.transmit()?;
         let arrived = Activity::busy_if(frames > 0 || timers);

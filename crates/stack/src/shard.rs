@@ -36,6 +36,7 @@ use whimbrel_tcp::{Context, Counters, Tunables};
 use whimbrel_wire::{Address, Endpoint, Flow};
 
 use self::after_change::{EventSource, WorkLists};
+use self::budget::Released;
 use self::ports::SourcePool;
 use crate::connections::ConnectionSlot;
 use crate::host::Host;
@@ -80,6 +81,9 @@ pub struct Shard {
     replies: Replies,
     /// When records were counted last.
     weighed: Tick,
+    /// When chunks that nobody needs are given back next, if there are any.
+    trim_at: Instant,
+    released: Released,
     /// When a cookie announced a window of the usual size last.
     wide_cookie: Option<Instant>,
 }
@@ -114,7 +118,7 @@ impl Shard {
         let mut host = Host { ip, link };
         host.set_link_rules(&tunables);
         let (mut pool, mut counters) = (BufferPool::default(), Counters::default());
-        pool.budget.set_bytes(tunables.mem_budget, &mut counters);
+        pool.set_budget(tunables.mem_budget, &mut counters);
         Ok(Self {
             identity: Identity::new(&secrets, &tunables),
             cookies: Cookies::new(&secrets),
@@ -131,6 +135,8 @@ impl Shard {
             lists: WorkLists::default(),
             replies: Replies::default(),
             weighed: Instant::ZERO.tick(),
+            trim_at: Instant::ZERO,
+            released: Released::default(),
             wide_cookie: None,
             host,
             cx: Context {

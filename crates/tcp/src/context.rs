@@ -9,6 +9,7 @@ use whimbrel_base::{Instant, Tick};
 use crate::budget::Budget;
 use crate::cc::Algorithms;
 use crate::conn::{Buffers, ConnStats};
+use crate::recv::ChunkPool;
 use crate::{Counters, Tunables};
 
 /// The surroundings of each call into the protocol: a shard has one for all its connections, so that none
@@ -41,6 +42,8 @@ pub struct BufferPool {
     pub budget: Budget,
     /// The congestion controls that connections can have.
     pub algorithms: Algorithms,
+    /// Memory for long texts of any connection.
+    pub chunks: ChunkPool,
     /// Room for short texts of any connection.
     room: BytesMut,
 }
@@ -56,6 +59,12 @@ impl BufferPool {
     /// The room of a chunk: what one text can pin at most, no more than a second text of an octet
     /// would open for its connection alone.
     pub(crate) const CHUNK: usize = 2048;
+
+    /// From now on so many bytes may be held, a sixteenth of them in chunks that wait for text.
+    pub fn set_budget(&mut self, bytes: u64, counters: &mut Counters) {
+        self.budget.set_bytes(bytes, counters);
+        self.chunks.set_most((bytes / 16) as usize);
+    }
 
     /// Empty buffers: kept ones, or new ones if there are none.
     pub fn take(&mut self) -> Box<Buffers> {

@@ -1,6 +1,7 @@
 //! The receiving half of a connection, its sequence space and its buffer.
 
 mod buffer;
+mod chunk_pool;
 mod chunks;
 mod log;
 mod out_of_order;
@@ -10,6 +11,7 @@ mod right_sizing;
 mod sequence;
 
 pub use buffer::{Held, RecvBuffer, Text};
+pub use chunk_pool::ChunkPool;
 pub use chunks::ChunkQueue;
 pub(crate) use receiver::recv_scale;
 pub use receiver::{Receiver, WindowBounds};

@@ -304,7 +304,7 @@ impl Neighbours {
         addr: Address,
         mac: MacAddress,
         now: Instant,
-        cx: &mut ProbeContext<'_>,
+        cx: &mut ProbeContext,
     ) {
         let index = match self.find(&addr) {
             Some(index) => index,
@@ -332,7 +332,7 @@ impl Neighbours {
         addr: &Address,
         told: Advertised,
         now: Instant,
-        cx: &mut ProbeContext<'_>,
+        cx: &mut ProbeContext,
     ) {
         let Some(index) = self.find(addr) else { return };
         let is_defended = self.is_defended(index);
@@ -373,7 +373,7 @@ impl Neighbours {
     }
 
     /// The station `mac` says that it is this neighbour, which another was confirmed to be.
-    fn on_claim(&mut self, index: u32, mac: MacAddress, now: Instant, cx: &mut ProbeContext<'_>) {
+    fn on_claim(&mut self, index: u32, mac: MacAddress, now: Instant, cx: &mut ProbeContext) {
         cx.counters.claims += 1;
         let Some(neighbour) = self.slots.0.get_mut(index) else { return };
         match neighbour.state {

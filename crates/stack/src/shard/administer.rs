@@ -40,7 +40,7 @@ impl Shard {
         self.ports.set_rules(range, tunables.reserved_ports);
         self.records.syns.set_rules(&tunables);
         self.host.set_link_rules(&tunables);
-        self.cx.pool.budget.set_bytes(tunables.mem_budget, &mut self.cx.counters);
+        self.cx.pool.set_budget(tunables.mem_budget, &mut self.cx.counters);
         self.cx.tunables = tunables;
         Ok(())
     }

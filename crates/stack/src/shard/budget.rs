@@ -1,7 +1,9 @@
 //! What a shard holds, and what it leaves where that is as much as it may.
 
 use core::mem::size_of;
+use core::time::Duration;
 
+use whimbrel_base::Instant;
 use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::budget::{Budget, Pressure};
 use whimbrel_tcp::table::{Cookies, SynEntry, TimeWait};
@@ -57,6 +59,30 @@ impl Shard {
         self.weighed = self.cx.tick;
         let bytes = self.records_memory();
         self.cx.pool.budget.note_records(bytes, &mut self.cx.counters);
+        self.released.note_held(self.cx.pool.budget.held());
+    }
+
+    /// Whether so much less is held than was that the process should have its allocator give memory back
+    /// to the system: 64 MiB were, and a quarter of it is left. Says so once.
+    ///
+    /// An allocator gives back what lies at the end of its memory. What lies in its midst, between what
+    /// stays, it keeps, unless somebody asks (`malloc_trim`).
+    pub fn take_release(&mut self) -> bool {
+        core::mem::take(&mut self.released.is_due)
+    }
+
+    /// Gives back chunks that nobody needed, once that is due.
+    pub(super) fn trim_chunks(&mut self) {
+        if self.chunks_deadline().is_some_and(|due| due <= self.cx.now) {
+            let has_more = self.cx.pool.chunks.trim();
+            self.trim_at = self.cx.now + if has_more { TRIMMED_EVERY } else { CHUNKS_KEPT };
+            self.released.note_trimmed(self.cx.pool.budget.held());
+        }
+    }
+
+    /// When chunks that nobody needed are given back next, if there are chunks.
+    pub(super) fn chunks_deadline(&self) -> Option<Instant> {
+        (!self.cx.pool.chunks.is_empty()).then_some(self.trim_at)
     }
 
     /// What everything takes that is of one size, and what fragments do.
@@ -69,6 +95,7 @@ impl Shard {
         let bytes = connections * size_of::<ConnectionSlot>()
             + lists
             + self.cx.pool.memory(connections)
+            + self.idle_chunks()
             + records.syns.len() * size_of::<SynEntry>()
             + records.waits.len() * size_of::<TimeWait>()
             + records.flows.memory()
@@ -76,6 +103,12 @@ impl Shard {
             + self.replies.len() * size_of::<Pending>()
             + waiting * size_of::<TxSegment>();
         bytes as u64
+    }
+
+    /// Chunks that no text is in, bytes: all but what text takes, be it in chunks or elsewhere. Those count
+    /// here too that applications have, as long as the pool knows of them.
+    fn idle_chunks(&self) -> usize {
+        self.cx.pool.chunks.octets().saturating_sub(self.cx.pool.budget.text() as usize)
     }
 
     /// The window of a connection whose handshake a cookie completes while all of the budget is used.
@@ -99,3 +132,31 @@ impl Shard {
         }
     }
 }
+
+/// What was held, and whether much less is.
+#[derive(Debug, Default)]
+pub(super) struct Released {
+    /// The most since much was let go of, bytes.
+    most: u64,
+    is_due: bool,
+}
+
+impl Released {
+    fn note_held(&mut self, held: u64) {
+        self.most = self.most.max(held);
+    }
+
+    /// Chunks were given back, a moment after they were needed last.
+    fn note_trimmed(&mut self, held: u64) {
+        if self.most >= WORTH_RELEASING && held < self.most / 4 {
+            (self.most, self.is_due) = (held, true);
+        }
+    }
+}
+
+/// Bytes that were held before anything is to be given back to the system.
+const WORTH_RELEASING: u64 = 64 << 20;
+/// How long chunks are kept that nobody needs, at least; at most twice as long.
+const CHUNKS_KEPT: Duration = Duration::from_millis(250);
+/// How often some of them go, where many are to.
+const TRIMMED_EVERY: Duration = Duration::from_millis(1);

@@ -24,6 +24,7 @@ impl Shard {
         if self.cx.tick != self.weighed {
             self.weigh_records();
         }
+        self.trim_chunks();
         let mut left = budget;
         while left > 0 && self.advance_half_open() {
             left -= 1;
@@ -76,6 +77,7 @@ impl Shard {
             self.next_wait_expiry(),
             self.host.ip.reassembly.next_deadline(),
             self.host.next_link_deadline(),
+            self.chunks_deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }

@@ -85,7 +85,7 @@ impl Connection {
             return Done(Verdict::Reply(reset, DropReason::UnacceptableAck));
         }
         self.establish();
-        self.take_queued();
+        self.take_queued(cx);
         if self.is_early() {
             self.complete_early(cx);
         }

@@ -112,7 +112,7 @@ impl Connection {
         self.stats.tally.on_segment(syn, cx.tick);
         let take = syn.payload.len().min(self.receiver.seq().wnd());
         if take > 0 {
-            let advance = self.buffers(cx).recv.append(syn.payload, 0, take);
+            let advance = self.buffers(cx).recv.append(&mut cx.pool.chunks, syn.payload, 0, take);
             self.receiver.advance(advance);
             self.stats.tally.bytes_received += u64::from(advance);
             self.flags.set(Flags::SYN_DATA);

@@ -233,11 +233,11 @@ impl Connection {
 
     /// ESTABLISHED is reached: the text that was queued is in order. A FIN behind it is taken with the
     /// segment that is being looked at.
-    pub(super) fn take_queued(&mut self) {
+    pub(super) fn take_queued(&mut self, cx: &mut Context) {
         let Some(buffers) = self.buffers.as_mut().filter(|buffers| buffers.recv.has_held()) else {
             return;
         };
-        let advance = buffers.recv.append(Payload::Borrowed(&[]), 0, 0);
+        let advance = buffers.recv.append(&mut cx.pool.chunks, Payload::Borrowed(&[]), 0, 0);
         self.receiver.advance(advance);
         self.stats.tally.bytes_received += u64::from(advance);
         self.signals.raise(Signals::READABLE);

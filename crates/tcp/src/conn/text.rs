@@ -110,10 +110,10 @@ impl Connection {
         let advance = match short(&seg.payload, text) {
             // What most short connections receive: one request, which is read at once.
             Some(short) if buffers.recv.is_empty() => {
-                buffers.recv.append_chunk(cx.pool.keep(short));
+                buffers.recv.append_chunk(cx.pool.keep(short), BufferPool::CHUNK as u32);
                 text.take
             }
-            _ => buffers.recv.append(seg.payload, text.skip, text.take),
+            _ => buffers.recv.append(&mut cx.pool.chunks, seg.payload, text.skip, text.take),
         };
         self.receiver.advance(advance);
         self.note_received(cx, seg, advance, is_first);

@@ -5,10 +5,9 @@ use alloc::boxed::Box;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{SackBlock, SackBlocks};
 
-use super::ChunkQueue;
 use super::out_of_order::OutOfOrder;
+use super::{ChunkPool, ChunkQueue};
 use crate::Payload;
-use crate::context::BufferPool;
 
 /// What arrived and was not read.
 ///
@@ -70,22 +69,28 @@ impl RecvBuffer {
         self.ready.pinned() + self.beyond.as_ref().map_or(0, |beyond| beyond.pinned())
     }
 
-    /// Appends text that begins at RCV.NXT, in a chunk of the pool's; nothing is held.
+    /// Appends text that begins at RCV.NXT, in a chunk of memory of `pins` octets; nothing is held.
     #[inline]
-    pub fn append_chunk(&mut self, chunk: bytes::Bytes) {
+    pub fn append_chunk(&mut self, chunk: bytes::Bytes, pins: u32) {
         debug_assert!(!self.has_held(), "what is held may be in order now");
         self.nxt += chunk.len() as u64;
-        self.ready.push(chunk, BufferPool::CHUNK as u32);
+        self.ready.push(chunk, pins);
     }
 
-    /// Appends text that begins at RCV.NXT, and what was held behind it. Returns how far RCV.NXT
-    /// moves.
-    pub fn append(&mut self, payload: Payload<'_>, skip: u32, take: u32) -> u32 {
+    /// Appends text that begins at RCV.NXT, and what was held behind it, in chunks of `pool`. Returns how
+    /// far RCV.NXT moves.
+    pub fn append(
+        &mut self,
+        pool: &mut ChunkPool,
+        payload: Payload<'_>,
+        skip: u32,
+        take: u32,
+    ) -> u32 {
         let before = self.nxt;
-        self.ready.append(payload, skip, take);
+        self.ready.append(pool, payload, skip, take);
         self.nxt += u64::from(take);
         if let Some(beyond) = &mut self.beyond {
-            self.nxt = beyond.release(self.nxt, &mut self.ready);
+            self.nxt = beyond.release(self.nxt, pool, &mut self.ready);
             self.let_go();
         }
         (self.nxt - before) as u32

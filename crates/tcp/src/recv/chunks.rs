@@ -1,15 +1,16 @@
 //! A queue of received octets in chunks, filled by copying and emptied by reference.
 //!
-//! Chunks are filled to their last octet before the next is opened, and none is opened that is larger
-//! than what is unread already (or [`ChunkQueue::LEAST`]): so the memory behind the queue stays within
-//! twice its text and a constant, whatever the size of the pieces it came in and is read in. The same
-//! rule holds for chunks of any size, from an allocator or from a pool: [`ChunkQueue::CHUNK`] is all
-//! that says how large they become, and [`Chunk::pins`] what one costs.
+//! Chunks are filled to their last octet before the next is opened, and none is opened that is more than
+//! twice the text at hand for it, or half of what is unread (and [`ChunkQueue::LEAST`]); the rest of one
+//! that is mostly read is copied. So the memory behind the queue stays within twice its text and a constant,
+//! whatever the size of the pieces it came in and is read in: a small text never keeps a large chunk. What
+//! is beyond [`ChunkQueue::CHUNK`] comes from a [`ChunkPool`].
 
 use alloc::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
+use super::ChunkPool;
 use super::part::Part;
 use crate::Payload;
 
@@ -38,7 +39,7 @@ struct Chunk {
 }
 
 impl ChunkQueue {
-    /// The room of a chunk that is opened for more than its first text, at most.
+    /// The room of a chunk of the allocator's that is opened for more than its first text, at most.
     const CHUNK: usize = 2048;
 
     /// The same, at least.
@@ -73,10 +74,17 @@ impl ChunkQueue {
 
     /// Appends `take` octets of `payload` after its first `skip`: copied, but for what is by
     /// reference and nearly as much as it pins.
-    pub fn append(&mut self, payload: Payload<'_>, skip: u32, take: u32) {
+    pub fn append(&mut self, pool: &mut ChunkPool, payload: Payload<'_>, skip: u32, take: u32) {
+        let mut left = take as usize;
         Part::each(payload, skip, take, |part| match part {
-            Part::Copied(text) => self.copy(text),
-            Part::Shared(text) => self.push(text, Part::PINS),
+            Part::Copied(text) => {
+                left -= text.len();
+                self.copy(pool, text, left);
+            }
+            Part::Shared(text) => {
+                left -= text.len();
+                self.push(text, Part::PINS);
+            }
         });
     }
 
@@ -90,15 +98,15 @@ impl ChunkQueue {
         self.push_full(text, pins);
     }
 
-    /// Appends a copy of the octets, to the last chunk if there is room.
+    /// Appends a copy of the octets, to the last chunk if there is room; `more` follow at once.
     #[inline]
-    pub fn copy(&mut self, text: &[u8]) {
+    pub fn copy(&mut self, pool: &mut ChunkPool, text: &[u8], more: usize) {
         // Room remains: a chunk without is closed at once.
         if text.len() < self.tail.capacity() - self.tail.len() {
             self.tail.extend_from_slice(text);
             self.octets += text.len() as u32;
         } else {
-            self.copy_beyond(text);
+            self.copy_beyond(pool, text, more);
         }
     }
 
@@ -116,6 +124,9 @@ impl ChunkQueue {
             None => self.take_tail().0.freeze(),
         };
         self.octets -= text.len() as u32;
+        if self.tail_pins as usize > Self::CHUNK + HEADER {
+            self.trim_tail();
+        }
         Some(text)
     }
 
@@ -140,26 +151,51 @@ impl ChunkQueue {
     }
 
     /// Text for which the last chunk has no room beyond it.
-    fn copy_beyond(&mut self, text: &[u8]) {
+    fn copy_beyond(&mut self, pool: &mut ChunkPool, text: &[u8], more: usize) {
         let room = self.tail.capacity() - self.tail.len();
-        let (fitting, rest) = text.split_at_checked(room).unwrap_or((text, &[]));
+        let (fitting, mut rest) = text.split_at_checked(room).unwrap_or((text, &[]));
         self.tail.extend_from_slice(fitting);
         if !self.tail.is_empty() {
             self.close_tail();
         }
         // Of most short connections the first chunk is the only one, and it is read at once: it is as
-        // large as its text, as is text that would fill more than a chunk.
-        let first = self.is_empty();
+        // large as its text, as is text that would fill more than a chunk of the allocator's.
+        let first = self.is_empty() && more == 0;
         self.octets += text.len() as u32;
-        let capacity = (self.octets as usize).clamp(Self::LEAST, Self::CHUNK);
-        if rest.is_empty() {
-        } else if first || rest.len() >= capacity {
-            self.push_full(Bytes::copy_from_slice(rest), rest.len() as u32);
-        } else {
-            self.tail = BytesMut::with_capacity(capacity);
-            self.tail_pins = (self.tail.capacity() + HEADER) as u32;
-            self.tail.extend_from_slice(rest);
+        while !rest.is_empty() {
+            let capacity = self.room_for(rest.len() + more);
+            if capacity <= Self::CHUNK && (first || rest.len() >= capacity) {
+                return self.push_full(Bytes::copy_from_slice(rest), rest.len() as u32);
+            }
+            let (now, then) = rest.split_at_checked(capacity).unwrap_or((rest, &[]));
+            self.open_tail(pool, capacity);
+            self.tail.extend_from_slice(now);
+            if self.tail.len() == self.tail.capacity() {
+                self.close_tail();
+            }
+            rest = then;
         }
+    }
+
+    /// The room of a chunk that is opened for `text` octets and what may follow: of a pool's if they need
+    /// more than half of it, or half of what is unread does not fit in less.
+    fn room_for(&self, text: usize) -> usize {
+        let usual = (self.octets as usize).clamp(Self::LEAST, Self::CHUNK);
+        let (half, least) = (self.octets as usize / 2, ChunkPool::LEAST);
+        if text <= Self::CHUNK && half < least {
+            return usual;
+        }
+        let unread = if half < least { 0 } else { 1 << half.ilog2() };
+        text.next_power_of_two().max(unread).clamp(least, ChunkPool::LARGEST)
+    }
+
+    fn open_tail(&mut self, pool: &mut ChunkPool, capacity: usize) {
+        self.tail = if capacity > Self::CHUNK {
+            pool.take(capacity)
+        } else {
+            BytesMut::with_capacity(capacity)
+        };
+        self.tail_pins = (self.tail.capacity() + HEADER) as u32;
     }
 
     #[inline]
@@ -192,6 +228,14 @@ impl ChunkQueue {
 
     fn take_tail(&mut self) -> (BytesMut, u32) {
         (core::mem::take(&mut self.tail), core::mem::take(&mut self.tail_pins))
+    }
+
+    /// Something was read: what is left of the text must not keep much more than itself.
+    fn trim_tail(&mut self) {
+        if self.pinned() > 2 * self.octets as usize + Self::SPARE {
+            let (tail, _) = self.take_tail();
+            self.push_full(Bytes::copy_from_slice(&tail), tail.len() as u32);
+        }
     }
 
     /// Of the first chunk something was read: what is left must not keep much more than itself.

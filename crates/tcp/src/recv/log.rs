@@ -13,8 +13,8 @@ use core::ops::Add;
 
 use bytes::Bytes;
 
-use super::ChunkQueue;
 use super::part::Part;
+use super::{ChunkPool, ChunkQueue};
 
 /// Chunks of text, which parts name by their places; a place that is free is used again.
 #[derive(Debug, Default)]
@@ -49,6 +49,12 @@ enum Memory {
 pub(super) struct Place {
     chunk: u32,
     at: u32,
+}
+
+/// Where text goes that is in order now, and whose chunks it is copied to.
+pub(super) struct Ready<'a> {
+    pub(super) queue: &'a mut ChunkQueue,
+    pub(super) pool: &'a mut ChunkPool,
 }
 
 impl Add<u32> for Place {
@@ -123,13 +129,13 @@ impl Log {
 
     /// The `len` octets at `place` are wanted here no longer; those after the first `known` go to
     /// `ready`. With the last text of a chunk that goes itself, unless much of it is something else.
-    pub(super) fn release(&mut self, place: Place, len: u32, known: u32, ready: &mut ChunkQueue) {
+    pub(super) fn release(&mut self, place: Place, len: u32, known: u32, ready: &mut Ready<'_>) {
         let (from, left) = (place.at + known, len - known);
         let Some(chunk) = self.chunks.get_mut(place.chunk as usize) else { return };
         chunk.live -= len;
         self.live -= len as usize;
         if chunk.live > 0 {
-            return ready.copy(chunk.memory.text(from, left));
+            return ready.queue.copy(ready.pool, chunk.memory.text(from, left), 0);
         }
         let memory = core::mem::replace(&mut chunk.memory, Memory::Vacant(self.vacant));
         self.vacant = Some(place.chunk);
@@ -137,9 +143,9 @@ impl Log {
         let pins = memory.pins();
         self.pinned -= pins;
         if left as usize >= Self::WORTH && is_worth(left, pins) {
-            ready.push(memory.into_bytes(from, left), pins as u32);
+            ready.queue.push(memory.into_bytes(from, left), pins as u32);
         } else {
-            ready.copy(memory.text(from, left));
+            ready.queue.copy(ready.pool, memory.text(from, left), 0);
         }
     }
 

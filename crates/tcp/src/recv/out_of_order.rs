@@ -18,9 +18,9 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::ChunkQueue;
-use super::log::{Log, Place};
+use super::log::{Log, Place, Ready};
 use super::part::Part;
+use super::{ChunkPool, ChunkQueue};
 use crate::Payload;
 
 /// Ranges beyond RCV.NXT, and their text.
@@ -132,13 +132,18 @@ impl OutOfOrder {
 
     /// What is in order once RCV.NXT is `nxt` goes to `ready`, without what lies before `nxt`. Returns
     /// the RCV.NXT behind it.
-    pub(super) fn release(&mut self, mut nxt: u64, ready: &mut ChunkQueue) -> u64 {
+    pub(super) fn release(
+        &mut self,
+        mut nxt: u64,
+        pool: &mut ChunkPool,
+        ready: &mut ChunkQueue,
+    ) -> u64 {
         while let Some((first, _)) = self.pieces.first_key_value().filter(|(at, _)| **at <= nxt) {
             let end = self.take_in(*first);
             while let Some(first) = self.pieces.first_entry().filter(|first| *first.key() < end) {
                 let (start, Piece { len, place }) = first.remove_entry();
                 let known = nxt.saturating_sub(start).min(u64::from(len)) as u32;
-                self.log.release(place, len, known, ready);
+                self.log.release(place, len, known, &mut Ready { queue: ready, pool });
                 nxt = nxt.max(start + u64::from(len));
             }
         }

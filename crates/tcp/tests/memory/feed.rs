@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use whimbrel_tcp::Payload;
-use whimbrel_tcp::recv::{Held, RecvBuffer, Text};
+use whimbrel_tcp::recv::{ChunkPool, Held, RecvBuffer, Text};
 
 use crate::allocator::held;
 
@@ -18,6 +18,8 @@ pub(crate) enum Form {
 /// A receive buffer, and what of the stream arrived.
 pub(crate) struct Feed {
     buffer: RecvBuffer,
+    /// Empty whenever something is measured: what the buffer has is the buffer's.
+    pool: ChunkPool,
     /// Octets that the allocator handed out before.
     before: isize,
     /// By offset from the start of the stream: whether the octet arrived and was not refused.
@@ -36,9 +38,9 @@ pub(crate) struct Feed {
 impl Feed {
     pub(crate) fn new(len: usize, limit: usize, case: String) -> Self {
         let (arrived, frame) = (vec![false; len + 1], Vec::with_capacity(1 << 16));
-        let buffer = RecvBuffer::default();
+        let (buffer, pool) = (RecvBuffer::default(), ChunkPool::default());
         let (before, ranges, text, nxt, read) = (held(), 0, 0, 0, 0);
-        Self { buffer, before, arrived, ranges, text, nxt, read, limit, case, frame }
+        Self { buffer, pool, before, arrived, ranges, text, nxt, read, limit, case, frame }
     }
 
     /// The octets `from .. to` arrive, and all is measured.
@@ -93,7 +95,7 @@ impl Feed {
     fn put(&mut self, from: usize, to: usize, payload: Payload<'_>) -> bool {
         let take = (to - from) as u32;
         if from == self.nxt {
-            self.nxt += self.buffer.append(payload, 0, take) as usize;
+            self.nxt += self.buffer.append(&mut self.pool, payload, 0, take) as usize;
             return true;
         }
         let (ahead, text) = ((from - self.nxt) as u32, Text { skip: 0, take });
@@ -112,7 +114,10 @@ impl Feed {
     }
 
     /// What is held is within its bound, and what it says of itself is true.
-    fn measure(&self) {
+    fn measure(&mut self) {
+        while !self.pool.is_empty() {
+            self.pool.trim();
+        }
         let in_order = usize::from(self.nxt > 0);
         let bound = 2 * self.text + 64 * (self.ranges - in_order) + 4_096;
         let allocated = self.allocated();

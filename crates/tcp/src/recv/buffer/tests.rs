@@ -11,6 +11,7 @@ use whimbrel_wire::tcp::{SackBlock, SackBlocks};
 
 use super::{Held, RecvBuffer, Text};
 use crate::Payload;
+use crate::recv::ChunkPool;
 
 /// Close to the wrap.
 const START: SeqNum = SeqNum::new(u32::MAX - 700);
@@ -18,6 +19,7 @@ const START: SeqNum = SeqNum::new(u32::MAX - 700);
 /// A buffer and the stream that it is fed from.
 struct Fed {
     buffer: RecvBuffer,
+    pool: ChunkPool,
     stream: Vec<u8>,
     nxt: usize,
     read: Vec<u8>,
@@ -26,7 +28,13 @@ struct Fed {
 impl Fed {
     fn new(len: usize) -> Self {
         let stream = (0..len).map(|at| (at ^ (at >> 8) ^ 0x55) as u8).collect();
-        Self { buffer: RecvBuffer::default(), stream, nxt: 0, read: Vec::new() }
+        Self {
+            buffer: RecvBuffer::default(),
+            pool: ChunkPool::default(),
+            stream,
+            nxt: 0,
+            read: Vec::new(),
+        }
     }
 
     /// The octets `from .. to` of the stream arrive, as `payload` makes a payload of them.
@@ -43,7 +51,7 @@ impl Fed {
             return None;
         }
         if from + skip == self.nxt {
-            self.nxt += self.buffer.append(payload, text.skip, text.take) as usize;
+            self.nxt += self.buffer.append(&mut self.pool, payload, text.skip, text.take) as usize;
             return None;
         }
         let ahead = (from - self.nxt) as u32;
@@ -160,7 +168,7 @@ fn a_fin_that_waits_is_named_with_the_text_before_it_or_alone() {
 fn shared_memory_is_kept_without_copying_and_let_go_when_read() {
     let mut fed = Fed::new(0);
     let slices = [Bytes::from(std::vec![1; 60_000])];
-    fed.buffer.append(Payload::Shared(&slices), 100, 59_000);
+    fed.buffer.append(&mut fed.pool, Payload::Shared(&slices), 100, 59_000);
     let read = fed.buffer.read(usize::MAX).expect("a chunk");
     assert_eq!(read.as_ptr(), slices[0][100..].as_ptr());
     drop(read);
@@ -175,11 +183,11 @@ fn shared_memory_is_kept_without_copying_and_let_go_when_read() {
 fn what_is_left_of_shared_memory_is_copied_before_it_pins_much_more() {
     let mut fed = Fed::new(0);
     let slices = [Bytes::from(std::vec![1; 60_000])];
-    fed.buffer.append(Payload::Shared(&slices), 0, 600);
+    fed.buffer.append(&mut fed.pool, Payload::Shared(&slices), 0, 600);
     assert!(slices[0].is_unique(), "a small part of it");
     fed.buffer.hold(1_000, Payload::Shared(&slices), Text { skip: 0, take: 60_000 }, 9);
     assert!(!slices[0].is_unique(), "all of it");
-    fed.buffer.append(Payload::Borrowed(&[2; 31_000]), 0, 31_000);
+    fed.buffer.append(&mut fed.pool, Payload::Borrowed(&[2; 31_000]), 0, 31_000);
     assert!(slices[0].is_unique(), "half of it");
     assert_eq!(fed.buffer.unread(), 61_600);
     while fed.buffer.unread() > 100 {

@@ -24,10 +24,11 @@ impl Draws {
 /// Text of lengths below `most` arrives within `span` octets, and now and then what is missing in front.
 fn everything_is_there(draws: &mut Draws, span: u64, most: u64) {
     let (mut held, mut ready, mut nxt) = (OutOfOrder::default(), ChunkQueue::default(), 0);
+    let mut pool = ChunkPool::default();
     for _ in 0..60 {
         if draws.below(6) == 0 {
             let filled = nxt + draws.below(most);
-            nxt = held.release(filled, &mut ready);
+            nxt = held.release(filled, &mut pool, &mut ready);
             let read: Vec<u8> =
                 core::iter::from_fn(|| ready.pop_up_to(usize::MAX)).flatten().collect();
             let expected: Vec<u8> = (nxt - read.len() as u64..nxt).map(byte).collect();

@@ -1,0 +1,103 @@
+//! Chunks that come back, and those that do not.
+
+use std::vec::Vec;
+
+use bytes::Bytes;
+
+use super::ChunkPool;
+
+/// Text in a chunk of the pool, as an application has it.
+fn text(pool: &mut ChunkPool, octets: usize) -> Bytes {
+    let mut chunk = pool.take(octets);
+    chunk.extend_from_slice(&std::vec![7; octets]);
+    chunk.freeze()
+}
+
+#[test]
+fn a_chunk_has_room_for_the_text_and_is_less_than_twice_as_large() {
+    let mut pool = ChunkPool::default();
+    for octets in [1, 4_096, 4_097, 8_192, 33_000, 65_535, 65_536, 1 << 20] {
+        let room = pool.take(octets).capacity();
+        assert!(room >= octets.min(64 << 10), "{room} for {octets}");
+        assert!(room == 4_096 || room < 2 * octets, "{room} for {octets}");
+    }
+}
+
+#[test]
+fn a_chunk_of_which_all_was_dropped_is_lent_again() {
+    let mut pool = ChunkPool::default();
+    let first = text(&mut pool, 60_000);
+    let (at, mut parts) = (first.as_ptr(), first);
+    let front = parts.split_to(10_000);
+    drop(parts);
+    let second = pool.take(60_000);
+    assert_ne!(second.as_ptr(), at, "its first part is held");
+    drop(front);
+    assert_eq!(pool.take(60_000).as_ptr(), at);
+    assert_eq!(pool.octets(), 128 << 10);
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "an application has threads")]
+fn what_an_application_drops_on_another_thread_is_lent_again() {
+    let mut pool = ChunkPool::default();
+    let held = text(&mut pool, 60_000);
+    let at = held.as_ptr();
+    std::thread::scope(|scope| {
+        scope.spawn(move || drop(held));
+    });
+    assert_eq!(pool.take(60_000).as_ptr(), at);
+}
+
+#[test]
+fn a_stream_that_is_read_as_it_comes_needs_no_more_memory_after_its_first_chunks() {
+    let mut pool = ChunkPool::default();
+    for _ in 0..1_000 {
+        let burst: Vec<_> = (0..8).map(|_| text(&mut pool, 60_000)).collect();
+        drop(burst);
+    }
+    assert_eq!(pool.octets(), 8 * (64 << 10));
+}
+
+#[test]
+fn chunks_that_are_held_do_not_keep_others_from_being_found() {
+    let mut pool = ChunkPool::default();
+    let _held: Vec<_> = (0..5).map(|_| text(&mut pool, 60_000)).collect();
+    for _ in 0..1_000 {
+        drop(text(&mut pool, 60_000));
+    }
+    // Those that are held are asked in vain now and then, and given up in the end.
+    assert!(pool.octets() <= 16 * (64 << 10), "{}", pool.octets());
+}
+
+#[test]
+fn beyond_its_bound_a_pool_forgets_what_it_lent_first() {
+    let mut pool = ChunkPool::default();
+    pool.set_most(256 << 10);
+    let held: Vec<_> = (0..100).map(|_| text(&mut pool, 60_000)).collect();
+    assert_eq!(pool.octets(), 256 << 10);
+    assert!(held.iter().all(|text| text.iter().all(|octet| *octet == 7)), "the text stays");
+}
+
+#[test]
+fn what_was_not_needed_between_two_looks_is_given_back() {
+    let mut pool = ChunkPool::default();
+    drop((0..100).map(|_| text(&mut pool, 60_000)).collect::<Vec<_>>());
+    while pool.trim() {}
+    assert_eq!(pool.octets(), 100 * (64 << 10), "all were needed since the last look");
+    let use_two = |pool: &mut ChunkPool| {
+        for _ in 0..200 {
+            drop([text(pool, 60_000), text(pool, 60_000)]);
+        }
+    };
+    use_two(&mut pool);
+    while pool.trim() {}
+    use_two(&mut pool);
+    while pool.trim() {}
+    assert!(pool.octets() <= 4 * (64 << 10), "two were needed since: {}", pool.octets());
+    let held = text(&mut pool, 60_000);
+    while pool.trim() {}
+    while pool.trim() {}
+    assert!(pool.is_empty());
+    assert_eq!(held.len(), 60_000, "what is held is its holder's");
+}
