@@ -21,6 +21,7 @@ mod icmp;
 mod input;
 mod inspect;
 mod invariants;
+mod merging;
 mod opening;
 mod output;
 mod ports;

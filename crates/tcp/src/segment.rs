@@ -57,6 +57,8 @@ impl RxSegment<'_> {
 pub enum Payload<'a> {
     /// In the device's memory, lent for the length of the call.
     Borrowed(&'a [u8]),
+    /// The same of several segments that follow each other: the text of each.
+    Gathered(&'a [&'a [u8]]),
     /// In reference-counted memory, in up to [`MAX_SLICES`] pieces: kept without copying.
     Shared(&'a [Bytes]),
 }
@@ -67,6 +69,7 @@ impl Payload<'_> {
     pub fn len(&self) -> u32 {
         match self {
             Self::Borrowed(octets) => octets.len() as u32,
+            Self::Gathered(slices) => slices.iter().map(|slice| slice.len() as u32).sum(),
             Self::Shared(slices) => slices.iter().map(|slice| slice.len() as u32).sum(),
         }
     }

@@ -18,7 +18,7 @@ use crate::link::Unframed;
 use crate::replies::Pending;
 
 /// The frames of one pass.
-const BURST: usize = 64;
+pub(super) const BURST: usize = 64;
 
 /// What happened.
 impl Shard {
@@ -77,12 +77,22 @@ impl Shard {
         }
         // Process each. What one segment changes in the table, the next must see.
         let epoch = self.records.flows.epoch();
-        for found in burst.iter_mut().flatten() {
+        let mut rest = burst;
+        while let Some((place, behind)) = rest.split_first_mut() {
+            rest = behind;
+            let Some(found) = place else { continue };
             let key = &found.arrival.key;
             if self.records.flows.epoch() != epoch && !self.still_leads(found.record, key) {
                 found.record = self.records.find(found.hash, key);
             }
-            self.process(found);
+            match self.followers(found, rest) {
+                0 => self.process(found),
+                count => {
+                    let (joined, behind) = rest.split_at_mut(count);
+                    self.process_joined(found, joined);
+                    rest = behind;
+                }
+            }
         }
         for packet in whole {
             self.rx_whole(&packet);
@@ -189,7 +199,7 @@ impl Shard {
 
     /// A segment meets its record, or nothing.
     #[inline(always)]
-    fn process(&mut self, found: &FoundSegment<'_>) {
+    pub(super) fn process(&mut self, found: &FoundSegment<'_>) {
         let segs = u64::from(found.arrival.segment.meta.segs);
         self.cx.counters.in_segs += segs;
         let arrival = &found.arrival;

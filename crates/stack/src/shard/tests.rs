@@ -17,6 +17,7 @@ mod flood;
 mod fragments;
 mod hostile;
 mod icmp;
+mod merging;
 mod metrics;
 mod narrow;
 mod open;

@@ -42,6 +42,14 @@ impl Connection {
         self.buffers.as_ref()?.recv.urgent_mark()
     }
 
+    /// Bytes of text that begin at `seq` and are taken as they come: none unless that is RCV.NXT, nothing
+    /// is held beyond it, and both sides may send.
+    pub fn room_in_order(&self, seq: SeqNum) -> u32 {
+        let held = self.buffers.as_ref().is_some_and(|buffers| buffers.recv.has_held());
+        let in_order = self.state == State::Established && seq == self.receiver.nxt() && !held;
+        if in_order { self.receiver.seq().wnd() } else { 0 }
+    }
+
     // Always, and what it calls never: of most segments it is a comparison.
     #[inline(always)]
     pub(super) fn take_text(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {

@@ -29,7 +29,28 @@ impl Part<'_> {
             Payload::Borrowed(octets) => {
                 each(Part::Copied(octets.get(skip..skip + take).unwrap_or_default()));
             }
+            Payload::Gathered(slices) => {
+                Self::each_within(slices, skip, take, |slice| each(Part::Copied(slice)));
+            }
             Payload::Shared(slices) => Self::each_slice(slices, skip, take, each),
+        }
+    }
+
+    /// Hands on what lies in each of the slices.
+    fn each_within<'s>(
+        slices: &[&'s [u8]],
+        mut skip: usize,
+        mut take: usize,
+        mut each: impl FnMut(&'s [u8]),
+    ) {
+        for slice in slices {
+            let within = slice.get(skip.min(slice.len())..).unwrap_or_default();
+            skip -= slice.len() - within.len();
+            let within = within.get(..take.min(within.len())).unwrap_or_default();
+            take -= within.len();
+            if !within.is_empty() {
+                each(within);
+            }
         }
     }
 

@@ -1,0 +1,111 @@
+//! Segments of one burst that follow each other become one, where the device joined none: what a
+//! connection does with text, it then does once for all of them.
+//!
+//! Joined is only what would be answered and taken alike: full segments of text in order, each beginning
+//! where the one before it ends, with the same acknowledgment, window and timestamps, to a connection that
+//! has room for all of them. Everything else goes by itself.
+
+use whimbrel_tcp::budget::Pressure;
+use whimbrel_tcp::table::Kind;
+use whimbrel_tcp::{Payload, RxSegment, SegMeta};
+use whimbrel_wire::tcp::{OptionsView, TcpFlags};
+
+use super::Shard;
+use super::found::FoundSegment;
+use super::input::BURST;
+use crate::ip::Arrival;
+
+impl Shard {
+    /// How many of those `behind` a segment go with it.
+    #[inline(always)]
+    pub(super) fn followers(
+        &self,
+        found: &FoundSegment<'_>,
+        behind: &[Option<FoundSegment<'_>>],
+    ) -> usize {
+        match found.arrival.segment.payload {
+            Payload::Borrowed(text) if text.len() >= LEAST => self.judge_followers(found, behind),
+            _ => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn judge_followers(
+        &self,
+        first: &FoundSegment<'_>,
+        behind: &[Option<FoundSegment<'_>>],
+    ) -> usize {
+        let Some(record) = first.record.filter(|record| record.kind() == Kind::Connection) else {
+            return 0;
+        };
+        let Some(slot) = self.records.connections.0.get(record.index()) else { return 0 };
+        let segment = &first.arrival.segment;
+        let room = slot.connection.room_in_order(segment.header.seq).min(MOST);
+        if !is_plain(segment) || self.cx.pool.budget.pressure() != Pressure::None {
+            return 0;
+        }
+        let size = segment.payload.len();
+        let mut len = size;
+        let mut count = 0;
+        for next in behind.iter().map_while(|place| place.as_ref()) {
+            let (following, text) = (&next.arrival.segment, next.arrival.segment.payload.len());
+            let follows = next.record == first.record
+                && next.arrival.key == first.arrival.key
+                && is_plain(following)
+                && following.header.seq == segment.header.seq + len
+                && following.header.ack == segment.header.ack
+                && following.header.window == segment.header.window
+                && following.header.options == segment.header.options
+                && following.meta == segment.meta;
+            if !follows || text == 0 || text > size || len + text > room {
+                break;
+            }
+            len += text;
+            count += 1;
+            if text < size {
+                break;
+            }
+        }
+        count
+    }
+
+    /// A segment with those that follow it.
+    #[inline(never)]
+    pub(super) fn process_joined(
+        &mut self,
+        first: &FoundSegment<'_>,
+        behind: &[Option<FoundSegment<'_>>],
+    ) {
+        let mut slices: [&[u8]; BURST] = [&[]; BURST];
+        let mut count = 0;
+        let segment = &first.arrival.segment;
+        let mut header = segment.header;
+        let followers = behind.iter().flatten().map(|found| &found.arrival.segment);
+        for (segment, place) in core::iter::once(segment).chain(followers).zip(&mut slices) {
+            if let Payload::Borrowed(text) = segment.payload {
+                *place = text;
+            }
+            header.flags |= segment.header.flags;
+            count += 1;
+        }
+        let gso_size = segment.payload.len() as u16;
+        let payload = Payload::Gathered(slices.get(..count).unwrap_or_default());
+        let meta = SegMeta { segs: count as u16, gso_size, checksum: segment.meta.checksum };
+        let segment = RxSegment { header, payload, meta };
+        let arrival = Arrival { key: first.arrival.key, segment };
+        self.process(&FoundSegment { arrival, hash: first.hash, record: first.record });
+    }
+}
+
+/// Whether a segment says nothing beside its text, its acknowledgment and its timestamps.
+fn is_plain(segment: &RxSegment<'_>) -> bool {
+    let (header, meta) = (&segment.header, segment.meta);
+    let flags = header.flags;
+    let usual = flags == TcpFlags::ACK || flags == TcpFlags::ACK | TcpFlags::PSH;
+    usual && meta.segs == 1 && header.options == OptionsView::only(header.options.timestamps)
+}
+
+/// Text of a segment that others are looked for behind, bytes: what shorter ones cost is not worth it.
+const LEAST: usize = 513;
+/// Bytes of text that a segment may come to.
+const MOST: u32 = 65_535;

@@ -1,0 +1,99 @@
+//! A burst does what its segments do one by one, and what follows each other is taken at once.
+
+use std::format;
+use std::vec::Vec;
+
+use bytes::Bytes;
+use whimbrel_base::Instant;
+use whimbrel_tcp::SegMeta;
+
+use super::hosts::{Hosts, Over, drain, send};
+use crate::{Handle, Recv, RxFrame, Shard, TxBatch};
+
+/// A server, and the frames of a client's first flight to it, which it has not seen.
+fn flight(text: &[u8]) -> (Shard, Handle, Instant, Vec<Vec<u8>>) {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 8);
+    let (client, server) = hosts.connected(Over::V4, listener);
+    assert_eq!(send(&mut hosts.client, client, text), text.len());
+    hosts.client.tell_time(hosts.now);
+    let mut batch = TxBatch::new(64);
+    hosts.client.tx(&mut batch);
+    let frames = batch.pending().iter().map(|segment| segment.to_vec()).collect();
+    (hosts.server, server, hosts.now, frames)
+}
+
+fn text(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at ^ (at >> 8)) as u8).collect()
+}
+
+fn arrive(server: &mut Shard, now: Instant, frames: &[&Vec<u8>]) {
+    let lent: Vec<_> = frames.iter().map(|it| RxFrame::new(it, SegMeta::SINGLE)).collect();
+    server.rx(now, &lent);
+}
+
+fn answers(server: &mut Shard) -> Vec<Vec<u8>> {
+    let mut batch = TxBatch::new(64);
+    server.tx(&mut batch);
+    batch.pending().iter().map(|segment| segment.to_vec()).collect()
+}
+
+#[test]
+fn full_segments_that_follow_each_other_are_taken_as_one() {
+    let sent = text(14_000);
+    let (mut server, handle, now, frames) = flight(&sent);
+    assert_eq!(frames.len(), 10, "an initial window");
+    let before = server.counters().accepted_segs;
+    arrive(&mut server, now, &frames.iter().collect::<Vec<_>>());
+    assert_eq!(server.counters().accepted_segs - before, 10, "each counts");
+    assert_eq!(answers(&mut server).len(), 1, "one acknowledgment serves for all");
+    let Recv::Data(first) = server.recv(handle) else { panic!("text is there") };
+    assert_eq!(first, Bytes::from(sent), "in one chunk");
+}
+
+#[test]
+fn a_burst_does_what_its_segments_do_one_by_one() {
+    for seed in 1..=300_u64 {
+        let sent = text(14_000);
+        let (mut whole, first, now, frames) = flight(&sent);
+        let (mut single, second, _, again) = flight(&sent);
+        assert_eq!(frames, again, "the same client twice");
+        let mut draws = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut below = |most: usize| {
+            draws ^= draws << 13;
+            draws ^= draws >> 7;
+            draws ^= draws << 17;
+            (draws >> 33) as usize % most
+        };
+        // Mostly in order, and some lost, doubled, late, corrupted or of another window.
+        let mut burst: Vec<Vec<u8>> = frames.clone();
+        for _ in 0..below(4) {
+            let (at, to) = (below(burst.len()), below(burst.len()));
+            match below(5) {
+                0 => _ = burst.remove(at),
+                1 => burst.insert(to, burst[at].clone()),
+                2 => burst.swap(at, to),
+                3 => burst[at][100] ^= 1,
+                _ => widen(&mut burst[at]),
+            }
+        }
+        arrive(&mut whole, now, &burst.iter().collect::<Vec<_>>());
+        burst.iter().for_each(|frame| arrive(&mut single, now, &[frame]));
+        let counters = |shard: &Shard| format!("{:?}", shard.counters());
+        assert_eq!(counters(&whole), counters(&single), "seed {seed}");
+        assert_eq!(answers(&mut whole), answers(&mut single), "seed {seed}");
+        assert_eq!(drain(&mut whole, first), drain(&mut single, second), "seed {seed}");
+        whole.check_invariants().expect("what must hold");
+    }
+}
+
+/// The frame announces another window than it did, and is right otherwise.
+fn widen(frame: &mut [u8]) {
+    let (window, checksum) = (20 + 14, 20 + 16);
+    let old = u16::from_be_bytes([frame[window], frame[window + 1]]);
+    let new = old ^ 1;
+    let sum = u16::from_be_bytes([frame[checksum], frame[checksum + 1]]);
+    let sum = whimbrel_wire::checksum::update(sum, old, new);
+    frame[window..][..2].copy_from_slice(&new.to_be_bytes());
+    frame[checksum..][..2].copy_from_slice(&sum.to_be_bytes());
+}
