@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Failure;
+use crate::bulk::{CASES, Counted, MOST_FAULTS};
 use crate::course::{BATCH, Course, Part, ROUNDS};
 use crate::hostile::{PACKETS, STREAMS, Stream};
 use crate::pieces::Case;
@@ -58,6 +59,22 @@ fn judge_streams() -> Result<u32, Failure> {
         println!("{:<26}{now:>14}{:>14}", case.name, case.most);
         dearer += u32::from(now > case.most);
     }
+    Ok(dearer + judge_bulk()?)
+}
+
+/// What a segment of a transfer takes, and its page faults, which in the steady state it must not have;
+/// returns how many exceed what they may.
+fn judge_bulk() -> Result<u32, Failure> {
+    let mut dearer = 0;
+    println!("{:<26}{:>14}{:>14}{:>14}", "bulk", "a segment", "at most", "page faults");
+    for transfer in &CASES {
+        let Counted { name, most, .. } = transfer;
+        let (instructions, said) = collect_of(&std::env::current_exe()?, &["part", name])?;
+        let now = instructions / said.trim().parse::<u64>()?;
+        let faults = transfer.faults()?;
+        println!("{name:<26}{now:>14}{most:>14}{faults:>14.3}");
+        dearer += u32::from(now > *most) + u32::from(faults > MOST_FAULTS);
+    }
     Ok(dearer)
 }
 
@@ -68,7 +85,7 @@ fn judge_growths() -> Result<u32, Failure> {
     let program = build("in-flight")?;
     println!("{:<26}{:>14}{:>14}", "much in flight", "each", "at most");
     for (few, many, most_percent) in GROWTHS {
-        let of = |name| Ok(collect_of(&program, &[name, &EVENTS.to_string()])? / EVENTS);
+        let of = |name| Ok(collect_of(&program, &[name, &EVENTS.to_string()])?.0 / EVENTS);
         let [before, after]: [Result<u64, Failure>; 2] = [of(few), of(many)];
         let (before, after) = (before?, after?);
         let most = before * most_percent / 100;
@@ -94,6 +111,9 @@ pub(crate) fn bless() -> Result<(), Failure> {
 pub(crate) fn run(name: &str) -> Result<(), Failure> {
     if let Some(case) = Case::named(name) {
         return case.run();
+    }
+    if let Some(transfer) = Counted::named(name) {
+        return transfer.run();
     }
     let known = Part::ALL.into_iter().find(|(known, _)| *known == name);
     let (_, part) = known.ok_or_else(|| format!("{name}: not a part"))?;
@@ -121,11 +141,11 @@ pub(crate) fn build(name: &str) -> Result<PathBuf, Failure> {
 
 /// What this program, called so, takes while [`measured`] is on the stack.
 fn collect(words: &[&str]) -> Result<u64, Failure> {
-    collect_of(&std::env::current_exe()?, words)
+    Ok(collect_of(&std::env::current_exe()?, words)?.0)
 }
 
-/// The same of another, whose function has the same name.
-fn collect_of(program: &Path, words: &[&str]) -> Result<u64, Failure> {
+/// The same of another, whose function has the same name, and what it said.
+fn collect_of(program: &Path, words: &[&str]) -> Result<(u64, String), Failure> {
     let valgrind = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg("--toggle-collect=whimbrel_bench::counts::measured*")
@@ -137,7 +157,7 @@ fn collect_of(program: &Path, words: &[&str]) -> Result<u64, Failure> {
     let said = String::from_utf8_lossy(&valgrind.stderr);
     let collected = said.lines().find_map(|line| line.split_once("Collected : ")?.1.parse().ok());
     match collected.filter(|count: &u64| valgrind.status.success() && *count > 0) {
-        Some(instructions) => Ok(instructions),
+        Some(instructions) => Ok((instructions, String::from_utf8(valgrind.stdout)?)),
         None => Err(format!("{words:?}: valgrind counted nothing:\n{said}").into()),
     }
 }

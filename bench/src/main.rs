@@ -5,6 +5,7 @@
 //! connections on Whimbrel alone, so that under `valgrind --tool=callgrind` instructions can be
 //! counted, which other load on the machine does not change.
 
+mod bulk;
 mod case;
 mod churn;
 mod compare;
@@ -31,6 +32,8 @@ type Failure = Box<dyn std::error::Error>;
 const USAGE: &str = "\
 usage: whimbrel-bench churn [--quick] [--only PEER]... [--rounds N] [--json] [--write]
        whimbrel-bench face [--quick] [--rounds N] [--only PEER]... [--write]
+       whimbrel-bench bulk [--quick] [--rounds N] [--write]
+       whimbrel-bench peak
        whimbrel-bench alone [--connections N] [--waiting N] [--no-options]
        whimbrel-bench counts [--bless]
        whimbrel-bench part NAME
@@ -55,7 +58,19 @@ fails of costs none of the others' figures.
 face: echoes, a stream and short connections by tasks, on tokio's sockets over the kernel's loopback and on
 Whimbrel's, and by ports on its shards directly; face --help says more.
 
-alone: the first of these on Whimbrel alone, once; for callgrind.
+bulk: text in one direction over 1 and 100 connections, both hosts in one thread; MTU 1500, 9000, 65535 and
+super-segments without checksums; buffers of 64 KiB, 1 MiB and those that size themselves; applications
+that copy or do not; with and without timestamps. On whimbrel, smoltcp, and a loop that makes the same
+copies and sums. Every byte of the first 4 MiB of each is compared. 6 minutes.
+
+  --quick          2 rounds of 30 ms: under 3 minutes
+  --rounds N       how often each case is done, 1 or more (7 of 200 ms)
+  --write          the table into docs, too
+
+peak: memory of the process before and 10 s after a GiB of text waited to be read, which may be 1.2 times
+as much.
+
+alone: the first of churn's on Whimbrel alone, once; for callgrind.
 
   --connections N  how many are measured, 1 ..= 2^32-1 (200000)
   --waiting N      how many are in TIME-WAIT at the server, 0 ..= 10000000 (0: next to none, 2 MSL
@@ -63,7 +78,8 @@ alone: the first of these on Whimbrel alone, once; for callgrind.
   --no-options     without timestamps and SACK
 
 counts: instructions of each part of a connection, counted by valgrind, against those in counts.toml;
-and of each packet of hostile streams, and of pieces of text in any order, against their bounds.
+and of each packet of hostile streams, of pieces of text in any order, and of each segment of bulk, with
+its page faults, against their bounds.
 
   --bless          writes them there
 
@@ -81,6 +97,9 @@ fn main() -> ExitCode {
     let done = match words.split_first() {
         Some((command, rest)) if command == "churn" => compare(rest),
         Some((command, rest)) if command == "face" => face(rest),
+        Some((command, rest)) if command == "bulk" => bulk(rest),
+        Some((command, [])) if command == "peak" => bulk::peak(),
+        Some((command, rest)) if command == "bulk-peer" => bulk::peer(rest),
         Some((command, rest)) if command == "alone" => read_work(rest).and_then(alone),
         Some((command, rest)) if command == "peer" => peer(rest),
         Some((command, rest)) if command == "counts" => counts(rest),
@@ -127,6 +146,31 @@ fn compare(words: &[String]) -> Result<(), Failure> {
         let text = report::replace(&std::fs::read_to_string(&page)?, "churn", &table)?;
         std::fs::write(&page, text)?;
         std::fs::write(docs.join("measured/churn.svg"), plot::svg(&plan, &comparison)?)?;
+    }
+    Ok(())
+}
+
+fn bulk(words: &[String]) -> Result<(), Failure> {
+    let (mut quick, mut write, mut rounds) = (false, false, None);
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        match word.as_str() {
+            "--quick" => quick = true,
+            "--write" => write = true,
+            "--rounds" => {
+                let given = rest.next().ok_or("--rounds: give a number")?;
+                rounds = Some(given.parse()?).filter(|rounds| *rounds > 0);
+            }
+            _ => return Err(format!("{word}: not an option\n{USAGE}").into()),
+        }
+    }
+    let command = [&["bulk".to_owned()], words].concat().join(" ");
+    let table = bulk::compare(quick, rounds)?.markdown(&command)?;
+    print!("{table}");
+    if write {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/BENCHMARKS.md");
+        let text = report::replace(&std::fs::read_to_string(&page)?, "bulk", &table)?;
+        std::fs::write(&page, text)?;
     }
     Ok(())
 }

@@ -25,6 +25,15 @@ pub(crate) fn children_cpu_time() -> Result<Duration, Failure> {
     Ok(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
 }
 
+/// Page faults of this process so far that needed no disk: pages that it touched for the first time.
+pub(crate) fn minor_faults() -> Result<u64, Failure> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    // Behind the name in parentheses: field 10 of all.
+    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let faults = fields.nth(7).ok_or("/proc/self/stat has no field 10")?;
+    Ok(faults.parse()?)
+}
+
 /// Octets of memory that this process holds now.
 pub(crate) fn resident() -> Result<u64, Failure> {
     let statm = std::fs::read_to_string("/proc/self/statm")?;

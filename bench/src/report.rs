@@ -176,7 +176,7 @@ pub(crate) fn grouped(value: u64) -> String {
 }
 
 /// Processor, cores, kernel and compiler.
-fn machine() -> Result<String, Failure> {
+pub(crate) fn machine() -> Result<String, Failure> {
     let cpus = std::fs::read_to_string("/proc/cpuinfo")?;
     let models: Vec<_> = cpus.lines().filter(|line| line.starts_with("model name")).collect();
     let model = models.first().and_then(|line| line.split(": ").nth(1)).unwrap_or("unknown");
@@ -193,7 +193,8 @@ fn machine() -> Result<String, Failure> {
     ))
 }
 
-fn date() -> Result<String, Failure> {
+/// Today.
+pub(crate) fn date() -> Result<String, Failure> {
     let date = std::process::Command::new("date")
         .args(["-u", "+%-d %B %Y"])
         .env("LC_ALL", "C")

@@ -1,0 +1,236 @@
+//! Bulk: text in one direction between two hosts in one thread, on Whimbrel and its peers, beside a plain
+//! loop that makes the same copies and sums.
+//!
+//! Each measurement is a process of its own, so that none inherits another's allocator; rounds go through
+//! all of them in turn. Each compares every byte of its first MiB with what was sent, outside the timing,
+//! and tells its page faults beside its rate.
+
+mod counted;
+mod link;
+mod peak;
+mod plain;
+mod smoltcp;
+mod table;
+mod text;
+mod whimbrel;
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::Failure;
+use crate::meter::{cpu_time, minor_faults};
+
+pub(crate) use counted::{CASES, Counted, MOST_FAULTS};
+use link::Link;
+pub(crate) use peak::run as peak;
+pub(crate) use table::Comparison;
+
+/// What is carried, and how.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Case {
+    flows: u32,
+    link: Link,
+    buffer: Buffer,
+    copies: Copies,
+    stamps: Stamps,
+}
+
+/// The size of send and receive buffers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Buffer {
+    /// 64 KiB, whatever the path needs.
+    Small,
+    /// 1 MiB, the same.
+    Large,
+    /// 16 MiB, the same; not in the table.
+    Huge,
+    /// What the stack comes to by itself. Of smoltcp, which has no such thing, 1 MiB.
+    Auto,
+}
+
+/// Whether applications copy what they write and read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Copies {
+    None,
+    Both,
+}
+
+/// Whether segments carry timestamps.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Stamps {
+    On,
+    Off,
+}
+
+/// Two hosts, and connections between them.
+trait Pair {
+    /// Carries until so many more bytes were read, or some more.
+    fn carry(&mut self, octets: u64, check: Check) -> Result<(), Failure>;
+
+    /// Bytes of text that were read.
+    fn carried(&self) -> u64;
+
+    /// Frames with text.
+    fn frames(&self) -> u64;
+}
+
+/// Whether what was read is compared with what was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Check {
+    Every,
+    None,
+}
+
+/// What one process measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Measured {
+    /// Gigabits of text for each second of the processor.
+    rate: f64,
+    /// Page faults for each frame with text.
+    faults: f64,
+}
+
+/// What does the work.
+const PEERS: [&str; 3] = ["whimbrel", "smoltcp", "loop"];
+
+impl Case {
+    /// All, in the order of the table.
+    fn all() -> impl Iterator<Item = Self> {
+        let rows = [1, 100].into_iter().flat_map(|flows| Link::ALL.map(|link| (flows, link)));
+        let rows = rows.flat_map(|(flows, link)| Buffer::ALL.map(|buffer| (flows, link, buffer)));
+        rows.flat_map(|(flows, link, buffer)| {
+            VARIANTS.map(|(copies, stamps)| Self { flows, link, buffer, copies, stamps })
+        })
+    }
+
+    /// The words that a process is called with.
+    fn words(self) -> [String; 5] {
+        let Self { flows, link, buffer, copies, stamps } = self;
+        let copies = if copies == Copies::None { "lent" } else { "copied" };
+        let stamps = if stamps == Stamps::On { "stamps" } else { "plain" };
+        [&flows.to_string(), link.name(), buffer.name(), copies, stamps].map(str::to_owned)
+    }
+
+    fn read(words: &[String]) -> Result<Self, Failure> {
+        let wanted = Self::all().find(|case| case.words() == words);
+        wanted.ok_or_else(|| format!("{words:?}: not a case of bulk").into())
+    }
+
+    /// The case that says the same of this peer, so that it need not be measured twice.
+    fn of(self, peer: &str) -> Self {
+        match peer {
+            "loop" => Self { flows: 1, buffer: Buffer::Small, stamps: Stamps::On, ..self },
+            "smoltcp" if self.buffer == Buffer::Auto => Self { buffer: Buffer::Large, ..self },
+            _ => self,
+        }
+    }
+}
+
+impl Buffer {
+    const ALL: [Self; 3] = [Self::Small, Self::Large, Self::Auto];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Small => "64K",
+            Self::Large => "1M",
+            Self::Huge => "16M",
+            Self::Auto => "auto",
+        }
+    }
+
+    /// Bytes, if they are said.
+    const fn octets(self) -> Option<usize> {
+        match self {
+            Self::Small => Some(64 << 10),
+            Self::Large => Some(1 << 20),
+            Self::Huge => Some(16 << 20),
+            Self::Auto => None,
+        }
+    }
+}
+
+/// The columns of a row.
+const VARIANTS: [(Copies, Stamps); 4] = [
+    (Copies::None, Stamps::On),
+    (Copies::None, Stamps::Off),
+    (Copies::Both, Stamps::On),
+    (Copies::Both, Stamps::Off),
+];
+
+/// Every case on every peer, round by round.
+pub(crate) fn compare(quick: bool, rounds: Option<u32>) -> Result<Comparison, Failure> {
+    let rounds = rounds.unwrap_or(if quick { 2 } else { 7 });
+    let measure = Duration::from_millis(if quick { 30 } else { 200 });
+    let mut rates: BTreeMap<(Case, &'static str), Vec<Measured>> = BTreeMap::new();
+    let begun = Instant::now();
+    for round in 1..=rounds {
+        eprintln!("{:>5} s, round {round} of {rounds}", begun.elapsed().as_secs());
+        for case in Case::all() {
+            for peer in PEERS {
+                let cell = rates.entry((case.of(peer), peer)).or_default();
+                if cell.len() < round as usize {
+                    cell.push(call(peer, case.of(peer), measure)?);
+                }
+            }
+        }
+    }
+    Ok(Comparison { rounds, measure, rates })
+}
+
+/// Calls this program for one measurement.
+fn call(peer: &str, case: Case, measure: Duration) -> Result<Measured, Failure> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["bulk-peer", peer]).args(case.words()).arg(measure.as_millis().to_string());
+    let output = command.output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{peer}, {:?}: {said}", case.words()).into());
+    }
+    let said = String::from_utf8(output.stdout)?;
+    let (rate, faults) = said.trim().split_once(' ').ok_or_else(|| format!("{said}: no answer"))?;
+    Ok(Measured { rate: rate.parse()?, faults: faults.parse()? })
+}
+
+/// Page faults for each frame with text, of Whimbrel in a process of its own.
+pub(crate) fn faults(case: Case) -> Result<f64, Failure> {
+    Ok(call("whimbrel", case, Duration::from_millis(100))?.faults)
+}
+
+/// One measurement, in this process.
+pub(crate) fn peer(words: &[String]) -> Result<(), Failure> {
+    let [peer, rest @ .., millis] = words else {
+        return Err("bulk-peer PEER FLOWS LINK BUFFER lent|copied stamps|plain MILLISECONDS".into());
+    };
+    let (case, measure) = (Case::read(rest)?, Duration::from_millis(millis.parse()?));
+    let mut pair: Box<dyn Pair> = match peer.as_str() {
+        "whimbrel" => Box::new(whimbrel::Whimbrel::new(case)?),
+        "smoltcp" => Box::new(smoltcp::Smoltcp::new(case)?),
+        "loop" => Box::new(plain::Plain::new(case)),
+        _ => return Err(format!("{peer}: no peer of bulk").into()),
+    };
+    pair.carry(CHECKED, Check::Every)?;
+    // Windows open, and memory that stays is there.
+    pair.carry(WARM_UP, Check::None)?;
+    let (carried, frames) = (pair.carried(), pair.frames());
+    let (begun, faults) = (cpu_time(), minor_faults()?);
+    let spent = loop {
+        pair.carry(AT_ONCE, Check::None)?;
+        let spent = cpu_time() - begun;
+        if spent >= measure {
+            break spent;
+        }
+    };
+    let faults = minor_faults()? - faults;
+    let bits = (pair.carried() - carried) as f64 * 8.0;
+    let rate = bits / spent.as_secs_f64() / 1e9;
+    println!("{rate} {}", faults as f64 / (pair.frames() - frames) as f64);
+    Ok(())
+}
+
+/// Bytes of text that are compared, before anything is measured.
+const CHECKED: u64 = 4 << 20;
+/// Bytes of text that follow, before anything is measured.
+const WARM_UP: u64 = 16 << 20;
+/// Bytes of text between two looks at the clock.
+const AT_ONCE: u64 = 4 << 20;

@@ -1,0 +1,108 @@
+//! Rates as a table in Markdown.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::{Buffer, Case, Link, Measured, Stamps, VARIANTS};
+use crate::Failure;
+use crate::report::{date, machine};
+
+/// What came of all rounds.
+pub(crate) struct Comparison {
+    pub(super) rounds: u32,
+    pub(super) measure: Duration,
+    /// A measurement a round, by case and peer.
+    pub(super) rates: BTreeMap<(Case, &'static str), Vec<Measured>>,
+}
+
+/// Of several measurements.
+struct Spread {
+    median: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Comparison {
+    /// A row for each number of flows, link and size of buffers.
+    pub(crate) fn markdown(&self, command: &str) -> Result<String, Failure> {
+        let mut text = String::new();
+        let (rounds, millis) = (self.rounds, self.measure.as_millis());
+        writeln!(text, "{}; {}; `{command}`.", machine()?, date()?)?;
+        writeln!(
+            text,
+            "Gigabits of text a second of the processor: medians of {rounds} rounds of {millis} ms, with \
+             the least and the most; then how many times smoltcp's rate (s) and the loop's (l) that is, in \
+             the same case. The last two columns are smoltcp's and the loop's own, by reference and without \
+             timestamps. Faults: page faults a frame with text, the worst of the row.\n",
+        )?;
+        writeln!(
+            text,
+            "| flows, link, buffers | by reference | without timestamps | copied | copied, without \
+             timestamps | faults | smoltcp | loop |\n|---|---|---|---|---|---|---|---|"
+        )?;
+        for row in Case::all().step_by(VARIANTS.len()) {
+            self.write_row(row, &mut text)?;
+        }
+        writeln!(text, "\n{}", self.totals())?;
+        Ok(text)
+    }
+
+    fn write_row(&self, row: Case, text: &mut String) -> Result<(), Failure> {
+        let cases = VARIANTS.map(|(copies, stamps)| Case { copies, stamps, ..row });
+        let plain = Case { stamps: Stamps::Off, ..row };
+        let link = match row.link {
+            Link::Mtu(mtu) => format!("MTU {mtu}"),
+            Link::Super => "super-segments".to_owned(),
+        };
+        write!(text, "| {}, {link}, {}", row.flows, row.buffer.name())?;
+        for case in cases {
+            let Spread { median, least, most } = self.spread(case, "whimbrel");
+            write!(text, " | {median:.1} ({least:.1}-{most:.1})")?;
+            for (peer, letter) in [("smoltcp", 's'), ("loop", 'l')] {
+                let ratio = median / self.spread(case, peer).median;
+                write!(text, ", {ratio:.2} {letter}")?;
+            }
+        }
+        let ours = cases.iter().filter_map(|case| self.rates.get(&(*case, "whimbrel")));
+        let faults = ours.flatten().map(|it| it.faults).fold(0.0, f64::max);
+        let [smoltcp, plain] = ["smoltcp", "loop"].map(|peer| self.spread(plain, peer).median);
+        writeln!(text, " | {faults:.3} | {smoltcp:.1} | {plain:.1} |")?;
+        Ok(())
+    }
+
+    /// What must hold, over all variants of a row.
+    fn totals(&self) -> String {
+        let ratio = |case: Case, peer| {
+            self.spread(case, "whimbrel").median / self.spread(case, peer).median
+        };
+        let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
+        let one = || Case::all().filter(|case| case.flows == 1);
+        let narrow = |case: &Case| case.link == Link::Mtu(1_500) && case.buffer != Buffer::Auto;
+        let of_smoltcp = least(&mut one().filter(narrow).map(|case| ratio(case, "smoltcp")));
+        let supers = one().filter(|case| case.link == Link::Super);
+        let of_loop = least(&mut supers.map(|case| ratio(case, "loop")));
+        let ours = |case| self.spread(case, "whimbrel").median;
+        let small = one().filter(|case| case.buffer == Buffer::Small);
+        let grown =
+            least(&mut small.map(|case| ours(Case { buffer: Buffer::Large, ..case }) / ours(case)));
+        let many = least(&mut one().map(|case| ours(Case { flows: 100, ..case }) / ours(case)));
+        format!(
+            "The least: MTU 1500, 64 KiB and 1 MiB, one flow {of_smoltcp:.2} times smoltcp; \
+             super-segments, one flow, {of_loop:.2} times the loop; buffers of 1 MiB {grown:.2} times those \
+             of 64 KiB; 100 flows {many:.2} times one."
+        )
+    }
+
+    fn spread(&self, case: Case, peer: &'static str) -> Spread {
+        let cell = self.rates.get(&(case.of(peer), peer));
+        let mut values: Vec<_> = cell.into_iter().flatten().map(|it| it.rate).collect();
+        values.sort_by(f64::total_cmp);
+        let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
+        Spread {
+            median: at(values.len() / 2),
+            least: at(0),
+            most: at(values.len().saturating_sub(1)),
+        }
+    }
+}
