@@ -64,7 +64,8 @@ struct RunArguments {
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = profile)]
     profile: Vec<&'static Profile>,
     /// Set a parameter of the case (`whimbrel lab show` lists them) or a tunable to each of these values in
-    /// turn, as in rate=400,600 or msl=30s; may repeat. What is changed has no verdict.
+    /// turn, as in rate=400,600 or msl=30s; a value with commas stands in double quotes, as in
+    /// 'syn.retry="1s,2s",x2'; may repeat. What is changed has no verdict, unless --expect says.
     #[arg(long, value_name = "KEY=V1[,V2…]", value_parser = vary)]
     vary: Vec<(String, Vec<String>)>,
     /// Find which values of the profile make the failure: run it as it is, with each value back at the
@@ -78,6 +79,10 @@ struct RunArguments {
     /// With --real: less than a minute for each case, with fewer ports, shorter runs and smaller transfers.
     #[arg(long, requires = "real")]
     quick: bool,
+    /// Judge by this instead of what the case says: a figure, in the units of --json, and its value or
+    /// between which ones it is, as in answered=16384, rate=500.. or late_share=15..23; may repeat.
+    #[arg(long, value_name = "FIGURE=VALUE", value_parser = expectation)]
+    expect: Vec<Expectation>,
     /// Run each this many times, with one seed after the other.
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u32>(1..=1000))]
     repeat: Option<u32>,
@@ -105,6 +110,9 @@ struct RunArguments {
     #[command(flatten)]
     screen: ScreenOptions,
 }
+
+/// What somebody says that a figure will be: its name, the least and the most.
+type Expectation = (String, f64, f64);
 
 /// A measurement that was made.
 struct Row<'s> {
@@ -223,7 +231,7 @@ impl RunArguments {
         let seeds = (0..self.repeat.unwrap_or(1)).map(|more| first.wrapping_add(more.into()));
         let selection = Selection {
             profiles: self.profile.clone(),
-            vary: self.vary.clone(),
+            vary: self.varied(),
             seeds: seeds.collect(),
         };
         let is_wanted = |case: &&'static Case| {
@@ -245,12 +253,36 @@ impl RunArguments {
             for setup in planned.iter_mut().filter(|setup| is_alone && setup.is_on_threads()) {
                 setup.set("lasts", ALONE_SECONDS);
             }
+            planned.iter_mut().try_for_each(|setup| self.expect_of(setup))?;
             setups.extend(planned);
         }
         if setups.is_empty() {
             return Err(ablation::none());
         }
         Ok(setups)
+    }
+
+    /// What is varied, each key once.
+    fn varied(&self) -> Vec<(String, Vec<String>)> {
+        let mut all: Vec<(String, Vec<String>)> = Vec::new();
+        for (key, values) in &self.vary {
+            match all.iter_mut().find(|(before, _)| before == key) {
+                Some((_, before)) => before.extend_from_slice(values),
+                None => all.push((key.clone(), values.clone())),
+            }
+        }
+        all
+    }
+
+    fn expect_of(&self, setup: &mut Setup) -> Result<(), Failure> {
+        self.expect.iter().try_for_each(|(figure, least, most)| {
+            setup.expect(figure, *least, *most).ok_or_else(|| {
+                let known: Vec<_> = setup.case.figures().into_iter().collect();
+                let (case, known) = (setup.case.name, known.join(", "));
+                let why = format!("{case} has no figure {figure:?}: give one of {known}");
+                Failure::usage("--expect", why)
+            })
+        })
     }
 }
 
@@ -305,13 +337,45 @@ fn case(name: &str) -> Result<&'static Case, String> {
 fn vary(text: &str) -> Result<(String, Vec<String>), String> {
     let example = "give KEY=V1,V2, as in rate=400,600 or msl=30s";
     let (key, values) = text.split_once('=').ok_or(example)?;
-    let values: Vec<_> = values.split(',').map(|value| value.trim().to_owned()).collect();
+    let values = between_commas(values).ok_or(r#"a quote is open, or followed by no comma"#)?;
     match key.trim() {
         key if !key.is_empty() && values.iter().all(|value| !value.is_empty()) => {
             Ok((key.to_owned(), values))
         }
         _ => Err(example.into()),
     }
+}
+
+/// What stands between commas; one between double quotes is none. `None` if quotes do not match.
+fn between_commas(text: &str) -> Option<Vec<String>> {
+    let (mut values, mut rest) = (Vec::new(), text.trim());
+    loop {
+        let (value, behind) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"')?,
+            None => rest.split_at(rest.find(',').unwrap_or(rest.len())),
+        };
+        values.push(value.trim().to_owned());
+        match behind.trim_start() {
+            "" => return Some(values),
+            more => rest = more.strip_prefix(',')?.trim_start(),
+        }
+    }
+}
+
+/// A figure, and between which values it is.
+fn expectation(text: &str) -> Result<Expectation, String> {
+    let example = || format!("{text:?}: give FIGURE=VALUE or FIGURE=LEAST..MOST, as in rate=500..");
+    let number = |text: &str, missing: f64| match text.trim() {
+        "" => Ok(missing),
+        text => text.replace(',', "").parse::<f64>().map_err(|_| example()),
+    };
+    let (figure, bounds) = text.split_once('=').ok_or_else(example)?;
+    let (least, most) = bounds.split_once("..").unwrap_or((bounds, bounds));
+    if bounds.trim().is_empty() {
+        return Err(example());
+    }
+    let (least, most) = (number(least, f64::NEG_INFINITY)?, number(most, f64::INFINITY)?);
+    if least <= most { Ok((figure.trim().to_owned(), least, most)) } else { Err(example()) }
 }
 
 /// The length of a round of the case in real time, if no other case is run.

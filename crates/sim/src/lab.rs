@@ -3,8 +3,9 @@
 //!
 //! A case is data: what is measured under which profiles, and within which bounds each figure has to be.
 //! A verdict compares figures with bounds and does nothing else; where somebody changes a profile or a
-//! value, there are no bounds, and figures speak for themselves.
+//! value, there are no bounds but those that are asked for, and figures speak for themselves.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use whimbrel_apps::load::Finished;
@@ -119,6 +120,8 @@ pub enum Role {
     Cure,
     /// It shows whether it still fails with other values than the profile's.
     Trial,
+    /// Somebody says what is to come of it.
+    Expectation,
 }
 
 /// Between which values a figure has to be.
@@ -150,7 +153,7 @@ pub struct Setup {
     /// Whether it is to fail or to be cured, where that is known.
     pub role: Option<Role>,
     /// Within which its figures are, where that is known.
-    pub bounds: &'static [Bound],
+    pub bounds: Vec<Bound>,
     /// The value of the profile that is back at the default, if one is.
     pub back: Option<Back>,
     /// The values of the profile that alone are not at the default, of [`only`].
@@ -230,6 +233,8 @@ pub enum Verdict {
     StillFails,
     /// With other values than the profile's it does not fail.
     FailsNoMore,
+    /// It came out as somebody said.
+    AsExpected,
     /// Figures are not where they have to be.
     Wrong(Vec<Miss>),
     /// Nobody said beforehand what they have to be.
@@ -259,6 +264,12 @@ impl Case {
     pub fn by_name(name: &str) -> Option<&'static Self> {
         CASES.into_iter().find(|case| case.name == name)
     }
+
+    /// The figures that its table and the bounds of its rows are about, each once.
+    pub fn figures(&self) -> BTreeSet<&'static str> {
+        let bounds = self.rows.iter().flat_map(|row| row.bounds).map(|bound| bound.figure);
+        self.columns.iter().map(|(figure, _)| *figure).chain(bounds).collect()
+    }
 }
 
 impl Setup {
@@ -280,6 +291,16 @@ impl Setup {
         self.values.set(parameter, value);
     }
 
+    /// What is to come of it, instead of what the case says. `None` if the case has no such figure.
+    pub fn expect(&mut self, figure: &str, least: f64, most: f64) -> Option<()> {
+        let figure = *self.case.figures().get(figure)?;
+        if self.role != Some(Role::Expectation) {
+            (self.role, self.bounds) = (Some(Role::Expectation), Vec::new());
+        }
+        self.bounds.push(Bound { figure, least, most });
+        Some(())
+    }
+
     /// What the figures say.
     pub fn judge(&self, measured: &Measured) -> Verdict {
         let Some(role) = self.role else { return Verdict::Open };
@@ -295,6 +316,7 @@ impl Setup {
             _ if !misses.is_empty() => Verdict::Wrong(misses),
             Role::Report => Verdict::Reproduced,
             Role::Cure => Verdict::Cured,
+            Role::Expectation => Verdict::AsExpected,
         }
     }
 }

@@ -309,6 +309,7 @@ const fn role_name(role: Role) -> &'static str {
         Role::Report => "report",
         Role::Cure => "cure",
         Role::Trial => "trial",
+        Role::Expectation => "expectation",
     }
 }
 
@@ -318,6 +319,7 @@ const fn verdict(verdict: &Verdict) -> &'static str {
         Verdict::Cured => "cured",
         Verdict::StillFails => "still fails",
         Verdict::FailsNoMore => "fails no more",
+        Verdict::AsExpected => "as expected",
         Verdict::Wrong(_) => "wrong",
         Verdict::Open => "none",
     }

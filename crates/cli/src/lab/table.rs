@@ -68,8 +68,14 @@ fn of_row(row: &Row<'_>, scale: &Scale) -> String {
         let figure = figure.map_or_else(|| "-".into(), |it| show(it.unit, it.value));
         return trial_line(&label, &figure, verdict) + "\n";
     }
-    let gap = WIDTH.saturating_sub(label.chars().count() + verdict.len()).max(2);
-    let mut text = format!("{label}{}{verdict}", " ".repeat(gap)).trim_end().to_owned() + "\n";
+    let (label, verdict) = (wrap(&label, 4), verdict);
+    // The verdict stands at the right of the label's last line, or below it.
+    let last = label.lines().last().unwrap_or_default().chars().count();
+    let gap = match last + 2 + verdict.len() <= WIDTH {
+        true => " ".repeat(WIDTH - last - verdict.len()),
+        false => format!("\n{}", " ".repeat(WIDTH - verdict.len())),
+    };
+    let mut text = format!("{label}{gap}{verdict}").trim_end().to_owned() + "\n";
     match &row.measured {
         Err(why) => text += &wrap(&format!("    {why}\n"), 4),
         Ok(measured) => {
@@ -141,6 +147,7 @@ const fn word(verdict: &Verdict) -> &'static str {
         Verdict::Cured => "cured",
         Verdict::StillFails => "still fails",
         Verdict::FailsNoMore => "FAILS NO MORE",
+        Verdict::AsExpected => "as expected",
         Verdict::Wrong(_) => "WRONG",
         Verdict::Open => "",
     }
@@ -240,7 +247,8 @@ fn evidence(row: &Row<'_>) -> String {
         }
     }
     if let Ok(Measured { witness: Some(witness), .. }) = &row.measured {
-        text += &format!("  {label}: {}, from port {}:\n", witness.shows.about(), witness.port);
+        let about = witness.shows.about();
+        text += &wrap(&format!("  {label}: {about}, from port {}:\n", witness.port), 4);
         text += &packets(witness);
     }
     text.push('\n');
@@ -266,6 +274,7 @@ fn miss_text(row: &Row<'_>, miss: &Miss) -> String {
     let has_to_be = match most {
         _ if least == most => exact(least),
         f64::INFINITY => format!("at least {}", exact(least)),
+        _ if least == f64::NEG_INFINITY => format!("at most {}", exact(most)),
         _ => format!("{} to {}", exact(least), exact(most)),
     };
     format!("{} {is}, and has to be {has_to_be}", miss.bound.figure)
@@ -282,6 +291,7 @@ fn conclusion(rows: &[Row<'_>]) -> String {
         return wrap(&found, 0);
     }
     match (wrong, reproduced, cured) {
+        (0, 0, 0) if count(|it| *it == Verdict::AsExpected) > 0 => "verdict: as expected\n".into(),
         (0, 0, 0) => "verdict: none, of rules or values that nobody reported\n".into(),
         (0, _, 0) => "verdict: reproduced\n".into(),
         (0, 0, _) => "verdict: cured by default\n".into(),

@@ -22,7 +22,7 @@ fn a_wrong_figure_is_told_with_its_bound_and_the_packets_of_a_connection() {
     let text = table::of_case(&[right], false);
     assert!(text.contains("verdict: reproduced\n") && !text.contains("client > server"), "{text}");
 
-    let setup = Setup { bounds: BOUNDS, role: Some(Role::Cure), ..own.clone() };
+    let setup = Setup { bounds: BOUNDS.to_vec(), role: Some(Role::Cure), ..own.clone() };
     let wrong = Row::new(&setup, measured);
     assert!(!wrong.is_right());
     let text = table::of_case(&[wrong], false);

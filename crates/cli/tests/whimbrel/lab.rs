@@ -6,13 +6,19 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::running::{Running, fail, interrupt, succeed};
+use crate::running::{Running, fail, interrupt, output, succeed};
 use crate::scratch::scratch;
 
 fn whimbrel(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
     command.args(words.split_whitespace());
     command
+}
+
+/// The exit code of a command whose answer is printed whatever it is, and what it printed.
+fn answer(command: &mut Command) -> (i32, String) {
+    let output = output(command);
+    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
 }
 
 fn document(words: &str) -> Value {
@@ -156,6 +162,48 @@ fn the_values_that_make_a_failure_are_found_by_switching_each_back() {
 }
 
 #[test]
+fn a_value_with_commas_stands_in_quotes_and_a_key_that_comes_twice_has_all_values() {
+    let words = "lab run fddi-70ms --profile freebsd-2.2.5+fix --vary bytes=1M --json \
+                 --vary net.ipv4.ip_local_reserved_ports=\"80,443\",8080 \
+                 --vary window=64k --vary window=128k";
+    let rows = &document(words)["cases"][0]["rows"];
+    let told = rows.as_array().unwrap().iter().map(|row| {
+        let settings = &row["settings"];
+        let of = |key: &str| settings[key].as_str().unwrap().to_owned();
+        (of("net.ipv4.ip_local_reserved_ports"), of("window"))
+    });
+    let expected = [("80,443", "64k"), ("80,443", "128k"), ("8080", "64k"), ("8080", "128k")];
+    let expected = expected.map(|(ports, window)| (ports.to_owned(), window.to_owned()));
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_wrong_figure_is_exit_code_3_with_its_bound_and_the_packets_of_a_connection() {
+    let (code, text) = answer(&mut whimbrel(&format!("{QUICK} --expect answered=20000")));
+    assert_eq!(code, 3, "{text}");
+    for part in [
+        " WRONG\n",
+        "answered is 16,384, and has to be 20,000\n",
+        "client > server  SYN",
+        "verdict: WRONG, 1 of 1\n",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in: {text}");
+    }
+    let (code, text) = answer(&mut whimbrel(&format!("{QUICK} --expect answered=20000.. --json")));
+    assert_eq!(code, 3, "{text}");
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["cases"][0]["rows"][0]["verdict"], "wrong");
+
+    // What holds is right, whatever the report says, and whatever was varied.
+    let words = "lab run macos-16k --profile macos-12 --vary lasts=2s --expect answered=..16384";
+    let text = succeed(&mut whimbrel(words));
+    assert!(
+        text.contains(" as expected\n") && text.ends_with("verdict: as expected\n\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn packets_of_each_row_are_written_where_they_shall_be() {
     let folder = scratch("lab-captures");
     let words = format!("{QUICK} --pcap-dir {}", folder.display());
@@ -181,6 +229,9 @@ fn what_is_none_is_said_with_what_there_is() {
         ("lab run macos-16k --vary lasts=0s", &["lasts=0s", "1s to 3600s"]),
         ("lab run macos-16k --vary lasts", &["KEY=V1,V2"]),
         ("lab run macos-16k --vary msl=soon", &["soon"]),
+        ("lab run macos-16k --vary syn.retry=\"1s,2s", &["a quote is open"]),
+        ("lab run macos-16k --expect answers=1", &["\"answers\"", "answered", "--expect"]),
+        ("lab run macos-16k --expect answered=5..1", &["FIGURE=LEAST..MOST"]),
         ("lab run --repeat 0", &["--repeat"]),
         ("lab run --json --csv", &["cannot be used with"]),
     ] {

@@ -62,6 +62,8 @@ fn what_measures_prints_no_line_that_is_too_long() {
         "lab show illumos-1125ms",
         "lab run macos-16k --profile macos-12 -v",
         "lab run fddi-70ms --vary bytes=1M -v",
+        "lab run fddi-70ms --profile freebsd-2.2.5+fix --vary bytes=1M --vary buffers.recv.max=64k \
+         --vary net.ipv4.tcp_congestion_control=reno --vary net.ipv4.tcp_syn_retries=3 -v",
         "load --print-config --profile linux -S msl=5s",
         "serve -S help",
         "sysctl",

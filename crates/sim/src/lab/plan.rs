@@ -159,7 +159,7 @@ impl Wanted {
             values,
             seed: 1,
             role: row.map(|row| row.role),
-            bounds: row.map_or(&[], |row| row.bounds),
+            bounds: row.map_or_else(Vec::new, |row| row.bounds.to_vec()),
             back: None,
             kept: Vec::new(),
         })

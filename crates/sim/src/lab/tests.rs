@@ -204,7 +204,7 @@ fn every_bound_and_every_column_is_about_a_figure_that_is_measured() {
 fn a_figure_out_of_its_bounds_is_wrong_whatever_the_profile() {
     let own = setup("macos-16k", "macos-12", &[]);
     const BOUNDS: &[Bound] = &[exactly("answered", 16_384.0)];
-    let setup = Setup { role: Some(Role::Report), bounds: BOUNDS, ..own };
+    let setup = Setup { role: Some(Role::Report), bounds: BOUNDS.to_vec(), ..own };
     let mut measured = Measured::default();
     assert!(matches!(setup.judge(&measured), Verdict::Wrong(misses) if misses[0].value.is_none()));
     measured.add("answered", Unit::Count, 16_384.0);

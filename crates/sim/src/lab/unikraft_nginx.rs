@@ -35,7 +35,7 @@ is left that opens, until 2 MSL are over, which is in the third run.
 By default Whimbrel keeps 60 seconds of MSL and accepts such a SYN at once where its timestamp is newer
 (RFC 6191): nobody waits, and the lifetime does not matter.",
     parameters: &[
-        Parameter { name: "connections", about: "connections of wrk", unit: Unit::Count, default: 30.0, least: 1.0, most: 10_000.0 },
+        Parameter { name: "connections", about: "connections; wrk -t14 -c30 itself opens 28, 2 on each thread", unit: Unit::Count, default: 30.0, least: 1.0, most: 10_000.0 },
         Parameter { name: "requests", about: "requests after which the server closes a connection", unit: Unit::Count, default: 22.0, least: 1.0, most: 1e9 },
         Parameter { name: "service-rate", about: "responses per second that the server has time for", unit: Unit::PerSecond, default: 27_645.0, least: 1.0, most: 1e6 },
         Parameter { name: "lasts", about: "the length of a run", unit: Unit::Time, default: 60.0, least: 1.0, most: 3_600.0 },
