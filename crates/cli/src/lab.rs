@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use clap::{Args, Subcommand};
 use whimbrel_base::tunables::names_like;
@@ -143,8 +142,7 @@ fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
         fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
     }
     let page = arguments.page.open()?;
-    let jobs = arguments.jobs.map(usize::from);
-    let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let jobs = parallel::jobs(arguments.jobs);
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
     let is_text = !arguments.json && !arguments.csv;

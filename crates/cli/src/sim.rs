@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 use std::panic;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
@@ -89,8 +88,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
 /// Plays seeds, and says what became of them.
 fn play_all(arguments: &Arguments) -> Result<(), Failure> {
     let seeds = arguments.seed.map_or_else(|| arguments.seeds.clone().collect(), |seed| vec![seed]);
-    let jobs = arguments.jobs.map(usize::from);
-    let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let jobs = parallel::jobs(arguments.jobs);
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
     let began = Instant::now();

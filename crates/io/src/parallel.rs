@@ -5,6 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+/// How many jobs to do at a time: as many as somebody `asked` for, or one for each processor.
+pub fn jobs(asked: Option<u16>) -> usize {
+    let processors = || thread::available_parallelism().map_or(1, usize::from);
+    asked.map_or_else(processors, usize::from)
+}
+
 /// Does `job` for each of `inputs`, `most` at a time, and hands each result to `sink` in the order
 /// of the inputs, as soon as all before it are there. Stops early if `sink` fails.
 pub fn in_order<I: Sync, O: Send, E>(

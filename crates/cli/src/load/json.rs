@@ -127,7 +127,7 @@ pub(crate) fn summary(outcome: &Outcome) -> Value {
         "in_flight_at_end": outcome.left.in_flight,
         "never_begun": outcome.left.never_begun,
         "connections_opened": record.opened,
-        // Of those of measured exchanges: which SYN opened them.
+        // Of those of measured exchanges: which SYN opened them; null over kernel:, which does not say.
         "opened_by_syn": record.syns.map(opened_by_syn),
         "refused": record.conn_errors.get(&ConnError::Refused).copied().unwrap_or(0),
         "opening_at_end": {

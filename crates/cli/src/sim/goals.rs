@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -65,8 +64,7 @@ pub(super) fn run(arguments: &Arguments, board: &Board) -> Result<(), Failure> {
     let lines = chosen(&arguments.cells, (board.lines)())?;
     let before = arguments.baseline.as_deref().map(earlier).transpose()?;
     let page = arguments.page.open()?;
-    let jobs = arguments.jobs.map(usize::from);
-    let jobs = jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let jobs = parallel::jobs(arguments.jobs);
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
     let progress = Progress::new(lines.len() as u64, arguments.screen, arguments.json);

@@ -1,18 +1,11 @@
 //! The rules of the stack from profile, file, environment and `-S`, as commands take them.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::Value;
 
-use crate::running::{fail, succeed};
+use crate::running::{fail, succeed, whimbrel};
 use crate::scratch::scratch;
-
-fn whimbrel(words: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
-    command.args(words.split_whitespace());
-    command
-}
 
 #[test]
 fn every_command_that_builds_a_stack_prints_its_rules_with_their_origins() {

@@ -6,23 +6,13 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::running::{Running, fail, interrupt, output, succeed};
+use crate::running::{Running, document, fail, interrupt, output, succeed, whimbrel};
 use crate::scratch::scratch;
-
-fn whimbrel(words: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
-    command.args(words.split_whitespace());
-    command
-}
 
 /// The exit code of a command whose answer is printed whatever it is, and what it printed.
 fn answer(command: &mut Command) -> (i32, String) {
     let output = output(command);
     (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
-}
-
-fn document(words: &str) -> Value {
-    serde_json::from_str(&succeed(&mut whimbrel(words))).unwrap()
 }
 
 /// A case whose outcome takes a moment.

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, kill_process};
+use serde_json::Value;
 use whimbrel_io::process::end_with_starter;
 
 pub(crate) use rustix::process::Signal;
@@ -71,6 +72,18 @@ impl Drop for Running {
 pub(crate) fn output(command: &mut Command) -> Output {
     Running::start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))
         .output()
+}
+
+/// The program with these words, between blanks, behind its name.
+pub(crate) fn whimbrel(words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    command.args(words.split_whitespace());
+    command
+}
+
+/// The JSON document that the program prints for these words.
+pub(crate) fn document(words: &str) -> Value {
+    serde_json::from_str(&succeed(&mut whimbrel(words))).unwrap()
 }
 
 /// What `command` prints; it must succeed.

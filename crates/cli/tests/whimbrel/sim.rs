@@ -1,21 +1,9 @@
 //! `whimbrel sim`: the stream oracle and the grid from the command line.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use serde_json::Value;
-
-use crate::running::{Running, fail, interrupt, succeed, unbroken};
+use crate::running::{Running, document, fail, interrupt, succeed, unbroken, whimbrel};
 use crate::scratch::scratch;
-
-fn whimbrel(words: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
-    command.args(words.split_whitespace());
-    command
-}
-
-fn document(words: &str) -> Value {
-    serde_json::from_str(&succeed(&mut whimbrel(words))).unwrap()
-}
 
 #[test]
 fn a_range_of_seeds_is_played_and_summed_up() {
