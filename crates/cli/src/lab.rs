@@ -213,9 +213,12 @@ impl RunArguments {
         let mut words = vec!["whimbrel lab run".to_owned()];
         words.extend(self.cases.iter().map(|case| case.name.to_owned()));
         words.extend(self.profile.iter().map(|profile| format!("--profile {}", profile.name)));
-        let vary =
-            self.vary.iter().map(|(key, values)| format!("--vary {key}={}", values.join(",")));
-        words.extend(vary);
+        words.extend(self.vary.iter().map(|(key, values)| vary_words(key, values)));
+        words.extend(self.expect.iter().map(|(figure, least, most)| {
+            let bound =
+                |value: &f64| if value.is_finite() { value.to_string() } else { String::new() };
+            format!("--expect {figure}={}..{}", bound(least), bound(most))
+        }));
         let switches = [("--ablate", self.ablate), ("--real", self.real), ("--quick", self.quick)];
         words.extend(switches.iter().filter(|(_, on)| *on).map(|(word, _)| (*word).to_owned()));
         words.extend(self.repeat.map(|repeat| format!("--repeat {repeat}")));
@@ -374,6 +377,14 @@ fn expectation(text: &str) -> Result<Expectation, String> {
     }
     let (least, most) = (number(least, f64::NEG_INFINITY)?, number(most, f64::INFINITY)?);
     if least <= most { Ok((figure.trim().to_owned(), least, most)) } else { Err(example()) }
+}
+
+/// `--vary` as a shell takes it, with these values of the key: one that has commas is quoted.
+fn vary_words(key: &str, values: &[String]) -> String {
+    let quoted =
+        |value: &String| if value.contains(',') { format!("\"{value}\"") } else { value.clone() };
+    let text = format!("{key}={}", values.iter().map(quoted).collect::<Vec<_>>().join(","));
+    if text.contains(['"', ' ']) { format!("--vary '{text}'") } else { format!("--vary {text}") }
 }
 
 /// The length of a round of the case in real time, if no other case is run.

@@ -1,6 +1,8 @@
 //! The document `whimbrel.lab/1`, and the same as a table with commas. Of one seed both are the same to the
 //! octet.
 
+use std::slice;
+
 use serde_json::{Map, Value, json};
 use whimbrel_apps::load::Finished;
 use whimbrel_apps::record::Phase;
@@ -13,7 +15,7 @@ use whimbrel_stack::Profile;
 use whimbrel_tcp::tunables::TunableInfo;
 use whimbrel_tcp::{Counters, TUNABLES, Tunables};
 
-use super::{Row, ablation, table};
+use super::{Row, ablation, table, vary_words};
 use crate::load::json as load;
 use crate::{output, series, sysctl};
 
@@ -246,7 +248,7 @@ fn command_of(setup: &Setup) -> String {
         text += " --ablate";
     }
     for (key, value) in &setup.settings {
-        text += &format!(" --vary {key}={value}");
+        text += &format!(" {}", vary_words(key, slice::from_ref(value)));
     }
     if setup.seed != 1 {
         text += &format!(" --seed {}", setup.seed);

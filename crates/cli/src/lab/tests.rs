@@ -44,3 +44,13 @@ fn what_could_not_be_measured_is_no_success() {
     let text = table::of_case(&[row], false);
     assert!(text.contains("no room\n") && text.contains("WRONG, 1 of 1"), "{text}");
 }
+
+#[test]
+fn the_command_that_runs_it_again_quotes_what_has_commas() {
+    let words = |text: &str| {
+        let (key, values) = vary(text).unwrap();
+        vary_words(&key, &values)
+    };
+    assert_eq!(words("rate=400,600"), "--vary rate=400,600");
+    assert_eq!(words(r#"syn.retry="1s,2s",x2"#), r#"--vary 'syn.retry="1s,2s",x2'"#);
+}
