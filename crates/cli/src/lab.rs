@@ -67,21 +67,21 @@ struct RunArguments {
     /// 'syn.retry="1s,2s",x2'; may repeat. What is changed has no verdict, unless --expect says.
     #[arg(long, value_name = "KEY=V1[,V2…]", value_parser = vary)]
     vary: Vec<(String, Vec<String>)>,
+    /// Judge by this instead of what the case says: a figure, in the units of --json, and its value or
+    /// between which ones it is, as in answered=16384, rate=500.. or late_share=15..23; may repeat.
+    #[arg(long, value_name = "FIGURE=VALUE", value_parser = expectation)]
+    expect: Vec<Expectation>,
     /// Find which values of the profile make the failure: run it as it is, with each value back at the
     /// default, and with none of the others. A case that is long is run in a shorter form that fails alike.
     #[arg(long)]
     ablate: bool,
     /// Measure in real time, over TUN devices in network namespaces of its own, with the machine's wrk and
     /// nginx and its kernel's TCP at the other end; needs root. Bounds are wider than in virtual time.
-    #[arg(long, requires = "cases", conflicts_with_all = ["ablate", "profile", "vary", "repeat", "seed", "jobs", "pcap_dir"])]
+    #[arg(long, requires = "cases", conflicts_with_all = ["ablate", "profile", "vary", "expect", "repeat", "seed", "jobs", "pcap_dir"])]
     real: bool,
     /// With --real: less than a minute for each case, with fewer ports, shorter runs and smaller transfers.
     #[arg(long, requires = "real")]
     quick: bool,
-    /// Judge by this instead of what the case says: a figure, in the units of --json, and its value or
-    /// between which ones it is, as in answered=16384, rate=500.. or late_share=15..23; may repeat.
-    #[arg(long, value_name = "FIGURE=VALUE", value_parser = expectation)]
-    expect: Vec<Expectation>,
     /// Run each this many times, with one seed after the other.
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u32>(1..=1000))]
     repeat: Option<u32>,

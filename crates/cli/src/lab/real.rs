@@ -78,7 +78,7 @@ impl RealRow {
             settings: clock.iter().chain(self.settings).map(typed).collect(),
             rules: profile.unwrap_or_default(),
             role: self.role,
-            bounds: self.bounds,
+            bounds: self.bounds.to_vec(),
             ..like.clone()
         }
     }
