@@ -17,7 +17,8 @@ pub enum OptionOrder {
     Linux,
     /// MSS, NOP and window scale, SACK-permitted, timestamps; end-of-list and zeros pad.
     FreeBsd,
-    /// MSS, timestamps, window scale, SACK-permitted, each behind the NOPs that align it.
+    /// MSS, timestamps, window scale, SACK-permitted, each behind the NOPs that align it; as Linux
+    /// beside Fast Open.
     LwIp,
     /// As Linux on a SYN; in its answer, which echoes a timestamp, timestamps come before MSS.
     Illumos,
@@ -116,6 +117,10 @@ impl OptionList {
     }
 
     fn put_as_lwip(&mut self, options: &TcpOptions) {
+        // lwIP knows no Fast Open. Behind all of its NOPs the longest cookie would not fit.
+        if options.fast_open.is_some() {
+            return self.put_as_linux(options);
+        }
         self.put_mss(options.mss);
         if options.timestamps.is_some() {
             self.put(&[&[NOP, NOP]]);

@@ -80,6 +80,8 @@ fn a_syn_in_the_order_of_lwip() {
     );
     let usual = TcpOptions { timestamps: None, sack_permitted: false, ..SYN };
     assert_eq!(encoded(&usual, OptionOrder::LwIp), [2, 4, 5, 0xb4, 1, 3, 3, 7]);
+    let longest = TcpOptions { fast_open: FastOpen::from_cookie(&[1; 16]), ..SYN };
+    assert_eq!(TcpOptions::parse(&encoded(&longest, OptionOrder::LwIp)), longest);
 }
 
 #[test]
