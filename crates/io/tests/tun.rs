@@ -272,7 +272,8 @@ fn a_removed_interface_is_an_error_not_silence() {
         let mut fds = [PollFd::new(&tun, Interest::Read)];
         assert_eq!(ppoll(&mut fds, Some(PATIENCE)).unwrap(), 1);
         assert!(fds[0].is_broken());
-        assert_eq!(tun.rx_burst(&mut |_| {}).unwrap_err().raw_os_error(), Some(libc::EBADFD));
+        let error = tun.rx_burst(&mut |_| {}).unwrap_err().to_string();
+        assert!(error.contains("interface"), "{error}");
         tun.send(&segment(&ip_header(1, 0), Bytes::new())).unwrap_err();
     });
 }

@@ -195,7 +195,9 @@ fn ten_thousand_slow_readers_stay_inside_the_budget_and_a_fast_one_keeps_its_rat
     let (beside, pair) = play(SLOW_ONES, seconds);
     let (shard, End::Reader(reader)) = pair.world.host(pair.server) else { unreachable!() };
     assert_eq!(reader.slow.len(), SLOW_ONES);
-    assert!(shard.counters().mem_tight > 0 && shard.counters().mem_full == 0);
+    let counters = shard.counters();
+    let levels = [counters.mem_tight, counters.mem_full];
+    assert!(levels[0] > 0 && levels[1] == 0, "{levels:?}, at most {} held", reader.most_held);
     assert!(shard.counters().dropped(DropReason::MemoryBudget) > 0);
     assert!(reader.most_held <= BUDGET, "{}", reader.most_held);
     assert!(beside * 10 >= alone * 9, "{beside} of {alone}");

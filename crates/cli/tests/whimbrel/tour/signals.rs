@@ -27,11 +27,6 @@ const fn ends(line: &'static str, signal: Signal) -> Case {
     Case::works(line).sent(Ready::Telling, signal)
 }
 
-/// The same of what prints nothing before.
-const fn tells_at_its_end(line: &'static str, signal: Signal) -> Case {
-    Case::works(line).sent(Ready::Handling, signal)
-}
-
 const fn on_a_device(line: &'static str, signal: Signal) -> Case {
     ends(line, signal).within(Within::Net)
 }
@@ -77,8 +72,9 @@ pub(super) const CASES: &[Case] = &[
     ends("bulk send -t 60 -i 20ms --json-stream", Signal::INT),
     ends("bulk recv -t 60 -i 20ms --json-stream -w kernel:", Signal::TERM),
     ends("load -z 9999s -q 500 -i 1s --json-stream -w mem:delay=20ms --clock virtual", Signal::INT),
-    tells_at_its_end("load -z 60s -i 20ms --csv --pcap y,snap=64", Signal::INT).leaving(&["y"]),
-    tells_at_its_end("serve -w kernel: -l 127.0.0.1:48080 --json", Signal::INT),
+    ends("load -z 60s -i 20ms --json-stream --pcap y,snap=64", Signal::INT).leaving(&["y"]),
+    // It prints nothing before its end.
+    Case::works("serve -w kernel: -l 127.0.0.1:48080 --json").sent(Ready::Handling, Signal::INT),
     Case::fails("sim run --seeds 0..100000", &["interrupted", "nothing of the rest"])
         .sent(Ready::Handling, Signal::INT),
     Case::fails("sim run --seeds 0..99999 --json", &["interrupted"])
