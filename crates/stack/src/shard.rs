@@ -15,7 +15,6 @@ mod closing;
 mod commands;
 mod connecting;
 mod cookies;
-mod cutting;
 mod fast_open;
 mod found;
 mod icmp;
@@ -39,7 +38,6 @@ use whimbrel_wire::{Address, Endpoint, Flow};
 
 use self::after_change::{EventSource, WorkLists};
 use self::budget::Released;
-use self::cutting::Cutting;
 use self::ports::SourcePool;
 use crate::connections::ConnectionSlot;
 use crate::host::Host;
@@ -87,8 +85,6 @@ pub struct Shard {
     /// When chunks that nobody needs are given back next, if there are any.
     trim_at: Instant,
     released: Released,
-    /// What of a super-segment has not left yet.
-    cutting: Cutting,
     /// When a cookie announced a window of the usual size last.
     wide_cookie: Option<Instant>,
 }
@@ -142,7 +138,6 @@ impl Shard {
             weighed: Instant::ZERO.tick(),
             trim_at: Instant::ZERO,
             released: Released::default(),
-            cutting: Cutting::default(),
             wide_cookie: None,
             host,
             cx: Context {

@@ -195,16 +195,6 @@ impl IpLayer {
         let headers = (Ipv6Header::LEN + TcpHeader::MAX_LEN) as u32;
         self.capabilities.max_super.min(65_535).saturating_sub(headers)
     }
-
-    /// The most text that a connection sends in its turn, if that is more than a segment: what the device
-    /// cuts, or what is cut here, of which more would keep other connections waiting.
-    #[inline]
-    pub(crate) fn text_of_turn(&self) -> u32 {
-        match self.max_text() {
-            0 => (SEGMENTS_OF_TURN * u32::from(self.capabilities.mtu)).min(MOST_OF_TURN),
-            most => most,
-        }
-    }
 }
 
 fn ip_header_len(family: Family) -> usize {
@@ -216,10 +206,6 @@ fn ip_header_len(family: Family) -> usize {
 
 /// Where IPv6's Next Header field stands.
 const NEXT_HEADER_AT: u16 = 6;
-/// Segments that are cut here, at most, of what a connection sends in its turn.
-const SEGMENTS_OF_TURN: u32 = 16;
-/// Octets of text in a super-segment that is cut here, at most.
-const MOST_OF_TURN: u32 = 65_000;
 /// RFC 1700's recommended default time to live: of what is not TCP.
 pub(super) const HOP_LIMIT: u8 = 64;
 

@@ -21,25 +21,16 @@ impl Shard {
         if self.host.address_check() != AddressCheck::Done {
             return self.host.link_waits();
         }
-        // What a connection sends is not overtaken by what it says next.
-        while !batch.is_full() && !self.cutting.is_empty() {
-            batch.fill(|tx| self.write_cut(tx) && self.host.depart(tx, self.cx.now));
-        }
         // Replies hold up other hosts' handshakes, and a list of connections may be long.
         while !batch.is_full() {
             let Some(pending) = self.replies.pop() else { break };
             batch.fill(|tx| self.write_pending(pending, tx) && self.host.depart(tx, self.cx.now));
         }
         while !batch.is_full() {
-            if !self.cutting.is_empty() {
-                batch.fill(|tx| self.write_cut(tx) && self.host.depart(tx, self.cx.now));
-                continue;
-            }
             let Some(index) = self.lists.dirty.pop_front() else { break };
             batch.fill(|tx| self.write_segment(index, tx) && self.host.depart(tx, self.cx.now));
         }
-        let waits = self.replies.len() > 0 || !self.lists.dirty.is_empty();
-        waits || !self.cutting.is_empty() || self.host.link_waits()
+        self.replies.len() > 0 || !self.lists.dirty.is_empty() || self.host.link_waits()
     }
 
     /// Queues an answer to what somebody sent, if there is room.
@@ -78,7 +69,7 @@ impl Shard {
         let Some(slot) = slot else { return false };
         slot.dirty = false;
         let connection = &mut slot.connection;
-        let max_text = self.host.ip.text_of_turn();
+        let max_text = self.host.ip.max_text();
         // It may have been listed for what windows do not admit, or for what was withdrawn since.
         let outgoing = connection.poll_transmit(&mut self.cx, max_text, &mut tx.payload);
         let Some(outgoing) = outgoing else {
@@ -92,9 +83,6 @@ impl Shard {
             && !self.timers.defer(slot, index, deadline, self.cx.now)
         {
             self.update_timer(index, deadline);
-        }
-        if outgoing.gso_size > 0 && self.host.ip.max_text() == 0 {
-            return self.begin_cutting(key, outgoing, marking, tx);
         }
         self.write_outgoing(&key, &outgoing, marking, tx)
     }

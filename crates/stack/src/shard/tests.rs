@@ -9,7 +9,6 @@ mod administer;
 mod budget;
 mod close;
 mod cookies;
-mod cutting;
 mod drops;
 mod echo;
 mod ethernet;
