@@ -18,6 +18,10 @@ pub(crate) mod bpf;
 #[cfg(feature = "kernel")]
 pub(crate) mod epoll;
 pub(crate) mod limits;
+#[cfg_attr(
+    not(feature = "kernel"),
+    expect(unreachable_pub, reason = "it is public with the feature alone")
+)]
 pub(crate) mod namespace;
 pub(crate) mod packet;
 pub(crate) mod process;

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 #[cfg(feature = "kernel")]
-use std::thread;
+use std::{path::PathBuf, thread};
 
 use super::check;
 
@@ -27,6 +27,7 @@ impl Namespace {
     }
 
     /// A path by which other processes of this user can enter it, while this value lives.
+    #[cfg(feature = "kernel")]
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
     }

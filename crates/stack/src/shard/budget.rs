@@ -59,8 +59,6 @@ impl Shard {
         self.weighed = self.cx.tick;
         let bytes = self.records_memory();
         self.cx.pool.budget.note_records(bytes, &mut self.cx.counters);
-        let is_short = self.cx.pool.budget.pressure() != Pressure::None;
-        self.cx.pool.chunks.set_short(is_short);
         self.released.note_held(self.cx.pool.budget.held());
     }
 

@@ -24,8 +24,6 @@ pub struct ChunkPool {
     octets: usize,
     /// The most that may be.
     most: usize,
-    /// Whether memory is short: a chunk then has no more room than its text needs.
-    is_short: bool,
 }
 
 /// The chunks of one size.
@@ -50,7 +48,7 @@ struct Lent {
 
 impl Default for ChunkPool {
     fn default() -> Self {
-        Self { sizes: Default::default(), octets: 0, most: Self::MOST, is_short: false }
+        Self { sizes: Default::default(), octets: 0, most: Self::MOST }
     }
 }
 
@@ -93,16 +91,6 @@ impl ChunkPool {
     /// From now on it keeps no more than so many bytes.
     pub const fn set_most(&mut self, most: usize) {
         self.most = most;
-    }
-
-    /// From now on memory is short, or no longer: while it is, no chunk is taken.
-    pub const fn set_short(&mut self, is_short: bool) {
-        self.is_short = is_short;
-    }
-
-    /// Whether memory is short.
-    pub const fn is_short(&self) -> bool {
-        self.is_short
     }
 
     /// Bytes of the chunks that it has a handle of: with connections, with applications, and idle.

@@ -163,10 +163,7 @@ impl ChunkQueue {
         let first = self.is_empty() && more == 0;
         self.octets += text.len() as u32;
         while !rest.is_empty() {
-            let capacity = match pool.is_short() {
-                true => (self.octets as usize).clamp(Self::LEAST, Self::CHUNK),
-                false => self.room_for(rest.len() + more),
-            };
+            let capacity = self.room_for(rest.len() + more);
             if capacity <= Self::CHUNK && (first || rest.len() >= capacity) {
                 return self.push_full(Bytes::copy_from_slice(rest), rest.len() as u32);
             }
