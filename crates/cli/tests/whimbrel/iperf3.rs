@@ -167,9 +167,9 @@ fn whimbrel_is_a_client_of_iperf3s() {
     let line = format!("{WHIMBREL} bulk send 10.9.0.1 -n 40M {TUN} --get-server-output --json");
     let told = document(&net, &line);
     assert_eq!(told["summary"]["sent"], 40 << 20);
-    // iperf3 leaves unread what waits behind the word that it is over.
+    // iperf3 leaves unread what waits behind the word that it is over: as much as the kernel's buffer takes.
     let there = told["streams"][0]["peer"]["octets"].as_u64().unwrap();
-    assert!((38 << 20..=40 << 20).contains(&there), "{there}");
+    assert!((32 << 20..=40 << 20).contains(&there), "{there}");
     assert!(told["summary"]["server_output"].as_str().unwrap().contains("receiver"), "{told}");
     // Afterwards it is as free as before.
     assert!(server.end().is_none());
