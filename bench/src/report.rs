@@ -193,7 +193,7 @@ pub(crate) fn machine() -> Result<String, Failure> {
     ))
 }
 
-/// Today.
+/// The date of today, in UTC, as documents have it: 23 November 2026.
 pub(crate) fn date() -> Result<String, Failure> {
     let date = std::process::Command::new("date")
         .args(["-u", "+%-d %B %Y"])

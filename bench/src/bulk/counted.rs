@@ -43,7 +43,7 @@ impl Counted {
     }
 }
 
-/// All of them.
+/// The transfers that `counts` holds, each with the most instructions that a segment may take.
 pub(crate) const CASES: [Counted; 5] = [
     Counted::new("bulk-1500-64K", 1, Link::Mtu(1_500), Buffer::Small, 4_050),
     Counted::new("bulk-1500-1M", 1, Link::Mtu(1_500), Buffer::Large, 4_050),

@@ -16,7 +16,7 @@ pub(crate) struct Comparison {
     pub(super) rates: BTreeMap<(Case, &'static str), Vec<Measured>>,
 }
 
-/// Of several measurements.
+/// The median of several measurements, and the range in which they lie.
 struct Spread {
     median: f64,
     least: f64,

@@ -33,7 +33,7 @@ as many threads as there are processors, in turns.
   --only PEER  this alone, or several
   --write      the table into docs/BENCHMARKS.md, too";
 
-/// Whose sockets.
+/// Whose sockets a measurement uses, or what drives the stack that it uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Peer {
     Kernel,

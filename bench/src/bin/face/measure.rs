@@ -124,7 +124,7 @@ fn spent() -> Result<Duration, Failure> {
     Ok(spent.user + spent.system)
 }
 
-/// A message.
+/// What an echo sends and gets back.
 pub(crate) const MESSAGE: [u8; 64] = [7; 64];
 /// What is written of a stream at a time.
 pub(crate) static TEXT: [u8; 64 << 10] = [7; 64 << 10];

@@ -101,7 +101,7 @@ pub(crate) fn replace(page: &str, table: &str) -> Result<String, Failure> {
     Ok(format!("{before}{begin}{table}{end}{after}"))
 }
 
-/// Three figures.
+/// A value with three significant figures, for a cell of the table.
 fn short(value: f64) -> String {
     match value {
         value if value >= 100.0 => format!("{value:.0}"),

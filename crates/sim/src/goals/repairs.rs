@@ -20,7 +20,7 @@ struct Tail {
     within: f64,
 }
 
-/// All of them.
+/// The lines of all losses at the end of a flight, and that of a repair that is lost.
 pub(super) fn lines() -> impl Iterator<Item = Line> {
     TAILS.into_iter().map(Tail::line).chain([lost_repairs()])
 }
