@@ -14,9 +14,7 @@ use whimbrel_stack::{
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{
-    Address, Endpoint, Ipv4Header, Mss, Protocol, RawWindow, SeqNum, TrafficClass, WindowScale,
-};
+use whimbrel_wire::{Address, Endpoint, Ipv4Header, Mss, Protocol, RawWindow, SeqNum, WindowScale};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -101,18 +99,12 @@ fn spoofed(number: u32) -> Vec<u8> {
     let (ip, tcp) = octets.split_at_mut(Ipv4Header::LEN);
     let len = Ipv4Header::LEN + syn.emit(OptionOrder::Linux, tcp);
     let [a, b, c, _] = mixed.to_be_bytes();
-    let header = Ipv4Header {
-        src: [10, a | 128, b, c].into(),
-        dst: SERVER.v4_octets().into(),
-        protocol: Protocol::TCP,
-        ttl: 64,
-        tos: TrafficClass::default(),
-        identification: 0,
-        dont_fragment: true,
-        fragment: None,
-        total_len: len as u16,
-        header_len: 20,
-    };
+    let header = Ipv4Header::new(
+        [10, a | 128, b, c].into(),
+        SERVER.v4_octets().into(),
+        Protocol::TCP,
+        len - Ipv4Header::LEN,
+    );
     header.emit(ip);
     octets[..len].to_vec()
 }

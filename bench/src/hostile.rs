@@ -18,7 +18,7 @@ use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{
     Endpoint, Fragment, IcmpMessage, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum,
-    TrafficClass, WindowScale,
+    WindowScale,
 };
 
 use crate::Failure;
@@ -66,6 +66,8 @@ pub(crate) const STREAMS: &[Stream] = &[
     Stream::sent("triples", triples, 14_000),
     Stream::sent("random-octets", random, 14_000),
     Stream::sent("overlapping", overlapping, 16_000),
+    Stream::sent("sliding-bursts", sliding_bursts, 2_600),
+    Stream::sent("bursts-again", bursts_again, 2_100),
     Stream::told("sack-octets", receiver::sack_octets, 23_000),
     Stream::told("sack-backwards", receiver::sack_backwards, 11_500),
     Stream::told("renege", receiver::renege, 11_500),
@@ -238,16 +240,15 @@ fn frame(host: u32, header: &TcpHeader, text: usize) -> Vec<u8> {
 fn packet(host: u32, protocol: Protocol, fragment: Option<Fragment>, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![0; Ipv4Header::LEN];
     Ipv4Header {
-        src: address(CLIENTS + host).v4_octets().into(),
-        dst: address(SERVER).v4_octets().into(),
-        protocol,
-        ttl: 64,
-        tos: TrafficClass::default(),
         identification: fragment.map_or(0, |it| it.identification as u16),
         dont_fragment: fragment.is_none(),
         fragment,
-        total_len: (Ipv4Header::LEN + payload.len()) as u16,
-        header_len: Ipv4Header::LEN as u8,
+        ..Ipv4Header::new(
+            address(CLIENTS + host).v4_octets().into(),
+            address(SERVER).v4_octets().into(),
+            protocol,
+            payload.len(),
+        )
     }
     .emit(&mut packet);
     packet.extend_from_slice(payload);
@@ -345,6 +346,16 @@ fn random(victim: &Victim) -> Vec<Vec<u8>> {
 /// Each begins within the one before.
 fn overlapping(victim: &Victim) -> Vec<Vec<u8>> {
     victim.texts(64, numbers().rev().map(|it| 1 + 16 * it))
+}
+
+/// Long enough to be joined, in order, and each nearly all of what came before.
+fn sliding_bursts(victim: &Victim) -> Vec<Vec<u8>> {
+    victim.texts(600, numbers().map(|it| 31 * it))
+}
+
+/// A burst that is joined, and the same again and again.
+fn bursts_again(victim: &Victim) -> Vec<Vec<u8>> {
+    victim.texts(1_460, numbers().map(|it| 1_460 * (it % BURST as u32)))
 }
 
 /// Packets of a stream.

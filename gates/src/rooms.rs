@@ -113,7 +113,7 @@ fn string(value: &Value) -> &str {
 const ROOMS: [&[&str]; 10] = [
     &["whimbrel-wire"],
     &["whimbrel-base"],
-    &["whimbrel-tcp"],
+    &["whimbrel-tcp", "whimbrel-udp"],
     &["whimbrel-stack"],
     &["whimbrel-posix", "whimbrel-link"],
     &["whimbrel-apps"],

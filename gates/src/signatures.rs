@@ -12,30 +12,8 @@ use crate::tree::Tree;
 
 /// Signatures with a tuple as a pattern.
 pub(crate) fn judge(tree: &Tree) -> Vec<Finding> {
-    judge_with(tree, EXCEPTIONS)
-}
-
-fn judge_with(tree: &Tree, exceptions: &[(&str, usize)]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (name, text) in tree.files_ending(".rs") {
-        let found = if text.contains("): ") { judge_text(name, text) } else { Vec::new() };
-        let tolerated = exceptions.iter().find(|(file, _)| *file == name).map_or(0, |it| it.1);
-        match found.len() {
-            count if count > tolerated => findings.extend(found),
-            count if count < tolerated => findings.push(fewer(name, count, tolerated)),
-            _ => {}
-        }
-    }
-    let is_gone = |file: &str| tree.text(file).is_none();
-    let gone = exceptions.iter().filter(|(file, _)| is_gone(file));
-    findings.extend(gone.map(|(file, tolerated)| fewer(file, 0, *tolerated)));
-    findings
-}
-
-fn fewer(file: &str, count: usize, tolerated: usize) -> Finding {
-    let message =
-        format!("{tolerated} tuples in signatures are excepted here, and there are {count}");
-    Finding::of_file(file, message, "say so in EXCEPTIONS of gates/src/signatures.rs")
+    let sources = tree.files_ending(".rs").filter(|(_, text)| text.contains("): "));
+    sources.flat_map(|(name, text)| judge_text(name, text)).collect()
 }
 
 fn judge_text(name: &str, text: &str) -> Vec<Finding> {
@@ -83,9 +61,6 @@ fn is_tuple(pattern: &syn::Pat) -> bool {
 }
 
 const REMEDY: &str = "give each its own argument, or all of them a struct with a name";
-
-/// Files with so many of them still. The list only ever gets shorter.
-const EXCEPTIONS: &[(&str, usize)] = &[("crates/tcp/src/recv/out_of_order.rs", 2)];
 
 #[cfg(test)]
 mod tests;

@@ -9,9 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_tcp::conn::{ActiveOpen, Connection, FirstTrip, Handshake};
-use whimbrel_tcp::context::BufferPool;
 use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{Context, Counters, Payload, RxSegment, SegMeta, Slices, Tunables};
+use whimbrel_tcp::{Context, Payload, RxSegment, SegMeta, Slices, Tunables};
 use whimbrel_wire::tcp::{
     OptionOrder, SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpView, Timestamps,
 };
@@ -125,7 +124,6 @@ impl Sender {
     fn new() -> Self {
         let tunables =
             Tunables { send_buffer: BUFFER, send_buffer_max: BUFFER, ..Tunables::default() };
-        let (counters, pool) = (Counters::default(), BufferPool::default());
         let now = Instant::from_millis(1_000);
         let handshake = Handshake {
             open: ActiveOpen {
@@ -144,7 +142,7 @@ impl Sender {
             sack: true,
             round_trip: FirstTrip::Took(TRIP),
         };
-        let mut cx = Context { now, tick: now.tick(), tunables, counters, pool };
+        let mut cx = Context::new(now, tunables);
         let connection = Connection::from_handshake(&mut cx, &handshake);
         let mut sender = Self { connection, cx, first: ISS + 1 };
         let ack = sender.ack(0, &[]);

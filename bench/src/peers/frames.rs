@@ -40,14 +40,14 @@ impl Kept {
 /// The SYN with this number, from a host and port of its own in 10.0.0.0/8 to port 80 of
 /// 10.0.0.1, with a maximum segment size of 1,460 as its only option.
 pub(crate) fn syn(number: u32) -> Vec<u8> {
-    let host = 0x0a00_0002 + number / 60_000;
+    let (src, dst) = (address(2 + number / 60_000), address(1));
     let port = 1_024 + (number % 60_000) as u16;
     let mut packet = vec![0x45, 0, 0, 44, 0, 0, 0x40, 0, 64, 6, 0, 0];
-    packet.extend(host.to_be_bytes());
-    packet.extend(0x0a00_0001_u32.to_be_bytes());
+    packet.extend(src.v4_octets());
+    packet.extend(dst.v4_octets());
     let header = Sum::new().add_bytes(&packet).finish();
     packet[10..12].copy_from_slice(&header.to_be_bytes());
-    let pseudo_header = Sum::pseudo_header(address(host), address(0x0a00_0001), 6, 24);
+    let pseudo_header = Sum::pseudo_header(src, dst, 6, 24);
     packet.extend(port.to_be_bytes());
     packet.extend([0, 80]);
     packet.extend(number.to_be_bytes());

@@ -160,8 +160,9 @@ pub struct Stream<I> {
     given: u64,
     /// Octets sent and received so far, the omitted ones included.
     totals: Totals,
-    /// What the peer says came.
+    /// What the peer says came, and when it had said so.
     answer: Vec<u8>,
+    answered: Option<Instant>,
     shut: bool,
     /// For how long it had nothing to give, and since when it has nothing again.
     idle: Duration,
@@ -195,6 +196,7 @@ impl<I> Stream<I> {
             given: 0,
             totals: Totals::default(),
             answer: Vec::new(),
+            answered: None,
             shut: false,
             idle: Duration::ZERO,
             idle_since: None,
@@ -353,6 +355,12 @@ impl<T: Transport> Bulk<T> {
     /// How long it ran, what was omitted not counted.
     pub fn elapsed(&self) -> Duration {
         self.until.since(self.began + self.plan.omit)
+    }
+
+    /// How long it took until a sink had said how much came on `stream`, what was omitted not counted: what
+    /// was under way when the time ran out is in its count, too.
+    pub fn confirmed_after(&self, stream: &Stream<T::Id>) -> Option<Duration> {
+        Some(stream.answered?.since(self.began + self.plan.omit))
     }
 
     /// Ends the transfer now, as if its time were over: totals count what was moved so far.

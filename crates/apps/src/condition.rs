@@ -73,6 +73,7 @@ pub struct Figure {
 
 /// What was typed is no condition.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConditionError {
     /// A comparison without an operator: holds what was given.
     #[error("{0:?} compares nothing: give NAME > VALUE, as in p99>50ms or errors>0.1%")]

@@ -160,7 +160,7 @@ impl From<CloseReason> for ConnError {
             CloseReason::Refused => Self::Refused,
             CloseReason::TimedOut => Self::TimedOut,
             CloseReason::Unreachable => Self::Unreachable,
-            CloseReason::Finished | CloseReason::Aborted => Self::EndedEarly,
+            _ => Self::EndedEarly,
         }
     }
 }

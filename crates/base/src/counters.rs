@@ -14,9 +14,32 @@ use core::ops::AddAssign;
 /// ```
 ///
 /// Beside them it counts what was dropped, by a reason that
-/// [`drop_reasons!`](crate::drop_reasons!) declared.
+/// [`drop_reasons!`](crate::drop_reasons!) declared; or nothing, where the line ends behind the
+/// struct's name.
 #[macro_export]
 macro_rules! counters {
+    ($(#[doc = $about:literal])+ pub struct $counters:ident;
+    $($(#[doc = $doc:literal])* $field:ident = $name:literal,)*) => {
+        $(#[doc = $about])+
+        #[derive(Clone, PartialEq, Eq, Debug, Default)]
+        pub struct $counters {
+            $($(#[doc = $doc])* pub $field: u64,)*
+        }
+
+        impl $counters {
+            /// Every counter: name, documentation, value.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+                [$(($name, concat!($($doc),*).trim_ascii(), self.$field),)*].into_iter()
+            }
+        }
+
+        /// Of several shards.
+        impl core::ops::AddAssign<&Self> for $counters {
+            fn add_assign(&mut self, other: &Self) {
+                $(self.$field += other.$field;)*
+            }
+        }
+    };
     ($(#[doc = $about:literal])+ pub struct $counters:ident, with drops by $reason:ident;
     $($(#[doc = $doc:literal])* $field:ident = $name:literal,)*) => {
         $(#[doc = $about])+
@@ -62,6 +85,7 @@ macro_rules! drop_reasons {
         $(#[doc = $about])+
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[repr(u8)]
+        #[non_exhaustive]
         pub enum $reasons { $($(#[doc = $doc])* $variant,)* }
 
         impl $reasons {

@@ -21,7 +21,7 @@ use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{
     EtherType, EthernetHeader, Ipv4Header, MacAddress, Mss, Protocol, RawWindow, SeqNum, Sum,
-    TrafficClass, WindowScale,
+    WindowScale,
 };
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -105,18 +105,7 @@ impl Flood {
         let (from, to) = (src.into(), self.target.into());
         let pseudo = Sum::pseudo_header(from, to, Protocol::TCP.0, tcp_len as u32);
         TcpHeader::set_checksum(tcp.get_mut(..tcp_len)?, pseudo.fold());
-        let header = Ipv4Header {
-            src,
-            dst: self.target,
-            protocol: Protocol::TCP,
-            ttl: 64,
-            tos: TrafficClass::default(),
-            identification: 0,
-            dont_fragment: true,
-            fragment: None,
-            total_len: (Ipv4Header::LEN + tcp_len) as u16,
-            header_len: 20,
-        };
+        let header = Ipv4Header::new(src, self.target, Protocol::TCP, tcp_len);
         header.emit(ip);
         segment.set_header_len(EthernetHeader::LEN + Ipv4Header::LEN + tcp_len);
         segment.transport_offset = (EthernetHeader::LEN + Ipv4Header::LEN) as u8;

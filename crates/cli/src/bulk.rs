@@ -3,24 +3,17 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use whimbrel_apps::bulk::{self, Direction, Peer, Sample, Shares, Terms, Totals, Until};
-use whimbrel_apps::condition::{Figure, Measure};
-use whimbrel_apps::iperf3::{self as protocol, Fault, Results, StreamResult};
+use whimbrel_apps::Pace;
+use whimbrel_apps::iperf3 as protocol;
 use whimbrel_apps::iperf3_server::Settings;
-use whimbrel_apps::transport::{ConnectOptions, PortShortage};
-use whimbrel_apps::{ConnError, Pace};
-use whimbrel_io::rules::Rules;
-use whimbrel_tcp::conn::Nagle;
-use whimbrel_wire::{Endpoint, Family};
 
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
-use crate::options::{ClockKind, OutputOptions, ScreenOptions, StackOptions, StackSetup, Whose};
+use crate::options::{OutputOptions, ScreenOptions, StackOptions, Whose};
 use crate::page_file::PageOption;
 use crate::report::{Form, Reporter};
-use crate::rules::{CONGESTION, Shorthand};
+use crate::rules::Shorthand;
 use crate::serve::{self, ContentPlan, OtherServer};
-use crate::shards::Work;
 use crate::wrap::wrap;
 use crate::{output, proc, quantity, size};
 
@@ -28,8 +21,13 @@ mod advice;
 mod iperf3;
 mod job;
 mod json;
+mod outcome;
+mod plan;
 mod table;
 mod target;
+
+use outcome::{FIGURES, Outcome, StreamOutcome};
+use plan::{BulkPlan, congestion};
 
 /// The command line of `whimbrel bulk`, as it was typed.
 #[derive(Args, Debug)]
@@ -161,68 +159,6 @@ enum PeerKind {
     Plain,
 }
 
-/// What is to be transferred, over what, and how that is told.
-struct BulkPlan {
-    setup: StackSetup,
-    target: Option<Endpoint>,
-    bulk: bulk::TransferPlan,
-}
-
-/// What is left of a transfer.
-struct Outcome {
-    streams: Vec<StreamOutcome>,
-    /// This side was to send nothing.
-    only_receives: bool,
-    elapsed: Duration,
-    conn_error: Option<ConnError>,
-    /// Why a test of iperf3's came to nothing, if it did.
-    fault: Option<Fault>,
-    /// What kept the ports, if there was none left.
-    shortage: Option<PortShortage>,
-    retransmits: Option<u64>,
-    /// What an iperf3 server told at the end.
-    theirs: Option<Results>,
-    /// What processors did for this process while bytes flowed: for itself, and in the kernel.
-    effort: Option<[Duration; 2]>,
-}
-
-/// What is left of a stream.
-struct StreamOutcome {
-    direction: Direction,
-    local: Option<Endpoint>,
-    samples: Vec<Sample>,
-    counted: Totals,
-    totals: Totals,
-    shares: Shares,
-    /// Bytes that this side gave to be sent.
-    given: u64,
-    /// What the other side says came, bytes.
-    confirmed: Option<u64>,
-    /// What an iperf3 server counted.
-    theirs: Option<StreamResult>,
-}
-
-impl StreamOutcome {
-    /// Bytes sent or received, what is omitted not counted, as this side counted them.
-    const fn counted(&self, direction: Direction) -> u64 {
-        match direction {
-            Direction::Send => self.counted.sent,
-            Direction::Receive | Direction::Both => self.counted.received,
-        }
-    }
-
-    /// The same as the other side counted them, and in how many seconds if it said so; `None` if it
-    /// told nothing.
-    fn counted_there(&self, direction: Direction) -> Option<(u64, Option<f64>)> {
-        if let Some(theirs) = self.theirs {
-            return Some((theirs.octets, Some(theirs.seconds).filter(|seconds| *seconds > 0.0)));
-        }
-        let omitted = self.totals.sent.saturating_sub(self.counted.sent);
-        let confirmed = self.confirmed.filter(|_| direction == Direction::Send)?;
-        Some((confirmed.saturating_sub(omitted), None))
-    }
-}
-
 /// Transfers, and says how much.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.server {
@@ -326,193 +262,6 @@ impl Arguments {
     }
 }
 
-impl Arguments {
-    /// What is set on each connection.
-    fn options(&self, setup: &StackSetup) -> Result<ConnectOptions, Failure> {
-        if let Some(name) = self.congestion.as_ref().filter(|_| setup.wire.is_kernel()) {
-            let known = proc::congestion_controls();
-            if !known.split(' ').any(|known| known == name) {
-                let text = format!("the kernel has no {name:?}: give one of {known}");
-                return Err(Failure::usage("--congestion", text));
-            }
-        }
-        let nagle = if self.no_delay { Nagle::Off } else { Nagle::On };
-        let congestion = self.congestion.clone();
-        let narrow = |Window { send, recv, .. }| {
-            Some((u32::try_from(send).ok()?, u32::try_from(recv).ok()?))
-        };
-        let window = self.window.filter(|_| setup.wire.is_kernel());
-        let buffers = window.map(|window| {
-            let refused = || Failure::usage("--window", "give at most 2G");
-            narrow(window)
-                .filter(|(send, recv)| (*send).max(*recv) <= LARGEST_BUFFER)
-                .ok_or_else(refused)
-        });
-        let buffers = buffers.transpose()?;
-        Ok(ConnectOptions {
-            nagle,
-            mss: self.mss,
-            congestion,
-            buffers,
-            ..ConnectOptions::default()
-        })
-    }
-
-    /// What the other side speaks.
-    fn peer(&self, setup: &StackSetup) -> Result<Peer, Failure> {
-        let kind = self.peer.unwrap_or(match self.target {
-            Some(_) => PeerKind::Iperf3,
-            None => PeerKind::Plain,
-        });
-        if kind == PeerKind::Plain {
-            let text = "only an iperf3 server has one to send: leave it out";
-            return match self.get_server_output {
-                true => Err(Failure::usage("--get-server-output", text)),
-                false => Ok(Peer::Plain),
-            };
-        }
-        if setup.shards > 1 {
-            let text =
-                "the streams of an iperf3 test are one shard's work: give 1, or --peer plain";
-            return Err(Failure::usage("--shards", text));
-        }
-        let congestion = self.congestion.clone().unwrap_or_else(|| match setup.wire.is_kernel() {
-            true => proc::congestion_control(),
-            false => congestion(&setup.rules),
-        });
-        let mut cookie = [0; protocol::COOKIE];
-        let seed = setup.seed.map_or_else(whimbrel_io::entropy::seed, Ok).map_err(Failure::run)?;
-        cookie
-            .iter_mut()
-            .zip(output::cookie(seed).bytes())
-            .for_each(|(place, letter)| *place = letter);
-        Ok(Peer::Iperf3(Terms {
-            cookie,
-            window: self.window.map(|it| u32::try_from(it.send.max(it.recv)).unwrap_or(u32::MAX)),
-            server_output: self.get_server_output,
-            congestion,
-        }))
-    }
-}
-
-/// The congestion control of this stack's connections.
-fn congestion(rules: &Rules) -> String {
-    rules.tunables.value_of(CONGESTION).unwrap_or_default()
-}
-
-impl BulkPlan {
-    fn new(arguments: &Arguments) -> Result<Self, Failure> {
-        let family = match (arguments.ipv4, arguments.ipv6) {
-            (false, false) => None,
-            (ipv4, _) => Some(if ipv4 { Family::V4 } else { Family::V6 }),
-        };
-        let target = arguments.target.as_deref();
-        let target = target.map(|text| target::resolve(text, family)).transpose()?;
-        let work = Work { parts: arguments.parallel.into(), option: "--parallel" };
-        let setup =
-            arguments.setup.setup(arguments.target.as_deref(), &arguments.shorthands(), work)?;
-        let sends = (arguments.way == Some(BulkDirection::Send)) != arguments.reverse;
-        let direction = match (arguments.bidir, sends) {
-            (true, _) => Direction::Both,
-            (false, true) => Direction::Send,
-            (false, false) => Direction::Receive,
-        };
-        let peer = arguments.peer(&setup)?;
-        let plain = matches!(peer, Peer::Plain);
-        if arguments.bitrate.is_some() && direction == Direction::Receive && plain {
-            let text = "the other side sends, as fast as it goes: limit it there, or give send";
-            return Err(Failure::usage("--bitrate", text));
-        }
-        let is_timed = arguments.bytes.is_none() || arguments.omit.is_some();
-        if is_timed && arguments.bitrate.is_none() {
-            setup.check_that_time_passes()?;
-        }
-        let block = usize::try_from(arguments.length).ok().filter(|l| (1..=MOST_BLOCK).contains(l));
-        let block = block.ok_or_else(|| Failure::usage("--length", "give 1 to 16M bytes"))?;
-        Ok(Self {
-            target,
-            bulk: bulk::TransferPlan {
-                // Whoever drives it says where the other side is.
-                target: target
-                    .unwrap_or(Endpoint::new(whimbrel_wire::Address::from_v4_octets([0; 4]), 0)),
-                direction,
-                streams: arguments.parallel,
-                until: match (arguments.bytes, arguments.time) {
-                    (Some(count), _) => Until::Octets(count.div_ceil(arguments.parallel.into())),
-                    (None, time) => Until::Elapsed(time.unwrap_or(DEFAULT_TIME)),
-                },
-                rate: arguments.bitrate.map(|rate| rate as u64),
-                block,
-                omit: arguments.omit.unwrap_or_default(),
-                interval: arguments.interval,
-                timeout: arguments.timeout,
-                options: arguments.options(&setup)?,
-                peer,
-                effort: if setup.clock == ClockKind::Real { drive::effort } else { || None },
-            },
-            setup,
-        })
-    }
-}
-
-impl Outcome {
-    fn moved_anything(&self) -> bool {
-        self.streams.iter().any(|stream| stream.totals != Totals::default())
-    }
-
-    /// Fails if the transfer broke off, or more was sent than came.
-    fn judge(&self, target: Endpoint) -> Result<(), Failure> {
-        if let Some(fault) = self.fault {
-            return Err(Failure::run(format!("{target}: {fault}")));
-        }
-        if let Some(conn_error) = self.conn_error {
-            let ports = self.shortage.map_or_else(String::new, |ports| format!(" ({ports})"));
-            return Err(Failure::run(format!(
-                "{target}: {conn_error}{ports}: {}",
-                conn_error.remedy()
-            )));
-        }
-        let plain = self.theirs.is_none();
-        if self.only_receives && !self.moved_anything() && plain {
-            return Err(Failure::run(format!(
-                "{target}: not one byte came: is it a server that sends, as `whimbrel serve \
-                 --chargen` is?"
-            )));
-        }
-        let lacking = self.streams.iter().find_map(|stream| {
-            let confirmed = stream.confirmed?;
-            (confirmed != stream.given).then_some((stream.given, confirmed))
-        });
-        match lacking {
-            Some((sent, came)) => Err(Failure::run(format!(
-                "{target}: {sent} bytes were sent on a stream and the other side has {came}"
-            ))),
-            None => Ok(()),
-        }
-    }
-
-    /// What was sent and received, without what was omitted.
-    fn counted(&self) -> Totals {
-        self.streams.iter().fold(Totals::default(), |sum, stream| Totals {
-            sent: sum.sent + stream.counted.sent,
-            received: sum.received + stream.counted.received,
-        })
-    }
-
-    fn figure(&self, name: &str) -> Option<Figure> {
-        let Totals { sent, received } = self.counted();
-        let bits = |octets: u64| whimbrel_apps::record::per_second(octets * 8, self.elapsed);
-        let value = match name {
-            "bitrate" => bits(sent.max(received)),
-            "sent" => sent as f64,
-            "received" => received as f64,
-            "retransmits" => self.retransmits? as f64,
-            _ => return None,
-        };
-        Some(Figure { value, whole: 1.0 })
-    }
-}
-
 /// `auto`, `off`, or a scale.
 fn wscale(text: &str) -> Result<WindowScaling, String> {
     match (text, text.parse()) {
@@ -536,18 +285,8 @@ fn window(text: &str) -> Result<Window, String> {
     Ok(Window { send: size::parse(send)?, recv: size::parse(recv)?, exact })
 }
 
-/// What `--fail-if` can name.
-const FIGURES: [(&str, Measure); 4] = [
-    ("bitrate", Measure::Number),
-    ("sent", Measure::Number),
-    ("received", Measure::Number),
-    ("retransmits", Measure::Number),
-];
-const DEFAULT_TIME: Duration = Duration::from_secs(10);
 /// How long nothing may be moved in a test before a server ends it: iperf3's --rcv-timeout.
 const IDLE: Duration = Duration::from_secs(120);
-/// The largest buffer that a socket can be asked for, bytes.
-const LARGEST_BUFFER: u32 = 1 << 31;
 /// What a server has no use for.
 const CLIENTS_OPTIONS: [&str; 23] = [
     "html",
@@ -574,8 +313,6 @@ const CLIENTS_OPTIONS: [&str; 23] = [
     "clock",
     "no_tui",
 ];
-/// The largest block, bytes: it is kept in one piece.
-const MOST_BLOCK: usize = 16 << 20;
 const JSON_HELP: &str = "Print one JSON document (whimbrel.bulk/1) instead of text; =iperf3: as iperf3 prints it. With \
      --server: one for each test, as iperf3 -s prints it, and at the end one of the server (whimbrel.serve/1)";
 const FAIL_IF_HELP: &str =

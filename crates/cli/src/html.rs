@@ -7,6 +7,7 @@ use serde_json::Value;
 mod bars;
 mod curves;
 mod distribution;
+mod drawn;
 mod figure;
 mod glance;
 mod heat;
@@ -15,11 +16,15 @@ mod lab;
 mod loads;
 mod markup;
 mod node;
+mod outcome;
 mod page;
+mod rules;
 mod scale;
 mod sequence;
+mod story;
 mod table;
 mod timeline;
+mod waits;
 
 use node::Node;
 

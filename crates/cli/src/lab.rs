@@ -13,7 +13,7 @@ use whimbrel_stack::Profile;
 
 use crate::failure::{self, Failure};
 use crate::options::ScreenOptions;
-use crate::page_file::PageOption;
+use crate::page_file::{PageFile, PageOption};
 use crate::progress::Progress;
 use crate::{examples, output, quantity};
 
@@ -113,6 +113,13 @@ struct RunArguments {
 /// What somebody says that a figure will be: its name, the least and the most.
 type Expectation = (String, f64, f64);
 
+/// What was measured so far.
+struct Rows<'s> {
+    all: Vec<Row<'s>>,
+    /// How many of them were printed.
+    told: usize,
+}
+
 /// A measurement that was made.
 struct Row<'s> {
     setup: &'s Setup,
@@ -142,71 +149,97 @@ fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
         fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
     }
     let page = arguments.page.open()?;
-    let jobs = parallel::jobs(arguments.jobs);
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
-    let is_text = !arguments.json && !arguments.csv;
     let progress = Progress::new(setups.len() as u64, arguments.screen, false);
-    progress.show(0, || setups.first().map(title).unwrap_or_default());
-    let (mut rows, mut told): (Vec<Row<'_>>, usize) = (Vec::new(), 0);
-    let measure = |setup: &Setup| {
-        let measured = match (arguments.real, setup.is_on_threads()) {
-            (true, _) => real::measure(setup, &stop),
-            (false, true) => threads::measure(setup, &stop),
-            (false, false) => setup.measure(&|| !stop.is_set()),
-        };
-        (!stop.is_set()).then_some(measured)
-    };
-    let mut tell = |measured| {
-        let (Some(measured), Some(setup)) = (measured, setups.get(rows.len())) else {
-            return Ok(());
-        };
-        rows.push(Row::new(setup, measured));
-        let next = setups.get(rows.len());
-        progress.show(rows.len() as u64, || next.map(title).unwrap_or_default());
-        // A case is told when the next begins, and one whose values are switched when all is known.
-        let is_whole = is_text && !arguments.ablate;
-        if is_whole && next.is_none_or(|next| next.case.name != setup.case.name) {
-            progress.print(&table::of_case(&rows[told..], arguments.verbose))?;
-            told = rows.len();
-        }
-        Ok::<_, Failure>(())
-    };
-    // What is measured on real threads has the machine to itself, one after the other.
-    let takes_all = |setup: &Setup| arguments.real || setup.is_on_threads();
-    let first = setups.iter().position(takes_all).unwrap_or(setups.len());
-    parallel::in_order(jobs, &setups[..first], measure, &mut tell)?;
-    parallel::in_order(1, &setups[first..], measure, &mut tell)?;
-    let alone = if arguments.ablate { ablation::alone(&rows) } else { Vec::new() };
-    rows.extend(alone.iter().filter_map(|setup| Some(Row::new(setup, measure(setup)?))));
+    let Rows { mut all, told } = arguments.measure_all(&setups, &progress, &stop)?;
+    let alone = if arguments.ablate { ablation::alone(&all) } else { Vec::new() };
+    let measured = |setup| Some(Row::new(setup, arguments.measure(setup, &stop)?));
+    all.extend(alone.iter().filter_map(measured));
     progress.finish();
-    rows.sort_by_key(|row| CASES.into_iter().position(|case| case.name == row.setup.case.name));
-    if is_text {
+    all.sort_by_key(|row| CASES.into_iter().position(|case| case.name == row.setup.case.name));
+    if arguments.is_text() {
         let is_same = |row: &Row<'_>, next: &Row<'_>| row.setup.case.name == next.setup.case.name;
-        let mut cases = rows[told..].chunk_by(is_same);
+        let mut cases = all[told..].chunk_by(is_same);
         cases.try_for_each(|rows| output::print(&table::of_case(rows, arguments.verbose)))?;
     }
     if let Some(folder) = &arguments.pcap_dir {
-        let mut numbered = rows.iter_mut().zip(1..);
+        let mut numbered = all.iter_mut().zip(1..);
         numbered.try_for_each(|(row, number)| row.write_capture(folder, number))?;
     }
-    if !is_text {
-        output::print(&match arguments.json {
-            true => format!("{:#}\n", document::document(&rows, &arguments.command())),
-            false => document::csv(&rows),
-        })?;
+    arguments.write_documents(&all, page)?;
+    if all.len() < setups.len() + alone.len() {
+        return Err(failure::interrupted(all.len() as u64, setups.len(), "measurements"));
     }
-    if let Some(page) = page {
-        let link = |path: &str| page.link_to(path);
-        let document = document::with_links(document::document(&rows, &arguments.command()), &link);
-        page.write(&document)?;
-    }
-    if rows.len() < setups.len() + alone.len() {
-        return Err(failure::interrupted(rows.len() as u64, setups.len(), "measurements"));
-    }
-    if rows.iter().all(Row::is_right) { Ok(()) } else { Err(Failure::Answer) }
+    if all.iter().all(Row::is_right) { Ok(()) } else { Err(Failure::Answer) }
 }
 
+/// Everything that is measured.
+impl RunArguments {
+    /// Measures all of them, and prints each case as soon as it is whole.
+    fn measure_all<'s>(
+        &self,
+        setups: &'s [Setup],
+        progress: &Progress,
+        stop: &Stop,
+    ) -> Result<Rows<'s>, Failure> {
+        progress.show(0, || setups.first().map(title).unwrap_or_default());
+        let mut rows = Rows { all: Vec::new(), told: 0 };
+        let mut tell = |measured| {
+            let (Some(measured), Some(setup)) = (measured, setups.get(rows.all.len())) else {
+                return Ok(());
+            };
+            rows.all.push(Row::new(setup, measured));
+            let next = setups.get(rows.all.len());
+            progress.show(rows.all.len() as u64, || next.map(title).unwrap_or_default());
+            // A case is told when the next begins, and one whose values are switched when all is known.
+            let is_whole = self.is_text() && !self.ablate;
+            if is_whole && next.is_none_or(|next| next.case.name != setup.case.name) {
+                progress.print(&table::of_case(&rows.all[rows.told..], self.verbose))?;
+                rows.told = rows.all.len();
+            }
+            Ok::<_, Failure>(())
+        };
+        // What is measured on real threads has the machine to itself, one after the other.
+        let takes_all = |setup: &Setup| self.real || setup.is_on_threads();
+        let first = setups.iter().position(takes_all).unwrap_or(setups.len());
+        let measure = |setup: &Setup| self.measure(setup, stop);
+        parallel::in_order(parallel::jobs(self.jobs), &setups[..first], measure, &mut tell)?;
+        parallel::in_order(1, &setups[first..], measure, &mut tell)?;
+        Ok(rows)
+    }
+
+    /// Measures one of them; `None` if that was interrupted.
+    fn measure(&self, setup: &Setup, stop: &Stop) -> Option<Result<Measured, String>> {
+        let measured = match (self.real, setup.is_on_threads()) {
+            (true, _) => real::measure(setup, stop),
+            (false, true) => threads::measure(setup, stop),
+            (false, false) => setup.measure(&|| !stop.is_set()),
+        };
+        (!stop.is_set()).then_some(measured)
+    }
+
+    /// Prints the document that was asked for, and writes the page.
+    fn write_documents(&self, rows: &[Row<'_>], page: Option<PageFile>) -> Result<(), Failure> {
+        if !self.is_text() {
+            output::print(&match self.json {
+                true => format!("{:#}\n", document::document(rows, &self.command())),
+                false => document::csv(rows),
+            })?;
+        }
+        let Some(page) = page else { return Ok(()) };
+        let link = |path: &str| page.link_to(path);
+        let document = document::with_links(document::document(rows, &self.command()), &link);
+        page.write(&document)
+    }
+
+    /// Whether it prints for people.
+    fn is_text(&self) -> bool {
+        !self.json && !self.csv
+    }
+}
+
+/// What was typed becomes what is meant.
 impl RunArguments {
     /// What runs the same again.
     fn command(&self) -> String {

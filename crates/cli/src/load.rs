@@ -138,8 +138,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// What its own options set among the rules of the stack.
     pub(crate) fn shorthands(&self) -> Vec<Shorthand> {
-        let ports = self.local_ports.as_deref().map(Shorthand::local_ports);
-        ports.into_iter().chain(self.congestion.as_deref().map(Shorthand::congestion)).collect()
+        Shorthand::of_client(self.local_ports.as_deref(), self.congestion.as_deref())
     }
 }
 

@@ -44,6 +44,7 @@ mod sim;
 mod size;
 mod sysctl;
 mod trace;
+mod typed;
 mod wires;
 mod wrap;
 

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::html;
+use crate::{html, typed};
 
 /// The option, as it was typed.
 #[derive(Args, Clone, Default, Debug)]
@@ -42,7 +42,11 @@ impl PageOption {
 impl PageFile {
     /// Writes the page of this document.
     pub(crate) fn write(mut self, document: &Value) -> Result<(), Failure> {
-        let page = html::page(document);
+        let mut document = document.clone();
+        if let Some(map) = document.as_object_mut() {
+            map.entry("command").or_insert_with(|| typed::command().into());
+        }
+        let page = html::page(&document);
         let written = self.file.set_len(0).and_then(|()| self.file.write_all(page.as_bytes()));
         self.is_unwritten &= written.is_err();
         written.map_err(|error| refused(&self.path, &error))

@@ -182,8 +182,14 @@ impl From<RulesError> for Failure {
 }
 
 impl Shorthand {
+    /// What the options that every client has stand for.
+    pub(crate) fn of_client(local_ports: Option<&str>, congestion: Option<&str>) -> Vec<Self> {
+        let ports = local_ports.map(Self::local_ports);
+        ports.into_iter().chain(congestion.map(Self::congestion)).collect()
+    }
+
     /// What `--local-ports` stands for.
-    pub(crate) fn local_ports(typed: &str) -> Self {
+    fn local_ports(typed: &str) -> Self {
         let name = "net.ipv4.ip_local_port_range";
         Self { option: "--local-ports", name, value: typed.into() }
     }

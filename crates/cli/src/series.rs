@@ -23,7 +23,10 @@ pub(crate) fn distribution(distribution: &Distribution) -> Value {
     let waiting = |(from, count): &(u64, u64)| json!({ "from": from, "count": count });
     json!({
         "name": distribution.name,
+        "count": distribution.classes.iter().map(|(_, count)| count).sum::<u64>(),
         "classes": distribution.classes.iter().map(class).collect::<Vec<_>>(),
+        "still_waiting": distribution.waiting.iter().map(|(_, count)| count).sum::<u64>(),
+        "longest_wait": distribution.longest_wait,
         "waiting": distribution.waiting.iter().map(waiting).collect::<Vec<_>>(),
     })
 }

@@ -59,6 +59,7 @@ pub struct Passage {
 
 /// Why there is no bridge, or none any more.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BridgeError {
     /// An interface could not be had.
     #[error(transparent)]

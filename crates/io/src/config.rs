@@ -9,6 +9,7 @@ use whimbrel_wire::{Address, Family, MacAddress};
 
 /// What makes no wire.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// An empty name, or a slash, colon, space or the like in it.
     #[error(
@@ -83,6 +84,9 @@ pub enum ConfigError {
     /// Several queues where there is one.
     #[error("{0} queues: this wire has one; tun: and packet: have several")]
     OneQueue(u16),
+    /// Another layer than the interface of a descriptor has.
+    #[error("the descriptor is of a {0} interface: leave its layer as it is")]
+    GivenLayer(&'static str),
     /// Several queues for Ethernet frames.
     #[error(
         "queues {0} for Ethernet frames: give 1, since only the shard of one queue would hear where a neighbour is"
@@ -136,10 +140,7 @@ pub(crate) fn check_mtu(
 
 /// A default route for each family that the stack has an address of, by way of the first of
 /// `gateways` of that family.
-pub(crate) fn default_routes(
-    addresses: &[InterfaceAddress],
-    gateways: &[InterfaceAddress],
-) -> Vec<Route> {
+pub fn default_routes(addresses: &[InterfaceAddress], gateways: &[InterfaceAddress]) -> Vec<Route> {
     let route = |any: Address| {
         let family = any.family();
         let of_family = |address: &&InterfaceAddress| address.addr.family() == family;

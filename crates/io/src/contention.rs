@@ -79,6 +79,7 @@ impl Contended {
 
 /// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ContentionError {
     /// Fewer threads than one, or more than there are addresses for.
     #[error("{0} threads: from 1 to {max} can serve", max = Contention::MOST_THREADS)]

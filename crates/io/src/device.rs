@@ -4,8 +4,10 @@ use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 
+use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_stack::{Capabilities, RxFrame, TxBatch};
+use whimbrel_tcp::SegMeta;
 
 /// A device with one queue in each direction, driven by one thread and never blocking.
 ///
@@ -47,8 +49,9 @@ pub trait Device: AsFd + fmt::Debug {
     /// What happened so far.
     fn counters(&self) -> &DeviceCounters;
 
-    /// When frames will be due though the descriptor will not say so: an impaired link inside this
-    /// process that holds them back. On the clock the device was built with, the worker's.
+    /// When frames will be due, or a [`TxOutcome::Full`] queue has room, though the descriptor will not
+    /// say so: an impaired link inside this process that holds frames back. On the clock the device was
+    /// built with, the worker's. Asked after the worker announced its sleep.
     fn next_deadline(&self) -> Option<Instant> {
         None
     }
@@ -85,6 +88,9 @@ pub enum TxOutcome {
     Blocked,
     /// The system is short of memory; no descriptor tells when that is over.
     Congested,
+    /// The queue is full, and whoever makes room wakes the worker by its [`Waker`](crate::Waker): a
+    /// queue inside the process. [`Device::next_deadline`] says whether there is room since.
+    Full,
 }
 
 /// What happened at a device.
@@ -119,6 +125,20 @@ pub struct DeviceCounters {
 }
 
 impl DeviceCounters {
+    /// Hands packets of one segment each to `deliver` in one call, and counts them: [`MAX_BURST`] at most,
+    /// those beyond are left.
+    pub fn deliver_packets(&mut self, packets: &[Bytes], deliver: &mut dyn FnMut(&[RxFrame<'_>])) {
+        let count = packets.len().min(MAX_BURST);
+        let mut frames = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
+        for (frame, packet) in frames.iter_mut().zip(packets) {
+            *frame = RxFrame::new(packet, SegMeta::SINGLE);
+            self.rx_octets += packet.len() as u64;
+        }
+        self.rx_frames += count as u64;
+        self.rx_segments += count as u64;
+        deliver(frames.get(..count).unwrap_or_default());
+    }
+
     /// The system refused a segment: counts that it has no room now, if that is why, and says what the
     /// burst came to; `None` if the reason is another.
     pub(crate) fn on_busy(&mut self, error: &io::Error) -> Option<TxOutcome> {

@@ -29,6 +29,7 @@ pub enum KeySource {
 
 /// Why there is no key. What was there instead is not told: it may be most of one.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum GroupKeyError {
     /// Neither `file:` nor `env:`.
     #[error("{0:?}: give file:PATH or env:NAME, where {FORM} stand")]

@@ -32,6 +32,12 @@
 //! the environment. The command line has all of them.
 #![deny(unsafe_code)]
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "whimbrel-io speaks to Linux alone (TUN, AF_PACKET, epoll, eventfd), and whimbrel stands on it; \
+     on other systems whimbrel-stack takes packets from your code and hands packets to it"
+);
+
 pub mod bridge;
 pub mod clock;
 pub mod config;

@@ -17,7 +17,6 @@ use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_link::{LinkConfig, LinkCounters, cut};
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
-use whimbrel_tcp::SegMeta;
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::{Clock, Waker};
@@ -122,14 +121,7 @@ impl Device for MemWire {
         if taken == 0 {
             return Ok(0);
         }
-        let mut frames = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
-        for (frame, packet) in frames.iter_mut().zip(&packets).take(taken) {
-            *frame = RxFrame::new(packet, SegMeta::SINGLE);
-            self.counters.rx_octets += packet.len() as u64;
-        }
-        self.counters.rx_frames += taken as u64;
-        self.counters.rx_segments += taken as u64;
-        deliver(frames.get(..taken).unwrap_or_default());
+        self.counters.deliver_packets(packets.get(..taken).unwrap_or_default(), deliver);
         Ok(taken)
     }
 

@@ -28,6 +28,7 @@ pub struct ShardPlan {
 
 /// Why a wire cannot have so many shards.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ShardPlanError {
     /// The kernel's sockets, on which there are none.
     #[error("{0}: the kernel's sockets have none: leave it out")]

@@ -76,9 +76,20 @@ pub fn open(
     clock: Clock,
     done: &Stop,
 ) -> Result<Vec<StackShard>, WireError> {
-    let mut devices = wire.open(clock, done)?;
-    config.dad.check(&mut devices, &config.addresses)?;
+    let devices = wire.open(clock, done)?;
     let wakers = devices.iter().map(|_| Waker::new()).collect::<io::Result<_>>()?;
+    open_devices(devices, wakers, clock, config)
+}
+
+/// The same over devices of whatever kind: the queues of one wire, in the order in which they are
+/// [computed](crate::steering), each with what wakes its worker.
+pub fn open_devices(
+    mut devices: Vec<AnyDevice>,
+    wakers: Vec<Waker>,
+    clock: Clock,
+    config: StackConfig,
+) -> Result<Vec<StackShard>, WireError> {
+    config.dad.check(&mut devices, &config.addresses)?;
     assemble(devices, wakers, clock, config)
 }
 

@@ -7,6 +7,11 @@
 //! segments, where the kernel takes no program and spreads flows by a rule of its own. What one
 //! neighbour says of where it is, each shard must hear.
 //!
+//! Datagrams of UDP all belong to the shard of queue 0, and so does every UDP socket. A socket that is
+//! connected to nobody hears everybody: spread by their ports, its datagrams would need a queue at each
+//! shard, whose bounds would add up, and those of one sender that came whole would overtake those that
+//! came in fragments, which name no port and meet at queue 0 anyway. So one core has all of them.
+//!
 //! Not here: a segment of TCP in fragments. They meet at queue 0, whose shard makes it whole and
 //! may not be its owner; paths that must be made narrow by fragments do not exist for TCP, whose
 //! segments tell routers not to (RFC 1191).
@@ -62,6 +67,8 @@ impl AddAssign for SteeringCounters {
 pub enum Home {
     /// The shard that segments between these ports come home to.
     Between(u16, u16),
+    /// The shard of queue 0, which has all UDP sockets.
+    First,
     /// Each shard gets a copy.
     Everybody,
     /// Any shard: whichever has it keeps it.
@@ -141,7 +148,7 @@ impl AsFd for Steered {
 
 /// The queue, of so many (>= 1), that the kernel's program would compute for a packet: what is no
 /// whole segment of TCP goes to queue 0.
-pub(crate) fn queue_of(packet: &[u8], queues: u16) -> u16 {
+pub fn queue_of(packet: &[u8], queues: u16) -> u16 {
     let Ok((ip, payload)) = IpHeader::parse(packet) else { return 0 };
     match (ip.protocol, ip.fragment, payload) {
         (Protocol::TCP, None, [s0, s1, d0, d1, ..]) => {
@@ -167,6 +174,7 @@ pub fn home(medium: Medium, frame: &[u8]) -> Home {
     }
     let Ok((ip, payload)) = IpHeader::parse(packet) else { return Home::Anybody };
     match (ip.protocol, payload) {
+        (Protocol::UDP, _) => Home::First,
         _ if ip.fragment.is_some() => Home::Anybody,
         (Protocol::TCP, [s0, s1, d0, d1, ..]) => {
             Home::Between(u16::from_be_bytes([*s0, *s1]), u16::from_be_bytes([*d0, *d1]))
@@ -205,6 +213,7 @@ fn of_quoted(rest: &[u8]) -> Home {
         Some(Ok(quoted)) if quoted.protocol == Protocol::TCP => {
             Home::Between(quoted.src_port, quoted.dst_port)
         }
+        Some(Ok(quoted)) if quoted.protocol == Protocol::UDP => Home::First,
         _ => Home::Anybody,
     }
 }

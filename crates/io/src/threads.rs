@@ -21,6 +21,7 @@ pub struct ShardThreads<'s> {
 
 /// Why a thread did not begin.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ThreadError {
     /// The system gave none.
     #[error("cannot start a thread: {0}")]

@@ -7,7 +7,7 @@
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
 use whimbrel_tcp::segment::MAX_SLICES;
@@ -24,6 +24,7 @@ pub mod config;
 pub mod error;
 pub mod vnet;
 
+use config::Given;
 pub use config::{Layer, Offload, TunConfig};
 pub use error::TunError;
 use vnet::VnetHeader;
@@ -35,6 +36,7 @@ pub struct Tun {
     file: TunFile,
     name: String,
     capabilities: Capabilities,
+    framing: Framing,
     offloads: Offloads,
     arena: Box<[u8]>,
     counters: DeviceCounters,
@@ -61,7 +63,8 @@ impl Offloads {
 
 impl Tun {
     /// Makes the interface, or attaches to it, and sets it up: MTU, queue length, the machine's
-    /// addresses, routes, up. In the network namespace of the calling thread.
+    /// addresses, routes, up. In the network namespace of the calling thread. Of a
+    /// [descriptor](TunConfig::from_fd) the interface is left as it is.
     pub fn open(config: &TunConfig) -> Result<Self, TunError> {
         if config.queues() > 1 {
             return Err(TunError::Queues(config.queues()));
@@ -69,6 +72,12 @@ impl Tun {
         let tun = Self::attach(config)?;
         set_up(config)?;
         Ok(tun)
+    }
+
+    /// The descriptor, for whoever is to have it: a process without the privilege to open one, which makes
+    /// a device of it again by [`TunConfig::from_fd`].
+    pub fn into_fd(self) -> OwnedFd {
+        self.file.into()
     }
 
     /// As [`Tun::open`], with every queue that `config` asks for: one for each worker, to be
@@ -94,8 +103,9 @@ impl Tun {
     /// Sends one segment, or drops it if the kernel refuses it for itself. Returns why not, if it
     /// is to be sent later; an error if the interface is gone.
     pub fn send(&mut self, segment: &TxSegment) -> io::Result<Option<TxOutcome>> {
-        let vnet = VnetHeader::of_segment(segment, self.link_header_len());
-        let Err(error) = write_segment(self.file.file(), &vnet, segment) else {
+        let vnet = VnetHeader::of_segment(segment, self.link_header_len()).encode();
+        let vnet = self.framing.of(&vnet);
+        let Err(error) = write_segment(self.file.file(), vnet, segment) else {
             self.count_sent(segment);
             return Ok(None);
         };
@@ -114,8 +124,8 @@ impl Tun {
     /// short, or the interface is down. An error if the interface is gone.
     pub fn send_packet(&mut self, packet: &[u8]) -> io::Result<bool> {
         let vnet = VnetHeader::default().encode();
-        let sent =
-            (&mut self.file.file()).write_vectored(&[IoSlice::new(&vnet), IoSlice::new(packet)]);
+        let vnet = IoSlice::new(self.framing.of(&vnet));
+        let sent = (&mut self.file.file()).write_vectored(&[vnet, IoSlice::new(packet)]);
         match sent {
             Ok(_) => {
                 self.counters.tx_frames += 1;
@@ -132,28 +142,64 @@ impl Tun {
     }
 
     fn attach(config: &TunConfig) -> Result<Self, TunError> {
+        if let Some(given) = config.given() {
+            return Self::adopt(config, given);
+        }
         let file = TunFile::open().map_err(TunError::on_open)?;
         let name = config.name().to_string_lossy();
         let medium = medium(config.layer())?;
         let mut flags = libc::IFF_NO_PI | libc::IFF_VNET_HDR;
-        let (kind, of_kind) = match medium {
-            Medium::Ip => ("tun", libc::IFF_TUN),
-            Medium::Ethernet { .. } => ("tap", libc::IFF_TAP),
+        flags |= match medium {
+            Medium::Ip => libc::IFF_TUN,
+            Medium::Ethernet { .. } => libc::IFF_TAP,
         };
-        flags |= of_kind;
         if config.queues() > 1 {
             flags |= libc::IFF_MULTI_QUEUE;
         }
         file.set_interface(config.name(), flags)
             .map_err(|error| TunError::on_attach(&name, error))?;
-        file.set_vnet_header_size(VnetHeader::LEN as i32)
-            .map_err(|error| TunError::on_setup("set the offload header's size", &name, error))?;
-        let offloads = accept_offloads(&file, config.offload())
-            .map_err(|error| TunError::on_setup("set offloads", &name, error))?;
+        let steering = if config.queues() > 1 { Steering::Consistent } else { Steering::None };
+        Self::of_queue(config, file, Framing::Vnet, medium, steering)
+    }
+
+    /// A queue that somebody else opened.
+    fn adopt(config: &TunConfig, given: &Given) -> Result<Self, TunError> {
+        let file = given.file()?;
+        // The others may be anybody's: a flow stays with the queue that last sent for it.
+        let steering = if given.is_multi_queue() { Steering::Consistent } else { Steering::None };
+        Self::of_queue(config, file, given.framing(), medium(config.layer())?, steering)
+    }
+
+    /// A queue of an interface.
+    fn of_queue(
+        config: &TunConfig,
+        file: TunFile,
+        framing: Framing,
+        medium: Medium,
+        steering: Steering,
+    ) -> Result<Self, TunError> {
+        let name = config.name().to_string_lossy();
+        let refused = |doing| {
+            let name = name.clone();
+            move |error| TunError::on_setup(doing, &name, error)
+        };
+        let offloads = match framing {
+            Framing::Vnet => {
+                file.set_vnet_header_size(VnetHeader::LEN as i32)
+                    .map_err(refused("set the offload header's size"))?;
+                accept_offloads(&file, config.offload()).map_err(refused("set offloads"))?
+            }
+            Framing::Bare => {
+                // None is on, unless whoever opened it said so; and then frames would say nothing of it.
+                let _ = file.set_offload(0);
+                Offloads(0)
+            }
+        };
         Ok(Self {
             file,
-            name: format!("{kind}:{name}"),
-            capabilities: capabilities(config, medium),
+            name: format!("{}:{name}", config.layer().kind()),
+            capabilities: capabilities(config, medium, framing, steering),
+            framing,
             offloads,
             arena: vec![0; ARENA].into_boxed_slice(),
             counters: DeviceCounters::default(),
@@ -174,6 +220,12 @@ impl Tun {
                 }
             }
             burst.taken += 1;
+            if self.framing == Framing::Bare
+                && self.capabilities.medium == Medium::Ip
+                && has_packet_information(buffer)
+            {
+                return Err(packet_information());
+            }
             // Length zero stands for the frame that could not be handed over.
             let place = self.take_frame(start, read.unwrap_or(0));
             if let Some((place, free)) = place.zip(places.get_mut(burst.good)) {
@@ -191,10 +243,13 @@ impl Tun {
             self.counters.rx_oversized += 1;
             return None;
         }
-        let frame = self.arena.get(start..start + len).and_then(|octets| {
-            let (header, frame) = octets.split_first_chunk()?;
-            let ip_at = vnet::ip_offset(self.capabilities.medium, frame);
-            Some((frame, VnetHeader::decode(header).meta(frame, ip_at).ok()?))
+        let frame = self.arena.get(start..start + len).and_then(|octets| match self.framing {
+            Framing::Bare => Some((octets, SegMeta::SINGLE)),
+            Framing::Vnet => {
+                let (header, frame) = octets.split_first_chunk()?;
+                let ip_at = vnet::ip_offset(self.capabilities.medium, frame);
+                Some((frame, VnetHeader::decode(header).meta(frame, ip_at).ok()?))
+            }
         });
         let Some((frame, meta)) = frame.filter(|(frame, _)| !frame.is_empty()) else {
             self.counters.rx_malformed += 1;
@@ -203,7 +258,7 @@ impl Tun {
         self.counters.rx_frames += 1;
         self.counters.rx_segments += u64::from(meta.segs);
         self.counters.rx_octets += frame.len() as u64;
-        Some(Place { start: start + VnetHeader::LEN, len: frame.len(), meta })
+        Some(Place { start: start + len - frame.len(), len: frame.len(), meta })
     }
 
     fn link_header_len(&self) -> usize {
@@ -279,6 +334,25 @@ impl AsFd for Tun {
     }
 }
 
+/// What stands in front of each frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Framing {
+    /// An offload header.
+    Vnet,
+    /// Nothing: each frame is one segment with its checksum.
+    Bare,
+}
+
+impl Framing {
+    /// What of an offload header is written.
+    fn of(self, vnet: &[u8; VnetHeader::LEN]) -> &[u8] {
+        match self {
+            Self::Vnet => vnet,
+            Self::Bare => &[],
+        }
+    }
+}
+
 /// Where a frame lies in the arena, its offload header not included.
 #[derive(Clone, Copy)]
 struct Place {
@@ -307,15 +381,20 @@ fn medium(layer: Layer) -> Result<Medium, TunError> {
     })
 }
 
-fn capabilities(config: &TunConfig, medium: Medium) -> Capabilities {
-    let on = config.offload() == Offload::On;
+fn capabilities(
+    config: &TunConfig,
+    medium: Medium,
+    framing: Framing,
+    steering: Steering,
+) -> Capabilities {
+    let on = config.offload() == Offload::On && framing == Framing::Vnet;
     let mtu = config.mtu();
     Capabilities {
         medium,
         mtu,
         max_super: if on { 65_535 } else { mtu.into() },
         tx_checksum: on,
-        steering: if config.queues() > 1 { Steering::Consistent } else { Steering::None },
+        steering,
     }
 }
 
@@ -338,6 +417,9 @@ fn accept_offloads(tun: &TunFile, offload: Offload) -> io::Result<Offloads> {
 
 /// The machine's side of the interface.
 fn set_up(config: &TunConfig) -> Result<(), TunError> {
+    if config.given().is_some() {
+        return Ok(());
+    }
     let name = &config.name().to_string_lossy();
     let refused = |doing| move |error| TunError::on_setup(doing, name, error);
     let index = sys::interface_index(config.name()).map_err(refused("find the number"))?;
@@ -354,10 +436,9 @@ fn set_up(config: &TunConfig) -> Result<(), TunError> {
     Ok(())
 }
 
-fn write_segment(mut tun: &File, vnet: &VnetHeader, segment: &TxSegment) -> io::Result<()> {
-    let vnet = vnet.encode();
+fn write_segment(mut tun: &File, vnet: &[u8], segment: &TxSegment) -> io::Result<()> {
     let mut slices = [IoSlice::new(&[]); MAX_SLICES + 2];
-    let parts = [vnet.as_slice(), segment.header()];
+    let parts = [vnet, segment.header()];
     let parts = parts.into_iter().chain(segment.payload.as_slice().iter().map(AsRef::as_ref));
     let mut count = 0;
     for (slice, part) in slices.iter_mut().zip(parts) {
@@ -382,6 +463,22 @@ fn is_lost(error: &io::Error) -> bool {
 /// An interrupted read loses nothing: the descriptor stays readable.
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Whether a frame begins with `struct tun_pi` (linux/if_tun.h): flags, and what stands behind them, where an
+/// IP header has its version.
+fn has_packet_information(frame: &[u8]) -> bool {
+    match frame {
+        [0, _, 0x08, 0x00, first, ..] => first >> 4 == 4,
+        [0, _, 0x86, 0xdd, first, ..] => first >> 4 == 6,
+        _ => false,
+    }
+}
+
+fn packet_information() -> io::Error {
+    let text =
+        "it puts four bytes of packet information in front of each frame: make it with IFF_NO_PI";
+    io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
 /// Where the next frame's offload header goes, so that the frame is aligned to 16 octets.

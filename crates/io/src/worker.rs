@@ -88,15 +88,16 @@ enum Stuck {
     UntilWritable,
     /// Until then: no descriptor tells.
     Until(Instant),
+    /// Until somebody makes room, and wakes it.
+    UntilWoken,
 }
 
 /// Why a worker ended before it was asked to.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WorkerError {
     /// The device is lost.
-    #[error(
-        "{name}: the device is lost: {error}. Was its interface removed? Bring it back and start again"
-    )]
+    #[error("{name}: the device is lost: {error}{}", remedy(error))]
     Device {
         /// Which, as in `tun:whim0`.
         name: String,
@@ -106,6 +107,14 @@ pub enum WorkerError {
     /// The system would not let it wait.
     #[error("cannot wait for the device: {0}")]
     Wait(io::Error),
+}
+
+/// What there is to do about a lost device; nothing more, if its error says why.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::InvalidData => "",
+        _ => ". Was its interface removed? Bring it back and start again",
+    }
 }
 
 /// What a worker's thread ends with: the worker, for its counters, and how it ended.
@@ -264,6 +273,7 @@ impl<D: Device, P: Port> Worker<D, P> {
                 TxOutcome::Drained => None,
                 TxOutcome::Blocked => Some(Stuck::UntilWritable),
                 TxOutcome::Congested => Some(Stuck::Until(self.clock.now() + CONGESTION_PAUSE)),
+                TxOutcome::Full => Some(Stuck::UntilWoken),
             };
             if self.stuck.is_some() || !more {
                 return Ok(Activity::Idle);

@@ -9,6 +9,46 @@
 //! [`pcapng`] writes what passed, and why something did not, into a capture file; [`reader`] reads
 //! such files, and others'; [`filter`] says which packets of them are wanted; a [`recorder`] notes what
 //! a shard makes of each frame, and a [`tracer`] what becomes of each connection.
+//!
+//! Twenty frames over a slow and lossy link, and the capture of what arrived:
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use whimbrel_link::pcapng::{Direction, LinkType, PacketNote, Section};
+//! use whimbrel_link::stack::base::Instant;
+//! use whimbrel_link::stack::bytes::Bytes;
+//! use whimbrel_link::{Link, LinkConfig};
+//!
+//! // 1 Mb/s, 10 ms, and each frame is lost with a chance of a quarter: the seed says which.
+//! let config: LinkConfig = "rate=1M,delay=10ms,loss=25%".parse()?;
+//! let mut link = Link::new(config, 1);
+//! for number in 0..20 {
+//!     link.push_frame(Instant::ZERO, Bytes::from(vec![number; 1_250]));
+//! }
+//!
+//! let mut capture = Vec::new();
+//! let mut section = Section::begin(&mut capture);
+//! let interface = section.describe(&mut capture, "far end", LinkType::Raw);
+//! let mut arrived = Vec::new();
+//! while let Some(at) = link.next_arrival() {
+//!     // Time is an argument: what arrives then is taken then.
+//!     while let Some(frame) = link.pop(at) {
+//!         let wire_len = frame.len() as u32;
+//!         let note = PacketNote { interface, at, direction: Direction::In, wire_len, comment: "" };
+//!         section.packet(&mut capture, &note, &frame);
+//!         arrived.push((at, frame[0]));
+//!     }
+//! }
+//!
+//! // A frame of 10,000 bits takes 10 ms to send, and 10 to travel.
+//! let first = arrived[0];
+//! assert_eq!(first.0, Instant::ZERO + Duration::from_millis(10 * (u64::from(first.1) + 2)));
+//! assert!(arrived.len() < 20 && arrived.is_sorted());
+//! assert_eq!(link.counters().lost(), 20 - arrived.len() as u64);
+//! assert_eq!(&capture[..4], [0x0a, 0x0d, 0x0d, 0x0a], "a section header of pcapng");
+//! # Ok::<(), whimbrel_link::ConfigError>(())
+//! ```
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -34,3 +74,4 @@ pub use counters::LinkCounters;
 pub use cut::cut;
 pub use fate::{Fate, Loss};
 pub use link::{Link, LinkState};
+pub use whimbrel_stack as stack;

@@ -3,6 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use crate::datagram::Datagrams;
 use crate::epoll::Epoll;
 use crate::socket::Socket;
 use crate::{Errno, Fd};
@@ -11,6 +12,7 @@ use crate::{Errno, Fd};
 #[derive(Debug)]
 pub(crate) enum File {
     Socket(Socket),
+    Datagrams(Datagrams),
     Epoll(Epoll),
 }
 

@@ -15,9 +15,9 @@ c_enum! {
 c_enum! {
     /// A kind of socket.
     SocketType {
-        /// A stream of octets: the only one there is.
+        /// A stream of octets.
         Stream = 1, "SOCK_STREAM";
-        /// Datagrams, which `socket` refuses: there is no UDP.
+        /// Datagrams: each whole, or not at all.
         Dgram = 2, "SOCK_DGRAM";
         /// Raw packets, which `socket` refuses.
         Raw = 3, "SOCK_RAW";
@@ -29,9 +29,9 @@ c_enum! {
     Protocol {
         /// The type's usual one.
         Default = 0, "IPPROTO_IP";
-        /// TCP, the only one that there is.
+        /// TCP, of streams.
         Tcp = 6, "IPPROTO_TCP";
-        /// UDP, which `socket` refuses.
+        /// UDP, of datagrams.
         Udp = 17, "IPPROTO_UDP";
     }
 }

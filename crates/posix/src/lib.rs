@@ -7,6 +7,68 @@
 //!
 //! What the stack beneath cannot do is refused (`ENOPROTOOPT`, `EOPNOTSUPP`), never accepted and
 //! ignored. Only stream sockets exist.
+//!
+//! `connect`, `send`, `accept` and `recv` of two processes, each over a host of its own:
+//!
+//! ```
+//! use whimbrel_posix::stack::base::{Instant, Secrets};
+//! use whimbrel_posix::stack::tcp::{SegMeta, Tunables};
+//! use whimbrel_posix::stack::wire::{Address, Endpoint};
+//! use whimbrel_posix::stack::{
+//!     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch, bytes::Bytes,
+//! };
+//! use whimbrel_posix::{
+//!     Domain, Errno, Incoming, MsgFlags, Outcome, Outgoing, Protocol, SocketFlags, SocketType,
+//!     Sockets, Wait,
+//! };
+//!
+//! fn process(last: u8) -> Sockets {
+//!     let addr = Address::from_v4_octets([10, 0, 0, last]);
+//!     let shard = Shard::new(ShardConfig {
+//!         tunables: Tunables::default(),
+//!         secrets: Secrets::from_seed(last.into()),
+//!         capabilities: Capabilities::plain(Medium::Ip, 1_500),
+//!         addresses: vec![InterfaceAddress { addr, prefix_len: 24 }],
+//!         routes: Vec::new(),
+//!     });
+//!     Sockets::new(shard.expect("a valid host"))
+//! }
+//!
+//! fn carry(from: &mut Sockets, to: &mut Sockets) -> usize {
+//!     let mut batch = TxBatch::new(16);
+//!     from.shard_mut().tx(&mut batch);
+//!     for segment in batch.pending() {
+//!         let frame = segment.to_vec();
+//!         to.shard_mut().rx(Instant::ZERO, &[RxFrame::new(&frame, SegMeta::SINGLE)]);
+//!     }
+//!     to.drain_events();
+//!     batch.pending().len()
+//! }
+//!
+//! let (mut client, mut server) = (process(1), process(2));
+//! let mut stream = |process: &mut Sockets| {
+//!     process.socket(Domain::Inet, SocketType::Stream, SocketFlags::NONE, Protocol::Tcp)
+//! };
+//! let at = Endpoint::new(Address::from_v4_octets([10, 0, 0, 2]), 80);
+//! let (near, listener) = (stream(&mut client)?, stream(&mut server)?);
+//! server.bind(listener, at)?;
+//! server.listen(listener, 16)?;
+//!
+//! // A call that would block says what it waits for, and is repeated when that may be over.
+//! assert_eq!(client.connect(near, at), Outcome::Block(Wait::Connected(near)));
+//! while carry(&mut client, &mut server) + carry(&mut server, &mut client) > 0 {}
+//! assert!(client.may_go_on(&Wait::Connected(near)));
+//! assert_eq!(client.connect(near, at), Outcome::Done(Ok(())));
+//!
+//! let mut hello = Outgoing::new(Bytes::from_static(b"hello"));
+//! assert_eq!(client.send(near, &mut hello, MsgFlags::NONE), Outcome::Done(Ok(5)));
+//! while carry(&mut client, &mut server) + carry(&mut server, &mut client) > 0 {}
+//! let Outcome::Done(accepted) = server.accept(listener, SocketFlags::NONE) else { panic!() };
+//! let mut heard = Incoming::new(1_024);
+//! assert_eq!(server.recv(accepted?.fd, &mut heard, MsgFlags::NONE), Outcome::Done(Ok(5)));
+//! assert_eq!(heard.to_vec(), b"hello");
+//! # Ok::<(), Errno>(())
+//! ```
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -16,6 +78,7 @@ extern crate alloc;
 mod names;
 
 pub mod constants;
+mod datagram;
 pub mod descriptor;
 pub mod domain;
 mod epoll;
@@ -36,9 +99,12 @@ pub use fd::Fd;
 pub use flags::{EpollEvents, FileFlags, MsgFlags, PollEvents, SocketFlags};
 pub use option::{Linger, OptionValue, SocketOption};
 pub use outcome::{Outcome, Wait};
-pub use sockets::{Accepted, EpollOp, EpollReport, Fcntl, Ioctl, PollFd, Shut, Sockets};
+pub use sockets::{
+    Accepted, EpollOp, EpollReport, Fcntl, Ioctl, PollFd, ReceivedFrom, Shut, Sockets,
+};
 pub use tcp_info::TcpInfo;
 pub use transfer::{Incoming, Outgoing};
+pub use whimbrel_stack as stack;
 
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ mod bind;
 mod close;
 mod connect;
 mod control;
+mod datagram;
 mod fast_open;
 mod getsockopt;
 mod poll;
@@ -20,9 +21,10 @@ mod urgent;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
-use whimbrel_stack::{Event, Handle, ListenerId, Shard};
+use whimbrel_stack::{Event, Handle, ListenerId, Shard, UdpHandle};
 use whimbrel_tcp::conn::{KeepAlive, Snapshot};
 
+use crate::datagram::Datagrams;
 use crate::descriptor::{Descriptors, File};
 use crate::epoll::Epoll;
 use crate::socket::{Blocking, Phase, Socket, Stream};
@@ -33,6 +35,7 @@ use crate::{
 pub use accept::Accepted;
 pub use close::Shut;
 pub use control::{Fcntl, Ioctl};
+pub use datagram::ReceivedFrom;
 pub use poll::{EpollOp, EpollReport, PollFd};
 
 /// The sockets of one process on one shard.
@@ -42,6 +45,7 @@ pub struct Sockets {
     files: Descriptors,
     by_handle: BTreeMap<Handle, Fd>,
     by_listener: BTreeMap<ListenerId, Fd>,
+    by_datagrams: BTreeMap<UdpHandle, Fd>,
     /// Which epoll instance watches what: watched first.
     watchers: BTreeSet<(Fd, Fd)>,
     /// Which sockets are bound to a port.
@@ -68,6 +72,7 @@ impl Sockets {
             files: Descriptors::new(limit),
             by_handle: BTreeMap::new(),
             by_listener: BTreeMap::new(),
+            by_datagrams: BTreeMap::new(),
             watchers: BTreeSet::new(),
             bound: BTreeSet::new(),
             strict: BTreeSet::new(),
@@ -105,6 +110,8 @@ impl Sockets {
                 | Event::Urgent(handle)
                 | Event::Writable(handle)
                 | Event::Closed(handle, _) => self.by_handle.get(&handle),
+                Event::Udp(handle) => self.by_datagrams.get(&handle),
+                _ => None,
             };
             let Some(fd) = fd.copied() else { continue };
             if let Event::Connected(handle) = event {
@@ -118,7 +125,7 @@ impl Sockets {
     #[cfg(test)]
     pub(crate) fn leftovers(&self) -> usize {
         let led = self.by_handle.len() + self.by_listener.len();
-        led + self.watchers.len() + self.bound.len()
+        led + self.by_datagrams.len() + self.watchers.len() + self.bound.len()
     }
 
     /// Whether a blocked call should be made again. It may come to nothing all the same.
@@ -163,13 +170,18 @@ impl Sockets {
         flags: SocketFlags,
         protocol: Protocol,
     ) -> Result<Fd, Errno> {
-        if kind != SocketType::Stream {
-            return Err(Errno::ESOCKTNOSUPPORT);
-        }
-        if protocol == Protocol::Udp {
-            return Err(Errno::EPROTONOSUPPORT);
-        }
-        self.files.open(File::Socket(Socket::new(domain, blocking_of(flags)?)))
+        let blocking = blocking_of(flags)?;
+        let file = match (kind, protocol) {
+            (SocketType::Stream, Protocol::Default | Protocol::Tcp) => {
+                File::Socket(Socket::new(domain, blocking))
+            }
+            (SocketType::Dgram, Protocol::Default | Protocol::Udp) => {
+                File::Datagrams(Datagrams::new(domain, blocking))
+            }
+            (SocketType::Raw, _) => return Err(Errno::ESOCKTNOSUPPORT),
+            _ => return Err(Errno::EPROTONOSUPPORT),
+        };
+        self.files.open(file)
     }
 }
 
@@ -180,6 +192,8 @@ impl Sockets {
         match self.files.get(fd)? {
             File::Socket(socket) if is_closing(socket) => Err(Errno::EBADF),
             File::Socket(socket) => Ok(socket),
+            // What is called so is for streams alone.
+            File::Datagrams(_) => Err(Errno::EOPNOTSUPP),
             File::Epoll(_) => Err(Errno::ENOTSOCK),
         }
     }
@@ -188,6 +202,8 @@ impl Sockets {
         match self.files.get_mut(fd)? {
             File::Socket(socket) if is_closing(socket) => Err(Errno::EBADF),
             File::Socket(socket) => Ok(socket),
+            // What is called so is for streams alone.
+            File::Datagrams(_) => Err(Errno::EOPNOTSUPP),
             File::Epoll(_) => Err(Errno::ENOTSOCK),
         }
     }
@@ -195,14 +211,14 @@ impl Sockets {
     fn epoll(&self, fd: Fd) -> Result<&Epoll, Errno> {
         match self.files.get(fd)? {
             File::Epoll(epoll) => Ok(epoll),
-            File::Socket(_) => Err(Errno::EINVAL),
+            File::Socket(_) | File::Datagrams(_) => Err(Errno::EINVAL),
         }
     }
 
     fn epoll_mut(&mut self, fd: Fd) -> Result<&mut Epoll, Errno> {
         match self.files.get_mut(fd)? {
             File::Epoll(epoll) => Ok(epoll),
-            File::Socket(_) => Err(Errno::EINVAL),
+            File::Socket(_) | File::Datagrams(_) => Err(Errno::EINVAL),
         }
     }
 
@@ -274,8 +290,8 @@ fn is_closing(socket: &Socket) -> bool {
 }
 
 /// The flags that `F_GETFL` tells.
-fn file_flags(socket: &Socket) -> FileFlags {
-    match socket.blocking {
+fn file_flags(blocking: Blocking) -> FileFlags {
+    match blocking {
         Blocking::Yes => FileFlags::O_RDWR,
         Blocking::No => FileFlags::O_RDWR | FileFlags::O_NONBLOCK,
     }

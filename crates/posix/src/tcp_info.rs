@@ -67,8 +67,8 @@ tcp_info! {
     /// acknowledgments named (RFC 2018), which has room for three or four ranges; without SACK as many
     /// as duplicate acknowledgments came.
     tcpi_sacked: u32,
-    /// Of these, how many full segments are taken to be lost, rounded up: after a time-out all that
-    /// was in flight, in fast recovery one.
+    /// Of these, how many full segments are taken to be lost, rounded up: those that RACK found so
+    /// (RFC 8985 6.2), and after a time-out those that were sent long enough before it (6.3).
     tcpi_lost: u32,
     /// How many of these were sent again, rounded up.
     tcpi_retrans: u32,

@@ -5,6 +5,7 @@ mod world;
 mod bind;
 mod close;
 mod connect;
+mod datagrams;
 mod epoll;
 mod errors;
 mod fast_open;

@@ -35,6 +35,7 @@ mod ruling;
 mod unikraft_nginx;
 mod value;
 mod witness;
+mod words;
 
 /// A case, and how it is measured.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,8 @@ pub struct Case {
     pub name: &'static str,
     /// What is run, in a line.
     pub about: &'static str,
+    /// What whoever has it today needs to know.
+    pub advice: Advice,
     /// What people saw, what they did, and what was really wrong.
     pub story: &'static str,
     /// What can be varied beside the rules of the stack.
@@ -52,10 +55,14 @@ pub struct Case {
     /// What its values are switched back in, one after the other: short, and with bounds that say when it
     /// still fails. Empty where no value of a profile makes it.
     pub ablation: &'static [Row],
-    /// The figures that a table has a column for, and its heading.
-    pub columns: &'static [(&'static str, &'static str)],
+    /// The figures that a table has a column for.
+    pub columns: &'static [Column],
+    /// What other figures are that bounds are about.
+    pub terms: &'static [(&'static str, &'static str)],
     /// What is drawn of each row.
     pub picture: Picture,
+    /// The series that are drawn one below the other, and what is to be seen in each.
+    pub strips: &'static [Strip],
     /// What somebody sees of it who has a minute.
     pub glance: Glance,
     /// The distribution that tells most, of those that rows have.
@@ -70,6 +77,10 @@ pub struct Case {
 pub struct Glance {
     /// What went wrong, in a few words.
     pub title: &'static str,
+    /// Why, in a sentence that begins with "because".
+    pub because: &'static str,
+    /// What the default does instead, in a sentence that begins with its name.
+    pub cure: &'static str,
     /// Why, and what cures it, in words that need no other.
     pub why: &'static str,
     /// The figure that says it.
@@ -78,6 +89,47 @@ pub struct Glance {
     pub what: &'static str,
     /// The rows that it is compared of: where it fails, and the default.
     pub rows: [usize; 2],
+    /// The rows that are drawn as bars, if those are others.
+    pub bars: &'static [usize],
+    /// What the figure could be at most, and what sets that bound.
+    pub limit: Option<(f64, &'static str)>,
+}
+
+/// What somebody needs who has a case today, a few lines each.
+#[derive(Clone, Copy, Debug)]
+pub struct Advice {
+    /// How to see that it is this.
+    pub symptom: &'static str,
+    /// What to change now.
+    pub today: &'static str,
+    /// What that costs.
+    pub price: &'static str,
+    /// What is otherwise with this stack.
+    pub whimbrel: &'static str,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// The figure's name.
+    pub figure: &'static str,
+    /// Its heading, in as few letters as a terminal has room for.
+    pub head: &'static str,
+    /// What it is.
+    pub about: &'static str,
+}
+
+/// A series that is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Strip {
+    /// The name of the series.
+    pub series: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// What is to be seen in it.
+    pub says: &'static str,
+    /// The figure that it cannot exceed, and what that is.
+    pub limit: Option<(&'static str, &'static str)>,
 }
 
 /// What is drawn of a row.
@@ -114,8 +166,12 @@ pub struct Row {
 /// What a row is there for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// It shows what people saw, or what their remedy did.
+    /// It shows what people saw.
     Report,
+    /// It shows that it was less with what they changed.
+    Better,
+    /// It shows that it was over with what they changed, or had not begun.
+    Works,
     /// It shows that this stack's own rules do not have it.
     Cure,
     /// It shows whether it still fails with other values than the profile's.
@@ -177,6 +233,8 @@ pub struct Measured {
     pub moments: Vec<Moment>,
     /// What the stacks counted: the client's and the server's, or the sender's.
     pub counters: Vec<Counters>,
+    /// When each part of it began, and what it is called.
+    pub marks: Vec<(Duration, String)>,
     /// A connection that shows it.
     pub witness: Option<Witness>,
 }
@@ -268,7 +326,7 @@ impl Case {
     /// The figures that its table and the bounds of its rows are about, each once.
     pub fn figures(&self) -> BTreeSet<&'static str> {
         let bounds = self.rows.iter().flat_map(|row| row.bounds).map(|bound| bound.figure);
-        self.columns.iter().map(|(figure, _)| *figure).chain(bounds).collect()
+        self.columns.iter().map(|column| column.figure).chain(bounds).collect()
     }
 }
 
@@ -314,7 +372,7 @@ impl Setup {
             Role::Trial if misses.is_empty() => Verdict::StillFails,
             Role::Trial => Verdict::FailsNoMore,
             _ if !misses.is_empty() => Verdict::Wrong(misses),
-            Role::Report => Verdict::Reproduced,
+            Role::Report | Role::Better | Role::Works => Verdict::Reproduced,
             Role::Cure => Verdict::Cured,
             Role::Expectation => Verdict::AsExpected,
         }
@@ -331,6 +389,16 @@ impl Measured {
     pub fn add(&mut self, name: &'static str, unit: Unit, value: f64) {
         self.figures.push(Figure { name, unit, value });
     }
+}
+
+/// A column of this figure.
+const fn column(figure: &'static str, head: &'static str, about: &'static str) -> Column {
+    Column { figure, head, about }
+}
+
+/// A series that has no bound.
+const fn strip(series: &'static str, title: &'static str, says: &'static str) -> Strip {
+    Strip { series, title, says, limit: None }
 }
 
 /// At least so much.

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use whimbrel_wire::{
     Address, Family, IcmpMessage, Icmpv6Message, IpHeader, Ipv4Header, Ipv6Header, Protocol,
-    TrafficClass,
 };
 
 /// The error for a packet that exceeds `mtu`, to whoever sent it (RFC 1191 4, RFC 4443 3.2).
@@ -27,17 +26,10 @@ pub fn too_long(packet: &[u8], mtu: u16) -> Option<Bytes> {
 
 fn v4(to: &Address, error: &IcmpMessage<'_>) -> Bytes {
     let mut packet = vec![0; Ipv4Header::LEN + error.wire_len()];
+    let (src, dst) = ([10, 0, 0, 254].into(), to.v4_octets().into());
     let header = Ipv4Header {
-        src: [10, 0, 0, 254].into(),
-        dst: to.v4_octets().into(),
-        protocol: Protocol::ICMP,
-        ttl: TTL,
-        tos: TrafficClass::default(),
-        identification: 0,
         dont_fragment: false,
-        fragment: None,
-        total_len: packet.len() as u16,
-        header_len: Ipv4Header::LEN as u8,
+        ..Ipv4Header::new(src, dst, Protocol::ICMP, error.wire_len())
     };
     header.emit(&mut packet);
     error.emit(&mut packet[Ipv4Header::LEN..]);
@@ -48,30 +40,15 @@ fn v6(to: &Address, error: &Icmpv6Message<'_>) -> Bytes {
     let mut packet = vec![0; Ipv6Header::LEN + error.wire_len()];
     let src = std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0xfe);
     let dst = std::net::Ipv6Addr::from(*to.octets());
-    let header = Ipv6Header {
-        src,
-        dst,
-        protocol: Protocol::ICMPV6,
-        hop_limit: TTL,
-        traffic_class: TrafficClass::default(),
-        flow_label: 0,
-        payload_len: error.wire_len() as u16,
-        header_len: Ipv6Header::LEN as u16,
-        protocol_pointer: V6_PROTOCOL,
-        fragment: None,
-    };
-    header.emit(&mut packet);
+    Ipv6Header::new(src, dst, Protocol::ICMPV6, error.wire_len()).emit(&mut packet);
     error.emit(src, dst, &mut packet[Ipv6Header::LEN..]);
     Bytes::from(packet)
 }
 
-const TTL: u8 = 64;
 /// RFC 792: "Internet Header + 64 bits of Original Data Datagram".
 const V4_QUOTED: usize = 28;
 /// With its own 48 octets of headers an error fits the least MTU, 1,280.
 const V6_QUOTED: usize = 1_232;
-/// Where an IPv6 header names what follows it.
-const V6_PROTOCOL: u16 = 6;
 
 #[cfg(test)]
 mod tests;

@@ -22,13 +22,15 @@ mod text;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_stack::shard::Census;
-use whimbrel_stack::{Event, Handle, ListenerId, RxFrame, Shard, TxBatch};
+use whimbrel_stack::udp::{Bind, Local};
+use whimbrel_stack::{Event, Handle, ListenerId, RxFrame, Shard, TxBatch, UdpHandle};
 use whimbrel_tcp::SegMeta;
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_wire::tcp::TcpFlags;
-use whimbrel_wire::{Endpoint, EthernetHeader, Family, Protocol};
+use whimbrel_wire::{Endpoint, EthernetHeader, Family, Protocol, SeqNum};
 
 pub use judge::Fault;
 
@@ -65,6 +67,8 @@ struct Siege {
     families: &'static [Family],
     listeners: Vec<ListenerId>,
     held: Vec<Handle>,
+    /// It receives what anybody sends to the listeners' port.
+    datagrams: Option<UdpHandle>,
     flows: Vec<Flow>,
     granted: Option<Granted>,
     /// The host's last packets, which errors are about.
@@ -81,6 +85,8 @@ struct Siege {
     sacked: Sacked,
     /// How many connections there were when that was begun.
     opened: u64,
+    /// What applications have read and keep, and where in its stream it began.
+    kept: VecDeque<(SeqNum, Bytes)>,
 }
 
 impl Siege {
@@ -102,6 +108,7 @@ impl Siege {
             families,
             listeners: Vec::new(),
             held: Vec::new(),
+            datagrams: None,
             granted: None,
             recent: VecDeque::new(),
             burst: Vec::new(),
@@ -112,8 +119,10 @@ impl Siege {
             reflection: Reflection::default(),
             sacked: Sacked::default(),
             opened: 0,
+            kept: VecDeque::new(),
         };
         siege.shard.tell_time(siege.now);
+        siege.datagrams = siege.shard.udp_bind(&Bind::new(Local::Both, PORTS[0])).ok();
         for family in families {
             let at = Endpoint::new(ours(*family, 0), PORTS[0]);
             let listener = siege.shard.listen(at, 3).ok();
@@ -150,19 +159,38 @@ impl Siege {
             }
             17..=25 => self.call(script)?,
             26..=29 => self.wait(script)?,
-            _ => self.change_weather(script),
+            _ => self.change_weather(script)?,
         }
         self.drain()?;
         self.judge_host()
     }
 
     /// The device, and how frames come.
-    fn change_weather(&mut self, script: &mut Script<'_>) {
+    fn change_weather(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         match script.below(4) {
             0 => self.stalled = !self.stalled,
             1 => self.neighbourly = !self.neighbourly,
-            _ => self.wait_for = script.below(80),
+            2 => self.wait_for = script.below(80),
+            _ => self.stream(script)?,
         }
+        Ok(())
+    }
+
+    /// Segments of one stream that arrive in one burst, full and in order, but for one of them.
+    fn stream(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
+        const FULL: usize = 1_000;
+        let (place, count) = (script.below(self.flows.len()), 2 + script.below(62));
+        let (odd, how) = (script.below(count), script.below(12));
+        self.wait_for = count - 1;
+        for number in 0..count {
+            let flow = self.flows[place];
+            let mut forged = Forged::polite(&flow, TcpFlags::ACK, FULL);
+            if number == odd {
+                forged.disturb(how, script);
+            }
+            self.send(place, &forged, Flaw::None, &mut Script::new(&[]))?;
+        }
+        Ok(())
     }
 
     /// What an honest peer would send next on a flow.
@@ -348,7 +376,7 @@ impl Siege {
                 let frame = segment.to_vec();
                 let sent = self.judge_frame(&frame, segment)?;
                 answers.add(frame.len(), sent.as_ref());
-                sent.iter().try_for_each(|sent| self.judge_wanted(sent))?;
+                sent.iter().try_for_each(|sent| self.update_sacked(sent))?;
                 told.extend(self.hear(frame, sent));
             }
             batch.consume(batch.pending().len());
@@ -381,7 +409,7 @@ impl Siege {
     }
 
     /// A connection keeps what it named. The same ends may have another, which the same cookie opened.
-    fn judge_wanted(&mut self, sent: &judge::Sent) -> Result<(), Fault> {
+    fn update_sacked(&mut self, sent: &judge::Sent) -> Result<(), Fault> {
         let counters = self.shard.counters();
         let opened = counters.active_opens + counters.passive_opens;
         if core::mem::replace(&mut self.opened, opened) != opened {
@@ -458,6 +486,9 @@ impl Siege {
         for listener in core::mem::take(&mut self.listeners) {
             self.shard.close_listener(listener);
         }
+        if let Some(socket) = self.datagrams.take() {
+            self.shard.udp_close(socket);
+        }
         // A rule may let what nobody acknowledges wait for a day, which is more deadlines than these.
         if self.shard.tunables().user_timeout > LONGEST_WAIT {
             let _ = self.shard.set_tunable("user_timeout", "1h");
@@ -471,7 +502,10 @@ impl Siege {
             }
             self.judge_host()?;
             if self.shard.census() == Census::default() {
-                return Ok(());
+                return self
+                    .kept
+                    .iter()
+                    .try_for_each(|(from, octets)| self.judge_kept(*from, octets));
             }
             let Some(next) = self.shard.next_deadline() else { break };
             self.now = self.now.max(next);

@@ -188,6 +188,31 @@ impl fmt::Display for Next<'_> {
     }
 }
 
+/// Why a packet cannot be sent as it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InjectError {
+    /// No IP packet, or of another length than its header says.
+    #[error(
+        "no IP packet: give one whole, of the length that its header says, with no bytes behind"
+    )]
+    Header,
+    /// More than the link carries.
+    #[error("a packet of {len} bytes: the link carries {mtu} (its MTU); send it in fragments")]
+    TooLong {
+        /// The length of the packet, octets.
+        len: usize,
+        /// The MTU of the link.
+        mtu: u16,
+    },
+    /// To or from an address that is never seen on a link.
+    #[error("{0} is a loopback address, which no packet outside a host may have")]
+    Loopback(Address),
+    /// Too much waits to be sent.
+    #[error("1,024 answers, or 1 MiB of them, wait to leave: try again when the device takes some")]
+    Full,
+}
+
 /// Why nothing can be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -3,10 +3,11 @@
 use bytes::Bytes;
 use whimbrel_tcp::CloseReason;
 
-use crate::{Handle, ListenerId};
+use crate::{Handle, ListenerId, UdpHandle};
 
 /// Something happened. Events are hints, merged while nobody polls: act until nothing is left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// The accept queue of this listener is no longer empty.
     Accepted(ListenerId),
@@ -22,6 +23,9 @@ pub enum Event {
     /// The connection is over. What was received before can still be read; the handle is valid
     /// until it is closed.
     Closed(Handle, CloseReason),
+    /// This UDP socket has a datagram to be received, room to send again after it had none, or an error
+    /// ([`Shard::udp_take_error`](crate::Shard::udp_take_error)).
+    Udp(UdpHandle),
 }
 
 /// What there is to read.

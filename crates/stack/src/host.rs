@@ -5,7 +5,7 @@ use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::{Address, EthernetHeader};
 
 use crate::TxBatch;
-use crate::ip::{FrameDrop, IcmpReport, IpLayer};
+use crate::ip::{FrameDrop, IpLayer, Report};
 use crate::link::{AddressCheck, AddressConflict, Link, LinkControl, Unframed};
 
 /// Everything of a host below its protocols.
@@ -91,9 +91,9 @@ impl Host {
         }
     }
 
-    /// What is to be told of the next segment that could not leave because its neighbour did not
+    /// What is to be told of the next packet that could not leave because its neighbour did not
     /// answer.
-    pub(crate) fn pop_unreachable(&mut self) -> Option<IcmpReport> {
+    pub(crate) fn pop_unreachable(&mut self) -> Option<Report> {
         loop {
             let packet = self.link.as_mut()?.pop_failed()?;
             let packet = packet.header().get(EthernetHeader::LEN..).unwrap_or_default();

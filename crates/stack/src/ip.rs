@@ -12,9 +12,12 @@ mod output;
 mod path_mtu;
 mod reassembly;
 mod routes;
+mod udp;
 
 pub use addresses::{Addresses, PathClass};
-pub(crate) use arrival::{Arrival, IcmpReport, Input, RefusalReply, Refused};
+pub(crate) use arrival::{
+    Arrival, DatagramReport, IcmpReport, Input, RefusalReply, Refused, Report, UdpArrival,
+};
 pub use counters::{FrameDrop, IpCounters};
 pub use datagram::Datagram;
 pub(crate) use flow_key::FlowKey;
@@ -24,6 +27,7 @@ pub(crate) use output::{PlainOut, TcpOut};
 pub(crate) use path_mtu::PathMtus;
 pub(crate) use reassembly::{Abandoned, Bounds, Reassembly};
 pub use routes::Routes;
+pub(crate) use udp::UdpOut;
 
 use whimbrel_wire::EthernetHeader;
 
@@ -46,6 +50,8 @@ pub struct IpLayer {
     pub(crate) identifications: Identifications,
     /// What paths were found to carry.
     pub(crate) path_mtus: PathMtus,
+    /// The same of what was said of datagrams, which segments need not believe.
+    pub(crate) datagram_mtus: PathMtus,
     /// How many ICMP errors may still be sent.
     pub(crate) error_budget: ErrorBudget,
 }

@@ -1,13 +1,62 @@
 //! One host on one core.
 //!
 //! A [`Shard`] takes frames in and hands frames out; between them it is a whole TCP/IP host:
-//! addresses, routes, IPv4 and IPv6, ICMP, and every connection. It has no clock, no entropy and
+//! addresses, routes, IPv4 and IPv6, ICMP, every connection and every UDP socket. It has no clock, no entropy and
 //! no system call: whoever drives it tells it the time and gives it its secrets, so the same code
 //! runs over a device and in a simulated world, and the same inputs give the same bytes.
 //!
 //! ```text
 //! in    device -> rx: parse all, hash all, touch slots, touch records, process each
 //! out   dirty connections, replies -> tx: IP and TCP headers in front -> device
+//! ```
+//!
+//! Two hosts, and a wire that is a copy:
+//!
+//! ```
+//! use whimbrel_stack::base::{Instant, Secrets};
+//! use whimbrel_stack::bytes::Bytes;
+//! use whimbrel_stack::tcp::{SegMeta, Tunables};
+//! use whimbrel_stack::wire::{Address, Endpoint};
+//! use whimbrel_stack::{
+//!     Capabilities, InterfaceAddress, Medium, Recv, RxFrame, Shard, ShardConfig, TxBatch,
+//! };
+//!
+//! fn host(last: u8) -> Shard {
+//!     let addr = Address::from_v4_octets([10, 0, 0, last]);
+//!     Shard::new(ShardConfig {
+//!         tunables: Tunables::default(),
+//!         secrets: Secrets::from_seed(last.into()),
+//!         capabilities: Capabilities::plain(Medium::Ip, 1_500),
+//!         addresses: vec![InterfaceAddress { addr, prefix_len: 24 }],
+//!         routes: Vec::new(),
+//!     })
+//!     .expect("one address, and an MTU that IPv4 allows")
+//! }
+//!
+//! /// Carries what one host has to send to the other; returns how many packets that were.
+//! fn carry(from: &mut Shard, to: &mut Shard, now: Instant) -> usize {
+//!     let mut batch = TxBatch::new(16);
+//!     from.tx(&mut batch);
+//!     let mut packet = [0; 1_500];
+//!     for segment in batch.pending() {
+//!         let len = segment.copy_to(&mut packet).expect("no packet exceeds the MTU");
+//!         to.rx(now, &[RxFrame::new(&packet[..len], SegMeta::SINGLE)]);
+//!     }
+//!     batch.pending().len()
+//! }
+//!
+//! let (mut client, mut server) = (host(1), host(2));
+//! let at = Endpoint::new(Address::from_v4_octets([10, 0, 0, 2]), 80);
+//! let listener = server.listen(at, 16).expect("nobody else listens");
+//! let handle = client.connect(at, None).expect("a port is free");
+//! client.send(handle, &mut Bytes::from_static(b"hello")).expect("it is open, or opening");
+//!
+//! // No clock: nothing here needs a timer, and all of it happens at one instant.
+//! let now = Instant::ZERO;
+//! while carry(&mut client, &mut server, now) + carry(&mut server, &mut client, now) > 0 {}
+//! let accepted = server.accept(listener).expect("the handshake is complete");
+//! assert_eq!(server.recv(accepted), Recv::Data(Bytes::from_static(b"hello")));
+//! assert_eq!(server.counters().passive_opens, 1);
 //! ```
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -30,6 +79,7 @@ mod records;
 mod replies;
 pub mod shard;
 mod timers;
+mod udp_error;
 pub mod wheel;
 
 pub use batch::TxBatch;
@@ -40,6 +90,13 @@ pub use event::{Event, Recv};
 pub use frame::RxFrame;
 pub use handle::Handle;
 pub use profile::{PROFILES, Profile};
-pub use shard::Shard;
+pub use shard::{SendTo, Shard};
+pub use udp_error::UdpError;
+pub use whimbrel_base as base;
+pub use whimbrel_tcp as tcp;
+pub use whimbrel_tcp::bytes;
 pub use whimbrel_tcp::conn::RouteMetrics;
 pub use whimbrel_tcp::table::ListenerId;
+pub use whimbrel_udp as udp;
+pub use whimbrel_udp::UdpHandle;
+pub use whimbrel_wire as wire;

@@ -2,6 +2,7 @@
 
 use alloc::collections::VecDeque;
 
+use bytes::Bytes;
 use whimbrel_tcp::Reply;
 use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::table::SynEntry;
@@ -21,6 +22,8 @@ pub(crate) enum Pending {
     Echo(Datagram),
     /// An ICMP error about a packet that was refused.
     Error(ErrorOut),
+    /// An IP packet of its user's, as it is.
+    Packet(Bytes),
 }
 
 impl Pending {
@@ -30,6 +33,7 @@ impl Pending {
             Self::Reply(..) | Self::SynAck(_) | Self::SynCookie(_) => 0,
             Self::Echo(echo) => echo.octets(),
             Self::Error(error) => error.octets(),
+            Self::Packet(packet) => packet.len(),
         }
     }
 }

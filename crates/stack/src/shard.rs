@@ -26,24 +26,27 @@ mod opening;
 mod output;
 mod ports;
 mod settings;
+mod udp;
+mod unclaimed;
 
 use whimbrel_base::{Instant, Tick};
 use whimbrel_tcp::conn::{Connection, State};
-use whimbrel_tcp::context::BufferPool;
 use whimbrel_tcp::table::{
     Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Listeners, Ports,
 };
 use whimbrel_tcp::{Context, Counters, Tunables};
+use whimbrel_udp::Sockets;
 use whimbrel_wire::{Address, Endpoint, Flow};
 
 use self::after_change::{EventSource, WorkLists};
 use self::budget::Released;
 use self::ports::SourcePool;
+use self::unclaimed::Unclaimed;
 use crate::connections::ConnectionSlot;
 use crate::host::Host;
 use crate::ip::{
-    Addresses, Bounds, ErrorBudget, Identifications, IpCounters, IpLayer, PathMtus, Reassembly,
-    Routes,
+    Addresses, Bounds, Datagram, ErrorBudget, Identifications, IpCounters, IpLayer, PathMtus,
+    Reassembly, Routes,
 };
 use crate::link::Link;
 use crate::markings::Markings;
@@ -54,8 +57,11 @@ use crate::{Handle, ShardConfig};
 
 pub use budget::Memory;
 pub use inspect::{SocketEntry, SocketState, StateCounts};
+pub use udp::SendTo;
 
-pub use crate::error::{ConfigError, ConnectError, ListenError, NotLocal, RetuneError, SendError};
+pub use crate::error::{
+    ConfigError, ConnectError, InjectError, ListenError, NotLocal, RetuneError, SendError,
+};
 
 /// One host on one core. One thread owns it; nothing in it is shared.
 #[derive(Debug)]
@@ -76,10 +82,16 @@ pub struct Shard {
     /// has no wish.
     judged_peer: Option<(Address, Option<u16>)>,
     markings: Markings,
+    udp: Sockets,
+    /// What of a datagram did not leave yet, where it leaves in fragments.
+    udp_leaving: Option<Datagram>,
+    /// What datagrams held when records were counted last, bytes.
+    udp_weighed: usize,
     // What is to be done.
     timers: Timers,
     lists: WorkLists,
     replies: Replies,
+    unclaimed: Unclaimed,
     /// When records were counted last.
     weighed: Tick,
     /// When chunks that nobody needs are given back next, if there are any.
@@ -114,12 +126,11 @@ impl Shard {
             reassembly: Reassembly::new(Bounds::DEFAULT),
             identifications: Identifications::new(&secrets.timestamps),
             path_mtus: PathMtus::default(),
-            error_budget: ErrorBudget::new(),
+            datagram_mtus: PathMtus::default(),
+            error_budget: ErrorBudget::new(&secrets.ports),
         };
         let mut host = Host { ip, link };
         host.set_link_rules(&tunables);
-        let (mut pool, mut counters) = (BufferPool::default(), Counters::default());
-        pool.set_budget(tunables.mem_budget, &mut counters);
         Ok(Self {
             identity: Identity::new(&secrets, &tunables),
             cookies: Cookies::new(&secrets),
@@ -132,21 +143,19 @@ impl Shard {
             sources: SourcePool::default(),
             judged_peer: None,
             markings: Markings::default(),
+            udp: Sockets::new(&secrets, range, tunables.reserved_ports),
+            udp_leaving: None,
+            udp_weighed: 0,
             timers: Timers::new(),
             lists: WorkLists::default(),
             replies: Replies::default(),
+            unclaimed: Unclaimed::default(),
             weighed: Instant::ZERO.tick(),
             trim_at: Instant::ZERO,
             released: Released::default(),
             wide_cookie: None,
             host,
-            cx: Context {
-                now: Instant::ZERO,
-                tick: Instant::ZERO.tick(),
-                tunables,
-                counters,
-                pool,
-            },
+            cx: Context::new(Instant::ZERO, tunables),
         })
     }
 
@@ -216,6 +225,8 @@ impl Shard {
             replies: self.replies.len(),
             fragmented: self.host.ip.reassembly.len(),
             fragment_octets: self.host.ip.reassembly.octets(),
+            udp_sockets: self.udp.len(),
+            udp_unsent: self.udp.unsent() + usize::from(self.udp_leaving.is_some()),
         }
     }
 
@@ -299,6 +310,10 @@ pub struct Census {
     pub fragmented: usize,
     /// Octets that their fragments take.
     pub fragment_octets: usize,
+    /// UDP sockets that are open.
+    pub udp_sockets: usize,
+    /// Datagrams not yet sent.
+    pub udp_unsent: usize,
 }
 
 /// Those of two shards.
@@ -317,6 +332,8 @@ impl core::ops::AddAssign for Census {
             replies,
             fragmented,
             fragment_octets,
+            udp_sockets,
+            udp_unsent,
         } = other;
         self.connections += connections;
         self.syn_entries += syn_entries;
@@ -330,6 +347,8 @@ impl core::ops::AddAssign for Census {
         self.replies += replies;
         self.fragmented += fragmented;
         self.fragment_octets += fragment_octets;
+        self.udp_sockets += udp_sockets;
+        self.udp_unsent += udp_unsent;
     }
 }
 

@@ -13,6 +13,7 @@ mod ack;
 mod attempt;
 mod budget;
 mod close;
+mod context;
 mod fast_open;
 mod icmp;
 mod input;
@@ -35,25 +36,25 @@ use whimbrel_base::Tick;
 use whimbrel_wire::Address;
 use whimbrel_wire::tcp::SackBlock;
 
-use crate::Context;
-use crate::context::BufferPool;
 use crate::flags::flags;
-use crate::recv::{Receiver, RecvBuffer, RecvSequence, WindowBounds};
+use crate::recv::{Receiver, RecvBuffer, RecvSequence, RightSizing, WindowBounds};
 use crate::send::{RttEstimator, SendBounds, SendQueue, SendSequence, Sender};
 use crate::verdict::CloseReason;
 
 pub use attempt::Attempt;
 pub use close::Remains;
+pub use context::{BufferPool, Context};
 pub use fast_open::FastSyn;
 use icmp::TooBig;
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
 pub use metrics::RouteMetrics;
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
+use options::SetApart;
 pub use options::{AckTiming, Marking, SocketOptions, SocketOverrides};
 pub use output::{Outgoing, RareOptions, SynOptions};
 pub use settings::KeepAlive;
 pub use snapshot::Snapshot;
-pub use tally::{ConnStats, Limit, Tally};
+pub use tally::{Limit, Tally};
 pub use timers::Timers;
 pub use write::WriteClosed;
 
@@ -144,6 +145,24 @@ pub struct Connection {
     timers: Timers,
     stats: Box<ConnStats>,
     buffers: Option<Box<Buffers>>,
+}
+
+/// What a connection keeps beside its hot record.
+#[derive(Debug, Default)]
+pub struct ConnStats {
+    tally: Tally,
+    /// How large the receive buffer should be.
+    sizing: RightSizing,
+    /// What was set for this connection alone.
+    apart: Option<Box<SetApart>>,
+}
+
+impl ConnStats {
+    /// Its connection is gone, and what was set for it goes.
+    pub(crate) fn retire(&mut self) {
+        self.apart = None;
+        self.sizing = RightSizing::default();
+    }
 }
 
 /// What a connection buffers: there only while something is in it.
@@ -363,7 +382,7 @@ impl Connection {
 
     /// Gives the buffers back if nothing is in them.
     #[inline]
-    fn settle(&mut self, cx: &mut Context) {
+    fn account_buffers(&mut self, cx: &mut Context) {
         if let Some(buffers) = self.buffers.as_mut() {
             if buffers.is_empty() {
                 self.give_back(&mut cx.pool);
@@ -398,7 +417,7 @@ impl Connection {
     }
 }
 
-const _: () = assert!(size_of::<Connection>() <= 232);
+const _: () = assert!(size_of::<Connection>() <= 232 && size_of::<ConnStats>() <= 120);
 
 #[cfg(test)]
 mod tests;

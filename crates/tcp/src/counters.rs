@@ -34,12 +34,14 @@ counters! {
     /// Answers to segments, packets and time-outs that were not sent because 1,024 of them waited to
     /// leave.
     replies_refused = "WhimbrelRepliesRefused",
-    /// Times that memory held reached 75 % of the budget.
+    /// Times that what is held, and kept for connections that hold little, reached 75 % of the budget.
     mem_high = "TcpExtTCPMemoryPressures",
     /// Times that it reached 90 %, from where on text out of order is refused.
     mem_tight = "WhimbrelMemoryTight",
     /// Times that it reached all of it.
     mem_full = "WhimbrelMemoryFull",
+    /// Segments of whose text a part was taken, because `mem.budget` had no room for the rest.
+    mem_clipped = "WhimbrelMemoryClipped",
     /// Segments received with a wrong checksum.
     in_csum_errors = "TcpInCsumErrors",
     /// Segments received that could not be parsed.

@@ -62,7 +62,7 @@ pub struct Delivered {
 
 /// What became of a judgment by age.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Judged {
+pub struct LossFound {
     /// Something is lost that was not.
     pub is_lost: bool,
     /// A repair was lost.
@@ -253,25 +253,25 @@ impl Flight {
     }
 
     /// What was sent before `rack`, and not after `limit`, is lost (RFC 8985 6.2).
-    pub fn judge(&mut self, rack: Transmission, limit: Instant) -> Judged {
+    pub fn detect_loss(&mut self, rack: Transmission, limit: Instant) -> LossFound {
         let is_older = self.records.sent.front().is_some_and(|first| first.at <= rack.0);
         if self.holes.is_none() && !is_older {
-            return Judged::default();
+            return LossFound::default();
         }
         let una = self.records.una;
         let holes = self.holes.get_or_insert_with(|| Box::new(Holes::new(una)));
-        let judged = holes.judge(&self.records, rack, limit);
+        let found = holes.detect_loss(&self.records, rack, limit);
         if holes.are_none(una) {
             self.holes = None;
         }
-        judged
+        found
     }
 
     /// The retransmission timer ran out: the segment at SND.UNA is lost, and what was sent until `limit`
     /// (RFC 8985 6.3).
     pub fn lose_on_timeout(&mut self, limit: Instant) {
         self.lose(self.first_segment());
-        self.judge((limit, u64::MAX), limit);
+        self.detect_loss((limit, u64::MAX), limit);
     }
 
     /// What was sent in segments of more than `most` octets is lost.

@@ -8,6 +8,57 @@
 //! whichever it is by one keyed probe.
 //!
 //! Everything here is told the time and handed its secrets; the same calls give the same bytes.
+//!
+//! A handshake, seen by both of its records. Whoever has packets to send and a host to be needs
+//! `whimbrel-stack`, which does this for all connections of a host.
+//!
+//! ```
+//! use whimbrel_tcp::base::Instant;
+//! use whimbrel_tcp::conn::{ActiveOpen, Connection, State};
+//! use whimbrel_tcp::table::{Announced, PassiveOpen, SynEntry, SynStep};
+//! use whimbrel_tcp::wire::{Address, Mss, OptionOrder, SeqNum, TcpHeader, TcpView, WindowSize};
+//! use whimbrel_tcp::{Context, Payload, RxSegment, SegMeta, Slices, Tunables, Verdict};
+//!
+//! let [client, server] = [1, 2].map(|host| Address::from_v4_octets([10, 0, 0, host]));
+//! let mss = Mss::new(1_460);
+//! let mut cx = Context::new(Instant::ZERO, Tunables::default());
+//!
+//! // An active open: its SYN is what it wants to send. Headers, ports and text are its caller's.
+//! let (iss, timestamp_offset) = (SeqNum::new(1_000), 7);
+//! let open = ActiveOpen {
+//!     remote: server, remote_port: 80, local_port: 50_000, local_index: 0, iss, timestamp_offset, mss,
+//! };
+//! let mut connection = Connection::connect(&mut cx, open);
+//! let mut text = Slices::new();
+//! let syn = connection.poll_transmit(&mut cx, 1_460, &mut text).expect("a SYN is due");
+//!
+//! // A passive open is 64 octets until its handshake is complete.
+//! let asked = PassiveOpen {
+//!     remote: client, local_index: 0, listener: 0, iss: SeqNum::new(9_000), scale_limit: 1 << 20,
+//!     time_wait: None,
+//! };
+//! let entry = SynEntry::from_syn(&syn.header(50_000, 80), asked, &cx.tunables);
+//! let window = WindowSize::new(65_535);
+//! let syn_ack = entry.syn_ack(Announced { tsval: 1, mss, window }).header(80, 50_000);
+//!
+//! // What arrives is lent for one call, its header read already.
+//! let mut octets = [0; TcpHeader::MAX_LEN];
+//! let mut arrived = |header: &TcpHeader, judge: &mut dyn FnMut(&RxSegment<'_>)| {
+//!     let len = header.emit(OptionOrder::Linux, &mut octets);
+//!     let (header, _) = TcpView::parse(&octets[..len]).expect("it was written above");
+//!     judge(&RxSegment { header, payload: Payload::Borrowed(&[]), meta: SegMeta::SINGLE });
+//! };
+//! arrived(&syn_ack, &mut |segment| {
+//!     assert_eq!(connection.on_segment(&mut cx, segment), Verdict::Accepted);
+//! });
+//! assert_eq!(connection.state(), State::Established);
+//!
+//! // Its acknowledgment completes the other side.
+//! let third = connection.poll_transmit(&mut cx, 1_460, &mut text).expect("an ACK is due");
+//! arrived(&third.header(50_000, 80), &mut |segment| {
+//!     assert_eq!(entry.judge(segment, window, &Tunables::default()), SynStep::Complete);
+//! });
+//! ```
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -17,7 +68,6 @@ pub mod budget;
 mod buffer_size;
 pub mod cc;
 pub mod conn;
-pub mod context;
 pub mod counters;
 mod flags;
 pub mod flight;
@@ -26,13 +76,18 @@ pub mod recovery;
 pub mod recv;
 pub mod segment;
 pub mod send;
+mod surroundings;
 pub mod table;
 pub mod tunables;
 pub mod verdict;
 
-pub use context::Context;
+pub use bytes;
+pub use conn::Context;
 pub use counters::Counters;
 pub use identity::Identity;
 pub use segment::{Payload, RxSegment, SegMeta, Slices, TxSegment};
+pub use surroundings::Surroundings;
 pub use tunables::{TUNABLES, Tunables};
 pub use verdict::{CloseReason, DropReason, Reply, Step, Verdict};
+pub use whimbrel_base as base;
+pub use whimbrel_wire as wire;

@@ -184,14 +184,28 @@ impl TxSegment {
         self.len() == 0
     }
 
+    /// Copies the whole packet to the front of `room`, and returns how many octets it has. `None`, and
+    /// nothing is copied, if `room` has fewer than [`TxSegment::len`].
+    ///
+    /// What was left to the device is left to the caller: cutting, if `gso_size` is not 0, and the
+    /// checksum, if it is [`TxChecksum::Partial`]. A stack that was told of a device without either leaves
+    /// nothing.
+    pub fn copy_to(&self, room: &mut [u8]) -> Option<usize> {
+        let (packet, _) = room.split_at_mut_checked(self.len())?;
+        let (header, mut text) = packet.split_at_mut_checked(self.header().len())?;
+        header.copy_from_slice(self.header());
+        for slice in self.payload.as_slice() {
+            let (place, rest) = text.split_at_mut_checked(slice.len())?;
+            place.copy_from_slice(slice);
+            text = rest;
+        }
+        Some(self.len())
+    }
+
     /// The whole packet in one piece: for captures and tests.
     pub fn to_vec(&self) -> Vec<u8> {
-        let mut packet = Vec::with_capacity(self.len());
-        packet.extend_from_slice(self.header());
-        for slice in self.payload.as_slice() {
-            packet.extend_from_slice(slice);
-        }
-        packet
+        let slices = self.payload.as_slice().iter().map(|slice| &slice[..]);
+        core::iter::once(self.header()).chain(slices).collect::<Vec<_>>().concat()
     }
 }
 
@@ -275,3 +289,6 @@ impl Default for Slices {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -72,6 +72,7 @@ impl Reply {
 
 /// Why a connection is over, as its application learns it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum CloseReason {
     /// Both directions were closed by FIN and all was acknowledged.
     Finished,
@@ -107,8 +108,8 @@ drop_reasons! {
     OverWindow = Linux "TCP_OVERWINDOW",
     /// Out of order, and more held ranges or memory than the bounds allow.
     OutOfOrderLimit = Linux "TCP_OFO_QUEUE_PRUNE",
-    /// Memory is short (`mem.budget`): text out of order, or more text in order than a connection that
-    /// is not read has room for then.
+    /// Memory is short (`mem.budget`): text out of order, or more text in order than the connection's share
+    /// of what is left.
     MemoryBudget = Linux "PROTO_MEM",
     /// TSval older than TS.Recent (RFC 7323 5.3); acknowledged.
     Paws = Linux "TCP_RFC7323_PAWS",

@@ -3,28 +3,30 @@
 use std::io;
 #[cfg(feature = "rules")]
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use whimbrel_base::{Secrets, tunables::TunableError};
+use whimbrel_io::config::{ConfigError, default_routes};
 #[cfg(feature = "rules")]
 use whimbrel_io::rules::{Rules, RulesError, Sources, Variables};
 use whimbrel_io::{
-    Clock, Dad, GroupKey, MemEnd, ShardCount, ShardPlan, ShardPlanError, StackConfig, StackShard,
-    Stop, WireError, WireSpec, entropy, stack,
+    AnyDevice, Clock, Dad, Device, GroupKey, MemEnd, ShardCount, ShardPlan, ShardPlanError,
+    StackConfig, StackShard, Stop, Waker, WireError, WireSpec, entropy, stack,
 };
 use whimbrel_link::LinkConfig;
 use whimbrel_stack::shard::NotLocal;
-use whimbrel_stack::{InterfaceAddress, Route};
+use whimbrel_stack::{InterfaceAddress, Medium, Route};
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::cc::{AddError, Algorithm, CongestionControl, UnknownAlgorithm};
 use whimbrel_wire::Address;
 
-use crate::Stack;
 use crate::congestion::CongestionControls;
 use crate::driver::Driver;
 use crate::mailbox::Mailbox;
+use crate::packets::{PacketEnd, PacketQueues};
 use crate::shutdown::Shutdown;
 use crate::stack_port::StackPort;
+use crate::{PacketPort, Stack};
 
 /// Configures a [`Stack`].
 ///
@@ -50,6 +52,7 @@ pub struct StackBuilder {
     driver: Option<Driver>,
     group: Option<GroupKey>,
     fast_open_key: Option<GroupKey>,
+    packet_queues: Option<Arc<PacketQueues>>,
     #[cfg(feature = "rules")]
     files_and_variables: Sources,
 }
@@ -58,6 +61,9 @@ pub struct StackBuilder {
 enum Wire {
     Spec(WireSpec),
     Mem(MemEnd),
+    /// A lock that nobody waits for: a device may be sent to another thread, and not be shared.
+    Device(Mutex<AnyDevice>),
+    Packets(PacketEnd),
 }
 
 /// Both ends of a wire inside the process, which needs no privilege. `there` is the way from the
@@ -84,7 +90,8 @@ pub fn mem_wire(there: LinkConfig, back: LinkConfig, seed: u64) -> io::Result<(M
 pub enum BuildError {
     /// No wire was given.
     #[error(
-        "the stack has no wire: give one, as in .wire(\"tun:whim0,addr=10.9.0.2/24\".parse()?)"
+        "the stack has no wire: give one, as in .wire(\"tun:whim0,addr=10.9.0.2/24\".parse()?), or \
+         packets of your own (.packets(1500))"
     )]
     NoWire,
     /// A number of shards that no stack has.
@@ -153,6 +160,107 @@ impl StackBuilder {
     pub fn mem(mut self, end: MemEnd) -> Self {
         self.wire = Some(Wire::Mem(end));
         self
+    }
+
+    /// Frames go through this device: what you wrote yourself, for a link that no [`WireSpec`] knows. It has
+    /// one queue, so that the stack has one shard. If its frames begin with their IP header, the stack's
+    /// routes lead to it, whatever the destination; if they are Ethernet's, give gateways by
+    /// [`StackBuilder::route`].
+    ///
+    /// ```
+    /// use std::io::{self, ErrorKind};
+    /// use std::os::fd::{AsFd, BorrowedFd};
+    /// use std::os::unix::net::UnixDatagram;
+    ///
+    /// use whimbrel::device::{
+    ///     Capabilities, Device, DeviceCounters, Medium, RxFrame, SegMeta, TxBatch, TxOutcome,
+    /// };
+    /// use whimbrel::{Stack, TcpListener, TcpStream};
+    ///
+    /// /// A socket, and in each of its messages an IP packet.
+    /// #[derive(Debug)]
+    /// struct Datagrams {
+    ///     socket: UnixDatagram,
+    ///     counters: DeviceCounters,
+    /// }
+    ///
+    /// impl AsFd for Datagrams {
+    ///     fn as_fd(&self) -> BorrowedFd<'_> {
+    ///         self.socket.as_fd()
+    ///     }
+    /// }
+    ///
+    /// impl Device for Datagrams {
+    ///     fn name(&self) -> String {
+    ///         "datagrams".into()
+    ///     }
+    ///
+    ///     fn capabilities(&self) -> Capabilities {
+    ///         // The stack computes checksums and makes no segment larger than the MTU.
+    ///         Capabilities::plain(Medium::Ip, 1_500)
+    ///     }
+    ///
+    ///     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
+    ///         let mut packet = [0; 1_500];
+    ///         match self.socket.recv(&mut packet) {
+    ///             Ok(len) => {
+    ///                 self.counters.rx_frames += 1;
+    ///                 deliver(&[RxFrame::new(&packet[..len], SegMeta::SINGLE)]);
+    ///                 Ok(1)
+    ///             }
+    ///             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
+    ///             Err(error) => Err(error),
+    ///         }
+    ///     }
+    ///
+    ///     fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
+    ///         while let Some(segment) = batch.pending().first() {
+    ///             match self.socket.send(&segment.to_vec()) {
+    ///                 Ok(_) => batch.consume(1),
+    ///                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
+    ///                     return Ok(TxOutcome::Blocked);
+    ///                 }
+    ///                 Err(error) => return Err(error),
+    ///             }
+    ///             self.counters.tx_frames += 1;
+    ///         }
+    ///         Ok(TxOutcome::Drained)
+    ///     }
+    ///
+    ///     fn counters(&self) -> &DeviceCounters {
+    ///         &self.counters
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (near, far) = UnixDatagram::pair()?;
+    /// let device = |socket: UnixDatagram| {
+    ///     socket.set_nonblocking(true)?;
+    ///     io::Result::Ok(Datagrams { socket, counters: DeviceCounters::default() })
+    /// };
+    /// let here = Stack::builder().device(device(near)?).address("10.0.0.1", 24)?.build()?;
+    /// let there = Stack::builder().device(device(far)?).address("10.0.0.2", 24)?.build()?;
+    /// let listener = TcpListener::bind(&there, "10.0.0.2:7").await?;
+    /// let (connected, accepted) =
+    ///     tokio::join!(TcpStream::connect(&here, "10.0.0.2:7"), listener.accept());
+    /// assert_eq!(connected?.local_addr()?, accepted?.1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn device(mut self, device: impl Device + Send + 'static) -> Self {
+        self.wire = Some(Wire::Device(Mutex::new(Box::new(device))));
+        self
+    }
+
+    /// The wire is you: what the stack sends is taken out of the [`PacketPort`], and what is put in there
+    /// it receives. Packets have up to `mtu` bytes: 68 (RFC 791) to 65,535, and 1,280 at least (RFC 8200 5) if the
+    /// stack has an IPv6 address. Routes lead there whatever the destination. With several
+    /// [`StackBuilder::shards`] each packet is put before the shard that its ports lead to.
+    pub fn packets(mut self, mtu: u16) -> (Self, PacketPort) {
+        let (end, port) = PacketPort::pair(mtu);
+        self.wire = Some(Wire::Packets(end));
+        (self, port)
     }
 
     /// Adds an address, in a network with a prefix of `prefix_len` bits (0 ..= 32 for IPv4, 0 ..=
@@ -362,6 +470,10 @@ impl StackBuilder {
         let shards = match self.wire.take().ok_or(BuildError::NoWire)? {
             Wire::Mem(end) => stack::open_mem(end, self.shards.unwrap_or(1), self.config()?)?,
             Wire::Spec(spec) => self.open(spec, &stop)?,
+            Wire::Device(device) => {
+                self.open_device(device.into_inner().unwrap_or_else(PoisonError::into_inner))?
+            }
+            Wire::Packets(end) => self.open_packets(end)?,
         };
         self.start(shards, stop, driver)
     }
@@ -376,6 +488,28 @@ impl StackBuilder {
         self.routes.extend(wire.routes());
         let config = StackConfig { dad: wire.dad(), ..self.config()? };
         Ok(stack::open(&wire, config, Clock::start(), stop)?)
+    }
+
+    fn open_device(&mut self, device: AnyDevice) -> Result<Vec<StackShard>, BuildError> {
+        if let Some(shards) = self.shards.filter(|shards| *shards != 1) {
+            return Err(ShardPlanError::Wire(ConfigError::OneQueue(shards)).into());
+        }
+        let dad = match device.capabilities().medium {
+            Medium::Ip => {
+                self.routes.extend(default_routes(&self.addresses, &[]));
+                Dad::Off
+            }
+            Medium::Ethernet { .. } => Dad::On,
+        };
+        let config = StackConfig { dad, ..self.config()? };
+        Ok(stack::open_devices(vec![device], vec![Waker::new()?], Clock::start(), config)?)
+    }
+
+    fn open_packets(&mut self, end: PacketEnd) -> Result<Vec<StackShard>, BuildError> {
+        self.routes.extend(default_routes(&self.addresses, &[]));
+        self.packet_queues = Some(end.queues());
+        let (devices, wakers) = end.open(self.shards.unwrap_or(1))?;
+        Ok(stack::open_devices(devices, wakers, Clock::start(), self.config()?)?)
     }
 
     fn config(&self) -> Result<StackConfig, BuildError> {
@@ -404,6 +538,9 @@ impl StackBuilder {
     ) -> Result<Stack, BuildError> {
         let wakers = shards.iter().map(|shard| shard.waker.clone()).collect();
         let shutdown = Arc::new(Shutdown::new(stop.clone(), wakers));
+        if let Some(queues) = &self.packet_queues {
+            queues.attach(Arc::clone(&shutdown));
+        }
         let (mut mailboxes, mut workers) = (Vec::new(), Vec::new());
         for mut shard in shards {
             shard.shard.set_source_pool(&self.sources)?;

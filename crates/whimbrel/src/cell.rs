@@ -9,12 +9,14 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 
 use bytes::Bytes;
+use tokio::io::Interest;
 use whimbrel_stack::Handle;
 
+use crate::readiness::{self, Readiness};
 use crate::waiters::Waiters;
 
 pub(crate) use flags::Flags;
@@ -94,10 +96,14 @@ impl StreamCell {
         Arc::new(Self(Mutex::new(state)))
     }
 
-    /// Nothing that can panic happens under the lock but an executor's cloning of a waker, which
-    /// leaves the state whole.
+    /// Waits for any of what `interest` names.
+    pub(crate) const fn ready(&self, interest: Interest) -> Readiness<'_, StreamState> {
+        Readiness::new(&self.0, interest)
+    }
+
+    /// The state, which nobody else sees until the guard is dropped.
     pub(crate) fn lock(&self) -> MutexGuard<'_, StreamState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        readiness::lock(&self.0)
     }
 }
 

@@ -5,9 +5,11 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
-use whimbrel_stack::shard::{ConnectError, ListenError};
+use whimbrel_stack::UdpError;
+use whimbrel_stack::shard::{ConnectError, InjectError, ListenError};
 use whimbrel_tcp::conn::{Attempt, SoftError};
 use whimbrel_tcp::{CloseReason, Tunables};
+use whimbrel_udp::{BindError, QueueError, SocketError};
 use whimbrel_wire::Endpoint;
 
 /// Why an established connection is over, if that is an error.
@@ -36,8 +38,8 @@ pub(crate) fn closed(
                 tunables.retries, tunables.keepalive_probes
             ),
         ),
-        CloseReason::Aborted => aborted(&peer),
         CloseReason::Unreachable => (ErrorKind::HostUnreachable, format!("{peer} is unreachable")),
+        _ => aborted(&peer),
     };
     Some(io::Error::new(kind, text))
 }
@@ -82,7 +84,6 @@ pub(crate) fn not_opened(
                  {lasted} were tried"
             ),
         ),
-        CloseReason::Aborted => aborted(&peer),
         CloseReason::Refused
         | CloseReason::Reset
         | CloseReason::BrokenPipe
@@ -93,6 +94,7 @@ pub(crate) fn not_opened(
                  turned us away"
             ),
         ),
+        _ => aborted(&peer),
     };
     io::Error::new(kind, text)
 }
@@ -156,6 +158,15 @@ impl fmt::Debug for ConnectFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// The error of a packet that could not be sent as it is.
+pub(crate) fn inject(error: InjectError) -> io::Error {
+    let kind = match error {
+        InjectError::Full => ErrorKind::WouldBlock,
+        _ => ErrorKind::InvalidInput,
+    };
+    io::Error::new(kind, error.to_string())
 }
 
 /// The error of a listener that could not be opened.
@@ -225,6 +236,58 @@ pub(crate) fn not_v6() -> io::Error {
 /// No address came of a name.
 pub(crate) fn no_address() -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, "the name has no address: give one, as in 10.0.0.2:80")
+}
+
+/// Why a UDP socket could not be bound or connected, or a datagram not be sent.
+pub(crate) fn udp(error: UdpError) -> io::Error {
+    let kind = match &error {
+        UdpError::Bind(BindError::InUse(_) | BindError::PortsExhausted { .. }) => {
+            ErrorKind::AddrInUse
+        }
+        UdpError::NotLocal(_) | UdpError::NoSource(_) => ErrorKind::AddrNotAvailable,
+        UdpError::NoRoute(_) => ErrorKind::NetworkUnreachable,
+        UdpError::Multicast(_) | UdpError::Broadcast(_) | UdpError::Loopback(_) => {
+            ErrorKind::Unsupported
+        }
+        UdpError::NotAPeer(_) | UdpError::Family(_) | UdpError::TooLong { .. } => {
+            ErrorKind::InvalidInput
+        }
+        UdpError::Queue(QueueError::Full { .. }) => ErrorKind::WouldBlock,
+        UdpError::Queue(QueueError::Memory) => ErrorKind::OutOfMemory,
+        _ => ErrorKind::NotConnected,
+    };
+    io::Error::new(kind, error.to_string())
+}
+
+/// What the path said of a datagram to `peer`.
+pub(crate) fn udp_told(error: SocketError, peer: Option<SocketAddr>) -> io::Error {
+    let kind = match error {
+        SocketError::PortUnreachable | SocketError::ProtocolUnreachable => {
+            ErrorKind::ConnectionRefused
+        }
+        SocketError::NetworkUnreachable => ErrorKind::NetworkUnreachable,
+        SocketError::TooBig { .. } => ErrorKind::InvalidInput,
+        _ => ErrorKind::HostUnreachable,
+    };
+    let peer = name(peer.map(Endpoint::from));
+    io::Error::new(kind, format!("{peer}: {error}"))
+}
+
+/// A UDP socket without a peer is asked for it.
+pub(crate) fn udp_not_connected() -> io::Error {
+    io::Error::new(ErrorKind::NotConnected, "the socket is connected to nobody")
+}
+
+/// A UDP socket without a peer is to send to it.
+pub(crate) fn udp_no_destination() -> io::Error {
+    let text = "no destination: connect the socket, or use send_to";
+    io::Error::new(ErrorKind::NotConnected, text)
+}
+
+/// What needs groups of hosts.
+pub(crate) fn no_groups(what: &str) -> io::Error {
+    let text = format!("{what}: this stack sends to single hosts only, and joins no group");
+    io::Error::new(ErrorKind::Unsupported, text)
 }
 
 /// The shard knows nothing of the stream.

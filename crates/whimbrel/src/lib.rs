@@ -66,11 +66,14 @@ mod cell;
 #[cfg(feature = "hyper-util")]
 mod client;
 mod congestion;
+pub mod device;
 mod driver;
 mod exchange;
 mod fault;
 mod listener;
 mod mailbox;
+mod packets;
+mod readiness;
 #[cfg(feature = "axum")]
 mod serve;
 mod sharded_listener;
@@ -81,6 +84,11 @@ mod split_owned;
 mod stack;
 mod stack_port;
 mod stream;
+mod udp;
+mod udp_cell;
+mod udp_port;
+mod unclaimed;
+mod unclaimed_sender;
 mod waiters;
 
 /// What the README shows must compile, and run.
@@ -93,6 +101,7 @@ pub use builder::{BuildError, StackBuilder, mem_wire};
 pub use client::Connector;
 pub use driver::Driver;
 pub use listener::{Incoming, ListenerStats, TcpListener};
+pub use packets::{PacketCounters, PacketPort};
 #[cfg(feature = "axum")]
 pub use serve::serve;
 pub use socket::TcpSocket;
@@ -100,27 +109,35 @@ pub use split::{ReadHalf, WriteHalf};
 pub use split_owned::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 pub use stack::{Census, ShardCensus, Stack};
 pub use stream::{TcpInfo, TcpStream};
+pub use udp::UdpSocket;
+pub use unclaimed::Unclaimed;
 pub use whimbrel_base::tunables::TunableError;
 pub use whimbrel_io::{
     DadError, GroupKey, KeySource, MemEnd, PacketConfig, PacketError, ShardPlanError, SpecError,
     TunConfig, TunError, UnixConfig, UnixError, WireError, WireSpec,
 };
 pub use whimbrel_link::LinkConfig;
-pub use whimbrel_stack::{InterfaceAddress, Route, RouteMetrics, Shard};
+pub use whimbrel_stack::{InterfaceAddress, Route, RouteMetrics, SendTo, Shard};
 pub use whimbrel_tcp::cc;
 pub use whimbrel_tcp::conn::{BufferSize, SoftError, State};
 pub use whimbrel_tcp::recovery::CaState;
 pub use whimbrel_tcp::{CloseReason, Counters, Tunables};
-pub use whimbrel_wire::Address;
+pub use whimbrel_udp::{
+    Counters as UdpCounters, Fragmenting, Received, SendOptions, SocketError as UdpSocketError,
+};
+pub use whimbrel_wire::{Address, Endpoint, TrafficClass};
 
 /// Everything can go to another thread, and be shared by several.
 const _: () = {
     const fn is_send_and_sync<T: Send + Sync + 'static>() {}
     is_send_and_sync::<Stack>();
     is_send_and_sync::<StackBuilder>();
+    is_send_and_sync::<PacketPort>();
     is_send_and_sync::<TcpListener>();
     is_send_and_sync::<TcpSocket>();
     is_send_and_sync::<TcpStream>();
+    is_send_and_sync::<UdpSocket>();
     is_send_and_sync::<OwnedReadHalf>();
     is_send_and_sync::<OwnedWriteHalf>();
+    is_send_and_sync::<Unclaimed>();
 };

@@ -39,6 +39,7 @@ pub struct TcpListener {
 
 /// What happened at a listener, at all shards together.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct ListenerStats {
     /// Connections that became complete.
     pub accepted: u64,

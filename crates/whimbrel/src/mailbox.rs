@@ -6,13 +6,15 @@ use std::sync::{Arc, OnceLock, atomic};
 use crossbeam_queue::SegQueue;
 use tokio::sync::{Notify, oneshot};
 use whimbrel_io::Waker;
-use whimbrel_stack::{Handle, Shard};
+use whimbrel_stack::{Handle, Shard, UdpHandle};
 use whimbrel_wire::Endpoint;
 
 use crate::backlog::Backlog;
 use crate::cell::StreamCell;
 use crate::congestion::CongestionNames;
 use crate::fault;
+use crate::udp_port::UdpRequest;
+use crate::unclaimed_sender::UnclaimedSender;
 use crate::waiters::wake_all;
 use worker_state::WorkerState;
 
@@ -23,6 +25,8 @@ mod worker_state;
 pub(crate) struct Mailbox {
     /// Cells that are dirty, each once.
     streams: SegQueue<Handle>,
+    /// The same of UDP sockets.
+    udp: SegQueue<UdpHandle>,
     /// Everything that happens once in a connection's life, or less often.
     requests: SegQueue<Request>,
     waker: Waker,
@@ -42,10 +46,14 @@ pub(crate) enum Request {
     Listen(Arc<Backlog>),
     /// Look at a listener: it has room again, or other settings, or is gone.
     Backlog(Arc<Backlog>),
+    /// Bind or connect a UDP socket.
+    Udp(UdpRequest),
     /// Look around, or change something.
     Inspect(InspectFn),
     /// Tell when nothing is left of streams that were dropped.
     Drain(oneshot::Sender<()>),
+    /// Hand out what nothing takes.
+    Unclaimed(UnclaimedSender),
 }
 
 /// A question to a shard, or a change of it, called where that is driven.
@@ -68,6 +76,8 @@ pub(crate) struct Held {
     pub(crate) streams: usize,
     /// Listeners: one backlog for each.
     pub(crate) listeners: usize,
+    /// UDP sockets: one cell for each.
+    pub(crate) udp_sockets: usize,
 }
 
 impl Mailbox {
@@ -76,6 +86,7 @@ impl Mailbox {
         Self {
             congestion_names,
             streams: SegQueue::new(),
+            udp: SegQueue::new(),
             requests: SegQueue::new(),
             waker,
             worker_state: WorkerState::new(),
@@ -97,6 +108,15 @@ impl Mailbox {
         }
         // The waker after the queue: a worker that is about to sleep looks once more.
         self.streams.push(handle);
+        self.waker.wake();
+    }
+
+    /// The cell of a UDP socket is dirty. Nothing may be locked.
+    pub(crate) fn post_udp(&self, handle: UdpHandle) {
+        if self.worker_state.has_ended() {
+            return;
+        }
+        self.udp.push(handle);
         self.waker.wake();
     }
 
@@ -139,20 +159,34 @@ impl Mailbox {
 
     /// What to tell whoever wants something of a stack that has ended.
     pub(crate) fn ended(&self) -> io::Error {
-        fault::ended(self.ended.get().map_or("its worker stopped", String::as_str))
+        fault::ended(&self.why_ended())
+    }
+
+    /// Why it has ended, in words.
+    pub(crate) fn why_ended(&self) -> String {
+        self.ended.get().map_or_else(|| "its worker stopped".into(), Clone::clone)
+    }
+
+    /// What to tell of its end, if it has ended.
+    pub(crate) fn ended_already(&self) -> Option<io::Error> {
+        self.ended.get().map(|why| fault::ended(why))
     }
 
     pub(crate) fn next_stream(&self) -> Option<Handle> {
         self.streams.pop()
     }
 
+    pub(crate) fn next_udp(&self) -> Option<UdpHandle> {
+        self.udp.pop()
+    }
+
     pub(crate) fn next_request(&self) -> Option<Request> {
         self.requests.pop()
     }
 
-    /// Whether neither a stream nor a request waits.
+    /// Whether neither a stream, a UDP socket nor a request waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.streams.is_empty() && self.requests.is_empty()
+        self.streams.is_empty() && self.udp.is_empty() && self.requests.is_empty()
     }
 
     fn refuse_all(&self) {
@@ -166,7 +200,10 @@ impl Mailbox {
                     backlog.lock().on_lost(self.ended(), &mut woken);
                 }
                 // Whoever waits for it sees that the answer never comes.
-                Request::Inspect(_) | Request::Drain(_) => {}
+                Request::Udp(_)
+                | Request::Inspect(_)
+                | Request::Drain(_)
+                | Request::Unclaimed(_) => {}
             }
         }
         wake_all(&mut woken);
@@ -179,8 +216,10 @@ impl std::fmt::Debug for Request {
             Self::Connect(_) => "Connect",
             Self::Listen(_) => "Listen",
             Self::Backlog(_) => "Backlog",
+            Self::Udp(_) => "Udp",
             Self::Inspect(_) => "Inspect",
             Self::Drain(_) => "Drain",
+            Self::Unclaimed(_) => "Unclaimed",
         })
     }
 }

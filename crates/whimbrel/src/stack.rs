@@ -8,12 +8,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bytes::Bytes;
 use tokio::sync::oneshot;
 use whimbrel_io::GroupKey;
 use whimbrel_stack::{InterfaceAddress, Shard, queue_between};
 use whimbrel_tcp::{Counters, Tunables};
 use whimbrel_wire::Endpoint;
 
+use crate::Unclaimed;
 use crate::bind_table::{BindTable, ReservedAddr, Share};
 use crate::congestion::CongestionNames;
 use crate::fault;
@@ -49,6 +51,8 @@ pub struct Census {
     pub streams: usize,
     /// Listeners that tasks hold.
     pub listeners: usize,
+    /// UDP sockets that tasks hold.
+    pub udp_sockets: usize,
 }
 
 impl Stack {
@@ -94,6 +98,15 @@ impl Stack {
         let mut all = Counters::default();
         for mailbox in &self.inner.mailboxes {
             all += &inspect(mailbox, |shard, _| shard.counters().clone()).await?;
+        }
+        Ok(all)
+    }
+
+    /// What happened to datagrams of UDP so far, at all shards together.
+    pub async fn udp_counters(&self) -> io::Result<whimbrel_udp::Counters> {
+        let mut all = whimbrel_udp::Counters::default();
+        for mailbox in &self.inner.mailboxes {
+            all += &inspect(mailbox, |shard, _| shard.udp().counters.clone()).await?;
         }
         Ok(all)
     }
@@ -195,6 +208,57 @@ impl Stack {
         all_ended(self.inner.mailboxes.to_vec())
     }
 
+    /// Hands out, from now on, the packets that arrive and that nothing in the stack takes: those for
+    /// addresses that it has not, and those of protocols that it does not speak, UDP without a socket among
+    /// them; IPv4 and IPv6, whole and with complete checksums. While somebody holds what this returns, no
+    /// ICMP error answers them: whoever has the packet decides. A later call takes them over.
+    ///
+    /// What cannot be handed out whole is dropped, and counted as
+    /// [`unclaimed_dropped`](whimbrel_stack::ip::IpCounters::unclaimed_dropped): frames that a device merged of several
+    /// segments or datagrams (over `tun:` and `tap:`, `offload=off` has it merge none), and what comes while
+    /// too many wait.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use whimbrel::Stack;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (builder, port) = Stack::builder().packets(1_500);
+    /// let stack = builder.address("10.0.0.1", 24)?.build()?;
+    /// let mut unclaimed = stack.unclaimed();
+    /// // ICMP's echo request, from 10.0.0.2 to 192.0.2.9: not this stack's address.
+    /// let ping = Bytes::from_static(&[
+    ///     0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1, 0xae, 0xd6, 10, 0, 0, 2, 192, 0, 2, 9, //
+    ///     8, 0, 0xf7, 0xfe, 0, 0, 0, 1,
+    /// ]);
+    /// port.send(ping.clone()).await?;
+    /// assert_eq!(unclaimed.recv().await?, ping);
+    /// // Sent on as it is, by the wire that it came from.
+    /// stack.inject(ping.clone()).await?;
+    /// assert_eq!(port.recv().await?, ping);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn unclaimed(&self) -> Unclaimed {
+        Unclaimed::begin(&self.inner.mailboxes)
+    }
+
+    /// Sends a whole IP packet by the wire as it is, from whatever address: the answer to one that was
+    /// [unclaimed](Stack::unclaimed), for instance. Nothing is added but, on Ethernet, the header with the
+    /// next hop's station; nothing remembers it.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput`: no IP packet, one of another length than its header says, longer than the MTU, or to
+    /// or from an address that may not be seen outside a host. `WouldBlock`: 1,024 answers, or 1 MiB of them,
+    /// wait to leave. `NotConnected`: the stack has ended.
+    pub async fn inject(&self, packet: Bytes) -> io::Result<()> {
+        let mailbox = self.inner.mailboxes.first().ok_or(io::ErrorKind::NotConnected)?;
+        let injected = inspect(mailbox, move |shard, _| shard.inject(packet)).await?;
+        injected.map_err(fault::inject)
+    }
+
     /// Changes something at every shard.
     async fn change(&self, change: impl Fn(&mut Shard) + Clone + Send + 'static) -> io::Result<()> {
         for mailbox in &self.inner.mailboxes {
@@ -257,6 +321,7 @@ impl Census {
         self.shards += shard;
         self.streams += held.streams;
         self.listeners += held.listeners;
+        self.udp_sockets += held.udp_sockets;
     }
 }
 

@@ -22,6 +22,8 @@ use crate::exchange::CellDisposition;
 use crate::fault;
 use crate::mailbox::{Connect, Held, Mailbox, Request};
 use crate::shutdown::Shutdown;
+use crate::udp_port::UdpPort;
+use crate::unclaimed_sender::UnclaimedSender;
 use crate::waiters::wake_all;
 
 /// What joins the tasks of a stack to one of its shards, where that is driven.
@@ -32,6 +34,7 @@ pub(crate) struct StackPort {
     /// By [`Handle::index`]: 8 octets a connection.
     streams: Vec<Option<Arc<StreamCell>>>,
     open: usize,
+    udp: UdpPort,
     listeners: BTreeMap<ListenerId, Arc<Backlog>>,
     /// Who is to be woken at the end of this step.
     woken: Vec<Waker>,
@@ -39,6 +42,8 @@ pub(crate) struct StackPort {
     woken_since: usize,
     /// Who waits until nothing is left of streams that were dropped.
     draining: Vec<oneshot::Sender<()>>,
+    /// Who wants the packets that nothing takes.
+    unclaimed: Option<UnclaimedSender>,
     /// To be done in the next turn,
     later: Deferred,
     /// and in this one, since the segments of the last have left.
@@ -76,10 +81,12 @@ impl StackPort {
             shutdown,
             streams: Vec::new(),
             open: 0,
+            udp: UdpPort::default(),
             listeners: BTreeMap::new(),
             woken: Vec::new(),
             woken_since: 0,
             draining: Vec::new(),
+            unclaimed: None,
             later: Deferred::default(),
             now: Deferred::default(),
             closing: false,
@@ -98,7 +105,8 @@ impl StackPort {
     }
 
     fn held(&self) -> Held {
-        Held { streams: self.open, listeners: self.listeners.len() }
+        let (streams, listeners) = (self.open, self.listeners.len());
+        Held { streams, listeners, udp_sockets: self.udp.len() }
     }
 
     fn keep(&mut self, handle: Handle, cell: Arc<StreamCell>) {
@@ -151,8 +159,15 @@ impl StackPort {
             Request::Connect(connect) => self.connect(shard, *connect),
             Request::Listen(backlog) => self.listen(shard, backlog),
             Request::Backlog(backlog) => self.update_listener(shard, &backlog),
+            Request::Udp(request) => {
+                self.udp.process_request(shard, request, &mut self.woken);
+            }
             Request::Inspect(inspect) => inspect(shard, self.held()),
             Request::Drain(done) => self.draining.push(done),
+            Request::Unclaimed(sender) => {
+                shard.keep_unclaimed(UNCLAIMED);
+                self.unclaimed = Some(sender);
+            }
         }
     }
 
@@ -250,8 +265,9 @@ impl StackPort {
             }
             Event::Readable(handle) | Event::Writable(handle) => self.exchange(shard, handle),
             Event::Closed(handle, reason) => self.on_closed(shard, handle, reason),
+            Event::Udp(handle) => self.udp.exchange(shard, handle, &mut self.woken),
             // Urgent data are read inline, as by a socket with SO_OOBINLINE.
-            Event::Urgent(_) => {}
+            _ => {}
         }
     }
 
@@ -302,7 +318,8 @@ impl StackPort {
         if !self.mailbox.is_closing() || self.lifecycle == Lifecycle::Released {
             return;
         }
-        if self.open > 0 || !self.listeners.is_empty() || !self.mailbox.is_empty() {
+        let Held { streams, listeners, udp_sockets } = self.held();
+        if streams + listeners + udp_sockets > 0 || !self.mailbox.is_empty() {
             self.lifecycle = Lifecycle::Needed;
             return;
         }
@@ -312,7 +329,8 @@ impl StackPort {
         };
         self.lifecycle = Lifecycle::Parting(until);
         let census = shard.census();
-        let busy = census.connections + census.syn_entries + census.replies;
+        let unsent = census.replies + census.udp_unsent;
+        let busy = census.connections + census.syn_entries + unsent;
         if busy == 0 || now >= until {
             self.lifecycle = Lifecycle::Released;
             self.shutdown.release();
@@ -327,7 +345,7 @@ impl StackPort {
             return;
         }
         let census = shard.census();
-        if census.connections <= self.open && census.replies == 0 {
+        if census.connections <= self.open && census.replies + census.udp_unsent == 0 {
             self.later.drained.append(&mut self.draining);
         }
     }
@@ -349,11 +367,12 @@ impl StackPort {
     /// Tells every stream and listener that the stack has ended.
     pub(crate) fn end(&mut self, why: String) {
         self.mailbox.end(why);
-        (self.draining, self.later, self.now) = Default::default();
+        (self.draining, self.unclaimed, self.later, self.now) = Default::default();
         for cell in self.streams.drain(..).flatten() {
             cell.lock().on_lost(self.mailbox.ended(), &mut self.woken);
         }
         self.open = 0;
+        self.udp.end(&self.mailbox.why_ended(), &mut self.woken);
         for backlog in std::mem::take(&mut self.listeners).into_values() {
             backlog.lock().on_lost(self.mailbox.ended(), &mut self.woken);
         }
@@ -374,6 +393,11 @@ impl Port for StackPort {
             self.exchange(shard, handle);
             busy = true;
         }
+        for _ in 0..BUDGET {
+            let Some(handle) = self.mailbox.next_udp() else { break };
+            self.udp.exchange(shard, handle, &mut self.woken);
+            busy = true;
+        }
         self.wake_all();
         // Who lets go of the stack last puts nothing into a queue: that, too, has to be seen before
         // the worker sleeps, so that the end is judged.
@@ -391,6 +415,10 @@ impl Port for StackPort {
         {
             self.on_event(shard, event);
             left -= 1;
+        }
+        if self.unclaimed.as_ref().is_some_and(|wanted| !wanted.hand_on(shard)) {
+            shard.keep_unclaimed(0);
+            self.unclaimed = None;
         }
         self.wake_all();
         self.release_if_unheld(now, shard);
@@ -419,6 +447,8 @@ impl Drop for StackPort {
     }
 }
 
+/// Packets that nothing takes, of one turn: twice the frames that come in one.
+const UNCLAIMED: usize = 128;
 /// Requests, dirty cells and events of one turn, each.
 const BUDGET: usize = 256;
 /// How long peers have to acknowledge the last segments of a stack that nobody holds.

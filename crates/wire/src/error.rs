@@ -4,6 +4,7 @@ use core::fmt;
 
 /// A reason to drop what arrived. Only [`ParseError::ParameterProblem`] asks for an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum ParseError {
     /// The bytes end before the header, or before the length that the header states.
     Truncated,

@@ -38,6 +38,23 @@ impl Ipv4Header {
     /// Octets of a header without options.
     pub const LEN: usize = 20;
 
+    /// The header of a whole packet of `payload` octets: TTL 64, no options, not to be fragmented. A payload
+    /// of more than 65,515 octets fits no packet; the length is then stated as 65,535.
+    pub fn new(src: Ipv4Addr, dst: Ipv4Addr, protocol: Protocol, payload: usize) -> Self {
+        Self {
+            src,
+            dst,
+            protocol,
+            ttl: 64,
+            tos: TrafficClass::default(),
+            identification: 0,
+            dont_fragment: true,
+            fragment: None,
+            total_len: u16::try_from(Self::LEN.saturating_add(payload)).unwrap_or(u16::MAX),
+            header_len: Self::LEN as u8,
+        }
+    }
+
     /// The header, its checksum verified, and the payload, trimmed to the total length.
     #[inline]
     pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {

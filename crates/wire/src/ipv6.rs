@@ -45,6 +45,24 @@ impl Ipv6Header {
     /// Octets of the header without extension headers.
     pub const LEN: usize = 40;
 
+    /// The header of a whole packet of `payload` octets, without extension headers: hop limit 64, traffic
+    /// class and flow label 0. A payload of more than 65,535 octets fits no packet; the length is then stated
+    /// as that.
+    pub fn new(src: Ipv6Addr, dst: Ipv6Addr, protocol: Protocol, payload: usize) -> Self {
+        Self {
+            src,
+            dst,
+            protocol,
+            hop_limit: 64,
+            traffic_class: TrafficClass::default(),
+            flow_label: 0,
+            payload_len: u16::try_from(payload).unwrap_or(u16::MAX),
+            header_len: Self::LEN as u16,
+            protocol_pointer: NEXT_HEADER_AT,
+            fragment: None,
+        }
+    }
+
     /// The header and the payload, trimmed to the payload length.
     #[inline]
     pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {
@@ -137,7 +155,7 @@ impl Chain {
     pub(crate) fn walk(first: Protocol, body: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let mut chain = Self {
             protocol: first,
-            protocol_pointer: 6,
+            protocol_pointer: NEXT_HEADER_AT,
             offset: Ipv6Header::LEN as u16,
             fragment: None,
         };
@@ -253,6 +271,9 @@ const fn parameter_problem(code: u8, pointer: u16) -> ParseError {
 }
 
 const PAD1: u8 = 0;
+
+/// Where the fixed header names what follows it, in octets from its start.
+const NEXT_HEADER_AT: u16 = 6;
 
 #[cfg(test)]
 mod tests;

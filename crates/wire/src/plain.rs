@@ -13,7 +13,7 @@ use crate::{Address, Mss, Protocol, RawWindow, SeqNum, Sum, TrafficClass, Window
 #[derive(Clone, Copy, Debug)]
 pub struct PlainSegment<'a> {
     head: &'a [u8; HEADS],
-    /// TCP options, unread.
+    /// TCP options as they came, not yet read.
     options: &'a [u8],
     /// What follows them, trimmed to the length that the IP header states.
     text: &'a [u8],

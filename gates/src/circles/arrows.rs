@@ -16,13 +16,6 @@ pub(super) struct Arrow {
     pub(super) places: BTreeSet<(String, usize)>,
 }
 
-impl Arrow {
-    /// What leads to what.
-    pub(super) fn ends(&self) -> (&str, &str) {
-        (&self.from, &self.to)
-    }
-}
-
 /// Every arrow between modules of one parent.
 pub(super) fn of(modules: &Modules) -> Vec<Arrow> {
     let mut arrows = BTreeMap::new();

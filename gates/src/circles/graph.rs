@@ -6,14 +6,14 @@ use super::arrows::Arrow;
 
 /// For each arrow that leads back to where it comes from, the shortest circle through it; each circle
 /// once.
-pub(super) fn circles<'a>(arrows: &[&'a Arrow]) -> Vec<Vec<&'a Arrow>> {
+pub(super) fn circles(arrows: &[Arrow]) -> Vec<Vec<&Arrow>> {
     let mut leaving: BTreeMap<&str, Vec<&Arrow>> = BTreeMap::new();
-    for &arrow in arrows {
+    for arrow in arrows {
         leaving.entry(&arrow.from).or_default().push(arrow);
     }
     let mut seen = BTreeSet::new();
     let mut circles = Vec::new();
-    for &arrow in arrows {
+    for arrow in arrows {
         let Some(mut circle) = way(&leaving, &arrow.to, &arrow.from) else { continue };
         circle.insert(0, arrow);
         let modules: BTreeSet<_> = circle.iter().map(|arrow| arrow.from.as_str()).collect();

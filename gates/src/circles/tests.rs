@@ -1,16 +1,11 @@
-use super::{Exception, judge_with};
+use super::judge;
 use crate::rooms::Package;
 use crate::tree::Tree;
 
-fn found_with(exceptions: &[Exception], files: &[(&str, &str)]) -> Vec<String> {
+fn found(files: &[(&str, &str)]) -> Vec<String> {
     let roots = vec!["a/src/lib.rs".to_owned()];
     let package = Package { name: "a".to_owned(), roots, ..Package::default() };
-    let findings = judge_with(&[package], &Tree::of(files), exceptions);
-    findings.iter().map(ToString::to_string).collect()
-}
-
-fn found(files: &[(&str, &str)]) -> Vec<String> {
-    found_with(&[], files)
+    judge(&[package], &Tree::of(files)).iter().map(ToString::to_string).collect()
 }
 
 const ROOT: (&str, &str) = ("a/src/lib.rs", "mod one;\nmod two;\nmod three;\n");
@@ -100,14 +95,4 @@ fn tests_and_other_crates_lead_nowhere() {
          #[cfg(test)]\nfn help(_: crate::one::One) {}\n\n#[cfg(test)]\nuse crate::one;\n",
     );
     assert_eq!(found(&[ROOT, NAMES_TWO, two]), [""; 0]);
-}
-
-#[test]
-fn an_exception_holds_for_its_arrow_and_is_reported_once_it_is_needless() {
-    let files = [ROOT, NAMES_TWO, NAMES_ONE];
-    assert_eq!(found_with(&[("a", "two", "one")], &files), [""; 0]);
-    let findings = found_with(&[("a", "two", "three")], &files);
-    assert_eq!(findings.len(), 2, "{findings:?}");
-    let needless = "`two` is in no circle with `three` any more and still excepted";
-    assert!(findings[1].contains(needless), "{findings:?}");
 }

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use whimbrel_apps::Model;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
 use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, LoadPlan, Until};
-use whimbrel_base::{Instant, Secrets};
+use whimbrel_base::{Instant, PortRange, ReservedPorts, Secrets};
 use whimbrel_link::{Link, LinkConfig};
 use whimbrel_posix::{Domain, MsgFlags, Outgoing, Protocol, SocketFlags, SocketType, Sockets};
 use whimbrel_sim::script::ast::{Snippet, Statement, Term};
@@ -28,7 +28,8 @@ use whimbrel_stack::{
 };
 use whimbrel_tcp::table::FlowHasher;
 use whimbrel_tcp::{SegMeta, Tunables};
-use whimbrel_wire::{Address, Endpoint, SeqNum};
+use whimbrel_udp::{Arrived, Bind, Local, Room, Sockets as UdpSockets};
+use whimbrel_wire::{Address, Endpoint, SeqNum, TrafficClass};
 
 /// Links `apps`, `stack` and through them all of `tcp`: a server takes a frame and answers.
 #[unsafe(no_mangle)]
@@ -94,6 +95,19 @@ pub extern "C" fn probe_tcp(seed: u64, port: u16) -> bool {
     let hasher = FlowHasher::new(&Secrets::from_seed(seed).flows);
     let hash = |port| hasher.hash(&Address::from_v4_octets([10, 0, 0, 1]), port, 80, 0);
     hash(port) == hash(80)
+}
+
+/// Links `udp`: a datagram meets its socket, or none.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_udp(seed: u64, port: u16) -> usize {
+    let Some(range) = PortRange::new(40_000, 50_000) else { return 0 };
+    let mut sockets = UdpSockets::new(&Secrets::from_seed(seed), range, ReservedPorts::NONE);
+    let Ok(socket) = sockets.bind(&Bind::new(Local::Both, 0)) else { return 0 };
+    let end = Endpoint::new(Address::from_v4_octets([10, 0, 0, 1]), port);
+    let class = TrafficClass::default();
+    let datagram = Arrived { from: end, to: end, data: &[1], class, hop_limit: 64 };
+    let _ = sockets.deliver(&datagram, Room::Enough);
+    sockets.recv(socket).map_or(0, |received| received.data.len())
 }
 
 /// Links `base`: keys from a seed, and their hash.

@@ -210,7 +210,7 @@ impl<T: Transport> Bulk<T> {
                 return false;
             }
             more |= self.feed(net, index, now);
-            match self.drain(net, index) {
+            match self.drain(net, index, now) {
                 Ok(drained) => more |= drained,
                 Err(conn_error) if matches!(self.plan.peer, Peer::Plain) => {
                     self.break_off(net, conn_error, now);
@@ -306,7 +306,7 @@ impl<T: Transport> Bulk<T> {
     }
 
     /// Reads what came. Returns whether there may be more.
-    fn drain(&mut self, net: &mut T, index: usize) -> Result<bool, ConnError> {
+    fn drain(&mut self, net: &mut T, index: usize, now: Instant) -> Result<bool, ConnError> {
         let (running, plain) =
             (self.state == TransferState::Running, matches!(self.plan.peer, Peer::Plain));
         for _ in 0..STEPS {
@@ -329,6 +329,7 @@ impl<T: Transport> Bulk<T> {
                     if plain && running && stream.direction == Direction::Send {
                         stream.totals.sent = stream.given;
                     }
+                    stream.answered = Some(now);
                     net.close(id);
                     stream.id = None;
                 }
@@ -345,11 +346,11 @@ impl<T: Transport> Bulk<T> {
     }
 
     /// Reads what came, once more. Returns whether something had.
-    pub(crate) fn read_rest(&mut self, net: &mut T) -> bool {
+    pub(crate) fn read_rest(&mut self, net: &mut T, now: Instant) -> bool {
         let before = self.totals().received;
         for index in 0..self.streams.len() {
             // What else became of it is of no interest any more.
-            let _over = self.drain(net, index);
+            let _over = self.drain(net, index, now);
         }
         self.totals().received > before
     }

@@ -24,6 +24,7 @@ pub struct Composition<'a> {
 
 /// Parts that make no request.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ComposeError {
     /// The method is no token.
     #[error("method {0:?}: give letters, as in GET or POST")]

@@ -246,7 +246,7 @@ impl<T: Transport> Test<T> {
             (Some(State::ClientTerminate), _) => Err(Fault::Terminated),
             (Some(State::TestEnd), Phase::Running) => {
                 // What came before its word is counted.
-                let came = self.bulk.read_rest(net);
+                let came = self.bulk.read_rest(net, now);
                 let last = if came { now } else { self.moved.1 };
                 // How late its word is noticed is no part of the test, if nothing came any more.
                 let planned = self.parameters.as_ref().map(|it| self.since + it.omit + it.time);

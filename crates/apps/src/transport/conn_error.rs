@@ -4,6 +4,7 @@ macro_rules! conn_errors {
     ($($(#[doc = $doc:literal])* $name:ident = $text:literal, $remedy:literal;)*) => {
         /// Why an exchange failed.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[non_exhaustive]
         pub enum ConnError { $($(#[doc = $doc])* $name,)* }
 
         impl ConnError {

@@ -7,6 +7,7 @@ use super::ConnError;
 
 /// Why no connection was begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum OpenError {
     /// Every port towards the peer is taken: one may come free.
     Ports(PortShortage),

@@ -89,8 +89,8 @@ impl Transport for Shard {
                 Event::Writable(id) => TransportEvent::Writable(id),
                 Event::Closed(id, CloseReason::Finished) => TransportEvent::Closed(id, None),
                 Event::Closed(id, reason) => TransportEvent::Closed(id, Some(reason.into())),
-                // No application here knows urgency.
-                Event::Urgent(_) => continue,
+                // No application here knows urgency, or what a later shard may tell.
+                _ => continue,
             });
         }
     }

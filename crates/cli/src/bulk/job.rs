@@ -167,6 +167,7 @@ impl Job for BulkJob<'_> {
             totals: stream.totals(),
             shares: *stream.shares(),
             confirmed: stream.confirmed(),
+            confirmed_after: client.confirmed_after(stream),
         };
         Outcome {
             streams: client.streams().iter().map(stream).collect(),

@@ -113,6 +113,7 @@ fn stream(stream: &StreamOutcome) -> Value {
         "sent": stream.counted.sent,
         "received": stream.counted.received,
         "confirmed": stream.confirmed,
+        "confirmed_after": stream.confirmed_after.map(|after| after.as_secs_f64()),
         "peer": stream.theirs.map(|theirs| json!({
             "octets": theirs.octets,
             "seconds": theirs.seconds,

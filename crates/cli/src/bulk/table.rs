@@ -76,7 +76,7 @@ fn totals(outcome: &Outcome, direction: Direction) -> String {
         false => ("receiver", "sender"),
     };
     let (mut own, mut other) = (0, None);
-    let mut seconds_there = here;
+    let mut seconds_there = 0.0;
     for (number, stream) in of_direction(outcome, direction) {
         let name = (number + 1).to_string();
         let octets = stream.counted(direction);
@@ -85,9 +85,10 @@ fn totals(outcome: &Outcome, direction: Direction) -> String {
         line(&name, (octets, here), again.filter(|_| is_send(direction)), ours);
         if let Some((octets, seconds)) = stream.counted_there(direction) {
             let again = stream.theirs.and_then(|theirs| theirs.retransmits);
-            seconds_there = seconds.unwrap_or(here);
+            let seconds = seconds.unwrap_or(here);
+            seconds_there = f64::max(seconds_there, seconds);
             other = Some(other.unwrap_or(0) + octets);
-            line(&name, (octets, seconds_there), again.filter(|_| !is_send(direction)), theirs);
+            line(&name, (octets, seconds), again.filter(|_| !is_send(direction)), theirs);
         }
     }
     if of_direction(outcome, direction).count() > 1 {

@@ -1,11 +1,11 @@
 //! Figures as bars, with the figure at the end of each.
 
-use super::figure::{attributes, show};
+use super::figure::{attributes, show, tick};
 use super::hue::Hue;
 use super::markup::{Anchor, Drawing, escaped, width};
 use super::node::Node;
 use super::scale::Scale;
-use super::timeline::{LEFT, RIGHT, WIDTH};
+use super::timeline::{LEFT, Limit, RIGHT, WIDTH};
 
 /// A bar.
 #[derive(Clone, Debug)]
@@ -15,13 +15,23 @@ pub(crate) struct Bar<'d> {
     pub(crate) value: Node<'d>,
 }
 
-/// Bars of figures of this unit, the longest as long as there is room.
-pub(crate) fn bars(bars: &[Bar<'_>], unit: &str, title: &str) -> String {
+/// Bars of figures of this unit, the longest, or what none can exceed, as long as there is room.
+pub(crate) fn bars(bars: &[Bar<'_>], unit: &str, limit: Option<&Limit<'_>>, title: &str) -> String {
     let value = |bar: &Bar<'_>| bar.value.number().unwrap_or_default();
-    let most = bars.iter().map(value).fold(0.0, f64::max);
+    let bound = limit.and_then(|limit| limit.value.number()).unwrap_or_default();
+    let most = bars.iter().map(value).fold(bound, f64::max);
     let room = bars.iter().map(|bar| width(&show(unit, value(bar)))).fold(0.0, f64::max) + 12.0;
     let scale = Scale::linear([0.0, most.max(f64::MIN_POSITIVE)], [LEFT, RIGHT - room]);
-    let mut drawing = Drawing::new("chart bars", [WIDTH, bars.len() as f64 * EACH + 4.0], title);
+    let high = bars.len() as f64 * EACH + 4.0;
+    let foot = if limit.is_some() { 16.0 } else { 0.0 };
+    let mut drawing = Drawing::new("chart bars", [WIDTH, high + foot], title);
+    if let Some(limit) = limit {
+        let x = scale.place(bound);
+        drawing.line("limit", [x, 16.0], [x, high]);
+        let told = attributes(&limit.value);
+        let text = format!("{}: <tspan{told}>{}</tspan>", escaped(&limit.name), tick(unit, bound));
+        drawing.marked("bound", Anchor::End.at([RIGHT, high + 11.0]), "", &text);
+    }
     for (place, bar) in bars.iter().enumerate() {
         let top = place as f64 * EACH;
         let until = scale.place(value(bar));

@@ -20,7 +20,7 @@ pub(crate) struct Curve<'d> {
 struct Tail {
     /// Seconds, and the share of all that took longer.
     points: Vec<[f64; 2]>,
-    /// From how many seconds on some were still waiting at the end.
+    /// For how many seconds somebody was still waiting at the end.
     waiting: Option<f64>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn distribution(
     let time = Scale::log(ends, [X_LEFT, RIGHT]);
     let share = Scale::log([decade_below(least), 1.0], [BOTTOM, TOP]);
     let mut drawing = Drawing::new("chart distribution", [WIDTH, HEIGHT], title);
-    axes(&mut drawing, &time, &share);
+    axes(&mut drawing, shortest, [&time, &share]);
     name_steps(&mut drawing, steps, &time);
     for curve in curves {
         draw(&mut drawing, curve, &Tail::of(&curve.of), [&time, &share]);
@@ -53,12 +53,7 @@ impl Tail {
     fn of(node: &Node<'_>) -> Self {
         let classes: Vec<_> = node.at("classes").items().iter().map(Node::numbers).collect();
         let counted = |class: &Vec<f64>| class.get(1).copied().unwrap_or_default();
-        let waiting = node.at("waiting").items();
-        let waiting = waiting
-            .iter()
-            .filter_map(|it| Some((it.at("from").number()?, it.at("count").number()?)));
-        let waiting: Vec<_> = waiting.collect();
-        let still: f64 = waiting.iter().map(|(_, count)| count).sum();
+        let still = node.at("still_waiting").number().unwrap_or_default();
         let all = classes.iter().map(counted).sum::<f64>() + still;
         let mut left = all;
         let points = classes.iter().map(|class| {
@@ -68,12 +63,12 @@ impl Tail {
         let points: Vec<_> = points.collect();
         let longest = points.last().map_or(0.0, |[seconds, _]| *seconds);
         // What has waited no longer than what was over in the end is no news.
-        let waiting = waiting.last().map(|(from, _)| *from).filter(|from| *from > longest);
+        let waiting = node.at("longest_wait").number().filter(|wait| *wait > longest);
         Self { points, waiting }
     }
 }
 
-fn axes(drawing: &mut Drawing, time: &Scale, share: &Scale) {
+fn axes(drawing: &mut Drawing, first: f64, [time, share]: [&Scale; 2]) {
     for value in share.decades() {
         let y = share.place(value);
         let one_in = match (1.0 / value).round() as u64 {
@@ -85,17 +80,22 @@ fn axes(drawing: &mut Drawing, time: &Scale, share: &Scale) {
         drawing.text("tick", [X_LEFT - 5.0, y + 4.0], Anchor::End, &one_in);
     }
     drawing.line("axis", [X_LEFT, BOTTOM], [RIGHT, BOTTOM]);
-    let mut free = f64::NEG_INFINITY;
-    for value in time.decades() {
+    let mut taken: Vec<[f64; 2]> = Vec::new();
+    // The first time at which anything ends has a label, whatever else has room for one.
+    let decades = time.decades();
+    let nearest = |value: &f64| (first / value).log10().abs();
+    let first =
+        decades.iter().copied().min_by(|one, other| nearest(one).total_cmp(&nearest(other)));
+    for value in first.into_iter().chain(decades) {
         let (x, text) = (time.place(value), tick("s", value));
         drawing.line("axis", [x, BOTTOM], [x, BOTTOM + 4.0]);
         let from = (x - width(&text) / 2.0).min(RIGHT - width(&text));
-        if from > free {
-            let anchor =
-                if from + width(&text) > RIGHT - 4.0 { Anchor::End } else { Anchor::Middle };
+        let until = from + width(&text);
+        if taken.iter().all(|[begin, end]| until + 2.0 < *begin || from > *end + 2.0) {
+            let anchor = if until > RIGHT - 4.0 { Anchor::End } else { Anchor::Middle };
             let x = if anchor == Anchor::End { RIGHT } else { x };
             drawing.text("tick", [x, BOTTOM + 17.0], anchor, &text);
-            free = from + width(&text) + 4.0;
+            taken.push([from, until]);
         }
     }
     drawing.text("name", [LEFT, 12.0], Anchor::Start, "how many took longer than …");
@@ -134,7 +134,7 @@ fn draw(drawing: &mut Drawing, curve: &Curve<'_>, tail: &Tail, [time, share]: [&
     drawing.path(&format!("line tail {}", curve.hue.class()), &attributes, &path);
     if tail.waiting.is_some() {
         let class = format!("mark {}", curve.hue.class());
-        drawing.text(&class, [last[0] - 4.0, last[1] - 6.0], Anchor::End, "not over at the end ✕");
+        drawing.text(&class, [last[0] - 4.0, last[1] - 6.0], Anchor::End, "still waiting ✕");
     }
 }
 

@@ -1,27 +1,17 @@
 //! The opening picture: what failed and what does not, of each case on a card.
 
 use super::bars::{Bar, bars};
+use super::drawn::{compared, hue as hue_of};
 use super::figure::figure;
 use super::hue::Hue;
-use super::markup::escaped;
+use super::markup::{escaped, prose};
 use super::node::Node;
-use super::timeline::{Strip, most, timeline};
+use super::timeline::{Limit, Strip, most, timeline};
 
 /// A card for each case.
 pub(crate) fn cards(cases: &[Node<'_>]) -> String {
     let cards: String = cases.iter().map(card).collect();
     format!("<div class=\"cards\">\n{cards}</div>\n")
-}
-
-/// The rows of a case that are compared: where it fails, and the default, as far as they were run.
-pub(crate) fn compared<'d>(case: &Node<'d>) -> Vec<(Hue, Node<'d>)> {
-    let glance = case.at("glance");
-    let row = |key: &str| {
-        let place = glance.at(key).number()?;
-        Some(case.at("rows").at(place as usize)).filter(|row| row.at("error").is_nothing())
-    };
-    let old = row("old").map(|row| (Hue::Old, row));
-    old.into_iter().chain(row("default").map(|row| (Hue::Own, row))).collect()
 }
 
 fn card(case: &Node<'_>) -> String {
@@ -31,10 +21,13 @@ fn card(case: &Node<'_>) -> String {
         rows.iter().map(|(hue, row)| side(*hue, row, glance.at("figure").text())).collect();
     let pair = sides.join("<span class=\"to\" aria-hidden=\"true\">→</span>\n");
     format!(
-        "<article class=\"card\">\n<h3>{}</h3>\n<div class=\"pair\">{pair}</div>\n<p class=\"what\">{}</p>\n{}\
+        "<article class=\"card\">\n<h3>{}</h3>\n<div class=\"pair\">{pair}</div>\n<p class=\"what\">{}</p>\n\
+         <p class=\"because\">{}</p>\n<p class=\"because\">{}</p>\n{}\
          <p class=\"more\"><a href=\"#{}\">Why, and what cures it</a> <span class=\"soft\">({})</span></p>\n</article>\n",
         escaped(glance.at("title").text()),
         escaped(glance.at("what").text()),
+        prose(glance.at("because").text()),
+        prose(glance.at("cure").text()),
         picture(case, &rows),
         escaped(name),
         escaped(name),
@@ -57,17 +50,7 @@ fn side(hue: Hue, row: &Node<'_>, name: &str) -> String {
 fn picture<'d>(case: &Node<'d>, rows: &[(Hue, Node<'d>)]) -> String {
     let title = case.at("glance").at("title").text();
     match case.at("picture").at("series").text() {
-        "" => {
-            let name = case.at("glance").at("figure").text();
-            let bar = |(hue, row): &(Hue, Node<'d>)| Bar {
-                name: row.at("profile").text().into(),
-                hue: *hue,
-                value: row.at("figures").at(name).at("value"),
-            };
-            let unit =
-                rows.first().map_or("", |(_, row)| row.at("figures").at(name).at("unit").text());
-            bars(&rows.iter().map(bar).collect::<Vec<_>>(), unit, title)
-        }
+        "" => as_bars(case, rows, title),
         name => {
             let found = |row: &Node<'d>| row.at("series").find("name", name);
             let all = rows.iter().filter_map(|(_, row)| Some(found(row)?.at("values")));
@@ -80,10 +63,32 @@ fn picture<'d>(case: &Node<'d>, rows: &[(Hue, Node<'d>)]) -> String {
                     unit: series.at("unit").text().into(),
                     step: series.at("step").number().unwrap_or(1.0),
                     most,
+                    limit: None,
                 };
-                Some(timeline(&[strip], *hue, title))
+                Some(timeline(&[strip], &row.at("marks").items(), *hue, title))
             });
             drawn.collect()
         }
     }
+}
+
+/// The figure of both as bars, or of those rows that the case would have drawn.
+fn as_bars<'d>(case: &Node<'d>, rows: &[(Hue, Node<'d>)], title: &str) -> String {
+    let glance = case.at("glance");
+    let name = glance.at("figure").text();
+    let drawn: Vec<_> = glance.at("bars").numbers();
+    let value = |row: &Node<'d>| row.at("figures").at(name).at("value");
+    let bar =
+        |name: &str, hue: Hue, row: &Node<'d>| Bar { name: name.into(), hue, value: value(row) };
+    let own = drawn.iter().map(|place| case.at("rows").at(*place as usize));
+    let own: Vec<_> =
+        own.map(|row| bar(row.at("label").text(), hue_of(&row, case), &row)).collect();
+    let all: Vec<_> = match own.len() > rows.len() {
+        true => own,
+        false => rows.iter().map(|(hue, row)| bar(row.at("profile").text(), *hue, row)).collect(),
+    };
+    let unit = rows.first().map_or("", |(_, row)| row.at("figures").at(name).at("unit").text());
+    let limit = glance.at("limit");
+    let bound = Limit { name: limit.at("name").text().into(), value: limit.at("value") };
+    bars(&all, unit, (!limit.is_nothing()).then_some(&bound), title)
 }

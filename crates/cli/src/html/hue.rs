@@ -8,7 +8,7 @@ pub(crate) enum Hue {
     Old,
     /// This stack's own.
     Own,
-    /// What somebody changed of those that fail.
+    /// Others, as what people changed of those that fail.
     Other,
 }
 
@@ -34,8 +34,8 @@ impl Hue {
     /// The word beside it.
     pub(crate) const fn word(self) -> &'static str {
         match self {
-            Self::Old => "as it failed",
-            Self::Other => "changed by somebody",
+            Self::Old => "the rules that failed",
+            Self::Other => "other rules",
             Self::Own => "by default",
         }
     }

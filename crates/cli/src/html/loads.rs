@@ -102,13 +102,14 @@ fn strips(root: &Node<'_>) -> Vec<String> {
             unit: series.at("unit").text().into(),
             step: series.at("step").number().unwrap_or(1.0),
             values,
+            limit: None,
         })
     };
     let strips: Vec<_> = named.iter().filter_map(strip).collect();
     if strips.is_empty() {
         return Vec::new();
     }
-    vec![captioned(&timeline(&strips, Hue::Own, "over time"), "Each step is an interval.")]
+    vec![captioned(&timeline(&strips, &[], Hue::Own, "over time"), "Each step is an interval.")]
 }
 
 fn tails(root: &Node<'_>) -> Vec<String> {
@@ -171,7 +172,7 @@ fn limits(root: &Node<'_>) -> String {
         };
         let all: Vec<_> = names.iter().map(bar).collect();
         captioned(
-            &bars(&all, "s", "what the sender waited for"),
+            &bars(&all, "s", None, "what the sender waited for"),
             &escaped(stream.at("local").text()),
         )
     };

@@ -19,6 +19,20 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
+/// Text for a page in which what stands between backticks is code.
+pub(crate) fn prose(text: &str) -> String {
+    let mut pieces = text.split('`');
+    let mut out = escaped(pieces.next().unwrap_or_default());
+    while let Some(code) = pieces.next() {
+        out += &match pieces.next() {
+            Some(behind) => format!("<code>{}</code>{}", escaped(code), escaped(behind)),
+            // One that is never closed stays what it is.
+            None => format!("`{}", escaped(code)),
+        };
+    }
+    out
+}
+
 /// A drawing of this width and height, in the units of its letters: it is shown about as large.
 #[derive(Debug)]
 pub(crate) struct Drawing {

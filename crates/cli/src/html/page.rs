@@ -33,6 +33,11 @@ pub(crate) fn section(id: &str, heading: &str, body: &str) -> String {
     format!("<section id=\"{}\">\n<h2>{}</h2>\n{body}</section>\n", escaped(id), escaped(heading))
 }
 
+/// A part of a section, under a heading that stays with it on paper.
+pub(crate) fn part(heading: &str, body: &str) -> String {
+    format!("<div class=\"part\">\n<h3>{}</h3>\n{body}</div>\n", escaped(heading))
+}
+
 /// A drawing with what it shows, in words.
 pub(crate) fn captioned(drawing: &str, caption: &str) -> String {
     format!("<figure>\n<figcaption>{caption}</figcaption>\n{drawing}</figure>\n")

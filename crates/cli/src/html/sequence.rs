@@ -2,7 +2,7 @@
 
 use super::figure::{attributes, show, time};
 use super::hue::Hue;
-use super::markup::{Anchor, Drawing, escaped};
+use super::markup::{Anchor, Drawing, escaped, width};
 use super::node::Node;
 use super::timeline::WIDTH;
 
@@ -10,20 +10,21 @@ use super::timeline::WIDTH;
 pub(crate) fn sequence(witness: &Node<'_>, hue: Hue, title: &str) -> String {
     let packets = witness.at("packets").items();
     let shown = &packets[..packets.len().min(MOST)];
-    let height = TOP + shown.len() as f64 * EACH + FOOT;
+    let (places, bottom) = places(shown);
+    let height = bottom + FOOT;
     let mut drawing = Drawing::new("chart sequence", [WIDTH, height], title);
     drawing.text("name", [CLIENT, 12.0], Anchor::Middle, "client");
     drawing.text("name", [SERVER, 12.0], Anchor::Middle, "server");
-    let bottom = height - FOOT + 8.0;
     for x in [CLIENT, SERVER] {
         drawing.line("life", [x, 20.0], [x, bottom]);
     }
-    bands(&mut drawing, shown, bottom);
+    bands(&mut drawing, shown, &places, bottom);
     let mut before = None;
-    for (place, packet) in shown.iter().enumerate() {
-        let y = TOP + place as f64 * EACH;
+    let mut told = String::new();
+    for (packet, y) in shown.iter().zip(&places) {
         let since = packet.at("since").number();
-        one(&mut drawing, packet, hue, y, is_later(before, since));
+        time_of(&mut drawing, packet, *y, &mut told, is_later(before, since));
+        one(&mut drawing, packet, hue, *y);
         before = since;
     }
     if packets.len() > shown.len() {
@@ -33,23 +34,63 @@ pub(crate) fn sequence(witness: &Node<'_>, hue: Hue, title: &str) -> String {
     drawing.finish()
 }
 
+/// Where each packet leaves, and where all of them end.
+fn places(packets: &[Node<'_>]) -> (Vec<f64>, f64) {
+    let mut y = TOP;
+    let mut places = Vec::new();
+    for packet in packets {
+        places.push(y);
+        y += if says_more(packet) { EACH + WORDS } else { EACH };
+    }
+    (places, y)
+}
+
+/// Whether what became of a packet stands below it.
+fn says_more(packet: &Node<'_>) -> bool {
+    !is_earlier(packet) && !packet.at("outcome").text().is_empty()
+}
+
+/// Whether it is of the connection before.
+fn is_earlier(packet: &Node<'_>) -> bool {
+    packet.at("since").number().is_some_and(|since| since < 0.0)
+}
+
+/// Whether it was dropped, or is what refuses.
+fn is_refused(packet: &Node<'_>) -> bool {
+    let is_reset = packet.at("flags").text().contains("RST");
+    let refuses = is_reset && packet.at("from").text() == "server";
+    refuses || !packet.at("verdict").at("dropped").text().is_empty()
+}
+
+/// When it left, unless that reads as the one before.
+fn time_of(drawing: &mut Drawing, packet: &Node<'_>, y: f64, told: &mut String, is_later: bool) {
+    let since = packet.at("since");
+    let at = since.number().unwrap_or_default();
+    let text = if at < 0.0 { format!("−{}", time(-at)) } else { time(at) };
+    if text != *told {
+        let class = if is_later { "tick later" } else { "tick" };
+        drawing.marked(class, Anchor::End.at([CLIENT - 9.0, y + 4.0]), &attributes(&since), &text);
+        *told = text;
+    }
+}
+
 /// Whether somebody waited before it.
 fn is_later(before: Option<f64>, since: Option<f64>) -> bool {
     since.zip(before).is_some_and(|(since, before)| since - before > 0.1)
 }
 
 /// Where a host is in TIME-WAIT, its line is thick.
-fn bands(drawing: &mut Drawing, packets: &[Node<'_>], bottom: f64) {
+fn bands(drawing: &mut Drawing, packets: &[Node<'_>], places: &[f64], bottom: f64) {
     for (side, x) in [("client", CLIENT), ("server", SERVER)] {
         let mut from = None;
-        for (place, packet) in packets.iter().enumerate() {
-            let y = TOP + place as f64 * EACH + 10.0;
+        for (packet, y) in packets.iter().zip(places) {
+            let y = *y + FALL;
             if packet.at("from").text() == side {
                 // Whoever opens on the same ports has let go of what was there.
                 if packet.at("flags").text() == "SYN"
                     && let Some(begun) = from.take()
                 {
-                    band(drawing, x, [begun, y - 10.0]);
+                    band(drawing, x, [begun, y - FALL]);
                 }
                 continue;
             }
@@ -69,96 +110,106 @@ fn bands(drawing: &mut Drawing, packets: &[Node<'_>], bottom: f64) {
     }
 }
 
+/// A host remembers the connection before.
 fn band(drawing: &mut Drawing, x: f64, [from, until]: [f64; 2]) {
     drawing.rect("wait", [x - 4.0, from], [8.0, until - from], "");
+    let name = "remembers";
+    if until - from > width(name) + 4.0 && x == SERVER {
+        let (x, y) = (x + 8.0, f64::midpoint(from, until.min(from + MOST_BAND)));
+        let turned = format!(" transform=\"rotate(90 {x:.1} {y:.1})\"");
+        drawing.marked("note", Anchor::Middle.at([x, y]), &turned, name);
+    }
 }
 
-/// An arrow, with the time, what it says, and what became of it.
-fn one(drawing: &mut Drawing, packet: &Node<'_>, hue: Hue, y: f64, is_later: bool) {
+/// An arrow with what it says, and below it what became of that.
+fn one(drawing: &mut Drawing, packet: &Node<'_>, hue: Hue, y: f64) {
     let is_clients = packet.at("from").text() == "client";
-    let is_earlier = packet.at("since").number().is_some_and(|since| since < 0.0);
-    let [from, to] = if is_clients { [CLIENT, SERVER] } else { [SERVER, CLIENT] };
-    let [from, to] = if is_clients { [from + 6.0, to - 7.0] } else { [from - 6.0, to + 7.0] };
-    let since = packet.at("since");
-    let at = since.number().unwrap_or_default();
-    let told = if at < 0.0 { format!("−{}", time(-at)) } else { time(at) };
-    let class = if is_later { "tick later" } else { "tick" };
-    drawing.marked(class, Anchor::End.at([CLIENT - 12.0, y + 4.0]), &attributes(&since), &told);
-    let dropped = packet.at("verdict").at("dropped").text();
-    let colour = match (is_earlier, dropped.is_empty()) {
-        (true, _) => "earlier",
-        (false, false) => "dropped",
-        (false, true) => "taken",
+    let [from, to] =
+        if is_clients { [CLIENT + 6.0, SERVER - 7.0] } else { [SERVER - 6.0, CLIENT + 7.0] };
+    let is_dropped = is_refused(packet);
+    let colour = match (is_earlier(packet), is_dropped, hue) {
+        (true, ..) => "earlier",
+        (_, true, _) => "dropped",
+        (_, _, Hue::Other) => "taken other",
+        (..) => "taken",
     };
-    drawing.line(&format!("arrow {colour}"), [from, y], [to, y + 10.0]);
+    drawing.line(&format!("arrow {colour}"), [from, y], [to, y + FALL]);
     let tip = if is_clients { -1.0 } else { 1.0 };
     let head = format!(
         "M{:.1} {:.1}L{to:.1} {:.1}L{:.1} {:.1}Z",
         to + tip * 7.0,
-        y + 5.2,
-        y + 10.0,
+        y + FALL - 4.8,
+        y + FALL,
         to + tip * 7.4,
-        y + 12.8
+        y + FALL + 2.8
     );
     drawing.path(&format!("tip {colour}"), "", &head);
-    let middle = (CLIENT + SERVER) / 2.0;
-    drawing.marked("packet", Anchor::Middle.at([middle, y - 3.0]), "", &says(packet));
-    let verdict = verdict(packet);
-    if !is_earlier && !verdict.is_empty() {
-        let class = format!("verdict {}", if dropped.is_empty() { "own" } else { hue_of(hue) });
-        drawing.text(&class, [middle, y + 24.0], Anchor::Middle, &verdict);
+    let middle = f64::midpoint(CLIENT, SERVER);
+    drawing.marked("packet", Anchor::Middle.at([middle, y - 2.0]), "", &says(packet, is_dropped));
+    if says_more(packet) {
+        let class = match (is_dropped, hue) {
+            (false, Hue::Other) => "verdict other",
+            (false, _) => "verdict own",
+            (true, Hue::Own) => "verdict quiet",
+            (true, _) => "verdict old",
+        };
+        let at = [middle, y + FALL + 12.0];
+        drawing.text(class, at, Anchor::Middle, &outcome(packet, is_dropped));
     }
 }
 
-const fn hue_of(hue: Hue) -> &'static str {
-    match hue {
-        Hue::Own => "quiet",
-        Hue::Old | Hue::Other => "old",
-    }
-}
-
-/// Its flags, and its number relative to RCV.NXT.
-fn says(packet: &Node<'_>) -> String {
-    let mut text = escaped(&packet.at("flags").text().replace(',', "+"));
+/// Its flags, and what it is judged by: how much newer its timestamp is, or how far its number is from what its
+/// receiver expects.
+fn says(packet: &Node<'_>, is_dropped: bool) -> String {
+    let flags = packet.at("flags").text();
+    let mut text = escaped(&flags.replace(',', "+"));
     let len = packet.at("len");
     if len.number().is_some_and(|len| len > 0.0) {
         let bytes = show("count", len.number().unwrap_or_default());
         text += &format!(", <tspan{}>{bytes}</tspan> bytes", attributes(&len));
     }
-    let beyond = packet.at("beyond");
-    if let Some(number) = beyond.number().filter(|it| *it != 0.0) {
-        let sign = if number > 0.0 { "+" } else { "" };
-        let number = show("count", number);
-        text += &format!(", number <tspan{}>{sign}{number}</tspan>", attributes(&beyond));
+    let (newer, beyond) = (packet.at("newer"), packet.at("beyond"));
+    let number = beyond.number().filter(|it| *it != 0.0);
+    match (newer.number().filter(|_| flags == "SYN" && !is_dropped), number) {
+        (Some(seconds), _) => {
+            let told = time(seconds);
+            text += &format!(", timestamp <tspan{}>{told}</tspan> newer", attributes(&newer));
+        }
+        (None, Some(number)) => {
+            let sign = if number > 0.0 { "+" } else { "" };
+            let number = show("count", number);
+            text += &format!(", number <tspan{}>{sign}{number}</tspan>", attributes(&beyond));
+        }
+        (None, None) => {}
     }
     text
 }
 
-/// What the receiver made of it, and by which rule.
-fn verdict(packet: &Node<'_>) -> String {
+/// What became of it, with the rule that decided.
+fn outcome(packet: &Node<'_>, is_dropped: bool) -> String {
+    let mark = if is_dropped { "✕" } else { "✓" };
+    let outcome = packet.at("outcome").text();
     let verdict = packet.at("verdict");
-    let rules = verdict.at("rules").entries();
-    // Of the rule that judged, and of what was answered: the former.
-    let rule = rules.last().map(|(key, value)| format!("{key}={}", value.text()));
-    let is_opening = verdict.at("before").text() == "SYN-SENT";
-    match (verdict.at("dropped").text(), rule) {
-        ("", None) => String::new(),
-        ("", Some(rule)) if packet.at("flags").text().contains("RST") => {
-            format!("✓ ends TIME-WAIT by {rule}")
-        }
-        ("", Some(rule)) => format!("✓ let in by {rule}"),
-        (_, Some(_)) if is_opening => "✕ no answer to the SYN: reset".into(),
-        (_, Some(rule)) => format!("✕ refused by {rule}"),
-        (reason, None) => format!("✕ {reason}"),
+    // Of the rule that judged, and of what was answered: the former. What a client does next is another matter.
+    let decides = verdict.at("before").text() == WAITING;
+    match verdict.at("rules").entries().last().filter(|_| decides) {
+        Some((key, value)) => format!("{mark} {outcome} ({key}={})", value.text()),
+        None => format!("{mark} {outcome}"),
     }
 }
 
 const WAITING: &str = "TIME-WAIT";
 /// Where the lines of the hosts are.
-const CLIENT: f64 = 76.0;
+const CLIENT: f64 = 60.0;
 const SERVER: f64 = 318.0;
 const TOP: f64 = 40.0;
-const EACH: f64 = 46.0;
-const FOOT: f64 = 26.0;
+/// How much lower a packet arrives than it left.
+const FALL: f64 = 8.0;
+/// From one packet to the next, and how much more if there are words below it.
+const EACH: f64 = 24.0;
+const WORDS: f64 = 15.0;
+const FOOT: f64 = 20.0;
 /// The most packets that are drawn.
-const MOST: usize = 15;
+const MOST: usize = 13;
+/// The name of a band stands in the middle of as much of it.
+const MOST_BAND: f64 = 160.0;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::figure::tick;
+use super::figure::{attributes, tick};
 use super::hue::Hue;
-use super::markup::{Anchor, Drawing};
+use super::markup::{Anchor, Drawing, escaped};
 use super::node::Node;
 use super::scale::{Scale, round_up};
 
@@ -21,27 +21,68 @@ pub(crate) struct Strip<'d> {
     pub(crate) step: f64,
     /// The greatest value of the axis; so that strips side by side have one, it is told.
     pub(crate) most: f64,
+    /// What it cannot exceed, if that is drawn.
+    pub(crate) limit: Option<Limit<'d>>,
 }
 
-/// Strips of one run.
-pub(crate) fn timeline(strips: &[Strip<'_>], hue: Hue, title: &str) -> String {
+/// A bound of what is drawn.
+#[derive(Clone, Debug)]
+pub(crate) struct Limit<'d> {
+    /// What it is.
+    pub(crate) name: String,
+    /// Where it is.
+    pub(crate) value: Node<'d>,
+}
+
+/// Strips of one run, whose parts begin at these marks.
+pub(crate) fn timeline(strips: &[Strip<'_>], marks: &[Node<'_>], hue: Hue, title: &str) -> String {
     let lasts = |strip: &Strip<'_>| strip.step * strip.values.items().len() as f64;
     let seconds = strips.iter().map(lasts).fold(0.0, f64::max);
-    let height = strips.len() as f64 * EACH + FOOT;
+    let foot = if marks.is_empty() { FOOT } else { FOOT + NAMES };
+    let height = strips.len() as f64 * EACH + foot;
     let mut drawing = Drawing::new("chart timeline", [WIDTH, height], title);
     let time = Scale::linear([0.0, seconds], [LEFT, RIGHT]);
     for (place, strip) in strips.iter().enumerate() {
         let top = place as f64 * EACH + HEAD;
         let values = Scale::linear([0.0, strip.most], [top + PLOT, top]);
         drawing.text("name", [LEFT, top - 5.0], Anchor::Start, &strip.title);
-        let most = tick(&strip.unit, strip.most);
+        let has_some = strip.values.numbers().iter().any(|value| *value > 0.0);
+        let most = match has_some {
+            true => format!("max {}", tick(&strip.unit, strip.most)),
+            false => "none".to_owned(),
+        };
         drawing.text("tick", [RIGHT, top - 5.0], Anchor::End, &most);
         drawing.line("grid", [LEFT, top], [RIGHT, top]);
         steps(&mut drawing, strip, hue, [&time, &values]);
         drawing.line("axis", [LEFT, top + PLOT], [RIGHT, top + PLOT]);
+        if let Some(limit) = &strip.limit {
+            bound(&mut drawing, limit, &values);
+        }
     }
-    times(&mut drawing, &time, height - FOOT + 8.0);
+    times(&mut drawing, &time, height - foot + 8.0);
+    parts(&mut drawing, marks, &time, height - 5.0);
     drawing.finish()
+}
+
+/// A line at what cannot be exceeded, and on the ground what that is.
+fn bound(drawing: &mut Drawing, limit: &Limit<'_>, values: &Scale) {
+    let y = values.place(limit.value.number().unwrap_or_default());
+    drawing.line("limit", [LEFT, y], [RIGHT, y]);
+    let told = tick("count", limit.value.number().unwrap_or_default());
+    let text =
+        format!("{}: <tspan{}>{told}</tspan>", escaped(&limit.name), attributes(&limit.value));
+    drawing.marked("bound", Anchor::End.at([RIGHT - 4.0, values.place(0.0) - 6.0]), "", &text);
+}
+
+/// The names of the parts, each below the middle of its time.
+fn parts(drawing: &mut Drawing, marks: &[Node<'_>], time: &Scale, y: f64) {
+    let begins: Vec<_> = marks.iter().filter_map(|mark| mark.at("at").number()).collect();
+    for (place, mark) in marks.iter().enumerate() {
+        let end = begins.get(place + 1).copied().unwrap_or(time.values[1]);
+        let begin = begins.get(place).copied().unwrap_or_default();
+        let middle = time.place(f64::midpoint(begin, end));
+        drawing.text("tick", [middle, y], Anchor::Middle, mark.at("name").text());
+    }
 }
 
 /// The greatest value of these series, rounded up.
@@ -68,10 +109,10 @@ pub(crate) fn steps(
     drawing.path(&format!("area {}", hue.class()), "", &area);
     let attributes = format!(
         " data-json=\"{}\"{} data-step=\"{}\" data-unit=\"{}\"",
-        super::markup::escaped(strip.values.pointer()),
+        escaped(strip.values.pointer()),
         values.attributes(),
         strip.step,
-        super::markup::escaped(&strip.unit)
+        escaped(&strip.unit)
     );
     drawing.path(&format!("line {}", hue.class()), &attributes, &path);
 }
@@ -105,6 +146,8 @@ const PLOT: f64 = 48.0;
 const EACH: f64 = 80.0;
 /// The axis of time.
 const FOOT: f64 = 22.0;
+/// The names of parts, below it.
+const NAMES: f64 = 15.0;
 const MOST_TICKS: f64 = 5.0;
 /// Seconds between two ticks.
 const STEPS: [f64; 20] = [

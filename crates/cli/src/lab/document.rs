@@ -2,14 +2,15 @@
 //! octet.
 
 use std::slice;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use whimbrel_apps::load::Finished;
 use whimbrel_apps::record::Phase;
 use whimbrel_base::Instant;
 use whimbrel_sim::lab::{
-    Bound, CASES, Case, Figure, Measured, Moment, Parameter, Picture, Role, Ruling, SeenPacket,
-    Series, Setup, Side, Unit, Verdict, Witness,
+    Advice, Bound, CASES, Case, Column, Figure, Measured, Moment, Parameter, Picture, Role, Ruling,
+    SeenPacket, Series, Setup, Side, Strip, Unit, Verdict, Witness,
 };
 use whimbrel_stack::Profile;
 use whimbrel_tcp::tunables::TunableInfo;
@@ -28,10 +29,13 @@ pub(super) fn document(rows: &[Row<'_>], command: &str) -> Value {
         json!({
             "name": case.name,
             "about": case.about,
+            "advice": advice(&case.advice),
             "story": case.story,
             "glance": glance(case, rows_of(case).map(|row| row.setup)),
             "picture": picture(case.picture),
-            "columns": case.columns.iter().map(|(figure, head)| json!({ "figure": figure, "head": head })).collect::<Vec<_>>(),
+            "strips": case.strips.iter().map(strip).collect::<Vec<_>>(),
+            "terms": terms(case),
+            "columns": case.columns.iter().map(column).collect::<Vec<_>>(),
             "distribution": case.distribution,
             "steps": case.steps.iter().map(|(at, name)| json!({ "at": at, "name": name })).collect::<Vec<_>>(),
             "parameters": case.parameters.iter().map(parameter).collect::<Vec<_>>(),
@@ -113,8 +117,18 @@ fn row(row: &Row<'_>) -> Value {
 
 /// What was measured.
 fn results(measured: &Measured) -> Map<String, Value> {
-    let Measured { figures, notes, series: all, distributions, runs, moments, counters, witness } =
-        measured;
+    let Measured {
+        figures,
+        notes,
+        series: all,
+        distributions,
+        runs,
+        moments,
+        counters,
+        marks,
+        witness,
+    } = measured;
+    let mark = |(at, name): &(Duration, String)| json!({ "at": at.as_secs_f64(), "name": name });
     let figure =
         |it: &Figure| (it.name.to_owned(), json!({ "value": it.value, "unit": unit(it.unit) }));
     let of_series = |it: &Series| series::series(it.name, unit(it.unit), it.step, &it.values);
@@ -124,6 +138,7 @@ fn results(measured: &Measured) -> Map<String, Value> {
     put("notes", notes.clone().into());
     put("series", all.iter().map(of_series).collect());
     put("distributions", distributions.iter().map(series::distribution).collect());
+    put("marks", marks.iter().map(mark).collect());
     put("runs", runs.iter().map(run).collect());
     put("moments", moments.iter().map(moment).collect());
     put("counters", counters.iter().map(counts).collect());
@@ -187,6 +202,8 @@ fn packet(packet: &SeenPacket, began: Instant) -> Value {
         "len": len,
         // Beyond what its receiver expected (RCV.NXT).
         "beyond": packet.beyond,
+        "newer": packet.newer.map(|newer| newer.as_secs_f64()),
+        "outcome": packet.outcome(),
         "verdict": packet.ruling.as_ref().map(ruling),
         "text": packet.to_string().split_once("  ").map(|(_, text)| text.trim().to_owned()),
     })
@@ -211,24 +228,56 @@ fn ruling(ruling: &Ruling) -> Value {
 /// first that is not the default, and the first that is.
 fn glance<'s>(case: &Case, rows: impl Iterator<Item = &'s Setup>) -> Value {
     let rows: Vec<_> = rows.collect();
-    let own = case.glance.rows.map(|place| {
-        let wanted = case.rows.get(place)?;
+    let place_of = |place: &usize| {
+        let wanted = case.rows.get(*place)?;
         let is_it = |it: &&Setup| {
             let settings = it.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
             it.profile == wanted.profile && settings.eq(wanted.settings.iter().copied())
         };
         rows.iter().position(is_it)
-    });
+    };
+    let own = case.glance.rows.map(|place| place_of(&place));
     let first = |is_default: bool| rows.iter().position(|it| (it.profile == DEFAULT) == is_default);
     let [old, default] = [own[0].or_else(|| first(false)), own[1].or_else(|| first(true))];
     json!({
         "title": case.glance.title,
-        "why": case.glance.why.replace('\n', " "),
+        "because": in_a_line(case.glance.because),
+        "cure": in_a_line(case.glance.cure),
+        "why": in_a_line(case.glance.why),
         "figure": case.glance.figure,
         "what": case.glance.what,
         "old": old,
         "default": default,
+        "bars": case.glance.bars.iter().filter_map(place_of).collect::<Vec<_>>(),
+        "limit": case.glance.limit.map(|(value, name)| json!({ "value": value, "name": name })),
     })
+}
+
+fn advice(advice: &Advice) -> Value {
+    let line =
+        |(head, text): (&str, String)| json!({ "head": head.trim_end_matches(':'), "text": text });
+    table::advice(advice).map(line).to_vec().into()
+}
+
+fn strip(strip: &Strip) -> Value {
+    let limit = strip.limit.map(|(figure, name)| json!({ "figure": figure, "name": name }));
+    let Strip { series, title, says, .. } = strip;
+    json!({ "series": series, "title": title, "says": in_a_line(says), "limit": limit })
+}
+
+/// What each figure is that a bound is about.
+fn terms(case: &Case) -> Value {
+    let columns = case.columns.iter().map(|column| (column.figure, column.about));
+    let all = columns.chain(case.terms.iter().copied());
+    all.map(|(figure, about)| (figure.to_owned(), about.into())).collect::<Map<_, _>>().into()
+}
+
+fn column(column: &Column) -> Value {
+    json!({ "figure": column.figure, "head": column.head, "about": column.about })
+}
+
+fn in_a_line(text: &str) -> String {
+    text.replace('\n', " ")
 }
 
 fn picture(picture: Picture) -> Value {
@@ -309,6 +358,8 @@ fn bound(bound: &Bound) -> Value {
 const fn role_name(role: Role) -> &'static str {
     match role {
         Role::Report => "report",
+        Role::Better => "better",
+        Role::Works => "works",
         Role::Cure => "cure",
         Role::Trial => "trial",
         Role::Expectation => "expectation",

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use whimbrel_sim::lab::{
-    CASES, Case, Figure, Measured, Miss, Parameter, Picture, Series, Setup, Unit, Verdict, Witness,
+    Advice, CASES, Case, Column, Figure, Measured, Miss, Parameter, Picture, Series, Setup, Unit,
+    Verdict, Witness,
 };
 
 use super::{Row, ablation};
@@ -20,6 +21,10 @@ pub(super) fn list() -> String {
 /// The story of a case, and what of it can be varied.
 pub(super) fn story(case: &Case) -> String {
     let mut text = wrap(&format!("{}: {}\n\n", case.name, case.about), 2);
+    for (head, line) in advice(&case.advice) {
+        text += &wrap(&format!("{head} {line}\n"), 2);
+    }
+    text.push('\n');
     for paragraph in case.story.split("\n\n") {
         text += &wrap(&format!("{}\n", paragraph.replace('\n', " ")), 0);
         text.push('\n');
@@ -32,6 +37,18 @@ pub(super) fn story(case: &Case) -> String {
         text += &wrap(&line, width);
     }
     text
+}
+
+/// What somebody needs who has it today: each in a line, under its heading.
+pub(super) fn advice(advice: &Advice) -> [(&'static str, String); 4] {
+    let Advice { symptom, today, price, whimbrel } = *advice;
+    let lines = [
+        ("Have you got this?", symptom),
+        ("Today:", today),
+        ("Price:", price),
+        ("With Whimbrel:", whimbrel),
+    ];
+    lines.map(|(head, text)| (head, text.replace('\n', " ")))
 }
 
 /// What came of a case.
@@ -80,7 +97,7 @@ fn of_row(row: &Row<'_>, scale: &Scale) -> String {
         Err(why) => text += &wrap(&format!("    {why}\n"), 4),
         Ok(measured) => {
             let mut figures = String::new();
-            for (figure, head) in row.setup.case.columns {
+            for Column { figure, head, .. } in row.setup.case.columns {
                 let width = column(head);
                 let found = measured.figures.iter().find(|it| it.name == *figure);
                 let cell = found.map_or_else(|| "-".into(), |it| show(it.unit, it.value));
@@ -105,7 +122,7 @@ fn figure_of<'r>(row: &Row<'r>) -> &'r str {
 }
 
 fn heads(case: &Case) -> String {
-    let head = |(_, head): &(&str, &str)| format!("{head:>width$}", width = column(head));
+    let head = |it: &Column| format!("{head:>width$}", head = it.head, width = column(it.head));
     case.columns.iter().map(head).collect()
 }
 
@@ -174,8 +191,8 @@ impl Scale {
         let name = match case.picture {
             Picture::Line(name) => name,
             Picture::Bar(name) => {
-                let column = case.columns.iter().find(|(figure, _)| *figure == name);
-                return column.map_or_else(String::new, |(_, head)| (*head).to_owned());
+                let column = case.columns.iter().find(|column| column.figure == name);
+                return column.map_or_else(String::new, |column| column.head.to_owned());
             }
         };
         let measured = rows.iter().filter_map(|row| row.measured.as_ref().ok());

@@ -1,6 +1,10 @@
 //! What people are told of figures that are not where they have to be.
 
+use std::env;
+
 use whimbrel_sim::lab::{Bound, Role};
+
+use crate::wrap::wrap;
 
 use super::*;
 
@@ -54,3 +58,25 @@ fn the_command_that_runs_it_again_quotes_what_has_commas() {
     assert_eq!(words("rate=400,600"), "--vary rate=400,600");
     assert_eq!(words(r#"syn.retry="1s,2s",x2"#), r#"--vary 'syn.retry="1s,2s",x2'"#);
 }
+
+/// With `WHIMBREL_BLESS=1` it is written anew.
+#[test]
+fn chapters_have_in_short_what_the_lab_says() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cases");
+    for case in CASES {
+        let path = folder.join(format!("{}.md", case.name));
+        let chapter = fs::read_to_string(&path).unwrap();
+        let (before, rest) = chapter.split_once(IN_SHORT).unwrap();
+        let (_, behind) = rest.split_once("\n## ").unwrap();
+        let lines = table::advice(&case.advice);
+        let lines = lines.map(|(head, line)| wrap(&format!("- **{head}** {line}\n"), 2)).concat();
+        let told = format!("{before}{IN_SHORT}{lines}\n## {behind}");
+        if env::var_os("WHIMBREL_BLESS").is_some() {
+            fs::write(&path, told).unwrap();
+        } else {
+            assert_eq!(chapter, told, "{}: WHIMBREL_BLESS=1 writes it", path.display());
+        }
+    }
+}
+
+const IN_SHORT: &str = "## In short\n\n";

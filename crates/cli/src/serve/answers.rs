@@ -41,12 +41,14 @@ pub(crate) struct Answer {
     totals: Totals,
     /// What was dropped, by reason; nothing of the kernel's stack.
     drops: Refusals,
+    /// Shards that did not answer in time.
+    missing: usize,
 }
 
 impl Answer {
     /// That of a server on this stack.
     pub(crate) fn of(totals: Totals, shard: Option<&Shard>) -> Self {
-        Self { totals, drops: shard.map(Refusals::of).unwrap_or_default() }
+        Self { totals, drops: shard.map(Refusals::of).unwrap_or_default(), missing: 0 }
     }
 }
 
@@ -94,34 +96,28 @@ impl ShardAnswers {
             question.take().map_err(Failure::run)?;
             let number = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
             wakers.iter().for_each(Waker::wake);
-            let (answer, missing) = self.collect(number);
-            tell(clock.now(), &answer, self.log.as_ref());
-            if missing > 0 {
-                let text = format!("missing    {missing} shards, which did not answer in time\n");
-                let _ = std::io::stderr().write_all(text.as_bytes());
-            }
+            tell(clock.now(), &self.collect(number), self.log.as_ref());
         }
         Ok(())
     }
 
-    /// What the shards answer to that question together, those that do within [`PATIENCE`]; and how
-    /// many do not.
-    fn collect(&self, number: u64) -> (Answer, usize) {
+    /// What the shards answer to that question together, those that do within [`PATIENCE`].
+    fn collect(&self, number: u64) -> Answer {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let some_wait =
             |answers: &mut Vec<(u64, Answer)>| answers.iter().any(|(to, _)| *to != number);
         let waited = self.answered.wait_timeout_while(answers, PATIENCE, some_wait);
         let (answers, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let (mut sum, mut missing) = (Answer::default(), 0);
+        let mut sum = Answer::default();
         for (to, answer) in &*answers {
             if *to != number {
-                missing += 1;
+                sum.missing += 1;
                 continue;
             }
             sum.totals += answer.totals;
             sum.drops += &answer.drops;
         }
-        (sum, missing)
+        sum
     }
 }
 
@@ -131,7 +127,7 @@ pub(super) fn tell(now: Instant, answer: &Answer, log: Option<&AccessLog>) {
 }
 
 fn text(now: Instant, answer: &Answer, log: Option<LogLines>) -> String {
-    let Answer { totals, drops } = answer;
+    let Answer { totals, drops, missing } = answer;
     let up = now.since(Instant::ZERO).as_secs_f64();
     let Statistics { open, .. } = totals.statistics;
     let mut text = format!("whimbrel serve, pid {}, up {up:.1} s\n", std::process::id());
@@ -144,7 +140,12 @@ fn text(now: Instant, answer: &Answer, log: Option<LogLines>) -> String {
             text += &report::segments(stack);
             text += &format!("drops      {drops}\n");
         }
+        None if *missing > 0 => {}
         None => text += "states     the kernel's: ss -tan; queues: ss -ltn; drops: nstat -az\n",
+    }
+    if *missing > 0 {
+        text +=
+            &format!("missing    {}, which did not answer in time\n", of(*missing as u64, "shard"));
     }
     if let Some(lines) = log {
         text += &report::log(lines);

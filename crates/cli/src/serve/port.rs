@@ -45,6 +45,11 @@ impl Place {
         Self { shard, totals, report: None, due: Instant::ZERO, answers, answered: 0 }
     }
 
+    /// Whether a question waits for this shard's answer.
+    fn is_asked(&self) -> bool {
+        self.answers.asked() != self.answered
+    }
+
     fn tell(&mut self, now: Instant, shard: &Shard, totals: impl Fn() -> Totals) {
         let asked = self.answers.asked();
         if asked != self.answered {
@@ -122,6 +127,12 @@ impl Dates {
 }
 
 impl Port for ServePort {
+    /// Questions are all that comes from other threads. Who asks while the worker is about to sleep does
+    /// not wake it.
+    fn drain(&mut self, _now: Instant, _shard: &mut Shard) -> Activity {
+        Activity::busy_if(self.place.is_asked())
+    }
+
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
         let Self { server, dates, .. } = self;
         dates.refresh(now, |date| server.set_date(date));

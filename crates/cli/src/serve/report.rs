@@ -215,6 +215,8 @@ pub(crate) fn left_over(census: &Census) -> String {
         // Fragments go by themselves, as TIME-WAIT does.
         fragmented: _,
         fragment_octets: _,
+        udp_sockets,
+        udp_unsent,
     } = *census;
     let kinds = [
         (connections, "connections"),
@@ -225,6 +227,8 @@ pub(crate) fn left_over(census: &Census) -> String {
         (replies, "replies"),
         (listeners, "listeners"),
         (fast_opens, "handshakes of Fast Open"),
+        (udp_sockets, "UDP sockets"),
+        (udp_unsent, "datagrams to be sent"),
     ];
     let kinds = kinds.iter().filter(|(count, _)| *count > 0);
     kinds.map(|(count, kind)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")

@@ -29,8 +29,8 @@ pub(crate) struct Arguments {
     /// How many are measured at the same time [default: one for each processor].
     #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u16>(1..=1024))]
     jobs: Option<u16>,
-    /// Judge by an earlier run, a document of --json: exit code 3 only if a figure that misses its goal is
-    /// worse than there by more than 1 % of it.
+    /// Judge by an earlier run, a document of --json: exit code 3 only if a figure that misses its goal met
+    /// it there, or is worse than there by more than 1 % of it.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Print one JSON document (whimbrel.grid/1 or whimbrel.paths/1) instead.
@@ -171,10 +171,13 @@ impl Row<'_> {
         self.measured.as_ref().is_ok_and(|figure| self.line.goal.is_met(figure.value))
     }
 
-    /// The goal is missed, and the figure worse than before, or not to be measured any more.
+    /// The goal is missed, and was met before or the figure is worse; or it is not to be measured any more.
     fn is_worse(&self) -> bool {
+        let goal = self.line.goal;
         self.before.is_some_and(|before| match &self.measured {
-            Ok(figure) => !self.is_met() && self.line.goal.is_worse(figure.value, before),
+            Ok(figure) => {
+                !self.is_met() && (goal.is_met(before) || goal.is_worse(figure.value, before))
+            }
             Err(_) => true,
         })
     }

@@ -118,6 +118,21 @@ fn our_stack_and_the_kernel_send_to_each_other_over_tun() {
     kernel.end();
 }
 
+/// What was under way when the time ran out is in the sink's count: in its time, too.
+#[test]
+fn a_sink_receives_no_faster_than_the_line_is() {
+    let run = "bulk send -t 10 -P 2 -w mem:rate=45M,delay=35ms --clock virtual";
+    let document = parse(&whimbrel(&format!("{run} --json")));
+    for stream in document["streams"].as_array().unwrap() {
+        let (came, after) = (&stream["confirmed"], stream["confirmed_after"].as_f64().unwrap());
+        assert!(came.as_u64() > stream["sent"].as_u64() && after > 10.1, "{stream}");
+    }
+    let text = whimbrel(run);
+    let sum = text.lines().find(|line| line.contains("SUM") && line.ends_with("receiver")).unwrap();
+    let rate: f64 = sum.split_whitespace().rev().nth(2).unwrap().parse().unwrap();
+    assert!((40.0..44.0).contains(&rate), "{text}");
+}
+
 #[test]
 fn what_limits_a_sender_takes_all_of_its_time() {
     let virtually = "-t 3 -w mem:rate=1G,delay=35ms --clock virtual";

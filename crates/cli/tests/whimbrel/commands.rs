@@ -10,6 +10,7 @@ fn commands_print_what_is_written() {
     cases
         .env("COLUMNS", "100")
         .env("NO_COLOR", "1")
+        .timeout(std::time::Duration::from_secs(60))
         .register_bin("whimbrel", std::path::Path::new(env!("CARGO_BIN_EXE_whimbrel")))
         .case("tests/commands/*.md");
 }

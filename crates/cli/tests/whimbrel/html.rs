@@ -66,6 +66,8 @@ fn every_figure_of_a_page_is_that_of_the_document() {
         assert!(told > 10, "{words}: {told} figures");
         if words.starts_with("lab") {
             figures::assert_none_besides(page, document);
+        } else {
+            assert!(page.contains(&format!("Made by <code>whimbrel {words}</code>")), "{words}");
         }
     }
 }

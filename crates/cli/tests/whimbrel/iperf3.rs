@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::netns::{Net, Serve};
-use crate::running::{Running, Signal, await_that, fail, interrupt, output};
+use crate::running::{Running, Signal, await_that, fail, interrupt, output, unbroken};
 
 const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");
 const TUN: &str = "-w tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
@@ -16,9 +16,9 @@ fn server(net: &Net, words: &str) -> Serve {
 }
 
 /// A document that a line prints, of a test whose ends' rates differ by less than 2 %, both of one with
-/// `--bidir`. Whoever is starved of processors for a moment measures that: it is run three times at most.
+/// `--bidir`. Whoever is starved of processors for a moment measures that: it is run five times at most.
 fn agreed(net: &Net, line: &str) -> Value {
-    let mut attempts = (0..3).map(|_| document(net, line));
+    let mut attempts = (0..5).map(|_| document(net, line));
     let mut last = None;
     let found = attempts.find(|told| {
         let forth = disagreement(told, "", line);
@@ -49,9 +49,10 @@ fn disagreement(document: &Value, other: &str, line: &str) -> Option<String> {
 }
 
 /// `iperf3 -s`, when it listens.
-fn iperf3_server(net: &Net) -> Running {
+fn iperf3_server(net: &Net, options: &[&str]) -> Running {
     let mut command = net.command("iperf3");
-    let server = Running::start(command.args(["-s", "--forceflush"]).stdout(Stdio::piped()));
+    command.args(["-s", "--forceflush"]).args(options);
+    let server = Running::start(command.stdout(Stdio::null()));
     let listens = || net.run("cat /proc/net/tcp6").contains(":1451 ");
     await_that("iperf3 listens at port 5201", listens);
     server
@@ -61,7 +62,8 @@ fn iperf3_server(net: &Net) -> Running {
 fn clients_of_iperf3s_are_served_one_after_the_other() {
     let Some(net) = Net::with(&["iperf3"]) else { return };
     let serve = server(&net, "");
-    for options in ["", "-R", "-P 4", "--bidir", "-O 1 -R", "-w 256K", "-N -l 8K -M 1000"] {
+    let one_way = ["-R", "-P 4", "-O 1 -R", "-w 256K", "-N -l 8K -M 1000", "-4 -C cubic -i 0.5"];
+    for options in ["", "--bidir"].into_iter().chain(one_way) {
         let line = format!("iperf3 -J -t 2 -c 10.9.0.2 {options}");
         let told = agreed(&net, &line);
         assert!(
@@ -79,7 +81,7 @@ fn clients_of_iperf3s_are_served_one_after_the_other() {
     assert!(printed.contains("Accepted connection from fd09::1"), "{printed}");
     let text = serve.stop();
     assert!(text.matches("Accepted connection from").count() >= 8, "{text}");
-    assert!(text.contains("requests (0 refused); 0 connections failed"), "{text}");
+    assert!(unbroken(&text).contains("requests (0 refused); 0 connections failed"), "{text}");
 }
 
 #[test]
@@ -151,7 +153,7 @@ fn what_there_is_not_here_gets_iperf3s_own_error() {
 #[test]
 fn whimbrel_is_a_client_of_iperf3s() {
     let Some(net) = Net::with(&["iperf3"]) else { return };
-    let mut server = iperf3_server(&net);
+    let mut server = iperf3_server(&net, &[]);
     let lines = [
         "send 10.9.0.1 -t 2",
         "recv 10.9.0.1 -t 2 -P 2",
@@ -173,6 +175,11 @@ fn whimbrel_is_a_client_of_iperf3s() {
     assert!(told["summary"]["server_output"].as_str().unwrap().contains("receiver"), "{told}");
     // Afterwards it is as free as before.
     assert!(server.end().is_none());
+    drop(server);
+    // One that serves once is content.
+    let mut server = iperf3_server(&net, &["-1"]);
+    net.run(&format!("{WHIMBREL} bulk send 10.9.0.1 -t 1 {TUN}"));
+    assert!(server.wait().success());
 }
 
 #[test]
@@ -185,14 +192,15 @@ fn whimbrel_is_a_client_of_its_own_server_on_the_kernels_sockets() {
     }
     let text = serve.end();
     assert!(text.contains("try        iperf3 -c 127.0.0.1 -p 5301"), "{text}");
-    assert!(text.contains("requests (0 refused); 0 connections failed"), "{text}");
+    assert!(unbroken(&text).contains("requests (0 refused); 0 connections failed"), "{text}");
 }
 
 #[test]
 fn a_server_that_is_busy_says_so_and_goes_on() {
     let Some(net) = Net::with(&["iperf3"]) else { return };
     let serve = server(&net, "");
-    let first = ["-c", "10.9.0.2", "-t", "3", "--forceflush", "-i", "0.2"];
+    // Long enough for both that are refused, and no faster than leaves them a processor.
+    let first = ["-c", "10.9.0.2", "-t", "6", "-b", "10M", "--forceflush", "-i", "0.2"];
     let mut busy = net.command("iperf3");
     let mut busy = Running::start(busy.args(first).stdout(Stdio::piped()));
     let mut text = String::new();
@@ -213,7 +221,7 @@ fn a_server_that_is_busy_says_so_and_goes_on() {
     lines.read_to_string(&mut text).unwrap();
     assert!(busy.wait().success(), "{text}");
     let text = serve.stop();
-    assert!(text.contains("3 requests (2 refused); 0 connections failed"), "{text}");
+    assert!(unbroken(&text).contains("3 requests (2 refused); 0 connections failed"), "{text}");
 }
 
 #[test]
@@ -253,7 +261,7 @@ fn an_end_by_its_user_is_told_to_the_other_side() {
         "{error}"
     );
     assert_eq!(text.matches("the other side was ended by its user").count(), 2, "{text}");
-    assert!(text.contains("3 connections failed"), "{text}");
+    assert!(unbroken(&text).contains("3 connections failed"), "{text}");
 }
 
 /// Whether two connections lead to port 5201: control, and a stream.
@@ -270,7 +278,7 @@ fn a_server_that_is_ended_by_its_user_or_killed_is_one_clear_line() {
         (Signal::INT, "the other side was ended by its user"),
         (Signal::KILL, "the control connection ended while the end of the test was waited for"),
     ] {
-        let mut server = iperf3_server(&net);
+        let mut server = iperf3_server(&net, &[]);
         let mut client = net.command(WHIMBREL);
         let line = "bulk send 127.0.0.1 -t 60 -w kernel:";
         client.args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());

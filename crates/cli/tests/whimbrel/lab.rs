@@ -26,7 +26,14 @@ fn cases_are_listed_and_each_has_its_story() {
     for line in names {
         let name = line.split(' ').next().unwrap();
         let story = succeed(&mut whimbrel(&format!("lab show {name}")));
-        for part in ["People saw", "What was wrong:", "By default Whimbrel", "[default: "] {
+        for part in [
+            "Have you got this?",
+            "Today:",
+            "People saw",
+            "What was wrong:",
+            "By default Whimbrel",
+            "[default: ",
+        ] {
             assert!(story.replace('\n', " ").contains(part), "{part} is not in: {story}");
         }
     }
@@ -97,15 +104,19 @@ fn figure(document: &Value, row: usize, name: &str) -> f64 {
 fn a_lock_around_everything_is_taken_for_each_step_and_gives_no_more_than_it_is_held_for() {
     let quick = "--vary lasts=200ms --vary rounds=1 --json";
     let all = document(&format!("lab run freebsd-qps {quick}"));
-    let [old, patched, own] = [0, 1, 2].map(|row| figure(&all, row, "locks"));
+    let [alone, old, patched, own] = [0, 1, 2, 4].map(|row| figure(&all, row, "locks"));
     assert!(old > patched + 0.9 && patched > 5.0 && own == 0.0, "{old} {patched} {own}");
-    assert!([0, 1, 2].iter().all(|row| figure(&all, *row, "failed") == 0.0));
-    assert!(figure(&all, 2, "of_processes") > 0.0);
+    assert!(alone > 6.5, "{alone}");
+    assert!((0..5).all(|row| figure(&all, row, "failed") == 0.0));
+    assert!(figure(&all, 4, "of_processes") > 0.0);
 
     let held =
         document(&format!("lab run freebsd-qps --profile freebsd-9.2 --vary hold=100us {quick}"));
-    let most = 1.0 / (figure(&held, 0, "locks") * 100e-6);
-    assert!(figure(&held, 0, "rate") <= 1.01 * most, "{held:#}");
+    // With two threads no more than with one.
+    for row in [0, 1] {
+        let most = 1.0 / (figure(&held, row, "locks") * 100e-6);
+        assert!(figure(&held, row, "rate") <= 1.01 * most, "{held:#}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::netns::Net;
 use crate::running::{
-    Running, Signal, await_handler, await_that, fail, interrupt, send, succeed, unbroken,
+    Running, Signal, await_handler, await_that, fail, interrupt, output, send, succeed, unbroken,
 };
 use crate::scratch::scratch;
 
@@ -359,6 +359,16 @@ fn a_condition_that_holds_exits_with_3_and_one_that_does_not_with_0() {
     let (code, error) = fail(&mut command("p99>3600s || errors<1"));
     assert!(code == 3 && error.contains("errors<1"), "{code} {error}");
     assert_eq!(succeed(&mut command("p99>3600s || errors>0.1%")), "");
+    // Programs read the same.
+    let verdict = |condition: &str| {
+        let document = output(command(condition).arg("--json")).stdout;
+        let document: Value = serde_json::from_slice(&document).unwrap();
+        document["verdict"].clone()
+    };
+    let met = verdict("errors<1");
+    assert_eq!((&met["fail_if"], &met["failed"]), (&"errors<1".into(), &true.into()), "{met}");
+    assert_eq!(met["met"][0]["figure"], "errors", "{met}");
+    assert_eq!(verdict("errors>0.1%")["failed"], false);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Programs that tests start: none outlives its test, whatever becomes of that.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read, Write};
+use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,19 +14,30 @@ use whimbrel_io::process::end_with_starter;
 
 pub(crate) use rustix::process::Signal;
 
-/// A program that runs; killed at the end.
-pub(crate) struct Running(Child);
+/// How long a program may run: longer than any does, and short enough that CI still ends in its time.
+const LIMIT: Duration = Duration::from_secs(240);
+
+/// A program that runs; killed at the end, and when it hangs.
+pub(crate) struct Running {
+    child: Child,
+    /// Closed when nobody needs to watch it any more.
+    _watched: mpsc::Sender<()>,
+}
 
 impl Running {
     /// Starts it.
     pub(crate) fn start(command: &mut Command) -> Self {
         let child = end_with_starter(command).spawn();
-        Self(child.unwrap_or_else(|error| panic!("{command:?}: {error}")))
+        let child = child.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let (_watched, ended) = mpsc::channel();
+        let (id, line) = (child.id(), format!("{command:?}"));
+        thread::spawn(move || watch(id, &line, &ended));
+        Self { child, _watched }
     }
 
     /// The number of its process.
     pub(crate) fn id(&self) -> u32 {
-        self.0.id()
+        self.child.id()
     }
 
     /// Sends it a signal.
@@ -34,28 +47,28 @@ impl Running {
 
     /// What it writes, where that was piped and nobody took it yet.
     pub(crate) fn take_stdout(&mut self) -> ChildStdout {
-        self.0.stdout.take().unwrap()
+        self.child.stdout.take().unwrap()
     }
 
     /// What it complains of, where that was piped and nobody took it yet.
     pub(crate) fn take_stderr(&mut self) -> ChildStderr {
-        self.0.stderr.take().unwrap()
+        self.child.stderr.take().unwrap()
     }
 
     /// Whether it ended, and how.
     pub(crate) fn end(&mut self) -> Option<ExitStatus> {
-        self.0.try_wait().unwrap()
+        self.child.try_wait().unwrap()
     }
 
     /// Waits for its end.
     pub(crate) fn wait(&mut self) -> ExitStatus {
-        self.0.wait().unwrap()
+        self.child.wait().unwrap()
     }
 
     /// Waits for its end; what it wrote until then, where that was piped.
     pub(crate) fn output(mut self) -> Output {
-        let errors = self.0.stderr.take().map(|stderr| thread::spawn(move || read(stderr)));
-        let stdout = self.0.stdout.take().map(read).unwrap_or_default();
+        let errors = self.child.stderr.take().map(|stderr| thread::spawn(move || read(stderr)));
+        let stdout = self.child.stdout.take().map(read).unwrap_or_default();
         let stderr = errors.map(|errors| errors.join().unwrap()).unwrap_or_default();
         Output { status: self.wait(), stdout, stderr }
     }
@@ -63,8 +76,8 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -151,6 +164,22 @@ pub(crate) fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(began.elapsed() < Duration::from_secs(10), "waited for: {what}");
         thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Kills a program that runs for longer than any test has it run: its test fails, and says where it hung,
+/// instead of taking all others' time.
+fn watch(id: u32, line: &str, ended: &mpsc::Receiver<()>) {
+    if ended.recv_timeout(LIMIT) != Err(RecvTimeoutError::Timeout) {
+        return;
+    }
+    let tasks = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let of = |task: &Path, file| fs::read_to_string(task.join(file)).unwrap_or_default();
+    let waits: Vec<_> = tasks
+        .map(|task| task.path())
+        .map(|task| ["comm", "wchan", "syscall"].map(|file| of(&task, file).trim().to_owned()))
+        .collect();
+    let _ = writeln!(io::stderr(), "killed after {LIMIT:?}: {line}\n{waits:#?}");
+    send(id, Signal::KILL);
 }
 
 fn read(mut from: impl Read) -> Vec<u8> {

@@ -32,6 +32,7 @@ pub struct BridgeEnd {
 
 /// Why what was typed is no end of a bridge.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EndError {
     /// Another kind of wire, or none.
     #[error("{0:?} is no TUN interface: give tun:NAME[,netns=NAMESPACE][,addr=ADDRESS/PREFIX]")]

@@ -40,11 +40,11 @@ impl Served {
     /// A frame arrives.
     fn rx(&mut self, now: Instant, frame: &[u8], out: &mut Frames, news: &mut Ready) {
         self.shard.rx(now, &[RxFrame::new(frame, SegMeta::SINGLE)]);
-        self.settle(out, news);
+        self.collect(out, news);
     }
 
     /// What follows from whatever was done: replies, and what applications are told.
-    fn settle(&mut self, out: &mut Frames, news: &mut Ready) {
+    fn collect(&mut self, out: &mut Frames, news: &mut Ready) {
         take_all(&mut self.shard, &mut self.batch, out);
         while let Some(event) = self.shard.poll_event() {
             match event {
@@ -98,7 +98,7 @@ pub(super) trait Access {
         if self.is_timely(now) {
             self.step(|served, out, news| {
                 while served.shard.advance(now, BATCH) {}
-                served.settle(out, news);
+                served.collect(out, news);
             });
         }
         for frame in client.asked() {
@@ -107,7 +107,7 @@ pub(super) trait Access {
         if self.ready(|ready| std::mem::take(&mut ready.is_listening)) {
             let accept = |served: &mut Served, out: &mut Frames, news: &mut Ready| {
                 let accepted = served.shard.accept(served.listener).is_some();
-                served.settle(out, news);
+                served.collect(out, news);
                 accepted
             };
             while self.step(accept) {}
@@ -116,7 +116,7 @@ pub(super) trait Access {
         while let Some(handle) = self.ready(|ready| ready.readable.pop_front()) {
             self.step(|served, out, news| {
                 served.answer(handle);
-                served.settle(out, news);
+                served.collect(out, news);
             });
         }
         inboxes.route(self.out());

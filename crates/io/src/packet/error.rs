@@ -11,6 +11,7 @@ use crate::entropy::EntropyError;
 
 /// Why there is no place on an interface.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PacketError {
     /// The system does not allow that without a privilege.
     #[error(

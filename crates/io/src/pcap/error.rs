@@ -9,6 +9,7 @@ use crate::entropy::EntropyError;
 
 /// Why a capture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PcapError {
     /// The file cannot be read.
     #[error("cannot read the capture {path}: {error}; give a file that can be read")]

@@ -6,6 +6,7 @@ use crate::{ConfigError, TunError};
 
 /// Why a script cannot be run against this machine's kernel.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum KernelHostError {
     /// The system does not allow that without a privilege.
     #[error(

@@ -7,6 +7,7 @@ use crate::config::ConfigError;
 
 /// Why what was typed means no wire.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SpecError {
     /// What was given has no colon, so that it names no kind of wire.
     #[error("wire {0:?} names no kind: write KIND:TARGET, as in {EXAMPLE}")]

@@ -95,6 +95,7 @@ impl MisroutedFrames {
         match home(medium, frame.octets) {
             Home::Anybody => true,
             Home::Between(one, other) => self.queue_between(one, other) == self.queue,
+            Home::First => self.queue == 0,
             Home::Everybody => false,
         }
     }
@@ -108,13 +109,8 @@ impl MisroutedFrames {
         let own = self.queue;
         match home(medium, frame.octets) {
             Home::Anybody => true,
-            Home::Between(one, other) => {
-                let queue = self.queue_between(one, other);
-                if queue != own {
-                    self.forward(queue, frame);
-                }
-                queue == own
-            }
+            Home::Between(one, other) => self.keeps_for(self.queue_between(one, other), frame),
+            Home::First => self.keeps_for(0, frame),
             Home::Everybody => {
                 for queue in (0..self.lanes.len() as u16).filter(|queue| *queue != own) {
                     self.forward(queue, frame);
@@ -122,6 +118,14 @@ impl MisroutedFrames {
                 true
             }
         }
+    }
+
+    /// Passes the frame on to the shard of `queue`, unless that is this one.
+    fn keeps_for(&mut self, queue: u16, frame: &RxFrame<'_>) -> bool {
+        if queue != self.queue {
+            self.forward(queue, frame);
+        }
+        queue == self.queue
     }
 
     fn forward(&mut self, queue: u16, frame: &RxFrame<'_>) {

@@ -41,10 +41,21 @@ fn segments_belong_to_their_ports_and_errors_to_those_they_quote() {
     let error = |kind: u8, quoted: &[u8]| [&[kind, 3, 0, 0, 0, 0, 0, 0][..], quoted].concat();
     assert_eq!(home(Medium::Ip, &v4(1, 0, &error(3, &v4(6, 0, &SEGMENT)))), between);
     assert_eq!(home(Medium::Ip, &v6(58, &error(2, &v6(6, &SEGMENT)))), between);
-    // An echo, whatever it carries; a datagram; a fragment; and what is no packet.
+    // Datagrams are the first's, in fragments, too, and what is said of them.
+    let quoting = [v4(1, 0, &error(3, &v4(17, 0, &SEGMENT))), v6(58, &error(1, &v6(17, &SEGMENT)))];
+    let fragment = v6(44, &[&[17, 0, 0, 8, 0, 0, 0, 1][..], &SEGMENT].concat());
+    let whole = [
+        v4(17, 0, &SEGMENT),
+        v6(17, &SEGMENT),
+        v4(17, 0x2000, &SEGMENT[..16]),
+        v4(17, 1, &SEGMENT),
+    ];
+    for packet in whole.iter().chain(&quoting).chain([&fragment]) {
+        assert_eq!(home(Medium::Ip, packet), Home::First, "{packet:x?}");
+    }
+    // An echo, whatever it carries; a fragment; and what is no packet.
     for packet in [
         v4(1, 0, &error(8, &v4(6, 0, &SEGMENT))),
-        v4(17, 0, &SEGMENT),
         v4(6, 0x2000, &SEGMENT),
         v4(6, 1, &SEGMENT),
         v4(6, 0, &SEGMENT[..3]),

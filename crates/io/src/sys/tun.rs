@@ -1,12 +1,12 @@
 //! The device `/dev/net/tun`: an open one is a queue of an interface, once it has been told which.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 
-use libc::{c_int, c_uint, c_ulong};
+use libc::{c_char, c_int, c_uint, c_ulong};
 
 use super::bpf::Program;
 use super::{check, interface_request};
@@ -22,6 +22,34 @@ impl TunFile {
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
         options.open("/dev/net/tun").map(Self)
+    }
+
+    /// One that somebody else opened; `None` if `fd` is of any other file. Non-blocking from now on, as is
+    /// whatever shares its description.
+    pub(crate) fn adopt(fd: OwnedFd) -> io::Result<Option<Self>> {
+        let file = File::from(fd);
+        let about = file.metadata()?;
+        if !about.file_type().is_char_device() || about.rdev() != TUN_DEVICE {
+            return Ok(None);
+        }
+        let fd = file.as_raw_fd();
+        // SAFETY: F_GETFL takes no argument.
+        let flags = check(unsafe { libc::fcntl(fd, libc::F_GETFL) })?;
+        // SAFETY: F_SETFL takes its argument by value.
+        check(unsafe { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) })?;
+        Ok(Some(Self(file)))
+    }
+
+    /// TUNGETIFF: the name of its interface, and its flags (`IFF_*` of linux/if_tun.h).
+    pub(crate) fn interface(&self) -> io::Result<(CString, c_int)> {
+        let mut request = interface_request(c"");
+        // SAFETY: of this device TUNGETIFF writes one `ifreq`, which is lent exclusively.
+        check(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TUNGETIFF, &raw mut request) })?;
+        let name = request.ifr_name.map(c_char::cast_unsigned);
+        let name = CStr::from_bytes_until_nul(&name).map_err(io::Error::other)?;
+        // SAFETY: the kernel wrote the flags, and any octets are a number.
+        let flags = unsafe { request.ifr_ifru.ifru_flags };
+        Ok((name.into(), flags.cast_unsigned().into()))
     }
 
     /// To be read and written, a frame at a time.
@@ -64,6 +92,15 @@ impl TunFile {
         Ok(())
     }
 }
+
+impl From<TunFile> for OwnedFd {
+    fn from(tun: TunFile) -> Self {
+        tun.0.into()
+    }
+}
+
+/// The number of the device (`TUN_MINOR`, of the major for what has none of its own).
+const TUN_DEVICE: libc::dev_t = libc::makedev(10, 200);
 
 impl AsFd for TunFile {
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -12,6 +12,10 @@ use crate::config::{
     default_routes, interface_name, member,
 };
 
+pub(super) use given::Given;
+
+mod given;
+
 /// A TUN or TAP interface: its name, the stack's addresses behind it, and the machine's before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TunConfig {
@@ -23,6 +27,8 @@ pub struct TunConfig {
     queues: NonZeroU16,
     offload: Offload,
     dad: Dad,
+    /// The queue of it that somebody else opened.
+    given: Option<Given>,
 }
 
 /// What the frames of an interface begin with.
@@ -63,6 +69,7 @@ impl TunConfig {
             queues: NonZeroU16::MIN,
             offload: Offload::On,
             dad: Dad::On,
+            given: None,
         };
         config.derive_hosts();
         Ok(config)
@@ -81,6 +88,7 @@ impl TunConfig {
             queues: NonZeroU16::MIN,
             offload: Offload::On,
             dad: Dad::On,
+            given: None,
         })
     }
 
@@ -116,12 +124,18 @@ impl TunConfig {
         self.queues = NonZeroU16::new(queues)
             .filter(|queues| queues.get() <= Self::MAX_QUEUES)
             .ok_or(ConfigError::Queues(queues))?;
+        if self.given.is_some() && queues > 1 {
+            return Err(ConfigError::OneQueue(queues));
+        }
         self.check_layer()
     }
 
     /// What its frames begin with. Ethernet frames have one queue: an answer of a neighbour comes
     /// in on one, and the shards of the others would never hear of it.
     pub fn with_layer(mut self, layer: Layer) -> Result<Self, ConfigError> {
+        if self.given.is_some() && layer.kind() != self.layer.kind() {
+            return Err(ConfigError::GivenLayer(self.layer.kind()));
+        }
         self.layer = layer;
         self.check_layer()
     }
@@ -225,6 +239,14 @@ impl TunConfig {
 }
 
 impl Layer {
+    /// What Linux calls it.
+    pub(super) const fn kind(self) -> &'static str {
+        match self {
+            Self::Ip => "tun",
+            Self::Ethernet(_) => "tap",
+        }
+    }
+
     /// The largest packet that the kernel's interface carries: with its headers, 65,535 octets.
     fn most_mtu(self) -> u16 {
         match self {

@@ -2,10 +2,12 @@
 
 use std::io;
 
+use crate::config::ConfigError;
 use crate::entropy::EntropyError;
 
 /// Why a TUN or TAP device could not be had.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TunError {
     /// There is no `/dev/net/tun`, or no driver behind it.
     #[error(
@@ -36,6 +38,21 @@ pub enum TunError {
          another name, as in whim0; if nobody needs it any more, ip link delete {0}"
     )]
     Mismatch(String),
+    /// A descriptor of something else.
+    #[error(
+        "the descriptor is not of a TUN or TAP device: give one of /dev/net/tun that was attached to an \
+         interface (TUNSETIFF), as VpnService.Builder.establish() returns it on Android"
+    )]
+    NotTun,
+    /// A descriptor of the device, and of no interface of it.
+    #[error(
+        "the descriptor of /dev/net/tun belongs to no interface: whoever opened it attaches it first \
+         (TUNSETIFF with IFF_TUN or IFF_TAP, and IFF_NO_PI)"
+    )]
+    NotAttached,
+    /// Addresses that are none of a stack's.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// More queues than one device has.
     #[error("{0} queues asked of a device with one: open them together, by Tun::open_queues")]
     Queues(u16),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a socket to another process could not be had.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum UnixError {
     /// Something else has the name.
     #[error("{0} exists and is no socket: choose another path, or remove it")]

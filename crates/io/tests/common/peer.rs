@@ -11,7 +11,6 @@ use whimbrel_sim::script::host::{CallId, Network, Progress, ScriptHost};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{
     Address, Endpoint, Family, IpHeader, Ipv4Header, Ipv6Header, RawWindow, SeqNum, Sum,
-    TrafficClass,
 };
 
 #[path = "../../../../tests/harness/needs.rs"]
@@ -211,36 +210,12 @@ fn ip_header(from: Address, to: Address, payload_len: u16) -> Vec<u8> {
     match (from.to_ip(), to.to_ip()) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
             let mut octets = vec![0; Ipv4Header::LEN];
-            Ipv4Header {
-                src,
-                dst,
-                protocol,
-                ttl: 64,
-                tos: TrafficClass::default(),
-                identification: 0,
-                dont_fragment: true,
-                fragment: None,
-                total_len: 20 + payload_len,
-                header_len: 20,
-            }
-            .emit(&mut octets);
+            Ipv4Header::new(src, dst, protocol, payload_len.into()).emit(&mut octets);
             octets
         }
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
             let mut octets = vec![0; Ipv6Header::LEN];
-            Ipv6Header {
-                src,
-                dst,
-                protocol,
-                hop_limit: 64,
-                traffic_class: TrafficClass::default(),
-                flow_label: 0,
-                payload_len,
-                header_len: 40,
-                protocol_pointer: 6,
-                fragment: None,
-            }
-            .emit(&mut octets);
+            Ipv6Header::new(src, dst, protocol, payload_len.into()).emit(&mut octets);
             octets
         }
         _ => panic!("two families"),

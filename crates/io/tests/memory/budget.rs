@@ -11,9 +11,7 @@ use whimbrel_tcp::budget::Pressure;
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpOptions};
-use whimbrel_wire::{
-    Address, Endpoint, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum, TrafficClass,
-};
+use whimbrel_wire::{Address, Endpoint, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum};
 
 use crate::allocator::held;
 
@@ -74,8 +72,10 @@ impl Server {
         text: &[u8],
     ) -> Option<TcpHeader> {
         let packet = peer.packet(flags, seq, text);
-        // A device verified what nobody computed here.
-        let meta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
+        // A device verified what nobody computed here, and joined what is longer than a segment.
+        let segs = text.len().div_ceil(MSS).max(1) as u16;
+        let gso_size = if segs > 1 { MSS as u16 } else { 0 };
+        let meta = SegMeta { checksum: RxChecksum::Verified, segs, gso_size };
         self.shard.rx(self.now, &[RxFrame::new(&packet, meta)]);
         self.pass(1, peer.port)
     }
@@ -165,18 +165,12 @@ impl Peer {
         };
         let [high, low] = self.host.to_be_bytes();
         let tcp_len = tcp.header_len(OptionOrder::Linux);
-        let ip = Ipv4Header {
-            src: [198, 19, high, low].into(),
-            dst: [198, 18, 0, 1].into(),
-            protocol: Protocol::TCP,
-            ttl: 64,
-            tos: TrafficClass::default(),
-            identification: 0,
-            dont_fragment: true,
-            fragment: None,
-            total_len: (Ipv4Header::LEN + tcp_len + text.len()) as u16,
-            header_len: Ipv4Header::LEN as u8,
-        };
+        let ip = Ipv4Header::new(
+            [198, 19, high, low].into(),
+            [198, 18, 0, 1].into(),
+            Protocol::TCP,
+            tcp_len + text.len(),
+        );
         let mut packet = vec![0; Ipv4Header::LEN + tcp_len];
         ip.emit(&mut packet);
         tcp.emit(OptionOrder::Linux, &mut packet[Ipv4Header::LEN..]);
@@ -363,6 +357,41 @@ fn two_thousand_who_are_not_read_stay_within_the_budget_and_others_are_served() 
     }
     let counters = server.shard.counters();
     assert!(counters.mem_tight > 0 && counters.dropped(REFUSED) > 2_000);
+}
+
+/// A super-segment of 60,000 bytes comes for each of two thousand connections, twice as much as the server may
+/// hold, and then as much again: all before anybody can be seen to be slow.
+#[test]
+fn two_thousand_super_segments_stay_within_the_budget_and_others_are_served() {
+    let budget = 64 * MIB;
+    let mut server = Server::new(Tunables { mem_budget: budget, ..Tunables::default() });
+    let (mut early, handle) = server.connected(9_999, 2_000);
+    let mut peers: Vec<_> = (0..2_000).map(|host| server.connected(host, 2_000)).collect();
+    let own = size_of_val(&peers[..]) as isize;
+    let text = vec![7; 60_000];
+    for round in 0..2 {
+        for (peer, _) in &mut peers {
+            if let Some(answer) = server.take(peer, ACK, peer.seq, &text) {
+                peer.hear(&answer);
+            }
+        }
+        let (real, memory) = (server.real(own + text.len() as isize), server.shard.memory());
+        assert!(memory.held <= budget, "round {round}: {memory:?}");
+        assert!(real <= budget / 8 * 9, "round {round}: {real} B held, {memory:?}");
+        assert_eq!(memory.pressure, Pressure::Tight);
+        exchange(&mut server, &mut early, handle);
+    }
+    let counters = server.shard.counters();
+    assert!(counters.mem_clipped > 1_000 && counters.mem_full == 0, "{counters:?}");
+    // Nobody is left without anything: whoever comes last, too.
+    for (_, handle) in &peers {
+        let unread = server.shard.snapshot(*handle).unwrap().unread;
+        assert!(unread >= 2 * MSS as u32, "{unread}");
+    }
+    let (mut late, handle) = server.connected(9_998, 2_000);
+    for _ in 0..16 {
+        exchange(&mut server, &mut late, handle);
+    }
 }
 
 /// A request of two segments, read at once, and its answer.

@@ -6,7 +6,7 @@ use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
 use whimbrel_tcp::{SegMeta, Tunables};
-use whimbrel_wire::{Address, Fragment, Ipv4Header, Protocol, TrafficClass};
+use whimbrel_wire::{Address, Fragment, Ipv4Header, Protocol};
 
 use crate::allocator::held;
 
@@ -20,16 +20,10 @@ fn fragment(host: u16, id: u16, offset: u16, len: usize) -> Vec<u8> {
     let mut packet = vec![0; Ipv4Header::LEN];
     let [high, low] = host.to_be_bytes();
     let header = Ipv4Header {
-        src: [198, 18, high, low].into(),
-        dst: [192, 0, 2, 1].into(),
-        protocol: Protocol::ICMP,
-        ttl: 64,
-        tos: TrafficClass::default(),
         identification: id,
         dont_fragment: false,
         fragment: Some(Fragment { identification: u32::from(id), offset, more: true }),
-        total_len: (Ipv4Header::LEN + len) as u16,
-        header_len: Ipv4Header::LEN as u8,
+        ..Ipv4Header::new([198, 18, high, low].into(), [192, 0, 2, 1].into(), Protocol::ICMP, len)
     };
     header.emit(&mut packet);
     packet.resize(Ipv4Header::LEN + len, 7);

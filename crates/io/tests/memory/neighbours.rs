@@ -8,7 +8,7 @@ use whimbrel_stack::{
 use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::ethernet::{EtherType, EthernetHeader};
 use whimbrel_wire::{
-    Address, ArpOperation, ArpPacket, IcmpMessage, Ipv4Header, MacAddress, Protocol, TrafficClass,
+    Address, ArpOperation, ArpPacket, IcmpMessage, Ipv4Header, MacAddress, Protocol,
 };
 
 use crate::allocator::held;
@@ -60,16 +60,13 @@ fn ping(number: u16) -> Vec<u8> {
     let [high, low] = number.to_be_bytes();
     let mut packet = vec![0; PACKET];
     let header = Ipv4Header {
-        src: [10, 2, high, low].into(),
-        dst: OWN.into(),
-        protocol: Protocol::ICMP,
-        ttl: 64,
-        tos: TrafficClass::default(),
         identification: number,
-        dont_fragment: true,
-        fragment: None,
-        total_len: PACKET as u16,
-        header_len: Ipv4Header::LEN as u8,
+        ..Ipv4Header::new(
+            [10, 2, high, low].into(),
+            OWN.into(),
+            Protocol::ICMP,
+            PACKET - Ipv4Header::LEN,
+        )
     };
     header.emit(&mut packet);
     let data = vec![7; PACKET - Ipv4Header::LEN - 8];

@@ -4,9 +4,7 @@ use bytes::Bytes;
 use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
-use whimbrel_wire::{
-    Address, IpHeader, Ipv4Header, Ipv6Header, Protocol, RawWindow, SeqNum, Sum, TrafficClass,
-};
+use whimbrel_wire::{Address, IpHeader, Ipv4Header, Ipv6Header, Protocol, RawWindow, SeqNum, Sum};
 
 use super::cut;
 
@@ -37,33 +35,20 @@ fn write_ip(over: Over, len: usize, room: &mut [u8]) -> usize {
     match over {
         Over::V4 => {
             let header = Ipv4Header {
-                src: src.v4_octets().into(),
-                dst: dst.v4_octets().into(),
-                protocol: Protocol::TCP,
-                ttl: 64,
-                tos: TrafficClass::default(),
                 identification: 65_535,
-                dont_fragment: true,
-                fragment: None,
-                total_len: (Ipv4Header::LEN + len) as u16,
-                header_len: Ipv4Header::LEN as u8,
+                ..Ipv4Header::new(
+                    src.v4_octets().into(),
+                    dst.v4_octets().into(),
+                    Protocol::TCP,
+                    len,
+                )
             };
             header.emit(room);
             Ipv4Header::LEN
         }
         Over::V6 => {
-            let header = Ipv6Header {
-                src: (*src.octets()).into(),
-                dst: (*dst.octets()).into(),
-                protocol: Protocol::TCP,
-                hop_limit: 64,
-                traffic_class: TrafficClass::default(),
-                flow_label: 0,
-                payload_len: len as u16,
-                header_len: Ipv6Header::LEN as u16,
-                protocol_pointer: 6,
-                fragment: None,
-            };
+            let header =
+                Ipv6Header::new((*src.octets()).into(), (*dst.octets()).into(), Protocol::TCP, len);
             header.emit(room);
             Ipv6Header::LEN
         }

@@ -224,16 +224,8 @@ fn a_queue_that_is_long_enough_marks_what_asked_for_marks() {
 fn capable_frame() -> Bytes {
     let mut packet = vec![0; 1_000];
     let header = Ipv4Header {
-        src: [10, 0, 0, 1].into(),
-        dst: [10, 0, 0, 2].into(),
-        protocol: Protocol::TCP,
-        ttl: 64,
         tos: TrafficClass::new(0, Ecn::Ect0),
-        identification: 0,
-        dont_fragment: true,
-        fragment: None,
-        total_len: 1_000,
-        header_len: 20,
+        ..Ipv4Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), Protocol::TCP, 980)
     };
     header.emit(&mut packet);
     packet.into()

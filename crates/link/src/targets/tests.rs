@@ -5,7 +5,7 @@ use std::vec::Vec;
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
-use whimbrel_wire::{Ipv4Header, Protocol, SeqNum, TrafficClass};
+use whimbrel_wire::{Ipv4Header, Protocol, SeqNum};
 
 use crate::{Fate, Link, Loss};
 
@@ -23,18 +23,12 @@ fn frame(port: u16, flags: TcpFlags, seq: SeqNum, text: u32) -> Bytes {
     let tcp = TcpHeader { src_port: port, dst_port: 80, seq, flags, ..TcpHeader::default() };
     let len = 40 + text as usize;
     let mut packet = std::vec![0; len];
-    let ip = Ipv4Header {
-        src: [10, 0, 0, 1].into(),
-        dst: [10, 0, 0, 2].into(),
-        protocol: Protocol::TCP,
-        ttl: 64,
-        tos: TrafficClass::default(),
-        identification: 0,
-        dont_fragment: true,
-        fragment: None,
-        total_len: len as u16,
-        header_len: 20,
-    };
+    let ip = Ipv4Header::new(
+        [10, 0, 0, 1].into(),
+        [10, 0, 0, 2].into(),
+        Protocol::TCP,
+        len - Ipv4Header::LEN,
+    );
     ip.emit(&mut packet);
     tcp.emit(OptionOrder::default(), &mut packet[20..]);
     packet.into()

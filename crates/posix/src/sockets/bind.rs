@@ -17,6 +17,9 @@ impl Sockets {
     /// have `SO_REUSEADDR` and neither listens, or both have `SO_REUSEPORT` (but only one can
     /// listen: the next gets `EADDRINUSE`); connections that outlive their socket count.
     pub fn bind(&mut self, fd: Fd, at: Endpoint) -> Result<(), Errno> {
+        if self.is_datagrams(fd) {
+            return self.bind_datagrams(fd, at);
+        }
         let socket = self.get(fd)?;
         if !matches!(socket.phase, Phase::Idle) || socket.local.is_some() {
             return Err(Errno::EINVAL);

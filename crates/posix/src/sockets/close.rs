@@ -26,6 +26,9 @@ impl Sockets {
     /// `shutdown(2)`. On a listener reading ends listening; on an attempt to open that the peer's SYN
     /// has not met anything ends it.
     pub fn shutdown(&mut self, fd: Fd, how: Shut) -> Result<(), Errno> {
+        if self.is_datagrams(fd) {
+            return self.shutdown_datagrams(fd, how);
+        }
         let (read, write) = (how != Shut::Write, how != Shut::Read);
         match self.get(fd)?.phase {
             Phase::Idle => return Err(Errno::ENOTCONN),
@@ -56,7 +59,7 @@ impl Sockets {
     pub fn close(&mut self, fd: Fd) -> Outcome<()> {
         let phase = match self.files.get(fd) {
             Err(errno) => return Outcome::fail(errno),
-            Ok(File::Epoll(_)) => Phase::Idle,
+            Ok(File::Epoll(_) | File::Datagrams(_)) => Phase::Idle,
             Ok(File::Socket(socket)) => socket.phase,
         };
         match phase {
@@ -127,6 +130,13 @@ impl Sockets {
                     if !socket.settings.reuse_addr && socket.stream().is_some() {
                         self.strict.insert(local.port);
                     }
+                }
+                self.unwatch(fd);
+            }
+            File::Datagrams(socket) => {
+                if let Some(handle) = socket.handle {
+                    self.shard.udp_close(handle);
+                    self.by_datagrams.remove(&handle);
                 }
                 self.unwatch(fd);
             }

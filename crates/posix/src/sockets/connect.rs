@@ -17,6 +17,9 @@ impl Sockets {
     /// first call that hears of it, then `EISCONN`. A failure is told once, by the next call or
     /// by `SO_ERROR`; then the socket can connect again.
     pub fn connect(&mut self, fd: Fd, to: Endpoint) -> Outcome<()> {
+        if self.is_datagrams(fd) {
+            return Outcome::Done(self.connect_datagrams(fd, to));
+        }
         match self.get(fd).map(|socket| socket.phase) {
             Err(errno) => Outcome::fail(errno),
             Ok(Phase::Listening(_)) => Outcome::fail(Errno::EISCONN),
@@ -35,6 +38,9 @@ impl Sockets {
     /// `connect(2)` to `AF_UNSPEC`: the connection is reset, or listening ends, and the socket can
     /// be used anew.
     pub fn disconnect(&mut self, fd: Fd) -> Result<(), Errno> {
+        if self.is_datagrams(fd) {
+            return self.disconnect_datagrams(fd);
+        }
         let reset = self.connection(fd)?.is_some_and(|(_, snapshot)| needs_reset(&snapshot));
         let phase = self.get(fd)?.phase;
         match phase {

@@ -51,23 +51,32 @@ impl Sockets {
                 Fcntl::SetFl(_) => Err(Errno::EINVAL),
             };
         }
-        let socket = self.get_mut(fd)?;
+        let blocking = match self.files.get_mut(fd)? {
+            File::Datagrams(socket) => &mut socket.blocking,
+            _ => &mut self.get_mut(fd)?.blocking,
+        };
         if let Fcntl::SetFl(flags) = command {
             let ignored = FileFlags::O_WRONLY | FileFlags::O_RDWR;
             if !flags.without(ignored | FileFlags::O_NONBLOCK).is_empty() {
                 return Err(Errno::EINVAL);
             }
             let nonblocking = flags.has(FileFlags::O_NONBLOCK);
-            socket.blocking = if nonblocking { Blocking::No } else { Blocking::Yes };
+            *blocking = if nonblocking { Blocking::No } else { Blocking::Yes };
             return Ok(FileFlags::NONE);
         }
-        Ok(file_flags(socket))
+        Ok(file_flags(*blocking))
     }
 
     /// Answers a question about a stream, as `ioctl(2)` does: ENOTTY for what is none about sockets.
     pub fn ioctl(&self, fd: Fd, request: Ioctl) -> Result<i32, Errno> {
         if let File::Epoll(_) = self.files.get(fd)? {
             return Err(Errno::ENOTTY);
+        }
+        if self.is_datagrams(fd) {
+            return match request {
+                Ioctl::Fionread | Ioctl::Inq => self.next_datagram_len(fd),
+                _ => Err(Errno::ENOTTY),
+            };
         }
         if let Phase::Listening(_) = self.get(fd)?.phase {
             return Err(Errno::EINVAL);
@@ -85,6 +94,9 @@ impl Sockets {
 
     /// `getsockname(2)`: unspecified, port 0, before the socket is bound.
     pub fn getsockname(&self, fd: Fd) -> Result<Endpoint, Errno> {
+        if self.is_datagrams(fd) {
+            return self.datagrams_name(fd);
+        }
         let socket = self.get(fd)?;
         let flow = socket.stream().and_then(|stream| self.shard.flow(stream.handle));
         let unbound = Endpoint::new(socket.domain.unspecified(), 0);
@@ -93,6 +105,9 @@ impl Sockets {
 
     /// `getpeername(2)`: while there is a connection.
     pub fn getpeername(&self, fd: Fd) -> Result<Endpoint, Errno> {
+        if self.is_datagrams(fd) {
+            return self.datagrams_peer(fd);
+        }
         let connected =
             |state: &whimbrel_tcp::conn::Snapshot| state.state != State::SynSent && !is_over(state);
         let connection = self.connection(fd)?.filter(|(_, snapshot)| connected(snapshot));

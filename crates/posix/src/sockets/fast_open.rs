@@ -24,7 +24,8 @@ pub(super) enum Deferral {
 }
 
 impl Sockets {
-    /// `sendto(2)`, and `sendmsg(2)` with an address, which counts with `MSG_FASTOPEN` alone: the call
+    /// `sendto(2)`, and `sendmsg(2)` with an address: whom a datagram is for. Of a stream it counts with
+    /// `MSG_FASTOPEN` alone: the call
     /// then connects, and the SYN brings what it can of the octets, if the peer granted a cookie
     /// before. It blocks until connected. A socket that does not block returns how many octets the SYN
     /// brings; if none, `EINPROGRESS`, and they are to be sent again once it is writable.
@@ -37,6 +38,9 @@ impl Sockets {
         flags: MsgFlags,
         to: Option<Endpoint>,
     ) -> Outcome<usize> {
+        if self.is_datagrams(fd) {
+            return self.send_datagram(fd, out, flags, to);
+        }
         let deferred = self.get(fd).ok().and_then(|socket| socket.deferred.as_deref().copied());
         let asked = flags.has(MsgFlags::MSG_FASTOPEN);
         if !asked && deferred.is_none() && !out.opened {

@@ -19,6 +19,9 @@ impl Sockets {
     /// `getsockopt(2)`. Buffers are told at twice their octets, as on Linux, which counts its own
     /// overhead, unless `Tunables::told_buffers` says otherwise.
     pub fn getsockopt(&mut self, fd: Fd, option: SocketOption) -> Result<OptionValue, Errno> {
+        if self.is_datagrams(fd) {
+            return self.get_datagrams_option(fd, option);
+        }
         if option == SocketOption::Error {
             self.get(fd)?;
             let error = self.take_error(fd).or_else(|| self.take_soft_error(fd));

@@ -78,7 +78,9 @@ impl Sockets {
         if let File::Epoll(_) = self.files.get(fd)? {
             return Err(Errno::EINVAL);
         }
-        self.get(fd)?;
+        if !self.is_datagrams(fd) {
+            self.get(fd)?;
+        }
         let instance = self.epoll_mut(epoll)?;
         let watched = instance.watched.contains_key(&fd);
         match op {

@@ -15,6 +15,7 @@ impl Sockets {
         match self.files.get(fd) {
             Err(_) => PollEvents::POLLNVAL,
             Ok(File::Epoll(_)) => self.ready_epoll(fd),
+            Ok(File::Datagrams(socket)) => self.ready_datagrams(socket),
             Ok(File::Socket(_)) => match self.get(fd) {
                 Ok(socket) => self.ready_socket(socket),
                 Err(_) => PollEvents::POLLNVAL,
@@ -143,10 +144,11 @@ fn end_errno(snapshot: &Snapshot) -> Option<Errno> {
         CloseReason::Reset => Some(Errno::ECONNRESET),
         CloseReason::Refused => Some(Errno::ECONNREFUSED),
         CloseReason::TimedOut => Some(snapshot.soft_error.map_or(Errno::ETIMEDOUT, soft_errno)),
-        CloseReason::Aborted => Some(Errno::ECONNABORTED),
         CloseReason::Unreachable => {
             Some(snapshot.soft_error.map_or(Errno::EHOSTUNREACH, soft_errno))
         }
+        // Aborted, here.
+        _ => Some(Errno::ECONNABORTED),
     }
 }
 

@@ -14,6 +14,12 @@ impl Sockets {
     /// address on a stream. Received octets are in `into`; the result is their number, 0 at the
     /// end of the stream.
     pub fn recv(&mut self, fd: Fd, into: &mut Incoming, flags: MsgFlags) -> Outcome<usize> {
+        if self.is_datagrams(fd) {
+            return match self.recv_from(fd, into, flags) {
+                Outcome::Done(done) => Outcome::Done(done.map(|received| received.len)),
+                Outcome::Block(wait) => Outcome::Block(wait),
+            };
+        }
         if let Err(errno) = self.check_recv(fd, flags) {
             return Outcome::fail(errno);
         }

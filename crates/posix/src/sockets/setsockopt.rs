@@ -19,6 +19,9 @@ impl Sockets {
         option: SocketOption,
         value: &OptionValue,
     ) -> Result<(), Errno> {
+        if self.is_datagrams(fd) {
+            return self.set_datagrams_option(fd, option, value);
+        }
         self.get(fd)?;
         match (option, value) {
             (SocketOption::Linger, OptionValue::Linger(linger)) => {

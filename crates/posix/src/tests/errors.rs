@@ -77,11 +77,12 @@ fn descriptors_are_the_lowest_free_and_have_a_bound() {
 }
 
 #[test]
-fn only_streams_exist() {
+fn types_and_protocols_go_together_or_do_not_exist() {
     let mut world = World::new();
     let mut make =
         |kind, protocol| world.client.socket(Domain::Inet, kind, SocketFlags::NONE, protocol);
-    assert_eq!(make(SocketType::Dgram, Protocol::Default), Err(Errno::ESOCKTNOSUPPORT));
+    assert_eq!(make(SocketType::Dgram, Protocol::Tcp), Err(Errno::EPROTONOSUPPORT));
+    assert_eq!(make(SocketType::Raw, Protocol::Udp), Err(Errno::ESOCKTNOSUPPORT));
     assert_eq!(make(SocketType::Raw, Protocol::Tcp), Err(Errno::ESOCKTNOSUPPORT));
     assert_eq!(make(SocketType::Stream, Protocol::Udp), Err(Errno::EPROTONOSUPPORT));
     world.end();

@@ -110,18 +110,12 @@ fn unreachable(code: u8, packet: &[u8]) -> Vec<u8> {
     let mut message = [0; 36];
     IcmpMessage::DestinationUnreachable { code, quoted }.emit(&mut message);
     let mut octets = vec![0; Ipv4Header::LEN];
-    let header = Ipv4Header {
-        src: std::net::Ipv4Addr::new(10, 0, 0, 254),
-        dst: client_addr().v4_octets().into(),
-        protocol: WireProtocol::ICMP,
-        ttl: 64,
-        tos: whimbrel_wire::TrafficClass::default(),
-        identification: 0,
-        dont_fragment: true,
-        fragment: None,
-        total_len: (Ipv4Header::LEN + message.len()) as u16,
-        header_len: 20,
-    };
+    let header = Ipv4Header::new(
+        std::net::Ipv4Addr::new(10, 0, 0, 254),
+        client_addr().v4_octets().into(),
+        WireProtocol::ICMP,
+        message.len(),
+    );
     header.emit(&mut octets);
     octets.extend(message);
     octets

@@ -50,8 +50,9 @@ pub fn only(whole: &Setup, values: &[Back]) -> Option<Setup> {
     for (key, value) in whole.settings.iter().filter(|(key, _)| is_rule(key)) {
         rules.set_by_name(key, value).ok()?;
     }
-    for value in values {
-        rules.set_by_name(value.name, &value.from).ok()?;
+    // By the names of this stack: another system's may count otherwise, as twice the lifetime.
+    for info in values.iter().flat_map(|value| Tunables::named(value.name)) {
+        rules.set_by_name(info.name.text, &info.value(&whole.rules)).ok()?;
     }
     rules.validate().ok()?;
     Some(Setup { rules, role: Some(Role::Trial), kept: values.to_vec(), ..whole.clone() })

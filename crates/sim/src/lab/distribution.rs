@@ -12,6 +12,8 @@ pub struct Distribution {
     pub classes: Vec<(f64, u64)>,
     /// For how many seconds at least, and how many had waited that long at the end and were not over.
     pub waiting: Vec<(u64, u64)>,
+    /// For how many seconds the one had waited that was not over at the end and had waited longest.
+    pub longest_wait: Option<f64>,
 }
 
 impl Distribution {
@@ -30,11 +32,20 @@ impl Distribution {
             *class = (class.0.max(seconds), class.1 + step.count_at_value());
         }
         let mut ages = std::collections::BTreeMap::<u64, u64>::new();
-        for (from, count) in waiting.into_iter().flat_map(|ages| ages.iter()) {
-            *ages.entry(from).or_default() += count;
+        let mut longest = 0.0_f64;
+        for of_run in waiting {
+            longest = longest.max(of_run.oldest().as_secs_f64());
+            for (from, count) in of_run.iter() {
+                *ages.entry(from).or_default() += count;
+            }
         }
         ages.retain(|_, count| *count > 0);
-        Self { name, classes: classes.into_values().collect(), waiting: ages.into_iter().collect() }
+        Self {
+            name,
+            classes: classes.into_values().collect(),
+            longest_wait: (!ages.is_empty()).then_some(longest),
+            waiting: ages.into_iter().collect(),
+        }
     }
 }
 

@@ -7,14 +7,29 @@ use whimbrel_stack::RouteMetrics;
 use whimbrel_tcp::conn::{BufferSize, Limit, SocketOptions};
 
 use super::{
-    Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Series, Setup, Unit,
-    at_least, within,
+    Advice, Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Series, Setup,
+    Unit, at_least, column, strip, within,
 };
 use crate::path::{Captured, FlowReport, GoOn, PathCourse, PathPlan, PathSample};
 
 pub(super) const CASE: Case = Case {
     name: "fddi-70ms",
     about: "ttcp sends over 100 Mb/s (FDDI, MTU 4352) with a round trip of 70 ms",
+    advice: Advice {
+        symptom: "\
+A transfer over a long path has the same rate on any day, larger buffers change nothing, and rate times round trip
+is a round number: 7.5 Mb/s in 70 ms are 64 KB. `ss -tin` says `rwnd_limited` near 100 %; nothing is lost, and
+nothing is sent again.",
+        today: "\
+Take `SO_RCVBUF` and `SO_SNDBUF` out of the program, since they switch autotuning off; take `window` out of `ip
+route`, and `-sendpipe` and `-recvpipe` out of FreeBSD's routes. On Linux raise the last numbers of
+`net.ipv4.tcp_rmem` and `net.ipv4.tcp_wmem` to rate times round trip.",
+        price: "Memory, for each connection whose reader is slow.",
+        whimbrel: "\
+Nothing to set: buffers grow as far as the path needs it, and nothing makes one smaller than was asked for. What a
+path of yours carries is tried by `whimbrel bulk send -w mem:rate=100M,delay=35ms`, which says what the sender
+waits for.",
+    },
     story: "\
 People saw about 1 MB per second from FreeBSD 2.2.5 over FDDI (100 Mb/s) at 70 ms, whatever buffer size they
 asked for by setsockopt. Other systems had 40 to 80 Mb/s.
@@ -38,31 +53,41 @@ it: the line is full without any setting.",
     rows: &[
         Row { profile: "freebsd-2.2.5", settings: &[("window", "896k"), ("route", "64k"), ("host-delay", "0s")], role: Role::Report, bounds: &near(7.5) },
         Row { profile: "freebsd-2.2.5", settings: &[("window", "896k"), ("route", "16k"), ("host-delay", "0s")], role: Role::Report, bounds: &near(1.87) },
-        Row { profile: "freebsd-2.2.5+fix", settings: &[("window", "192k")], role: Role::Report, bounds: &[within("rate", 18.0, 22.5)] },
-        Row { profile: "freebsd-2.2.5+fix", settings: &[("window", "896k")], role: Role::Report, bounds: &near(77.0) },
-        Row { profile: "freebsd-2.2.5+fix", settings: &[("window", "896k"), ("bytes", "512M")], role: Role::Report, bounds: &near(88.0) },
-        Row { profile: "freebsd-2.2.5+fix", settings: &[("window", "896k"), ("bytes", "2048M")], role: Role::Report, bounds: &near(89.0) },
+        Row { profile: "freebsd-2.2.5+fix", settings: &[("window", "192k")], role: Role::Better, bounds: &[within("rate", 18.0, 22.5)] },
+        Row { profile: "freebsd-2.2.5+fix", settings: &[("window", "896k")], role: Role::Better, bounds: &near(77.0) },
+        Row { profile: "freebsd-2.2.5+fix", settings: &[("window", "896k"), ("bytes", "512M")], role: Role::Better, bounds: &near(88.0) },
+        Row { profile: "freebsd-2.2.5+fix", settings: &[("window", "896k"), ("bytes", "2048M")], role: Role::Better, bounds: &near(89.0) },
         Row { profile: "whimbrel", settings: &[("bytes", "2048M")], role: Role::Cure, bounds: FULL },
         Row { profile: "whimbrel", settings: &[("bytes", "2048M"), ("host-delay", "0s")], role: Role::Cure, bounds: FULL },
     ],
     ablation: &[Row { profile: "freebsd-2.2.5", settings: &[("window", "896k"), ("route", "64k"), ("host-delay", "0s"), ("bytes", "16M")], role: Role::Report, bounds: &[within("rate", 0.0, 15.0)] }],
     columns: &[
-        ("rate", "Mb/s"),
-        ("share", "of the line"),
-        ("seconds", "seconds"),
-        ("buffers", "waits for window"),
+        column("rate", "Mb/s", "Mb/s"),
+        column("share", "of the line", "of what the line carries"),
+        column("seconds", "seconds", "took"),
+        column("buffers", "waits for window", "of the time it waited for room at the receiver"),
     ],
+    terms: &[],
     picture: Picture::Bar("share"),
+    strips: &[strip("Mb/s", "Mb/s in each second", "The line carries 100.")],
     glance: Glance {
         title: "A fast line across a continent, nine tenths of it idle",
+        because: "\
+because the receiver's window is 64 KB: no more may be on the way at a time, and the
+receipt for it takes 70 ms to come back",
+        cure: "\
+Whimbrel lets the window grow until the line is full",
         why: "\
-A sender may have no more on its way than the receiver has said it has room for; then it waits for an answer,
-which takes a round trip of 70 ms here. The application asked for room enough, and the system took it back
-without a word, because its routing table said less. Whimbrel never makes a buffer smaller than what was asked
-for, and where nothing was asked for lets it grow until the line is full.",
+A sender may have no more on its way than the receiver has said it has room for (the window); then it waits for an
+answer, which takes a round trip of 70 ms here. The application asked for room enough, and the system (FreeBSD
+2.2.5) took it back without a word, because its routing table said less. The cure is to take nothing back:
+Whimbrel never makes a buffer smaller than what was asked for, and where nothing was asked for lets it grow until
+the line is full.",
         figure: "rate",
-        what: "Mb/s on a line of 100",
+        what: "Mb/s, on a line of 100",
         rows: [0, 6],
+        bars: &[],
+        limit: Some((100.0, "the line")),
     },
     distribution: None,
     steps: &[],

@@ -5,14 +5,29 @@ use whimbrel_apps::load::LoadPlan;
 
 use super::load::{late, play, scene};
 use super::{
-    Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit, exactly,
-    within,
+    Advice, Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit,
+    column, exactly, strip, within,
 };
 use crate::path::GoOn;
 
 pub(super) const CASE: Case = Case {
     name: "illumos-1125ms",
     about: "a balancer opens a connection for each request; how many open 1.125 s late",
+    advice: Advice {
+        symptom: "\
+A share of the connections opens 1.125 seconds late (or 3.4), the larger the more there are per second, and
+nothing lies between: a step in a histogram. On illumos `tcpRetransSegs` in `netstat -sP tcp` grows with each; a
+capture shows a SYN that is answered by an ACK, a reset, and the same SYN again 1.125 seconds later.",
+        today: "\
+Keep the connections between balancer and servers alive. Where that cannot be, on illumos: `ipadm set-prop -p
+_strong_iss=2 tcp`, or a shorter wait by `ipadm set-prop -p _time_wait_interval=5000 tcp`.",
+        price: "\
+Connections that are kept cost nothing, strong numbers a hash for each connection. With the shorter wait a packet
+that is more than 5 seconds late may be taken for one of a new connection.",
+        whimbrel: "\
+Nothing to set. It lets a connection in by its timestamp, counts its numbers for each pair of ends apart, and as a
+client that is refused asks again at once: each of the three alone ends it.",
+    },
     story: "\
 People saw that, however fast their servers answered, about 9 % of requests took 1.1 seconds longer, and
 about 1 % took 3.4: from a few hundred connections per second on, on SmartOS (illumos), and even between
@@ -35,13 +50,13 @@ By default Whimbrel accepts the SYN by its timestamp (RFC 6191), makes sequence 
         Parameter { name: "lasts", about: "for how long it is measured", unit: Unit::Time, default: 120.0, least: 1.0, most: 3_600.0 },
     ],
     rows: &[
-        Row { profile: "illumos-2011", settings: &[("rate", "250")], role: Role::Report, bounds: &[exactly("late", 0.0)] },
+        Row { profile: "illumos-2011", settings: &[("rate", "250")], role: Role::Works, bounds: &[exactly("late", 0.0)] },
         Row { profile: "illumos-2011", settings: &[("rate", "300")], role: Role::Report, bounds: &late_by(1.0, 3.0, 1.125) },
         Row { profile: "illumos-2011", settings: &[("rate", "500")], role: Role::Report, bounds: &late_by(15.0, 23.0, 1.125) },
         Row { profile: "illumos-2011", settings: &[("rate", "1000")], role: Role::Report, bounds: &late_by(25.0, 33.0, 1.125) },
         Row { profile: "illumos-2011", settings: &[("rate", "500"), ("initial_rto", "3375ms")], role: Role::Report, bounds: &late_by(15.0, 23.0, 3.375) },
-        Row { profile: "illumos-2014-tuned", settings: &[("rate", "1000"), ("tcp_recv_hiwat", "1M"), ("buffers.recv.max", "1M")], role: Role::Report, bounds: &[exactly("late", 0.0), within("refused", 0.1, 0.2)] },
-        Row { profile: "illumos-2014-tuned", settings: &[("rate", "1000")], role: Role::Report, bounds: &[exactly("late", 0.0), within("refused", 0.01, 0.03)] },
+        Row { profile: "illumos-2014-tuned", settings: &[("rate", "1000"), ("tcp_recv_hiwat", "1M"), ("buffers.recv.max", "1M")], role: Role::Better, bounds: &[exactly("late", 0.0), within("refused", 0.1, 0.2)] },
+        Row { profile: "illumos-2014-tuned", settings: &[("rate", "1000")], role: Role::Better, bounds: &[exactly("late", 0.0), within("refused", 0.01, 0.03)] },
         Row { profile: "whimbrel", settings: &[("rate", "250")], role: Role::Cure, bounds: NONE },
         Row { profile: "whimbrel", settings: &[("rate", "300")], role: Role::Cure, bounds: NONE },
         Row { profile: "whimbrel", settings: &[("rate", "500")], role: Role::Cure, bounds: NONE },
@@ -50,29 +65,47 @@ By default Whimbrel accepts the SYN by its timestamp (RFC 6191), makes sequence 
     ],
     ablation: &[Row { profile: "illumos-2011", settings: &[("rate", "500"), ("lasts", "20s")], role: Role::Report, bounds: &[within("late", 1.0, 100.0)] }],
     columns: &[
-        ("answered", "answered"),
-        ("late", "late"),
-        ("late_least", "by at least"),
-        ("late_most", "at most"),
-        ("refused", "refused"),
+        column("answered", "answered", "requests answered"),
+        column("late", "late", "opened late"),
+        column("late_least", "by at least", "late by at least"),
+        column("late_most", "at most", "late by at most"),
+        column("refused", "refused", "refused for good"),
     ],
+    terms: &[("unanswered", "never answered")],
     picture: Picture::Bar("late"),
+    strips: &[
+        strip("requests/s", "requests answered per second", "\
+As many as come: what is wrong is how long some of them wait."),
+        strip("TIME-WAIT, server", "connections that the server remembers", "\
+A new connection on one of their ports is judged by its number (✕), and found too old every third time. ✓ takes
+its ports in turn, and comes back to one only when it is forgotten; in the last row of the table, at 100,000 per
+second, it comes back sooner, and is let in by its timestamp."),
+        strip("segments sent again/s", "packets sent again per second", "\
+Each is the SYN of a connection that was refused, 1.125 seconds later."),
+    ],
     glance: Glance {
-        title: "Requests that take 1.1 seconds longer, for no reason",
+        title: "Connections that open 1.1 seconds late, three of ten",
+        because: "\
+because the first sequence number of a new connection often looks older than that of the last one on the same
+port, and the server takes it for a late packet",
+        cure: "\
+Whimbrel counts for each pair of hosts apart, and judges by timestamps, which do not wrap",
         why: "\
-A server remembers each closed connection for a minute, and takes a new one from the same port for an old
-packet if its number is not greater. This system draws the numbers of all its connections from one counter, so
-busy that it wraps around within that minute: then the new number looks old, the server refuses, and the client
-asks again 1.125 seconds later. Whimbrel goes by timestamps, which do not wrap, and counts for each pair of
-hosts apart.",
+For a minute after it closed a connection a server remembers it, and takes a new one from the same port for a late
+packet of the old one if its first sequence number is not greater. This system (illumos) draws the numbers of all
+its connections from one counter, so busy that it wraps around within that minute: then the new number looks old,
+the server refuses, and the client asks again 1.125 seconds later. The cure is to judge by what does not wrap, the
+timestamp, or to count for each pair of hosts apart; Whimbrel does both.",
         figure: "late",
-        what: "of connections open late, at 1,000 per second",
+        what: "of the connections open late, at 1,000 per second",
         rows: [3, 10],
+        bars: &[],
+        limit: None,
     },
     distribution: Some("opening"),
     steps: &[
-        (1.125, "first repeat of the SYN"),
-        (3.375, "first repeat, with a time-out of 3 s"),
+        (1.125, "the client asks again"),
+        (3.375, "the same with three times the time-out, as other systems have it"),
     ],
     measure: Measure::Virtual(measure),
 };

@@ -10,14 +10,30 @@ use whimbrel_apps::{ConnError, Pace};
 use super::hosts::Scene;
 use super::load::{play, scene};
 use super::{
-    Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit, exactly,
-    within,
+    Advice, Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit,
+    column, exactly, strip, within,
 };
 use crate::path::GoOn;
 
 pub(super) const CASE: Case = Case {
     name: "macos-16k",
     about: "oha loads a web server for ten seconds, a connection for each request",
+    advice: Advice {
+        symptom: "\
+A load test stops at about 16,000 requests, or at the number of ports of another system; it was fast until then,
+and then `connect` fails with \"Can't assign requested address\" (EADDRNOTAVAIL). `netstat -an -p tcp | grep -c
+TIME_WAIT` counts nearly as many as there are ports.",
+        today: "\
+Keep connections alive: `oha` does so without `--disable-keepalive`. Or let the server close first
+(`Connection: close`). Else on macOS `sudo sysctl -w net.inet.tcp.msl=1000`, on Linux `sysctl -w
+net.ipv4.tcp_tw_reuse=1`.",
+        price: "\
+Connections that are kept are another test. With an MSL of a second a packet that is more than 2 seconds late may
+be taken for one of a new connection: not for a machine that faces the internet. On Linux nothing.",
+        whimbrel: "\
+Nothing to set: its load generator (`whimbrel load`) uses a port again a second after the connection on it ended,
+and an error says how many ports there are, how many wait, and when the next comes free.",
+    },
     story: "\
 People saw oha, which loads a web server for ten seconds, stop at about 16,000 requests on macOS, where
 somebody else had 400,000.
@@ -40,30 +56,47 @@ wait, and when the next comes free.",
     ],
     rows: &[
         Row { profile: "macos-12", settings: &[], role: Role::Report, bounds: &[exactly("answered", 16_384.0), exactly("rate_at_end", 0.0), within("next_port", 19.0, 20.1)] },
-        Row { profile: "macos-12+msl1s", settings: &[], role: Role::Report, bounds: &[exactly("answered", 81_920.0)] },
-        Row { profile: "macos-12+wide-ports", settings: &[], role: Role::Report, bounds: &[exactly("answered", 32_768.0)] },
+        Row { profile: "macos-12+msl1s", settings: &[], role: Role::Better, bounds: &[exactly("answered", 81_920.0)] },
+        Row { profile: "macos-12+wide-ports", settings: &[], role: Role::Better, bounds: &[exactly("answered", 32_768.0)] },
         Row { profile: "whimbrel", settings: &[], role: Role::Cure, bounds: CURED },
         Row { profile: "whimbrel", settings: &[("ip_local_port_range", "49152-65535")], role: Role::Cure, bounds: CURED_OF_FEW },
     ],
     ablation: &[Row { profile: "macos-12", settings: &[], role: Role::Report, bounds: &[exactly("rate_at_end", 0.0)] }],
     columns: &[
-        ("answered", "answered"),
-        ("rate_at_end", "/s at end"),
-        ("failed", "failed"),
-        ("waiting", "waiting"),
-        ("next_port", "next port in"),
+        column("answered", "answered", "requests answered"),
+        column("rate_at_end", "/s at end", "requests/s in the last second"),
+        column("failed", "failed", "failed"),
+        column("waiting", "waiting", "waited for a port"),
+        column("next_port", "next port in", "at the end the next port comes free in"),
     ],
+    terms: &[],
     picture: Picture::Line("requests/s"),
+    strips: &[
+        strip("requests/s", "requests answered per second", "\
+✕ has used up its ports within the first second, and does nothing from then on. ✓ uses each port again after a
+second: as many connections per second as it has ports."),
+        strip("TIME-WAIT, client", "ports that ended connections keep", "\
+✕ keeps each for half a minute. ✓ keeps all of its own, too, but gives up the oldest where a port is asked for."),
+        strip("ports free", "ports that are free", "\
+None, by all rules: what decides is whether one that has been quiet for a second may be used again."),
+    ],
     glance: Glance {
         title: "A load test that stops after 16,384 requests",
+        because: "\
+because each connection uses up one of the machine's 16,384 ports, for half a minute",
+        cure: "\
+Whimbrel uses a port again after a second, when timestamps tell old from new, and has more of them",
         why: "\
-A client that closes a connection keeps its port for half a minute, so that late packets harm nobody. There are
-16,384 ports, for everything on the machine: after as many connections none is left, and the test waits for the
-first to come back. Whimbrel has more ports, keeps them for each destination apart, and when all are used takes
-the one that has been quiet longest, as soon as timestamps make that safe: after a second.",
+A client that closes a connection keeps its port for half a minute, so that late packets harm nobody. This system
+(macOS) has 16,384 ports, for everything on the machine: after as many connections none is left, and the test
+waits for the first to come back. The cure is to use a port again as soon as timestamps tell the old connection
+from the new, which is after a second: Whimbrel does so when all are used, has more of them, and keeps them for
+each destination apart.",
         figure: "answered",
         what: "requests answered in ten seconds",
         rows: [0, 3],
+        bars: &[],
+        limit: None,
     },
     distribution: Some("response"),
     steps: &[],

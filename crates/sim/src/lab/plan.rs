@@ -21,6 +21,7 @@ pub struct Selection {
 
 /// Why that means no measurement.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     /// A key that is neither a parameter of the case nor a tunable.
     #[error(

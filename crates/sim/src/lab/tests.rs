@@ -38,6 +38,15 @@ fn lwip_refuses_syns_until_two_lifetimes_are_over_and_half_of_them_end_in_a_run(
     assert!((first - whole).abs() < 1.0, "{first}");
     assert!(second < 1.0 && fourth < 1.0 && third > 400.0, "{second} {third} {fourth}");
     assert!(measured.figure("longest_wait").unwrap() > 15.0);
+    // Every port that the client takes is remembered then, and no other.
+    let remembered = measured.series.iter().find(|it| it.name == "TIME-WAIT, server").unwrap();
+    let most = remembered.values.iter().copied().fold(0.0, f64::max);
+    assert_eq!((most, measured.figure("ports_taken")), (14_116.0, Some(14_116.0)));
+    let begins = |(at, name): &(Duration, String)| (at.as_secs(), name.clone());
+    let begins: Vec<_> = measured.marks.iter().map(begins).collect();
+    assert_eq!(begins[..2], [(0, "run 1".into()), (61, "run 2".into())]);
+    let opening = measured.distributions.iter().find(|it| it.name == "opening").unwrap();
+    assert_eq!(opening.longest_wait, measured.figure("longest_wait"));
 
     // A lifetime of 30 s: what one run used is free in the next.
     let half = measure("unikraft-nginx", "lwip-2.1", &[SMALL, &[("msl", "30s")]].concat());
@@ -95,6 +104,31 @@ fn of_each_packet_it_is_known_by_which_rule_its_receiver_judged_it() {
     assert_eq!((syn.dropped, syn.rules.as_slice()), (None, &[("tw.syn", "rfc6191".into())][..]));
     let (flags, last) = accepted.last().unwrap();
     assert_eq!((flags.as_str(), last.states[1]), ("ACK", Some(SocketState::Established)));
+}
+
+#[test]
+fn what_became_of_a_syn_is_told_in_words_with_the_timestamp_that_decided() {
+    let settings = [SMALL, &[("runs", "1"), ("lasts", "30s")]].concat();
+    let told = |profile: &str, settings: &[(&str, &str)]| {
+        let witness = measure("unikraft-nginx", profile, settings).witness.unwrap();
+        let of = |packet: &SeenPacket| Some((packet.flags(), packet.newer, packet.outcome()?));
+        witness.packets.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    let refused = told("lwip-2.1", &settings);
+    let outcomes: Vec<_> = refused.iter().map(|(.., outcome)| *outcome).take(3).collect();
+    let expected =
+        ["port remembered: refused", "no answer to its SYN: it sends a reset", "reset ignored"];
+    assert_eq!(outcomes, expected);
+    // lwIP has no timestamps that a new one could be newer than.
+    assert_eq!(refused[0].1, None);
+    let [(_, newer, outcome)] = told("whimbrel", &settings).try_into().unwrap();
+    assert_eq!(outcome, "newer timestamp: let in");
+    assert!(newer.unwrap() > Duration::from_secs(5), "{newer:?}");
+    let forgotten = told("lwip-2.1+msl5s", &settings);
+    assert_eq!(forgotten[0].2, "nothing remembered: let in");
+    // And by the number, where somebody judges by it.
+    let by_number = told("lwip-2.1", &[&settings[..], &[("tw.syn", "by-sequence")]].concat());
+    assert_eq!(by_number[0].2, "newer number: let in");
 }
 
 #[test]
@@ -193,9 +227,26 @@ fn every_bound_and_every_column_is_about_a_figure_that_is_measured() {
                 None
             }
         };
-        let columns = case.columns.iter().map(|(figure, _)| *figure);
-        for figure in bounds.chain(columns).chain(picture) {
+        let columns = case.columns.iter().map(|column| column.figure);
+        let limits = case.strips.iter().filter_map(|strip| strip.limit);
+        let limits = limits.map(|(figure, _)| figure);
+        for figure in bounds.chain(columns).chain(picture).chain(limits) {
             assert!(measured.figure(figure).is_some(), "{}: {figure}", case.name);
+        }
+        for strip in case.strips {
+            let is_measured = measured.series.iter().any(|series| series.name == strip.series);
+            assert!(is_measured, "{}: {}", case.name, strip.series);
+        }
+    }
+}
+
+#[test]
+fn every_figure_that_a_bound_is_about_says_what_it_is() {
+    for case in CASES {
+        for figure in case.figures() {
+            let column = case.columns.iter().find(|column| column.figure == figure);
+            let term = case.terms.iter().find(|(name, _)| *name == figure);
+            assert!(column.is_some() || term.is_some(), "{}: {figure}", case.name);
         }
     }
 }

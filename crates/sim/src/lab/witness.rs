@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
@@ -51,6 +52,9 @@ pub struct SeenPacket {
     /// SEG.SEQ: how far beyond what its receiver expected as it came (RCV.NXT), of the connection or of that
     /// in TIME-WAIT; `None` if there was none.
     pub beyond: Option<i32>,
+    /// By how much its timestamp is newer than the last that its receiver had from these ports; `None` if
+    /// there was none, or it has none.
+    pub newer: Option<Duration>,
     /// What its receiver made of it; `None` if it did not arrive before the record ends.
     pub ruling: Option<Ruling>,
 }
@@ -140,10 +144,16 @@ impl Sighting {
             Notes { of: self, before: VecDeque::new(), packets: Vec::new(), is_over: false };
         scene.play(&mut notes, go_on)?;
         let mut packets: Vec<_> = notes.before.into_iter().rev().chain(notes.packets).collect();
-        let mut next = [None; 2];
+        let (mut next, mut stamps) = ([None; 2], [None; 2]);
         for packet in &mut packets {
             let Some(view) = tcp(&packet.octets) else { continue };
             let side = usize::from(packet.from == Side::Server);
+            let stamp = view.options.timestamps.map(|stamps| stamps.val);
+            packet.newer = stamp.zip(stamps[side]).and_then(|(now, last)| later(now, last));
+            // What is refused changes nothing of what its receiver remembers.
+            if packet.ruling.as_ref().is_none_or(|ruling| ruling.dropped.is_none()) {
+                stamps[side] = stamp.or(stamps[side]);
+            }
             let ruling = packet.ruling.as_ref();
             // What is in TIME-WAIT expects what follows all that was sent.
             let waits = ruling.is_some_and(|it| it.states[0] == Some(SocketState::TimeWait));
@@ -180,7 +190,14 @@ impl Onlooker for Notes {
         if self.is_over {
             return Enough::Yes;
         }
-        let packet = SeenPacket { at, from, octets: octets.clone(), beyond: None, ruling: None };
+        let packet = SeenPacket {
+            at,
+            from,
+            octets: octets.clone(),
+            beyond: None,
+            newer: None,
+            ruling: None,
+        };
         if at < self.of.began {
             self.before.truncate(BEFORE - 1);
             self.before.push_front(packet);
@@ -292,6 +309,13 @@ fn names(flags: TcpFlags) -> String {
     ];
     let set = all.into_iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, name)| name);
     set.collect::<Vec<_>>().join(",")
+}
+
+/// By how much a timestamp is newer than another, whose clock ticks each millisecond (RFC 7323 5.4); `None` if
+/// it is older.
+fn later(now: u32, last: u32) -> Option<Duration> {
+    let ticks = now.wrapping_sub(last).cast_signed();
+    u64::try_from(ticks).ok().map(Duration::from_millis)
 }
 
 /// The number behind all that a packet takes: what its receiver expects next.

@@ -202,6 +202,7 @@ impl Oracle {
                 it.readable = true;
                 it.closed = Some(reason);
             }),
+            event => Err(format!("an event that the oracle does not know: {event:?}")),
         }
     }
 

@@ -140,7 +140,7 @@ impl Sender {
                 Event::Closed(_, reason) => {
                     self.failure = Some(format!("a flow ended early: {reason:?}"));
                 }
-                Event::Accepted(_) | Event::Readable(_) | Event::Urgent(_) => {}
+                _ => {}
             }
         }
         self.complete(shard, now);

@@ -1,22 +1,14 @@
 //! What a router says, and when it is silent.
 
-use whimbrel_wire::{IcmpMessage, IpHeader, Ipv4Header, Protocol, TrafficClass};
+use whimbrel_wire::{IcmpMessage, IpHeader, Ipv4Header, Protocol};
 
 use super::too_long;
 
 fn packet(dont_fragment: bool) -> Vec<u8> {
     let mut packet = vec![0; 600];
     let header = Ipv4Header {
-        src: [10, 0, 0, 1].into(),
-        dst: [10, 0, 0, 2].into(),
-        protocol: Protocol::TCP,
-        ttl: 64,
-        tos: TrafficClass::default(),
-        identification: 0,
         dont_fragment,
-        fragment: None,
-        total_len: 600,
-        header_len: 20,
+        ..Ipv4Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), Protocol::TCP, 580)
     };
     header.emit(&mut packet);
     packet

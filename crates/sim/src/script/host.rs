@@ -99,6 +99,7 @@ pub struct CallId(pub u32);
 
 /// Why something could not be set or looked at.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum SetError {
     /// This host knows nothing of the kind.
     Unknown,

@@ -4,6 +4,7 @@ use alloc::string::{String, ToString};
 
 /// Why a call cannot be made.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LowerError {
     /// It has something that no host of ours has: the script is skipped.
     #[error("{0} is not supported")]

@@ -216,7 +216,7 @@ impl<'a, H: ScriptHost> Run<'a, H> {
         }
         let grace = self.host.now() + self.setup.tolerance;
         self.wait_until(grace)?;
-        self.settle_early(Duration::MAX)?;
+        self.forget_early(Duration::MAX)?;
         while let Some(arrival) = self.queue.pop_front() {
             if self.is_redundant(&arrival) {
                 self.rules.insert(Rule::RedundantAck);
@@ -274,7 +274,7 @@ impl<'a, H: ScriptHost> Run<'a, H> {
         let now = self.host.now();
         self.calls.check_deadlines(now)?;
         self.forgiven.check_deadlines(now)?;
-        self.settle_early(now)
+        self.forget_early(now)
     }
 
     fn log(&mut self, at: Duration, direction: Direction, text: String) {

@@ -47,6 +47,7 @@ impl Variables {
 
 /// Why a snippet came to no good end.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SnippetError {
     /// Not of the subset, or a name that is not known here: the script is skipped.
     #[error("{0} is not supported in a snippet")]

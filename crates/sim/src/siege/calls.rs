@@ -11,7 +11,7 @@ use whimbrel_tcp::conn::{
     AckTiming, BufferSize, Cork, KeepAlive, Nagle, SocketOptions, SocketOverrides, State,
 };
 use whimbrel_tcp::table::Families;
-use whimbrel_wire::{Address, Endpoint, Family, TrafficClass};
+use whimbrel_wire::{Address, Endpoint, Family, IpHeader, SeqNum, TrafficClass};
 
 use super::Siege;
 use super::flow::Flow;
@@ -23,6 +23,8 @@ use super::text::{self, Speaker};
 /// The most connections that applications hold at once, and listeners.
 const MOST_HELD: usize = 24;
 const MOST_LISTENERS: usize = 4;
+/// The most pieces of text that applications keep.
+const MOST_KEPT: usize = 64;
 
 impl Siege {
     /// One call about a connection, or about all.
@@ -88,8 +90,16 @@ impl Siege {
             }
             8 => self.retune(script),
             9 => self.administer(script),
-            10 => while self.shard.poll_event().is_some() {},
+            10 => self.take_news(script),
             _ => self.look(),
+        }
+    }
+
+    /// Events, and some of the datagrams that wait.
+    fn take_news(&mut self, script: &mut Script<'_>) {
+        while self.shard.poll_event().is_some() {}
+        for _ in 0..script.below(8) {
+            let _ = self.datagrams.and_then(|socket| self.shard.udp_recv(socket));
         }
     }
 
@@ -98,7 +108,7 @@ impl Siege {
     }
 
     /// The number of the next octet that the application of this connection writes.
-    fn next_written(&self, handle: Handle) -> Option<whimbrel_wire::SeqNum> {
+    fn next_written(&self, handle: Handle) -> Option<SeqNum> {
         let snapshot = self.shard.snapshot(handle)?;
         let syn = matches!(snapshot.state, State::SynSent | State::SynReceived);
         Some(snapshot.snd.una + snapshot.send_queued + u32::from(syn))
@@ -151,8 +161,28 @@ impl Siege {
             judge(!data.is_empty() && data.len() <= most, || {
                 format!("{} octets read where {most} were asked for", data.len())
             })?;
+            self.keep(next, data)?;
         }
         Ok(())
+    }
+
+    /// Applications keep some of what they read, for long after its connection is gone: what is in it stays.
+    fn keep(&mut self, from: SeqNum, octets: Bytes) -> Result<(), Fault> {
+        if !octets.len().is_multiple_of(3) {
+            return Ok(());
+        }
+        self.kept.push_back((from, octets));
+        if self.kept.len() <= MOST_KEPT {
+            return Ok(());
+        }
+        let first = self.kept.pop_front();
+        first.map_or(Ok(()), |(from, octets)| self.judge_kept(from, &octets))
+    }
+
+    pub(super) fn judge_kept(&self, from: SeqNum, octets: &[u8]) -> Result<(), Fault> {
+        text::judge(Speaker::Peer, from, octets).map_err(|at| {
+            Fault(format!("octet {at} of {} kept from {from:?} is another now", octets.len()))
+        })
     }
 
     fn peek(&self, handle: Handle) -> Result<(), Fault> {
@@ -165,12 +195,7 @@ impl Siege {
         Ok(())
     }
 
-    fn judge_read(
-        &self,
-        handle: Handle,
-        from: whimbrel_wire::SeqNum,
-        octets: &[u8],
-    ) -> Result<(), Fault> {
+    fn judge_read(&self, handle: Handle, from: SeqNum, octets: &[u8]) -> Result<(), Fault> {
         text::judge(Speaker::Peer, from, octets).map_err(|at| {
             let snapshot = self.shard.snapshot(handle);
             Fault(format!(
@@ -276,6 +301,7 @@ impl Siege {
                 let state = script.one_of(&SocketState::ALL);
                 self.shard.abort_state(state);
             }
+            1 if script.rarely(2) => self.keep_unclaimed(script),
             1 => self.shard.purge_paths(),
             2 => {
                 let pool: Vec<Address> =
@@ -295,6 +321,14 @@ impl Siege {
                 self.shard.rotate_fast_open_key(&key);
             }
         }
+    }
+
+    /// Somebody wants what nothing takes, or does no more.
+    fn keep_unclaimed(&mut self, script: &mut Script<'_>) {
+        while let Some(packet) = self.shard.poll_unclaimed() {
+            assert!(IpHeader::parse(&packet).is_ok(), "an unclaimed packet that is none");
+        }
+        self.shard.keep_unclaimed(script.below(4));
     }
 
     /// Everything that reports ask for.

@@ -28,16 +28,18 @@ pub(super) fn judge(holds: bool, what: impl FnOnce() -> String) -> Result<(), Fa
 }
 
 /// The largest value that each bound of the host's had so far: records that are there outlive a
-/// lesser one.
+/// lesser one, and the last segment of a connection the connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Widest {
     syn_entries: u32,
     time_wait: u32,
+    connections: usize,
 }
 
 impl Widest {
     pub(super) fn new(tunables: &Tunables) -> Self {
-        Self { syn_entries: tunables.max_syn_entries, time_wait: tunables.max_time_wait }
+        let Tunables { max_syn_entries: syn_entries, max_time_wait: time_wait, .. } = *tunables;
+        Self { syn_entries, time_wait, connections: 0 }
     }
 }
 
@@ -57,13 +59,16 @@ impl Siege {
         self.widest = Widest {
             syn_entries: self.widest.syn_entries.max(now.syn_entries),
             time_wait: self.widest.time_wait.max(now.time_wait),
+            ..self.widest
         };
     }
 
-    pub(super) fn judge_host(&self) -> Result<(), Fault> {
+    pub(super) fn judge_host(&mut self) -> Result<(), Fault> {
         self.shard.check_invariants().map_err(Fault)?;
         judge_counters(&self.shard)?;
-        self.judge_bounds(&self.shard.census())?;
+        let census = self.shard.census();
+        self.widest.connections = self.widest.connections.max(census.connections);
+        self.judge_bounds(&census)?;
         self.held.iter().try_for_each(|handle| self.judge_held(*handle))
     }
 
@@ -73,7 +78,7 @@ impl Siege {
             ("records in TIME-WAIT", census.time_wait, self.widest.time_wait as usize),
             ("datagrams in fragments", census.fragmented, FRAGMENTED),
             ("octets of fragments", census.fragment_octets, FRAGMENT_OCTETS),
-            ("replies", census.replies, REPLIES + census.connections),
+            ("replies", census.replies, REPLIES + self.widest.connections),
         ];
         let beyond = bounds.iter().find(|(_, count, most)| count > most);
         judge(beyond.is_none(), || format!("beyond its bound: {beyond:?}"))

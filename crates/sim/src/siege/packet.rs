@@ -4,10 +4,10 @@ use std::net::Ipv6Addr;
 
 use whimbrel_wire::{
     Address, Family, Fragment, IcmpMessage, Icmpv6Message, IpHeader, Ipv4Header, Ipv6Header,
-    Protocol, Sum, TrafficClass,
+    Protocol, Sum, TrafficClass, UdpHeader,
 };
 
-use super::fuzzed_host;
+use super::fuzzed_host::{self, PORTS};
 use super::script::Script;
 
 /// The packet around a payload.
@@ -21,16 +21,9 @@ pub(super) fn wrap(src: Address, dst: Address, protocol: Protocol, payload: &[u8
         }
         Family::V6 => {
             let header = Ipv6Header {
-                src: v6(&src),
-                dst: v6(&dst),
-                protocol,
                 hop_limit,
                 traffic_class: class,
-                flow_label: 0,
-                payload_len: payload.len() as u16,
-                header_len: Ipv6Header::LEN as u16,
-                protocol_pointer: 6,
-                fragment: None,
+                ..Ipv6Header::new(v6(&src), v6(&dst), protocol, payload.len())
             };
             let mut octets = vec![0; Ipv6Header::LEN];
             header.emit(&mut octets);
@@ -43,16 +36,8 @@ pub(super) fn wrap(src: Address, dst: Address, protocol: Protocol, payload: &[u8
 
 fn v4_header(src: Address, dst: Address, protocol: Protocol, payload: usize) -> Ipv4Header {
     Ipv4Header {
-        src: src.v4_octets().into(),
-        dst: dst.v4_octets().into(),
-        protocol,
-        ttl: 64,
-        tos: TrafficClass::default(),
-        identification: 0,
         dont_fragment: false,
-        fragment: None,
-        total_len: (Ipv4Header::LEN + payload) as u16,
-        header_len: Ipv4Header::LEN as u8,
+        ..Ipv4Header::new(src.v4_octets().into(), dst.v4_octets().into(), protocol, payload)
     }
 }
 
@@ -207,7 +192,15 @@ pub(super) fn other(from: Address, to: Address, script: &mut Script<'_>) -> Vec<
             message.emit(v6(&from), v6(&to), &mut octets);
             wrap(from, to, Protocol::ICMPV6, &octets)
         }
-        (1, _) => wrap(from, to, Protocol::UDP, &octets),
+        (1, _) if script.below(4) == 0 => wrap(from, to, Protocol::UDP, &octets),
+        (1, _) => {
+            // For the port that has a socket, or for another.
+            let dst_port = if script.below(4) == 0 { 9 } else { PORTS[0] };
+            let header = UdpHeader { src_port: script.u16(), dst_port };
+            let mut datagram = vec![0; data.len() + UdpHeader::LEN];
+            header.emit_datagram(from, to, data, &mut datagram);
+            wrap(from, to, Protocol::UDP, &datagram)
+        }
         _ => wrap(from, to, Protocol(script.u8()), &octets),
     }
 }

@@ -80,6 +80,28 @@ impl Forged {
         Self { seq, ack, flags, window, urgent, options, text }
     }
 
+    /// One of a stream is not like the others: what it says of its text, where that lies, or what else.
+    pub(super) fn disturb(&mut self, how: usize, script: &mut Script<'_>) {
+        match how {
+            0 => self.flags |= TcpFlags::PSH,
+            1 => (self.flags, self.urgent) = (self.flags | TcpFlags::URG, script.u16()),
+            2 => self.flags |= TcpFlags::FIN,
+            3 => self.flags |= TcpFlags::RST,
+            4 => self.move_text(self.seq - u32::from(script.u16() % 3_000), 1_000),
+            5 => self.move_text(self.seq + u32::from(script.u16() % 3_000), 1_000),
+            6 => self.move_text(self.seq, usize::from(script.u16()) % 2_000),
+            7 => self.ack = self.ack + script.u32() % 3 - 1,
+            8 => self.window = script.u16(),
+            9 => self.options.clear(),
+            10 => self.options.extend(script.octets(20)),
+            _ => {}
+        }
+    }
+
+    fn move_text(&mut self, seq: SeqNum, len: usize) {
+        (self.seq, self.text) = (seq, text::text(Speaker::Peer, seq, len));
+    }
+
     /// One past its last number.
     pub(super) fn end(&self) -> SeqNum {
         self.seq + self.text.len() as u32 + self.flags.sequence_len()

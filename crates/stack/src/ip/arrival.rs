@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 use whimbrel_tcp::conn::IcmpError;
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::{Payload, RxSegment, SegMeta};
+use whimbrel_udp::Arrived;
 use whimbrel_wire::plain::PlainSegment;
-use whimbrel_wire::{IpHeader, ParseError, Protocol, SeqNum};
+use whimbrel_wire::{Endpoint, IpHeader, ParseError, Protocol, SeqNum};
 
 use super::counters::FrameDrop;
 use super::datagram::Datagram;
@@ -18,8 +19,10 @@ pub(crate) enum Input<'a> {
     Segment(Arrival<'a>),
     /// An echo request, and the reply that is due.
     Echo(Datagram),
-    /// An ICMP error about a segment of ours.
-    IcmpReport(IcmpReport),
+    /// A datagram of UDP, or several.
+    Udp(UdpArrival<'a>),
+    /// An ICMP error about something of ours.
+    Report(Report),
     /// A fragment that waits for others.
     Held,
     /// The last missing fragment: the whole packet, to be read by [`IpLayer::read_whole`](super::IpLayer::read_whole).
@@ -81,6 +84,33 @@ impl<'a> Arrival<'a> {
         let (header, text) = segment.view();
         Self { key, segment: RxSegment { header, payload: Payload::Borrowed(text), meta } }
     }
+}
+
+/// What a frame carries of UDP.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UdpArrival<'a> {
+    pub(crate) datagram: Arrived<'a>,
+    /// If its data exceed this, they are those of several datagrams of so many octets each, the last
+    /// perhaps of fewer, which the device or its kernel had not cut yet (UDP_L4). 0: of one.
+    pub(crate) each: u16,
+}
+
+/// What somebody on the path says of what this host sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Report {
+    Segment(IcmpReport),
+    Datagram(DatagramReport),
+}
+
+/// What somebody on the path says of a datagram of ours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DatagramReport {
+    /// This host's end of the quoted datagram.
+    pub(crate) from: Endpoint,
+    /// Whom it was for.
+    pub(crate) to: Endpoint,
+    /// What is wrong with it.
+    pub(crate) error: IcmpError,
 }
 
 /// What somebody on the path says of a segment of ours.

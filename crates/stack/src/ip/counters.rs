@@ -8,6 +8,7 @@ macro_rules! frame_drops {
         /// where it has one.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[repr(u8)]
+        #[non_exhaustive]
         pub enum FrameDrop { $($(#[$doc])* $variant,)* }
 
         impl FrameDrop {
@@ -49,8 +50,19 @@ frame_drops! {
     FragmentHeaders = "FRAG_HEADERS",
     /// A transport protocol that this host does not speak; answered by an ICMP error.
     Protocol = "IP_NOPROTO",
-    /// A UDP datagram: no port is open; answered by an ICMP error.
+    /// A UDP datagram for a port that no socket has, or only one that is connected to somebody else;
+    /// answered by an ICMP error.
     UdpPort = "UDP_NO_SOCKET",
+    /// A UDP header that is too short, or whose length exceeds its packet.
+    UdpHeader = "UDP_INHDR",
+    /// The UDP checksum is wrong, or missing in IPv6.
+    UdpChecksum = "UDP_CSUM",
+    /// A UDP datagram whose socket has as many bytes to be received as it may (`SO_RCVBUF`).
+    UdpBuffer = "SOCKET_RCVBUFF",
+    /// A UDP datagram while 90 % of `mem.budget` were held.
+    UdpMemory = "UDP_MEM",
+    /// A UDP datagram for a multicast group or for all hosts, which nobody here can join.
+    UdpGroup = "UDP_IGNORED_MULTI",
     /// A TCP header that is too short or contradicts itself.
     TcpHeader = "TCP_INHDR",
     /// The TCP checksum is wrong.
@@ -98,6 +110,12 @@ pub struct IpCounters {
     pub in_receives: u64,
     /// Frames that were handed to a protocol.
     pub in_delivers: u64,
+    /// Packets that nothing here takes, and that were kept for whoever asked for them; they count as
+    /// handed to a protocol.
+    pub unclaimed: u64,
+    /// Those that could not be: too many waited, or the device had joined several of them. They count as
+    /// dropped, too.
+    pub unclaimed_dropped: u64,
     /// Packets sent; a super-packet that the device cuts, and one that left in fragments, counts
     /// once.
     pub out_requests: u64,

@@ -10,6 +10,7 @@ pub struct Datagram {
     pub(super) remote: Address,
     pub(super) protocol: Protocol,
     pub(super) class: TrafficClass,
+    pub(super) hop_limit: u8,
     /// What did not leave yet.
     pub(super) payload: Bytes,
     /// The fragment to come, once the first of them left.

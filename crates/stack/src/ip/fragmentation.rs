@@ -15,7 +15,7 @@ use whimbrel_wire::{Address, Family, Fragment, Ipv4Header, Ipv6Header};
 
 use super::IpLayer;
 use super::datagram::Datagram;
-use super::output::{HOP_LIMIT, IpOut};
+use super::output::IpOut;
 
 /// Chooses identifications: where they begin for each pair of hosts, and counters for many.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl IpLayer {
             return false;
         };
         let remote = datagram.remote;
-        let mtu = self.path_mtus.find(now, &remote).unwrap_or(self.capabilities.mtu);
+        let mtu = self.datagram_mtu(now, &remote);
         let (whole, part) = room(remote.family(), usize::from(mtu));
         if datagram.next.is_none() && datagram.payload.len() > whole {
             self.counters.fragmented += 1;
@@ -110,15 +110,8 @@ impl IpLayer {
         let len = if fragment.is_some() { part } else { whole }.min(datagram.payload.len());
         let octets = datagram.payload.split_to(len);
         self.counters.fragments_created += u64::from(fragment.is_some());
-        let Datagram { protocol, class, .. } = *datagram;
-        let ip = IpOut {
-            local: &local,
-            remote: &remote,
-            protocol,
-            class,
-            hop_limit: HOP_LIMIT,
-            fragment,
-        };
+        let Datagram { protocol, class, hop_limit, .. } = *datagram;
+        let ip = IpOut { local: &local, remote: &remote, protocol, class, hop_limit, fragment };
         let at = self.write_ip(&ip, len, tx);
         tx.set_header_len(at);
         tx.checksum = TxChecksum::Done;

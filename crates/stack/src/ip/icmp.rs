@@ -52,7 +52,7 @@ impl IpLayer {
                     IcmpMessage::EchoReply { identifier, sequence, data }.emit(&mut octets);
                     return Ok(Input::Echo(reply(ip, local_index, octets)));
                 }
-                Ok(Input::IcmpReport(self.read_v4_error(local_index, &message)?))
+                Ok(Input::Report(self.read_v4_error(local_index, &message)?))
             }
             (Family::V6, Protocol::ICMPV6) => {
                 let (src, dst) = (v6(&ip.src), v6(&ip.dst));
@@ -64,7 +64,7 @@ impl IpLayer {
                     echo.emit(dst, src, &mut octets);
                     return Ok(Input::Echo(reply(ip, local_index, octets)));
                 }
-                Ok(Input::IcmpReport(self.read_v6_error(local_index, &message)?))
+                Ok(Input::Report(self.read_v6_error(local_index, &message)?))
             }
             // ICMPv6 in an IPv4 packet, or the reverse.
             _ => Err(Refused::unknown_protocol(ip)),
@@ -105,6 +105,7 @@ fn reply(ip: &IpHeader, local_index: u16, octets: Vec<u8>) -> Datagram {
         protocol: ip.protocol,
         // RFC 1349 5.1: the reply's type of service is that of the request.
         class: ip.traffic_class,
+        hop_limit: HOP_LIMIT,
         payload: octets.into(),
         next: None,
     }

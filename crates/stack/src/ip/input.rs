@@ -8,6 +8,7 @@ use whimbrel_wire::tcp::{TcpHeader, TcpView};
 use whimbrel_wire::{Address, IpHeader, Protocol, Sum};
 
 use super::arrival::{Arrival, Input, RefusalReply, Refused};
+use super::udp::read_datagram;
 use super::{Abandoned, FlowKey, FrameDrop, IpLayer};
 use crate::RxFrame;
 
@@ -70,11 +71,18 @@ impl IpLayer {
         let (ip, payload) = IpHeader::parse(packet)?;
         // RFC 1122 3.2.1.3: "A host MUST silently discard an incoming datagram that is not
         // destined for the host."
-        let local_index = self.addresses.index_of(&ip.dst).ok_or(FrameDrop::OtherHost)?;
+        let local_index = self.addresses.index_of(&ip.dst).ok_or_else(|| self.other_host(&ip))?;
         if self.is_martian(&ip.src) {
             return Err(FrameDrop::Martian.into());
         }
         Ok((ip, payload, local_index))
+    }
+
+    /// Why a packet is not for this host: it is for another, or for a group that nobody here can join.
+    fn other_host(&self, ip: &IpHeader) -> FrameDrop {
+        let group = ip.dst.is_multicast_or_broadcast() || self.routes.is_broadcast(&ip.dst);
+        let is_udp = ip.protocol == Protocol::UDP;
+        if is_udp && group { FrameDrop::UdpGroup } else { FrameDrop::OtherHost }
     }
 
     /// RFC 1122 3.2.1.3: "A host MUST silently discard an incoming datagram containing an IP source
@@ -101,10 +109,7 @@ impl IpLayer {
                 Ok(Input::Segment(segment))
             }
             Protocol::ICMP | Protocol::ICMPV6 => self.read_icmp(ip, local_index, payload),
-            Protocol::UDP => {
-                let answer = Some(RefusalReply::PortUnreachable);
-                Err(Refused { reason: FrameDrop::UdpPort, answer })
-            }
+            Protocol::UDP => Ok(Input::Udp(read_datagram(ip, payload, meta)?)),
             _ => Err(Refused::unknown_protocol(ip)),
         }
     }

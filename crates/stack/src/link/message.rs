@@ -5,7 +5,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use whimbrel_tcp::TxSegment;
 use whimbrel_wire::ethernet::{EtherType, EthernetHeader, MacAddress};
 use whimbrel_wire::ndp::{NdpMessage, NeighborFlags, solicited_node};
-use whimbrel_wire::{Address, ArpOperation, ArpPacket, Family, Ipv6Header, Protocol, TrafficClass};
+use whimbrel_wire::{Address, ArpOperation, ArpPacket, Family, Ipv6Header, Protocol};
 
 use crate::ip::Addresses;
 
@@ -165,16 +165,8 @@ fn write_arp(packet: &ArpPacket, tx: &mut TxSegment) -> usize {
 /// Writes IP header and message behind their link header; returns the octets of all.
 fn write_ndp(src: Ipv6Addr, dst: Ipv6Addr, message: &NdpMessage<'_>, tx: &mut TxSegment) -> usize {
     let header = Ipv6Header {
-        src,
-        dst,
-        protocol: Protocol::ICMPV6,
         hop_limit: NdpMessage::HOP_LIMIT,
-        traffic_class: TrafficClass::default(),
-        flow_label: 0,
-        payload_len: message.wire_len() as u16,
-        header_len: Ipv6Header::LEN as u16,
-        protocol_pointer: 6,
-        fragment: None,
+        ..Ipv6Header::new(src, dst, Protocol::ICMPV6, message.wire_len())
     };
     header.emit(&mut tx.header_room()[EthernetHeader::LEN..]);
     let at = EthernetHeader::LEN + Ipv6Header::LEN;

@@ -35,8 +35,10 @@
 //! the oldest giving way (RFC 4861 7.2.2), so [`MOST_WAITING`] x [`MOST_SOUGHT`] in all. Questions
 //! leave at [`ASKS_PER_SECOND`] at most.
 
+mod claims;
 mod list;
 mod probe_budget;
+mod questions;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
@@ -46,9 +48,9 @@ use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::tunables::NeighbourClaims;
 use whimbrel_wire::{Address, MacAddress};
 
-use super::message::LinkMessage;
 use super::{LinkCounters, Outbox, readdress};
 use crate::wheel::{TimerNode, TimerNodes, Wheel};
+pub(super) use claims::Advertised;
 use list::{Links, List};
 use probe_budget::ProbeBudget;
 pub use probe_budget::{ASKS_AT_ONCE, ASKS_PER_SECOND};
@@ -89,17 +91,6 @@ pub enum NeighbourState {
     Delay,
     /// Asked whether it is still there.
     Probe,
-}
-
-/// What a neighbour told of itself without being answered for it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Advertised {
-    /// Its station; none if that is what it was.
-    pub(super) mac: Option<MacAddress>,
-    /// It answers a question of ours: it hears us.
-    pub(super) solicited: bool,
-    /// What is known of its station gives way.
-    pub(super) overrides: bool,
 }
 
 /// What is needed to ask.
@@ -295,171 +286,6 @@ impl Neighbours {
     }
 }
 
-/// What neighbours say.
-impl Neighbours {
-    /// It asked for one of our addresses and said where it is: an answer will be used soon, so it
-    /// becomes known if it was not (RFC 826; RFC 4861 7.2.3).
-    pub(super) fn on_asked(
-        &mut self,
-        addr: Address,
-        mac: MacAddress,
-        now: Instant,
-        cx: &mut ProbeContext,
-    ) {
-        let index = match self.find(&addr) {
-            Some(index) => index,
-            None => self.insert(addr, mac, now, cx.counters),
-        };
-        let is_defended = self.is_defended(index);
-        let Some(neighbour) = self.slots.0.get_mut(index) else { return };
-        // RFC 4861 7.2.3: "If an entry already exists, and the cached link-layer address differs
-        // from the one in the received Source Link-Layer option, the cached address should be
-        // replaced by the received address, and the entry's reachability state MUST be set to
-        // STALE."
-        if neighbour.mac != mac || neighbour.state == NeighbourState::Incomplete {
-            if is_defended {
-                return self.on_claim(index, mac, now, cx);
-            }
-            neighbour.move_to(mac);
-            self.enter(index, NeighbourState::Stale, now);
-        }
-    }
-
-    /// It said where it is. Who is not known is not made known by that (RFC 4861 7.2.5; Linux'
-    /// `arp_accept` is off by default for the same reason).
-    pub(super) fn on_told(
-        &mut self,
-        addr: &Address,
-        told: Advertised,
-        now: Instant,
-        cx: &mut ProbeContext,
-    ) {
-        let Some(index) = self.find(addr) else { return };
-        let is_defended = self.is_defended(index);
-        let Some(neighbour) = self.slots.0.get_mut(index) else { return };
-        let differs = told.mac.is_some_and(|mac| mac != neighbour.mac);
-        let next = match neighbour.state {
-            NeighbourState::Incomplete => match told.mac {
-                Some(_) if told.solicited => NeighbourState::Reachable,
-                Some(_) => NeighbourState::Stale,
-                // RFC 4861 7.2.5: "the receiving node SHOULD silently discard the received
-                // advertisement."
-                None => return,
-            },
-            // "If the state of the entry is REACHABLE, set it to STALE, but do not update the entry
-            // in any other way. [Else] the received advertisement should be ignored".
-            NeighbourState::Reachable if differs && !told.overrides => {
-                return self.enter(index, NeighbourState::Stale, now);
-            }
-            _ if differs && !told.overrides => return,
-            _ if differs && is_defended => {
-                let mac = told.mac.unwrap_or_default();
-                return self.on_claim(index, mac, now, cx);
-            }
-            _ if told.solicited => NeighbourState::Reachable,
-            _ if differs => NeighbourState::Stale,
-            _ => return,
-        };
-        if let Some(mac) = told.mac {
-            neighbour.move_to(mac);
-        }
-        self.enter(index, next, now);
-    }
-
-    /// Whether this neighbour answered before, and is asked before another station takes its place.
-    fn is_defended(&self, index: u32) -> bool {
-        let confirmed = self.slots.0.get(index).is_some_and(|neighbour| neighbour.confirmed);
-        confirmed && self.claims == NeighbourClaims::Verify
-    }
-
-    /// The station `mac` says that it is this neighbour, which another was confirmed to be.
-    fn on_claim(&mut self, index: u32, mac: MacAddress, now: Instant, cx: &mut ProbeContext) {
-        cx.counters.claims += 1;
-        let Some(neighbour) = self.slots.0.get_mut(index) else { return };
-        match neighbour.state {
-            NeighbourState::Probe => neighbour.rival = Some(mac),
-            NeighbourState::Reachable
-                if neighbour.reachable_until > now + self.reachable.saturating_sub(CLAIM_PAUSE) => {
-            }
-            _ => {
-                self.enter(index, NeighbourState::Probe, now);
-                if let Some(neighbour) = self.slots.0.get_mut(index) {
-                    neighbour.rival = Some(mac);
-                }
-                self.ask(index, now, cx.outbox, cx.counters);
-            }
-        }
-    }
-}
-
-/// Time.
-impl Neighbours {
-    /// Asks again or gives up, for up to `left` neighbours; takes them from `left`.
-    pub(super) fn advance(
-        &mut self,
-        now: Instant,
-        left: &mut usize,
-        outbox: &mut Outbox,
-        counters: &mut LinkCounters,
-    ) {
-        while let Some(index) = self.wheel.pop_due(&mut self.slots, now, left) {
-            self.on_timer(index, now, outbox, counters);
-        }
-    }
-
-    pub(super) fn next_deadline(&self) -> Option<Instant> {
-        self.wheel.next_deadline()
-    }
-
-    fn on_timer(
-        &mut self,
-        index: u32,
-        now: Instant,
-        outbox: &mut Outbox,
-        counters: &mut LinkCounters,
-    ) {
-        let Some(neighbour) = self.slots.0.get_mut(index) else { return };
-        match (neighbour.state, neighbour.rival) {
-            (NeighbourState::Probe, Some(rival)) if neighbour.asked >= MOST_ASKED => {
-                counters.moved += 1;
-                neighbour.move_to(rival);
-                self.enter(index, NeighbourState::Stale, now);
-            }
-            (NeighbourState::Incomplete | NeighbourState::Probe, _)
-                if neighbour.asked >= MOST_ASKED =>
-            {
-                counters.failed += 1;
-                self.silent.push_back(neighbour.addr);
-                let waited = self.forget(index);
-                self.failed.extend(waited);
-            }
-            (NeighbourState::Incomplete | NeighbourState::Probe, _) => {
-                self.ask(index, now, outbox, counters);
-            }
-            (NeighbourState::Delay, _) => {
-                self.enter(index, NeighbourState::Probe, now);
-                self.ask(index, now, outbox, counters);
-            }
-            (NeighbourState::Reachable | NeighbourState::Stale, _) => {}
-        }
-    }
-
-    /// Asks once more, and sees to it that there is an answer or another question in time.
-    fn ask(&mut self, index: u32, now: Instant, outbox: &mut Outbox, counters: &mut LinkCounters) {
-        let Some(neighbour) = self.slots.0.get_mut(index) else { return };
-        neighbour.asked += 1;
-        let of = (neighbour.state == NeighbourState::Probe).then_some(neighbour.mac);
-        let pause = if neighbour.rival.is_some() { CLAIM_QUESTION } else { RETRANS_TIMER };
-        let question = LinkMessage::Ask { target: neighbour.addr, of };
-        if self.allowance.take(now) && outbox.push(question) {
-            counters.asked += 1;
-        } else {
-            counters.ask_limited += 1;
-        }
-        self.wheel.arm(&mut self.slots, index, now + pause);
-    }
-}
-
 /// Coming, changing, going.
 impl Neighbours {
     /// A neighbour that is sought.
@@ -573,5 +399,3 @@ pub const DELAY_FIRST_PROBE: Duration = Duration::from_secs(5);
 /// How long a confirmation silences other stations' claims (Linux' `locktime`). Less: more questions
 /// for whoever likes to provoke them. More: who moves at once is followed later.
 pub const CLAIM_PAUSE: Duration = Duration::from_secs(1);
-/// How long the one known may take for each of [`MOST_ASKED`] answers.
-const CLAIM_QUESTION: Duration = Duration::from_millis(300);

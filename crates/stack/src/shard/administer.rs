@@ -38,9 +38,10 @@ impl Shard {
             }
         }
         self.ports.set_rules(range, tunables.reserved_ports);
+        self.udp.set_rules(range, tunables.reserved_ports);
         self.records.syns.set_rules(&tunables);
         self.host.set_link_rules(&tunables);
-        self.cx.pool.set_budget(tunables.mem_budget, &mut self.cx.counters);
+        self.cx.pool.set_budget(tunables.mem_budget, &mut self.cx.around.counters);
         self.cx.tunables = tunables;
         Ok(())
     }
@@ -119,6 +120,7 @@ impl Shard {
     /// out anew.
     pub fn purge_paths(&mut self) {
         self.host.ip.path_mtus.clear();
+        self.host.ip.datagram_mtus.clear();
         self.fast_open_cache.clear();
     }
 }

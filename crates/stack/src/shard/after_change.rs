@@ -212,7 +212,7 @@ impl Shard {
                 }
             }
         }
-        None
+        self.udp.next_news().map(Event::Udp)
     }
 
     fn poll_connection_event(&mut self, index: u32) -> Option<Event> {

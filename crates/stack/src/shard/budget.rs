@@ -57,8 +57,10 @@ impl Shard {
     /// Looks at what records take, and so at the pressure: once a millisecond.
     pub(super) fn weigh_records(&mut self) {
         self.weighed = self.cx.tick;
+        self.udp_weighed = self.udp.held();
         let bytes = self.records_memory();
-        self.cx.pool.budget.note_records(bytes, &mut self.cx.counters);
+        let wanted = self.cx.pool.wanted(self.records.connections.0.len());
+        self.cx.pool.budget.note_records(bytes, wanted as u64, &mut self.cx.around.counters);
         self.released.note_held(self.cx.pool.budget.held());
     }
 
@@ -101,7 +103,8 @@ impl Shard {
             + records.flows.memory()
             + host.ip.reassembly.octets()
             + self.replies.len() * size_of::<Pending>()
-            + waiting * size_of::<TxSegment>();
+            + waiting * size_of::<TxSegment>()
+            + self.udp.memory();
         bytes as u64
     }
 

@@ -6,7 +6,7 @@ use whimbrel_wire::Address;
 
 use super::Shard;
 use crate::Handle;
-use crate::ip::{FrameDrop, IcmpReport, RefusalReply};
+use crate::ip::{FrameDrop, IcmpReport, RefusalReply, Report};
 use crate::replies::Pending;
 
 /// Getters.
@@ -28,32 +28,49 @@ impl Shard {
         self.host.ip.capabilities.mtu
     }
 
-    /// The largest IP packet that the path to `remote` carries, octets, if it was found to be
-    /// less than the link does within the last ten minutes.
+    /// The largest IP packet that the path to `remote` carries, octets, if it was found by segments
+    /// to be less than the link does within the last ten minutes.
     pub fn path_mtu(&self, remote: &Address) -> Option<u16> {
         self.host.ip.path_mtus.find(self.cx.now, remote)
     }
 }
 
 impl Shard {
-    /// An ICMP error about a segment of ours.
-    pub(super) fn on_report(&mut self, report: &IcmpReport) {
+    /// An ICMP error about something of ours.
+    pub(super) fn on_report(&mut self, report: &Report) {
+        let known = match report {
+            Report::Segment(report) => self.on_segment_report(report),
+            Report::Datagram(report) => self.on_udp_report(report),
+        };
+        if known {
+            self.host.ip.counters.in_delivers += 1;
+        } else {
+            self.host.ip.counters.drop_frame(FrameDrop::IcmpNoSocket);
+        }
+    }
+
+    /// One about a segment. Returns whether it is about a record that can lose something by it.
+    fn on_segment_report(&mut self, report: &IcmpReport) -> bool {
         let record = self.records.find(self.records.hash(&report.key), &report.key);
         match record.map(|record| (record.kind(), record.index())) {
             Some((Kind::Connection, index)) => self.on_connection_report(index, report),
             Some((Kind::SynEntry, index)) => self.on_half_open_report(index, report),
             // A record in TIME-WAIT has nothing to lose.
-            Some((Kind::TimeWait, _)) | None => {
-                self.host.ip.counters.drop_frame(FrameDrop::IcmpNoSocket);
-                return;
-            }
+            Some((Kind::TimeWait, _)) | None => return false,
         }
-        self.host.ip.counters.in_delivers += 1;
+        true
     }
 
-    /// Segments that could not leave: their connections learn of it.
+    /// Packets that could not leave: their connections and sockets learn of it.
     pub(super) fn report_unreachable(&mut self) {
         while let Some(report) = self.host.pop_unreachable() {
+            let report = match report {
+                Report::Segment(report) => report,
+                Report::Datagram(report) => {
+                    self.on_udp_report(&report);
+                    continue;
+                }
+            };
             let record = self.records.find(self.records.hash(&report.key), &report.key);
             if let Some(record) = record.filter(|record| record.kind() == Kind::Connection) {
                 self.on_connection_report(record.index(), &report);

@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::table::{Kind, Record};
-use whimbrel_tcp::{DropReason, Reply, Verdict};
+use whimbrel_tcp::{DropReason, Reply, SegMeta, Verdict};
+use whimbrel_wire::Protocol;
 use whimbrel_wire::plain::PlainSegment;
 use whimbrel_wire::tcp::TcpFlags;
 
@@ -111,7 +112,8 @@ impl Shard {
     /// A packet whose last fragment came: it goes alone, behind its burst.
     fn rx_whole(&mut self, packet: &[u8]) {
         let read = self.host.ip.read_whole(packet);
-        if let Some(arrival) = self.on_read(read, packet, &mut Vec::new()) {
+        let frame = RxFrame::new(packet, SegMeta::SINGLE);
+        if let Some(arrival) = self.on_read(read, &frame, &mut Vec::new()) {
             self.find_and_process(arrival);
         }
     }
@@ -157,14 +159,15 @@ impl Shard {
                 return None;
             }
         };
-        let read = self.host.ip.read(self.cx.now, &RxFrame { octets, ..*frame });
-        self.on_read(read, octets, whole)
+        let packet = RxFrame { octets, ..*frame };
+        let read = self.host.ip.read(self.cx.now, &packet);
+        self.on_read(read, &packet, whole)
     }
 
     fn on_read<'a>(
         &mut self,
         read: Result<Input<'a>, Refused>,
-        packet: &[u8],
+        packet: &RxFrame<'_>,
         whole: &mut Vec<Vec<u8>>,
     ) -> Option<Arrival<'a>> {
         match read {
@@ -179,18 +182,22 @@ impl Shard {
                     self.host.ip.counters.drop_frame(FrameDrop::ReplyLimit);
                 }
             }
-            Ok(Input::IcmpReport(report)) => self.on_report(&report),
+            Ok(Input::Udp(arrived)) => self.on_udp(packet, &arrived),
+            Ok(Input::Report(report)) => self.on_report(&report),
             Ok(Input::Held) => {}
+            // Behind what its sender sent before, and in front of what followed.
+            Ok(Input::Whole(packet)) if is_udp(&packet) => self.rx_whole(&packet),
             Ok(Input::Whole(packet)) => whole.push(packet),
+            Err(Refused { reason, .. }) if self.claim(packet, reason) => {}
             Err(Refused { reason, answer }) => {
                 match reason {
                     FrameDrop::TcpChecksum => self.cx.counters.in_csum_errors += 1,
                     FrameDrop::TcpHeader | FrameDrop::TcpPort => self.cx.counters.in_errs += 1,
-                    _ => {}
+                    _ => self.on_udp_refused(reason),
                 }
                 self.host.ip.counters.drop_frame(reason);
                 if let Some(answer) = answer {
-                    self.answer(packet, answer);
+                    self.answer(packet.octets, answer);
                 }
             }
         }
@@ -285,4 +292,13 @@ impl Shard {
         let closes = flags.contains(TcpFlags::FIN) && self.cx.tunables.drop_synfin;
         flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK) && !closes
     }
+}
+
+/// Whether a packet that was made whole, and so has no options or extension headers, is a datagram.
+fn is_udp(packet: &[u8]) -> bool {
+    let protocol = match packet.first() {
+        Some(0x45) => packet.get(9),
+        _ => packet.get(6),
+    };
+    protocol == Some(&Protocol::UDP.0)
 }

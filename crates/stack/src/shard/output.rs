@@ -1,4 +1,4 @@
-//! Frames out: stateless replies first, then one segment for each dirty connection in turn.
+//! Frames out: stateless replies first, then datagrams, then one segment for each dirty connection in turn.
 
 use whimbrel_tcp::conn::{Marking, Outgoing, RareOptions};
 use whimbrel_tcp::{Reply, TxSegment};
@@ -26,11 +26,17 @@ impl Shard {
             let Some(pending) = self.replies.pop() else { break };
             batch.fill(|tx| self.write_pending(pending, tx) && self.host.depart(tx, self.cx.now));
         }
+        if self.has_udp_out() {
+            self.tx_udp(batch);
+        }
         while !batch.is_full() {
             let Some(index) = self.lists.dirty.pop_front() else { break };
             batch.fill(|tx| self.write_segment(index, tx) && self.host.depart(tx, self.cx.now));
         }
-        self.replies.len() > 0 || !self.lists.dirty.is_empty() || self.host.link_waits()
+        self.replies.len() > 0
+            || !self.lists.dirty.is_empty()
+            || self.has_udp_out()
+            || self.host.link_waits()
     }
 
     /// Queues an answer to what somebody sent, if there is room.
@@ -47,6 +53,7 @@ impl Shard {
             Pending::SynCookie(entry) => self.write_cookie(&entry, tx),
             Pending::Echo(echo) => self.write_echo(echo, tx),
             Pending::Error(error) => self.host.ip.write_error(error, tx),
+            Pending::Packet(packet) => self.write_packet(&packet, tx),
         }
     }
 

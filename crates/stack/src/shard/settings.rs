@@ -51,12 +51,12 @@ impl Shard {
     /// From now on connections whose socket, listener and route name no congestion control have this one,
     /// whatever the tunable says.
     pub fn set_usual_congestion_control(&mut self, algorithm: Algorithm) {
-        self.cx.pool.algorithms.set_usual(algorithm);
+        self.cx.algorithms.set_usual(algorithm);
     }
 
     /// The congestion controls that connections can have: by their names.
     pub fn congestion_controls(&self) -> &Algorithms {
-        &self.cx.pool.algorithms
+        &self.cx.algorithms
     }
 
     /// Adds a congestion control, by whose name sockets can ask for it, or changes how those of that name
@@ -70,7 +70,7 @@ impl Shard {
         name: &str,
         make: MakeAlgorithm,
     ) -> Result<Algorithm, AddError> {
-        self.cx.pool.algorithms.add(name, make)
+        self.cx.algorithms.add(name, make)
     }
 
     /// Everything that can be set on a connection, at once: what `options` leaves open is as the

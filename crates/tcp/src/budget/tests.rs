@@ -1,5 +1,7 @@
 use super::*;
 
+const LEAST: u64 = Budget::LEAST as u64;
+
 fn budget(bytes: u64) -> (Budget, Counters) {
     let (mut budget, mut counters) = (Budget::default(), Counters::default());
     budget.set_bytes(bytes, &mut counters);
@@ -28,7 +30,7 @@ fn each_level_is_reached_and_left_a_sixteenth_below() {
         (0, Pressure::None, [2, 2, 3]),
     ];
     for (held, pressure, counts) in levels {
-        budget.note_records(held, &mut counters);
+        budget.note_records(held, 0, &mut counters);
         assert_eq!((budget.pressure(), reached(&counters)), (pressure, counts), "{held}");
     }
 }
@@ -36,22 +38,65 @@ fn each_level_is_reached_and_left_a_sixteenth_below() {
 #[test]
 fn text_and_records_are_held_together() {
     let (mut budget, mut counters) = budget(1_600);
-    budget.note_records(800, &mut counters);
+    budget.note_records(800, 0, &mut counters);
     budget.move_text(0, 500, &mut counters);
     budget.move_text(500, 700, &mut counters);
     assert_eq!((budget.held(), budget.text(), budget.pressure()), (1_500, 700, Pressure::Tight));
     budget.release_text(700);
     assert_eq!((budget.held(), budget.pressure()), (800, Pressure::Tight));
-    budget.note_records(800, &mut counters);
+    budget.note_records(800, 0, &mut counters);
     assert_eq!((budget.pressure(), reached(&counters)), (Pressure::None, [1, 1, 0]));
 }
 
 #[test]
 fn a_budget_that_shrinks_below_what_is_held_is_full_at_once() {
     let (mut budget, mut counters) = budget(1_600);
-    budget.note_records(800, &mut counters);
+    budget.note_records(800, 0, &mut counters);
     budget.set_bytes(800, &mut counters);
     assert!(budget.is_full());
     budget.set_bytes(1_600, &mut counters);
     assert_eq!((budget.pressure(), reached(&counters)), (Pressure::None, [1, 1, 1]));
+}
+
+#[test]
+fn of_each_connection_the_least_counts_as_held_unless_that_is_too_much_to_keep() {
+    let (mut budget, mut counters) = budget(1_000_000);
+    budget.note_records(0, 50 * LEAST, &mut counters);
+    budget.move_text(0, 544_000, &mut counters);
+    assert_eq!(budget.pressure(), Pressure::None, "{} of 204,800 and it", budget.held());
+    budget.move_text(0, 10_000, &mut counters);
+    assert_eq!((budget.held(), budget.pressure()), (554_000, Pressure::High));
+    budget.release_text(10_000);
+    budget.release_text(544_000);
+    // Half of what records leave is kept: idle connections alone are nothing that memory is short for.
+    for records in [0, 200_000, 500_000] {
+        budget.note_records(records, (1 << 20) * LEAST, &mut counters);
+        assert_eq!((budget.held(), budget.pressure()), (records, Pressure::None));
+    }
+    budget.note_records(0, (1 << 20) * LEAST, &mut counters);
+    budget.move_text(0, 305_000, &mut counters);
+    assert_eq!(budget.pressure(), Pressure::High, "450,000 and it");
+}
+
+#[test]
+fn whoever_comes_first_takes_a_part_of_what_is_left_and_whoever_comes_last_has_the_least() {
+    for burst in [1 << 11, 14_480, 64 << 10, 1 << 20] {
+        let (mut budget, mut counters) = budget(100_000_000);
+        budget.note_records(0, 10_000 * LEAST, &mut counters);
+        let mut least = u32::MAX;
+        for _ in 0..10_000 {
+            let share = match budget.pressure() {
+                Pressure::Tight => budget.share(0),
+                _ => u32::MAX,
+            };
+            least = least.min(share);
+            budget.move_text(0, share.min(burst), &mut counters);
+        }
+        assert!(least >= Budget::LEAST && counters.mem_full == 0, "{least} of {burst}");
+        assert!(budget.held() <= 98_000_000, "{} by bursts of {burst}", budget.held());
+        // What is left is for those who read, and no one of them gets all of it.
+        let shares = [0, 1_000, 50_000, 1 << 40].map(|has_read| budget.share(has_read));
+        assert!(shares[1] >= 2_000 && shares[2] >= 100_000, "{shares:?}");
+        assert!(u64::from(shares[3]) <= (100_000_000 - budget.held()) / 2, "{shares:?}");
+    }
 }

@@ -61,6 +61,7 @@ pub struct Algorithms {
 
 /// Why an algorithm cannot be added.
 #[derive(Clone, PartialEq, Eq, thiserror::Error, Debug)]
+#[non_exhaustive]
 pub enum AddError {
     /// There is no room for another.
     #[error("{most} congestion controls were added, and no more can be")]

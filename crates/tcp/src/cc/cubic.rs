@@ -20,16 +20,16 @@ use curve::Curve;
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Cubic {
     start: HyStart,
-    stage: Option<Stage>,
+    stage: Option<AvoidanceStage>,
     /// cwnd_prior: the window when ssthresh was last set; 0 if it was not, or that is forgotten.
     prior: u32,
     /// Both as they were before the last loss, for [`CongestionControl::undo`].
-    before: (Option<Stage>, u32),
+    before: (Option<AvoidanceStage>, u32),
 }
 
 /// A stage of congestion avoidance: what began at t_epoch.
 #[derive(Clone, Copy, Debug)]
-struct Stage {
+struct AvoidanceStage {
     curve: Curve,
     /// t: the time in which the window was what limited the sender, microseconds.
     elapsed: u32,
@@ -41,7 +41,7 @@ struct Stage {
     counted: u32,
 }
 
-impl Stage {
+impl AvoidanceStage {
     /// Congestion avoidance begins with this acknowledgment.
     fn begin(window: &Window, ack: &Ack) -> Self {
         let heard = ack.now.as_micros() as u32;
@@ -85,7 +85,7 @@ impl Cubic {
             // and switches to congestion avoidance." Of an idle connection W_max remembers it.
             self.prior = window.cwnd.max(window.w_max);
         }
-        let stage = self.stage.get_or_insert_with(|| Stage::begin(window, ack));
+        let stage = self.stage.get_or_insert_with(|| AvoidanceStage::begin(window, ack));
         stage.advance(ack);
         stage.count(acked, window.cwnd, self.prior, ack.mss);
         // RFC 9438 4.3: "CUBIC checks whether W_cubic(_t_) is less than _W_est_. If so, CUBIC is in the

@@ -1,12 +1,14 @@
 //! What a connection holds of its shard's memory, and what it does where that is short.
 
+use core::ops::ControlFlow;
+
 use whimbrel_wire::WindowSize;
 
 use super::{Buffers, Connection, Flags};
 use crate::Context;
-use crate::budget::{Budget, Pressure};
+use crate::budget::Budget;
 use crate::recv::Text;
-use crate::verdict::{Continue, Done, DropReason, Step, Verdict};
+use crate::verdict::{Continue, Done, DropReason, Verdict};
 
 impl Buffers {
     /// Whether the account may say something else than what is held, and it matters. What few bytes pin
@@ -23,7 +25,7 @@ impl Buffers {
         let pinned = sent + self.recv.pinned();
         let beyond = pinned.saturating_sub(Budget::ALLOWANCE as usize) as u32;
         let before = core::mem::replace(&mut self.accounted, beyond);
-        cx.pool.budget.move_text(before, beyond, &mut cx.counters);
+        cx.pool.budget.move_text(before, beyond, &mut cx.around.counters);
     }
 
     /// What the account had of it, which it has no longer.
@@ -77,41 +79,71 @@ impl Connection {
         Budget::PINCHED_SEGMENTS * u32::from(self.sender.mss())
     }
 
-    /// Text arrives `ahead` octets beyond RCV.NXT while memory is short. What is held stays, named or
-    /// not: RFC 2018 8 has it that "the data receiver is permitted to discard data in its queue that has
-    /// not been acknowledged to the data sender, even if the data has already been reported in a SACK
-    /// option", and that "discarding of SACKed packets is discouraged". Nor does the right edge move.
+    /// Text arrives `ahead` octets beyond RCV.NXT while memory is short, in segments of `size`. Returns how
+    /// much of it is taken. What is held stays, named or not: RFC 2018 8 has it that "the data receiver is
+    /// permitted to discard data in its queue that has not been acknowledged to the data sender, even if the
+    /// data has already been reported in a SACK option", and that "discarding of SACKed packets is
+    /// discouraged". Nor does the right edge move.
     #[cold]
     pub(super) fn process_under_pressure(
         &mut self,
         cx: &mut Context,
         text: Text,
         ahead: u32,
-    ) -> Step {
+        size: u32,
+    ) -> ControlFlow<Verdict, Text> {
         if ahead > 0 {
             // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-
             // order segment arrives."
             self.receiver.owe_duplicate();
             return Done(Verdict::Drop(DropReason::MemoryBudget));
         }
-        let is_full = cx.pool.budget.pressure() == Pressure::Full;
-        if is_full {
-            self.flags.set(Flags::PINCHED);
+        let most = self.share_under_pressure(cx);
+        // Windows that were announced before would hold more than the budget. Whoever reads has
+        // room; of whoever does not this is lost, as on a path that is full, and comes again.
+        let unread = self.unread();
+        let held = if unread == 0 { 0 } else { self.held_under_pressure(cx) };
+        let room = most.saturating_sub(held);
+        if text.take <= room {
+            return Continue(text);
         }
+        // Of several segments those that fit: a part of one would be followed by parts. Only where nothing is
+        // unread a part is taken, so that there is something to read at any time.
+        let take = match room - room % size.max(1) {
+            0 if unread == 0 => room,
+            whole => whole,
+        };
+        if take == 0 {
+            return Done(Verdict::Drop(DropReason::MemoryBudget));
+        }
+        cx.counters.mem_clipped += 1;
+        Continue(Text { take, ..text })
+    }
+
+    /// What of the bytes that may be held is taken: what text pins, and where each connection has its window
+    /// and no more, the text itself.
+    fn held_under_pressure(&self, cx: &Context) -> u32 {
+        match self.buffers.as_deref() {
+            Some(buffers) if !cx.pool.budget.is_full() => buffers.recv.pinned() as u32,
+            _ => self.unread(),
+        }
+    }
+
+    /// How many bytes may be held while memory is short.
+    fn share_under_pressure(&mut self, cx: &mut Context) -> u32 {
         let falls_behind = self.falls_behind(cx);
         if falls_behind {
             self.give_up_growth(cx);
         }
-        // Windows that were announced before would hold more than the budget. Whoever reads has
-        // room; of whoever does not this is lost, as on a path that is full, and comes again. What is
-        // left of the budget is for those who read what comes: without it they would be pinched for
-        // what others hold.
-        let unread = self.unread();
-        let holds = unread > 0 && unread + text.take > self.pinched_window();
-        if holds && (is_full || falls_behind) {
-            return Done(Verdict::Drop(DropReason::MemoryBudget));
+        let budget = &cx.pool.budget;
+        if budget.is_full() {
+            self.flags.set(Flags::PINCHED);
+            return self.pinched_window();
         }
-        Continue(())
+        if falls_behind {
+            return budget.least_share().min(self.pinched_window()).max(Budget::LEAST);
+        }
+        budget.share(self.stats.tally.bytes_received.saturating_sub(self.unread().into()))
     }
 
     /// Whether the application leaves text unread for longer than one that is about to read it.

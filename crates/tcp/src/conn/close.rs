@@ -100,7 +100,7 @@ impl Connection {
         }
         self.state = State::Closed;
         self.finish(reason);
-        self.settle(cx);
+        self.account_buffers(cx);
     }
 
     /// Both directions are closed, and ours was closed first: a waiting record takes over.

@@ -19,7 +19,7 @@ impl Connection {
             _ => self.arrive(cx, seg),
         };
         self.note_limit(cx);
-        self.settle(cx);
+        self.account_buffers(cx);
         match step {
             Done(verdict) => verdict,
             Continue(()) => Verdict::Accepted,

@@ -83,7 +83,7 @@ impl Connection {
         }
         self.apply_window_metrics();
         self.update_send_size(cx);
-        self.settle_recv_size(cx, before);
+        self.update_recv_size(cx, before);
     }
 
     /// What the route says of the congestion window, once segments have their size.

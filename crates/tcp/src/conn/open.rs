@@ -112,7 +112,7 @@ impl Connection {
         if handshake.sack {
             self.flags.set(Flags::SACK);
         }
-        self.settle_mss(handshake.peer_mss, &cx.tunables);
+        self.agree_mss(handshake.peer_mss, &cx.tunables);
     }
 
     /// Takes what was set on its listener, the window that the SYN-ACK announced included.
@@ -295,11 +295,11 @@ impl Connection {
             self.flags.set(Flags::SACK);
         }
         let default = cx.tunables.default_mss(&self.remote);
-        self.settle_mss(options.mss.unwrap_or(default), &cx.tunables);
+        self.agree_mss(options.mss.unwrap_or(default), &cx.tunables);
     }
 
     /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.
-    fn settle_mss(&mut self, peer: Mss, tunables: &Tunables) {
+    fn agree_mss(&mut self, peer: Mss, tunables: &Tunables) {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
         self.sender.agree_mss(peer, options, tunables);
         self.apply_window_metrics();

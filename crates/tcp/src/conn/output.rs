@@ -99,7 +99,7 @@ impl Outgoing {
 
 /// What the connection would send now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Plan {
+enum NextSegment {
     /// SYN, or SYN-ACK in a simultaneous open.
     Syn,
     /// Text, FIN, or a probe of a closed window.
@@ -146,25 +146,25 @@ impl Connection {
     ) -> Option<Outgoing> {
         if !self.sender.algorithm().is_ours() {
             let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-            self.sender.prepare_algorithm(&cx.pool.algorithms, queue);
+            self.sender.prepare_algorithm(&cx.algorithms, queue);
         }
-        let Some(plan) = self.judge_transmit(max_text) else {
+        let Some(next) = self.judge_transmit(max_text) else {
             self.note_limit(cx);
             return None;
         };
-        let head = match plan {
-            Plan::Syn => {
+        let head = match next {
+            NextSegment::Syn => {
                 let outgoing = self.make_syn(cx, slices);
                 self.on_made(cx, slices, 0);
                 return Some(outgoing);
             }
-            Plan::Stream(piece) => self.make_piece(cx, piece, slices),
-            Plan::KeepAlive => {
+            NextSegment::Stream(piece) => self.make_piece(cx, piece, slices),
+            NextSegment::KeepAlive => {
                 self.sender.set_keep_alive(false);
                 // RFC 9293 3.8.4: "SEG.SEQ = SND.NXT-1", with nothing in it.
                 Head { seq: self.sender.seq().max - 1, ..Head::ACK }
             }
-            Plan::Ack => Head { seq: self.sender.bare_number(), ..Head::ACK },
+            NextSegment::Ack => Head { seq: self.sender.bare_number(), ..Head::ACK },
         };
         let sack = self.name_held(slices.octets());
         self.on_made(cx, slices, head.gso_size);
@@ -182,31 +182,31 @@ impl Connection {
             self.tell_room(cx);
         }
         self.note_limit(cx);
-        self.settle(cx);
+        self.account_buffers(cx);
     }
 
-    fn judge_transmit(&self, max_text: u32) -> Option<Plan> {
+    fn judge_transmit(&self, max_text: u32) -> Option<NextSegment> {
         if matches!(self.state, State::Closed | State::TimeWait) {
             return None;
         }
         if self.sender.has_syn() {
             if self.sender.syn_is_due() {
-                return Some(Plan::Syn);
+                return Some(NextSegment::Syn);
             }
             if self.state == State::SynSent {
                 return None;
             }
             let early = self.is_early();
             if let Some(piece) = self.sender.judge_behind_syn(self.queue(), max_text, early) {
-                return Some(Plan::Stream(piece));
+                return Some(NextSegment::Stream(piece));
             }
         } else if let Some(piece) = self.sender.judge_due(self.queue(), max_text) {
-            return Some(Plan::Stream(piece));
+            return Some(NextSegment::Stream(piece));
         }
         if self.sender.keep_alive_is_due() {
-            return Some(Plan::KeepAlive);
+            return Some(NextSegment::KeepAlive);
         }
-        (self.receiver.owes_ack() || self.owes_window_update()).then_some(Plan::Ack)
+        (self.receiver.owes_ack() || self.owes_window_update()).then_some(NextSegment::Ack)
     }
 }
 

@@ -68,13 +68,13 @@ impl Connection {
         if self.asked_sizes().1 != size {
             let before = self.recv_range(&cx.tunables);
             self.apart().recv_size = size;
-            self.settle_recv_size(cx, before);
+            self.update_recv_size(cx, before);
         }
     }
 
     /// The receive buffer has been `before`; it is what was asked for since, and what it grew to stays
     /// as far as that admits.
-    pub(super) fn settle_recv_size(&mut self, cx: &Context, before: SizeRange) {
+    pub(super) fn update_recv_size(&mut self, cx: &Context, before: SizeRange) {
         const MOST: u32 = 1 << 30;
         let range = self.recv_range(&cx.tunables);
         let (floor, most) = (range.floor.min(MOST), range.most.min(MOST));

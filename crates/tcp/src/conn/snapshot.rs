@@ -15,6 +15,7 @@ use crate::verdict::CloseReason;
 
 /// The variables of one connection at one moment.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// Its state of RFC 9293 3.3.2.
     pub state: State,

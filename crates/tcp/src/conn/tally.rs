@@ -1,35 +1,14 @@
 //! What happened on one connection, counted: what `TCP_INFO` tells beside the protocol's variables.
 //!
-//! The counts stand outside of the hot record, in the connection's [`ConnStats`]: they are written and
-//! hardly ever read, so that nothing waits for the cache line that they cost.
+//! The counts stand outside of the hot record, in the connection's [`ConnStats`](super::ConnStats): they
+//! are written and hardly ever read, so that nothing waits for the cache line that they cost.
 
-use alloc::boxed::Box;
 use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros, Tick};
 
 use super::Connection;
-use super::options::SetApart;
-use crate::recv::RightSizing;
 use crate::{Context, RxSegment};
-
-/// What a connection keeps beside its hot record.
-#[derive(Debug, Default)]
-pub struct ConnStats {
-    pub(super) tally: Tally,
-    /// How large the receive buffer should be.
-    pub(super) sizing: RightSizing,
-    /// What was set for this connection alone.
-    pub(super) apart: Option<Box<SetApart>>,
-}
-
-impl ConnStats {
-    /// Its connection is gone, and what was set for it goes.
-    pub(crate) fn retire(&mut self) {
-        self.apart = None;
-        self.sizing = RightSizing::default();
-    }
-}
 
 /// Counts of one connection.
 #[derive(Clone, Copy, Default, Debug)]
@@ -223,5 +202,3 @@ impl Connection {
 
 /// How long the least round trip counts, milliseconds: Linux' `tcp_min_rtt_wlen`.
 const MIN_RTT_MILLIS: u32 = 300_000;
-
-const _: () = assert!(size_of::<ConnStats>() <= 120);

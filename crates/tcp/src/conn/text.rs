@@ -3,9 +3,8 @@
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 
-use super::{Connection, Flags, Read, Signals, State};
+use super::{BufferPool, Connection, Flags, Read, Signals, State};
 use crate::budget::Pressure;
-use crate::context::BufferPool;
 use crate::recv::{Held, Text};
 use crate::tunables::TextAfterShutdown;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
@@ -65,7 +64,7 @@ impl Connection {
             // remote side. Ignore the segment text."
             _ => return Continue(()),
         }
-        let (seq, text) = (seg.text_seq(), self.receiver.clip(seg, len));
+        let (seq, mut text) = (seg.text_seq(), self.receiver.clip(seg, len));
         if text.take == 0 {
             // A probe of a closed window, or text before it.
             self.note_duplicate(cx, seq, seq + text.skip);
@@ -90,7 +89,8 @@ impl Connection {
             self.note_duplicate(cx, self.receiver.nxt() + from, self.receiver.nxt() + to);
         }
         if cx.pool.budget.pressure() >= Pressure::Tight {
-            self.process_under_pressure(cx, text, ahead)?;
+            let size = if seg.meta.gso_size > 0 { u32::from(seg.meta.gso_size) } else { len };
+            text = self.process_under_pressure(cx, text, ahead, size)?;
         }
         if ahead == 0 {
             self.take_in_order(cx, seg, text);
@@ -204,7 +204,7 @@ impl Connection {
             self.give_up_growth(cx);
         }
         if let Some(data) = self.buffers.as_mut().and_then(|buffers| buffers.recv.read(most)) {
-            self.settle(cx);
+            self.account_buffers(cx);
             return Read::Data(data);
         }
         match self.closed {

@@ -7,7 +7,7 @@ use whimbrel_base::Instant;
 use super::ranges::Ranges;
 use super::records::{Records, Sent};
 use super::repairs::Repairs;
-use super::{Delivered, Judged, Transmission};
+use super::{Delivered, LossFound, Transmission};
 
 /// What is missing, and what is held beyond it.
 #[derive(Debug)]
@@ -167,33 +167,33 @@ impl Holes {
     }
 
     /// What was sent before `rack`, and not after `limit`, is lost (RFC 8985 6.2).
-    pub(super) fn judge(
+    pub(super) fn detect_loss(
         &mut self,
         records: &Records,
         rack: Transmission,
         limit: Instant,
-    ) -> Judged {
-        let mut judged = Judged::default();
-        self.judge_once(records, rack, limit, &mut judged);
+    ) -> LossFound {
+        let mut found = LossFound::default();
+        self.detect_lost_originals(records, rack, limit, &mut found);
         let oldest =
             |repairs: &Repairs| repairs.oldest().filter(|(at, range)| (*at, range.end) < rack);
         while let Some((at, range)) = oldest(&self.repairs) {
             if at > limit {
-                judged.pending = judged.pending.max(Some(at));
+                found.pending = found.pending.max(Some(at));
                 break;
             }
             self.lose(range);
-            (judged.is_lost, judged.repair_is_lost) = (true, true);
+            (found.is_lost, found.repair_is_lost) = (true, true);
         }
-        judged
+        found
     }
 
-    fn judge_once(
+    fn detect_lost_originals(
         &mut self,
         records: &Records,
         rack: Transmission,
         limit: Instant,
-        judged: &mut Judged,
+        found: &mut LossFound,
     ) {
         self.judged = self.judged.max(records.una);
         // Times and ends grow from each transmission to the next, so that those to be judged are the first.
@@ -212,11 +212,11 @@ impl Holes {
             }
         }
         if until > self.judged {
-            judged.is_lost |= self.lose_once(self.judged..until);
+            found.is_lost |= self.lose_once(self.judged..until);
             self.judged = until;
         }
         if is_pending {
-            judged.pending = self.last_before(records, rack);
+            found.pending = self.last_before(records, rack);
         }
     }
 

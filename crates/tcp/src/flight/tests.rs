@@ -91,7 +91,7 @@ impl Model {
     }
 
     /// All that was sent before `rack` and not after `limit` is lost.
-    fn judge(&mut self, rack: (Instant, u64), limit: Instant) {
+    fn detect_loss(&mut self, rack: (Instant, u64), limit: Instant) {
         for place in 0..self.octets.len() {
             let offset = self.una + place as u64;
             let octet = &mut self.octets[place];
@@ -157,8 +157,8 @@ proptest! {
                 6 => {
                     let age = (len % 4).min(now.as_nanos() / 1_000_000);
                     let limit = Instant::from_millis(now.as_nanos() / 1_000_000 - age);
-                    flight.judge(rack, limit);
-                    model.judge(rack, limit);
+                    flight.detect_loss(rack, limit);
+                    model.detect_loss(rack, limit);
                 }
                 7 if at == 0 => {
                     flight.forget_sacked();
@@ -195,8 +195,8 @@ fn of_a_super_segment_that_lost_its_middle_only_that_is_lost() {
     flight.acknowledge(10_000, &mut delivered);
     flight.sack(13_000..46_000, &mut delivered);
     assert_eq!((delivered.octets, delivered.once), (43_000, Some((at(2), 46_000))));
-    let judged = flight.judge((at(2), 46_000), at(2));
-    assert!(judged.is_lost && judged.pending.is_none());
+    let found = flight.detect_loss((at(2), 46_000), at(2));
+    assert!(found.is_lost && found.pending.is_none());
     assert_eq!(flight.lost().first(), Some(10_000..13_000));
     assert_eq!(flight.pipe(), 0);
     assert_eq!(flight.transmit(10_000..13_000, 1_000, at(3)), 3_000);
@@ -211,14 +211,14 @@ fn a_repair_is_lost_once_something_sent_later_arrived() {
     flight.lose(0..1_000);
     flight.transmit(0..1_000, 1_000, at(5));
     flight.transmit(3_000..4_000, 1_000, at(6));
-    let judged = flight.judge((at(1), 3_000), at(9));
-    assert!(judged.is_lost && !judged.repair_is_lost, "what was sent once: {flight:?}");
+    let found = flight.detect_loss((at(1), 3_000), at(9));
+    assert!(found.is_lost && !found.repair_is_lost, "what was sent once: {flight:?}");
     let mut delivered = Delivered::default();
     flight.sack(3_000..4_000, &mut delivered);
-    let judged = flight.judge(delivered.once.unwrap(), at(4));
-    assert_eq!(judged.pending, Some(at(5)), "not old enough");
-    let judged = flight.judge(delivered.once.unwrap(), at(5));
-    assert!(judged.repair_is_lost);
+    let found = flight.detect_loss(delivered.once.unwrap(), at(4));
+    assert_eq!(found.pending, Some(at(5)), "not old enough");
+    let found = flight.detect_loss(delivered.once.unwrap(), at(5));
+    assert!(found.repair_is_lost);
     assert_eq!(flight.lost().first(), Some(0..3_000));
 }
 
@@ -273,6 +273,19 @@ fn a_flight_whose_losses_were_forgotten_is_known_until_it_is_acknowledged() {
     assert!(flight.was_forgiven());
     flight.acknowledge(4_000, &mut Delivered::default());
     assert!(!flight.was_forgiven() && flight.is_plain());
+}
+
+#[test]
+fn records_of_129_segments_and_more_take_a_twentieth_of_their_text_at_most() {
+    let mut flight = Flight::default();
+    for at in 0..100_000 {
+        flight.transmit(at * 1_448..(at + 1) * 1_448, 1_448, Instant::from_millis(at));
+        let (segments, whole) = (at + 1, flight.memory() + size_of::<Flight>());
+        assert!(
+            segments < 129 || whole as u64 * 20 <= segments * 1_448,
+            "{segments} segments: {whole} bytes"
+        );
+    }
 }
 
 #[test]

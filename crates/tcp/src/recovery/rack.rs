@@ -5,7 +5,7 @@ use core::time::Duration;
 use whimbrel_base::{Instant, Micros};
 
 use super::{Acked, Path};
-use crate::flight::{Flight, Judged, Transmission};
+use crate::flight::{Flight, LossFound, Transmission};
 
 /// The state of RACK (RFC 8985 5.3), RACK.fack aside, which is the flight's.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Rack {
     latest: Transmission,
     /// RACK.rtt: the round trip of what arrived last.
     rtt: Duration,
-    /// When what was sent before RACK.segment is to be judged again.
+    /// When what was sent before RACK.segment is to be found again.
     due: Option<Instant>,
     /// RACK.dsack_round: SND.NXT when the reordering window grew last, until that is acknowledged.
     dsack_round: Option<u64>,
@@ -119,11 +119,16 @@ impl Rack {
     }
 
     /// RFC 8985 6.2, step 5: what is lost by now.
-    pub(super) fn judge(&mut self, flight: &mut Flight, now: Instant, window: &Window) -> Judged {
+    pub(super) fn detect_loss(
+        &mut self,
+        flight: &mut Flight,
+        now: Instant,
+        window: &Window,
+    ) -> LossFound {
         let wait = self.rtt + self.reo_wnd(window);
-        let judged = flight.judge(self.latest, before(now, wait));
-        self.due = judged.pending.map(|at| at + wait);
-        judged
+        let found = flight.detect_loss(self.latest, before(now, wait));
+        self.due = found.pending.map(|at| at + wait);
+        found
     }
 
     /// RFC 8985 6.3: what was sent until then may be lost when the retransmission timer runs out.

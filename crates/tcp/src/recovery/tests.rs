@@ -175,7 +175,7 @@ impl Sender {
     }
 
     /// The reordering timer runs out.
-    fn judge(&mut self) -> Vec<u64> {
+    fn detect_loss(&mut self) -> Vec<u64> {
         self.now = self.recovery.reordering_due().expect("something is to be judged");
         let path = self.path();
         let mut control = Control { window: &mut self.window, state: &mut self.cc };
@@ -244,7 +244,7 @@ mod with_sack {
         let mut sender = Sender::with(10);
         let heard = sender.now;
         assert_eq!(sender.hear(Ack::naming(1..2)), none());
-        assert_eq!(sender.judge(), [0]);
+        assert_eq!(sender.detect_loss(), [0]);
         assert_eq!(sender.now.since(heard), TRIP / 4);
         assert_eq!(sender.recovery.phase(), Phase::FastRecovery);
     }
@@ -266,7 +266,7 @@ mod with_sack {
         let _ = sender.hear(Ack::to(2));
         assert!(sender.reorders);
         assert_eq!(sender.hear(Ack::naming(3..8)), none());
-        assert_eq!(sender.judge(), [2]);
+        assert_eq!(sender.detect_loss(), [2]);
     }
 
     #[test]

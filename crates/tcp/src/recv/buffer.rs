@@ -127,7 +127,7 @@ impl RecvBuffer {
         if !joins && beyond.ranges() >= limit {
             return Held::Refused;
         }
-        beyond.insert((start, end), payload, text.skip);
+        beyond.insert(start, end, payload, text.skip);
         self.note_recent(start);
         Held::Kept
     }
@@ -169,9 +169,13 @@ impl RecvBuffer {
         self.nxt - u64::from(self.ready.len())
     }
 
-    /// The peer's FIN lies `ahead` octets beyond RCV.NXT.
+    /// The peer's FIN lies `ahead` octets beyond RCV.NXT. Of a peer that names several places the first
+    /// counts: its number may have been named by SACK, and nothing behind it is of the stream.
     pub fn note_fin(&mut self, ahead: u32) {
         let at = self.nxt + u64::from(ahead);
+        if self.fin.is_some_and(|known| known < at) {
+            return;
+        }
         self.fin = Some(at);
         if ahead > 0 {
             self.beyond.get_or_insert_default();

@@ -83,7 +83,7 @@ impl ChunkPool {
         let room = chunk.split_off(0);
         chunks.lent.push_back(Lent { handle: chunk, refusals: 0 });
         if self.octets > self.most {
-            self.let_go_of_oldest();
+            self.let_go_beyond();
         }
         room
     }
@@ -122,8 +122,18 @@ impl ChunkPool {
         false
     }
 
-    /// Beyond its bound: of the size that takes most memory, an idle one or the one lent first.
+    /// Beyond its bound: as many go as make room for the largest, be they all of the smallest size.
     #[cold]
+    fn let_go_beyond(&mut self) {
+        for _ in 0..Self::AT_A_TIME {
+            if self.octets <= self.most {
+                return;
+            }
+            self.let_go_of_oldest();
+        }
+    }
+
+    /// Of the size that takes most memory, an idle one or the one lent first.
     fn let_go_of_oldest(&mut self) {
         let sizes = (0..SIZES).map(|index| Self::LEAST << index);
         let largest = self.sizes.iter_mut().zip(sizes);

@@ -121,6 +121,7 @@ impl ChunkQueue {
             Some(_) => self.pop_full()?,
             None if self.tail.is_empty() => return None,
             None if self.tail.len() > most => self.tail.split_to(most).freeze(),
+            // It was opened for as much as came then, and trimmed if something before it was read.
             None => self.take_tail().0.freeze(),
         };
         self.octets -= text.len() as u32;

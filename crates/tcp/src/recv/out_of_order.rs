@@ -111,14 +111,14 @@ impl OutOfOrder {
 
     /// Writes down what is new of the text at `start .. end`, which is `payload` after its first `skip`
     /// octets, and joins it to what it touches.
-    pub(super) fn insert(&mut self, (start, end): (u64, u64), payload: Payload<'_>, skip: u32) {
+    pub(super) fn insert(&mut self, start: u64, end: u64, payload: Payload<'_>, skip: u32) {
         let (begin, mut at) = self.around(start).unwrap_or((start, start));
         self.ranges += usize::from(begin == at);
         // Upward: fill each gap from the new text, then take in the range behind it.
         while at < end {
             let next = self.pieces.range(at..=end).next().map(|(next, _)| *next);
             let gap_end = next.unwrap_or(end);
-            self.write((at, gap_end), payload, skip + (at - start) as u32);
+            self.write(at, gap_end, payload, skip + (at - start) as u32);
             at = next.map_or(gap_end, |next| self.take_in(next));
         }
         let whole = self.pieces.get(&begin).is_some_and(|piece| begin + u64::from(piece.len) == at);
@@ -160,7 +160,7 @@ impl OutOfOrder {
         self.joined.remove(&start).unwrap_or(start + u64::from(piece))
     }
 
-    fn write(&mut self, (start, end): (u64, u64), payload: Payload<'_>, skip: u32) {
+    fn write(&mut self, start: u64, end: u64, payload: Payload<'_>, skip: u32) {
         let mut at = start;
         Part::each(payload, skip, (end - start) as u32, |part| match part {
             Part::Copied(mut text) => {

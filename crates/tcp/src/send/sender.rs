@@ -3,18 +3,18 @@
 //! while something is in it, so that whoever asks hands it in.
 
 mod acknowledged;
+mod application;
+mod begin;
 mod lost;
 mod output;
 
 use whimbrel_base::{Instant, Micros, Tick};
-use whimbrel_wire::{Mss, RawWindow, SeqNum, WindowScale};
+use whimbrel_wire::{SeqNum, WindowScale};
 
 use super::{RttEstimator, SendQueue, SendSequence};
-use crate::buffer_size::SizeRange;
-use crate::cc::{Algorithm, Algorithms, INITIAL_SEGMENTS, Window, initial_cwnd};
+use crate::cc::{Algorithm, Window};
 use crate::flags::flags;
 use crate::recovery::Path;
-use crate::{Context, Tunables};
 
 pub use acknowledged::{Acknowledged, Arrival, reports_duplicate};
 pub use output::{Head, Piece, segments};
@@ -129,93 +129,6 @@ impl Flags {
     const AGAIN: Self = Self(Self::RETRANSMIT.0 | Self::PROBE.0 | Self::LOSS_PROBE.0);
     /// Those that ask for a segment.
     const DUE: Self = Self(Self::AGAIN.0 | Self::KEEP_ALIVE.0);
-}
-
-/// How a connection begins.
-impl Sender {
-    /// One whose first number is `iss`, on a link that carries `mss` octets of text and options.
-    pub fn new(cx: &Context, iss: SeqNum, mss: u16) -> Self {
-        let algorithm = cx.pool.algorithms.usual(cx.tunables.congestion_control);
-        Self {
-            seq: SendSequence::new(iss, SeqNum::new(0)),
-            rtt: RttEstimator::new(&cx.tunables),
-            window: Window::new(algorithm, u32::from(mss)),
-            small_end: iss,
-            text_sent: cx.tick,
-            size: cx.tunables.send_buffer,
-            mss,
-            acked_size: 0,
-            flags: Flags::default(),
-            scale: WindowScale::ZERO,
-            attempts: 0,
-            timer: SendTimer::Retransmission,
-        }
-    }
-
-    /// Our SYN is the first thing to send.
-    pub const fn queue_syn(&mut self) {
-        self.flags.set(Flags::SYN);
-    }
-
-    /// The peer's SYN has the number `irs`, and ours was sent and acknowledged before this record began.
-    pub fn begin_acknowledged(&mut self, irs: SeqNum) {
-        self.seq = SendSequence::new(self.seq.una + 1, irs);
-    }
-
-    /// The peer's SYN has the number `irs` and announces `window`.
-    pub fn on_syn(&mut self, irs: SeqNum, window: RawWindow) {
-        // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
-        // be scaled."
-        self.seq.begin_window(irs, window.scaled(WindowScale::ZERO));
-    }
-
-    /// The peer's window fields are scaled by `scale`.
-    pub const fn set_scale(&mut self, scale: WindowScale) {
-        self.scale = scale;
-    }
-
-    /// Before the SYN is sent: segments carry at most `most` octets of text and options.
-    pub fn limit_mss(&mut self, most: u16) {
-        self.mss = self.mss.min(most);
-    }
-
-    /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's, which counts as the least of the tunables if it is less, or
-    /// the link's, less `options` octets of each segment. The initial congestion window follows from it.
-    pub fn agree_mss(&mut self, peer: Mss, options: u16, tunables: &Tunables) {
-        // Until here `mss` is what the link carries, and no packet may exceed that, however little
-        // it is.
-        let full = peer.get().max(tunables.least_mss).min(self.mss).max(1);
-        self.mss = full.saturating_sub(options).max(1);
-        self.window.begin(u32::from(self.mss), tunables.initial_window);
-    }
-
-    /// What the route says of a new connection: at least so many segments of initial congestion window,
-    /// and where slow start ends.
-    pub fn begin_window(&mut self, initcwnd: u16, ssthresh: Option<u32>) {
-        let mss = u32::from(self.mss);
-        self.window.cwnd = self.window.cwnd.max(u32::from(initcwnd) * mss).min(Window::MOST);
-        // RFC 5681 3.1, equation 4: no threshold is less.
-        self.window.ssthresh = ssthresh.map_or(self.window.ssthresh, |octets| octets.max(2 * mss));
-    }
-
-    /// Our SYN is acknowledged, or the peer's has answered it.
-    pub fn on_established(&mut self) {
-        self.timer = SendTimer::Retransmission;
-        if core::mem::take(&mut self.attempts) > 0 {
-            self.begin_after_lost_syn();
-        }
-    }
-
-    /// Our SYN or SYN-ACK had to be repeated.
-    pub fn begin_after_lost_syn(&mut self) {
-        self.window.on_lost_syn(u32::from(self.mss));
-        self.rtt.restart_after_lost_syn();
-    }
-
-    /// The handshake's round trip was measured before this record began.
-    pub fn on_first_round_trip(&mut self, rtt: Micros, tunables: &Tunables) {
-        self.rtt.on_sample(rtt, tunables);
-    }
 }
 
 /// What can be asked of a sender at any time.
@@ -350,143 +263,6 @@ impl Sender {
     /// Whether small segments wait for earlier ones.
     pub const fn nagle(&self) -> Nagle {
         if self.flags.has(Flags::NO_DELAY) { Nagle::Off } else { Nagle::On }
-    }
-}
-
-/// What the application does.
-impl Sender {
-    /// From now on `algorithm` sets the congestion window, beginning with what it is.
-    pub fn set_algorithm(&mut self, algorithm: Algorithm, queue: Option<&mut SendQueue>) {
-        if algorithm != self.window.algorithm() {
-            self.window.set_algorithm(algorithm);
-            if let Some(queue) = queue {
-                queue.cc.reset();
-            }
-        }
-    }
-
-    /// Text may leave: an algorithm of the user's is made, if the connection has one.
-    #[cold]
-    pub fn prepare_algorithm(&mut self, algorithms: &Algorithms, queue: Option<&mut SendQueue>) {
-        if let Some(queue) = queue.filter(|_| !self.flags.has(Flags::SYN)) {
-            queue.control(&mut self.window).prepare(algorithms, u32::from(self.mss));
-        }
-    }
-
-    /// Switches Nagle's algorithm off or on.
-    pub fn set_nagle(&mut self, nagle: Nagle) {
-        self.flags.set_if(Flags::NO_DELAY, nagle == Nagle::Off);
-    }
-
-    /// Holds back segments that are not full, or lets them go.
-    pub fn set_cork(&mut self, cork: Cork) {
-        self.flags.set_if(Flags::CORK, cork == Cork::On);
-    }
-
-    /// The send buffer follows what may be in flight: as much again waits for its turn, so that the path
-    /// does not run dry until the application was woken. What is there beyond that stays. What the peer
-    /// holds behind something missing comes on top: it is in the buffer, and no longer in flight.
-    #[inline]
-    pub fn update_size(&mut self, range: SizeRange, queue: Option<&SendQueue>) {
-        let window = self.window.cwnd.min(self.seq.wnd.get());
-        let held = queue.map_or(0, |queue| queue.flight.sacked().octets() as u32);
-        self.size = window.saturating_mul(2).saturating_add(held).min(range.most).max(range.floor);
-    }
-
-    /// The application closed its direction: FIN follows what was written.
-    pub const fn queue_fin(&mut self, tunables: &Tunables) {
-        self.flags.set(Flags::FIN_QUEUED);
-        if !tunables.fin_with_text {
-            self.flags.set(Flags::FIN_APART);
-        }
-    }
-
-    /// The application would write `len` octets. Returns how many of them there is room for; if that is
-    /// less than all, it waits for room from now on.
-    pub fn admit(
-        &mut self,
-        cx: &Context,
-        queue: Option<&mut SendQueue>,
-        bounds: &SendBounds,
-        len: usize,
-    ) -> usize {
-        let take = len.min(self.room(queue.as_deref(), bounds) as usize);
-        if take < len {
-            self.flags.set(Flags::WANTS_ROOM);
-        }
-        if take > 0 && self.is_idle() && queued(queue.as_deref()) == 0 {
-            self.restart_after_idle(cx, queue);
-        }
-        take
-    }
-
-    /// Octets of the send buffer that are free.
-    pub fn room(&self, queue: Option<&SendQueue>, bounds: &SendBounds) -> u32 {
-        let free = self.limit(bounds).saturating_sub(queued(queue));
-        match bounds.unsent_low_water {
-            Some(most) => free.min(most.saturating_sub(self.unsent(queue))),
-            None => free,
-        }
-    }
-
-    /// What may wait to be acknowledged, octets; little while memory is short.
-    #[inline]
-    fn limit(&self, bounds: &SendBounds) -> u32 {
-        if bounds.is_pinched {
-            self.size.min(initial_cwnd(self.mss.into(), INITIAL_SEGMENTS))
-        } else {
-            self.size
-        }
-    }
-
-    /// Whether an application that waits for room has enough now; it then waits no more.
-    pub fn take_room(&mut self, queue: Option<&SendQueue>, bounds: &SendBounds) -> bool {
-        // Not for each segment: once a third of the buffer is free, as waking costs more than
-        // a segment.
-        let room = self.room(queue, bounds);
-        let enough = match bounds.unsent_low_water {
-            // As Linux: half of what may wait unsent is to be gone.
-            Some(most) => self.unsent(queue) < most.div_ceil(2) && room > 0,
-            None => room >= (self.limit(bounds) / 3).min(self.drained_soon(queue)),
-        };
-        if enough {
-            self.flags.clear(Flags::WANTS_ROOM);
-        }
-        enough
-    }
-
-    /// What the path takes in a millisecond, if all of a full buffer was sent: while the application
-    /// sleeps the path runs dry. Waiting for a third, 256 KiB carried 19.6 Mb/s over 70 ms, and not
-    /// the 29.1 that a buffer in each round trip makes.
-    fn drained_soon(&self, queue: Option<&SendQueue>) -> u32 {
-        let srtt = self.rtt.srtt().filter(|_| self.unsent(queue) == 0).unwrap_or_default();
-        let millis = u32::try_from(srtt.as_millis()).unwrap_or(u32::MAX);
-        self.size.checked_div(millis).unwrap_or(u32::MAX)
-    }
-
-    /// Nothing is in flight, and text is about to be: what was learnt of the path is out of date if
-    /// none was sent for long.
-    pub fn restart_after_idle(&mut self, cx: &Context, queue: Option<&mut SendQueue>) {
-        let idle = cx.tick.millis_since(self.text_sent);
-        // RFC 5681 4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if
-        // the TCP has not sent data in an interval exceeding the retransmission timeout."
-        if idle > 0
-            && cx.tunables.slow_start_after_idle
-            && u64::from(idle) * 1_000 > self.rtt.rto_micros(&cx.tunables)
-        {
-            let initial = initial_cwnd(self.mss.into(), cx.tunables.initial_window);
-            match queue {
-                Some(queue) => queue.control(&mut self.window).on_idle(initial),
-                None => self.window.on_idle(initial),
-            }
-        }
-    }
-
-    /// The connection is over: nothing is due.
-    pub fn finish(&mut self) {
-        for flag in [Flags::RETRANSMIT, Flags::PROBE, Flags::LOSS_PROBE, Flags::FIN_QUEUED] {
-            self.flags.clear(flag);
-        }
     }
 }
 

@@ -83,6 +83,17 @@ impl Feed {
         assert_eq!(self.read, self.nxt, "all in order was read");
     }
 
+    /// The application reads all, and keeps the last chunk.
+    pub(crate) fn read_and_keep_last(&mut self) -> Bytes {
+        let mut last = Bytes::new();
+        while let Some(chunk) = self.buffer.read(usize::MAX) {
+            self.text -= chunk.len();
+            last = chunk;
+        }
+        self.buffer.clear();
+        last
+    }
+
     pub(crate) fn nxt(&self) -> usize {
         self.nxt
     }

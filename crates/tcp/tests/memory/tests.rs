@@ -100,3 +100,19 @@ fn a_buffer_that_was_read_empty_keeps_less_than_a_page() {
     feed.drain(usize::MAX);
     assert!(feed.allocated() < 4_096, "{}", feed.allocated());
 }
+
+/// However many segments are unread: the last chunk is what a reader keeps who waits for the rest of a message,
+/// and in some of these cases it was opened for a part of the last segment.
+#[test]
+fn what_a_reader_keeps_of_a_stream_pins_four_times_itself_at_most() {
+    for segments in 1..=180 {
+        let len = segments * 1_448;
+        let mut feed = Feed::new(len, 256, format!("{segments} segments"));
+        for from in (0..len).step_by(1_448) {
+            feed.take(from, from + 1_448, Form::Copied);
+        }
+        let kept = feed.read_and_keep_last();
+        let (pinned, bound) = (feed.allocated(), 4 * kept.len() + 4_096);
+        assert!(pinned <= bound, "{pinned} octets stay for {} of {segments} segments", kept.len());
+    }
+}

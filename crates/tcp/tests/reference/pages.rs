@@ -135,7 +135,7 @@ fn anchor(info: &TunableInfo) -> String {
 const TUNABLES_HEAD: &str = "\
 # Tunables
 
-The rules of a stack, generated from the table in `crates/tcp/src/tunables.rs`: mend it there, and
+The rules of a stack, generated from the table in `crates/tcp/src/tunables/table`: mend it there, and
 write this page anew by `WHIMBREL_BLESS=1 cargo test -p whimbrel-tcp reference`.
 
 Set one by `whimbrel serve --set NAME=VALUE`, or as a field of `whimbrel_tcp::Tunables`. A name is

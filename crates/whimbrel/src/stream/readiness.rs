@@ -1,9 +1,7 @@
 //! Waiting until something can be read or written, without doing it.
 
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{Interest, Ready};
 use tokio::task::coop::poll_proceed;
@@ -11,12 +9,13 @@ use tokio::task::yield_now;
 
 use super::TcpStream;
 use crate::cell::{Flags, StreamState};
-use crate::waiters::Ticket;
+use crate::readiness::Awaited;
+use crate::waiters::Waiters;
 
 impl TcpStream {
     /// Waits for any of what `interest` names. Any number of tasks may wait at once.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        Ok(Readiness { stream: self, interest, reader: None, writer: None }.await)
+        Ok(self.cell.ready(interest).await)
     }
 
     /// Waits until something, or the end, can be read.
@@ -90,8 +89,7 @@ impl TcpStream {
     }
 }
 
-impl StreamState {
-    /// What of `interest` is the case.
+impl Awaited for StreamState {
     fn readiness(&self, interest: Interest) -> Ready {
         let mut ready = Ready::EMPTY;
         let (ended, over) = (self.flags.has(Flags::READ_END), self.flags.has(Flags::OVER));
@@ -112,55 +110,9 @@ impl StreamState {
         }
         ready
     }
-}
 
-/// Somebody who waits, in line until it is dropped.
-#[derive(Debug)]
-struct Readiness<'a> {
-    stream: &'a TcpStream,
-    interest: Interest,
-    reader: Option<Ticket>,
-    writer: Option<Ticket>,
-}
-
-impl Future for Readiness<'_> {
-    type Output = Ready;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ready> {
-        let coop = ready!(poll_proceed(cx));
-        let (stream, interest) = (self.stream, self.interest);
-        let mut replaced: [Option<Waker>; 2] = [None, None];
-        let mut state = stream.cell.lock();
-        let ready = state.readiness(interest);
-        if ready.is_empty() {
-            // An error wakes both, so either line will do.
-            if interest != Interest::WRITABLE {
-                replaced[0] = state.readers.line_up(&mut self.reader, cx.waker());
-            }
-            if interest.is_writable() {
-                replaced[1] = state.writers.line_up(&mut self.writer, cx.waker());
-            }
-        }
-        drop(state);
-        drop(replaced);
-        if ready.is_empty() {
-            return Poll::Pending;
-        }
-        coop.made_progress();
-        Poll::Ready(ready)
-    }
-}
-
-impl Drop for Readiness<'_> {
-    fn drop(&mut self) {
-        if self.reader.is_none() && self.writer.is_none() {
-            return;
-        }
-        let mut state = self.stream.cell.lock();
-        let reader = self.reader.and_then(|ticket| state.readers.leave(ticket));
-        let writer = self.writer.and_then(|ticket| state.writers.leave(ticket));
-        drop(state);
-        drop((reader, writer));
+    fn lines(&mut self) -> (&mut Waiters, &mut Waiters) {
+        (&mut self.readers, &mut self.writers)
     }
 }
 

@@ -14,6 +14,8 @@ mod errors;
 mod many;
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
+#[path = "../tokio_types/packets.rs"]
+mod packets;
 #[path = "../../../../tests/harness/scratch.rs"]
 mod scratch;
 #[path = "../tokio_types/shards.rs"]
@@ -24,6 +26,10 @@ mod storm;
 mod streams;
 #[path = "../tokio_types/tun.rs"]
 mod tun;
+#[path = "../tokio_types/udp.rs"]
+mod udp;
+#[path = "../tokio_types/udp_tun.rs"]
+mod udp_tun;
 #[path = "../tokio_types/world.rs"]
 mod world;
 

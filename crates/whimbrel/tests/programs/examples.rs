@@ -12,11 +12,19 @@ mod proxy;
 #[allow(dead_code, reason = "its main is not called")]
 #[path = "../../examples/web.rs"]
 mod web;
+#[allow(dead_code, reason = "its main is not called")]
+#[path = "../../examples/wireguard.rs"]
+mod wireguard;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn web_and_https_get_their_answers() {
     web::in_memory().await.unwrap();
     https::in_memory().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wireguard_carries_http_between_two_stacks() {
+    wireguard::through_a_tunnel().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

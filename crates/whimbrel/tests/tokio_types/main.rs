@@ -13,14 +13,18 @@ mod keys;
 mod many;
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
+mod packets;
 mod rules;
 mod same;
+mod same_udp;
 #[path = "../../../../tests/harness/scratch.rs"]
 mod scratch;
 mod shards;
 mod storm;
 mod streams;
 mod tun;
+mod udp;
+mod udp_tun;
 mod world;
 
 const DRIVER: whimbrel::Driver = whimbrel::Driver::Runtime;

@@ -33,7 +33,7 @@ fn who_serves_by_axum_ends_when_somebody_deletes_the_tun_device_and_says_so() {
 
 /// Runs the test of this name once more, in a network namespace that ends with that process, and there
 /// `inside`.
-fn in_a_namespace(name: &str, inside: fn()) {
+pub(crate) fn in_a_namespace(name: &str, inside: fn()) {
     if env::var_os(INSIDE).is_some() {
         return inside();
     }

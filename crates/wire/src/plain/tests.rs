@@ -70,16 +70,14 @@ fn written_apart(headers: &PlainHeaders, text: &[u8], whole: bool) -> Vec<u8> {
     };
     TcpHeader::set_checksum(&mut segment, checksum);
     let ip = Ipv4Header {
-        src: headers.src.v4_octets().into(),
-        dst: headers.dst.v4_octets().into(),
-        protocol: Protocol::TCP,
         ttl: headers.hop_limit,
         tos: headers.class,
-        identification: 0,
-        dont_fragment: true,
-        fragment: None,
-        total_len: 20 + tcp_len as u16,
-        header_len: 20,
+        ..Ipv4Header::new(
+            headers.src.v4_octets().into(),
+            headers.dst.v4_octets().into(),
+            Protocol::TCP,
+            tcp_len as usize,
+        )
     };
     let mut packet = std::vec![0; 20];
     ip.emit(&mut packet);

@@ -50,10 +50,13 @@ fn only_answers_to_the_question_that_was_asked_are_told() {
     let number = answers.asked.fetch_add(1, Ordering::AcqRel) + 1;
     answers.answer(0, number, answer(1));
     answers.answer(1, number, answer(2));
-    let open = |(answer, missing): (Answer, usize)| (answer.totals.statistics.open, missing);
-    let (both, _) = answers.collect(number);
-    assert!(both.drops.to_string().starts_with("2 "), "{}", both.drops);
+    let open = |answer: Answer| (answer.totals.statistics.open, answer.missing);
+    let drops = answers.collect(number).drops;
+    assert!(drops.to_string().starts_with("2 "), "{drops}");
     assert_eq!(open(answers.collect(number)), (3, 0));
     answers.answer(1, number + 1, answer(3));
     assert_eq!(open(answers.collect(number + 1)), (3, 1), "the other one is busy elsewhere");
+    let nobody = text(Instant::ZERO, &answers.collect(number + 2), None);
+    assert!(nobody.contains("missing    2 shards, which did not answer in time\n"), "{nobody}");
+    assert!(!nobody.contains("states"), "nothing is known of any: {nobody}");
 }

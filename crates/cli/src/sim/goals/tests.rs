@@ -18,8 +18,10 @@ fn a_row_says_whether_its_goal_is_met_and_whether_it_was_better_before() {
     assert_eq!(line.goal, Goal::AtLeast(98.0));
     let (met, worse, text) = row(&line, Ok(98.5), None);
     assert!(met && !worse && text.contains(" 98.50 %") && text.contains(" met "), "{text}");
-    let (met, worse, text) = row(&line, Ok(97.5), Some(98.0));
+    let (met, worse, text) = row(&line, Ok(97.0), Some(97.5));
     assert!(!met && !worse && text.contains(" missed "), "{text}");
+    let (_, worse, _) = row(&line, Ok(97.9), Some(98.1));
+    assert!(worse, "what was met is to be met");
     let (_, worse, _) = row(&line, Ok(98.0), Some(100.0));
     assert!(!worse, "what meets its goal is good enough");
     let (_, worse, text) = row(&line, Ok(97.5), Some(99.0));

@@ -1,11 +1,21 @@
 //! Chromium as a judge: it lays a page out, and a script that is put into a copy of it says what is wrong.
 
-use std::fs;
-use std::process::Command;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::running::succeed;
+use rustix::process::{Pid, kill_process_group};
+
+use crate::running::{Running, Signal};
 use crate::scratch::scratch;
+
+/// How often a browser is asked before it is given up, and for how long each time; it takes 3 seconds.
+const ATTEMPTS: u32 = 3;
+const LIMIT: Duration = Duration::from_secs(40);
 
 /// How a page is looked at.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +51,20 @@ pub(super) fn verdicts(page: &str) -> Vec<(String, String)> {
         told.id = 'told' + event.data[0]; told.textContent = event.data[1]; document.body.append(told); });";
     let whole = format!("<body style=\"margin:0\"><script>{collect}</script>\n{frames}</body>");
     fs::write(folder.join("frames.html"), whole).unwrap();
+    let shown = (0..ATTEMPTS).find_map(|attempt| shown(&folder, attempt));
+    let shown = shown.unwrap_or_else(|| panic!("chromium hung {ATTEMPTS} times"));
+    let _gone = fs::remove_dir_all(&folder);
+    let told = |(place, looks): (usize, Looks)| {
+        let told = shown.split(&format!("<pre id=\"told{place}\">")).nth(1);
+        let told =
+            told.and_then(|rest| rest.split("</pre>").next()).unwrap_or("the page said nothing");
+        (format!("{looks:?}"), told.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    };
+    Looks::ALL.into_iter().enumerate().map(told).collect()
+}
+
+/// What chromium makes of the frames, unless it hangs: now and then it does, whatever the page.
+fn shown(folder: &Path, attempt: u32) -> Option<String> {
     let mut chromium = Command::new("chromium");
     chromium.args([
         "--headless",
@@ -55,17 +79,24 @@ pub(super) fn verdicts(page: &str) -> Vec<(String, String)> {
         "--window-size=1300,950",
     ]);
     // Whatever it writes goes with the folder.
-    chromium.env("HOME", &folder).env("TMPDIR", &folder).arg("--disable-breakpad");
-    chromium.arg(format!("--user-data-dir={}", folder.join("profile").display())).arg("--dump-dom");
-    let shown = succeed(chromium.arg(format!("file://{}", folder.join("frames.html").display())));
-    let _gone = fs::remove_dir_all(&folder);
-    let told = |(place, looks): (usize, Looks)| {
-        let told = shown.split(&format!("<pre id=\"told{place}\">")).nth(1);
-        let told =
-            told.and_then(|rest| rest.split("</pre>").next()).unwrap_or("the page said nothing");
-        (format!("{looks:?}"), told.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
-    };
-    Looks::ALL.into_iter().enumerate().map(told).collect()
+    chromium.env("HOME", folder).env("TMPDIR", folder).arg("--disable-breakpad");
+    let profile = folder.join(format!("profile-{attempt}"));
+    chromium.arg(format!("--user-data-dir={}", profile.display())).arg("--dump-dom");
+    chromium.arg(format!("file://{}", folder.join("frames.html").display()));
+    // A file, not a pipe, which the many processes of a browser would hold open.
+    let dumped = folder.join("shown.html");
+    chromium.stdin(Stdio::null()).stdout(File::create(&dumped).unwrap()).stderr(Stdio::null());
+    let mut running = Running::start(chromium.process_group(0));
+    let group = Pid::from_raw(running.id().cast_signed()).unwrap();
+    let began = Instant::now();
+    while running.end().is_none() && began.elapsed() < LIMIT {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let ended = running.end();
+    let _ = kill_process_group(group, Signal::KILL);
+    let status = ended?;
+    assert!(status.success(), "chromium: {status}");
+    Some(fs::read_to_string(dumped).unwrap())
 }
 
 /// A copy that is judged: what goes wrong is noted from its first line on.

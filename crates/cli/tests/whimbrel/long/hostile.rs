@@ -15,7 +15,7 @@ use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{
-    Address, Endpoint, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum, Sum, TrafficClass,
+    Address, Endpoint, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum, Sum,
 };
 
 use crate::running::Running;
@@ -34,7 +34,8 @@ const SEGMENTS: u32 = 15_000;
 /// Where the text of a segment begins behind RCV.NXT, and how long it is.
 type Stream = fn(u32) -> (u32, usize);
 
-const STREAMS: [(&str, Stream); 6] = [
+const STREAMS: [(&str, Stream); 7] = [
+    ("ascending", |at| (1 + at, 1)),
     ("descending", |at| (1 + (SEGMENTS - at), 1)),
     ("every second", |at| (1 + 2 * at, 1)),
     ("every second, descending", |at| (1 + 2 * (SEGMENTS - at), 1)),
@@ -243,18 +244,7 @@ fn forge(tx: &mut TxSegment, mut header: TcpHeader, len: usize) {
     let tcp_len = header.emit(OptionOrder::Linux, &mut room[Ipv4Header::LEN..]);
     let text = Bytes::from_static(&[7; 64]).slice(..len);
     let whole = tcp_len + len;
-    let ip = Ipv4Header {
-        src: HOSTILE.into(),
-        dst: SERVER.into(),
-        protocol: Protocol::TCP,
-        ttl: 64,
-        tos: TrafficClass::default(),
-        identification: 0,
-        dont_fragment: true,
-        fragment: None,
-        total_len: (Ipv4Header::LEN + whole) as u16,
-        header_len: Ipv4Header::LEN as u8,
-    };
+    let ip = Ipv4Header::new(HOSTILE.into(), SERVER.into(), Protocol::TCP, whole);
     ip.emit(room);
     let (src, dst) = (Address::from_v4_octets(HOSTILE), Address::from_v4_octets(SERVER));
     let segment = &mut room[Ipv4Header::LEN..Ipv4Header::LEN + tcp_len];

@@ -21,6 +21,7 @@ pub(super) const CASES: &[Case] = &[
     o("crr 10.9.0.1:7 -w packet:lo,addr=10.9.0.2/24", &["CAP_NET_RAW", "doctor"]),
     o("bulk send 10.9.0.1:7 -w tap:whim1,addr=10.9.0.2/24", &["CAP_NET_ADMIN", "doctor"]),
     o("pcap -w tun:whim1,addr=10.9.0.2/24 -o x", &["CAP_NET_ADMIN", "doctor"]),
+    o("link tun:whim1 tun:whim2 rate=10M", &["CAP_NET_ADMIN", "doctor"]),
     o("script run --against kernel x.pkt", &["doctor"])
         .framed("echo > x.pkt; @; c=$?; rm x.pkt; exit $c"),
     o("serve -w kernel: -l 127.0.0.1:80", &["CAP_NET_BIND_SERVICE"]),

@@ -81,3 +81,16 @@ fn another_profile_is_switched_in_the_same_way_with_every_seed() {
     let wholes = setups.iter().filter(|setup| setup.back.is_none());
     assert_eq!(wholes.map(|setup| setup.seed).collect::<Vec<_>>(), [3, 4]);
 }
+
+#[test]
+fn what_is_kept_of_a_profile_is_as_it_has_it_whatever_its_name_counts() {
+    // illumos names twice the lifetime.
+    let setups = of("illumos-1125ms", &[]);
+    let whole = &setups[0];
+    let name = "tcp_time_wait_interval";
+    let back = setups.iter().filter_map(|it| it.back.clone()).find(|it| it.name == name).unwrap();
+    let alone = only(whole, &[back]).unwrap();
+    assert_eq!(alone.rules.msl_link, whole.rules.msl_link);
+    let fields = differing(&alone.rules, &Tunables::default());
+    assert_eq!(fields, ["msl_remote", "msl_link", "msl_loopback"]);
+}

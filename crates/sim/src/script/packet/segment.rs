@@ -184,16 +184,9 @@ impl IpFields {
 
     fn v4(&self, src: [u8; 4], dst: [u8; 4], payload_len: usize) -> Ipv4Header {
         Ipv4Header {
-            src: src.into(),
-            dst: dst.into(),
-            protocol: self.protocol,
             ttl: self.hop_limit,
             tos: self.traffic_class,
-            identification: 0,
-            dont_fragment: true,
-            fragment: None,
-            total_len: (Ipv4Header::LEN + payload_len) as u16,
-            header_len: Ipv4Header::LEN as u8,
+            ..Ipv4Header::new(src.into(), dst.into(), self.protocol, payload_len)
         }
     }
 
@@ -204,16 +197,9 @@ impl IpFields {
         payload_len: usize,
     ) -> Ipv6Header {
         Ipv6Header {
-            src,
-            dst,
-            protocol: self.protocol,
             hop_limit: self.hop_limit,
             traffic_class: self.traffic_class,
-            flow_label: 0,
-            payload_len: payload_len as u16,
-            header_len: Ipv6Header::LEN as u16,
-            protocol_pointer: 6,
-            fragment: None,
+            ..Ipv6Header::new(src, dst, self.protocol, payload_len)
         }
     }
 }

@@ -178,7 +178,7 @@ impl<H: ScriptHost> Run<'_, H> {
 
     /// Forgets early acknowledgments that no line can claim any more; those that repeated another
     /// were one too many.
-    pub(super) fn settle_early(&mut self, now: Duration) -> Played {
+    pub(super) fn forget_early(&mut self, now: Duration) -> Played {
         let over = |early: &Early| now.saturating_sub(SLACK) > early.arrival.at;
         if let Some(early) = self.forgiven.early.iter().find(|it| over(it) && it.repeats) {
             let came = early.arrival.text(&self.flows);

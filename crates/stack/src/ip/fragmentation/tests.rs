@@ -19,6 +19,7 @@ fn datagram(family: Family, len: usize) -> Datagram {
         local_index: u16::from(family == Family::V6),
         remote: peer(family),
         protocol: Protocol(200),
+        hop_limit: 64,
         class: TrafficClass(0xb8),
         payload: (0..len).map(|at| (at ^ (at >> 8)) as u8).collect::<Vec<_>>().into(),
         next: None,

@@ -1,13 +1,16 @@
 //! How many ICMP errors leave: a token bucket (RFC 4443 2.4 (f), RFC 1812 4.3.2.8).
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, Key, SipHasher24};
 
 /// Admits [`ErrorBudget::PER_SECOND`] errors, and [`ErrorBudget::BURST`] at once after a pause.
 ///
 /// One bucket serves all destinations, and whoever drains it learns that others provoke errors,
-/// too. That tells of open UDP ports where those stay silent (CVE-2020-25705); there are none here.
+/// too. That would tell which UDP ports are open, as those stay silent (CVE-2020-25705): so an error takes
+/// nothing from it, or one's worth, or two's, and nobody can count what others took.
 #[derive(Debug)]
 pub(crate) struct ErrorBudget {
+    prf: SipHasher24,
+    admitted: u64,
     /// Nanoseconds' worth of admission saved up.
     saved: u64,
     last: Instant,
@@ -23,8 +26,9 @@ impl ErrorBudget {
     const COST: u64 = 1_000_000_000 / Self::PER_SECOND;
 
     /// A bucket that is full: a burst of errors may leave at once.
-    pub(crate) const fn new() -> Self {
-        Self { saved: Self::BURST * Self::COST, last: Instant::ZERO }
+    pub(crate) fn new(key: &Key) -> Self {
+        let saved = Self::BURST * Self::COST;
+        Self { prf: key.prf(), admitted: 0, saved, last: Instant::ZERO }
     }
 
     /// Whether one more error may leave now.
@@ -34,8 +38,16 @@ impl ErrorBudget {
         self.saved = self.saved.saturating_add(passed).min(Self::BURST * Self::COST);
         let admitted = self.saved >= Self::COST;
         if admitted {
-            self.saved -= Self::COST;
+            self.saved = self.saved.saturating_sub(Self::COST * self.draw());
+            self.admitted = self.admitted.wrapping_add(1);
         }
         admitted
+    }
+
+    /// 0, 1 or 2, each as often as the others.
+    fn draw(&self) -> u64 {
+        // A length that nothing else has under this key.
+        let [a, b, c, d, e, f, g, h] = self.admitted.to_be_bytes();
+        self.prf.hash(&[b'i', b'c', b'm', b'p', 0, a, b, c, d, e, f, g, h]) % 3
     }
 }

@@ -1,17 +1,17 @@
-//! ICMP errors that arrive: which of our segments, and what is wrong with it (RFC 1122 4.2.3.9,
-//! RFC 5461, RFC 5927).
+//! ICMP errors that arrive: which of our segments or datagrams, and what is wrong with it (RFC 1122
+//! 4.1.3.3 and 4.2.3.9, RFC 5461, RFC 5927).
 
 use whimbrel_tcp::conn::{IcmpError, SoftError};
-use whimbrel_wire::{IcmpMessage, Icmpv6Message, Ipv6Header, Protocol, QuotedSegment};
+use whimbrel_wire::{Endpoint, IcmpMessage, Icmpv6Message, Ipv6Header, Protocol, QuotedSegment};
 
-use crate::ip::{FlowKey, FrameDrop, IcmpReport, IpLayer};
+use crate::ip::{DatagramReport, FlowKey, FrameDrop, IcmpReport, IpLayer, Report};
 
 impl IpLayer {
     pub(super) fn read_v4_error(
         &self,
         local_index: u16,
         message: &IcmpMessage<'_>,
-    ) -> Result<IcmpReport, FrameDrop> {
+    ) -> Result<Report, FrameDrop> {
         let (error, quoted) = match *message {
             IcmpMessage::DestinationUnreachable { code, quoted } => (judge_v4(code)?, quoted),
             IcmpMessage::FragmentationNeeded { next_hop_mtu, quoted } => {
@@ -34,7 +34,7 @@ impl IpLayer {
         &self,
         local_index: u16,
         message: &Icmpv6Message<'_>,
-    ) -> Result<IcmpReport, FrameDrop> {
+    ) -> Result<Report, FrameDrop> {
         let (error, quoted) = match *message {
             Icmpv6Message::DestinationUnreachable { code, quoted } => (judge_v6(code)?, quoted),
             Icmpv6Message::PacketTooBig { mtu, quoted } => (judge_v6_mtu(mtu, quoted)?, quoted),
@@ -49,28 +49,34 @@ impl IpLayer {
         self.report(local_index, error, quoted)
     }
 
-    /// What this host itself says of a segment of its own that never left (RFC 4861 7.2.2: "The
+    /// What this host itself says of a packet of its own that never left (RFC 4861 7.2.2: "The
     /// sender MUST return ICMP destination unreachable indications with code 3 (Address
     /// Unreachable) for each packet queued awaiting address resolution").
-    pub(crate) fn report_unsent(&self, packet: &[u8]) -> Option<IcmpReport> {
+    pub(crate) fn report_unsent(&self, packet: &[u8]) -> Option<Report> {
         let local_index = self.addresses.index_of(&QuotedSegment::parse(packet).ok()?.src)?;
         self.report(local_index, soft(SoftError::HostUnreachable), packet).ok()
     }
 
-    /// Finds out whose segment is quoted.
+    /// Finds out whose segment or datagram is quoted.
     fn report(
         &self,
         local_index: u16,
         error: IcmpError,
         quoted: &[u8],
-    ) -> Result<IcmpReport, FrameDrop> {
+    ) -> Result<Report, FrameDrop> {
         let quoted = QuotedSegment::parse(quoted).map_err(|_| FrameDrop::IcmpQuote)?;
         // What was sent from another address would have been reported to that.
         if self.addresses.index_of(&quoted.src) != Some(local_index) {
             return Err(FrameDrop::IcmpQuote);
         }
-        if quoted.protocol != Protocol::TCP {
-            return Err(FrameDrop::IcmpNoSocket);
+        match quoted.protocol {
+            Protocol::TCP => {}
+            Protocol::UDP => {
+                let from = Endpoint::new(quoted.src, quoted.src_port);
+                let to = Endpoint::new(quoted.dst, quoted.dst_port);
+                return Ok(Report::Datagram(DatagramReport { from, to, error }));
+            }
+            _ => return Err(FrameDrop::IcmpNoSocket),
         }
         let seq = quoted.seq.ok_or(FrameDrop::IcmpQuote)?;
         let key = FlowKey {
@@ -79,7 +85,7 @@ impl IpLayer {
             local_port: quoted.src_port,
             local_index,
         };
-        Ok(IcmpReport { key, seq, error })
+        Ok(Report::Segment(IcmpReport { key, seq, error }))
     }
 }
 

@@ -5,7 +5,7 @@ use std::vec::Vec;
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use whimbrel_base::Secrets;
+use whimbrel_base::{Key, Secrets};
 use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::segment::TxChecksum;
@@ -43,7 +43,8 @@ pub(in crate::ip) fn host(tx_checksum: bool) -> IpLayer {
         reassembly: Reassembly::new(Bounds::DEFAULT),
         identifications: Identifications::new(&Secrets::from_seed(1).timestamps),
         path_mtus: PathMtus::default(),
-        error_budget: ErrorBudget::new(),
+        datagram_mtus: PathMtus::default(),
+        error_budget: ErrorBudget::new(&Key([7; 16])),
     }
 }
 

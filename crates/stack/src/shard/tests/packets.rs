@@ -8,7 +8,7 @@ use whimbrel_tcp::SegMeta;
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
 use whimbrel_wire::{
-    Address, IcmpMessage, Icmpv6Message, IpHeader, Ipv4Header, Ipv6Header, Protocol, TrafficClass,
+    Address, IcmpMessage, Icmpv6Message, IpHeader, Ipv4Header, Ipv6Header, Protocol,
 };
 
 use super::hosts::{Over, client_addr, server_addr};
@@ -29,33 +29,19 @@ pub(super) fn packet_from(
     let mut packet = if src.is_v4() {
         let mut octets = vec![0; Ipv4Header::LEN];
         let header = Ipv4Header {
-            src: src.v4_octets().into(),
-            dst: dst.v4_octets().into(),
-            protocol,
-            ttl: 64,
-            tos: TrafficClass::default(),
-            identification: 0,
             dont_fragment: false,
-            fragment: None,
-            total_len: (Ipv4Header::LEN + payload.len()) as u16,
-            header_len: 20,
+            ..Ipv4Header::new(
+                src.v4_octets().into(),
+                dst.v4_octets().into(),
+                protocol,
+                payload.len(),
+            )
         };
         header.emit(&mut octets);
         octets
     } else {
         let mut octets = vec![0; Ipv6Header::LEN];
-        let header = Ipv6Header {
-            src: v6(&src),
-            dst: v6(&dst),
-            protocol,
-            hop_limit: 64,
-            traffic_class: TrafficClass::default(),
-            flow_label: 0,
-            payload_len: payload.len() as u16,
-            header_len: 40,
-            protocol_pointer: 6,
-            fragment: None,
-        };
+        let header = Ipv6Header::new(v6(&src), v6(&dst), protocol, payload.len());
         header.emit(&mut octets);
         octets
     };

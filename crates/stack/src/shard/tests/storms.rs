@@ -319,7 +319,7 @@ impl Storm {
         for side in [CLIENT, SERVER] {
             while let Some(event) = self.shards[side].poll_event() {
                 let handle = match event {
-                    Event::Accepted(_) => continue,
+                    Event::Accepted(_) | Event::Udp(_) => continue,
                     Event::Connected(handle)
                     | Event::Readable(handle)
                     | Event::Urgent(handle)

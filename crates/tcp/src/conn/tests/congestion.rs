@@ -123,7 +123,7 @@ fn pair() -> (Pair, Arc<Mutex<Heard>>) {
     let theirs = heard.clone();
     let make: MakeAlgorithm = Arc::new(move || Box::new(FourSegments { heard: theirs.clone() }));
     let client = &mut pair.client;
-    let algorithm = client.cx.pool.algorithms.add("four-segments", make).expect("there is room");
+    let algorithm = client.cx.algorithms.add("four-segments", make).expect("there is room");
     client.connection.set_congestion_control(algorithm);
     (pair, heard)
 }
@@ -149,7 +149,7 @@ fn an_algorithm_that_makes_no_sense_harms_no_more_than_its_own_connection() {
         let mut pair = Pair::established(&Tunables::default());
         let make: MakeAlgorithm = Arc::new(move || Box::new(Always(window)));
         let client = &mut pair.client;
-        let algorithm = client.cx.pool.algorithms.add("always", make).expect("there is room");
+        let algorithm = client.cx.algorithms.add("always", make).expect("there is room");
         client.connection.set_congestion_control(algorithm);
         pair.lose = |number, flying| !flying.text.is_empty() && number % 17 == 5;
         let octets = pattern(60_000);

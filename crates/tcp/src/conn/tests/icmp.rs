@@ -7,7 +7,6 @@ use whimbrel_wire::{Address, Mss, SeqNum};
 
 use super::pair::{Pair, Which, pattern};
 use crate::conn::{ActiveOpen, Connection, IcmpError, IcmpVerdict, Signals, SoftError, State};
-use crate::context::BufferPool;
 use crate::{CloseReason, Context, Counters, Slices, Tunables};
 
 const ISS: u32 = u32::MAX;
@@ -22,9 +21,7 @@ fn opening_under(
     seq: u32,
     error: IcmpError,
 ) -> (Connection, IcmpVerdict, Counters) {
-    let now = Instant::ZERO;
-    let (tunables, counters, pool) = (tunables.clone(), Counters::default(), BufferPool::default());
-    let mut cx = Context { now, tick: now.tick(), tunables, counters, pool };
+    let mut cx = Context::new(Instant::ZERO, tunables.clone());
     let open = ActiveOpen {
         remote: Address::from_v4_octets([10, 0, 0, 2]),
         remote_port: 80,
@@ -37,7 +34,7 @@ fn opening_under(
     let mut connection = Connection::connect(&mut cx, open);
     connection.poll_transmit(&mut cx, 0, &mut Slices::new()).expect("a SYN");
     let verdict = connection.on_icmp(&mut cx, SeqNum::new(seq), error);
-    (connection, verdict, cx.counters)
+    (connection, verdict, cx.around.counters)
 }
 
 fn tell(pair: &mut Pair, ahead: u32, error: IcmpError) -> IcmpVerdict {
@@ -239,10 +236,8 @@ fn a_report_about_a_fin_leaves_with_it() {
 
 #[test]
 fn a_closed_connection_hears_nothing() {
-    let (mut connection, _, counters) = opening(ISS, IcmpError::Refused);
-    let (tunables, pool) = (Tunables::default(), BufferPool::default());
-    let now = Instant::ZERO;
-    let mut cx = Context { now, tick: now.tick(), tunables, counters, pool };
+    let (mut connection, ..) = opening(ISS, IcmpError::Refused);
+    let mut cx = Context::new(Instant::ZERO, Tunables::default());
     for error in [IcmpError::Prohibited, IcmpError::TooBig { mtu: 600 }] {
         let verdict = connection.on_icmp(&mut cx, SeqNum::new(ISS), error);
         assert_eq!(verdict, IcmpVerdict::Ignored);

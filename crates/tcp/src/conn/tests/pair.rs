@@ -10,9 +10,8 @@ use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpView};
 use whimbrel_wire::{Address, Mss, SeqNum};
 
 use crate::conn::{ActiveOpen, Connection, FirstTrip, Handshake, Read, SocketOptions, State};
-use crate::context::BufferPool;
 use crate::segment::RxChecksum;
-use crate::{Context, Counters, Payload, RxSegment, SegMeta, Slices, Tunables, Verdict};
+use crate::{Context, Payload, RxSegment, SegMeta, Slices, Tunables, Verdict};
 
 /// A segment on the wire.
 #[derive(Clone, Debug)]
@@ -64,9 +63,7 @@ pub(super) fn fixed(recv_buffer: u32, send_buffer: u32) -> Tunables {
 
 impl Side {
     fn new(tunables: Tunables, open: ActiveOpen) -> Self {
-        let now = Instant::ZERO;
-        let (counters, pool) = (Counters::default(), BufferPool::default());
-        let mut cx = Context { now, tick: now.tick(), tunables, counters, pool };
+        let mut cx = Context::new(Instant::ZERO, tunables);
         let connection = Connection::connect(&mut cx, open);
         let (received, inbox) = (Vec::new(), VecDeque::new());
         Self { connection, cx, received, ended: false, reads: true, inbox }

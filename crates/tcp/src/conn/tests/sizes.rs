@@ -32,8 +32,8 @@ fn recv_size(pair: &Pair) -> u32 {
 /// So much of the server's budget, in hundredths, is used.
 fn use_up(pair: &mut Pair, hundredths: u64) {
     let side = &mut pair.server;
-    side.cx.pool.budget.set_bytes(100_000_000, &mut side.cx.counters);
-    side.cx.pool.budget.note_records(hundredths * 1_000_000, &mut side.cx.counters);
+    side.cx.pool.budget.set_bytes(100_000_000, &mut side.cx.around.counters);
+    side.cx.pool.budget.note_records(hundredths * 1_000_000, 0, &mut side.cx.around.counters);
 }
 
 fn limited(connection: &Connection, limit: Limit) -> Duration {
@@ -204,8 +204,8 @@ fn a_short_send_buffer_grows_no_further_while_memory_is_short_and_is_then_its_fl
     let octets = pattern(4 << 20);
     let size = |pair: &mut Pair, hundredths: u64| {
         let side = &mut pair.client;
-        side.cx.pool.budget.set_bytes(1_000_000_000, &mut side.cx.counters);
-        side.cx.pool.budget.note_records(hundredths * 10_000_000, &mut side.cx.counters);
+        side.cx.pool.budget.set_bytes(1_000_000_000, &mut side.cx.around.counters);
+        side.cx.pool.budget.note_records(hundredths * 10_000_000, 0, &mut side.cx.around.counters);
         for _ in 0..60 {
             pair.write(Which::Client, &octets);
             pair.run_for(Duration::from_millis(1));

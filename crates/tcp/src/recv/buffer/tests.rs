@@ -165,6 +165,18 @@ fn a_fin_that_waits_is_named_with_the_text_before_it_or_alone() {
 }
 
 #[test]
+fn of_several_places_of_a_fin_the_first_counts() {
+    let mut fed = Fed::new(100);
+    fed.buffer.note_fin(60);
+    fed.buffer.note_fin(100);
+    assert_eq!(fed.blocks(3), [(60, 61)], "what was named is not forgotten");
+    fed.buffer.note_fin(40);
+    assert_eq!(fed.blocks(3), [(40, 41)]);
+    fed.take(0, 40);
+    assert!(fed.buffer.take_fin());
+}
+
+#[test]
 fn shared_memory_is_kept_without_copying_and_let_go_when_read() {
     let mut fed = Fed::new(0);
     let slices = [Bytes::from(std::vec![1; 60_000])];

@@ -80,6 +80,26 @@ fn beyond_its_bound_a_pool_forgets_what_it_lent_first() {
 }
 
 #[test]
+fn beyond_its_bound_a_large_chunk_takes_the_place_of_many_small_ones() {
+    let mut pool = ChunkPool::default();
+    pool.set_most(1 << 20);
+    let mut held = Vec::new();
+    for octets in [4_096, 8_192, 65_536, 16_384, 32_768, 4_096, 65_536] {
+        for _ in 0..256 {
+            held.push(text(&mut pool, octets));
+            assert!(pool.octets() <= 1 << 20, "{} with chunks of {octets}", pool.octets());
+        }
+    }
+    drop(held);
+    // A bound that becomes less is kept to as chunks are taken, some at a time.
+    pool.set_most(128 << 10);
+    for _ in 0..64 {
+        drop(text(&mut pool, 4_096));
+    }
+    assert!(pool.octets() <= 128 << 10, "{}", pool.octets());
+}
+
+#[test]
 fn what_was_not_needed_between_two_looks_is_given_back() {
     let mut pool = ChunkPool::default();
     drop((0..100).map(|_| text(&mut pool, 60_000)).collect::<Vec<_>>());

@@ -10,7 +10,7 @@ use super::{Flags, SendQueue, Sender};
 use crate::cc::{Ack, Phase, SlowStart};
 use crate::flight::Delivered;
 use crate::recovery::{Acked, Reaction};
-use crate::{Context, RxSegment};
+use crate::{RxSegment, Surroundings};
 
 /// What an acknowledgment of something new took off the send sequence space.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +88,7 @@ impl Sender {
     /// Something new is acknowledged, windows were looked at, and nothing is missing: the congestion window
     /// grows.
     #[inline]
-    pub fn on_plain_ack(&mut self, cx: &Context, acked: &Acknowledged, queue: &mut SendQueue) {
+    pub fn on_plain_ack(&mut self, cx: &Surroundings, acked: &Acknowledged, queue: &mut SendQueue) {
         let in_flight = queue.flight.pipe();
         queue.control(&mut self.window).on_ack(acked.octets, |limited| Ack {
             now: cx.now,
@@ -108,7 +108,7 @@ impl Sender {
     /// missing is found and repaired.
     pub fn on_ack(
         &mut self,
-        cx: &mut Context,
+        cx: &mut Surroundings,
         arrival: &Arrival<'_>,
         queue: Option<&mut SendQueue>,
     ) {
@@ -188,7 +188,7 @@ impl Sender {
     }
 
     /// The closed window opened: the peer was there all the time, and what backed off were probes.
-    pub fn on_window_opened(&mut self, cx: &Context, queue: Option<&mut SendQueue>) {
+    pub fn on_window_opened(&mut self, cx: &Surroundings, queue: Option<&mut SendQueue>) {
         self.attempts = 0;
         self.rtt.end_back_off();
         self.restart_after_idle(cx, queue);
@@ -198,7 +198,7 @@ impl Sender {
     /// that was sent once, or since what it echoes was sent.
     pub fn measure(
         &mut self,
-        cx: &Context,
+        cx: &Surroundings,
         delivered: &Delivered,
         queue: Option<&SendQueue>,
         echoed: impl FnOnce() -> Option<Micros>,
@@ -215,7 +215,7 @@ impl Sender {
 
     /// Without SACK nobody tells of text that came twice, or waited behind what is missing: an echo, or a
     /// segment, from before the time-out is as ambiguous as no echo (RFC 6298 3, Karn's algorithm).
-    fn is_ambiguous(&self, cx: &Context, trip: Micros, queue: Option<&SendQueue>) -> bool {
+    fn is_ambiguous(&self, cx: &Surroundings, trip: Micros, queue: Option<&SendQueue>) -> bool {
         queue.is_some_and(|queue| queue.recovery.phase() == Phase::AfterTimeout)
             && Duration::from(trip) >= self.rtt.first_rto(&cx.tunables)
     }

@@ -2,7 +2,7 @@
 //! was thought.
 
 use super::{Flags, SendQueue, SendTimer, Sender};
-use crate::Context;
+use crate::Surroundings;
 use crate::recovery::Path;
 
 impl Sender {
@@ -59,7 +59,7 @@ impl Sender {
     /// The timer ran out, and what is missing may be lost by now ([`SendTimer::Reordering`]).
     pub fn on_reordering_timeout(
         &mut self,
-        cx: &mut Context,
+        cx: &mut Surroundings,
         path: &Path,
         queue: Option<&mut SendQueue>,
     ) {

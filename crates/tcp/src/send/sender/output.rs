@@ -7,7 +7,7 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Flags, SendQueue, SendTimer, Sender, queued};
 use crate::cc::{Phase, Sent};
-use crate::{Context, Slices};
+use crate::{Slices, Surroundings};
 
 /// A piece of the send sequence space that is to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -283,7 +283,7 @@ impl Sender {
 impl Sender {
     /// Our SYN is made, with so many octets of text. Returns whether it was sent before.
     #[inline]
-    pub fn on_syn_made(&mut self, cx: &Context, octets: u32) -> bool {
+    pub fn on_syn_made(&mut self, cx: &Surroundings, octets: u32) -> bool {
         self.flags.clear(Flags::RETRANSMIT);
         let again = !self.is_idle();
         let first = self.seq.una + 1;
@@ -306,7 +306,7 @@ impl Sender {
     #[inline]
     pub fn make_text(
         &mut self,
-        cx: &mut Context,
+        cx: &mut Surroundings,
         piece: Piece,
         queue: Option<&mut SendQueue>,
         slices: &mut Slices,
@@ -343,7 +343,7 @@ impl Sender {
     #[inline]
     fn note_sent(
         &mut self,
-        cx: &mut Context,
+        cx: &mut Surroundings,
         numbers: Range<SeqNum>,
         octets: u32,
         queue: &mut SendQueue,

@@ -8,7 +8,7 @@ use whimbrel_tcp::Tunables;
 use whimbrel_tcp::tunables::BufferPolicy;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions};
 use whimbrel_wire::{
-    Endpoint, IpHeader, Ipv4Header, Protocol as WireProtocol, RawWindow, SeqNum, Sum, TrafficClass,
+    Endpoint, IpHeader, Ipv4Header, Protocol as WireProtocol, RawWindow, SeqNum, Sum,
 };
 
 use crate::script::call::{Call, Filled, ReadCall, Reading, Returned, WriteCall, Writing};
@@ -91,18 +91,12 @@ pub(super) fn segment(
     let checksum = pseudo.add_bytes(&tcp).finish();
     TcpHeader::set_checksum(&mut tcp, checksum);
     let mut packet = vec![0; Ipv4Header::LEN];
-    let ip = Ipv4Header {
-        src: remote.v4_octets().into(),
-        dst: local.v4_octets().into(),
-        protocol: WireProtocol::TCP,
-        ttl: 64,
-        tos: TrafficClass::default(),
-        identification: 0,
-        dont_fragment: true,
-        fragment: None,
-        total_len: (Ipv4Header::LEN + tcp.len()) as u16,
-        header_len: 20,
-    };
+    let ip = Ipv4Header::new(
+        remote.v4_octets().into(),
+        local.v4_octets().into(),
+        WireProtocol::TCP,
+        tcp.len(),
+    );
     ip.emit(&mut packet);
     packet.extend(tcp);
     packet

@@ -10,7 +10,7 @@ use whimbrel_wire::ethernet::{EtherType, EthernetHeader};
 use whimbrel_wire::ndp::{NdpMessage, NeighborFlags, solicited_node};
 use whimbrel_wire::{
     Address, ArpOperation, ArpPacket, IcmpMessage, Icmpv6Message, IpHeader, Ipv4Header, Ipv6Header,
-    MacAddress, Protocol, TrafficClass,
+    MacAddress, Protocol,
 };
 
 use super::super::hosts::{Over, config, server_addr};
@@ -219,18 +219,8 @@ pub(super) fn ndp(
 }
 
 pub(super) fn packet_v6(src: Ipv6Addr, dst: Ipv6Addr, hop_limit: u8, icmp: &[u8]) -> Vec<u8> {
-    let header = Ipv6Header {
-        src,
-        dst,
-        protocol: Protocol::ICMPV6,
-        hop_limit,
-        traffic_class: TrafficClass::default(),
-        flow_label: 0,
-        payload_len: icmp.len() as u16,
-        header_len: 40,
-        protocol_pointer: 6,
-        fragment: None,
-    };
+    let header =
+        Ipv6Header { hop_limit, ..Ipv6Header::new(src, dst, Protocol::ICMPV6, icmp.len()) };
     let mut packet = vec![0; 40];
     header.emit(&mut packet);
     packet.extend_from_slice(icmp);
@@ -244,18 +234,8 @@ pub(super) fn ping(from: Address, sequence: u16) -> Vec<u8> {
     let dst = server_addr(if from.is_v4() { Over::V4 } else { Over::V6 });
     if from.is_v4() {
         IcmpMessage::EchoRequest { identifier: 1, sequence, data }.emit(&mut icmp);
-        let header = Ipv4Header {
-            src: from.v4_octets().into(),
-            dst: dst.v4_octets().into(),
-            protocol: Protocol::ICMP,
-            ttl: 64,
-            tos: TrafficClass::default(),
-            identification: 0,
-            dont_fragment: true,
-            fragment: None,
-            total_len: 36,
-            header_len: 20,
-        };
+        let header =
+            Ipv4Header::new(from.v4_octets().into(), dst.v4_octets().into(), Protocol::ICMP, 16);
         let mut packet = [0; 36];
         header.emit(&mut packet);
         packet[20..].copy_from_slice(&icmp);

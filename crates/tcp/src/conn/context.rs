@@ -1,31 +1,53 @@
-//! What a connection is handed with every call: the time, the rules, and where to count.
+//! What a connection is handed with every call, and the pool that it borrows from.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
 
 use bytes::{Bytes, BytesMut};
-use whimbrel_base::{Instant, Tick};
+use whimbrel_base::Instant;
 
+use super::{Buffers, ConnStats};
 use crate::budget::Budget;
 use crate::cc::Algorithms;
-use crate::conn::{Buffers, ConnStats};
 use crate::recv::ChunkPool;
-use crate::{Counters, Tunables};
+use crate::{Counters, Surroundings, Tunables};
 
-/// The surroundings of each call into the protocol: a shard has one for all its connections, so that none
-/// has to be made for a call.
+/// The surroundings of each call into a connection, and what it may borrow: a shard has one for all its
+/// connections, so that none has to be made for a call.
 #[derive(Debug)]
 pub struct Context {
-    /// The time of the burst being processed; one reading serves all its segments.
-    pub now: Instant,
-    /// The millisecond it lies in: several of each segment's steps note it, and it takes a division.
-    pub tick: Tick,
-    /// The rules in force.
-    pub tunables: Tunables,
-    /// What happened, by name.
-    pub counters: Counters,
+    /// What every part of the protocol sees of it; its fields can be named as this record's own.
+    pub around: Surroundings,
     /// Buffers that wait for a connection which has something to buffer.
     pub pool: BufferPool,
+}
+
+impl Context {
+    /// A shard's at the time `now`: nothing counted, and nothing lent.
+    pub fn new(now: Instant, tunables: Tunables) -> Self {
+        let (mut pool, mut counters) = (BufferPool::default(), Counters::default());
+        pool.set_budget(tunables.mem_budget, &mut counters);
+        let algorithms = Algorithms::default();
+        let around = Surroundings { now, tick: now.tick(), tunables, counters, algorithms };
+        Self { around, pool }
+    }
+}
+
+impl Deref for Context {
+    type Target = Surroundings;
+
+    #[inline]
+    fn deref(&self) -> &Surroundings {
+        &self.around
+    }
+}
+
+impl DerefMut for Context {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Surroundings {
+        &mut self.around
+    }
 }
 
 /// Buffers and counts of connections, kept for the next that needs them, so that a short connection
@@ -40,8 +62,6 @@ pub struct BufferPool {
     lent: usize,
     /// What all of it is part of.
     pub budget: Budget,
-    /// The congestion controls that connections can have.
-    pub algorithms: Algorithms,
     /// Memory for long texts of any connection.
     pub chunks: ChunkPool,
     /// Room for short texts of any connection.
@@ -119,10 +139,19 @@ impl BufferPool {
     /// What buffers and counts take that are here or with `connections`, bytes, of text
     /// [`Budget::ALLOWANCE`] each.
     pub fn memory(&self, connections: usize) -> usize {
-        let halves = self.lent * (size_of::<Buffers>() + Budget::ALLOWANCE as usize)
-            + self.idle.len() * size_of::<Buffers>();
+        let halves = self.lent * Self::LENT + self.idle.len() * size_of::<Buffers>();
         halves + (connections + self.stats.len()) * size_of::<ConnStats>()
     }
+
+    /// What so many connections may take at any time, bytes: of text [`Budget::LEAST`], and of those that
+    /// have no buffers those.
+    pub const fn wanted(&self, connections: usize) -> usize {
+        let idle = connections.saturating_sub(self.lent);
+        connections * Budget::LEAST as usize + idle * Self::LENT
+    }
+
+    /// What a connection with buffers takes beside what is accounted for.
+    const LENT: usize = size_of::<Buffers>() + Budget::ALLOWANCE as usize;
 
     /// How many are with a connection now. Zero when every connection is idle or gone.
     pub const fn lent(&self) -> usize {

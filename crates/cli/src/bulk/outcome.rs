@@ -1,0 +1,136 @@
+//! What is left of a transfer, and whether it is what was wanted.
+
+use std::time::Duration;
+
+use whimbrel_apps::ConnError;
+use whimbrel_apps::bulk::{Direction, Sample, Shares, Totals};
+use whimbrel_apps::condition::{Figure, Measure};
+use whimbrel_apps::iperf3::{Fault, Results, StreamResult};
+use whimbrel_apps::transport::PortShortage;
+use whimbrel_wire::Endpoint;
+
+use crate::failure::Failure;
+
+/// What is left of a transfer.
+pub(super) struct Outcome {
+    pub(super) streams: Vec<StreamOutcome>,
+    /// This side was to send nothing.
+    pub(super) only_receives: bool,
+    pub(super) elapsed: Duration,
+    pub(super) conn_error: Option<ConnError>,
+    /// Why a test of iperf3's came to nothing, if it did.
+    pub(super) fault: Option<Fault>,
+    /// What kept the ports, if there was none left.
+    pub(super) shortage: Option<PortShortage>,
+    pub(super) retransmits: Option<u64>,
+    /// What an iperf3 server told at the end.
+    pub(super) theirs: Option<Results>,
+    /// What processors did for this process while bytes flowed: for itself, and in the kernel.
+    pub(super) effort: Option<[Duration; 2]>,
+}
+
+/// What is left of a stream.
+pub(super) struct StreamOutcome {
+    pub(super) direction: Direction,
+    pub(super) local: Option<Endpoint>,
+    pub(super) samples: Vec<Sample>,
+    pub(super) counted: Totals,
+    pub(super) totals: Totals,
+    pub(super) shares: Shares,
+    /// Bytes that this side gave to be sent.
+    pub(super) given: u64,
+    /// What the other side says came, bytes.
+    pub(super) confirmed: Option<u64>,
+    /// How long it took until the other side had said so.
+    pub(super) confirmed_after: Option<Duration>,
+    /// What an iperf3 server counted.
+    pub(super) theirs: Option<StreamResult>,
+}
+
+impl StreamOutcome {
+    /// Bytes sent or received, what is omitted not counted, as this side counted them.
+    pub(super) const fn counted(&self, direction: Direction) -> u64 {
+        match direction {
+            Direction::Send => self.counted.sent,
+            Direction::Receive | Direction::Both => self.counted.received,
+        }
+    }
+
+    /// The same as the other side counted them, and in how many seconds if it said so; `None` if it
+    /// told nothing.
+    pub(super) fn counted_there(&self, direction: Direction) -> Option<(u64, Option<f64>)> {
+        if let Some(theirs) = self.theirs {
+            return Some((theirs.octets, Some(theirs.seconds).filter(|seconds| *seconds > 0.0)));
+        }
+        let omitted = self.totals.sent.saturating_sub(self.counted.sent);
+        let confirmed = self.confirmed.filter(|_| direction == Direction::Send)?;
+        let seconds = self.confirmed_after.map(|after| after.as_secs_f64());
+        Some((confirmed.saturating_sub(omitted), seconds))
+    }
+}
+
+impl Outcome {
+    pub(super) fn moved_anything(&self) -> bool {
+        self.streams.iter().any(|stream| stream.totals != Totals::default())
+    }
+
+    /// Fails if the transfer broke off, or more was sent than came.
+    pub(super) fn judge(&self, target: Endpoint) -> Result<(), Failure> {
+        if let Some(fault) = self.fault {
+            return Err(Failure::run(format!("{target}: {fault}")));
+        }
+        if let Some(conn_error) = self.conn_error {
+            let ports = self.shortage.map_or_else(String::new, |ports| format!(" ({ports})"));
+            return Err(Failure::run(format!(
+                "{target}: {conn_error}{ports}: {}",
+                conn_error.remedy()
+            )));
+        }
+        let plain = self.theirs.is_none();
+        if self.only_receives && !self.moved_anything() && plain {
+            return Err(Failure::run(format!(
+                "{target}: not one byte came: is it a server that sends, as `whimbrel serve \
+                 --chargen` is?"
+            )));
+        }
+        let lacking = self.streams.iter().find_map(|stream| {
+            let confirmed = stream.confirmed?;
+            (confirmed != stream.given).then_some((stream.given, confirmed))
+        });
+        match lacking {
+            Some((sent, came)) => Err(Failure::run(format!(
+                "{target}: {sent} bytes were sent on a stream and the other side has {came}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// What was sent and received, without what was omitted.
+    pub(super) fn counted(&self) -> Totals {
+        self.streams.iter().fold(Totals::default(), |sum, stream| Totals {
+            sent: sum.sent + stream.counted.sent,
+            received: sum.received + stream.counted.received,
+        })
+    }
+
+    pub(super) fn figure(&self, name: &str) -> Option<Figure> {
+        let Totals { sent, received } = self.counted();
+        let bits = |octets: u64| whimbrel_apps::record::per_second(octets * 8, self.elapsed);
+        let value = match name {
+            "bitrate" => bits(sent.max(received)),
+            "sent" => sent as f64,
+            "received" => received as f64,
+            "retransmits" => self.retransmits? as f64,
+            _ => return None,
+        };
+        Some(Figure { value, whole: 1.0 })
+    }
+}
+
+/// What `--fail-if` can name.
+pub(super) const FIGURES: [(&str, Measure); 4] = [
+    ("bitrate", Measure::Number),
+    ("sent", Measure::Number),
+    ("received", Measure::Number),
+    ("retransmits", Measure::Number),
+];

@@ -1,0 +1,159 @@
+//! What was typed becomes what is meant: a transfer, over which wire, with whom.
+
+use std::time::Duration;
+
+use whimbrel_apps::bulk::{self, Direction, Peer, Terms, Until};
+use whimbrel_apps::iperf3 as protocol;
+use whimbrel_apps::transport::ConnectOptions;
+use whimbrel_io::rules::Rules;
+use whimbrel_tcp::conn::Nagle;
+use whimbrel_wire::{Endpoint, Family};
+
+use super::{Arguments, BulkDirection, PeerKind, Window, target};
+use crate::failure::Failure;
+use crate::options::{ClockKind, StackSetup};
+use crate::rules::CONGESTION;
+use crate::shards::Work;
+use crate::{drive, output, proc};
+
+/// What is to be transferred, over what, and how that is told.
+pub(super) struct BulkPlan {
+    pub(super) setup: StackSetup,
+    pub(super) target: Option<Endpoint>,
+    pub(super) bulk: bulk::TransferPlan,
+}
+
+impl BulkPlan {
+    pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        let family = match (arguments.ipv4, arguments.ipv6) {
+            (false, false) => None,
+            (ipv4, _) => Some(if ipv4 { Family::V4 } else { Family::V6 }),
+        };
+        let target = arguments.target.as_deref();
+        let target = target.map(|text| target::resolve(text, family)).transpose()?;
+        let work = Work { parts: arguments.parallel.into(), option: "--parallel" };
+        let setup =
+            arguments.setup.setup(arguments.target.as_deref(), &arguments.shorthands(), work)?;
+        let sends = (arguments.way == Some(BulkDirection::Send)) != arguments.reverse;
+        let direction = match (arguments.bidir, sends) {
+            (true, _) => Direction::Both,
+            (false, true) => Direction::Send,
+            (false, false) => Direction::Receive,
+        };
+        let peer = arguments.peer(&setup)?;
+        let plain = matches!(peer, Peer::Plain);
+        if arguments.bitrate.is_some() && direction == Direction::Receive && plain {
+            let text = "the other side sends, as fast as it goes: limit it there, or give send";
+            return Err(Failure::usage("--bitrate", text));
+        }
+        let is_timed = arguments.bytes.is_none() || arguments.omit.is_some();
+        if is_timed && arguments.bitrate.is_none() {
+            setup.check_that_time_passes()?;
+        }
+        let block = usize::try_from(arguments.length).ok().filter(|l| (1..=MOST_BLOCK).contains(l));
+        let block = block.ok_or_else(|| Failure::usage("--length", "give 1 to 16M bytes"))?;
+        Ok(Self {
+            target,
+            bulk: bulk::TransferPlan {
+                // Whoever drives it says where the other side is.
+                target: target
+                    .unwrap_or(Endpoint::new(whimbrel_wire::Address::from_v4_octets([0; 4]), 0)),
+                direction,
+                streams: arguments.parallel,
+                until: match (arguments.bytes, arguments.time) {
+                    (Some(count), _) => Until::Octets(count.div_ceil(arguments.parallel.into())),
+                    (None, time) => Until::Elapsed(time.unwrap_or(DEFAULT_TIME)),
+                },
+                rate: arguments.bitrate.map(|rate| rate as u64),
+                block,
+                omit: arguments.omit.unwrap_or_default(),
+                interval: arguments.interval,
+                timeout: arguments.timeout,
+                options: arguments.options(&setup)?,
+                peer,
+                effort: if setup.clock == ClockKind::Real { drive::effort } else { || None },
+            },
+            setup,
+        })
+    }
+}
+
+impl Arguments {
+    /// What is set on each connection.
+    fn options(&self, setup: &StackSetup) -> Result<ConnectOptions, Failure> {
+        if let Some(name) = self.congestion.as_ref().filter(|_| setup.wire.is_kernel()) {
+            let known = proc::congestion_controls();
+            if !known.split(' ').any(|known| known == name) {
+                let text = format!("the kernel has no {name:?}: give one of {known}");
+                return Err(Failure::usage("--congestion", text));
+            }
+        }
+        let nagle = if self.no_delay { Nagle::Off } else { Nagle::On };
+        let congestion = self.congestion.clone();
+        let narrow = |Window { send, recv, .. }| {
+            Some((u32::try_from(send).ok()?, u32::try_from(recv).ok()?))
+        };
+        let window = self.window.filter(|_| setup.wire.is_kernel());
+        let buffers = window.map(|window| {
+            let refused = || Failure::usage("--window", "give at most 2G");
+            narrow(window)
+                .filter(|(send, recv)| (*send).max(*recv) <= LARGEST_BUFFER)
+                .ok_or_else(refused)
+        });
+        let buffers = buffers.transpose()?;
+        Ok(ConnectOptions {
+            nagle,
+            mss: self.mss,
+            congestion,
+            buffers,
+            ..ConnectOptions::default()
+        })
+    }
+
+    /// What the other side speaks.
+    fn peer(&self, setup: &StackSetup) -> Result<Peer, Failure> {
+        let kind = self.peer.unwrap_or(match self.target {
+            Some(_) => PeerKind::Iperf3,
+            None => PeerKind::Plain,
+        });
+        if kind == PeerKind::Plain {
+            let text = "only an iperf3 server has one to send: leave it out";
+            return match self.get_server_output {
+                true => Err(Failure::usage("--get-server-output", text)),
+                false => Ok(Peer::Plain),
+            };
+        }
+        if setup.shards > 1 {
+            let text =
+                "the streams of an iperf3 test are one shard's work: give 1, or --peer plain";
+            return Err(Failure::usage("--shards", text));
+        }
+        let congestion = self.congestion.clone().unwrap_or_else(|| match setup.wire.is_kernel() {
+            true => proc::congestion_control(),
+            false => congestion(&setup.rules),
+        });
+        let mut cookie = [0; protocol::COOKIE];
+        let seed = setup.seed.map_or_else(whimbrel_io::entropy::seed, Ok).map_err(Failure::run)?;
+        cookie
+            .iter_mut()
+            .zip(output::cookie(seed).bytes())
+            .for_each(|(place, letter)| *place = letter);
+        Ok(Peer::Iperf3(Terms {
+            cookie,
+            window: self.window.map(|it| u32::try_from(it.send.max(it.recv)).unwrap_or(u32::MAX)),
+            server_output: self.get_server_output,
+            congestion,
+        }))
+    }
+}
+
+/// The congestion control of this stack's connections.
+pub(super) fn congestion(rules: &Rules) -> String {
+    rules.tunables.value_of(CONGESTION).unwrap_or_default()
+}
+
+const DEFAULT_TIME: Duration = Duration::from_secs(10);
+/// The largest buffer that a socket can be asked for, bytes.
+const LARGEST_BUFFER: u32 = 1 << 31;
+/// The largest block, bytes: it is kept in one piece.
+const MOST_BLOCK: usize = 16 << 20;

@@ -1,0 +1,74 @@
+//! Which rows of a case are drawn, and whose they are.
+
+use super::hue::Hue;
+use super::markup::escaped;
+use super::node::Node;
+
+/// A row that is drawn, and whose it is.
+pub(crate) struct DrawnRow<'d> {
+    pub(crate) hue: Hue,
+    pub(crate) row: Node<'d>,
+}
+
+impl DrawnRow<'_> {
+    pub(crate) fn caption(&self) -> String {
+        format!(
+            "<span class=\"{}-ink\" aria-hidden=\"true\">{}</span> <b>{}</b> <span class=\"soft\">{}</span>",
+            self.hue.class(),
+            self.hue.mark(),
+            escaped(self.row.at("label").text()),
+            whose(self.hue, &self.row)
+        )
+    }
+}
+
+/// A row of each profile: where it fails, the default, and what people changed.
+pub(crate) fn drawn_rows<'d>(case: &Node<'d>) -> Vec<DrawnRow<'d>> {
+    let chosen = compared(case);
+    let mut drawn: Vec<DrawnRow<'d>> = Vec::new();
+    for row in case.at("rows").items() {
+        let profile = row.at("profile").text();
+        let is_known = drawn.iter().any(|it| it.row.at("profile").text() == profile);
+        if is_known || !row.at("error").is_nothing() {
+            continue;
+        }
+        let own = chosen.iter().find(|(_, it)| it.at("profile").text() == profile);
+        let row = own.map_or(row, |(_, it)| it.clone());
+        drawn.push(DrawnRow { hue: hue(&row, case), row });
+    }
+    // What fails stands beside the default.
+    drawn.sort_by_key(|it| it.hue);
+    drawn
+}
+
+/// Whose a row is.
+pub(crate) fn hue(row: &Node<'_>, case: &Node<'_>) -> Hue {
+    let old = case.at("glance").at("old").number();
+    let failing = old.map(|place| case.at("rows").at(place as usize).at("profile").text());
+    match row.at("profile").text() {
+        DEFAULT => Hue::Own,
+        profile if Some(profile) == failing => Hue::Old,
+        _ => Hue::Other,
+    }
+}
+
+/// The same in words.
+pub(crate) fn whose(hue: Hue, row: &Node<'_>) -> &'static str {
+    match (hue, row.at("role").text()) {
+        (Hue::Other, "better" | "works") => "people's workaround",
+        _ => hue.word(),
+    }
+}
+
+/// The rows of a case that are compared: where it fails, and the default, as far as they were run.
+pub(crate) fn compared<'d>(case: &Node<'d>) -> Vec<(Hue, Node<'d>)> {
+    let glance = case.at("glance");
+    let row = |key: &str| {
+        let place = glance.at(key).number()?;
+        Some(case.at("rows").at(place as usize)).filter(|row| row.at("error").is_nothing())
+    };
+    let old = row("old").map(|row| (Hue::Old, row));
+    old.into_iter().chain(row("default").map(|row| (Hue::Own, row))).collect()
+}
+
+const DEFAULT: &str = "whimbrel";

@@ -1,0 +1,108 @@
+//! A queue that somebody else opened: a VPN service on Android, or a parent that has the privilege.
+
+use std::num::NonZeroU16;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use whimbrel_stack::InterfaceAddress;
+
+use super::{Layer, Offload, TunConfig};
+use crate::Dad;
+use crate::config::check_addresses;
+use crate::sys::tun::TunFile;
+use crate::tun::{Framing, TunError};
+
+/// The queue, and what its interface was made with. Clones are the same queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    file: Arc<TunFile>,
+    flags: i32,
+}
+
+impl PartialEq for Given {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.file, &other.file)
+    }
+}
+
+impl Eq for Given {}
+
+impl TunConfig {
+    /// A stack that has `addresses`, behind an interface that is there already: `fd` is one of its queues,
+    /// as `VpnService.Builder.establish()` returns it on Android, or as a parent with the privilege to
+    /// open `/dev/net/tun` hands it down. No privilege is needed, and nothing of the interface is changed;
+    /// the descriptor is made non-blocking.
+    ///
+    /// Whether frames are IP packets or Ethernet's, whether offload headers stand in front of them
+    /// (`IFF_VNET_HDR`), and whether there may be other queues (`IFF_MULTI_QUEUE`) is read from it. Without
+    /// offload headers there are no offloads, whatever [`TunConfig::with_offload`] says. Of the interface's
+    /// MTU it says nothing: it is 1500 unless [`TunConfig::with_mtu`] says what it is. Nor does it say whether
+    /// packet information stands in front of frames (the kernel has one bit for `IFF_NO_PI` and for another
+    /// thing here): there may be none, as on Android, and a device that finds some is lost, and says so.
+    ///
+    /// # Errors
+    ///
+    /// [`TunError::NotTun`], [`TunError::NotAttached`], [`TunError::Config`] for addresses that are none of a
+    /// stack's.
+    ///
+    /// ```
+    /// use std::os::fd::OwnedFd;
+    /// use whimbrel_io::{TunConfig, WireSpec};
+    /// use whimbrel_stack::InterfaceAddress;
+    ///
+    /// fn wire(from_the_service: OwnedFd) -> Result<WireSpec, Box<dyn std::error::Error>> {
+    ///     let addr = "10.9.0.2".parse::<std::net::IpAddr>()?.into();
+    ///     let own = InterfaceAddress { addr, prefix_len: 24 };
+    ///     Ok(WireSpec::Tun(TunConfig::from_fd(from_the_service, vec![own])?.with_mtu(1_400)?))
+    /// }
+    /// ```
+    pub fn from_fd(fd: OwnedFd, addresses: Vec<InterfaceAddress>) -> Result<Self, TunError> {
+        check_addresses(&addresses)?;
+        let refused = |doing| move |error| TunError::on_setup(doing, "of the descriptor", error);
+        let file = TunFile::adopt(fd).map_err(refused("look at what is open"))?;
+        let file = file.ok_or(TunError::NotTun)?;
+        let (name, flags) = file.interface().map_err(|error| match error.raw_os_error() {
+            Some(libc::EBADFD) => TunError::NotAttached,
+            _ => refused("find the name and flags")(error),
+        })?;
+        let is_tap = flags & libc::IFF_TAP != 0;
+        let given = Given { file: Arc::new(file), flags };
+        let mut config = Self {
+            name,
+            layer: if is_tap { Layer::Ethernet(None) } else { Layer::Ip },
+            addresses,
+            hosts: Vec::new(),
+            mtu: Self::DEFAULT_MTU,
+            queues: NonZeroU16::MIN,
+            offload: Offload::On,
+            dad: Dad::On,
+            given: Some(given),
+        };
+        config.derive_hosts();
+        Ok(config)
+    }
+
+    /// The queue that somebody else opened, if it is of one.
+    pub(crate) fn given(&self) -> Option<&Given> {
+        self.given.as_ref()
+    }
+}
+
+impl Given {
+    /// The queue, once more.
+    pub(crate) fn file(&self) -> Result<TunFile, TunError> {
+        let refused = |error| TunError::on_setup("take the descriptor", "of the descriptor", error);
+        let fd = self.file.as_fd().try_clone_to_owned().map_err(refused)?;
+        TunFile::adopt(fd).map_err(refused)?.ok_or(TunError::NotTun)
+    }
+
+    /// What stands in front of its frames.
+    pub(crate) fn framing(&self) -> Framing {
+        if self.flags & libc::IFF_VNET_HDR != 0 { Framing::Vnet } else { Framing::Bare }
+    }
+
+    /// Whether its interface may have other queues.
+    pub(crate) fn is_multi_queue(&self) -> bool {
+        self.flags & libc::IFF_MULTI_QUEUE != 0
+    }
+}

@@ -1,0 +1,52 @@
+//! What became of a packet, for somebody who does not know the rules by name.
+
+use std::time::Duration;
+
+use whimbrel_stack::shard::SocketState;
+use whimbrel_tcp::DropReason;
+
+use super::{Ruling, SeenPacket};
+
+impl SeenPacket {
+    /// What its receiver made of it, in a few words; `None` where that is nothing to speak of.
+    pub fn outcome(&self) -> Option<&'static str> {
+        let (ruling, (view, _)) = (self.ruling.as_ref()?, self.header()?);
+        let (opens, is_rst) = (view.flags.is_syn() && !view.flags.is_ack(), view.flags.is_rst());
+        match (ruling.states[0], ruling.dropped) {
+            (Some(SocketState::TimeWait), Some(_)) if opens => Some(self.refusal(ruling)),
+            (Some(SocketState::TimeWait), Some(_)) if is_rst => Some("reset ignored"),
+            (Some(SocketState::SynSent), Some(DropReason::UnacceptableAck)) => {
+                Some("no answer to its SYN: it sends a reset")
+            }
+            (_, Some(reason)) => Some(reason.name()),
+            (Some(SocketState::TimeWait), None) if opens => Some(self.admission(ruling)),
+            (Some(SocketState::TimeWait), None) if is_rst => Some("reset taken: port forgotten"),
+            (Some(SocketState::SynSent), None) if is_rst => Some("refused for good"),
+            (None, None) if opens => Some("nothing remembered: let in"),
+            _ => None,
+        }
+    }
+
+    /// Why a SYN does not open what is remembered.
+    fn refusal(&self, ruling: &Ruling) -> &'static str {
+        match self.beyond {
+            _ if judged_by(ruling, &["never"]) => "port remembered: refused",
+            Some(beyond) if beyond > 0 => "in the old window: refused",
+            _ => "number looks old: refused",
+        }
+    }
+
+    /// Why one does.
+    fn admission(&self, ruling: &Ruling) -> &'static str {
+        let is_newer = self.newer.is_some_and(|newer| newer > Duration::ZERO);
+        match judged_by(ruling, &["rfc6191", "linux"]) && is_newer {
+            true => "newer timestamp: let in",
+            false => "newer number: let in",
+        }
+    }
+}
+
+/// Whether SYNs in TIME-WAIT are judged by one of these.
+fn judged_by(ruling: &Ruling, rules: &[&str]) -> bool {
+    ruling.rules.iter().any(|(key, value)| *key == "tw.syn" && rules.contains(&value.as_str()))
+}

@@ -1,0 +1,133 @@
+//! Datagrams between IP and the sockets: read with their checksum, written whole or in fragments.
+
+use alloc::vec;
+
+use bytes::Bytes;
+use whimbrel_base::Instant;
+use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
+use whimbrel_tcp::{SegMeta, TxSegment};
+use whimbrel_udp::{Arrived, Outgoing};
+use whimbrel_wire::{
+    Address, Endpoint, Family, IpHeader, Ipv4Header, Ipv6Header, ParseError, Protocol, Sum,
+    UdpHeader, UdpView,
+};
+
+use super::arrival::{Refused, UdpArrival};
+use super::output::IpOut;
+use super::{Datagram, FrameDrop, IpLayer};
+
+/// A datagram that leaves: in one packet, or in fragments, one by one.
+#[derive(Debug)]
+pub(crate) enum UdpOut {
+    Whole(WholeUdp),
+    Fragments(Datagram),
+}
+
+/// One that fits its path.
+#[derive(Debug)]
+pub(crate) struct WholeUdp {
+    local_index: u16,
+    hop_limit: u8,
+    out: Outgoing,
+}
+
+impl IpLayer {
+    /// How the path carries a datagram; `None` if its own address is none of this host's any more.
+    pub(crate) fn prepare_udp(
+        &self,
+        now: Instant,
+        out: Outgoing,
+        usual_hop_limit: u8,
+    ) -> Option<UdpOut> {
+        let local_index = self.addresses.index_of(&out.from.addr)?;
+        let hop_limit = out.options.hop_limit.unwrap_or(usual_hop_limit);
+        if out.data.len() <= self.whole_udp(now, &out.to.addr) {
+            return Some(UdpOut::Whole(WholeUdp { local_index, hop_limit, out }));
+        }
+        // Fragments are cut of the whole message, its header with them.
+        let Outgoing { from, to, data, options } = out;
+        let header = UdpHeader { src_port: from.port, dst_port: to.port };
+        let mut message = vec![0; data.len() + UdpHeader::LEN];
+        header.emit_datagram(from.addr, to.addr, &data, &mut message);
+        Some(UdpOut::Fragments(Datagram {
+            local_index,
+            remote: to.addr,
+            protocol: Protocol::UDP,
+            class: options.class,
+            hop_limit,
+            payload: Bytes::from(message),
+            next: None,
+        }))
+    }
+
+    /// Writes one that fits.
+    pub(crate) fn write_udp(&mut self, whole: WholeUdp, tx: &mut TxSegment) -> bool {
+        let WholeUdp { local_index, hop_limit, out } = whole;
+        let Some(local) = self.addresses.get(local_index).copied() else { return false };
+        let (remote, class) = (&out.to.addr, out.options.class);
+        let len = UdpHeader::LEN + out.data.len();
+        // Whole packets have Don't Fragment set: a path that carries less says so (RFC 8085 3.2).
+        let (protocol, fragment) = (Protocol::UDP, None);
+        let ip = IpOut { local: &local, remote, protocol, class, hop_limit, fragment };
+        let at = self.write_ip(&ip, len, tx);
+        let (header, _) = tx.header_room()[at..].split_at_mut(UdpHeader::LEN);
+        UdpHeader { src_port: out.from.port, dst_port: out.to.port }.emit(out.data.len(), header);
+        // RFC 1122 4.1.3.4: "it MUST default to checksumming on."
+        let sum = Sum::pseudo_header(local, *remote, Protocol::UDP.0, len as u32);
+        let (checksum, left) = if self.capabilities.tx_checksum {
+            (sum.fold(), TxChecksum::Partial(UdpHeader::CHECKSUM_OFFSET as u8))
+        } else {
+            let sum = sum.add_bytes(header).add_bytes(&out.data);
+            (UdpHeader::checksum_of(sum), TxChecksum::Done)
+        };
+        UdpHeader::set_checksum(header, checksum);
+        tx.checksum = left;
+        tx.set_header_len(at + UdpHeader::LEN);
+        tx.gso_size = 0;
+        tx.payload.push(out.data).is_ok()
+    }
+
+    /// The largest packet that the path to `remote` carries, as datagrams are to know it: what was
+    /// found out by segments holds for them, and not the other way round. A forged error about a
+    /// segment has to quote what is in flight (RFC 5927); of a datagram nobody remembers that.
+    pub(crate) fn datagram_mtu(&self, now: Instant, remote: &Address) -> u16 {
+        let known = [&self.path_mtus, &self.datagram_mtus].map(|paths| paths.find(now, remote));
+        let route = self.routes.metrics_to(remote).and_then(|metrics| metrics.mtu);
+        known.into_iter().flatten().chain(route).fold(self.capabilities.mtu, u16::min)
+    }
+
+    /// The octets that a datagram to `remote` carries in one packet.
+    pub(crate) fn whole_udp(&self, now: Instant, remote: &Address) -> usize {
+        let header = match remote.family() {
+            Family::V4 => Ipv4Header::LEN,
+            Family::V6 => Ipv6Header::LEN,
+        };
+        usize::from(self.datagram_mtu(now, remote)).saturating_sub(header + UdpHeader::LEN)
+    }
+}
+
+/// Reads a datagram, or several in one frame.
+pub(super) fn read_datagram<'a>(
+    ip: &IpHeader,
+    payload: &'a [u8],
+    meta: SegMeta,
+) -> Result<UdpArrival<'a>, Refused> {
+    let view = match meta.checksum {
+        RxChecksum::Unknown => UdpView::parse(ip.src, ip.dst, payload),
+        RxChecksum::Verified | RxChecksum::Partial => {
+            UdpView::parse_verified(ip.src.family(), payload)
+        }
+    };
+    let UdpView { header, data, .. } = view.map_err(|error| match error {
+        ParseError::BadChecksum => FrameDrop::UdpChecksum,
+        _ => FrameDrop::UdpHeader,
+    })?;
+    let datagram = Arrived {
+        from: Endpoint::new(ip.src, header.src_port),
+        to: Endpoint::new(ip.dst, header.dst_port),
+        data,
+        class: ip.traffic_class,
+        hop_limit: ip.hop_limit,
+    };
+    Ok(UdpArrival { datagram, each: meta.gso_size })
+}

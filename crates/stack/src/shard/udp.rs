@@ -1,0 +1,356 @@
+//! Datagrams: sockets for applications, and their way through the host (RFC 768, RFC 1122 4.1).
+//!
+//! All sockets of a host with several shards are at the one of queue 0, where everything comes in that
+//! is no segment of TCP, fragments included (`io::steering`).
+
+use bytes::Bytes;
+use whimbrel_tcp::budget::Pressure;
+use whimbrel_tcp::conn::{IcmpError, SoftError};
+use whimbrel_udp::{
+    Arrived, Bind, Fragmenting, Local, Outgoing, Received, Room, SendOptions, SocketError, Sockets,
+    Undelivered,
+};
+use whimbrel_wire::{Address, Endpoint, UdpHeader};
+
+use super::Shard;
+use crate::ip::{DatagramReport, FrameDrop, RefusalReply, UdpArrival, UdpOut};
+use crate::udp_error::UdpError;
+use crate::{RxFrame, TxBatch, UdpHandle};
+
+/// Whom a datagram is for and what its packets say, where that is not what its socket has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SendTo {
+    /// Whom it is for; `None`: whom the socket is connected to.
+    pub to: Option<Endpoint>,
+    /// From which address of this host; `None`: the socket's own, or by the route. RFC 1122 4.1.3.5: "A
+    /// request/response application that uses UDP should use a source address for the response that is
+    /// the same as the specific destination address of the request."
+    pub source: Option<Address>,
+    /// What its packets say; `None`: as was set on the socket.
+    pub options: Option<SendOptions>,
+}
+
+impl SendTo {
+    /// Nothing but the destination.
+    pub const fn peer(to: Endpoint) -> Self {
+        Self { to: Some(to), source: None, options: None }
+    }
+
+    /// Whom the socket is connected to.
+    pub const CONNECTED: Self = Self { to: None, source: None, options: None };
+}
+
+/// Sockets.
+impl Shard {
+    /// A socket that receives datagrams at one of this host's addresses, or at all of them.
+    pub fn udp_bind(&mut self, bind: &Bind) -> Result<UdpHandle, UdpError> {
+        if let Local::Address(own) = &bind.local {
+            self.check_single(own)?;
+            // RFC 1122 4.1.3.6: "When a host sends a UDP datagram, the source address MUST be (one of)
+            // the IP address(es) of the host."
+            self.host.ip.addresses.index_of(own).ok_or(UdpError::NotLocal(*own))?;
+        }
+        Ok(self.udp.bind(bind)?)
+    }
+
+    /// From now on the socket sends to `remote` where nothing else is said, receives from there alone,
+    /// and is told of ICMP errors about what it sends there ([`Shard::udp_take_error`]). Nothing is sent.
+    pub fn udp_connect(&mut self, handle: UdpHandle, remote: Endpoint) -> Result<(), UdpError> {
+        let source = self.choose_source(handle, remote, None)?;
+        Ok(self.udp.connect(handle, source, remote)?)
+    }
+
+    /// The socket is connected to nobody any more.
+    pub fn udp_disconnect(&mut self, handle: UdpHandle) -> Result<(), UdpError> {
+        Ok(self.udp.disconnect(handle)?)
+    }
+
+    /// Lets go of the socket: its port is free at once, what was to be sent leaves. Returns whether there
+    /// was one.
+    pub fn udp_close(&mut self, handle: UdpHandle) -> bool {
+        self.udp.close(handle)
+    }
+
+    /// Takes a datagram to be sent, whole or not at all. If there is no room for it now, an
+    /// [`Event::Udp`](crate::Event::Udp) follows once there is.
+    ///
+    /// # Errors
+    ///
+    /// Whatever is wrong with the destination or the size is known at once. What the path says of it later
+    /// is told by [`Shard::udp_take_error`], if the socket is connected.
+    pub fn udp_send(
+        &mut self,
+        handle: UdpHandle,
+        data: Bytes,
+        send: &SendTo,
+    ) -> Result<(), UdpError> {
+        let SendTo { to, source, options } = *send;
+        let to = to.or_else(|| self.udp.remote(handle)).ok_or(UdpError::NotConnected)?;
+        let source = self.choose_source(handle, to, source)?;
+        let local = self.udp.local(handle).ok_or(whimbrel_udp::QueueError::Unknown)?;
+        let options = options.or_else(|| self.udp.options(handle)).unwrap_or_default();
+        let (len, most) = (data.len(), self.most_data(&to.addr, options.fragmenting));
+        if len > most {
+            return Err(UdpError::TooLong { len, most });
+        }
+        let from = Endpoint::new(source, local.port);
+        let room = self.udp_room();
+        Ok(self.udp.queue(handle, Outgoing { from, to, data, options }, room)?)
+    }
+
+    /// The datagram that has waited for longest; `None`: nothing yet, an
+    /// [`Event::Udp`](crate::Event::Udp) will come.
+    pub fn udp_recv(&mut self, handle: UdpHandle) -> Option<Received> {
+        self.udp.recv(handle)
+    }
+
+    /// The same, and it stays.
+    pub fn udp_peek(&self, handle: UdpHandle) -> Option<&Received> {
+        self.udp.peek(handle)
+    }
+
+    /// What was last heard of what a connected socket had sent (RFC 1122 4.1.3.3); it is forgotten by
+    /// that, and ends nothing: what `SO_ERROR` tells.
+    pub fn udp_take_error(&mut self, handle: UdpHandle) -> Option<SocketError> {
+        self.udp.take_error(handle)
+    }
+
+    /// What the socket's packets say from now on, where a datagram says nothing else: hop limit, traffic
+    /// class, and whether they may be cut (RFC 1122 4.1.4).
+    pub fn udp_set_options(&mut self, handle: UdpHandle, options: SendOptions) {
+        self.udp.set_options(handle, options);
+    }
+
+    /// How many bytes may wait to be received (`SO_RCVBUF`), from 2 KiB to `buffers.recv.max`; what each
+    /// datagram takes beside its data counts.
+    pub fn udp_set_recv_size(&mut self, handle: UdpHandle, bytes: usize) {
+        self.udp.set_recv_size(handle, bytes.min(self.cx.tunables.recv_buffer_max as usize));
+    }
+
+    /// How many bytes may wait to be sent (`SO_SNDBUF`), from 2 KiB to `buffers.send.max`.
+    pub fn udp_set_send_size(&mut self, handle: UdpHandle, bytes: usize) {
+        self.udp.set_send_size(handle, bytes.min(self.cx.tunables.send_buffer_max as usize));
+    }
+
+    /// The sockets: their ends, options and sizes, and what happened to datagrams.
+    pub fn udp(&self) -> &Sockets {
+        &self.udp
+    }
+
+    /// The most octets that a datagram to `remote` carries in one packet (RFC 1122 3.4, GET_MAXSIZES).
+    pub fn udp_whole(&self, remote: &Address) -> usize {
+        self.host.ip.whole_udp(self.cx.now, remote)
+    }
+
+    fn most_data(&self, to: &Address, fragmenting: Fragmenting) -> usize {
+        match fragmenting {
+            Fragmenting::Allowed => UdpHeader::most_data(to.family()),
+            Fragmenting::Refused => self.udp_whole(to),
+        }
+    }
+}
+
+/// From where a datagram leaves, and whom it may be for.
+impl Shard {
+    /// The address from which a socket sends to `to`.
+    fn choose_source(
+        &self,
+        handle: UdpHandle,
+        to: Endpoint,
+        wish: Option<Address>,
+    ) -> Result<Address, UdpError> {
+        let unknown = UdpError::Bind(whimbrel_udp::BindError::Unknown);
+        let own = self.udp.receives_at(handle).ok_or(unknown)?;
+        self.check_destination(to)?;
+        if matches!(own, Local::Address(own) if own.family() != to.addr.family())
+            || matches!(own, Local::Every(family) if family != to.addr.family())
+        {
+            return Err(UdpError::Family(to));
+        }
+        let addresses = &self.host.ip.addresses;
+        match (wish, own) {
+            (Some(wish), own) if !own.covers(&wish) || wish.family() != to.addr.family() => {
+                Err(UdpError::NotLocal(wish))
+            }
+            (Some(wish), _) => {
+                addresses.index_of(&wish).map(|_| wish).ok_or(UdpError::NotLocal(wish))
+            }
+            (None, Local::Address(own)) => Ok(own),
+            // RFC 1122 4.1.3.5: "(in which case the networking software will choose an appropriate
+            // source address)".
+            (None, Local::Every(_) | Local::Both) => addresses
+                .source_for(&to.addr)
+                .and_then(|index| addresses.get(index).copied())
+                .ok_or(UdpError::NoSource(to)),
+        }
+    }
+
+    fn check_destination(&self, to: Endpoint) -> Result<(), UdpError> {
+        self.check_single(&to.addr)?;
+        if to.port == 0 || to.addr.is_unspecified() {
+            return Err(UdpError::NotAPeer(to));
+        }
+        if self.host.ip.addresses.index_of(&to.addr).is_some() {
+            return Err(UdpError::Loopback(to));
+        }
+        self.host.ip.routes.find(&to.addr).map(|_| ()).ok_or(UdpError::NoRoute(to))
+    }
+
+    /// Whether an address is of one host: there is no membership in groups here, and who sends to all
+    /// hosts of a network would be the only one who does.
+    fn check_single(&self, addr: &Address) -> Result<(), UdpError> {
+        let is_limited = *addr == Address::from_v4_octets([255; 4]);
+        if is_limited || self.host.ip.routes.is_broadcast(addr) {
+            return Err(UdpError::Broadcast(*addr));
+        }
+        if addr.is_multicast_or_broadcast() { Err(UdpError::Multicast(*addr)) } else { Ok(()) }
+    }
+}
+
+/// In.
+impl Shard {
+    /// A datagram for this host in `packet`, or several that came uncut.
+    pub(super) fn on_udp(&mut self, packet: &RxFrame<'_>, arrived: &UdpArrival<'_>) {
+        let UdpArrival { datagram, each } = arrived;
+        let each = match *each {
+            0 => datagram.data.len().max(1),
+            each => usize::from(each),
+        };
+        // An empty one has no chunk, and is one all the same. A frame counts once: as delivered, if any of
+        // it was.
+        let mut delivered = Err(Undelivered::NoSocket);
+        let (first, behind) = datagram.data.split_at(each.min(datagram.data.len()));
+        for data in core::iter::once(first).chain(behind.chunks(each)) {
+            let this = self.deliver_udp(&Arrived { data, ..*datagram });
+            delivered = delivered.or(this);
+        }
+        let reason = match delivered {
+            Ok(()) => {
+                self.host.ip.counters.in_delivers += 1;
+                return;
+            }
+            Err(Undelivered::NoSocket) if self.claim(packet, FrameDrop::UdpPort) => return,
+            Err(Undelivered::NoSocket) => FrameDrop::UdpPort,
+            Err(Undelivered::RecvBuffer) => FrameDrop::UdpBuffer,
+            Err(Undelivered::Memory) => FrameDrop::UdpMemory,
+        };
+        self.host.ip.counters.drop_frame(reason);
+        if reason == FrameDrop::UdpPort {
+            // RFC 1122 4.1.3.1: "If a datagram arrives addressed to a UDP port for which there is no
+            // pending LISTEN call, UDP SHOULD send an ICMP Port Unreachable message."
+            self.answer(packet.octets, RefusalReply::PortUnreachable);
+        }
+    }
+
+    fn deliver_udp(&mut self, arrived: &Arrived<'_>) -> Result<(), Undelivered> {
+        let room = self.udp_room();
+        self.udp.deliver(arrived, room)
+    }
+
+    /// A datagram that did not come so far as to a socket.
+    pub(super) fn on_udp_refused(&mut self, reason: FrameDrop) {
+        let counters = &mut self.udp.counters;
+        match reason {
+            FrameDrop::UdpChecksum => {
+                counters.in_errors += 1;
+                counters.in_csum_errors += 1;
+            }
+            FrameDrop::UdpHeader => counters.in_errors += 1,
+            FrameDrop::UdpGroup => counters.ignored_multi += 1,
+            _ => {}
+        }
+    }
+
+    /// An ICMP error about a datagram of ours. Returns whether it can be one: a socket has its port.
+    pub(super) fn on_udp_report(&mut self, report: &DatagramReport) -> bool {
+        let DatagramReport { from, to, error } = report;
+        let known = self.udp.on_error(from, to, socket_error(*error));
+        if let IcmpError::TooBig { mtu } = error
+            && known
+        {
+            self.host.ip.datagram_mtus.note(self.cx.now, to.addr, *mtu);
+        }
+        known
+    }
+
+    /// Whether there is memory for another datagram. They go first where it is short: text was promised
+    /// room by a window, a datagram was promised nothing.
+    fn udp_room(&self) -> Room {
+        let budget = &self.cx.pool.budget;
+        // Records are looked at once a millisecond, in which many datagrams can come.
+        let since = self.udp.held().saturating_sub(self.udp_weighed) as u64;
+        let held = budget.held().saturating_add(since);
+        let is_tight = held >= self.cx.tunables.mem_budget / 10 * 9;
+        if is_tight || budget.pressure() >= Pressure::Tight { Room::None } else { Room::Enough }
+    }
+}
+
+/// Out.
+impl Shard {
+    /// Whether datagrams wait to leave.
+    #[inline]
+    pub(super) fn has_udp_out(&self) -> bool {
+        self.udp.has_out() || self.udp_leaving.is_some()
+    }
+
+    /// Datagrams in the order in which they were handed over, up to [`A_TURN`]: segments come next.
+    #[inline(never)]
+    pub(super) fn tx_udp(&mut self, batch: &mut TxBatch) {
+        for _ in 0..A_TURN {
+            if batch.is_full() || !self.has_udp_out() {
+                return;
+            }
+            batch.fill(|tx| self.write_udp(tx) && self.host.depart(tx, self.cx.now));
+        }
+    }
+
+    /// The next datagram, or the next fragment of one.
+    fn write_udp(&mut self, tx: &mut whimbrel_tcp::TxSegment) -> bool {
+        let now = self.cx.now;
+        if let Some(mut rest) = self.udp_leaving.take() {
+            let written = self.host.ip.write_datagram(&mut rest, now, tx);
+            self.udp_leaving = (!rest.is_done()).then_some(rest);
+            return written;
+        }
+        let Some(out) = self.udp.next_out() else { return false };
+        match self.host.ip.prepare_udp(now, out, self.cx.tunables.hop_limit) {
+            None => {
+                self.udp.counters.out_discards += 1;
+                false
+            }
+            Some(UdpOut::Whole(whole)) => {
+                self.udp.counters.out_datagrams += 1;
+                self.host.ip.write_udp(whole, tx)
+            }
+            Some(UdpOut::Fragments(datagram)) => {
+                self.udp.counters.out_datagrams += 1;
+                self.udp_leaving = Some(datagram);
+                self.write_udp(tx)
+            }
+        }
+    }
+}
+
+fn socket_error(error: IcmpError) -> SocketError {
+    match error {
+        IcmpError::Refused => SocketError::PortUnreachable,
+        IcmpError::NoTcp => SocketError::ProtocolUnreachable,
+        IcmpError::Prohibited => SocketError::Prohibited,
+        IcmpError::TooBig { mtu } => SocketError::TooBig { mtu },
+        IcmpError::Soft(soft) => match soft {
+            SoftError::NetworkUnreachable => SocketError::NetworkUnreachable,
+            SoftError::HostUnreachable => SocketError::HostUnreachable,
+            SoftError::TimeExceeded => SocketError::TimeExceeded,
+            SoftError::FragmentsLost => SocketError::FragmentsLost,
+            SoftError::ParameterProblem | SoftError::SourceRouteFailed => {
+                SocketError::ParameterProblem
+            }
+            SoftError::Prohibited => SocketError::Prohibited,
+            SoftError::Refused => SocketError::PortUnreachable,
+            SoftError::NoTcp => SocketError::ProtocolUnreachable,
+        },
+    }
+}
+
+/// Datagrams that leave before the connections have a turn: half of a usual batch.
+const A_TURN: usize = 32;

@@ -1,0 +1,146 @@
+//! Packets that nothing of this host takes, kept for whoever wants them, and packets of theirs that leave
+//! as they are.
+
+use alloc::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
+use whimbrel_tcp::{SegMeta, TxSegment};
+use whimbrel_wire::tcp::TcpHeader;
+use whimbrel_wire::{IpHeader, Ipv6Header, Protocol, Sum};
+
+use super::{InjectError, Shard};
+use crate::RxFrame;
+use crate::ip::FrameDrop;
+use crate::replies::Pending;
+
+/// Packets that nothing here took, for whoever asks.
+#[derive(Default, Debug)]
+pub(super) struct Unclaimed {
+    /// How many may wait; 0: nobody wants them.
+    most: usize,
+    packets: VecDeque<Bytes>,
+}
+
+/// Commands.
+impl Shard {
+    /// Keeps, from now on, up to `most` packets that nothing here takes until they are
+    /// [polled](Shard::poll_unclaimed): those for other hosts' addresses, and those of protocols that this
+    /// host does not speak. They are answered by no ICMP error then. 0: keeps none, and lets go of those that wait.
+    pub fn keep_unclaimed(&mut self, most: usize) {
+        self.unclaimed.most = most;
+        self.unclaimed.packets.truncate(most);
+    }
+
+    /// The next packet that nothing took: whole, with complete checksums.
+    pub fn poll_unclaimed(&mut self) -> Option<Bytes> {
+        self.unclaimed.packets.pop_front()
+    }
+
+    /// Sends this IP packet as it is, when it is its turn.
+    pub fn inject(&mut self, packet: Bytes) -> Result<(), InjectError> {
+        let mtu = self.host.ip.capabilities.mtu;
+        if packet.len() > mtu.into() {
+            return Err(InjectError::TooLong { len: packet.len(), mtu });
+        }
+        let (ip, _) = IpHeader::parse(&packet).map_err(|_| InjectError::Header)?;
+        if length_of(&packet) != Some(packet.len()) {
+            return Err(InjectError::Header);
+        }
+        for addr in [ip.src, ip.dst] {
+            // RFC 1122 3.2.1.3 (g): "Addresses of this form MUST NOT appear outside a host."
+            if addr.to_ip().is_loopback() {
+                return Err(InjectError::Loopback(addr));
+            }
+        }
+        if self.replies.push(Pending::Packet(packet)) { Ok(()) } else { Err(InjectError::Full) }
+    }
+}
+
+impl Shard {
+    /// Whether somebody wants a frame that was refused for this reason, and has it now.
+    pub(super) fn claim(&mut self, frame: &RxFrame<'_>, reason: FrameDrop) -> bool {
+        let wanted =
+            matches!(reason, FrameDrop::OtherHost | FrameDrop::Protocol | FrameDrop::UdpPort);
+        if !wanted || self.unclaimed.most == 0 {
+            return false;
+        }
+        let room = self.unclaimed.packets.len() < self.unclaimed.most;
+        match whole(frame).filter(|_| room) {
+            Some(packet) => {
+                self.unclaimed.packets.push_back(packet);
+                self.host.ip.counters.unclaimed += 1;
+                self.host.ip.counters.in_delivers += 1;
+            }
+            None => {
+                self.host.ip.counters.unclaimed_dropped += 1;
+                self.host.ip.counters.drop_frame(reason);
+            }
+        }
+        true
+    }
+
+    /// Writes a packet that was injected.
+    pub(super) fn write_packet(&mut self, packet: &Bytes, tx: &mut TxSegment) -> bool {
+        let header_len = match packet.first() {
+            Some(first) if first >> 4 == 4 => usize::from(first & 0xf) * 4,
+            _ => Ipv6Header::LEN,
+        };
+        let at = self.host.ip.link_header_len();
+        let (Some(header), Some(room)) =
+            (packet.get(..header_len), tx.header_room().get_mut(at..at + header_len))
+        else {
+            return false;
+        };
+        room.copy_from_slice(header);
+        tx.set_header_len(at + header_len);
+        tx.transport_offset = (at + header_len) as u8;
+        tx.checksum = TxChecksum::Done;
+        tx.gso_size = 0;
+        self.host.ip.counters.out_requests += 1;
+        tx.payload.push(packet.slice(header_len..)).is_ok()
+    }
+}
+
+/// The packet of a frame, without what pads it, and with the checksum that the device left to others. `None`
+/// if it stands for several, or cannot be finished.
+fn whole(frame: &RxFrame<'_>) -> Option<Bytes> {
+    let SegMeta { segs, checksum, .. } = frame.meta;
+    let octets = frame.octets.get(..length_of(frame.octets)?)?;
+    if segs > 1 {
+        return None;
+    }
+    if checksum != RxChecksum::Partial {
+        return Some(Bytes::copy_from_slice(octets));
+    }
+    let (ip, payload) = IpHeader::parse(octets).ok()?;
+    let field = match ip.protocol {
+        Protocol::TCP => TcpHeader::CHECKSUM_OFFSET,
+        Protocol::UDP => UDP_CHECKSUM,
+        _ => return None,
+    };
+    let mut packet = BytesMut::from(octets);
+    let start = octets.len() - payload.len();
+    let transport = packet.get_mut(start..)?;
+    transport.get_mut(field..field + 2)?.fill(0);
+    let len = transport.len() as u32;
+    let sum = Sum::pseudo_header(ip.src, ip.dst, ip.protocol.0, len).add_bytes(transport).finish();
+    // RFC 768: "If the computed checksum is zero, it is transmitted as all ones".
+    let sum = if ip.protocol == Protocol::UDP && sum == 0 { u16::MAX } else { sum };
+    transport.get_mut(field..field + 2)?.copy_from_slice(&sum.to_be_bytes());
+    Some(packet.freeze())
+}
+
+/// The length that an IP packet says it has, octets.
+fn length_of(packet: &[u8]) -> Option<usize> {
+    let field =
+        |at: usize| Some(usize::from(u16::from_be_bytes(*packet.get(at..)?.first_chunk()?)));
+    match packet.first()? >> 4 {
+        4 => field(2),
+        6 => Some(field(4)? + Ipv6Header::LEN),
+        _ => None,
+    }
+}
+
+/// Where a UDP header has its checksum.
+const UDP_CHECKSUM: usize = 6;

@@ -1,0 +1,96 @@
+//! What turns out to have been no loss is taken back: told by timestamps (RFC 3522), by text that came
+//! twice (RFC 3708), or by what arrives after a time-out (RFC 5682).
+
+use whimbrel_base::Instant;
+
+use super::State;
+use crate::Counters;
+use crate::cc::{Control, Phase, Window};
+use crate::flight::Flight;
+use crate::recovery::Acked;
+use crate::recovery::rack::is_older;
+
+/// How it was before the last loss event or time-out, until somebody knows whether that was one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undo {
+    window: Window,
+    /// SND.UNA when that happened, as an offset.
+    una: u64,
+    /// When the first repair left.
+    pub(super) first_repair: Option<Instant>,
+    /// Octets that were sent again, and not reported as come twice.
+    pub(super) repaired: u64,
+    /// SND.NXT when recovery ended: once more than that is acknowledged, nobody will call it none.
+    pub(super) until: Option<u64>,
+}
+
+impl State {
+    /// Text came twice: a repair of it was none, and the reordering window is too narrow.
+    pub(super) fn note_duplicate(&mut self, flight: &Flight, acked: &Acked) {
+        let Some((end, octets)) = acked.duplicate else { return };
+        if acked.path.sack {
+            self.rack.on_duplicate(flight);
+        }
+        // What lies elsewhere was sent again by another recovery.
+        let of_this = |undo: &Undo| {
+            let start = end.checked_sub(u64::from(octets));
+            start.is_some_and(|start| start >= undo.una)
+                && self.recover.is_some_and(|recover| end <= recover)
+        };
+        if let Some(undo) = self.undo.as_mut().filter(|undo| of_this(undo)) {
+            undo.repaired = undo.repaired.saturating_sub(u64::from(octets));
+        }
+    }
+
+    /// Whether the last loss event or time-out was none: then what it did is taken back. Returns whether
+    /// that was a time-out.
+    pub(super) fn undo_spurious(
+        &mut self,
+        flight: &mut Flight,
+        control: &mut Control<'_>,
+        acked: &Acked,
+        counters: &mut Counters,
+    ) -> bool {
+        let Some(undo) = self.undo else { return false };
+        // RFC 3522 3.2: "If the value of the Timestamp Echo Reply field of the acceptable ACK's Timestamps
+        // option is smaller than the value of RetransmitTS, then proceed to step (5)", which calls the
+        // retransmission spurious.
+        let repaired_at = undo.first_repair.filter(|_| acked.advances && flight.una() > undo.una);
+        // Step (5): "If the acceptable ACK carries a DSACK option [RFC2883], then proceed to step (DONE)".
+        let echoes_older = acked.duplicate.is_none()
+            && repaired_at
+                .zip(acked.echoed)
+                .is_some_and(|(repaired, echoed)| is_older(echoed, repaired));
+        // RFC 3708 2: each of them came twice.
+        let all_came_twice =
+            acked.duplicate.is_some() && undo.first_repair.is_some() && undo.repaired == 0;
+        // RFC 5682 3.1, step 3b: "if the ACK acknowledges data that was not retransmitted after the
+        // timeout", whether cumulatively or by SACK.
+        let original_came = self.frto.is_some_and(|frto| {
+            frto.is_probing && acked.delivered.once_from.is_some_and(|from| from < frto.recover)
+        });
+        if !echoes_older && !all_came_twice && !original_came {
+            return false;
+        }
+        let was_timeout = self.phase == Phase::AfterTimeout;
+        match () {
+            () if was_timeout => counters.spurious_rtos += 1,
+            () if all_came_twice => counters.dsack_undo += 1,
+            () => counters.full_undo += 1,
+        }
+        control.undo(&undo.window);
+        flight.forget_lost();
+        (self.phase, self.recover) = (Phase::Open, Some(flight.una()));
+        (self.undo, self.frto, self.prefers_new) = (None, None, false);
+        (self.sacks, self.dup_acks) = (0, 0);
+        was_timeout
+    }
+
+    /// Until what was in flight is acknowledged when a reduction was taken back, no other is: whoever calls
+    /// each of them none would have the whole of it judged and sent again each time.
+    pub(super) fn set_undo(&mut self, flight: &Flight, control: &Control<'_>) {
+        let (window, una) = (*control.window, flight.una());
+        let undo = Undo { window, una, first_repair: None, repaired: 0, until: None };
+        self.undo = Some(undo).filter(|_| !flight.was_forgiven());
+    }
+}

@@ -1,0 +1,93 @@
+//! How much text may wait for peers and applications, and what windows say of it.
+
+macro_rules! buffers {
+    ($head:tt { $($rows:tt)* } $($parts:ident)*) => { table! { @join $head { $($rows)*
+
+        /// What a size means that an application asks for (`SO_SNDBUF`, `SO_RCVBUF`), and what the route says
+        /// of buffers.
+        buffers: BufferPolicy = BufferPolicy::Floor, "buffers", BufferPolicy::UNIT => {
+            rfc: "RFC 9293 3.8.6";
+        }
+
+        /// The size of a new connection's send buffer, where its application asks for none: it grows from
+        /// there with what may be in flight.
+        send_buffer: u32 = 256 << 10, "buffers.send", Unit::Octets => {
+            also: "net.inet.tcp.sendspace", "tcp_xmit_hiwat", "TCP_SND_BUF";
+            range: 2 << 10 ..= 1 << 30;
+            rfc: "RFC 9293 3.8.6.2.1";
+            low: "less than bandwidth x delay starves the path.";
+            high: "memory that a slow peer can pin.";
+        }
+
+        /// The largest send buffer that a connection comes to have by itself: twice what may be in flight is
+        /// what it has, if its floor is less.
+        send_buffer_max: u32 = 64 << 20, "buffers.send.max", Unit::Octets => {
+            also: "net.core.wmem_max", "net.inet.tcp.sendbuf_max";
+            range: 2 << 10 ..= 1 << 30;
+            rfc: "RFC 9293 3.8.6.2.1";
+            low: "a path with more under way runs dry each round trip.";
+            high: "memory that a slow peer can pin.";
+        }
+
+        /// Send buffers grow by themselves, up to `buffers.send.max`, and come back.
+        send_auto: bool = true, "buffers.send.auto", Unit::Switch => {
+            also: "net.inet.tcp.sendbuf_auto";
+            rfc: "RFC 9293 3.8.6.2.1";
+            low: "a path runs at what was asked for in each round trip.";
+            high: "nothing, but more text on its way when an application breaks off.";
+        }
+
+        /// The size of a new connection's receive buffer, where its application asks for none, and so the
+        /// window that it announces at first: it grows from there with what the application reads in a round
+        /// trip. Memory is held by what arrives, not by the size.
+        recv_buffer: u32 = 256 << 10, "buffers.recv", Unit::Octets => {
+            also: "net.inet.tcp.recvspace", "tcp_recv_hiwat", "TCP_WND";
+            range: 2 << 10 ..= 1 << 30;
+            rfc: "RFC 9293 3.8.6.2.2";
+            low: "less than bandwidth x delay starves the path.";
+            high: "memory that a fast peer can pin.";
+        }
+
+        /// The largest receive buffer that a connection comes to have by itself: the window scale is chosen
+        /// for it, once and for all, also where an application asks for less.
+        recv_buffer_max: u32 = 64 << 20, "buffers.recv.max", Unit::Octets => {
+            also: "net.core.rmem_max", "net.inet.tcp.recvbuf_max", "kern.ipc.maxsockbuf";
+            range: 2 << 10 ..= 1 << 30;
+            rfc: "RFC 7323 2.3";
+            low: "a buffer that is enlarged later cannot be announced whole.";
+            high: "windows in steps of up to 16 KiB.";
+        }
+
+        /// Receive buffers grow by themselves, up to `buffers.recv.max`, where the application reads as
+        /// fast as text comes.
+        recv_auto: bool = true, "net.ipv4.tcp_moderate_rcvbuf", Unit::Switch => {
+            also: "net.inet.tcp.recvbuf_auto";
+            rfc: "RFC 9293 3.8.6.2.2";
+            low: "a path runs at what was asked for in each round trip.";
+            high: "nothing: a reader that falls behind has no more than it had.";
+        }
+
+        /// What a shard may hold for its peers and applications: the memory behind text that was not
+        /// read, text that was not acknowledged, and records. From 75 % on no buffer grows by itself; from
+        /// 90 % on those that grew come back to what was asked for as they drain, text out of order is
+        /// refused, and text beyond a share of what is left, which is larger for whoever reads what comes; of each
+        /// connection 4 KiB are kept for that; from 100 % on each connection gets four segments of window
+        /// and an initial window of send buffer, half-open ones become cookies (unless those are off:
+        /// they have a bound of their own), and a record in TIME-WAIT goes for each that comes.
+        mem_budget: u64 = 1 << 30, "mem.budget", Unit::Octets => {
+            range: 1 << 20 ..= 1 << 42;
+            rfc: "RFC 9293 3.8.6.2.2";
+            low: "a few fast peers slow all others down.";
+            high: "the system ends the process before the shard slows anybody down.";
+        }
+
+        /// How `getsockopt` tells the sizes of buffers.
+        told_buffers: ToldBuffers = ToldBuffers::Doubled, "buffers.told", ToldBuffers::UNIT => {}
+
+        /// How the window follows the receive buffer.
+        recv_window: ReceiveWindow = ReceiveWindow::Rfc9293, "recv.window", ReceiveWindow::UNIT => {
+            rfc: "RFC 9293 3.8.6.2.2";
+        }
+
+    } $($parts)* } };
+}

@@ -1,0 +1,89 @@
+//! What the path carries, and what ICMP and neighbours say of it.
+
+macro_rules! path {
+    ($head:tt { $($rows:tt)* } $($parts:ident)*) => { table! { @join $head { $($rows)*
+
+        /// The time to live, or hop limit, of packets with segments; what an application sets for a
+        /// connection comes before it.
+        hop_limit: u8 = 64, "net.ipv4.ip_default_ttl", Unit::Count("hops") => {
+            also: "net.inet.ip.ttl", "net.inet6.ip6.hlim", "net.ipv6.conf.all.hop_limit",
+                "IP_DEFAULT_TTL", "TCP_TTL";
+            range: 1 ..= 255;
+            rfc: "RFC 9293 3.9.2, RFC 1122 3.2.1.7";
+            low: "packets expire before they are there.";
+            high: "a loop of routes is fed for longer.";
+        }
+
+        /// The MSS of an IPv4 peer that announces none.
+        default_mss_v4: u16 = 536, "mss.default.v4", Unit::Octets => {
+            also: "net.inet.tcp.mssdflt", "tcp_mss_def_ipv4", "TCP_MSS";
+            range: 48 ..= 65_495;
+            rfc: "RFC 9293 3.7.1";
+            low: "many small segments to peers of no options.";
+            high: "more than such a peer can take.";
+        }
+
+        /// The MSS of an IPv6 peer that announces none.
+        default_mss_v6: u16 = 1_220, "mss.default.v6", Unit::Octets => {
+            also: "net.inet.tcp.v6mssdflt", "tcp_mss_def_ipv6";
+            range: 48 ..= 65_475;
+            rfc: "RFC 9293 3.7.1";
+            low: "many small segments to peers of no options.";
+            high: "more than such a peer can take.";
+        }
+
+        /// The least that segments are cut to, options included, whatever the peer announces or a
+        /// router reports.
+        least_mss: u16 = 48, "net.ipv4.tcp_min_snd_mss", Unit::Octets => {
+            also: "net.inet.tcp.minmss";
+            range: 48 ..= 536;
+            rfc: "RFC 9293 3.7.1";
+            low: "a peer makes us send headers for the most part (CVE-2019-11479).";
+            high: "peers and paths that carry less get nothing.";
+        }
+
+        /// ICMP errors that call it hopeless end an attempt to open. Connections that are there outlive
+        /// them in any case.
+        icmp_aborts: bool = true, "icmp_aborts", Unit::Switch => {
+            also: "net.inet.tcp.icmp_may_rst";
+            rfc: "RFC 9293 3.9.2.2, RFC 5461";
+            low: "an application waits for its SYNs to time out.";
+            high: "whoever can guess the numbers of a SYN can end the attempt.";
+        }
+
+        /// When a router's report that a segment was too big lowers the path MTU.
+        frag_needed: FragNeeded = FragNeeded::Verified, "icmp.frag_needed", FragNeeded::UNIT => {
+            rfc: "RFC 5927 7.2";
+        }
+
+        /// What a station is answered that claims to be a neighbour which another was confirmed to be.
+        neighbour_claims: NeighbourClaims = NeighbourClaims::Verify, "neighbours.claims",
+        NeighbourClaims::UNIT => {
+            rfc: "RFC 4861 7.2.5, RFC 826";
+        }
+
+        /// What it means to an attempt to open that somebody forbids it, while `icmp_aborts` is on.
+        icmp_prohibited: ProhibitedByIcmp = ProhibitedByIcmp::Unreachable, "icmp.prohibited",
+        ProhibitedByIcmp::UNIT => {
+            rfc: "RFC 1122 4.2.3.9";
+        }
+
+        /// What it means to an attempt to open that its SYN's hop limit ran out, while `icmp_aborts` is on.
+        icmp_time_exceeded: TimeExceededByIcmp = TimeExceededByIcmp::Soft, "icmp.time_exceeded",
+        TimeExceededByIcmp::UNIT => {
+            rfc: "RFC 1122 4.2.3.9, RFC 5461";
+        }
+
+        /// What it means to an attempt to open that there is no way to the peer, while `icmp_aborts` is on.
+        icmp_unreachable: UnreachableByIcmp = UnreachableByIcmp::Soft, "icmp.unreachable",
+        UnreachableByIcmp::UNIT => {
+            rfc: "RFC 1122 4.2.3.9, RFC 5461";
+        }
+
+        /// Whether `SO_ERROR` tells of ICMP errors that a connection outlives.
+        soft_errors: SoftErrors = SoftErrors::Told, "icmp.soft_errors", SoftErrors::UNIT => {
+            rfc: "RFC 9293 3.9.1.8, 3.9.2.2";
+        }
+
+    } $($parts)* } };
+}

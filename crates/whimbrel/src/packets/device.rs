@@ -1,0 +1,159 @@
+//! The stack's end of the wire: a device at each shard.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use whimbrel_base::Instant;
+use whimbrel_io::device::{AnyDevice, MAX_BURST, boxed};
+use whimbrel_io::{Device, DeviceCounters, TxOutcome, Waker};
+use whimbrel_link::cut;
+use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
+use whimbrel_tcp::TxSegment;
+
+use super::PacketQueues;
+
+/// The stack's end, at which there is no stack yet.
+#[derive(Debug)]
+pub(crate) struct PacketEnd(Arc<EndOnDrop>);
+
+/// The queues; whoever has them last ends the wire.
+#[derive(Debug)]
+struct EndOnDrop(Arc<PacketQueues>);
+
+/// The device of a shard.
+#[derive(Debug)]
+struct PacketDevice {
+    end: Arc<EndOnDrop>,
+    which: u16,
+    waker: Waker,
+    /// Packets on their way into the queue: cut before that is locked.
+    cut: Vec<Bytes>,
+    /// The queue had no room for the last burst.
+    is_blocked: bool,
+    counters: DeviceCounters,
+}
+
+impl PacketEnd {
+    pub(super) fn new(queues: Arc<PacketQueues>) -> Self {
+        Self(Arc::new(EndOnDrop(queues)))
+    }
+
+    /// What the stack is to be attached to.
+    pub(crate) fn queues(&self) -> Arc<PacketQueues> {
+        Arc::clone(&self.0.0)
+    }
+
+    /// A device for each of so many shards, and what wakes its worker.
+    pub(crate) fn open(self, shards: u16) -> io::Result<(Vec<AnyDevice>, Vec<Waker>)> {
+        let wakers = (0..shards.max(1)).map(|_| Waker::new()).collect::<io::Result<Vec<_>>>()?;
+        self.0.0.open(wakers.clone().into());
+        let device = |(which, waker): (u16, &Waker)| PacketDevice {
+            end: Arc::clone(&self.0),
+            which,
+            waker: waker.clone(),
+            cut: Vec::new(),
+            is_blocked: false,
+            counters: DeviceCounters::default(),
+        };
+        Ok((boxed((0..).zip(&wakers).map(device)), wakers))
+    }
+}
+
+impl PacketDevice {
+    fn queues(&self) -> &PacketQueues {
+        &self.end.0
+    }
+
+    fn count_sent(&mut self, segment: &TxSegment) {
+        self.counters.tx_frames += 1;
+        self.counters.tx_super += u64::from(packets_of(segment) > 1);
+        self.counters.tx_octets += segment.len() as u64;
+    }
+}
+
+impl Device for PacketDevice {
+    fn name(&self) -> String {
+        "packets".into()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            medium: Medium::Ip,
+            mtu: self.queues().mtu(),
+            // It is cut here, at a copy that there is anyway: a packet is one piece.
+            max_super: u16::MAX.into(),
+            tx_checksum: true,
+            steering: Steering::None,
+        }
+    }
+
+    fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
+        let mut packets = [const { Bytes::new() }; MAX_BURST];
+        let Some(taken) = self.queues().take(self.which, &mut packets) else {
+            let text = "its PacketPort was dropped";
+            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, text));
+        };
+        if taken == 0 {
+            return Ok(0);
+        }
+        self.counters.deliver_packets(packets.get(..taken).unwrap_or_default(), deliver);
+        Ok(taken)
+    }
+
+    fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
+        let pending = batch.pending();
+        let (fitting, reserved) = self.queues().reserve(pending.iter().map(packets_of));
+        for segment in pending.iter().take(fitting) {
+            self.count_sent(segment);
+            cut(segment, |packet| self.cut.push(packet));
+        }
+        self.is_blocked = fitting < pending.len();
+        batch.consume(fitting);
+        if fitting > 0 {
+            let mut cut = std::mem::take(&mut self.cut);
+            self.queues().put(reserved, cut.drain(..));
+            self.cut = cut;
+        }
+        if self.is_blocked {
+            self.counters.tx_blocked += 1;
+            return Ok(TxOutcome::Full);
+        }
+        Ok(TxOutcome::Drained)
+    }
+
+    fn counters(&self) -> &DeviceCounters {
+        &self.counters
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let goes_on = self.is_blocked && !self.queues().is_blocked();
+        (goes_on || self.queues().has_news(self.which)).then_some(Instant::ZERO)
+    }
+}
+
+impl AsFd for PacketDevice {
+    /// Readable when the worker is to be woken and has a thread of its own.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.waker.as_fd()
+    }
+}
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail("a worker of it stopped");
+        }
+        self.0.end();
+    }
+}
+
+/// How many packets a segment is cut into.
+fn packets_of(segment: &TxSegment) -> usize {
+    let text = segment.payload.octets();
+    match segment.gso_size {
+        0 => 1,
+        size => text.div_ceil(size.into()).max(1) as usize,
+    }
+}

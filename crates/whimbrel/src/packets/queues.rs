@@ -1,0 +1,299 @@
+//! What both ends of the wire share: a queue in each direction, and who waits at it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use whimbrel_io::Waker;
+use whimbrel_io::steering::queue_of;
+
+use super::{PacketCounters, PacketPort};
+use crate::shutdown::Shutdown;
+
+/// The queues of a wire. "Inward" is towards the stack.
+#[derive(Debug)]
+pub(crate) struct PacketQueues {
+    mtu: u16,
+    inward: Mutex<Inward>,
+    outward: Mutex<Outward>,
+    /// Tells who waits for room inward.
+    pub(super) room: Notify,
+    /// Tells who waits for a packet outward.
+    pub(super) arrived: Notify,
+    /// What wakes the shards, once there are some.
+    wakers: OnceLock<Box<[Waker]>>,
+    /// What knows why the stack ended, once there is one.
+    shutdown: OnceLock<Arc<Shutdown>>,
+}
+
+#[derive(Debug)]
+struct Inward {
+    /// One for each shard.
+    lanes: Vec<VecDeque<Bytes>>,
+    state: Ends,
+    sent: u64,
+    full: u64,
+    too_long: u64,
+    lost: u64,
+}
+
+#[derive(Default, Debug)]
+struct Outward {
+    packets: VecDeque<Bytes>,
+    /// Places for packets that a shard is cutting.
+    reserved: usize,
+    /// A shard waits for room.
+    blocked: bool,
+    ended: bool,
+    received: u64,
+}
+
+/// Which ends of the wire are there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ends {
+    Both,
+    /// The port was dropped.
+    StackAlone,
+    /// The stack has ended.
+    PortAlone,
+}
+
+/// Why a packet was not taken, or none was there.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    Full(Bytes),
+    TooLong(usize),
+    Ended,
+}
+
+/// The port's side.
+impl PacketQueues {
+    /// Empty queues; packets of the stack have up to `mtu` bytes.
+    pub(super) fn new(mtu: u16) -> Self {
+        let inward = Inward {
+            lanes: vec![VecDeque::new()],
+            state: Ends::Both,
+            sent: 0,
+            full: 0,
+            too_long: 0,
+            lost: 0,
+        };
+        Self {
+            mtu,
+            inward: Mutex::new(inward),
+            outward: Mutex::default(),
+            room: Notify::new(),
+            arrived: Notify::new(),
+            wakers: OnceLock::new(),
+            shutdown: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn mtu(&self) -> u16 {
+        self.mtu
+    }
+
+    pub(super) fn push(&self, packet: Bytes) -> Result<(), Refusal> {
+        let which = {
+            let mut inward = self.inward();
+            if inward.state == Ends::PortAlone {
+                return Err(Refusal::Ended);
+            }
+            if packet.len() > usize::from(u16::MAX) {
+                inward.too_long += 1;
+                return Err(Refusal::TooLong(packet.len()));
+            }
+            let which = inward.lane_of(&packet);
+            match inward.lanes.get_mut(which) {
+                Some(lane) if lane.len() < PacketPort::CAPACITY => lane.push_back(packet),
+                _ => return Err(Refusal::Full(packet)),
+            }
+            inward.sent += 1;
+            which
+        };
+        if let Some(waker) = self.wakers.get().and_then(|wakers| wakers.get(which)) {
+            waker.wake();
+        }
+        Ok(())
+    }
+
+    pub(super) fn count_full(&self) {
+        self.inward().full += 1;
+    }
+
+    /// Takes up to `limit` packets out. Returns how many there were.
+    pub(super) fn pop(&self, packets: &mut Vec<Bytes>, limit: usize) -> Result<usize, Refusal> {
+        let (taken, wakes) = {
+            let mut outward = self.outward();
+            let taken = outward.packets.len().min(limit);
+            if taken == 0 && outward.ended {
+                return Err(Refusal::Ended);
+            }
+            packets.extend(outward.packets.drain(..taken));
+            outward.received += taken as u64;
+            // At half, so that a shard is not woken for each packet.
+            let wakes = outward.blocked && outward.packets.len() <= PacketPort::CAPACITY / 2;
+            outward.blocked &= !wakes;
+            (taken, wakes)
+        };
+        if wakes {
+            self.wake_shards();
+        }
+        Ok(taken)
+    }
+
+    /// The port is gone.
+    pub(super) fn close(&self) {
+        {
+            let mut inward = self.inward();
+            if inward.state == Ends::Both {
+                inward.state = Ends::StackAlone;
+            }
+        }
+        self.wake_shards();
+    }
+
+    pub(super) fn counters(&self) -> PacketCounters {
+        let Inward { sent, full, too_long, lost, .. } = *self.inward();
+        let outward = self.outward();
+        let (received, waiting) = (outward.received, outward.packets.len());
+        PacketCounters { sent, full, too_long, lost, received, waiting }
+    }
+
+    /// Why the stack is no more, in words for its users.
+    pub(super) fn why(&self) -> String {
+        let never = || "it was never built".to_owned();
+        self.shutdown.get().map_or_else(never, |shutdown| shutdown.why())
+    }
+
+    fn wake_shards(&self) {
+        self.wakers.get().into_iter().flatten().for_each(Waker::wake);
+    }
+}
+
+/// The stack's side.
+impl PacketQueues {
+    /// There are shards, which these wake.
+    pub(super) fn open(&self, wakers: Box<[Waker]>) {
+        let mut inward = self.inward();
+        let early: Vec<_> = inward.lanes.drain(..).flatten().collect();
+        inward.lanes.resize_with(wakers.len().max(1), VecDeque::new);
+        for packet in early {
+            let which = inward.lane_of(&packet);
+            if let Some(lane) = inward.lanes.get_mut(which) {
+                lane.push_back(packet);
+            }
+        }
+        // Opened once: opening consumes the end.
+        let _ = self.wakers.set(wakers);
+    }
+
+    /// The stack's end is told by this.
+    pub(crate) fn attach(&self, shutdown: Arc<Shutdown>) {
+        // Built once: building consumes the builder.
+        let _ = self.shutdown.set(shutdown);
+    }
+
+    /// Takes up to as many packets as there are places, for the shard numbered `which`. Returns how many;
+    /// `None` if there is none, and nobody to send any.
+    pub(super) fn take(&self, which: u16, places: &mut [Bytes]) -> Option<usize> {
+        let (taken, made_room) = {
+            let mut inward = self.inward();
+            let gone = inward.state == Ends::StackAlone;
+            let lane = inward.lanes.get_mut(usize::from(which))?;
+            let before = lane.len();
+            if gone && before == 0 {
+                return None;
+            }
+            let taken = before.min(places.len());
+            for (place, packet) in places.iter_mut().zip(lane.drain(..taken)) {
+                *place = packet;
+            }
+            (taken, taken > 0 && before >= PacketPort::CAPACITY)
+        };
+        if made_room {
+            self.room.notify_waiters();
+        }
+        Some(taken)
+    }
+
+    /// Whether there is something for the shard numbered `which` to take, or to learn.
+    pub(super) fn has_news(&self, which: u16) -> bool {
+        let inward = self.inward();
+        let waits = inward.lanes.get(usize::from(which)).is_some_and(|lane| !lane.is_empty());
+        waits || inward.state == Ends::StackAlone
+    }
+
+    /// Keeps places for as many as fit of packets that come in groups of these sizes. Returns how many
+    /// groups fit, and how many packets they are; if not all, the shard is woken when there is room.
+    pub(super) fn reserve(&self, groups: impl Iterator<Item = usize>) -> (usize, usize) {
+        let mut outward = self.outward();
+        let (mut count, mut packets) = (0, 0);
+        for group in groups {
+            let filled = outward.packets.len() + outward.reserved + packets;
+            // Whatever comes goes alone, however much it is.
+            if filled > 0 && filled + group > PacketPort::CAPACITY {
+                outward.blocked = true;
+                break;
+            }
+            count += 1;
+            packets += group;
+        }
+        outward.reserved += packets;
+        (count, packets)
+    }
+
+    /// Puts packets into places that were reserved.
+    pub(super) fn put(&self, reserved: usize, packets: impl Iterator<Item = Bytes>) {
+        {
+            let mut outward = self.outward();
+            outward.reserved -= reserved;
+            outward.packets.extend(packets);
+        }
+        self.arrived.notify_waiters();
+    }
+
+    /// Whether a shard that was blocked is to wait still.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.outward().blocked
+    }
+
+    /// The stack has ended.
+    pub(super) fn end(&self) {
+        {
+            let mut inward = self.inward();
+            inward.state = Ends::PortAlone;
+            let lost: usize = inward.lanes.iter_mut().map(|lane| lane.drain(..).count()).sum();
+            inward.lost += lost as u64;
+            self.outward().ended = true;
+        }
+        self.room.notify_waiters();
+        self.arrived.notify_waiters();
+    }
+
+    /// A panicking worker's reason is told by its device, which goes first.
+    pub(super) fn fail(&self, why: &str) {
+        if let Some(shutdown) = self.shutdown.get() {
+            shutdown.fail(why.into());
+        }
+    }
+
+    /// Nothing panics under the locks.
+    fn inward(&self) -> MutexGuard<'_, Inward> {
+        self.inward.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn outward(&self) -> MutexGuard<'_, Outward> {
+        self.outward.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inward {
+    fn lane_of(&self, packet: &[u8]) -> usize {
+        match self.lanes.len() {
+            0 | 1 => 0,
+            lanes => queue_of(packet, lanes as u16).into(),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Waiting until a datagram can be received or sent, without doing it.
+
+use std::io;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{Interest, Ready};
+use tokio::task::coop::poll_proceed;
+use tokio::task::yield_now;
+
+use super::UdpSocket;
+use crate::readiness::Awaited;
+use crate::udp_cell::UdpState;
+use crate::waiters::Waiters;
+
+impl UdpSocket {
+    /// Waits for any of what `interest` names. Any number of tasks may wait at once.
+    pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
+        Ok(self.cell.ready(interest).await)
+    }
+
+    /// Waits until a datagram, or an error, can be received.
+    pub async fn readable(&self) -> io::Result<()> {
+        self.ready(Interest::READABLE).await.map(|_| ())
+    }
+
+    /// Waits until a datagram can be sent.
+    pub async fn writable(&self) -> io::Result<()> {
+        self.ready(Interest::WRITABLE).await.map(|_| ())
+    }
+
+    /// Whether a datagram, or an error, can be received. Of several tasks that poll, only the latest is
+    /// woken.
+    pub fn poll_recv_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_with(cx, Interest::READABLE, |_| Ok(()))
+    }
+
+    /// Whether a datagram can be sent. Of several tasks that poll, only the latest is woken.
+    pub fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_with(cx, Interest::WRITABLE, |_| Ok(()))
+    }
+
+    /// Calls `f` if any of what `interest` names is ready now, else fails with `WouldBlock`. What
+    /// `f` does with the socket (its `try_` methods) tells by itself whether more is ready.
+    pub fn try_io<R>(
+        &self,
+        interest: Interest,
+        f: impl FnOnce() -> io::Result<R>,
+    ) -> io::Result<R> {
+        let ready = !self.cell.lock().readiness(interest).is_empty();
+        if ready { f() } else { Err(io::ErrorKind::WouldBlock.into()) }
+    }
+
+    /// Calls `f` when any of what `interest` names is ready, and again as long as it fails with
+    /// `WouldBlock`. What `f` does with the socket (its `try_` methods) is what makes it wait: one that
+    /// fails so without having looked is called again at once.
+    pub async fn async_io<R>(
+        &self,
+        interest: Interest,
+        mut f: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        loop {
+            self.ready(interest).await?;
+            match f() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => yield_now().await,
+                result => return result,
+            }
+        }
+    }
+
+    /// Does `act` once what `interest` names is ready.
+    pub(super) fn poll_with<R>(
+        &self,
+        cx: &mut Context<'_>,
+        interest: Interest,
+        act: impl FnOnce(&Self) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        let coop = ready!(poll_proceed(cx));
+        let mut replaced = None;
+        let pending = {
+            let mut state = self.cell.lock();
+            let pending = state.readiness(interest).is_empty();
+            if pending && interest.is_writable() {
+                replaced = state.writers.register(cx.waker());
+            } else if pending {
+                replaced = state.readers.register(cx.waker());
+            }
+            pending
+        };
+        drop(replaced);
+        if pending {
+            return Poll::Pending;
+        }
+        coop.made_progress();
+        match act(self) {
+            // Another task was quicker.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            result => Poll::Ready(result),
+        }
+    }
+}
+
+impl Awaited for UdpState {
+    fn readiness(&self, interest: Interest) -> Ready {
+        let mut ready = Ready::EMPTY;
+        if interest.is_readable() && self.is_readable() {
+            ready |= Ready::READABLE;
+        }
+        if interest.is_writable() && self.is_writable() {
+            ready |= Ready::WRITABLE;
+        }
+        if interest.is_error() && self.has_error() {
+            ready |= Ready::ERROR;
+        }
+        ready
+    }
+
+    fn lines(&mut self) -> (&mut Waiters, &mut Waiters) {
+        (&mut self.readers, &mut self.writers)
+    }
+}

@@ -1,0 +1,274 @@
+//! What a UDP socket's tasks and its shard share: one cell, and in it a lock that only they take.
+//!
+//! Datagrams cross whole, in both directions, each bounded by a credit, as a stream's octets do
+//! (`cell.rs`): what exceeds it waits in the shard's queue, where `SO_RCVBUF` bounds it, or makes the
+//! sender wait.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Waker;
+
+use bytes::Bytes;
+use tokio::io::Interest;
+use whimbrel_stack::{SendTo, Shard, UdpError, UdpHandle};
+use whimbrel_udp::{QueueError, Received, SendOptions};
+
+use crate::fault;
+use crate::readiness::{self, Readiness};
+use crate::waiters::Waiters;
+
+/// The shared half of a UDP socket.
+#[derive(Debug)]
+pub(crate) struct UdpCell(Mutex<UdpState>);
+
+/// What the lock guards. "Inward" is towards the shard, "outward" towards the tasks.
+#[derive(Debug)]
+pub(crate) struct UdpState {
+    /// Tasks that wait for something to receive.
+    pub(crate) readers: Waiters,
+    /// Tasks that wait for room to send.
+    pub(crate) writers: Waiters,
+    outward: VecDeque<Received>,
+    inward: VecDeque<Departing>,
+    /// Bytes on their way outward.
+    unread: usize,
+    /// Bytes on their way inward.
+    unsent: usize,
+    /// What went wrong, until somebody was told.
+    pub(crate) error: Option<io::Error>,
+    /// Why the stack has ended.
+    over: Option<String>,
+    /// What the shard knows it by, once it knows it.
+    pub(crate) handle: Option<UdpHandle>,
+    pub(crate) local: SocketAddr,
+    pub(crate) peer: Option<SocketAddr>,
+    /// What packets say of what is sent from now on.
+    pub(crate) options: SendOptions,
+    /// Sizes of the shard's queues that were asked for, until they are set.
+    pub(crate) sizes: WantedSizes,
+    /// The shard is to look, and was told so.
+    is_dirty: bool,
+    /// The shard has more for the tasks than there is credit for.
+    is_starved: bool,
+    pub(crate) is_dropped: bool,
+}
+
+/// Sizes of queues that were asked for, bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct WantedSizes {
+    pub(crate) recv: Option<usize>,
+    pub(crate) send: Option<usize>,
+}
+
+/// A datagram on its way to the shard.
+#[derive(Debug)]
+struct Departing {
+    data: Bytes,
+    send: SendTo,
+}
+
+impl UdpCell {
+    /// Of a socket that the shard is yet to hear of.
+    pub(crate) fn new(local: SocketAddr) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(UdpState {
+            readers: Waiters::default(),
+            writers: Waiters::default(),
+            outward: VecDeque::new(),
+            inward: VecDeque::new(),
+            unread: 0,
+            unsent: 0,
+            error: None,
+            over: None,
+            handle: None,
+            local,
+            peer: None,
+            options: SendOptions::USUAL,
+            sizes: WantedSizes::default(),
+            is_dirty: false,
+            is_starved: false,
+            is_dropped: false,
+        })))
+    }
+
+    /// Waits for any of what `interest` names.
+    pub(crate) const fn ready(&self, interest: Interest) -> Readiness<'_, UdpState> {
+        Readiness::new(&self.0, interest)
+    }
+
+    /// The state, which nobody else sees until the guard is dropped.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, UdpState> {
+        readiness::lock(&self.0)
+    }
+}
+
+/// The tasks' side.
+impl UdpState {
+    /// Whether a call that receives would not wait.
+    pub(crate) fn is_readable(&self) -> bool {
+        !self.outward.is_empty() || self.has_error()
+    }
+
+    /// Whether a call that sends would not wait.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.has_room() || self.has_error()
+    }
+
+    /// Whether there is something to be told.
+    pub(crate) fn has_error(&self) -> bool {
+        self.error.is_some() || self.over.is_some()
+    }
+
+    /// What every call tells first: what went wrong, once; that the stack has ended, always.
+    pub(crate) fn check(&mut self) -> io::Result<()> {
+        match (self.error.take(), &self.over) {
+            (Some(error), _) => Err(error),
+            (None, Some(why)) => Err(fault::ended(why)),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// The datagram that came first; it stays.
+    pub(crate) fn first(&mut self) -> io::Result<&Received> {
+        if self.outward.is_empty() {
+            self.check()?;
+        }
+        self.outward.front().ok_or_else(fault::would_block)
+    }
+
+    /// The same, and it is taken. The shard may be to look then.
+    pub(crate) fn take_first(&mut self) -> io::Result<Taken> {
+        // What had arrived before the error is not lost for it.
+        let Some(received) = self.outward.pop_front() else {
+            self.check()?;
+            return Err(fault::would_block());
+        };
+        self.unread -= received.data.len() + COST;
+        // Half, not any: a task that reads one at a time would wake its shard for each.
+        let returns = self.is_starved && self.unread <= CREDIT / 2;
+        let post = if returns { self.dirty() } else { None };
+        Ok(Taken { received, post })
+    }
+
+    /// Leaves a datagram for the shard.
+    pub(crate) fn leave(&mut self, data: &[u8], send: SendTo) -> io::Result<Option<UdpHandle>> {
+        self.check()?;
+        if !self.has_room() {
+            return Err(fault::would_block());
+        }
+        self.unsent += data.len() + COST;
+        self.inward.push_back(Departing { data: Bytes::copy_from_slice(data), send });
+        Ok(self.dirty())
+    }
+
+    /// The shard is to look: whom to post, unless that was done.
+    pub(crate) fn dirty(&mut self) -> Option<UdpHandle> {
+        let handle = self.handle.filter(|_| !self.is_dirty)?;
+        self.is_dirty = true;
+        Some(handle)
+    }
+
+    fn has_room(&self) -> bool {
+        self.unsent < CREDIT
+    }
+}
+
+/// A datagram for a task, and whom to post.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) received: Received,
+    pub(crate) post: Option<UdpHandle>,
+}
+
+/// The shard's side.
+impl UdpState {
+    /// Moves what crosses, in both directions. Returns whether the socket is still held.
+    pub(crate) fn exchange(
+        &mut self,
+        shard: &mut Shard,
+        handle: UdpHandle,
+        out: &mut Vec<Waker>,
+    ) -> bool {
+        self.is_dirty = false;
+        self.set_sizes(shard, handle);
+        if self.is_dropped {
+            // What was sent leaves, whatever room there is for it.
+            shard.udp_set_send_size(handle, usize::MAX);
+            self.push(shard, handle, out);
+            shard.udp_close(handle);
+            return false;
+        }
+        self.push(shard, handle, out);
+        self.pull(shard, handle, out);
+        if let Some(error) = shard.udp_take_error(handle) {
+            self.fail(fault::udp_told(error, self.peer), out);
+        }
+        true
+    }
+
+    fn set_sizes(&mut self, shard: &mut Shard, handle: UdpHandle) {
+        let WantedSizes { recv, send } = std::mem::take(&mut self.sizes);
+        if let Some(bytes) = recv {
+            shard.udp_set_recv_size(handle, bytes);
+        }
+        if let Some(bytes) = send {
+            shard.udp_set_send_size(handle, bytes);
+        }
+    }
+
+    /// The stack has ended.
+    pub(crate) fn on_lost(&mut self, why: String, out: &mut Vec<Waker>) {
+        self.over = Some(why);
+        self.readers.take_all(out);
+        self.writers.take_all(out);
+    }
+
+    fn fail(&mut self, error: io::Error, out: &mut Vec<Waker>) {
+        self.error = Some(error);
+        self.readers.take_all(out);
+        self.writers.take_all(out);
+    }
+
+    /// Inward: as long as the shard has room. If it has none, it tells when there is.
+    fn push(&mut self, shard: &mut Shard, handle: UdpHandle, out: &mut Vec<Waker>) {
+        let before = self.unsent;
+        while let Some(Departing { data, send }) = self.inward.front() {
+            let len = data.len();
+            match shard.udp_send(handle, data.clone(), send) {
+                Err(UdpError::Queue(QueueError::Full { .. })) => break,
+                Err(error) => self.fail(fault::udp(error), out),
+                Ok(()) => {}
+            }
+            self.inward.pop_front();
+            self.unsent -= len + COST;
+        }
+        if self.unsent < before && self.unsent <= CREDIT / 2 {
+            self.writers.take_all(out);
+        }
+    }
+
+    /// Outward: as much as there is credit for.
+    fn pull(&mut self, shard: &mut Shard, handle: UdpHandle, out: &mut Vec<Waker>) {
+        let before = self.outward.len();
+        self.is_starved = false;
+        loop {
+            if self.unread >= CREDIT {
+                self.is_starved = true;
+                break;
+            }
+            let Some(received) = shard.udp_recv(handle) else { break };
+            self.unread += received.data.len() + COST;
+            self.outward.push_back(received);
+        }
+        if self.outward.len() > before {
+            self.readers.take_all(out);
+        }
+    }
+}
+
+/// The most bytes that wait in a cell, each way, and one datagram more.
+const CREDIT: usize = 64 << 10;
+
+/// What a datagram counts beside its data, bytes: its place here, and its header.
+const COST: usize = 128;

@@ -1,0 +1,131 @@
+//! The shard's part of UDP sockets: who is bound, and what is asked of them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Waker;
+
+use tokio::sync::oneshot;
+use whimbrel_stack::{Shard, UdpHandle};
+use whimbrel_udp::Bind;
+use whimbrel_wire::Endpoint;
+
+use crate::fault;
+use crate::udp_cell::UdpCell;
+
+/// What is asked of a shard about a UDP socket, and who awaits the answer.
+#[derive(Debug)]
+pub(crate) enum UdpRequest {
+    /// Bind a socket for this cell.
+    Bind { cell: Arc<UdpCell>, bind: Bind, answer: Answer },
+    /// Connect the socket: it hears `remote` alone from then on.
+    Connect { cell: Arc<UdpCell>, remote: Endpoint, answer: Answer },
+    /// Let go of it, as nobody holds it any more: whoever asks for its port next can have it.
+    Close { cell: Arc<UdpCell> },
+}
+
+/// Who awaits what came of it.
+pub(crate) type Answer = oneshot::Sender<std::io::Result<()>>;
+
+/// The UDP sockets that tasks hold.
+#[derive(Default, Debug)]
+pub(crate) struct UdpPort {
+    /// The cell of each socket, at its [`UdpHandle::index`].
+    sockets: Vec<Option<Arc<UdpCell>>>,
+    open: usize,
+}
+
+impl UdpPort {
+    /// How many sockets tasks hold.
+    pub(crate) const fn len(&self) -> usize {
+        self.open
+    }
+
+    pub(crate) fn process_request(
+        &mut self,
+        shard: &mut Shard,
+        request: UdpRequest,
+        woken: &mut Vec<Waker>,
+    ) {
+        // Whoever asked may have gone: who dropped the socket said so in its cell.
+        match request {
+            UdpRequest::Bind { cell, bind, answer } => {
+                let _ = answer.send(self.bind(shard, cell, &bind));
+            }
+            UdpRequest::Connect { cell, remote, answer } => {
+                let _ = answer.send(Self::connect(shard, &cell, remote));
+            }
+            UdpRequest::Close { cell } => {
+                let handle = cell.lock().handle;
+                if let Some(handle) = handle {
+                    self.exchange(shard, handle, woken);
+                }
+            }
+        }
+    }
+
+    fn bind(&mut self, shard: &mut Shard, cell: Arc<UdpCell>, bind: &Bind) -> std::io::Result<()> {
+        let mut state = cell.lock();
+        // The future was dropped before the shard heard of it.
+        if state.is_dropped {
+            return Ok(());
+        }
+        let handle = shard.udp_bind(bind).map_err(fault::udp)?;
+        state.handle = Some(handle);
+        if let Some(local) = shard.udp().local(handle) {
+            state.local = local.into();
+        }
+        drop(state);
+        let place = handle.index() as usize;
+        if self.sockets.len() <= place {
+            self.sockets.resize_with(place + 1, || None);
+        }
+        if let Some(slot) = self.sockets.get_mut(place) {
+            *slot = Some(cell);
+            self.open += 1;
+        }
+        Ok(())
+    }
+
+    fn connect(shard: &mut Shard, cell: &UdpCell, remote: Endpoint) -> std::io::Result<()> {
+        let mut state = cell.lock();
+        let handle = state.handle.ok_or_else(fault::unknown)?;
+        shard.udp_connect(handle, remote).map_err(fault::udp)?;
+        if let Some(local) = shard.udp().local(handle) {
+            state.local = local.into();
+        }
+        state.peer = Some(SocketAddr::from(remote));
+        state.error = None;
+        Ok(())
+    }
+
+    /// Moves what crosses at the cell of `handle`, if there is one still.
+    pub(crate) fn exchange(
+        &mut self,
+        shard: &mut Shard,
+        handle: UdpHandle,
+        woken: &mut Vec<Waker>,
+    ) {
+        let Some(slot) = self.sockets.get_mut(handle.index() as usize) else { return };
+        let Some(cell) = slot else { return };
+        let is_held = {
+            let mut state = cell.lock();
+            // The place may be a later socket's: handles differ by their generation, places do not.
+            if state.handle != Some(handle) {
+                return;
+            }
+            state.exchange(shard, handle, woken)
+        };
+        if !is_held {
+            *slot = None;
+            self.open -= 1;
+        }
+    }
+
+    /// Tells every socket that the stack has ended.
+    pub(crate) fn end(&mut self, why: &str, woken: &mut Vec<Waker>) {
+        for cell in self.sockets.drain(..).flatten() {
+            cell.lock().on_lost(why.to_owned(), woken);
+        }
+        self.open = 0;
+    }
+}
