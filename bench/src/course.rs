@@ -213,7 +213,7 @@ impl Course {
 fn expect(read: Recv, wanted: &Bytes) -> Result<(), Failure> {
     match read {
         Recv::Data(data) if data.len() == wanted.len() => Ok(()),
-        other => Err(format!("not {} octets: {other:?}", wanted.len()).into()),
+        other => Err(format!("not {} bytes: {other:?}", wanted.len()).into()),
     }
 }
 

@@ -88,7 +88,7 @@ pub(crate) struct Arguments {
     /// Give up a transaction, and opening a connection, after this time.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = quantity::some_time)]
     timeout: Duration,
-    /// The length of the intervals that rates are told of.
+    /// The length of the intervals whose rates are printed.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::some_time)]
     interval: Duration,
     /// How the server goes about it.

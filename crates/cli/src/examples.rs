@@ -38,7 +38,7 @@ Examples:
 
 On a terminal there is a screen while it runs (--no-tui: none). Its keys:
   q, Esc, Ctrl-C   end it, and print what was measured
-  p, space         pause it, or let it go on; a pause is no time
+  p, space         pause it, or let it go on; paused time does not count
   +, -             more connections, or fewer: by one below 20, else by a tenth
   s                save the screen as an HTML file in this directory";
 

@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// Connections that are open at the same time.
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = quantity::whole::<u32>(1..=1_000_000))]
     connections: u32,
-    /// Threads that share the connections, with -w kernel: alone; this stack takes --shards.
+    /// Threads that share the connections, with -w kernel: only; for this stack give --shards.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=1024))]
     threads: u32,
     /// End after this many requests.
@@ -114,7 +114,7 @@ pub(crate) struct Arguments {
     /// The pause between two runs.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::duration, requires = "repeat")]
     gap: Duration,
-    /// The length of the intervals that rates are told of.
+    /// The length of the intervals whose rates are printed.
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = quantity::some_time)]
     interval: Duration,
     /// Bytes of each response of the server in this process.

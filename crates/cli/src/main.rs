@@ -51,7 +51,7 @@ mod wrap;
 /// A TCP/IP stack in user space.
 ///
 /// Exit codes: 0 success; 1 it could not run, or could not finish; 2 usage error; 3 it ran, and a
-/// script or seed failed or --fail-if is true; 4 a privilege or a device is missing.
+/// script, a seed or a case of the lab failed, or --fail-if is true; 4 a privilege or a device is missing.
 ///
 /// SIGINT, SIGTERM and SIGHUP end a command, which prints what was done so far.
 #[derive(Parser)]

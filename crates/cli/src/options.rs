@@ -35,7 +35,7 @@ pub(crate) struct StackOptions {
     #[arg(long, value_enum, value_name = "WHOSE")]
     pub(crate) stack: Option<Whose>,
     /// Seed of keys, ports and what mem: links lose: in virtual time the same seed gives the same
-    /// run [default: 1 there, else random].
+    /// run [default: 1 in virtual time, else random].
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(0..=u64::MAX))]
     pub(crate) seed: Option<u64>,
     /// The clock of a mem: wire.

@@ -65,9 +65,9 @@ pub(crate) fn service_rate(text: &str) -> Result<f64, String> {
 pub(crate) fn ports(text: &str) -> Result<String, String> {
     let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
     let ends = text.split_once('-').and_then(|(first, last)| Some((port(first)?, port(last)?)));
-    ends.filter(|(first, last)| first <= last)
-        .map(|_| text.into())
-        .ok_or_else(|| "give FIRST-LAST, both from 1 to 65535, as in 49152-65535".into())
+    ends.filter(|(first, last)| first <= last).map(|_| text.into()).ok_or_else(|| {
+        "give FIRST-LAST, ports from 1 to 65535, the lower first, as in 49152-65535".into()
+    })
 }
 
 /// An address in numbers.

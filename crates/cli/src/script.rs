@@ -58,8 +58,8 @@ pub(crate) struct Arguments {
     /// when pure acknowledgments come. A pass that needed a rule of these names it.
     #[arg(long)]
     semantic: bool,
-    /// The scripts were written for a runner that does not look behind the last line: packets that
-    /// are left over there are a warning.
+    /// The scripts were written for a runner that stops looking after the last line: packets that
+    /// come later are a warning.
     #[arg(long)]
     foreign: bool,
     /// Print one JSON document (whimbrel.script/1) instead.

@@ -25,8 +25,8 @@ pub(crate) const FOR_LOADS: &str = "Where frames go: mem:[rate=45M][,delay=35ms]
                          [,queue=100p|1bdp][,mtu=] (both hosts in this process), tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,queues=N], \
                          tap:NAME,…, \
                          packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N], \
-                         unix:PATH,addr=ADDRESS/PREFIX, or kernel: (no stack of ours, but the \
-                         kernel's sockets) [default: mem:, or kernel: to a target]";
+                         unix:PATH,addr=ADDRESS/PREFIX, or kernel: (the kernel's sockets, \
+                         instead of this stack) [default: mem:, or kernel: to a target]";
 /// The help of `--wire`, of servers.
 pub(crate) const FOR_SERVERS: &str = "Where frames go: tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mtu=N]\
                          [,queues=N][,offload=on|off] (IP packets), tap:NAME,…[,mac=MAC][,dad=on|off] (Ethernet frames), \

@@ -32,7 +32,7 @@ pub enum KeySource {
 #[non_exhaustive]
 pub enum GroupKeyError {
     /// Neither `file:` nor `env:`.
-    #[error("{0:?}: give file:PATH or env:NAME, where {FORM} stand")]
+    #[error("{0:?}: give file:PATH or env:NAME, which holds {FORM}")]
     Source(String),
     /// The file cannot be read.
     #[error("{path}: {error}; give a file with {FORM}", path = .path.display())]
@@ -130,7 +130,7 @@ impl fmt::Debug for GroupKey {
     }
 }
 
-const FORM: &str = "32 hexadecimal digits, as of `openssl rand -hex 16`";
+const FORM: &str = "32 hexadecimal digits, as `openssl rand -hex 16` prints them";
 
 #[cfg(test)]
 mod tests;

@@ -300,7 +300,7 @@ fn reads_and_writes_per_second() {
         socket.connect("10.9.0.2:9").unwrap();
         for _ in 0..5 {
             let (read, write) = reflect(&mut tun, &socket, 200_000);
-            println!("one frame of 46 octets: read {read} ns, write (to the socket) {write} ns");
+            println!("one frame of 46 bytes: read {read} ns, write (to the socket) {write} ns");
         }
         assert_eq!(tun.counters().tx_dropped, 0);
     });

@@ -95,7 +95,7 @@ impl Promises {
         if let Some(edge) = peer.edge.filter(|_| text > 0) {
             let over = (header.seq + text).distance_from(edge);
             if over > PROBE {
-                return Err(format!("sends {over} octets beyond the window: {header:?}"));
+                return Err(format!("sends {over} bytes beyond the window: {header:?}"));
             }
         }
         let sent = peer.sent.filter(|_| header.flags.contains(TcpFlags::ACK));
@@ -121,7 +121,7 @@ impl Promises {
         if let Some(before) = self.edge.filter(|_| !is_full) {
             let back = before.distance_from(edge);
             if back >= 1 << scale.get() {
-                return Err(format!("takes back {back} octets of its window: {header:?}"));
+                return Err(format!("takes back {back} bytes of its window: {header:?}"));
             }
         }
         self.edge = Some(self.edge.map_or(edge, |before| before.later(edge)));

@@ -25,7 +25,7 @@ fn every_octet_arrives_and_nothing_is_left() {
         assert!(times > 0 || outcomes.len() < SEEDS.count(), "no seed met {what}");
         println!("{what}: {times}");
     }
-    println!("{} seeds, {octets} octets", outcomes.len());
+    println!("{} seeds, {octets} bytes", outcomes.len());
 }
 
 #[test]

@@ -22,7 +22,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 const USAGE: &str = "\
 usage: whimbrel-bench face [--quick] [--rounds N] [--only PEER]... [--write]
 
-One message of 64 octets there and back on each of 1, 16 and 256 connections; a stream in writes of 64 KiB;
+One message of 64 bytes there and back on each of 1, 16 and 256 connections; a stream in writes of 64 KiB;
 connections of one message each, 16 at a time. On sockets of the kernel's over its loopback (kernel), on
 TcpStreams of Whimbrel's whose shards have threads (thread) or are tasks of the runtime (runtime), and on
 its shards driven directly by ports on threads (shard). Each in a process of its own, on tokio's runtime of

@@ -109,7 +109,7 @@ struct Near<'a>(&'a [&'static str]);
 impl fmt::Display for Near<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            [] => f.write_str("; docs/reference/tunables.md lists them all"),
+            [] => f.write_str("; docs/reference/tunables.md describes them all"),
             names => write!(f, ": perhaps {}", names.join(", or ")),
         }
     }

@@ -313,13 +313,17 @@ pub(crate) fn errors(outcome: &Outcome) -> String {
         let _ = writeln!(text, "  [{count}] {conn_error}: {}", conn_error.remedy());
     }
     if let Some(shortage) = record.shortage.filter(|_| record.starved > 0) {
-        let _ = writeln!(
+        let _ = write!(
             text,
-            "  {} waited for a free port, {} in all ({shortage}): {}",
+            "  {} waited for a free port, {} in all ({shortage})",
             quantity::thousands(record.starved),
-            quantity::show(record.starved_for),
-            ConnError::PortsExhausted.remedy()
+            quantity::show(record.starved_for)
         );
+        // What to do stands above already, where some of them gave up.
+        let _ = match record.conn_errors.contains_key(&ConnError::PortsExhausted) {
+            true => writeln!(text),
+            false => writeln!(text, ": {}", ConnError::PortsExhausted.remedy()),
+        };
     }
     if record.unclosed > 0 {
         let _ = writeln!(

@@ -25,7 +25,7 @@ impl Url {
         let rest = match text.split_once("://") {
             Some(("http", rest)) => rest,
             Some(("https", _)) => {
-                return Err(format!("{text}: TLS is not spoken here; {example}"));
+                return Err(format!("{text}: there is no TLS here; {example}"));
             }
             Some((scheme, _)) => return Err(format!("scheme {scheme:?} is unknown; {example}")),
             None => text,

@@ -25,7 +25,7 @@ pub struct Selection {
 pub enum PlanError {
     /// A key that is neither a parameter of the case nor a tunable.
     #[error(
-        "{key:?} is nothing that {case} has{}: give one of {parameters}, or a tunable (-S help lists \
+        "{case} has no {key:?}{}: give one of {parameters}, or a tunable (-S help lists \
              them)",
         perhaps(near)
     )]

@@ -143,7 +143,7 @@ impl Siege {
         let Ok(taken) = sent else { return Ok(()) };
         let after = self.shard.snapshot(handle).map_or(0, |it| it.send_queued);
         judge(taken + data.len() == len && after == before + taken as u32, || {
-            format!("{len} octets written: {taken} taken, {before} queued before, {after} then")
+            format!("{len} bytes written: {taken} taken, {before} queued before, {after} then")
         })
     }
 
@@ -159,7 +159,7 @@ impl Siege {
             let Recv::Data(data) = self.shard.recv_up_to(handle, most) else { return Ok(()) };
             self.judge_read(handle, next, &data)?;
             judge(!data.is_empty() && data.len() <= most, || {
-                format!("{} octets read where {most} were asked for", data.len())
+                format!("{} bytes read where {most} were asked for", data.len())
             })?;
             self.keep(next, data)?;
         }
@@ -181,7 +181,7 @@ impl Siege {
 
     pub(super) fn judge_kept(&self, from: SeqNum, octets: &[u8]) -> Result<(), Fault> {
         text::judge(Speaker::Peer, from, octets).map_err(|at| {
-            Fault(format!("octet {at} of {} kept from {from:?} is another now", octets.len()))
+            Fault(format!("byte {at} of {} kept from {from:?} is another now", octets.len()))
         })
     }
 
@@ -199,7 +199,7 @@ impl Siege {
         text::judge(Speaker::Peer, from, octets).map_err(|at| {
             let snapshot = self.shard.snapshot(handle);
             Fault(format!(
-                "octet {at} of {} read from {from:?} is wrong: {snapshot:?}",
+                "byte {at} of {} read from {from:?} is wrong: {snapshot:?}",
                 octets.len()
             ))
         })

@@ -77,7 +77,7 @@ impl Siege {
             ("half-open entries", census.syn_entries, self.widest.syn_entries as usize),
             ("records in TIME-WAIT", census.time_wait, self.widest.time_wait as usize),
             ("datagrams in fragments", census.fragmented, FRAGMENTED),
-            ("octets of fragments", census.fragment_octets, FRAGMENT_OCTETS),
+            ("bytes of fragments", census.fragment_octets, FRAGMENT_OCTETS),
             ("replies", census.replies, REPLIES + self.widest.connections),
         ];
         let beyond = bounds.iter().find(|(_, count, most)| count > most);
@@ -127,7 +127,7 @@ impl Siege {
         let (ip, payload) = IpHeader::parse(packet).map_err(|_| wrong("sent no IP packet"))?;
         let cut = segment.gso_size > 0;
         judge(cut || packet.len() <= usize::from(self.mtu), || {
-            format!("{} octets sent over a link of {}", packet.len(), self.mtu)
+            format!("{} bytes sent over a link of {}", packet.len(), self.mtu)
         })?;
         if ip.protocol != Protocol::TCP || ip.fragment.is_some() {
             return Ok(None);
@@ -147,7 +147,7 @@ impl Siege {
         if !unread {
             let judged = text::judge(Speaker::Host, begins, octets);
             judge(judged.is_ok(), || {
-                format!("octet {judged:?} of {text} is not what was written: {header:?}")
+                format!("byte {judged:?} of {text} is not what was written: {header:?}")
             })?;
         }
         Ok(Some(Sent { from, to, header, text }))

@@ -35,7 +35,7 @@ fn many_from_one_address(count: u64, rate: u64, settings: &[(&str, &str)]) -> u6
     assert_eq!((world.delayed, world.most_waiting[0]), (0, 0));
     let counters = world.hosts[1].counters();
     assert_eq!(counters.challenge_acks + counters.time_wait_overflow + counters.listen_drops, 0);
-    println!("{count} connections, {} waited at once, {grown} octets more", world.most_waiting[1]);
+    println!("{count} connections, {} waited at once, {grown} bytes more", world.most_waiting[1]);
     world.end();
     grown
 }
@@ -49,7 +49,7 @@ fn a_server_that_closes_first_delays_nobody_however_often_ports_come_back() {
 #[ignore = "a million connections"]
 fn a_million_connections_from_one_address_to_one_port() {
     let grown = many_from_one_address(1_000_000, 100_000, &[]);
-    assert!(grown < 8 << 20, "{grown} octets more");
+    assert!(grown < 8 << 20, "{grown} bytes more");
 }
 
 /// The client closes first: as many connections as ports by reuse delay, at `ports` a second.

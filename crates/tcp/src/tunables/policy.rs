@@ -182,7 +182,7 @@ policies! {
         /// The buffer as it is; a window grows by a full segment or half of the buffer at least
         /// (RFC 9293 3.8.6.2.2), so that no sender is led to small segments.
         Rfc9293 = "rfc9293",
-        /// The buffer, rounded up to full segments when their size becomes known; every octet that was
+        /// The buffer, rounded up to full segments when their size becomes known; every byte that was
         /// read is announced, while a full segment or a quarter of the buffer is free, rounded up to
         /// the unit of the window scale; what the buffer holds is taken, though the field may not be
         /// able to tell of it: FreeBSD.
@@ -205,7 +205,7 @@ policies! {
 
     /// How `getsockopt` tells the size of a buffer.
     ToldBuffers {
-        /// Twice the octets that it holds: Linux, which counts its own overhead.
+        /// Twice the bytes that it holds: Linux, which counts its own overhead.
         Doubled = "doubled",
         /// As it was set: FreeBSD, macOS, illumos.
         AsSet = "as-set",

@@ -342,7 +342,7 @@ impl Judge<'_> {
         match (self.text, stray) {
             (Text::Zeros, Some(at)) => {
                 let octet = came.text.get(at).copied().unwrap_or_default();
-                Err(mismatch("text", "zeros", format!("{octet:#04x} at octet {at}")))
+                Err(mismatch("text", "zeros", format!("{octet:#04x} at byte {at}")))
             }
             _ => Ok(()),
         }

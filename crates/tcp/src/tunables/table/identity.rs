@@ -60,7 +60,7 @@ macro_rules! identity {
         }
 
         /// What each connection adds to the counter, under `isn=host-wide` and `isn=host-wide-plain`.
-        isn_step: u32 = 125_000, "isn.step", Unit::Count("octets") => {
+        isn_step: u32 = 125_000, "isn.step", Unit::Count("sequence numbers") => {
             also: "tcp_iss_incr" (Reading::Twice);
             range: 1 ..= 1 << 24;
             rfc: "RFC 6528 2";

@@ -72,7 +72,7 @@ const PSH_ACK: TcpFlags = TcpFlags::from_bits(TcpFlags::PSH.bits() | TcpFlags::A
 #[test]
 fn text_that_nobody_wrote() {
     let said = strict(&written(PSH_ACK, 1, 3, 1), &segment(PSH_ACK, 5001, 101, &[0, 0, 7]));
-    assert_eq!(said.unwrap_err(), "text: expected zeros, came 0x07 at octet 2");
+    assert_eq!(said.unwrap_err(), "text: expected zeros, came 0x07 at byte 2");
 }
 
 #[test]
