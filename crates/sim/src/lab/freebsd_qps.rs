@@ -10,7 +10,7 @@ pub(super) const CASE: Case = Case {
     about: "threads that share a host answer queries of a connection each, in real time",
     advice: Advice {
         symptom: "\
-Processors are busy in the kernel, and twice as many answer hardly more, or less. `lockstat -H sleep 5` (FreeBSD,
+Processors are busy in the kernel, and twice as many answer hardly more, or less. `lockstat -A sleep 5` (FreeBSD,
 illumos) or `perf lock contention -ab sleep 5` (Linux) names the lock.",
         today: "\
 Keep connections alive, or send several queries over one. On FreeBSD a version from 11 on, and a listener for each
