@@ -42,7 +42,7 @@ pub struct Contention {
 }
 
 /// What threads answered, and how long they waited for each other.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Contended {
     /// Queries that were answered in full, and their connections closed.
     pub queries: u64,
@@ -58,6 +58,17 @@ pub struct Contended {
     pub waited: Duration,
     /// How long it was held, all together.
     pub held: Duration,
+    /// The same in slices of the time, [`Contention::SLICES`] alike.
+    pub slices: Vec<Slice>,
+}
+
+/// What threads did in a slice of the time.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Slice {
+    /// Queries that were answered in full.
+    pub queries: u64,
+    /// How long threads waited for the lock, all together.
+    pub waited: Duration,
 }
 
 impl Contended {
@@ -74,6 +85,11 @@ impl Contended {
         self.waits += other.waits;
         self.waited += other.waited;
         self.held += other.held;
+        self.slices.resize(self.slices.len().max(other.slices.len()), Slice::default());
+        for (slice, other) in self.slices.iter_mut().zip(&other.slices) {
+            slice.queries += other.queries;
+            slice.waited += other.waited;
+        }
     }
 }
 
@@ -95,6 +111,13 @@ pub enum ContentionError {
 impl Contention {
     /// Each thread's client has addresses of its own.
     pub const MOST_THREADS: usize = 128;
+    /// In how many slices of its time a run is told.
+    pub const SLICES: usize = 20;
+
+    /// How long a slice is.
+    pub fn slice(&self) -> Duration {
+        self.time / Self::SLICES as u32
+    }
 
     /// Serves for a tenth of a second, and then for as long as queries are to be counted.
     pub fn run(&self) -> Result<Contended, ContentionError> {
@@ -142,7 +165,9 @@ impl Contention {
             let threads: Vec<_> = clients
                 .into_iter()
                 .zip(servers)
-                .map(|(client, server)| scope.spawn(move || run.serve(client, server)))
+                .map(|(client, server)| {
+                    scope.spawn(move || run.serve(client, server, self.slice()))
+                })
                 .collect();
             thread::sleep(WARM_UP);
             run.counts.store(true, Ordering::Relaxed);
@@ -172,14 +197,25 @@ struct Run {
 
 impl Run {
     /// Serves until the end. Returns what was counted, and from when to when.
-    fn serve<A: Access>(&self, mut client: Client, mut server: A) -> (Contended, Instant, Instant) {
-        let mut began = None;
+    fn serve<A: Access>(
+        &self,
+        mut client: Client,
+        mut server: A,
+        slice: Duration,
+    ) -> (Contended, Instant, Instant) {
+        let (mut began, mut course) = (None, Course::new(slice));
         while !self.ends.load(Ordering::Relaxed) {
             let now = self.clock.now();
-            if began.is_none() && self.counts.load(Ordering::Relaxed) {
-                began = Some(now);
-                client.forget_counts();
-                server.forget_counts();
+            match began {
+                None if self.counts.load(Ordering::Relaxed) => {
+                    began = Some(now);
+                    client.forget_counts();
+                    server.forget_counts();
+                }
+                Some(began) if course.is_due(now.since(began)) => {
+                    course.note(now.since(began), client.counted().0, server.counted().waited);
+                }
+                _ => {}
             }
             client.ask(now);
             server.turn(now, &mut client, &self.inboxes);
@@ -187,8 +223,47 @@ impl Run {
         }
         let mut counted = server.counted();
         (counted.queries, counted.failed) = client.counted();
+        counted.slices = course.finish(counted.queries, counted.waited);
         let ended = self.clock.now();
         (counted, began.unwrap_or(ended), ended)
+    }
+}
+
+/// What a thread had done by the end of each slice.
+struct Course {
+    slice: Duration,
+    /// When the slice that is under way ends, since queries count.
+    until: Duration,
+    done: Vec<Slice>,
+}
+
+impl Course {
+    fn new(slice: Duration) -> Self {
+        Self { slice, until: slice, done: Vec::with_capacity(Contention::SLICES) }
+    }
+
+    /// Whether a slice is over.
+    fn is_due(&self, since: Duration) -> bool {
+        since >= self.until && self.done.len() < Contention::SLICES
+    }
+
+    /// Whoever had no processor meanwhile did nothing in the slices that it missed.
+    fn note(&mut self, since: Duration, queries: u64, waited: Duration) {
+        while self.is_due(since) {
+            self.done.push(Slice { queries, waited });
+            self.until += self.slice;
+        }
+    }
+
+    /// What it did in each slice; a last one that did not end is one all the same.
+    fn finish(mut self, queries: u64, waited: Duration) -> Vec<Slice> {
+        self.done.resize(Contention::SLICES, Slice { queries, waited });
+        let before = [Slice::default()].into_iter().chain(self.done.iter().copied());
+        let each = before.zip(&self.done).map(|(before, after)| Slice {
+            queries: after.queries - before.queries,
+            waited: after.waited - before.waited,
+        });
+        each.collect()
     }
 }
 

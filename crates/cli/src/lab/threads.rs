@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use whimbrel_io::Stop;
 use whimbrel_io::contention::{Contended, Contention};
-use whimbrel_sim::lab::{Measured, Setup, Unit};
+use whimbrel_sim::lab::{Measured, Series, Setup, Unit};
 use whimbrel_stack::Profile;
 use whimbrel_stack::profile::Locking;
 
@@ -29,6 +29,8 @@ pub(super) fn measure(setup: &Setup, stop: &Stop) -> Result<Measured, String> {
     rounds.sort_by(|one, other| one.rate().total_cmp(&other.rate()));
     let mut measured = Measured::default();
     figures(&rounds, contention.threads, &mut measured);
+    measured.series =
+        rounds.get(rounds.len() / 2).map_or_else(Vec::new, |it| series(it, &contention));
     // One thread is what each of those processes is.
     if locking == Locking::None && contention.threads > 1 {
         compare(setup, contention.threads, &mut measured)?;
@@ -55,6 +57,22 @@ fn figures(rounds: &[Contended], threads: usize, measured: &mut Measured) {
     measured.add("waiting", Unit::Percent, median.waited.as_secs_f64() / time * 100.0);
     let failed = rounds.iter().map(|round| round.failed).sum::<u64>();
     measured.add("failed", Unit::Count, failed as f64);
+}
+
+/// How the round went whose rate is the median.
+fn series(median: &Contended, contention: &Contention) -> Vec<Series> {
+    let step = contention.slice();
+    let seconds = step.as_secs_f64().max(f64::EPSILON);
+    let of_all = seconds * contention.threads as f64;
+    let rates = median.slices.iter().map(|slice| slice.queries as f64 / seconds);
+    // A wait counts where it ends, and so may be longer than its slice.
+    let waits = median.slices.iter().map(|slice| slice.waited.as_secs_f64() / of_all);
+    let waits = waits.map(|share| (100.0 * share).min(100.0));
+    let each = |name, unit, values| Series { name, unit, step, values };
+    vec![
+        each("queries/s", Unit::PerSecond, rates.collect()),
+        each("waiting", Unit::Percent, waits.collect()),
+    ]
 }
 
 /// As many processes, which can share nothing, do the same with a thread each at the same time.

@@ -231,7 +231,7 @@ impl Access for Locked<'_> {
     }
 
     fn counted(&self) -> Contended {
-        self.counted
+        self.counted.clone()
     }
 }
 

@@ -3,7 +3,7 @@ use std::time::Duration;
 use whimbrel_stack::profile::Locking;
 use whimbrel_tcp::Tunables;
 
-use super::{Contended, Contention, ContentionError};
+use super::{Contended, Contention, ContentionError, Course, Slice};
 
 fn serve(threads: usize, locking: Locking, hold: Duration) -> Contended {
     let time = Duration::from_millis(300);
@@ -11,6 +11,12 @@ fn serve(threads: usize, locking: Locking, hold: Duration) -> Contended {
     let counted = contention.run().expect("it serves");
     assert_eq!(counted.failed, 0, "{counted:?}");
     assert!(counted.queries > 10, "{counted:?}");
+    assert_eq!(counted.slices.len(), Contention::SLICES);
+    // What was answered behind the last slice is in none.
+    let in_slices = counted.slices.iter().map(|slice| slice.queries).sum::<u64>();
+    assert!(in_slices <= counted.queries, "{counted:?}");
+    let waited = counted.slices.iter().map(|slice| slice.waited).sum::<Duration>();
+    assert!(waited <= counted.waited, "{counted:?}");
     counted
 }
 
@@ -22,6 +28,19 @@ fn accept_that_takes_no_lock_takes_one_less_for_each_query() {
     // One that finds nothing more to accept is taken besides.
     assert!(each(&all) > each(&but) + 0.9, "{} and {}", each(&all), each(&but));
     assert!(each(&but) > 4.0, "{}", each(&but));
+}
+
+#[test]
+fn slices_that_a_thread_missed_are_empty_and_the_last_one_has_what_is_left() {
+    let millis = Duration::from_millis;
+    let mut course = Course::new(millis(10));
+    assert!(!course.is_due(millis(9)));
+    course.note(millis(12), 5, millis(1));
+    course.note(millis(35), 9, millis(3));
+    let slices = course.finish(20, millis(4));
+    let of = |queries, waited| Slice { queries, waited: millis(waited) };
+    assert_eq!(slices[..4], [of(5, 1), of(4, 2), of(0, 0), of(11, 1)]);
+    assert_eq!(slices[4..], [of(0, 0); Contention::SLICES - 4]);
 }
 
 #[test]

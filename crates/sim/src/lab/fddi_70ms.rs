@@ -69,7 +69,12 @@ it: the line is full without any setting.",
     ],
     terms: &[],
     picture: Picture::Bar("share"),
-    strips: &[strip("Mb/s", "Mb/s in each second", "The line carries 100.")],
+    strips: &[
+        strip("Mb/s", "Mb/s in each second", "The line carries 100."),
+        strip("segments sent again/s", "packets sent again per second", "\
+None where the window is too small: nothing is lost, so no counter of losses tells of it, and a capture looks
+healthy. ✓ fills the line until its queue overflows now and then, which is how it finds out what the line carries."),
+    ],
     glance: Glance {
         title: "A fast line across a continent, nine tenths of it idle",
         because: "\
@@ -168,8 +173,19 @@ fn series(flow: &FlowReport, course: &PathCourse) -> Vec<Series> {
         let values = course.samples().iter().map(|it| octets(it) as f64).collect();
         Series { name, unit: Unit::Bytes, step: course.step(), values }
     };
+    let samples = course.samples();
+    let again = samples.windows(2).filter_map(|pair| pair.first_chunk::<2>());
+    let again = again.map(|[before, after]| (after.repeated - before.repeated) as f64);
+    let again = again.map(|count| count / course.step().as_secs_f64());
+    let repeated = Series {
+        name: "segments sent again/s",
+        unit: Unit::PerSecond,
+        step: course.step(),
+        values: again.collect(),
+    };
     vec![
         rate,
+        repeated,
         of("window", |it| it.window),
         of("cwnd", |it| it.cwnd),
         of("in flight", |it| it.in_flight),

@@ -2,7 +2,7 @@
 
 use super::{
     Advice, Bound, Case, Glance, Measure, Parameter, Picture, Role, Row, Unit, column, exactly,
-    within,
+    strip, within,
 };
 
 pub(super) const CASE: Case = Case {
@@ -57,7 +57,13 @@ takes the lock.",
     ],
     terms: &[("failed", "queries that failed")],
     picture: Picture::Bar("rate"),
-    strips: &[],
+    strips: &[
+        strip("queries/s", "queries answered per second", "\
+In each twentieth of the round. A second thread adds little or nothing where both take one lock (✕), and nearly as much again
+where each has its own tables (✓)."),
+        strip("waiting", "of the time threads wait for the lock", "\
+✕ waits whenever the other thread is inside. ✓ has no lock to wait for."),
+    ],
     glance: Glance {
         title: "A server that a second processor makes no faster",
         because: "\

@@ -80,6 +80,8 @@ As many as come: what is wrong is how long some of them wait."),
 A new connection on one of their ports is judged by its number (✕), and found too old every third time. ✓ takes
 its ports in turn, and comes back to one only when it is forgotten; in the last row of the table, at 100,000 per
 second, it comes back sooner, and is let in by its timestamp."),
+        strip("ports free", "client's ports that are free", "\
+Nearly all, by all rules: what is short is not ports, but numbers that look new."),
         strip("segments sent again/s", "packets sent again per second", "\
 Each is the SYN of a connection that was refused, 1.125 seconds later."),
     ],

@@ -79,6 +79,8 @@ second: as many connections per second as it has ports."),
 ✕ keeps each for half a minute. ✓ keeps all of its own, too, but gives up the oldest where a port is asked for."),
         strip("ports free", "ports that are free", "\
 None, by all rules: what decides is whether one that has been quiet for a second may be used again."),
+        strip("segments sent again/s", "packets sent again per second", "\
+None: a connection without a port sends no packet, so neither counters nor a capture show what is wrong."),
     ],
     glance: Glance {
         title: "A load test that stops after 16,384 requests",

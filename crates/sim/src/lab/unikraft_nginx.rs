@@ -104,6 +104,8 @@ as many, and lets newer connections in: what is remembered costs memory, and nob
 ten seconds, and so stays a little below the line: more connections per second, and it would reach it.",
             limit: Some(("ports_taken", "all that the client takes")),
         },
+        strip("ports free", "client's ports that are free", "\
+Nearly all, by all rules: the client has ports enough, and the server refuses them."),
         strip("segments sent again/s", "packets sent again per second", "\
 SYNs of connections that were refused, and ask again."),
     ],

@@ -26,6 +26,8 @@ pub struct PathSample {
     pub queue: u64,
     /// Text that was acknowledged so far.
     pub acked: u64,
+    /// Segments that were sent again so far.
+    pub repeated: u64,
 }
 
 impl Default for PathCourse {
@@ -58,6 +60,7 @@ impl PathCourse {
             in_flight: flow.unacked_text().into(),
             queue,
             acked: flow.tally.bytes_acked,
+            repeated: flow.tally.total_retrans.into(),
         };
         let sample = flow.map(of).unwrap_or_default();
         while self.is_due(now) {
