@@ -73,7 +73,7 @@ fn every_figure_of_a_page_is_that_of_the_document() {
 }
 
 #[test]
-fn a_browser_finds_nothing_wrong_with_pages_wide_or_narrow_light_or_dark() {
+fn a_browser_finds_nothing_wrong_with_pages_wide_or_narrow_light_or_dark_or_printed() {
     if !needs::found(&["chromium"]) {
         return;
     }
@@ -101,6 +101,26 @@ fn a_page_that_a_browser_must_not_like_is_found_out() {
         "error: file",
     ] {
         assert!(verdict.contains(part), "{part} is not in: {verdict}");
+    }
+}
+
+#[test]
+fn a_page_that_is_wrong_on_paper_alone_is_found_out() {
+    if !needs::found(&["chromium"]) {
+        return;
+    }
+    let words: String = (0..30).map(|number| format!("<p>word {number}</p>")).collect();
+    let spoilt = format!(
+        "<!DOCTYPE html><html><head><title>x</title><style>@media print{{.tall{{break-inside:avoid;height:1200px}}\
+         .wide{{width:900px}}}}</style></head><body>{words}<div class='tall'>tall</div><div class='wide'>wide</div></body></html>"
+    );
+    let mut all = browser::verdicts(&spoilt);
+    let (_, printed) = all.pop().unwrap();
+    for (looks, verdict) in all.iter().filter(|(looks, _)| looks.contains("1280")) {
+        assert!(verdict.starts_with("nothing wrong with"), "{looks}: {verdict}");
+    }
+    for part in ["higher than a sheet, 1200: tall", "the page is 90"] {
+        assert!(printed.contains(part), "{part} is not in: {printed}");
     }
 }
 

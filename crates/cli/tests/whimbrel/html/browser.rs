@@ -22,15 +22,26 @@ const LIMIT: Duration = Duration::from_secs(40);
 pub(super) struct Looks {
     width: u32,
     is_dark: bool,
+    medium: Medium,
+}
+
+/// What it is looked at on.
+#[derive(Clone, Copy, Debug)]
+enum Medium {
+    Screen,
+    /// Sheets whose text is this high.
+    Paper(u32),
 }
 
 impl Looks {
-    /// Wide and narrow, light and dark.
-    pub(super) const ALL: [Self; 4] = [
-        Self { width: 1_280, is_dark: false },
-        Self { width: 360, is_dark: false },
-        Self { width: 1_280, is_dark: true },
-        Self { width: 360, is_dark: true },
+    /// Wide and narrow, light and dark; and on A4 with the margins of chromium, a centimetre, as it is
+    /// printed by somebody whose screen is dark.
+    pub(super) const ALL: [Self; 5] = [
+        Self { width: 1_280, is_dark: false, medium: Medium::Screen },
+        Self { width: 360, is_dark: false, medium: Medium::Screen },
+        Self { width: 1_280, is_dark: true, medium: Medium::Screen },
+        Self { width: 360, is_dark: true, medium: Medium::Screen },
+        Self { width: 717, is_dark: true, medium: Medium::Paper(1_045) },
     ];
 }
 
@@ -105,7 +116,12 @@ fn with_script(page: &str, looks: Looks, place: usize) -> String {
         addEventListener('error', event => whimbrelWrong.push('error: ' + (event.message || event.target.src)), true);\
         addEventListener('securitypolicyviolation', event => whimbrelWrong.push('against its policy: ' + event.blockedURI));\
         </script>";
+    let sheet = match looks.medium {
+        Medium::Screen => "Infinity".to_owned(),
+        Medium::Paper(height) => height.to_string(),
+    };
     let check = include_str!("check.js").replace("EXPECTED_WIDTH", &looks.width.to_string());
+    let check = check.replace("EXPECTED_SHEET", &sheet);
     let tell = "const told = document.getElementById('verdict'); \
         parent.postMessage([PLACE, told ? told.textContent : 'the script did not end'], '*');";
     let tell = tell.replace("PLACE", &place.to_string());
@@ -114,8 +130,7 @@ fn with_script(page: &str, looks: Looks, place: usize) -> String {
          addEventListener('load', () => setTimeout(() => {{ {tell} }}, 200));</script></body>"
     );
     let page = page.replacen("<head>", listen, 1).replacen("</body>", &run, 1);
-    match looks.is_dark {
-        true => page.replace("@media (prefers-color-scheme:dark)", "@media all"),
-        false => page.replace("@media (prefers-color-scheme:dark)", "@media not all"),
-    }
+    let all = |holds: bool| if holds { "@media all" } else { "@media not all" };
+    let page = page.replace("@media (prefers-color-scheme:dark)", all(looks.is_dark));
+    page.replace("@media print", all(matches!(looks.medium, Medium::Paper(_))))
 }

@@ -50,6 +50,12 @@
     const clip = style.overflowX !== "visible" && style.display !== "inline";
     if (clip && element.scrollWidth > element.clientWidth + 1) wrong.push(`cut off: ${text}`);
   }
+  // What no sheet has room for is cut where one ends; what is made of such parts is broken between them.
+  const whole = [...document.querySelectorAll("body *")].filter(it => getComputedStyle(it).breakInside === "avoid");
+  for (const element of whole.filter(it => !whole.some(other => other !== it && it.contains(other)))) {
+    const { height } = element.getBoundingClientRect();
+    if (height > EXPECTED_SHEET) wrong.push(`higher than a sheet, ${height.toFixed(0)}: ${element.textContent.trim().slice(0, 60)}`);
+  }
   if (texts < 20) wrong.push(`only ${texts} texts`);
   for (const svg of document.querySelectorAll("svg")) {
     const frame = svg.getBoundingClientRect();
