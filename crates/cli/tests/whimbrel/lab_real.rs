@@ -8,17 +8,32 @@ use crate::running::{Running, Signal, await_that, fail};
 
 const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");
 
+/// A case that is measured so, and words of the commands of what its first measurement starts.
+struct Measured {
+    case: &'static str,
+    starts: &'static [&'static str],
+}
+
+const FDDI: Measured = Measured { case: "fddi-70ms", starts: &["link", "serve", "bulk"] };
+const NGINX: Measured = Measured { case: "unikraft-nginx", starts: &["serve", "wrk"] };
+const MACOS: Measured = Measured { case: "macos-16k", starts: &["serve", "load"] };
+
+/// A process, by its number and its command.
+#[derive(Debug)]
+struct Started(String, String);
+
 /// Started, and the processes that it has started in its turn.
-fn begun(net: &Net) -> (Running, Vec<String>) {
+fn begun(net: &Net, measured: &Measured) -> (Running, Vec<Started>) {
     let mut command = net.command(WHIMBREL);
-    command.args(["lab", "run", "fddi-70ms", "--real", "--quick"]);
+    command.args(["lab", "run", measured.case, "--real", "--quick"]).env("TMPDIR", net.folder());
     let running = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
-    await_that("the path, the sink and the transfer run", || {
+    await_that("what it measures with runs", || {
         let all: String = children(running.id()).iter().map(command_line).collect();
-        ["link", "serve", "bulk"].iter().all(|command| all.contains(command))
+        measured.starts.iter().all(|word| all.contains(word))
     });
-    let started = children(running.id());
-    (running, started)
+    let started = children(running.id()).into_iter();
+    let started = started.map(|id| (command_line(&id), id)).map(|(line, id)| Started(id, line));
+    (running, started.collect())
 }
 
 fn children(of: u32) -> Vec<String> {
@@ -29,8 +44,15 @@ fn children(of: u32) -> Vec<String> {
 }
 
 /// Whether the process still is what it was.
-fn runs(process: &String) -> bool {
-    command_line(process).contains("whimbrel")
+fn runs(Started(id, line): &Started) -> bool {
+    command_line(id) == *line
+}
+
+/// What it left in its folder, and the interfaces where it was started.
+fn left(net: &Net) -> (Vec<String>, String) {
+    let entries = fs::read_dir(net.folder()).unwrap().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    (names.collect(), net.run("ip -brief link"))
 }
 
 fn command_line(process: &String) -> String {
@@ -39,27 +61,43 @@ fn command_line(process: &String) -> String {
 }
 
 #[test]
-fn nothing_of_it_outlives_an_interrupt_or_a_kill() {
+fn nothing_of_any_case_outlives_an_interrupt() {
     let Some(net) = Net::with(&["wrk", "nginx"]) else { return };
-    for signal in [Signal::INT, Signal::KILL] {
-        let (running, started) = begun(&net);
+    let before = left(&net);
+    for measured in [FDDI, NGINX, MACOS] {
+        let (running, started) = begun(&net, &measured);
         assert!(started.iter().all(runs), "{started:?}");
-        running.signal(signal);
+        running.signal(Signal::INT);
         let output = running.output();
         assert!(!output.status.success());
         await_that("all of it ends", || !started.iter().any(runs));
+        assert_eq!(left(&net), before, "{}", measured.case);
     }
 }
 
 #[test]
-fn a_child_that_is_killed_is_told_and_the_rest_of_it_ends() {
-    let Some(net) = Net::with(&["wrk", "nginx", "kill"]) else { return };
-    let (running, started) = begun(&net);
-    let transfer = started.iter().find(|it| command_line(it).contains("bulk")).unwrap();
-    net.run(&format!("kill -KILL {transfer}"));
-    running.signal(Signal::TERM);
+fn nothing_of_it_outlives_a_kill() {
+    let Some(net) = Net::with(&["wrk", "nginx"]) else { return };
+    let (running, started) = begun(&net, &FDDI);
+    running.signal(Signal::KILL);
     assert!(!running.output().status.success());
     await_that("all of it ends", || !started.iter().any(runs));
+}
+
+#[test]
+fn a_child_of_any_case_that_is_killed_leaves_nothing_behind() {
+    let Some(net) = Net::with(&["wrk", "nginx", "kill"]) else { return };
+    let before = left(&net);
+    for measured in [FDDI, NGINX, MACOS] {
+        let (running, started) = begun(&net, &measured);
+        let last = measured.starts.last().unwrap();
+        let Started(killed, _) = started.iter().find(|it| it.1.contains(last)).unwrap();
+        net.run(&format!("kill -KILL {killed}"));
+        running.signal(Signal::TERM);
+        assert!(!running.output().status.success());
+        await_that("all of it ends", || !started.iter().any(runs));
+        assert_eq!(left(&net), before, "{}", measured.case);
+    }
 }
 
 #[test]

@@ -40,6 +40,7 @@ mod html;
 mod iperf3;
 #[cfg(test)]
 mod lab;
+#[cfg(test)]
 mod lab_real;
 #[cfg(test)]
 mod link;
