@@ -109,7 +109,7 @@ fn whimbrel(net: &Net, words: &str) {
 }
 
 /// A shell in the test's folder, which finds the program by its name.
-fn shell(net: &Net, script: &str) -> Command {
+pub(crate) fn shell(net: &Net, script: &str) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_whimbrel"));
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = net.command("sh");

@@ -50,6 +50,8 @@ mod linux;
 mod load;
 #[cfg(test)]
 mod long;
+#[cfg(test)]
+mod manual;
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
 #[cfg(test)]
