@@ -40,7 +40,7 @@ usage: whimbrel-bench churn [--quick] [--only PEER]... [--rounds N] [--json] [--
        whimbrel-bench stream NAME
        whimbrel-bench peer PEER CASE SCALE FILL-MS MEASURE-MS MEMORY-MIB
 
-churn: connect, 64 octets there, 256 back, close; 64 connections at a time, both hosts in one
+churn: connect, 64 bytes there, 256 back, close; 64 connections at a time, both hosts in one
 thread, checksums computed and verified, the server closes first; beside 0 to 10,000,000 in
 TIME-WAIT. Then the choice of a port, memory of records, packets to idle connections. On whimbrel,
 whimbrel-plain (without timestamps and SACK), smoltcp, lwip, gvisor and linux, as far as each can

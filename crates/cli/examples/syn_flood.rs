@@ -118,7 +118,7 @@ impl Flood {
 fn station_of(text: &str) -> Result<MacAddress, Failure> {
     let octets: Vec<u8> =
         text.split(':').map(|octet| u8::from_str_radix(octet, 16)).collect::<Result<_, _>>()?;
-    Ok(MacAddress(octets.try_into().map_err(|_| format!("{text}: six octets make a station"))?))
+    Ok(MacAddress(octets.try_into().map_err(|_| format!("{text}: six bytes make a station"))?))
 }
 
 /// Ahead of its rate, it sleeps.

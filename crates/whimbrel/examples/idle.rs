@@ -1,4 +1,4 @@
-//! What an idle connection takes: resident octets, of a process that has both ends of each.
+//! What an idle connection takes: resident bytes, of a process that has both ends of each.
 //!
 //! `cargo run --release -p whimbrel --example idle`
 #![allow(clippy::unwrap_used, reason = "a measurement that fails says so by panicking")]
@@ -30,7 +30,7 @@ fn main() {
         let places = 2 * MANY * size_of::<TcpStream>();
         let each = (resident() - before).saturating_sub(places) / (2 * MANY);
         println!(
-            "idle connection: {each} octets resident (of {} ends), its TcpStream of {} not counted",
+            "idle connection: {each} bytes resident (of {} ends), its TcpStream of {} not counted",
             2 * MANY,
             size_of::<TcpStream>()
         );
@@ -43,7 +43,7 @@ async fn open(listener: &TcpListener, client: &Stack, streams: &mut Vec<TcpStrea
     streams.extend([connected.unwrap(), accepted.unwrap().0]);
 }
 
-/// Resident octets of this process.
+/// Resident bytes of this process.
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096

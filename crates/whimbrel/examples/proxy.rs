@@ -40,7 +40,7 @@ pub(crate) async fn forward(listener: TcpListener, target: String) -> Outcome<()
         let target = target.clone();
         tokio::spawn(async move {
             match splice(stream, &target).await {
-                Ok((there, back)) => println!("{peer}: {there} octets there, {back} back"),
+                Ok((there, back)) => println!("{peer}: {there} bytes there, {back} back"),
                 Err(error) => eprintln!("{peer}: {error}"),
             }
         });
