@@ -1,0 +1,329 @@
+//! The flight against a model that knows of each octet what became of it.
+
+use core::ops::Range;
+use std::vec::Vec;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use whimbrel_base::Instant;
+
+use crate::flight::{Delivered, Flight, Transmission};
+
+/// One octet between SND.UNA and SND.NXT.
+#[derive(Clone, Copy, Debug)]
+struct Octet {
+    first: Instant,
+    /// Which first transmission it was part of, in segments of how many octets.
+    record: usize,
+    mss: u16,
+    again: Option<Instant>,
+    ever_again: bool,
+    is_sacked: bool,
+    is_lost: bool,
+}
+
+/// What is in flight, octet by octet.
+#[derive(Debug, Default)]
+struct Model {
+    una: u64,
+    fack: u64,
+    /// Below this what is named does not count.
+    reneged: u64,
+    /// What was lost below this was forgotten, and was asked to be.
+    forgiven: u64,
+    may_be_forgiven: u64,
+    /// How many first transmissions there were.
+    records: usize,
+    octets: Vec<Octet>,
+}
+
+impl Model {
+    fn end(&self) -> u64 {
+        self.una + self.octets.len() as u64
+    }
+
+    fn of(&mut self, offset: u64) -> Option<&mut Octet> {
+        let place = offset.checked_sub(self.una)?;
+        self.octets.get_mut(place as usize)
+    }
+
+    fn transmit(&mut self, from: u64, to: u64, mss: u16, at: Instant) {
+        let end = self.end();
+        self.records += 1;
+        for offset in from..to.min(end) {
+            let octet = self.of(offset).unwrap();
+            (octet.again, octet.ever_again, octet.is_lost) = (Some(at), true, false);
+        }
+        for _ in end..to {
+            self.octets.push(Octet {
+                first: at,
+                record: self.records,
+                mss,
+                again: None,
+                ever_again: false,
+                is_sacked: false,
+                is_lost: false,
+            });
+        }
+    }
+
+    /// Whether it had not arrived, as far as anybody knew.
+    fn deliver(&mut self, offset: u64, heard: &mut Heard) -> bool {
+        let (fack, octet) = (self.fack, *self.of(offset).unwrap());
+        if octet.is_sacked {
+            return false;
+        }
+        heard.octets += 1;
+        heard.is_reordered |= !octet.ever_again && offset + 1 < fack;
+        heard.once_from = heard.once_from.or((!octet.ever_again).then_some(offset));
+        let octet = self.of(offset).unwrap();
+        (octet.is_sacked, octet.is_lost, octet.again) = (true, false, None);
+        true
+    }
+
+    fn sack(&mut self, from: u64, to: u64, heard: &mut Heard) {
+        let mut new = false;
+        for offset in from.max(self.reneged)..to {
+            new |= self.deliver(offset, heard);
+        }
+        if new {
+            self.fack = self.fack.max(to);
+        }
+    }
+
+    fn acknowledge(&mut self, to: u64, heard: &mut Heard) {
+        for offset in self.una..to {
+            if self.deliver(offset, heard) {
+                self.fack = self.fack.max(offset + 1);
+            }
+        }
+        self.octets.drain(..(to - self.una) as usize);
+        self.una = to;
+    }
+
+    /// All that was sent before `rack` and not after `limit` is lost.
+    fn detect_loss(&mut self, rack: (Instant, u64), limit: Instant) {
+        for place in 0..self.octets.len() {
+            let offset = self.una + place as u64;
+            let octet = &mut self.octets[place];
+            let at = octet.again.unwrap_or(octet.first);
+            // Each octet is as old as a segment of its own.
+            let older = at < rack.0 || at == rack.0 && offset < rack.1;
+            if !octet.is_sacked && older && at <= limit {
+                (octet.is_lost, octet.again) = (true, None);
+            }
+        }
+    }
+
+    /// All of these are lost that did not arrive.
+    fn lose(&mut self, range: Range<u64>) {
+        for offset in range {
+            let octet = self.of(offset).unwrap();
+            if !octet.is_sacked {
+                (octet.is_lost, octet.again) = (true, None);
+            }
+        }
+    }
+
+    /// What is left of each first transmission, and the size of its segments.
+    fn transmissions(&self) -> Vec<(Range<u64>, u16)> {
+        let mut start = self.una;
+        let of_one = |one: &[Octet]| {
+            let range = start..start + one.len() as u64;
+            start = range.end;
+            (range, one[0].mss)
+        };
+        self.octets.chunk_by(|one, next| one.record == next.record).map(of_one).collect()
+    }
+
+    /// The first segment of all, and the last.
+    fn outermost(&self) -> [Range<u64>; 2] {
+        let all = self.transmissions();
+        let Some(((first, short), (last, long))) = all.first().zip(all.last()) else {
+            return [self.una..self.una, self.una..self.una];
+        };
+        let mut start = last.start;
+        while start + u64::from(*long) < last.end {
+            start += u64::from(*long);
+        }
+        [first.start..first.end.min(first.start + u64::from(*short)), start..last.end]
+    }
+
+    fn lose_on_timeout(&mut self, limit: Instant) {
+        let [first, _] = self.outermost();
+        self.lose(first);
+        self.detect_loss((limit, u64::MAX), limit);
+    }
+
+    /// What was sent in segments of more than `most` octets is lost.
+    fn lose_larger(&mut self, most: u16) {
+        for (range, mss) in self.transmissions() {
+            if (range.end - range.start).min(mss.into()) > most.into() {
+                self.lose(range);
+            }
+        }
+    }
+
+    fn forget_sacked(&mut self) {
+        let held = self.octets.iter().rposition(|octet| octet.is_sacked);
+        self.reneged = held.map_or(self.una, |last| self.una + last as u64 + 1);
+        self.octets.iter_mut().for_each(|octet| octet.is_sacked = false);
+        self.fack = self.una;
+    }
+
+    fn forget_lost(&mut self) {
+        self.may_be_forgiven = self.end();
+        // Where nothing was lost there is nothing to forgive.
+        if self.octets.iter().any(|octet| octet.is_lost) {
+            self.forgiven = self.end();
+        }
+        self.octets.iter_mut().for_each(|octet| octet.is_lost = false);
+    }
+
+    /// All counts as unsent.
+    fn forget_all(&mut self) {
+        let (una, records) = (self.una, self.records);
+        *self = Self { una, fack: una, reneged: una, records, ..Self::default() };
+    }
+
+    fn count(&self, holds: impl Fn(&Octet) -> bool) -> u64 {
+        self.octets.iter().filter(|octet| holds(octet)).count() as u64
+    }
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Heard {
+    octets: u64,
+    once_from: Option<u64>,
+    is_reordered: bool,
+}
+
+/// What is done to both: which, where, how much of it.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    what: u8,
+    at: u64,
+    len: u64,
+}
+
+/// Both of them, and what recovery keeps beside.
+#[derive(Debug, Default)]
+struct Pair {
+    flight: Flight,
+    model: Model,
+    /// What was sent last of what arrived (RFC 8985 5.3: RACK.segment).
+    rack: Transmission,
+}
+
+impl Pair {
+    fn step(&mut self, step: Step, now: Instant) -> Result<(), TestCaseError> {
+        let Self { flight, model, rack } = self;
+        let Step { what, at, len } = step;
+        let from = model.una + at % (model.end() - model.una).max(1);
+        let to = (from + len).min(model.end());
+        let mss = 1 + (at % 9) as u16;
+        let (mut delivered, mut heard) = (Delivered::default(), Heard::default());
+        let before = |ticks: u64| Instant::from_nanos(now.as_nanos().saturating_sub(ticks * TICK));
+        match what {
+            0..=3 => {
+                let end = model.end();
+                flight.transmit(end..end + len, mss, now);
+                model.transmit(end, end + len, mss, now);
+            }
+            4..=5 if to > from && from > model.una => {
+                flight.sack(from..to, &mut delivered);
+                model.sack(from, to, &mut heard);
+            }
+            6 if to > model.una => {
+                flight.acknowledge(to, &mut delivered);
+                model.acknowledge(to, &mut heard);
+            }
+            7..=8 => {
+                let Some(lost) = flight.lost().first() else { return Ok(()) };
+                // Sometimes with what was never sent behind it.
+                let beyond = if lost.end == model.end() { at % 4 } else { 0 };
+                let to = (lost.end + beyond).min(lost.start + len);
+                let again = to.min(model.end()) - lost.start;
+                prop_assert_eq!(flight.transmit(lost.start..to, mss, now), again);
+                model.transmit(lost.start, to, mss, now);
+            }
+            9 => {
+                flight.detect_loss(*rack, before(len % 4));
+                model.detect_loss(*rack, before(len % 4));
+            }
+            10 => {
+                flight.lose_on_timeout(before(len % 8));
+                model.lose_on_timeout(before(len % 8));
+            }
+            11 => {
+                flight.lose_larger(mss);
+                model.lose_larger(mss);
+            }
+            12 if to > from => {
+                flight.lose(from..to);
+                model.lose(from..to);
+            }
+            13 => {
+                flight.forget_lost();
+                model.forget_lost();
+            }
+            14 if at < 20 => {
+                flight.forget_sacked();
+                model.forget_sacked();
+            }
+            15 if at < 10 => {
+                flight.forget_all();
+                model.forget_all();
+            }
+            _ => {}
+        }
+        *rack = (*rack).max(delivered.once.max(delivered.again).unwrap_or(*rack));
+        let told = Heard {
+            octets: delivered.octets,
+            once_from: delivered.once_from,
+            is_reordered: delivered.is_reordered,
+        };
+        prop_assert_eq!(told, heard);
+        self.agree()
+    }
+
+    /// Each octet is what the model says.
+    fn agree(&self) -> Result<(), TestCaseError> {
+        let Self { flight, model, .. } = self;
+        prop_assert_eq!((flight.una(), flight.end()), (model.una, model.end()));
+        prop_assert_eq!(flight.sacked().octets(), model.count(|octet| octet.is_sacked));
+        prop_assert_eq!(flight.repaired(), model.count(|octet| octet.again.is_some()));
+        for (octet, offset) in model.octets.iter().zip(model.una..) {
+            prop_assert_eq!(flight.sacked().contains(offset), octet.is_sacked, "{}", offset);
+            let is_lost = flight.lost().contains(offset);
+            prop_assert_eq!(is_lost, octet.is_lost, "{} of {:?}", offset, flight);
+        }
+        let under_way = model.count(|octet| !octet.is_sacked && !octet.is_lost);
+        prop_assert_eq!(u64::from(flight.pipe()), under_way);
+        let forgiven = [model.forgiven, model.may_be_forgiven].map(|end| model.una < end);
+        prop_assert!(flight.was_forgiven() == forgiven[0] || flight.was_forgiven() == forgiven[1]);
+        prop_assert_eq!([flight.first_segment(), flight.last_segment()], model.outermost());
+        let times = [model.octets.first(), model.octets.last()].map(|it| it.map(|it| it.first));
+        prop_assert_eq!([flight.first_sent(), flight.last_sent()], times);
+        let first_again = model.octets.first().is_some_and(|octet| octet.again.is_some());
+        prop_assert_eq!(flight.first_is_repaired(), first_again);
+        prop_assert_eq!(flight.check(), Ok(()));
+        Ok(())
+    }
+}
+
+/// Two steps share one, as those of a burst do.
+const TICK: u64 = 1_000_000;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #[test]
+    fn whatever_happens_each_octet_is_what_the_model_says(
+        steps in vec((0u8..16, 0u64..100, 1u64..40), 1..120),
+    ) {
+        let mut pair = Pair::default();
+        for (number, (what, at, len)) in steps.into_iter().enumerate() {
+            pair.step(Step { what, at, len }, Instant::from_millis(number as u64 / 2))?;
+        }
+    }
+}
