@@ -139,6 +139,15 @@ tcp_info! {
     tcpi_min_rtt: u32,
     /// Acknowledgments that told of text which the peer had already (RFC 2883).
     tcpi_dsack_dups: u32,
+    /// Acknowledgments that told of text which arrived after text that was sent later.
+    tcpi_reord_seen: u32,
+    /// Retransmission time-outs, each repetition of one and those of a SYN included, but not those of a
+    /// SYN-ACK, which goes again before there is a connection.
+    tcpi_total_rto: u16,
+    /// How many of them were the first in a row.
+    tcpi_total_rto_recoveries: u16,
+    /// Milliseconds from a first time-out until what it took for lost was acknowledged, in all.
+    tcpi_total_rto_time: u32,
 }
 
 /// What is told beside a connection's own variables.
@@ -215,6 +224,10 @@ impl TcpInfo {
             tcpi_bytes_sent: snapshot.tally.bytes_acked
                 + snapshot.tally.bytes_retrans
                 + u64::from(snapshot.unacked_text()),
+            tcpi_reord_seen: snapshot.mishaps.reorderings,
+            tcpi_total_rto: snapshot.mishaps.timeouts,
+            tcpi_total_rto_recoveries: snapshot.mishaps.recoveries,
+            tcpi_total_rto_time: snapshot.mishaps.millis,
             ..Self::counted(&snapshot.tally, around.now.tick())
         }
     }

@@ -19,6 +19,7 @@ mod icmp;
 mod input;
 mod invariants;
 mod metrics;
+mod mishaps;
 mod open;
 mod options;
 mod output;
@@ -48,6 +49,7 @@ pub use fast_open::FastSyn;
 use icmp::TooBig;
 pub use icmp::{IcmpError, IcmpVerdict, SoftError};
 pub use metrics::RouteMetrics;
+pub use mishaps::Mishaps;
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
 use options::SetApart;
 pub use options::{AckTiming, Marking, SocketOptions, SocketOverrides};
@@ -153,7 +155,7 @@ pub struct ConnStats {
     tally: Tally,
     /// How large the receive buffer should be.
     sizing: RightSizing,
-    /// What was set for this connection alone.
+    /// What was set for this connection alone, and what few meet.
     apart: Option<Box<SetApart>>,
 }
 

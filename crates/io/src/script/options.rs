@@ -77,6 +77,10 @@ fn field(info: &[u8], name: &str) -> u64 {
         Shape::Octet => octet(),
         Shape::LowBits => octet() & 15,
         Shape::HighBits => octet() >> 4,
+        Shape::Half => {
+            let octets = info.get(at..).and_then(<[u8]>::first_chunk);
+            octets.map_or(0, |octets| u16::from_ne_bytes(*octets).into())
+        }
         Shape::Word => number_at(info, at).cast_unsigned().into(),
         Shape::Long => {
             let octets = info.get(at..).and_then(<[u8]>::first_chunk);
@@ -91,6 +95,7 @@ enum Shape {
     Octet,
     LowBits,
     HighBits,
+    Half,
     Word,
     Long,
 }
@@ -153,6 +158,9 @@ const FIELDS: &[(&str, usize, Shape)] = &[
     ("tcpi_snd_wnd", 228, Shape::Word),
     ("tcpi_rcv_wnd", 232, Shape::Word),
     ("tcpi_rehash", 236, Shape::Word),
+    ("tcpi_total_rto", 240, Shape::Half),
+    ("tcpi_total_rto_recoveries", 242, Shape::Half),
+    ("tcpi_total_rto_time", 244, Shape::Word),
 ];
 
 #[cfg(test)]

@@ -56,6 +56,33 @@ fn what_is_sent_again_is_counted_apart() {
 }
 
 #[test]
+fn time_outs_are_counted_and_timed_until_what_they_asked_for_is_acknowledged() {
+    let told = |world: &World, fd| {
+        let info = client(world, fd);
+        (info.tcpi_total_rto, info.tcpi_total_rto_recoveries, info.tcpi_total_rto_time)
+    };
+    let (mut world, _, fd, _) = World::joined();
+    assert_eq!(told(&world, fd), (0, 0, 0));
+    world.cut = true;
+    send_now(&mut world.client, fd, &[0; 1_000]).expect("room");
+    // The probe of RFC 8985 7, and then the time-out itself, doubled once.
+    world.run(Duration::from_millis(1_000));
+    let (timeouts, recoveries, before) = told(&world, fd);
+    assert_eq!((timeouts, recoveries), (2, 1));
+    world.run(Duration::from_millis(100));
+    assert_eq!(told(&world, fd), (2, 1, before + 100), "it is not over");
+    world.cut = false;
+    world.run(Duration::from_secs(2));
+    let mended = told(&world, fd);
+    assert_eq!((mended.0, mended.1), (3, 1));
+    world.run(Duration::from_secs(1));
+    assert_eq!(told(&world, fd), mended, "it is over");
+    // From the first of 200 ms to the third and its round trip: 400 ms and 800 ms.
+    assert!((1_200..1_300).contains(&mended.2), "{mended:?}");
+    world.end();
+}
+
+#[test]
 fn what_limits_the_sender_is_timed() {
     let (mut world, _, fd, peer) = World::joined_with(&super::world::exact());
     nonblocking(&mut world.server, peer);

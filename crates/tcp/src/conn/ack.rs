@@ -6,7 +6,7 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Connection, Flags, Stamps, State};
 use crate::flight::Delivered;
-use crate::send::{AckPlace, Acknowledged, Arrival, reports_duplicate};
+use crate::send::{AckPlace, Acknowledged, Arrival, Order, reports_duplicate};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
@@ -115,6 +115,9 @@ impl Connection {
             }
             Some(_) => self.tell_sender(cx, seg, Some((acked, delivered)), false),
         }
+        if self.stats.apart.is_some() {
+            self.note_recovered(cx);
+        }
         self.rearm_acknowledged(cx);
         self.tell_room(cx);
         if acked.fin { self.on_fin_acked(cx) } else { Continue(()) }
@@ -137,6 +140,7 @@ impl Connection {
         let is_duplicate = outstanding && seg.is_empty() && !changed;
         if is_duplicate || seg.header.options.has_sack() {
             self.tell_sender(cx, seg, None, is_duplicate);
+            self.note_recovered(cx);
             self.retime(cx);
             // What the peer holds makes room.
             self.tell_room(cx);
@@ -167,7 +171,9 @@ impl Connection {
             sack,
         };
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-        self.sender.on_ack(cx, &arrival, queue);
+        if self.sender.on_ack(cx, &arrival, queue) == Order::Reversed {
+            self.count_reordering();
+        }
     }
 
     /// Takes SEG.WND. Returns whether it changed.

@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use whimbrel_wire::TrafficClass;
 
-use super::{BufferSize, Connection, Cork, Flags, KeepAlive, Nagle, RouteMetrics, State};
+use super::{BufferSize, Connection, Cork, Flags, KeepAlive, Mishaps, Nagle, RouteMetrics, State};
 use crate::cc::Algorithm;
 use crate::{Context, Tunables};
 
@@ -72,13 +72,14 @@ pub struct SocketOverrides {
     pub acks: AckTiming,
 }
 
-/// What was set for one connection alone, and what its route says of its path.
+/// What was set for one connection alone, what its route says of its path, and what few meet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct SetApart {
     pub(super) overrides: SocketOverrides,
     pub(super) send_size: BufferSize,
     pub(super) recv_size: BufferSize,
     pub(super) metrics: RouteMetrics,
+    pub(super) mishaps: Mishaps,
 }
 
 /// When text that arrives in order is acknowledged.

@@ -5,7 +5,7 @@ use core::time::Duration;
 use whimbrel_base::Instant;
 use whimbrel_wire::WindowScale;
 
-use super::{Connection, Flags, Nagle, SoftError, State, Tally};
+use super::{Connection, Flags, Mishaps, Nagle, SoftError, State, Tally};
 use crate::Tunables;
 use crate::cc::Algorithm;
 use crate::recovery::CaState;
@@ -99,6 +99,8 @@ pub struct Snapshot {
     pub unsent_low_water: Option<u32>,
     /// What was counted since the connection began.
     pub tally: Tally,
+    /// Its time-outs, and what arrived in another order.
+    pub mishaps: Mishaps,
 }
 
 impl Snapshot {
@@ -161,6 +163,7 @@ impl Connection {
             recv_limit: self.recv_limit(),
             unsent_low_water: self.unsent_low_water(),
             tally: self.stats.tally.until(now),
+            mishaps: self.mishaps().until(now),
         }
     }
 }

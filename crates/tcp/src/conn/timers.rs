@@ -135,6 +135,7 @@ impl Connection {
             Purpose::Sender(SendTimer::Retransmission) => {
                 if self.counts_as_attempt(cx) {
                     cx.counters.timeouts += 1;
+                    self.count_timeout(cx);
                     self.believe_too_big(cx);
                     let path = self.path(cx);
                     let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);

@@ -16,7 +16,7 @@ use crate::cc::{Algorithm, Window};
 use crate::flags::flags;
 use crate::recovery::Path;
 
-pub use acknowledged::{Acknowledged, Arrival, reports_duplicate};
+pub use acknowledged::{Acknowledged, Arrival, Order, reports_duplicate};
 pub use output::{Head, Piece, segments};
 
 /// The sending half of a connection.

@@ -46,6 +46,15 @@ pub struct Arrival<'a> {
     pub sack: bool,
 }
 
+/// In which order what was sent arrived, as an acknowledgment tells of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// As it was sent, as far as it tells.
+    AsSent,
+    /// Something that was sent once arrived after something that was sent later.
+    Reversed,
+}
+
 impl Sender {
     /// Everything below `ack` is acknowledged, `numbers` (>= 1) more than before; `delivered` is told what
     /// of that the peer had not named.
@@ -105,14 +114,14 @@ impl Sender {
     }
 
     /// An acknowledgment was taken, and windows were looked at: the congestion window grows, or what is
-    /// missing is found and repaired.
+    /// missing is found and repaired. Returns the order in which what it tells of arrived.
     pub fn on_ack(
         &mut self,
         cx: &mut Surroundings,
         arrival: &Arrival<'_>,
         queue: Option<&mut SendQueue>,
-    ) {
-        let Some(queue) = queue else { return };
+    ) -> Order {
+        let Some(queue) = queue else { return Order::AsSent };
         let (mut delivered, mut duplicate) = (arrival.delivered, None);
         if !arrival.blocks.is_empty() {
             duplicate = self.take_blocks(arrival, queue, &mut delivered);
@@ -141,6 +150,7 @@ impl Sender {
             Reaction::Repair => self.flags.set(Flags::RETRANSMIT),
             Reaction::TimeoutUndone => self.flags.clear(Flags::RETRANSMIT),
         }
+        if delivered.is_reordered { Order::Reversed } else { Order::AsSent }
     }
 
     /// Writes down what the blocks name. Returns what came twice: where it ends, and how many octets.

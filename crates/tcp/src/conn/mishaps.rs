@@ -1,0 +1,83 @@
+//! What happens to few connections, counted: time-outs, and text that arrives in another order than it was
+//! sent in. It stands with what was set for a connection alone, so that the others have no room for it.
+
+use whimbrel_base::{Instant, Tick};
+
+use super::Connection;
+use crate::Context;
+use crate::cc::Phase;
+
+/// Time-outs and reordering of one connection, as `TCP_INFO` tells of them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Mishaps {
+    /// Acknowledgments that told of text which had arrived after text that was sent later, wrapping.
+    pub reorderings: u32,
+    /// Retransmission time-outs, each repetition of one and those of a SYN included, wrapping. A SYN-ACK
+    /// goes again before there is a connection.
+    pub timeouts: u16,
+    /// How many of them were the first in a row, wrapping.
+    pub recoveries: u16,
+    /// Milliseconds from first time-outs until what was lost was acknowledged, wrapping.
+    pub millis: u32,
+    /// When the one began that is not over.
+    since: Option<Tick>,
+}
+
+impl Mishaps {
+    /// The retransmission timer ran out, for the `attempt`th time in a row.
+    const fn on_timeout(&mut self, attempt: u8, now: Tick) {
+        self.timeouts = self.timeouts.wrapping_add(1);
+        if attempt <= 1 {
+            self.recoveries = self.recoveries.wrapping_add(1);
+        }
+        if self.since.is_none() {
+            self.since = Some(now);
+        }
+    }
+
+    /// What the time-out took for lost arrived.
+    fn on_recovered(&mut self, now: Tick) {
+        if let Some(since) = self.since.take() {
+            self.millis = self.millis.wrapping_add(now.millis_since(since));
+        }
+    }
+
+    /// The same counts, with the time up to `now`.
+    pub(super) fn until(mut self, now: Instant) -> Self {
+        self.on_recovered(now.tick());
+        self
+    }
+}
+
+impl Connection {
+    /// The retransmission timer ran out. Whoever has no window to send into is probed, and times out from
+    /// nothing.
+    pub(super) fn count_timeout(&mut self, cx: &Context) {
+        if self.sender.seq().wnd.get() > 0 || self.sender.has_syn() {
+            let attempt = self.sender.attempts();
+            self.apart().mishaps.on_timeout(attempt, cx.tick);
+        }
+    }
+
+    /// Text arrived after text that was sent later.
+    #[cold]
+    pub(super) fn count_reordering(&mut self) {
+        let mishaps = &mut self.apart().mishaps;
+        mishaps.reorderings = mishaps.reorderings.wrapping_add(1);
+    }
+
+    /// Something was acknowledged: a time-out may be over.
+    #[inline]
+    pub(super) fn note_recovered(&mut self, cx: &Context) {
+        let phase = self.buffers.as_deref().map(|buffers| buffers.send.recovery.phase());
+        if phase != Some(Phase::AfterTimeout)
+            && let Some(apart) = self.stats.apart.as_deref_mut()
+        {
+            apart.mishaps.on_recovered(cx.tick);
+        }
+    }
+
+    pub(super) fn mishaps(&self) -> Mishaps {
+        self.stats.apart.as_deref().map_or_else(Mishaps::default, |apart| apart.mishaps)
+    }
+}
