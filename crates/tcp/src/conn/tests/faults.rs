@@ -63,7 +63,8 @@ fn one_loss_is_mended_within_a_round_trip_without_a_timeout() {
     let octets = pattern(14_600);
     pair.write(Which::Client, &octets);
     pair.run_for(Duration::from_millis(150));
-    assert_eq!(pair.client.cx.counters.fast_retrans, 1);
+    let counters = &pair.client.cx.counters;
+    assert_eq!((counters.fast_retrans, counters.slow_start_retrans), (1, 0));
     assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
     assert_eq!(pair.client.cx.counters.timeouts, 0);
 }
@@ -77,7 +78,10 @@ fn the_small_end_of_a_flight_that_was_lost_whole_does_not_wait_for_itself() {
     pair.write(Which::Client, &octets);
     pair.run_for(Duration::from_secs(5));
     assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
-    assert_eq!(pair.client.cx.counters.timeouts, 1);
+    let counters = &pair.client.cx.counters;
+    assert_eq!((counters.timeouts, counters.fast_retrans), (1, 0));
+    // One, then two more, and the small end.
+    assert_eq!(counters.slow_start_retrans, 4);
 }
 
 #[test]
