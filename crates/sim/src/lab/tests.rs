@@ -1,6 +1,8 @@
 //! Each case with its own bounds, as far as that is quick, and with values that nobody reported: what comes
 //! of those is arithmetic.
 
+mod swapped;
+
 use whimbrel_stack::Profile;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_tcp::DropReason;
