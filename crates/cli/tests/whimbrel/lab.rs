@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::pty::Terminal;
 use crate::running::{Running, document, fail, interrupt, output, succeed, whimbrel};
 use crate::scratch::scratch;
 
@@ -256,4 +257,33 @@ fn an_interrupt_ends_it_with_what_was_done() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("interrupted: ") && error.contains("measurements"), "{error}");
+}
+
+#[test]
+fn on_a_terminal_each_run_has_a_line_of_progress_which_is_gone_when_the_table_stands() {
+    let folder = scratch("lab-progress");
+    fs::create_dir_all(&folder).unwrap();
+    let mut terminal = Terminal::run(&format!("{QUICK} --repeat 3 -j 1"), &folder, (60, 110));
+    assert_eq!(terminal.end().code(), Some(0));
+    terminal.await_text("verdict: reproduced");
+    let octets = terminal.octets();
+    let mut rest = octets.as_str();
+    for line in [
+        "  0%  macos-16k  macos-12 ",
+        " 33%  macos-16k  macos-12 seed 2 ",
+        " 67%  macos-16k  macos-12 seed 3 ",
+    ] {
+        let at = rest.find(line).unwrap_or_else(|| panic!("{line:?} is not in: {octets}"));
+        rest = &rest[at + line.len()..];
+    }
+    let text = terminal.text();
+    assert!(text.starts_with("macos-16k: ") && !text.contains("67%"), "{text}");
+    fs::remove_dir_all(&folder).unwrap();
+
+    // Nobody sees one elsewhere, or who wants none.
+    let mut terminal =
+        Terminal::run(&format!("{QUICK} --no-tui"), &std::env::temp_dir(), (60, 110));
+    assert_eq!(terminal.end().code(), Some(0));
+    terminal.await_text("verdict: reproduced");
+    assert!(!terminal.octets().contains("0%"), "{}", terminal.octets());
 }
