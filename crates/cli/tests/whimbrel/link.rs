@@ -1,11 +1,13 @@
 //! `whimbrel link`: two kernels at the ends of a path of our making.
 
 use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::netns::Net;
-use crate::running::{Running, Signal, await_that, fail};
+use crate::running::{Running, Signal, await_that, fail, output};
 
 const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");
 
@@ -96,4 +98,45 @@ fn an_end_that_cannot_be_had_is_named_and_what_was_made_goes_again() {
     let text = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(1), "{text}");
     assert!(text.contains("the interface right is lost"), "{text}");
+}
+
+/// A figure of `/proc/net/dev`: the first eight are of what an interface received, then come those of what it
+/// sent.
+fn counted(net: &Net, interface: &str, place: usize) -> u64 {
+    let text = net.run("cat /proc/net/dev");
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(interface)).unwrap();
+    line.trim_start_matches(':').split_whitespace().nth(place).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_path_that_stood_still_says_what_the_interface_dropped_meanwhile_and_how_late_the_rest_was() {
+    let (Some(client), Some(server)) = (Net::with(&["cat", "ping"]), Net::with(&["cat"])) else {
+        return;
+    };
+    let link = link(&client, &server, "delay=3s --back delay=0s");
+    let ping = |count: &str| {
+        let words = ["-q", "-c", count, "-l", count, "-w", "1", "10.1.0.2"];
+        output(client.command("ping").args(words))
+    };
+    // These are on the path when it stops, and due before it goes on.
+    let until = Instant::now() + Duration::from_millis(3_300);
+    ping("20");
+    let before = counted(&server, "right", 1);
+    link.signal(Signal::STOP);
+    // More than the 4,096 that the interface's queue holds, and nobody reads it.
+    ping("10000");
+    let dropped = counted(&client, "left", 11);
+    assert!((5_904..6_000).contains(&dropped), "{dropped}");
+    thread::sleep(until.saturating_duration_since(Instant::now()));
+    link.signal(Signal::CONT);
+    await_that("what was on the path arrived", || counted(&server, "right", 1) >= before + 20);
+    let (document, errors) = end(link);
+    let there = &document["directions"][0];
+    assert!(there["missed"].as_u64() >= Some(dropped), "{dropped}: {document}");
+    assert!(there["sent"].as_u64() > Some(4_096), "what the queue held was read: {document}");
+    assert_eq!((&there["lost"], &document["directions"][1]["missed"]), (&0.into(), &0.into()));
+    let late = ["p99", "max"].map(|key| document["late_us"][key].as_u64().unwrap());
+    assert!(document["is_late"] == true && late[0] > 1_000 && late[1] > 100_000, "{document}");
+    assert!(errors.contains("one packet of a hundred was handed over"), "{errors}");
+    assert!(errors.contains("us late or more (at most"), "{errors}");
 }
