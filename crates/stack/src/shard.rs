@@ -15,6 +15,7 @@ mod closing;
 mod commands;
 mod connecting;
 mod cookies;
+mod cutting;
 mod fast_open;
 mod found;
 mod icmp;
@@ -40,6 +41,7 @@ use whimbrel_wire::{Address, Endpoint, Flow};
 
 use self::after_change::{EventSource, WorkLists};
 use self::budget::Released;
+use self::cutting::Cutting;
 use self::ports::SourcePool;
 use self::unclaimed::Unclaimed;
 use crate::connections::ConnectionSlot;
@@ -97,6 +99,8 @@ pub struct Shard {
     /// When chunks that nobody needs are given back next, if there are any.
     trim_at: Instant,
     released: Released,
+    /// What a connection sends in its turn, and what of it has not left yet.
+    cutting: Cutting,
     /// When a cookie announced a window of the usual size last.
     wide_cookie: Option<Instant>,
 }
@@ -153,6 +157,7 @@ impl Shard {
             weighed: Instant::ZERO.tick(),
             trim_at: Instant::ZERO,
             released: Released::default(),
+            cutting: Cutting::new(host.ip.max_text(), capabilities.mtu),
             wide_cookie: None,
             host,
             cx: Context::new(Instant::ZERO, tunables),

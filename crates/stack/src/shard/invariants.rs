@@ -52,7 +52,7 @@ impl Shard {
         slot: &ConnectionSlot,
         [dirty, listed]: [usize; 2],
     ) -> Result<(), &'static str> {
-        let max_text = self.host.ip.max_text();
+        let max_text = self.cutting.turn;
         let connection = &slot.connection;
         connection.check_invariants(max_text)?;
         let record = self.find(&FlowKey::of(connection));

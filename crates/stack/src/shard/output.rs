@@ -21,6 +21,8 @@ impl Shard {
         if self.host.address_check() != AddressCheck::Done {
             return self.host.link_waits();
         }
+        // What a connection sends is not overtaken by what it says next.
+        self.tx_cut(batch);
         // Replies hold up other hosts' handshakes, and a list of connections may be long.
         while !batch.is_full() {
             let Some(pending) = self.replies.pop() else { break };
@@ -32,11 +34,21 @@ impl Shard {
         while !batch.is_full() {
             let Some(index) = self.lists.dirty.pop_front() else { break };
             batch.fill(|tx| self.write_segment(index, tx) && self.host.depart(tx, self.cx.now));
+            self.tx_cut(batch);
         }
         self.replies.len() > 0
             || !self.lists.dirty.is_empty()
+            || !self.cutting.is_empty()
             || self.has_udp_out()
             || self.host.link_waits()
+    }
+
+    /// What is left of a super-segment that is cut here.
+    #[inline]
+    fn tx_cut(&mut self, batch: &mut TxBatch) {
+        while !self.cutting.is_empty() && !batch.is_full() {
+            batch.fill(|tx| self.write_cut(tx) && self.host.depart(tx, self.cx.now));
+        }
     }
 
     /// Queues an answer to what somebody sent, if there is room.
@@ -76,7 +88,7 @@ impl Shard {
         let Some(slot) = slot else { return false };
         slot.dirty = false;
         let connection = &mut slot.connection;
-        let max_text = self.host.ip.max_text();
+        let max_text = self.cutting.turn;
         // It may have been listed for what windows do not admit, or for what was withdrawn since.
         let outgoing = connection.poll_transmit(&mut self.cx, max_text, &mut tx.payload);
         let Some(outgoing) = outgoing else {
@@ -90,6 +102,9 @@ impl Shard {
             && !self.timers.defer(slot, index, deadline, self.cx.now)
         {
             self.update_timer(index, deadline);
+        }
+        if outgoing.gso_size > 0 && self.cutting.is_here {
+            return self.begin_cutting(key, outgoing, marking, tx);
         }
         self.write_outgoing(&key, &outgoing, marking, tx)
     }

@@ -9,6 +9,7 @@ mod administer;
 mod budget;
 mod close;
 mod cookies;
+mod cutting;
 mod drops;
 mod echo;
 mod ethernet;

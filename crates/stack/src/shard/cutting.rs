@@ -1,0 +1,101 @@
+//! Super-segments cut here, where the device cuts none: a connection is asked once for several segments,
+//! which then leave one behind the other.
+
+use alloc::collections::VecDeque;
+
+use bytes::Bytes;
+use whimbrel_tcp::TxSegment;
+use whimbrel_tcp::conn::{Marking, Outgoing};
+use whimbrel_wire::tcp::TcpFlags;
+
+use super::Shard;
+use crate::ip::FlowKey;
+
+/// What a connection sends in its turn, and what of it has not left yet.
+#[derive(Debug)]
+pub(super) struct Cutting {
+    /// The most text that it sends, bytes: what the device cuts, or what is cut here.
+    pub(super) turn: u32,
+    /// Whether super-segments are cut here, because the device cuts none.
+    pub(super) is_here: bool,
+    /// The headers of what is left, with the number of its first octet.
+    head: Option<Head>,
+    text: VecDeque<Bytes>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    key: FlowKey,
+    outgoing: Outgoing,
+    marking: Marking,
+    /// Octets of text that are left.
+    left: u32,
+}
+
+impl Cutting {
+    /// For a device that takes super-segments of up to `max_text` octets of text, or of none (0).
+    pub(super) fn new(max_text: u32, mtu: u16) -> Self {
+        let here = (SEGMENTS * u32::from(mtu)).min(MOST_TEXT);
+        let turn = if max_text == 0 { here } else { max_text };
+        Self { turn, is_here: max_text == 0, head: None, text: VecDeque::new() }
+    }
+
+    /// Whether nothing is left.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.head.is_none()
+    }
+}
+
+impl Shard {
+    /// Takes a super-segment, whose text stands in `tx`, and writes the first segment of it there.
+    #[inline(never)]
+    pub(super) fn begin_cutting(
+        &mut self,
+        key: FlowKey,
+        outgoing: Outgoing,
+        marking: Marking,
+        tx: &mut TxSegment,
+    ) -> bool {
+        let left = tx.payload.octets();
+        self.cutting.head = Some(Head { key, outgoing, marking, left });
+        self.cutting.text.extend(tx.payload.as_slice().iter().cloned());
+        tx.payload.clear();
+        self.write_cut(tx)
+    }
+
+    /// The next segment of what is being cut.
+    pub(super) fn write_cut(&mut self, tx: &mut TxSegment) -> bool {
+        let Some(Head { key, mut outgoing, marking, left }) = self.cutting.head.take() else {
+            return false;
+        };
+        let len = u32::from(outgoing.gso_size).min(left);
+        let mut missing = len as usize;
+        while missing > 0
+            && let Some(first) = self.cutting.text.front_mut()
+        {
+            let part = first.split_to(missing.min(first.len()));
+            missing -= part.len();
+            if first.is_empty() {
+                self.cutting.text.pop_front();
+            }
+            // There is room: the whole had no more slices.
+            let _pushed = tx.payload.push(part);
+        }
+        if len < left {
+            let mut rest = outgoing;
+            rest.seq += len;
+            self.cutting.head = Some(Head { key, outgoing: rest, marking, left: left - len });
+            // What ends the text stands on its last segment.
+            outgoing.flags = outgoing.flags.without(TcpFlags::PSH | TcpFlags::FIN);
+        }
+        outgoing.gso_size = 0;
+        self.write_outgoing(&key, &outgoing, marking, tx)
+    }
+}
+
+/// Segments that are cut here, at most, of what a connection sends in its turn: more would keep other
+/// connections waiting.
+const SEGMENTS: u32 = 16;
+/// Octets of text in a super-segment that is cut here, at most.
+const MOST_TEXT: u32 = 65_000;
