@@ -4,14 +4,20 @@
 //! Frames are made before anything is counted; counted is that they arrive, a burst at a time, and
 //! that their answers leave.
 
+mod datagrams;
+mod floods;
+mod heads;
+mod neighbours;
 mod receiver;
+mod records;
+mod texts;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
-    Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
+    Capabilities, InterfaceAddress, ListenerId, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::{SegMeta, Tunables};
@@ -35,14 +41,23 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
+    const fn new(
+        name: &'static str,
+        victim: fn() -> Result<Victim, Failure>,
+        frames: fn(&Victim) -> Vec<Vec<u8>>,
+        most: u64,
+    ) -> Self {
+        Self { name, victim, frames, most }
+    }
+
     /// What a server is sent that reads nothing.
     const fn sent(name: &'static str, frames: fn(&Victim) -> Vec<Vec<u8>>, most: u64) -> Self {
-        Self { name, victim: Victim::new, frames, most }
+        Self::new(name, Victim::new, frames, most)
     }
 
     /// What a server is told that sends all the time.
     const fn told(name: &'static str, frames: fn(&Victim) -> Vec<Vec<u8>>, most: u64) -> Self {
-        Self { name, victim: Victim::sending, frames, most }
+        Self::new(name, Victim::sending, frames, most)
     }
 }
 
@@ -51,35 +66,59 @@ impl Stream {
 /// one of `descending-octets` and of `overlapping` took 139,000; while each could have all judged again that
 /// is in flight, one of `renege` took millions.
 pub(crate) const STREAMS: &[Stream] = &[
-    Stream::sent("syn-flood", syn_flood, 7_500),
-    Stream::sent("stray-ack-flood", stray_ack_flood, 3_500),
-    Stream::sent("ack-flood", ack_flood, 3_000),
-    Stream::sent("reset-flood", reset_flood, 3_000),
-    Stream::sent("syn-in-window-flood", syn_in_window_flood, 3_500),
-    Stream::sent("echo-flood", echo_flood, 4_000),
-    Stream::sent("icmp-error-flood", icmp_error_flood, 2_500),
-    Stream::sent("fragment-flood", fragment_flood, 22_000),
-    Stream::sent("ascending-octets", ascending, 14_000),
-    Stream::sent("descending-octets", descending, 15_000),
-    Stream::sent("every-second-octet", every_second, 13_000),
-    Stream::sent("descending-second-octet", descending_second, 12_000),
-    Stream::sent("triples", triples, 14_000),
-    Stream::sent("random-octets", random, 14_000),
-    Stream::sent("overlapping", overlapping, 16_000),
-    Stream::sent("sliding-bursts", sliding_bursts, 2_600),
-    Stream::sent("bursts-again", bursts_again, 2_100),
+    Stream::sent("syn-flood", floods::syn_flood, 7_500),
+    Stream::sent("stray-ack-flood", floods::stray_ack_flood, 3_500),
+    Stream::sent("ack-flood", floods::ack_flood, 3_000),
+    Stream::sent("reset-flood", floods::reset_flood, 3_000),
+    Stream::sent("syn-in-window-flood", floods::syn_in_window_flood, 3_500),
+    Stream::sent("echo-flood", floods::echo_flood, 4_000),
+    Stream::sent("icmp-error-flood", floods::icmp_error_flood, 2_500),
+    Stream::sent("fragment-flood", floods::fragment_flood, 22_000),
+    Stream::sent("fragments-backwards", floods::fragments_backwards, 3_900),
+    Stream::new("arp-requests", Victim::on_ethernet, neighbours::arp_requests, 4_600),
+    Stream::new("arp-replies", Victim::on_ethernet, neighbours::arp_replies, 900),
+    Stream::new("arp-rivals", Victim::on_ethernet, neighbours::arp_rivals, 1_300),
+    Stream::new("ndp-solicitations", Victim::on_ethernet, neighbours::solicitations, 6_800),
+    Stream::new("ndp-advertisements", Victim::on_ethernet, neighbours::advertisements, 2_700),
+    Stream::new("made-up-neighbours", Victim::on_ethernet, neighbours::made_up, 8_200),
+    Stream::sent("ascending-octets", texts::ascending, 14_000),
+    Stream::sent("descending-octets", texts::descending, 15_000),
+    Stream::sent("every-second-octet", texts::every_second, 13_000),
+    Stream::sent("descending-second-octet", texts::descending_second, 12_000),
+    Stream::sent("triples", texts::triples, 14_000),
+    Stream::sent("random-octets", texts::random, 14_000),
+    Stream::sent("overlapping", texts::overlapping, 16_000),
+    Stream::sent("sliding-bursts", texts::sliding_bursts, 2_600),
+    Stream::sent("bursts-again", texts::bursts_again, 2_100),
+    Stream::new("time-wait-fins", Victim::waiting, records::fins_again, 2_800),
+    Stream::new("time-wait-texts", Victim::waiting, records::texts, 1_200),
+    Stream::new("time-wait-syns", Victim::waiting, records::syns, 6_700),
+    Stream::new("time-wait-overflow", Victim::closing, records::fins, 4_200),
+    Stream::new("acks-at-full-queue", Victim::crowded, records::third_again, 950),
+    Stream::new("syns-at-full-queue", Victim::crowded, floods::syn_flood, 1_250),
+    Stream::new("fast-syns", Victim::granting, records::fast_syns, 9_500),
+    Stream::new("forged-fast-syns", Victim::granting, records::forged_fast_syns, 6_400),
+    Stream::new("http-head-octets", Victim::serving, heads::octets, 5_200),
+    Stream::new("http-heads-of-16-kib", Victim::serving, heads::of_16_kib, 26_000),
+    Stream::new("udp-strays", Victim::receiving, datagrams::strays, 1_500),
+    Stream::new("udp-shared-strays", Victim::sharing, datagrams::to_socket, 3_600),
+    Stream::new("udp-full-queue", Victim::receiving, datagrams::to_socket, 1_150),
+    Stream::new("udp-read", Victim::reading, datagrams::to_socket, 2_000),
+    Stream::new("udp-errors", Victim::receiving, datagrams::errors, 7_000),
+    Stream::new("unclaimed", Victim::observed, datagrams::of_no_protocol, 1_500),
+    Stream::new("unclaimed-unread", Victim::unobserved, datagrams::of_no_protocol, 1_150),
     Stream::told("sack-octets", receiver::sack_octets, 23_000),
     Stream::told("sack-backwards", receiver::sack_backwards, 11_500),
     Stream::told("renege", receiver::renege, 11_500),
     Stream::told("come-twice", receiver::come_twice, 10_500),
     Stream::told("ack-octets", receiver::ack_octets, 3_600),
     Stream::told("ack-unsent", receiver::ack_unsent, 3_300),
-    Stream {
-        name: "ack-octets-of-repair",
-        victim: Victim::sending_without_sack,
-        frames: receiver::ack_octets_of_repair,
-        most: 6_000,
-    },
+    Stream::new(
+        "ack-octets-of-repair",
+        Victim::sending_without_sack,
+        receiver::ack_octets_of_repair,
+        6_000,
+    ),
 ];
 
 /// Plays the stream of this name: what Callgrind looks at.
@@ -95,18 +134,24 @@ pub(crate) fn run(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A server with one established connection, of which its application reads nothing.
+/// A server, as a rule with one established connection of which its application reads nothing.
 pub(crate) struct Victim {
     shard: Shard,
     batch: TxBatch,
     /// RCV.NXT and SND.NXT of the connection.
     next: SeqNum,
     sent: SeqNum,
+    /// The ports of other clients, and SND.NXT of each.
+    others: Vec<(u16, SeqNum)>,
     /// The host's last packet, which errors are about.
     last: Vec<u8>,
     now: Instant,
     pace: Pace,
+    application: Application,
 }
+
+/// What is done behind each burst that arrived.
+type Application = Option<Box<dyn FnMut(&mut Shard, Instant)>>;
 
 /// How a stream arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,24 +164,10 @@ enum Pace {
 
 impl Victim {
     fn new() -> Result<Self, Failure> {
-        let own = InterfaceAddress { addr: address(SERVER), prefix_len: 8 };
-        let mut shard = Shard::new(ShardConfig {
-            // Timestamps would let a peer that has none of the connection's be dropped early.
-            tunables: Tunables {
-                timestamps: false,
-                recv_buffer: BUFFER,
-                recv_buffer_max: BUFFER,
-                ..Tunables::default()
-            },
-            secrets: Secrets::from_seed(1),
-            capabilities: Capabilities::plain(Medium::Ip, 1_500),
-            addresses: vec![own],
-            routes: Vec::new(),
-        })?;
-        let listener = shard.listen(Endpoint::new(address(SERVER), 80), 64)?;
-        let mut victim = Self::of(shard, Pace::Bursts);
-        victim.suffer(&[victim.segment(TcpFlags::SYN, ISN, 0)]);
-        victim.sent = victim.answered()?.seq + 1;
+        let tunables =
+            Tunables { recv_buffer: BUFFER, recv_buffer_max: BUFFER, ..Tunables::default() };
+        let (mut victim, listener) = Self::listening(tunables, 64)?;
+        victim.sent = victim.half_opened(PORT)?;
         victim.suffer(&[victim.segment(TcpFlags::ACK, ISN + 1, 0)]);
         let handle = victim.shard.accept(listener).ok_or("the handshake failed")?;
         // Something is in flight, which acknowledgments and errors can be about.
@@ -146,16 +177,34 @@ impl Victim {
         Ok(victim)
     }
 
+    /// A server that nobody came to yet.
+    fn listening(tunables: Tunables, backlog: u32) -> Result<(Self, ListenerId), Failure> {
+        // Timestamps would let a peer that has none of the connection's be dropped early.
+        let tunables = Tunables { timestamps: false, ..tunables };
+        let own = InterfaceAddress { addr: address(SERVER), prefix_len: 8 };
+        let mut shard = shard(tunables, Medium::Ip, vec![own])?;
+        let listener = shard.listen(Endpoint::new(address(SERVER), 80), backlog)?;
+        Ok((Self::of(shard, Pace::Bursts), listener))
+    }
+
     fn of(shard: Shard, pace: Pace) -> Self {
         Self {
             shard,
             batch: TxBatch::new(BURST),
             next: ISN + 1,
             sent: SeqNum::new(0),
+            others: Vec::new(),
             last: Vec::new(),
             now: Instant::from_millis(1),
             pace,
+            application: None,
         }
+    }
+
+    /// A client asks for a connection from this port, and is answered: SND.NXT.
+    fn half_opened(&mut self, port: u16) -> Result<SeqNum, Failure> {
+        self.suffer(&[self.segment_from((0, port), TcpFlags::SYN, ISN, 0)]);
+        Ok(self.answered()?.seq + 1)
     }
 
     /// The header of the host's last packet.
@@ -177,6 +226,9 @@ impl Victim {
                 self.shard.advance(self.now, BURST);
             }
             self.shard.rx(self.now, &burst);
+            if let Some(act) = &mut self.application {
+                act(&mut self.shard, self.now);
+            }
             loop {
                 let more = self.shard.tx(&mut self.batch);
                 if let Some(last) = self.batch.pending().last() {
@@ -207,6 +259,12 @@ impl Victim {
         frame(host, &header, text)
     }
 
+    /// A segment from this port, which acknowledges what its connection sent.
+    fn segment_of(&self, of: (u16, SeqNum), flags: TcpFlags, seq: SeqNum, text: usize) -> Vec<u8> {
+        let (src_port, ack) = of;
+        frame(0, &TcpHeader { src_port, ack, ..self.header(flags, seq) }, text)
+    }
+
     /// The connection's peer acknowledges what is in flight.
     fn header(&self, flags: TcpFlags, seq: SeqNum) -> TcpHeader {
         TcpHeader {
@@ -227,12 +285,31 @@ impl Victim {
     }
 }
 
-/// A segment to the server.
+/// A host with these addresses.
+fn shard(
+    tunables: Tunables,
+    medium: Medium,
+    addresses: Vec<InterfaceAddress>,
+) -> Result<Shard, Failure> {
+    Ok(Shard::new(ShardConfig {
+        tunables,
+        secrets: Secrets::from_seed(1),
+        capabilities: Capabilities::plain(medium, 1_500),
+        addresses,
+        routes: Vec::new(),
+    })?)
+}
+
+/// A segment to the server, with so many octets of text.
 fn frame(host: u32, header: &TcpHeader, text: usize) -> Vec<u8> {
+    frame_with(host, header, &vec![7; text])
+}
+
+fn frame_with(host: u32, header: &TcpHeader, text: &[u8]) -> Vec<u8> {
     let mut octets = vec![0; TcpHeader::MAX_LEN];
     let len = header.emit(OptionOrder::Linux, &mut octets);
     octets.truncate(len);
-    octets.resize(len + text, 7);
+    octets.extend_from_slice(text);
     packet(host, Protocol::TCP, None, &octets)
 }
 
@@ -256,106 +333,17 @@ fn packet(host: u32, protocol: Protocol, fragment: Option<Fragment>, payload: &[
 }
 
 fn message(message: &IcmpMessage<'_>) -> Vec<u8> {
+    message_from(9, message)
+}
+
+fn message_from(host: u32, message: &IcmpMessage<'_>) -> Vec<u8> {
     let mut octets = vec![0; message.wire_len()];
     message.emit(&mut octets);
-    packet(9, Protocol::ICMP, None, &octets)
+    packet(host, Protocol::ICMP, None, &octets)
 }
 
 fn numbers() -> std::ops::Range<u32> {
     0..PACKETS as u32
-}
-
-fn syn_flood(victim: &Victim) -> Vec<Vec<u8>> {
-    let of = |number| (1 + number / 60_000, 1_024 + (number % 60_000) as u16);
-    numbers().map(|it| victim.segment_from(of(it), TcpFlags::SYN, ISN, 0)).collect()
-}
-
-fn stray_ack_flood(victim: &Victim) -> Vec<Vec<u8>> {
-    numbers().map(|it| victim.segment_from((1 + it, 9), TcpFlags::ACK, ISN, 0)).collect()
-}
-
-/// The same acknowledgment again and again, as of something lost.
-fn ack_flood(victim: &Victim) -> Vec<Vec<u8>> {
-    let old = |_| victim.segment(TcpFlags::ACK, victim.next, 0);
-    numbers().map(old).collect()
-}
-
-fn reset_flood(victim: &Victim) -> Vec<Vec<u8>> {
-    numbers().map(|it| victim.segment(TcpFlags::RST, victim.next + 1 + it, 0)).collect()
-}
-
-fn syn_in_window_flood(victim: &Victim) -> Vec<Vec<u8>> {
-    numbers().map(|it| victim.segment(TcpFlags::SYN, victim.next + 1 + it, 0)).collect()
-}
-
-fn echo_flood(_: &Victim) -> Vec<Vec<u8>> {
-    let data = [7; 56];
-    let ask = |it| IcmpMessage::EchoRequest { identifier: 1, sequence: it as u16, data: &data };
-    numbers().map(|it| message(&ask(it))).collect()
-}
-
-/// About the segment in flight: a path that carries ever less.
-fn icmp_error_flood(victim: &Victim) -> Vec<Vec<u8>> {
-    let quoted = &victim.last[..28];
-    let error = |it: u32| {
-        let next_hop_mtu = 1_400 - (it % 1_000) as u16;
-        message(&IcmpMessage::FragmentationNeeded { next_hop_mtu, quoted })
-    };
-    numbers().map(error).collect()
-}
-
-/// Fragments of ever other datagrams and senders, none of which becomes whole.
-fn fragment_flood(_: &Victim) -> Vec<Vec<u8>> {
-    let of = |it: u32| {
-        let fragment = Fragment { identification: it, offset: 8, more: true };
-        packet(1 + it % 50, Protocol::UDP, Some(fragment), &[7; 64])
-    };
-    numbers().map(of).collect()
-}
-
-fn ascending(victim: &Victim) -> Vec<Vec<u8>> {
-    victim.texts(1, 1..)
-}
-
-fn descending(victim: &Victim) -> Vec<Vec<u8>> {
-    victim.texts(1, numbers().rev().map(|it| 1 + it))
-}
-
-fn every_second(victim: &Victim) -> Vec<Vec<u8>> {
-    victim.texts(1, (1..).step_by(2))
-}
-
-fn descending_second(victim: &Victim) -> Vec<Vec<u8>> {
-    victim.texts(1, numbers().rev().map(|it| 1 + 2 * it))
-}
-
-/// A hole at RCV.NXT, then three octets of each four.
-fn triples(victim: &Victim) -> Vec<Vec<u8>> {
-    victim.texts(3, (1..).step_by(4))
-}
-
-fn random(victim: &Victim) -> Vec<Vec<u8>> {
-    let mut state = 1_u32;
-    let draw = |_| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        1 + (state >> 8) % (BUFFER - 2)
-    };
-    victim.texts(1, numbers().map(draw))
-}
-
-/// Each begins within the one before.
-fn overlapping(victim: &Victim) -> Vec<Vec<u8>> {
-    victim.texts(64, numbers().rev().map(|it| 1 + 16 * it))
-}
-
-/// Long enough to be joined, in order, and each nearly all of what came before.
-fn sliding_bursts(victim: &Victim) -> Vec<Vec<u8>> {
-    victim.texts(600, numbers().map(|it| 31 * it))
-}
-
-/// A burst that is joined, and the same again and again.
-fn bursts_again(victim: &Victim) -> Vec<Vec<u8>> {
-    victim.texts(1_460, numbers().map(|it| 1_460 * (it % BURST as u32)))
 }
 
 /// Packets of a stream.

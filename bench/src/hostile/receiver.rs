@@ -2,15 +2,12 @@
 //! twice, to a server that has [`SEGMENTS`] segments in flight and more to send.
 
 use bytes::Bytes;
-use whimbrel_base::Secrets;
-use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig};
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::{SackBlock, TcpFlags};
-use whimbrel_wire::{Endpoint, Mss, SeqNum, WindowScale};
+use whimbrel_wire::{Mss, SeqNum, WindowScale};
 
 use super::{ISN, Pace, Victim, frame, numbers};
 use crate::Failure;
-use crate::churn::{SERVER, address};
 
 impl Victim {
     /// A server that sends all the time, to a client with a large window: what is in flight begins at
@@ -25,16 +22,9 @@ impl Victim {
     }
 
     fn sending_to(sack: bool) -> Result<Self, Failure> {
-        let own = InterfaceAddress { addr: address(SERVER), prefix_len: 8 };
-        let mut shard = Shard::new(ShardConfig {
-            tunables: Tunables { timestamps: false, send_buffer: 8 << 20, ..Tunables::default() },
-            secrets: Secrets::from_seed(1),
-            capabilities: Capabilities::plain(Medium::Ip, 1_500),
-            addresses: vec![own],
-            routes: Vec::new(),
-        })?;
-        let listener = shard.listen(Endpoint::new(address(SERVER), 80), 64)?;
-        let mut victim = Self::of(shard, Pace::Each);
+        let tunables = Tunables { send_buffer: 8 << 20, ..Tunables::default() };
+        let (mut victim, listener) = Self::listening(tunables, 64)?;
+        victim.pace = Pace::Each;
         let mut syn = victim.header(TcpFlags::SYN, ISN);
         syn.options.mss = Some(Mss::new(MSS as u16));
         syn.options.sack_permitted = sack;

@@ -9,11 +9,13 @@
 //! what changed in between, as by a timer, is told by the segment that the timer sent. Nothing is asked
 //! of a shard of whose connections no segment passed, so that a stack without a tracer pays nothing.
 //!
-//! Kept in memory are some 100 octets of each connection that is there, and the lines of one burst.
+//! Kept in memory are some 150 octets of each connection that is there, and of as many that went without a
+//! segment, and the lines of one burst.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
+use core::ops::Bound;
 use core::time::Duration;
 
 use whimbrel_base::Instant;
@@ -32,8 +34,8 @@ pub struct Tracer {
     medium: Medium,
     /// Connections whose last line was not "closed".
     known: BTreeMap<Flow, Known>,
-    /// How many of them there may be before those that are gone are looked for.
-    most_known: usize,
+    /// Which of them was looked at last, whether it is gone.
+    looked_at: Option<Flow>,
     /// The number of the next connection, and how far the one after it is away.
     next_number: u64,
     step: u64,
@@ -94,7 +96,7 @@ impl Tracer {
         Self {
             medium,
             known: BTreeMap::new(),
-            most_known: FIRST_KNOWN,
+            looked_at: None,
             next_number: shard + 1,
             step: shards.max(1),
             touched: Vec::new(),
@@ -140,15 +142,16 @@ impl Tracer {
     }
 
     fn note_touched(&mut self, now: Instant, shard: &Shard) {
-        let mut touched = core::mem::take(&mut self.touched);
+        let (mut touched, before) = (core::mem::take(&mut self.touched), self.next_number);
         touched.sort_unstable();
         touched.dedup();
         for flow in touched.drain(..) {
             self.note(now, shard, &flow);
         }
         self.touched = touched;
-        if self.known.len() > self.most_known {
-            self.forget(now, shard);
+        let opened = (self.next_number - before) / self.step;
+        for _ in 0..LOOKS * opened {
+            self.look_at_next(now, shard);
         }
     }
 
@@ -178,14 +181,19 @@ impl Tracer {
         }
     }
 
-    /// Those that went without a segment, as by a time-out.
-    fn forget(&mut self, now: Instant, shard: &Shard) {
-        let gone = self.known.extract_if(.., |flow, _| shard.snapshot_between(flow).is_none());
-        for (flow, known) in gone {
-            let subject = Subject { at: now, flow: &flow, number: known.number, state: None };
+    /// Forgets the next connection if it went without a segment, as by a time-out. Rejected: a pass over all
+    /// of them, whose lines were as many megabytes at once.
+    fn look_at_next(&mut self, now: Instant, shard: &Shard) {
+        let from = self.looked_at.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.known.range((from, Bound::Unbounded)).next();
+        let next = next.map(|(flow, known)| (*flow, known.number));
+        self.looked_at = next.map(|(flow, _)| flow);
+        let Some((flow, number)) = next else { return };
+        if shard.snapshot_between(&flow).is_none() {
+            self.known.remove(&flow);
+            let subject = Subject { at: now, flow: &flow, number, state: None };
             self.lines.line(&subject, &[TraceEvent::Closed], None);
         }
-        self.most_known = FIRST_KNOWN.max(2 * self.known.len());
     }
 }
 
@@ -346,5 +354,6 @@ const fn limit(limit: Limit) -> &'static str {
     }
 }
 
-/// The least of [`Tracer::most_known`].
-const FIRST_KNOWN: usize = 65_536;
+/// Connections that are looked at for each new one: a round over n of them is over before n / 3 came, so that
+/// no more than half of those that are known are gone.
+const LOOKS: u64 = 4;

@@ -9,6 +9,7 @@
 //! in either direction. Nothing here decides what a host should answer: that is for packet scripts.
 
 mod calls;
+mod datagrams;
 mod flow;
 mod fuzzed_host;
 mod judge;
@@ -44,10 +45,14 @@ use self::segment::{Flaw, Forged};
 
 /// Plays a script: sets up the host, does what it says, lets go of everything and waits until
 /// nothing is left.
+///
+/// A script that begins with [`OF_DATAGRAMS`] is more about datagrams than about segments.
 pub fn play(octets: &[u8]) -> Result<(), Fault> {
-    let mut script = Script::new(octets);
+    let of_datagrams = octets.strip_prefix(OF_DATAGRAMS);
+    let mut script = Script::new(of_datagrams.unwrap_or(octets));
     let Some(fuzzed_host) = FuzzedHost::draw(&mut script) else { return Ok(()) };
     let mut siege = Siege::new(fuzzed_host);
+    siege.of_datagrams = of_datagrams.is_some();
     for step in 0..MOST_STEPS {
         if script.is_over() {
             break;
@@ -69,6 +74,9 @@ struct Siege {
     held: Vec<Handle>,
     /// It receives what anybody sends to the listeners' port.
     datagrams: Option<UdpHandle>,
+    /// Other sockets of datagrams.
+    sockets: Vec<UdpHandle>,
+    of_datagrams: bool,
     flows: Vec<Flow>,
     granted: Option<Granted>,
     /// The host's last packets, which errors are about.
@@ -109,6 +117,8 @@ impl Siege {
             listeners: Vec::new(),
             held: Vec::new(),
             datagrams: None,
+            sockets: Vec::new(),
+            of_datagrams: false,
             granted: None,
             recent: VecDeque::new(),
             burst: Vec::new(),
@@ -150,6 +160,8 @@ impl Siege {
     fn step(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         match script.below(32) {
             0..=5 => self.polite(script)?,
+            6..=8 if self.of_datagrams => self.besiege_sockets(script)?,
+            9..=13 if self.of_datagrams => self.call_socket(script)?,
             6..=13 => self.wild(script)?,
             14 | 15 => self.complain(script)?,
             16 => self.send_other(script)?,
@@ -486,7 +498,7 @@ impl Siege {
         for listener in core::mem::take(&mut self.listeners) {
             self.shard.close_listener(listener);
         }
-        if let Some(socket) = self.datagrams.take() {
+        for socket in self.datagrams.take().into_iter().chain(self.sockets.drain(..)) {
             self.shard.udp_close(socket);
         }
         // A rule may let what nobody acknowledges wait for a day, which is more deadlines than these.
@@ -502,6 +514,8 @@ impl Siege {
             }
             self.judge_host()?;
             if self.shard.census() == Census::default() {
+                let left = (self.shard.udp().len(), self.shard.udp().held());
+                judge(left == (0, 0), || format!("sockets and datagrams left: {left:?}"))?;
                 return self
                     .kept
                     .iter()
@@ -519,6 +533,9 @@ impl Siege {
         Err(Fault(format!("left behind at {:?}, next {next:?}: {census:?}", self.now)))
     }
 }
+
+/// How scripts about datagrams begin.
+pub const OF_DATAGRAMS: &[u8] = b"UDP";
 
 /// What bounds the length of a siege, whatever the script: steps, flows, packets that are
 /// remembered.

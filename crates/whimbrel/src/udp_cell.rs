@@ -145,6 +145,7 @@ impl UdpState {
             return Err(fault::would_block());
         };
         self.unread -= received.data.len() + COST;
+        let_go_of(&mut self.outward);
         // Half, not any: a task that reads one at a time would wake its shard for each.
         let returns = self.is_starved && self.unread <= CREDIT / 2;
         let post = if returns { self.dirty() } else { None };
@@ -243,6 +244,7 @@ impl UdpState {
             self.inward.pop_front();
             self.unsent -= len + COST;
         }
+        let_go_of(&mut self.inward);
         if self.unsent < before && self.unsent <= CREDIT / 2 {
             self.writers.take_all(out);
         }
@@ -270,5 +272,19 @@ impl UdpState {
 /// The most bytes that wait in a cell, each way, and one datagram more.
 const CREDIT: usize = 64 << 10;
 
-/// What a datagram counts beside its data, bytes: its place here, and its header.
-const COST: usize = 128;
+/// What a datagram counts beside its data, bytes: its place in a queue that is half empty, and what an
+/// allocator adds.
+const COST: usize = 2 * size_of::<Received>() + 32;
+
+/// An empty queue does not keep the places of a burst: whoever sends one could have each socket keep them.
+fn let_go_of<T>(queue: &mut VecDeque<T>) {
+    if queue.is_empty() && queue.capacity() > KEPT {
+        *queue = VecDeque::new();
+    }
+}
+
+/// Places that an empty queue keeps.
+const KEPT: usize = 16;
+
+#[cfg(test)]
+mod tests;

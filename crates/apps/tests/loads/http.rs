@@ -13,7 +13,7 @@ use crate::world::{Nobody, Ran, target};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn plan(ending: Ending, until: Until) -> LoadPlan {
+pub(crate) fn plan(ending: Ending, until: Until) -> LoadPlan {
     let composition = Composition {
         method: "GET",
         target: "/",

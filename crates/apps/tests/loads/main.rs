@@ -12,6 +12,8 @@ mod iperf3;
 #[cfg(test)]
 mod pace;
 #[cfg(test)]
+mod resets;
+#[cfg(test)]
 mod slow;
 #[cfg(test)]
 mod steering;

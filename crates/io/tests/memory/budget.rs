@@ -10,7 +10,9 @@ use whimbrel_stack::{
 use whimbrel_tcp::budget::Pressure;
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::{SegMeta, Tunables};
-use whimbrel_wire::tcp::{OptionOrder, SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpOptions};
+use whimbrel_wire::tcp::{
+    FastOpen, OptionOrder, SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpOptions,
+};
 use whimbrel_wire::{Address, Endpoint, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum};
 
 use crate::allocator::held;
@@ -22,7 +24,7 @@ const ACK: TcpFlags = TcpFlags::ACK;
 /// A server, and what it holds beyond what it held at first.
 pub(crate) struct Server {
     pub(crate) shard: Shard,
-    listener: ListenerId,
+    pub(crate) listener: ListenerId,
     batch: TxBatch,
     pub(crate) now: Instant,
     /// What was allocated when there was nothing.
@@ -43,6 +45,8 @@ pub(crate) struct Peer {
     mss: u16,
     /// What it names as held, beyond what it acknowledges.
     pub(crate) sack: SackBlocks,
+    /// What its SYNs say of Fast Open.
+    pub(crate) fast_open: Option<FastOpen>,
 }
 
 impl Server {
@@ -104,7 +108,7 @@ impl Server {
         self.connected_to(Peer::new(host, port))
     }
 
-    fn connected_to(&mut self, mut peer: Peer) -> (Peer, Handle) {
+    pub(crate) fn connected_to(&mut self, mut peer: Peer) -> (Peer, Handle) {
         peer.open(self);
         let handle = self.shard.accept(self.listener).unwrap();
         (peer, handle)
@@ -132,10 +136,10 @@ impl Peer {
     pub(crate) fn new(host: u16, port: u16) -> Self {
         let seq = SeqNum::new(u32::from(port) << 16);
         let (ack, mss, sack) = (SeqNum::new(0), MSS as u16, SackBlocks::NONE);
-        Self { host, port, seq, ack, edge: seq, scale: 0, mss, sack }
+        Self { host, port, seq, ack, edge: seq, scale: 0, mss, sack, fast_open: None }
     }
 
-    fn open(&mut self, server: &mut Server) {
+    pub(crate) fn open(&mut self, server: &mut Server) {
         let answer = server.take(self, TcpFlags::SYN, self.seq, &[]).unwrap();
         self.scale = answer.options.window_scale.map_or(0, |scale| scale.get());
         self.seq += 1;
@@ -151,6 +155,7 @@ impl Peer {
             window_scale: syn.then(|| whimbrel_wire::WindowScale::new(7)),
             sack_permitted: syn,
             sack: self.sack,
+            fast_open: self.fast_open.filter(|_| syn),
             ..TcpOptions::default()
         };
         let tcp = TcpHeader {

@@ -8,3 +8,5 @@ mod captures;
 mod fragments;
 mod holes;
 mod neighbours;
+mod openings;
+mod traces;

@@ -11,6 +11,7 @@ use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{Endpoint, IpHeader, Protocol, Sum};
 
 use super::Siege;
+use super::datagrams;
 use super::text::{self, Speaker};
 
 /// Something that must never be.
@@ -65,6 +66,7 @@ impl Siege {
 
     pub(super) fn judge_host(&mut self) -> Result<(), Fault> {
         self.shard.check_invariants().map_err(Fault)?;
+        self.shard.udp().check_invariants().map_err(|wrong| Fault(wrong.into()))?;
         judge_counters(&self.shard)?;
         let census = self.shard.census();
         self.widest.connections = self.widest.connections.max(census.connections);
@@ -129,6 +131,9 @@ impl Siege {
         judge(cut || packet.len() <= usize::from(self.mtu), || {
             format!("{} bytes sent over a link of {}", packet.len(), self.mtu)
         })?;
+        if ip.protocol == Protocol::UDP {
+            datagrams::judge_sent(&ip, payload, segment.checksum)?;
+        }
         if ip.protocol != Protocol::TCP || ip.fragment.is_some() {
             return Ok(None);
         }

@@ -170,6 +170,9 @@ fn v6_error(from: Address, to: Address, quoted: &[u8], script: &mut Script<'_>) 
     wrap(from, to, Protocol::ICMPV6, &octets)
 }
 
+/// What the packets carry that are no segments.
+pub(super) const FILLER: u8 = 0x5a;
+
 /// What is no segment: an echo request, UDP, or a protocol that nobody speaks.
 pub(super) fn other(from: Address, to: Address, script: &mut Script<'_>) -> Vec<u8> {
     let len = match script.below(4) {
@@ -177,7 +180,7 @@ pub(super) fn other(from: Address, to: Address, script: &mut Script<'_>) -> Vec<
         1 => usize::from(script.u8()),
         _ => usize::from(script.u16()),
     };
-    let octets = vec![0x5a; len.min(60_000)];
+    let octets = vec![FILLER; len.min(60_000)];
     let (identifier, sequence, data) = (7, 1, octets.as_slice());
     match (script.below(3), from.family()) {
         (0, Family::V4) => {

@@ -5,17 +5,28 @@ use super::fuzzed_host::FuzzedHost;
 use super::script::Script;
 use super::segment::{Flaw, Forged};
 use super::text::{self, Speaker};
-use super::{Siege, play};
+use super::{OF_DATAGRAMS, Siege, play};
 
-#[test]
-fn any_octets_are_a_siege_that_the_host_outlives() {
-    for seed in 0..400 {
+/// Plays scripts of any octets behind these.
+fn play_any(seeds: u64, begin: &[u8]) {
+    for seed in 0..seeds {
         let mut chance = Rng::with_seed(seed);
         let len = chance.usize(..2_000);
-        let octets: Vec<u8> = (0..len).map(|_| chance.u8(..)).collect();
+        let mut octets = begin.to_vec();
+        octets.extend((0..len).map(|_| chance.u8(..)));
         let outcome = play(&octets);
         assert!(outcome.is_ok(), "seed {seed}: {}", outcome.expect_err("a fault"));
     }
+}
+
+#[test]
+fn any_octets_are_a_siege_that_the_host_outlives() {
+    play_any(400, &[]);
+}
+
+#[test]
+fn any_octets_are_a_siege_of_sockets_that_the_host_outlives() {
+    play_any(150, OF_DATAGRAMS);
 }
 
 #[test]

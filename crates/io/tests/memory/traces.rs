@@ -1,0 +1,46 @@
+//! What a trace makes a process hold beside its shard, however many connections strangers begin.
+
+use std::collections::VecDeque;
+
+use whimbrel_link::tracer::Tracer;
+use whimbrel_stack::{Medium, RxFrame};
+use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_wire::tcp::TcpFlags;
+
+use crate::allocator::held;
+use crate::budget::{Peer, Server};
+
+/// What was said last of a connection, and its place in a tree.
+const OF_CONNECTION: isize = 150;
+/// Connections that are there at any one time.
+const OPEN: usize = 1_000;
+/// Those, as many that went, and the lines of a burst.
+const BOUND: isize = 2 * OPEN as isize * OF_CONNECTION + (16 << 10);
+
+#[test]
+fn connections_that_went_without_a_segment_are_forgotten() {
+    let mut server = Server::new(Tunables::default());
+    let base = held();
+    let mut tracer = Tracer::new(Medium::Ip, 0, 1);
+    let (mut beside, mut most) = (held() - base, 0);
+    let mut open = VecDeque::new();
+    for number in 0..20_000_u32 {
+        let peer = Peer::new((number >> 8) as u16, 1_024 + (number & 0xff) as u16);
+        let (peer, handle) = server.connected_to(peer);
+        let packet = peer.packet(TcpFlags::ACK, peer.seq, &[]);
+        let before = held();
+        tracer.rx(server.now, &server.shard, &[RxFrame::new(&packet, SegMeta::SINGLE)]);
+        assert!(!tracer.take().is_empty(), "a connection that was not traced");
+        tracer.take().clear();
+        beside += held() - before;
+        most = most.max(beside);
+        open.push_back(handle);
+        if open.len() == OPEN {
+            // Its reset is not shown to the tracer, as if it had timed out.
+            server.shard.abort(open.pop_front().unwrap());
+            server.pass(0, peer.port);
+        }
+    }
+    println!("{most} bytes, at most {BOUND}");
+    assert!((BOUND / 4..=BOUND).contains(&most), "{most} bytes, at most {BOUND}");
+}

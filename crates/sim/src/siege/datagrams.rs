@@ -1,0 +1,212 @@
+//! Sockets of datagrams under siege: what applications do with theirs, well advised or not, and what the
+//! besieger sends them.
+//!
+//! What a datagram carries follows from the places of its octets, so that fragments out of place are seen.
+
+use bytes::Bytes;
+use whimbrel_stack::SendTo;
+use whimbrel_stack::udp::{Bind, Fragmenting, Local, SendOptions, Sharing};
+use whimbrel_tcp::SegMeta;
+use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
+use whimbrel_wire::{
+    Address, Endpoint, Family, IpHeader, Protocol, TrafficClass, UdpHeader, UdpView,
+};
+
+use super::Siege;
+use super::fuzzed_host::{self, PORTS};
+use super::judge::{Fault, judge};
+use super::packet::{FILLER, wrap};
+use super::script::Script;
+
+/// The most sockets that applications hold at once.
+const MOST_SOCKETS: usize = 8;
+/// Where they are bound, as a rule.
+const OPEN: [u16; 4] = [53, 54, PORTS[0], 0];
+
+/// Calls.
+impl Siege {
+    /// One call about a socket of datagrams.
+    pub(super) fn call_socket(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
+        let (which, call) = (script.below(MOST_SOCKETS), script.below(20));
+        if self.sockets.is_empty() || call < 2 {
+            self.bind(script);
+            return Ok(());
+        }
+        let place = which % self.sockets.len();
+        let socket = self.sockets[place];
+        match call {
+            2 | 3 => drop(self.shard.udp_connect(socket, self.draw_peer(script))),
+            4 => drop(self.shard.udp_disconnect(socket)),
+            5..=10 => self.send_datagrams(place, script),
+            11..=13 => self.receive(place, script)?,
+            14 => drop(self.shard.udp_take_error(socket)),
+            15 => self.shard.udp_set_options(socket, options(script)),
+            16 => self.shard.udp_set_recv_size(socket, size(script)),
+            17 => self.shard.udp_set_send_size(socket, size(script)),
+            18 => self.inject(script),
+            _ => {
+                self.sockets.swap_remove(place);
+                judge(self.shard.udp_close(socket), || "a socket that is none".into())?;
+                judge(!self.shard.udp_close(socket), || "closed twice".into())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bind(&mut self, script: &mut Script<'_>) {
+        if self.sockets.len() >= MOST_SOCKETS {
+            return;
+        }
+        let family = script.one_of(self.families);
+        let local = match script.below(4) {
+            0 => Local::Both,
+            1 => Local::Every(family),
+            2 => Local::Address(fuzzed_host::ours(family, script.u8())),
+            _ => Local::Address(self.draw_address(script)),
+        };
+        let sharing = script.one_of(&[Sharing::Shared, Sharing::Alone]);
+        let bound = self.shard.udp_bind(&Bind { local, port: script.one_of(&OPEN), sharing });
+        self.sockets.extend(bound);
+    }
+
+    fn draw_address(&self, script: &mut Script<'_>) -> Address {
+        let family = script.one_of(self.families);
+        match script.below(8) {
+            0..=3 => fuzzed_host::peer(family, script.u8()),
+            4 => fuzzed_host::ours(family, script.u8()),
+            5 => fuzzed_host::router(family, script.u8()),
+            6 => match family {
+                Family::V4 => Address::from_v4_octets([10, 0, 0, 255]),
+                Family::V6 => Address::from(std::net::Ipv6Addr::UNSPECIFIED),
+            },
+            _ => Address::from_v4_octets([script.u8(), 0, 0, script.u8()]),
+        }
+    }
+
+    fn draw_peer(&self, script: &mut Script<'_>) -> Endpoint {
+        Endpoint::new(self.draw_address(script), script.one_of(&[9_000, 9_001, 53, 0]))
+    }
+
+    /// As a rule to somebody who is there, with whatever else there is to say.
+    fn send_datagrams(&mut self, place: usize, script: &mut Script<'_>) {
+        let socket = self.sockets[place];
+        let source = script.rarely(4).then(|| self.draw_address(script));
+        let to = (script.below(3) > 0).then(|| self.draw_peer(script));
+        let options = script.rarely(3).then(|| options(script));
+        let data = Bytes::from(content(length(script)));
+        for _ in 0..1 + script.below(16) / 12 * 40 {
+            let _ = self.shard.udp_send(socket, data.clone(), &SendTo { to, source, options });
+        }
+    }
+
+    /// Some of what waits, or all of it.
+    fn receive(&mut self, place: usize, script: &mut Script<'_>) -> Result<(), Fault> {
+        let socket = self.sockets[place];
+        let port = self.shard.udp().local(socket).map(|local| local.port);
+        for _ in 0..script.u8() {
+            let first = self.shard.udp_peek(socket).cloned();
+            let received = self.shard.udp_recv(socket);
+            judge(first == received, || format!("{first:?} was first, {received:?} came"))?;
+            let Some(received) = received else { break };
+            judge(Some(received.to.port) == port, || format!("{received:?} at {port:?}"))?;
+            // The besieger sends others, too, of one octet again and again.
+            if received.data.iter().any(|octet| *octet != FILLER) {
+                judge_content(0, &received.data)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A packet of an application's own.
+    fn inject(&mut self, script: &mut Script<'_>) {
+        let family = script.one_of(self.families);
+        let (from, to) = (fuzzed_host::ours(family, 0), fuzzed_host::peer(family, script.u8()));
+        let packet = wrap(from, to, Protocol(253), &content(length(script)));
+        let _ = self.shard.inject(Bytes::from(packet));
+    }
+}
+
+/// What is sent to the sockets.
+impl Siege {
+    /// A datagram, right or wrong, for a socket or for nobody.
+    pub(super) fn besiege_sockets(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
+        let family = script.one_of(self.families);
+        let (from, to) = (self.draw_peer(script), fuzzed_host::ours(family, script.u8()));
+        let from =
+            if from.addr.family() == family { from.addr } else { fuzzed_host::peer(family, 0) };
+        let known = self.sockets.get(script.below(MOST_SOCKETS));
+        let port = known.and_then(|socket| self.shard.udp().local(*socket));
+        let dst_port = port.map_or(script.one_of(&[9, 53, 0]), |local| local.port);
+        let header = UdpHeader { src_port: script.one_of(&[9_000, 9_001, 53, 0]), dst_port };
+        let data = content(length(script));
+        let mut octets = vec![0; UdpHeader::LEN + data.len()];
+        header.emit_datagram(from, to, &data, &mut octets);
+        let mut meta = SegMeta::SINGLE;
+        match script.below(10) {
+            0 => octets[4..6].copy_from_slice(&script.u16().to_be_bytes()),
+            1 => octets[6] ^= 1 << script.below(8),
+            2 => octets.truncate(script.below(9)),
+            3 if self.offload && !data.is_empty() => {
+                let each = script.one_of(&[1_000_u16, 1, 7, 65_535]);
+                let segs = data.len().div_ceil(each.into()) as u16;
+                // Of several nobody knows by itself where it began.
+                octets[UdpHeader::LEN..].fill(FILLER);
+                meta = SegMeta { segs, gso_size: each, checksum: RxChecksum::Verified };
+            }
+            4 if self.offload => meta.checksum = RxChecksum::Partial,
+            _ => {}
+        }
+        self.send_packet(wrap(from, to, Protocol::UDP, &octets), meta, false, script)
+    }
+}
+
+/// A packet of datagrams that the host sent: what it carries stands where it belongs.
+pub(super) fn judge_sent(ip: &IpHeader, payload: &[u8], sum: TxChecksum) -> Result<(), Fault> {
+    let offset = ip.fragment.map_or(0, |fragment| usize::from(fragment.offset));
+    if ip.fragment.is_none() {
+        let view = match sum {
+            TxChecksum::Done => UdpView::parse(ip.src, ip.dst, payload),
+            TxChecksum::Partial(_) => UdpView::parse_verified(ip.src.family(), payload),
+        };
+        judge(view.is_ok(), || format!("sent a wrong datagram: {view:?}"))?;
+    }
+    let header = UdpHeader::LEN.saturating_sub(offset).min(payload.len());
+    judge_content(offset.saturating_sub(UdpHeader::LEN), &payload[header..])
+}
+
+/// What datagrams carry: of each octet its place says what it is.
+fn content(len: usize) -> Vec<u8> {
+    (0..len).map(octet).collect()
+}
+
+const fn octet(place: usize) -> u8 {
+    (place / 8 % 251) as u8
+}
+
+fn judge_content(from: usize, octets: &[u8]) -> Result<(), Fault> {
+    let wrong = octets.iter().enumerate().position(|(at, it)| *it != octet(from + at));
+    judge(wrong.is_none(), || format!("octet {wrong:?} of {} from {from} on", octets.len()))
+}
+
+/// Of a datagram: none, few, a packet's, or as many as there can be.
+fn length(script: &mut Script<'_>) -> usize {
+    match script.below(8) {
+        0 => 0,
+        1..=3 => usize::from(script.u8()),
+        4 => 1_400 + usize::from(script.u8()),
+        5 => 65_507 - usize::from(script.u8() % 64),
+        _ => usize::from(script.u16()) % 9_000,
+    }
+}
+
+fn size(script: &mut Script<'_>) -> usize {
+    script.one_of(&[0, 1, 2_048, 4_096, 65_536, 1 << 20, usize::MAX])
+}
+
+fn options(script: &mut Script<'_>) -> SendOptions {
+    SendOptions {
+        hop_limit: script.rarely(2).then(|| script.u8()),
+        class: TrafficClass(script.u8()),
+        fragmenting: script.one_of(&[Fragmenting::Allowed, Fragmenting::Refused]),
+    }
+}

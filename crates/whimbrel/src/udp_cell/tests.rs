@@ -1,0 +1,24 @@
+use whimbrel_wire::{Address, Endpoint, TrafficClass};
+
+use super::*;
+
+fn received(len: usize) -> Received {
+    let end = Endpoint::new(Address::from_v4_octets([10, 0, 0, 1]), 53);
+    let data = Bytes::from(vec![7; len]);
+    Received { from: end, to: end, data, class: TrafficClass(0), hop_limit: 64 }
+}
+
+#[test]
+fn what_a_burst_of_small_datagrams_takes_is_counted_and_let_go_of_once_it_was_read() {
+    let cell = UdpCell::new(SocketAddr::from(([10, 0, 0, 1], 53)));
+    let mut state = cell.lock();
+    while state.unread < CREDIT {
+        state.unread += 1 + COST;
+        state.outward.push_back(received(1));
+    }
+    let places = state.outward.capacity() * size_of::<Received>();
+    assert!(places <= CREDIT + COST, "{places} bytes of places");
+    assert!(size_of::<Departing>() <= size_of::<Received>());
+    while state.take_first().is_ok() {}
+    assert_eq!((state.unread, state.outward.capacity()), (0, 0));
+}
