@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use whimbrel_tcp::CloseReason;
 
+use crate::dial::{SynHandle, Withdrawal};
 use crate::{Handle, ListenerId, UdpHandle};
 
 /// Something happened. Events are hints, merged while nobody polls: act until nothing is left.
@@ -11,6 +12,13 @@ use crate::{Handle, ListenerId, UdpHandle};
 pub enum Event {
     /// The accept queue of this listener is no longer empty.
     Accepted(ListenerId),
+    /// SYNs wait for an answer at this listener for any destination ([`Shard::asked`](crate::Shard::asked)).
+    Asked(ListenerId),
+    /// The handshake of a SYN that was answered by [`Answer::Accept`](crate::Answer::Accept) is
+    /// complete: [`Shard::opened`](crate::Shard::opened) has its connection.
+    Opened(SynHandle),
+    /// A SYN that [`Shard::asked`](crate::Shard::asked) had returned is gone, unanswered or without a connection.
+    Withdrawn(SynHandle, Withdrawal),
     /// An opened connection is established.
     Connected(Handle),
     /// There is something to read: text, or the end of the stream.

@@ -13,6 +13,7 @@ mod path_mtu;
 mod reassembly;
 mod routes;
 mod udp;
+mod unreachable;
 
 pub use addresses::{Addresses, PathClass};
 pub(crate) use arrival::{
@@ -28,6 +29,7 @@ pub(crate) use path_mtu::PathMtus;
 pub(crate) use reassembly::{Abandoned, Bounds, Reassembly};
 pub use routes::Routes;
 pub(crate) use udp::UdpOut;
+pub use unreachable::Unreachable;
 
 use whimbrel_wire::EthernetHeader;
 

@@ -66,6 +66,7 @@ extern crate alloc;
 pub mod batch;
 pub mod config;
 mod connections;
+mod dial;
 mod error;
 pub mod event;
 pub mod frame;
@@ -86,6 +87,7 @@ pub use batch::TxBatch;
 pub use config::{
     Capabilities, InterfaceAddress, Medium, Route, ShardConfig, Steering, queue_between,
 };
+pub use dial::{Answer, Asked, SynHandle, Withdrawal};
 pub use event::{Event, Recv};
 pub use frame::RxFrame;
 pub use handle::Handle;

@@ -9,6 +9,7 @@
 
 mod administer;
 mod after_change;
+mod anywhere;
 mod budget;
 mod clock;
 mod closing;
@@ -40,6 +41,7 @@ use whimbrel_udp::Sockets;
 use whimbrel_wire::{Address, Endpoint, Flow};
 
 use self::after_change::{EventSource, WorkLists};
+use self::anywhere::Dials;
 use self::budget::Released;
 use self::cutting::Cutting;
 use self::ports::SourcePool;
@@ -78,6 +80,8 @@ pub struct Shard {
     host: Host,
     records: Records,
     listeners: Listeners,
+    /// Handshakes for any destination.
+    dials: Dials,
     ports: Ports,
     sources: SourcePool,
     /// Whom a connection was opened to last: it can be connected to, from this address if the caller
@@ -143,6 +147,7 @@ impl Shard {
             fast_opens: FastOpens::default(),
             records: Records::new(&secrets.flows, &tunables),
             listeners: Listeners::default(),
+            dials: Dials::default(),
             ports: Ports::new(&secrets, range, &tunables),
             sources: SourcePool::default(),
             judged_peer: None,
@@ -232,6 +237,8 @@ impl Shard {
             fragment_octets: self.host.ip.reassembly.octets(),
             udp_sockets: self.udp.len(),
             udp_unsent: self.udp.unsent() + usize::from(self.udp_leaving.is_some()),
+            other_addresses: self.host.ip.addresses.others(),
+            by_verdict: self.dials.len(),
         }
     }
 
@@ -319,6 +326,10 @@ pub struct Census {
     pub udp_sockets: usize,
     /// Datagrams not yet sent.
     pub udp_unsent: usize,
+    /// Addresses of others that this host speaks for.
+    pub other_addresses: usize,
+    /// Destinations, of any, with which handshakes wait for an answer or are under way.
+    pub by_verdict: usize,
 }
 
 /// Those of two shards.
@@ -339,6 +350,8 @@ impl core::ops::AddAssign for Census {
             fragment_octets,
             udp_sockets,
             udp_unsent,
+            other_addresses,
+            by_verdict,
         } = other;
         self.connections += connections;
         self.syn_entries += syn_entries;
@@ -354,6 +367,8 @@ impl core::ops::AddAssign for Census {
         self.fragment_octets += fragment_octets;
         self.udp_sockets += udp_sockets;
         self.udp_unsent += udp_unsent;
+        self.other_addresses += other_addresses;
+        self.by_verdict += by_verdict;
     }
 }
 

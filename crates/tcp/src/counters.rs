@@ -159,6 +159,13 @@ counters! {
     fast_open_blackholes = "TcpExtTCPFastOpenBlackhole",
     /// Half-open entries that made room for a newer one.
     syn_evictions = "WhimbrelSynEvicted",
+    /// SYNs for any destination that were dropped because 4,096 handshakes there waited for a verdict or for
+    /// their third segment, or memory was short.
+    verdict_overflows = "WhimbrelVerdictOverflows",
+    /// SYNs for any destination that were dropped because 64 handshakes with that address and port did.
+    verdict_crowded = "WhimbrelVerdictCrowded",
+    /// SYNs that waited for a verdict and were given up: by the peer, or after 127 s.
+    verdict_withdrawn = "WhimbrelVerdictWithdrawn",
     /// Half-open entries that their peer's reset ended, or ours because the accept queue was full.
     embryonic_resets = "TcpExtEmbryonicRsts",
     /// Half-open entries that were never completed.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use fastrand::Rng;
@@ -22,6 +23,8 @@ pub(crate) struct BindTable {
     first: u16,
     last: u16,
     table: Mutex<Entries>,
+    /// Somebody listens for whatever is for nobody else.
+    any: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -71,6 +74,16 @@ pub(crate) struct ReservedAddr {
     at: Endpoint,
 }
 
+/// What is for nobody else, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct ReservedAny(Arc<BindTable>);
+
+impl Drop for ReservedAny {
+    fn drop(&mut self) {
+        self.0.any.store(false, Ordering::Release);
+    }
+}
+
 impl BindTable {
     /// Nothing is taken. Ports are drawn in an order that repeats with `seed`.
     pub(crate) fn new(addresses: &[InterfaceAddress], tunables: &Tunables, seed: u64) -> Self {
@@ -83,6 +96,7 @@ impl BindTable {
                 next: 0,
                 chance: Rng::with_seed(seed),
             }),
+            any: AtomicBool::new(false),
         }
     }
 
@@ -109,6 +123,14 @@ impl BindTable {
         others.push(holder);
         table.next += 1;
         Ok(ReservedAddr { bound: Arc::clone(self), id, at })
+    }
+
+    /// Takes what is for nobody else.
+    pub(crate) fn reserve_any(self: &Arc<Self>) -> io::Result<ReservedAny> {
+        if self.any.swap(true, Ordering::Acquire) {
+            return Err(fault::any_in_use());
+        }
+        Ok(ReservedAny(Arc::clone(self)))
     }
 
     /// Whether its address is the stack's, or unspecified.

@@ -52,6 +52,7 @@ pub struct StackBuilder {
     driver: Option<Driver>,
     group: Option<GroupKey>,
     fast_open_key: Option<GroupKey>,
+    any_address: bool,
     packet_queues: Option<Arc<PacketQueues>>,
     #[cfg(feature = "rules")]
     files_and_variables: Sources,
@@ -276,6 +277,21 @@ impl StackBuilder {
     pub fn source_pool(mut self, addrs: &[&str]) -> Result<Self, BuildError> {
         self.sources = addrs.iter().map(|addr| parse(addr)).collect::<Result<_, _>>()?;
         Ok(self)
+    }
+
+    /// Takes segments for whatever address, and speaks from it, as a machine with a local route to all of the
+    /// internet does: for transparent proxies and tunnels. [`TcpListener::bind_any`](crate::TcpListener::bind_any)
+    /// hears of connections to addresses that are not the stack's own; until somebody calls it, they are
+    /// refused. Other listeners hear of the stack's own alone, an unspecified address included. Datagrams and
+    /// echo requests for others stay [unclaimed](Stack::unclaimed).
+    ///
+    /// Up to 65,536 addresses at a time: where there are more, those go first whose last connection has waited
+    /// longest in TIME-WAIT, and are counted as
+    /// [`addresses_recycled`](whimbrel_stack::ip::IpCounters::addresses_recycled). Over `tap:` and `packet:`
+    /// nobody is told that they are here: routes must lead to the stack's own address.
+    pub fn any_address(mut self) -> Self {
+        self.any_address = true;
+        self
     }
 
     /// Adds a route beyond those that addresses and wire imply.
@@ -544,6 +560,9 @@ impl StackBuilder {
         let (mut mailboxes, mut workers) = (Vec::new(), Vec::new());
         for mut shard in shards {
             shard.shard.set_source_pool(&self.sources)?;
+            if self.any_address {
+                shard.shard.take_any_address();
+            }
             self.congestion.give_to(&mut shard.shard)?;
             let names = self.congestion.names(&self.tunables);
             let mailbox = Arc::new(Mailbox::new(shard.waker.clone(), names));

@@ -5,8 +5,8 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
-use whimbrel_stack::UdpError;
 use whimbrel_stack::shard::{ConnectError, InjectError, ListenError};
+use whimbrel_stack::{UdpError, Withdrawal};
 use whimbrel_tcp::conn::{Attempt, SoftError};
 use whimbrel_tcp::{CloseReason, Tunables};
 use whimbrel_udp::{BindError, QueueError, SocketError};
@@ -183,6 +183,25 @@ pub(crate) fn listen(error: ListenError) -> io::Error {
 /// Another socket has the end.
 pub(crate) fn in_use(at: Endpoint) -> io::Error {
     listen(ListenError::InUse(at))
+}
+
+/// There is a listener for any destination.
+pub(crate) fn any_in_use() -> io::Error {
+    let text = "another listener for any destination is open: a stack has one; drop it, and all that it yielded";
+    io::Error::new(ErrorKind::AddrInUse, text)
+}
+
+/// Who dialled is there no more.
+pub(crate) fn withdrawn(why: Withdrawal, peer: Endpoint) -> io::Error {
+    match why {
+        Withdrawal::TimedOut => {
+            io::Error::new(ErrorKind::TimedOut, format!("{peer} has given up, or did not answer"))
+        }
+        _ => io::Error::new(
+            ErrorKind::ConnectionAborted,
+            format!("{peer} ended its connection before that was complete"),
+        ),
+    }
 }
 
 /// Not an address of the stack.

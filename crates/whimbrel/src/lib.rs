@@ -59,6 +59,8 @@
 //! `Waker`s; only names (`"example.org:80"`) are resolved on tokio's blocking threads.
 #![forbid(unsafe_code)]
 
+mod any_listener;
+mod any_port;
 mod backlog;
 mod bind_table;
 mod builder;
@@ -67,6 +69,7 @@ mod cell;
 mod client;
 mod congestion;
 pub mod device;
+mod dials;
 mod driver;
 mod exchange;
 mod fault;
@@ -96,11 +99,12 @@ mod waiters;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+pub use any_listener::{AnyListener, Incoming};
 pub use builder::{BuildError, StackBuilder, mem_wire};
 #[cfg(feature = "hyper-util")]
 pub use client::Connector;
 pub use driver::Driver;
-pub use listener::{Incoming, ListenerStats, TcpListener};
+pub use listener::{Connections, ListenerStats, TcpListener};
 pub use packets::{PacketCounters, PacketPort};
 #[cfg(feature = "axum")]
 pub use serve::serve;
@@ -117,6 +121,7 @@ pub use whimbrel_io::{
     TunConfig, TunError, UnixConfig, UnixError, WireError, WireSpec,
 };
 pub use whimbrel_link::LinkConfig;
+pub use whimbrel_stack::ip::Unreachable;
 pub use whimbrel_stack::{InterfaceAddress, Route, RouteMetrics, SendTo, Shard};
 pub use whimbrel_tcp::cc;
 pub use whimbrel_tcp::conn::{BufferSize, SoftError, State};
@@ -134,6 +139,8 @@ const _: () = {
     is_send_and_sync::<StackBuilder>();
     is_send_and_sync::<PacketPort>();
     is_send_and_sync::<TcpListener>();
+    is_send_and_sync::<AnyListener>();
+    is_send_and_sync::<Incoming>();
     is_send_and_sync::<TcpSocket>();
     is_send_and_sync::<TcpStream>();
     is_send_and_sync::<UdpSocket>();

@@ -110,8 +110,8 @@ impl TcpListener {
 
     /// The connections, one after the other, as a `Stream` that never ends by itself. What tokio
     /// had as `incoming`, and now `tokio_stream::wrappers::TcpListenerStream`.
-    pub fn incoming(&self) -> Incoming<'_> {
-        Incoming { listener: self }
+    pub fn incoming(&self) -> Connections<'_> {
+        Connections { listener: self }
     }
 
     /// The address and port where it listens.
@@ -239,11 +239,11 @@ impl AddAssign for ListenerStats {
 
 /// The connections of a listener; see [`TcpListener::incoming`].
 #[derive(Debug)]
-pub struct Incoming<'a> {
+pub struct Connections<'a> {
     listener: &'a TcpListener,
 }
 
-impl Stream for Incoming<'_> {
+impl Stream for Connections<'_> {
     type Item = io::Result<TcpStream>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

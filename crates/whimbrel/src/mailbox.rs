@@ -12,6 +12,7 @@ use whimbrel_wire::Endpoint;
 use crate::backlog::Backlog;
 use crate::cell::StreamCell;
 use crate::congestion::CongestionNames;
+use crate::dials::AnyRequest;
 use crate::fault;
 use crate::udp_port::UdpRequest;
 use crate::unclaimed_sender::UnclaimedSender;
@@ -46,6 +47,8 @@ pub(crate) enum Request {
     Listen(Arc<Backlog>),
     /// Look at a listener: it has room again, or other settings, or is gone.
     Backlog(Arc<Backlog>),
+    /// Something about connections to any destination.
+    Any(AnyRequest),
     /// Bind or connect a UDP socket.
     Udp(UdpRequest),
     /// Look around, or change something.
@@ -200,7 +203,8 @@ impl Mailbox {
                     backlog.lock().on_lost(self.ended(), &mut woken);
                 }
                 // Whoever waits for it sees that the answer never comes.
-                Request::Udp(_)
+                Request::Any(_)
+                | Request::Udp(_)
                 | Request::Inspect(_)
                 | Request::Drain(_)
                 | Request::Unclaimed(_) => {}
@@ -216,6 +220,7 @@ impl std::fmt::Debug for Request {
             Self::Connect(_) => "Connect",
             Self::Listen(_) => "Listen",
             Self::Backlog(_) => "Backlog",
+            Self::Any(_) => "Any",
             Self::Udp(_) => "Udp",
             Self::Inspect(_) => "Inspect",
             Self::Drain(_) => "Drain",

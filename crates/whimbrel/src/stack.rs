@@ -16,7 +16,7 @@ use whimbrel_tcp::{Counters, Tunables};
 use whimbrel_wire::Endpoint;
 
 use crate::Unclaimed;
-use crate::bind_table::{BindTable, ReservedAddr, Share};
+use crate::bind_table::{BindTable, ReservedAddr, ReservedAny, Share};
 use crate::congestion::CongestionNames;
 use crate::fault;
 use crate::mailbox::{Held, Mailbox, Request};
@@ -299,6 +299,10 @@ impl Stack {
 
     pub(crate) fn reserve(&self, at: SocketAddr, share: Share) -> io::Result<ReservedAddr> {
         self.inner.bind_table.reserve(at.into(), share)
+    }
+
+    pub(crate) fn reserve_any(&self) -> io::Result<ReservedAny> {
+        self.inner.bind_table.reserve_any()
     }
 
     /// The stack's address with this index, and a port.

@@ -13,9 +13,10 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use whimbrel_base::Instant;
 use whimbrel_io::{Activity, Port};
-use whimbrel_stack::{Event, Handle, ListenerId, Shard};
+use whimbrel_stack::{Event, Handle, ListenerId, Shard, SynHandle};
 use whimbrel_tcp::CloseReason;
 
+use crate::any_port::AnyPort;
 use crate::backlog::{Accepted, Backlog};
 use crate::cell::{Flags, Settings, StreamCell, StreamState};
 use crate::exchange::CellDisposition;
@@ -36,6 +37,7 @@ pub(crate) struct StackPort {
     open: usize,
     udp: UdpPort,
     listeners: BTreeMap<ListenerId, Arc<Backlog>>,
+    any: AnyPort,
     /// Who is to be woken at the end of this step.
     woken: Vec<Waker>,
     /// How many were woken so far, since that was last asked.
@@ -83,6 +85,7 @@ impl StackPort {
             open: 0,
             udp: UdpPort::default(),
             listeners: BTreeMap::new(),
+            any: AnyPort::default(),
             woken: Vec::new(),
             woken_since: 0,
             draining: Vec::new(),
@@ -105,7 +108,7 @@ impl StackPort {
     }
 
     fn held(&self) -> Held {
-        let (streams, listeners) = (self.open, self.listeners.len());
+        let (streams, listeners) = (self.open, self.listeners.len() + self.any.len());
         Held { streams, listeners, udp_sockets: self.udp.len() }
     }
 
@@ -159,6 +162,7 @@ impl StackPort {
             Request::Connect(connect) => self.connect(shard, *connect),
             Request::Listen(backlog) => self.listen(shard, backlog),
             Request::Backlog(backlog) => self.update_listener(shard, &backlog),
+            Request::Any(request) => self.any.process_request(shard, request),
             Request::Udp(request) => {
                 self.udp.process_request(shard, request, &mut self.woken);
             }
@@ -256,6 +260,9 @@ impl StackPort {
     fn on_event(&mut self, shard: &mut Shard, event: Event) {
         match event {
             Event::Accepted(listener) => self.accept(shard, listener),
+            Event::Asked(_) => self.any.ask(shard),
+            Event::Opened(syn) => self.on_opened(shard, syn),
+            Event::Withdrawn(syn, why) => self.any.on_withdrawn(syn, why),
             Event::Connected(handle) => {
                 self.with(shard, handle, |state, _, woken| {
                     state.on_connected(woken);
@@ -277,6 +284,23 @@ impl StackPort {
             CellDisposition::Kept
         });
         self.exchange(shard, handle);
+    }
+
+    /// A connection to any destination is complete.
+    fn on_opened(&mut self, shard: &mut Shard, syn: SynHandle) {
+        let Some(handle) = shard.opened(syn) else { return };
+        let (Some((opened, mut settings)), Some(flow)) =
+            (self.any.on_opened(syn), shard.flow(handle))
+        else {
+            return shard.abort(handle);
+        };
+        note_congestion_control(&mut settings, shard, handle);
+        let cell = StreamCell::accepted(handle, settings);
+        let _kept = cell.lock().exchange(shard, handle, &mut self.woken);
+        self.keep(handle, Arc::clone(&cell));
+        if opened.send(Ok(Accepted { cell, flow })).is_err() {
+            self.reset(shard, handle);
+        }
     }
 
     /// Hands complete connections over, as many as the backlog has room for.
@@ -373,6 +397,7 @@ impl StackPort {
         }
         self.open = 0;
         self.udp.end(&self.mailbox.why_ended(), &mut self.woken);
+        self.any.end(|| self.mailbox.ended());
         for backlog in std::mem::take(&mut self.listeners).into_values() {
             backlog.lock().on_lost(self.mailbox.ended(), &mut self.woken);
         }

@@ -217,6 +217,8 @@ pub(crate) fn left_over(census: &Census) -> String {
         fragment_octets: _,
         udp_sockets,
         udp_unsent,
+        other_addresses,
+        by_verdict,
     } = *census;
     let kinds = [
         (connections, "connections"),
@@ -229,6 +231,8 @@ pub(crate) fn left_over(census: &Census) -> String {
         (fast_opens, "handshakes of Fast Open"),
         (udp_sockets, "UDP sockets"),
         (udp_unsent, "datagrams to be sent"),
+        (other_addresses.saturating_sub(time_wait), "addresses of others"),
+        (by_verdict, "handshakes that wait for a verdict"),
     ];
     let kinds = kinds.iter().filter(|(count, _)| *count > 0);
     kinds.map(|(count, kind)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")

@@ -3,6 +3,7 @@
 
 #[path = "../../../../tests/harness/allocator.rs"]
 mod allocator;
+mod anywhere;
 mod budget;
 mod captures;
 mod fragments;

@@ -1,5 +1,8 @@
 //! This host's addresses, by value and by the small index that records keep.
 
+mod others;
+
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -7,6 +10,8 @@ use whimbrel_wire::{Address, Family};
 
 use crate::InterfaceAddress;
 use crate::error::ConfigError;
+
+use self::others::Others;
 
 pub use whimbrel_tcp::table::PathClass;
 
@@ -19,6 +24,8 @@ pub struct Addresses {
     /// Each network once: a host of many addresses has few.
     links: Vec<Network>,
     index_of: BTreeMap<Address, u16>,
+    /// Those that this host speaks for without having them, if it takes any.
+    others: Option<Box<Others>>,
 }
 
 impl Addresses {
@@ -46,7 +53,7 @@ impl Addresses {
         let mut links = networks.clone();
         links.sort_unstable_by_key(|link| (link.prefix, link.mask));
         links.dedup_by_key(|link| (link.prefix, link.mask));
-        Ok(Self { by_index: addresses.to_vec(), networks, links, index_of })
+        Ok(Self { by_index: addresses.to_vec(), networks, links, index_of, others: None })
     }
 
     /// The index of `addr`, if it is this host's.
@@ -69,7 +76,22 @@ impl Addresses {
     /// The address with this index.
     #[inline]
     pub fn get(&self, index: u16) -> Option<&Address> {
-        self.by_index.get(usize::from(index)).map(|address| &address.addr)
+        match self.by_index.get(usize::from(index)) {
+            Some(own) => Some(&own.addr),
+            None => self.get_other(index),
+        }
+    }
+
+    /// The address of this host's own with this index.
+    #[inline]
+    pub(crate) fn own(&self, index: u16) -> Option<&Address> {
+        self.by_index.get(usize::from(index)).map(|own| &own.addr)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn get_other(&self, index: u16) -> Option<&Address> {
+        self.others.as_ref()?.get(index)
     }
 
     /// Every address with its network.
@@ -102,6 +124,99 @@ impl Addresses {
                 (reaches, near, core::cmp::Reverse(*index))
             })
             .map(|(index, _)| index)
+    }
+}
+
+/// Addresses of others, which have a number while something refers to them.
+impl Addresses {
+    /// From now on there are such.
+    pub(crate) fn take_any(&mut self) {
+        if self.others.is_none() {
+            // With all numbers taken there is none for others.
+            let first = u16::try_from(self.by_index.len()).unwrap_or(u16::MAX);
+            self.others = Some(Box::new(Others::new(first)));
+        }
+    }
+
+    /// Whether there may be such.
+    #[inline]
+    pub(crate) fn takes_any(&self) -> bool {
+        self.others.is_some()
+    }
+
+    /// How many there are.
+    pub fn others(&self) -> usize {
+        self.others.as_ref().map_or(0, |others| others.len())
+    }
+
+    /// Whether this is the index of an address that is not this host's.
+    #[inline]
+    pub(crate) fn is_other(&self, index: u16) -> bool {
+        usize::from(index) >= self.by_index.len()
+    }
+
+    /// The index of `addr`, be it this host's or another's that it has a number for.
+    pub(crate) fn index_of_any(&self, addr: &Address) -> Option<u16> {
+        self.index_of(addr).or_else(|| self.others.as_ref()?.index_of(addr))
+    }
+
+    /// The index of another's address, which it gets if it has none; `None` if all are taken. Until the
+    /// next sweep, or while somebody holds it.
+    pub(crate) fn intern(&mut self, addr: Address) -> Option<u16> {
+        self.others.as_mut()?.intern(addr)
+    }
+
+    /// How many more can have one.
+    pub(crate) fn spare(&self) -> usize {
+        self.others.as_ref().map_or(0, |others| others.spare())
+    }
+
+    /// A record, or an answer, has this index.
+    #[inline]
+    pub(crate) fn hold(&mut self, index: u16) {
+        if self.is_other(index) {
+            self.hold_other(index);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hold_other(&mut self, index: u16) {
+        if let Some(others) = &mut self.others {
+            others.hold(index);
+        }
+    }
+
+    /// It has it no more.
+    #[inline]
+    pub(crate) fn release(&mut self, index: u16) {
+        if self.is_other(index) {
+            self.release_other(index);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn release_other(&mut self, index: u16) {
+        if let Some(others) = &mut self.others {
+            others.release(index);
+        }
+    }
+
+    /// Frees what nobody holds: between two bursts, when no segment is under way.
+    #[inline]
+    pub(crate) fn sweep(&mut self) {
+        if self.others.is_some() {
+            self.sweep_others();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn sweep_others(&mut self) {
+        if let Some(others) = &mut self.others {
+            others.sweep();
+        }
     }
 }
 

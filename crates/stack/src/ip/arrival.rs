@@ -12,6 +12,7 @@ use whimbrel_wire::{Endpoint, IpHeader, ParseError, Protocol, SeqNum};
 use super::counters::FrameDrop;
 use super::datagram::Datagram;
 use super::flow_key::FlowKey;
+use super::unreachable::Unreachable;
 
 /// A frame that asks something of this host.
 #[derive(Debug)]
@@ -129,6 +130,8 @@ pub(crate) struct IcmpReport {
 pub(crate) enum RefusalReply {
     /// Nobody here speaks its protocol; the octet that named it stands here.
     ProtocolUnreachable { pointer: u16 },
+    /// Where it was for cannot be reached.
+    Unreachable(Unreachable),
     /// Nobody here uses its port.
     PortUnreachable,
     /// IPv6: a field was wrong.

@@ -30,6 +30,8 @@ frame_drops! {
     Checksum = "IP_CSUM",
     /// For an address that is not this host's.
     OtherHost = "OTHERHOST",
+    /// A segment for an address of another, while this host speaks for as many as it has numbers for.
+    AddressLimit = "ADDRESS_LIMIT",
     /// From an address that no host can have: unspecified, multicast, broadcast (a network's of
     /// ours, too), or our own.
     Martian = "IP_MARTIAN_SOURCE",
@@ -141,6 +143,9 @@ pub struct IpCounters {
     pub reassembly_evicted: u64,
     /// Those of them that were out of time (`IpReasmTimeout`).
     pub reassembly_timeouts: u64,
+    /// Records in TIME-WAIT that went early, oldest first, because this host speaks for as many addresses of
+    /// others as it has numbers for, and one more was asked for.
+    pub addresses_recycled: u64,
     dropped: DropCounts<{ FrameDrop::ALL.len() }>,
 }
 

@@ -48,6 +48,7 @@ impl IpLayer {
             (Family::V4, Protocol::ICMP) => {
                 let message = IcmpMessage::parse(payload).map_err(|_| FrameDrop::IcmpHeader)?;
                 if let IcmpMessage::EchoRequest { identifier, sequence, data } = message {
+                    self.answers_echo(local_index)?;
                     let mut octets = vec![0; payload.len()];
                     IcmpMessage::EchoReply { identifier, sequence, data }.emit(&mut octets);
                     return Ok(Input::Echo(reply(ip, local_index, octets)));
@@ -59,6 +60,7 @@ impl IpLayer {
                 let parsed = Icmpv6Message::parse(src, dst, payload);
                 let message = parsed.map_err(|_| FrameDrop::IcmpHeader)?;
                 if let Icmpv6Message::EchoRequest { identifier, sequence, data } = message {
+                    self.answers_echo(local_index)?;
                     let mut octets = vec![0; payload.len()];
                     let echo = Icmpv6Message::EchoReply { identifier, sequence, data };
                     echo.emit(dst, src, &mut octets);
@@ -69,6 +71,11 @@ impl IpLayer {
             // ICMPv6 in an IPv4 packet, or the reverse.
             _ => Err(Refused::unknown_protocol(ip)),
         }
+    }
+
+    /// Whether whoever asks for an echo asks this host. That another is there only who reaches it can say.
+    fn answers_echo(&self, local_index: u16) -> Result<(), FrameDrop> {
+        if self.addresses.is_other(local_index) { Err(FrameDrop::OtherHost) } else { Ok(()) }
     }
 
     fn write_icmp(&mut self, out: IcmpOut, tx: &mut TxSegment) -> bool {

@@ -58,7 +58,7 @@ impl IpLayer {
     }
 
     /// Reads a packet that was made whole from fragments.
-    pub(crate) fn read_whole<'a>(&self, packet: &'a [u8]) -> Result<Input<'a>, Refused> {
+    pub(crate) fn read_whole<'a>(&mut self, packet: &'a [u8]) -> Result<Input<'a>, Refused> {
         let (ip, payload, local_index) = self.read_ip(packet)?;
         if ip.fragment.is_some() {
             return Err(FrameDrop::Fragment.into());
@@ -67,15 +67,44 @@ impl IpLayer {
     }
 
     /// The header of a packet for this host, its payload, and the address that it is for.
-    fn read_ip<'a>(&self, packet: &'a [u8]) -> Result<(IpHeader, &'a [u8], u16), Refused> {
+    fn read_ip<'a>(&mut self, packet: &'a [u8]) -> Result<(IpHeader, &'a [u8], u16), Refused> {
         let (ip, payload) = IpHeader::parse(packet)?;
         // RFC 1122 3.2.1.3: "A host MUST silently discard an incoming datagram that is not
         // destined for the host."
-        let local_index = self.addresses.index_of(&ip.dst).ok_or_else(|| self.other_host(&ip))?;
+        let own = self.addresses.index_of(&ip.dst);
+        if own.is_none() && !self.takes(&ip) {
+            return Err(self.other_host(&ip).into());
+        }
         if self.is_martian(&ip.src) {
             return Err(FrameDrop::Martian.into());
         }
+        let local_index = match own {
+            Some(own) => own,
+            None => self.index_of_other(&ip)?,
+        };
         Ok((ip, payload, local_index))
+    }
+
+    /// Whether this host takes a packet for somebody else's address. Segments alone, and what is said of its
+    /// own: who takes any address does not speak for it otherwise.
+    fn takes(&self, ip: &IpHeader) -> bool {
+        let protocol = matches!(ip.protocol, Protocol::TCP | Protocol::ICMP | Protocol::ICMPV6);
+        self.addresses.takes_any()
+            && protocol
+            && !ip.dst.is_unspecified()
+            && !ip.dst.is_multicast_or_broadcast()
+            && !ip.dst.to_ip().is_loopback()
+            && !self.routes.is_broadcast(&ip.dst)
+            // What somebody sends to itself needs nobody else.
+            && ip.dst != ip.src
+    }
+
+    /// The index of somebody else's address, for a packet that this host takes.
+    fn index_of_other(&mut self, ip: &IpHeader) -> Result<u16, FrameDrop> {
+        if ip.protocol == Protocol::TCP {
+            return self.addresses.intern(ip.dst).ok_or(FrameDrop::AddressLimit);
+        }
+        self.addresses.index_of_any(&ip.dst).ok_or(FrameDrop::OtherHost)
     }
 
     /// Why a packet is not for this host: it is for another, or for a group that nobody here can join.

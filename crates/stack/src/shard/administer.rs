@@ -11,7 +11,6 @@ use whimbrel_wire::Flow;
 use super::{RetuneError, Shard, SocketEntry, SocketState};
 use crate::ip::FlowKey;
 use crate::link::{AddressCheck, AddressConflict};
-use crate::replies::Pending;
 
 impl Shard {
     /// Sets one tunable, or group, by any of its names, as
@@ -70,7 +69,7 @@ impl Shard {
     /// application told that it was aborted, a half-open entry and a record in TIME-WAIT go in
     /// silence. Returns whether there was one.
     pub fn abort_flow(&mut self, flow: &Flow) -> bool {
-        let Some(local_index) = self.host.ip.addresses.index_of(&flow.local.addr) else {
+        let Some(local_index) = self.host.ip.addresses.index_of_any(&flow.local.addr) else {
             return false;
         };
         let key = FlowKey {
@@ -110,7 +109,7 @@ impl Shard {
         let key = FlowKey::of(connection);
         let marking = connection.marking(&cx.tunables);
         if let Some(reset) = connection.drop_by_force(cx) {
-            self.replies.push_own(Pending::Reply(key, reset, marking));
+            self.reply_own(key, reset, marking);
         }
         self.after_change(index);
     }

@@ -8,7 +8,7 @@ use whimbrel_tcp::table::{Ended, Kind, Opener, Record, TimeWait};
 
 use super::Shard;
 use crate::connections::{ConnectionSlot, Connections};
-use crate::ip::FlowKey;
+use crate::ip::{Addresses, FlowKey};
 use crate::markings::Markings;
 use crate::replies::Pending;
 use crate::{Event, Handle, ListenerId};
@@ -145,6 +145,10 @@ impl Shard {
             self.end_fast_opening(index);
         }
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        // Beforehand, and apart: what follows has enough to remember.
+        if self.host.ip.addresses.is_other(slot.connection.local_index()) {
+            hold_remains(&mut self.host.ip.addresses, slot);
+        }
         if let Some(opener) = slot.linked.take() {
             let (hash, record) = (slot.hash, Record::new(Kind::Connection, index));
             let found = if slot.connection.state() == State::TimeWait {
@@ -184,10 +188,12 @@ impl Shard {
     pub(super) fn free_if_unheld(&mut self, index: u32) {
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if slot.connection.is_orphan() && slot.linked.is_none() {
+            let local_index = slot.connection.local_index();
             // The dirty and event lists may still name it; they skip what is gone.
             if let Some(slot) = self.records.connections.0.remove(index) {
                 let listed = slot.dirty || slot.listed;
                 slot.connection.retire(&mut self.cx.pool);
+                self.host.ip.addresses.release(local_index);
                 if listed {
                     self.lists.thin(&mut self.records.connections);
                 }
@@ -212,7 +218,7 @@ impl Shard {
                 }
             }
         }
-        self.udp.next_news().map(Event::Udp)
+        self.udp.next_news().map(Event::Udp).or_else(|| self.next_dial())
     }
 
     fn poll_connection_event(&mut self, index: u32) -> Option<Event> {
@@ -248,6 +254,20 @@ impl Shard {
             self.lists.events.push_front(EventSource::Connection(index));
         }
         event
+    }
+}
+
+/// What is left of a connection from another's address refers to that: its record in TIME-WAIT, and the
+/// acknowledgment that this may owe.
+#[cold]
+#[inline(never)]
+fn hold_remains(addresses: &mut Addresses, slot: &ConnectionSlot) {
+    let connection = &slot.connection;
+    if slot.linked.is_some() && connection.state() == State::TimeWait {
+        addresses.hold(connection.local_index());
+        if connection.owes_ack() {
+            addresses.hold(connection.local_index());
+        }
     }
 }
 

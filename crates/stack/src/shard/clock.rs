@@ -42,6 +42,7 @@ impl Shard {
         while left > 0 && self.advance_reassembly() {
             left -= 1;
         }
+        self.host.ip.addresses.sweep();
         left == 0 && self.next_deadline().is_some_and(|next| next <= self.cx.now)
     }
 

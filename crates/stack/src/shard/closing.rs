@@ -11,6 +11,7 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
 use super::found::{FoundSegment, ReusedFlow};
+use crate::dial::Withdrawal;
 use crate::ip::{Arrival, FlowKey};
 use crate::replies::Pending;
 
@@ -57,7 +58,7 @@ impl Shard {
                 let marking = self.marking_of(Some(Record::new(Kind::TimeWait, index)));
                 self.restart_wait(index, found);
                 let ack = self.wait_ack(&wait);
-                self.reply(Pending::Reply(arrival.key, ack, marking));
+                self.reply_from(arrival.key.local_index, Pending::Reply(arrival.key, ack, marking));
                 Verdict::Accepted
             }
             SegmentVerdict::Drop(DropReason::TimeWait) => {
@@ -203,7 +204,7 @@ impl Shard {
     }
 
     /// A record is gone: neither the flow table nor its port should know of it.
-    fn forget_wait(&mut self, index: u32, wait: &TimeWait) {
+    pub(super) fn forget_wait(&mut self, index: u32, wait: &TimeWait) {
         self.on_wait_gone(wait);
         let hash = self.records.hash(&FlowKey::of_waiting(wait));
         self.records.flows.remove(hash, Record::new(Kind::TimeWait, index));
@@ -246,9 +247,22 @@ impl Shard {
         self.records.waits.next_expiry(self.cx.now, &Lifetimes::new(&self.cx.tunables))
     }
 
-    /// A half-open entry is gone without a connection. The TIME-WAIT record that it would have
-    /// replaced is found again; if it expired meanwhile, nothing is.
+    /// A half-open entry is gone without a connection.
     pub(super) fn forget_half_open(&mut self, index: u32, entry: &SynEntry) {
+        self.forget_half_open_for(index, entry, Withdrawal::Reset);
+    }
+
+    /// The same, and why.
+    pub(super) fn forget_half_open_for(&mut self, index: u32, entry: &SynEntry, why: Withdrawal) {
+        self.unlink_half_open(index, entry);
+        if entry.is_by_verdict() {
+            self.on_withdrawn(index, entry, why);
+        }
+    }
+
+    /// The TIME-WAIT record that a half-open entry would have replaced is found again; if it expired
+    /// meanwhile, nothing is.
+    pub(super) fn unlink_half_open(&mut self, index: u32, entry: &SynEntry) {
         let hash = self.records.hash(&FlowKey::of_half_open(entry));
         let record = Record::new(Kind::SynEntry, index);
         match entry.time_wait().filter(|wait| self.is_kept_by(*wait, entry)) {

@@ -6,15 +6,19 @@ use whimbrel_tcp::{Context, Reply};
 
 use super::{EventSource, SendError, Shard};
 use crate::ip::FlowKey;
-use crate::replies::Pending;
 use crate::{Handle, ListenerId, Recv};
 
 impl Shard {
     /// The next complete connection of a listener, if one waits.
     pub fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
         let index = self.listeners.resolve_mut(listener)?.pop_accepted()?;
+        self.hand_out(index)
+    }
+
+    /// A connection is its application's from here on, and what is new of it, too.
+    pub(super) fn hand_out(&mut self, index: u32) -> Option<Handle> {
         let handle = self.handle(index);
-        let slot = self.records.connections.0.get_mut(index)?;
+        let slot = self.records.connections.0.get_mut(index).filter(|slot| slot.unaccepted)?;
         slot.unaccepted = false;
         if !slot.listed && !slot.connection.signals_mut().is_empty() {
             slot.listed = true;
@@ -98,7 +102,7 @@ impl Shard {
 
     fn send_reset(&mut self, reset: Option<ResetToSend>) {
         if let Some(ResetToSend(key, reply, marking)) = reset {
-            self.replies.push_own(Pending::Reply(key, reply, marking));
+            self.reply_own(key, reply, marking);
         }
     }
 

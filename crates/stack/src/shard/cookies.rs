@@ -133,7 +133,7 @@ impl Shard {
         let Some(listener) = self.listeners.get(listener) else { return false };
         let grouped = self.cookies.membership() == Membership::Group
             && self.cx.tunables.syn_cookies != SynCookies::Off;
-        third && (grouped || listener.has_cookies_out(self.cx.now))
+        third && !listener.is_any() && (grouped || listener.has_cookies_out(self.cx.now))
     }
 
     /// A segment that may be the third of a handshake: if it brings a cookie back, the connection is

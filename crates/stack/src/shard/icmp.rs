@@ -90,7 +90,8 @@ impl Shard {
     /// RFC 5461 and Linux: a hard error about the SYN-ACK ends the attempt.
     fn on_half_open_report(&mut self, index: u32, report: &IcmpReport) {
         let Some(entry) = self.records.syns.get(index) else { return };
-        if entry.iss() != report.seq {
+        // Before its SYN-ACK nothing of it was sent that anybody could report.
+        if entry.iss() != report.seq || entry.is_held() {
             self.cx.counters.icmp_out_of_window += 1;
             return;
         }
@@ -122,7 +123,7 @@ impl Shard {
     /// Answers a packet that was refused, if that is allowed.
     pub(super) fn answer(&mut self, packet: &[u8], answer: RefusalReply) {
         if let Some(error) = self.host.ip.answer(self.cx.now, packet, answer) {
-            self.reply(Pending::Error(error));
+            self.reply_from(error.local_index(), Pending::Error(error));
         }
     }
 

@@ -48,6 +48,9 @@ impl Shard {
         for packet in whole {
             self.rx_whole(&packet);
         }
+        if self.host.ip.addresses.takes_any() {
+            self.settle_addresses();
+        }
     }
 
     fn rx_pass(&mut self, frames: &[RxFrame<'_>]) {
@@ -97,6 +100,9 @@ impl Shard {
         }
         for packet in whole {
             self.rx_whole(&packet);
+        }
+        if self.host.ip.addresses.takes_any() {
+            self.settle_addresses();
         }
     }
 
@@ -222,7 +228,10 @@ impl Shard {
             Verdict::Reply(reply, reason) => {
                 self.cx.counters.drop_segments(reason, segs);
                 let marking = self.marking_of(found.record);
-                self.reply(Pending::Reply(arrival.key, reply, marking));
+                self.reply_from(
+                    arrival.key.local_index,
+                    Pending::Reply(arrival.key, reply, marking),
+                );
             }
         }
     }

@@ -186,7 +186,7 @@ impl Shard {
             remote: flow.remote.addr,
             remote_port: flow.remote.port,
             local_port: flow.local.port,
-            local_index: self.host.ip.addresses.index_of(&flow.local.addr)?,
+            local_index: self.host.ip.addresses.index_of_any(&flow.local.addr)?,
         };
         self.records.find(self.records.hash(&key), &key)
     }

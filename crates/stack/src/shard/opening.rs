@@ -18,6 +18,7 @@ use super::found::{FoundSegment, ReusedFlow};
 use super::{EventSource, ListenError, Shard};
 use crate::ListenerId;
 use crate::connections::ConnectionSlot;
+use crate::dial::Withdrawal;
 use crate::ip::FlowKey;
 use crate::replies::Pending;
 
@@ -64,8 +65,12 @@ impl Shard {
         self.listeners.add(at, families, backlog).map_err(|taken| ListenError::InUse(taken.at))
     }
 
-    /// Stops listening: connections that nobody accepted are reset, half-open ones forgotten.
+    /// Stops listening: connections that nobody accepted are reset, half-open ones forgotten. SYNs that wait
+    /// for an answer are refused.
     pub fn close_listener(&mut self, listener: ListenerId) {
+        if self.listeners.resolve(listener).is_some_and(|listener| listener.is_any()) {
+            self.refuse_held();
+        }
         let unaccepted = self.listeners.remove(listener).unwrap_or_default();
         for index in unaccepted {
             if let Some(slot) = self.records.connections.0.get_mut(index) {
@@ -76,8 +81,10 @@ impl Shard {
     }
 
     pub(super) fn listener_for(&self, key: &FlowKey) -> Option<u32> {
-        let addr = *self.host.ip.addresses.get(key.local_index)?;
-        self.listeners.find(&Endpoint::new(addr, key.local_port))
+        match self.host.ip.addresses.own(key.local_index) {
+            Some(addr) => self.listeners.find(&Endpoint::new(*addr, key.local_port)),
+            None => self.listeners.any(),
+        }
     }
 
     /// A SYN for a listener (RFC 9293 3.10.7.2).
@@ -90,6 +97,9 @@ impl Shard {
         let Some(place) = self.listeners.get_mut(listener) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
+        if place.is_any() {
+            return self.on_syn_for_any(listener, found, opening);
+        }
         if place.is_accept_queue_full() {
             // One more half-open entry could not complete: better that the client's SYN returns
             // later than that it believes to be connected.
@@ -141,6 +151,15 @@ impl Shard {
     fn hold_half_open(&mut self, entry: SynEntry, hash: FlowHash, opening: ReusedFlow) -> Verdict {
         let index = self.records.syns.insert(entry, &mut self.listeners, self.cx.now);
         self.cx.counters.syn_received += 1;
+        self.link_half_open(index, hash, opening);
+        // Queued by index: it is written when it is its turn, of the entry as it is then.
+        self.reply(Pending::SynAck(index));
+        Verdict::Accepted
+    }
+
+    /// The flow table leads to a new entry from now on.
+    #[inline(always)]
+    pub(super) fn link_half_open(&mut self, index: u32, hash: FlowHash, opening: ReusedFlow) {
         let record = Record::new(Kind::SynEntry, index);
         match opening.replaces {
             Some((wait, by)) => {
@@ -151,9 +170,6 @@ impl Shard {
             }
             None => self.records.flows.insert(hash, record),
         }
-        // Queued by index: it is written when it is its turn, of the entry as it is then.
-        self.reply(Pending::SynAck(index));
-        Verdict::Accepted
     }
 
     /// Our ISS for a flow; beyond the numbers of its former connection, if it had one
@@ -175,6 +191,9 @@ impl Shard {
         let Some(listener) = self.listeners.get(entry.listener()) else {
             return self.on_unheard_segment(index, found);
         };
+        if entry.is_held() {
+            return self.on_held_segment(index, found);
+        }
         let window = initial_window(listener.options().recv_limit(pipe, &self.cx.tunables));
         match entry.judge(&arrival.segment, window, &self.cx.tunables) {
             SynStep::Complete => self.complete(index, found),
@@ -254,11 +273,15 @@ impl Shard {
             // The entry stays, its SYN-ACK is repeated, and the peer's answer tries again.
             Err(reason) => return Verdict::Drop(reason),
         }
-        let place = self.seat(&entry, self.timestamp_offset(&entry), found.hash);
+        let place = if entry.is_by_verdict() {
+            self.seat_admitted(index, &entry, found.hash)
+        } else {
+            self.seat(&entry, self.timestamp_offset(&entry), found.hash)
+        };
         let (half_open, whole) =
             (Record::new(Kind::SynEntry, index), Record::new(Kind::Connection, place));
         self.records.flows.replace(found.hash, half_open, whole);
-        self.records.syns.remove(index, &mut self.listeners);
+        self.records.syns.remove_answered(index, &mut self.listeners);
         self.end_kept_wait(&entry);
         self.on_connection_segment(place, arrival)
     }
@@ -316,7 +339,7 @@ impl Shard {
         place
     }
 
-    fn build(&mut self, entry: &SynEntry, timestamp_offset: u32) -> Connection {
+    pub(super) fn build(&mut self, entry: &SynEntry, timestamp_offset: u32) -> Connection {
         let handed_down = (!self.is_usual(entry)).then(|| self.handed_down(entry));
         let handshake = self.handshake(entry, timestamp_offset);
         let cx = &mut self.cx;
@@ -446,9 +469,9 @@ impl Shard {
                 self.reply(Pending::SynAck(index));
             }
             Some(Due::Expired(index, entry)) => {
-                self.cx.counters.syn_timeouts += 1;
+                self.cx.counters.syn_timeouts += u64::from(!entry.is_held());
                 self.cx.counters.attempt_fails += 1;
-                self.forget_half_open(index, &entry);
+                self.forget_half_open_for(index, &entry, Withdrawal::TimedOut);
             }
             Some(Due::Orphaned(index, entry)) => self.on_orphaned(index, &entry),
             None => return false,

@@ -7,7 +7,7 @@ use whimbrel_wire::tcp::TcpFlags;
 use super::Shard;
 use super::after_change::WorkLists;
 use crate::TxBatch;
-use crate::ip::{Datagram, FlowKey, PlainOut, TcpOut};
+use crate::ip::{Datagram, ErrorOut, FlowKey, PlainOut, TcpOut};
 use crate::link::AddressCheck;
 use crate::replies::Pending;
 
@@ -36,6 +36,7 @@ impl Shard {
             batch.fill(|tx| self.write_segment(index, tx) && self.host.depart(tx, self.cx.now));
             self.tx_cut(batch);
         }
+        self.host.ip.addresses.sweep();
         self.replies.len() > 0
             || !self.lists.dirty.is_empty()
             || !self.cutting.is_empty()
@@ -58,13 +59,30 @@ impl Shard {
         }
     }
 
+    /// The same of one that has its address by index.
+    pub(super) fn reply_from(&mut self, local_index: u16, pending: Pending) {
+        if self.replies.push(pending) {
+            self.host.ip.addresses.hold(local_index);
+        } else {
+            self.cx.counters.replies_refused += 1;
+        }
+    }
+
+    /// Queues the last segment of a connection, for which there is room.
+    // Always: it would be copied twice.
+    #[inline(always)]
+    pub(super) fn reply_own(&mut self, key: FlowKey, reply: Reply, marking: Marking) {
+        self.host.ip.addresses.hold(key.local_index);
+        self.replies.push_own(Pending::Reply(key, reply, marking));
+    }
+
     fn write_pending(&mut self, pending: Pending, tx: &mut TxSegment) -> bool {
         match pending {
             Pending::Reply(key, reply, marking) => self.write_reply(&key, &reply, marking, tx),
             Pending::SynAck(index) => self.write_syn_ack(index, tx),
             Pending::SynCookie(entry) => self.write_cookie(&entry, tx),
             Pending::Echo(echo) => self.write_echo(echo, tx),
-            Pending::Error(error) => self.host.ip.write_error(error, tx),
+            Pending::Error(error) => self.write_error(error, tx),
             Pending::Packet(packet) => self.write_packet(&packet, tx),
         }
     }
@@ -143,6 +161,16 @@ impl Shard {
         self.host.ip.write_tcp(&TcpOut { local_index, remote, header, marking, order }, tx)
     }
 
+    #[inline(never)]
+    fn write_error(&mut self, error: ErrorOut, tx: &mut TxSegment) -> bool {
+        let local_index = error.local_index();
+        let written = self.host.ip.write_error(error, tx);
+        self.host.ip.addresses.release(local_index);
+        written
+    }
+
+    // Few segments are: inlined, it would take registers from those that are not.
+    #[inline(never)]
     fn write_reply(
         &mut self,
         key: &FlowKey,
@@ -165,6 +193,8 @@ impl Shard {
             timestamps: reply.timestamps,
             rare: RareOptions::None,
         };
-        self.write_outgoing(key, &outgoing, marking, tx)
+        let written = self.write_outgoing(key, &outgoing, marking, tx);
+        self.host.ip.addresses.release(key.local_index);
+        written
     }
 }

@@ -274,6 +274,7 @@ impl Shard {
 
     /// A record in TIME-WAIT is gone.
     pub(super) fn on_wait_gone(&mut self, wait: &TimeWait) {
+        self.host.ip.addresses.release(wait.local_index());
         if let Some((towards, port)) = self.own_port(wait) {
             self.ports.stop_waiting(&towards, port, stamped(wait));
         }

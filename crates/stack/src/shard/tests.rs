@@ -6,6 +6,7 @@ mod lists;
 mod packets;
 
 mod administer;
+mod anywhere;
 mod budget;
 mod close;
 mod cookies;

@@ -22,13 +22,15 @@ pub struct Listeners {
     listeners: Slab<Listener>,
     /// Where each is found. An unspecified address stands for every address of its family.
     places: BTreeMap<(u16, Address), u32>,
+    /// Who takes what is for nobody else.
+    any: Option<u32>,
     generation: u32,
 }
 
 impl Listeners {
     /// A table in which nobody listens.
     pub const fn new() -> Self {
-        Self { listeners: Slab::new(), places: BTreeMap::new(), generation: 0 }
+        Self { listeners: Slab::new(), places: BTreeMap::new(), any: None, generation: 0 }
     }
 
     /// Listens at `at`; an unspecified address means every address of its family, and of the
@@ -43,23 +45,48 @@ impl Listeners {
         if places.into_iter().flatten().any(|place| self.places.contains_key(&place)) {
             return Err(EndpointInUse { at });
         }
-        self.generation = self.generation.wrapping_add(1);
-        let index = self.listeners.insert(Listener::new(at, families, backlog));
-        let id = ListenerId { index, generation: self.generation };
-        if let Some(listener) = self.listeners.get_mut(index) {
-            listener.id = id;
-        }
+        let id = self.insert(Listener::new(at, families, backlog));
         for place in places.into_iter().flatten() {
-            self.places.insert(place, index);
+            self.places.insert(place, id.index);
         }
         Ok(id)
     }
 
+    /// Listens for whatever SYN finds nobody else: at every port of every address. Each waits, unanswered,
+    /// for a verdict; at most [`Listener::MOST_BY_VERDICT`] are half open. There is one such listener.
+    pub fn add_any(&mut self) -> Result<ListenerId, EndpointInUse> {
+        let at = Endpoint::new(unspecified(Family::V6), 0);
+        if self.any.is_some() {
+            return Err(EndpointInUse { at });
+        }
+        let backlog = Listener::MOST_BY_VERDICT;
+        let mut listener = Listener::new(at, Families::DualStack, backlog);
+        listener.is_any = true;
+        let id = self.insert(listener);
+        self.any = Some(id.index);
+        Ok(id)
+    }
+
+    fn insert(&mut self, listener: Listener) -> ListenerId {
+        self.generation = self.generation.wrapping_add(1);
+        let index = self.listeners.insert(listener);
+        let id = ListenerId { index, generation: self.generation };
+        if let Some(listener) = self.listeners.get_mut(index) {
+            listener.id = id;
+        }
+        id
+    }
+
     /// The index of the listener for a SYN to `local`: one at exactly this address before one at
-    /// the unspecified address.
+    /// the unspecified address, and last the one for whatever is for nobody else.
     pub fn find(&self, local: &Endpoint) -> Option<u32> {
         let place = |addr| self.places.get(&(local.port, addr)).copied();
-        place(local.addr).or_else(|| place(unspecified(local.addr.family())))
+        place(local.addr).or_else(|| place(unspecified(local.addr.family()))).or(self.any)
+    }
+
+    /// The index of the listener for whatever is for nobody else.
+    pub const fn any(&self) -> Option<u32> {
+        self.any
     }
 
     /// The listener with this index, unless it closed.
@@ -128,8 +155,13 @@ impl Listeners {
         }
     }
 
-    /// Every listener, by port and address.
+    /// Every listener: the one for whatever is for nobody else, then by port and address.
     pub fn iter(&self) -> impl Iterator<Item = &Listener> {
+        let any = self.any.and_then(|index| self.get(index));
+        any.into_iter().chain(self.at_places())
+    }
+
+    fn at_places(&self) -> impl Iterator<Item = &Listener> {
         self.places.iter().filter_map(|((_, addr), index)| {
             // One of two families stands in two places.
             self.get(*index).filter(|listener| listener.at.addr == *addr)
@@ -143,8 +175,12 @@ impl Listeners {
         listener.state = State::Closed;
         let waiting = core::mem::take(&mut listener.accept_queue);
         let (places, half_open) = (places_of(listener.at, listener.families), listener.half_open);
-        for place in places.into_iter().flatten() {
-            self.places.remove(&place);
+        if self.any == Some(id.index) {
+            self.any = None;
+        } else {
+            for place in places.into_iter().flatten() {
+                self.places.remove(&place);
+            }
         }
         if half_open == 0 {
             self.listeners.remove(id.index);
@@ -208,6 +244,8 @@ pub struct Listener {
     is_usual: bool,
     /// Its application is being told that somebody waits.
     telling: bool,
+    /// It takes what is for nobody else, by verdicts.
+    is_any: bool,
     fast_open: FastOpenQueue,
 }
 
@@ -227,6 +265,11 @@ impl Listener {
     /// single page load would be refused.
     pub const MIN_HALF_OPEN: u32 = 16;
 
+    /// The most half-open entries by verdicts, in all: those that wait for one, and those that it answered.
+    pub const MOST_BY_VERDICT: u32 = 4_096;
+    /// The most of them to one address and port.
+    pub const MOST_BY_VERDICT_TO_ONE: u16 = 64;
+
     fn new(at: Endpoint, families: Families, backlog: u32) -> Self {
         Self {
             id: ListenerId { index: 0, generation: 0 },
@@ -241,6 +284,7 @@ impl Listener {
             options: SocketOptions::default(),
             is_usual: true,
             telling: false,
+            is_any: false,
             fast_open: FastOpenQueue::default(),
         }
     }
@@ -258,6 +302,17 @@ impl Listener {
     /// Whose addresses an unspecified one stands for.
     pub const fn families(&self) -> Families {
         self.families
+    }
+
+    /// Whether it takes what is for nobody else, by verdicts.
+    #[inline]
+    pub const fn is_any(&self) -> bool {
+        self.is_any
+    }
+
+    /// A handshake that it admitted is complete.
+    pub const fn on_opened(&mut self) {
+        self.stats.accepted += 1;
     }
 
     /// What its connections inherit.

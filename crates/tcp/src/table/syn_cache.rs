@@ -10,6 +10,8 @@
 //! caller has two ways out: an answer without a record ([`Cookies`](super::Cookies), RFC 4987 3.6),
 //! or [`SynCache::evict`] (RFC 4987 3.4).
 
+use core::time::Duration;
+
 use whimbrel_base::{Instant, Key, SipHasher24, Slab, Tick};
 
 use super::syn_entry::{NONE, tick_rounded_up};
@@ -31,21 +33,32 @@ pub struct SynCache {
     lots: SipHasher24,
     /// How many lots were drawn.
     drawn: u64,
+    /// The first entry that waits for a verdict and that nobody was asked about: what follows it in its
+    /// queue are the others. Or [`NONE`].
+    unheard: u32,
 }
 
 /// Getters.
 impl SynCache {
     /// A cache by these rules, empty. Who is evicted follows from `key`.
     pub fn new(tunables: &Tunables, key: &Key) -> Self {
+        let rules = Rules::from(tunables);
+        let level = |level| Level {
+            head: NONE,
+            tail: NONE,
+            since: Tick::new(0),
+            time_out: rules.time_out(level),
+        };
         Self {
             entries: Slab::new(),
-            levels: [Level::EMPTY; LEVELS],
+            levels: core::array::from_fn(level),
             occupied: 0,
             told: Instant::ZERO,
-            rules: Rules::from(tunables),
+            rules,
             reach: 0,
             lots: key.prf(),
             drawn: 0,
+            unheard: NONE,
         }
     }
 
@@ -102,20 +115,28 @@ impl SynCache {
     /// bound stay.
     pub fn set_rules(&mut self, tunables: &Tunables) {
         self.rules = Rules::from(tunables);
+        for (level, queue) in self.levels.iter_mut().enumerate() {
+            queue.time_out = self.rules.time_out(level);
+        }
     }
 
     /// Takes an entry in, whose SYN-ACK is sent now, and counts it for its listener; the caller
     /// found room for it, or made some.
     pub fn insert(&mut self, entry: SynEntry, listeners: &mut Listeners, now: Instant) -> u32 {
-        listeners.admit_half_open(entry.listener());
+        self.make_way(entry.listener(), listeners, now);
+        let index = self.entries.insert_here(entry);
+        self.reach = self.reach.max(index + 1);
+        self.link(index, 0);
+        index
+    }
+
+    /// An entry of this listener's comes.
+    fn make_way(&mut self, listener: u32, listeners: &mut Listeners, now: Instant) {
+        listeners.admit_half_open(listener);
         self.told = self.told.max(now);
         if self.entries.is_empty() {
             self.reach = 0;
         }
-        let index = self.entries.insert(entry);
-        self.reach = self.reach.max(index + 1);
-        self.link(index, 0);
-        index
     }
 
     /// Takes the oldest out of some entries that are drawn by lot, to make room for another of
@@ -123,14 +144,14 @@ impl SynCache {
     ///
     /// The oldest of all would be the easiest to find, and for a flood the easiest to aim at: its
     /// sender would know how long each entry lives. A lot alone takes many that would be answered in
-    /// an instant. An entry whose SYN-ACK was acknowledged stays.
+    /// an instant. An entry whose SYN-ACK was acknowledged stays, and one that waits for a verdict.
     pub fn evict(&mut self, listener: u32, listeners: &mut Listeners) -> Option<(u32, SynEntry)> {
         let full = self.judge_room(listener, listeners).err()?;
         let any = matches!(full, SynCacheFull::InAll { .. });
         let mut chosen: Option<(u32, u8, u32)> = None;
         for index in self.draw() {
             let Some(entry) = self.entries.get(index) else { continue };
-            if entry.is_deferred() || !(any || entry.listener() == listener) {
+            if entry.is_deferred() || entry.is_held() || !(any || entry.listener() == listener) {
                 continue;
             }
             let (retries, age) =
@@ -144,9 +165,19 @@ impl SynCache {
     }
 
     /// Takes an entry out: completed, reset, or no longer wanted.
+    pub fn remove(&mut self, index: u32, listeners: &mut Listeners) -> Option<SynEntry> {
+        let entry = self.entries.get(index)?;
+        if self.unheard == index {
+            self.unheard = entry.next;
+        }
+        self.remove_answered(index, listeners)
+    }
+
+    /// The same of one that does not wait for a verdict.
     // Always: the entry would be copied on its way out.
     #[inline(always)]
-    pub fn remove(&mut self, index: u32, listeners: &mut Listeners) -> Option<SynEntry> {
+    pub fn remove_answered(&mut self, index: u32, listeners: &mut Listeners) -> Option<SynEntry> {
+        debug_assert!(self.unheard != index, "nobody was asked about it");
         self.unlink(index)?;
         let entry = self.entries.remove(index)?;
         listeners.release_half_open(entry.listener());
@@ -163,6 +194,57 @@ impl SynCache {
             *other = ((lot >> 32) as u32).checked_rem(self.reach).unwrap_or(0);
         }
         places
+    }
+}
+
+/// Entries that wait for a verdict.
+impl SynCache {
+    /// How long one may wait: as long as Linux goes on asking (`tcp_syn_retries` of 6).
+    pub const VERDICT_TIMEOUT: Duration = Duration::from_secs(127);
+
+    /// Takes an entry in that is not answered until it is [admitted](SynCache::admit), and counts it for its
+    /// listener; the caller found room for it.
+    pub fn hold(&mut self, entry: SynEntry, listeners: &mut Listeners, now: Instant) -> u32 {
+        self.make_way(entry.listener(), listeners, now);
+        let index = self.entries.insert(entry.into_held());
+        self.reach = self.reach.max(index + 1);
+        self.link(index, HELD);
+        if self.unheard == NONE {
+            self.unheard = index;
+        }
+        index
+    }
+
+    /// The one that has waited longest of those that nobody was asked about; now somebody is.
+    pub fn ask(&mut self) -> Option<(u32, &SynEntry)> {
+        let index = self.unheard;
+        let entry = self.entries.get_mut(index)?;
+        entry.on_asked();
+        self.unheard = entry.next;
+        Some((index, entry))
+    }
+
+    /// Its SYN-ACK is sent now; from here on it is as any other. Returns whether it waited.
+    pub fn admit(&mut self, index: u32, now: Instant) -> bool {
+        if !self.entries.get(index).is_some_and(SynEntry::is_held) {
+            return false;
+        }
+        self.told = self.told.max(now);
+        if self.unheard == index {
+            self.unheard = self.entries.get(index).map_or(NONE, |entry| entry.next);
+        }
+        self.unlink(index);
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.on_admitted();
+        }
+        self.link(index, 0);
+        true
+    }
+
+    /// The one that has waited longest for a verdict.
+    pub fn first_held(&self) -> Option<u32> {
+        let index = self.levels[HELD].head;
+        (index != NONE).then_some(index)
     }
 }
 
@@ -183,7 +265,7 @@ impl SynCache {
             return self.remove(index, listeners).map(|entry| Due::Orphaned(index, entry));
         };
         let most = owner.options().overrides.syn_retries.unwrap_or(self.rules.retries);
-        if retries >= most.min(LEVELS as u8 - 1) {
+        if retries >= most.min(MOST_RETRIES) {
             return self.remove(index, listeners).map(|entry| Due::Expired(index, entry));
         }
         self.unlink(index)?;
@@ -206,7 +288,8 @@ impl SynCache {
         let told_millis = self.told.as_nanos() / NANOS_PER_MILLI;
         self.occupied_levels()
             .filter_map(|level| {
-                let due = self.levels.get(level)?.since.raw().wrapping_add(self.rules.rto(level));
+                let queue = self.levels.get(level)?;
+                let due = queue.since.raw().wrapping_add(queue.time_out);
                 // Ticks compare within 24.8 days; an entry left alone for longer looks due later.
                 let ahead = due.wrapping_sub(told_millis as u32).cast_signed();
                 let millis = told_millis.saturating_add_signed(i64::from(ahead));
@@ -277,7 +360,7 @@ impl SynCache {
 pub enum Due {
     /// The SYN-ACK of the entry with this index is to be sent again.
     Repeat(u32),
-    /// No answer came to any SYN-ACK; the entry, which had this index, is out.
+    /// No answer came to any SYN-ACK, or no verdict; the entry, which had this index, is out.
     Expired(u32, SynEntry),
     /// Its listener closed; the entry, which had this index, is out.
     Orphaned(u32, SynEntry),
@@ -307,10 +390,8 @@ struct Level {
     tail: u32,
     /// When the head entered: kept here, so that asking for the deadline reads no entry.
     since: Tick,
-}
-
-impl Level {
-    const EMPTY: Self = Self { head: NONE, tail: NONE, since: Tick::new(0) };
+    /// Milliseconds from entering to being due.
+    time_out: u32,
 }
 
 /// What of the tunables counts here.
@@ -326,7 +407,10 @@ struct Rules {
 
 impl Rules {
     /// Milliseconds from entering a level to being due.
-    fn rto(&self, level: usize) -> u32 {
+    fn time_out(&self, level: usize) -> u32 {
+        if level == HELD {
+            return SynCache::VERDICT_TIMEOUT.as_millis() as u32;
+        }
         // RFC 6298 5.5: "The host MUST set RTO <- RTO * 2 ("back off the timer")"
         let backed_off = u64::from(self.initial_rto) << level;
         backed_off.min(u64::from(self.max_rto)) as u32
@@ -335,11 +419,11 @@ impl Rules {
 
 impl From<&Tunables> for Rules {
     fn from(tunables: &Tunables) -> Self {
-        let millis = |duration: core::time::Duration| duration.as_millis().min(MAX_MILLIS) as u32;
+        let millis = |duration: Duration| duration.as_millis().min(MAX_MILLIS) as u32;
         let initial_rto = millis(tunables.initial_rto).max(1);
         Self {
             max_entries: tunables.max_syn_entries,
-            retries: tunables.synack_retries.min(LEVELS as u8 - 1),
+            retries: tunables.synack_retries.min(MOST_RETRIES),
             initial_rto,
             max_rto: millis(tunables.max_rto.into()).max(initial_rto),
         }
@@ -348,8 +432,11 @@ impl From<&Tunables> for Rules {
 
 /// How many places are drawn for one eviction.
 const LOTS: usize = 8;
-/// One level for the entries not yet repeated, and one for each of up to 30 repetitions.
-const LEVELS: usize = 31;
+/// One level for the entries not yet repeated, one for each of up to 30 repetitions, and [`HELD`].
+const LEVELS: usize = HELD + 1;
+const MOST_RETRIES: u8 = 30;
+/// The level of entries that wait for a verdict.
+const HELD: usize = MOST_RETRIES as usize + 1;
 const NANOS_PER_MILLI: u64 = 1_000_000;
 /// An hour: far above any time-out, far below what ticks can compare.
 const MAX_MILLIS: u128 = 3_600_000;

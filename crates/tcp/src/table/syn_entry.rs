@@ -12,6 +12,7 @@
 //! ```
 
 mod judge;
+mod stage;
 
 use core::time::Duration;
 
@@ -19,6 +20,7 @@ use whimbrel_base::{Instant, Tick};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
+use self::stage::Stage;
 use super::{Carried, CookieTerms};
 use crate::conn::{FirstTrip, Outgoing, RareOptions, SynOptions};
 use crate::{Reply, Tunables};
@@ -54,8 +56,8 @@ pub struct SynEntry {
     negotiated: Negotiated,
     /// How often the SYN-ACK was repeated by the clock: the retransmission level.
     pub(super) retries: u8,
-    /// Whether the peer repeated its SYN. (A `bool` leaves bit patterns for `Option` to use.)
-    repeated: bool,
+    /// Who decided to answer it, and how often. (An `enum` leaves bit patterns for `Option` to use.)
+    stage: Stage,
 }
 
 /// What the shard knows about a SYN beside its header.
@@ -123,7 +125,7 @@ impl SynEntry {
             // enable window scaling in either direction". So with the other options.
             negotiated: Negotiated::offered_by(options).and(Negotiated::allowed_by(tunables)),
             retries: 0,
-            repeated: false,
+            stage: Stage::Answered,
         }
     }
 
@@ -159,7 +161,7 @@ impl SynEntry {
             scales: (terms.own_scale.get() << 4) | peer_scale.get(),
             negotiated: negotiated.or(Negotiated::COOKIE),
             retries: 0,
-            repeated: false,
+            stage: Stage::Answered,
         }
     }
 
@@ -184,7 +186,7 @@ impl SynEntry {
     /// Options that it no longer has are withdrawn: some senders leave them out when a SYN goes
     /// unanswered, and then ignore them in the answer. None is added.
     pub fn on_repeated_syn(&mut self, syn: &TcpHeader) {
-        self.repeated = true;
+        self.stage.on_repeated();
         let options = &syn.options;
         let offered = Negotiated::offered_by(options);
         self.negotiated = self.negotiated.and(offered.or(Negotiated::REMEMBERED));
@@ -382,7 +384,7 @@ impl SynEntry {
         if self.negotiated.has(Negotiated::COOKIE) {
             return FirstTrip::Unknown;
         }
-        let sent_once = self.retries == 0 && !self.repeated;
+        let sent_once = self.retries == 0 && !self.stage.is_repeated();
         let deferred = self.is_deferred() && !self.negotiated.has(Negotiated::CHALLENGED);
         let answered = if deferred { self.challenged } else { tick_rounded_up(now) };
         let millis = answered.millis_since(self.since);

@@ -167,6 +167,12 @@ impl TimeWait {
         if self.traits & OURS != 0 { Opener::Us } else { Opener::Peer }
     }
 
+    /// Which of this host's addresses the connection used.
+    #[inline]
+    pub const fn local_index(&self) -> u16 {
+        self.local_index
+    }
+
     /// Whether this is the record of the flow: what the flow table asks for equal hashes.
     #[inline]
     pub fn is_flow(

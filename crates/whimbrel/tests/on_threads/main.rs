@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails says so by panicking")]
 
+#[path = "../tokio_types/any.rs"]
+mod any;
 #[path = "../tokio_types/cancel.rs"]
 mod cancel;
 #[path = "../tokio_types/driver.rs"]

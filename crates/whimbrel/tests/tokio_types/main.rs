@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails says so by panicking")]
 
+mod any;
+mod any_tun;
 mod cancel;
 mod congestion;
 mod driver;

@@ -3,15 +3,18 @@
 //! An IPv4 Parameter Problem is never due: options are skipped unread, and a header that cannot
 //! be read has no source to be trusted.
 
+use alloc::vec;
+use core::net::IpAddr;
+
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_tcp::TxSegment;
 use whimbrel_wire::{
-    Address, Family, Ipv4Header, Ipv6Header, Protocol, QuotedSegment, TrafficClass,
+    Address, Family, Ipv4Header, Ipv6Header, Protocol, QuotedSegment, SeqNum, TrafficClass,
 };
 
 use super::IcmpOut;
-use crate::ip::{IpLayer, RefusalReply};
+use crate::ip::{FlowKey, IpLayer, RefusalReply, Unreachable};
 
 impl RefusalReply {
     /// Type, code, and the word behind the checksum.
@@ -22,6 +25,7 @@ impl RefusalReply {
             // encountered") and the ICMP Pointer field containing the offset of the unrecognized
             // value within the original packet"
             (Self::ProtocolUnreachable { pointer }, Family::V6) => (4, 1, u32::from(pointer)),
+            (Self::Unreachable(what), family) => (what.icmp_type(family), what.code(family), 0),
             (Self::PortUnreachable, Family::V4) => (3, 3, 0),
             (Self::PortUnreachable, Family::V6) => (1, 4, 0),
             (Self::ParameterProblem { code, pointer }, Family::V4) => {
@@ -47,6 +51,11 @@ impl ErrorOut {
     /// Octets of the packet that it quotes.
     pub(crate) fn octets(&self) -> usize {
         self.quoted.len()
+    }
+
+    /// The index of the address that it is from.
+    pub(crate) fn local_index(&self) -> u16 {
+        self.local_index
     }
 }
 
@@ -87,6 +96,27 @@ impl IpLayer {
         Some(ErrorOut { local_index, remote: ends.src, answer, quoted })
     }
 
+    /// The error that says of a SYN, of which no more is known than its flow and its number, that where it
+    /// was for cannot be reached; from an address of this host's, as a router's on the way, if it has one
+    /// of the family.
+    pub(crate) fn unreachable(
+        &mut self,
+        now: Instant,
+        flow: &FlowKey,
+        syn: SeqNum,
+        what: Unreachable,
+    ) -> Option<ErrorOut> {
+        if !self.error_budget.admit(now) {
+            self.counters.icmp_errors_limited += 1;
+            return None;
+        }
+        let dst = *self.addresses.get(flow.local_index)?;
+        let quoted = quote_syn(flow, dst, syn);
+        let local_index = self.addresses.source_for(&flow.remote).unwrap_or(flow.local_index);
+        let answer = RefusalReply::Unreachable(what);
+        Some(ErrorOut { local_index, remote: flow.remote, answer, quoted })
+    }
+
     /// RFC 1122 3.2.2, RFC 4443 2.4 (e): no error in answer to an error, to a packet for many, to
     /// a fragment other than the first, or to a source that is not one host.
     fn may_be_answered(&self, ends: &PacketEnds, packet: &[u8]) -> bool {
@@ -104,6 +134,29 @@ impl IpLayer {
         self.counters.icmp_errors_sent += 1;
         self.write_icmp(IcmpOut { local_index, remote, class, icmp_type, code, word, data }, tx)
     }
+}
+
+/// RFC 792: "The internet header plus the first 64 bits of the original datagram's data. This data is used
+/// by the host to match the message to the appropriate process." More than that was not kept.
+fn quote_syn(flow: &FlowKey, dst: Address, syn: SeqNum) -> Bytes {
+    let mut packet = vec![0; Ipv6Header::LEN + QUOTED_SEGMENT];
+    let (src, protocol) = (flow.remote.to_ip(), Protocol::TCP);
+    let header_len = match (src, dst.to_ip()) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            Ipv4Header::new(src, dst, protocol, LEAST_SYN).emit(&mut packet);
+            Ipv4Header::LEN
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            Ipv6Header::new(src, dst, protocol, LEAST_SYN).emit(&mut packet);
+            Ipv6Header::LEN
+        }
+        _ => return Bytes::new(),
+    };
+    packet.truncate(header_len);
+    packet.extend(flow.remote_port.to_be_bytes());
+    packet.extend(flow.local_port.to_be_bytes());
+    packet.extend(syn.raw().to_be_bytes());
+    packet.into()
 }
 
 impl PacketEnds {
@@ -138,6 +191,10 @@ fn is_error(packet: &QuotedSegment) -> bool {
     }
 }
 
+/// What is quoted of a segment: its ports and its number.
+const QUOTED_SEGMENT: usize = 8;
+/// A SYN has this length at least, octets: what is quoted says so, as the SYN's own is not known.
+const LEAST_SYN: usize = 20;
 /// What fits behind the headers of an IPv4 packet of 576 octets.
 const MOST_QUOTED_V4: usize = 576 - Ipv4Header::LEN - 8;
 /// What fits behind the headers of an IPv6 packet of 1,280 octets.

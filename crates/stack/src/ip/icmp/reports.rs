@@ -53,7 +53,7 @@ impl IpLayer {
     /// sender MUST return ICMP destination unreachable indications with code 3 (Address
     /// Unreachable) for each packet queued awaiting address resolution").
     pub(crate) fn report_unsent(&self, packet: &[u8]) -> Option<Report> {
-        let local_index = self.addresses.index_of(&QuotedSegment::parse(packet).ok()?.src)?;
+        let local_index = self.addresses.index_of_any(&QuotedSegment::parse(packet).ok()?.src)?;
         self.report(local_index, soft(SoftError::HostUnreachable), packet).ok()
     }
 
@@ -66,7 +66,7 @@ impl IpLayer {
     ) -> Result<Report, FrameDrop> {
         let quoted = QuotedSegment::parse(quoted).map_err(|_| FrameDrop::IcmpQuote)?;
         // What was sent from another address would have been reported to that.
-        if self.addresses.index_of(&quoted.src) != Some(local_index) {
+        if self.addresses.index_of_any(&quoted.src) != Some(local_index) {
             return Err(FrameDrop::IcmpQuote);
         }
         match quoted.protocol {

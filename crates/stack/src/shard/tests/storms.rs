@@ -1,6 +1,7 @@
 //! Two hosts over a wire of some MTU that loses, doubles and reorders, with devices that merge and
 //! cut segments or do not, and applications that do as they
-//! please: what arrives is what was sent, in order, and nothing is left in the end.
+//! please: what arrives is what was sent, in order, and nothing is left in the end. Some servers listen for
+//! any destination.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use whimbrel_wire::Endpoint;
 
 use super::hosts::{BOTH, Device, Over, client_addr, host_on, server_addr, server_at};
 use crate::shard::{Census, SendError};
-use crate::{Event, Handle, ListenerId, Recv, RxFrame, Shard, TxBatch};
+use crate::{Answer, Asked, Event, Handle, ListenerId, Recv, RxFrame, Shard, TxBatch};
 
 /// A sequence of numbers from a seed (SplitMix64).
 struct Dice(u64);
@@ -74,6 +75,10 @@ struct Storm {
     reorder: u64,
     talks: Vec<Talk>,
     most_written: u64,
+    /// The server listens for any destination.
+    any: bool,
+    /// SYNs that it has yet to answer.
+    asked: Vec<Asked>,
 }
 
 impl Storm {
@@ -84,7 +89,11 @@ impl Storm {
         let over = devices[0].family(BOTH[dice.below(2) as usize]);
         let client = host_on(devices[CLIENT], client_addr, seed ^ 1, &tunables);
         let mut server = host_on(devices[SERVER], server_addr, seed ^ 2, &tunables);
-        let listener = server.listen(server_at(over), 4).expect("the port is free");
+        let any = Dice(seed ^ 0xa11).percent(30);
+        if any {
+            server.take_any_address();
+        }
+        let listener = listen(&mut server, over, any);
         let calm = dice.percent(20);
         let mut chance = |most| if calm { 0 } else { dice.below(most) };
         let (loss, double, reorder) = (chance(10), chance(10), chance(30));
@@ -102,6 +111,8 @@ impl Storm {
             reorder,
             talks: Vec::new(),
             most_written: 1 + dice.below(200_000),
+            any,
+            asked: Vec::new(),
             dice,
         }
     }
@@ -183,7 +194,7 @@ impl Storm {
     }
 
     fn connect(&mut self) {
-        let remote = server_at(self.over);
+        let remote = if self.any { nowhere(self.over) } else { server_at(self.over) };
         let handle = self.shards[CLIENT].connect(remote, None).expect("a free port");
         let port = self.shards[CLIENT].flow(handle).expect("a connection").local.port;
         // A port that comes again would make it ambiguous who talks to whom.
@@ -200,14 +211,36 @@ impl Storm {
 
     fn accept(&mut self) {
         while let Some(handle) = self.shards[SERVER].accept(self.listener) {
-            let Endpoint { port, .. } =
-                self.shards[SERVER].flow(handle).expect("an accepted connection").remote;
-            let talk = self.talks.iter_mut().find(|talk| talk.port == port);
-            match talk.filter(|talk| talk.handles[SERVER].is_none()) {
-                Some(talk) => talk.handles[SERVER] = Some(handle),
-                // An old SYN that came late opened it again.
-                None => self.shards[SERVER].abort(handle),
-            }
+            self.take_in(handle);
+        }
+        while let Some(asked) = self.shards[SERVER].asked(self.listener) {
+            self.asked.push(asked);
+        }
+        for asked in core::mem::take(&mut self.asked) {
+            let answer = match self.dice.below(10) {
+                0..8 => Answer::Accept,
+                8 => Answer::Ignore,
+                _ => {
+                    self.asked.push(asked);
+                    continue;
+                }
+            };
+            // Who was asked about may be gone.
+            let _ = self.shards[SERVER].answer_syn(asked.syn, answer);
+        }
+        if self.any {
+            self.check_events();
+        }
+    }
+
+    fn take_in(&mut self, handle: Handle) {
+        let Endpoint { port, .. } =
+            self.shards[SERVER].flow(handle).expect("an accepted connection").remote;
+        let talk = self.talks.iter_mut().find(|talk| talk.port == port);
+        match talk.filter(|talk| talk.handles[SERVER].is_none()) {
+            Some(talk) => talk.handles[SERVER] = Some(handle),
+            // An old SYN that came late opened it again.
+            None => self.shards[SERVER].abort(handle),
         }
     }
 
@@ -275,8 +308,7 @@ impl Storm {
 
     fn relisten(&mut self) {
         self.shards[SERVER].close_listener(self.listener);
-        let listener = self.shards[SERVER].listen(server_at(self.over), 4);
-        self.listener = listener.expect("it was closed");
+        self.listener = listen(&mut self.shards[SERVER], self.over, self.any);
     }
 
     /// An application does something, or time passes.
@@ -319,7 +351,15 @@ impl Storm {
         for side in [CLIENT, SERVER] {
             while let Some(event) = self.shards[side].poll_event() {
                 let handle = match event {
-                    Event::Accepted(_) | Event::Udp(_) => continue,
+                    Event::Opened(syn) => {
+                        if let Some(handle) = self.shards[side].opened(syn) {
+                            self.take_in(handle);
+                        }
+                        continue;
+                    }
+                    Event::Accepted(_) | Event::Udp(_) | Event::Asked(_) | Event::Withdrawn(..) => {
+                        continue;
+                    }
                     Event::Connected(handle)
                     | Event::Readable(handle)
                     | Event::Urgent(handle)
@@ -334,6 +374,7 @@ impl Storm {
 
     /// Everybody lets go; half an hour later nobody remembers, though the storm goes on.
     fn end(&mut self) {
+        self.check_events();
         for talk in 0..self.talks.len() {
             self.close(talk, CLIENT);
             self.close(talk, SERVER);
@@ -345,6 +386,20 @@ impl Storm {
             assert_eq!(shard.census(), Census::default());
         }
     }
+}
+
+fn listen(server: &mut Shard, over: Over, any: bool) -> ListenerId {
+    let listener = if any { server.listen_any() } else { server.listen(server_at(over), 4) };
+    listener.expect("nobody else listens")
+}
+
+/// On the client's link, and nobody's.
+fn nowhere(over: Over) -> Endpoint {
+    let addr = match over {
+        Over::V4 => std::net::Ipv4Addr::new(10, 0, 0, 99).into(),
+        Over::V6 => std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 99).into(),
+    };
+    Endpoint::new(addr, 80)
 }
 
 /// Two devices of one MTU.

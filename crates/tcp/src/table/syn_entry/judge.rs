@@ -122,7 +122,7 @@ impl SynEntry {
         }
     }
 
-    fn is_repeated_syn(&self, seg: &RxSegment<'_>) -> bool {
+    pub(super) fn is_repeated_syn(&self, seg: &RxSegment<'_>) -> bool {
         let others = TcpFlags::ACK | TcpFlags::RST | TcpFlags::FIN;
         let flags = seg.header.flags;
         flags.is_syn() && !flags.intersects(others) && seg.header.seq == self.irs

@@ -1,0 +1,53 @@
+//! A connection that somebody asks for, while an application decides what becomes of it.
+
+use whimbrel_tcp::table::SynEntry;
+use whimbrel_wire::Flow;
+
+use crate::ip::Unreachable;
+
+/// Names a SYN that waits for an answer, or whose handshake is under way. Once that is over it names nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SynHandle {
+    pub(crate) index: u32,
+    /// Our ISS, which no other handshake of this place has.
+    iss: u32,
+}
+
+/// A SYN that waits for an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// What it is answered by.
+    pub syn: SynHandle,
+    /// Whom it is from, and for.
+    pub flow: Flow,
+}
+
+/// What the peer of a SYN is to see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Answer {
+    /// A SYN-ACK: [`Event::Opened`](crate::Event::Opened) follows, or [`Event::Withdrawn`](crate::Event::Withdrawn).
+    Accept,
+    /// A reset, as of a port where nobody listens.
+    Reset,
+    /// An ICMP error.
+    Unreachable(Unreachable),
+    /// Nothing. If it repeats its SYN, that is a new one.
+    Ignore,
+}
+
+/// Why a SYN that waited for an answer, or whose handshake was under way, is gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Withdrawal {
+    /// Its peer reset it, or was reset.
+    Reset,
+    /// No answer was given for 127 s, or none came to the SYN-ACK.
+    TimedOut,
+}
+
+impl SynHandle {
+    pub(crate) fn of(index: u32, entry: &SynEntry) -> Self {
+        Self { index, iss: entry.iss().raw() }
+    }
+}

@@ -1,0 +1,302 @@
+//! SYNs for any destination: each waits, unanswered, until an application decides what its peer shall see.
+//!
+//! ```text
+//! SYN ─> SynEntry, held ─> Event::Asked ─> Shard::asked ─> Shard::answer
+//!            │ RST, 127 s                                    Accept ─> SYN-ACK … ─> Event::Opened
+//!            └─> Event::Withdrawn                            others ─> gone, and the peer told what was said
+//! ```
+//!
+//! A handshake here has a [`SynEntry`] from its first segment to its end: no cookie stands in for it, which
+//! would be an answer, and no Fast Open. How many there are is bounded in all and for each address and port, so
+//! that those to one that answers nobody keep none to others waiting.
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use whimbrel_tcp::table::{FlowHash, Listener, PassiveOpen, SynEntry, SynStep};
+use whimbrel_tcp::{DropReason, Verdict};
+use whimbrel_wire::{Endpoint, Flow};
+
+use super::commands::ReleaseBy;
+use super::found::{FoundSegment, ReusedFlow};
+use super::input::BURST;
+use super::{ListenError, Shard};
+use crate::connections::ConnectionSlot;
+use crate::dial::{Answer, Asked, SynHandle, Withdrawal};
+use crate::ip::FlowKey;
+use crate::replies::Pending;
+use crate::{Event, Handle, ListenerId};
+
+/// Commands.
+impl Shard {
+    /// Takes segments for whatever address from now on, and speaks from it; for up to 65,536 addresses at a
+    /// time, its own included. Nothing but a listener for [any destination](Shard::listen_any) hears of them:
+    /// an unspecified address stands for this host's own. Echo requests and datagrams it does not take.
+    pub fn take_any_address(&mut self) {
+        self.host.ip.addresses.take_any();
+    }
+
+    /// Listens for whatever SYN finds no other listener, at any port of any address that this host takes.
+    /// [`Event::Asked`] tells of them.
+    pub fn listen_any(&mut self) -> Result<ListenerId, ListenError> {
+        self.listeners.add_any().map_err(|taken| ListenError::InUse(taken.at))
+    }
+
+    /// The SYN that has waited longest of those not returned so far; to be [answered](Shard::answer) some time.
+    pub fn asked(&mut self, listener: ListenerId) -> Option<Asked> {
+        self.listeners.resolve(listener).filter(|listener| listener.is_any())?;
+        let (index, entry) = self.records.syns.ask()?;
+        let (syn, key) = (SynHandle::of(index, entry), FlowKey::of_half_open(entry));
+        let local = *self.host.ip.addresses.get(key.local_index)?;
+        let flow = Flow {
+            local: Endpoint::new(local, key.local_port),
+            remote: Endpoint::new(key.remote, key.remote_port),
+        };
+        Some(Asked { syn, flow })
+    }
+
+    /// The connection of a SYN that [`Event::Opened`] told of, once: it is yours, to be closed some time.
+    pub fn opened(&mut self, syn: SynHandle) -> Option<Handle> {
+        let index = self.dials.opened.remove(&syn)?;
+        self.hand_out(index)
+    }
+
+    /// Answers a SYN. Returns whether it was still there, and nobody had answered it.
+    pub fn answer_syn(&mut self, syn: SynHandle, answer: Answer) -> bool {
+        let entry = self.records.syns.get(syn.index).copied();
+        let Some(entry) = entry.filter(|it| it.is_held() && SynHandle::of(syn.index, it) == syn)
+        else {
+            return false;
+        };
+        let key = FlowKey::of_half_open(&entry);
+        match answer {
+            Answer::Accept => {
+                self.records.syns.admit(syn.index, self.cx.now);
+                self.reply(Pending::SynAck(syn.index));
+                return true;
+            }
+            Answer::Reset => {
+                let marking = self.half_open_marking(&entry);
+                self.reply_from(key.local_index, Pending::Reply(key, entry.refusal(), marking));
+            }
+            Answer::Unreachable(what) => {
+                let error = self.host.ip.unreachable(self.cx.now, &key, entry.irs(), what);
+                if let Some(error) = error {
+                    self.reply_from(error.local_index(), Pending::Error(error));
+                }
+            }
+            Answer::Ignore => {}
+        }
+        self.cx.counters.attempt_fails += 1;
+        self.records.syns.remove(syn.index, &mut self.listeners);
+        self.unlink_half_open(syn.index, &entry);
+        self.leave_destination(&entry);
+        true
+    }
+}
+
+impl Shard {
+    /// A SYN for any destination, which waits for an answer if there is room.
+    #[cold]
+    pub(super) fn on_syn_for_any(
+        &mut self,
+        listener: u32,
+        found: &FoundSegment<'_>,
+        opening: ReusedFlow,
+    ) -> Verdict {
+        let key = found.arrival.key;
+        if let Err(reason) = self.judge_destination(listener, &key) {
+            self.listeners.on_syn_dropped(listener);
+            self.cx.counters.listen_drops += 1;
+            return Verdict::Drop(reason);
+        }
+        let Some(iss) = self.choose_iss(&key, opening.iss_floor) else {
+            return Verdict::Drop(DropReason::NoSocket);
+        };
+        let pipe = self.host.ip.recv_pipe_to(&key.remote, &self.cx.tunables);
+        let options = self.listeners.get(listener).map(|place| place.options());
+        let scale_limit = options.map_or(0, |it| it.scale_limit(&self.cx.tunables)).max(pipe);
+        let open = PassiveOpen {
+            remote: key.remote,
+            local_index: key.local_index,
+            listener,
+            iss,
+            scale_limit,
+            time_wait: opening.kept(),
+        };
+        let syn = found.arrival.segment.header.whole();
+        let entry = SynEntry::from_syn(&syn, open, &self.cx.tunables);
+        let index = self.records.syns.hold(entry, &mut self.listeners, self.cx.now);
+        self.cx.counters.syn_received += 1;
+        self.host.ip.addresses.hold(key.local_index);
+        self.dials.enter(&key);
+        self.link_half_open(index, found.hash, opening);
+        if let Some(place) = self.listeners.get_mut(listener)
+            && place.tells()
+        {
+            let id = place.id();
+            self.dials.news.push_back(Event::Asked(id));
+        }
+        Verdict::Accepted
+    }
+
+    fn judge_destination(&mut self, listener: u32, key: &FlowKey) -> Result<(), DropReason> {
+        if self.dials.is_crowded(key) {
+            self.cx.counters.verdict_crowded += 1;
+            return Err(DropReason::SynCacheFull);
+        }
+        let room = self.records.syns.judge_room(listener, &self.listeners).is_ok();
+        if !room || self.cx.pool.budget.is_full() {
+            self.cx.counters.verdict_overflows += 1;
+            return Err(DropReason::SynCacheFull);
+        }
+        Ok(())
+    }
+
+    /// A segment that hit a SYN which waits for an answer.
+    #[cold]
+    pub(super) fn on_held_segment(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
+        let Some(entry) = self.records.syns.get_mut(index) else {
+            return Verdict::Drop(DropReason::Closed);
+        };
+        match entry.judge_held(&found.arrival.segment) {
+            SynStep::Repeat => {
+                entry.on_repeated_syn(&found.arrival.segment.header.whole());
+                Verdict::Accepted
+            }
+            SynStep::Refuse(reply, reason) => Verdict::Reply(reply, reason),
+            SynStep::Drop(reason) | SynStep::Challenge(reason) => Verdict::Drop(reason),
+            SynStep::Reset | SynStep::Complete => {
+                self.cx.counters.attempt_fails += 1;
+                self.cx.counters.embryonic_resets += 1;
+                if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
+                    self.forget_half_open(index, &entry);
+                }
+                Verdict::Accepted
+            }
+        }
+    }
+
+    /// The connection of a handshake that was admitted and is complete.
+    #[cold]
+    pub(super) fn seat_admitted(&mut self, index: u32, entry: &SynEntry, hash: FlowHash) -> u32 {
+        let connection = self.build(entry, self.timestamp_offset(entry));
+        self.host.ip.addresses.hold(entry.local_index());
+        let mut slot = ConnectionSlot::new(connection, hash);
+        slot.unaccepted = true;
+        let place = self.records.connections.0.insert(slot);
+        if let Some(listener) = self.listeners.get_mut(entry.listener()) {
+            listener.on_opened();
+        }
+        let syn = SynHandle::of(index, entry);
+        self.dials.opened.insert(syn, place);
+        self.dials.news.push_back(Event::Opened(syn));
+        self.leave_destination(entry);
+        place
+    }
+
+    /// What is new of handshakes for any destination.
+    pub(super) fn next_dial(&mut self) -> Option<Event> {
+        let news = self.dials.news.pop_front()?;
+        if let Event::Asked(id) = news
+            && let Some(listener) = self.listeners.resolve_mut(id)
+        {
+            listener.told();
+        }
+        Some(news)
+    }
+
+    /// A handshake that a verdict decides about, or decided, is over, and no connection came of it.
+    #[cold]
+    pub(super) fn on_withdrawn(&mut self, index: u32, entry: &SynEntry, why: Withdrawal) {
+        if entry.is_held() {
+            self.cx.counters.verdict_withdrawn += 1;
+        }
+        if entry.was_asked() {
+            let syn = SynHandle::of(index, entry);
+            self.dials.news.push_back(Event::Withdrawn(syn, why));
+        }
+        self.leave_destination(entry);
+    }
+
+    /// One handshake less with a destination.
+    fn leave_destination(&mut self, entry: &SynEntry) {
+        self.dials.leave(&FlowKey::of_half_open(entry));
+        self.host.ip.addresses.release(entry.local_index());
+    }
+
+    /// Their listener closed: who still waits is refused, and connections that nobody took are reset.
+    pub(super) fn refuse_held(&mut self) {
+        while let Some((_, index)) = self.dials.opened.pop_first() {
+            if let Some(slot) = self.records.connections.0.get_mut(index) {
+                slot.unaccepted = false;
+                self.let_go(index, ReleaseBy::Abort);
+            }
+        }
+        while let Some(index) = self.records.syns.first_held() {
+            let Some(entry) = self.records.syns.remove(index, &mut self.listeners) else { return };
+            self.cx.counters.attempt_fails += 1;
+            let (key, marking) = (FlowKey::of_half_open(&entry), self.half_open_marking(&entry));
+            self.reply_own(key, entry.refusal(), marking);
+            self.forget_half_open(index, &entry);
+        }
+    }
+
+    /// Between two bursts: numbers of other hosts' addresses that nothing has any more are free again. Where
+    /// few are left for the next burst, the records that have waited longest in TIME-WAIT give way, as many
+    /// as there may be frames in it and as many again.
+    #[cold]
+    pub(super) fn settle_addresses(&mut self) {
+        self.host.ip.addresses.sweep();
+        for _ in 0..SPARE_ADDRESSES {
+            if self.host.ip.addresses.spare() >= SPARE_ADDRESSES {
+                break;
+            }
+            let Some((index, wait)) = self.records.waits.recycle_oldest() else { break };
+            self.host.ip.counters.addresses_recycled += 1;
+            self.forget_wait(index, &wait);
+            self.host.ip.addresses.sweep();
+        }
+    }
+}
+
+/// Handshakes for any destination.
+#[derive(Default, Debug)]
+pub(super) struct Dials {
+    /// How many there are with each destination: its address by index, and its port.
+    destinations: BTreeMap<(u16, u16), u16>,
+    /// What an application has yet to hear: of each listener and each handshake that it was asked about once.
+    news: VecDeque<Event>,
+    /// Connections that it has yet to take.
+    opened: BTreeMap<SynHandle, u32>,
+}
+
+impl Dials {
+    fn is_crowded(&self, key: &FlowKey) -> bool {
+        let count = self.destinations.get(&(key.local_index, key.local_port));
+        count.is_some_and(|count| *count >= Listener::MOST_BY_VERDICT_TO_ONE)
+    }
+
+    fn enter(&mut self, key: &FlowKey) {
+        *self.destinations.entry((key.local_index, key.local_port)).or_default() += 1;
+    }
+
+    fn leave(&mut self, key: &FlowKey) {
+        let place = (key.local_index, key.local_port);
+        let Some(count) = self.destinations.get_mut(&place) else {
+            debug_assert!(false, "more handshakes left {place:?} than came");
+            return;
+        };
+        *count -= 1;
+        if *count == 0 {
+            self.destinations.remove(&place);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.destinations.len()
+    }
+}
+
+/// How many addresses have no number before a burst, if there is anything in TIME-WAIT to be given up: twice
+/// the frames of one, some of which may bring others.
+const SPARE_ADDRESSES: usize = 2 * BURST;

@@ -1,0 +1,528 @@
+//! SYNs for any destination wait for an answer, and their peers see what was decided.
+
+use std::time::Duration;
+use std::vec::Vec;
+
+use whimbrel_base::Instant;
+use whimbrel_tcp::conn::{RouteMetrics, State};
+use whimbrel_tcp::tunables::SynCookies;
+use whimbrel_tcp::{CloseReason, DropReason, SegMeta, Tunables};
+use whimbrel_wire::tcp::{TcpFlags, TcpOptions};
+use whimbrel_wire::{Address, Endpoint, Flow, IcmpMessage, IpHeader, Protocol, QuotedSegment};
+
+use super::hosts::{
+    BOTH, Hosts, Over, Wire, client_addr, config, drain, events, host, send, server_addr, server_at,
+};
+use super::packets::{exchange, packet_from, sent};
+use super::refuse::segment_between;
+use crate::ip::{FrameDrop, Unreachable};
+use crate::{
+    Answer, Asked, Event, InterfaceAddress, ListenerId, Recv, Route, RxFrame, Shard, Withdrawal,
+};
+
+/// Where nothing is.
+fn elsewhere(over: Over) -> Endpoint {
+    let addr = match over {
+        Over::V4 => other(7),
+        Over::V6 => Address::from(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7)),
+    };
+    Endpoint::new(addr, 443)
+}
+
+fn other(number: u32) -> Address {
+    Address::from_v4_octets((0xcb00_0000 + number).to_be_bytes())
+}
+
+/// A client with routes to everywhere, and a server that speaks for everybody.
+fn hosts_with(tunables: &Tunables) -> (Hosts, ListenerId) {
+    let mut client = config(client_addr, 1, tunables);
+    client.routes = ["0.0.0.0", "::"].map(default_route).into();
+    let mut server = host(server_addr, 2, tunables);
+    server.take_any_address();
+    let listener = server.listen_any().expect("nobody else");
+    (Hosts::of(Shard::new(client).expect("valid"), server), listener)
+}
+
+fn hosts() -> (Hosts, ListenerId) {
+    hosts_with(&Tunables::default())
+}
+
+fn default_route(network: &str) -> Route {
+    let network = network.parse::<std::net::IpAddr>().expect("an address").into();
+    Route { network, prefix_len: 0, gateway: None, metric: 0, metrics: RouteMetrics::default() }
+}
+
+fn server() -> (Shard, ListenerId) {
+    let mut server = host(server_addr, 2, &Tunables::default());
+    server.take_any_address();
+    let listener = server.listen_any().expect("nobody else");
+    (server, listener)
+}
+
+/// A segment of a client at this port to a destination in IPv4.
+fn segment(port: u16, to: (Address, u16), flags: TcpFlags, numbers: [u32; 2]) -> Vec<u8> {
+    segment_between([(client_addr(Over::V4), port), to], flags, numbers, TcpOptions::default())
+}
+
+fn syn(port: u16, to: (Address, u16)) -> Vec<u8> {
+    segment(port, to, TcpFlags::SYN, [100, 0])
+}
+
+fn all_asked(shard: &mut Shard, listener: ListenerId) -> Vec<Asked> {
+    std::iter::from_fn(|| shard.asked(listener)).collect()
+}
+
+#[test]
+fn a_syn_for_any_destination_waits_until_it_is_accepted_and_its_connection_is_from_there() {
+    for over in BOTH {
+        let (mut hosts, listener) = hosts();
+        let client = hosts.client.connect(elsewhere(over), None).expect("a free port");
+        // Long enough for two repetitions.
+        hosts.run(Duration::from_millis(3_500));
+        assert_eq!(hosts.client.state(client), Some(State::SynSent));
+        assert_eq!(hosts.carried, 3, "nobody answered");
+        assert_eq!(events(&mut hosts.server), [Event::Asked(listener)]);
+        let asked = hosts.server.asked(listener).expect("a SYN");
+        assert_eq!(hosts.server.asked(listener), None, "repetitions are no others");
+        let flow = hosts.client.flow(client).expect("open");
+        assert_eq!(asked.flow, Flow { local: flow.remote, remote: flow.local });
+
+        assert!(hosts.server.answer_syn(asked.syn, Answer::Accept));
+        assert!(!hosts.server.answer_syn(asked.syn, Answer::Reset), "it is answered");
+        hosts.run_until_quiet();
+        let opened = events(&mut hosts.server);
+        assert_eq!(opened, [Event::Opened(asked.syn)]);
+        let server = hosts.server.opened(asked.syn).expect("a connection");
+        assert_eq!(hosts.server.opened(asked.syn), None, "it is taken");
+        assert_eq!(hosts.server.flow(server), Some(asked.flow));
+        send(&mut hosts.client, client, b"to nowhere");
+        send(&mut hosts.server, server, b"and back");
+        hosts.run_until_quiet();
+        assert_eq!(drain(&mut hosts.server, server).0, b"to nowhere");
+        assert_eq!(drain(&mut hosts.client, client).0, b"and back");
+        assert_eq!(hosts.server.census().other_addresses, 1);
+
+        hosts.server.close(server);
+        hosts.run_until_quiet();
+        hosts.client.close(client);
+        hosts.run_until_quiet();
+        assert_eq!(hosts.server.census().time_wait, 1);
+        assert_eq!(hosts.server.census().other_addresses, 1, "its record has the address");
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
+fn what_the_path_carries_is_heard_of_at_any_address() {
+    for over in BOTH {
+        let (mut hosts, listener) = hosts();
+        hosts.wire = Wire::Narrow(1_300);
+        let client = hosts.client.connect(elsewhere(over), None).expect("a free port");
+        hosts.run_until_quiet();
+        let asked = hosts.server.asked(listener).expect("a SYN");
+        hosts.server.answer_syn(asked.syn, Answer::Accept);
+        hosts.run_until_quiet();
+        let server = hosts.server.opened(asked.syn).expect("a connection");
+        send(&mut hosts.server, server, &[7; 5_000]);
+        hosts.run_until_quiet();
+        assert_eq!(drain(&mut hosts.client, client).0.len(), 5_000);
+        assert_eq!(hosts.server.counters().path_mtu_lowered, 1);
+        hosts.server.abort(server);
+        hosts.run_until_quiet();
+        assert_eq!(drain(&mut hosts.client, client).1, Recv::Closed(CloseReason::Reset));
+        hosts.client.close(client);
+    }
+}
+
+#[test]
+fn a_refused_syn_is_answered_as_by_a_closed_port() {
+    for over in BOTH {
+        let (mut hosts, listener) = hosts();
+        let client = hosts.client.connect(elsewhere(over), None).expect("a free port");
+        hosts.run_until_quiet();
+        let asked = hosts.server.asked(listener).expect("a SYN");
+        assert!(hosts.server.answer_syn(asked.syn, Answer::Reset));
+        hosts.run_until_quiet();
+        assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::Refused)]);
+        assert_eq!(events(&mut hosts.server), [Event::Asked(listener)], "no word of its own doing");
+        hosts.client.close(client);
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
+fn an_unreachable_one_by_an_error_of_this_hosts_that_quotes_the_syn() {
+    let codes = [
+        (Unreachable::Network, 0),
+        (Unreachable::Host, 1),
+        (Unreachable::Port, 3),
+        (Unreachable::Prohibited, 13),
+    ];
+    for (what, code) in codes {
+        let (mut server, listener) = server();
+        let to = (other(7), 443);
+        assert_eq!(exchange(&mut server, Instant::ZERO, &syn(4_000, to)).len(), 0);
+        let asked = server.asked(listener).expect("a SYN");
+        assert!(server.answer_syn(asked.syn, Answer::Unreachable(what)));
+        let errors = sent(&mut server);
+        let (ip, payload) = IpHeader::parse(&errors[0]).expect("an IP packet");
+        assert_eq!((ip.src, ip.dst), (server_addr(Over::V4), client_addr(Over::V4)));
+        let message = IcmpMessage::parse(payload).expect("a message");
+        let IcmpMessage::DestinationUnreachable { code: told, quoted } = message else {
+            panic!("{message:?}")
+        };
+        assert_eq!(told, code);
+        let quoted = QuotedSegment::parse(quoted).expect("a segment");
+        assert_eq!((quoted.src, quoted.dst), (client_addr(Over::V4), to.0));
+        assert_eq!((quoted.src_port, quoted.dst_port), (4_000, 443));
+        assert_eq!(quoted.seq.map(|seq| seq.raw()), Some(100));
+        assert_eq!(server.census().other_addresses, 0);
+    }
+}
+
+#[test]
+fn an_unreachable_one_is_told_so_in_ipv6() {
+    let (mut hosts, listener) = hosts();
+    let client = hosts.client.connect(elsewhere(Over::V6), None).expect("a free port");
+    hosts.run_until_quiet();
+    let asked = hosts.server.asked(listener).expect("a SYN");
+    // Our own client takes this for a hard error of a SYN's.
+    assert!(hosts.server.answer_syn(asked.syn, Answer::Unreachable(Unreachable::Port)));
+    hosts.run_until_quiet();
+    assert_eq!(events(&mut hosts.client), [Event::Closed(client, CloseReason::Refused)]);
+    hosts.client.close(client);
+}
+
+#[test]
+fn an_ignored_syn_is_asked_about_again_when_it_comes_again() {
+    let (mut hosts, listener) = hosts();
+    let client = hosts.client.connect(elsewhere(Over::V4), None).expect("a free port");
+    for repetition in 1..=3 {
+        hosts.run(Duration::from_millis(if repetition == 1 { 500 } else { 2_100 }));
+        let asked = all_asked(&mut hosts.server, listener);
+        assert_eq!(asked.len(), 1, "{repetition}");
+        assert!(hosts.server.answer_syn(asked[0].syn, Answer::Ignore));
+        assert_eq!(hosts.server.census().syn_entries, 0);
+    }
+    assert_eq!(hosts.client.state(client), Some(State::SynSent));
+    hosts.client.abort(client);
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn who_resets_its_syn_withdraws_it_and_who_guesses_does_not() {
+    let (mut server, listener) = server();
+    let to = (other(7), 443);
+    for seen in [true, false] {
+        exchange(&mut server, Instant::ZERO, &syn(4_000, to));
+        let asked = seen.then(|| server.asked(listener).expect("a SYN"));
+        for seq in [99, 100, 102, 70_000] {
+            let reset = segment(4_000, to, TcpFlags::RST, [seq, 0]);
+            assert_eq!(exchange(&mut server, Instant::ZERO, &reset).len(), 0);
+        }
+        // Another SYN of this flow is no reason to believe that the first is none.
+        let another = segment(4_000, to, TcpFlags::SYN, [5_000, 0]);
+        assert_eq!(exchange(&mut server, Instant::ZERO, &another).len(), 0);
+        assert_eq!(server.census().syn_entries, 1);
+        exchange(&mut server, Instant::ZERO, &segment(4_000, to, TcpFlags::RST, [101, 0]));
+        let mut expected = Vec::from([Event::Asked(listener)]);
+        expected.extend(asked.map(|it| Event::Withdrawn(it.syn, Withdrawal::Reset)));
+        assert_eq!(events(&mut server), expected);
+        assert_eq!(server.asked(listener), None, "nobody is asked about what is gone");
+        assert!(asked.is_none_or(|it| !server.answer_syn(it.syn, Answer::Accept)));
+        assert_eq!(server.census().other_addresses, 0);
+    }
+    assert_eq!(server.counters().verdict_withdrawn, 2);
+    assert_eq!(server.counters().dropped(DropReason::ResetOutsideWindow), 8);
+}
+
+#[test]
+fn an_acknowledgment_of_what_was_never_sent_is_refused_as_by_a_listener() {
+    let (mut server, listener) = server();
+    let to = (other(7), 443);
+    exchange(&mut server, Instant::ZERO, &syn(4_000, to));
+    let third = segment(4_000, to, TcpFlags::ACK, [101, 77]);
+    let reply = exchange(&mut server, Instant::ZERO, &third);
+    let reset = super::packets::tcp(&reply[0]).0;
+    assert_eq!((reset.flags, reset.seq.raw()), (TcpFlags::RST, 77));
+    assert_eq!(all_asked(&mut server, listener).len(), 1);
+    // Of what has no record at all the same, from the address that it was for.
+    let stray = segment(4_001, (other(8), 9), TcpFlags::ACK, [101, 78]);
+    let reply = exchange(&mut server, Instant::ZERO, &stray);
+    assert_eq!(IpHeader::parse(&reply[0]).expect("a packet").0.src, other(8));
+    assert_eq!(server.census().other_addresses, 1);
+}
+
+#[test]
+fn a_syn_that_nobody_answers_is_given_up_when_its_peer_has_given_up() {
+    let (mut server, listener) = server();
+    exchange(&mut server, Instant::ZERO, &syn(4_000, (other(7), 443)));
+    let asked = server.asked(listener).expect("a SYN");
+    assert_eq!(events(&mut server), [Event::Asked(listener)]);
+    server.advance(Instant::from_millis(126_999), 64);
+    assert_eq!(events(&mut server), []);
+    assert_eq!(server.next_deadline(), Some(Instant::from_millis(127_000)));
+    server.advance(Instant::from_millis(127_000), 64);
+    assert_eq!(events(&mut server), [Event::Withdrawn(asked.syn, Withdrawal::TimedOut)]);
+    assert_eq!((server.census().syn_entries, server.census().other_addresses), (0, 0));
+}
+
+#[test]
+fn an_accepted_one_whose_peer_is_gone_is_given_up_as_any_handshake() {
+    let (mut server, listener) = server();
+    exchange(&mut server, Instant::ZERO, &syn(4_000, (other(7), 443)));
+    let asked = server.asked(listener).expect("a SYN");
+    server.answer_syn(asked.syn, Answer::Accept);
+    let mut answers = 0;
+    while let Some(due) = server.next_deadline() {
+        answers += sent(&mut server).len();
+        server.advance(due, 64);
+    }
+    assert_eq!(answers, 1 + usize::from(Tunables::default().synack_retries));
+    let [Event::Asked(_), Event::Withdrawn(syn, Withdrawal::TimedOut)] = events(&mut server)[..]
+    else {
+        panic!("it timed out")
+    };
+    assert_eq!(syn, asked.syn);
+}
+
+#[test]
+fn dials_to_a_black_hole_keep_no_other_destination_waiting() {
+    let (mut server, listener) = server();
+    let hole = (other(9), 80);
+    for port in 0..1_000 {
+        exchange(&mut server, Instant::ZERO, &syn(4_000 + port, hole));
+    }
+    assert_eq!(server.counters().verdict_crowded, 1_000 - 64);
+    // Another port of the same address, and another address.
+    for (number, to) in (0..).zip([(other(9), 81), (other(10), 80)]) {
+        exchange(&mut server, Instant::ZERO, &syn(9_000 + number, to));
+    }
+    let asked = all_asked(&mut server, listener);
+    assert_eq!(asked.len(), 66);
+    assert_eq!(asked.iter().filter(|it| it.flow.local.addr == hole.0).count(), 65);
+    // Who is answered makes room.
+    assert!(server.answer_syn(asked[0].syn, Answer::Ignore));
+    exchange(&mut server, Instant::ZERO, &syn(9_100, hole));
+    assert_eq!(all_asked(&mut server, listener).len(), 1);
+}
+
+#[test]
+fn a_scan_holds_no_more_than_its_bound_and_leaves_nothing() {
+    let (mut server, listener) = server();
+    for number in 0..10_000 {
+        exchange(&mut server, Instant::ZERO, &syn(4_000, (other(number), 80)));
+    }
+    let census = server.census();
+    assert_eq!((census.syn_entries, census.other_addresses), (4_096, 4_096));
+    assert_eq!(server.counters().verdict_overflows, 10_000 - 4_096);
+    for asked in all_asked(&mut server, listener) {
+        server.answer_syn(asked.syn, Answer::Reset);
+    }
+    while !sent(&mut server).is_empty() {}
+    assert_eq!(server.census().other_addresses, 0);
+    assert_eq!(server.counters().out_rsts, 1_024, "as many answers as may wait to leave");
+}
+
+#[test]
+fn there_is_no_cookie_and_no_other_answer_before_the_verdict() {
+    let tunables = Tunables { syn_cookies: SynCookies::Always, ..Tunables::default() };
+    let (mut hosts, listener) = hosts_with(&tunables);
+    hosts.server.join_group(Duration::ZERO);
+    let client = hosts.client.connect(elsewhere(Over::V4), None).expect("a free port");
+    hosts.run_until_quiet();
+    assert_eq!((hosts.carried, hosts.server.counters().cookies_sent), (1, 0));
+    assert_eq!(all_asked(&mut hosts.server, listener).len(), 1);
+    let third = segment(4_000, (other(7), 443), TcpFlags::ACK, [101, 77]);
+    exchange(&mut hosts.server, Instant::ZERO, &third);
+    assert_eq!(hosts.server.counters().cookies_failed, 0, "nor is one looked for");
+    hosts.client.abort(client);
+}
+
+#[test]
+fn who_listens_at_an_address_of_the_hosts_own_is_asked_first_and_hears_of_no_other() {
+    let (mut server, any) = server();
+    let at = Endpoint::new(Address::from_v4_octets([0; 4]), 80);
+    let own = server.listen(at, 8).expect("the port is free");
+    assert!(server.listen_any().is_err(), "there is one such listener");
+    // Its own address, and another's, at the same port; its own at another port.
+    let tos = [(server_addr(Over::V4), 80), (other(7), 80), (server_addr(Over::V4), 81)];
+    let answers = tos.map(|to| exchange(&mut server, Instant::ZERO, &syn(4_000, to)).len());
+    assert_eq!(answers, [1, 0, 0]);
+    let asked = all_asked(&mut server, any);
+    let to: Vec<_> = asked.iter().map(|it| (it.flow.local.addr, it.flow.local.port)).collect();
+    assert_eq!(to, tos[1..]);
+    assert_eq!(server.listener(own).map(|it| it.half_open()), Some(1));
+}
+
+#[test]
+fn when_nobody_listens_any_more_who_waits_is_refused() {
+    let (mut server, listener) = server();
+    for port in [4_000, 4_001] {
+        exchange(&mut server, Instant::ZERO, &syn(port, (other(7), 443)));
+    }
+    let asked = server.asked(listener).expect("a SYN");
+    server.close_listener(listener);
+    assert_eq!(sent(&mut server).len(), 2);
+    let told = events(&mut server);
+    assert_eq!(told, [Event::Asked(listener), Event::Withdrawn(asked.syn, Withdrawal::Reset)]);
+    // Without a listener it is as a host with this address and no open port.
+    let refused = exchange(&mut server, Instant::ZERO, &syn(4_002, (other(7), 443)));
+    assert_eq!(super::packets::tcp(&refused[0]).0.flags, TcpFlags::RST | TcpFlags::ACK);
+    assert!(server.listen_any().is_ok());
+}
+
+#[test]
+fn a_connection_that_nobody_took_is_reset_with_the_listener() {
+    let (mut hosts, listener) = hosts();
+    let client = hosts.client.connect(elsewhere(Over::V4), None).expect("a free port");
+    hosts.run_until_quiet();
+    let asked = hosts.server.asked(listener).expect("a SYN");
+    hosts.server.answer_syn(asked.syn, Answer::Accept);
+    hosts.run_until_quiet();
+    hosts.server.close_listener(listener);
+    hosts.run_until_quiet();
+    assert_eq!(drain(&mut hosts.client, client).1, Recv::Closed(CloseReason::Reset));
+    assert_eq!(hosts.server.opened(asked.syn), None);
+    hosts.client.close(client);
+    hosts.assert_no_leaks();
+}
+
+#[test]
+fn nothing_but_segments_is_taken_for_other_addresses() {
+    let (mut server, _) = server();
+    let echo = [8, 0, 0xf7, 0xfe, 0, 0, 0, 1];
+    let (src, to) = (client_addr(Over::V4), other(7));
+    // The second time the address has a number.
+    for _ in 0..2 {
+        for (protocol, payload) in [(Protocol::ICMP, &echo), (Protocol::UDP, &[0; 8])] {
+            let packet = packet_from(src, to, protocol, payload);
+            assert_eq!(exchange(&mut server, Instant::ZERO, &packet).len(), 0);
+        }
+        exchange(&mut server, Instant::ZERO, &syn(4_000, (to, 443)));
+    }
+    assert_eq!(server.ip_counters().dropped(FrameDrop::OtherHost), 4);
+    // Addresses that no host has, or that nobody should be spoken for at.
+    for addr in [[0, 0, 0, 0], [127, 0, 0, 1], [224, 0, 0, 5], [255; 4], [10, 0, 0, 255]] {
+        let to = (Address::from_v4_octets(addr), 80);
+        assert_eq!(exchange(&mut server, Instant::ZERO, &syn(4_000, to)).len(), 0);
+    }
+    let itself =
+        segment_between([(to, 443), (to, 443)], TcpFlags::SYN, [100, 0], TcpOptions::default());
+    assert_eq!(exchange(&mut server, Instant::ZERO, &itself).len(), 0);
+    assert_eq!(server.ip_counters().dropped(FrameDrop::OtherHost), 10);
+    assert_eq!(server.census().other_addresses, 1);
+}
+
+#[test]
+fn a_flow_in_time_wait_is_asked_about_and_waits_on_if_its_new_syn_is_refused() {
+    let (mut hosts, listener) = hosts_with(&Tunables { timestamps: false, ..Tunables::default() });
+    let client = hosts.client.connect(elsewhere(Over::V4), None).expect("a free port");
+    hosts.run_until_quiet();
+    let asked = hosts.server.asked(listener).expect("a SYN");
+    hosts.server.answer_syn(asked.syn, Answer::Accept);
+    hosts.run_until_quiet();
+    let server = hosts.server.opened(asked.syn).expect("a connection");
+    let flow = hosts.client.flow(client).expect("open");
+    hosts.server.close(server);
+    hosts.run_until_quiet();
+    hosts.client.close(client);
+    hosts.run_until_quiet();
+    let ends = [(flow.local.addr, flow.local.port), (flow.remote.addr, flow.remote.port)];
+    for answer in [Answer::Reset, Answer::Ignore] {
+        // Beyond whatever number it ended at.
+        let seq = 0x4000_0000 + hosts.client.now().as_nanos() as u32;
+        for seq in [seq, seq.wrapping_add(0x4000_0000), seq.wrapping_add(0x8000_0000)] {
+            let syn = segment_between(ends, TcpFlags::SYN, [seq, 0], TcpOptions::default());
+            exchange(&mut hosts.server, hosts.now, &syn);
+        }
+        assert_eq!(hosts.server.census().time_wait, 1);
+        let asked = hosts.server.asked(listener).expect("a SYN that is newer");
+        assert!(hosts.server.answer_syn(asked.syn, answer));
+        sent(&mut hosts.server);
+    }
+    assert_eq!(hosts.server.counters().time_wait_returned, 2);
+    assert_eq!(hosts.server.census().time_wait, 1);
+}
+
+/// A host with so many addresses of its own that it can speak for 300 others.
+fn crowded() -> (Shard, ListenerId) {
+    let mut config = config(server_addr, 2, &Tunables::default());
+    let own = |number: u32| InterfaceAddress {
+        addr: Address::from_v4_octets((0x0b00_0000 + number).to_be_bytes()),
+        prefix_len: 8,
+    };
+    config.addresses.extend((1..=65_536 - 300 - 2).map(own));
+    let mut server = Shard::new(config).expect("valid");
+    server.take_any_address();
+    let listener = server.listen_any().expect("nobody else");
+    (server, listener)
+}
+
+#[test]
+fn the_address_that_has_waited_longest_goes_when_there_is_a_number_for_no_other() {
+    let (mut server, listener) = crowded();
+    for number in 0..1_000 {
+        let to = (other(number), 80);
+        exchange(&mut server, Instant::ZERO, &syn(4_000, to));
+        let asked = server.asked(listener).expect("room for it");
+        server.answer_syn(asked.syn, Answer::Accept);
+        let iss = super::packets::tcp(&sent(&mut server)[0]).0.seq.raw();
+        let third = segment(4_000, to, TcpFlags::ACK, [101, iss + 1]);
+        exchange(&mut server, Instant::ZERO, &third);
+        let handle = server.opened(asked.syn).expect("a connection");
+        server.close(handle);
+        sent(&mut server);
+        let fin = segment(4_000, to, TcpFlags::FIN | TcpFlags::ACK, [101, iss + 2]);
+        exchange(&mut server, Instant::ZERO, &fin);
+        assert!(server.census().other_addresses <= 300);
+    }
+    // As many as the frames of two bursts have a number to spare.
+    let spare = 2 * super::super::input::BURST;
+    assert_eq!(server.census().time_wait, 300 - spare);
+    assert_eq!(server.ip_counters().addresses_recycled, (1_000 - 300 + spare) as u64);
+    assert_eq!(server.ip_counters().dropped(FrameDrop::AddressLimit), 0);
+}
+
+#[test]
+fn without_a_number_to_give_a_segment_is_dropped_and_counted() {
+    let (mut server, listener) = crowded();
+    // A whole burst at a time: what one brings the next must see.
+    let frames: Vec<_> = (0..320).map(|number| syn(4_000, (other(number), 80))).collect();
+    let burst: Vec<_> = frames.iter().map(|it| RxFrame::new(it, SegMeta::SINGLE)).collect();
+    server.rx(Instant::ZERO, &burst);
+    assert_eq!(server.census().other_addresses, 300);
+    assert_eq!(server.ip_counters().dropped(FrameDrop::AddressLimit), 20);
+    assert_eq!(all_asked(&mut server, listener).len(), 300);
+}
+
+#[test]
+fn within_a_burst_an_address_that_is_given_up_and_asked_for_again_is_the_same() {
+    let (mut server, listener) = server();
+    let to = (other(7), 443);
+    exchange(&mut server, Instant::ZERO, &syn(4_000, to));
+    let frames = [
+        segment(4_000, to, TcpFlags::RST, [101, 0]),
+        syn(4_000, (other(8), 443)),
+        syn(4_000, to),
+        segment(4_000, to, TcpFlags::RST, [101, 0]),
+        syn(4_000, to),
+    ];
+    let burst: Vec<_> = frames.iter().map(|it| RxFrame::new(it, SegMeta::SINGLE)).collect();
+    server.rx(Instant::ZERO, &burst);
+    let asked = all_asked(&mut server, listener);
+    let to: Vec<_> = asked.iter().map(|it| it.flow.local.addr).collect();
+    assert_eq!(to, [other(8), other(7)]);
+    server.check_invariants().expect("what must hold");
+}
+
+#[test]
+fn what_listens_elsewhere_is_as_before() {
+    let mut server = host(server_addr, 2, &Tunables::default());
+    let listener = server.listen_any().expect("nobody else");
+    // Without taking any address there is none but its own.
+    exchange(&mut server, Instant::ZERO, &syn(4_000, (other(7), 443)));
+    assert_eq!(server.ip_counters().dropped(FrameDrop::OtherHost), 1);
+    exchange(&mut server, Instant::ZERO, &syn(4_000, (server_at(Over::V4).addr, 443)));
+    assert_eq!(all_asked(&mut server, listener).len(), 1);
+}

@@ -1,0 +1,116 @@
+//! Whether a SYN is answered, or waits for a verdict: where any destination is listened for, an application
+//! decides about each SYN before anything is sent.
+
+use whimbrel_wire::tcp::TcpFlags;
+use whimbrel_wire::{RawWindow, SeqNum};
+
+use super::{SynEntry, SynStep};
+use crate::{DropReason, Reply, RxSegment};
+
+/// Who decided to answer a SYN, and what the peer has seen of that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// Its listener, at once.
+    Answered,
+    /// So, and the peer repeated its SYN since.
+    Repeated,
+    /// Nobody: whoever decides has not heard of it.
+    Unheard,
+    /// Nobody yet: whoever decides was asked.
+    Asked,
+    /// Whoever was asked.
+    Admitted,
+    /// So, and the peer repeated its SYN since.
+    AdmittedRepeated,
+}
+
+impl Stage {
+    /// The peer repeated its SYN. Before there was any answer this says nothing of round trips.
+    pub(super) const fn on_repeated(&mut self) {
+        *self = match *self {
+            Self::Answered | Self::Repeated => Self::Repeated,
+            Self::Admitted | Self::AdmittedRepeated => Self::AdmittedRepeated,
+            held @ (Self::Unheard | Self::Asked) => held,
+        };
+    }
+
+    /// Whether the answer went out more than once because the peer asked for it.
+    pub(super) const fn is_repeated(self) -> bool {
+        matches!(self, Self::Repeated | Self::AdmittedRepeated)
+    }
+}
+
+/// An entry that a verdict decides about.
+impl SynEntry {
+    /// The same entry, unanswered until somebody admits it.
+    #[must_use]
+    pub const fn into_held(mut self) -> Self {
+        self.stage = Stage::Unheard;
+        self
+    }
+
+    /// Whether it waits for a verdict, and nothing was sent.
+    #[inline]
+    pub const fn is_held(&self) -> bool {
+        matches!(self.stage, Stage::Unheard | Stage::Asked)
+    }
+
+    /// Whether a verdict decides, or decided, about it.
+    #[inline]
+    pub const fn is_by_verdict(&self) -> bool {
+        !matches!(self.stage, Stage::Answered | Stage::Repeated)
+    }
+
+    /// Whether whoever decides has heard of it.
+    pub const fn was_asked(&self) -> bool {
+        matches!(self.stage, Stage::Asked | Stage::Admitted | Stage::AdmittedRepeated)
+    }
+
+    /// Whoever decides is asked.
+    pub(in crate::table) const fn on_asked(&mut self) {
+        self.stage = Stage::Asked;
+    }
+
+    /// The verdict is to answer it.
+    pub(in crate::table) const fn on_admitted(&mut self) {
+        self.stage = Stage::Admitted;
+    }
+
+    /// What a segment means for a SYN that nobody answered: RFC 9293 3.10.7.2, as if its
+    /// listener were all there is, but that this one SYN is known. Never a challenge, which would tell what
+    /// the verdict has yet to: that somebody is there.
+    pub fn judge_held(&self, seg: &RxSegment<'_>) -> SynStep {
+        let flags = seg.header.flags;
+        if self.is_repeated_syn(seg) {
+            return SynStep::Repeat;
+        }
+        if flags.is_rst() {
+            // Nothing was announced that a number could lie in: the one that RFC 5961 3.2 asks for.
+            let exact = seg.header.seq == self.rcv_nxt();
+            return if exact {
+                SynStep::Reset
+            } else {
+                SynStep::Drop(DropReason::ResetOutsideWindow)
+            };
+        }
+        if flags.is_ack() {
+            // RFC 9293 3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in
+            // the LISTEN state. An acceptable reset segment should be formed".
+            return SynStep::Refuse(Reply::reset_for(seg), DropReason::UnacceptableAck);
+        }
+        SynStep::Drop(if flags.is_syn() { DropReason::SynChallenged } else { DropReason::NoAck })
+    }
+
+    /// The verdict that nobody is there: what a closed port answers to this SYN.
+    pub fn refusal(&self) -> Reply {
+        // RFC 9293 3.10.7.1: "<SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>". Text that came with the SYN
+        // was not kept; SEG.ACK is acceptable without it, too.
+        Reply {
+            seq: SeqNum::new(0),
+            ack: self.rcv_nxt(),
+            flags: TcpFlags::RST | TcpFlags::ACK,
+            window: RawWindow::new(0),
+            timestamps: None,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Connections to any destination, where their shard is driven: who is asked about, and what becomes of them.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use tokio::sync::oneshot;
+use whimbrel_stack::{Answer, Asked, ListenerId, Shard, SynHandle, Withdrawal};
+use whimbrel_wire::Flow;
+
+use crate::cell::Settings;
+use crate::dials::{AnyEnd, AnyRequest, Decision, Dial, OpenedSender};
+use crate::fault;
+
+/// The listener for any destination, if there is one, and whom it was asked about.
+#[derive(Default, Debug)]
+pub(crate) struct AnyPort {
+    listening: Option<(ListenerId, AnyEnd)>,
+    asked: BTreeMap<SynHandle, Waiting>,
+}
+
+/// What waits for the end of a handshake.
+#[derive(Debug)]
+struct Waiting {
+    withdrawn: oneshot::Sender<Withdrawal>,
+    opened: Option<OpenedSender>,
+    flow: Flow,
+}
+
+impl AnyPort {
+    /// How many listeners there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.listening.is_some() as usize
+    }
+
+    pub(crate) fn process_request(&mut self, shard: &mut Shard, request: AnyRequest) {
+        match request {
+            AnyRequest::Listen(end) => {
+                let listening = shard.listen_any();
+                debug_assert!(listening.is_ok(), "the table of what is bound grants one");
+                self.listening = listening.ok().map(|id| (id, end));
+            }
+            AnyRequest::Room => self.ask(shard),
+            AnyRequest::Decide(decision) => self.decide(shard, decision),
+            AnyRequest::Close => {
+                if let Some((id, _)) = self.listening.take() {
+                    shard.close_listener(id);
+                }
+            }
+        }
+    }
+
+    /// Tells the listener of SYNs, as many as it has room for: the others are held by the shard. If it takes
+    /// no more, while something that it yielded is there still, they are refused.
+    pub(crate) fn ask(&mut self, shard: &mut Shard) {
+        let Some((id, end)) = &self.listening else { return };
+        while let Some(place) = end.place() {
+            let Some(asked) = shard.asked(*id) else { return };
+            let Asked { syn, flow } = asked;
+            let (withdrawn, tells) = oneshot::channel();
+            self.asked.insert(syn, Waiting { withdrawn, opened: None, flow });
+            place.send(Dial { asked, shard: end.shard, withdrawn: tells });
+        }
+        while end.queue.is_closed()
+            && let Some(asked) = shard.asked(*id)
+        {
+            shard.answer_syn(asked.syn, Answer::Reset);
+        }
+    }
+
+    fn decide(&mut self, shard: &mut Shard, decision: Decision) {
+        let Decision { syn, remote, answer, opened } = decision;
+        let is_there = shard.answer_syn(syn, answer);
+        match opened {
+            Some(opened) if is_there => {
+                if let Some(waiting) = self.asked.get_mut(&syn) {
+                    waiting.opened = Some(opened);
+                }
+            }
+            Some(opened) => {
+                self.asked.remove(&syn);
+                // Whoever waited may have gone.
+                let _ = opened.send(Err(fault::withdrawn(Withdrawal::Reset, remote)));
+            }
+            None => {
+                self.asked.remove(&syn);
+            }
+        }
+    }
+
+    /// A handshake that was admitted is complete: who waits for it, and what its stream begins with. `None`
+    /// if nobody waits any more.
+    pub(crate) fn on_opened(&mut self, syn: SynHandle) -> Option<(OpenedSender, Settings)> {
+        let opened = self.asked.remove(&syn)?.opened?;
+        let (_, end) = self.listening.as_ref()?;
+        (!opened.is_closed()).then_some((opened, end.settings))
+    }
+
+    pub(crate) fn on_withdrawn(&mut self, syn: SynHandle, why: Withdrawal) {
+        let Some(Waiting { withdrawn, opened, flow }) = self.asked.remove(&syn) else { return };
+        // Whoever waited may have gone.
+        let _ = withdrawn.send(why);
+        if let Some(opened) = opened {
+            let _ = opened.send(Err(fault::withdrawn(why, flow.remote)));
+        }
+    }
+
+    /// The stack has ended: whoever waits is told so.
+    pub(crate) fn end(&mut self, ended: impl Fn() -> io::Error) {
+        self.listening = None;
+        for waiting in std::mem::take(&mut self.asked).into_values() {
+            if let Some(opened) = waiting.opened {
+                let _ = opened.send(Err(ended()));
+            }
+        }
+    }
+}
