@@ -274,7 +274,12 @@ const CREDIT: usize = 64 << 10;
 
 /// What a datagram counts beside its data, bytes: its place in a queue that is half empty, and what an
 /// allocator adds.
-const COST: usize = 2 * size_of::<Received>() + 32;
+const COST: usize = 2 * LARGER + 32;
+const LARGER: usize = if size_of::<Received>() < size_of::<Departing>() {
+    size_of::<Departing>()
+} else {
+    size_of::<Received>()
+};
 
 /// An empty queue does not keep the places of a burst: whoever sends one could have each socket keep them.
 fn let_go_of<T>(queue: &mut VecDeque<T>) {
