@@ -34,7 +34,7 @@ impl TcpListener {
     /// }
     ///
     /// async fn forward(mut incoming: Incoming) -> std::io::Result<()> {
-    ///     # let outside = "127.0.0.1".parse().map(|here| (here, incoming.destination().port())).unwrap();
+    ///     # let outside = ("127.0.0.1", incoming.destination().port());
     ///     # #[cfg(any())]
     ///     let outside = incoming.destination();
     ///     let dialled = tokio::select! {
