@@ -10,6 +10,7 @@
 
 mod calls;
 mod datagrams;
+mod fault;
 mod flow;
 mod fuzzed_host;
 mod judge;
@@ -33,13 +34,14 @@ use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Endpoint, EthernetHeader, Family, Protocol, SeqNum};
 
-pub use judge::Fault;
+pub use fault::Fault;
 
 use crate::sacked::Sacked;
 
+use self::fault::judge;
 use self::flow::{Flow, Granted};
 use self::fuzzed_host::{FuzzedHost, PORTS, ours, peer_end};
-use self::judge::{Answers, Reflection, Widest, judge};
+use self::judge::{Answers, Reflection, Widest};
 use self::script::Script;
 use self::segment::{Flaw, Forged};
 

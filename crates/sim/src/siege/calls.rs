@@ -14,9 +14,9 @@ use whimbrel_tcp::table::Families;
 use whimbrel_wire::{Address, Endpoint, Family, IpHeader, SeqNum, TrafficClass};
 
 use super::Siege;
+use super::fault::{Fault, judge};
 use super::flow::Flow;
 use super::fuzzed_host::{self, PORTS};
-use super::judge::{Fault, judge};
 use super::script::Script;
 use super::text::{self, Speaker};
 

@@ -13,8 +13,8 @@ use whimbrel_wire::{
 };
 
 use super::Siege;
+use super::fault::{Fault, judge};
 use super::fuzzed_host::{self, PORTS};
-use super::judge::{Fault, judge};
 use super::packet::{FILLER, wrap};
 use super::script::Script;
 

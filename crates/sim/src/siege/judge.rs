@@ -1,7 +1,5 @@
 //! What must hold after each step, whatever was done to the host.
 
-use std::fmt;
-
 use whimbrel_stack::Shard;
 use whimbrel_stack::shard::Census;
 use whimbrel_tcp::conn::State;
@@ -12,21 +10,8 @@ use whimbrel_wire::{Endpoint, IpHeader, Protocol, Sum};
 
 use super::Siege;
 use super::datagrams;
+use super::fault::{Fault, judge};
 use super::text::{self, Speaker};
-
-/// Something that must never be.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault(pub String);
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-pub(super) fn judge(holds: bool, what: impl FnOnce() -> String) -> Result<(), Fault> {
-    if holds { Ok(()) } else { Err(Fault(what())) }
-}
 
 /// The largest value that each bound of the host's had so far: records that are there outlive a
 /// lesser one, and the last segment of a connection the connection.

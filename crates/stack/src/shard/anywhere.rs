@@ -1,7 +1,7 @@
 //! SYNs for any destination: each waits, unanswered, until an application decides what its peer shall see.
 //!
 //! ```text
-//! SYN ─> SynEntry, held ─> Event::Asked ─> Shard::asked ─> Shard::answer
+//! SYN ─> SynEntry, held ─> Event::Asked ─> Shard::asked ─> Shard::answer_syn
 //!            │ RST, 127 s                                    Accept ─> SYN-ACK … ─> Event::Opened
 //!            └─> Event::Withdrawn                            others ─> gone, and the peer told what was said
 //! ```
@@ -41,7 +41,7 @@ impl Shard {
         self.listeners.add_any().map_err(|taken| ListenError::InUse(taken.at))
     }
 
-    /// The SYN that has waited longest of those not returned so far; to be [answered](Shard::answer) some time.
+    /// The SYN that has waited longest of those not returned so far; to be [answered](Shard::answer_syn) some time.
     pub fn asked(&mut self, listener: ListenerId) -> Option<Asked> {
         self.listeners.resolve(listener).filter(|listener| listener.is_any())?;
         let (index, entry) = self.records.syns.ask()?;
