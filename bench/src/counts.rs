@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use crate::Failure;
 use crate::bulk::{CASES, Counted, MOST_FAULTS};
 use crate::course::{BATCH, Course, Part, ROUNDS};
 use crate::hostile::{PACKETS, STREAMS, Stream};
-use crate::pieces::Case;
+use crate::pieces::{BUFFERS, Case, Pieces};
 
 /// Counts every part, and compares with the figures of [`FILE`].
 pub(crate) fn compare() -> Result<(), Failure> {
@@ -53,13 +54,38 @@ fn judge_streams() -> Result<u32, Failure> {
         println!("{name:<26}{now:>14}{most:>14}");
         dearer += u32::from(now > *most);
     }
-    println!("{:<26}{:>14}{:>14}", "pieces", "a piece", "at most");
-    for case in Case::ALL {
-        let now = collect(&["part", case.name])? / case.packets();
-        println!("{:<26}{now:>14}{:>14}", case.name, case.most);
-        dearer += u32::from(now > case.most);
+    Ok(dearer + judge_pieces()? + judge_bulk()?)
+}
+
+/// What a piece of text takes in each order, by the size of the receive buffer; returns how many exceed what
+/// they may.
+fn judge_pieces() -> Result<u32, Failure> {
+    let mut dearer = 0;
+    let [small, usual, large] = BUFFERS.map(|octets| format!("{}K", octets >> 10));
+    println!("{:<20}{small:>8}{usual:>8}{large:>8}{:>10}", "pieces into", "at most");
+    for pieces in Pieces::ALL {
+        // Beside each other: instructions do not depend on that.
+        let counts = thread::scope(|scope| {
+            let started = BUFFERS.map(|buffer| {
+                let case = pieces.within(buffer);
+                scope.spawn(move || a_piece(&case))
+            });
+            started.map(|count| count.join().expect("it does not panic"))
+        });
+        let mut line = format!("{:<20}", pieces.to_string());
+        for count in counts {
+            let count = count?;
+            write!(line, "{count:>8}")?;
+            dearer += u32::from(count > pieces.most);
+        }
+        println!("{line}{:>10}", pieces.most);
     }
-    Ok(dearer + judge_bulk()?)
+    Ok(dearer)
+}
+
+/// Instructions for each piece.
+fn a_piece(case: &Case) -> Result<u64, Failure> {
+    Ok(collect(&["part", &case.to_string()])? / case.packets())
 }
 
 /// What a segment of a transfer takes, and its page faults, which in the steady state it must not have;

@@ -27,7 +27,7 @@ use churn::{Churn, Options, Work};
 use compare::ComparisonPlan;
 
 /// What a benchmark can fail of, with what to do about it.
-type Failure = Box<dyn std::error::Error>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 const USAGE: &str = "\
 usage: whimbrel-bench churn [--quick] [--only PEER]... [--rounds N] [--json] [--write]
