@@ -317,7 +317,7 @@ impl Siege {
             self.server.abort(handle);
         }
         self.server.close_listener(self.listener);
-        // What was closed before is an orphan. Whose first RTO is long is sent again 8 times in 16 minutes.
+        // What was closed before is an orphan: where RTO is `max_rto`, a minute, it lasts for more than ten.
         for _ in 0..600 {
             self.wait(3_000);
             self.listen_to_server();
