@@ -164,4 +164,6 @@ impl Receiver {
     }
 }
 
+/// The most pieces of a case: enough that work for each one held would show. Those of 1 and 3 bytes do not fill a
+/// buffer of 64 KiB or more, so that its size tells there only by the ranges that it may have.
 const PACKETS: usize = 10_000;
