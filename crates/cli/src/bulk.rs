@@ -7,6 +7,7 @@ use whimbrel_apps::Pace;
 use whimbrel_apps::iperf3 as protocol;
 use whimbrel_apps::iperf3_server::Settings;
 
+use crate::congestion;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::options::{OutputOptions, ScreenOptions, StackOptions, Whose};
@@ -86,9 +87,7 @@ pub(crate) struct Arguments {
     /// The maximum segment size, bytes.
     #[arg(short = 'M', long, value_name = "BYTES", value_parser = quantity::whole::<u16>(88..=32_767))]
     mss: Option<u16>,
-    /// The congestion control: cubic or reno, short for -S net.ipv4.tcp_congestion_control=…; with -w
-    /// kernel: any that the kernel has.
-    #[arg(short = 'C', long, value_name = "NAME")]
+    #[arg(short = 'C', long, value_name = "NAME", help = congestion::help_with_kernel())]
     congestion: Option<String>,
     /// Send small segments at once (Nagle's algorithm is off).
     #[arg(short = 'N', long)]

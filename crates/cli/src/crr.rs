@@ -15,6 +15,7 @@ use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::{Pace, Transport};
 use whimbrel_wire::{Address, Endpoint};
 
+use crate::congestion;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::load::{
@@ -70,9 +71,7 @@ pub(crate) struct Arguments {
     /// net.ipv4.ip_local_port_range=….
     #[arg(long, value_name = "FIRST-LAST", value_parser = quantity::ports)]
     local_ports: Option<String>,
-    /// The congestion control of connections: cubic or reno; short for -S
-    /// net.ipv4.tcp_congestion_control=….
-    #[arg(short = 'C', long, value_name = "NAME")]
+    #[arg(short = 'C', long, value_name = "NAME", help = congestion::help())]
     congestion: Option<String>,
     /// Connections that are open at the same time.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=1_000_000))]

@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::capture;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
 use crate::options::{OutputOptions, PaceOptions, ScreenOptions, StackOptions};
 use crate::page_file::PageOption;
 use crate::report::{Form, Reporter};
 use crate::rules::Shorthand;
-use crate::{output, quantity, size};
+use crate::{capture, congestion, output, quantity, size};
 
 mod agreement;
 mod control;
@@ -54,9 +53,7 @@ pub(crate) struct Arguments {
     /// mem: any of 10.0.0.0/24.
     #[arg(long, value_name = "A[,B…]", value_delimiter = ',', value_parser = quantity::address)]
     local_addr: Vec<IpAddr>,
-    /// The congestion control of connections: cubic or reno; short for -S
-    /// net.ipv4.tcp_congestion_control=….
-    #[arg(short = 'C', long, value_name = "NAME")]
+    #[arg(short = 'C', long, value_name = "NAME", help = congestion::help())]
     congestion: Option<String>,
     /// Connections that are open at the same time.
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = quantity::whole::<u32>(1..=1_000_000))]

@@ -14,6 +14,7 @@ use whimbrel_io::signals::survive_file_limits;
 mod bulk;
 mod capture;
 mod compare;
+mod congestion;
 mod crr;
 mod doctor;
 mod drive;

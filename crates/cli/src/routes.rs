@@ -10,13 +10,13 @@ use whimbrel_tcp::cc::Algorithm;
 use whimbrel_wire::Address;
 
 use crate::failure::Failure;
-use crate::{quantity, rules, size};
+use crate::{congestion, quantity, rules, size};
 
 /// What was typed.
 #[derive(Args, Clone, Default, Debug)]
 pub(crate) struct RouteOptions {
     /// What is known of the paths to a network: mtu= and advmss= (bytes), initcwnd= and initrwnd=
-    /// (segments), rtt= (time), ssthresh=, sendpipe= and recvpipe= (bytes), congestion= (cubic or reno).
+    /// (segments), rtt= (time), ssthresh=, sendpipe= and recvpipe= (bytes), congestion= (by its name).
     /// Connections there begin with it. Sizes only raise what there would be without, unless the tunable
     /// `buffers` says otherwise. May repeat; on a mem: wire both hosts know it.
     #[arg(
@@ -181,7 +181,7 @@ fn octets(text: &str) -> Result<u32, String> {
 
 fn algorithm(name: &str) -> Result<Algorithm, String> {
     let known = Algorithm::OURS.into_iter().find(|(_, known)| *known == name);
-    known.map(|(algorithm, _)| algorithm).ok_or_else(|| "give cubic or reno".into())
+    known.map(|(algorithm, _)| algorithm).ok_or_else(|| format!("give {}", congestion::names()))
 }
 
 const OPTION: &str = "--route";

@@ -9,6 +9,7 @@ use whimbrel_io::{Clock, Device, KeySource, StackShard, Steered, Stop};
 use whimbrel_stack::{ListenerId, Shard};
 
 use crate::capture::{self, CaptureOption};
+use crate::congestion;
 use crate::drive::{self, Ran, StackState};
 use crate::failure::Failure;
 use crate::load::Switch;
@@ -66,9 +67,7 @@ pub(crate) struct Arguments {
     /// connections have reached their bound), always or off [default: auto].
     #[arg(long, value_name = "WHEN", value_parser = ["auto", "always", "off"])]
     syncookies: Option<String>,
-    /// The congestion control of connections: cubic or reno; short for -S
-    /// net.ipv4.tcp_congestion_control=….
-    #[arg(short = 'C', long, value_name = "NAME")]
+    #[arg(short = 'C', long, value_name = "NAME", help = congestion::help())]
     congestion: Option<String>,
     /// Share SYN cookies with a group of servers, as behind a balancer that deals segments to any
     /// of them: they have one key, 32 hexadecimal digits in a file or in a variable, and clocks

@@ -2,11 +2,15 @@
 //!
 //! An algorithm hears of events and sets the [`Window`], which the sender asks. What was lost is decided
 //! elsewhere ([`crate::recovery`]); which segments go is the sender's. To add one: a file beside `reno.rs`
-//! with an `impl` of [`CongestionControl`], its name in `algorithms.rs` and a variant in `state.rs`. Users
-//! bring their own by [`Algorithms::add`].
+//! with an `impl` of [`CongestionControl`], and here its `mod` and its row of the table; names, numbers, the
+//! words of the tunable and what a connection keeps follow from the row. Users bring their own by
+//! [`Algorithms::add`].
 //!
 //! The window is part of every connection's record. What an algorithm keeps beside it ([`CcState`]) is
 //! there only while the connection has something to send.
+
+#[macro_use]
+mod own;
 
 mod algorithms;
 mod cubic;
@@ -16,6 +20,7 @@ mod reno;
 mod state;
 mod window;
 
+use alloc::boxed::Box;
 use core::fmt::Debug;
 
 pub use algorithms::{AddError, Algorithm, Algorithms, MakeAlgorithm, UnknownAlgorithm};
@@ -24,6 +29,14 @@ pub use event::{Ack, Loss, Phase, Rate, Sent, SlowStart, Timeout, TimeoutKind};
 pub use reno::Reno;
 pub use state::{CcState, Control};
 pub use window::{Share, Window};
+
+own_algorithms! {
+    /// Reno (RFC 5681): a segment more each round trip, half at a loss.
+    RENO: Reno = "reno",
+    /// CUBIC (RFC 9438): by the clock, back to where the path was full and then beyond; Linux,
+    /// Windows, macOS.
+    CUBIC: Cubic = "cubic",
+}
 
 /// What a congestion control is told; it sets the [`Window`]. All octets that are told are of text, SYN
 /// and FIN aside.

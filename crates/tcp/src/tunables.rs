@@ -25,14 +25,14 @@ mod validation;
 
 pub use self::groups::TUNABLE_GROUPS;
 pub use self::policy::{
-    AnswerInTimeWait, BufferPolicy, CongestionAlgorithm, EmptyInTimeWait, FragNeeded, Isn,
-    MissingTimestamps, NeighbourClaims, PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow,
-    RefusedPorts, RstInCloseWait, RstInTimeWait, RstInWindow, SoftErrors, SynCookies,
-    SynInTimeWait, SynInWindow, TextAfterShutdown, TimeExceededByIcmp, ToldBuffers,
-    UnreachableByIcmp,
+    AnswerInTimeWait, BufferPolicy, EmptyInTimeWait, FragNeeded, Isn, MissingTimestamps,
+    NeighbourClaims, PortOrder, PortReuse, ProhibitedByIcmp, ReceiveWindow, RefusedPorts,
+    RstInCloseWait, RstInTimeWait, RstInWindow, SoftErrors, SynCookies, SynInTimeWait, SynInWindow,
+    TextAfterShutdown, TimeExceededByIcmp, ToldBuffers, UnreachableByIcmp,
 };
 
 pub use self::syn_retry::SynRetry;
+pub use crate::cc::CongestionAlgorithm;
 
 impl Tunables {
     /// The MSS of a peer that announces none.

@@ -347,7 +347,7 @@ impl StackBuilder {
     }
 
     /// Connections whose socket, listener and route name no congestion control have the one of this name:
-    /// `"cubic"`, as without this, `"reno"`, or one that was added before.
+    /// one of the stack's own, such as `"reno"` and, as without this, `"cubic"`, or one that was added before.
     ///
     /// # Errors
     ///
@@ -400,8 +400,8 @@ impl StackBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildError::AddAlgorithm`]: 13 were added, the name is one of the stack's own, or it has not 1 to
-    /// 15 letters, digits, hyphens and underscores.
+    /// [`BuildError::AddAlgorithm`]: there is no room for another (with the stack's own there are 15 at most),
+    /// the name is one of the stack's own, or it has not 1 to 15 letters, digits, hyphens and underscores.
     pub fn add_congestion_control<C: CongestionControl + 'static>(
         mut self,
         name: &str,

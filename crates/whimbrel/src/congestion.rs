@@ -6,7 +6,6 @@ use std::sync::Arc;
 use whimbrel_stack::Shard;
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::cc::{AddError, Algorithm, Algorithms, CongestionControl, UnknownAlgorithm};
-use whimbrel_tcp::tunables::CongestionAlgorithm;
 
 use crate::cell::Settings;
 
@@ -43,17 +42,11 @@ impl CongestionControls {
         name: &str,
         tunables: &mut Tunables,
     ) -> Result<(), UnknownAlgorithm> {
-        self.usual = match self.named(name)? {
-            Algorithm::RENO => {
-                tunables.congestion_control = CongestionAlgorithm::Reno;
-                None
-            }
-            Algorithm::CUBIC => {
-                tunables.congestion_control = CongestionAlgorithm::Cubic;
-                None
-            }
-            added => Some(added),
-        };
+        let algorithm = self.named(name)?;
+        match algorithm.as_ours() {
+            Some(ours) => (tunables.congestion_control, self.usual) = (ours, None),
+            None => self.usual = Some(algorithm),
+        }
         Ok(())
     }
 

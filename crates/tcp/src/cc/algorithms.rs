@@ -5,26 +5,22 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::CongestionControl;
-use crate::tunables::CongestionAlgorithm;
+use super::{CongestionAlgorithm, CongestionControl};
 
 /// Which algorithm a connection has: a number for its name in [`Algorithms`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Algorithm(u8);
 
 impl Algorithm {
-    /// `reno`: a segment a round trip, and half the window at a loss (RFC 5681).
-    pub const RENO: Self = Self(0);
-    /// `cubic`: by the clock back to where the path was full, the default (RFC 9438).
-    pub const CUBIC: Self = Self(1);
-
-    /// Those of this crate, and their names, which are Linux's.
-    pub const OURS: [(Self, &'static str); 2] = [(Self::RENO, "reno"), (Self::CUBIC, "cubic")];
-
     /// Whether it is one of [`Algorithm::OURS`].
     #[inline]
     pub const fn is_ours(self) -> bool {
         (self.0 as usize) < Self::OURS.len()
+    }
+
+    /// How the tunable calls it, if it is one of [`Algorithm::OURS`].
+    pub fn as_ours(self) -> Option<CongestionAlgorithm> {
+        CongestionAlgorithm::ALL.get(usize::from(self.0)).copied()
     }
 
     /// Its number, from 0 on: ours first, then those that were added, one by one.
@@ -41,10 +37,7 @@ impl Algorithm {
 impl From<CongestionAlgorithm> for Algorithm {
     #[inline]
     fn from(named: CongestionAlgorithm) -> Self {
-        match named {
-            CongestionAlgorithm::Cubic => Self::CUBIC,
-            CongestionAlgorithm::Reno => Self::RENO,
-        }
+        Self(named as u8)
     }
 }
 
@@ -52,11 +45,11 @@ impl From<CongestionAlgorithm> for Algorithm {
 pub type MakeAlgorithm = Arc<dyn Fn() -> Box<dyn CongestionControl> + Send + Sync>;
 
 /// The algorithms that connections of a shard can have: ours, and those that its user added.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Algorithms {
     added: Vec<(Box<str>, MakeAlgorithm)>,
-    /// What connections have for which nobody named one, by what the tunable says.
-    usual: [Algorithm; 2],
+    /// What connections have for which nobody named one; none: what the tunable says.
+    usual: Option<Algorithm>,
 }
 
 /// Why an algorithm cannot be added.
@@ -90,15 +83,6 @@ pub struct UnknownAlgorithm {
     pub known: Vec<Box<str>>,
 }
 
-impl Default for Algorithms {
-    fn default() -> Self {
-        Self {
-            added: Vec::new(),
-            usual: [CongestionAlgorithm::Cubic, CongestionAlgorithm::Reno].map(Algorithm::from),
-        }
-    }
-}
-
 impl Algorithms {
     /// The most that can be added.
     const MOST: u8 = u8::MAX - Algorithm::OURS.len() as u8 + 1;
@@ -125,13 +109,13 @@ impl Algorithms {
 
     /// What a connection has for which nobody named one, where the tunable says so.
     #[inline]
-    pub const fn usual(&self, rule: CongestionAlgorithm) -> Algorithm {
-        self.usual[rule as usize]
+    pub fn usual(&self, rule: CongestionAlgorithm) -> Algorithm {
+        self.usual.unwrap_or_else(|| rule.into())
     }
 
     /// From now on connections for which nobody named one have this, whatever the tunable says.
     pub const fn set_usual(&mut self, algorithm: Algorithm) {
-        self.usual = [algorithm; 2];
+        self.usual = Some(algorithm);
     }
 
     /// The algorithm of this name, or which names there are.

@@ -1,11 +1,7 @@
 //! What an algorithm keeps beside the [`Window`], and what all of them have in common: which
 //! acknowledgments count.
 
-use alloc::boxed::Box;
-
-use super::{
-    Ack, Algorithm, Algorithms, CongestionControl, Cubic, Loss, Reno, Sent, Timeout, Window,
-};
+use super::{Ack, Algorithm, Algorithms, CongestionControl, Kept, Loss, Sent, Timeout, Window};
 
 /// What the algorithm of a connection that has something to send keeps beside the window. It comes into
 /// being with the first event that is to be remembered: of a connection whose text is less than half of its
@@ -15,13 +11,6 @@ pub struct CcState {
     kept: Option<Kept>,
     /// Octets in flight of which the congestion window did not let more go.
     limited: u32,
-}
-
-#[derive(Debug)]
-enum Kept {
-    Reno(Reno),
-    Cubic(Cubic),
-    Added(Box<dyn CongestionControl>),
 }
 
 const _: () = assert!(size_of::<CcState>() <= 160, "what is kept beside a send buffer");
@@ -44,11 +33,7 @@ impl CcState {
 
     #[inline]
     fn kept(&mut self, algorithm: Algorithm) -> &mut Kept {
-        self.kept.get_or_insert_with(|| match algorithm {
-            Algorithm::CUBIC => Kept::Cubic(Cubic::default()),
-            // What its user added is made beforehand, unless that was in another shard.
-            _ => Kept::Reno(Reno::default()),
-        })
+        self.kept.get_or_insert_with(|| Kept::new(algorithm))
     }
 }
 
@@ -108,14 +93,7 @@ impl Control<'_> {
     }
 
     fn hear_ack(&mut self, ack: &Ack) {
-        match self.state.kept(self.window.algorithm) {
-            Kept::Cubic(cubic) => cubic.on_ack(self.window, ack),
-            Kept::Reno(reno) => reno.on_ack(self.window, ack),
-            Kept::Added(added) => {
-                added.on_ack(self.window, ack);
-                self.window.bound(ack.mss);
-            }
-        }
+        self.state.kept(self.window.algorithm).on_ack(self.window, ack);
     }
 
     /// Tells the algorithm of a loss, once for each recovery: [`CongestionControl::on_loss_event`].
@@ -159,16 +137,8 @@ impl Control<'_> {
         }
     }
 
-    /// Tells of an event; afterwards one of the user's has left a window of at least `least`.
     fn tell(&mut self, least: u32, what: impl FnOnce(&mut dyn CongestionControl, &mut Window)) {
-        match self.state.kept(self.window.algorithm) {
-            Kept::Cubic(cubic) => what(cubic, self.window),
-            Kept::Reno(reno) => what(reno, self.window),
-            Kept::Added(added) => {
-                what(&mut **added, self.window);
-                self.window.bound(least);
-            }
-        }
+        self.state.kept(self.window.algorithm).tell(self.window, least, what);
     }
 }
 

@@ -158,15 +158,6 @@ policies! {
         Take = "take",
     }
 
-    /// By which algorithm the congestion window of a connection grows and shrinks.
-    CongestionAlgorithm {
-        /// CUBIC (RFC 9438): by the clock, back to where the path was full and then beyond; Linux,
-        /// Windows, macOS.
-        Cubic = "cubic",
-        /// Reno (RFC 5681): a segment more each round trip, half at a loss.
-        Reno = "reno",
-    }
-
     /// Which SYNs are answered by a cookie, so that no record is kept of them.
     SynCookies {
         /// Those that find the SYN cache full, of all or of their listener.

@@ -236,7 +236,7 @@ pub(super) const CASES: &[Case] = &[
     u("load --route 10.0.0.0/24", &["nothing is said", "recvpipe="]),
     u("load --route 10.0.0.0/24,window=64k", &["window=64k", "recvpipe="]),
     u("load --route 10.0.0.0/24,mtu=67", &["mtu=67", "68 to 65,535"]),
-    u("load --route 10.0.0.0/24,congestion=bbr", &["congestion=bbr", "cubic or reno"]),
+    u("load --route 10.0.0.0/24,congestion=bbr", &["congestion=bbr", "reno or cubic"]),
     u("load --route 192.0.2.0/24,mtu=576", &["nothing leads", "10.0.0.1/24", "gateway"]),
     u("serve -w kernel: --route 10.0.0.0/24,mtu=576", &["--route", "ip route", "-w"]),
     u("load", &["WHIMBREL_", "nosuch"]).framed("WHIMBREL_NOSUCH=1 exec @"),

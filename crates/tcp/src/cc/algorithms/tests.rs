@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::vec::Vec;
 
 use super::{AddError, Algorithm, Algorithms};
-use crate::cc::Reno;
-use crate::tunables::CongestionAlgorithm;
+use crate::cc::{CongestionAlgorithm, Reno};
 
 #[test]
 fn ours_are_found_by_the_names_that_linux_has() {
