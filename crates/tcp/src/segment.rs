@@ -59,8 +59,6 @@ pub enum Payload<'a> {
     Borrowed(&'a [u8]),
     /// The same of several segments that follow each other: the text of each.
     Gathered(&'a [&'a [u8]]),
-    /// In reference-counted memory, in up to [`MAX_SLICES`] pieces: kept without copying.
-    Shared(&'a [Bytes]),
 }
 
 impl Payload<'_> {
@@ -70,7 +68,6 @@ impl Payload<'_> {
         match self {
             Self::Borrowed(octets) => octets.len() as u32,
             Self::Gathered(slices) => slices.iter().map(|slice| slice.len() as u32).sum(),
-            Self::Shared(slices) => slices.iter().map(|slice| slice.len() as u32).sum(),
         }
     }
 

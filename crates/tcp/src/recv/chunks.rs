@@ -11,7 +11,7 @@ use alloc::collections::VecDeque;
 use bytes::{Bytes, BytesMut};
 
 use super::ChunkPool;
-use super::part::Part;
+use super::part::each_part;
 use crate::Payload;
 
 /// Contiguous octets of a stream, in chunks that an application can keep.
@@ -63,28 +63,20 @@ impl ChunkQueue {
         self.octets == 0
     }
 
-    /// Octets of memory that are kept for it: chunks as they were allocated, of those held by
-    /// reference what they are part of, and the places that name them. At most twice the text and
-    /// 2,560.
+    /// Octets of memory that are kept for it: chunks as they were allocated, and the places that name
+    /// them. At most twice the text and 2,560.
     #[inline]
     pub fn pinned(&self) -> usize {
         let places = self.full.capacity() * size_of::<Chunk>() + self.full.len() * HEADER;
         self.pinned + self.tail_pins as usize + places
     }
 
-    /// Appends `take` octets of `payload` after its first `skip`: copied, but for what is by
-    /// reference and nearly as much as it pins.
+    /// Appends a copy of `take` octets of `payload` after its first `skip`.
     pub fn append(&mut self, pool: &mut ChunkPool, payload: Payload<'_>, skip: u32, take: u32) {
         let mut left = take as usize;
-        Part::each(payload, skip, take, |part| match part {
-            Part::Copied(text) => {
-                left -= text.len();
-                self.copy(pool, text, left);
-            }
-            Part::Shared(text) => {
-                left -= text.len();
-                self.push(text, Part::PINS);
-            }
+        each_part(payload, skip, take, |text| {
+            left -= text.len();
+            self.copy(pool, text, left);
         });
     }
 

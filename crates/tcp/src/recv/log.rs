@@ -13,7 +13,6 @@ use core::ops::Add;
 
 use bytes::Bytes;
 
-use super::part::Part;
 use super::{ChunkPool, ChunkQueue};
 
 /// Chunks of text, which parts name by their places; a place that is free is used again.
@@ -40,7 +39,6 @@ struct Chunk {
 #[derive(Debug)]
 enum Memory {
     Copied(Vec<u8>),
-    Shared(Bytes),
     Vacant(Option<u32>),
 }
 
@@ -114,13 +112,6 @@ impl Log {
         (place, now.len() as u32)
     }
 
-    /// Keeps a text by reference.
-    pub(super) fn keep(&mut self, text: Bytes) -> Place {
-        let len = text.len() as u32;
-        self.live += text.len();
-        Place { chunk: self.add(Memory::Shared(text), len), at: 0 }
-    }
-
     /// The `len` octets of text at `place`.
     pub(super) fn text(&self, place: Place, len: u32) -> &[u8] {
         let chunk = self.chunks.get(place.chunk as usize);
@@ -192,7 +183,6 @@ impl Memory {
     fn pins(&self) -> usize {
         match self {
             Self::Copied(text) => text.capacity(),
-            Self::Shared(_) => Part::PINS as usize,
             Self::Vacant(_) => 0,
         }
     }
@@ -200,7 +190,6 @@ impl Memory {
     fn text(&self, at: u32, len: u32) -> &[u8] {
         let text: &[u8] = match self {
             Self::Copied(text) => text,
-            Self::Shared(text) => text,
             Self::Vacant(_) => &[],
         };
         text.get(at as usize..(at + len) as usize).unwrap_or_default()
@@ -209,7 +198,6 @@ impl Memory {
     fn into_bytes(self, at: u32, len: u32) -> Bytes {
         let text = match self {
             Self::Copied(text) => Bytes::from(text),
-            Self::Shared(text) => text,
             Self::Vacant(_) => Bytes::new(),
         };
         text.slice(at as usize..(at + len) as usize)

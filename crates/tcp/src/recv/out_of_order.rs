@@ -19,7 +19,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::log::{Log, Place, Ready};
-use super::part::Part;
+use super::part::each_part;
 use super::{ChunkPool, ChunkQueue};
 use crate::Payload;
 
@@ -162,18 +162,10 @@ impl OutOfOrder {
 
     fn write(&mut self, start: u64, end: u64, payload: Payload<'_>, skip: u32) {
         let mut at = start;
-        Part::each(payload, skip, (end - start) as u32, |part| match part {
-            Part::Copied(mut text) => {
-                while !text.is_empty() {
-                    let room = self.log.room_for(text.len());
-                    let (place, len) = self.log.write(&mut text, room);
-                    self.note_piece(at, Piece { len, place });
-                    at += u64::from(len);
-                }
-            }
-            Part::Shared(text) => {
-                let len = text.len() as u32;
-                let place = self.log.keep(text);
+        each_part(payload, skip, (end - start) as u32, |mut text| {
+            while !text.is_empty() {
+                let room = self.log.room_for(text.len());
+                let (place, len) = self.log.write(&mut text, room);
                 self.note_piece(at, Piece { len, place });
                 at += u64::from(len);
             }

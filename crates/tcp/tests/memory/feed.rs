@@ -1,19 +1,10 @@
 //! A peer that sends pieces in some order, and a receive buffer that is measured after each.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use whimbrel_tcp::Payload;
 use whimbrel_tcp::recv::{ChunkPool, Held, RecvBuffer, Text};
 
 use crate::allocator::held;
-
-/// How a piece comes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Form {
-    /// In a frame that is lent.
-    Copied,
-    /// As a slice of a super-segment of 64 KiB, of which nothing else is wanted.
-    Shared,
-}
 
 /// A receive buffer, and what of the stream arrived.
 pub(crate) struct Feed {
@@ -44,27 +35,16 @@ impl Feed {
     }
 
     /// The octets `from .. to` arrive, and all is measured.
-    pub(crate) fn take(&mut self, from: usize, to: usize, form: Form) {
+    pub(crate) fn take(&mut self, from: usize, to: usize) {
         let (from, to) = (from.max(self.nxt), to.min(self.arrived.len() - 1));
         if from >= to {
             return;
         }
-        let fresh = match form {
-            Form::Copied => {
-                let mut frame = core::mem::take(&mut self.frame);
-                frame.clear();
-                frame.extend((from..to).map(octet));
-                let fresh = self.put(from, to, Payload::Borrowed(&frame));
-                self.frame = frame;
-                fresh
-            }
-            Form::Shared => {
-                let mut whole = BytesMut::with_capacity(1 << 16);
-                whole.extend((from..to).map(octet));
-                let slices: [Bytes; 1] = [whole.freeze()];
-                self.put(from, to, Payload::Shared(&slices))
-            }
-        };
+        let mut frame = core::mem::take(&mut self.frame);
+        frame.clear();
+        frame.extend((from..to).map(octet));
+        let fresh = self.put(from, to, Payload::Borrowed(&frame));
+        self.frame = frame;
         if fresh {
             self.note(from, to);
         }

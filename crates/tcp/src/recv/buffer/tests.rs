@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::vec::Vec;
 
-use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use whimbrel_wire::SeqNum;
@@ -176,43 +175,11 @@ fn of_several_places_of_a_fin_the_first_counts() {
     assert!(fed.buffer.take_fin());
 }
 
-#[test]
-fn shared_memory_is_kept_without_copying_and_let_go_when_read() {
-    let mut fed = Fed::new(0);
-    let slices = [Bytes::from(std::vec![1; 60_000])];
-    fed.buffer.append(&mut fed.pool, Payload::Shared(&slices), 100, 59_000);
-    let read = fed.buffer.read(usize::MAX).expect("a chunk");
-    assert_eq!(read.as_ptr(), slices[0][100..].as_ptr());
-    drop(read);
-    assert!(slices[0].is_unique());
-    fed.buffer.hold(10, Payload::Shared(&slices), Text { skip: 0, take: 60_000 }, 9);
-    assert!(!slices[0].is_unique());
-    fed.buffer.clear();
-    assert!(slices[0].is_unique() && fed.buffer.is_empty());
-}
-
-#[test]
-fn what_is_left_of_shared_memory_is_copied_before_it_pins_much_more() {
-    let mut fed = Fed::new(0);
-    let slices = [Bytes::from(std::vec![1; 60_000])];
-    fed.buffer.append(&mut fed.pool, Payload::Shared(&slices), 0, 600);
-    assert!(slices[0].is_unique(), "a small part of it");
-    fed.buffer.hold(1_000, Payload::Shared(&slices), Text { skip: 0, take: 60_000 }, 9);
-    assert!(!slices[0].is_unique(), "all of it");
-    fed.buffer.append(&mut fed.pool, Payload::Borrowed(&[2; 31_000]), 0, 31_000);
-    assert!(slices[0].is_unique(), "half of it");
-    assert_eq!(fed.buffer.unread(), 61_600);
-    while fed.buffer.unread() > 100 {
-        fed.buffer.read(100);
-    }
-    assert!(fed.buffer.pinned() < 4_096);
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     from: usize,
     len: usize,
-    /// In how many slices of shared memory; 0: borrowed.
+    /// In how many slices; 0: in one, as most segments come.
     slices: usize,
     then_read: bool,
 }
@@ -262,12 +229,9 @@ proptest! {
         for Piece { from, len, slices, then_read } in pieces {
             let to = (from + len).min(3_000);
             let octets = fed.stream[from..to].to_vec();
-            let cut: Vec<Bytes> = octets
-                .chunks(octets.len().div_ceil(slices.max(1)))
-                .map(Bytes::copy_from_slice)
-                .collect();
-            let shared = Payload::Shared(&cut);
-            let payload = if slices == 0 { Payload::Borrowed(&octets) } else { shared };
+            let cut: Vec<&[u8]> = octets.chunks(octets.len().div_ceil(slices.max(1))).collect();
+            let gathered = Payload::Gathered(&cut);
+            let payload = if slices == 0 { Payload::Borrowed(&octets) } else { gathered };
             let again = (from..to).find(|at| held.contains(at)).map(|first| {
                 (first, (first..to).find(|at| !held.contains(at)).unwrap_or(to))
             });
