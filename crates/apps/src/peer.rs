@@ -193,7 +193,7 @@ impl<T: Transport> PeerServer<T> {
 }
 
 impl<T: Transport> Server<T> for PeerServer<T> {
-    type Slot = PeerSlot;
+    type ConnectionState = PeerSlot;
 
     fn reception(&mut self) -> &mut Reception<T, PeerSlot> {
         &mut self.reception

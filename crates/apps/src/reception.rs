@@ -12,9 +12,9 @@ use crate::transport::{Transport, TransportEvent};
 /// A server over the connections of one transport, whose listeners are all its own.
 pub(crate) trait Server<T: Transport> {
     /// What it knows of a connection.
-    type Slot: Default;
+    type ConnectionState: Default;
 
-    fn reception(&mut self) -> &mut Reception<T, Self::Slot>;
+    fn reception(&mut self) -> &mut Reception<T, Self::ConnectionState>;
 
     /// A connection was accepted, and has its place.
     fn on_accepted(&mut self, id: T::Id, now: Instant);

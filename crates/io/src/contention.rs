@@ -203,7 +203,7 @@ impl Run {
         mut server: A,
         slice: Duration,
     ) -> (Contended, Instant, Instant) {
-        let (mut began, mut course) = (None, Course::new(slice));
+        let (mut began, mut log) = (None, SliceLog::new(slice));
         while !self.ends.load(Ordering::Relaxed) {
             let now = self.clock.now();
             match began {
@@ -212,8 +212,8 @@ impl Run {
                     client.forget_counts();
                     server.forget_counts();
                 }
-                Some(began) if course.is_due(now.since(began)) => {
-                    course.note(now.since(began), client.counted().0, server.counted().waited);
+                Some(began) if log.is_due(now.since(began)) => {
+                    log.note(now.since(began), client.counted().0, server.counted().waited);
                 }
                 _ => {}
             }
@@ -223,21 +223,21 @@ impl Run {
         }
         let mut counted = server.counted();
         (counted.queries, counted.failed) = client.counted();
-        counted.slices = course.finish(counted.queries, counted.waited);
+        counted.slices = log.finish(counted.queries, counted.waited);
         let ended = self.clock.now();
         (counted, began.unwrap_or(ended), ended)
     }
 }
 
 /// What a thread had done by the end of each slice.
-struct Course {
+struct SliceLog {
     slice: Duration,
     /// When the slice that is under way ends, since queries count.
     until: Duration,
     done: Vec<Slice>,
 }
 
-impl Course {
+impl SliceLog {
     fn new(slice: Duration) -> Self {
         Self { slice, until: slice, done: Vec::with_capacity(Contention::SLICES) }
     }

@@ -75,12 +75,12 @@ pub struct Figure {
     /// The value, in the unit of its line.
     pub value: f64,
     /// What happened meanwhile, the beginning included.
-    pub course: Course,
+    pub events: PathEvents,
 }
 
 /// What happened on a path.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
-pub struct Course {
+pub struct PathEvents {
     /// How many segments were sent again.
     pub sent_again: u64,
     /// Time-outs of the retransmission timer.
@@ -159,7 +159,7 @@ impl Unit {
     }
 }
 
-impl Course {
+impl PathEvents {
     fn of(report: &PathReport) -> Self {
         let flow = report.flows.first().and_then(|flow| flow.snapshot.as_ref());
         let percent = |limit| {

@@ -176,7 +176,7 @@ impl Siege {
             _ => self.change_weather(script)?,
         }
         self.drain()?;
-        self.judge_host()
+        self.process_host()
     }
 
     /// The device, and how frames come.
@@ -514,7 +514,7 @@ impl Siege {
                     format!("{event:?} of a handle that was let go of")
                 })?;
             }
-            self.judge_host()?;
+            self.process_host()?;
             if self.shard.census() == Census::default() {
                 let left = (self.shard.udp().len(), self.shard.udp().held());
                 judge(left == (0, 0), || format!("sockets and datagrams left: {left:?}"))?;

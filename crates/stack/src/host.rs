@@ -5,7 +5,7 @@ use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::{Address, EthernetHeader};
 
 use crate::TxBatch;
-use crate::ip::{FrameDrop, IpLayer, Report};
+use crate::ip::{ErrorReport, FrameDrop, IpLayer};
 use crate::link::{AddressCheck, AddressConflict, Link, LinkControl, Unframed};
 
 /// Everything of a host below its protocols.
@@ -93,7 +93,7 @@ impl Host {
 
     /// What is to be told of the next packet that could not leave because its neighbour did not
     /// answer.
-    pub(crate) fn pop_unreachable(&mut self) -> Option<Report> {
+    pub(crate) fn pop_unreachable(&mut self) -> Option<ErrorReport> {
         loop {
             let packet = self.link.as_mut()?.pop_failed()?;
             let packet = packet.header().get(EthernetHeader::LEN..).unwrap_or_default();

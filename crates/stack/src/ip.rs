@@ -17,7 +17,7 @@ mod unreachable;
 
 pub use addresses::{Addresses, PathClass};
 pub(crate) use arrival::{
-    Arrival, DatagramReport, IcmpReport, Input, RefusalReply, Refused, Report, UdpArrival,
+    Arrival, DatagramReport, ErrorReport, IcmpReport, Input, RefusalReply, Refused, UdpArrival,
 };
 pub use counters::{FrameDrop, IpCounters};
 pub use datagram::Datagram;

@@ -212,9 +212,9 @@ impl Incoming {
     pub async fn accept(mut self) -> io::Result<TcpStream> {
         let (sender, opened) = oneshot::channel();
         self.decide(Answer::Accept, Some(sender));
-        let mut opening = Opening { opened, mailbox: self.mailbox().map(Arc::clone) };
-        let accepted = (&mut opening.opened).await.map_err(|_| self.shared.ended())??;
-        opening.stream(accepted).ok_or_else(|| self.shared.ended())
+        let mut pending = PendingAccept { opened, mailbox: self.mailbox().map(Arc::clone) };
+        let accepted = (&mut pending.opened).await.map_err(|_| self.shared.ended())??;
+        pending.stream(accepted).ok_or_else(|| self.shared.ended())
     }
 
     /// Refuses: a reset, as of a port where nobody listens.
@@ -272,19 +272,19 @@ impl Incoming {
 }
 
 /// Somebody waits for a connection.
-struct Opening {
+struct PendingAccept {
     opened: oneshot::Receiver<io::Result<Accepted>>,
     mailbox: Option<Arc<Mailbox>>,
 }
 
-impl Opening {
+impl PendingAccept {
     fn stream(&self, accepted: Accepted) -> Option<TcpStream> {
         let mailbox = Arc::clone(self.mailbox.as_ref()?);
         Some(TcpStream::accepted(accepted.cell, mailbox, accepted.flow))
     }
 }
 
-impl Drop for Opening {
+impl Drop for PendingAccept {
     /// What came at the moment when nobody waited any more is a stream that is dropped.
     fn drop(&mut self) {
         self.opened.close();

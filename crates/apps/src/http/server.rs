@@ -209,7 +209,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
 }
 
 impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
-    type Slot = HttpSlot;
+    type ConnectionState = HttpSlot;
 
     fn reception(&mut self) -> &mut Reception<T, HttpSlot> {
         &mut self.reception

@@ -35,9 +35,9 @@ enum Move {
 
 /// What is wanted of all parts.
 #[derive(Debug)]
-struct Reins(Mutex<Wanted>);
+struct TestControls(Mutex<Wanted>);
 
-impl Controls for Reins {
+impl Controls for TestControls {
     fn wanted(&self, part: Part) -> Wanted {
         let wanted = *self.0.lock().unwrap();
         Wanted { connections: part.share(wanted.connections.into()) as u32, ..wanted }
@@ -47,7 +47,7 @@ impl Controls for Reins {
 /// A load, and what is done to it after so many milliseconds.
 struct Driven {
     runs: Runs<Shard>,
-    reins: Arc<Reins>,
+    controls: Arc<TestControls>,
     moves: VecDeque<(Duration, Move)>,
     seen: Vec<States>,
 }
@@ -59,14 +59,14 @@ impl Driven {
 
     fn repeated(plan: LoadPlan, repeat: Repeat, moves: &[(u64, Move)], part: Part) -> Self {
         let wanted = Wanted { connections: plan.connections, motion: Motion::Running };
-        let reins = Arc::new(Reins(Mutex::new(wanted)));
-        let runs = Runs::new(plan.part(part), repeat).steered_by(reins.clone(), part);
+        let controls = Arc::new(TestControls(Mutex::new(wanted)));
+        let runs = Runs::new(plan.part(part), repeat).steered_by(controls.clone(), part);
         let moves = moves.iter().map(|(at, step)| (Duration::from_millis(*at), *step)).collect();
-        Self { runs, reins, moves, seen: Vec::new() }
+        Self { runs, controls, moves, seen: Vec::new() }
     }
 
     fn do_next(&mut self, step: Move, net: &mut Shard, now: Instant) {
-        let mut wanted = self.reins.0.lock().unwrap();
+        let mut wanted = self.controls.0.lock().unwrap();
         match step {
             Move::Pause => wanted.motion = Motion::Paused,
             Move::GoOn => wanted.motion = Motion::Running,

@@ -52,15 +52,15 @@ pub(crate) enum Anchor {
 
 /// Where a text stands.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Spot {
+pub(crate) struct Point {
     at: [f64; 2],
     anchor: Anchor,
 }
 
 impl Anchor {
     /// There.
-    pub(crate) const fn at(self, at: [f64; 2]) -> Spot {
-        Spot { at, anchor: self }
+    pub(crate) const fn at(self, at: [f64; 2]) -> Point {
+        Point { at, anchor: self }
     }
 }
 
@@ -79,7 +79,7 @@ impl Drawing {
     pub(crate) fn marked(
         &mut self,
         class: &str,
-        Spot { at: [x, y], anchor }: Spot,
+        Point { at: [x, y], anchor }: Point,
         attributes: &str,
         text: &str,
     ) {

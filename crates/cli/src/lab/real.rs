@@ -13,7 +13,7 @@ use crate::need::Need;
 
 mod fddi_70ms;
 mod macos_16k;
-mod stage;
+mod testbed;
 mod unikraft_nginx;
 
 /// A measurement in real time.

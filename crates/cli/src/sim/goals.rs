@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{Stop, parallel};
-use whimbrel_sim::goals::{self, Course, Figure, Goal, Line};
+use whimbrel_sim::goals::{self, Figure, Goal, Line, PathEvents};
 use whimbrel_tcp::conn::Limit;
 
 use crate::failure::{self, Failure};
@@ -191,7 +191,7 @@ impl Row<'_> {
         };
         let (value, rest) = match &self.measured {
             Err(why) => ("-".into(), why.clone()),
-            Ok(Figure { value, course }) => (self.line.unit.show(*value), course_text(course)),
+            Ok(Figure { value, events }) => (self.line.unit.show(*value), events_text(events)),
         };
         let before = self.before.filter(|_| self.is_worse());
         let before = before.map_or_else(String::new, |before| {
@@ -216,10 +216,10 @@ impl Row<'_> {
             "value": figure.map(|figure| (figure.value * 1e4).round() / 1e4),
             "is_met": self.is_met(),
             "before": self.before,
-            "sent_again": figure.map(|figure| figure.course.sent_again),
-            "timeouts": figure.map(|figure| figure.course.timeouts),
-            "queue_drops": figure.map(|figure| figure.course.queue_drops),
-            "limit": figure.and_then(|it| it.course.limit).map(|(limit, percent)| json!({
+            "sent_again": figure.map(|figure| figure.events.sent_again),
+            "timeouts": figure.map(|figure| figure.events.timeouts),
+            "queue_drops": figure.map(|figure| figure.events.queue_drops),
+            "limit": figure.and_then(|it| it.events.limit).map(|(limit, percent)| json!({
                 "by": limit_name(limit),
                 "percent": (percent * 10.0).round() / 10.0,
             })),
@@ -234,8 +234,8 @@ fn heads(width: usize) -> String {
     format!("{cell:<width$}{reached:>11}{goal:>9} {:<6}{rest}\n", "")
 }
 
-fn course_text(course: &Course) -> String {
-    let Course { sent_again, timeouts, queue_drops, limit, .. } = course;
+fn events_text(events: &PathEvents) -> String {
+    let PathEvents { sent_again, timeouts, queue_drops, limit, .. } = events;
     let limit = limit.map_or_else(String::new, |(limit, percent)| {
         format!("  {} {percent:.0} %", limit_name(limit))
     });

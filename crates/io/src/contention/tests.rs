@@ -3,7 +3,7 @@ use std::time::Duration;
 use whimbrel_stack::profile::Locking;
 use whimbrel_tcp::Tunables;
 
-use super::{Contended, Contention, ContentionError, Course, Slice};
+use super::{Contended, Contention, ContentionError, Slice, SliceLog};
 
 fn serve(threads: usize, locking: Locking, hold: Duration) -> Contended {
     let time = Duration::from_millis(300);
@@ -33,11 +33,11 @@ fn accept_that_takes_no_lock_takes_one_less_for_each_query() {
 #[test]
 fn slices_that_a_thread_missed_are_empty_and_the_last_one_has_what_is_left() {
     let millis = Duration::from_millis;
-    let mut course = Course::new(millis(10));
-    assert!(!course.is_due(millis(9)));
-    course.note(millis(12), 5, millis(1));
-    course.note(millis(35), 9, millis(3));
-    let slices = course.finish(20, millis(4));
+    let mut log = SliceLog::new(millis(10));
+    assert!(!log.is_due(millis(9)));
+    log.note(millis(12), 5, millis(1));
+    log.note(millis(35), 9, millis(3));
+    let slices = log.finish(20, millis(4));
     let of = |queries, waited| Slice { queries, waited: millis(waited) };
     assert_eq!(slices[..4], [of(5, 1), of(4, 2), of(0, 0), of(11, 1)]);
     assert_eq!(slices[4..], [of(0, 0); Contention::SLICES - 4]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whimbrel_link::{LinkConfig, QueueLimit};
 
-use super::{ALGORITHMS, Course, Figure, Goal, Line, Unit, rules};
+use super::{ALGORITHMS, Figure, Goal, Line, PathEvents, Unit, rules};
 use crate::path::{Captured, GoOn, PathPlan};
 
 /// One cell of the grid.
@@ -101,7 +101,7 @@ impl Cell {
         let mss = flow.snapshot.as_ref().map_or(0, |snapshot| snapshot.mss);
         let limit = self.rate as f64 * f64::from(mss) / mtu;
         let value = 100.0 * flow.rate(0, 1, apart) / limit;
-        Ok(Figure { value, course: Course::of(&report) })
+        Ok(Figure { value, events: PathEvents::of(&report) })
     }
 }
 

@@ -7,7 +7,7 @@ use whimbrel_stack::RouteMetrics;
 use whimbrel_tcp::conn::{BufferSize, SocketOptions};
 use whimbrel_tcp::tunables::BufferPolicy;
 
-use super::{ALGORITHMS, Course, Figure, Goal, Line, Unit, link, patterns, repairs, rules};
+use super::{ALGORITHMS, Figure, Goal, Line, PathEvents, Unit, link, patterns, repairs, rules};
 use crate::path::{Captured, GoOn, PathPlan, PathReport};
 
 /// Every line of `whimbrel sim paths`, in the order in which it prints them.
@@ -92,7 +92,7 @@ fn by_those_rules(
     let flow = report.flows.first().ok_or("there was no flow")?;
     let took = flow.completed.ok_or("not everything was acknowledged in 300 s")?;
     let value = octets as f64 * 8.0 / took.as_secs_f64() / 1e6;
-    Ok(Figure { value, course: Course::of(&report) })
+    Ok(Figure { value, events: PathEvents::of(&report) })
 }
 
 /// 190 ms at 1 Gb/s with a buffer that an application asked for, 120 s.
@@ -133,7 +133,7 @@ fn exact() -> impl Iterator<Item = Line> {
             plan.options = [set; 2];
             plan.tunables.buffers = BufferPolicy::Exact;
             let figure = whole(&plan, Unit::Megabits, go_on)?;
-            let value = if unit == Unit::Percent { figure.course.buffers } else { figure.value };
+            let value = if unit == Unit::Percent { figure.events.buffers } else { figure.value };
             Ok(Figure { value, ..figure })
         }),
     })
@@ -168,7 +168,7 @@ fn fairness(algorithm: &'static str) -> Line {
                 let starts = vec![Duration::ZERO, Duration::from_secs(2)];
                 let plan = PathPlan { seed, starts, ..plan(link, Some(algorithm), [20, 120])? };
                 let report = plan.run(Captured::Nothing, go_on)?;
-                Ok(Figure { value: jain(&report), course: Course::of(&report) })
+                Ok(Figure { value: jain(&report), events: PathEvents::of(&report) })
             })
         }),
     }
@@ -197,7 +197,7 @@ fn whole(plan: &PathPlan, unit: Unit, go_on: GoOn<'_>) -> Result<Figure, String>
         }
         _ => bits / 1e6,
     };
-    Ok(Figure { value, course: Course::of(&report) })
+    Ok(Figure { value, events: PathEvents::of(&report) })
 }
 
 /// The mean over these seeds.
@@ -208,9 +208,9 @@ fn mean(
     let figures = seeds.map(measure).collect::<Result<Vec<_>, _>>()?;
     let count = figures.len().max(1) as f64;
     let sum: f64 = figures.iter().map(|figure| figure.value).sum();
-    let courses = figures.iter().map(|figure| figure.course);
-    let course = courses.reduce(Course::and).unwrap_or_default();
-    Ok(Figure { value: sum / count, course })
+    let events = figures.iter().map(|figure| figure.events);
+    let events = events.reduce(PathEvents::and).unwrap_or_default();
+    Ok(Figure { value: sum / count, events })
 }
 
 /// Jain's index of what each flow had between the marks: 1 if all had as much.

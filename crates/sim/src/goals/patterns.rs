@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{ALGORITHMS, Course, Figure, Goal, Line, NO_END, Unit, link, lost, rules};
+use super::{ALGORITHMS, Figure, Goal, Line, NO_END, PathEvents, Unit, link, lost, rules};
 use crate::path::{Captured, GoOn, PathPlan};
 
 /// Segments that are lost.
@@ -51,7 +51,7 @@ impl Pattern {
         };
         let report = plan.run(Captured::Nothing, go_on)?;
         let took = report.flows.first().and_then(|flow| flow.took()).ok_or(NO_END)?;
-        Ok(Figure { value: took.as_secs_f64(), course: Course::of(&report) })
+        Ok(Figure { value: took.as_secs_f64(), events: PathEvents::of(&report) })
     }
 }
 

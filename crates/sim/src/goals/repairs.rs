@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whimbrel_tcp::conn::AckTiming;
 
-use super::{Course, Figure, Goal, Line, NO_END, Unit, link, lost};
+use super::{Figure, Goal, Line, NO_END, PathEvents, Unit, link, lost};
 use crate::path::{Captured, GoOn, PathPlan, PathReport};
 
 /// A flow of a few segments, whose end is lost.
@@ -45,7 +45,7 @@ impl Tail {
         let took = report.flows.first().and_then(|flow| flow.took()).ok_or(NO_END)?;
         // The last repair is acknowledged a round trip after it left.
         let value = took.as_secs_f64() / Duration::from_millis(rtt_ms).as_secs_f64() - 1.0;
-        Ok(Figure { value, course: Course::of(&report) })
+        Ok(Figure { value, events: PathEvents::of(&report) })
     }
 }
 
@@ -61,8 +61,8 @@ fn lost_repairs() -> Line {
             let path = format!("rate=100M,delay=20ms,queue=1bdp,drop={LOST_REPAIRS}");
             let report = send(&path, 20_000_000, go_on)?;
             report.flows.first().and_then(|flow| flow.took()).ok_or(NO_END)?;
-            let course = Course::of(&report);
-            Ok(Figure { value: course.timeouts as f64, course })
+            let events = PathEvents::of(&report);
+            Ok(Figure { value: events.timeouts as f64, events })
         }),
     }
 }

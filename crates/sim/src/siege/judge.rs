@@ -49,13 +49,18 @@ impl Siege {
         };
     }
 
-    pub(super) fn judge_host(&mut self) -> Result<(), Fault> {
+    /// After a step: what must hold of the host, and the most connections that it has had.
+    pub(super) fn process_host(&mut self) -> Result<(), Fault> {
+        let census = self.shard.census();
+        self.widest.connections = self.widest.connections.max(census.connections);
+        self.judge_host(&census)
+    }
+
+    fn judge_host(&self, census: &Census) -> Result<(), Fault> {
         self.shard.check_invariants().map_err(Fault)?;
         self.shard.udp().check_invariants().map_err(|wrong| Fault(wrong.into()))?;
         judge_counters(&self.shard)?;
-        let census = self.shard.census();
-        self.widest.connections = self.widest.connections.max(census.connections);
-        self.judge_bounds(&census)?;
+        self.judge_bounds(census)?;
         self.held.iter().try_for_each(|handle| self.judge_held(*handle))
     }
 

@@ -40,7 +40,7 @@ fn piece(siege: &mut Siege, begin: whimbrel_wire::SeqNum, at: u32, len: usize) {
     forged.seq = begin + at;
     forged.text = text::text(Speaker::Peer, forged.seq, len);
     let sent = siege.send(0, &forged, Flaw::None, &mut Script::new(&[]));
-    let judged = sent.and_then(|()| siege.drain()).and_then(|_| siege.judge_host());
+    let judged = sent.and_then(|()| siege.drain()).and_then(|_| siege.process_host());
     judged.unwrap_or_else(|fault| panic!("{len} octets at {at}: {fault}"));
 }
 

@@ -23,7 +23,7 @@ pub(crate) enum Input<'a> {
     /// A datagram of UDP, or several.
     Udp(UdpArrival<'a>),
     /// An ICMP error about something of ours.
-    Report(Report),
+    Report(ErrorReport),
     /// A fragment that waits for others.
     Held,
     /// The last missing fragment: the whole packet, to be read by [`IpLayer::read_whole`](super::IpLayer::read_whole).
@@ -98,7 +98,7 @@ pub(crate) struct UdpArrival<'a> {
 
 /// What somebody on the path says of what this host sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Report {
+pub(crate) enum ErrorReport {
     Segment(IcmpReport),
     Datagram(DatagramReport),
 }

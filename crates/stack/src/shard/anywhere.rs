@@ -104,7 +104,7 @@ impl Shard {
         opening: ReusedFlow,
     ) -> Verdict {
         let key = found.arrival.key;
-        if let Err(reason) = self.judge_destination(listener, &key) {
+        if let Err(reason) = self.find_room(listener, &key) {
             self.listeners.on_syn_dropped(listener);
             self.cx.counters.listen_drops += 1;
             return Verdict::Drop(reason);
@@ -139,7 +139,8 @@ impl Shard {
         Verdict::Accepted
     }
 
-    fn judge_destination(&mut self, listener: u32, key: &FlowKey) -> Result<(), DropReason> {
+    /// Whether a SYN may wait for an answer. If not, the reason is counted.
+    fn find_room(&mut self, listener: u32, key: &FlowKey) -> Result<(), DropReason> {
         if self.dials.is_crowded(key) {
             self.cx.counters.verdict_crowded += 1;
             return Err(DropReason::SynCacheFull);
@@ -245,7 +246,7 @@ impl Shard {
     /// few are left for the next burst, the records that have waited longest in TIME-WAIT give way, as many
     /// as there may be frames in it and as many again.
     #[cold]
-    pub(super) fn settle_addresses(&mut self) {
+    pub(super) fn reclaim_addresses(&mut self) {
         self.host.ip.addresses.sweep();
         for _ in 0..SPARE_ADDRESSES {
             if self.host.ip.addresses.spare() >= SPARE_ADDRESSES {

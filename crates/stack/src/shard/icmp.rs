@@ -6,7 +6,7 @@ use whimbrel_wire::Address;
 
 use super::Shard;
 use crate::Handle;
-use crate::ip::{FrameDrop, IcmpReport, RefusalReply, Report};
+use crate::ip::{ErrorReport, FrameDrop, IcmpReport, RefusalReply};
 use crate::replies::Pending;
 
 /// Getters.
@@ -37,10 +37,10 @@ impl Shard {
 
 impl Shard {
     /// An ICMP error about something of ours.
-    pub(super) fn on_report(&mut self, report: &Report) {
+    pub(super) fn on_report(&mut self, report: &ErrorReport) {
         let known = match report {
-            Report::Segment(report) => self.on_segment_report(report),
-            Report::Datagram(report) => self.on_udp_report(report),
+            ErrorReport::Segment(report) => self.on_segment_report(report),
+            ErrorReport::Datagram(report) => self.on_udp_report(report),
         };
         if known {
             self.host.ip.counters.in_delivers += 1;
@@ -65,8 +65,8 @@ impl Shard {
     pub(super) fn report_unreachable(&mut self) {
         while let Some(report) = self.host.pop_unreachable() {
             let report = match report {
-                Report::Segment(report) => report,
-                Report::Datagram(report) => {
+                ErrorReport::Segment(report) => report,
+                ErrorReport::Datagram(report) => {
                     self.on_udp_report(&report);
                     continue;
                 }

@@ -49,7 +49,7 @@ impl Shard {
             self.rx_whole(&packet);
         }
         if self.host.ip.addresses.takes_any() {
-            self.settle_addresses();
+            self.reclaim_addresses();
         }
     }
 
@@ -102,7 +102,7 @@ impl Shard {
             self.rx_whole(&packet);
         }
         if self.host.ip.addresses.takes_any() {
-            self.settle_addresses();
+            self.reclaim_addresses();
         }
     }
 

@@ -229,12 +229,12 @@ impl World {
             let socket = self.hosts[side].sockets.iter().find(|it| it.handle == handle);
             let socket = *socket.expect("a socket of ours");
             while let Some(received) = self.hosts[side].shard.udp_recv(handle) {
-                self.judge(side, &socket, &received);
+                self.take(side, &socket, &received);
             }
         }
     }
 
-    fn judge(&mut self, side: usize, socket: &Socket, received: &Received) {
+    fn take(&mut self, side: usize, socket: &Socket, received: &Received) {
         let number = received.data.first_chunk().expect("a number");
         let number = u64::from_le_bytes(*number);
         let expected = self.expected.remove(&number).expect("sent, and not received before");

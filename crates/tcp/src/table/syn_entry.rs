@@ -20,7 +20,7 @@ use whimbrel_base::{Instant, Tick};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
-use self::stage::Stage;
+use self::stage::SynStage;
 use super::{Carried, CookieTerms};
 use crate::conn::{FirstTrip, Outgoing, RareOptions, SynOptions};
 use crate::{Reply, Tunables};
@@ -57,7 +57,7 @@ pub struct SynEntry {
     /// How often the SYN-ACK was repeated by the clock: the retransmission level.
     pub(super) retries: u8,
     /// Who decided to answer it, and how often. (An `enum` leaves bit patterns for `Option` to use.)
-    stage: Stage,
+    stage: SynStage,
 }
 
 /// What the shard knows about a SYN beside its header.
@@ -125,7 +125,7 @@ impl SynEntry {
             // enable window scaling in either direction". So with the other options.
             negotiated: Negotiated::offered_by(options).and(Negotiated::allowed_by(tunables)),
             retries: 0,
-            stage: Stage::Answered,
+            stage: SynStage::Answered,
         }
     }
 
@@ -161,7 +161,7 @@ impl SynEntry {
             scales: (terms.own_scale.get() << 4) | peer_scale.get(),
             negotiated: negotiated.or(Negotiated::COOKIE),
             retries: 0,
-            stage: Stage::Answered,
+            stage: SynStage::Answered,
         }
     }
 

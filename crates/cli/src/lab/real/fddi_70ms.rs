@@ -8,7 +8,7 @@ use serde_json::Value;
 use whimbrel_io::Stop;
 use whimbrel_sim::lab::{Measured, Setup, Unit};
 
-use super::stage::{Running, Stage};
+use super::testbed::{Running, Testbed};
 use super::{BETTER, CURE, REPORT, Real, RealRow, at_least, profile_of, setting, within};
 
 pub(super) const REAL: Real = Real {
@@ -79,11 +79,11 @@ const FROM_KERNEL: &str = "Linux to whimbrel";
 const KERNEL: &str = "Linux to Linux";
 
 fn measure(setup: &Setup, stop: &Stop) -> Result<Measured, String> {
-    let [near, far] = [Stage::new(stop)?, Stage::new(stop)?];
-    for stage in [&near, &far] {
-        stage.set("net.ipv4.ip_forward", "1")?;
-        stage.set("net.ipv4.tcp_rmem", "4096 131072 67108864")?;
-        stage.set("net.ipv4.tcp_wmem", "4096 16384 67108864")?;
+    let [near, far] = [Testbed::new(stop)?, Testbed::new(stop)?];
+    for testbed in [&near, &far] {
+        testbed.set("net.ipv4.ip_forward", "1")?;
+        testbed.set("net.ipv4.tcp_rmem", "4096 131072 67108864")?;
+        testbed.set("net.ipv4.tcp_wmem", "4096 16384 67108864")?;
     }
     let _link = link(&near, &far)?;
     let is_kernel_sender = matches!(setup.profile, FROM_KERNEL | KERNEL);
@@ -120,31 +120,32 @@ fn measure(setup: &Setup, stop: &Stop) -> Result<Measured, String> {
 }
 
 /// FDDI across a continent, and the ways of both kernels to each other's guests.
-fn link(near: &Stage<'_>, far: &Stage<'_>) -> Result<Running, String> {
-    let end = |name: &str, stage: &Stage<'_>, at: &str| {
-        format!("tun:{name},netns={},addr={at}/24", stage.path().display())
+fn link(near: &Testbed<'_>, far: &Testbed<'_>) -> Result<Running, String> {
+    let end = |name: &str, testbed: &Testbed<'_>, at: &str| {
+        format!("tun:{name},netns={},addr={at}/24", testbed.path().display())
     };
     let ends = [end("near", near, "10.1.0.1"), end("far", far, "10.1.0.2")];
     let path = ["rate=100M", "delay=35ms", "mtu=4352", "queue=1bdp"];
     let mut words = vec!["link", "--quiet", "--seed", "1", &ends[0], &ends[1]];
     words.extend(path);
     let link = near.start_whimbrel(&words)?;
-    for (stage, route) in [(near, "10.3.0.0/24 via 10.1.0.2"), (far, "10.2.0.0/24 via 10.1.0.1")] {
+    for (testbed, route) in [(near, "10.3.0.0/24 via 10.1.0.2"), (far, "10.2.0.0/24 via 10.1.0.1")]
+    {
         // The interface is there once there is a way over it.
         let mut tries = 0;
-        while let Err(error) = stage.ip(&format!("route add {route}")) {
+        while let Err(error) = testbed.ip(&format!("route add {route}")) {
             tries += 1;
             if tries == TRIES {
                 return Err(format!("the path did not come: {error}"));
             }
-            stage.pause(Duration::from_millis(50))?;
+            testbed.pause(Duration::from_millis(50))?;
         }
     }
     Ok(link)
 }
 
 /// Whoever takes all that comes, once it is there.
-fn sink(far: &Stage<'_>, is_ours: bool) -> Result<(&'static str, Running), String> {
+fn sink(far: &Testbed<'_>, is_ours: bool) -> Result<(&'static str, Running), String> {
     let (at, wire) = match is_ours {
         true => ("10.3.0.2:9", "tun:whim1,addr=10.3.0.2/24,host=10.3.0.1,offload=off"),
         false => ("10.1.0.2:9", "kernel:"),
@@ -156,8 +157,8 @@ fn sink(far: &Stage<'_>, is_ours: bool) -> Result<(&'static str, Running), Strin
 }
 
 /// Which congestion control the namespace began with.
-fn host(stage: &Stage<'_>) -> String {
-    let own = stage.within(|| fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control"));
+fn host(testbed: &Testbed<'_>) -> String {
+    let own = testbed.within(|| fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control"));
     let own = own.ok().and_then(Result::ok).unwrap_or_default();
     format!("its namespace has {}", own.trim())
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use whimbrel_io::Stop;
 use whimbrel_sim::lab::{Measured, Setup, Unit};
 
-use super::stage::Stage;
+use super::testbed::Testbed;
 use super::{BETTER, CURE, REPORT, Real, RealRow, at_least, profile_of, seconds, within};
 use crate::doctor;
 
@@ -58,23 +58,23 @@ const OWN: RealRow = RealRow {
 };
 
 fn measure(setup: &Setup, stop: &Stop) -> Result<Measured, String> {
-    let stage = Stage::new(stop)?;
+    let testbed = Testbed::new(stop)?;
     let serve = ["serve", "-w", "kernel:", "-l", "0.0.0.0:8080", "--close", "client", "--quiet"];
-    let mut server = stage.start_whimbrel(&serve)?;
-    stage.await_answer(&mut server, SocketAddr::from(([127, 0, 0, 1], 8080)))?;
+    let mut server = testbed.start_whimbrel(&serve)?;
+    testbed.await_answer(&mut server, SocketAddr::from(([127, 0, 0, 1], 8080)))?;
     let lasts = seconds(setup, "lasts");
     match setup.profile {
-        OHA => oha(&stage, lasts),
-        _ => load(&stage, setup, lasts),
+        OHA => oha(&testbed, lasts),
+        _ => load(&testbed, setup, lasts),
     }
 }
 
-fn load(stage: &Stage<'_>, setup: &Setup, lasts: Duration) -> Result<Measured, String> {
+fn load(testbed: &Testbed<'_>, setup: &Setup, lasts: Duration) -> Result<Measured, String> {
     let time = format!("{}s", lasts.as_secs());
     let mut words = vec!["load", "http://10.9.0.1:8080/", "-K", "--close", "client", "--json"];
     words.extend(["-w", "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1", "--no-tui", "-z", &time]);
     words.extend(profile_of(setup).into_iter().flatten());
-    let told = stage.run_whimbrel(&words, lasts + LONGER)?;
+    let told = testbed.run_whimbrel(&words, lasts + LONGER)?;
     let told: Value = serde_json::from_str(&told).map_err(|error| format!("load: {error}"))?;
     let of = |pointer: &str| told.pointer(pointer).and_then(Value::as_f64).unwrap_or(f64::NAN);
     let last = told["intervals"].as_array().and_then(|all| all.last());
@@ -89,7 +89,7 @@ fn load(stage: &Stage<'_>, setup: &Setup, lasts: Duration) -> Result<Measured, S
 }
 
 /// `oha` over the kernel's TCP, where it is installed.
-fn oha(stage: &Stage<'_>, lasts: Duration) -> Result<Measured, String> {
+fn oha(testbed: &Testbed<'_>, lasts: Duration) -> Result<Measured, String> {
     let mut measured = Measured::default();
     if !doctor::is_installed("oha") {
         measured.notes.push("not measured: no oha is installed here".into());
@@ -98,7 +98,7 @@ fn oha(stage: &Stage<'_>, lasts: Duration) -> Result<Measured, String> {
     let time = format!("{}s", lasts.as_secs());
     let words =
         ["--no-tui", "--disable-keepalive", "-c", "50", "-z", &time, "http://127.0.0.1:8080/"];
-    let told = stage.run("oha", &words, lasts + LONGER)?;
+    let told = testbed.run("oha", &words, lasts + LONGER)?;
     measured.add("answered", Unit::Count, answered(&told)?);
     measured.notes.push(format!("oha {}", words.join(" ")));
     Ok(measured)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use whimbrel_io::Stop;
 use whimbrel_sim::lab::{Bound, Measured, Setup, Unit};
 
-use super::stage::{Folder, Running, Stage};
+use super::testbed::{Folder, Running, Testbed};
 use super::{CURE, REPORT, Real, RealRow, WORKS, at_least, profile_of, seconds, setting, within};
 
 pub(super) const REAL: Real = Real {
@@ -50,30 +50,30 @@ const CURED: &[Bound] = &[at_least("least", 7_000.0), within("syns_again", 0.0, 
 const FLAT: &[Bound] = &[within("spread", 0.0, 40.0), at_least("second_to_first", 0.6)];
 
 fn measure(setup: &Setup, stop: &Stop) -> Result<Measured, String> {
-    let stage = Stage::new(stop)?;
+    let testbed = Testbed::new(stop)?;
     if let Some((first, last)) = setting(setup, "ports").and_then(|ports| ports.split_once('-')) {
-        stage.set("net.ipv4.ip_local_port_range", &format!("{first} {last}"))?;
+        testbed.set("net.ipv4.ip_local_port_range", &format!("{first} {last}"))?;
     }
     let folder = Folder::new().map_err(|error| format!("a folder for nginx: {error}"))?;
     let (at, mut server) = match setup.profile {
-        NGINX => nginx(&stage, &folder.0)?,
-        _ => serve(&stage, setup)?,
+        NGINX => nginx(&testbed, &folder.0)?,
+        _ => serve(&testbed, setup)?,
     };
     let at: SocketAddr = at.parse().map_err(|_| "no address")?;
-    stage.await_answer(&mut server, at)?;
+    testbed.await_answer(&mut server, at)?;
     let lasts = seconds(setup, "lasts");
     let runs: usize = setting(setup, "runs").and_then(|runs| runs.parse().ok()).unwrap_or(1);
     let (url, time) = (format!("http://{at}/"), format!("-d{}s", lasts.as_secs()));
     let (mut rates, mut hung) = (Vec::new(), 0);
     for run in 0..runs {
         if run > 0 {
-            stage.pause(GAP)?;
+            testbed.pause(GAP)?;
         }
         let (before, began) = (server.answered(), Instant::now());
-        match stage.run("wrk", &["-t14", "-c30", &time, &url], lasts + LONGER) {
+        match testbed.run("wrk", &["-t14", "-c30", &time, &url], lasts + LONGER) {
             Ok(told) => rates.push(rate(&told)?),
             // A thread of wrk's that never had a response never looks whether its time is over.
-            Err(_) if !stage.is_stopped() && setup.profile != NGINX => {
+            Err(_) if !testbed.is_stopped() && setup.profile != NGINX => {
                 let count = server.answered() - before;
                 rates.push(count as f64 / began.elapsed().as_secs_f64());
                 hung += 1;
@@ -83,7 +83,7 @@ fn measure(setup: &Setup, stop: &Stop) -> Result<Measured, String> {
     }
     let mut measured = Measured::default();
     figures(&rates, &mut measured);
-    let again = stage.syns_again();
+    let again = testbed.syns_again();
     if hung > 0 {
         measured.notes.push(format!(
             "{hung} of {runs} runs of wrk did not end, since a thread of it had no response at all; they \
@@ -99,18 +99,18 @@ fn measure(setup: &Setup, stop: &Stop) -> Result<Measured, String> {
 }
 
 /// The stack as a web server that closes a connection after as many requests as the report's nginx.
-fn serve(stage: &Stage<'_>, setup: &Setup) -> Result<(&'static str, Running), String> {
+fn serve(testbed: &Testbed<'_>, setup: &Setup) -> Result<(&'static str, Running), String> {
     let mut words = vec!["-w", "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1"];
     words.extend(["-l", "10.9.0.2:80", "--requests-per-connection", "22"]);
     words.extend(["--service-rate", "27645"]);
     words.extend(profile_of(setup).into_iter().flatten());
     let msl = setting(setup, "msl").map(|msl| format!("msl={msl}"));
     words.extend(msl.iter().flat_map(|msl| ["-S", msl.as_str()]));
-    Ok(("10.9.0.2:80", stage.start_server(&words)?))
+    Ok(("10.9.0.2:80", testbed.start_server(&words)?))
 }
 
 /// Debian's nginx on the kernel, in one process that ends with this one.
-fn nginx(stage: &Stage<'_>, folder: &Path) -> Result<(&'static str, Running), String> {
+fn nginx(testbed: &Testbed<'_>, folder: &Path) -> Result<(&'static str, Running), String> {
     let here = folder.display();
     let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|name| format!("{name}_temp_path {here}/{name};"))
@@ -127,7 +127,7 @@ fn nginx(stage: &Stage<'_>, folder: &Path) -> Result<(&'static str, Running), St
     let path = path.display().to_string();
     let prefix = here.to_string();
     let words = ["-c", &path, "-p", &prefix, "-e", "stderr"];
-    Ok(("127.0.0.1:8080", stage.start("nginx", &words)?))
+    Ok(("127.0.0.1:8080", testbed.start("nginx", &words)?))
 }
 
 /// Requests per second, as wrk prints them.

@@ -1,4 +1,4 @@
-use whimbrel_sim::goals::{Course, Figure, Goal, Line};
+use whimbrel_sim::goals::{Figure, Goal, Line, PathEvents};
 
 use super::{Path, Row, chosen, goals, is_refused, summary};
 
@@ -7,7 +7,7 @@ fn line(name: &str) -> Line {
 }
 
 fn row(line: &Line, value: Result<f64, &str>, before: Option<f64>) -> (bool, bool, String) {
-    let measured = value.map(|value| Figure { value, course: Course::default() });
+    let measured = value.map(|value| Figure { value, events: PathEvents::default() });
     let row = Row { line, measured: measured.map_err(str::to_owned), before };
     (row.is_met(), row.is_worse(), row.text(20))
 }
@@ -54,7 +54,7 @@ fn the_end_counts_goals() {
     let line = line("10M/10ms/cubic");
     let row = |value| Row {
         line: &line,
-        measured: Ok(Figure { value, course: Course::default() }),
+        measured: Ok(Figure { value, events: PathEvents::default() }),
         before: None,
     };
     assert_eq!(summary(&[row(99.0), row(1.0)], None), "1 of 2 goals met\n");
@@ -65,7 +65,7 @@ fn the_answer_is_no_if_a_goal_is_missed_or_compared_with_before_if_a_figure_is_w
     let line = line("10M/10ms/cubic");
     let row = |value, before| Row {
         line: &line,
-        measured: Ok(Figure { value, course: Course::default() }),
+        measured: Ok(Figure { value, events: PathEvents::default() }),
         before: Some(before),
     };
     let before = Some(Path::new("before.json"));

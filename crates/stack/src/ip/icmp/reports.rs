@@ -4,14 +4,14 @@
 use whimbrel_tcp::conn::{IcmpError, SoftError};
 use whimbrel_wire::{Endpoint, IcmpMessage, Icmpv6Message, Ipv6Header, Protocol, QuotedSegment};
 
-use crate::ip::{DatagramReport, FlowKey, FrameDrop, IcmpReport, IpLayer, Report};
+use crate::ip::{DatagramReport, ErrorReport, FlowKey, FrameDrop, IcmpReport, IpLayer};
 
 impl IpLayer {
     pub(super) fn read_v4_error(
         &self,
         local_index: u16,
         message: &IcmpMessage<'_>,
-    ) -> Result<Report, FrameDrop> {
+    ) -> Result<ErrorReport, FrameDrop> {
         let (error, quoted) = match *message {
             IcmpMessage::DestinationUnreachable { code, quoted } => (judge_v4(code)?, quoted),
             IcmpMessage::FragmentationNeeded { next_hop_mtu, quoted } => {
@@ -34,7 +34,7 @@ impl IpLayer {
         &self,
         local_index: u16,
         message: &Icmpv6Message<'_>,
-    ) -> Result<Report, FrameDrop> {
+    ) -> Result<ErrorReport, FrameDrop> {
         let (error, quoted) = match *message {
             Icmpv6Message::DestinationUnreachable { code, quoted } => (judge_v6(code)?, quoted),
             Icmpv6Message::PacketTooBig { mtu, quoted } => (judge_v6_mtu(mtu, quoted)?, quoted),
@@ -52,7 +52,7 @@ impl IpLayer {
     /// What this host itself says of a packet of its own that never left (RFC 4861 7.2.2: "The
     /// sender MUST return ICMP destination unreachable indications with code 3 (Address
     /// Unreachable) for each packet queued awaiting address resolution").
-    pub(crate) fn report_unsent(&self, packet: &[u8]) -> Option<Report> {
+    pub(crate) fn report_unsent(&self, packet: &[u8]) -> Option<ErrorReport> {
         let local_index = self.addresses.index_of_any(&QuotedSegment::parse(packet).ok()?.src)?;
         self.report(local_index, soft(SoftError::HostUnreachable), packet).ok()
     }
@@ -63,7 +63,7 @@ impl IpLayer {
         local_index: u16,
         error: IcmpError,
         quoted: &[u8],
-    ) -> Result<Report, FrameDrop> {
+    ) -> Result<ErrorReport, FrameDrop> {
         let quoted = QuotedSegment::parse(quoted).map_err(|_| FrameDrop::IcmpQuote)?;
         // What was sent from another address would have been reported to that.
         if self.addresses.index_of_any(&quoted.src) != Some(local_index) {
@@ -74,7 +74,7 @@ impl IpLayer {
             Protocol::UDP => {
                 let from = Endpoint::new(quoted.src, quoted.src_port);
                 let to = Endpoint::new(quoted.dst, quoted.dst_port);
-                return Ok(Report::Datagram(DatagramReport { from, to, error }));
+                return Ok(ErrorReport::Datagram(DatagramReport { from, to, error }));
             }
             _ => return Err(FrameDrop::IcmpNoSocket),
         }
@@ -85,7 +85,7 @@ impl IpLayer {
             local_port: quoted.src_port,
             local_index,
         };
-        Ok(Report::Segment(IcmpReport { key, seq, error }))
+        Ok(ErrorReport::Segment(IcmpReport { key, seq, error }))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{DropReason, Reply, RxSegment};
 
 /// Who decided to answer a SYN, and what the peer has seen of that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stage {
+pub(super) enum SynStage {
     /// Its listener, at once.
     Answered,
     /// So, and the peer repeated its SYN since.
@@ -24,7 +24,7 @@ pub(super) enum Stage {
     AdmittedRepeated,
 }
 
-impl Stage {
+impl SynStage {
     /// The peer repeated its SYN. Before there was any answer this says nothing of round trips.
     pub(super) const fn on_repeated(&mut self) {
         *self = match *self {
@@ -45,35 +45,35 @@ impl SynEntry {
     /// The same entry, unanswered until somebody admits it.
     #[must_use]
     pub const fn into_held(mut self) -> Self {
-        self.stage = Stage::Unheard;
+        self.stage = SynStage::Unheard;
         self
     }
 
     /// Whether it waits for a verdict, and nothing was sent.
     #[inline]
     pub const fn is_held(&self) -> bool {
-        matches!(self.stage, Stage::Unheard | Stage::Asked)
+        matches!(self.stage, SynStage::Unheard | SynStage::Asked)
     }
 
     /// Whether a verdict decides, or decided, about it.
     #[inline]
     pub const fn is_by_verdict(&self) -> bool {
-        !matches!(self.stage, Stage::Answered | Stage::Repeated)
+        !matches!(self.stage, SynStage::Answered | SynStage::Repeated)
     }
 
     /// Whether whoever decides has heard of it.
     pub const fn was_asked(&self) -> bool {
-        matches!(self.stage, Stage::Asked | Stage::Admitted | Stage::AdmittedRepeated)
+        matches!(self.stage, SynStage::Asked | SynStage::Admitted | SynStage::AdmittedRepeated)
     }
 
     /// Whoever decides is asked.
     pub(in crate::table) const fn on_asked(&mut self) {
-        self.stage = Stage::Asked;
+        self.stage = SynStage::Asked;
     }
 
     /// The verdict is to answer it.
     pub(in crate::table) const fn on_admitted(&mut self) {
-        self.stage = Stage::Admitted;
+        self.stage = SynStage::Admitted;
     }
 
     /// What a segment means for a SYN that nobody answered: RFC 9293 3.10.7.2, as if its

@@ -15,7 +15,7 @@ use whimbrel_io::Stop;
 use whimbrel_io::process::{Namespace, end_with_starter};
 
 /// A namespace, with its loopback interface up. It goes when this and what was started in it has gone.
-pub(super) struct Stage<'s> {
+pub(super) struct Testbed<'s> {
     namespace: Namespace,
     stop: &'s Stop,
 }
@@ -27,12 +27,12 @@ pub(super) struct Running {
     answered: Arc<AtomicU64>,
 }
 
-impl<'s> Stage<'s> {
+impl<'s> Testbed<'s> {
     pub(super) fn new(stop: &'s Stop) -> Result<Self, String> {
         let namespace = Namespace::fresh().map_err(|error| format!("a namespace: {error}"))?;
-        let stage = Self { namespace, stop };
-        stage.ip("link set lo up")?;
-        Ok(stage)
+        let testbed = Self { namespace, stop };
+        testbed.ip("link set lo up")?;
+        Ok(testbed)
     }
 
     /// A path by which another process can enter the namespace.
