@@ -74,6 +74,9 @@ pub mod steering;
 pub mod stop;
 mod sys;
 pub mod tap;
+#[cfg(test)]
+#[path = "../../../tests/harness/test_file.rs"]
+mod test_file;
 pub mod text;
 pub mod threads;
 pub mod trace;

@@ -1,10 +1,11 @@
-use std::fs;
-use std::path::PathBuf;
+#[path = "../../../../tests/harness/test_file.rs"]
+mod test_file;
 
 use clap::Parser;
 use whimbrel_tcp::Tunables;
 
 use super::*;
+use test_file::TestFile;
 
 #[derive(Parser)]
 struct Line {
@@ -23,32 +24,11 @@ fn refusal(words: &[&str], variables: &[(&str, &str)]) -> String {
     text
 }
 
-/// A file of the test's own, removed at the end.
-struct TestFile(PathBuf);
-
-impl TestFile {
-    fn new(name: &str, text: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("whim-{}-{name}.toml", std::process::id()));
-        fs::write(&path, text).unwrap();
-        Self(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for TestFile {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
 #[test]
 fn whoever_speaks_last_prevails() {
     let file =
         TestFile::new("order", "[tunables]\nack_every = 3\nmsl = \"7s\"\ntw.syn = \"linux\"\n");
-    let file_words = ["--config", file.path(), "--profile", "linux"];
+    let file_words = ["--config", file.name(), "--profile", "linux"];
     let origin = |rules: &Rules, name: &str| {
         let origin = rules.origin(Tunables::named(name)[0]);
         origin.map_or_else(|| "default".into(), ToString::to_string)
@@ -61,7 +41,7 @@ fn whoever_speaks_last_prevails() {
     );
 
     let rules = rules_of(&file_words, &[]).unwrap();
-    let place = format!("{}:2", file.path());
+    let place = format!("{}:2", file.name());
     assert_eq!((rules.tunables.ack_every, origin(&rules, "ack_every")), (3, place));
 
     let variables = [("WHIMBREL_ACK_EVERY", "4"), ("HOME", "/")];
@@ -72,7 +52,7 @@ fn whoever_speaks_last_prevails() {
     let words = [&file_words[..], &["-S", "ack_every=5"]].concat();
     let rules = rules_of(&words, &variables).unwrap();
     assert_eq!((rules.tunables.ack_every, origin(&rules, "ack_every")), (5, "--set".into()));
-    assert_eq!(origin(&rules, "msl.link"), format!("{}:3", file.path()), "a group's members too");
+    assert_eq!(origin(&rules, "msl.link"), format!("{}:3", file.name()), "a group's members too");
     assert_eq!(origin(&rules, "retries"), "default");
 }
 
@@ -82,7 +62,7 @@ fn a_profile_is_named_by_the_option_before_the_environment_before_the_file() {
     let name = |words: &[&str], variables: &[(&str, &str)]| {
         rules_of(words, variables).unwrap().profile.name
     };
-    let config = ("WHIMBREL_CONFIG", file.path());
+    let config = ("WHIMBREL_CONFIG", file.name());
     assert_eq!(name(&[], &[]), "whimbrel");
     assert_eq!(name(&[], &[config]), "freebsd");
     assert_eq!(name(&[], &[config, ("WHIMBREL_PROFILE", "linux")]), "linux");
@@ -105,7 +85,7 @@ fn what_is_printed_is_a_file_that_means_the_same() {
         assert!(text.lines().any(is), "{rule} {origin} is not in:\n{text}");
     }
     let file = TestFile::new("printed", &text);
-    let again = rules_of(&["--config", file.path()], &[]).unwrap();
+    let again = rules_of(&["--config", file.name()], &[]).unwrap();
     assert_eq!(again.tunables, rules.tunables);
     assert_eq!(again.profile, rules.profile);
 }
@@ -114,11 +94,11 @@ fn what_is_printed_is_a_file_that_means_the_same() {
 fn an_error_names_the_file_the_line_the_key_the_value_and_the_remedy() {
     let file =
         TestFile::new("wrong", "profile = \"linux\"\n[tunables]\n\nnet.ipv4.tcp_retries2 = 31\n");
-    let text = refusal(&["--config", file.path()], &[]);
-    let said = format!("{}:4: net.ipv4.tcp_retries2=31: give 1 to 30", file.path());
+    let text = refusal(&["--config", file.name()], &[]);
+    let said = format!("{}:4: net.ipv4.tcp_retries2=31: give 1 to 30", file.name());
     assert!(text.starts_with(&said), "{text}");
     let file = TestFile::new("typo", "[tunables]\ntcp_syn_retrys = 3\n");
-    let text = refusal(&["--config", file.path()], &[]);
+    let text = refusal(&["--config", file.name()], &[]);
     assert!(text.contains(":2: ") && text.contains("net.ipv4.tcp_syn_retries"), "{text}");
     let text = refusal(&[], &[("WHIMBREL_TCP_RETRIES2", "31")]);
     assert!(text.starts_with("WHIMBREL_TCP_RETRIES2: ") && text.contains("1 to 30"), "{text}");
@@ -129,8 +109,8 @@ fn an_error_names_the_file_the_line_the_key_the_value_and_the_remedy() {
 #[test]
 fn values_that_contradict_each_other_name_who_said_so() {
     let file = TestFile::new("ports", "[tunables]\n\"ports.last\" = 2000\n");
-    let text = refusal(&["--config", file.path()], &[]);
-    assert!(text.starts_with(&format!("{}:2: ports.last=2000", file.path())), "{text}");
+    let text = refusal(&["--config", file.name()], &[]);
+    assert!(text.starts_with(&format!("{}:2: ports.last=2000", file.name())), "{text}");
 }
 
 #[test]

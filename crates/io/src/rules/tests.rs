@@ -1,23 +1,5 @@
-use std::fs;
-
 use super::*;
-
-/// A file of the test's own, removed at the end.
-struct TestFile(PathBuf);
-
-impl TestFile {
-    fn new(name: &str, text: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("whim-{}-{name}.toml", std::process::id()));
-        fs::write(&path, text).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for TestFile {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
-}
+use crate::test_file::TestFile;
 
 fn variables(set: &[(&str, &str)]) -> Variables {
     Variables::new(set.iter().map(|(name, value)| ((*name).into(), (*value).into()))).unwrap()
@@ -27,7 +9,7 @@ fn variables(set: &[(&str, &str)]) -> Variables {
 fn the_environment_names_a_file_and_prevails_over_what_that_says() {
     let file =
         TestFile::new("gathered", "profile = \"linux\"\n[tunables]\nack_every = 3\nmsl = \"7s\"\n");
-    let named = file.0.to_str().unwrap();
+    let named = file.name();
     let environment = variables(&[("WHIMBREL_CONFIG", named), ("WHIMBREL_ACK_EVERY", "4")]);
     let mut rules = Rules::gather(Sources { environment, ..Sources::default() }).unwrap();
     assert_eq!((rules.profile.name, rules.tunables.ack_every), ("linux", 4));
@@ -45,7 +27,7 @@ fn what_is_shown_is_a_file_that_means_the_same() {
     let environment = variables(&[("WHIMBREL_PROFILE", "freebsd"), ("WHIMBREL_MSL", "5s")]);
     let rules = Rules::gather(Sources { environment, ..Sources::default() }).unwrap();
     let file = TestFile::new("shown", &rules.to_string());
-    let sources = Sources { file: Some(file.0.clone()), ..Sources::default() };
+    let sources = Sources { file: Some(file.path().into()), ..Sources::default() };
     let again = Rules::gather(sources).unwrap();
     assert_eq!((&again.tunables, again.profile), (&rules.tunables, rules.profile));
 }

@@ -14,6 +14,8 @@ mod edges;
 mod errors;
 #[path = "../tokio_types/many.rs"]
 mod many;
+#[path = "../../../../tests/harness/namespace.rs"]
+mod namespace;
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
 #[path = "../tokio_types/packets.rs"]

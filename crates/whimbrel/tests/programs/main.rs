@@ -8,6 +8,8 @@
 mod examples;
 mod http1;
 mod http2;
+#[path = "../../../../tests/harness/namespace.rs"]
+mod namespace;
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
 mod redis;

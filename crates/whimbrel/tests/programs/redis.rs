@@ -4,10 +4,10 @@
 //! Needs root and `redis-server`. Without them the test says so and passes; `WHIMBREL_REQUIRE_NET=1`
 //! makes it fail.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use std::{env, fs};
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncCommands, AsyncConnectionConfig, RedisConnectionInfo};
@@ -15,28 +15,14 @@ use tokio::task::JoinSet;
 use whimbrel::{Stack, TcpStream};
 use whimbrel_io::process::end_with_starter;
 
-use crate::needs;
+use crate::namespace::in_a_namespace;
 use crate::scratch::scratch;
 
 /// Runs itself once more, in a network namespace that ends with that process.
 #[test]
 fn a_redis_client_and_a_real_server_understand_each_other() {
-    if env::var_os(INSIDE).is_some() {
-        return inside();
-    }
-    if !needs::found(&["unshare", "redis-server"]) {
-        return;
-    }
     let name = "redis::a_redis_client_and_a_real_server_understand_each_other";
-    let mut command = Command::new("unshare");
-    command.arg("--net").arg(env::current_exe().unwrap()).args([name, "--exact", "--nocapture"]);
-    let output = end_with_starter(command.env(INSIDE, "1")).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    if errors.contains("unshare failed") {
-        return needs::skip(&format!("no network namespace ({}): run as root", errors.trim()));
-    }
-    let words = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && words.contains("1 passed"), "{words}{errors}");
+    in_a_namespace(name, &["redis-server"], inside);
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -115,5 +101,3 @@ impl Drop for Server {
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
-
-const INSIDE: &str = "WHIMBREL_INSIDE_NAMESPACE";

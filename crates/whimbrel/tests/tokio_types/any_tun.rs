@@ -14,13 +14,13 @@ use tokio::net::TcpStream as KernelStream;
 use tokio::time::{Instant, sleep};
 use whimbrel::{AnyListener, Incoming, TcpListener, Unreachable};
 
-use crate::tun::in_a_namespace;
+use crate::namespace::in_a_namespace;
 use crate::world::{assert_empties, builder, text};
 
 #[test]
 fn outsides_look_to_the_kernels_client_as_they_would_from_the_kernel() {
     let name = "any_tun::outsides_look_to_the_kernels_client_as_they_would_from_the_kernel";
-    in_a_namespace(name, outsides);
+    in_a_namespace(name, &["ip"], outsides);
 }
 
 /// How a destination behaves, by the last number of its address.

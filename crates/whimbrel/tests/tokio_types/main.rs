@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails says so by panicking")]
 
+#[macro_use]
+mod signatures;
+
 mod any;
 mod any_tun;
 mod cancel;
@@ -13,6 +16,8 @@ mod errors;
 mod fast;
 mod keys;
 mod many;
+#[path = "../../../../tests/harness/namespace.rs"]
+mod namespace;
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
 mod packets;
@@ -24,6 +29,8 @@ mod scratch;
 mod shards;
 mod storm;
 mod streams;
+#[path = "../../../../tests/harness/test_file.rs"]
+mod test_file;
 mod tun;
 mod udp;
 mod udp_tun;

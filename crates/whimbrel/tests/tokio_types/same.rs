@@ -24,11 +24,6 @@ async fn so_does_whimbrel() {
     world.assert_empty().await;
 }
 
-/// That a method is a function of this type.
-macro_rules! signatures {
-    ($($method:path: $type:ty;)*) => { $(let _: $type = $method;)* };
-}
-
 /// The program over the types of `$from`, whose constructors take `$server` or `$client` first.
 macro_rules! program {
     ($name:ident, $($from:ident)::+, ($($server:ident, $client:ident)?)) => {

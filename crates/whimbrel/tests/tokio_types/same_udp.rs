@@ -25,11 +25,6 @@ async fn so_does_whimbrel_with_datagrams() {
     world.assert_empty().await;
 }
 
-/// That a method is a function of this type.
-macro_rules! signatures {
-    ($($method:path: $type:ty;)*) => { $(let _: $type = $method;)* };
-}
-
 /// The program over the type of `$from`, whose constructor takes `$server` or `$client` first.
 macro_rules! program {
     ($name:ident, $($from:ident)::+, ($($server:ident, $client:ident)?)) => {

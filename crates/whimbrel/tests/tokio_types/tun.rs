@@ -2,53 +2,31 @@
 //!
 //! Needs root. Without it the test says so and passes; `WHIMBREL_REQUIRE_NET=1` makes it fail.
 
-use std::env;
 use std::process::Command;
 
 use axum::Router;
 use axum::routing::get;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use whimbrel::{TcpListener, TcpStream};
-use whimbrel_io::process::end_with_starter;
 
-use crate::needs;
+use crate::namespace::in_a_namespace;
 use crate::world::{assert_empties, builder, text};
 
 #[test]
 fn tasks_on_both_sides_of_a_tun_device_talk_whoever_began() {
-    in_a_namespace("tun::tasks_on_both_sides_of_a_tun_device_talk_whoever_began", inside);
+    in_a_namespace("tun::tasks_on_both_sides_of_a_tun_device_talk_whoever_began", &["ip"], inside);
 }
 
 #[test]
 fn tasks_talk_to_the_kernel_over_packet_sockets_whoever_began() {
     let name = "tun::tasks_talk_to_the_kernel_over_packet_sockets_whoever_began";
-    in_a_namespace(name, over_packet_sockets);
+    in_a_namespace(name, &["ip"], over_packet_sockets);
 }
 
 #[test]
 fn who_serves_by_axum_ends_when_somebody_deletes_the_tun_device_and_says_so() {
     let name = "tun::who_serves_by_axum_ends_when_somebody_deletes_the_tun_device_and_says_so";
-    in_a_namespace(name, serves_until_the_device_is_gone);
-}
-
-/// Runs the test of this name once more, in a network namespace that ends with that process, and there
-/// `inside`.
-pub(crate) fn in_a_namespace(name: &str, inside: fn()) {
-    if env::var_os(INSIDE).is_some() {
-        return inside();
-    }
-    if !needs::found(&["unshare", "ip"]) {
-        return;
-    }
-    let mut command = Command::new("unshare");
-    command.arg("--net").arg(env::current_exe().unwrap()).args([name, "--exact", "--nocapture"]);
-    let output = end_with_starter(command.env(INSIDE, "1")).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    if errors.contains("unshare failed") {
-        return needs::skip(&format!("no network namespace ({}): run as root", errors.trim()));
-    }
-    let words = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && words.contains("1 passed"), "{words}{errors}");
+    in_a_namespace(name, &["ip"], serves_until_the_device_is_gone);
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -150,5 +128,3 @@ where
     assert!(received == sent, "other octets came back");
     echoing.await.unwrap().unwrap();
 }
-
-const INSIDE: &str = "WHIMBREL_INSIDE_NAMESPACE";

@@ -7,20 +7,20 @@ use std::process::Command;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use whimbrel::{Stack, TcpListener, UdpSocket};
 
+use crate::namespace::in_a_namespace;
 use crate::needs;
-use crate::tun::in_a_namespace;
 use crate::world::{assert_empties, builder, text};
 
 #[test]
 fn datagrams_of_any_size_cross_a_tun_device_both_ways() {
-    in_a_namespace("udp_tun::datagrams_of_any_size_cross_a_tun_device_both_ways", sizes);
+    in_a_namespace("udp_tun::datagrams_of_any_size_cross_a_tun_device_both_ways", &["ip"], sizes);
 }
 
 #[test]
 fn dig_asks_a_name_server_over_udp_and_where_that_is_too_short_over_tcp() {
     if needs::found(&["dig"]) {
         let name = "udp_tun::dig_asks_a_name_server_over_udp_and_where_that_is_too_short_over_tcp";
-        in_a_namespace(name, names);
+        in_a_namespace(name, &["ip"], names);
     }
 }
 
@@ -29,6 +29,7 @@ fn ping_with_eight_thousand_bytes_is_answered_over_a_tun_device() {
     if needs::found(&["ping"]) {
         in_a_namespace(
             "udp_tun::ping_with_eight_thousand_bytes_is_answered_over_a_tun_device",
+            &["ip"],
             pings,
         );
     }

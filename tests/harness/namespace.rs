@@ -1,0 +1,31 @@
+//! Tests that want a network namespace of their own.
+
+use std::env;
+use std::process::Command;
+
+use whimbrel_io::process::end_with_starter;
+
+use crate::needs;
+
+/// Runs the test of this name once more, in a network namespace that ends with that process, and there
+/// `inside`, which wants these programs.
+pub(crate) fn in_a_namespace(name: &str, programs: &[&str], inside: fn()) {
+    if env::var_os(INSIDE).is_some() {
+        return inside();
+    }
+    if !needs::found(&[&["unshare"], programs].concat()) {
+        return;
+    }
+    let mut command = Command::new("unshare");
+    command.arg("--net").arg(env::current_exe().unwrap()).args([name, "--exact", "--nocapture"]);
+    let output = end_with_starter(command.env(INSIDE, "1")).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("unshare failed") {
+        return needs::skip(&format!("no network namespace ({}): run as root", errors.trim()));
+    }
+    let words = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && words.contains("1 passed"), "{words}{errors}");
+}
+
+/// Set in the process that is in the namespace.
+const INSIDE: &str = "WHIMBREL_INSIDE_NAMESPACE";
