@@ -1,12 +1,14 @@
 //! Tasks that await what a stream or a socket is ready for.
 
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{Interest, Ready};
 use tokio::task::coop::poll_proceed;
+use tokio::task::yield_now;
 
 use crate::waiters::{Ticket, Waiters};
 
@@ -38,6 +40,24 @@ impl<'a, S: Awaited> Readiness<'a, S> {
     /// Of a task that waits for any of what `interest` names.
     pub(crate) const fn new(state: &'a Mutex<S>, interest: Interest) -> Self {
         Self { state, interest, reader: None, writer: None }
+    }
+
+    /// Calls `f` if that is so now, else fails with `WouldBlock`.
+    pub(crate) fn try_io<R>(self, f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+        let ready = !lock(self.state).readiness(self.interest).is_empty();
+        if ready { f() } else { Err(io::ErrorKind::WouldBlock.into()) }
+    }
+
+    /// Calls `f` when that is so, and again as long as it fails with `WouldBlock`.
+    pub(crate) async fn async_io<R>(self, mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
+        loop {
+            Self::new(self.state, self.interest).await;
+            match f() {
+                // Not at once: an `f` that did not look would keep this thread from all other tasks.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => yield_now().await,
+                result => return result,
+            }
+        }
     }
 }
 

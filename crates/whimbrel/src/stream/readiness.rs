@@ -5,7 +5,6 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{Interest, Ready};
 use tokio::task::coop::poll_proceed;
-use tokio::task::yield_now;
 
 use super::TcpStream;
 use crate::cell::{Flags, StreamState};
@@ -35,8 +34,7 @@ impl TcpStream {
         interest: Interest,
         f: impl FnOnce() -> io::Result<R>,
     ) -> io::Result<R> {
-        let ready = !self.cell.lock().readiness(interest).is_empty();
-        if ready { f() } else { Err(io::ErrorKind::WouldBlock.into()) }
+        self.cell.ready(interest).try_io(f)
     }
 
     /// Calls `f` when any of what `interest` names is ready, and again as long as it fails with
@@ -45,15 +43,9 @@ impl TcpStream {
     pub async fn async_io<R>(
         &self,
         interest: Interest,
-        mut f: impl FnMut() -> io::Result<R>,
+        f: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
-        loop {
-            self.ready(interest).await?;
-            match f() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => yield_now().await,
-                result => return result,
-            }
-        }
+        self.cell.ready(interest).async_io(f).await
     }
 
     /// Whether something, or the end, can be read. Of several tasks that poll, only the latest is

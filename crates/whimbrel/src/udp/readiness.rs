@@ -5,7 +5,6 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{Interest, Ready};
 use tokio::task::coop::poll_proceed;
-use tokio::task::yield_now;
 
 use super::UdpSocket;
 use crate::readiness::Awaited;
@@ -46,8 +45,7 @@ impl UdpSocket {
         interest: Interest,
         f: impl FnOnce() -> io::Result<R>,
     ) -> io::Result<R> {
-        let ready = !self.cell.lock().readiness(interest).is_empty();
-        if ready { f() } else { Err(io::ErrorKind::WouldBlock.into()) }
+        self.cell.ready(interest).try_io(f)
     }
 
     /// Calls `f` when any of what `interest` names is ready, and again as long as it fails with
@@ -56,15 +54,9 @@ impl UdpSocket {
     pub async fn async_io<R>(
         &self,
         interest: Interest,
-        mut f: impl FnMut() -> io::Result<R>,
+        f: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
-        loop {
-            self.ready(interest).await?;
-            match f() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => yield_now().await,
-                result => return result,
-            }
-        }
+        self.cell.ready(interest).async_io(f).await
     }
 
     /// Does `act` once what `interest` names is ready.
