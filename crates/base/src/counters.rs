@@ -33,7 +33,7 @@ macro_rules! counters {
             }
         }
 
-        /// Of several shards.
+        /// Counts of several shards are added up.
         impl core::ops::AddAssign<&Self> for $counters {
             fn add_assign(&mut self, other: &Self) {
                 $(self.$field += other.$field;)*
@@ -66,7 +66,7 @@ macro_rules! counters {
             }
         }
 
-        /// Of several shards.
+        /// Counts of several shards are added up.
         impl core::ops::AddAssign<&Self> for $counters {
             fn add_assign(&mut self, other: &Self) {
                 $(self.$field += other.$field;)*

@@ -30,7 +30,7 @@ pub enum Answer {
     Accept,
     /// A reset, as of a port where nobody listens.
     Reset,
-    /// An ICMP error.
+    /// An ICMP error, as of a router or a host that lets nobody through.
     Unreachable(Unreachable),
     /// Nothing. If it repeats its SYN, that is a new one.
     Ignore,

@@ -115,7 +115,7 @@ fn check_mtu(mtu: u16, addresses: &Addresses) -> Result<(), ConfigError> {
     if mtu < least { Err(ConfigError::Mtu { mtu, least }) } else { Ok(()) }
 }
 
-/// Getters.
+/// Making a host, and asking it what it is and has.
 impl Shard {
     /// A host by this configuration.
     pub fn new(config: ShardConfig) -> Result<Self, ConfigError> {

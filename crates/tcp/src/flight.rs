@@ -157,7 +157,7 @@ impl Flight {
     }
 }
 
-/// What happens.
+/// What the sender reports: text that leaves, acknowledgments that arrive.
 impl Flight {
     /// `range` leaves, in segments of `mss` octets: for the first time, or again, or first the one and then
     /// the other. Returns how many octets were sent before.
@@ -187,6 +187,7 @@ impl Flight {
     #[inline]
     pub fn acknowledge(&mut self, to: u64, delivered: &mut Delivered) {
         if self.holes.is_none() {
+            // Nothing is missing, as nearly always: all of it was sent once, and none was named before.
             delivered.octets += to.min(self.end()) - self.una();
             delivered.once_from = Some(self.una());
             self.records.pop(to, delivered);
@@ -201,6 +202,8 @@ impl Flight {
             holes.acknowledge(&self.records, to, delivered);
             self.holes = self.holes.take().filter(|holes| !holes.are_none(to));
         }
+        // What is delivered is known from the holes; the records would count again what was named before.
+        // Only they know how large a segment was.
         let mut ended = Delivered::default();
         self.records.pop(to, &mut ended);
         delivered.segment = ended.segment;
@@ -245,7 +248,7 @@ impl Flight {
     }
 }
 
-/// What is lost.
+/// Marking octets as lost: by RACK, by duplicates, by a time-out.
 impl Flight {
     /// `range` is lost, but for what the peer holds.
     pub fn lose(&mut self, range: Range<u64>) {

@@ -155,7 +155,7 @@ impl Recovery {
     }
 }
 
-/// What happens.
+/// What the sender reports: segments that leave, acknowledgments, time-outs.
 impl Recovery {
     fn state(&mut self) -> &mut State {
         self.0.get_or_insert_default()

@@ -179,6 +179,7 @@ impl AnyShared {
     /// The queue has room, or nobody looks at it any more.
     fn on_room(&self) {
         for shard in &self.shards {
+            // Asked once for each time that it found no room, whatever number of tasks make some.
             if shard.crowded.swap(false, Ordering::SeqCst) {
                 shard.mailbox.ask(Request::Any(AnyRequest::Room));
             }
@@ -191,7 +192,7 @@ impl AnyShared {
 }
 
 impl Incoming {
-    /// Who dials.
+    /// The address and port of the one who dials.
     pub fn peer(&self) -> SocketAddr {
         self.dial.asked.flow.remote.into()
     }
@@ -287,6 +288,7 @@ impl PendingAccept {
 impl Drop for PendingAccept {
     /// What came at the moment when nobody waited any more is a stream that is dropped.
     fn drop(&mut self) {
+        // From here on nothing comes any more, so that what is not there now never will be.
         self.opened.close();
         if let Ok(Ok(accepted)) = self.opened.try_recv() {
             drop(self.stream(accepted));
@@ -299,6 +301,7 @@ impl Drop for AnyListener {
     fn drop(&mut self) {
         let Self { queue, shared } = self;
         let dials = queue.get_mut();
+        // First: a shard that is about to send one is refused, so that none comes behind the last look.
         dials.close();
         while let Ok(dial) = dials.try_recv() {
             let shared = Arc::clone(shared);

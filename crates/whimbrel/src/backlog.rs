@@ -115,7 +115,7 @@ impl Backlog {
 /// Twice the frames of one pass.
 const AMPLE: u32 = 128;
 
-/// The shard's side.
+/// What the shard does with a backlog: it hands connections over.
 impl State {
     /// How many more the shard may hand over.
     pub(crate) fn room(&self, most: u32) -> usize {

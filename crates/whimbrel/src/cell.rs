@@ -107,7 +107,7 @@ impl StreamCell {
     }
 }
 
-/// Credit.
+/// A cell as it begins, and how many octets either side may leave in it.
 impl StreamState {
     fn new(settings: Settings) -> Self {
         Self {
@@ -160,7 +160,7 @@ impl StreamState {
     }
 }
 
-/// Reading.
+/// What a task that reads finds and takes.
 impl StreamState {
     /// What there is to read.
     pub(crate) fn readable(&self) -> Readable {
@@ -221,7 +221,7 @@ impl StreamState {
     }
 }
 
-/// Writing.
+/// What a task that writes may leave, and how it says that this was all.
 impl StreamState {
     /// How many octets the task may leave here, or why it may leave none.
     pub(crate) fn room(&mut self) -> io::Result<usize> {

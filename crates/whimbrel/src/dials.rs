@@ -19,16 +19,16 @@ pub(crate) enum AnyRequest {
     Listen(AnyEnd),
     /// There is room to tell of more, or nobody to tell.
     Room,
-    /// Answer one.
+    /// Answer a SYN as somebody decided.
     Decide(Decision),
-    /// Listen no more.
+    /// Listen no more: nobody holds the listener.
     Close,
 }
 
 /// A shard's way to the listener.
 #[derive(Debug)]
 pub(crate) struct AnyEnd {
-    /// The shard's number.
+    /// The number of the shard whose end it is.
     pub(crate) shard: usize,
     pub(crate) queue: Sender<Dial>,
     /// It has more than the queue had room for.
@@ -37,7 +37,7 @@ pub(crate) struct AnyEnd {
     pub(crate) settings: Settings,
 }
 
-/// Somebody dials.
+/// Somebody dials, and waits for a decision.
 #[derive(Debug)]
 pub(crate) struct Dial {
     pub(crate) asked: Asked,
@@ -51,7 +51,7 @@ pub(crate) struct Dial {
 #[derive(Debug)]
 pub(crate) struct Decision {
     pub(crate) syn: SynHandle,
-    /// Who dials.
+    /// The address and port of the one who dials.
     pub(crate) remote: Endpoint,
     pub(crate) answer: Answer,
     pub(crate) opened: Option<OpenedSender>,

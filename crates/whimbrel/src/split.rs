@@ -29,7 +29,7 @@ impl TcpStream {
 macro_rules! read_half {
     ($half:ty, $field:tt) => {
         impl $half {
-            /// [`TcpStream::poll_peek`].
+            /// As [`TcpStream::poll_peek`], by the half that reads.
             pub fn poll_peek(
                 &mut self,
                 cx: &mut Context<'_>,
@@ -38,32 +38,32 @@ macro_rules! read_half {
                 self.$field.poll_peek(cx, buf)
             }
 
-            /// [`TcpStream::peek`].
+            /// As [`TcpStream::peek`], by the half that reads.
             pub async fn peek(&mut self, buf: &mut [u8]) -> io::Result<usize> {
                 self.$field.peek(buf).await
             }
 
-            /// [`TcpStream::ready`].
+            /// As [`TcpStream::ready`], by the half that reads.
             pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
                 self.$field.ready(interest).await
             }
 
-            /// [`TcpStream::readable`].
+            /// As [`TcpStream::readable`], by the half that reads.
             pub async fn readable(&self) -> io::Result<()> {
                 self.$field.readable().await
             }
 
-            /// [`TcpStream::try_read`].
+            /// As [`TcpStream::try_read`], by the half that reads.
             pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
                 self.$field.try_read(buf)
             }
 
-            /// [`TcpStream::try_read_vectored`].
+            /// As [`TcpStream::try_read_vectored`], by the half that reads.
             pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
                 self.$field.try_read_vectored(bufs)
             }
 
-            /// [`TcpStream::try_read_buf`].
+            /// As [`TcpStream::try_read_buf`], by the half that reads.
             pub fn try_read_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
                 self.$field.try_read_buf(buf)
             }
@@ -101,22 +101,22 @@ macro_rules! read_half {
 macro_rules! write_half {
     ($half:ty, $field:tt) => {
         impl $half {
-            /// [`TcpStream::ready`].
+            /// As [`TcpStream::ready`], by the half that writes.
             pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
                 self.$field.ready(interest).await
             }
 
-            /// [`TcpStream::writable`].
+            /// As [`TcpStream::writable`], by the half that writes.
             pub async fn writable(&self) -> io::Result<()> {
                 self.$field.writable().await
             }
 
-            /// [`TcpStream::try_write`].
+            /// As [`TcpStream::try_write`], by the half that writes.
             pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
                 self.$field.try_write(buf)
             }
 
-            /// [`TcpStream::try_write_vectored`].
+            /// As [`TcpStream::try_write_vectored`], by the half that writes.
             pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
                 self.$field.try_write_vectored(bufs)
             }

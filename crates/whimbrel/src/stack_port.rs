@@ -155,7 +155,7 @@ impl StackPort {
     }
 }
 
-/// Requests.
+/// What tasks ask of the shard.
 impl StackPort {
     fn process_request(&mut self, shard: &mut Shard, request: Request) {
         match request {
@@ -255,7 +255,7 @@ impl StackPort {
     }
 }
 
-/// Events.
+/// What the shard tells, passed on to cells and backlogs.
 impl StackPort {
     fn on_event(&mut self, shard: &mut Shard, event: Event) {
         match event {
@@ -298,6 +298,7 @@ impl StackPort {
         let cell = StreamCell::accepted(handle, settings);
         let _kept = cell.lock().exchange(shard, handle, &mut self.woken);
         self.keep(handle, Arc::clone(&cell));
+        // Nobody waits for it any more.
         if opened.send(Ok(Accepted { cell, flow })).is_err() {
             self.reset(shard, handle);
         }
@@ -335,7 +336,7 @@ fn note_congestion_control(settings: &mut Settings, shard: &Shard, handle: Handl
     }
 }
 
-/// The end.
+/// How a shard is let go of when nobody holds the stack.
 impl StackPort {
     /// Lets go of the shard once nobody holds anything of the stack, and the last segments are out.
     fn release_if_unheld(&mut self, now: Instant, shard: &Shard) {
@@ -343,6 +344,7 @@ impl StackPort {
             return;
         }
         let Held { streams, listeners, udp_sockets } = self.held();
+        // What is in the mailbox may be a stream that the shard is yet to hear of.
         if streams + listeners + udp_sockets > 0 || !self.mailbox.is_empty() {
             self.lifecycle = Lifecycle::Needed;
             return;

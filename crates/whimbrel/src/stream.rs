@@ -61,7 +61,7 @@ pub(crate) struct ConnectRequest {
     pub(crate) first: Option<Bytes>,
 }
 
-/// Opening and accepting.
+/// How a stream begins: it is opened, or accepted.
 impl TcpStream {
     /// Opens a connection to `addr`; if that has several addresses, to the first that answers.
     /// Names are resolved by the machine's resolver.

@@ -72,7 +72,7 @@ pub struct UdpSocket {
     mailbox: Arc<Mailbox>,
 }
 
-/// Binding and connecting.
+/// How a socket begins, and whom it speaks to.
 impl UdpSocket {
     /// A socket that receives at `addr`, port 0 for one that is drawn; if `addr` has several addresses, at
     /// the first that can be had. At `::` it receives IPv4 too, and says so by IPv4 addresses.

@@ -103,7 +103,7 @@ impl UdpCell {
     }
 }
 
-/// The tasks' side.
+/// What tasks find in the cell, and leave there.
 impl UdpState {
     /// Whether a call that receives would not wait.
     pub(crate) fn is_readable(&self) -> bool {
@@ -182,7 +182,7 @@ pub(crate) struct Taken {
     pub(crate) post: Option<UdpHandle>,
 }
 
-/// The shard's side.
+/// What the shard takes from the cell, and leaves there.
 impl UdpState {
     /// Moves what crosses, in both directions. Returns whether the socket is still held.
     pub(crate) fn exchange(
@@ -238,6 +238,7 @@ impl UdpState {
             let len = data.len();
             match shard.udp_send(handle, data.clone(), send) {
                 Err(UdpError::Queue(QueueError::Full { .. })) => break,
+                // A datagram that cannot be sent goes, and the next call says why.
                 Err(error) => self.fail(fault::udp(error), out),
                 Ok(()) => {}
             }

@@ -89,6 +89,7 @@ impl IpLayer {
             options,
         };
         let len = tx.payload.octets();
+        // Where the device does it, its checksum field has the sum of the pseudo-header to go on from.
         let (sum, checksum) = if self.capabilities.tx_checksum {
             (None, TxChecksum::Partial(TcpHeader::CHECKSUM_OFFSET as u8))
         } else {

@@ -99,6 +99,7 @@ impl Link {
         if !ours && !group {
             return Err(FrameDrop::OtherHost);
         }
+        // It speaks from an address of ours: a rival for it, or our own frame, reflected.
         if let Some(local) = addresses.index_of(&heard.src.into()) {
             match heard.kind {
                 DiscoveryKind::Has(..) => {
@@ -114,6 +115,7 @@ impl Link {
                 Ok(())
             }
             (DiscoveryKind::Asks(_), None) => Err(FrameDrop::OtherHost),
+            // Somebody says to have what is ours.
             (DiscoveryKind::Has(..), Some(local)) => {
                 self.on_conflict(local, heard.target.into(), heard.station(), now);
                 Err(FrameDrop::Martian)

@@ -131,7 +131,7 @@ impl Neighbour {
 #[derive(Debug, Default)]
 struct Slots(Slab<Neighbour>);
 
-/// Getters.
+/// What is known of neighbours, without asking any.
 impl Neighbours {
     pub(super) fn new(own: MacAddress) -> Self {
         Self {
@@ -192,7 +192,7 @@ impl Neighbours {
     }
 }
 
-/// Use.
+/// Packets that are to go to a neighbour, and what arrived from one.
 impl Neighbours {
     /// A packet is to go to this neighbour: its station, if it is known. Use is what makes a stale
     /// neighbour be asked.
@@ -203,6 +203,7 @@ impl Neighbours {
         match state {
             NeighbourState::Incomplete => return None,
             NeighbourState::Reachable if holds => {}
+            // It is being asked, or soon is: meanwhile its station is used as it is known.
             NeighbourState::Delay | NeighbourState::Probe => {}
             NeighbourState::Reachable | NeighbourState::Stale => {
                 self.enter(index, NeighbourState::Delay, now);
@@ -286,7 +287,7 @@ impl Neighbours {
     }
 }
 
-/// Coming, changing, going.
+/// Records that come, change and go, and the lists that they are in.
 impl Neighbours {
     /// A neighbour that is sought.
     fn insert(
@@ -339,6 +340,7 @@ impl Neighbours {
         if state == NeighbourState::Delay {
             self.wheel.arm(&mut self.slots, index, now + DELAY_FIRST_PROBE);
         } else {
+            // Only DELAY runs from here; who asks sets the timer of the questions.
             self.wheel.disarm(&mut self.slots, index);
         }
     }

@@ -98,6 +98,7 @@ impl Shard {
     /// Drops whatever is in this state, as FreeBSD's `tcpdrop -s` does; listeners stay. Returns how
     /// many there were. It walks all there are.
     pub fn abort_state(&mut self, state: SocketState) -> usize {
+        // Listed first: what is dropped may change what is walked.
         let of_state = self.sockets().filter(|entry| entry.state == state);
         let flow = |entry: SocketEntry| Some(Flow { local: entry.local, remote: entry.remote? });
         let flows: Vec<Flow> = of_state.filter_map(flow).collect();

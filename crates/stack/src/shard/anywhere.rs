@@ -26,7 +26,7 @@ use crate::ip::FlowKey;
 use crate::replies::Pending;
 use crate::{Event, Handle, ListenerId};
 
-/// Commands.
+/// Listening for connections to any address, and deciding about each.
 impl Shard {
     /// Takes segments for whatever address from now on, and speaks from it; for up to 65,536 addresses at a
     /// time, its own included. Nothing but a listener for [any destination](Shard::listen_any) hears of them:
@@ -127,6 +127,7 @@ impl Shard {
         let entry = SynEntry::from_syn(&syn, open, &self.cx.tunables);
         let index = self.records.syns.hold(entry, &mut self.listeners, self.cx.now);
         self.cx.counters.syn_received += 1;
+        // The address keeps its number as long as this entry names it.
         self.host.ip.addresses.hold(key.local_index);
         self.dials.enter(&key);
         self.link_half_open(index, found.hash, opening);
@@ -165,6 +166,7 @@ impl Shard {
                 Verdict::Accepted
             }
             SynStep::Refuse(reply, reason) => Verdict::Reply(reply, reason),
+            // A challenge would be an answer, and nobody has given one.
             SynStep::Drop(reason) | SynStep::Challenge(reason) => Verdict::Drop(reason),
             SynStep::Reset | SynStep::Complete => {
                 self.cx.counters.attempt_fails += 1;

@@ -15,7 +15,7 @@ use crate::dial::Withdrawal;
 use crate::ip::{Arrival, FlowKey};
 use crate::replies::Pending;
 
-/// TIME-WAIT.
+/// Flows in TIME-WAIT: how they begin, what segments do to them, how they end.
 impl Shard {
     /// A record takes the connection's place. Returns where the table is to lead.
     #[inline]

@@ -10,7 +10,7 @@ use crate::Handle;
 use crate::connections::ConnectionSlot;
 use crate::ip::FlowKey;
 
-/// Connecting.
+/// Opening connections, with a SYN that has no text.
 impl Shard {
     /// Opens a connection to `remote`; [`Event::Connected`](crate::Event::Connected) or
     /// [`Event::Closed`](crate::Event::Closed) follows. `local` fixes this side's end: an

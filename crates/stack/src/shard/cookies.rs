@@ -25,7 +25,7 @@ pub(super) enum WithoutEntry {
     Drop,
 }
 
-/// Commands.
+/// Sharing cookies with other hosts.
 impl Shard {
     /// Takes part in a group of hosts that have the same [`Secrets`](whimbrel_base::Secrets)
     /// for cookies, and complete each other's handshakes. `clock` is what the group's clock shows
@@ -51,12 +51,14 @@ impl Shard {
     pub(super) fn cookie_instead(&mut self, listener: u32, reuses: bool) -> Option<WithoutEntry> {
         let policy = self.cx.tunables.syn_cookies;
         let always = policy == SynCookies::Always || self.cx.pool.budget.is_full();
+        // One that takes the place of a TIME-WAIT needs an entry, which remembers what it replaced.
         if always && policy != SynCookies::Off && !reuses {
             return Some(WithoutEntry::Cookie);
         }
         if self.records.syns.judge_room(listener, &self.listeners).is_ok() {
             return None;
         }
+        // The cache is full.
         if policy != SynCookies::Off && !reuses {
             self.cx.counters.syn_cache_cookies += 1;
             return Some(WithoutEntry::Cookie);
@@ -171,6 +173,8 @@ impl Shard {
             self.listeners.get(listener)?.options().scale_limit(&self.cx.tunables).max(pipe);
         let carried = header.options.timestamps.map(|stamps| Carried::read(stamps.ecr));
         let scaled = carried.is_some_and(|carried| carried.scale.is_some());
+        // Our scale does not come back: it is what the SYN-ACK announced if the listener's options and
+        // the route are as they were, and the cookie says whether they are.
         let own_scale = if scaled { WindowScale::for_window(limit) } else { WindowScale::ZERO };
         let terms = CookieTerms { irs: header.seq - 1, carried, own_scale };
         let flow = self.flow_of(&arrival.key)?;

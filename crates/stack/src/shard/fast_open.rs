@@ -31,7 +31,7 @@ pub(super) enum FastOpenStep {
     Open(Option<FastOpen>),
 }
 
-/// Listening.
+/// Listeners that take the text of SYNs.
 impl Shard {
     /// Lets a listener take the text of SYNs at once (RFC 7413), while at most `pending` connections
     /// are in such a handshake; 0: no more. Returns whether `listener` names one.
@@ -165,7 +165,7 @@ impl Shard {
     }
 }
 
-/// Connecting.
+/// Opening connections whose SYN brings text.
 impl Shard {
     /// Opens a connection as [`Shard::connect_with`] does, whose SYN brings the beginning of `data`, if
     /// the server granted a cookie before (RFC 7413): what it has room for is taken from the front,

@@ -9,7 +9,7 @@ use crate::Handle;
 use crate::ip::{ErrorReport, FrameDrop, IcmpReport, RefusalReply};
 use crate::replies::Pending;
 
-/// Getters.
+/// What ICMP errors said of a connection.
 impl Shard {
     /// Why segments of this connection did not arrive, as somebody on the path last reported
     /// (RFC 1122 4.2.4.1); forgotten when new data is acknowledged.

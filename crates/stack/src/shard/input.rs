@@ -21,7 +21,7 @@ use crate::replies::Pending;
 /// The frames of one pass.
 pub(super) const BURST: usize = 64;
 
-/// What happened.
+/// Frames that arrived, from the device to the record that they are for.
 impl Shard {
     /// Takes in frames that arrived, in the order of their arrival, and does what follows at once.
     pub fn rx(&mut self, now: Instant, burst: &[RxFrame<'_>]) {

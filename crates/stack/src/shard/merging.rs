@@ -62,6 +62,7 @@ impl Shard {
             }
             len += text;
             count += 1;
+            // A shorter one ends a super-segment, as where a device cuts one.
             if text < size {
                 break;
             }
@@ -85,6 +86,7 @@ impl Shard {
             if let Payload::Borrowed(text) = segment.payload {
                 *place = text;
             }
+            // PSH of one of them is PSH of all.
             header.flags |= segment.header.flags;
             count += 1;
         }

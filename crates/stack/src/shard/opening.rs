@@ -41,7 +41,7 @@ impl HandedDown {
     }
 }
 
-/// Listening.
+/// Listeners, and the SYNs that are for them.
 impl Shard {
     /// Listens at `at`; its address may be unspecified (`0.0.0.0` or `::`) for any of the
     /// family. At most `backlog` (0 counts as 1) complete connections wait to be accepted.

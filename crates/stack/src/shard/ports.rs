@@ -55,7 +55,7 @@ struct PortShortage {
     next: Option<u32>,
 }
 
-/// Source addresses.
+/// Which addresses and ports connections speak from.
 impl Shard {
     /// Connections whose caller binds no address speak from these in turn, as far as they are of
     /// the peer's family; without any, from the one that the route suggests. Each address has its
@@ -77,7 +77,7 @@ impl Shard {
     }
 }
 
-/// Choosing.
+/// Choosing this side's end of a connection.
 impl Shard {
     /// The end for a connection to `remote`; its port is in use from now on.
     pub(super) fn choose_end(
@@ -99,11 +99,13 @@ impl Shard {
                 Err(found) => shortage.add(&found),
             }
         }
+        // Only where no address has a free port does a connection in TIME-WAIT give up its own.
         if let Some((local_index, local_port)) = shortage.safe {
             let hash = self.records.hash(&key_of(local_index, local_port, remote));
             let succeeds = self.take_over(local_index, local_port, remote);
             return Ok(LocalEnd { local_index, local_port, hash, succeeds });
         }
+        // That a port which was asked for is taken says nothing of the others.
         self.cx.counters.ports_exhausted += u64::from(fixed.is_none());
         Err(self.exhausted(remote, local, &shortage))
     }

@@ -40,7 +40,7 @@ impl SendTo {
     pub const CONNECTED: Self = Self { to: None, source: None, options: None };
 }
 
-/// Sockets.
+/// Datagram sockets, as their owner sees them.
 impl Shard {
     /// A socket that receives datagrams at one of this host's addresses, or at all of them.
     pub fn udp_bind(&mut self, bind: &Bind) -> Result<UdpHandle, UdpError> {
@@ -207,7 +207,7 @@ impl Shard {
     }
 }
 
-/// In.
+/// Datagrams that arrived, on their way to a socket.
 impl Shard {
     /// A datagram for this host in `packet`, or several that came uncut.
     pub(super) fn on_udp(&mut self, packet: &RxFrame<'_>, arrived: &UdpArrival<'_>) {
@@ -285,7 +285,7 @@ impl Shard {
     }
 }
 
-/// Out.
+/// Datagrams that wait to leave, in their turn before segments.
 impl Shard {
     /// Whether datagrams wait to leave.
     #[inline]

@@ -22,7 +22,7 @@ pub(super) struct Unclaimed {
     packets: VecDeque<Bytes>,
 }
 
-/// Commands.
+/// Handing out packets that nothing here takes.
 impl Shard {
     /// Keeps, from now on, up to `most` packets that nothing here takes until they are
     /// [polled](Shard::poll_unclaimed): those for other hosts' addresses, and those of protocols that this

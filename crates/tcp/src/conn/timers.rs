@@ -110,6 +110,7 @@ impl Connection {
 
     /// Time passed: whatever is due happens.
     pub fn on_deadline(&mut self, cx: &mut Context) {
+        // Each is stopped before what follows from it, which may arm it again.
         if take_due(&mut self.timers.ack, cx.now) {
             self.on_timer(cx, Purpose::DelayedAck);
         }
@@ -155,6 +156,7 @@ impl Connection {
                 let path = self.path(cx);
                 let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
                 self.sender.on_reordering_timeout(cx, &path, queue);
+                // RFC 8985 8: while this timer ran, the retransmission timer did not.
                 self.rearm_retransmission(cx);
             }
             Purpose::Sender(SendTimer::LossProbe) => self.on_probe_timeout(cx),

@@ -143,7 +143,7 @@ impl Holes {
     }
 }
 
-/// What is lost.
+/// Marking octets as lost, by whatever rule found them.
 impl Holes {
     /// `range` is lost, but for what the peer holds.
     pub(super) fn lose(&mut self, range: Range<u64>) {

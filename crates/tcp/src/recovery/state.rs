@@ -102,7 +102,7 @@ impl State {
     }
 }
 
-/// What leaves.
+/// What changes as segments leave.
 impl State {
     /// So many octets leave, `again` of them not for the first time.
     #[inline]
@@ -119,7 +119,7 @@ impl State {
     }
 }
 
-/// What arrives.
+/// What changes as acknowledgments arrive.
 impl State {
     /// The congestion control is told of what was acknowledged.
     #[inline]
@@ -154,6 +154,8 @@ impl State {
             self.rack.update(acked, flight.una());
             self.note_reneging(flight, acked, counters);
         }
+        // A loss that was none is taken back before its recovery can end, and before anything else is
+        // judged: both would go by a phase and a window that hold no longer.
         let undone = self.undo_spurious(flight, control, acked, counters);
         self.end_recovery(flight, control, acked);
         let lost = if acked.path.sack {
@@ -203,6 +205,7 @@ impl State {
             return;
         }
         if let Some(undo) = &mut self.undo {
+            // Reports of text that came twice may be behind the acknowledgment that ends recovery.
             undo.until = Some(flight.end());
         }
         if self.phase == Phase::FastRecovery {
@@ -234,6 +237,7 @@ impl State {
         self.set_undo(flight, control);
         self.phase = Phase::FastRecovery;
         self.recover = Some(flight.end());
+        // What a probe or F-RTO asked is answered: something is lost, and this recovery sees to it.
         (self.probe, self.frto) = (None, None);
         let sacked = flight.sacked().octets();
         self.prr = Prr::new(flight.end() - flight.una() - sacked + delivered, path.mss);

@@ -58,9 +58,9 @@ impl RecvBuffer {
             && self.urgent.is_none()
     }
 
-    /// Octets of memory that are kept for what is in it: chunks as they were allocated, of what is held
-    /// by reference the 64 KiB that it may be part of, and what names them. At most twice the text,
-    /// unread and out of order, 64 octets for each range out of order, and 4,096.
+    /// Octets of memory that are kept for what is in it: chunks as they were allocated, and what
+    /// names them. At most twice the text, unread and out of order, 64 octets for each range out of order,
+    /// and 4,096.
     ///
     /// What was read counts no longer, though a chunk stays as long as the application keeps a part of
     /// it; a chunk that short texts of several connections share counts as a whole for each.
@@ -103,6 +103,7 @@ impl RecvBuffer {
         self.beyond.as_ref().and_then(|beyond| self.overlap_with(beyond, ahead, take))
     }
 
+    // Out of line: nearly every segment finds nothing held, and pays for that question alone.
     #[inline(never)]
     fn overlap_with(&self, beyond: &OutOfOrder, ahead: u32, take: u32) -> Option<(u32, u32)> {
         let start = self.nxt + u64::from(ahead);
@@ -123,6 +124,7 @@ impl RecvBuffer {
             self.note_recent(start);
             return Held::Duplicate;
         }
+        // What grows a range makes none: a peer at its bound may still fill its gaps.
         let joins = around.is_some() || beyond.begins_within(start, end);
         if !joins && beyond.ranges() >= limit {
             return Held::Refused;
@@ -178,6 +180,7 @@ impl RecvBuffer {
         }
         self.fin = Some(at);
         if ahead > 0 {
+            // A FIN is held like text: what comes before it fills a gap, and is acknowledged at once.
             self.beyond.get_or_insert_default();
             self.note_recent(at);
         }
@@ -238,6 +241,7 @@ impl RecvBuffer {
     pub fn sack_blocks(&self, nxt: SeqNum, most: usize, blocks: &mut SackBlocks) {
         let recent = self.recent.iter().filter_map(|at| self.range_around(*at));
         let beyond = self.beyond.iter().flat_map(|beyond| beyond.iter().map(|(start, _)| start));
+        // At most RECENT of the first so many are among the recent ones, and of the rest no more fit.
         let others = beyond.chain(self.held_fin()).take(2 * RECENT);
         let others = others.filter_map(|at| self.range_around(at));
         let number = |offset: u64| nxt + (offset - self.nxt) as u32;

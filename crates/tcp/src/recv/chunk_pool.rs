@@ -80,6 +80,8 @@ impl ChunkPool {
         });
         chunks.unneeded = chunks.unneeded.min(chunks.idle.len());
         chunks.in_use = true;
+        // The part behind has all of the room, the one in front none of the bytes: a handle that holds
+        // nothing of what is read.
         let room = chunk.split_off(0);
         chunks.lent.push_back(Lent { handle: chunk, refusals: 0 });
         if self.octets > self.most {
@@ -160,6 +162,7 @@ impl Chunks {
             if handle.try_reclaim(size) {
                 self.idle.push(handle);
             } else if refusals < PATIENCE {
+                // To the end: one that somebody holds must not keep those behind it from being asked.
                 self.lent.push_back(Lent { handle, refusals: refusals + 1 });
             } else {
                 gone += 1;

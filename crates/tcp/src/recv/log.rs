@@ -126,10 +126,12 @@ impl Log {
         chunk.live -= len;
         self.live -= len as usize;
         if chunk.live > 0 {
+            // Other text in this chunk still waits, so the chunk stays, and its memory counts here.
             return ready.queue.copy(ready.pool, chunk.memory.text(from, left), 0);
         }
         let memory = core::mem::replace(&mut chunk.memory, Memory::Vacant(self.vacant));
         self.vacant = Some(place.chunk);
+        // The next chunk may have its place.
         self.open = self.open.filter(|open| *open != place.chunk);
         let pins = memory.pins();
         self.pinned -= pins;

@@ -153,6 +153,7 @@ fn compose(prf: &SipHasher24, flow: &Flow, terms: &CookieTerms, period: u64, ran
     input.push(&period.to_be_bytes());
     let carried = terms.carried.map_or(NO_TIMESTAMPS, |carried| carried.bits() as u8);
     input.push(&[rank as u8, carried, terms.own_scale.get()]);
+    // Rank and period are hashed, too: whoever changes them has another cookie, and no valid one.
     let code = prf.hash(input.as_slice()) as u32;
     let signed = (period as u32 & PERIOD_MASK) << RANK_BITS | rank;
     SeqNum::new(code << (RANK_BITS + PERIOD_BITS) | signed)

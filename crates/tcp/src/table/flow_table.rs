@@ -114,6 +114,7 @@ impl FlowTable {
 
     /// Enters a record that is not yet in the table.
     pub fn insert(&mut self, hash: FlowHash, record: Record) {
+        // Two groups for each record that comes: a move ends before the next is due.
         self.migrate(2);
         self.epoch = self.epoch.wrapping_add(1);
         self.len += 1;
@@ -209,6 +210,8 @@ impl FlowTable {
             if let Some(place) = self.current.locate(hash, home, &mut matches) {
                 return Some((Side::Current, place));
             }
+            // A record lies in the group of its home or behind it: one whose home was moved may still be
+            // in the old array, from the cursor on.
             if !migration.stragglers {
                 return None;
             }

@@ -87,7 +87,7 @@ pub enum PortUse {
     Elsewhere,
 }
 
-/// What happened.
+/// What the shard reports: connections that begin, end and wait.
 impl Ports {
     /// A port is in use towards a destination: a connection of ours begins there. What
     /// [`Ports::choose`] returned is in use already.
@@ -147,7 +147,7 @@ impl Ports {
     }
 }
 
-/// Drawing.
+/// Drawing a port for a destination, in the order of the policy.
 impl Ports {
     /// A drawer of ports by these rules, in an order that `secrets` decides.
     pub fn new(secrets: &Secrets, range: PortRange, tunables: &Tunables) -> Self {

@@ -38,7 +38,7 @@ pub struct SynCache {
     unheard: u32,
 }
 
-/// Getters.
+/// What the cache holds, and what it would do.
 impl SynCache {
     /// A cache by these rules, empty. Who is evicted follows from `key`.
     pub fn new(tunables: &Tunables, key: &Key) -> Self {
@@ -109,7 +109,7 @@ impl SynCache {
     }
 }
 
-/// Commands.
+/// Entries that come, move on and go.
 impl SynCache {
     /// Goes by these rules from now on. Time-outs that run follow at once; entries above a lower
     /// bound stay.
@@ -261,6 +261,7 @@ impl SynCache {
         let index = self.levels.get(level)?.head;
         let (retries, listener) =
             self.entries.get(index).map(|entry| (entry.retries, entry.listener()))?;
+        // Closing a listener touches none of its entries: each goes when its time comes.
         let Some(owner) = listeners.get(listener) else {
             return self.remove(index, listeners).map(|entry| Due::Orphaned(index, entry));
         };
@@ -269,6 +270,7 @@ impl SynCache {
             return self.remove(index, listeners).map(|entry| Due::Expired(index, entry));
         }
         self.unlink(index)?;
+        // The next is due a time-out from now, however late this was called.
         self.link(index, level + 1);
         Some(Due::Repeat(index))
     }
@@ -280,7 +282,7 @@ impl SynCache {
     }
 }
 
-/// The queues.
+/// The queues of entries, one for each number of SYN-ACKs that were sent.
 impl SynCache {
     /// The level whose head is due first, and when: at most 31 numbers are looked at, all of them
     /// in the cache itself.

@@ -97,7 +97,7 @@ pub enum FastOpenForm {
     Experimental,
 }
 
-/// What happened.
+/// What the shard reports: segments of the flow, verdicts, timers.
 impl SynEntry {
     /// The entry for a SYN that a listener is there for. Options count if the tunables allow them
     /// and the SYN has them.
@@ -226,7 +226,7 @@ impl SynEntry {
     }
 }
 
-/// What to send.
+/// The segments that an entry has its host send.
 impl SynEntry {
     /// The SYN-ACK: the first, or a repetition.
     pub fn syn_ack(&self, announced: Announced) -> Outgoing {
@@ -279,7 +279,7 @@ impl SynEntry {
     }
 }
 
-/// Getters.
+/// What the entry knows of its flow.
 impl SynEntry {
     /// The address and port of the peer.
     pub const fn remote(&self) -> Endpoint {

@@ -219,7 +219,7 @@ impl TimeWait {
         WindowScale::new((self.traits & SCALE) as u8)
     }
 
-    /// [`Ended::marking`].
+    /// The marking of the segments that it sends, as the connection had it.
     pub const fn marking(&self) -> u8 {
         (self.traits >> MARKING_SHIFT) as u8
     }

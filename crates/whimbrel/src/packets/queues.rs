@@ -67,7 +67,7 @@ pub(super) enum Refusal {
     Ended,
 }
 
-/// The port's side.
+/// What the user's side does: it puts packets in and takes those of the stack.
 impl PacketQueues {
     /// Empty queues; packets of the stack have up to `mtu` bytes.
     pub(super) fn new(mtu: u16) -> Self {
@@ -172,7 +172,7 @@ impl PacketQueues {
     }
 }
 
-/// The stack's side.
+/// What the stack's devices do: they take packets in and put those of the stack out.
 impl PacketQueues {
     /// There are shards, which these wake.
     pub(super) fn open(&self, wakers: Box<[Waker]>) {

@@ -57,7 +57,7 @@ impl TcpStream {
     }
 }
 
-/// Without taking it.
+/// Reading without taking: what was read stays for the next who reads.
 impl TcpStream {
     /// Waits until there is something to read, and copies it; it stays. Returns 0 at the end.
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {

@@ -202,6 +202,7 @@ impl UdpSocket {
 
     /// The same, if there is room.
     pub fn try_send_datagram(&self, buf: &[u8], send: &SendTo) -> io::Result<usize> {
+        // The shard is woken without the lock: it may be exchanging at once, on another thread.
         let post = {
             let mut state = self.cell.lock();
             let peer = state.peer.map(endpoint);
@@ -219,6 +220,7 @@ impl UdpSocket {
 fn check(len: usize, to: Endpoint) -> io::Result<()> {
     let most = UdpHeader::most_data(to.addr.family());
     let limited = [255; 4] == to.addr.v4_octets() && to.addr.is_v4();
+    // The shard would find the same, but only when the call has long returned.
     let error = match () {
         () if len > most => whimbrel_stack::UdpError::TooLong { len, most },
         () if limited => whimbrel_stack::UdpError::Broadcast(to.addr),

@@ -124,6 +124,7 @@ impl Known {
                         return true;
                     }
                 }
+                // A step over what is free counts as a look, too: the work stays bounded.
                 Some(Err(next)) => self.hand = next,
                 None => self.hand = 0,
             }

@@ -18,7 +18,7 @@ pub(super) enum SynStage {
     Unheard,
     /// Nobody yet: whoever decides was asked.
     Asked,
-    /// Whoever was asked.
+    /// Whoever was asked said yes: there is an answer now.
     Admitted,
     /// So, and the peer repeated its SYN since.
     AdmittedRepeated,

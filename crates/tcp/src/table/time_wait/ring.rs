@@ -198,6 +198,7 @@ impl Ring {
         let Some(place) = self.blocks.get_mut(index) else { return };
         let Some(block) = place else { return };
         let chunk = &mut block.chunks[chunk_in_block(number)];
+        // Records still enter it: its room is no waste.
         if in_tail_chunk {
             return;
         }
