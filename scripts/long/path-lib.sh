@@ -10,9 +10,13 @@
 # The program, and a folder that goes with the script.
 program=${program:-target/release/whimbrel}
 folder=$(mktemp -d)
-declare -A links=() servers=()
+declare -A links=() servers=() captures=()
 # One packet of a hundred later than this, and the run compares with nothing: microseconds.
 LATE_US=1000
+# Of the real-time scheduler's: the path comes before both ends, and these before whatever else runs here.
+PATH_PRIORITY=20 END_PRIORITY=10
+# Of each packet: IPv4 and TCP headers with all options.
+CAPTURED_BYTES=120
 
 # Everything that was started ends, and everything that was made goes.
 clear_up() {
@@ -38,7 +42,7 @@ open_course() {
             net.ipv4.tcp_rmem='4096 131072 67108864' net.ipv4.tcp_wmem='4096 16384 67108864'
     done
     # Before all else that wants the processor: the path is the measure of the others.
-    chrt --fifo 20 "$program" link "tun:near,netns=$(client "$name"),addr=10.1.0.1/24" \
+    chrt --fifo "$PATH_PRIORITY" "$program" link "tun:near,netns=$(client "$name"),addr=10.1.0.1/24" \
         "tun:far,netns=$(server "$name"),addr=10.1.0.2/24" "$@" ${BACK:+--back "$BACK"} \
         --seed "$seed" --json >"$folder/link-$name" 2>"$folder/errors-$name" &
     links[$name]=$!
@@ -69,7 +73,7 @@ serve() {
         kernel) at=10.1.0.2 wire=kernel: ;;
         whimbrel) at=10.3.0.2 wire=tun:whim1,addr=10.3.0.2/24,host=10.3.0.1,offload=off ;;
     esac
-    ip netns exec "$(server "$name")" "$program" serve -w "$wire" -l "$at:9" --sink --quiet "$@" \
+    ip netns exec "$(server "$name")" chrt --fifo "$END_PRIORITY" "$program" serve -w "$wire" -l "$at:9" --sink --quiet "$@" \
         2>>"$folder/errors-$name" &
     servers[$name]=$!
     # It is there once a transfer of one byte passes; the path may lose what it is asked with.
@@ -89,15 +93,30 @@ send() {
     shift 3
     case $stack in
         kernel)
-            inside "$(client "$name")" "$program" bulk send 10.1.0.2:9 --peer plain -w kernel: \
+            sender "$name" bulk send 10.1.0.2:9 --peer plain -w kernel: \
                 ${algorithm:+-C "$algorithm"} --json --no-tui "$@"
             ;;
         whimbrel)
-            inside "$(client "$name")" "$program" bulk send 10.3.0.2:9 --peer plain \
+            sender "$name" bulk send 10.3.0.2:9 --peer plain \
                 -w tun:whim0,addr=10.2.0.2/24,host=10.2.0.1,offload=off ${algorithm:+-C "$algorithm"} \
                 --json --no-tui "$@"
             ;;
     esac
+}
+
+sender() { inside "$(client "$1")" chrt --fifo "$END_PRIORITY" "$program" "${@:2}"; }
+
+# capture NAME FILE: what passes the near end from now on, headers alone, until the course is closed.
+capture() {
+    local name=$1 file=$2 turn
+    inside "$(client "$name")" dumpcap -q -i near -s "$CAPTURED_BYTES" -w "$file" 2>/dev/null &
+    captures[$name]=$!
+    for ((turn = 0; turn < 50; turn++)); do
+        if [[ -s $file ]]; then return; fi
+        sleep 0.1
+    done
+    echo "no capture: $file" >&2
+    return 1
 }
 
 # Ends a course; afterwards `$folder/link-NAME` tells what the path did.
@@ -107,6 +126,11 @@ close_course() {
         kill -TERM "${servers[$name]}" 2>/dev/null || true
         wait "${servers[$name]}" 2>/dev/null || true
         unset "servers[$name]"
+    fi
+    if [[ -n ${captures[$name]:-} ]]; then
+        kill -TERM "${captures[$name]}" 2>/dev/null || true
+        wait "${captures[$name]}" 2>/dev/null || true
+        unset "captures[$name]"
     fi
     if [[ -n ${links[$name]:-} ]]; then
         kill -TERM "${links[$name]}" 2>/dev/null || true
