@@ -306,7 +306,7 @@ impl StackSetup {
         ShardThreads { stop, processors: &self.processors }
     }
 
-    /// The target must be somebody else: a stack does not talk to itself.
+    /// The target must be somebody else: of what a stack sends to itself its wire sees nothing.
     pub(crate) fn check_target(&self, target: Endpoint) -> Result<(), Failure> {
         if self.wire.addresses().iter().any(|own| own.addr == target.addr) {
             let text = format!(

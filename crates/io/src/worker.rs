@@ -250,13 +250,13 @@ impl<D: Device, P: Port> Worker<D, P> {
     }
 
     /// Moves segments from the shard to the device. Idle once nothing waits, or the device takes
-    /// no more.
+    /// no more; unless the shard sent something to itself.
     fn transmit(&mut self) -> Result<Activity, WorkerError> {
         for _ in 0..TX_ROUNDS {
             let more = self.shard.tx(&mut self.batch);
             if self.batch.is_empty() {
                 self.stuck = None;
-                return Ok(Activity::Idle);
+                return Ok(Activity::busy_if(self.shard.has_looped()));
             }
             if let Some(tap) = &mut self.tap {
                 tap.tx(self.clock.now(), &self.shard, &self.batch);
@@ -276,7 +276,7 @@ impl<D: Device, P: Port> Worker<D, P> {
                 TxOutcome::Full => Some(Stuck::UntilWoken),
             };
             if self.stuck.is_some() || !more {
-                return Ok(Activity::Idle);
+                return Ok(Activity::busy_if(self.shard.has_looped()));
             }
         }
         Ok(Activity::Busy)

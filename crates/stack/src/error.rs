@@ -70,6 +70,80 @@ pub enum RetuneError {
     },
 }
 
+/// Why a host that runs did not get an address, or did not lose it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// No host can have it, or not over this link, or this host has as many as it may.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The host has it.
+    #[error("{0} is an address of this host already: give another, or remove it first")]
+    Exists(Address),
+    /// The host has it not.
+    #[error("{0} is not an address of this host: only what was given can be removed")]
+    Unknown(Address),
+    /// Not one that others can know.
+    #[error(
+        "{0} is a loopback address: every host has 127.0.0.1 and ::1, and no others of their kind"
+    )]
+    Loopback(Address),
+    /// Another station has it.
+    #[error("{} is in use by the station {}: give another, or take it from that station", .0.addr, .0.station)]
+    InUse(crate::link::AddressConflict),
+    /// So many are asked for already.
+    #[error(
+        "{limit} addresses are asked for at this moment, the most at a time: try again in a second"
+    )]
+    Checking {
+        /// The most at a time.
+        limit: usize,
+    },
+}
+
+/// Why a host that runs did not get a route, or did not lose it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RouteError {
+    /// The prefix is longer than its address.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Not a network that a host sends to, or whose gateway is of the other family.
+    #[error("{0} is no network to send to: give a unicast network, and a gateway of its family")]
+    NotANetwork(Address),
+    /// There is one to this network over this gateway.
+    #[error("a route to {network}/{prefix_len} over that gateway exists: remove it first")]
+    Exists {
+        /// The network that both lead to.
+        network: Address,
+        /// The length of its prefix.
+        prefix_len: u8,
+    },
+    /// There is none.
+    #[error(
+        "no route to {network}/{prefix_len} over that gateway was given (that of an address goes \
+         with the address)"
+    )]
+    Unknown {
+        /// The network that was named.
+        network: Address,
+        /// The length of its prefix.
+        prefix_len: u8,
+    },
+    /// Nobody on the link can be the gateway.
+    #[error(
+        "the gateway {0} is not on a directly connected network: give a neighbour, or first an \
+         address in its network"
+    )]
+    Gateway(Address),
+    /// As many as there may be.
+    #[error("too many routes: the limit is {limit}; remove some, or give shorter prefixes")]
+    TooMany {
+        /// The limit, which is reached.
+        limit: usize,
+    },
+}
+
 /// Why a listener could not be made.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -97,9 +171,6 @@ pub enum ConnectError {
     /// This host has no address of the peer's family.
     #[error("no address of the family of {0}: give this host one")]
     NoSource(Endpoint),
-    /// The peer is this host.
-    #[error("{0} is this host itself: connections of a shard to itself are not supported")]
-    Loopback(Endpoint),
     /// The peer's port or address is not one to connect to.
     #[error("{0} cannot be connected to: give a unicast address and a port from 1 to 65535")]
     NotAPeer(Endpoint),

@@ -6,7 +6,11 @@ use whimbrel_wire::{Address, EthernetHeader};
 
 use crate::TxBatch;
 use crate::ip::{ErrorReport, FrameDrop, IpLayer};
-use crate::link::{AddressCheck, AddressConflict, Link, LinkControl, Unframed};
+use crate::link::{
+    AddressCheck, AddressConflict, CheckedAddress, Link, LinkControl, TooManyChecks, Unframed,
+    destination_of,
+};
+use crate::looped::{Looped, QueueFull};
 
 /// Everything of a host below its protocols.
 #[derive(Debug)]
@@ -15,9 +19,19 @@ pub(crate) struct Host {
     pub(crate) ip: IpLayer,
     /// Its Ethernet, if the device has one.
     pub(crate) link: Option<Link>,
+    /// Whether the destination of each packet is looked at before it leaves: from the first on that this
+    /// host sends to itself, or the first change of its addresses and routes. Before there is nothing
+    /// to find, and a packet of a stream to somebody else pays one comparison.
+    looks: bool,
+    looped: Looped,
 }
 
 impl Host {
+    /// A host that has these layers.
+    pub(crate) fn new(ip: IpLayer, link: Option<Link>) -> Self {
+        Self { ip, link, looks: false, looped: Looped::default() }
+    }
+
     /// From now on the link goes by these rules.
     pub(crate) fn set_link_rules(&mut self, tunables: &Tunables) {
         if let Some(link) = &mut self.link {
@@ -51,14 +65,82 @@ impl Host {
         self.link.as_mut()?.take_conflict()
     }
 
+    /// Begins to ask whether an address is free. `false`: there is nobody to ask.
+    pub(crate) fn check_tentative(
+        &mut self,
+        addr: Address,
+        now: Instant,
+    ) -> Result<bool, TooManyChecks> {
+        match &mut self.link {
+            None => Ok(false),
+            Some(link) => link.check_tentative(addr, now).map(|()| true),
+        }
+    }
+
+    /// The next address of which it is known whether somebody has it.
+    pub(crate) fn pop_checked(&mut self) -> Option<CheckedAddress> {
+        self.link.as_mut()?.pop_checked()
+    }
+
     /// Acts upon what a neighbour said.
     pub(crate) fn hear(&mut self, heard: LinkControl, now: Instant) -> Result<(), FrameDrop> {
-        let Self { ip, link: Some(link) } = self else { return Err(FrameDrop::EtherType) };
+        let Self { ip, link: Some(link), .. } = self else { return Err(FrameDrop::EtherType) };
         link.hear(&ip.addresses, heard, now)
     }
 
+    /// From now on packets may be for this host itself, or for nobody that a route leads to.
+    pub(crate) fn look_at_destinations(&mut self) {
+        self.looks = true;
+    }
+
     /// Addresses a packet. `false` if it does not leave now.
+    #[inline]
     pub(crate) fn depart(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
+        if self.looks && !self.leaves(tx) {
+            return false;
+        }
+        self.depart_by_wire(tx, now)
+    }
+
+    /// Whether a packet leaves this host; if it is for itself, it is kept.
+    #[cold]
+    #[inline(never)]
+    fn leaves(&mut self, tx: &mut TxSegment) -> bool {
+        let packet = tx.header().get(self.ip.link_header_len()..).unwrap_or_default();
+        let Some(dst) = destination_of(packet) else { return true };
+        if self.ip.addresses.is_local(&dst) {
+            match self.looped.push(core::mem::take(tx)) {
+                Ok(()) => self.ip.counters.looped += 1,
+                Err(QueueFull) => self.ip.counters.looped_dropped += 1,
+            }
+            return false;
+        }
+        // RFC 1122 3.2.1.3 (g): "Addresses of this form MUST NOT appear outside a host." An Ethernet looks
+        // for the route itself.
+        let has_way = self.link.is_some() || self.ip.routes.find(&dst).is_some();
+        let leaves = has_way && !dst.to_ip().is_loopback();
+        self.ip.counters.out_no_routes += u64::from(!leaves);
+        leaves
+    }
+
+    /// The next packet that this host sent to itself.
+    pub(crate) fn pop_looped(&mut self) -> Option<TxSegment> {
+        self.looped.pop()
+    }
+
+    /// Whether there is one.
+    #[inline]
+    pub(crate) fn has_looped(&self) -> bool {
+        !self.looped.is_empty()
+    }
+
+    /// How many there are.
+    pub(crate) fn looped(&self) -> usize {
+        self.looped.len()
+    }
+
+    /// The same of one that goes by the wire in any case.
+    pub(crate) fn depart_by_wire(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
         match &mut self.link {
             None => true,
             Some(link) => link.depart(&self.ip.routes, tx, now),

@@ -16,6 +16,7 @@ mod udp;
 mod unreachable;
 
 pub use addresses::{Addresses, PathClass};
+pub(crate) use addresses::{check_prefix, is_link_local};
 pub(crate) use arrival::{
     Arrival, DatagramReport, ErrorReport, IcmpReport, Input, RefusalReply, Refused, UdpArrival,
 };
@@ -28,6 +29,7 @@ pub(crate) use output::{PlainOut, TcpOut};
 pub(crate) use path_mtu::PathMtus;
 pub(crate) use reassembly::{Abandoned, Bounds, Reassembly};
 pub use routes::Routes;
+pub(crate) use routes::{is_within, network_of};
 pub(crate) use udp::UdpOut;
 pub use unreachable::Unreachable;
 
@@ -56,6 +58,17 @@ pub struct IpLayer {
     pub(crate) datagram_mtus: PathMtus,
     /// How many ICMP errors may still be sent.
     pub(crate) error_budget: ErrorBudget,
+    /// Where the packets come from that are read now.
+    pub(crate) origin: Origin,
+}
+
+/// Where a packet comes from: that decides which addresses it may have (RFC 1122 3.2.1.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    /// From a wire: from somebody else, and for an address that this host has there.
+    Wire,
+    /// From this host itself: from and for any address of its own, those of loopback among them.
+    Host,
 }
 
 impl IpLayer {

@@ -74,6 +74,7 @@ pub mod handle;
 mod host;
 pub mod ip;
 pub mod link;
+mod looped;
 mod markings;
 pub mod profile;
 mod records;

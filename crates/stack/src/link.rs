@@ -19,6 +19,7 @@ mod message;
 mod ndp;
 pub mod neighbours;
 mod next_hops;
+mod tentative;
 
 use alloc::collections::VecDeque;
 
@@ -39,6 +40,9 @@ use message::LinkMessage;
 pub(crate) use ndp::NeighbourDiscovery;
 use neighbours::{Advertised, Neighbours, ProbeContext};
 use next_hops::NextHopCache;
+pub use tentative::CheckedAddress;
+use tentative::Tentatives;
+pub(crate) use tentative::TooManyChecks;
 
 /// A host's place on an Ethernet.
 #[derive(Debug)]
@@ -51,6 +55,8 @@ pub struct Link {
     outbox: Outbox,
     /// Whether our addresses are asked for still, and not used.
     probing: Option<Probing>,
+    /// Addresses that it may get, and that are asked for.
+    tentative: Tentatives,
     /// When an address was last defended against another that has it.
     defended: Option<Instant>,
     /// Against which, until that is told.
@@ -91,7 +97,7 @@ impl Link {
             return Err(ConfigError::Station(mac));
         }
         let mut outbox = Outbox::default();
-        for (local, _) in (0..).zip(addresses.iter()).take(ANNOUNCED) {
+        for (local, _) in addresses.numbered().take(ANNOUNCED) {
             outbox.push(LinkMessage::Announce { local });
         }
         Ok(Some(Self {
@@ -101,6 +107,7 @@ impl Link {
             gateways: Gateways::default(),
             outbox,
             probing: None,
+            tentative: Tentatives::default(),
             defended: None,
             conflict: None,
             counters: LinkCounters::default(),
@@ -302,6 +309,26 @@ impl Link {
         self.neighbours.set_claims(tunables.neighbour_claims);
     }
 
+    /// This host has an address more, which is told to all; while its addresses are asked for, it is asked
+    /// for with them.
+    pub(crate) fn on_address_added(&mut self, local: u16) {
+        self.forget_ways();
+        if self.probing.is_none() {
+            self.outbox.push(LinkMessage::Announce { local });
+        }
+    }
+
+    /// It has one less: what was to be said of it is not said.
+    pub(crate) fn on_address_removed(&mut self, local: u16) {
+        self.forget_ways();
+        self.outbox.0.retain(|message| message.local() != Some(local));
+    }
+
+    /// Addresses or routes are others than they were: each next hop is chosen anew.
+    pub(crate) fn forget_ways(&mut self) {
+        self.hops = NextHopCache::default();
+    }
+
     /// Another station that turned out to have an address of ours, once.
     pub(crate) fn take_conflict(&mut self) -> Option<AddressConflict> {
         self.conflict.take()
@@ -314,6 +341,9 @@ impl Link {
         heard: LinkControl,
         now: Instant,
     ) -> Result<(), FrameDrop> {
+        if self.tentative.is_asking() {
+            self.hear_claim(&heard);
+        }
         if self.probing.is_some() {
             match heard {
                 LinkControl::Arp(packet, _) => self.check_arp(addresses, &packet),
@@ -360,6 +390,7 @@ impl Link {
         left: &mut usize,
     ) {
         self.advance_check(addresses, now);
+        self.advance_tentative(now);
         self.neighbours.advance(now, left, &mut self.outbox, &mut self.counters);
         self.pass_over_silent(routes, now);
     }
@@ -373,7 +404,8 @@ impl Link {
 
     /// When [`Link::advance`] must be called at the latest.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        [self.neighbours.next_deadline(), self.check_deadline()].into_iter().flatten().min()
+        let checks = [self.check_deadline(), self.tentative.next_deadline()];
+        checks.into_iter().chain([self.neighbours.next_deadline()]).flatten().min()
     }
 }
 
@@ -408,15 +440,15 @@ fn readdress(tx: &mut TxSegment, mac: MacAddress) {
 /// Where a packet behind the room for its link header goes, and what it is.
 fn destination(tx: &TxSegment) -> Option<(Address, EtherType)> {
     let packet = tx.header().get(EthernetHeader::LEN..)?;
+    let is_v4 = packet.first()? >> 4 == 4;
+    Some((destination_of(packet)?, if is_v4 { EtherType::IPV4 } else { EtherType::IPV6 }))
+}
+
+/// Where an IP packet goes, of which at least the header is there.
+pub(crate) fn destination_of(packet: &[u8]) -> Option<Address> {
     match packet.first()? >> 4 {
-        4 => {
-            let dst = *packet.get(16..)?.first_chunk::<4>()?;
-            Some((Address::from_v4_octets(dst), EtherType::IPV4))
-        }
-        6 => {
-            let dst = *packet.get(24..)?.first_chunk::<16>()?;
-            Some((Address::from_octets(dst), EtherType::IPV6))
-        }
+        4 => Some(Address::from_v4_octets(*packet.get(16..)?.first_chunk::<4>()?)),
+        6 => Some(Address::from_octets(*packet.get(24..)?.first_chunk::<16>()?)),
         _ => None,
     }
 }

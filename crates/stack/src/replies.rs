@@ -27,6 +27,18 @@ pub(crate) enum Pending {
 }
 
 impl Pending {
+    /// The number of the address that it leaves from, where it has that.
+    fn local_index(&self) -> Option<u16> {
+        match self {
+            Self::Reply(key, ..) => Some(key.local_index),
+            Self::SynCookie(entry) => Some(entry.local_index()),
+            Self::Echo(echo) => Some(echo.local_index()),
+            Self::Error(error) => Some(error.local_index()),
+            // Its entry went before.
+            Self::SynAck(_) | Self::Packet(_) => None,
+        }
+    }
+
     /// What it repeats of somebody's packet, octets.
     fn octets(&self) -> usize {
         match self {
@@ -81,6 +93,12 @@ impl Replies {
         let pending = self.queue.pop_front()?;
         self.octets -= pending.octets();
         Some(pending)
+    }
+
+    /// What was to leave from this address of the host's own does not.
+    pub(crate) fn forget(&mut self, local: u16) {
+        self.queue.retain(|pending| pending.local_index() != Some(local));
+        self.octets = self.queue.iter().map(Pending::octets).sum();
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -7,6 +7,7 @@
 //! | commands, at the time last told | [`Shard::listen`], [`Shard::connect`], [`Shard::send`], … |
 //! | what to do next | [`Shard::tx`], [`Shard::poll_event`], [`Shard::next_deadline`] |
 
+mod addressing;
 mod administer;
 mod after_change;
 mod anywhere;
@@ -23,6 +24,7 @@ mod icmp;
 mod input;
 mod inspect;
 mod invariants;
+mod itself;
 mod merging;
 mod opening;
 mod output;
@@ -49,22 +51,23 @@ use self::unclaimed::Unclaimed;
 use crate::connections::ConnectionSlot;
 use crate::host::Host;
 use crate::ip::{
-    Addresses, Bounds, Datagram, ErrorBudget, Identifications, IpCounters, IpLayer, PathMtus,
-    Reassembly, Routes,
+    Addresses, Bounds, Datagram, ErrorBudget, Identifications, IpCounters, IpLayer, Origin,
+    PathMtus, Reassembly, Routes,
 };
 use crate::link::Link;
 use crate::markings::Markings;
 use crate::records::Records;
 use crate::replies::Replies;
 use crate::timers::Timers;
-use crate::{Handle, ShardConfig};
+use crate::{Handle, InterfaceAddress, ShardConfig};
 
 pub use budget::Memory;
 pub use inspect::{SocketEntry, SocketState, StateCounts};
 pub use udp::SendTo;
 
 pub use crate::error::{
-    ConfigError, ConnectError, InjectError, ListenError, NotLocal, RetuneError, SendError,
+    AddressError, ConfigError, ConnectError, InjectError, ListenError, NotLocal, RetuneError,
+    RouteError, SendError,
 };
 
 /// One host on one core. One thread owns it; nothing in it is shared.
@@ -110,8 +113,11 @@ pub struct Shard {
 }
 
 /// Whether the link carries what every link must.
-fn check_mtu(mtu: u16, addresses: &Addresses) -> Result<(), ConfigError> {
-    let least = if addresses.iter().all(|own| own.addr.is_v4()) { 68 } else { 1_280 };
+fn check_mtu<'a>(
+    mtu: u16,
+    mut addresses: impl Iterator<Item = &'a InterfaceAddress>,
+) -> Result<(), ConfigError> {
+    let least = if addresses.all(|own| own.addr.is_v4()) { 68 } else { 1_280 };
     if mtu < least { Err(ConfigError::Mtu { mtu, least }) } else { Ok(()) }
 }
 
@@ -124,7 +130,7 @@ impl Shard {
         let range = tunables.port_range()?;
         let routes = Routes::new(&addresses, &routes)?;
         let addresses = Addresses::new(&addresses)?;
-        check_mtu(capabilities.mtu, &addresses)?;
+        check_mtu(capabilities.mtu, addresses.iter())?;
         let link = Link::new(capabilities.medium, &addresses)?;
         let ip = IpLayer {
             capabilities,
@@ -136,8 +142,9 @@ impl Shard {
             path_mtus: PathMtus::default(),
             datagram_mtus: PathMtus::default(),
             error_budget: ErrorBudget::new(&secrets.ports),
+            origin: Origin::Wire,
         };
-        let mut host = Host { ip, link };
+        let mut host = Host::new(ip, link);
         host.set_link_rules(&tunables);
         Ok(Self {
             identity: Identity::new(&secrets, &tunables),
@@ -194,6 +201,11 @@ impl Shard {
         &self.host.ip.addresses
     }
 
+    /// Its routes, those of its addresses' own networks among them.
+    pub fn routes(&self) -> &Routes {
+        &self.host.ip.routes
+    }
+
     /// The rules in force.
     pub fn tunables(&self) -> &Tunables {
         &self.cx.tunables
@@ -203,6 +215,10 @@ impl Shard {
     pub fn flow(&self, handle: Handle) -> Option<Flow> {
         let connection = &self.slot(handle)?.connection;
         let local = *self.host.ip.addresses.get(connection.local_index())?;
+        // It is over, and its address is no more.
+        if local.is_unspecified() {
+            return None;
+        }
         Some(Flow {
             local: Endpoint::new(local, connection.local_port()),
             remote: Endpoint::new(*connection.remote(), connection.remote_port()),
@@ -233,6 +249,7 @@ impl Shard {
             flows: self.records.flows.len(),
             timers: self.timers.len(),
             replies: self.replies.len(),
+            looped: self.host.looped(),
             fragmented: self.host.ip.reassembly.len(),
             fragment_octets: self.host.ip.reassembly.octets(),
             udp_sockets: self.udp.len(),
@@ -318,6 +335,8 @@ pub struct Census {
     pub timers: usize,
     /// Stateless replies not yet sent.
     pub replies: usize,
+    /// Packets of this host to itself that did not arrive yet.
+    pub looped: usize,
     /// Datagrams of which some fragments are here.
     pub fragmented: usize,
     /// Octets that their fragments take.
@@ -346,6 +365,7 @@ impl core::ops::AddAssign for Census {
             flows,
             timers,
             replies,
+            looped,
             fragmented,
             fragment_octets,
             udp_sockets,
@@ -363,6 +383,7 @@ impl core::ops::AddAssign for Census {
         self.flows += flows;
         self.timers += timers;
         self.replies += replies;
+        self.looped += looped;
         self.fragmented += fragmented;
         self.fragment_octets += fragment_octets;
         self.udp_sockets += udp_sockets;

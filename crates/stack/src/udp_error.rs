@@ -24,9 +24,6 @@ pub enum UdpError {
     /// The unspecified address, or port 0.
     #[error("{0} cannot be sent to: give a unicast address and a port from 1 to 65535")]
     NotAPeer(Endpoint),
-    /// The peer is this host.
-    #[error("{0} is this host itself: datagrams of a shard to itself are not supported")]
-    Loopback(Endpoint),
     /// There is no route to this endpoint.
     #[error("no route to {0}: add one, or an address in its network")]
     NoRoute(Endpoint),

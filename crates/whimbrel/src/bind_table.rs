@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use fastrand::Rng;
 use whimbrel_stack::InterfaceAddress;
+use whimbrel_stack::ip::Addresses;
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint, Family};
 
@@ -19,7 +20,8 @@ use crate::sharded_listener::ShardedListener;
 /// The ends that are taken.
 #[derive(Debug)]
 pub(crate) struct BindTable {
-    own: Vec<Address>,
+    /// The stack's addresses on its networks, which may change.
+    own: RwLock<Vec<InterfaceAddress>>,
     first: u16,
     last: u16,
     table: Mutex<Entries>,
@@ -88,7 +90,7 @@ impl BindTable {
     /// Nothing is taken. Ports are drawn in an order that repeats with `seed`.
     pub(crate) fn new(addresses: &[InterfaceAddress], tunables: &Tunables, seed: u64) -> Self {
         Self {
-            own: addresses.iter().map(|own| own.addr).collect(),
+            own: RwLock::new(addresses.to_vec()),
             first: tunables.port_first,
             last: tunables.port_last,
             table: Mutex::new(Entries {
@@ -135,8 +137,31 @@ impl BindTable {
 
     /// Whether its address is the stack's, or unspecified.
     pub(crate) fn check_own(&self, at: Endpoint) -> io::Result<()> {
-        let is_own = at.addr.is_unspecified() || self.own.contains(&at.addr);
+        let has_it = || {
+            let own = self.own.read().unwrap_or_else(PoisonError::into_inner);
+            own.iter().any(|own| own.addr == at.addr)
+        };
+        let is_own = at.addr.is_unspecified() || Addresses::is_loopback(&at.addr) || has_it();
         if is_own { Ok(()) } else { Err(fault::not_local(at)) }
+    }
+
+    /// The stack's addresses on its networks.
+    pub(crate) fn addresses(&self) -> Vec<InterfaceAddress> {
+        self.own.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The stack has this one, too; of several shards each says so.
+    pub(crate) fn add_address(&self, address: InterfaceAddress) {
+        let mut own = self.own.write().unwrap_or_else(PoisonError::into_inner);
+        if !own.contains(&address) {
+            own.push(address);
+        }
+    }
+
+    /// It has this one no more. What is bound to it stays so.
+    pub(crate) fn remove_address(&self, addr: &Address) {
+        let mut own = self.own.write().unwrap_or_else(PoisonError::into_inner);
+        own.retain(|own| own.addr != *addr);
     }
 
     fn draw(&self, table: &mut Entries, addr: Address) -> io::Result<u16> {

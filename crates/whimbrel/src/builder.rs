@@ -25,6 +25,7 @@ use crate::driver::Driver;
 use crate::mailbox::Mailbox;
 use crate::packets::{PacketEnd, PacketQueues};
 use crate::shutdown::Shutdown;
+use crate::stack::Habits;
 use crate::stack_port::StackPort;
 use crate::{PacketPort, Stack};
 
@@ -53,6 +54,8 @@ pub struct StackBuilder {
     group: Option<GroupKey>,
     fast_open_key: Option<GroupKey>,
     any_address: bool,
+    /// Whether addresses are asked for before the stack has them; nothing: nobody can be asked.
+    dad: Option<Dad>,
     packet_queues: Option<Arc<PacketQueues>>,
     #[cfg(feature = "rules")]
     files_and_variables: Sources,
@@ -285,7 +288,7 @@ impl StackBuilder {
     /// refused. Other listeners hear of the stack's own alone, an unspecified address included. Datagrams and
     /// echo requests for others stay [unclaimed](Stack::unclaimed).
     ///
-    /// Up to 65,536 addresses at a time: where there are more, those go first whose last connection has waited
+    /// Up to 65,470 addresses at a time: where there are more, those go first whose last connection has waited
     /// longest in TIME-WAIT, and are counted as
     /// [`addresses_recycled`](whimbrel_stack::ip::IpCounters::addresses_recycled). Over `tap:` and `packet:`
     /// nobody is told that they are here: routes must lead to the stack's own address.
@@ -502,7 +505,8 @@ impl StackBuilder {
         }
         self.addresses.splice(0..0, wire.addresses().iter().copied());
         self.routes.extend(wire.routes());
-        let config = StackConfig { dad: wire.dad(), ..self.config()? };
+        self.dad = Some(wire.dad());
+        let config = self.config()?;
         Ok(stack::open(&wire, config, Clock::start(), stop)?)
     }
 
@@ -517,7 +521,8 @@ impl StackBuilder {
             }
             Medium::Ethernet { .. } => Dad::On,
         };
-        let config = StackConfig { dad, ..self.config()? };
+        self.dad = Some(dad);
+        let config = self.config()?;
         Ok(stack::open_devices(vec![device], vec![Waker::new()?], Clock::start(), config)?)
     }
 
@@ -541,7 +546,7 @@ impl StackBuilder {
             secrets,
             addresses: self.addresses.clone(),
             routes: self.routes.clone(),
-            dad: Dad::Off,
+            dad: self.dad.unwrap_or(Dad::Off),
             group: self.group,
         })
     }
@@ -572,7 +577,8 @@ impl StackBuilder {
         }
         driver.start(workers, shutdown)?;
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
-        Ok(Stack::new(mailboxes.into(), self.addresses, self.tunables, seed))
+        let habits = Habits { dad: self.dad.unwrap_or(Dad::Off), seed };
+        Ok(Stack::new(mailboxes.into(), self.addresses, self.tunables, habits))
     }
 }
 

@@ -5,7 +5,9 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
-use whimbrel_stack::shard::{ConnectError, InjectError, ListenError};
+use whimbrel_stack::shard::{
+    AddressError, ConfigError, ConnectError, InjectError, ListenError, RouteError,
+};
 use whimbrel_stack::{UdpError, Withdrawal};
 use whimbrel_tcp::conn::{Attempt, SoftError};
 use whimbrel_tcp::{CloseReason, Tunables};
@@ -131,7 +133,6 @@ pub(crate) fn connect(error: ConnectError) -> io::Error {
         | ConnectError::InUse { .. } => ErrorKind::AddrNotAvailable,
         ConnectError::NotAPeer(_) => ErrorKind::InvalidInput,
         ConnectError::TooMany { .. } => ErrorKind::QuotaExceeded,
-        ConnectError::Loopback(_) => ErrorKind::Unsupported,
         _ => ErrorKind::Other,
     };
     io::Error::new(kind, ConnectFailure(error))
@@ -265,9 +266,7 @@ pub(crate) fn udp(error: UdpError) -> io::Error {
         }
         UdpError::NotLocal(_) | UdpError::NoSource(_) => ErrorKind::AddrNotAvailable,
         UdpError::NoRoute(_) => ErrorKind::NetworkUnreachable,
-        UdpError::Multicast(_) | UdpError::Broadcast(_) | UdpError::Loopback(_) => {
-            ErrorKind::Unsupported
-        }
+        UdpError::Multicast(_) | UdpError::Broadcast(_) => ErrorKind::Unsupported,
         UdpError::NotAPeer(_) | UdpError::Family(_) | UdpError::TooLong { .. } => {
             ErrorKind::InvalidInput
         }
@@ -307,6 +306,30 @@ pub(crate) fn udp_no_destination() -> io::Error {
 pub(crate) fn no_groups(what: &str) -> io::Error {
     let text = format!("{what}: this stack sends to single hosts only, and joins no group");
     io::Error::new(ErrorKind::Unsupported, text)
+}
+
+/// Why a stack did not get an address, or did not lose it.
+pub(crate) fn address(error: AddressError) -> io::Error {
+    let kind = match &error {
+        AddressError::Exists(_) | AddressError::InUse(_) => ErrorKind::AddrInUse,
+        AddressError::Unknown(_) => ErrorKind::AddrNotAvailable,
+        AddressError::Config(ConfigError::AddressCount { .. }) | AddressError::Checking { .. } => {
+            ErrorKind::QuotaExceeded
+        }
+        _ => ErrorKind::InvalidInput,
+    };
+    io::Error::new(kind, error)
+}
+
+/// The same of a route.
+pub(crate) fn route(error: RouteError) -> io::Error {
+    let kind = match &error {
+        RouteError::Exists { .. } => ErrorKind::AlreadyExists,
+        RouteError::Unknown { .. } => ErrorKind::NotFound,
+        RouteError::TooMany { .. } => ErrorKind::QuotaExceeded,
+        _ => ErrorKind::InvalidInput,
+    };
+    io::Error::new(kind, error)
 }
 
 /// The shard knows nothing of the stream.

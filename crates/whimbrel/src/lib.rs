@@ -59,6 +59,8 @@
 //! `Waker`s; only names (`"example.org:80"`) are resolved on tokio's blocking threads.
 #![forbid(unsafe_code)]
 
+mod address_port;
+mod addressing;
 mod any_listener;
 mod any_port;
 mod backlog;

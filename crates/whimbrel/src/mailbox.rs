@@ -1,14 +1,16 @@
 //! The way into a shard: a queue of streams to look at, one of requests, and what wakes it.
 
+use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, OnceLock, atomic};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, atomic};
 
 use crossbeam_queue::SegQueue;
 use tokio::sync::{Notify, oneshot};
 use whimbrel_io::Waker;
 use whimbrel_stack::{Handle, Shard, UdpHandle};
-use whimbrel_wire::Endpoint;
+use whimbrel_wire::{Address, Endpoint};
 
+use crate::address_port::AddressCheck;
 use crate::backlog::Backlog;
 use crate::cell::StreamCell;
 use crate::congestion::CongestionNames;
@@ -33,6 +35,8 @@ pub(crate) struct Mailbox {
     waker: Waker,
     worker_state: WorkerState,
     congestion_names: CongestionNames,
+    /// The addresses that its shard got while it ran, by the numbers that it knows them by.
+    added: RwLock<BTreeMap<u16, Address>>,
     /// Why the worker ended.
     ended: OnceLock<String>,
     /// Tells who awaits the end.
@@ -57,6 +61,8 @@ pub(crate) enum Request {
     Drain(oneshot::Sender<()>),
     /// Hand out what nothing takes.
     Unclaimed(UnclaimedSender),
+    /// Ask whether an address is free.
+    Check(AddressCheck),
 }
 
 /// A question to a shard, or a change of it, called where that is driven.
@@ -88,6 +94,7 @@ impl Mailbox {
     pub(crate) fn new(waker: Waker, congestion_names: CongestionNames) -> Self {
         Self {
             congestion_names,
+            added: RwLock::default(),
             streams: SegQueue::new(),
             udp: SegQueue::new(),
             requests: SegQueue::new(),
@@ -101,6 +108,17 @@ impl Mailbox {
     /// The congestion controls of its stack.
     pub(crate) fn congestion_names(&self) -> &CongestionNames {
         &self.congestion_names
+    }
+
+    /// Its shard knows `addr` by this number from now on.
+    pub(crate) fn note_address(&self, index: u16, addr: Address) {
+        self.added.write().unwrap_or_else(PoisonError::into_inner).insert(index, addr);
+    }
+
+    /// The address that its shard got with this number while it ran. A number is not given anew while a
+    /// connection from the address that had it is there.
+    pub(crate) fn added_address(&self, index: u16) -> Option<Address> {
+        self.added.read().unwrap_or_else(PoisonError::into_inner).get(&index).copied()
     }
 
     /// The cell of `handle` is dirty. Nothing may be locked.
@@ -207,7 +225,8 @@ impl Mailbox {
                 | Request::Udp(_)
                 | Request::Inspect(_)
                 | Request::Drain(_)
-                | Request::Unclaimed(_) => {}
+                | Request::Unclaimed(_)
+                | Request::Check(_) => {}
             }
         }
         wake_all(&mut woken);
@@ -225,6 +244,7 @@ impl std::fmt::Debug for Request {
             Self::Inspect(_) => "Inspect",
             Self::Drain(_) => "Drain",
             Self::Unclaimed(_) => "Unclaimed",
+            Self::Check(_) => "Check",
         })
     }
 }

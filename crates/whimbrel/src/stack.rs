@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
-use whimbrel_io::GroupKey;
+use whimbrel_io::{Dad, GroupKey};
+use whimbrel_stack::ip::Addresses;
 use whimbrel_stack::{InterfaceAddress, Shard, queue_between};
 use whimbrel_tcp::{Counters, Tunables};
 use whimbrel_wire::Endpoint;
@@ -38,8 +39,20 @@ pub(crate) struct Inner {
     /// Where the next connection goes that may go anywhere.
     next: AtomicUsize,
     bind_table: Arc<BindTable>,
-    addresses: Box<[InterfaceAddress]>,
+    /// The addresses that it began with, by their numbers.
+    first_addresses: Box<[InterfaceAddress]>,
+    /// Whether another address is asked for before the stack has it.
+    dad: Dad,
     tunables: Tunables,
+}
+
+/// What a stack does beside its tunables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Habits {
+    /// Whether addresses are asked for before it has them.
+    pub(crate) dad: Dad,
+    /// From which the order of ports follows that `bind` draws.
+    pub(crate) seed: u64,
 }
 
 /// How much a stack holds.
@@ -60,17 +73,20 @@ impl Stack {
         mailboxes: Box<[Arc<Mailbox>]>,
         addresses: Vec<InterfaceAddress>,
         tunables: Tunables,
-        seed: u64,
+        habits: Habits,
     ) -> Self {
+        let Habits { dad, seed } = habits;
         let bind_table = Arc::new(BindTable::new(&addresses, &tunables, seed));
         let next = AtomicUsize::new(0);
-        let inner = Inner { mailboxes, next, bind_table, addresses: addresses.into(), tunables };
+        let first_addresses = addresses.into();
+        let inner = Inner { mailboxes, next, bind_table, first_addresses, dad, tunables };
         Self { inner: Arc::new(inner) }
     }
 
-    /// The addresses of this host, each with the length of its prefix.
-    pub fn addresses(&self) -> &[InterfaceAddress] {
-        &self.inner.addresses
+    /// The addresses that this host has on its networks, each with the length of its prefix: those that it
+    /// began with, [added](Stack::add_address) ones, and none that was removed.
+    pub fn addresses(&self) -> Vec<InterfaceAddress> {
+        self.inner.bind_table.addresses()
     }
 
     /// Its rules, as they were when it began.
@@ -305,10 +321,22 @@ impl Stack {
         self.inner.bind_table.reserve_any()
     }
 
-    /// The stack's address with this index, and a port.
-    pub(crate) fn local_end(&self, index: u16, port: u16) -> Option<SocketAddr> {
-        let own = self.inner.addresses.get(usize::from(index))?;
-        Some(Endpoint::new(own.addr, port).into())
+    /// The address that the shard behind `mailbox` has with this index, and a port.
+    pub(crate) fn local_end(&self, mailbox: &Mailbox, index: u16, port: u16) -> Option<SocketAddr> {
+        let first = || self.inner.first_addresses.get(usize::from(index)).map(|own| own.addr);
+        let added = mailbox.added_address(index);
+        let addr = added.or_else(first).or_else(|| Addresses::loopback(index))?;
+        Some(Endpoint::new(addr, port).into())
+    }
+
+    /// Whether another address is asked for before the stack has it.
+    pub(crate) fn dad(&self) -> Dad {
+        self.inner.dad
+    }
+
+    /// Who is bound where.
+    pub(crate) fn bind_table(&self) -> &Arc<BindTable> {
+        &self.inner.bind_table
     }
 }
 

@@ -16,6 +16,7 @@ use whimbrel_io::{Activity, Port};
 use whimbrel_stack::{Event, Handle, ListenerId, Shard, SynHandle};
 use whimbrel_tcp::CloseReason;
 
+use crate::address_port::AddressPort;
 use crate::any_port::AnyPort;
 use crate::backlog::{Accepted, Backlog};
 use crate::cell::{Flags, Settings, StreamCell, StreamState};
@@ -44,6 +45,8 @@ pub(crate) struct StackPort {
     woken_since: usize,
     /// Who waits until nothing is left of streams that were dropped.
     draining: Vec<oneshot::Sender<()>>,
+    /// Who waits until it is known whether an address is free.
+    addresses: AddressPort,
     /// Who wants the packets that nothing takes.
     unclaimed: Option<UnclaimedSender>,
     /// To be done in the next turn,
@@ -89,6 +92,7 @@ impl StackPort {
             woken: Vec::new(),
             woken_since: 0,
             draining: Vec::new(),
+            addresses: AddressPort::default(),
             unclaimed: None,
             later: Deferred::default(),
             now: Deferred::default(),
@@ -168,6 +172,7 @@ impl StackPort {
             }
             Request::Inspect(inspect) => inspect(shard, self.held()),
             Request::Drain(done) => self.draining.push(done),
+            Request::Check(check) => self.addresses.process_request(shard, check),
             Request::Unclaimed(sender) => {
                 shard.keep_unclaimed(UNCLAIMED);
                 self.unclaimed = Some(sender);
@@ -202,7 +207,7 @@ impl StackPort {
             }
             if let Some(flow) = shard.flow(handle) {
                 state.local_port = flow.local.port;
-                state.local_index = shard.addresses().index_of(&flow.local.addr).unwrap_or(0);
+                state.local_index = shard.addresses().local_index_of(&flow.local.addr).unwrap_or(0);
             }
             handle
         };
@@ -394,6 +399,7 @@ impl StackPort {
     pub(crate) fn end(&mut self, why: String) {
         self.mailbox.end(why);
         (self.draining, self.unclaimed, self.later, self.now) = Default::default();
+        self.addresses = AddressPort::default();
         for cell in self.streams.drain(..).flatten() {
             cell.lock().on_lost(self.mailbox.ended(), &mut self.woken);
         }
@@ -443,6 +449,7 @@ impl Port for StackPort {
             self.on_event(shard, event);
             left -= 1;
         }
+        self.addresses.tell(shard);
         if self.unclaimed.as_ref().is_some_and(|wanted| !wanted.hand_on(shard)) {
             shard.keep_unclaimed(0);
             self.unclaimed = None;

@@ -134,7 +134,7 @@ impl TcpStream {
         mailbox.ask(Request::Connect(Box::new(connect)));
         // From here on `stream` ends the attempt if it is dropped.
         let (index, port) = poll_fn(|cx| stream.poll_open(cx)).await?;
-        stream.local = stack.local_end(index, port).ok_or_else(fault::unknown)?;
+        stream.local = stack.local_end(mailbox, index, port).ok_or_else(fault::unknown)?;
         Ok(stream)
     }
 

@@ -210,6 +210,7 @@ pub(crate) fn left_over(census: &Census) -> String {
         flows,
         timers,
         replies,
+        looped,
         listeners,
         fast_opens,
         // Fragments go by themselves, as TIME-WAIT does.
@@ -227,6 +228,7 @@ pub(crate) fn left_over(census: &Census) -> String {
         (flows.saturating_sub(time_wait), "flows"),
         (timers, "timers"),
         (replies, "replies"),
+        (looped, "packets to itself"),
         (listeners, "listeners"),
         (fast_opens, "handshakes of Fast Open"),
         (udp_sockets, "UDP sockets"),

@@ -25,7 +25,7 @@ impl Sockets {
             return Err(Errno::EINVAL);
         }
         check_family(socket, &at.addr, Errno::EINVAL)?;
-        if !at.addr.is_unspecified() && self.shard.addresses().index_of(&at.addr).is_none() {
+        if !at.addr.is_unspecified() && !self.shard.addresses().is_local(&at.addr) {
             return Err(Errno::EADDRNOTAVAIL);
         }
         if at.port == 0 && socket.settings.no_port {

@@ -1,9 +1,11 @@
 //! This host's addresses, by value and by the small index that records keep.
 
+mod changes;
+mod loopback;
 mod others;
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use whimbrel_wire::{Address, Family};
@@ -24,13 +26,16 @@ pub struct Addresses {
     /// Each network once: a host of many addresses has few.
     links: Vec<Network>,
     index_of: BTreeMap<Address, u16>,
+    /// Places of addresses that were removed. With any, the table has three places at least
+    /// ([`Addresses::index_of`]).
+    holes: BTreeSet<u16>,
     /// Those that this host speaks for without having them, if it takes any.
     others: Option<Box<Others>>,
 }
 
 impl Addresses {
-    /// A host may have this many.
-    pub const MOST: usize = 65_535;
+    /// A host may have this many: two numbers are those of the loopback addresses.
+    pub const MOST: usize = FIRST_LOOPBACK as usize;
 
     /// The table of `addresses`, in their order.
     pub fn new(addresses: &[InterfaceAddress]) -> Result<Self, ConfigError> {
@@ -39,12 +44,7 @@ impl Addresses {
         }
         let mut index_of = BTreeMap::new();
         for (index, address) in (0..).zip(addresses) {
-            check_prefix(&address.addr, address.prefix_len)?;
-            // RFC 1122 3.2.1.3 (a), (c): of a host "on this network" only a source while it learns its
-            // address, of all hosts only a destination; RFC 4291 2.5.2: "must never be assigned".
-            if address.addr.is_unspecified() || address.addr.is_multicast_or_broadcast() {
-                return Err(ConfigError::NotAHost(address.addr));
-            }
+            check_address(address)?;
             if index_of.insert(address.addr, index).is_some() {
                 return Err(ConfigError::DuplicateAddress(address.addr));
             }
@@ -53,10 +53,12 @@ impl Addresses {
         let mut links = networks.clone();
         links.sort_unstable_by_key(|link| (link.prefix, link.mask));
         links.dedup_by_key(|link| (link.prefix, link.mask));
-        Ok(Self { by_index: addresses.to_vec(), networks, links, index_of, others: None })
+        let (by_index, holes) = (addresses.to_vec(), BTreeSet::new());
+        Ok(Self { by_index, networks, links, index_of, holes, others: None })
     }
 
-    /// The index of `addr`, if it is this host's.
+    /// The index of `addr`, if it is this host's on its networks. The loopback addresses are not: no packet
+    /// that a wire brings may have them.
     #[inline]
     pub fn index_of(&self, addr: &Address) -> Option<u16> {
         // Most hosts have two addresses at most; a map of a million entries would not beat this.
@@ -82,26 +84,34 @@ impl Addresses {
         }
     }
 
-    /// The address of this host's own with this index.
+    /// The address of this host itself with this index.
     #[inline]
-    pub(crate) fn own(&self, index: u16) -> Option<&Address> {
-        self.by_index.get(usize::from(index)).map(|own| &own.addr)
+    pub(crate) fn local(&self, index: u16) -> Option<&Address> {
+        match self.by_index.get(usize::from(index)) {
+            Some(own) => Some(&own.addr),
+            None => loopback::get(index),
+        }
     }
 
     #[cold]
     #[inline(never)]
     fn get_other(&self, index: u16) -> Option<&Address> {
-        self.others.as_ref()?.get(index)
+        loopback::get(index).or_else(|| self.others.as_ref()?.get(index))
     }
 
     /// Every address with its network.
     pub fn iter(&self) -> impl Iterator<Item = &InterfaceAddress> {
-        self.by_index.iter()
+        self.numbered().map(|(_, own)| own)
+    }
+
+    /// The same with their indices.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u16, &InterfaceAddress)> {
+        (0..).zip(&self.by_index).filter(|(index, _)| !self.holes.contains(index))
     }
 
     /// How far away `remote` is: how long a segment of its can still be under way.
     pub fn path_class(&self, remote: &Address) -> PathClass {
-        if self.index_of(remote).is_some() {
+        if self.is_local(remote) {
             PathClass::Loopback
         } else if self.links.iter().any(|link| link.contains(remote)) {
             PathClass::Link
@@ -112,11 +122,15 @@ impl Addresses {
 
     /// The address to speak from to `remote`: one of its network if there is any, else the first
     /// of its family that is not confined to a link (RFC 6724 5, rules 1, 2 and 8 for a host
-    /// with one interface).
+    /// with one interface). To itself a host speaks from the address that it speaks to.
     pub fn source_for(&self, remote: &Address) -> Option<u16> {
+        if let Some(itself) = self.local_index_of(remote) {
+            return Some(itself);
+        }
         let family = remote.family();
         let all = (0u16..).zip(self.by_index.iter().zip(&self.networks));
-        let candidates = all.filter(|(_, (own, _))| own.addr.family() == family);
+        let candidates = all
+            .filter(|(index, (own, _))| own.addr.family() == family && !self.holes.contains(index));
         candidates
             .max_by_key(|(index, (own, network))| {
                 let near = network.contains(remote);
@@ -132,8 +146,9 @@ impl Addresses {
     /// From now on there are such.
     pub(crate) fn take_any(&mut self) {
         if self.others.is_none() {
-            // With all numbers taken there is none for others.
-            let first = u16::try_from(self.by_index.len()).unwrap_or(u16::MAX);
+            // With all numbers taken there is none for others; and some remain for addresses to come.
+            let own = u16::try_from(self.by_index.len()).unwrap_or(FIRST_LOOPBACK);
+            let first = own.saturating_add(SPARE).min(FIRST_LOOPBACK);
             self.others = Some(Box::new(Others::new(first)));
         }
     }
@@ -157,7 +172,12 @@ impl Addresses {
 
     /// The index of `addr`, be it this host's or another's that it has a number for.
     pub(crate) fn index_of_any(&self, addr: &Address) -> Option<u16> {
-        self.index_of(addr).or_else(|| self.others.as_ref()?.index_of(addr))
+        self.local_index_of(addr).or_else(|| self.index_of_other(addr))
+    }
+
+    /// The number of another's address, if it has one.
+    pub(crate) fn index_of_other(&self, addr: &Address) -> Option<u16> {
+        self.others.as_ref()?.index_of(addr)
     }
 
     /// The index of another's address, which it gets if it has none; `None` if all are taken. Until the
@@ -221,7 +241,7 @@ impl Addresses {
 }
 
 /// The addresses that have a prefix.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Network {
     prefix: u128,
     mask: u128,
@@ -242,7 +262,18 @@ impl Network {
     }
 }
 
-fn is_link_local(addr: &Address) -> bool {
+/// Whether a host can have this address, with this prefix.
+fn check_address(address: &InterfaceAddress) -> Result<(), ConfigError> {
+    check_prefix(&address.addr, address.prefix_len)?;
+    // RFC 1122 3.2.1.3 (a), (c): of a host "on this network" only a source while it learns its
+    // address, of all hosts only a destination; RFC 4291 2.5.2: "must never be assigned".
+    if address.addr.is_unspecified() || address.addr.is_multicast_or_broadcast() {
+        return Err(ConfigError::NotAHost(address.addr));
+    }
+    Ok(())
+}
+
+pub(crate) fn is_link_local(addr: &Address) -> bool {
     let octets = addr.octets();
     match addr.family() {
         Family::V4 => addr.v4_octets().starts_with(&[169, 254]),
@@ -258,7 +289,7 @@ pub(super) fn bits(family: Family) -> u8 {
     }
 }
 
-pub(super) fn check_prefix(addr: &Address, len: u8) -> Result<(), ConfigError> {
+pub(crate) fn check_prefix(addr: &Address, len: u8) -> Result<(), ConfigError> {
     let bits = bits(addr.family());
     if len > bits { Err(ConfigError::PrefixLength { len, bits }) } else { Ok(()) }
 }
@@ -275,6 +306,11 @@ fn mask(family: Family, len: u8) -> u128 {
     let keep = (skipped + u32::from(len)).min(128);
     u128::MAX.checked_shl(128 - keep).unwrap_or(0)
 }
+
+/// The numbers from here on are those of the loopback addresses.
+const FIRST_LOOPBACK: u16 = u16::MAX - 1;
+/// How many numbers are kept for own addresses that are added while there are others'.
+const SPARE: u16 = 64;
 
 #[cfg(test)]
 pub(super) mod tests;

@@ -121,6 +121,12 @@ pub struct IpCounters {
     /// Packets sent; a super-packet that the device cuts, and one that left in fragments, counts
     /// once.
     pub out_requests: u64,
+    /// Packets that did not leave because no route leads to their destination any more (`IpOutNoRoutes`).
+    pub out_no_routes: u64,
+    /// Packets that this host sent to itself.
+    pub looped: u64,
+    /// Those of them that were dropped because too many waited: 1,024, or 4 MiB of them.
+    pub looped_dropped: u64,
     /// Packets that left in fragments, because the path carries less (`IpFragOKs`).
     pub fragmented: u64,
     /// The fragments that they left in (`IpFragCreates`).

@@ -23,6 +23,11 @@ impl Datagram {
         self.payload.is_empty()
     }
 
+    /// The number of the address that it is from.
+    pub(crate) fn local_index(&self) -> u16 {
+        self.local_index
+    }
+
     /// Octets that did not leave yet.
     pub(crate) fn octets(&self) -> usize {
         self.payload.len()

@@ -17,7 +17,7 @@ use whimbrel_wire::{
 
 use super::arrival::{Input, Refused};
 use super::output::{HOP_LIMIT, IpOut};
-use super::{Datagram, FrameDrop, IpLayer};
+use super::{Addresses, Datagram, FrameDrop, IpLayer};
 
 pub(crate) use budget::ErrorBudget;
 pub(crate) use errors::ErrorOut;
@@ -75,7 +75,9 @@ impl IpLayer {
 
     /// Whether whoever asks for an echo asks this host. That another is there only who reaches it can say.
     fn answers_echo(&self, local_index: u16) -> Result<(), FrameDrop> {
-        if self.addresses.is_other(local_index) { Err(FrameDrop::OtherHost) } else { Ok(()) }
+        let is_another =
+            self.addresses.is_other(local_index) && !Addresses::is_loopback_index(local_index);
+        if is_another { Err(FrameDrop::OtherHost) } else { Ok(()) }
     }
 
     fn write_icmp(&mut self, out: IcmpOut, tx: &mut TxSegment) -> bool {

@@ -9,7 +9,7 @@ use whimbrel_wire::{Address, IpHeader, Protocol, Sum};
 
 use super::arrival::{Arrival, Input, RefusalReply, Refused};
 use super::udp::read_datagram;
-use super::{Abandoned, FlowKey, FrameDrop, IpLayer};
+use super::{Abandoned, FlowKey, FrameDrop, IpLayer, Origin};
 use crate::RxFrame;
 
 impl IpLayer {
@@ -71,7 +71,10 @@ impl IpLayer {
         let (ip, payload) = IpHeader::parse(packet)?;
         // RFC 1122 3.2.1.3: "A host MUST silently discard an incoming datagram that is not
         // destined for the host."
-        let own = self.addresses.index_of(&ip.dst);
+        let own = match self.origin {
+            Origin::Wire => self.addresses.index_of(&ip.dst),
+            Origin::Host => self.addresses.local_index_of(&ip.dst),
+        };
         if own.is_none() && !self.takes(&ip) {
             return Err(self.other_host(&ip).into());
         }
@@ -117,6 +120,9 @@ impl IpLayer {
     /// RFC 1122 3.2.1.3: "A host MUST silently discard an incoming datagram containing an IP source
     /// address that is invalid by the rules of this section."
     pub(super) fn is_martian(&self, src: &Address) -> bool {
+        if self.origin == Origin::Host {
+            return !self.addresses.is_local(src);
+        }
         src.is_unspecified()
             || src.is_multicast_or_broadcast()
             || src.to_ip().is_loopback()

@@ -65,6 +65,13 @@ impl PathMtus {
         self.by_age.clear();
     }
 
+    /// Forgets those of the destinations that `leads_there` names: their way is another now.
+    pub(crate) fn forget_those(&mut self, leads_there: impl Fn(&Address) -> bool) {
+        self.paths.retain(|remote, _| !leads_there(remote));
+        let paths = &self.paths;
+        self.by_age.retain(|_, remote| paths.contains_key(remote));
+    }
+
     fn forget(&mut self, remote: &Address) {
         if let Some(path) = self.paths.remove(remote) {
             self.by_age.remove(&path.serial);

@@ -1,6 +1,6 @@
 //! Where packets go: the longest matching prefix, then the least metric, then whose gateway answers.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -11,19 +11,30 @@ use super::addresses::{bits, check_prefix, masked};
 use crate::error::ConfigError;
 use crate::{InterfaceAddress, Route};
 
+mod changes;
+
 /// The routing table. A look-up costs one search for each prefix length in use.
 #[derive(Debug, Default)]
 pub struct Routes {
     /// The ways to each network, the best first.
     networks: BTreeMap<(u8, Address), Vec<Route>>,
-    gateways: BTreeSet<Address>,
-    lengths: BTreeSet<Reverse<u8>>,
-    /// The broadcast addresses of IPv4 networks that are directly connected.
-    broadcasts: BTreeSet<Address>,
+    /// How many there are.
+    count: usize,
+    /// How many lead over each gateway.
+    gateways: BTreeMap<Address, u32>,
+    /// How many networks have each prefix length.
+    lengths: BTreeMap<Reverse<u8>, u32>,
+    /// The broadcast addresses of IPv4 networks that are directly connected, and of how many each is: networks
+    /// of different lengths may end alike.
+    broadcasts: BTreeMap<Address, u32>,
     /// A bit for each value of the low six bits of those.
     broadcast_ends: u64,
     /// Whether anything is known of the paths over any route.
     has_metrics: bool,
+    /// How many addresses of this host lie in each network.
+    own: BTreeMap<(u8, Address), u32>,
+    /// The directly connected networks that were given as routes: they stay when no address lies in them.
+    given: BTreeMap<(u8, Address), Route>,
 }
 
 impl Routes {
@@ -31,14 +42,7 @@ impl Routes {
     pub fn new(own: &[InterfaceAddress], given: &[Route]) -> Result<Self, ConfigError> {
         let mut routes = Self::default();
         for address in own {
-            let network = Route {
-                network: address.addr,
-                prefix_len: address.prefix_len,
-                gateway: None,
-                metric: 0,
-                metrics: RouteMetrics::default(),
-            };
-            routes.add(network)?;
+            routes.add_own(address)?;
         }
         for route in given {
             routes.add(*route)?;
@@ -46,32 +50,60 @@ impl Routes {
         Ok(routes)
     }
 
+    /// An address of this host lies in its network.
+    pub(crate) fn add_own(&mut self, own: &InterfaceAddress) -> Result<(), ConfigError> {
+        let network = network_of(own);
+        self.insert(network)?;
+        *self.own.entry(key_of(&network)).or_default() += 1;
+        Ok(())
+    }
+
     /// Adds a route, behind those to the same network whose metric is as good. Of two over the same
     /// gateway the one with the lesser metric stays; of the same metric the first, with what either
     /// knows of its paths; where both know something, with the second's.
     pub fn add(&mut self, route: Route) -> Result<(), ConfigError> {
-        check_prefix(&route.network, route.prefix_len)?;
-        let network = masked(&route.network, route.prefix_len);
-        let len = full_len(&network, route.prefix_len);
-        self.lengths.insert(Reverse(len));
-        if let Some(broadcast) = broadcast_of(&route) {
-            self.broadcasts.insert(broadcast);
-            self.broadcast_ends |= end_bit(&broadcast);
-        }
-        self.gateways.extend(route.gateway);
-        self.has_metrics |= route.metrics != RouteMetrics::default();
-        let candidates = self.networks.entry((len, network)).or_default();
-        let same = |way: &&mut Route| way.gateway == route.gateway && way.metric == route.metric;
-        if let Some(way) = candidates.iter_mut().find(same) {
-            way.metrics = route.metrics.or(way.metrics);
-            return Ok(());
-        }
-        candidates.retain(|way| way.gateway != route.gateway || way.metric <= route.metric);
-        if candidates.iter().all(|way| way.gateway != route.gateway) {
-            let place = candidates.partition_point(|way| way.metric <= route.metric);
-            candidates.insert(place, route);
+        self.insert(route)?;
+        if route.gateway.is_none() {
+            self.given.insert(key_of(&route), route);
         }
         Ok(())
+    }
+
+    fn insert(&mut self, route: Route) -> Result<(), ConfigError> {
+        check_prefix(&route.network, route.prefix_len)?;
+        let key = key_of(&route);
+        self.has_metrics |= route.metrics != RouteMetrics::default();
+        let ways = self.networks.entry(key).or_default();
+        if ways.is_empty() {
+            *self.lengths.entry(Reverse(key.0)).or_default() += 1;
+        }
+        // Over one gateway there is one way.
+        let Some(at) = ways.iter().position(|way| way.gateway == route.gateway) else {
+            let place = ways.partition_point(|way| way.metric <= route.metric);
+            ways.insert(place, route);
+            self.on_added(&route);
+            return Ok(());
+        };
+        let Some(known) = ways.get_mut(at) else { return Ok(()) };
+        if known.metric == route.metric {
+            known.metrics = route.metrics.or(known.metrics);
+        } else if route.metric < known.metric {
+            ways.remove(at);
+            let place = ways.partition_point(|way| way.metric <= route.metric);
+            ways.insert(place, route);
+        }
+        Ok(())
+    }
+
+    fn on_added(&mut self, route: &Route) {
+        self.count += 1;
+        if let Some(broadcast) = broadcast_of(route) {
+            *self.broadcasts.entry(broadcast).or_default() += 1;
+            self.broadcast_ends |= end_bit(&broadcast);
+        }
+        if let Some(gateway) = route.gateway {
+            *self.gateways.entry(gateway).or_default() += 1;
+        }
     }
 
     /// The best route to `remote`.
@@ -98,7 +130,7 @@ impl Routes {
     /// are for when its gateway does not answer (RFC 1122 3.3.1.4).
     pub fn routes_to(&self, remote: &Address) -> &[Route] {
         let own_bits = 128 - bits(remote.family());
-        let found = self.lengths.iter().filter(|len| len.0 >= own_bits).find_map(|Reverse(len)| {
+        let found = self.lengths.keys().filter(|len| len.0 >= own_bits).find_map(|Reverse(len)| {
             let network = masked(remote, *len - own_bits);
             let candidates = self.networks.get(&(*len, network))?;
             candidates
@@ -111,7 +143,7 @@ impl Routes {
 
     /// Whether a route leads over `addr`.
     pub fn is_gateway(&self, addr: &Address) -> bool {
-        self.gateways.contains(addr)
+        self.gateways.contains_key(addr)
     }
 
     /// Whether [`Routes::is_broadcast`] must be asked. The host bits of a broadcast address are all
@@ -125,9 +157,32 @@ impl Routes {
     /// all of them, and only a match is looked up, as a longer prefix may make it one host's.
     #[inline]
     pub fn is_broadcast(&self, addr: &Address) -> bool {
-        self.broadcasts.contains(addr)
+        self.broadcasts.contains_key(addr)
             && self.find(addr).is_some_and(|route| broadcast_of(route) == Some(*addr))
     }
+}
+
+/// The network of an address, which is directly connected.
+pub(crate) fn network_of(own: &InterfaceAddress) -> Route {
+    Route {
+        network: own.addr,
+        prefix_len: own.prefix_len,
+        gateway: None,
+        metric: 0,
+        metrics: RouteMetrics::default(),
+    }
+}
+
+/// Under which its network stands in the table; of a valid prefix.
+fn key_of(route: &Route) -> (u8, Address) {
+    let network = masked(&route.network, route.prefix_len);
+    (full_len(&network, route.prefix_len), network)
+}
+
+/// Whether the route is to a network that `remote` lies in.
+pub(crate) fn is_within(route: &Route, remote: &Address) -> bool {
+    route.network.family() == remote.family()
+        && masked(remote, route.prefix_len) == masked(&route.network, route.prefix_len)
 }
 
 /// The bit for an address' low six bits.

@@ -39,7 +39,7 @@ impl IpLayer {
         out: Outgoing,
         usual_hop_limit: u8,
     ) -> Option<UdpOut> {
-        let local_index = self.addresses.index_of(&out.from.addr)?;
+        let local_index = self.addresses.local_index_of(&out.from.addr)?;
         let hop_limit = out.options.hop_limit.unwrap_or(usual_hop_limit);
         if out.data.len() <= self.whole_udp(now, &out.to.addr) {
             return Some(UdpOut::Whole(WholeUdp { local_index, hop_limit, out }));

@@ -75,9 +75,9 @@ impl Link {
         if done {
             self.probing = None;
         }
-        for (local, _) in (0..).zip(addresses.iter()).take(ANNOUNCED) {
+        for (local, own) in addresses.numbered().take(ANNOUNCED) {
             self.outbox.push(match done {
-                false => LinkMessage::Probe { local },
+                false => LinkMessage::Probe { target: own.addr },
                 true => LinkMessage::Announce { local },
             });
         }
@@ -87,9 +87,8 @@ impl Link {
     /// 'sender IP address' is the address being probed for", and "any ARP Probe where the packet's
     /// 'target IP address' is the address being probed for".
     pub(super) fn check_arp(&mut self, addresses: &Addresses, packet: &ArpPacket) {
-        let sender = Address::from(packet.sender_ip);
-        let claimed = if sender.is_unspecified() { packet.target_ip.into() } else { sender };
-        self.process_claim(addresses, claimed, packet.sender_mac);
+        let (claimed, station) = claimed_by_arp(packet);
+        self.process_claim(addresses, claimed, station);
     }
 
     /// RFC 4862 5.4.3, 5.4.4: "If the target address is tentative, the tentative address is not unique",
@@ -114,7 +113,14 @@ impl Link {
     }
 }
 
+/// Which address an ARP packet says that its sender has, or is about to take.
+pub(super) fn claimed_by_arp(packet: &ArpPacket) -> (Address, MacAddress) {
+    let sender = Address::from(packet.sender_ip);
+    let claimed = if sender.is_unspecified() { packet.target_ip.into() } else { sender };
+    (claimed, packet.sender_mac)
+}
+
 /// RFC 5227 1.1: PROBE_NUM. RFC 4862 asks once; a frame may be lost.
-const PROBES: u8 = 3;
+pub(super) const PROBES: u8 = 3;
 /// Between two questions, and behind the last: 0.9 s in all.
-const PAUSE: Duration = Duration::from_millis(300);
+pub(super) const PAUSE: Duration = Duration::from_millis(300);

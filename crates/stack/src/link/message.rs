@@ -19,9 +19,9 @@ pub(super) enum LinkMessage {
     Answer { local: u16, to: MacAddress, asker: Address },
     /// We have our address number `local`: told to all.
     Announce { local: u16 },
-    /// Who has our address number `local`? Asked of all, from no address (RFC 5227 1.1, RFC 4862
-    /// 5.4.2).
-    Probe { local: u16 },
+    /// Who has `target`, which is ours or is to be? Asked of all, from no address (RFC 5227 1.1,
+    /// RFC 4862 5.4.2).
+    Probe { target: Address },
 }
 
 /// An ARP packet or Neighbour Discovery message, and where it goes.
@@ -36,6 +36,14 @@ enum LinkBody {
 }
 
 impl LinkMessage {
+    /// The number of the address of ours that it speaks of.
+    pub(super) const fn local(&self) -> Option<u16> {
+        match self {
+            Self::Answer { local, .. } | Self::Announce { local } => Some(*local),
+            Self::Ask { .. } | Self::Probe { .. } => None,
+        }
+    }
+
     /// Writes the whole frame. `false` if this host has no address to speak from.
     pub(super) fn write(&self, mac: MacAddress, addresses: &Addresses, tx: &mut TxSegment) -> bool {
         let letter = match *self {
@@ -47,7 +55,7 @@ impl LinkMessage {
                 addresses.get(local).map(|local| answer(mac, local, to, &asker))
             }
             Self::Announce { local } => addresses.get(local).map(|local| announce(mac, local)),
-            Self::Probe { local } => addresses.get(local).map(|local| probe(mac, local)),
+            Self::Probe { target } => Some(probe(mac, &target)),
         };
         let Some(LinkPacket { to, text }) = letter else { return false };
         let len = match text {

@@ -28,7 +28,7 @@ use crate::{Event, Handle, ListenerId};
 
 /// Listening for connections to any address, and deciding about each.
 impl Shard {
-    /// Takes segments for whatever address from now on, and speaks from it; for up to 65,536 addresses at a
+    /// Takes segments for whatever address from now on, and speaks from it; for up to 65,470 addresses at a
     /// time, its own included. Nothing but a listener for [any destination](Shard::listen_any) hears of them:
     /// an unspecified address stands for this host's own. Echo requests and datagrams it does not take.
     pub fn take_any_address(&mut self) {

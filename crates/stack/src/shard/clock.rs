@@ -29,6 +29,9 @@ impl Shard {
         while left > 0 && self.advance_half_open() {
             left -= 1;
         }
+        if self.host.has_looped() {
+            self.advance_looped(&mut left);
+        }
         self.host.advance_link(self.cx.now, &mut left);
         self.report_unreachable();
         while let Some(index) =
@@ -79,6 +82,7 @@ impl Shard {
             self.host.ip.reassembly.next_deadline(),
             self.host.next_link_deadline(),
             self.chunks_deadline(),
+            self.host.has_looped().then_some(self.cx.now),
         ];
         deadlines.into_iter().flatten().min()
     }

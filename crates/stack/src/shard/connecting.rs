@@ -90,7 +90,7 @@ impl Shard {
     /// Whether `remote` can be connected to.
     fn check_peer(&mut self, remote: Endpoint) -> Result<(), ConnectError> {
         let addr = &remote.addr;
-        // Neither this host's addresses nor its routes change.
+        // Where this host's addresses or routes change, this is forgotten.
         if self.judged_peer.is_some_and(|(known, _)| known == *addr) && remote.port != 0 {
             return Ok(());
         }
@@ -102,10 +102,11 @@ impl Shard {
         if remote.port == 0 || no_host {
             return Err(ConnectError::NotAPeer(remote));
         }
-        if self.host.ip.addresses.index_of(addr).is_some() {
-            return Err(ConnectError::Loopback(remote));
+        if self.host.ip.addresses.is_local(addr) {
+            self.host.look_at_destinations();
+        } else if addr.to_ip().is_loopback() || self.host.ip.routes.find(addr).is_none() {
+            return Err(ConnectError::NoRoute(remote));
         }
-        self.host.ip.routes.find(addr).ok_or(ConnectError::NoRoute(remote))?;
         self.judged_peer = Some((*addr, self.host.ip.addresses.source_for(addr)));
         Ok(())
     }

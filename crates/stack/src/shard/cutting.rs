@@ -40,6 +40,14 @@ impl Cutting {
         Self { turn, is_here: max_text == 0, head: None, text: VecDeque::new() }
     }
 
+    /// What is left of a connection from this address does not leave.
+    pub(super) fn forget(&mut self, local: u16) {
+        if self.head.as_ref().is_some_and(|head| head.key.local_index == local) {
+            self.head = None;
+            self.text.clear();
+        }
+    }
+
     /// Whether nothing is left.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {

@@ -116,7 +116,7 @@ impl Shard {
     }
 
     /// A packet whose last fragment came: it goes alone, behind its burst.
-    fn rx_whole(&mut self, packet: &[u8]) {
+    pub(super) fn rx_whole(&mut self, packet: &[u8]) {
         let read = self.host.ip.read_whole(packet);
         let frame = RxFrame::new(packet, SegMeta::SINGLE);
         if let Some(arrival) = self.on_read(read, &frame, &mut Vec::new()) {
@@ -126,7 +126,7 @@ impl Shard {
 
     /// A segment that is not of a burst: its record is found, and processes it.
     #[inline(always)]
-    fn find_and_process(&mut self, arrival: Arrival<'_>) {
+    pub(super) fn find_and_process(&mut self, arrival: Arrival<'_>) {
         let mut found = FoundSegment::new(&self.records, arrival);
         found.record = self.records.find(found.hash, &found.arrival.key);
         self.process(&found);
@@ -170,7 +170,7 @@ impl Shard {
         self.on_read(read, &packet, whole)
     }
 
-    fn on_read<'a>(
+    pub(super) fn on_read<'a>(
         &mut self,
         read: Result<Input<'a>, Refused>,
         packet: &RxFrame<'_>,

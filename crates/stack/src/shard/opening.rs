@@ -59,7 +59,7 @@ impl Shard {
         if at.port == 0 {
             return Err(ListenError::PortZero);
         }
-        if !at.addr.is_unspecified() && self.host.ip.addresses.index_of(&at.addr).is_none() {
+        if !at.addr.is_unspecified() && !self.host.ip.addresses.is_local(&at.addr) {
             return Err(ListenError::NotLocal(at));
         }
         self.listeners.add(at, families, backlog).map_err(|taken| ListenError::InUse(taken.at))
@@ -81,7 +81,7 @@ impl Shard {
     }
 
     pub(super) fn listener_for(&self, key: &FlowKey) -> Option<u32> {
-        match self.host.ip.addresses.own(key.local_index) {
+        match self.host.ip.addresses.local(key.local_index) {
             Some(addr) => self.listeners.find(&Endpoint::new(*addr, key.local_port)),
             None => self.listeners.any(),
         }

@@ -26,7 +26,15 @@ impl Shard {
         // Replies hold up other hosts' handshakes, and a list of connections may be long.
         while !batch.is_full() {
             let Some(pending) = self.replies.pop() else { break };
-            batch.fill(|tx| self.write_pending(pending, tx) && self.host.depart(tx, self.cx.now));
+            // What was injected goes by the wire, whomever it is for.
+            let is_injected = matches!(pending, Pending::Packet(_));
+            batch.fill(|tx| {
+                self.write_pending(pending, tx)
+                    && match is_injected {
+                        false => self.host.depart(tx, self.cx.now),
+                        true => self.host.depart_by_wire(tx, self.cx.now),
+                    }
+            });
         }
         if self.has_udp_out() {
             self.tx_udp(batch);

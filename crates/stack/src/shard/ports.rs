@@ -63,7 +63,7 @@ impl Shard {
     pub fn set_source_pool(&mut self, pool: &[Address]) -> Result<(), NotLocal> {
         let mut sources = SourcePool::default();
         for addr in pool {
-            let index = self.host.ip.addresses.index_of(addr).ok_or(NotLocal(*addr))?;
+            let index = self.host.ip.addresses.local_index_of(addr).ok_or(NotLocal(*addr))?;
             sources.of_mut(addr.family()).pool.push(index);
         }
         self.sources = sources;
@@ -119,7 +119,7 @@ impl Shard {
         let (addresses, addr) = (&self.host.ip.addresses, &remote.addr);
         match local.filter(|local| !local.addr.is_unspecified()) {
             Some(local) => addresses
-                .index_of(&local.addr)
+                .local_index_of(&local.addr)
                 .filter(|_| local.addr.family() == addr.family())
                 .map(Some)
                 .ok_or(ConnectError::NotLocal(local)),
@@ -326,6 +326,13 @@ impl Shard {
 }
 
 impl SourcePool {
+    /// An address of it is no more.
+    pub(super) fn forget(&mut self, local: u16) {
+        for robin in [&mut self.v4, &mut self.v6] {
+            robin.pool.retain(|index| *index != local);
+        }
+    }
+
     fn of(&self, family: Family) -> &[u16] {
         match family {
             Family::V4 => &self.v4.pool,

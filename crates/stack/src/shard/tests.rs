@@ -5,6 +5,7 @@ mod leaks;
 mod lists;
 mod packets;
 
+mod addressing;
 mod administer;
 mod anywhere;
 mod budget;
@@ -20,6 +21,7 @@ mod fragments;
 mod hostile;
 mod hostile_bursts;
 mod icmp;
+mod itself;
 mod merging;
 mod metrics;
 mod narrow;

@@ -48,7 +48,7 @@ impl Shard {
             self.check_single(own)?;
             // RFC 1122 4.1.3.6: "When a host sends a UDP datagram, the source address MUST be (one of)
             // the IP address(es) of the host."
-            self.host.ip.addresses.index_of(own).ok_or(UdpError::NotLocal(*own))?;
+            self.host.ip.addresses.local_index_of(own).ok_or(UdpError::NotLocal(*own))?;
         }
         Ok(self.udp.bind(bind)?)
     }
@@ -154,7 +154,7 @@ impl Shard {
 impl Shard {
     /// The address from which a socket sends to `to`.
     fn choose_source(
-        &self,
+        &mut self,
         handle: UdpHandle,
         to: Endpoint,
         wish: Option<Address>,
@@ -173,7 +173,7 @@ impl Shard {
                 Err(UdpError::NotLocal(wish))
             }
             (Some(wish), _) => {
-                addresses.index_of(&wish).map(|_| wish).ok_or(UdpError::NotLocal(wish))
+                addresses.local_index_of(&wish).map(|_| wish).ok_or(UdpError::NotLocal(wish))
             }
             (None, Local::Address(own)) => Ok(own),
             // RFC 1122 4.1.3.5: "(in which case the networking software will choose an appropriate
@@ -185,15 +185,17 @@ impl Shard {
         }
     }
 
-    fn check_destination(&self, to: Endpoint) -> Result<(), UdpError> {
+    fn check_destination(&mut self, to: Endpoint) -> Result<(), UdpError> {
         self.check_single(&to.addr)?;
         if to.port == 0 || to.addr.is_unspecified() {
             return Err(UdpError::NotAPeer(to));
         }
-        if self.host.ip.addresses.index_of(&to.addr).is_some() {
-            return Err(UdpError::Loopback(to));
+        if self.host.ip.addresses.is_local(&to.addr) {
+            self.host.look_at_destinations();
+            return Ok(());
         }
-        self.host.ip.routes.find(&to.addr).map(|_| ()).ok_or(UdpError::NoRoute(to))
+        let route = self.host.ip.routes.find(&to.addr).filter(|_| !to.addr.to_ip().is_loopback());
+        route.map(|_| ()).ok_or(UdpError::NoRoute(to))
     }
 
     /// Whether an address is of one host: there is no membership in groups here, and who sends to all

@@ -15,7 +15,7 @@ async fn refused_timed_out_and_unreachable_are_told_apart() {
         (SERVER, ErrorKind::ConnectionRefused, "connection refused after 1 SYN in 0."),
         (SERVER, ErrorKind::ConnectionRefused, "nobody listens at 10.0.0.1:7"),
         ("192.0.2.1:7", ErrorKind::NetworkUnreachable, "no route to 192.0.2.1:7"),
-        ("10.0.0.2:7", ErrorKind::Unsupported, "is this host itself"),
+        ("10.0.0.2:7", ErrorKind::ConnectionRefused, "nobody listens at 10.0.0.2:7"),
         ("224.0.0.1:7", ErrorKind::InvalidInput, "unicast"),
     ];
     for (addr, kind, part) in expected {

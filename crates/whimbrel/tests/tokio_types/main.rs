@@ -15,6 +15,7 @@ mod edges;
 mod errors;
 mod fast;
 mod keys;
+mod living;
 mod many;
 #[path = "../../../../tests/harness/namespace.rs"]
 mod namespace;

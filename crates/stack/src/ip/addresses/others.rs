@@ -9,6 +9,8 @@ use alloc::vec::Vec;
 
 use whimbrel_wire::Address;
 
+use super::FIRST_LOOPBACK;
+
 /// The numbered addresses of others.
 #[derive(Debug)]
 pub(super) struct Others {
@@ -42,6 +44,11 @@ impl Others {
         }
     }
 
+    /// The least number that one of them can have.
+    pub(super) const fn first(&self) -> u16 {
+        self.first
+    }
+
     pub(super) fn get(&self, index: u16) -> Option<&Address> {
         self.place(index).map(|place| &place.addr)
     }
@@ -57,8 +64,7 @@ impl Others {
 
     /// How many more can have one.
     pub(super) fn spare(&self) -> usize {
-        let numbers = usize::from(u16::MAX - self.first) + 1;
-        numbers - self.index_of.len()
+        usize::from(FIRST_LOOPBACK - self.first) - self.index_of.len()
     }
 
     /// The number of `addr`, which it gets if it has none; `None` if none is left. Unless something refers to
@@ -75,7 +81,7 @@ impl Others {
             }
             None => {
                 let next = usize::from(self.first) + self.places.len();
-                let index = u16::try_from(next).ok()?;
+                let index = u16::try_from(next).ok().filter(|index| *index < FIRST_LOOPBACK)?;
                 self.places.push(place);
                 index
             }

@@ -74,7 +74,7 @@ impl IpLayer {
         answer: RefusalReply,
     ) -> Option<ErrorOut> {
         let ends = PacketEnds::of(packet)?;
-        let local_index = self.addresses.index_of(&ends.dst)?;
+        let local_index = self.addresses.local_index_of(&ends.dst)?;
         if !self.may_be_answered(&ends, packet) {
             return None;
         }

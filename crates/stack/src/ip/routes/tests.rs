@@ -97,6 +97,27 @@ fn the_last_address_of_a_connected_network_means_all_its_hosts() {
     assert!(!routes.is_broadcast(&addr("10.2.255.255")), "a longer prefix makes it one host's");
 }
 
+#[test]
+fn the_network_of_two_addresses_goes_with_the_last_of_them() {
+    let own = |text: &str| InterfaceAddress { addr: addr(text), prefix_len: 24 };
+    let both = [own("10.0.0.1"), own("10.0.0.2")];
+    let mut routes = Routes::new(&both, &[]).expect("valid routes");
+    assert_eq!(routes.remove(&route("10.0.0.0", 24, None, 0)), None, "nobody gave it");
+    routes.remove_own(&both[0]);
+    assert!(routes.is_broadcast(&addr("10.0.0.255")));
+    routes.remove_own(&both[1]);
+    assert!(routes.is_empty() && !routes.is_broadcast(&addr("10.0.0.255")));
+    // One that was given stays, with what is known of it.
+    let metrics = RouteMetrics { mtu: Some(1_400), ..RouteMetrics::default() };
+    let given = Route { metrics, ..route("10.0.0.0", 24, None, 3) };
+    let mut routes = Routes::new(&both, &[given]).expect("valid routes");
+    both.iter().for_each(|it| routes.remove_own(it));
+    assert_eq!(routes.find(&addr("10.0.0.9")), Some(&given));
+    assert!(routes.has_metrics() && routes.len() == 1);
+    assert_eq!(routes.remove(&given), Some(given));
+    assert!(routes.is_empty() && !routes.has_metrics());
+}
+
 /// The route to `remote` by looking at each.
 fn scan<'a>(given: &'a [Route], remote: &Address) -> Option<&'a Route> {
     let fitting = given.iter().filter(|it| share_prefix(&it.network, remote, it.prefix_len));
@@ -125,6 +146,47 @@ proptest! {
         let routes = Routes::new(&[], &given).expect("valid routes");
         for remote in &remotes {
             prop_assert_eq!(routes.find(remote), scan(&given, remote), "to {}", remote);
+        }
+    }
+
+    #[test]
+    fn what_is_removed_leaves_a_table_as_if_it_had_never_been_there(
+        given in vec((0u8..4, 8u8..=10, 0u32..3, 0u8..3), 0..20),
+        kept in vec(any::<bool>(), 20),
+        remotes in vec(any_address(), 1..20),
+    ) {
+        let mut all: Vec<Route> = Vec::new();
+        for (net, len, metric, by) in given {
+            let gateway = ["10.9.0.1", "10.9.0.2"].get(usize::from(by)).copied();
+            let network = std::format!("10.{}.0.0", net * 64);
+            let one = route(&network, len, gateway, metric);
+            let leads = |it: &Route| share_prefix(&it.network, &one.network, len);
+            let same = |it: &Route| it.prefix_len == len && it.gateway == one.gateway && leads(it);
+            // Of two over one gateway the table keeps one.
+            if !all.iter().any(same) {
+                all.push(one);
+            }
+        }
+        let own = [InterfaceAddress { addr: addr("10.64.0.1"), prefix_len: 10 }];
+        let mut routes = Routes::new(&own, &all).expect("valid routes");
+        for (one, _) in all.iter().zip(&kept).filter(|(_, kept)| !**kept) {
+            prop_assert_eq!(routes.remove(one).map(|it| it.prefix_len), Some(one.prefix_len));
+        }
+        let rest: Vec<_> = all.iter().zip(&kept).filter(|(_, kept)| **kept).map(|it| *it.0).collect();
+        let fresh = Routes::new(&own, &rest).expect("valid routes");
+        prop_assert_eq!(routes.len(), fresh.len());
+        for remote in remotes.iter().chain(&[addr("10.255.255.255"), addr("10.127.255.255")]) {
+            // Which address of a network names it does not matter.
+            let ways = |table: &Routes| -> Vec<_> {
+                let ways = table.routes_to(remote).iter();
+                ways.map(|way| (way.prefix_len, way.gateway, way.metric)).collect()
+            };
+            prop_assert_eq!(ways(&routes), ways(&fresh), "to {}", remote);
+            prop_assert_eq!(routes.is_broadcast(remote), fresh.is_broadcast(remote));
+            prop_assert!(routes.may_be_broadcast(remote) || !routes.is_broadcast(remote));
+        }
+        for gateway in ["10.9.0.1", "10.9.0.2"].map(addr) {
+            prop_assert_eq!(routes.is_gateway(&gateway), fresh.is_gateway(&gateway));
         }
     }
 }

@@ -445,14 +445,15 @@ fn a_flow_in_time_wait_is_asked_about_and_waits_on_if_its_new_syn_is_refused() {
     assert_eq!(hosts.server.census().time_wait, 1);
 }
 
-/// A host with so many addresses of its own that it can speak for 300 others.
+/// A host with so many addresses of its own that it can speak for 300 others: of 65,534 numbers 64 are kept for
+/// addresses of its own to come.
 fn crowded() -> (Shard, ListenerId) {
     let mut config = config(server_addr, 2, &Tunables::default());
     let own = |number: u32| InterfaceAddress {
         addr: Address::from_v4_octets((0x0b00_0000 + number).to_be_bytes()),
         prefix_len: 8,
     };
-    config.addresses.extend((1..=65_536 - 300 - 2).map(own));
+    config.addresses.extend((1..=65_534 - 64 - 300 - 2).map(own));
     let mut server = Shard::new(config).expect("valid");
     server.take_any_address();
     let listener = server.listen_any().expect("nobody else");

@@ -1,0 +1,47 @@
+//! Whether addresses are free that a stack is to get: who awaits it, where the shard is driven.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::oneshot;
+use whimbrel_stack::Shard;
+use whimbrel_stack::link::CheckedAddress;
+use whimbrel_stack::shard::AddressError;
+use whimbrel_wire::Address;
+
+/// An address to be asked for, and who awaits what comes of it.
+#[derive(Debug)]
+pub(crate) struct AddressCheck {
+    pub(crate) addr: Address,
+    pub(crate) answer: oneshot::Sender<Result<(), AddressError>>,
+}
+
+/// Who awaits what comes of asking.
+#[derive(Default, Debug)]
+pub(crate) struct AddressPort {
+    waiting: BTreeMap<Address, Vec<oneshot::Sender<Result<(), AddressError>>>>,
+}
+
+impl AddressPort {
+    pub(crate) fn process_request(&mut self, shard: &mut Shard, check: AddressCheck) {
+        let AddressCheck { addr, answer } = check;
+        match shard.check_address(addr) {
+            Ok(None) => self.waiting.entry(addr).or_default().push(answer),
+            // Whoever asked may have gone.
+            Ok(Some(checked)) => drop(answer.send(verdict(checked))),
+            Err(error) => drop(answer.send(Err(error))),
+        }
+    }
+
+    /// Tells who waits what came of it.
+    pub(crate) fn tell(&mut self, shard: &mut Shard) {
+        while let Some(checked) = shard.poll_checked() {
+            for answer in self.waiting.remove(&checked.addr).unwrap_or_default() {
+                drop(answer.send(verdict(checked)));
+            }
+        }
+    }
+}
+
+fn verdict(checked: CheckedAddress) -> Result<(), AddressError> {
+    checked.conflict.map_or(Ok(()), |conflict| Err(AddressError::InUse(conflict)))
+}

@@ -1,0 +1,144 @@
+//! Addresses and routes of a stack that runs come and go (`ip address`, `ip route`).
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use whimbrel_io::Dad;
+use whimbrel_stack::{InterfaceAddress, Route, Shard};
+use whimbrel_wire::Address;
+
+use crate::address_port::AddressCheck;
+use crate::mailbox::{Mailbox, Request};
+use crate::stack::inspect;
+use crate::{Stack, fault};
+
+impl Stack {
+    /// Gives the stack another address, with the length of its network's prefix, and a route to that network.
+    /// Over `tap:` and `packet:` it first asks, for 0.9 s, whether another station has it (`dad=off` in the
+    /// wire's description: it does not), then announces it. Listeners and sockets at the unspecified address
+    /// hear what is for it from then on, and `bind` and `connect` can have it.
+    ///
+    /// A kernel beyond a TUN device must be told of a route to it, as of any other.
+    ///
+    /// # Errors
+    ///
+    /// `AddrInUse`: the stack has it, or another station, which the error names. `InvalidInput`: no host can
+    /// have it, or not over this wire; or it is a loopback address, of which every host has 127.0.0.1 and
+    /// ::1. `QuotaExceeded`: 65,534 addresses, or 64 that are asked for. `NotConnected`: the stack has ended.
+    ///
+    /// ```
+    /// # use whimbrel::{Stack, TcpListener, TcpStream};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (left, right) = Stack::pair()?;
+    /// let listener = TcpListener::bind(&left, "0.0.0.0:80").await?;
+    /// left.add_address("10.0.0.7".parse()?, 24).await?;
+    /// let stream = TcpStream::connect(&right, "10.0.0.7:80").await?;
+    /// let (accepted, _) = listener.accept().await?;
+    /// assert_eq!(accepted.local_addr()?, stream.peer_addr()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn add_address(&self, addr: IpAddr, prefix_len: u8) -> io::Result<()> {
+        let address = InterfaceAddress { addr: addr.into(), prefix_len };
+        let first = self.first()?;
+        let judged = inspect(first, move |shard, _| shard.judge_address(&address)).await?;
+        judged.map_err(fault::address)?;
+        if self.dad() == Dad::On {
+            let (answer, free) = oneshot::channel();
+            first.ask(Request::Check(AddressCheck { addr: address.addr, answer }));
+            free.await.map_err(|_| first.ended())?.map_err(fault::address)?;
+        }
+        let added = self.change_all(|mailbox| {
+            let (mailbox, table) = (Arc::clone(mailbox), Arc::clone(self.bind_table()));
+            move |shard: &mut Shard| {
+                shard.add_address(address)?;
+                if let Some(index) = shard.addresses().index_of(&address.addr) {
+                    mailbox.note_address(index, address.addr);
+                }
+                table.add_address(address);
+                Ok(())
+            }
+        });
+        added.await?.map_err(fault::address)
+    }
+
+    /// Takes an address from the stack, and all that hangs on it: streams from it fail with
+    /// `ConnectionAborted`, and no segment tells their peers (RFC 4862 5.5.4 forbids to send from an address
+    /// that is no more; Linux keeps such connections until they time out). Listeners and UDP sockets that
+    /// are bound to it stay, and hear nothing until it is added again. It walks all connections.
+    ///
+    /// # Errors
+    ///
+    /// `AddrNotAvailable`: it is none of the stack's. `NotConnected`: the stack has ended.
+    pub async fn remove_address(&self, addr: IpAddr) -> io::Result<()> {
+        let addr = Address::from(addr);
+        let removed = self.change_all(|_| {
+            let table = Arc::clone(self.bind_table());
+            move |shard: &mut Shard| {
+                shard.remove_address(&addr)?;
+                table.remove_address(&addr);
+                Ok(())
+            }
+        });
+        removed.await?.map_err(fault::address)
+    }
+
+    /// Adds a route: the longest prefix counts, then the least metric. Connections that are there take it
+    /// with their next packet.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists`: there is one to this network over this gateway. `InvalidInput`: not a network, or
+    /// a gateway that is on no directly connected one. `QuotaExceeded`: 65,536 routes.
+    pub async fn add_route(&self, route: Route) -> io::Result<()> {
+        let added = self.change_all(|_| move |shard: &mut Shard| shard.add_route(route));
+        added.await?.map_err(fault::route)
+    }
+
+    /// Removes the route to this network over this gateway (or directly, without one), whatever its metric.
+    /// What has no other way does not leave: `connect` fails, and connections wait for a route until they
+    /// time out.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`: none was given; that to an address' own network goes with the address.
+    pub async fn remove_route(&self, route: Route) -> io::Result<()> {
+        let removed = self.change_all(|_| move |shard: &mut Shard| shard.remove_route(&route));
+        removed.await?.map_err(fault::route)
+    }
+
+    fn first(&self) -> io::Result<&Arc<Mailbox>> {
+        self.mailboxes().first().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// Makes the same change at every shard. All are asked before the first answer is awaited: whoever drops
+    /// the future leaves no shard behind, and of two changes all see the same one first.
+    async fn change_all<E, C>(
+        &self,
+        change: impl Fn(&Arc<Mailbox>) -> C,
+    ) -> io::Result<Result<(), E>>
+    where
+        E: Send + 'static,
+        C: FnOnce(&mut Shard) -> Result<(), E> + Send + 'static,
+    {
+        let mut answers = Vec::new();
+        for mailbox in self.mailboxes() {
+            let (sender, answer) = oneshot::channel();
+            let change = change(mailbox);
+            mailbox.ask(Request::Inspect(Box::new(move |shard, _| {
+                // Whoever asked may have gone.
+                let _ = sender.send(change(shard));
+            })));
+            answers.push((mailbox, answer));
+        }
+        let mut all = Ok(());
+        for (mailbox, answer) in answers {
+            let this = answer.await.map_err(|_| mailbox.ended())?;
+            all = all.and(this);
+        }
+        Ok(all)
+    }
+}
