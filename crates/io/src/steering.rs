@@ -174,7 +174,10 @@ pub fn home(medium: Medium, frame: &[u8]) -> Home {
     }
     let Ok((ip, payload)) = IpHeader::parse(packet) else { return Home::Anybody };
     match (ip.protocol, payload) {
-        (Protocol::UDP, _) => Home::First,
+        (Protocol::UDP, _) | (Protocol::ICMP, [ECHO_REPLY, ..]) => Home::First,
+        (Protocol::ICMPV6, [ECHO_REPLY_V6, ..]) => Home::First,
+        // The later ones say nothing of what they belong to; who asks, asks at the first shard.
+        (Protocol::ICMP | Protocol::ICMPV6, _) if ip.fragment.is_some() => Home::First,
         _ if ip.fragment.is_some() => Home::Anybody,
         (Protocol::TCP, [s0, s1, d0, d1, ..]) => {
             Home::Between(u16::from_be_bytes([*s0, *s1]), u16::from_be_bytes([*d0, *d1]))
@@ -213,11 +216,17 @@ fn of_quoted(rest: &[u8]) -> Home {
         Some(Ok(quoted)) if quoted.protocol == Protocol::TCP => {
             Home::Between(quoted.src_port, quoted.dst_port)
         }
-        Some(Ok(quoted)) if quoted.protocol == Protocol::UDP => Home::First,
+        Some(Ok(quoted)) if OF_THE_FIRST.contains(&quoted.protocol) => Home::First,
         _ => Home::Anybody,
     }
 }
 
+/// Whose errors the first shard hears: it has the sockets of UDP, and asks for echoes.
+const OF_THE_FIRST: [Protocol; 3] = [Protocol::UDP, Protocol::ICMP, Protocol::ICMPV6];
+/// RFC 792.
+const ECHO_REPLY: u8 = 0;
+/// RFC 4443 4.2.
+const ECHO_REPLY_V6: u8 = 129;
 /// The ICMPv6 type of Neighbor Advertisement (RFC 4861 4.4).
 const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
 

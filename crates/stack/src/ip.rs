@@ -18,10 +18,12 @@ mod unreachable;
 pub use addresses::{Addresses, PathClass};
 pub(crate) use addresses::{check_prefix, is_link_local};
 pub(crate) use arrival::{
-    Arrival, DatagramReport, ErrorReport, IcmpReport, Input, RefusalReply, Refused, UdpArrival,
+    Arrival, DatagramReport, EchoReport, ErrorReport, IcmpReport, Input, RefusalReply, Refused,
+    UdpArrival,
 };
 pub use counters::{FrameDrop, IpCounters};
 pub use datagram::Datagram;
+pub(crate) use datagram::IcmpDatagram;
 pub(crate) use flow_key::FlowKey;
 pub(crate) use fragmentation::Identifications;
 pub(crate) use icmp::{ErrorBudget, ErrorOut};

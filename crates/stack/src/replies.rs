@@ -20,6 +20,8 @@ pub(crate) enum Pending {
     SynCookie(SynEntry),
     /// An answer to an echo request, or what did not leave of it yet.
     Echo(Datagram),
+    /// An echo request, or what did not leave of it yet.
+    EchoRequest(Datagram),
     /// An ICMP error about a packet that was refused.
     Error(ErrorOut),
     /// An IP packet of its user's, as it is.
@@ -32,7 +34,7 @@ impl Pending {
         match self {
             Self::Reply(key, ..) => Some(key.local_index),
             Self::SynCookie(entry) => Some(entry.local_index()),
-            Self::Echo(echo) => Some(echo.local_index()),
+            Self::Echo(echo) | Self::EchoRequest(echo) => Some(echo.local_index()),
             Self::Error(error) => Some(error.local_index()),
             // Its entry went before.
             Self::SynAck(_) | Self::Packet(_) => None,
@@ -43,7 +45,7 @@ impl Pending {
     fn octets(&self) -> usize {
         match self {
             Self::Reply(..) | Self::SynAck(_) | Self::SynCookie(_) => 0,
-            Self::Echo(echo) => echo.octets(),
+            Self::Echo(echo) | Self::EchoRequest(echo) => echo.octets(),
             Self::Error(error) => error.octets(),
             Self::Packet(packet) => packet.len(),
         }

@@ -28,6 +28,7 @@ mod itself;
 mod merging;
 mod opening;
 mod output;
+mod pinging;
 mod ports;
 mod settings;
 mod udp;
@@ -56,6 +57,7 @@ use crate::ip::{
 };
 use crate::link::Link;
 use crate::markings::Markings;
+use crate::ping::Pings;
 use crate::records::Records;
 use crate::replies::Replies;
 use crate::timers::Timers;
@@ -92,6 +94,7 @@ pub struct Shard {
     judged_peer: Option<(Address, Option<u16>)>,
     markings: Markings,
     udp: Sockets,
+    pings: Pings,
     /// What of a datagram did not leave yet, where it leaves in fragments.
     udp_leaving: Option<Datagram>,
     /// What datagrams held when records were counted last, bytes.
@@ -160,6 +163,7 @@ impl Shard {
             judged_peer: None,
             markings: Markings::default(),
             udp: Sockets::new(&secrets, range, tunables.reserved_ports),
+            pings: Pings::new(&secrets.timestamps),
             udp_leaving: None,
             udp_weighed: 0,
             timers: Timers::new(),
@@ -250,6 +254,7 @@ impl Shard {
             timers: self.timers.len(),
             replies: self.replies.len(),
             looped: self.host.looped(),
+            pings: self.pings.len(),
             fragmented: self.host.ip.reassembly.len(),
             fragment_octets: self.host.ip.reassembly.octets(),
             udp_sockets: self.udp.len(),
@@ -337,6 +342,8 @@ pub struct Census {
     pub replies: usize,
     /// Packets of this host to itself that did not arrive yet.
     pub looped: usize,
+    /// Echo requests that are under way, or of which nobody asked what came of them.
+    pub pings: usize,
     /// Datagrams of which some fragments are here.
     pub fragmented: usize,
     /// Octets that their fragments take.
@@ -366,6 +373,7 @@ impl core::ops::AddAssign for Census {
             timers,
             replies,
             looped,
+            pings,
             fragmented,
             fragment_octets,
             udp_sockets,
@@ -384,6 +392,7 @@ impl core::ops::AddAssign for Census {
         self.timers += timers;
         self.replies += replies;
         self.looped += looped;
+        self.pings += pings;
         self.fragmented += fragmented;
         self.fragment_octets += fragment_octets;
         self.udp_sockets += udp_sockets;

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use whimbrel_stack::shard::{
     AddressError, ConfigError, ConnectError, InjectError, ListenError, RouteError,
 };
-use whimbrel_stack::{UdpError, Withdrawal};
+use whimbrel_stack::{PingError, PingFailure, UdpError, Withdrawal};
 use whimbrel_tcp::conn::{Attempt, SoftError};
 use whimbrel_tcp::{CloseReason, Tunables};
 use whimbrel_udp::{BindError, QueueError, SocketError};
@@ -330,6 +330,32 @@ pub(crate) fn route(error: RouteError) -> io::Error {
         _ => ErrorKind::InvalidInput,
     };
     io::Error::new(kind, error)
+}
+
+/// Why an echo request was not sent.
+pub(crate) fn ping(error: PingError) -> io::Error {
+    let kind = match &error {
+        PingError::NoRoute(_) => ErrorKind::NetworkUnreachable,
+        PingError::NoSource(_) | PingError::NotLocal(_) => ErrorKind::AddrNotAvailable,
+        PingError::TooMany { .. } => ErrorKind::QuotaExceeded,
+        PingError::Full => ErrorKind::WouldBlock,
+        _ => ErrorKind::InvalidInput,
+    };
+    io::Error::new(kind, error)
+}
+
+/// Why no reply came to one.
+pub(crate) fn unanswered(failure: PingFailure) -> io::Error {
+    let kind = match &failure {
+        PingFailure::TimedOut(_) => ErrorKind::TimedOut,
+        PingFailure::Reported { error, .. } => match error {
+            SocketError::NetworkUnreachable => ErrorKind::NetworkUnreachable,
+            SocketError::TooBig { .. } => ErrorKind::InvalidInput,
+            _ => ErrorKind::HostUnreachable,
+        },
+        _ => ErrorKind::AddrNotAvailable,
+    };
+    io::Error::new(kind, failure)
 }
 
 /// The shard knows nothing of the stream.

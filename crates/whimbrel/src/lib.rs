@@ -78,6 +78,7 @@ mod fault;
 mod listener;
 mod mailbox;
 mod packets;
+mod ping;
 mod readiness;
 #[cfg(feature = "axum")]
 mod serve;
@@ -125,6 +126,7 @@ pub use whimbrel_io::{
 pub use whimbrel_link::LinkConfig;
 pub use whimbrel_stack::ip::Unreachable;
 pub use whimbrel_stack::{InterfaceAddress, Route, RouteMetrics, SendTo, Shard};
+pub use whimbrel_stack::{Ping, PingError, PingFailure, Pong};
 pub use whimbrel_tcp::cc;
 pub use whimbrel_tcp::conn::{BufferSize, SoftError, State};
 pub use whimbrel_tcp::recovery::CaState;

@@ -16,6 +16,7 @@ use crate::cell::StreamCell;
 use crate::congestion::CongestionNames;
 use crate::dials::AnyRequest;
 use crate::fault;
+use crate::ping::PingRequest;
 use crate::udp_port::UdpRequest;
 use crate::unclaimed_sender::UnclaimedSender;
 use crate::waiters::wake_all;
@@ -63,6 +64,8 @@ pub(crate) enum Request {
     Unclaimed(UnclaimedSender),
     /// Ask whether an address is free.
     Check(AddressCheck),
+    /// Send an echo request.
+    Ping(PingRequest),
 }
 
 /// A question to a shard, or a change of it, called where that is driven.
@@ -226,7 +229,8 @@ impl Mailbox {
                 | Request::Inspect(_)
                 | Request::Drain(_)
                 | Request::Unclaimed(_)
-                | Request::Check(_) => {}
+                | Request::Check(_)
+                | Request::Ping(_) => {}
             }
         }
         wake_all(&mut woken);
@@ -245,6 +249,7 @@ impl std::fmt::Debug for Request {
             Self::Drain(_) => "Drain",
             Self::Unclaimed(_) => "Unclaimed",
             Self::Check(_) => "Check",
+            Self::Ping(_) => "Ping",
         })
     }
 }

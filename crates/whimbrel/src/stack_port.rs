@@ -23,6 +23,7 @@ use crate::cell::{Flags, Settings, StreamCell, StreamState};
 use crate::exchange::CellDisposition;
 use crate::fault;
 use crate::mailbox::{Connect, Held, Mailbox, Request};
+use crate::ping::PingPort;
 use crate::shutdown::Shutdown;
 use crate::udp_port::UdpPort;
 use crate::unclaimed_sender::UnclaimedSender;
@@ -47,6 +48,8 @@ pub(crate) struct StackPort {
     draining: Vec<oneshot::Sender<()>>,
     /// Who waits until it is known whether an address is free.
     addresses: AddressPort,
+    /// Who waits for echoes.
+    pings: PingPort,
     /// Who wants the packets that nothing takes.
     unclaimed: Option<UnclaimedSender>,
     /// To be done in the next turn,
@@ -93,6 +96,7 @@ impl StackPort {
             woken_since: 0,
             draining: Vec::new(),
             addresses: AddressPort::default(),
+            pings: PingPort::default(),
             unclaimed: None,
             later: Deferred::default(),
             now: Deferred::default(),
@@ -173,6 +177,7 @@ impl StackPort {
             Request::Inspect(inspect) => inspect(shard, self.held()),
             Request::Drain(done) => self.draining.push(done),
             Request::Check(check) => self.addresses.process_request(shard, check),
+            Request::Ping(ping) => self.pings.process_request(shard, ping),
             Request::Unclaimed(sender) => {
                 shard.keep_unclaimed(UNCLAIMED);
                 self.unclaimed = Some(sender);
@@ -399,7 +404,7 @@ impl StackPort {
     pub(crate) fn end(&mut self, why: String) {
         self.mailbox.end(why);
         (self.draining, self.unclaimed, self.later, self.now) = Default::default();
-        self.addresses = AddressPort::default();
+        (self.addresses, self.pings) = Default::default();
         for cell in self.streams.drain(..).flatten() {
             cell.lock().on_lost(self.mailbox.ended(), &mut self.woken);
         }
@@ -450,6 +455,7 @@ impl Port for StackPort {
             left -= 1;
         }
         self.addresses.tell(shard);
+        self.pings.tell(shard);
         if self.unclaimed.as_ref().is_some_and(|wanted| !wanted.hand_on(shard)) {
             shard.keep_unclaimed(0);
             self.unclaimed = None;

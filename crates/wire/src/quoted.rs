@@ -23,6 +23,8 @@ pub struct QuotedSegment {
     pub dst_port: u16,
     /// The sequence number, if the protocol is TCP and the quotation goes so far.
     pub seq: Option<SeqNum>,
+    /// What follows the checksum, if the protocol is ICMP or ICMPv6 and the quotation goes so far.
+    echo: Option<u32>,
 }
 
 impl QuotedSegment {
@@ -72,11 +74,21 @@ impl QuotedSegment {
         mut payload: Reader<'_>,
     ) -> Result<Self, ParseError> {
         let (src_port, dst_port) = (payload.u16()?, payload.u16()?);
-        let seq = match protocol {
-            Protocol::TCP => payload.u32().ok().map(SeqNum::new),
-            _ => None,
+        let word = payload.u32().ok();
+        let seq = word.filter(|_| protocol == Protocol::TCP).map(SeqNum::new);
+        let is_icmp = matches!(protocol, Protocol::ICMP | Protocol::ICMPV6);
+        let echo = word.filter(|_| is_icmp);
+        Ok(Self { src, dst, protocol, src_port, dst_port, seq, echo })
+    }
+
+    /// Identifier and sequence number, as one, of an echo request.
+    pub fn echo_request(&self) -> Option<u32> {
+        let [kind, _] = self.src_port.to_be_bytes();
+        let is_request = match self.protocol {
+            Protocol::ICMP => kind == 8,
+            _ => kind == 128,
         };
-        Ok(Self { src, dst, protocol, src_port, dst_port, seq })
+        self.echo.filter(|_| is_request)
     }
 }
 

@@ -211,6 +211,7 @@ pub(crate) fn left_over(census: &Census) -> String {
         timers,
         replies,
         looped,
+        pings,
         listeners,
         fast_opens,
         // Fragments go by themselves, as TIME-WAIT does.
@@ -229,6 +230,7 @@ pub(crate) fn left_over(census: &Census) -> String {
         (timers, "timers"),
         (replies, "replies"),
         (looped, "packets to itself"),
+        (pings, "echo requests"),
         (listeners, "listeners"),
         (fast_opens, "handshakes of Fast Open"),
         (udp_sockets, "UDP sockets"),

@@ -7,12 +7,13 @@ use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::{Payload, RxSegment, SegMeta};
 use whimbrel_udp::Arrived;
 use whimbrel_wire::plain::PlainSegment;
-use whimbrel_wire::{Endpoint, IpHeader, ParseError, Protocol, SeqNum};
+use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, SeqNum};
 
 use super::counters::FrameDrop;
 use super::datagram::Datagram;
 use super::flow_key::FlowKey;
 use super::unreachable::Unreachable;
+use crate::ping::EchoReply;
 
 /// A frame that asks something of this host.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(crate) enum Input<'a> {
     Segment(Arrival<'a>),
     /// An echo request, and the reply that is due.
     Echo(Datagram),
+    /// An answer to an echo request, perhaps to one of ours.
+    EchoReply(EchoReply<'a>),
     /// A datagram of UDP, or several.
     Udp(UdpArrival<'a>),
     /// An ICMP error about something of ours.
@@ -101,6 +104,22 @@ pub(crate) struct UdpArrival<'a> {
 pub(crate) enum ErrorReport {
     Segment(IcmpReport),
     Datagram(DatagramReport),
+    Echo(EchoReport),
+}
+
+/// What somebody on the path says of an echo request of ours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EchoReport {
+    /// Who says so.
+    pub(crate) from: Address,
+    /// Whom the request was for.
+    pub(crate) to: Address,
+    /// Its identifier and sequence number, as one.
+    pub(crate) number: u32,
+    /// The code of the message.
+    pub(crate) code: u8,
+    /// What is wrong with it.
+    pub(crate) error: IcmpError,
 }
 
 /// What somebody on the path says of a datagram of ours.

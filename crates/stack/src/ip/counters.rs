@@ -133,6 +133,8 @@ pub struct IpCounters {
     pub fragments_created: u64,
     /// Echo requests that were answered.
     pub echo_replies: u64,
+    /// Echo requests that were sent.
+    pub echo_requests: u64,
     /// ICMP errors that were sent.
     pub icmp_errors_sent: u64,
     /// ICMP errors not sent because too many were (RFC 4443 2.4 (f)).

@@ -17,7 +17,25 @@ pub struct Datagram {
     pub(super) next: Option<Fragment>,
 }
 
+/// An ICMP or ICMPv6 message, by the family of whom it is for.
+#[derive(Debug)]
+pub(crate) struct IcmpDatagram {
+    pub(crate) local_index: u16,
+    pub(crate) remote: Address,
+    pub(crate) hop_limit: u8,
+    /// The message with its header, its checksum in place.
+    pub(crate) message: Bytes,
+}
+
 impl Datagram {
+    /// A whole message that is to leave.
+    pub(crate) fn of_icmp(icmp: IcmpDatagram) -> Self {
+        let IcmpDatagram { local_index, remote, hop_limit, message } = icmp;
+        let protocol = if remote.is_v4() { Protocol::ICMP } else { Protocol::ICMPV6 };
+        let (class, payload) = (TrafficClass::default(), message);
+        Self { local_index, remote, protocol, class, hop_limit, payload, next: None }
+    }
+
     /// Whether all of it left.
     pub(crate) fn is_done(&self) -> bool {
         self.payload.is_empty()

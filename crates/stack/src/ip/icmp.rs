@@ -18,6 +18,7 @@ use whimbrel_wire::{
 use super::arrival::{Input, Refused};
 use super::output::{HOP_LIMIT, IpOut};
 use super::{Addresses, Datagram, FrameDrop, IpLayer};
+use crate::ping::EchoReply;
 
 pub(crate) use budget::ErrorBudget;
 pub(crate) use errors::ErrorOut;
@@ -42,7 +43,7 @@ impl IpLayer {
         &self,
         ip: &IpHeader,
         local_index: u16,
-        payload: &[u8],
+        payload: &'a [u8],
     ) -> Result<Input<'a>, Refused> {
         match (ip.src.family(), ip.protocol) {
             (Family::V4, Protocol::ICMP) => {
@@ -53,7 +54,12 @@ impl IpLayer {
                     IcmpMessage::EchoReply { identifier, sequence, data }.emit(&mut octets);
                     return Ok(Input::Echo(reply(ip, local_index, octets)));
                 }
-                Ok(Input::Report(self.read_v4_error(local_index, &message)?))
+                if let IcmpMessage::EchoReply { identifier, sequence, data } = message {
+                    let number = number_of(identifier, sequence);
+                    return Ok(Input::EchoReply(echo_reply(ip, local_index, number, data)));
+                }
+                let report = self.read_v4_error(local_index, &message)?;
+                Ok(Input::Report(report.said(ip, payload)))
             }
             (Family::V6, Protocol::ICMPV6) => {
                 let (src, dst) = (v6(&ip.src), v6(&ip.dst));
@@ -66,7 +72,12 @@ impl IpLayer {
                     echo.emit(dst, src, &mut octets);
                     return Ok(Input::Echo(reply(ip, local_index, octets)));
                 }
-                Ok(Input::Report(self.read_v6_error(local_index, &message)?))
+                if let Icmpv6Message::EchoReply { identifier, sequence, data } = message {
+                    let number = number_of(identifier, sequence);
+                    return Ok(Input::EchoReply(echo_reply(ip, local_index, number, data)));
+                }
+                let report = self.read_v6_error(local_index, &message)?;
+                Ok(Input::Report(report.said(ip, payload)))
             }
             // ICMPv6 in an IPv4 packet, or the reverse.
             _ => Err(Refused::unknown_protocol(ip)),
@@ -104,6 +115,15 @@ impl IpLayer {
         tx.gso_size = 0;
         tx.payload.push(data).is_ok()
     }
+}
+
+/// Identifier and sequence number, as one.
+fn number_of(identifier: u16, sequence: u16) -> u32 {
+    u32::from(identifier) << 16 | u32::from(sequence)
+}
+
+fn echo_reply<'a>(ip: &IpHeader, local_index: u16, number: u32, data: &'a [u8]) -> EchoReply<'a> {
+    EchoReply { from: ip.src, local_index, number, hop_limit: ip.hop_limit, data }
 }
 
 /// The answer to an echo request.

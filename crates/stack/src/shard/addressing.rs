@@ -136,6 +136,7 @@ impl Shard {
     /// What was to leave from an address that is no more does not.
     fn forget_answers(&mut self, local: u16) {
         self.replies.forget(local);
+        self.pings.on_address_removed(local);
         self.cutting.forget(local);
         if self.udp_leaving.as_ref().is_some_and(|rest| rest.local_index() == local) {
             self.udp_leaving = None;

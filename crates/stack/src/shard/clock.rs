@@ -39,6 +39,9 @@ impl Shard {
         {
             self.on_timer(index);
         }
+        while left > 0 && self.pings.advance(self.cx.now) {
+            left -= 1;
+        }
         while left > 0 && self.advance_waits() {
             left -= 1;
         }
@@ -73,6 +76,15 @@ impl Shard {
         self.after_change(index);
     }
 
+    /// Of what few hosts do: packets to itself, and echo requests that are under way.
+    #[inline]
+    fn own_packets_deadline(&self) -> Option<Instant> {
+        match self.host.has_looped() {
+            true => Some(self.cx.now),
+            false => self.pings.next_deadline(),
+        }
+    }
+
     /// When [`Shard::advance`] must be called at the latest, if nothing else happens.
     pub fn next_deadline(&self) -> Option<Instant> {
         let deadlines = [
@@ -82,7 +94,7 @@ impl Shard {
             self.host.ip.reassembly.next_deadline(),
             self.host.next_link_deadline(),
             self.chunks_deadline(),
-            self.host.has_looped().then_some(self.cx.now),
+            self.own_packets_deadline(),
         ];
         deadlines.into_iter().flatten().min()
     }

@@ -41,6 +41,7 @@ impl Shard {
         let known = match report {
             ErrorReport::Segment(report) => self.on_segment_report(report),
             ErrorReport::Datagram(report) => self.on_udp_report(report),
+            ErrorReport::Echo(report) => self.on_echo_report(report),
         };
         if known {
             self.host.ip.counters.in_delivers += 1;
@@ -68,6 +69,10 @@ impl Shard {
                 ErrorReport::Segment(report) => report,
                 ErrorReport::Datagram(report) => {
                     self.on_udp_report(&report);
+                    continue;
+                }
+                ErrorReport::Echo(report) => {
+                    self.on_echo_report(&report);
                     continue;
                 }
             };

@@ -188,6 +188,13 @@ impl Shard {
                     self.host.ip.counters.drop_frame(FrameDrop::ReplyLimit);
                 }
             }
+            Ok(Input::EchoReply(reply)) => {
+                if self.on_echo_reply(&reply) {
+                    self.host.ip.counters.in_delivers += 1;
+                } else {
+                    self.host.ip.counters.drop_frame(FrameDrop::IcmpType);
+                }
+            }
             Ok(Input::Udp(arrived)) => self.on_udp(packet, &arrived),
             Ok(Input::Report(report)) => self.on_report(&report),
             Ok(Input::Held) => {}

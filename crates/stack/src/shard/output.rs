@@ -90,6 +90,7 @@ impl Shard {
             Pending::SynAck(index) => self.write_syn_ack(index, tx),
             Pending::SynCookie(entry) => self.write_cookie(&entry, tx),
             Pending::Echo(echo) => self.write_echo(echo, tx),
+            Pending::EchoRequest(request) => self.write_echo_request(request, tx),
             Pending::Error(error) => self.write_error(error, tx),
             Pending::Packet(packet) => self.write_packet(&packet, tx),
         }
@@ -103,6 +104,17 @@ impl Shard {
         } else {
             // More fragments follow: to the front, so that they leave together.
             self.replies.put_back(Pending::Echo(echo));
+        }
+        written
+    }
+
+    /// An echo request, or the next fragment of it.
+    fn write_echo_request(&mut self, mut request: Datagram, tx: &mut TxSegment) -> bool {
+        let written = self.host.ip.write_datagram(&mut request, self.cx.now, tx);
+        if request.is_done() {
+            self.host.ip.counters.echo_requests += u64::from(written);
+        } else {
+            self.replies.put_back(Pending::EchoRequest(request));
         }
         written
     }

@@ -27,6 +27,7 @@ mod metrics;
 mod narrow;
 mod open;
 mod overflow;
+mod pinging;
 mod policies;
 mod ports;
 mod pressure;

@@ -333,7 +333,7 @@ impl Shard {
     }
 }
 
-fn socket_error(error: IcmpError) -> SocketError {
+pub(super) fn socket_error(error: IcmpError) -> SocketError {
     match error {
         IcmpError::Refused => SocketError::PortUnreachable,
         IcmpError::NoTcp => SocketError::ProtocolUnreachable,

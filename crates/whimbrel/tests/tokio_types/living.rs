@@ -2,9 +2,10 @@
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use whimbrel::{Route, RouteMetrics, Stack, TcpListener, TcpSocket, TcpStream, UdpSocket};
+use whimbrel::{Ping, Route, RouteMetrics, Stack, TcpListener, TcpSocket, TcpStream, UdpSocket};
 
 use crate::world::{World, pair, text, until};
 
@@ -166,4 +167,25 @@ async fn datagrams(stack: &Stack, host: &str) {
         told.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_stack_pings_others_and_itself_and_is_told_why_not() {
+    for shards in [1, 3] {
+        let world = World::of_shards(shards, shards);
+        for host in ["10.0.0.1", "10.0.0.2", "127.0.0.1", "::1"] {
+            for size in [56, 8_000] {
+                let mut ping = Ping::new(ip(host).into());
+                (ping.size, ping.timeout) = (size, Duration::from_secs(10));
+                let pong = world.client.ping_with(ping).await.unwrap();
+                assert_eq!((pong.from, pong.size), (ip(host).into(), size.into()));
+                assert!(pong.round_trip < ping.timeout && pong.hop_limit == 64);
+            }
+        }
+        let silent = world.client.ping(ip("10.0.0.77")).await.unwrap_err();
+        assert_eq!(silent.kind(), ErrorKind::TimedOut, "{silent}");
+        let nowhere = world.client.ping(ip("192.0.2.1")).await.unwrap_err();
+        assert_eq!(nowhere.kind(), ErrorKind::NetworkUnreachable, "{nowhere}");
+        world.assert_empty().await;
+    }
 }

@@ -22,6 +22,7 @@ mod namespace;
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
 mod packets;
+mod ping_tun;
 mod rules;
 mod same;
 mod same_udp;

@@ -62,6 +62,7 @@ fn eight_octets_name_the_connection_and_the_segment() {
             src_port: 0x1234,
             dst_port: 80,
             seq: Some(SeqNum::new(0x0102_0304)),
+            echo: None,
         }
     );
     let quoted = QuotedSegment::parse(&v6()).unwrap();

@@ -2,9 +2,11 @@
 //! 4.1.3.3 and 4.2.3.9, RFC 5461, RFC 5927).
 
 use whimbrel_tcp::conn::{IcmpError, SoftError};
-use whimbrel_wire::{Endpoint, IcmpMessage, Icmpv6Message, Ipv6Header, Protocol, QuotedSegment};
+use whimbrel_wire::{
+    Endpoint, IcmpMessage, Icmpv6Message, IpHeader, Ipv6Header, Protocol, QuotedSegment,
+};
 
-use crate::ip::{DatagramReport, ErrorReport, FlowKey, FrameDrop, IcmpReport, IpLayer};
+use crate::ip::{DatagramReport, EchoReport, ErrorReport, FlowKey, FrameDrop, IcmpReport, IpLayer};
 
 impl IpLayer {
     pub(super) fn read_v4_error(
@@ -76,6 +78,12 @@ impl IpLayer {
                 let to = Endpoint::new(quoted.dst, quoted.dst_port);
                 return Ok(ErrorReport::Datagram(DatagramReport { from, to, error }));
             }
+            Protocol::ICMP | Protocol::ICMPV6 => {
+                let number = quoted.echo_request().ok_or(FrameDrop::IcmpNoSocket)?;
+                // Who says so, and by which code, the message around it says.
+                let (from, to, code) = (quoted.src, quoted.dst, HOST_UNREACHABLE);
+                return Ok(ErrorReport::Echo(EchoReport { from, to, number, code, error }));
+            }
             _ => return Err(FrameDrop::IcmpNoSocket),
         }
         let seq = quoted.seq.ok_or(FrameDrop::IcmpQuote)?;
@@ -86,6 +94,19 @@ impl IpLayer {
             local_index,
         };
         Ok(ErrorReport::Segment(IcmpReport { key, seq, error }))
+    }
+}
+
+impl ErrorReport {
+    /// The same, said by the message in `payload` of this packet.
+    pub(super) fn said(self, ip: &IpHeader, payload: &[u8]) -> Self {
+        match self {
+            Self::Echo(report) => {
+                let code = payload.get(1).copied().unwrap_or_default();
+                Self::Echo(EchoReport { from: ip.src, code, ..report })
+            }
+            other => other,
+        }
     }
 }
 
@@ -157,6 +178,9 @@ fn field(octets: &[u8], at: usize) -> Option<u32> {
     Some(u32::from(u16::from_be_bytes(*field)))
 }
 
+/// What this host says of a packet of its own whose neighbour does not answer (RFC 792; in ICMPv6 it means
+/// the same as 3, address unreachable).
+const HOST_UNREACHABLE: u8 = 1;
 /// RFC 1191 7.1's common sizes, those below what is believed left out.
 const PLATEAUS: [u16; 7] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006];
 

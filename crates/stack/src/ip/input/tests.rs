@@ -69,7 +69,7 @@ fn read(
             let Payload::Borrowed(text) = arrival.segment.payload else { panic!("not borrowed") };
             Ok((arrival.key, text.to_vec()))
         }
-        Input::Echo(_) | Input::Report(_) => Err(FrameDrop::IcmpType),
+        Input::Echo(_) | Input::EchoReply(_) | Input::Report(_) => Err(FrameDrop::IcmpType),
         Input::Udp(_) => Err(FrameDrop::UdpPort),
         Input::Held | Input::Whole(_) => Err(FrameDrop::Fragment),
     }

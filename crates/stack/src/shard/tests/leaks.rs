@@ -34,7 +34,7 @@ impl Drop for Shard {
             while self.tx(&mut batch) || !batch.is_empty() {
                 batch.consume(batch.pending().len());
             }
-            while self.poll_event().is_some() {}
+            while self.poll_event().is_some() || self.poll_ping().is_some() {}
             let Some(next) = self.next_deadline() else { break };
             self.advance(next, 1024);
         }
