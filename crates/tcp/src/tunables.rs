@@ -17,6 +17,8 @@ use whimbrel_base::{Micros, ReservedPorts, tunables};
 use whimbrel_wire::tcp::OptionOrder;
 use whimbrel_wire::{Address, Mss};
 
+use crate::cc::SlowStart;
+
 mod by_name;
 mod groups;
 mod policy;
@@ -38,6 +40,15 @@ impl Tunables {
     /// The MSS of a peer that announces none.
     pub fn default_mss(&self, peer: &Address) -> Mss {
         Mss::new(if peer.is_v4() { self.default_mss_v4 } else { self.default_mss_v6 })
+    }
+
+    /// The rules of slow start, for segments of `mss` octets.
+    pub fn slow_start(&self, mss: u32) -> SlowStart {
+        let most = match self.slow_start_limit {
+            0 => u32::MAX,
+            segments => u32::from(segments).saturating_mul(mss),
+        };
+        SlowStart { most, hystart: self.hystart }
     }
 }
 

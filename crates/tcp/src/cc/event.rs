@@ -2,8 +2,6 @@
 
 use whimbrel_base::{Instant, Micros};
 
-use crate::Tunables;
-
 /// What leaves in one segment, or in one that a device cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
@@ -50,17 +48,6 @@ pub struct SlowStart {
     pub most: u32,
     /// The first one ends where the round trip grows (RFC 9406).
     pub hystart: bool,
-}
-
-impl SlowStart {
-    /// What the tunables say of segments of `mss` octets.
-    pub fn new(tunables: &Tunables, mss: u32) -> Self {
-        let most = match tunables.slow_start_limit {
-            0 => u32::MAX,
-            segments => u32::from(segments).saturating_mul(mss),
-        };
-        Self { most, hystart: tunables.hystart }
-    }
 }
 
 impl Default for SlowStart {

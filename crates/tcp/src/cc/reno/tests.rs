@@ -85,7 +85,7 @@ fn one_acknowledgment_opens_the_window_by_as_many_segments_as_a_tunable_says() {
         let tunables = Tunables { slow_start_limit: limit, ..Tunables::default() };
         for ssthresh in [u32::MAX, 100 * MSS] {
             let mut sender = Sender::new(10 * MSS, ssthresh);
-            let slow_start = SlowStart::new(&tunables, MSS);
+            let slow_start = tunables.slow_start(MSS);
             let heard = Ack { slow_start, ..ack(5 * MSS, MSS, Phase::Open) };
             sender.reno.on_ack(&mut sender.window, &heard);
             assert_eq!(sender.window.cwnd, (10 + grown) * MSS, "{limit}");

@@ -7,7 +7,7 @@ use whimbrel_wire::tcp::{SackBlock, SackBlocks, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
 use super::{Flags, SendQueue, Sender};
-use crate::cc::{Ack, Phase, SlowStart};
+use crate::cc::{Ack, Phase};
 use crate::flight::Delivered;
 use crate::recovery::{Acked, Reaction};
 use crate::{RxSegment, Surroundings};
@@ -109,7 +109,7 @@ impl Sender {
             rate: None,
             phase: Phase::Open,
             mss: u32::from(self.mss),
-            slow_start: SlowStart::new(&cx.tunables, self.mss.into()),
+            slow_start: cx.tunables.slow_start(self.mss.into()),
         });
     }
 
@@ -142,7 +142,7 @@ impl Sender {
             rtt: arrival.acked.and_then(|acked| acked.rtt),
             can_send_new: unsent && self.seq.usable() > 0,
             path: self.path(cx.now, arrival.sack, arrival.min_rtt),
-            slow_start: SlowStart::new(&cx.tunables, self.mss.into()),
+            slow_start: cx.tunables.slow_start(self.mss.into()),
         };
         let (flight, recovery, mut control) = queue.parts(&mut self.window);
         match recovery.on_ack(flight, &mut control, &acked, &mut cx.counters) {
