@@ -10,7 +10,7 @@ pub struct Arrived<'a> {
     pub from: Endpoint,
     /// Which address and port of this host it was sent to.
     pub to: Endpoint,
-    /// What it carries.
+    /// The octets that it carries, without its header.
     pub data: &'a [u8],
     /// Its type of service or traffic class.
     pub class: TrafficClass,
@@ -49,7 +49,7 @@ pub struct Outgoing {
     pub from: Endpoint,
     /// Whom it is for.
     pub to: Endpoint,
-    /// What it carries.
+    /// The octets that it carries, without its header.
     pub data: Bytes,
     /// What its packets say, and whether there may be several.
     pub options: SendOptions,

@@ -43,7 +43,7 @@ struct Page {
 enum Port {
     #[default]
     Free,
-    /// This socket alone.
+    /// This socket, which shares it with none.
     One(u32),
     /// Several; those that asked for the same, in the order in which they came.
     Several(Box<Sharers>),

@@ -32,7 +32,7 @@ impl UdpHandle {
 pub enum Room {
     /// Less than 90 % of `mem.budget` are held.
     Enough,
-    /// More.
+    /// As much, or more: what arrives is dropped.
     None,
 }
 
@@ -49,7 +49,7 @@ pub struct Sockets {
     news: VecDeque<u32>,
     /// What waits in and out, bytes.
     held: usize,
-    /// What happened.
+    /// What happened so far, counted.
     pub counters: Counters,
 }
 
@@ -182,7 +182,7 @@ impl Sockets {
     }
 }
 
-/// What happened.
+/// What the host reports: datagrams that arrive, leave, and cannot be delivered.
 impl Sockets {
     /// A datagram arrived: its socket has it, or the reason why none has, which is counted.
     pub fn deliver(&mut self, arrived: &Arrived<'_>, room: Room) -> Result<(), Undelivered> {
@@ -240,7 +240,7 @@ impl Sockets {
     }
 }
 
-/// Commands of applications.
+/// What applications do with their sockets.
 impl Sockets {
     /// The datagram that has waited for longest.
     pub fn recv(&mut self, handle: UdpHandle) -> Option<Received> {
@@ -256,7 +256,7 @@ impl Sockets {
         self.socket(handle)?.received.first()
     }
 
-    /// How many wait.
+    /// How many datagrams wait to be received.
     pub fn waiting(&self, handle: UdpHandle) -> usize {
         self.socket(handle).map_or(0, |socket| socket.received.len())
     }
@@ -358,7 +358,7 @@ impl Sockets {
     }
 }
 
-/// Getters.
+/// What is known of the sockets.
 impl Sockets {
     /// How many sockets there are.
     pub const fn len(&self) -> usize {
