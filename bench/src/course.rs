@@ -43,6 +43,14 @@ impl Part {
         ("expiry", Self::Expiry),
     ];
 
+    /// Whether a short connection has it, whatever follows.
+    pub(crate) const fn is_of_every_connection(self) -> bool {
+        match self {
+            Self::Connect | Self::Handshake | Self::Request | Self::Close | Self::TimeWait => true,
+            Self::Reuse | Self::Expiry => false,
+        }
+    }
+
     /// How many batches go through it in a round.
     pub(crate) const fn batches_a_round(self) -> u64 {
         match self {
