@@ -47,6 +47,8 @@ use self::after_change::{EventSource, WorkLists};
 use self::anywhere::Dials;
 use self::budget::Released;
 use self::cutting::Cutting;
+use self::found::BurstPlaces;
+use self::input::BURST;
 use self::ports::SourcePool;
 use self::unclaimed::Unclaimed;
 use crate::connections::ConnectionSlot;
@@ -102,6 +104,7 @@ pub struct Shard {
     // What is to be done.
     timers: Timers,
     lists: WorkLists,
+    burst: BurstPlaces,
     replies: Replies,
     unclaimed: Unclaimed,
     /// When records were counted last.
@@ -168,6 +171,7 @@ impl Shard {
             udp_weighed: 0,
             timers: Timers::new(),
             lists: WorkLists::default(),
+            burst: BurstPlaces::new(BURST),
             replies: Replies::default(),
             unclaimed: Unclaimed::default(),
             weighed: Instant::ZERO.tick(),

@@ -41,6 +41,15 @@ impl Shard {
             self.find_and_process(Arrival::of_plain(key, &segment, frame.meta));
             return;
         }
+        self.rx_rare(frame);
+        if self.host.ip.addresses.takes_any() {
+            self.reclaim_addresses();
+        }
+    }
+
+    /// The same of one that is not a segment in plain IPv4.
+    #[inline(never)]
+    fn rx_rare(&mut self, frame: &RxFrame<'_>) {
         let mut whole = Vec::new();
         if let Some(arrival) = self.read_frame(frame, &mut whole) {
             self.find_and_process(arrival);
@@ -48,32 +57,25 @@ impl Shard {
         for packet in whole {
             self.rx_whole(&packet);
         }
-        if self.host.ip.addresses.takes_any() {
-            self.reclaim_addresses();
-        }
     }
 
     fn rx_pass(&mut self, frames: &[RxFrame<'_>]) {
-        // Each by itself: of a constant, whole segments would be copied.
-        let mut burst: [_; BURST] = core::array::from_fn(|_| None);
-        let mut count = 0;
+        let mut burst = self.burst.take();
         let mut whole = Vec::new();
         // Read all, hash all.
-        for (frame, place) in frames.iter().zip(&mut burst) {
+        for frame in frames {
             if let Some((key, segment)) = self.read_plain(frame) {
                 let arrival = Arrival::of_plain(key, &segment, frame.meta);
-                *place = Some(FoundSegment::new(&self.records, arrival));
+                burst.push(FoundSegment::new(&self.records, arrival));
             } else if let Some(arrival) = self.read_frame(frame, &mut whole) {
-                *place = Some(FoundSegment::new(&self.records, arrival));
+                burst.push(FoundSegment::new(&self.records, arrival));
             }
-            count += 1;
         }
-        let burst = burst.get_mut(..count).unwrap_or_default();
         // Touch slots, then records: independent loads, all under way at once.
-        for found in burst.iter_mut().flatten() {
+        for found in &mut burst {
             found.record = self.records.flows.candidate(found.hash);
         }
-        for found in burst.iter_mut().flatten() {
+        for found in &mut burst {
             let key = &found.arrival.key;
             if found.record.is_some_and(|record| !self.records.is_record_of(record, key)) {
                 found.record = self.records.find(found.hash, key);
@@ -81,10 +83,9 @@ impl Shard {
         }
         // Process each. What one segment changes in the table, the next must see.
         let epoch = self.records.flows.epoch();
-        let mut rest = burst;
-        while let Some((place, behind)) = rest.split_first_mut() {
+        let mut rest = burst.as_mut_slice();
+        while let Some((found, behind)) = rest.split_first_mut() {
             rest = behind;
-            let Some(found) = place else { continue };
             let key = &found.arrival.key;
             if self.records.flows.epoch() != epoch && !self.still_leads(found.record, key) {
                 found.record = self.records.find(found.hash, key);
@@ -98,6 +99,7 @@ impl Shard {
                 }
             }
         }
+        self.burst.give_back(burst);
         for packet in whole {
             self.rx_whole(&packet);
         }

@@ -18,11 +18,7 @@ use crate::ip::Arrival;
 impl Shard {
     /// How many of those `behind` a segment go with it.
     #[inline(always)]
-    pub(super) fn followers(
-        &self,
-        found: &FoundSegment<'_>,
-        behind: &[Option<FoundSegment<'_>>],
-    ) -> usize {
+    pub(super) fn followers(&self, found: &FoundSegment<'_>, behind: &[FoundSegment<'_>]) -> usize {
         match found.arrival.segment.payload {
             Payload::Borrowed(text) if text.len() >= LEAST => self.judge_followers(found, behind),
             _ => 0,
@@ -30,11 +26,7 @@ impl Shard {
     }
 
     #[inline(never)]
-    fn judge_followers(
-        &self,
-        first: &FoundSegment<'_>,
-        behind: &[Option<FoundSegment<'_>>],
-    ) -> usize {
+    fn judge_followers(&self, first: &FoundSegment<'_>, behind: &[FoundSegment<'_>]) -> usize {
         let Some(record) = first.record.filter(|record| record.kind() == Kind::Connection) else {
             return 0;
         };
@@ -47,7 +39,7 @@ impl Shard {
         let size = segment.payload.len();
         let mut len = size;
         let mut count = 0;
-        for next in behind.iter().map_while(|place| place.as_ref()) {
+        for next in behind {
             let (following, text) = (&next.arrival.segment, next.arrival.segment.payload.len());
             let follows = next.record == first.record
                 && next.arrival.key == first.arrival.key
@@ -72,16 +64,12 @@ impl Shard {
 
     /// A segment with those that follow it.
     #[inline(never)]
-    pub(super) fn process_joined(
-        &mut self,
-        first: &FoundSegment<'_>,
-        behind: &[Option<FoundSegment<'_>>],
-    ) {
+    pub(super) fn process_joined(&mut self, first: &FoundSegment<'_>, behind: &[FoundSegment<'_>]) {
         let mut slices: [&[u8]; BURST] = [&[]; BURST];
         let mut count = 0;
         let segment = &first.arrival.segment;
         let mut header = segment.header;
-        let followers = behind.iter().flatten().map(|found| &found.arrival.segment);
+        let followers = behind.iter().map(|found| &found.arrival.segment);
         for (segment, place) in core::iter::once(segment).chain(followers).zip(&mut slices) {
             if let Payload::Borrowed(text) = segment.payload {
                 *place = text;
