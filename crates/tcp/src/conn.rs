@@ -96,14 +96,14 @@ pub struct Signals(u8);
 impl Signals {
     /// An opened connection is established.
     pub const CONNECTED: Self = Self(1);
-    /// Text or the end of the stream can be read.
-    pub const READABLE: Self = Self(2);
-    /// There is room to send, after there was none.
-    pub const WRITABLE: Self = Self(4);
-    /// The connection is over.
-    pub const CLOSED: Self = Self(8);
     /// The peer announced urgent data.
-    pub const URGENT: Self = Self(16);
+    pub const URGENT: Self = Self(2);
+    /// Text or the end of the stream can be read.
+    pub const READABLE: Self = Self(4);
+    /// There is room to send, after there was none.
+    pub const WRITABLE: Self = Self(8);
+    /// The connection is over.
+    pub const CLOSED: Self = Self(16);
 
     /// Whether there is nothing to tell.
     pub const fn is_empty(self) -> bool {
@@ -115,6 +115,15 @@ impl Signals {
         let present = self.0 & one.0 != 0;
         self.0 &= !one.0;
         present
+    }
+
+    /// Takes one out, if any is in: the first in the order in which they are told, which is that of their
+    /// bits. What was received comes before the news that nothing more will be.
+    #[inline]
+    pub fn take_first(&mut self) -> Self {
+        let first = self.0 & self.0.wrapping_neg();
+        self.0 ^= first;
+        Self(first)
     }
 
     fn raise(&mut self, one: Self) {

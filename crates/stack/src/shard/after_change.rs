@@ -234,26 +234,20 @@ impl Shard {
         }
         let closed = slot.connection.closed();
         let signals = slot.connection.signals_mut();
-        // What was received comes before the news that nothing more will be.
-        let event = if signals.take(Signals::CONNECTED) {
-            Some(Event::Connected(handle))
-        } else if signals.take(Signals::URGENT) {
-            Some(Event::Urgent(handle))
-        } else if signals.take(Signals::READABLE) {
-            Some(Event::Readable(handle))
-        } else if signals.take(Signals::WRITABLE) {
-            Some(Event::Writable(handle))
-        } else if signals.take(Signals::CLOSED) {
-            closed.map(|reason| Event::Closed(handle, reason))
-        } else {
-            None
-        };
-        let more = !slot.connection.signals_mut().is_empty();
+        let first = signals.take_first();
+        let more = !signals.is_empty();
         slot.listed = more;
         if more {
             self.lists.events.push_front(EventSource::Connection(index));
         }
-        event
+        match first {
+            Signals::CONNECTED => Some(Event::Connected(handle)),
+            Signals::URGENT => Some(Event::Urgent(handle)),
+            Signals::READABLE => Some(Event::Readable(handle)),
+            Signals::WRITABLE => Some(Event::Writable(handle)),
+            Signals::CLOSED => closed.map(|reason| Event::Closed(handle, reason)),
+            _ => None,
+        }
     }
 }
 
