@@ -192,14 +192,15 @@ impl Flight {
             delivered.once_from = Some(self.una());
             self.records.pop(to, delivered);
         } else {
-            self.acknowledge_with_holes(to, delivered);
+            *delivered = self.acknowledge_with_holes(to, *delivered);
         }
     }
 
+    // By value: by reference it would stand in memory for all that have no holes, too.
     #[inline(never)]
-    fn acknowledge_with_holes(&mut self, to: u64, delivered: &mut Delivered) {
+    fn acknowledge_with_holes(&mut self, to: u64, mut delivered: Delivered) -> Delivered {
         if let Some(holes) = &mut self.holes {
-            holes.acknowledge(&self.records, to, delivered);
+            holes.acknowledge(&self.records, to, &mut delivered);
             self.holes = self.holes.take().filter(|holes| !holes.are_none(to));
         }
         // What is delivered is known from the holes; the records would count again what was named before.
@@ -207,6 +208,7 @@ impl Flight {
         let mut ended = Delivered::default();
         self.records.pop(to, &mut ended);
         delivered.segment = ended.segment;
+        delivered
     }
 
     /// The peer names `range` as held, which lies between SND.UNA and SND.NXT. It is not listened to if it

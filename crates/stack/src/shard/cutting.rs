@@ -73,6 +73,8 @@ impl Shard {
     }
 
     /// The next segment of what is being cut.
+    // Few are: inlined, it would take registers from those that are not.
+    #[inline(never)]
     pub(super) fn write_cut(&mut self, tx: &mut TxSegment) -> bool {
         let Some(Head { key, mut outgoing, marking, left }) = self.cutting.head.take() else {
             return false;

@@ -121,7 +121,10 @@ impl SendBuffer {
         {
             let skip = first.octets.len() - (first.end - from) as usize;
             let take = (to - from) as usize;
-            let pushed = slices.push(first.octets.slice(skip..skip + take));
+            let whole = take == first.octets.len();
+            let octets =
+                if whole { first.octets.clone() } else { first.octets.slice(skip..skip + take) };
+            let pushed = slices.push(octets);
             return if pushed.is_ok() { take as u32 } else { 0 };
         }
         // O(log n): a queue of many small pieces must not be walked for every segment.

@@ -61,15 +61,46 @@ impl Sender {
         if self.flags.has(Flags::AGAIN) {
             return self.judge_again(queue);
         }
-        if let Some(queue) = queue.filter(|queue| queue.flight.has_lost())
-            && !queue.recovery.prefers_new()
-        {
+        // Apart from each other: with one that is there, nothing asks for it again.
+        let Some(queue) = queue else { return self.judge_lone_fin() };
+        if let Some(piece) = self.judge_only(queue) {
+            return Some(piece);
+        }
+        if queue.flight.has_lost() && !queue.recovery.prefers_new() {
             return self.judge_repair(queue, max_text);
         }
-        if !self.has_unsent(queue) {
+        if !self.has_unsent(Some(queue)) {
             return None;
         }
-        self.judge_text(queue, max_text)
+        self.judge_text(Some(queue), max_text)
+    }
+
+    /// All that there is, if it is no more than a segment, everything before it is acknowledged, and the windows
+    /// admit it: nearly all that a short connection sends. Neither Nagle's algorithm nor recovery has anything to
+    /// say of it, and what says the same of everything else takes four times as long.
+    #[inline(always)]
+    fn judge_only(&self, queue: &SendQueue) -> Option<Piece> {
+        let (seq, len) = (self.seq.nxt, queue.text.len());
+        let room = self.seq.wnd.get().min(self.window.cwnd);
+        let is_only = seq == self.seq.una
+            && seq == self.seq.max
+            && len > 0
+            && len <= u32::from(self.mss)
+            && len <= room
+            && queue.is_quiet()
+            && !self.flags.has(Flags::CORK)
+            && queue.text.urgent().is_none();
+        let fin = room > len && self.fin_goes_with(len);
+        is_only.then_some(Piece { seq, len, fin, is_probe: false })
+    }
+
+    /// A FIN behind text that is acknowledged, once windows admit it.
+    #[inline]
+    fn judge_lone_fin(&self) -> Option<Piece> {
+        let closed = self.is_persisting() && self.seq.wnd.get() == 0;
+        let room = self.window.cwnd.saturating_sub(self.seq.in_flight()).min(self.seq.usable());
+        let fin = self.has_unsent(None) && !closed && room > 0;
+        fin.then_some(Piece { seq: self.seq.nxt, len: 0, fin, is_probe: false })
     }
 
     /// The first of what is lost, as much of it as the congestion window admits.
@@ -316,8 +347,8 @@ impl Sender {
         if self.is_persisting() {
             self.timer = SendTimer::Retransmission;
         }
-        let mut queue = queue;
-        let (mut head, end) = self.take_piece(&piece, queue.as_deref_mut(), slices);
+        let Some(queue) = queue else { return self.make_lone_fin(cx, piece) };
+        let (mut head, end) = self.take_piece(&piece, queue, slices);
         let (len, mss) = (slices.octets(), u32::from(self.mss));
         if len > mss {
             head.gso_size = self.mss;
@@ -329,11 +360,21 @@ impl Sender {
             self.small_end = self.small_end.later(end);
         }
         self.text_sent = cx.tick;
-        match queue {
-            Some(queue) => self.note_sent(cx, piece.seq..end, len, queue),
-            // A FIN alone.
-            None if again > 0 => self.rtt.stop_timing(),
-            None => self.rtt.start_timing(end, cx.now),
+        self.note_sent(cx, piece.seq..end, len, queue);
+        self.seq.sent_to(self.seq.nxt.later(end));
+        (head, again)
+    }
+
+    /// The same of a FIN behind text that is acknowledged.
+    #[inline]
+    fn make_lone_fin(&mut self, cx: &Surroundings, piece: Piece) -> (Head, u32) {
+        let (head, end) = self.take_lone_fin(piece);
+        let again = self.seq.max.earlier(end).distance_from(piece.seq).max(0).unsigned_abs();
+        self.text_sent = cx.tick;
+        if again > 0 {
+            self.rtt.stop_timing();
+        } else {
+            self.rtt.start_timing(end, cx.now);
         }
         self.seq.sent_to(self.seq.nxt.later(end));
         (head, again)
@@ -378,7 +419,10 @@ impl Sender {
         slices: &mut Slices,
     ) -> Head {
         self.flags.clear(Flags::PROBE);
-        let (head, end) = self.take_piece(&piece, queue, slices);
+        let (head, end) = match queue {
+            Some(queue) => self.take_piece(&piece, queue, slices),
+            None => self.take_lone_fin(piece),
+        };
         self.rtt.stop_timing();
         self.seq.max = self.seq.max.later(end);
         head
@@ -390,13 +434,13 @@ impl Sender {
     fn take_piece(
         &mut self,
         piece: &Piece,
-        queue: Option<&mut SendQueue>,
+        queue: &mut SendQueue,
         slices: &mut Slices,
     ) -> (Head, SeqNum) {
         // RFC 9293 3.9.1.2: "MUST set the PSH bit in the last buffered segment (i.e., when there
         // is no more queued data to be sent) (MUST-61)".
-        let is_last = piece.len > 0 && piece.seq + piece.len == self.text_end(queue.as_deref());
-        if let Some(queue) = queue.filter(|_| piece.len > 0) {
+        let is_last = piece.len > 0 && piece.seq + piece.len == self.text_end(Some(queue));
+        if piece.len > 0 {
             queue.text.slice(piece.seq.offset_from(self.text_start()), piece.len, slices);
         }
         let mss = u32::from(self.mss);
@@ -416,6 +460,18 @@ impl Sender {
             flags |= TcpFlags::FIN;
         }
         (Head { seq: piece.seq, flags, gso_size: 0 }, piece.seq + len + u32::from(fin))
+    }
+
+    /// The same of a FIN alone, where nothing is buffered.
+    #[inline]
+    fn take_lone_fin(&mut self, piece: Piece) -> (Head, SeqNum) {
+        debug_assert_eq!(piece.len, 0, "without a queue there is no text");
+        let mut flags = TcpFlags::ACK;
+        if piece.fin {
+            self.flags.set(Flags::FIN_SENT);
+            flags |= TcpFlags::FIN;
+        }
+        (Head { seq: piece.seq, flags, gso_size: 0 }, piece.seq + u32::from(piece.fin))
     }
 }
 
