@@ -150,16 +150,20 @@ fn sum_of_tail(tail: &[u8]) -> u64 {
 /// An instruction for eight octets, each waiting for the one before.
 #[inline]
 fn sum_by_carry(blocks: &[[u8; 32]]) -> u64 {
-    let mut sum = 0;
-    for block in blocks {
-        let (words, _) = block.as_chunks::<8>();
-        let mut carry = false;
-        for word in words {
-            (sum, carry) = u64::carrying_add(sum, u64::from_ne_bytes(*word), carry);
-        }
-        sum = sum.wrapping_add(u64::from(carry));
+    let (pairs, odd) = blocks.as_chunks::<2>();
+    let sum = pairs.iter().fold(0, |sum, pair| add_chained(sum, pair.as_flattened()));
+    odd.iter().fold(sum, |sum, block| add_chained(sum, block))
+}
+
+/// The same of whole words, of which there are so many that they are added without a loop.
+#[inline(always)]
+fn add_chained(sum: u64, bytes: &[u8]) -> u64 {
+    let (words, _) = bytes.as_chunks::<8>();
+    let (mut sum, mut carry) = (sum, false);
+    for word in words {
+        (sum, carry) = u64::carrying_add(sum, u64::from_ne_bytes(*word), carry);
     }
-    sum
+    add_with_carry(sum, u64::from(carry))
 }
 
 /// Halves of 64-bit words, in lanes of their own: no lane overflows below 2^32 blocks. 1,480 octets

@@ -78,7 +78,8 @@ impl Connection {
 
     /// A complete connection in ESTABLISHED. The segment that completed the handshake is then
     /// handed to [`Connection::on_segment`] like any other.
-    #[inline]
+    // Always: what both SYNs said is at hand where it is called, and would be stored and read again.
+    #[inline(always)]
     pub fn from_handshake(cx: &mut Context, handshake: &Handshake) -> Self {
         let mut connection = Self::build(cx, &handshake.open, State::Established);
         let irs = handshake.irs;
@@ -99,6 +100,7 @@ impl Connection {
     }
 
     /// What both SYNs agreed upon.
+    #[inline(always)]
     pub(super) fn agree(&mut self, cx: &Context, handshake: &Handshake) {
         if let Some((send_scale, recv_scale)) = handshake.scales {
             self.sender.set_scale(send_scale);
