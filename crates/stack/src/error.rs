@@ -89,8 +89,15 @@ pub enum AddressError {
     )]
     Loopback(Address),
     /// Another station has it.
-    #[error("{} is in use by the station {}: give another, or take it from that station", .0.addr, .0.station)]
-    InUse(crate::link::AddressConflict),
+    #[error(
+        "{addr} is in use by the station {station}: give another, or take it from that station"
+    )]
+    InUse {
+        /// The address that was asked for.
+        addr: Address,
+        /// The station that answered for it.
+        station: MacAddress,
+    },
     /// So many are asked for already.
     #[error(
         "{limit} addresses are asked for at this moment, the most at a time: try again in a second"

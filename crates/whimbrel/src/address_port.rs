@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
 use whimbrel_stack::Shard;
-use whimbrel_stack::link::CheckedAddress;
+use whimbrel_stack::link::{AddressConflict, CheckedAddress};
 use whimbrel_stack::shard::AddressError;
 use whimbrel_wire::Address;
 
@@ -43,5 +43,7 @@ impl AddressPort {
 }
 
 fn verdict(checked: CheckedAddress) -> Result<(), AddressError> {
-    checked.conflict.map_or(Ok(()), |conflict| Err(AddressError::InUse(conflict)))
+    checked.conflict.map_or(Ok(()), |AddressConflict { addr, station }| {
+        Err(AddressError::InUse { addr, station })
+    })
 }

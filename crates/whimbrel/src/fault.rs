@@ -311,7 +311,7 @@ pub(crate) fn no_groups(what: &str) -> io::Error {
 /// Why a stack did not get an address, or did not lose it.
 pub(crate) fn address(error: AddressError) -> io::Error {
     let kind = match &error {
-        AddressError::Exists(_) | AddressError::InUse(_) => ErrorKind::AddrInUse,
+        AddressError::Exists(_) | AddressError::InUse { .. } => ErrorKind::AddrInUse,
         AddressError::Unknown(_) => ErrorKind::AddrNotAvailable,
         AddressError::Config(ConfigError::AddressCount { .. }) | AddressError::Checking { .. } => {
             ErrorKind::QuotaExceeded

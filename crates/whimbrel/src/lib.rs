@@ -79,6 +79,7 @@ mod listener;
 mod mailbox;
 mod packets;
 mod ping;
+mod ping_port;
 mod readiness;
 #[cfg(feature = "axum")]
 mod serve;

@@ -16,7 +16,7 @@ use crate::cell::StreamCell;
 use crate::congestion::CongestionNames;
 use crate::dials::AnyRequest;
 use crate::fault;
-use crate::ping::PingRequest;
+use crate::ping_port::PingRequest;
 use crate::udp_port::UdpRequest;
 use crate::unclaimed_sender::UnclaimedSender;
 use crate::waiters::wake_all;

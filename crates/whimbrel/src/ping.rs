@@ -1,27 +1,14 @@
-//! `Stack::ping`, and who awaits a reply where the shard is driven.
+//! Asking other hosts, or the stack itself, for an echo.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 
 use tokio::sync::oneshot;
-use whimbrel_stack::{Ping, PingId, Pong, Shard};
+use whimbrel_stack::{Ping, Pong};
 
+use crate::Stack;
 use crate::mailbox::Request;
-use crate::{Stack, fault};
-
-/// An echo request to be sent, and who awaits what comes of it.
-#[derive(Debug)]
-pub(crate) struct PingRequest {
-    ping: Ping,
-    answer: oneshot::Sender<io::Result<Pong>>,
-}
-
-/// The echo requests that are under way.
-#[derive(Default, Debug)]
-pub(crate) struct PingPort {
-    waiting: BTreeMap<PingId, oneshot::Sender<io::Result<Pong>>>,
-}
+use crate::ping_port::PingRequest;
 
 impl Stack {
     /// Asks the host at `addr` for an echo (`ping`), by 56 bytes, and waits for a second at most: how long it
@@ -67,25 +54,5 @@ impl Stack {
         let (answer, pong) = oneshot::channel();
         mailbox.ask(Request::Ping(PingRequest { ping, answer }));
         pong.await.map_err(|_| mailbox.ended())?
-    }
-}
-
-impl PingPort {
-    pub(crate) fn process_request(&mut self, shard: &mut Shard, request: PingRequest) {
-        let PingRequest { ping, answer } = request;
-        match shard.ping(&ping) {
-            Ok(id) => drop(self.waiting.insert(id, answer)),
-            // Whoever asked may have gone.
-            Err(error) => drop(answer.send(Err(fault::ping(error)))),
-        }
-    }
-
-    /// Tells who waits what came of it.
-    pub(crate) fn tell(&mut self, shard: &mut Shard) {
-        while let Some(end) = shard.poll_ping() {
-            if let Some(answer) = self.waiting.remove(&end.id) {
-                drop(answer.send(end.result.map_err(fault::unanswered)));
-            }
-        }
     }
 }

@@ -23,7 +23,7 @@ use crate::cell::{Flags, Settings, StreamCell, StreamState};
 use crate::exchange::CellDisposition;
 use crate::fault;
 use crate::mailbox::{Connect, Held, Mailbox, Request};
-use crate::ping::PingPort;
+use crate::ping_port::PingPort;
 use crate::shutdown::Shutdown;
 use crate::udp_port::UdpPort;
 use crate::unclaimed_sender::UnclaimedSender;

@@ -106,7 +106,8 @@ proptest! {
             }
             let mut numbered: Vec<_> = addresses.numbered().map(|(index, _)| index).collect();
             let mut expected: Vec<_> = model.values().copied().collect();
-            (numbered.sort_unstable(), expected.sort_unstable());
+            numbered.sort_unstable();
+            expected.sort_unstable();
             prop_assert_eq!(numbered, expected);
         }
     }
