@@ -57,6 +57,33 @@ fn of_a_super_segment_only_the_lost_part_goes_again_still_in_one() {
 }
 
 #[test]
+fn segments_that_overtake_others_are_counted_and_the_connection_once() {
+    let mut pair = Pair::established(&Tunables::default());
+    let mss = u32::from(pair.client.connection.mss());
+    for turn in 1..=2 {
+        let una = pair.client.connection.send_sequence().una;
+        pair.write(Which::Client, &pattern(4 * mss as usize));
+        while pair.poll(Which::Client).is_some() {}
+        pair.now = pair.now + 2 * pair.delay;
+        // The second is there before the first, then those two, then all.
+        let mut named = pair.bare(Which::Server);
+        let block = SackBlock { left: una + mss, right: una + 2 * mss };
+        named.header.ack = una;
+        named.header.options.sack.push(block);
+        let now = pair.now;
+        assert_eq!(pair.client.take(now, &named), Verdict::Accepted);
+        for segs in [2, 4] {
+            let mut acknowledging = pair.bare(Which::Server);
+            acknowledging.header.ack = una + segs * mss;
+            assert_eq!(pair.client.take(now, &acknowledging), Verdict::Accepted);
+        }
+        let counters = &pair.client.cx.counters;
+        assert_eq!((counters.sack_reorder, counters.retrans_segs), (1, 0));
+        assert_eq!(pair.client.connection.mishaps().reorderings, turn);
+    }
+}
+
+#[test]
 fn one_loss_is_mended_within_a_round_trip_without_a_timeout() {
     let mut pair = Pair::established(&Tunables::default());
     pair.lose = |number, flying| !flying.text.is_empty() && number == 4;
