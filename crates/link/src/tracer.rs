@@ -204,7 +204,7 @@ impl Known {
             state,
             una: snapshot.snd.una,
             sent: snapshot.tally.data_segs_out,
-            sent_again: snapshot.tally.total_retrans,
+            sent_again: snapshot.mishaps.total_retrans,
             received: snapshot.tally.bytes_received,
             ca_state: snapshot.ca_state,
             backoff: snapshot.backoff,
@@ -309,7 +309,7 @@ impl Lines {
         write!(self, r#","rto":{rto},"snd_wnd":{wnd},"limit":"{limit}","mss":{mss}"#)?;
         write!(self, r#","unsent":{unsent},"sndbuf":{send_size}"#)?;
         let (acked, again, received) =
-            (tally.bytes_acked, tally.bytes_retrans, tally.bytes_received);
+            (tally.bytes_acked, snapshot.mishaps.bytes_retrans, tally.bytes_received);
         write!(self, r#","delivered":{acked},"sent_again":{again},"received":{received}"#)
     }
 }

@@ -7,7 +7,7 @@
 use core::time::Duration;
 
 use whimbrel_base::{Instant, Tick};
-use whimbrel_tcp::conn::{Limit, Snapshot, State, Tally};
+use whimbrel_tcp::conn::{Limit, Snapshot, State};
 use whimbrel_tcp::recovery::CaState;
 use whimbrel_tcp::table::Listener;
 
@@ -222,22 +222,19 @@ impl TcpInfo {
             tcpi_ato: micros(around.delayed_ack),
             tcpi_pmtu: u32::from(around.path_mtu),
             tcpi_bytes_sent: snapshot.tally.bytes_acked
-                + snapshot.tally.bytes_retrans
+                + snapshot.mishaps.bytes_retrans
                 + u64::from(snapshot.unacked_text()),
-            tcpi_reord_seen: snapshot.mishaps.reorderings,
-            tcpi_total_rto: snapshot.mishaps.timeouts,
-            tcpi_total_rto_recoveries: snapshot.mishaps.recoveries,
-            tcpi_total_rto_time: snapshot.mishaps.millis,
-            ..Self::counted(&snapshot.tally, around.now.tick())
+            ..Self::counted(snapshot, around.now.tick())
         }
     }
 
     /// The fields that are counts.
-    fn counted(tally: &Tally, now: Tick) -> Self {
-        let limited = |limit| tally.limited(limit).as_micros() as u64;
+    fn counted(snapshot: &Snapshot, now: Tick) -> Self {
+        let Snapshot { tally, mishaps, .. } = snapshot;
+        let limited = |limit| snapshot.limited(limit).as_micros() as u64;
         let (window, buffer) = (limited(Limit::Window), limited(Limit::Buffer));
         Self {
-            tcpi_total_retrans: tally.total_retrans,
+            tcpi_total_retrans: mishaps.total_retrans,
             tcpi_delivered: tally.delivered,
             tcpi_rcv_mss: u32::from(tally.rcv_mss),
             tcpi_last_data_sent: now.millis_since(tally.last_data_sent),
@@ -245,7 +242,7 @@ impl TcpInfo {
             tcpi_last_ack_recv: now.millis_since(tally.last_ack_recv),
             tcpi_bytes_acked: tally.bytes_acked,
             tcpi_bytes_received: tally.bytes_received,
-            tcpi_bytes_retrans: tally.bytes_retrans,
+            tcpi_bytes_retrans: mishaps.bytes_retrans,
             tcpi_segs_out: tally.segs_out,
             tcpi_segs_in: tally.segs_in,
             tcpi_data_segs_out: tally.data_segs_out,
@@ -254,7 +251,11 @@ impl TcpInfo {
             tcpi_rwnd_limited: window,
             tcpi_sndbuf_limited: buffer,
             tcpi_min_rtt: tally.min_rtt().map_or(u32::MAX, micros),
-            tcpi_dsack_dups: tally.dsack_dups,
+            tcpi_dsack_dups: mishaps.dsack_dups,
+            tcpi_reord_seen: mishaps.reorderings,
+            tcpi_total_rto: mishaps.timeouts,
+            tcpi_total_rto_recoveries: mishaps.recoveries,
+            tcpi_total_rto_time: mishaps.millis,
             ..Self::default()
         }
     }

@@ -163,7 +163,7 @@ impl PathEvents {
     fn of(report: &PathReport) -> Self {
         let flow = report.flows.first().and_then(|flow| flow.snapshot.as_ref());
         let percent = |limit| {
-            let limited = flow.map_or(Duration::ZERO, |flow| flow.tally.limited(limit));
+            let limited = flow.map_or(Duration::ZERO, |flow| flow.limited(limit));
             100.0 * limited.as_secs_f64() / report.lasted.as_secs_f64()
         };
         let limits = [Limit::Network, Limit::Window, Limit::Buffer].map(|it| (it, percent(it)));

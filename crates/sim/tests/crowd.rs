@@ -196,7 +196,7 @@ fn judge_crowd(offload: Offload) {
     // Until then the senders that are refused have backed off: what they send for nothing takes the path.
     let (beside, pair) = play(SLOW_ONES, offload, [41, 61]);
     let (shard, End::Sender(sender)) = pair.world.host(pair.client) else { unreachable!() };
-    let again = shard.snapshot(sender.fast.unwrap()).unwrap().tally.total_retrans;
+    let again = shard.snapshot(sender.fast.unwrap()).unwrap().mishaps.total_retrans;
     assert!(again < 16, "{again} segments of the fast one's were refused, or came late");
     let (shard, End::Reader(reader)) = pair.world.host(pair.server) else { unreachable!() };
     assert_eq!(reader.slow.len(), SLOW_ONES);

@@ -428,7 +428,7 @@ impl Connection {
     }
 }
 
-const _: () = assert!(size_of::<Connection>() <= 232 && size_of::<ConnStats>() <= 120);
+const _: () = assert!(size_of::<Connection>() <= 232 && size_of::<ConnStats>() <= 96);
 
 #[cfg(test)]
 mod tests;

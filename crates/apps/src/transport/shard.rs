@@ -149,7 +149,7 @@ fn algorithm(shard: &Shard, how: &ConnectOptions) -> Option<Algorithm> {
 
 fn sender_stats(snapshot: &Snapshot) -> SenderStats {
     SenderStats {
-        retransmits: Some(snapshot.tally.total_retrans.into()),
+        retransmits: Some(snapshot.mishaps.total_retrans.into()),
         acked: snapshot.tally.bytes_acked,
         cwnd: snapshot.cwnd.into(),
         rwnd: snapshot.snd.wnd.get().into(),
@@ -157,9 +157,9 @@ fn sender_stats(snapshot: &Snapshot) -> SenderStats {
         rtt: snapshot.srtt,
         rttvar: snapshot.rttvar,
         limited: Limited {
-            cwnd: snapshot.tally.limited(Limit::Network),
-            rwnd: snapshot.tally.limited(Limit::Window),
-            sndbuf: snapshot.tally.limited(Limit::Buffer),
+            cwnd: snapshot.limited(Limit::Network),
+            rwnd: snapshot.limited(Limit::Window),
+            sndbuf: snapshot.limited(Limit::Buffer),
         },
     }
 }

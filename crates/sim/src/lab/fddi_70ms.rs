@@ -162,9 +162,8 @@ fn plan(setup: &Setup) -> PathPlan {
 
 /// For how long the sender waited for the receiver's window or for room in its own buffer, seconds.
 fn waited(flow: &FlowReport) -> f64 {
-    let limited = |limit| {
-        flow.snapshot.as_ref().map_or(Duration::ZERO, |snapshot| snapshot.tally.limited(limit))
-    };
+    let limited =
+        |limit| flow.snapshot.as_ref().map_or(Duration::ZERO, |snapshot| snapshot.limited(limit));
     (limited(Limit::Window) + limited(Limit::Buffer)).as_secs_f64()
 }
 

@@ -65,9 +65,10 @@ impl Connection {
 
     /// Counts an acknowledgment, and what it tells of text that came twice.
     fn note_ack(&mut self, cx: &Context, seg: &RxSegment<'_>) {
-        let tally = &mut self.stats.tally;
-        tally.last_ack_recv = cx.tick;
-        tally.dsack_dups = tally.dsack_dups.wrapping_add(u32::from(tells_of_duplicate(seg)));
+        self.stats.tally.last_ack_recv = cx.tick;
+        if tells_of_duplicate(seg) {
+            self.count_duplicate();
+        }
     }
 
     /// SYN-RECEIVED: the ACK of our SYN establishes the connection.

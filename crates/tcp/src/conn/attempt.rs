@@ -22,8 +22,9 @@ pub struct Attempt {
 
 impl Connection {
     /// How many SYNs it took to open, as long as nothing else was sent again: then each counts as one.
-    pub const fn syns_sent(&self) -> u32 {
-        self.stats.tally.total_retrans.wrapping_add(1)
+    pub fn syns_sent(&self) -> u32 {
+        let again = self.stats.apart.as_deref().map_or(0, |apart| apart.mishaps.total_retrans);
+        again.wrapping_add(1)
     }
 
     /// The attempt to open, as long as it is one, or was and failed. Afterwards the figures mean

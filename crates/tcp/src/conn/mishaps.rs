@@ -1,15 +1,26 @@
-//! What happens to few connections, counted: time-outs, and text that arrives in another order than it was
-//! sent in. It stands with what was set for a connection alone, so that the others have no room for it.
+//! What happens to few connections, counted: what is sent again, time-outs, text that arrives in another order
+//! than it was sent in, and waiting for a window or a buffer. It stands with what was set for a connection
+//! alone, so that the others have no room for it.
 
 use whimbrel_base::{Instant, Tick};
 
-use super::Connection;
+use super::{Connection, Limit, Tally};
 use crate::Context;
 use crate::cc::Phase;
 
-/// Time-outs and reordering of one connection, as `TCP_INFO` tells of them.
+/// What went wrong or waited on one connection, as `TCP_INFO` tells of it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Mishaps {
+    /// Octets of text sent again.
+    pub bytes_retrans: u64,
+    /// Segments sent again, SYNs included, wrapping.
+    pub total_retrans: u32,
+    /// Acknowledgments that told of text that the peer had already (RFC 2883), wrapping.
+    pub dsack_dups: u32,
+    /// Milliseconds under [`Limit::Window`].
+    window_limited: u32,
+    /// Milliseconds under [`Limit::Buffer`].
+    buffer_limited: u32,
     /// Acknowledgments that told of text which had arrived after text that was sent later, wrapping.
     pub reorderings: u32,
     /// Retransmission time-outs, each repetition of one and those of a SYN included, wrapping. A SYN-ACK
@@ -24,6 +35,31 @@ pub struct Mishaps {
 }
 
 impl Mishaps {
+    /// `segs` segments left again with `octets` octets of text.
+    fn on_sent_again(&mut self, octets: u32, segs: u64) {
+        self.total_retrans = self.total_retrans.wrapping_add(segs as u32);
+        self.bytes_retrans += u64::from(octets);
+    }
+
+    /// `limit` held for so long.
+    pub(super) const fn on_limited(&mut self, limit: Limit, millis: u32) {
+        let sum = match limit {
+            Limit::Application | Limit::Network => return,
+            Limit::Window => &mut self.window_limited,
+            Limit::Buffer => &mut self.buffer_limited,
+        };
+        *sum = sum.wrapping_add(millis);
+    }
+
+    /// Milliseconds under this limit; 0 if it is counted elsewhere.
+    pub(super) const fn limited(&self, limit: Limit) -> u32 {
+        match limit {
+            Limit::Application | Limit::Network => 0,
+            Limit::Window => self.window_limited,
+            Limit::Buffer => self.buffer_limited,
+        }
+    }
+
     /// The retransmission timer ran out, for the `attempt`th time in a row.
     const fn on_timeout(&mut self, attempt: u8, now: Tick) {
         self.timeouts = self.timeouts.wrapping_add(1);
@@ -42,9 +78,10 @@ impl Mishaps {
         }
     }
 
-    /// The same counts, with the time up to `now`.
-    pub(super) fn until(mut self, now: Instant) -> Self {
+    /// The same counts of the connection of `tally`, with the time up to `now`.
+    pub(super) fn until(mut self, tally: &Tally, now: Instant) -> Self {
         self.on_recovered(now.tick());
+        self.on_limited(tally.limit(), tally.limit_millis(now.tick()));
         self
     }
 }
@@ -57,6 +94,19 @@ impl Connection {
             let attempt = self.sender.attempts();
             self.apart().mishaps.on_timeout(attempt, cx.tick);
         }
+    }
+
+    /// `segs` segments left again with `octets` octets of text.
+    #[cold]
+    pub(super) fn count_sent_again(&mut self, octets: u32, segs: u64) {
+        self.apart().mishaps.on_sent_again(octets, segs);
+    }
+
+    /// An acknowledgment told of text that the peer had already.
+    #[cold]
+    pub(super) fn count_duplicate(&mut self) {
+        let mishaps = &mut self.apart().mishaps;
+        mishaps.dsack_dups = mishaps.dsack_dups.wrapping_add(1);
     }
 
     /// Text arrived after text that was sent later.

@@ -232,7 +232,7 @@ impl Connection {
         if self.sender.on_syn_made(cx, slices.octets()) {
             cx.counters.syn_retrans += 1;
             cx.counters.retrans_segs += 1;
-            self.stats.tally.on_sent_again(0, 1);
+            self.count_sent_again(0, 1);
         }
         self.arm_for_syn(cx);
         outgoing
@@ -264,7 +264,7 @@ impl Connection {
             if again > 0 {
                 let segs = segments(again, head.gso_size);
                 cx.counters.retrans_segs += segs;
-                self.stats.tally.on_sent_again(again.min(slices.octets()), segs);
+                self.count_sent_again(again.min(slices.octets()), segs);
                 if head.seq == self.sender.seq().una {
                     self.restart_retransmission(cx);
                 }

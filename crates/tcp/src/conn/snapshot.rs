@@ -5,7 +5,7 @@ use core::time::Duration;
 use whimbrel_base::Instant;
 use whimbrel_wire::WindowScale;
 
-use super::{Connection, Flags, Mishaps, Nagle, SoftError, State, Tally};
+use super::{Connection, Flags, Limit, Mishaps, Nagle, SoftError, State, Tally};
 use crate::Tunables;
 use crate::cc::Algorithm;
 use crate::recovery::CaState;
@@ -99,7 +99,7 @@ pub struct Snapshot {
     pub unsent_low_water: Option<u32>,
     /// What was counted since the connection began.
     pub tally: Tally,
-    /// Its time-outs, and what arrived in another order.
+    /// What was sent again, its time-outs, and what few others count.
     pub mishaps: Mishaps,
 }
 
@@ -107,6 +107,15 @@ impl Snapshot {
     /// Octets of send buffer that are free.
     pub const fn send_room(&self) -> u32 {
         self.send_size.saturating_sub(self.send_queued)
+    }
+
+    /// How long this limit held, to a millisecond.
+    pub fn limited(&self, limit: Limit) -> Duration {
+        let millis = match limit {
+            Limit::Network => self.tally.network_limited(),
+            Limit::Application | Limit::Window | Limit::Buffer => self.mishaps.limited(limit),
+        };
+        Duration::from_millis(u64::from(millis))
     }
 
     /// Octets of text that were sent and not acknowledged.
@@ -163,7 +172,7 @@ impl Connection {
             recv_limit: self.recv_limit(),
             unsent_low_water: self.unsent_low_water(),
             tally: self.stats.tally.until(now),
-            mishaps: self.mishaps().until(now),
+            mishaps: self.mishaps().until(&self.stats.tally, now),
         }
     }
 }

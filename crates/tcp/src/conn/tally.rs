@@ -17,8 +17,6 @@ pub struct Tally {
     pub bytes_acked: u64,
     /// Octets of text that arrived in order.
     pub bytes_received: u64,
-    /// Octets of text sent again.
-    pub bytes_retrans: u64,
     /// Segments that arrived, wrapping; those that the device had merged count each.
     pub segs_in: u32,
     /// Segments sent, retransmissions included.
@@ -27,12 +25,8 @@ pub struct Tally {
     pub data_segs_in: u32,
     /// Those sent with text.
     pub data_segs_out: u32,
-    /// Segments sent again, SYNs included, wrapping.
-    pub total_retrans: u32,
     /// What was acknowledged, in full segments, rounded up for each acknowledgment.
     pub delivered: u32,
-    /// Acknowledgments that told of text that the peer had already (RFC 2883).
-    pub dsack_dups: u32,
     /// When text was sent last; as the next two, when the connection began, before the first time.
     pub last_data_sent: Tick,
     /// When text arrived last.
@@ -42,8 +36,9 @@ pub struct Tally {
     /// The least round trip since `min_rtt_since`, microseconds; `None` before the first.
     min_rtt: Option<core::num::NonZeroU32>,
     min_rtt_since: Tick,
-    /// Milliseconds under each [`Limit`] but the first.
-    limited: [u32; 3],
+    /// Milliseconds under [`Limit::Network`]. Those under a window or a buffer are
+    /// [`Mishaps`](super::Mishaps).
+    network_limited: u32,
     limit_since: Tick,
     limit: Limit,
     /// When something was acknowledged last, or began to wait for it.
@@ -106,11 +101,6 @@ impl Tally {
         }
     }
 
-    pub(super) fn on_sent_again(&mut self, octets: u32, segs: u64) {
-        self.total_retrans = self.total_retrans.wrapping_add(segs as u32);
-        self.bytes_retrans += u64::from(octets);
-    }
-
     /// A round trip was measured. The least counts for five minutes, as Linux' `tcp_min_rtt_wlen`
     /// has it: a path may become longer.
     pub(super) fn on_round_trip(&mut self, rtt: Micros, now: Tick) {
@@ -135,18 +125,16 @@ impl Tally {
 
     /// From now on `limit` holds.
     fn enter(&mut self, limit: Limit, now: Tick) {
-        if limit != self.limit {
-            self.count_limit(now);
-            (self.limit, self.limit_since) = (limit, now);
+        if self.limit == Limit::Network {
+            self.network_limited =
+                self.network_limited.wrapping_add(now.millis_since(self.limit_since));
         }
+        (self.limit, self.limit_since) = (limit, now);
     }
 
-    fn count_limit(&mut self, now: Tick) {
-        let place = (self.limit as usize).checked_sub(1);
-        if let Some(millis) = place.and_then(|place| self.limited.get_mut(place)) {
-            *millis = millis.wrapping_add(now.millis_since(self.limit_since));
-        }
-        self.limit_since = now;
+    /// How long its limit has held, milliseconds.
+    pub(super) const fn limit_millis(&self, now: Tick) -> u32 {
+        now.millis_since(self.limit_since)
     }
 
     /// What keeps the sender from sending more, as of its last segment in or out.
@@ -154,16 +142,14 @@ impl Tally {
         self.limit
     }
 
-    /// How long this limit held, to a millisecond.
-    pub fn limited(&self, limit: Limit) -> Duration {
-        let place = (limit as usize).checked_sub(1);
-        let millis = place.and_then(|place| self.limited.get(place)).copied().unwrap_or_default();
-        Duration::from_millis(u64::from(millis))
+    /// Milliseconds for which what is under way kept the sender from sending more.
+    pub(super) const fn network_limited(&self) -> u32 {
+        self.network_limited
     }
 
     /// The same counts, with the time up to `now`.
     pub(super) fn until(mut self, now: Instant) -> Self {
-        self.count_limit(now.tick());
+        self.enter(self.limit, now.tick());
         self
     }
 }
@@ -172,8 +158,20 @@ impl Connection {
     /// Notes what keeps the sender from sending more, and for how long.
     #[inline]
     pub(super) fn note_limit(&mut self, cx: &Context) {
-        let limit = self.judge_limit();
-        self.stats.tally.enter(limit, cx.tick);
+        let (limit, tally) = (self.judge_limit(), &mut self.stats.tally);
+        if limit != tally.limit {
+            if matches!(tally.limit, Limit::Window | Limit::Buffer) {
+                self.count_narrow(cx.tick);
+            }
+            self.stats.tally.enter(limit, cx.tick);
+        }
+    }
+
+    /// A window or a buffer is the limit no more.
+    #[cold]
+    fn count_narrow(&mut self, now: Tick) {
+        let tally = self.stats.tally;
+        self.apart().mishaps.on_limited(tally.limit, tally.limit_millis(now));
     }
 
     #[inline]

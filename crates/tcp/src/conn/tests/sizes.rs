@@ -37,7 +37,7 @@ fn use_up(pair: &mut Pair, hundredths: u64) {
 }
 
 fn limited(connection: &Connection, limit: Limit) -> Duration {
-    connection.stats.tally.limited(limit)
+    Duration::from_millis(connection.mishaps().limited(limit).into())
 }
 
 #[test]
