@@ -36,10 +36,8 @@ pub(crate) struct StreamState {
     pub(crate) readers: Waiters,
     /// Tasks that wait for room to write, or to be connected.
     pub(crate) writers: Waiters,
-    /// Chunks on their way; none while nothing is.
-    queues: Option<Box<StreamQueues>>,
-    /// Why it is over, until somebody was told.
-    pub(crate) error: Option<io::Error>,
+    /// What is on its way; none while nothing is.
+    crossing: Option<Box<Crossing>>,
     /// What the shard knows it by, once it knows it.
     pub(crate) handle: Option<Handle>,
     /// Octets on their way outward.
@@ -55,10 +53,13 @@ pub(crate) struct StreamState {
     pub(crate) flags: Flags,
 }
 
+/// Chunks each way, and what a task is to be told.
 #[derive(Default, Debug)]
-struct StreamQueues {
+struct Crossing {
     outward: VecDeque<Bytes>,
     inward: VecDeque<Bytes>,
+    /// Why it is over, until somebody was told.
+    error: Option<io::Error>,
 }
 
 /// What a task finds when it reads.
@@ -113,8 +114,7 @@ impl StreamState {
         Self {
             readers: Waiters::default(),
             writers: Waiters::default(),
-            queues: None,
-            error: None,
+            crossing: None,
             handle: None,
             unread: 0,
             unsent: 0,
@@ -138,7 +138,7 @@ impl StreamState {
     /// How many octets more may wait for the shard.
     pub(crate) fn send_room(&self) -> u32 {
         // Bytes alone would not bound memory: each piece costs its place and its header, too.
-        let pieces = self.queues.as_ref().map_or(0, |queues| queues.inward.len());
+        let pieces = self.crossing.as_ref().map_or(0, |crossing| crossing.inward.len());
         if pieces < PIECES { self.send_credit().saturating_sub(self.unsent) } else { 0 }
     }
 
@@ -156,7 +156,7 @@ impl StreamState {
     }
 
     fn pieces_outward(&self) -> usize {
-        self.queues.as_ref().map_or(0, |queues| queues.outward.len())
+        self.crossing.as_ref().map_or(0, |crossing| crossing.outward.len())
     }
 }
 
@@ -174,35 +174,35 @@ impl StreamState {
     /// What a task is told at the end: nothing, or the error, once. As on Linux, after the peer's FIN
     /// the end stays the end, and errors are for whoever writes.
     pub(crate) fn end(&mut self) -> io::Result<usize> {
-        match self.error.take_if(|_| !self.flags.has(Flags::FIN)) {
-            Some(error) => Err(error),
-            None => Ok(0),
+        if self.flags.has(Flags::FIN) {
+            return Ok(0);
         }
+        self.take_error().map_or(Ok(0), Err)
     }
 
     /// Moves chunks of at most `most` octets in all to `places`. Returns how many chunks.
     pub(crate) fn take_outward(&mut self, mut most: usize, places: &mut [Bytes]) -> usize {
-        let Some(queues) = &mut self.queues else { return 0 };
+        let Some(crossing) = &mut self.crossing else { return 0 };
         let mut count = 0;
         for place in places {
-            let Some(first) = queues.outward.front_mut().filter(|_| most > 0) else { break };
+            let Some(first) = crossing.outward.front_mut().filter(|_| most > 0) else { break };
             let chunk = match first.len() {
                 len if len > most => first.split_to(most),
-                _ => queues.outward.pop_front().unwrap_or_default(),
+                _ => crossing.outward.pop_front().unwrap_or_default(),
             };
             most -= chunk.len();
             self.unread -= chunk.len() as u32;
             *place = chunk;
             count += 1;
         }
-        self.drop_empty_queues();
+        self.drop_empty_crossing();
         count
     }
 
     /// Copies the first octets to `out`; they stay. Returns how many.
     pub(crate) fn peek(&self, out: &mut [u8]) -> usize {
         let mut done = 0;
-        for chunk in self.queues.iter().flat_map(|queues| &queues.outward) {
+        for chunk in self.crossing.iter().flat_map(|crossing| &crossing.outward) {
             let room = out.get_mut(done..).unwrap_or_default();
             let take = room.len().min(chunk.len());
             room.split_at_mut(take).0.copy_from_slice(chunk.split_at(take).0);
@@ -221,12 +221,32 @@ impl StreamState {
     }
 }
 
+/// What is to be told to whoever reads or writes next.
+impl StreamState {
+    /// Whether somebody is to be told.
+    pub(crate) fn has_error(&self) -> bool {
+        self.crossing.as_ref().is_some_and(|crossing| crossing.error.is_some())
+    }
+
+    /// The error, for whoever is told.
+    pub(crate) fn take_error(&mut self) -> Option<io::Error> {
+        let error = self.crossing.as_mut()?.error.take();
+        self.drop_empty_crossing();
+        error
+    }
+
+    /// Somebody is to be told `error`.
+    pub(crate) fn set_error(&mut self, error: io::Error) {
+        self.crossing.get_or_insert_default().error = Some(error);
+    }
+}
+
 /// What a task that writes may leave, and how it says that this was all.
 impl StreamState {
     /// How many octets the task may leave here, or why it may leave none.
     pub(crate) fn room(&mut self) -> io::Result<usize> {
         // Before anything else, and once: a write is where tasks look for what went wrong.
-        if let Some(error) = self.error.take() {
+        if let Some(error) = self.take_error() {
             return Err(error);
         }
         if self.flags.has(Flags::OVER) || self.flags.has(Flags::SHUT) {
@@ -241,7 +261,7 @@ impl StreamState {
             return PostAction::None;
         }
         self.unsent += chunk.len() as u32;
-        self.queues.get_or_insert_default().inward.push_back(chunk);
+        self.crossing.get_or_insert_default().inward.push_back(chunk);
         self.dirty()
     }
 
@@ -267,36 +287,36 @@ impl StreamState {
     /// Appends octets that arrived to what the task will read.
     pub(crate) fn push_outward(&mut self, chunk: Bytes) {
         self.unread += chunk.len() as u32;
-        self.queues.get_or_insert_default().outward.push_back(chunk);
+        self.crossing.get_or_insert_default().outward.push_back(chunk);
     }
 
     /// Takes what waits inward from the front, as long as `send` takes the whole chunk.
     pub(crate) fn drain_inward(&mut self, mut send: impl FnMut(&mut Bytes) -> usize) {
-        let Some(queues) = &mut self.queues else { return };
-        while let Some(first) = queues.inward.front_mut() {
+        let Some(crossing) = &mut self.crossing else { return };
+        while let Some(first) = crossing.inward.front_mut() {
             // `send` leaves in `first` what it had no room for, so that the rest keeps its place.
             self.unsent -= send(first) as u32;
             if !first.is_empty() {
                 break;
             }
-            queues.inward.pop_front();
+            crossing.inward.pop_front();
         }
-        self.drop_empty_queues();
+        self.drop_empty_crossing();
     }
 
     /// Nobody will ever take what waits inward.
     pub(crate) fn discard_inward(&mut self) {
         self.unsent = 0;
-        if let Some(queues) = &mut self.queues {
-            queues.inward.clear();
+        if let Some(crossing) = &mut self.crossing {
+            crossing.inward.clear();
         }
-        self.drop_empty_queues();
+        self.drop_empty_crossing();
     }
 
     /// An idle connection holds no queues.
-    fn drop_empty_queues(&mut self) {
-        if self.unread == 0 && self.unsent == 0 {
-            self.queues = None;
+    fn drop_empty_crossing(&mut self) {
+        if self.unread == 0 && self.unsent == 0 && !self.has_error() {
+            self.crossing = None;
         }
     }
 }
@@ -310,8 +330,8 @@ const CREDIT: u32 = 256 << 10;
 /// take a hundred octets of memory for each. Text that waits beyond is gathered by the shard's buffers.
 const PIECES: usize = 1_024;
 
-/// With the two counts in front of it, the cell has 128 octets: two cache lines.
-const _: () = assert!(size_of::<StreamCell>() + 2 * size_of::<usize>() <= 128);
+/// With the two counts in front of it, the cell has 120 octets, and with the allocator's 8 two cache lines.
+const _: () = assert!(size_of::<StreamCell>() + 2 * size_of::<usize>() <= 120);
 
 #[cfg(test)]
 mod tests;

@@ -57,7 +57,9 @@ impl StreamState {
             return;
         }
         self.flags.set(Flags::OVER);
-        self.error = error;
+        if let Some(error) = error {
+            self.set_error(error);
+        }
         self.discard_inward();
         self.readers.take_all(out);
         self.writers.take_all(out);

@@ -33,7 +33,7 @@
 //!
 //! # How octets cross
 //!
-//! A stream and its shard share one cell of 128 octets. What is written is copied once, into a chunk
+//! A stream and its shard share one cell of 120 octets. What is written is copied once, into a chunk
 //! that the shard sends from; what arrives is a chunk that the shard received into, and copied once,
 //! out of it. A dirty cell stands once in its shard's queue, and a task is woken once a burst: there
 //! is neither a wake-up nor a system call for a packet, and none at all while both sides are busy.

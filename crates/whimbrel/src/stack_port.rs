@@ -123,6 +123,10 @@ impl StackPort {
     fn keep(&mut self, handle: Handle, cell: Arc<StreamCell>) {
         let place = handle.index() as usize;
         if self.streams.len() <= place {
+            if self.streams.capacity() <= place {
+                // By an eighth, not to the double: what is vacant counts for each connection there is.
+                self.streams.reserve_exact(place + 1 + place / 8 - self.streams.len());
+            }
             self.streams.resize_with(place + 1, || None);
         }
         if let Some(slot) = self.streams.get_mut(place) {

@@ -145,7 +145,7 @@ impl TcpStream {
         let result = if state.flags.has(Flags::OPEN) {
             Poll::Ready(Ok((state.local_index, state.local_port)))
         } else if state.flags.has(Flags::OVER) {
-            Poll::Ready(Err(state.error.take().unwrap_or_else(fault::unknown)))
+            Poll::Ready(Err(state.take_error().unwrap_or_else(fault::unknown)))
         } else {
             replaced = state.writers.register(cx.waker());
             Poll::Pending
@@ -176,7 +176,7 @@ impl TcpStream {
 
     /// Why the connection is over, if that is an error and nobody was told yet.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        Ok(self.cell.lock().error.take())
+        Ok(self.cell.lock().take_error())
     }
 
     /// Whether Nagle's algorithm is off (`TCP_NODELAY`).

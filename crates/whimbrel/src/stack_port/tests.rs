@@ -121,7 +121,7 @@ fn a_reset_in_one_burst_with_fin_is_told_to_who_writes() {
     assert_eq!((state.take_outward(100, &mut chunks), &chunks[0][..]), (1, &b"last words"[..]));
     assert!(matches!(state.readable(), Readable::End));
     assert_eq!(state.end().unwrap(), 0);
-    let error = state.error.take().unwrap();
+    let error = state.take_error().unwrap();
     assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe, "{error}");
 }
 

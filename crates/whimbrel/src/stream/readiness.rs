@@ -98,7 +98,7 @@ impl Awaited for StreamState {
             ready |= when(over || shut && ended, Ready::WRITE_CLOSED);
         }
         if interest.is_error() {
-            ready |= when(self.error.is_some(), Ready::ERROR);
+            ready |= when(self.has_error(), Ready::ERROR);
         }
         ready
     }
