@@ -7,6 +7,7 @@
 
 mod counted;
 mod link;
+mod outside;
 mod peak;
 mod plain;
 mod smoltcp;
@@ -23,6 +24,7 @@ use crate::meter::{cpu_time, minor_faults};
 
 pub(crate) use counted::{CASES, Counted, MOST_FAULTS};
 use link::Link;
+use outside::Outside;
 pub(crate) use peak::run as peak;
 pub(crate) use table::Comparison;
 
@@ -91,7 +93,7 @@ struct Measured {
     faults: f64,
 }
 
-/// What does the work.
+/// What does the work in this program.
 const PEERS: [&str; 3] = ["whimbrel", "smoltcp", "loop"];
 
 impl Case {
@@ -122,6 +124,7 @@ impl Case {
         match peer {
             "loop" => Self { flows: 1, buffer: Buffer::Small, stamps: Stamps::On, ..self },
             "smoltcp" if self.buffer == Buffer::Auto => Self { buffer: Buffer::Large, ..self },
+            "lwip" | "gvisor" => outside::case_of(peer, self),
             _ => self,
         }
     }
@@ -163,6 +166,7 @@ pub(crate) fn compare(quick: bool, rounds: Option<u32>) -> Result<Comparison, Fa
     let rounds = rounds.unwrap_or(if quick { 2 } else { 7 });
     let measure = Duration::from_millis(if quick { 30 } else { 200 });
     let mut rates: BTreeMap<(Case, &'static str), Vec<Measured>> = BTreeMap::new();
+    let outside = Outside::all();
     let begun = Instant::now();
     for round in 1..=rounds {
         eprintln!("{:>5} s, round {round} of {rounds}", begun.elapsed().as_secs());
@@ -173,15 +177,27 @@ pub(crate) fn compare(quick: bool, rounds: Option<u32>) -> Result<Comparison, Fa
                     cell.push(call(peer, case.of(peer), measure)?);
                 }
             }
+            for peer in &outside {
+                let same = case.of(peer.name);
+                let cell = rates.entry((same, peer.name)).or_default();
+                if cell.len() < round as usize {
+                    cell.push(answer(peer.command(same, measure), peer.name, same)?);
+                }
+            }
         }
     }
-    Ok(Comparison { rounds, measure, rates })
+    Ok(Comparison { rounds, measure, outside, rates })
 }
 
 /// Calls this program for one measurement.
 fn call(peer: &str, case: Case, measure: Duration) -> Result<Measured, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["bulk-peer", peer]).args(case.words()).arg(measure.as_millis().to_string());
+    answer(command, peer, case)
+}
+
+/// What a program says that measures.
+fn answer(mut command: Command, peer: &str, case: Case) -> Result<Measured, Failure> {
     let output = command.output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

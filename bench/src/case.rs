@@ -20,6 +20,8 @@ pub(crate) struct Case {
 pub(crate) enum Kind {
     /// CPU time of a short connection, both ends, beside so many in TIME-WAIT.
     Churn,
+    /// The same with few connections at a time, of which the records and what works on them stay in caches.
+    Few,
     /// CPU time of one call of connect to a destination to which so many ports are taken.
     Ports,
     /// Memory of a record in TIME-WAIT.
@@ -35,8 +37,9 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const NAMES: [(Self, &str); 7] = [
+    const NAMES: [(Self, &str); 8] = [
         (Self::Churn, "churn"),
+        (Self::Few, "few"),
         (Self::Ports, "ports"),
         (Self::TimeWait, "time-wait"),
         (Self::Syn, "syn"),
@@ -53,7 +56,7 @@ impl Kind {
     /// What its values are.
     pub(crate) fn unit(self) -> &'static str {
         match self {
-            Self::Churn | Self::Ports | Self::Packet | Self::Burst => "us",
+            Self::Churn | Self::Few | Self::Ports | Self::Packet | Self::Burst => "us",
             Self::TimeWait | Self::Syn | Self::Idle => "B",
         }
     }
@@ -205,7 +208,7 @@ impl Answer {
         if named != 5 {
             return Err(format!("an answer has five lines, this has {named}").into());
         }
-        if kind == Kind::Churn {
+        if matches!(kind, Kind::Churn | Kind::Few) {
             if *connections == 0 {
                 return Err("no connection was measured".into());
             }
@@ -217,6 +220,8 @@ impl Answer {
 
 /// Connections that are under way at a time.
 pub(crate) const AT_A_TIME: u32 = 64;
+/// The same in [`Kind::Few`].
+pub(crate) const FEW_AT_A_TIME: u32 = 4;
 /// What a client asks.
 pub(crate) const REQUEST: [u8; 64] = [b'q'; 64];
 /// What a server answers.

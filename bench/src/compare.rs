@@ -54,6 +54,7 @@ impl ComparisonPlan {
         let waiting = [0, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
         let cases = [
             of(Kind::Churn, &waiting),
+            of(Kind::Few, &[0]),
             of(Kind::Ports, ports),
             of(Kind::TimeWait, &[record_count]),
             of(Kind::Syn, &[record_count]),
@@ -108,7 +109,10 @@ impl Comparison {
             if self.cells.get(&key).is_some_and(Cell::is_settled) {
                 continue;
             }
-            let answer = match self.out_of_reach(case, ready.peer.name, limits) {
+            let answer = match ready
+                .unable(case)
+                .or_else(|| self.out_of_reach(case, ready.peer.name, limits))
+            {
                 Some(reason) => Answer::Skipped(reason),
                 // What one peer fails of is not to cost the figures of all others.
                 None => call(ready, case, limits)

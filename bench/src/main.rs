@@ -42,7 +42,7 @@ usage: whimbrel-bench churn [--quick] [--only PEER]... [--rounds N] [--json] [--
 
 churn: connect, 64 bytes there, 256 back, close; 64 connections at a time, both hosts in one
 thread, checksums computed and verified, the server closes first; beside 0 to 10,000,000 in
-TIME-WAIT. Then the choice of a port, memory of records, packets to idle connections. On whimbrel,
+TIME-WAIT; then 4 at a time, on whimbrel and smoltcp. Then the choice of a port, memory of records, packets to idle connections. On whimbrel,
 whimbrel-plain (without timestamps and SACK), smoltcp, lwip, gvisor and linux, as far as each can
 be had: lwip wants apt-get, dpkg-source and cc, gvisor wants go, linux wants root.
 
@@ -61,7 +61,7 @@ Whimbrel's, and by ports on its shards directly; face --help says more.
 bulk: text in one direction over 1 and 100 connections, both hosts in one thread; MTU 1500, 9000, 65535 and
 super-segments without checksums; buffers of 64 KiB, 1 MiB and those that size themselves; applications
 that copy or do not; with and without timestamps. On whimbrel, smoltcp, and a loop that makes the same
-copies and sums. Every byte of the first 4 MiB of each is compared. 6 minutes.
+copies and sums; on lwip and gvisor, as far as they can be had, by reference alone. Every byte of the first 4 MiB of each is compared. 6 minutes.
 
   --quick          2 rounds of 30 ms: under 3 minutes
   --rounds N       how often each case is done, 1 or more (7 of 200 ms)

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Failure;
-use crate::case::{Answer, Case, Limits};
+use crate::case::{Answer, Case, Kind, Limits};
 use crate::churn::Options;
 
 /// A stack.
@@ -69,6 +69,12 @@ impl Peer {
 }
 
 impl Ready {
+    /// Why it cannot do a case, if that is known beforehand.
+    pub(crate) fn unable(&self, case: Case) -> Option<String> {
+        let other = matches!(self.peer.built, Built::Elsewhere) && case.kind == Kind::Few;
+        other.then(|| SIXTY_FOUR.to_owned())
+    }
+
     /// The call that does a case.
     pub(crate) fn command(&self, case: Case, limits: &Limits) -> Command {
         let mut command = Command::new(&self.program);
@@ -123,6 +129,9 @@ pub(crate) fn answer(name: &str, case: Case, limits: &Limits) -> Result<Answer, 
         Err(other) => Err(other),
     })
 }
+
+/// Why a peer cannot do few at a time.
+const SIXTY_FOUR: &str = "its program has 64 connections at a time";
 
 /// A peer cannot do a case, for this reason.
 #[derive(Debug)]

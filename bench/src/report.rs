@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::Failure;
-use crate::case::{Case, Kind};
+use crate::case::{Case, FEW_AT_A_TIME, Kind};
 use crate::compare::{Cell, Comparison, ComparisonPlan};
 
 /// The figures of one cell.
@@ -143,6 +143,7 @@ fn describe(case: Case) -> String {
     let scale = grouped(case.scale.into());
     match case.kind {
         Kind::Churn => format!("us a connection, {scale} in TIME-WAIT"),
+        Kind::Few => format!("us a connection, {FEW_AT_A_TIME} at a time"),
         Kind::Ports => format!("us a port, {scale} % taken"),
         Kind::TimeWait => format!("bytes in TIME-WAIT, of {scale}"),
         Kind::Syn => format!("bytes half-open, of {scale}"),

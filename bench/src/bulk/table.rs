@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::{Buffer, Case, Link, Measured, Stamps, VARIANTS};
+use super::{Buffer, Case, Link, Measured, Outside, Stamps, VARIANTS};
 use crate::Failure;
 use crate::report::{date, machine};
 
@@ -12,6 +12,8 @@ use crate::report::{date, machine};
 pub(crate) struct Comparison {
     pub(super) rounds: u32,
     pub(super) measure: Duration,
+    /// The peers that are programs of their own, as far as they could be had.
+    pub(super) outside: Vec<Outside>,
     /// A measurement a round, by case and peer.
     pub(super) rates: BTreeMap<(Case, &'static str), Vec<Measured>>,
 }
@@ -33,14 +35,17 @@ impl Comparison {
             text,
             "Gigabits of text a second of the processor: medians of {rounds} rounds of {millis} ms, with \
              the least and the most; then how many times smoltcp's rate (s) and the loop's (l) that is, in \
-             the same case. The last two columns are smoltcp's and the loop's own, by reference and without \
-             timestamps. Faults: page faults a frame with text, the worst of the row.\n",
+             the same case. The last columns are the others' own, by reference and without timestamps. Faults: \
+             page faults a frame with text, the worst of the row. {}\n",
+            self.notes()
         )?;
-        writeln!(
+        write!(
             text,
             "| flows, link, buffers | by reference | without timestamps | copied | copied, without \
-             timestamps | faults | smoltcp | loop |\n|---|---|---|---|---|---|---|---|"
+             timestamps | faults | smoltcp | loop |"
         )?;
+        self.outside.iter().try_for_each(|peer| write!(text, " {} |", peer.name))?;
+        writeln!(text, "\n|---|---|---|---|---|---|---|---|{}", "---|".repeat(self.outside.len()))?;
         for row in Case::all().step_by(VARIANTS.len()) {
             self.write_row(row, &mut text)?;
         }
@@ -50,7 +55,7 @@ impl Comparison {
 
     fn write_row(&self, row: Case, text: &mut String) -> Result<(), Failure> {
         let cases = VARIANTS.map(|(copies, stamps)| Case { copies, stamps, ..row });
-        let plain = Case { stamps: Stamps::Off, ..row };
+        let plain = plain_case(row);
         let link = match row.link {
             Link::Mtu(mtu) => format!("MTU {mtu}"),
             Link::Super => "super-segments".to_owned(),
@@ -67,8 +72,30 @@ impl Comparison {
         let ours = cases.iter().filter_map(|case| self.rates.get(&(*case, "whimbrel")));
         let faults = ours.flatten().map(|it| it.faults).fold(0.0, f64::max);
         let [smoltcp, plain] = ["smoltcp", "loop"].map(|peer| self.spread(plain, peer).median);
-        writeln!(text, " | {faults:.3} | {smoltcp:.1} | {plain:.1} |")?;
+        write!(text, " | {faults:.3} | {smoltcp:.1} | {plain:.1} |")?;
+        for peer in &self.outside {
+            let Spread { median, least, most } = self.spread(plain_case(row), peer.name);
+            write!(text, " {median:.1} ({least:.1}-{most:.1}) |")?;
+        }
+        writeln!(text)?;
         Ok(())
+    }
+
+    /// What the work of those that are programs of their own differs by.
+    fn notes(&self) -> String {
+        let notes = self.outside.iter().map(|peer| match peer.name {
+            "lwip" => format!(
+                "lwip {}: one stack is both hosts; a packet is copied where it crosses the wire, and handed to its \
+                 reader as it is; without timestamps; of auto, 1 MiB.",
+                peer.version
+            ),
+            _ => format!(
+                "gvisor {}: on one processor, time is real; it copies what is written; with timestamps; its \
+                 super-segments are of 32 KiB.",
+                peer.version
+            ),
+        });
+        notes.collect::<Vec<_>>().join(" ")
     }
 
     /// What must hold, over all variants of a row.
@@ -105,4 +132,9 @@ impl Comparison {
             most: at(values.len().saturating_sub(1)),
         }
     }
+}
+
+/// By reference and without timestamps.
+fn plain_case(row: Case) -> Case {
+    Case { stamps: Stamps::Off, ..row }
 }

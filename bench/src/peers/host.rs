@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Unable;
 use crate::Failure;
-use crate::case::{AT_A_TIME, Answer, Case, Kind, Limits, Measured, Tally};
+use crate::case::{AT_A_TIME, Answer, Case, FEW_AT_A_TIME, Kind, Limits, Measured, Tally};
 use crate::meter::{Filling, cpu_time, resident};
 
 /// Two hosts that are connected, under one stack.
@@ -64,7 +64,8 @@ pub(crate) fn answer(
     limits: &Limits,
 ) -> Result<Answer, Failure> {
     let measured = match case.kind {
-        Kind::Churn => churn(hosts, case.scale, limits)?,
+        Kind::Churn => churn(hosts, case.scale, 4 * AT_A_TIME, limits)?,
+        Kind::Few => churn(hosts, case.scale, FEW_AT_A_TIME, limits)?,
         Kind::Ports => ports(hosts, case.scale, limits)?,
         Kind::TimeWait | Kind::Syn | Kind::Idle => memory(hosts, case, limits)?,
         Kind::Packet => packets(hosts, case.scale, 1, limits)?,
@@ -73,14 +74,19 @@ pub(crate) fn answer(
     Ok(Answer::Measured(measured))
 }
 
-fn churn(hosts: &mut impl Hosts, waiting: u32, limits: &Limits) -> Result<Measured, Failure> {
+fn churn(
+    hosts: &mut impl Hosts,
+    waiting: u32,
+    batch: u32,
+    limits: &Limits,
+) -> Result<Measured, Failure> {
     hosts.churn(WARM_UP)?;
     fill(waiting.saturating_sub(WARM_UP), limits, |count| hosts.churn(count))?;
     let scale = hosts.waiting()?;
     let before = hosts.tally();
     let begun = cpu_time() + hosts.cpu_time_elsewhere()?;
     let spent = loop {
-        hosts.churn(4 * AT_A_TIME)?;
+        hosts.churn(batch)?;
         let spent = cpu_time() + hosts.cpu_time_elsewhere()? - begun;
         let connections = hosts.tally().since(before).connections;
         if spent >= limits.measure || connections >= MOST_MEASURED {

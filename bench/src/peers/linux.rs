@@ -14,8 +14,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use self::namespaces::Namespaces;
 pub(super) use self::namespaces::ready;
-use super::Unable;
 use super::host::Hosts;
+use super::{SIXTY_FOUR, Unable};
 use crate::Failure;
 use crate::case::{AT_A_TIME, Case, Kind, REQUEST, RESPONSE, Tally};
 
@@ -61,6 +61,7 @@ impl Linux {
                 let reason = "a packet comes through a device, of which the cost would be measured";
                 return Err(Unable::from(reason).into());
             }
+            Kind::Few => return Err(Unable::from(SIXTY_FOUR).into()),
             Kind::Churn | Kind::Ports | Kind::TimeWait | Kind::Idle => {}
         }
         let namespaces = Namespaces::new(case)?;

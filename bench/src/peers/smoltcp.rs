@@ -19,7 +19,9 @@ use super::Unable;
 use super::frames::{Kept, NOT_KEPT, syn};
 use super::host::Hosts;
 use crate::Failure;
-use crate::case::{AT_A_TIME, Case, Kind, PORTS, REQUEST, RESPONSE, Tally, client_addresses};
+use crate::case::{
+    AT_A_TIME, Case, FEW_AT_A_TIME, Kind, PORTS, REQUEST, RESPONSE, Tally, client_addresses,
+};
 
 /// Two interfaces, and what a case needs beside them.
 pub(crate) struct Smoltcp {
@@ -66,14 +68,15 @@ impl Smoltcp {
     /// Two hosts for this case.
     pub(crate) fn new(case: Case) -> Result<Self, Failure> {
         let waits = case.kind == Kind::TimeWait || (case.kind == Kind::Churn && case.scale > 0);
+        let at_a_time = if case.kind == Kind::Few { FEW_AT_A_TIME } else { AT_A_TIME };
         let sources = client_addresses(case.scale).min(MOST_ADDRESSES);
         let mut server = Side::new(1, 1)?;
-        for _ in 0..AT_A_TIME {
+        for _ in 0..at_a_time {
             let handle = server.listen()?;
             server.live.push(Live::new(handle));
         }
         let mut client = Side::new(2, sources)?;
-        for _ in 0..AT_A_TIME {
+        for _ in 0..at_a_time {
             let handle = client.sockets.add(socket());
             client.live.push(Live::new(handle));
         }

@@ -22,7 +22,7 @@ impl Whimbrel {
     /// Two hosts for this case.
     pub(crate) fn new(case: Case, options: Options) -> Result<Self, Failure> {
         let waiting = match case.kind {
-            Kind::Ports => 0,
+            Kind::Ports | Kind::Few => 0,
             // Records of which the memory is measured outlive the measurement.
             Kind::TimeWait => 2 * case.scale,
             // Idle connections take as many client addresses as waiting ones.
