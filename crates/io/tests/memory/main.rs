@@ -6,6 +6,7 @@ mod allocator;
 mod anywhere;
 mod budget;
 mod captures;
+mod datagrams;
 mod fragments;
 mod holes;
 mod neighbours;
