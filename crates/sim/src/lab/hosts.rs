@@ -1,5 +1,6 @@
 //! Two hosts as a case has them: a client that loads a web server, and what whoever looks on sees.
 
+use std::iter;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -86,7 +87,7 @@ impl Scene {
         let mut moments = Vec::new();
         let mut enough = hosts.wake_both(onlooker);
         for step in 0_u64.. {
-            if hosts.near.application.0.is_done() || enough == Enough::Yes {
+            if hosts.near.model().is_done() || enough == Enough::Yes {
                 break;
             }
             if step.is_multiple_of(STEPS) && !go_on() {
@@ -98,8 +99,9 @@ impl Scene {
             }
             enough = hosts.step(next, onlooker);
         }
-        let runs = hosts.near.application.0.finished().to_vec();
-        let counters = [&hosts.near.shard, &hosts.far.shard].map(|shard| shard.counters().clone());
+        let runs = hosts.near.model().finished().to_vec();
+        let counters =
+            [hosts.near.shard(), hosts.far.shard()].map(|shard| shard.counters().clone());
         Ok(Played { runs, moments, counters })
     }
 }
@@ -111,11 +113,22 @@ fn next_moment(moments: &[Moment]) -> Option<Instant> {
 
 /// The two, and the links between them.
 struct Hosts {
-    near: Host<Driven<Runs<Shard>>>,
-    far: Host<Driven<HttpServer<FixedBody>>>,
+    near: Station<Runs<Shard>>,
+    far: Station<HttpServer<FixedBody>>,
     up: Link,
     down: Link,
     now: Instant,
+}
+
+/// A host with a model on it.
+struct Station<M> {
+    side: Side,
+    host: Host<Driven<M>>,
+    /// When it must be called at the latest. Nothing changes that but a call, so it is asked for once after
+    /// each: to ask the shard, the model and the links at every step took a quarter of the case's time.
+    due: Option<Instant>,
+    /// What has arrived, for one call; kept for its memory.
+    arrived: Vec<Bytes>,
 }
 
 /// A model on a host.
@@ -143,11 +156,11 @@ impl Hosts {
         let target = server_at(Family::V4, PORT);
         let client = Runs::new(LoadPlan { target, ..scene.load.clone() }, scene.repeat);
         let server = HttpServer::new(FixedBody::new(BODY), scene.limits).with_pace(scene.pace);
-        let mut far = Host::new(pair::shard(&config, 1)?, Driven(server));
+        let mut far = Station::new(Side::Server, pair::shard(&config, 1)?, server);
         // A host that has just been made has room for a listener.
-        let _ = far.shard.listen(target, BACKLOG);
+        let _ = far.host.shard.listen(target, BACKLOG);
         Ok(Self {
-            near: Host::new(pair::shard(&config, 0)?, Driven(client)),
+            near: Station::new(Side::Client, pair::shard(&config, 0)?, client),
             far,
             up: Link::new(scene.link.clone(), scene.seed ^ UP),
             down: Link::new(scene.link.back(), scene.seed ^ DOWN),
@@ -156,15 +169,14 @@ impl Hosts {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let hosts = [self.near.next_deadline(), self.far.next_deadline()];
-        let links = [self.up.next_arrival(), self.down.next_arrival()];
-        hosts.into_iter().chain(links).flatten().min()
+        let arrivals = [self.up.next_arrival(), self.down.next_arrival()];
+        [self.near.due, self.far.due].into_iter().chain(arrivals).flatten().min()
     }
 
     fn wake_both(&mut self, onlooker: &mut dyn Onlooker) -> Enough {
         let Self { near, far, up, down, now } = self;
-        let first = wake(near, Side::Client, *now, [down, up], onlooker);
-        let second = wake(far, Side::Server, *now, [up, down], onlooker);
+        let first = near.wake(*now, [down, up], onlooker);
+        let second = far.wake(*now, [up, down], onlooker);
         first.or(second)
     }
 
@@ -172,32 +184,83 @@ impl Hosts {
     fn step(&mut self, next: Instant, onlooker: &mut dyn Onlooker) -> Enough {
         self.now = self.now.max(next);
         let Self { near, far, up, down, now } = self;
-        let is_due = |host: Option<Instant>, link: &Link| {
-            host.into_iter().chain(link.next_arrival()).any(|due| due <= *now)
-        };
         let mut enough = Enough::No;
-        if is_due(near.next_deadline(), down) {
-            let links = [&mut *down, &mut *up];
-            enough = enough.or(wake(near, Side::Client, *now, links, onlooker));
+        if near.is_due(*now, down) {
+            enough = enough.or(near.wake(*now, [&mut *down, &mut *up], onlooker));
         }
-        if is_due(far.next_deadline(), up) {
-            enough = enough.or(wake(far, Side::Server, *now, [up, down], onlooker));
+        if far.is_due(*now, up) {
+            enough = enough.or(far.wake(*now, [up, down], onlooker));
         }
         enough
     }
 
     /// How both are at this moment.
     fn moment(&self, at: Instant) -> Moment {
-        let [client, server] = [&self.near.shard, &self.far.shard];
+        let [client, server] = [self.near.shard(), self.far.shard()];
         let census = client.census();
         Moment {
             at,
-            answered: self.far.application.0.statistics().requests,
+            answered: self.far.model().statistics().requests,
             time_wait: [census.time_wait, server.census().time_wait].map(|count| count as u64),
             ports_in_use: (census.connections + census.time_wait) as u64,
             syns_repeated: client.counters().syn_retrans,
             repeated: [client, server].map(|host| host.counters().retrans_segs).iter().sum(),
         }
+    }
+}
+
+impl<M: Model<Shard>> Station<M> {
+    fn new(side: Side, shard: Shard, model: M) -> Self {
+        let host = Host::new(shard, Driven(model));
+        Self { side, host, due: None, arrived: Vec::new() }
+    }
+
+    const fn model(&self) -> &M {
+        &self.host.application.0
+    }
+
+    const fn shard(&self) -> &Shard {
+        &self.host.shard
+    }
+
+    /// Whether it has something to do, or to receive by this link.
+    fn is_due(&self, now: Instant, inward: &Link) -> bool {
+        self.due.into_iter().chain(inward.next_arrival()).any(|due| due <= now)
+    }
+
+    /// It receives what has arrived, does what is due, and sends.
+    fn wake(
+        &mut self,
+        now: Instant,
+        [inward, outward]: [&mut Link; 2],
+        onlooker: &mut dyn Onlooker,
+    ) -> Enough {
+        self.receive(now, inward, onlooker);
+        self.host.act(now);
+        let (side, mut enough) = (self.side, Enough::No);
+        self.host.send(|segment| {
+            cut(segment, |frame| {
+                enough = enough.or(onlooker.on_sent(now, side, &frame));
+                outward.push_frame(now, frame);
+            });
+        });
+        self.due = self.host.next_deadline();
+        enough
+    }
+
+    /// It receives what has arrived.
+    fn receive(&mut self, now: Instant, inward: &mut Link, onlooker: &mut dyn Onlooker) {
+        self.arrived.extend(iter::from_fn(|| inward.pop(now)));
+        let mut rest = self.arrived.as_slice();
+        // What is followed is taken by itself, so that what was counted meanwhile is of it.
+        while let Some(place) = rest.iter().position(|frame| onlooker.follows(self.side, frame)) {
+            self.host.take(now, &rest[..place]);
+            let ruling = Ruling::of(&rest[place], now, &mut self.host.shard);
+            onlooker.on_taken(&rest[place], ruling);
+            rest = &rest[place + 1..];
+        }
+        self.host.take(now, rest);
+        self.arrived.clear();
     }
 }
 
@@ -215,38 +278,6 @@ impl Enough {
     fn or(self, other: Self) -> Self {
         if self == Self::Yes { self } else { other }
     }
-}
-
-/// A host receives what has arrived, does what is due, and sends.
-fn wake<A: Application>(
-    host: &mut Host<A>,
-    side: Side,
-    now: Instant,
-    [inward, outward]: [&mut Link; 2],
-    onlooker: &mut dyn Onlooker,
-) -> Enough {
-    let mut frames = Vec::new();
-    while let Some(frame) = inward.pop(now) {
-        frames.push(frame);
-    }
-    let mut rest = frames.as_slice();
-    // What is followed is taken by itself, so that what was counted meanwhile is of it.
-    while let Some(place) = rest.iter().position(|frame| onlooker.follows(side, frame)) {
-        host.take(now, &rest[..place]);
-        let ruling = Ruling::of(&rest[place], now, &mut host.shard);
-        onlooker.on_taken(&rest[place], ruling);
-        rest = &rest[place + 1..];
-    }
-    host.take(now, rest);
-    host.act(now);
-    let mut enough = Enough::No;
-    host.send(|segment| {
-        cut(segment, |frame| {
-            enough = enough.or(onlooker.on_sent(now, side, &frame));
-            outward.push_frame(now, frame);
-        });
-    });
-    enough
 }
 
 /// Where the server listens, and how many wait there.
