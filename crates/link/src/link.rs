@@ -5,8 +5,9 @@
 //!      -> travelling (delay, jitter, reordering) -> pop
 //! ```
 //!
-//! A frame that is lost behind the queue has used its share of the rate, as on a real line. What
-//! travels is in a heap by arrival, so each frame costs O(log n) and nothing is ever searched.
+//! A frame that is lost behind the queue has used its share of the rate, as on a real line. What keeps
+//! its place travels in a queue, and what is put out of order in a heap by arrival: a frame costs O(1), or
+//! O(log n), and nothing is ever searched.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
@@ -39,8 +40,11 @@ pub struct Link {
     targets: Targets,
     /// The arrival of the latest frame that kept its place: none of those comes before it.
     latest: Instant,
-    travelling: BinaryHeap<Reverse<Travelling>>,
-    /// What those take, octets: their own, and [`FRAME_OCTETS`] each.
+    /// Frames that kept their place, the next to arrive in front.
+    in_order: VecDeque<Travelling>,
+    /// Frames that others may overtake.
+    out_of_order: BinaryHeap<Reverse<Travelling>>,
+    /// What all of those take, octets: their own, and [`FRAME_OCTETS`] each.
     held: u64,
     /// Numbers frames, so that those of one instant arrive in the order in which they were sent.
     next_number: u64,
@@ -83,7 +87,8 @@ impl Link {
             queue: VecDeque::new(),
             queued_octets: 0,
             latest: Instant::ZERO,
-            travelling: BinaryHeap::new(),
+            in_order: VecDeque::new(),
+            out_of_order: BinaryHeap::new(),
             held: 0,
             next_number: 0,
             counters: LinkCounters::default(),
@@ -107,7 +112,7 @@ impl Link {
 
     /// Whether nothing is on it.
     pub fn is_empty(&self) -> bool {
-        self.travelling.is_empty()
+        self.in_flight() == 0
     }
 
     /// Octets that wait for the line, or are on their way into it; 0 of a line without a rate.
@@ -119,7 +124,7 @@ impl Link {
 
     /// Frames between their sending and their arrival, waiting ones included.
     pub fn in_flight(&self) -> usize {
-        self.travelling.len()
+        self.in_order.len() + self.out_of_order.len()
     }
 }
 
@@ -148,16 +153,23 @@ impl Link {
 
     /// When the next frame arrives.
     pub fn next_arrival(&self) -> Option<Instant> {
-        self.travelling.peek().map(|Reverse(next)| next.arrives)
+        self.next_travelling().map(|next| next.arrives)
     }
 
     /// The next frame that has arrived.
     pub fn pop(&mut self, now: Instant) -> Option<Bytes> {
-        self.next_arrival().filter(|next| *next <= now)?;
+        let (next, first) = (self.next_travelling()?, self.in_order.front());
+        if next.arrives > now {
+            return None;
+        }
+        let next = match first.is_some_and(|first| first.number == next.number) {
+            true => self.in_order.pop_front(),
+            false => self.out_of_order.pop().map(|Reverse(next)| next),
+        };
+        let frame = next.map(|next| next.frame)?;
         self.counters.delivered += 1;
-        let frame = self.travelling.pop().map(|Reverse(next)| next.frame);
-        self.held -= frame.as_ref().map_or(0, held);
-        frame
+        self.held -= held(&frame);
+        Some(frame)
     }
 
     /// From now on it takes packets of at most `mtu` bytes; longer ones that are on it arrive.
@@ -169,8 +181,9 @@ impl Link {
     pub fn set_state(&mut self, state: LinkState) {
         self.state = state;
         if state == LinkState::Down {
-            self.counters.count_lost(Loss::Down, self.travelling.len() as u64);
-            self.travelling.clear();
+            self.counters.count_lost(Loss::Down, self.in_flight() as u64);
+            self.in_order.clear();
+            self.out_of_order.clear();
             self.held = 0;
             self.queue.clear();
             self.queued_octets = 0;
@@ -181,6 +194,15 @@ impl Link {
 
 /// The way of a frame.
 impl Link {
+    /// The frame that arrives next; of two at one instant, the one that was sent first.
+    fn next_travelling(&self) -> Option<&Travelling> {
+        let placed = self.out_of_order.peek().map(|Reverse(next)| next);
+        match (self.in_order.front(), placed) {
+            (Some(first), Some(other)) => Some(first.min(other)),
+            (first, other) => first.or(other),
+        }
+    }
+
     /// The queue and the sender behind it: when the frame will have been sent.
     fn enqueue(&mut self, now: Instant, frame: &Bytes) -> Result<Instant, Loss> {
         let octets = frame.len() as u64;
@@ -240,15 +262,17 @@ impl Link {
         let delay = self.config.delay + self.config.host_delay;
         let mut arrives = sent + delay + Duration::from_nanos(jitter);
         arrives = arrives.max(self.latest);
-        let reorder = self.config.reorder.filter(|reorder| self.draw(reorder.chance));
-        match reorder {
-            Some(reorder) => arrives = arrives + reorder.extra,
-            None => self.latest = arrives,
-        }
         self.held += held(&frame);
         let number = self.next_number;
         self.next_number += 1;
-        self.travelling.push(Reverse(Travelling { arrives, number, frame }));
+        let reorder = self.config.reorder.filter(|reorder| self.draw(reorder.chance));
+        if let Some(reorder) = reorder {
+            arrives = arrives + reorder.extra;
+            self.out_of_order.push(Reverse(Travelling { arrives, number, frame }));
+        } else {
+            self.latest = arrives;
+            self.in_order.push_back(Travelling { arrives, number, frame });
+        }
         reorder.is_some()
     }
 
