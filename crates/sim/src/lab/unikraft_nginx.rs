@@ -29,7 +29,8 @@ capture a SYN from a port that was used before (Wireshark: \"Port numbers reused
         today: "\
 Let the server close less often: in nginx a `keepalive_requests` of 100,000 (by default 1,000; in the run below
 22 were answered on each connection). And have lwIP forget sooner, the workaround below: it remembers for twice
-its `TCP_MSL`, so build it with 5000 ms instead of 60000 (Unikraft: `LWIP_TCP_MSL`).",
+its `TCP_MSL`, so build it with 5000 ms instead of 60000 (on Unikraft by `LWIP_TCP_MSL`, which pull request 74 of
+its lib-lwip proposes).",
         price: "\
 Both move the limit, and do not end it: 14,116 ports that are remembered for 10 seconds each carry 1,411 new
 connections per second. The load below needs 1,257, which just fits; yours may not. A packet that is more than 10 seconds late may be taken
@@ -112,10 +113,10 @@ SYNs of connections that were refused, and ask again."),
     glance: Glance {
         title: "nginx that works for eleven seconds in every two minutes",
         because: "\
-because for two minutes after it closed a connection the server remembers it, and refuses a new one from the
-same port",
+because for two minutes after it closed a connection this server, whose TCP is lwIP, remembers it, and refuses a
+new one from the same port of the client",
         cure: "\
-Whimbrel remembers as many, and lets a connection in whose timestamp is newer",
+Whimbrel remembers as many, and lets a connection in whose packets bear a later time (their timestamp)",
         why: "\
 For two minutes after it closed a connection this server (nginx on Unikraft, whose TCP is lwIP) remembers it, so
 that no late packet of it is taken for one of the next, and refuses a new one from the same port of the client.

@@ -16,7 +16,11 @@ pub(super) const MSL_5S: Profile = Profile {
     name: "lwip-2.1+msl5s",
     help: "lwip-2.1 with TCP_MSL at 5 s: TIME-WAIT lasts 10 s.",
     base: Some(&LWIP_2_1),
-    settings: &[set("TCP_MSL", "5000", "Unikraft's lib-lwip, #74: LWIP_TCP_MSL")],
+    settings: &[set(
+        "TCP_MSL",
+        "5000",
+        "the report, pull request 74 of Unikraft's lib-lwip: LWIP_TCP_MSL",
+    )],
     locking: None,
 };
 

@@ -92,7 +92,7 @@ fn load(testbed: &Testbed<'_>, setup: &Setup, lasts: Duration) -> Result<Measure
 fn oha(testbed: &Testbed<'_>, lasts: Duration) -> Result<Measured, String> {
     let mut measured = Measured::default();
     if !doctor::is_installed("oha") {
-        measured.notes.push("not measured: no oha is installed here".into());
+        measured.notes.push("not measured: no oha in PATH (cargo install oha)".into());
         return Ok(measured);
     }
     let time = format!("{}s", lasts.as_secs());
