@@ -38,6 +38,19 @@ pub enum UdpError {
     /// The socket is not connected, and no destination was given.
     #[error("no destination: connect the socket, or say whom the datagram is for")]
     NotConnected,
+    /// A socket for any destination has no port of its own.
+    #[error(
+        "no source port: a socket for any destination sends from where a datagram that it answers was for"
+    )]
+    NoSourcePort,
+    /// Not the port of the socket.
+    #[error("{wish} is not the port of this socket, which sends from {own}")]
+    NotItsPort {
+        /// What was asked for.
+        wish: u16,
+        /// What it has.
+        own: u16,
+    },
     /// More than a datagram, or the path where it must not be cut, carries.
     #[error("message too long: {len} bytes, and a datagram there carries {most} at most")]
     TooLong {

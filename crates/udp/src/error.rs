@@ -22,6 +22,12 @@ pub enum BindError {
         /// The last ephemeral port.
         last: u16,
     },
+    /// There is a socket for any destination.
+    #[error("address in use: another UDP socket receives for any destination; close it first")]
+    AnyInUse,
+    /// The socket for any destination speaks with everybody.
+    #[error("a UDP socket for any destination is connected to nobody: bind another for that")]
+    AnyPeers,
     /// The handle names nothing.
     #[error("no such UDP socket")]
     Unknown,

@@ -41,6 +41,8 @@ pub enum Room {
 pub struct Sockets {
     sockets: Slab<Socket>,
     ports: PortTable,
+    /// The socket for any destination: it takes what no other does, and has no port.
+    any: Option<u32>,
     drawing: Drawing,
     /// What is to leave, of all sockets, in the order in which it was handed over; what a socket has in
     /// it is bounded. It leaves though its socket be closed: `send` and `close` are a program's end.
@@ -69,6 +71,7 @@ impl Sockets {
         Self {
             sockets: Slab::new(),
             ports: PortTable::default(),
+            any: None,
             drawing: Drawing::new(secrets, range, reserved),
             out: VecDeque::new(),
             news: VecDeque::new(),
@@ -99,6 +102,18 @@ impl Sockets {
         Ok(UdpHandle { generation: self.sockets.generation(index), index })
     }
 
+    /// The socket for any destination: it receives, whatever the address and port, what finds no other
+    /// socket. There is one at a time.
+    pub fn bind_any(&mut self) -> Result<UdpHandle, BindError> {
+        if self.any.is_some() {
+            return Err(BindError::AnyInUse);
+        }
+        let key = Key { local: Local::Both, remote: None };
+        let index = self.sockets.insert(Socket::new(key, 0, Sharing::Alone));
+        self.any = Some(index);
+        Ok(UdpHandle { generation: self.sockets.generation(index), index })
+    }
+
     /// From now on a socket receives from `remote` alone, at this address of the host's if it was
     /// bound to several; what waits to be received stays. Port 0 of `remote` is nobody's.
     pub fn connect(
@@ -108,6 +123,9 @@ impl Sockets {
         remote: Endpoint,
     ) -> Result<(), BindError> {
         let socket = self.socket(handle).ok_or(BindError::Unknown)?;
+        if self.is_any(handle) {
+            return Err(BindError::AnyPeers);
+        }
         let local = match socket.bound.local {
             Local::Address(own) => Local::Address(own),
             Local::Every(_) | Local::Both => Local::Address(local),
@@ -120,7 +138,9 @@ impl Sockets {
     pub fn disconnect(&mut self, handle: UdpHandle) -> Result<(), BindError> {
         let socket = self.socket(handle).ok_or(BindError::Unknown)?;
         let bound = socket.bound;
-        self.set_key(handle, bound);
+        if !self.is_any(handle) {
+            self.set_key(handle, bound);
+        }
         Ok(())
     }
 
@@ -129,7 +149,9 @@ impl Sockets {
         let Some(socket) = self.socket(handle) else { return false };
         let (port, key) = (socket.port, socket.key);
         self.held -= socket.received.held();
-        if self.ports.remove(port, handle.index, &key) {
+        if self.is_any(handle) {
+            self.any = None;
+        } else if self.ports.remove(port, handle.index, &key) {
             self.drawing.release(port);
         }
         self.sockets.remove(handle.index);
@@ -186,7 +208,23 @@ impl Sockets {
 impl Sockets {
     /// A datagram arrived: its socket has it, or the reason why none has, which is counted.
     pub fn deliver(&mut self, arrived: &Arrived<'_>, room: Room) -> Result<(), Undelivered> {
-        let Some(index) = self.find(&arrived.to, &arrived.from) else {
+        self.deliver_to(self.find(&arrived.to, &arrived.from), arrived, room)
+    }
+
+    /// The same of one for an address that is not this host's: it is for [any](Sockets::bind_any), as the
+    /// unspecified address stands for the host's own.
+    pub fn deliver_other(&mut self, arrived: &Arrived<'_>, room: Room) -> Result<(), Undelivered> {
+        self.deliver_to(self.any, arrived, room)
+    }
+
+    #[inline]
+    fn deliver_to(
+        &mut self,
+        found: Option<u32>,
+        arrived: &Arrived<'_>,
+        room: Room,
+    ) -> Result<(), Undelivered> {
+        let Some(index) = found else {
             self.counters.no_ports += 1;
             return Err(Undelivered::NoSocket);
         };
@@ -229,7 +267,7 @@ impl Sockets {
     #[inline]
     fn find(&self, to: &Endpoint, from: &Endpoint) -> Option<u32> {
         let key_of = |index| self.sockets.get(index).map(|socket: &Socket| socket.key);
-        self.ports.find(to, from, key_of)
+        self.ports.find(to, from, key_of).or(self.any)
     }
 
     fn tell(socket: &mut Socket, news: &mut VecDeque<u32>, index: u32) {
@@ -370,7 +408,17 @@ impl Sockets {
         self.sockets.is_empty()
     }
 
-    /// Where a socket receives.
+    /// Whether it is the socket for any destination.
+    pub fn is_any(&self, handle: UdpHandle) -> bool {
+        self.any == Some(handle.index) && self.socket(handle).is_some()
+    }
+
+    /// Whether there is one.
+    pub const fn has_any(&self) -> bool {
+        self.any.is_some()
+    }
+
+    /// Where a socket receives; port 0 stands for all of them.
     pub fn local(&self, handle: UdpHandle) -> Option<Endpoint> {
         let socket = self.socket(handle)?;
         Some(Endpoint::new(socket.key.local.address(), socket.port))
@@ -467,7 +515,10 @@ impl Sockets {
 
     fn check_socket(&self, index: u32, socket: &Socket) -> Result<(), &'static str> {
         let checks = [
-            (self.ports.of(socket.port).contains(&index), "a socket is not found at its port"),
+            (
+                self.any == Some(index) || self.ports.of(socket.port).contains(&index),
+                "a socket is not found at its port",
+            ),
             (!socket.listed || self.news.contains(&index), "a socket has news and is in no list"),
             (
                 socket.received.held() >= socket.received.len() * OVERHEAD,

@@ -284,11 +284,12 @@ impl StackBuilder {
 
     /// Takes segments for whatever address, and speaks from it, as a machine with a local route to all of the
     /// internet does: for transparent proxies and tunnels. [`TcpListener::bind_any`](crate::TcpListener::bind_any)
-    /// hears of connections to addresses that are not the stack's own; until somebody calls it, they are
-    /// refused. Other listeners hear of the stack's own alone, an unspecified address included. Datagrams and
-    /// echo requests for others stay [unclaimed](Stack::unclaimed).
+    /// hears of connections to addresses that are not the stack's own, and
+    /// [`UdpSocket::bind_any`](crate::UdpSocket::bind_any) of datagrams; until somebody calls it, they are
+    /// refused. Other listeners and sockets hear of the stack's own alone, an unspecified address included. Echo
+    /// requests for others stay [unclaimed](Stack::unclaimed).
     ///
-    /// Up to 65,470 addresses at a time: where there are more, those go first whose last connection has waited
+    /// Connections have up to 65,470 addresses at a time: where there are more, those go first whose last connection has waited
     /// longest in TIME-WAIT, and are counted as
     /// [`addresses_recycled`](whimbrel_stack::ip::IpCounters::addresses_recycled). Over `tap:` and `packet:`
     /// nobody is told that they are here: routes must lead to the stack's own address.

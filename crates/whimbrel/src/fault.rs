@@ -261,15 +261,17 @@ pub(crate) fn no_address() -> io::Error {
 /// Why a UDP socket could not be bound or connected, or a datagram not be sent.
 pub(crate) fn udp(error: UdpError) -> io::Error {
     let kind = match &error {
-        UdpError::Bind(BindError::InUse(_) | BindError::PortsExhausted { .. }) => {
-            ErrorKind::AddrInUse
-        }
+        UdpError::Bind(
+            BindError::InUse(_) | BindError::PortsExhausted { .. } | BindError::AnyInUse,
+        ) => ErrorKind::AddrInUse,
         UdpError::NotLocal(_) | UdpError::NoSource(_) => ErrorKind::AddrNotAvailable,
         UdpError::NoRoute(_) => ErrorKind::NetworkUnreachable,
         UdpError::Multicast(_) | UdpError::Broadcast(_) => ErrorKind::Unsupported,
-        UdpError::NotAPeer(_) | UdpError::Family(_) | UdpError::TooLong { .. } => {
-            ErrorKind::InvalidInput
-        }
+        UdpError::NotAPeer(_)
+        | UdpError::Family(_)
+        | UdpError::TooLong { .. }
+        | UdpError::NoSourcePort
+        | UdpError::NotItsPort { .. } => ErrorKind::InvalidInput,
         UdpError::Queue(QueueError::Full { .. }) => ErrorKind::WouldBlock,
         UdpError::Queue(QueueError::Memory) => ErrorKind::OutOfMemory,
         _ => ErrorKind::NotConnected,

@@ -117,7 +117,7 @@ pub use split::{ReadHalf, WriteHalf};
 pub use split_owned::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 pub use stack::{Census, ShardCensus, Stack};
 pub use stream::{TcpInfo, TcpStream};
-pub use udp::UdpSocket;
+pub use udp::{AnyUdpSocket, UdpSocket};
 pub use unclaimed::Unclaimed;
 pub use whimbrel_base::tunables::TunableError;
 pub use whimbrel_io::{
@@ -149,6 +149,7 @@ const _: () = {
     is_send_and_sync::<TcpSocket>();
     is_send_and_sync::<TcpStream>();
     is_send_and_sync::<UdpSocket>();
+    is_send_and_sync::<AnyUdpSocket>();
     is_send_and_sync::<OwnedReadHalf>();
     is_send_and_sync::<OwnedWriteHalf>();
     is_send_and_sync::<Unclaimed>();

@@ -13,12 +13,15 @@ use whimbrel_wire::{Address, Endpoint, Family, TrafficClass};
 
 use crate::mailbox::{Mailbox, Request};
 use crate::stream::hop_limit;
-use crate::udp_cell::{UdpCell, UdpState};
+use crate::udp_cell::{Tells, UdpCell, UdpState};
 use crate::udp_port::{Answer, UdpRequest};
 use crate::{Stack, fault};
 
+mod any;
 mod readiness;
 mod transfer;
+
+pub use any::AnyUdpSocket;
 
 /// A UDP socket. Everything is named and behaves as in `tokio::net::UdpSocket`; what has no counterpart
 /// there says so.
@@ -93,8 +96,7 @@ impl UdpSocket {
     }
 
     async fn bind_at(stack: &Stack, at: SocketAddr) -> io::Result<Self> {
-        let mailbox = stack.mailboxes().first().ok_or(io::ErrorKind::NotConnected)?;
-        let socket = Self { cell: UdpCell::new(at), mailbox: Arc::clone(mailbox) };
+        let socket = Self::unbound(stack, at, Tells::Callers)?;
         let addr = Address::from(at.ip().to_canonical());
         let local = match addr.family() {
             Family::V6 if addr.is_unspecified() => Local::Both,
@@ -104,8 +106,13 @@ impl UdpSocket {
         let bind = Bind { local, port: at.port(), sharing: Sharing::Alone };
         // From here on `socket` lets go if it is dropped.
         let cell = Arc::clone(&socket.cell);
-        socket.ask(|answer| UdpRequest::Bind { cell, bind, answer }).await?;
+        socket.ask(|answer| UdpRequest::Bind { cell, bind: Some(bind), answer }).await?;
         Ok(socket)
+    }
+
+    fn unbound(stack: &Stack, at: SocketAddr, tells: Tells) -> io::Result<Self> {
+        let mailbox = stack.mailboxes().first().ok_or(io::ErrorKind::NotConnected)?;
+        Ok(Self { cell: UdpCell::new(at, tells), mailbox: Arc::clone(mailbox) })
     }
 
     /// Sends to `addr` from now on, where nothing else is said, receives from there alone, and hears what

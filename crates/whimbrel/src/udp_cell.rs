@@ -38,6 +38,8 @@ pub(crate) struct UdpState {
     unsent: usize,
     /// What went wrong, until somebody was told.
     pub(crate) error: Option<io::Error>,
+    /// Who is told that.
+    tells: Tells,
     /// Why the stack has ended.
     over: Option<String>,
     /// What the shard knows it by, once it knows it.
@@ -53,6 +55,15 @@ pub(crate) struct UdpState {
     /// The shard has more for the tasks than there is credit for.
     is_starved: bool,
     pub(crate) is_dropped: bool,
+}
+
+/// Who is told what became of what was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tells {
+    /// Whoever calls next.
+    Callers,
+    /// Who asks. A socket that speaks with everybody does not fail for one of them.
+    Askers,
 }
 
 /// Sizes of queues that were asked for, bytes.
@@ -71,7 +82,7 @@ struct Departing {
 
 impl UdpCell {
     /// Of a socket that the shard is yet to hear of.
-    pub(crate) fn new(local: SocketAddr) -> Arc<Self> {
+    pub(crate) fn new(local: SocketAddr, tells: Tells) -> Arc<Self> {
         Arc::new(Self(Mutex::new(UdpState {
             readers: Waiters::default(),
             writers: Waiters::default(),
@@ -80,6 +91,7 @@ impl UdpCell {
             unread: 0,
             unsent: 0,
             error: None,
+            tells,
             over: None,
             handle: None,
             local,
@@ -117,16 +129,17 @@ impl UdpState {
 
     /// Whether there is something to be told.
     pub(crate) fn has_error(&self) -> bool {
-        self.error.is_some() || self.over.is_some()
+        self.over.is_some() || (self.error.is_some() && self.tells == Tells::Callers)
     }
 
     /// What every call tells first: what went wrong, once; that the stack has ended, always.
     pub(crate) fn check(&mut self) -> io::Result<()> {
-        match (self.error.take(), &self.over) {
-            (Some(error), _) => Err(error),
-            (None, Some(why)) => Err(fault::ended(why)),
-            (None, None) => Ok(()),
+        if self.tells == Tells::Callers
+            && let Some(error) = self.error.take()
+        {
+            return Err(error);
         }
+        self.over.as_ref().map_or(Ok(()), |why| Err(fault::ended(why)))
     }
 
     /// The datagram that came first; it stays.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use tokio::sync::oneshot;
+use whimbrel_stack::ip::Unreachable;
 use whimbrel_stack::{Shard, UdpHandle};
-use whimbrel_udp::Bind;
+use whimbrel_udp::{Bind, Received};
 use whimbrel_wire::Endpoint;
 
 use crate::fault;
@@ -15,10 +16,12 @@ use crate::udp_cell::UdpCell;
 /// What is asked of a shard about a UDP socket, and who awaits the answer.
 #[derive(Debug)]
 pub(crate) enum UdpRequest {
-    /// Bind a socket for this cell.
-    Bind { cell: Arc<UdpCell>, bind: Bind, answer: Answer },
+    /// Bind a socket for this cell; `None`: the one for any destination.
+    Bind { cell: Arc<UdpCell>, bind: Option<Bind>, answer: Answer },
     /// Connect the socket: it hears `remote` alone from then on.
     Connect { cell: Arc<UdpCell>, remote: Endpoint, answer: Answer },
+    /// Tell who sent a datagram that it cannot be delivered.
+    Refuse { received: Received, what: Unreachable },
     /// Let go of it, as nobody holds it any more: whoever asks for its port next can have it.
     Close { cell: Arc<UdpCell> },
 }
@@ -49,11 +52,12 @@ impl UdpPort {
         // Whoever asked may have gone: who dropped the socket said so in its cell.
         match request {
             UdpRequest::Bind { cell, bind, answer } => {
-                let _ = answer.send(self.bind(shard, cell, &bind));
+                let _ = answer.send(self.bind(shard, cell, bind));
             }
             UdpRequest::Connect { cell, remote, answer } => {
                 let _ = answer.send(Self::connect(shard, &cell, remote));
             }
+            UdpRequest::Refuse { received, what } => shard.udp_refuse(&received, what),
             UdpRequest::Close { cell } => {
                 let handle = cell.lock().handle;
                 if let Some(handle) = handle {
@@ -63,13 +67,22 @@ impl UdpPort {
         }
     }
 
-    fn bind(&mut self, shard: &mut Shard, cell: Arc<UdpCell>, bind: &Bind) -> std::io::Result<()> {
+    fn bind(
+        &mut self,
+        shard: &mut Shard,
+        cell: Arc<UdpCell>,
+        bind: Option<Bind>,
+    ) -> std::io::Result<()> {
         let mut state = cell.lock();
         // The future was dropped before the shard heard of it.
         if state.is_dropped {
             return Ok(());
         }
-        let handle = shard.udp_bind(bind).map_err(fault::udp)?;
+        let handle = match bind {
+            Some(bind) => shard.udp_bind(&bind),
+            None => shard.udp_bind_any(),
+        };
+        let handle = handle.map_err(fault::udp)?;
         state.handle = Some(handle);
         if let Some(local) = shard.udp().local(handle) {
             state.local = local.into();

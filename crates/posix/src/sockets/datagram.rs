@@ -207,7 +207,7 @@ impl Sockets {
         };
         let to = to.or_else(|| self.shard.udp().remote(handle));
         let options = to.map(|to| packets.options_to(&to.addr));
-        let send = SendTo { to, source: None, options };
+        let send = SendTo { to, options, ..SendTo::CONNECTED };
         let blocking = if flags.has(MsgFlags::MSG_DONTWAIT) { Blocking::No } else { blocking };
         let len = out.rest.len();
         match self.shard.udp_send(handle, out.rest.clone(), &send) {

@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use whimbrel_stack::SendTo;
+use whimbrel_stack::ip::Unreachable;
 use whimbrel_stack::udp::{Bind, Fragmenting, Local, SendOptions, Sharing};
 use whimbrel_tcp::SegMeta;
 use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
@@ -22,6 +23,9 @@ use super::script::Script;
 const MOST_SOCKETS: usize = 8;
 /// Where they are bound, as a rule.
 const OPEN: [u16; 4] = [53, 54, PORTS[0], 0];
+/// How a datagram is refused.
+const REFUSALS: [Unreachable; 4] =
+    [Unreachable::Port, Unreachable::Host, Unreachable::Network, Unreachable::Prohibited];
 
 /// Calls.
 impl Siege {
@@ -58,7 +62,8 @@ impl Siege {
             return;
         }
         let family = script.one_of(self.families);
-        let local = match script.below(4) {
+        let local = match script.below(5) {
+            4 => return self.bind_any(script),
             0 => Local::Both,
             1 => Local::Every(family),
             2 => Local::Address(fuzzed_host::ours(family, script.u8())),
@@ -67,6 +72,14 @@ impl Siege {
         let sharing = script.one_of(&[Sharing::Shared, Sharing::Alone]);
         let bound = self.shard.udp_bind(&Bind { local, port: script.one_of(&OPEN), sharing });
         self.sockets.extend(bound);
+    }
+
+    /// One for any destination: of this host's own, or of everybody's.
+    fn bind_any(&mut self, script: &mut Script<'_>) {
+        if script.rarely(2) {
+            self.shard.take_any_address();
+        }
+        self.sockets.extend(self.shard.udp_bind_any());
     }
 
     fn draw_address(&self, script: &mut Script<'_>) -> Address {
@@ -91,11 +104,14 @@ impl Siege {
     fn send_datagrams(&mut self, place: usize, script: &mut Script<'_>) {
         let socket = self.sockets[place];
         let source = script.rarely(4).then(|| self.draw_address(script));
+        let drawn = self.shard.udp().is_any(socket) || script.rarely(8);
+        let source_port = drawn.then(|| script.one_of(&OPEN));
         let to = (script.below(3) > 0).then(|| self.draw_peer(script));
         let options = script.rarely(3).then(|| options(script));
         let data = Bytes::from(content(length(script)));
+        let send = SendTo { to, source, source_port, options };
         for _ in 0..1 + script.below(16) / 12 * 40 {
-            let _ = self.shard.udp_send(socket, data.clone(), &SendTo { to, source, options });
+            let _ = self.shard.udp_send(socket, data.clone(), &send);
         }
     }
 
@@ -108,7 +124,16 @@ impl Siege {
             let received = self.shard.udp_recv(socket);
             judge(first == received, || format!("{first:?} was first, {received:?} came"))?;
             let Some(received) = received else { break };
-            judge(Some(received.to.port) == port, || format!("{received:?} at {port:?}"))?;
+            let is_its = Some(received.to.port) == port || self.shard.udp().is_any(socket);
+            judge(is_its, || format!("{received:?} at {port:?}"))?;
+            match script.below(16) {
+                0 => self.shard.udp_refuse(&received, script.one_of(&REFUSALS)),
+                1 => {
+                    let answer = SendTo::answer(&received);
+                    let _ = self.shard.udp_send(socket, Bytes::from(content(9)), &answer);
+                }
+                _ => {}
+            }
             // The besieger sends others, too, of one octet again and again.
             if received.data.iter().any(|octet| *octet != FILLER) {
                 judge_content(0, &received.data)?;
@@ -131,7 +156,13 @@ impl Siege {
     /// A datagram, right or wrong, for a socket or for nobody.
     pub(super) fn besiege_sockets(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         let family = script.one_of(self.families);
-        let (from, to) = (self.draw_peer(script), fuzzed_host::ours(family, script.u8()));
+        let (from, drawn) = (self.draw_peer(script), script.u8());
+        let to = match drawn {
+            // Nobody's, as a rule.
+            240.. => Some(self.draw_address(script)).filter(|it| it.family() == family),
+            _ => None,
+        };
+        let to = to.unwrap_or_else(|| fuzzed_host::ours(family, drawn));
         let from =
             if from.addr.family() == family { from.addr } else { fuzzed_host::peer(family, 0) };
         let known = self.sockets.get(script.below(MOST_SOCKETS));

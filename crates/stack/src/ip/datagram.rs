@@ -6,7 +6,8 @@ use whimbrel_wire::{Address, Fragment, Protocol, TrafficClass};
 /// A message with its transport header, and how much of it left already.
 #[derive(Clone, Debug)]
 pub struct Datagram {
-    pub(super) local_index: u16,
+    /// From whom: this host, or whom it speaks for.
+    pub(super) local: Address,
     pub(super) remote: Address,
     pub(super) protocol: Protocol,
     pub(super) class: TrafficClass,

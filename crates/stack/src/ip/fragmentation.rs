@@ -88,11 +88,11 @@ impl IpLayer {
         now: Instant,
         tx: &mut TxSegment,
     ) -> bool {
-        let Some(local) = self.addresses.get(datagram.local_index).copied() else {
+        let (local, remote) = (datagram.local, datagram.remote);
+        if self.addresses.index_of(&local).is_none() && !self.takes_other(&local) {
             datagram.payload.clear();
             return false;
-        };
-        let remote = datagram.remote;
+        }
         let mtu = self.datagram_mtu(now, &remote);
         let (whole, part) = room(remote.family(), usize::from(mtu));
         if datagram.next.is_none() && datagram.payload.len() > whole {

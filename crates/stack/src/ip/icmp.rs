@@ -38,27 +38,30 @@ struct IcmpOut {
 }
 
 impl IpLayer {
-    /// Reads an ICMP or ICMPv6 message for the address with this index.
+    /// Reads an ICMP or ICMPv6 message; `own` is the index of the address that it is for, if that is this
+    /// host's own.
     pub(super) fn read_icmp<'a>(
         &self,
         ip: &IpHeader,
-        local_index: u16,
+        own: Option<u16>,
         payload: &'a [u8],
     ) -> Result<Input<'a>, Refused> {
         match (ip.src.family(), ip.protocol) {
             (Family::V4, Protocol::ICMP) => {
                 let message = IcmpMessage::parse(payload).map_err(|_| FrameDrop::IcmpHeader)?;
                 if let IcmpMessage::EchoRequest { identifier, sequence, data } = message {
-                    self.answers_echo(local_index)?;
+                    // That another is there only who reaches it can say.
+                    own.ok_or(FrameDrop::OtherHost)?;
                     let mut octets = vec![0; payload.len()];
                     IcmpMessage::EchoReply { identifier, sequence, data }.emit(&mut octets);
-                    return Ok(Input::Echo(reply(ip, local_index, octets)));
+                    return Ok(Input::Echo(reply(ip, octets)));
                 }
                 if let IcmpMessage::EchoReply { identifier, sequence, data } = message {
+                    let local_index = own.ok_or(FrameDrop::OtherHost)?;
                     let number = number_of(identifier, sequence);
                     return Ok(Input::EchoReply(echo_reply(ip, local_index, number, data)));
                 }
-                let report = self.read_v4_error(local_index, &message)?;
+                let report = self.read_v4_error(&ip.dst, &message)?;
                 Ok(Input::Report(report.said(ip, payload)))
             }
             (Family::V6, Protocol::ICMPV6) => {
@@ -66,29 +69,24 @@ impl IpLayer {
                 let parsed = Icmpv6Message::parse(src, dst, payload);
                 let message = parsed.map_err(|_| FrameDrop::IcmpHeader)?;
                 if let Icmpv6Message::EchoRequest { identifier, sequence, data } = message {
-                    self.answers_echo(local_index)?;
+                    // That another is there only who reaches it can say.
+                    own.ok_or(FrameDrop::OtherHost)?;
                     let mut octets = vec![0; payload.len()];
                     let echo = Icmpv6Message::EchoReply { identifier, sequence, data };
                     echo.emit(dst, src, &mut octets);
-                    return Ok(Input::Echo(reply(ip, local_index, octets)));
+                    return Ok(Input::Echo(reply(ip, octets)));
                 }
                 if let Icmpv6Message::EchoReply { identifier, sequence, data } = message {
+                    let local_index = own.ok_or(FrameDrop::OtherHost)?;
                     let number = number_of(identifier, sequence);
                     return Ok(Input::EchoReply(echo_reply(ip, local_index, number, data)));
                 }
-                let report = self.read_v6_error(local_index, &message)?;
+                let report = self.read_v6_error(&ip.dst, &message)?;
                 Ok(Input::Report(report.said(ip, payload)))
             }
             // ICMPv6 in an IPv4 packet, or the reverse.
             _ => Err(Refused::unknown_protocol(ip)),
         }
-    }
-
-    /// Whether whoever asks for an echo asks this host. That another is there only who reaches it can say.
-    fn answers_echo(&self, local_index: u16) -> Result<(), FrameDrop> {
-        let is_another =
-            self.addresses.is_other(local_index) && !Addresses::is_loopback_index(local_index);
-        if is_another { Err(FrameDrop::OtherHost) } else { Ok(()) }
     }
 
     fn write_icmp(&mut self, out: IcmpOut, tx: &mut TxSegment) -> bool {
@@ -127,9 +125,9 @@ fn echo_reply<'a>(ip: &IpHeader, local_index: u16, number: u32, data: &'a [u8]) 
 }
 
 /// The answer to an echo request.
-fn reply(ip: &IpHeader, local_index: u16, octets: Vec<u8>) -> Datagram {
+fn reply(ip: &IpHeader, octets: Vec<u8>) -> Datagram {
     Datagram {
-        local_index,
+        local: ip.dst,
         remote: ip.src,
         protocol: ip.protocol,
         // RFC 1349 5.1: the reply's type of service is that of the request.

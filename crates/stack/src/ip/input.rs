@@ -50,24 +50,25 @@ impl IpLayer {
         now: Instant,
         frame: &RxFrame<'a>,
     ) -> Result<Input<'a>, Refused> {
-        let (ip, payload, local_index) = self.read_ip(frame.octets)?;
+        let (ip, payload, own) = self.read_ip(frame.octets)?;
         if ip.fragment.is_some() {
             return self.reassemble(now, &ip, frame.octets);
         }
-        self.deliver(&ip, local_index, payload, frame.meta)
+        self.deliver(&ip, own, payload, frame.meta)
     }
 
     /// Reads a packet that was made whole from fragments.
     pub(crate) fn read_whole<'a>(&mut self, packet: &'a [u8]) -> Result<Input<'a>, Refused> {
-        let (ip, payload, local_index) = self.read_ip(packet)?;
+        let (ip, payload, own) = self.read_ip(packet)?;
         if ip.fragment.is_some() {
             return Err(FrameDrop::Fragment.into());
         }
-        self.deliver(&ip, local_index, payload, SegMeta::SINGLE)
+        self.deliver(&ip, own, payload, SegMeta::SINGLE)
     }
 
-    /// The header of a packet for this host, its payload, and the address that it is for.
-    fn read_ip<'a>(&mut self, packet: &'a [u8]) -> Result<(IpHeader, &'a [u8], u16), Refused> {
+    /// The header of a packet for this host, its payload, and the index of the address that it is for, if
+    /// that is this host's own.
+    fn read_ip<'a>(&self, packet: &'a [u8]) -> Result<(IpHeader, &'a [u8], Option<u16>), Refused> {
         let (ip, payload) = IpHeader::parse(packet)?;
         // RFC 1122 3.2.1.3: "A host MUST silently discard an incoming datagram that is not
         // destined for the host."
@@ -81,33 +82,27 @@ impl IpLayer {
         if self.is_martian(&ip.src) {
             return Err(FrameDrop::Martian.into());
         }
-        let local_index = match own {
-            Some(own) => own,
-            None => self.index_of_other(&ip)?,
-        };
-        Ok((ip, payload, local_index))
+        Ok((ip, payload, own))
     }
 
-    /// Whether this host takes a packet for somebody else's address. Segments alone, and what is said of its
-    /// own: who takes any address does not speak for it otherwise.
+    /// Whether this host takes a packet for somebody else's address. Segments, datagrams, and what is said of
+    /// its own: who takes any address does not speak for it otherwise.
     fn takes(&self, ip: &IpHeader) -> bool {
-        let protocol = matches!(ip.protocol, Protocol::TCP | Protocol::ICMP | Protocol::ICMPV6);
-        self.addresses.takes_any()
-            && protocol
-            && !ip.dst.is_unspecified()
-            && !ip.dst.is_multicast_or_broadcast()
-            && !ip.dst.to_ip().is_loopback()
-            && !self.routes.is_broadcast(&ip.dst)
-            // What somebody sends to itself needs nobody else.
-            && ip.dst != ip.src
+        let protocol = matches!(
+            ip.protocol,
+            Protocol::TCP | Protocol::UDP | Protocol::ICMP | Protocol::ICMPV6
+        );
+        // What somebody sends to itself needs nobody else.
+        protocol && self.takes_other(&ip.dst) && ip.dst != ip.src
     }
 
-    /// The index of somebody else's address, for a packet that this host takes.
-    fn index_of_other(&mut self, ip: &IpHeader) -> Result<u16, FrameDrop> {
-        if ip.protocol == Protocol::TCP {
-            return self.addresses.intern(ip.dst).ok_or(FrameDrop::AddressLimit);
-        }
-        self.addresses.index_of_any(&ip.dst).ok_or(FrameDrop::OtherHost)
+    /// Whether this host speaks for an address, which is not its own.
+    pub(crate) fn takes_other(&self, addr: &Address) -> bool {
+        self.addresses.takes_any()
+            && !addr.is_unspecified()
+            && !addr.is_multicast_or_broadcast()
+            && !addr.to_ip().is_loopback()
+            && !self.routes.is_broadcast(addr)
     }
 
     /// Why a packet is not for this host: it is for another, or for a group that nobody here can join.
@@ -132,18 +127,22 @@ impl IpLayer {
 
     /// Hands a whole packet to its protocol.
     fn deliver<'a>(
-        &self,
+        &mut self,
         ip: &IpHeader,
-        local_index: u16,
+        own: Option<u16>,
         payload: &'a [u8],
         meta: SegMeta,
     ) -> Result<Input<'a>, Refused> {
         match ip.protocol {
             Protocol::TCP => {
+                let local_index = match own {
+                    Some(own) => own,
+                    None => self.addresses.intern(ip.dst).ok_or(FrameDrop::AddressLimit)?,
+                };
                 let segment = read_segment(&ip.src, &ip.dst, local_index, payload, meta)?;
                 Ok(Input::Segment(segment))
             }
-            Protocol::ICMP | Protocol::ICMPV6 => self.read_icmp(ip, local_index, payload),
+            Protocol::ICMP | Protocol::ICMPV6 => self.read_icmp(ip, own, payload),
             Protocol::UDP => Ok(Input::Udp(read_datagram(ip, payload, meta)?)),
             _ => Err(Refused::unknown_protocol(ip)),
         }

@@ -26,7 +26,6 @@ pub(crate) enum UdpOut {
 /// One that fits its path.
 #[derive(Debug)]
 pub(crate) struct WholeUdp {
-    local_index: u16,
     hop_limit: u8,
     out: Outgoing,
 }
@@ -39,10 +38,13 @@ impl IpLayer {
         out: Outgoing,
         usual_hop_limit: u8,
     ) -> Option<UdpOut> {
-        let local_index = self.addresses.local_index_of(&out.from.addr)?;
+        let own = self.addresses.local_index_of(&out.from.addr).is_some();
+        if !own && !self.takes_other(&out.from.addr) {
+            return None;
+        }
         let hop_limit = out.options.hop_limit.unwrap_or(usual_hop_limit);
         if out.data.len() <= self.whole_udp(now, &out.to.addr) {
-            return Some(UdpOut::Whole(WholeUdp { local_index, hop_limit, out }));
+            return Some(UdpOut::Whole(WholeUdp { hop_limit, out }));
         }
         // Fragments are cut of the whole message, its header with them.
         let Outgoing { from, to, data, options } = out;
@@ -50,7 +52,7 @@ impl IpLayer {
         let mut message = vec![0; data.len() + UdpHeader::LEN];
         header.emit_datagram(from.addr, to.addr, &data, &mut message);
         Some(UdpOut::Fragments(Datagram {
-            local_index,
+            local: from.addr,
             remote: to.addr,
             protocol: Protocol::UDP,
             class: options.class,
@@ -62,9 +64,8 @@ impl IpLayer {
 
     /// Writes one that fits.
     pub(crate) fn write_udp(&mut self, whole: WholeUdp, tx: &mut TxSegment) -> bool {
-        let WholeUdp { local_index, hop_limit, out } = whole;
-        let Some(local) = self.addresses.get(local_index).copied() else { return false };
-        let (remote, class) = (&out.to.addr, out.options.class);
+        let WholeUdp { hop_limit, out } = whole;
+        let (local, remote, class) = (out.from.addr, &out.to.addr, out.options.class);
         let len = UdpHeader::LEN + out.data.len();
         // Whole packets have Don't Fragment set: a path that carries less says so (RFC 8085 3.2).
         let (protocol, fragment) = (Protocol::UDP, None);

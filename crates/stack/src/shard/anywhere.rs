@@ -30,7 +30,9 @@ use crate::{Event, Handle, ListenerId};
 impl Shard {
     /// Takes segments for whatever address from now on, and speaks from it; for up to 65,470 addresses at a
     /// time, its own included. Nothing but a listener for [any destination](Shard::listen_any) hears of them:
-    /// an unspecified address stands for this host's own. Echo requests and datagrams it does not take.
+    /// an unspecified address stands for this host's own. So it is with datagrams, which need no number, and a
+    /// socket for [any destination](Shard::udp_bind_any): without one they are refused, by an ICMP error from
+    /// where they were for. Echo requests it does not take.
     pub fn take_any_address(&mut self) {
         self.host.ip.addresses.take_any();
     }

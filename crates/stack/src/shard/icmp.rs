@@ -5,9 +5,9 @@ use whimbrel_tcp::table::Kind;
 use whimbrel_wire::Address;
 
 use super::Shard;
-use crate::Handle;
 use crate::ip::{ErrorReport, FrameDrop, IcmpReport, RefusalReply};
 use crate::replies::Pending;
+use crate::{Handle, RxFrame};
 
 /// What ICMP errors said of a connection.
 impl Shard {
@@ -36,8 +36,8 @@ impl Shard {
 }
 
 impl Shard {
-    /// An ICMP error about something of ours.
-    pub(super) fn on_report(&mut self, report: &ErrorReport) {
+    /// An ICMP error, `packet`, about something of ours.
+    pub(super) fn on_report(&mut self, packet: &RxFrame<'_>, report: &ErrorReport) {
         let known = match report {
             ErrorReport::Segment(report) => self.on_segment_report(report),
             ErrorReport::Datagram(report) => self.on_udp_report(report),
@@ -45,7 +45,9 @@ impl Shard {
         };
         if known {
             self.host.ip.counters.in_delivers += 1;
-        } else {
+        } else if matches!(report, Report::Segment(_))
+            || !self.claim(packet, FrameDrop::IcmpNoSocket)
+        {
             self.host.ip.counters.drop_frame(FrameDrop::IcmpNoSocket);
         }
     }

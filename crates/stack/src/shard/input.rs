@@ -198,7 +198,7 @@ impl Shard {
                 }
             }
             Ok(Input::Udp(arrived)) => self.on_udp(packet, &arrived),
-            Ok(Input::Report(report)) => self.on_report(&report),
+            Ok(Input::Report(report)) => self.on_report(packet, &report),
             Ok(Input::Held) => {}
             // Behind what its sender sent before, and in front of what followed.
             Ok(Input::Whole(packet)) if is_udp(&packet) => self.rx_whole(&packet),

@@ -8,6 +8,7 @@ mod packets;
 mod addressing;
 mod administer;
 mod anywhere;
+mod anywhere_udp;
 mod budget;
 mod close;
 mod cookies;

@@ -13,7 +13,8 @@ use whimbrel_udp::{
 use whimbrel_wire::{Address, Endpoint, UdpHeader};
 
 use super::Shard;
-use crate::ip::{DatagramReport, FrameDrop, RefusalReply, UdpArrival, UdpOut};
+use crate::ip::{DatagramReport, FrameDrop, RefusalReply, UdpArrival, UdpOut, Unreachable};
+use crate::replies::Pending;
 use crate::udp_error::UdpError;
 use crate::{RxFrame, TxBatch, UdpHandle};
 
@@ -26,6 +27,9 @@ pub struct SendTo {
     /// request/response application that uses UDP should use a source address for the response that is
     /// the same as the specific destination address of the request."
     pub source: Option<Address>,
+    /// From which port; `None`: the socket's own. That of a socket for [any
+    /// destination](Shard::udp_bind_any) has to be given, that of another can be no other.
+    pub source_port: Option<u16>,
     /// What its packets say; `None`: as was set on the socket.
     pub options: Option<SendOptions>,
 }
@@ -33,11 +37,18 @@ pub struct SendTo {
 impl SendTo {
     /// Nothing but the destination.
     pub const fn peer(to: Endpoint) -> Self {
-        Self { to: Some(to), source: None, options: None }
+        Self { to: Some(to), ..Self::CONNECTED }
+    }
+
+    /// To who sent `received`, from where it was sent to.
+    pub const fn answer(received: &Received) -> Self {
+        let Endpoint { addr, port } = received.to;
+        let to = Some(received.from);
+        Self { to, source: Some(addr), source_port: Some(port), options: None }
     }
 
     /// Whom the socket is connected to.
-    pub const CONNECTED: Self = Self { to: None, source: None, options: None };
+    pub const CONNECTED: Self = Self { to: None, source: None, source_port: None, options: None };
 }
 
 /// Datagram sockets, as their owner sees them.
@@ -51,6 +62,23 @@ impl Shard {
             self.host.ip.addresses.local_index_of(own).ok_or(UdpError::NotLocal(*own))?;
         }
         Ok(self.udp.bind(bind)?)
+    }
+
+    /// The socket for any destination: it receives what finds no other, at every port of this host's
+    /// addresses, and where the host [takes any](Shard::take_any_address) at every port of those.
+    /// [`Received::to`] says where each datagram was sent to; [`SendTo::answer`] answers from there.
+    /// There is one at a time.
+    pub fn udp_bind_any(&mut self) -> Result<UdpHandle, UdpError> {
+        Ok(self.udp.bind_any()?)
+    }
+
+    /// Says to who sent `received` that where it was sent to cannot be reached, by an ICMP error as its
+    /// receiver ([`Unreachable::Port`]) or a router on the way would send one; within what a host may send
+    /// of these.
+    pub fn udp_refuse(&mut self, received: &Received, what: Unreachable) {
+        if let Some(error) = self.host.ip.refuse_datagram(self.cx.now, received, what) {
+            self.reply_from(error.local_index(), Pending::Error(error));
+        }
     }
 
     /// From now on the socket sends to `remote` where nothing else is said, receives from there alone,
@@ -84,16 +112,16 @@ impl Shard {
         data: Bytes,
         send: &SendTo,
     ) -> Result<(), UdpError> {
-        let SendTo { to, source, options } = *send;
+        let SendTo { to, source, source_port, options } = *send;
         let to = to.or_else(|| self.udp.remote(handle)).ok_or(UdpError::NotConnected)?;
         let source = self.choose_source(handle, to, source)?;
-        let local = self.udp.local(handle).ok_or(whimbrel_udp::QueueError::Unknown)?;
+        let port = self.choose_port(handle, source_port)?;
         let options = options.or_else(|| self.udp.options(handle)).unwrap_or_default();
         let (len, most) = (data.len(), self.most_data(&to.addr, options.fragmenting));
         if len > most {
             return Err(UdpError::TooLong { len, most });
         }
-        let from = Endpoint::new(source, local.port);
+        let from = Endpoint::new(source, port);
         let room = self.udp_room();
         Ok(self.udp.queue(handle, Outgoing { from, to, data, options }, room)?)
     }
@@ -173,7 +201,9 @@ impl Shard {
                 Err(UdpError::NotLocal(wish))
             }
             (Some(wish), _) => {
-                addresses.local_index_of(&wish).map(|_| wish).ok_or(UdpError::NotLocal(wish))
+                let speaks = addresses.local_index_of(&wish).is_some()
+                    || (self.udp.is_any(handle) && self.host.ip.takes_other(&wish));
+                speaks.then_some(wish).ok_or(UdpError::NotLocal(wish))
             }
             (None, Local::Address(own)) => Ok(own),
             // RFC 1122 4.1.3.5: "(in which case the networking software will choose an appropriate
@@ -182,6 +212,17 @@ impl Shard {
                 .source_for(&to.addr)
                 .and_then(|index| addresses.get(index).copied())
                 .ok_or(UdpError::NoSource(to)),
+        }
+    }
+
+    /// The port from which a socket sends.
+    fn choose_port(&self, handle: UdpHandle, wish: Option<u16>) -> Result<u16, UdpError> {
+        let local = self.udp.local(handle).ok_or(whimbrel_udp::QueueError::Unknown)?;
+        match (wish, local.port) {
+            (None | Some(0), 0) => Err(UdpError::NoSourcePort),
+            (Some(wish), 0) => Ok(wish),
+            (Some(wish), own) if wish != own => Err(UdpError::NotItsPort { wish, own }),
+            (_, own) => Ok(own),
         }
     }
 
@@ -246,6 +287,10 @@ impl Shard {
 
     fn deliver_udp(&mut self, arrived: &Arrived<'_>) -> Result<(), Undelivered> {
         let room = self.udp_room();
+        let addresses = &self.host.ip.addresses;
+        if addresses.takes_any() && addresses.index_of(&arrived.to.addr).is_none() {
+            return self.udp.deliver_other(arrived, room);
+        }
         self.udp.deliver(arrived, room)
     }
 

@@ -25,8 +25,9 @@ pub(super) struct Unclaimed {
 /// Handing out packets that nothing here takes.
 impl Shard {
     /// Keeps, from now on, up to `most` packets that nothing here takes until they are
-    /// [polled](Shard::poll_unclaimed): those for other hosts' addresses, and those of protocols that this
-    /// host does not speak. They are answered by no ICMP error then. 0: keeps none, and lets go of those that wait.
+    /// [polled](Shard::poll_unclaimed): those for other hosts' addresses, those of protocols that this
+    /// host does not speak, datagrams for ports that no socket has, and ICMP errors about datagrams that none
+    /// sent. They are answered by no ICMP error then. 0: keeps none, and lets go of those that wait.
     pub fn keep_unclaimed(&mut self, most: usize) {
         self.unclaimed.most = most;
         self.unclaimed.packets.truncate(most);
@@ -60,8 +61,13 @@ impl Shard {
 impl Shard {
     /// Whether somebody wants a frame that was refused for this reason, and has it now.
     pub(super) fn claim(&mut self, frame: &RxFrame<'_>, reason: FrameDrop) -> bool {
-        let wanted =
-            matches!(reason, FrameDrop::OtherHost | FrameDrop::Protocol | FrameDrop::UdpPort);
+        let wanted = matches!(
+            reason,
+            FrameDrop::OtherHost
+                | FrameDrop::Protocol
+                | FrameDrop::UdpPort
+                | FrameDrop::IcmpNoSocket
+        );
         if !wanted || self.unclaimed.most == 0 {
             return false;
         }

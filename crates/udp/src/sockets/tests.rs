@@ -49,6 +49,33 @@ fn taker(sockets: &mut Sockets, from: Endpoint, to: Endpoint, of: &[UdpHandle]) 
 }
 
 #[test]
+fn the_socket_for_any_destination_has_what_no_other_takes_and_there_is_one() {
+    let mut sockets = sockets();
+    let any = sockets.bind_any().unwrap();
+    assert_eq!(sockets.bind_any(), Err(BindError::AnyInUse));
+    let own = sockets.bind(&at(ANYWHERE, 53)).unwrap();
+    let of = [any, own];
+    let here = Endpoint::new(HERE, 53);
+    assert_eq!(taker(&mut sockets, peer(9), here, &of), Some(1));
+    assert_eq!(taker(&mut sockets, peer(9), Endpoint::new(HERE, 54), &of), Some(0));
+    // Of one for somebody else no other socket is asked.
+    sockets.deliver_other(&arrived(peer(9), here, b"x"), Room::Enough).unwrap();
+    assert_eq!(sockets.recv(any).unwrap().to, here);
+    // Whoever is connected to somebody else leaves it the rest.
+    sockets.connect(own, HERE, peer(7)).unwrap();
+    assert_eq!(taker(&mut sockets, peer(7), here, &of), Some(1));
+    assert_eq!(taker(&mut sockets, peer(9), here, &of), Some(0));
+    assert_eq!(sockets.connect(any, HERE, peer(7)), Err(BindError::AnyPeers));
+    assert_eq!(sockets.disconnect(any), Ok(()));
+    sockets.check_invariants().unwrap();
+    assert!(sockets.close(any) && !sockets.is_any(any));
+    assert_eq!(taker(&mut sockets, peer(9), here, &[own]), None);
+    let refused = sockets.deliver_other(&arrived(peer(9), here, b"x"), Room::Enough);
+    assert_eq!(refused, Err(Undelivered::NoSocket));
+    assert!(sockets.bind_any().is_ok());
+}
+
+#[test]
 fn of_several_sockets_at_a_port_the_one_that_asked_most_exactly_has_the_datagram() {
     let mut sockets = sockets();
     let both = sockets.bind(&shared(Local::Both, 53)).unwrap();

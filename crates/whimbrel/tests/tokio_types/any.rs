@@ -16,13 +16,13 @@ use whimbrel::{
 use crate::world::{assert_empties, builder, text, until};
 
 /// A gateway that speaks for everybody, and a client whose routes lead there; on so many shards each.
-struct Dialled {
-    gateway: Stack,
-    client: Stack,
+pub(crate) struct Dialled {
+    pub(crate) gateway: Stack,
+    pub(crate) client: Stack,
 }
 
 impl Dialled {
-    fn of_shards(shards: u16) -> Self {
+    pub(crate) fn of_shards(shards: u16) -> Self {
         let (outer, inner) = mem_wire(LinkConfig::default(), LinkConfig::default(), 3).unwrap();
         let host = |end, v4, v6| {
             let builder = builder().mem(end).shards(shards).address(v4, 24).unwrap();
@@ -37,7 +37,7 @@ impl Dialled {
         TcpListener::bind_any(&self.gateway).unwrap()
     }
 
-    async fn assert_empty(&self) {
+    pub(crate) async fn assert_empty(&self) {
         assert_empties(&self.gateway).await;
         assert_empties(&self.client).await;
     }

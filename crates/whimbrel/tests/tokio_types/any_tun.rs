@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream as KernelStream;
 use tokio::time::{Instant, sleep};
-use whimbrel::{AnyListener, Incoming, TcpListener, Unreachable};
+use whimbrel::{AnyListener, Incoming, Stack, TcpListener, UdpSocket, Unreachable};
 
 use crate::namespace::in_a_namespace;
 use crate::world::{assert_empties, builder, text};
@@ -23,6 +23,11 @@ fn outsides_look_to_the_kernels_client_as_they_would_from_the_kernel() {
     in_a_namespace(name, &["ip"], outsides);
 }
 
+#[test]
+fn so_they_do_to_who_sends_datagrams() {
+    in_a_namespace("any_tun::so_they_do_to_who_sends_datagrams", datagrams);
+}
+
 /// How a destination behaves, by the last number of its address.
 const REFUSES: u8 = 1;
 const NO_HOST: u8 = 2;
@@ -30,6 +35,7 @@ const NO_NETWORK: u8 = 3;
 const NO_PORT: u8 = 4;
 const SILENT: u8 = 5;
 const SLOW: u8 = 6;
+const FORBIDDEN: u8 = 20;
 /// This one and those behind it.
 const ECHOES: u8 = 7;
 
@@ -40,25 +46,15 @@ const SLOWNESS: Duration = Duration::from_millis(1_200);
 async fn outsides() {
     // Two repetitions: else it takes two minutes to see nothing.
     fs::write("/proc/sys/net/ipv4/tcp_syn_retries", "2").unwrap();
-    let stack = builder()
-        .wire("tun:whim0,addr=10.9.0.2/24,addr=fd09::2/64".parse().unwrap())
-        .shards(2)
-        .any_address()
-        .build()
-        .unwrap();
-    for words in [
-        "link set lo up",
-        "route add 198.51.100.0/24 dev whim0",
-        "-6 route add 2001:db8::/64 dev whim0",
+    let stack = stack();
+    ip([
         // The kernel's own black hole: a link, and a station there that nobody has.
         "link add hole type veth peer name bottom",
         "link set hole up",
         "link set bottom up",
         "route add 203.0.113.0/24 dev hole",
         "neighbour add 203.0.113.1 lladdr 02:00:00:00:00:99 dev hole",
-    ] {
-        assert!(Command::new("ip").args(words.split(' ')).status().unwrap().success(), "{words}");
-    }
+    ]);
     let serving = tokio::spawn(serve(TcpListener::bind_any(&stack).unwrap()));
     tokio::join!(
         looks(|last| IpAddr::from([198, 51, 100, last])),
@@ -67,6 +63,122 @@ async fn outsides() {
     serving.abort();
     let _ = serving.await;
     assert_empties(&stack).await;
+}
+
+/// One that speaks for everybody, where the kernel sends what is for two networks that are nowhere.
+fn stack() -> Stack {
+    let stack = builder()
+        .wire("tun:whim0,addr=10.9.0.2/24,addr=fd09::2/64".parse().unwrap())
+        .shards(2)
+        .any_address()
+        .build()
+        .unwrap();
+    ip([
+        "link set lo up",
+        "route add 198.51.100.0/24 dev whim0",
+        "-6 route add 2001:db8::/64 dev whim0",
+    ]);
+    stack
+}
+
+fn ip<const N: usize>(commands: [&str; N]) {
+    for words in commands {
+        assert!(Command::new("ip").args(words.split(' ')).status().unwrap().success(), "{words}");
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn datagrams() {
+    let stack = stack();
+    let any = UdpSocket::bind_any(&stack).await.unwrap();
+    let serving = tokio::spawn(async move {
+        loop {
+            let received = any.recv().await.unwrap();
+            match last_of(received.to.addr.to_ip()) {
+                REFUSES | NO_PORT => any.refuse(&received, Unreachable::Port),
+                NO_HOST => any.refuse(&received, Unreachable::Host),
+                NO_NETWORK => any.refuse(&received, Unreachable::Network),
+                FORBIDDEN => any.refuse(&received, Unreachable::Prohibited),
+                SILENT => {}
+                last => {
+                    if last == SLOW {
+                        sleep(SLOWNESS).await;
+                    }
+                    any.answer(&received, &received.data).await.unwrap();
+                }
+            }
+        }
+    });
+    // The kernel's own port that nobody has.
+    let closed = errno(asks(IpAddr::from([127, 0, 0, 1]), 3).await);
+    for v4 in [true, false] {
+        let to = |last: u8| match v4 {
+            true => IpAddr::from([198, 51, 100, last]),
+            false => IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, u16::from(last)]),
+        };
+        let forbidden = if v4 { EHOSTUNREACH } else { EACCES };
+        for (last, expected) in [(REFUSES, closed), (NO_PORT, closed), (FORBIDDEN, forbidden)] {
+            assert_eq!(errno(asks(to(last), 3).await), expected, "{last}");
+        }
+        // Of a host or network that is not reached now the kernel tells whoever set `IP_RECVERR`; others
+        // wait, as for an answer that never comes.
+        let heard = unreachables();
+        for last in [NO_HOST, NO_NETWORK, SILENT] {
+            let silent = tokio::time::timeout(SLOWNESS / 4, asks(to(last), 3)).await;
+            assert!(silent.is_err(), "{last}: {silent:?}");
+        }
+        assert_eq!(unreachables() - heard, 2);
+        let began = Instant::now();
+        asks(to(SLOW), 3).await.unwrap();
+        assert!(began.elapsed() >= SLOWNESS);
+        for last in ECHOES..ECHOES + 3 {
+            for len in [0, 1, 1_400, 1_473, 8_000, 60_000] {
+                asks(to(last), len).await.unwrap();
+            }
+        }
+    }
+    serving.abort();
+    let _ = serving.await;
+    // Nobody takes them any more; what came before the socket was closed is nobody's to answer.
+    let refused = loop {
+        let asking = asks(IpAddr::from([198, 51, 100, ECHOES]), 3);
+        if let Ok(refused) = tokio::time::timeout(SLOWNESS, asking).await {
+            break refused;
+        }
+    };
+    assert_eq!(errno(refused), closed);
+    assert_empties(&stack).await;
+}
+
+/// So many bytes there and back, by a socket of the kernel's that hears nobody else.
+async fn asks(to: IpAddr, len: usize) -> io::Result<()> {
+    let any: IpAddr = if to.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
+    let socket = tokio::net::UdpSocket::bind((any, 0)).await?;
+    socket.connect((to, 53)).await?;
+    let (sent, mut buf) = (text(len), vec![0; 65_536]);
+    socket.send(&sent).await?;
+    let received = socket.recv(&mut buf).await?;
+    assert!(buf[..received] == sent, "{len} bytes became {received}");
+    Ok(())
+}
+
+/// How many ICMP errors of this kind the kernel has heard, of either family.
+fn unreachables() -> u64 {
+    let v6 = fs::read_to_string("/proc/net/snmp6").unwrap();
+    let v6 = v6.lines().find_map(|line| line.strip_prefix("Icmp6InDestUnreachs")).unwrap();
+    let v4 = fs::read_to_string("/proc/net/snmp").unwrap();
+    let lines: Vec<_> = v4.lines().filter(|line| line.starts_with("Icmp:")).collect();
+    let [names, values] = lines[..] else { panic!("{v4}") };
+    let place = names.split(' ').position(|name| name == "InDestUnreachs").unwrap();
+    let v4: u64 = values.split(' ').nth(place).unwrap().parse().unwrap();
+    v4 + v6.trim().parse::<u64>().unwrap()
+}
+
+fn last_of(addr: IpAddr) -> u8 {
+    match addr {
+        IpAddr::V4(addr) => addr.octets()[3],
+        IpAddr::V6(addr) => addr.octets()[15],
+    }
 }
 
 /// What the kernel's client sees of each, and when.
@@ -108,10 +220,7 @@ async fn serve(listener: AnyListener) -> io::Result<()> {
 }
 
 async fn decide(incoming: Incoming) -> io::Result<()> {
-    let last = match incoming.destination().ip() {
-        IpAddr::V4(addr) => addr.octets()[3],
-        IpAddr::V6(addr) => addr.octets()[15],
-    };
+    let last = last_of(incoming.destination().ip());
     match last {
         REFUSES => incoming.reset(),
         NO_HOST => incoming.unreachable(Unreachable::Host),
@@ -141,9 +250,10 @@ async fn echoed(stream: KernelStream) {
     assert!(received == sent, "{} bytes came back", received.len());
 }
 
-fn errno(dialled: io::Result<KernelStream>) -> i32 {
+fn errno<T: std::fmt::Debug>(dialled: io::Result<T>) -> i32 {
     dialled.unwrap_err().raw_os_error().unwrap()
 }
 
+const EACCES: i32 = 13;
 const ENETUNREACH: i32 = 101;
 const EHOSTUNREACH: i32 = 113;

@@ -8,6 +8,7 @@ mod signatures;
 
 mod any;
 mod any_tun;
+mod any_udp;
 mod cancel;
 mod congestion;
 mod driver;

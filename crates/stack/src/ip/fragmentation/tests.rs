@@ -16,13 +16,20 @@ use crate::ip::output::tests::{host, peer};
 
 fn datagram(family: Family, len: usize) -> Datagram {
     Datagram {
-        local_index: u16::from(family == Family::V6),
+        local: own(family),
         remote: peer(family),
         protocol: Protocol(200),
         hop_limit: 64,
         class: TrafficClass(0xb8),
         payload: (0..len).map(|at| (at ^ (at >> 8)) as u8).collect::<Vec<_>>().into(),
         next: None,
+    }
+}
+
+fn own(family: Family) -> Address {
+    match family {
+        Family::V4 => addr("10.0.0.1"),
+        Family::V6 => addr("fd00::1"),
     }
 }
 
@@ -175,7 +182,7 @@ fn a_path_known_to_be_narrow_is_cut_for() {
 
 #[test]
 fn without_its_address_nothing_is_left_to_send() {
-    let mut datagram = Datagram { local_index: 9, ..datagram(Family::V4, 3_000) };
+    let mut datagram = Datagram { local: peer(Family::V4), ..datagram(Family::V4, 3_000) };
     let mut tx = TxSegment::new();
     assert!(!host(false).write_datagram(&mut datagram, Instant::ZERO, &mut tx));
     assert!(datagram.is_done());

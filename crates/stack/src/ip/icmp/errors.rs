@@ -9,8 +9,10 @@ use core::net::IpAddr;
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_tcp::TxSegment;
+use whimbrel_udp::Received;
 use whimbrel_wire::{
-    Address, Family, Ipv4Header, Ipv6Header, Protocol, QuotedSegment, SeqNum, TrafficClass,
+    Address, Family, Ipv4Header, Ipv6Header, Protocol, QuotedSegment, SeqNum, Sum, TrafficClass,
+    UdpHeader,
 };
 
 use super::IcmpOut;
@@ -74,7 +76,7 @@ impl IpLayer {
         answer: RefusalReply,
     ) -> Option<ErrorOut> {
         let ends = PacketEnds::of(packet)?;
-        let local_index = self.addresses.local_index_of(&ends.dst)?;
+        let local_index = self.speaker(&ends.dst, answer)?;
         if !self.may_be_answered(&ends, packet) {
             return None;
         }
@@ -86,12 +88,7 @@ impl IpLayer {
         // the ICMP datagram exceeding 576 bytes". RFC 4443 2.4 (c): "as much of the IPv6
         // offending (invoking) packet (...) without making the error message packet exceed the
         // minimum IPv6 MTU".
-        let most = if ends.src.is_v4() {
-            let fits = usize::from(self.capabilities.mtu).saturating_sub(Ipv4Header::LEN + 8);
-            MOST_QUOTED_V4.min(fits)
-        } else {
-            MOST_QUOTED_V6
-        };
+        let most = self.most_quoted(ends.src.family());
         let quoted = Bytes::copy_from_slice(packet.get(..most).unwrap_or(packet));
         Some(ErrorOut { local_index, remote: ends.src, answer, quoted })
     }
@@ -115,6 +112,46 @@ impl IpLayer {
         let local_index = self.addresses.source_for(&flow.remote).unwrap_or(flow.local_index);
         let answer = RefusalReply::Unreachable(what);
         Some(ErrorOut { local_index, remote: flow.remote, answer, quoted })
+    }
+
+    /// The error that says of a datagram that was received that it cannot be delivered: from where it was
+    /// for, as its receiver says of a port, or from this host's own address, as a router's on the way.
+    pub(crate) fn refuse_datagram(
+        &mut self,
+        now: Instant,
+        received: &Received,
+        what: Unreachable,
+    ) -> Option<ErrorOut> {
+        let Received { from, to, .. } = received;
+        let answer = RefusalReply::Unreachable(what);
+        let own = self.addresses.source_for(&from.addr).filter(|_| what != Unreachable::Port);
+        let local_index = own.or_else(|| self.speaker(&to.addr, RefusalReply::PortUnreachable))?;
+        if !self.error_budget.admit(now) {
+            self.counters.icmp_errors_limited += 1;
+            return None;
+        }
+        let quoted = quote_datagram(received, self.most_quoted(from.addr.family()));
+        Some(ErrorOut { local_index, remote: from.addr, answer, quoted })
+    }
+
+    /// The index of the address from which a packet for `dst` is answered: of another's it is only said
+    /// that nobody is at its port.
+    fn speaker(&mut self, dst: &Address, answer: RefusalReply) -> Option<u16> {
+        match self.addresses.local_index_of(dst) {
+            Some(own) => Some(own),
+            None if answer == RefusalReply::PortUnreachable => self.addresses.intern(*dst),
+            None => None,
+        }
+    }
+
+    fn most_quoted(&self, family: Family) -> usize {
+        match family {
+            Family::V4 => {
+                let fits = usize::from(self.capabilities.mtu).saturating_sub(Ipv4Header::LEN + 8);
+                MOST_QUOTED_V4.min(fits)
+            }
+            Family::V6 => MOST_QUOTED_V6,
+        }
     }
 
     /// RFC 1122 3.2.2, RFC 4443 2.4 (e): no error in answer to an error, to a packet for many, to
@@ -156,6 +193,35 @@ fn quote_syn(flow: &FlowKey, dst: Address, syn: SeqNum) -> Bytes {
     packet.extend(flow.remote_port.to_be_bytes());
     packet.extend(flow.local_port.to_be_bytes());
     packet.extend(syn.raw().to_be_bytes());
+    packet.into()
+}
+
+/// The beginning of a datagram's packet, as far as is known of it: neither options nor its identification.
+fn quote_datagram(received: &Received, most: usize) -> Bytes {
+    let Received { from, to, ref data, class, hop_limit } = *received;
+    let len = UdpHeader::LEN + data.len();
+    let mut packet = vec![0; Ipv6Header::LEN + UdpHeader::LEN];
+    let header_len = match (from.addr.to_ip(), to.addr.to_ip()) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let header = Ipv4Header::new(src, dst, Protocol::UDP, len);
+            Ipv4Header { ttl: hop_limit, tos: class, ..header }.emit(&mut packet);
+            Ipv4Header::LEN
+        }
+        (IpAddr::V6(src), IpAddr::V6(dst)) => {
+            let header = Ipv6Header::new(src, dst, Protocol::UDP, len);
+            Ipv6Header { hop_limit, traffic_class: class, ..header }.emit(&mut packet);
+            Ipv6Header::LEN
+        }
+        _ => return Bytes::new(),
+    };
+    packet.truncate(header_len + UdpHeader::LEN);
+    let (_, header) = packet.split_at_mut(header_len);
+    UdpHeader { src_port: from.port, dst_port: to.port }.emit(data.len(), header);
+    let sum = Sum::pseudo_header(from.addr, to.addr, Protocol::UDP.0, len as u32);
+    let sum = sum.add_bytes(header).add_bytes(data);
+    UdpHeader::set_checksum(header, UdpHeader::checksum_of(sum));
+    let room = most.saturating_sub(packet.len());
+    packet.extend_from_slice(data.get(..room).unwrap_or(data));
     packet.into()
 }
 

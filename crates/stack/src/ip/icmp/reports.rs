@@ -3,7 +3,7 @@
 
 use whimbrel_tcp::conn::{IcmpError, SoftError};
 use whimbrel_wire::{
-    Endpoint, IcmpMessage, Icmpv6Message, IpHeader, Ipv6Header, Protocol, QuotedSegment,
+    Address, Endpoint, IcmpMessage, Icmpv6Message, IpHeader, Ipv6Header, Protocol, QuotedSegment,
 };
 
 use crate::ip::{DatagramReport, EchoReport, ErrorReport, FlowKey, FrameDrop, IcmpReport, IpLayer};
@@ -11,7 +11,7 @@ use crate::ip::{DatagramReport, EchoReport, ErrorReport, FlowKey, FrameDrop, Icm
 impl IpLayer {
     pub(super) fn read_v4_error(
         &self,
-        local_index: u16,
+        dst: &Address,
         message: &IcmpMessage<'_>,
     ) -> Result<ErrorReport, FrameDrop> {
         let (error, quoted) = match *message {
@@ -29,12 +29,12 @@ impl IpLayer {
             IcmpMessage::Redirect { .. } => return Err(FrameDrop::Redirect),
             _ => return Err(FrameDrop::IcmpType),
         };
-        self.report(local_index, error, quoted)
+        self.report(dst, error, quoted)
     }
 
     pub(super) fn read_v6_error(
         &self,
-        local_index: u16,
+        dst: &Address,
         message: &Icmpv6Message<'_>,
     ) -> Result<ErrorReport, FrameDrop> {
         let (error, quoted) = match *message {
@@ -48,27 +48,27 @@ impl IpLayer {
             }
             _ => return Err(FrameDrop::IcmpType),
         };
-        self.report(local_index, error, quoted)
+        self.report(dst, error, quoted)
     }
 
     /// What this host itself says of a packet of its own that never left (RFC 4861 7.2.2: "The
     /// sender MUST return ICMP destination unreachable indications with code 3 (Address
     /// Unreachable) for each packet queued awaiting address resolution").
     pub(crate) fn report_unsent(&self, packet: &[u8]) -> Option<ErrorReport> {
-        let local_index = self.addresses.index_of_any(&QuotedSegment::parse(packet).ok()?.src)?;
-        self.report(local_index, soft(SoftError::HostUnreachable), packet).ok()
+        let own = QuotedSegment::parse(packet).ok()?.src;
+        self.report(&own, soft(SoftError::HostUnreachable), packet).ok()
     }
 
-    /// Finds out whose segment or datagram is quoted.
+    /// Finds out whose segment or datagram is quoted by what was sent to `dst`.
     fn report(
         &self,
-        local_index: u16,
+        dst: &Address,
         error: IcmpError,
         quoted: &[u8],
     ) -> Result<ErrorReport, FrameDrop> {
         let quoted = QuotedSegment::parse(quoted).map_err(|_| FrameDrop::IcmpQuote)?;
         // What was sent from another address would have been reported to that.
-        if self.addresses.index_of_any(&quoted.src) != Some(local_index) {
+        if quoted.src != *dst {
             return Err(FrameDrop::IcmpQuote);
         }
         match quoted.protocol {
@@ -86,6 +86,8 @@ impl IpLayer {
             }
             _ => return Err(FrameDrop::IcmpNoSocket),
         }
+        // Without a number there is no record either.
+        let local_index = self.addresses.index_of_any(dst).ok_or(FrameDrop::OtherHost)?;
         let seq = quoted.seq.ok_or(FrameDrop::IcmpQuote)?;
         let key = FlowKey {
             remote: quoted.dst,

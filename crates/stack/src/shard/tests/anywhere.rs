@@ -389,13 +389,13 @@ fn a_connection_that_nobody_took_is_reset_with_the_listener() {
 }
 
 #[test]
-fn nothing_but_segments_is_taken_for_other_addresses() {
+fn nothing_but_segments_and_datagrams_is_taken_for_other_addresses() {
     let (mut server, _) = server();
     let echo = [8, 0, 0xf7, 0xfe, 0, 0, 0, 1];
     let (src, to) = (client_addr(Over::V4), other(7));
     // The second time the address has a number.
     for _ in 0..2 {
-        for (protocol, payload) in [(Protocol::ICMP, &echo), (Protocol::UDP, &[0; 8])] {
+        for (protocol, payload) in [(Protocol::ICMP, &echo), (Protocol(200), &[0; 8])] {
             let packet = packet_from(src, to, protocol, payload);
             assert_eq!(exchange(&mut server, Instant::ZERO, &packet).len(), 0);
         }
