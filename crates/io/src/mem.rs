@@ -111,6 +111,7 @@ impl Device for MemWire {
             mtu: self.outward.mtu(),
             max_super: MAX_SUPER,
             tx_checksum: true,
+            udp_segmentation: false,
             steering: Steering::None,
         }
     }

@@ -343,6 +343,7 @@ fn capabilities(config: &PacketConfig, mac: MacAddress, mtu: u16) -> Capabilitie
         mtu,
         max_super: if on { 65_535 } else { mtu.into() },
         tx_checksum: on,
+        udp_segmentation: false,
         steering: Steering::None,
     }
 }

@@ -79,6 +79,7 @@ pub const fn mem_capabilities(link: &LinkConfig) -> Capabilities {
         mtu: link.mtu,
         max_super: link.mtu as u32,
         tx_checksum: false,
+        udp_segmentation: false,
         steering: Steering::None,
     }
 }

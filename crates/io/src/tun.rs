@@ -47,6 +47,12 @@ pub struct Tun {
 pub struct Offloads(u32);
 
 impl Offloads {
+    /// Whether the kernel knows large frames of datagrams: it takes them since it hands them over.
+    const fn cut_datagrams(self) -> bool {
+        const BOTH: u32 = libc::TUN_F_USO4 | libc::TUN_F_USO6;
+        self.0 & BOTH == BOTH
+    }
+
     /// Their names, for people: `csum tso4 tso6 ecn uso4 uso6`.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         const NAMES: [(u32, &str); 6] = [
@@ -198,7 +204,10 @@ impl Tun {
         Ok(Self {
             file,
             name: format!("{}:{name}", config.layer().kind()),
-            capabilities: capabilities(config, medium, framing, steering),
+            capabilities: Capabilities {
+                steering,
+                ..capabilities(config, medium, framing, offloads)
+            },
             framing,
             offloads,
             arena: vec![0; ARENA].into_boxed_slice(),
@@ -385,7 +394,7 @@ fn capabilities(
     config: &TunConfig,
     medium: Medium,
     framing: Framing,
-    steering: Steering,
+    offloads: Offloads,
 ) -> Capabilities {
     let on = config.offload() == Offload::On && framing == Framing::Vnet;
     let mtu = config.mtu();
@@ -394,7 +403,8 @@ fn capabilities(
         mtu,
         max_super: if on { 65_535 } else { mtu.into() },
         tx_checksum: on,
-        steering,
+        udp_segmentation: on && offloads.cut_datagrams(),
+        steering: Steering::None,
     }
 }
 

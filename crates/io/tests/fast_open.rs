@@ -54,6 +54,7 @@ fn shard(network: &Network) -> Result<Shard, ConfigError> {
             mtu: network.mtu,
             max_super: u32::from(network.mtu),
             tx_checksum: false,
+            udp_segmentation: false,
             steering: Steering::None,
         },
         addresses: vec![InterfaceAddress { addr: network.remote, prefix_len: network.prefix_len }],

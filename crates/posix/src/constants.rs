@@ -1,7 +1,7 @@
 //! Every constant by its C name, for whoever reads programs as text.
 
 use crate::errno::Errno;
-use crate::option::{IPPROTO_IPV6, SOL_SOCKET};
+use crate::option::{IPPROTO_IPV6, IPPROTO_UDP, SOL_SOCKET};
 use crate::{
     Domain, EpollEvents, EpollOp, Fcntl, FileFlags, Ioctl, MsgFlags, PollEvents, Protocol, Shut,
     SocketFlags, SocketOption, SocketType, TcpInfo, state,
@@ -42,6 +42,7 @@ fn other(name: &str) -> Option<i64> {
         "SOL_SOCKET" => Some(i64::from(SOL_SOCKET)),
         "SOL_IP" => Some(0),
         "SOL_TCP" => Some(6),
+        "SOL_UDP" => Some(i64::from(IPPROTO_UDP)),
         "IPPROTO_IPV6" | "SOL_IPV6" => Some(i64::from(IPPROTO_IPV6)),
         "F_GETFL" => Some(i64::from(Fcntl::GETFL)),
         "F_SETFL" => Some(i64::from(Fcntl::SETFL)),

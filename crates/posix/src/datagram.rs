@@ -32,6 +32,8 @@ pub(crate) struct Packets {
     pub(crate) tos: TrafficClass,
     pub(crate) class: TrafficClass,
     pub(crate) fragmenting: Fragmenting,
+    /// What is longer goes out as datagrams of so many bytes; 0: as one.
+    pub(crate) segment: u16,
 }
 
 impl Datagrams {

@@ -14,6 +14,8 @@ pub const IPPROTO_IP: i32 = 0;
 pub const IPPROTO_TCP: i32 = 6;
 /// The level of an option.
 pub const IPPROTO_IPV6: i32 = 41;
+/// The level of an option.
+pub const IPPROTO_UDP: i32 = 17;
 
 macro_rules! options {
     ($($level:ident { $($option:ident = $number:literal, $name:literal;)* })*) => {
@@ -113,6 +115,9 @@ options! {
         RecvErr6 = 25, "IPV6_RECVERR";
         V6Only = 26, "IPV6_V6ONLY";
         TrafficClass = 67, "IPV6_TCLASS";
+    }
+    IPPROTO_UDP {
+        Segment = 103, "UDP_SEGMENT";
     }
 }
 

@@ -143,6 +143,7 @@ pub(crate) fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigErro
             mtu,
             max_super: if offload == Offload::Full { 65_535 } else { u32::from(mtu) },
             tx_checksum: offload == Offload::Full,
+            udp_segmentation: false,
             steering: Steering::None,
         },
         routes: addresses.iter().map(route).collect(),

@@ -35,6 +35,9 @@ pub struct Capabilities {
     pub max_super: u32,
     /// The device completes the transport checksums of what is sent.
     pub tx_checksum: bool,
+    /// The device cuts datagrams, too, and completes the checksum of each (`UDP_L4`): `max_super` exceeds
+    /// `mtu` and `tx_checksum` holds.
+    pub udp_segmentation: bool,
     /// How flows are spread over several queues.
     pub steering: Steering,
 }
@@ -43,7 +46,14 @@ impl Capabilities {
     /// A device of one queue that leaves all to the stack: no offload.
     pub const fn plain(medium: Medium, mtu: u16) -> Self {
         let steering = Steering::None;
-        Self { medium, mtu, max_super: mtu as u32, tx_checksum: false, steering }
+        Self {
+            medium,
+            mtu,
+            max_super: mtu as u32,
+            tx_checksum: false,
+            udp_segmentation: false,
+            steering,
+        }
     }
 }
 

@@ -54,8 +54,8 @@ use self::unclaimed::Unclaimed;
 use crate::connections::ConnectionSlot;
 use crate::host::Host;
 use crate::ip::{
-    Addresses, Bounds, Datagram, ErrorBudget, Identifications, IpCounters, IpLayer, Origin,
-    PathMtus, Reassembly, Routes,
+    Addresses, Bounds, ErrorBudget, Identifications, IpCounters, IpLayer, Origin, PathMtus,
+    Reassembly, Routes,
 };
 use crate::link::Link;
 use crate::markings::Markings;
@@ -98,7 +98,7 @@ pub struct Shard {
     udp: Sockets,
     pings: Pings,
     /// What of a datagram did not leave yet, where it leaves in fragments.
-    udp_leaving: Option<Datagram>,
+    udp_leaving: udp::UdpLeaving,
     /// What datagrams held when records were counted last, bytes.
     udp_weighed: usize,
     // What is to be done.
@@ -167,7 +167,7 @@ impl Shard {
             markings: Markings::default(),
             udp: Sockets::new(&secrets, range, tunables.reserved_ports),
             pings: Pings::new(&secrets.timestamps),
-            udp_leaving: None,
+            udp_leaving: udp::UdpLeaving::default(),
             udp_weighed: 0,
             timers: Timers::new(),
             lists: WorkLists::default(),
@@ -262,7 +262,7 @@ impl Shard {
             fragmented: self.host.ip.reassembly.len(),
             fragment_octets: self.host.ip.reassembly.octets(),
             udp_sockets: self.udp.len(),
-            udp_unsent: self.udp.unsent() + usize::from(self.udp_leaving.is_some()),
+            udp_unsent: self.udp.unsent() + usize::from(!self.udp_leaving.is_empty()),
             other_addresses: self.host.ip.addresses.others(),
             by_verdict: self.dials.len(),
         }

@@ -59,6 +59,18 @@ pub enum UdpError {
         /// The most that can be, bytes.
         most: usize,
     },
+    /// Too many datagrams at once, or none of any size.
+    #[error(
+        "{len} bytes in segments of {segment}: from 1 to {most} datagrams can be handed over at once"
+    )]
+    Segments {
+        /// What was to be sent, bytes.
+        len: usize,
+        /// The bytes of each datagram.
+        segment: u16,
+        /// The most datagrams.
+        most: usize,
+    },
     /// There is no room to queue it, or no such socket.
     #[error(transparent)]
     Queue(#[from] QueueError),

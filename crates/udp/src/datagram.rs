@@ -51,8 +51,24 @@ pub struct Outgoing {
     pub to: Endpoint,
     /// The octets that it carries, without its header.
     pub data: Bytes,
+    /// If `data` exceed this, they are those of several datagrams of so many bytes each, the last perhaps of
+    /// fewer; 0: of one.
+    pub segment: u16,
     /// What its packets say, and whether there may be several.
     pub options: SendOptions,
+}
+
+impl Outgoing {
+    /// The most datagrams that are handed over as one (Linux' `UDP_MAX_SEGMENTS` of old).
+    pub const MOST_SEGMENTS: usize = 64;
+
+    /// How many datagrams it is.
+    pub fn segments(&self) -> usize {
+        match usize::from(self.segment) {
+            0 => 1,
+            segment => self.data.len().div_ceil(segment).max(1),
+        }
+    }
 }
 
 /// What the packets of a datagram say beside its ends.

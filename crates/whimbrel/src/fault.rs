@@ -270,6 +270,7 @@ pub(crate) fn udp(error: UdpError) -> io::Error {
         UdpError::NotAPeer(_)
         | UdpError::Family(_)
         | UdpError::TooLong { .. }
+        | UdpError::Segments { .. }
         | UdpError::NoSourcePort
         | UdpError::NotItsPort { .. } => ErrorKind::InvalidInput,
         UdpError::Queue(QueueError::Full { .. }) => ErrorKind::WouldBlock,

@@ -4,7 +4,7 @@
 use whimbrel_stack::Medium;
 use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
 use whimbrel_tcp::{SegMeta, TxSegment};
-use whimbrel_wire::{EtherType, EthernetHeader};
+use whimbrel_wire::{EtherType, EthernetHeader, UdpHeader};
 
 /// The header, its numbers as the kernel has them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -61,6 +61,10 @@ impl VnetHeader {
         vnet.hdr_len = header.len() as u16;
         if segment.gso_size > 0 && segment.payload.octets() > u32::from(segment.gso_size) {
             vnet.gso_size = segment.gso_size;
+            if segment.checksum == TxChecksum::Partial(UDP_CHECKSUM) {
+                vnet.gso_type = GSO_UDP_L4;
+                return vnet;
+            }
             vnet.gso_type = match version(header.get(ip_at..).unwrap_or_default()) {
                 6 => GSO_TCPV6,
                 _ => GSO_TCPV4,
@@ -178,6 +182,8 @@ pub const GSO_UDP_L4: u8 = 5;
 /// CWR is set, and belongs to the first segment only.
 pub const GSO_ECN: u8 = 0x80;
 
+/// Where a datagram has its checksum, and no segment.
+const UDP_CHECKSUM: u8 = UdpHeader::CHECKSUM_OFFSET as u8;
 const TCP_DATA_OFFSET: usize = 12;
 const TCP_FLAGS: usize = 13;
 const TCP_CWR: u8 = 0x80;

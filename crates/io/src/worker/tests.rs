@@ -125,6 +125,7 @@ const CAPABILITIES: Capabilities = Capabilities {
     mtu: 1500,
     max_super: 65_535,
     tx_checksum: true,
+    udp_segmentation: false,
     steering: Steering::None,
 };
 

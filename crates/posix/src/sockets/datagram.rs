@@ -207,7 +207,8 @@ impl Sockets {
         };
         let to = to.or_else(|| self.shard.udp().remote(handle));
         let options = to.map(|to| packets.options_to(&to.addr));
-        let send = SendTo { to, options, ..SendTo::CONNECTED };
+        let segment = (packets.segment > 0).then_some(packets.segment);
+        let send = SendTo { to, segment, options, ..SendTo::CONNECTED };
         let blocking = if flags.has(MsgFlags::MSG_DONTWAIT) { Blocking::No } else { blocking };
         let len = out.rest.len();
         match self.shard.udp_send(handle, out.rest.clone(), &send) {
@@ -286,6 +287,7 @@ impl Sockets {
                 Fragmenting::Allowed => PMTUDISC_WANT,
                 Fragmenting::Refused => PMTUDISC_DO,
             },
+            SocketOption::Segment => packets.segment.into(),
             _ => return Err(Errno::ENOPROTOOPT),
         };
         Ok(OptionValue::Int(value))
@@ -322,6 +324,9 @@ impl Sockets {
             SocketOption::TrafficClass if v6 => {
                 let class = u8::try_from(value.max(0)).map_err(|_| Errno::EINVAL)?;
                 socket.packets.class = TrafficClass(class);
+            }
+            SocketOption::Segment => {
+                socket.packets.segment = u16::try_from(value).map_err(|_| Errno::EINVAL)?;
             }
             SocketOption::MtuDiscover => {
                 socket.packets.fragmenting = match value {
@@ -370,7 +375,7 @@ fn errno(error: UdpError) -> Errno {
         UdpError::Bind(BindError::InUse(_) | BindError::PortsExhausted { .. }) => Errno::EADDRINUSE,
         // Linux' sockets without SO_BROADCAST.
         UdpError::Broadcast(_) => Errno::EACCES,
-        UdpError::NotAPeer(_) => Errno::EINVAL,
+        UdpError::NotAPeer(_) | UdpError::Segments { .. } => Errno::EINVAL,
         UdpError::Family(_) => Errno::EAFNOSUPPORT,
         UdpError::NotConnected => Errno::EDESTADDRREQ,
         UdpError::TooLong { .. } => Errno::EMSGSIZE,

@@ -256,6 +256,8 @@ fn options_are_those_that_were_set_and_others_are_refused() {
         (SocketOption::RecvBuffer, 5_000, 10_000),
         (SocketOption::ReuseAddr, 1, 1),
         (SocketOption::MtuDiscover, 2, 2),
+        (SocketOption::Segment, 1_200, 1_200),
+        (SocketOption::Segment, 0, 0),
     ] {
         pair.near.setsockopt(near, option, &int(value)).expect("known");
         assert_eq!(pair.near.getsockopt(near, option), Ok(int(told)), "{option:?}");
@@ -266,6 +268,7 @@ fn options_are_those_that_were_set_and_others_are_refused() {
         assert_eq!(pair.near.setsockopt(near, option, &int(1)), Err(Errno::ENOPROTOOPT));
     }
     assert_eq!(pair.near.setsockopt(near, SocketOption::Ttl, &int(256)), Err(Errno::EINVAL));
+    assert_eq!(pair.near.setsockopt(near, SocketOption::Segment, &int(65_536)), Err(Errno::EINVAL));
     // Not to be cut: as large as the path carries.
     let large = [0; 1_473];
     assert_eq!(send(&mut pair.near, near, &large, Some(at(THERE, 53))), Err(Errno::EMSGSIZE));
@@ -304,5 +307,27 @@ fn what_cannot_be_fails_as_on_linux() {
         pair.near.setsockopt(fd, SocketOption::ReuseAddr, &int(1)).expect("known");
         pair.near.bind(fd, at(HERE, 99)).expect("shared");
     }
+    pair.end();
+}
+
+#[test]
+fn what_exceeds_a_segment_is_sent_as_several_datagrams() {
+    let mut pair = Pair::new();
+    let near = socket(&mut pair.near);
+    let far = socket(&mut pair.far);
+    pair.far.bind(far, at(THERE, 53)).expect("free");
+    pair.near.setsockopt(near, SocketOption::Segment, &int(5)).expect("known");
+    assert_eq!(send(&mut pair.near, near, b"whimbrel", Some(at(THERE, 53))), Ok(8));
+    pair.run();
+    for part in ["whimb", "rel"] {
+        let (received, _) = recv(&mut pair.far, far, 64).expect("a datagram");
+        assert_eq!(received, part.as_bytes());
+    }
+    // More than 64 at once, and more than the path carries of one.
+    let many = send(&mut pair.near, near, &[0; 5 * 64 + 1], Some(at(THERE, 53)));
+    assert_eq!(many, Err(Errno::EINVAL));
+    pair.near.setsockopt(near, SocketOption::Segment, &int(1_473)).expect("known");
+    let large = send(&mut pair.near, near, &[0; 3_000], Some(at(THERE, 53)));
+    assert_eq!(large, Err(Errno::EMSGSIZE));
     pair.end();
 }

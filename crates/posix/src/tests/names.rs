@@ -20,6 +20,7 @@ fn constants_have_the_numbers_of_linux() {
         ("TCP_INFO", 11),
         ("TCP_FASTOPEN_CONNECT", 30),
         ("IPV6_TCLASS", 67),
+        ("UDP_SEGMENT", 103),
         ("MSG_PEEK", 2),
         ("MSG_FASTOPEN", 0x2000_0000),
         ("O_NONBLOCK", 0o4000),

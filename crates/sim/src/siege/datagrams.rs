@@ -7,8 +7,8 @@ use bytes::Bytes;
 use whimbrel_stack::SendTo;
 use whimbrel_stack::ip::Unreachable;
 use whimbrel_stack::udp::{Bind, Fragmenting, Local, SendOptions, Sharing};
-use whimbrel_tcp::SegMeta;
 use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
+use whimbrel_tcp::{SegMeta, TxSegment};
 use whimbrel_wire::{
     Address, Endpoint, Family, IpHeader, Protocol, TrafficClass, UdpHeader, UdpView,
 };
@@ -108,8 +108,13 @@ impl Siege {
         let source_port = drawn.then(|| script.one_of(&OPEN));
         let to = (script.below(3) > 0).then(|| self.draw_peer(script));
         let options = script.rarely(3).then(|| options(script));
-        let data = Bytes::from(content(length(script)));
-        let send = SendTo { to, source, source_port, options };
+        let (len, segment) = (length(script), script.rarely(4).then(|| script.u16() >> 3));
+        // Each of several datagrams begins anew.
+        let data = match segment.map(usize::from) {
+            Some(each @ 1..) => (0..len).map(|at| octet(at % each)).collect(),
+            _ => Bytes::from(content(len)),
+        };
+        let send = SendTo { to, source, source_port, segment, options };
         for _ in 0..1 + script.below(16) / 12 * 40 {
             let _ = self.shard.udp_send(socket, data.clone(), &send);
         }
@@ -192,17 +197,21 @@ impl Siege {
 }
 
 /// A packet of datagrams that the host sent: what it carries stands where it belongs.
-pub(super) fn judge_sent(ip: &IpHeader, payload: &[u8], sum: TxChecksum) -> Result<(), Fault> {
+pub(super) fn judge_sent(ip: &IpHeader, payload: &[u8], segment: &TxSegment) -> Result<(), Fault> {
     let offset = ip.fragment.map_or(0, |fragment| usize::from(fragment.offset));
     if ip.fragment.is_none() {
-        let view = match sum {
+        let view = match segment.checksum {
             TxChecksum::Done => UdpView::parse(ip.src, ip.dst, payload),
             TxChecksum::Partial(_) => UdpView::parse_verified(ip.src.family(), payload),
         };
         judge(view.is_ok(), || format!("sent a wrong datagram: {view:?}"))?;
     }
     let header = UdpHeader::LEN.saturating_sub(offset).min(payload.len());
-    judge_content(offset.saturating_sub(UdpHeader::LEN), &payload[header..])
+    let data = &payload[header..];
+    match usize::from(segment.gso_size) {
+        0 => judge_content(offset.saturating_sub(UdpHeader::LEN), data),
+        each => data.chunks(each).try_for_each(|datagram| judge_content(0, datagram)),
+    }
 }
 
 /// What datagrams carry: of each octet its place says what it is.

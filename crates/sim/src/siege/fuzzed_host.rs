@@ -55,6 +55,7 @@ impl FuzzedHost {
                 mtu,
                 max_super: if offload { 65_535 } else { u32::from(mtu) },
                 tx_checksum: offload,
+                udp_segmentation: offload,
                 steering: if script.rarely(8) {
                     Steering::Computable { queue: 0, queues: 2 }
                 } else {

@@ -122,7 +122,7 @@ impl Siege {
             format!("{} bytes sent over a link of {}", packet.len(), self.mtu)
         })?;
         if ip.protocol == Protocol::UDP {
-            datagrams::judge_sent(&ip, payload, segment.checksum)?;
+            datagrams::judge_sent(&ip, payload, segment)?;
         }
         if ip.protocol != Protocol::TCP || ip.fragment.is_some() {
             return Ok(None);

@@ -31,7 +31,19 @@ pub(crate) struct WholeUdp {
 }
 
 impl IpLayer {
-    /// How the path carries a datagram; `None` if its own address is none of this host's any more.
+    /// How many bytes of several datagrams leave in one frame: as many as the device cuts of what the path
+    /// carries, or those of the first.
+    pub(crate) fn udp_at_once(&self, now: Instant, out: &Outgoing) -> usize {
+        let each = usize::from(out.segment);
+        if !self.capabilities.udp_segmentation || each > self.whole_udp(now, &out.to.addr) {
+            return each;
+        }
+        let headers = Ipv6Header::LEN + UdpHeader::LEN;
+        let most = (self.capabilities.max_super.min(65_535) as usize).saturating_sub(headers);
+        (most / each).max(1) * each
+    }
+
+    /// How the path carries a datagram, or several that leave in one frame; `None` if its own address is none of this host's any more.
     pub(crate) fn prepare_udp(
         &self,
         now: Instant,
@@ -43,11 +55,11 @@ impl IpLayer {
             return None;
         }
         let hop_limit = out.options.hop_limit.unwrap_or(usual_hop_limit);
-        if out.data.len() <= self.whole_udp(now, &out.to.addr) {
+        if out.segments() > 1 || out.data.len() <= self.whole_udp(now, &out.to.addr) {
             return Some(UdpOut::Whole(WholeUdp { hop_limit, out }));
         }
         // Fragments are cut of the whole message, its header with them.
-        let Outgoing { from, to, data, options } = out;
+        let Outgoing { from, to, data, options, segment: _ } = out;
         let header = UdpHeader { src_port: from.port, dst_port: to.port };
         let mut message = vec![0; data.len() + UdpHeader::LEN];
         header.emit_datagram(from.addr, to.addr, &data, &mut message);
@@ -75,6 +87,7 @@ impl IpLayer {
         UdpHeader { src_port: out.from.port, dst_port: out.to.port }.emit(out.data.len(), header);
         // RFC 1122 4.1.3.4: "it MUST default to checksumming on."
         let sum = Sum::pseudo_header(local, *remote, Protocol::UDP.0, len as u32);
+        // Of several the device finishes each.
         let (checksum, left) = if self.capabilities.tx_checksum {
             (sum.fold(), TxChecksum::Partial(UdpHeader::CHECKSUM_OFFSET as u8))
         } else {
@@ -84,7 +97,7 @@ impl IpLayer {
         UdpHeader::set_checksum(header, checksum);
         tx.checksum = left;
         tx.set_header_len(at + UdpHeader::LEN);
-        tx.gso_size = 0;
+        tx.gso_size = if out.segments() > 1 { out.segment } else { 0 };
         tx.payload.push(out.data).is_ok()
     }
 

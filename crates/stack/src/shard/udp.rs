@@ -13,7 +13,9 @@ use whimbrel_udp::{
 use whimbrel_wire::{Address, Endpoint, UdpHeader};
 
 use super::Shard;
-use crate::ip::{DatagramReport, FrameDrop, RefusalReply, UdpArrival, UdpOut, Unreachable};
+use crate::ip::{
+    Datagram, DatagramReport, FrameDrop, RefusalReply, UdpArrival, UdpOut, Unreachable,
+};
 use crate::replies::Pending;
 use crate::udp_error::UdpError;
 use crate::{RxFrame, TxBatch, UdpHandle};
@@ -30,6 +32,10 @@ pub struct SendTo {
     /// From which port; `None`: the socket's own. That of a socket for [any
     /// destination](Shard::udp_bind_any) has to be given, that of another can be no other.
     pub source_port: Option<u16>,
+    /// If there are more bytes than this, they are sent as several datagrams of so many each, the last
+    /// perhaps of fewer: up to [64](Outgoing::MOST_SEGMENTS), each of which the path carries whole (Linux'
+    /// `UDP_SEGMENT`). They are cut by the device, if it can, so that all of them cost little more than one.
+    pub segment: Option<u16>,
     /// What its packets say; `None`: as was set on the socket.
     pub options: Option<SendOptions>,
 }
@@ -44,11 +50,12 @@ impl SendTo {
     pub const fn answer(received: &Received) -> Self {
         let Endpoint { addr, port } = received.to;
         let to = Some(received.from);
-        Self { to, source: Some(addr), source_port: Some(port), options: None }
+        Self { to, source: Some(addr), source_port: Some(port), ..Self::CONNECTED }
     }
 
     /// Whom the socket is connected to.
-    pub const CONNECTED: Self = Self { to: None, source: None, source_port: None, options: None };
+    pub const CONNECTED: Self =
+        Self { to: None, source: None, source_port: None, segment: None, options: None };
 }
 
 /// Datagram sockets, as their owner sees them.
@@ -112,7 +119,7 @@ impl Shard {
         data: Bytes,
         send: &SendTo,
     ) -> Result<(), UdpError> {
-        let SendTo { to, source, source_port, options } = *send;
+        let SendTo { to, source, source_port, segment, options } = *send;
         let to = to.or_else(|| self.udp.remote(handle)).ok_or(UdpError::NotConnected)?;
         let source = self.choose_source(handle, to, source)?;
         let port = self.choose_port(handle, source_port)?;
@@ -121,9 +128,10 @@ impl Shard {
         if len > most {
             return Err(UdpError::TooLong { len, most });
         }
+        let segment = self.check_segments(len, segment, &to.addr)?;
         let from = Endpoint::new(source, port);
         let room = self.udp_room();
-        Ok(self.udp.queue(handle, Outgoing { from, to, data, options }, room)?)
+        Ok(self.udp.queue(handle, Outgoing { from, to, data, segment, options }, room)?)
     }
 
     /// The datagram that has waited for longest; `None`: nothing yet, an
@@ -168,6 +176,28 @@ impl Shard {
     /// The most octets that a datagram to `remote` carries in one packet (RFC 1122 3.4, GET_MAXSIZES).
     pub fn udp_whole(&self, remote: &Address) -> usize {
         self.host.ip.whole_udp(self.cx.now, remote)
+    }
+
+    /// Bytes of each datagram, of so many in all; 0: it is one.
+    fn check_segments(
+        &self,
+        len: usize,
+        segment: Option<u16>,
+        to: &Address,
+    ) -> Result<u16, UdpError> {
+        let Some(segment) = segment else { return Ok(0) };
+        let (each, most) = (usize::from(segment), Outgoing::MOST_SEGMENTS);
+        if each == 0 || len.div_ceil(each) > most {
+            return Err(UdpError::Segments { len, segment, most });
+        }
+        if len <= each {
+            return Ok(0);
+        }
+        let whole = self.udp_whole(to);
+        if each > whole {
+            return Err(UdpError::TooLong { len: each, most: whole });
+        }
+        Ok(segment)
     }
 
     fn most_data(&self, to: &Address, fragmenting: Fragmenting) -> usize {
@@ -337,7 +367,7 @@ impl Shard {
     /// Whether datagrams wait to leave.
     #[inline]
     pub(super) fn has_udp_out(&self) -> bool {
-        self.udp.has_out() || self.udp_leaving.is_some()
+        self.udp.has_out() || !self.udp_leaving.is_empty()
     }
 
     /// Datagrams in the order in which they were handed over, up to [`A_TURN`]: segments come next.
@@ -351,30 +381,56 @@ impl Shard {
         }
     }
 
-    /// The next datagram, or the next fragment of one.
+    /// The next datagram, or the next fragment of one, or several that the device cuts.
     fn write_udp(&mut self, tx: &mut whimbrel_tcp::TxSegment) -> bool {
         let now = self.cx.now;
-        if let Some(mut rest) = self.udp_leaving.take() {
+        if let Some(mut rest) = self.udp_leaving.fragments.take() {
             let written = self.host.ip.write_datagram(&mut rest, now, tx);
-            self.udp_leaving = (!rest.is_done()).then_some(rest);
+            self.udp_leaving.fragments = (!rest.is_done()).then_some(rest);
             return written;
         }
-        let Some(out) = self.udp.next_out() else { return false };
+        let next = self.udp_leaving.segments.take().or_else(|| self.udp.next_out());
+        let Some(mut out) = next else { return false };
+        if out.segment > 0 {
+            let len = self.host.ip.udp_at_once(now, &out).min(out.data.len());
+            let data = out.data.split_to(len);
+            if !out.data.is_empty() {
+                self.udp_leaving.segments = Some(out.clone());
+            }
+            out.data = data;
+        }
+        let segments = out.segments() as u64;
         match self.host.ip.prepare_udp(now, out, self.cx.tunables.hop_limit) {
             None => {
-                self.udp.counters.out_discards += 1;
+                self.udp.counters.out_discards += segments;
                 false
             }
             Some(UdpOut::Whole(whole)) => {
-                self.udp.counters.out_datagrams += 1;
+                self.udp.counters.out_datagrams += segments;
                 self.host.ip.write_udp(whole, tx)
             }
             Some(UdpOut::Fragments(datagram)) => {
-                self.udp.counters.out_datagrams += 1;
-                self.udp_leaving = Some(datagram);
+                self.udp.counters.out_datagrams += segments;
+                self.udp_leaving.fragments = Some(datagram);
                 self.write_udp(tx)
             }
         }
+    }
+}
+
+/// What is on its way out in several packets.
+#[derive(Default, Debug)]
+pub(super) struct UdpLeaving {
+    /// The rest of a datagram.
+    fragments: Option<Datagram>,
+    /// The rest of several.
+    segments: Option<Outgoing>,
+}
+
+impl UdpLeaving {
+    /// Whether nothing is.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.fragments.is_none() && self.segments.is_none()
     }
 }
 

@@ -36,7 +36,7 @@ fn arrived(from: Endpoint, to: Endpoint, data: &[u8]) -> Arrived<'_> {
 
 fn outgoing(data: Bytes) -> Outgoing {
     let (from, options) = (Endpoint::new(HERE, 53), SendOptions::default());
-    Outgoing { from, to: peer(9), data, options }
+    Outgoing { from, to: peer(9), data, segment: 0, options }
 }
 
 /// Delivers a datagram; returns who received it.

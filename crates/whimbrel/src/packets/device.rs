@@ -85,6 +85,7 @@ impl Device for PacketDevice {
             // It is cut here, at a copy that there is anyway: a packet is one piece.
             max_super: u16::MAX.into(),
             tx_checksum: true,
+            udp_segmentation: false,
             steering: Steering::None,
         }
     }

@@ -195,7 +195,8 @@ impl UdpSocket {
     }
 
     /// Sends as `send` says: to whom, from which address of the stack's, and what the packets say (RFC
-    /// 1122 4.1.3.5, 4.1.4). Tokio has no such method.
+    /// 1122 4.1.3.5, 4.1.4); many datagrams at once, of [`SendTo::segment`] bytes each (Linux' `UDP_SEGMENT`,
+    /// with GSO where the device has it). Tokio has no such method.
     pub async fn send_datagram(&self, buf: &[u8], send: &SendTo) -> io::Result<usize> {
         self.async_io(Interest::WRITABLE, || self.try_send_datagram(buf, send)).await
     }

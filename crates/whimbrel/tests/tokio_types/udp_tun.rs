@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use whimbrel::{Stack, TcpListener, UdpSocket};
+use whimbrel::{SendTo, Stack, TcpListener, UdpSocket};
 
 use crate::namespace::in_a_namespace;
 use crate::needs;
@@ -14,6 +14,11 @@ use crate::world::{assert_empties, builder, text};
 #[test]
 fn datagrams_of_any_size_cross_a_tun_device_both_ways() {
     in_a_namespace("udp_tun::datagrams_of_any_size_cross_a_tun_device_both_ways", &["ip"], sizes);
+}
+
+#[test]
+fn many_datagrams_at_once_reach_the_kernel_as_many() {
+    in_a_namespace("udp_tun::many_datagrams_at_once_reach_the_kernel_as_many", segments);
 }
 
 #[test]
@@ -82,6 +87,43 @@ async fn sizes() {
         drop(own);
         assert_empties(&stack).await;
     }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn segments() {
+    let (stack, hosts) = stack(1);
+    for (host, peer) in hosts.iter().zip(["10.9.1.1", "fd01::1"]) {
+        let own = UdpSocket::bind(&stack, (host.as_str(), 0)).await.unwrap();
+        let kernel = tokio::net::UdpSocket::bind((peer, 0)).await.unwrap();
+        own.connect(kernel.local_addr().unwrap()).await.unwrap();
+        let mut buf = vec![0; 65_536];
+        let before = frames();
+        for (len, each) in [(60_000, 1_200), (60_001, 1_200), (64 * 100, 100), (1_000, 1_200)] {
+            let data = text(len);
+            let send = SendTo { segment: Some(each), ..SendTo::CONNECTED };
+            own.send_datagram(&data, &send).await.unwrap();
+            for datagram in data.chunks(each.into()) {
+                let received = kernel.recv(&mut buf).await.unwrap();
+                assert!(buf[..received] == *datagram, "{received} bytes, not {}", datagram.len());
+            }
+        }
+        assert!(kernel.try_recv(&mut buf).is_err(), "and no more");
+        // The kernel cut what came in one frame each, where it can.
+        let frames = frames() - before;
+        let uncut = 50 + 51 + 64 + 1;
+        assert!(frames == 4 || frames == uncut, "{frames} frames");
+        let too_long = SendTo { segment: Some(1_500), ..SendTo::CONNECTED };
+        own.send_datagram(&text(3_000), &too_long).await.unwrap();
+        let error = own.recv(&mut buf).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput, "{error}");
+    }
+}
+
+/// How many frames the kernel took from the interface.
+fn frames() -> u64 {
+    let interfaces = std::fs::read_to_string("/proc/net/dev").unwrap();
+    let own = interfaces.lines().find_map(|line| line.trim().strip_prefix("whim1:")).unwrap();
+    own.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -54,6 +54,17 @@ fn an_unfinished_checksum_says_where_the_transport_header_begins() {
 }
 
 #[test]
+fn many_datagrams_in_one_frame_are_named_as_such() {
+    for version in [4, 6] {
+        let mut datagrams = segment(version, 5_000, 1_200);
+        datagrams.checksum = TxChecksum::Partial(UDP_CHECKSUM);
+        let vnet = VnetHeader::of_segment(&datagrams, 0);
+        assert_eq!((vnet.gso_type, vnet.gso_size), (GSO_UDP_L4, 1_200));
+        assert_eq!((vnet.flags, vnet.csum_offset), (NEEDS_CSUM, 6));
+    }
+}
+
+#[test]
 fn udp_super_frames_have_headers_of_eight_octets() {
     let mut frame = vec![0; 20 + 8 + 2500];
     frame[0] = 0x45;

@@ -35,6 +35,7 @@ pub(in crate::ip) fn host(tx_checksum: bool) -> IpLayer {
             mtu: 1_500,
             max_super: 65_535,
             tx_checksum,
+            udp_segmentation: tx_checksum,
             steering: Steering::None,
         },
         addresses: Addresses::new(&own).expect("valid addresses"),

@@ -6,7 +6,7 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_tcp::segment::RxChecksum;
+use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
 use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_udp::{
     Bind, BindError, Fragmenting, Local, QueueError, Received, SendOptions, SocketError,
@@ -20,7 +20,7 @@ use super::hosts::{
 };
 use super::packets::{exchange, packet, packet_from, sent, too_big, unreachable};
 use crate::ip::FrameDrop;
-use crate::{Event, RxFrame, SendTo, Shard, UdpError, UdpHandle};
+use crate::{Event, RxFrame, SendTo, Shard, TxBatch, UdpError, UdpHandle};
 
 const PORT: u16 = 53;
 
@@ -501,4 +501,77 @@ fn a_closed_socket_leaves_nothing_but_what_it_had_sent() {
     assert!(send(&mut hosts.client, client, b"", at(Over::V4)).is_err());
     assert_eq!(hosts.client.udp_recv(client), None);
     hosts.assert_no_leaks();
+}
+
+#[test]
+fn many_datagrams_at_once_arrive_as_many() {
+    for over in BOTH {
+        let (mut hosts, client, server) = pair();
+        // Whole ones, a last one that is shorter, and what is one by itself.
+        for (len, each) in [(12_000, 1_200), (12_001, 1_200), (64 * 7, 7), (900, 1_200), (0, 1)] {
+            let data = Bytes::from(text(len));
+            let send = SendTo { segment: Some(each), ..SendTo::peer(at(over)) };
+            hosts.client.udp_send(client, data.clone(), &send).expect("sent");
+            hosts.run_until_quiet();
+            let mut received = Vec::new();
+            while let Some(datagram) = hosts.server.udp_recv(server) {
+                received.push(datagram.data);
+            }
+            let whole: Vec<_> = data.chunks(each.into()).collect();
+            let whole = if whole.is_empty() { vec![&data[..]] } else { whole };
+            assert_eq!(received, whole, "{len} by {each}");
+        }
+        let counters = &hosts.client.udp().counters;
+        assert_eq!(counters.out_datagrams, 10 + 11 + 64 + 1 + 1);
+        assert!(hosts.client.udp_close(client) && hosts.server.udp_close(server));
+        hosts.assert_no_leaks();
+    }
+}
+
+#[test]
+fn a_device_that_cuts_datagrams_has_many_in_one_frame() {
+    let mut config = config(client_addr, 1, &Tunables::default());
+    let capabilities = &mut config.capabilities;
+    (capabilities.max_super, capabilities.tx_checksum) = (65_535, true);
+    capabilities.udp_segmentation = true;
+    let mut host = Shard::new(config).expect("valid");
+    let socket = host.udp_bind(&everywhere(0)).expect("free");
+    let send = SendTo { segment: Some(1_300), ..SendTo::peer(at(Over::V4)) };
+    host.udp_send(socket, Bytes::from(text(64_000)), &send).expect("sent");
+    let mut batch = TxBatch::new(64);
+    host.tx(&mut batch);
+    let [frame] = batch.pending() else { panic!("{} frames", batch.pending().len()) };
+    let udp_checksum = TxChecksum::Partial(UdpHeader::CHECKSUM_OFFSET as u8);
+    assert_eq!((frame.gso_size, frame.checksum), (1_300, udp_checksum));
+    let packet = frame.to_vec();
+    let (ip, payload) = IpHeader::parse(&packet).expect("an IP packet");
+    let view = UdpView::parse_verified(ip.src.family(), payload).expect("a datagram");
+    assert_eq!(view.data, text(64_000));
+    assert_eq!(host.udp().counters.out_datagrams, 50);
+    batch.consume(1);
+    // A path that carries less than one of them has each by itself, in fragments.
+    host.host.ip.datagram_mtus.note(Instant::ZERO, server_addr(Over::V4), 1_000);
+    let send = SendTo { segment: Some(900), ..send };
+    host.udp_send(socket, Bytes::from(text(2_700)), &send).expect("sent");
+    host.host.ip.datagram_mtus.note(Instant::ZERO, server_addr(Over::V4), 600);
+    host.tx(&mut batch);
+    assert_eq!(batch.pending().len(), 6);
+    assert!(batch.pending().iter().all(|packet| packet.len() <= 600 && packet.gso_size == 0));
+    batch.consume(6);
+    assert_eq!(host.census().udp_unsent, 0);
+}
+
+#[test]
+fn what_cannot_be_many_datagrams_is_refused_with_the_limit() {
+    let (mut hosts, client, _) = pair();
+    let mut send = |len, each| {
+        let send = SendTo { segment: Some(each), ..SendTo::peer(at(Over::V4)) };
+        hosts.client.udp_send(client, Bytes::from(text(len)), &send)
+    };
+    let most = 64;
+    assert_eq!(send(65, 1), Err(UdpError::Segments { len: 65, segment: 1, most }));
+    assert_eq!(send(1, 0), Err(UdpError::Segments { len: 1, segment: 0, most }));
+    assert_eq!(send(3_000, 1_473), Err(UdpError::TooLong { len: 1_473, most: 1_472 }));
+    assert_eq!(send(65_508, 1_472), Err(UdpError::TooLong { len: 65_508, most: 65_507 }));
+    assert_eq!(send(64, 1), Ok(()));
 }
