@@ -11,7 +11,8 @@ use crate::Failure;
 pub(crate) struct Case {
     /// What is measured.
     pub(crate) kind: Kind,
-    /// Records; of [`Kind::Ports`], the percentage that is taken.
+    /// Records; of [`Kind::Ports`], the percentage that is taken; of [`Kind::Datagrams`], how many are under
+    /// way at a time.
     pub(crate) scale: u32,
 }
 
@@ -34,6 +35,8 @@ pub(crate) enum Kind {
     Packet,
     /// The same where 256 come at once, each to a connection of its own.
     Burst,
+    /// CPU time of a datagram there and back, both ends, each from a socket of its own.
+    Datagrams,
 }
 
 impl Kind {
@@ -46,6 +49,7 @@ impl Kind {
         (Self::Idle, "idle"),
         (Self::Packet, "packet"),
         (Self::Burst, "burst"),
+        (Self::Datagrams, "datagrams"),
     ];
 
     /// Its name in calls of peers.
@@ -56,7 +60,12 @@ impl Kind {
     /// What its values are.
     pub(crate) fn unit(self) -> &'static str {
         match self {
-            Self::Churn | Self::Few | Self::Ports | Self::Packet | Self::Burst => "us",
+            Self::Churn
+            | Self::Few
+            | Self::Ports
+            | Self::Packet
+            | Self::Burst
+            | Self::Datagrams => "us",
             Self::TimeWait | Self::Syn | Self::Idle => "B",
         }
     }
@@ -139,7 +148,7 @@ pub(crate) struct Spent {
 /// What applications did: it proves that the work was done.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Tally {
-    /// Connections from the first SYN to both ends closed.
+    /// Connections from the first SYN to both ends closed; datagrams that came back.
     pub(crate) connections: u64,
     /// Octets that servers read, compared with what clients sent.
     pub(crate) up: u64,
@@ -214,6 +223,13 @@ impl Answer {
             }
             measured.tally.check()?;
         }
+        if kind == Kind::Datagrams {
+            let Tally { connections, up, down } = measured.tally;
+            let octets = connections * DATAGRAM as u64;
+            if connections == 0 || (up, down) != (octets, octets) {
+                return Err(format!("work was left out: {:?}", measured.tally).into());
+            }
+        }
         Ok(Self::Measured(measured))
     }
 }
@@ -226,6 +242,8 @@ pub(crate) const FEW_AT_A_TIME: u32 = 4;
 pub(crate) const REQUEST: [u8; 64] = [b'q'; 64];
 /// What a server answers.
 pub(crate) const RESPONSE: [u8; 256] = [b'r'; 256];
+/// Bytes of a datagram.
+pub(crate) const DATAGRAM: usize = 64;
 /// Ports that clients use, of each address.
 pub(crate) const PORTS: std::ops::RangeInclusive<u16> = 1_024..=65_535;
 /// The ports that are chosen from in [`Kind::Ports`]: Linux' and Whimbrel's default.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::Failure;
 use crate::case::{Answer, Case, Kind, Limits, Measured, Spent};
 use crate::meter::children_cpu_time;
-use crate::peers::{PEERS, Ready, last_line};
+use crate::peers::{PEERS, Peer, Ready, last_line};
 use crate::report::grouped;
 
 /// What is to be compared.
@@ -18,6 +18,31 @@ pub(crate) struct ComparisonPlan {
     pub(crate) limits: Limits,
     /// How often each case is done.
     pub(crate) rounds: u32,
+    /// What is measured.
+    pub(crate) subject: Subject,
+}
+
+/// What a comparison is about: what its table says, and on whom it is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Subject {
+    /// Short connections and their records, on all peers.
+    Churn,
+    /// Datagrams, on those that carry them between two hosts in one thread.
+    Datagrams,
+}
+
+impl Subject {
+    /// What calls for it, and what marks its table.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Churn => "churn",
+            Self::Datagrams => "datagrams",
+        }
+    }
+
+    fn peers(self) -> impl Iterator<Item = &'static Peer> {
+        PEERS.iter().filter(move |peer| self == Self::Churn || ECHOING.contains(&peer.name))
+    }
 }
 
 /// What came of it.
@@ -68,18 +93,29 @@ impl ComparisonPlan {
             measure: Duration::from_millis(measure),
             memory: MEMORY,
         };
-        Self { cases: cases.concat(), limits, rounds: rounds.unwrap_or(if quick { 1 } else { 3 }) }
+        let (cases, subject) = (cases.concat(), Subject::Churn);
+        Self { cases, limits, rounds: rounds.unwrap_or(if quick { 1 } else { 3 }), subject }
+    }
+
+    /// Datagrams there and back, one at a time and many.
+    pub(crate) fn datagrams(quick: bool, rounds: Option<u32>) -> Self {
+        let cases = [1, 64].map(|scale| Case { kind: Kind::Datagrams, scale });
+        let measure = Duration::from_millis(if quick { 100 } else { 300 });
+        let limits = Limits { fill: Duration::ZERO, measure, memory: MEMORY };
+        let rounds = rounds.unwrap_or(if quick { 3 } else { 7 });
+        Self { cases: cases.into(), limits, rounds, subject: Subject::Datagrams }
     }
 
     /// Does it, and says on stderr how far it is. Without `only`, all peers.
     pub(crate) fn run(&self, only: &[String]) -> Result<Comparison, Failure> {
-        if let Some(unknown) = only.iter().find(|name| PEERS.iter().all(|it| it.name != **name)) {
-            let names: Vec<_> = PEERS.iter().map(|it| it.name).collect();
+        let names: Vec<_> = self.subject.peers().map(|it| it.name).collect();
+        if let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) {
             return Err(format!("{unknown}: no peer; there are {}", names.join(", ")).into());
         }
         let mut comparison =
             Comparison { peers: Vec::new(), missing: Vec::new(), cells: HashMap::new() };
-        for peer in PEERS.iter().filter(|it| only.is_empty() || only.iter().any(|o| o == it.name)) {
+        let wanted = |it: &&Peer| only.is_empty() || only.iter().any(|o| o == it.name);
+        for peer in self.subject.peers().filter(wanted) {
             eprintln!("preparing {}", peer.name);
             match peer.prepare() {
                 Ok(ready) => comparison.peers.push(ready),
@@ -207,6 +243,8 @@ fn call(ready: &Ready, case: Case, limits: &Limits) -> Result<Answer, Failure> {
     Ok(answer)
 }
 
+/// Who carries datagrams.
+const ECHOING: [&str; 4] = ["whimbrel", "smoltcp", "lwip", "gvisor"];
 /// What a peer may fill, octets.
 const MEMORY: u64 = 12 << 30;
 /// What took longer is not repeated.

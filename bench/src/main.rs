@@ -11,6 +11,7 @@ mod churn;
 mod compare;
 mod counts;
 mod course;
+mod datagrams;
 mod hostile;
 mod meter;
 mod peers;
@@ -24,13 +25,14 @@ use std::time::Instant;
 
 use case::Case;
 use churn::{Churn, Options, Work};
-use compare::ComparisonPlan;
+use compare::{ComparisonPlan, Subject};
 
 /// What a benchmark can fail of, with what to do about it.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 const USAGE: &str = "\
 usage: whimbrel-bench churn [--quick] [--only PEER]... [--rounds N] [--json] [--write]
+       whimbrel-bench datagrams [--quick] [--only PEER]... [--rounds N] [--json] [--write]
        whimbrel-bench face [--quick] [--rounds N] [--only PEER]... [--write]
        whimbrel-bench bulk [--quick] [--rounds N] [--write]
        whimbrel-bench peak
@@ -54,6 +56,10 @@ fails of costs none of the others' figures.
   --rounds N       how often each case is done that takes less than 20 s, 1 or more (3)
   --json           each measurement instead of a table
   --write          the table and its drawing into docs, too
+
+datagrams: 64 bytes there and back by UDP, one at a time and 64, each from a socket of its own, both hosts
+in one thread, checksums computed and verified, every byte compared at both ends; CPU time of both. On
+whimbrel, smoltcp, lwip and gvisor. The same options; a minute, without --quick.
 
 face: echoes, a stream and short connections by tasks, on tokio's sockets over the kernel's loopback and on
 Whimbrel's, and by ports on its shards directly; face --help says more.
@@ -95,7 +101,8 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let done = match words.split_first() {
-        Some((command, rest)) if command == "churn" => compare(rest),
+        Some((command, rest)) if command == "churn" => compare(Subject::Churn, rest),
+        Some((command, rest)) if command == "datagrams" => compare(Subject::Datagrams, rest),
         Some((command, rest)) if command == "face" => face(rest),
         Some((command, rest)) if command == "bulk" => bulk(rest),
         Some((command, [])) if command == "peak" => bulk::peak(),
@@ -116,7 +123,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn compare(words: &[String]) -> Result<(), Failure> {
+fn compare(subject: Subject, words: &[String]) -> Result<(), Failure> {
     let (mut quick, mut json, mut write) = (false, false, false);
     let (mut rounds, mut only) = (None, Vec::new());
     let mut rest = words.iter();
@@ -131,9 +138,12 @@ fn compare(words: &[String]) -> Result<(), Failure> {
             _ => return Err(format!("{word}: not an option\n{USAGE}").into()),
         }
     }
-    let plan = ComparisonPlan::new(quick, rounds);
+    let plan = match subject {
+        Subject::Churn => ComparisonPlan::new(quick, rounds),
+        Subject::Datagrams => ComparisonPlan::datagrams(quick, rounds),
+    };
     let comparison = plan.run(&only)?;
-    let command = [&["churn".to_owned()], words].concat().join(" ");
+    let command = [&[subject.name().to_owned()], words].concat().join(" ");
     let table = comparison.markdown(&plan, &command)?;
     if json {
         print!("{}", comparison.json(&command)?);
@@ -143,9 +153,11 @@ fn compare(words: &[String]) -> Result<(), Failure> {
     if write {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
         let page = docs.join("BENCHMARKS.md");
-        let text = report::replace(&std::fs::read_to_string(&page)?, "churn", &table)?;
+        let text = report::replace(&std::fs::read_to_string(&page)?, subject.name(), &table)?;
         std::fs::write(&page, text)?;
-        std::fs::write(docs.join("measured/churn.svg"), plot::svg(&plan, &comparison)?)?;
+        if subject == Subject::Churn {
+            std::fs::write(docs.join("measured/churn.svg"), plot::svg(&plan, &comparison)?)?;
+        }
     }
     Ok(())
 }

@@ -6,6 +6,8 @@ mod linux;
 mod smoltcp;
 mod whimbrel;
 
+pub(crate) use smoltcp::SmoltcpEcho;
+
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +15,7 @@ use std::process::Command;
 use crate::Failure;
 use crate::case::{Answer, Case, Kind, Limits};
 use crate::churn::Options;
+use crate::datagrams;
 
 /// A stack.
 pub(crate) struct Peer {
@@ -111,6 +114,9 @@ fn version_here(name: &str) -> Result<String, Failure> {
 
 /// Does a case as one of the peers that live in this program.
 pub(crate) fn answer(name: &str, case: Case, limits: &Limits) -> Result<Answer, Failure> {
+    if case.kind == Kind::Datagrams {
+        return datagrams::answer(name, case, limits);
+    }
     let answer = match name {
         "whimbrel" => whimbrel::Whimbrel::new(case, Options::Default)
             .and_then(|mut hosts| host::answer(&mut hosts, case, limits)),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::Failure;
 use crate::case::{Case, FEW_AT_A_TIME, Kind};
-use crate::compare::{Cell, Comparison, ComparisonPlan};
+use crate::compare::{Cell, Comparison, ComparisonPlan, Subject};
 
 /// The figures of one cell.
 pub(crate) struct Figures {
@@ -37,16 +37,7 @@ impl Comparison {
     pub(crate) fn markdown(&self, plan: &ComparisonPlan, command: &str) -> Result<String, Failure> {
         let mut text = String::new();
         writeln!(text, "{}; {}; `{command}`.", machine()?, date()?)?;
-        let ComparisonPlan { limits, rounds, .. } = plan;
-        writeln!(
-            text,
-            "Rounds: {rounds}, but one of what takes longer than 20 s; medians, with the least and the \
-             most, and ratios to {}. Filling ends after {} s of CPU time or {} GiB: then the figure \
-             is that of the scale reached, which it names.\n",
-            self.peers.first().map_or("nobody", |it| it.peer.title),
-            limits.fill.as_secs_f64(),
-            limits.memory >> 30,
-        )?;
+        text += &self.rules(plan);
         let titles: Vec<_> = self.peers.iter().map(|it| it.peer.title).collect();
         writeln!(text, "| | {} |", titles.join(" | "))?;
         writeln!(text, "|---|{}", "---|".repeat(titles.len()))?;
@@ -57,13 +48,38 @@ impl Comparison {
         }
         text.push('\n');
         for ready in &self.peers {
-            let (title, version, note) = (ready.peer.title, &ready.version, ready.peer.note);
-            writeln!(text, "- **{title}** {version}: {note}.{}", self.reasons(ready.peer.name))?;
+            let (title, version) = (ready.peer.title, &ready.version);
+            let note = match plan.subject {
+                Subject::Churn => format!(": {}", ready.peer.note),
+                // What its connections do differently says nothing of datagrams.
+                Subject::Datagrams => String::new(),
+            };
+            writeln!(text, "- **{title}** {version}{note}.{}", self.reasons(ready.peer.name))?;
         }
         for (name, reason) in &self.missing {
             writeln!(text, "- skipped {name}: {reason}.")?;
         }
         Ok(text)
+    }
+
+    /// How often, and how far.
+    fn rules(&self, plan: &ComparisonPlan) -> String {
+        let ComparisonPlan { limits, rounds, subject, .. } = plan;
+        let first = self.peers.first().map_or("nobody", |it| it.peer.title);
+        let figures = format!("medians, with the least and the most, and ratios to {first}");
+        match subject {
+            Subject::Churn => format!(
+                "Rounds: {rounds}, but one of what takes longer than 20 s; {figures}. Filling ends after \
+                 {} s of CPU time or {} GiB: then the figure is that of the scale reached, which it \
+                 names.\n\n",
+                limits.fill.as_secs_f64(),
+                limits.memory >> 30,
+            ),
+            Subject::Datagrams => format!(
+                "Rounds: {rounds} of {} ms of CPU time; {figures}.\n\n",
+                limits.measure.as_millis()
+            ),
+        }
     }
 
     fn cell(&self, case: Case, peer: &'static str) -> String {
@@ -150,6 +166,7 @@ fn describe(case: Case) -> String {
         Kind::Idle => format!("bytes idle, one end, of {scale}"),
         Kind::Packet => format!("us a packet alone, {scale} idle"),
         Kind::Burst => format!("us a packet of 256, {scale} idle"),
+        Kind::Datagrams => format!("us there and back, {scale} at a time"),
     }
 }
 

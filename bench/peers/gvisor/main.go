@@ -26,6 +26,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
@@ -108,7 +109,7 @@ func address(number int) tcpip.Address {
 func newHost(first, addresses int) host {
 	s := stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},
-		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol},
+		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol, udp.NewProtocol},
 	})
 	link := channel.New(1<<16, 1500, "")
 	check(s.CreateNIC(nic, link))
@@ -509,6 +510,8 @@ func main() {
 	switch kind {
 	case "churn":
 		b.measureChurn(scale)
+	case "datagrams":
+		b.measureDatagrams(scale)
 	case "ports":
 		b.measurePorts(scale)
 	case "packet":

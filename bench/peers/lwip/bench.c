@@ -16,6 +16,7 @@
 #include "lwip/priv/tcp_priv.h"
 #include "lwip/stats.h"
 #include "lwip/tcp.h"
+#include "lwip/udp.h"
 
 enum { AT_A_TIME = 64, WARM_UP = 1000, MOST_MEASURED = 200000, STAGED = 256 };
 enum { MOST_ADDRESSES = 600, PORTS_OF_ONE = 20000, FIRST_PORT = 1024, PORTS = 60000, FRAME = 40, SYN_FRAME = 44 };
@@ -387,6 +388,98 @@ static void measure_packet(unsigned long scale)
   answer(reached, spent / packets, 0);
 }
 
+/* Datagrams there and back; see src/datagrams.rs. */
+
+enum { DATAGRAM = 64, MOST_SOCKETS = 1024, ECHO_PORT = 7 };
+static struct udp_pcb *echo, *askers[MOST_SOCKETS];
+static unsigned long long asked[MOST_SOCKETS], next_number, echo_goal;
+
+static void put_content(unsigned char *octets, unsigned long long number)
+{
+  for (int word = 0; word < DATAGRAM / 8; word++) {
+    unsigned long long big = __builtin_bswap64(number + word);
+    memcpy(octets + word * 8, &big, 8);
+  }
+}
+
+static unsigned long long number_of(struct pbuf *p)
+{
+  unsigned char wanted[DATAGRAM];
+  unsigned long long number;
+  check(p->len == DATAGRAM && p->next == NULL, "a datagram in pieces, or of another length");
+  memcpy(&number, p->payload, 8);
+  number = __builtin_bswap64(number);
+  put_content(wanted, number);
+  check(memcmp(wanted, p->payload, DATAGRAM) == 0, "octets that were not sent");
+  return number;
+}
+
+static void on_echo(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *from, u16_t port)
+{
+  LWIP_UNUSED_ARG(arg);
+  number_of(p);
+  up += p->tot_len;
+  /* What is received is sent: nothing is copied. */
+  check(udp_sendto_if_src(pcb, p, from, port, &client_ifs[0], &server_if.ip_addr) == ERR_OK, "udp_sendto");
+  pbuf_free(p);
+}
+
+static void ask(unsigned long place)
+{
+  struct pbuf *p = pbuf_alloc(PBUF_TRANSPORT, DATAGRAM, PBUF_RAM);
+  check(p != NULL, "pbuf_alloc");
+  put_content(p->payload, next_number);
+  asked[place] = next_number++;
+  check(udp_sendto_if_src(askers[place], p, &server_if.ip_addr, ECHO_PORT, &server_if,
+                          &client_ifs[0].ip_addr) == ERR_OK, "udp_sendto");
+  pbuf_free(p);
+}
+
+static void on_answer(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *from, u16_t port)
+{
+  unsigned long place = (unsigned long)arg;
+  LWIP_UNUSED_ARG(pcb), LWIP_UNUSED_ARG(from), LWIP_UNUSED_ARG(port);
+  check(number_of(p) == asked[place], "a datagram that another socket sent");
+  down += p->tot_len;
+  done++;
+  pbuf_free(p);
+  if (done < echo_goal)
+    ask(place);
+}
+
+/* So many, of which `at_a_time` are under way; all have come back at the end. */
+static void round_trips(unsigned long count, unsigned long at_a_time)
+{
+  echo_goal = done + count;
+  unsigned long first = done;
+  for (unsigned long place = 0; place < at_a_time; place++)
+    ask(place);
+  /* Those that are under way when the goal is reached come back, too. */
+  carry();
+  check(done - first == count + at_a_time - 1, "nothing comes back any more");
+}
+
+static void measure_datagrams(unsigned long at_a_time)
+{
+  check(at_a_time > 0 && at_a_time <= MOST_SOCKETS, "so many sockets there are not");
+  check((echo = udp_new()) && udp_bind(echo, &server_if.ip_addr, ECHO_PORT) == ERR_OK, "udp_bind");
+  udp_recv(echo, on_echo, NULL);
+  for (unsigned long place = 0; place < at_a_time; place++) {
+    askers[place] = udp_new();
+    check(askers[place] && udp_bind(askers[place], &client_ifs[0].ip_addr, 40000 + place) == ERR_OK, "udp_bind");
+    udp_recv(askers[place], on_answer, (void *)place);
+  }
+  round_trips(10 * WARM_UP, at_a_time);
+  unsigned long before = done;
+  double begun = cpu_us(), spent;
+  up = down = 0;
+  do {
+    round_trips(100 * AT_A_TIME, at_a_time);
+    spent = cpu_us() - begun;
+  } while (spent < measure_ms * 1e3);
+  answer(at_a_time, spent / (done - before), done - before);
+}
+
 int main(int argc, char **argv)
 {
   check(argc == 6, "usage: bench CASE SCALE FILL-MS MEASURE-MS MEMORY-MIB");
@@ -407,6 +500,8 @@ int main(int argc, char **argv)
 
   if (!strcmp(argv[1], "churn"))
     measure_churn(scale);
+  else if (!strcmp(argv[1], "datagrams"))
+    measure_datagrams(scale);
   else if (!strcmp(argv[1], "ports"))
     measure_ports(scale);
   else if (!strcmp(argv[1], "packet") || !strcmp(argv[1], "burst")) /* It takes one at a time. */

@@ -1,4 +1,5 @@
-/* lwIP as a library without threads, its memory from malloc, everything but TCP over IPv4 left out.
+/* lwIP as a library without threads, its memory from malloc, everything but TCP and UDP over IPv4 left
+ * out.
  * What is not named has lwIP's default: no timestamps, no SACK, no window scaling, checksums
  * computed and verified. */
 #ifndef LWIPOPTS_H
@@ -8,7 +9,7 @@
 #define SYS_LIGHTWEIGHT_PROT 0
 #define LWIP_SOCKET 0
 #define LWIP_NETCONN 0
-#define LWIP_UDP 0
+#define LWIP_UDP 1
 #define LWIP_RAW 0
 #define LWIP_ICMP 0
 #define LWIP_ARP 0

@@ -70,6 +70,7 @@ pub(crate) fn answer(
         Kind::TimeWait | Kind::Syn | Kind::Idle => memory(hosts, case, limits)?,
         Kind::Packet => packets(hosts, case.scale, 1, limits)?,
         Kind::Burst => packets(hosts, case.scale, PACKETS, limits)?,
+        Kind::Datagrams => return Err(Unable::from("it carries connections").into()),
     };
     Ok(Answer::Measured(measured))
 }

@@ -62,7 +62,7 @@ impl Linux {
                 return Err(Unable::from(reason).into());
             }
             Kind::Few => return Err(Unable::from(SIXTY_FOUR).into()),
-            Kind::Churn | Kind::Ports | Kind::TimeWait | Kind::Idle => {}
+            Kind::Churn | Kind::Ports | Kind::TimeWait | Kind::Idle | Kind::Datagrams => {}
         }
         let namespaces = Namespaces::new(case)?;
         let listener = namespaces.at_server(|| {

@@ -6,6 +6,7 @@
 //! socket that comes there, and so does less than a server should.
 
 mod device;
+mod echo;
 
 use std::collections::VecDeque;
 
@@ -15,6 +16,7 @@ use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
 use self::device::Device;
+pub(crate) use self::echo::SmoltcpEcho;
 use super::Unable;
 use super::frames::{Kept, NOT_KEPT, syn};
 use super::host::Hosts;

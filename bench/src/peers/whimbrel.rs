@@ -26,7 +26,9 @@ impl Whimbrel {
             // Records of which the memory is measured outlive the measurement.
             Kind::TimeWait => 2 * case.scale,
             // Idle connections take as many client addresses as waiting ones.
-            Kind::Churn | Kind::Syn | Kind::Idle | Kind::Packet | Kind::Burst => case.scale,
+            Kind::Churn | Kind::Syn | Kind::Idle | Kind::Packet | Kind::Burst | Kind::Datagrams => {
+                case.scale
+            }
         };
         let ports = if case.kind == Kind::Ports { CHOICE } else { PORTS };
         let churn = Churn::new(&Work { connections: 1, waiting, options, ports })?;
