@@ -40,13 +40,19 @@ impl Routes {
     /// Removes it, whatever its metrics. Returns what it was.
     pub(crate) fn remove(&mut self, route: &Route) -> Option<Route> {
         let known = *self.given(route)?;
-        self.take_out(route);
+        let key = key_of(route);
         if route.gateway.is_none() {
-            let key = key_of(route);
             self.given.remove(&key);
-            if self.own.contains_key(&key) {
-                self.put_back(Route { metric: 0, metrics: RouteMetrics::default(), ..known });
+        }
+        if route.gateway.is_none() && self.own.contains_key(&key) {
+            // That of the addresses stays where it stands, and nothing more is known of its paths.
+            let ways = self.networks.get_mut(&key).into_iter().flatten();
+            for way in ways.filter(|way| way.gateway.is_none()) {
+                way.metrics = RouteMetrics::default();
             }
+            self.look_for_metrics();
+        } else {
+            self.take_out(route);
         }
         Some(known)
     }
@@ -92,9 +98,13 @@ impl Routes {
             self.broadcast_ends = self.broadcasts.keys().map(end_bit).fold(0, |all, bit| all | bit);
         }
         if gone.metrics != RouteMetrics::default() {
-            let others = self.iter().any(|way| way.metrics != RouteMetrics::default());
-            self.has_metrics = others;
+            self.look_for_metrics();
         }
+    }
+
+    fn look_for_metrics(&mut self) {
+        let others = self.iter().any(|way| way.metrics != RouteMetrics::default());
+        self.has_metrics = others;
     }
 }
 
