@@ -317,7 +317,8 @@ impl Siege {
             self.server.abort(handle);
         }
         self.server.close_listener(self.listener);
-        // What was closed before is an orphan: where RTO is `max_rto`, a minute, it lasts for more than ten.
+        // What was closed before is an orphan, which ends by its second time-out after 102 s; of a closed window
+        // whose probes are answered by their number, a minute apart.
         for _ in 0..600 {
             self.wait(3_000);
             self.listen_to_server();

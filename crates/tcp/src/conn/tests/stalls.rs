@@ -269,3 +269,51 @@ fn a_connection_without_owner_is_given_time_to_deliver_into_a_closed_window() {
     assert!(pair.server.received == octets && pair.server.ended);
     assert_eq!(pair.client.cx.counters.abort_on_timeout, 0);
 }
+
+/// A client whose path takes so long in each direction, which closed with text that is lost, as all else.
+fn orphan_behind_a_delay_of(delay: Duration) -> Pair {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.delay = delay;
+    for _ in 0..8 {
+        pair.write(Which::Client, &pattern(5_000));
+        pair.run_for(Duration::from_secs(60));
+    }
+    pair.lose = |_, _| true;
+    pair.write(Which::Client, b"last words");
+    pair.close(Which::Client);
+    pair
+}
+
+#[test]
+fn whoever_has_no_owner_is_silent_for_as_long_on_a_slow_path_as_on_a_fast_one() {
+    // By their number alone, nine time-outs, the slow ones would be held for more than 400 s.
+    for (delay, seconds) in [(0, 110), (4, 230), (20, 230)] {
+        let mut pair = orphan_behind_a_delay_of(Duration::from_secs(delay));
+        let before = pair.client.cx.counters.timeouts;
+        pair.run_for(Duration::from_secs(102));
+        assert_eq!(pair.client.connection.closed(), None, "it is given time: {delay} s");
+        pair.run_for(Duration::from_secs(seconds - 102));
+        let counters = &pair.client.cx.counters;
+        assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut), "{delay} s");
+        assert_eq!(counters.abort_on_timeout, 1);
+        let timeouts = counters.timeouts - before;
+        assert!(timeouts > 1, "{delay} s: {timeouts}, and it was not sent again");
+        assert!(delay == 0 || timeouts < 8, "{delay} s: {timeouts}");
+    }
+}
+
+#[test]
+fn without_an_owner_text_is_sent_again_once_however_long_it_waited() {
+    let mut pair = Pair::established(&Tunables { retries: 30, ..Tunables::default() });
+    pair.lose = |_, _| true;
+    pair.write(Which::Client, b"last words");
+    pair.run_for(Duration::from_secs(300));
+    pair.close(Which::Client);
+    assert_eq!(pair.client.connection.closed(), None, "not by the close itself");
+    pair.run_for(Duration::from_secs(61));
+    assert_eq!(
+        pair.client.connection.closed(),
+        Some(CloseReason::TimedOut),
+        "by the next time-out"
+    );
+}

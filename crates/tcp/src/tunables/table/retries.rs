@@ -68,9 +68,10 @@ macro_rules! retries {
             high: "a router that was replaced is noticed late.";
         }
 
-        /// How often the data of a closed connection without an owner is retransmitted. As many probes
-        /// of a window that stays closed end it, answered or not, once they are `net.ipv4.tcp_rto_max_ms`
-        /// apart.
+        /// How often the data of a closed connection without an owner is retransmitted, and how long: no longer
+        /// than as many take from 200 ms on, or from `net.ipv4.tcp_rto_min_us` if that is more (8: 102 s), and
+        /// one at least. As many probes of a window that stays closed end it, answered or not, once they are
+        /// `net.ipv4.tcp_rto_max_ms` apart.
         orphan_retries: u8 = 8, "net.ipv4.tcp_orphan_retries", Unit::Count("retransmissions") => {
             range: 0 ..= 30;
             low: "the end of what was sent is lost with one segment.";
