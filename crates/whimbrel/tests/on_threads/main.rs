@@ -20,6 +20,8 @@ mod namespace;
 mod needs;
 #[path = "../tokio_types/packets.rs"]
 mod packets;
+#[path = "../tokio_types/port_attack.rs"]
+mod port_attack;
 #[path = "../../../../tests/harness/scratch.rs"]
 mod scratch;
 #[path = "../tokio_types/shards.rs"]

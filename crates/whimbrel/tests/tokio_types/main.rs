@@ -24,6 +24,7 @@ mod namespace;
 mod needs;
 mod packets;
 mod ping_tun;
+mod port_attack;
 mod rules;
 mod same;
 mod same_udp;
