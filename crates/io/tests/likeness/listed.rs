@@ -1,6 +1,7 @@
 //! Where two hosts differ, and what is listed of that.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use crate::case::{Case, Which};
 use crate::play::{Account, Moment};
@@ -28,6 +29,16 @@ impl Difference {
         Some(Self { path, ours: came(our), theirs: came(their) })
     }
 }
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, ours, theirs } = self;
+        write!(f, "{path} | {ours} | {theirs}")
+    }
+}
+
+/// Differences by the number of a line that stands for them.
+pub(crate) type Used = BTreeMap<usize, BTreeSet<String>>;
 
 /// The list.
 pub(crate) struct Listed(Vec<Line>);
@@ -60,19 +71,31 @@ impl Listed {
 
     /// The numbers of the lines that a difference has, of those that are for the cases played.
     pub(crate) fn find(&self, difference: &Difference, which: Which) -> Vec<usize> {
-        let Difference { path, ours, theirs } = difference;
-        let told = format!("{path} | {ours} | {theirs}");
+        let told = difference.to_string();
         let lines = self.0.iter().filter(|line| line.is_for(which) && matches(&line.text, &told));
         lines.map(|line| line.number).collect()
     }
 
+    /// Each line and what it stands for; `!` marks what no other does.
+    pub(crate) fn tell(&self, used: &Used) -> String {
+        let mut lines_of: BTreeMap<&str, usize> = BTreeMap::new();
+        for told in used.values().flatten() {
+            *lines_of.entry(told).or_default() += 1;
+        }
+        let mut text = String::new();
+        for line in &self.0 {
+            text += &format!("{}: {}\n", line.number, line.text);
+            for told in used.get(&line.number).into_iter().flatten() {
+                let mark = if lines_of.get(told.as_str()) == Some(&1) { '!' } else { ' ' };
+                text += &format!("    {mark} {told}\n");
+            }
+        }
+        text
+    }
+
     /// The lines beside these, of those that are for the cases played.
-    pub(crate) fn beside(
-        &self,
-        used: &BTreeSet<usize>,
-        which: Which,
-    ) -> impl Iterator<Item = &str> {
-        let others = self.0.iter().filter(|line| !used.contains(&line.number));
+    pub(crate) fn beside(&self, used: &Used, which: Which) -> impl Iterator<Item = &str> {
+        let others = self.0.iter().filter(|line| !used.contains_key(&line.number));
         let others = others.filter(move |line| !line.at_times && line.is_for(which));
         others.map(|line| line.text.as_str())
     }

@@ -6,11 +6,12 @@
 //! Needs root. Without it the test says so and passes; `WHIMBREL_REQUIRE_NET=1` makes it fail.
 //!
 //! `only=fin-wait-2 cargo test -p whimbrel-io --test likeness -- --nocapture` tells of the cases that
-//! have this in their name alone; `cases=all` plays all that there are (`scripts/long/likeness`).
+//! have this in their name alone; `cases=all` plays all that there are (`scripts/long/likeness`);
+//! `lines=told` tells what each line stands for, so that one that stands for too much is seen.
 
 #![allow(clippy::unwrap_used)] // the helpers of a test
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::env;
 use std::sync::Mutex;
 use std::thread;
@@ -21,7 +22,7 @@ use whimbrel_sim::script::shard_host::ShardHost;
 use whimbrel_stack::Profile;
 
 use case::{Case, Which};
-use listed::{Difference, Listed};
+use listed::{Difference, Listed, Used};
 use play::{Account, play};
 
 mod case;
@@ -46,7 +47,7 @@ fn the_stack_is_like_linux_but_for_what_is_listed() {
     let mut cases = case::cases(which);
     cases.retain(|case| only.as_ref().is_none_or(|only| case.to_string().contains(only)));
     let listed = Listed::read(LISTED);
-    let mut used = BTreeSet::new();
+    let mut used = Used::default();
     let mut unlisted = compare(&cases, which, &listed, &mut used);
     // Real time: what came late the first time may come in time among fewer.
     for _ in 0..4 {
@@ -55,6 +56,9 @@ fn the_stack_is_like_linux_but_for_what_is_listed() {
         }
         let again: Vec<_> = unlisted.iter().map(|(case, _)| case.clone()).collect();
         unlisted = compare(&again, which, &listed, &mut used);
+    }
+    if env::var("lines").is_ok_and(|lines| lines == "told") {
+        println!("{}", listed.tell(&used));
     }
     let told = tell(&unlisted);
     assert!(unlisted.is_empty(), "{} of {} are not as Linux:\n{told}", unlisted.len(), cases.len());
@@ -67,7 +71,7 @@ fn compare(
     cases: &[Case],
     which: Which,
     listed: &Listed,
-    used: &mut BTreeSet<usize>,
+    used: &mut Used,
 ) -> Vec<(Case, Difference)> {
     let queue = Mutex::new(cases.chunks(BATCH));
     let found = Mutex::new((Vec::new(), used));
@@ -80,10 +84,12 @@ fn compare(
             for (case, difference) in differences {
                 let (unlisted, used) = &mut *found.lock().unwrap();
                 let lines = listed.find(&difference, which);
+                for line in &lines {
+                    used.entry(*line).or_default().insert(difference.to_string());
+                }
                 if lines.is_empty() {
                     unlisted.push((case.clone(), difference));
                 }
-                used.extend(lines);
             }
         }
     };
