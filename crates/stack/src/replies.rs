@@ -6,6 +6,7 @@ use bytes::Bytes;
 use whimbrel_tcp::Reply;
 use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::table::SynEntry;
+use whimbrel_wire::Address;
 
 use crate::ip::{Datagram, ErrorOut, FlowKey};
 
@@ -29,15 +30,15 @@ pub(crate) enum Pending {
 }
 
 impl Pending {
-    /// The number of the address that it leaves from, where it has that.
-    fn local_index(&self) -> Option<u16> {
+    /// Whether it leaves from `addr`, of which `local` is the number.
+    fn is_from(&self, local: u16, addr: &Address) -> bool {
         match self {
-            Self::Reply(key, ..) => Some(key.local_index),
-            Self::SynCookie(entry) => Some(entry.local_index()),
-            Self::Echo(echo) | Self::EchoRequest(echo) => Some(echo.local_index()),
-            Self::Error(error) => Some(error.local_index()),
+            Self::Reply(key, ..) => key.local_index == local,
+            Self::SynCookie(entry) => entry.local_index() == local,
+            Self::Echo(echo) | Self::EchoRequest(echo) => echo.local() == addr,
+            Self::Error(error) => error.local_index() == local,
             // Its entry went before.
-            Self::SynAck(_) | Self::Packet(_) => None,
+            Self::SynAck(_) | Self::Packet(_) => false,
         }
     }
 
@@ -98,8 +99,8 @@ impl Replies {
     }
 
     /// What was to leave from this address of the host's own does not.
-    pub(crate) fn forget(&mut self, local: u16) {
-        self.queue.retain(|pending| pending.local_index() != Some(local));
+    pub(crate) fn forget(&mut self, local: u16, addr: &Address) {
+        self.queue.retain(|pending| !pending.is_from(local, addr));
         self.octets = self.queue.iter().map(Pending::octets).sum();
     }
 

@@ -21,7 +21,7 @@ pub struct Datagram {
 /// An ICMP or ICMPv6 message, by the family of whom it is for.
 #[derive(Debug)]
 pub(crate) struct IcmpDatagram {
-    pub(crate) local_index: u16,
+    pub(crate) local: Address,
     pub(crate) remote: Address,
     pub(crate) hop_limit: u8,
     /// The message with its header, its checksum in place.
@@ -31,10 +31,10 @@ pub(crate) struct IcmpDatagram {
 impl Datagram {
     /// A whole message that is to leave.
     pub(crate) fn of_icmp(icmp: IcmpDatagram) -> Self {
-        let IcmpDatagram { local_index, remote, hop_limit, message } = icmp;
+        let IcmpDatagram { local, remote, hop_limit, message } = icmp;
         let protocol = if remote.is_v4() { Protocol::ICMP } else { Protocol::ICMPV6 };
         let (class, payload) = (TrafficClass::default(), message);
-        Self { local_index, remote, protocol, class, hop_limit, payload, next: None }
+        Self { local, remote, protocol, class, hop_limit, payload, next: None }
     }
 
     /// Whether all of it left.
@@ -42,9 +42,9 @@ impl Datagram {
         self.payload.is_empty()
     }
 
-    /// The number of the address that it is from.
-    pub(crate) fn local_index(&self) -> u16 {
-        self.local_index
+    /// The address that it is from.
+    pub(crate) fn local(&self) -> &Address {
+        &self.local
     }
 
     /// Octets that did not leave yet.

@@ -17,7 +17,7 @@ use whimbrel_wire::{
 
 use super::arrival::{Input, Refused};
 use super::output::{HOP_LIMIT, IpOut};
-use super::{Addresses, Datagram, FrameDrop, IpLayer};
+use super::{Datagram, FrameDrop, IpLayer};
 use crate::ping::EchoReply;
 
 pub(crate) use budget::ErrorBudget;

@@ -82,7 +82,7 @@ impl Shard {
             return Err(AddressError::Unknown(*addr));
         };
         self.end_flows_at(addr);
-        self.forget_answers(local);
+        self.forget_answers(local, addr);
         self.sources.forget(local);
         let Some(removed) = self.host.ip.addresses.remove(addr) else {
             return Err(AddressError::Unknown(*addr));
@@ -134,13 +134,11 @@ impl Shard {
     }
 
     /// What was to leave from an address that is no more does not.
-    fn forget_answers(&mut self, local: u16) {
-        self.replies.forget(local);
+    fn forget_answers(&mut self, local: u16, addr: &Address) {
+        self.replies.forget(local, addr);
         self.pings.on_address_removed(local);
         self.cutting.forget(local);
-        if self.udp_leaving.as_ref().is_some_and(|rest| rest.local_index() == local) {
-            self.udp_leaving = None;
-        }
+        self.udp_leaving.forget(addr);
     }
 }
 

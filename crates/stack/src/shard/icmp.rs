@@ -45,7 +45,7 @@ impl Shard {
         };
         if known {
             self.host.ip.counters.in_delivers += 1;
-        } else if matches!(report, Report::Segment(_))
+        } else if matches!(report, ErrorReport::Segment(_))
             || !self.claim(packet, FrameDrop::IcmpNoSocket)
         {
             self.host.ip.counters.drop_frame(FrameDrop::IcmpNoSocket);

@@ -86,7 +86,7 @@ impl Shard {
         }
         let usual = self.cx.tunables.hop_limit;
         Some(Datagram::of_icmp(IcmpDatagram {
-            local_index: waiting.local_index,
+            local: *local,
             remote,
             hop_limit: waiting.ping.hop_limit.unwrap_or(usual),
             message: message.into(),

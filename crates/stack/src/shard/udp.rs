@@ -318,7 +318,7 @@ impl Shard {
     fn deliver_udp(&mut self, arrived: &Arrived<'_>) -> Result<(), Undelivered> {
         let room = self.udp_room();
         let addresses = &self.host.ip.addresses;
-        if addresses.takes_any() && addresses.index_of(&arrived.to.addr).is_none() {
+        if addresses.takes_any() && addresses.local_index_of(&arrived.to.addr).is_none() {
             return self.udp.deliver_other(arrived, room);
         }
         self.udp.deliver(arrived, room)
@@ -431,6 +431,12 @@ impl UdpLeaving {
     /// Whether nothing is.
     pub(super) const fn is_empty(&self) -> bool {
         self.fragments.is_none() && self.segments.is_none()
+    }
+
+    /// What was to leave from an address that is no more does not.
+    pub(super) fn forget(&mut self, addr: &Address) {
+        self.fragments.take_if(|rest| rest.local() == addr);
+        self.segments.take_if(|rest| rest.from.addr == *addr);
     }
 }
 

@@ -91,13 +91,12 @@ async fn who_is_honest_is_served_whatever_else_is_put_into_a_port() {
         let ((), read, ()) = tokio::join!(streams, peer.read_to_end(&mut received), datagrams);
         read.unwrap();
         assert!(received == sent, "other bytes arrived");
-        let (mut wrong, mut checksums) = (0, 0);
+        let mut dropped = 0;
         for shard in 0..shards.into() {
             let counters = server.inspect(shard, |it| it.ip_counters().clone()).await.unwrap();
-            wrong += counters.in_hdr_errors;
-            checksums += counters.in_truncated_pkts;
+            dropped += counters.drops().map(|(_, count)| count).sum::<u64>();
         }
-        assert!(wrong > 100, "{wrong} headers, {checksums} truncated");
+        assert!(dropped > 100, "{dropped} packets were dropped");
         drop((stream, peer, listener, asked, asking));
         assert_empties(&server).await;
         assert_empties(&client).await;
@@ -340,7 +339,6 @@ async fn whatever_peers_and_verdicts_do_nothing_is_left_of_dials() {
             opened += u32::from(decided.unwrap());
         }
         assert!(opened > 50, "{opened} connections");
-        until("all are answered", async || gateway.counters().await.unwrap().curr_estab == 0).await;
         assert_empties(&gateway).await;
         drop(gateway);
         answering.await.unwrap();

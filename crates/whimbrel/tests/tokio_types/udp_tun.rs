@@ -18,7 +18,7 @@ fn datagrams_of_any_size_cross_a_tun_device_both_ways() {
 
 #[test]
 fn many_datagrams_at_once_reach_the_kernel_as_many() {
-    in_a_namespace("udp_tun::many_datagrams_at_once_reach_the_kernel_as_many", segments);
+    in_a_namespace("udp_tun::many_datagrams_at_once_reach_the_kernel_as_many", &["ip"], segments);
 }
 
 #[test]

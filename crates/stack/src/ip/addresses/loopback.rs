@@ -30,12 +30,6 @@ impl Addresses {
     pub fn loopback(index: u16) -> Option<Address> {
         get(index).copied()
     }
-
-    /// Whether this is the index of a loopback address.
-    #[inline]
-    pub(crate) fn is_loopback_index(index: u16) -> bool {
-        index >= FIRST_LOOPBACK
-    }
 }
 
 /// The loopback address with this index.
