@@ -25,7 +25,7 @@ fn outsides_look_to_the_kernels_client_as_they_would_from_the_kernel() {
 
 #[test]
 fn so_they_do_to_who_sends_datagrams() {
-    in_a_namespace("any_tun::so_they_do_to_who_sends_datagrams", datagrams);
+    in_a_namespace("any_tun::so_they_do_to_who_sends_datagrams", &["ip"], datagrams);
 }
 
 /// How a destination behaves, by the last number of its address.

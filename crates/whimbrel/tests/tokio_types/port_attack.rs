@@ -18,7 +18,7 @@ use whimbrel::{Incoming, PacketPort, Stack, TcpListener, TcpStream, UdpSocket, U
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, IcmpMessage, IpHeader, Ipv4Header, Protocol, RawWindow, SeqNum, Sum};
 
-use crate::world::{SERVER, assert_empties, builder, text, until};
+use crate::world::{SERVER, assert_empties, builder, text};
 
 /// A server and a client whose packets `carry` hands on, with what it makes of them.
 fn joined(shards: u16, rng: &mut Rng) -> (Stack, Stack) {
