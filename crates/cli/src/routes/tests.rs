@@ -61,7 +61,7 @@ fn what_means_nothing_is_refused_with_what_does() {
         ("10.0.0.0/24", "recvpipe="),
         ("10.0.0.0/24,mtu", "recvpipe="),
         ("10.0.0.0/24,window=64k", "recvpipe="),
-        ("10.0.0.0/24,congestion=bbr", "cubic or reno"),
+        ("10.0.0.0/24,congestion=bbr", "reno or cubic"),
         ("10.0.0.0/24,mtu=1400,mtu=1500", "once"),
     ] {
         let error = parse(text).unwrap_err();

@@ -19,6 +19,10 @@ fn columns(line: &str) -> usize {
 
 fn check(of: &str, text: &str) {
     for line in text.lines() {
+        // Where the repository lies is no line's fault.
+        if line.starts_with(env!("CARGO_MANIFEST_DIR")) {
+            continue;
+        }
         assert!(columns(line) <= WIDTH, "{of}: {} columns\n{line}\nof\n{text}", columns(line));
     }
 }

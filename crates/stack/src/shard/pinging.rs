@@ -52,10 +52,7 @@ impl Shard {
             return Err(PingError::NoRoute(to));
         }
         let source = match ping.source {
-            Some(own) => addresses
-                .local_index_of(&own)
-                .filter(|_| own.family() == to.family())
-                .ok_or(PingError::NotLocal(own)),
+            Some(own) => addresses.source_index_of(&own, &to).ok_or(PingError::NotLocal(own)),
             None => addresses.source_for(&to).ok_or(PingError::NoSource(to)),
         };
         if is_itself {

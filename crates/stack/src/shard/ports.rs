@@ -63,7 +63,7 @@ impl Shard {
     pub fn set_source_pool(&mut self, pool: &[Address]) -> Result<(), NotLocal> {
         let mut sources = SourcePool::default();
         for addr in pool {
-            let index = self.host.ip.addresses.local_index_of(addr).ok_or(NotLocal(*addr))?;
+            let index = self.host.ip.addresses.index_of(addr).ok_or(NotLocal(*addr))?;
             sources.of_mut(addr.family()).pool.push(index);
         }
         self.sources = sources;
@@ -119,8 +119,7 @@ impl Shard {
         let (addresses, addr) = (&self.host.ip.addresses, &remote.addr);
         match local.filter(|local| !local.addr.is_unspecified()) {
             Some(local) => addresses
-                .local_index_of(&local.addr)
-                .filter(|_| local.addr.family() == addr.family())
+                .source_index_of(&local.addr, addr)
                 .map(Some)
                 .ok_or(ConnectError::NotLocal(local)),
             None if !self.sources.of(addr.family()).is_empty() => Ok(None),

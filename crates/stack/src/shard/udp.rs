@@ -231,11 +231,14 @@ impl Shard {
                 Err(UdpError::NotLocal(wish))
             }
             (Some(wish), _) => {
-                let speaks = addresses.local_index_of(&wish).is_some()
+                let speaks = addresses.source_index_of(&wish, &to.addr).is_some()
                     || (self.udp.is_any(handle) && self.host.ip.takes_other(&wish));
                 speaks.then_some(wish).ok_or(UdpError::NotLocal(wish))
             }
-            (None, Local::Address(own)) => Ok(own),
+            (None, Local::Address(own)) => {
+                let index = addresses.source_index_of(&own, &to.addr);
+                index.map(|_| own).ok_or(UdpError::NotLocal(own))
+            }
             // RFC 1122 4.1.3.5: "(in which case the networking software will choose an appropriate
             // source address)".
             (None, Local::Every(_) | Local::Both) => addresses

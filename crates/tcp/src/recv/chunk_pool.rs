@@ -143,6 +143,7 @@ impl ChunkPool {
         if let Some((chunks, size)) = largest
             && (chunks.idle.pop().is_some() || chunks.lent.pop_front().is_some())
         {
+            chunks.unneeded = chunks.unneeded.min(chunks.idle.len());
             self.octets -= size;
         }
     }

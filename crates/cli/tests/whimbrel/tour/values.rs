@@ -186,7 +186,7 @@ pub(super) const CASES: &[Case] = &[
     u("bulk send --window 1M/x", &["64k"]),
     u("bulk send -l 0", &["1 to 16M"]),
     u("bulk send -M 9", &["88 to 32,767"]),
-    u("bulk send -C nosuch", &["nosuch", "cubic, reno"]),
+    u("bulk send -C nosuch", &["nosuch", "reno, cubic"]),
     u("bulk send --wscale 15", &["0 to 14"]),
     u("bulk send -R --bidir", &["cannot be used with"]),
     u("bulk recv -b 1M", &["--bitrate"]),

@@ -21,6 +21,13 @@ impl Addresses {
         self.index_of(addr).or_else(|| index_of(addr))
     }
 
+    /// The index of `source`, if it is this host's and packets to `to` can come from there.
+    pub(crate) fn source_index_of(&self, source: &Address, to: &Address) -> Option<u16> {
+        // RFC 1122 3.2.1.3 (g): "Addresses of this form MUST NOT appear outside a host."
+        let may_speak = !Self::is_loopback(source) || self.is_local(to);
+        self.local_index_of(source).filter(|_| may_speak && source.family() == to.family())
+    }
+
     /// Whether `addr` is one of the two loopback addresses that every host has.
     pub fn is_loopback(addr: &Address) -> bool {
         index_of(addr).is_some()

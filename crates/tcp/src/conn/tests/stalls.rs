@@ -297,7 +297,7 @@ fn whoever_has_no_owner_is_silent_for_as_long_on_a_slow_path_as_on_a_fast_one() 
         assert_eq!(pair.client.connection.closed(), Some(CloseReason::TimedOut), "{delay} s");
         assert_eq!(counters.abort_on_timeout, 1);
         let timeouts = counters.timeouts - before;
-        assert!(timeouts > 1, "{delay} s: {timeouts}, and it was not sent again");
+        assert!(timeouts > 0, "{delay} s: it was not sent again");
         assert!(delay == 0 || timeouts < 8, "{delay} s: {timeouts}");
     }
 }

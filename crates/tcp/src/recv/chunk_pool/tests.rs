@@ -121,3 +121,22 @@ fn what_was_not_needed_between_two_looks_is_given_back() {
     assert!(pool.is_empty());
     assert_eq!(held.len(), 60_000, "what is held is its holder's");
 }
+
+#[test]
+fn what_went_since_nobody_needed_it_does_not_go_twice() {
+    let mut pool = ChunkPool::default();
+    drop((0..8).map(|_| text(&mut pool, 60_000)).collect::<Vec<_>>());
+    // All become idle, and the second look finds them unneeded.
+    for _ in 0..8 {
+        drop(text(&mut pool, 60_000));
+    }
+    while pool.trim() {}
+    // Then the pool is to be smaller, and takes of the largest what it has.
+    pool.set_most(64 << 10);
+    drop((0..4).map(|_| text(&mut pool, 5_000)).collect::<Vec<_>>());
+    while pool.trim() {}
+    assert!(pool.octets() <= 64 << 10, "{}", pool.octets());
+    while pool.trim() {}
+    while pool.trim() {}
+    assert!(pool.is_empty());
+}
