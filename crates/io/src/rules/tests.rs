@@ -26,7 +26,7 @@ fn the_environment_names_a_file_and_prevails_over_what_that_says() {
 fn what_is_shown_is_a_file_that_means_the_same() {
     let environment = variables(&[("WHIMBREL_PROFILE", "freebsd"), ("WHIMBREL_MSL", "5s")]);
     let rules = Rules::gather(Sources { environment, ..Sources::default() }).unwrap();
-    let file = TestFile::new("shown", &rules.to_string());
+    let file = TestFile::new("shown", rules.to_string());
     let sources = Sources { file: Some(file.path().into()), ..Sources::default() };
     let again = Rules::gather(sources).unwrap();
     assert_eq!((&again.tunables, again.profile), (&rules.tunables, rules.profile));

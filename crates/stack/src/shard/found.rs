@@ -28,6 +28,7 @@ impl BurstPlaces {
 
     /// Gives them back, once what stands in them is dealt with.
     #[inline]
+    #[allow(clippy::unnecessary_filter_map, reason = "a filter would leave the burst its lifetime")]
     pub(super) fn give_back(&mut self, mut burst: Vec<FoundSegment<'_>>) {
         burst.clear();
         // What lived as long as the burst and what outlives it are alike: the memory is the same.
