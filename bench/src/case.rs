@@ -40,7 +40,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const NAMES: [(Self, &str); 8] = [
+    const NAMES: [(Self, &str); 9] = [
         (Self::Churn, "churn"),
         (Self::Few, "few"),
         (Self::Ports, "ports"),
