@@ -243,7 +243,7 @@ fn call(ready: &Ready, case: Case, limits: &Limits) -> Result<Answer, Failure> {
     Ok(answer)
 }
 
-/// Who carries datagrams.
+/// The peers that `datagrams` compares, by their names on the command line.
 const ECHOING: [&str; 4] = ["whimbrel", "smoltcp", "lwip", "gvisor"];
 /// What a peer may fill, octets.
 const MEMORY: u64 = 12 << 30;

@@ -70,7 +70,7 @@ pub(crate) fn number_of(data: &[u8]) -> Result<u64, Failure> {
     if data == content(number) { Ok(number) } else { Err("bytes that were not sent".into()) }
 }
 
-/// Whimbrel: two shards.
+/// The exchange between two hosts of Whimbrel, driven directly as shards.
 struct Whimbrel {
     now: Instant,
     client: Shard,

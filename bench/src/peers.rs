@@ -40,7 +40,7 @@ enum Built {
 
 /// A peer that can be called.
 pub(crate) struct Ready {
-    /// Which.
+    /// The peer as the table of all has it.
     pub(crate) peer: &'static Peer,
     /// Of the stack.
     pub(crate) version: String,

@@ -10,7 +10,7 @@ use crate::peers::last_line;
 
 /// A peer that can be called.
 pub(crate) struct Outside {
-    /// Its name.
+    /// What it is called on the command line and in tables.
     pub(super) name: &'static str,
     /// Of its stack.
     pub(super) version: String,

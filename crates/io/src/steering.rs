@@ -223,9 +223,9 @@ fn of_quoted(rest: &[u8]) -> Home {
 
 /// Whose errors the first shard hears: it has the sockets of UDP, and asks for echoes.
 const OF_THE_FIRST: [Protocol; 3] = [Protocol::UDP, Protocol::ICMP, Protocol::ICMPV6];
-/// RFC 792.
+/// The ICMP type of an echo reply (RFC 792).
 const ECHO_REPLY: u8 = 0;
-/// RFC 4443 4.2.
+/// The ICMPv6 type of an echo reply (RFC 4443 4.2).
 const ECHO_REPLY_V6: u8 = 129;
 /// The ICMPv6 type of Neighbor Advertisement (RFC 4861 4.4).
 const NEIGHBOUR_ADVERTISEMENT: u8 = 136;

@@ -44,7 +44,7 @@ pub struct PingId(pub(crate) u64);
 /// What came of an echo request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PingEnd {
-    /// Which.
+    /// The echo request that this is the end of.
     pub id: PingId,
     /// Its reply, or why there is none.
     pub result: Result<Pong, PingFailure>,
