@@ -1,6 +1,7 @@
 #!/bin/sh
-# build.sh DIRECTORY: fetches gVisor's netstack as go.mod names it, builds main.go with it as
-# DIRECTORY/bench and says its version. On failure the last line on stderr is the reason.
+# build.sh DIRECTORY [PROGRAM]: fetches gVisor's netstack as go.mod names it, builds with it the program in the folder
+# of that name, or without a name the one beside this, as DIRECTORY/PROGRAM or DIRECTORY/bench, and says its
+# version. On failure the last line on stderr is the reason.
 set -eu
 mkdir -p "$1"
 PATH=$PATH:/usr/local/go/bin
@@ -9,7 +10,7 @@ command -v go >/dev/null || {
     exit 1
 }
 cd "$(dirname "$0")"
-if ! go build -o "$1/bench" . >"$1/log" 2>&1; then
+if ! go build -o "$1/${2:-bench}" "./${2:-}" >"$1/log" 2>&1; then
     echo "go build failed: $(tail -n 1 "$1/log")" >&2
     exit 1
 fi

@@ -1,16 +1,3 @@
 #!/bin/sh
-# build.sh DIRECTORY: fetches gVisor's netstack as go.mod names it, builds main.go beside this with it as
-# DIRECTORY/bulk and says its version. On failure the last line on stderr is the reason.
-set -eu
-mkdir -p "$1"
-PATH=$PATH:/usr/local/go/bin
-command -v go >/dev/null || {
-    echo 'no go: install Go 1.23 or later' >&2
-    exit 1
-}
-cd "$(dirname "$0")/.."
-if ! go build -o "$1/bulk" ./bulk >"$1/log" 2>&1; then
-    echo "go build failed: $(tail -n 1 "$1/log")" >&2
-    exit 1
-fi
-sed -n 's/^require gvisor.dev\/gvisor //p' go.mod
+# build.sh DIRECTORY: as ../build.sh, of this folder's program.
+exec sh "$(dirname "$0")/../build.sh" "$1" bulk
