@@ -208,7 +208,7 @@ impl<T: Transport> Model<T> for Load<T> {
         let oldest = |list: &IdleList, time| list.oldest().map(|(_, since)| since + time);
         let arrival = (moves && !self.free.is_empty() && self.has_more_to_begin())
             .then(|| self.watch.when(self.arrivals.next(self.record.until)));
-        let deadlines = [
+        Instant::earliest([
             end,
             arrival,
             oldest(&self.opening, self.plan.connect_timeout),
@@ -216,8 +216,7 @@ impl<T: Transport> Model<T> for Load<T> {
             oldest(&self.closing, self.plan.timeout),
             oldest(&self.resting, start::REST),
             (!self.starved.is_empty()).then_some(self.next_asking),
-        ];
-        deadlines.into_iter().flatten().min()
+        ])
     }
 
     fn is_done(&self) -> bool {

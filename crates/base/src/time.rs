@@ -41,6 +41,29 @@ impl Instant {
         self.0 / 1_000
     }
 
+    /// The earliest of those that there are: when the first of several things is due.
+    ///
+    /// Not by an iterator that flattens and takes the least: asked before each step, that was a twentieth of the
+    /// instructions of the lab's first case (1,150 million of 55,000 requests, now 1,094).
+    ///
+    /// ```
+    /// # use whimbrel_base::Instant;
+    /// let [soon, late] = [1, 2].map(Instant::from_millis);
+    /// assert_eq!(Instant::earliest([None, Some(late), Some(soon)]), Some(soon));
+    /// assert_eq!(Instant::earliest([None, None]), None);
+    /// ```
+    #[inline]
+    pub fn earliest<const N: usize>(due: [Option<Self>; N]) -> Option<Self> {
+        let mut earliest: Option<Self> = None;
+        for at in due {
+            earliest = match (earliest, at) {
+                (Some(one), Some(other)) => Some(if other < one { other } else { one }),
+                (one, other) => one.or(other),
+            };
+        }
+        earliest
+    }
+
     /// This instant and so many microseconds.
     #[inline]
     #[must_use]

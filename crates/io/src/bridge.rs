@@ -163,7 +163,7 @@ impl Bridge {
     /// Sleeps until a packet is there, or one is due.
     fn wait(&self, until: &Stop, end: Option<Instant>) -> Result<(), BridgeError> {
         let [a, b] = &self.sides;
-        let due = [a.link.next_arrival(), b.link.next_arrival(), end].into_iter().flatten().min();
+        let due = Instant::earliest([a.link.next_arrival(), b.link.next_arrival(), end]);
         let timeout = due.map(|due| self.clock.until(due));
         let mut fds = [
             PollFd::new(&a.tun, Interest::Read),

@@ -241,13 +241,12 @@ impl<A: Port, B: Port> MemPair<A, B> {
 
     /// When anything is due.
     fn next_deadline(&self) -> Option<Instant> {
-        let deadlines = [
+        Instant::earliest([
             self.near.next_deadline(),
             self.far.next_deadline(),
             self.there.next_arrival(),
             self.back.next_arrival(),
-        ];
-        deadlines.into_iter().flatten().min()
+        ])
     }
 
     /// Waits for what is due next, or comes from other pairs.
@@ -342,7 +341,7 @@ impl<P: Port> Host<P> {
         if self.misrouted.as_ref().is_some_and(MisroutedFrames::are_waiting) {
             return Some(Instant::ZERO);
         }
-        [self.shard.next_deadline(), self.port.next_deadline()].into_iter().flatten().min()
+        Instant::earliest([self.shard.next_deadline(), self.port.next_deadline()])
     }
 }
 

@@ -333,13 +333,12 @@ impl<D: Device, P: Port> Worker<D, P> {
             Some(Stuck::Until(retry)) => Some(retry),
             _ => None,
         };
-        let deadlines = [
+        Instant::earliest([
             self.shard.next_deadline(),
             self.port.next_deadline(),
             self.device.next_deadline(),
             retry,
-        ];
-        deadlines.into_iter().flatten().min()
+        ])
     }
 }
 

@@ -64,8 +64,7 @@ impl<A: Application> Host<A> {
 
     /// When it must be called at the latest.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let deadlines = [self.shard.next_deadline(), self.application.next_deadline()];
-        deadlines.into_iter().flatten().min()
+        Instant::earliest([self.shard.next_deadline(), self.application.next_deadline()])
     }
 
     /// Frames arrived, or time passed.

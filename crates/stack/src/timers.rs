@@ -139,7 +139,7 @@ impl Timers {
     /// When [`Timers::pop_due`] must be called at the latest; it may find nothing due then.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let check = self.checks.front().filter(|_| self.awaiting_check > 0).map(|check| check.at);
-        [check, self.wheel.next_deadline()].into_iter().flatten().min()
+        Instant::earliest([check, self.wheel.next_deadline()])
     }
 }
 

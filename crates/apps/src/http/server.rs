@@ -151,7 +151,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         let Limits { idle, head_time, .. } = self.terms.limits;
         let silent = self.idle.oldest().map(|(_, since)| since + idle);
         let late = self.heads.oldest().map(|(_, since)| since + head_time);
-        [silent, late, self.reception.next_deadline()].into_iter().flatten().min()
+        Instant::earliest([silent, late, self.reception.next_deadline()])
     }
 
     /// The time for the `Date` field, from now on.

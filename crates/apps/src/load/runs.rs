@@ -189,7 +189,7 @@ impl<T: Transport> Model<T> for Runs<T> {
         let next = self.next.filter(|_| !self.is_paused());
         let own = next.or(self.asking).or_else(|| self.current.next_deadline());
         let look = self.steered.as_ref().filter(|_| !self.is_done()).map(ControlledPart::next_look);
-        [own, look].into_iter().flatten().min()
+        Instant::earliest([own, look])
     }
 
     fn is_done(&self) -> bool {

@@ -169,8 +169,8 @@ impl Hosts {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let arrivals = [self.up.next_arrival(), self.down.next_arrival()];
-        [self.near.due, self.far.due].into_iter().chain(arrivals).flatten().min()
+        let (up, down) = (self.up.next_arrival(), self.down.next_arrival());
+        Instant::earliest([self.near.due, self.far.due, up, down])
     }
 
     fn wake_both(&mut self, onlooker: &mut dyn Onlooker) -> Enough {
@@ -225,7 +225,7 @@ impl<M: Model<Shard>> Station<M> {
 
     /// Whether it has something to do, or to receive by this link.
     fn is_due(&self, now: Instant, inward: &Link) -> bool {
-        self.due.into_iter().chain(inward.next_arrival()).any(|due| due <= now)
+        Instant::earliest([self.due, inward.next_arrival()]).is_some_and(|due| due <= now)
     }
 
     /// It receives what has arrived, does what is due, and sends.

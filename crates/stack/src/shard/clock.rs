@@ -87,7 +87,7 @@ impl Shard {
 
     /// When [`Shard::advance`] must be called at the latest, if nothing else happens.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let deadlines = [
+        Instant::earliest([
             self.timers.next_deadline(),
             self.records.syns.next_deadline(),
             self.next_wait_expiry(),
@@ -95,7 +95,6 @@ impl Shard {
             self.host.next_link_deadline(),
             self.chunks_deadline(),
             self.own_packets_deadline(),
-        ];
-        deadlines.into_iter().flatten().min()
+        ])
     }
 }
