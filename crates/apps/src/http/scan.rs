@@ -62,7 +62,7 @@ fn end_of_head(octets: &[u8], scanned: usize, limit: usize) -> Result<Option<usi
     }
     let octets = octets.get(..limit).unwrap_or(octets);
     let mut at = scanned;
-    while let Some(offset) = octets.get(at..).and_then(|rest| rest.iter().position(is_line_feed)) {
+    while let Some(offset) = octets.get(at..).and_then(line_feed) {
         at += offset + 1;
         let line = octets.get(..at).unwrap_or_default();
         if line.ends_with(b"\r\n\r\n") {
@@ -77,7 +77,7 @@ fn end_of_head(octets: &[u8], scanned: usize, limit: usize) -> Result<Option<usi
     if octets.len() < limit {
         return Ok(None);
     }
-    let line_ended = octets.iter().skip(2).any(is_line_feed);
+    let line_ended = octets.get(2..).is_some_and(|rest| line_feed(rest).is_some());
     Err(if line_ended { Fault::HeadTooLarge } else { Fault::TargetTooLong })
 }
 
@@ -86,6 +86,23 @@ fn begins_request(octet: u8) -> bool {
     octet == b'\r' || octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet)
 }
 
-fn is_line_feed(octet: &u8) -> bool {
-    *octet == b'\n'
+/// Where the first LF is. Eight octets at a time: one by one it was a thirtieth of a request's instructions.
+fn line_feed(octets: &[u8]) -> Option<usize> {
+    let (words, rest) = octets.as_chunks::<8>();
+    for (place, word) in words.iter().enumerate() {
+        // An octet of it is zero where an LF was. What a borrow marks besides lies above the first of those.
+        let differs = u64::from_le_bytes(*word) ^ (EACH * u64::from(b'\n'));
+        let zeros = differs.wrapping_sub(EACH) & !differs & (EACH << 7);
+        if zeros != 0 {
+            return Some(8 * place + zeros.trailing_zeros() as usize / 8);
+        }
+    }
+    let offset = rest.iter().position(|octet| *octet == b'\n')?;
+    Some(8 * words.len() + offset)
 }
+
+/// A one in each octet.
+const EACH: u64 = 0x0101_0101_0101_0101;
+
+#[cfg(test)]
+mod tests;
