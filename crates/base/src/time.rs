@@ -103,6 +103,23 @@ impl Add<Duration> for Instant {
     }
 }
 
+/// A duration in whole milliseconds, at most what 32 bits hold (49.7 days).
+///
+/// By 64 bits: [`Duration::as_millis`] has 128, which each record that expires would pay for three times.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use whimbrel_base::time::millis;
+/// assert_eq!(millis(Duration::from_micros(2_500_999)), 2_500);
+/// assert_eq!(millis(Duration::MAX), u32::MAX);
+/// ```
+#[inline]
+pub const fn millis(duration: Duration) -> u32 {
+    let millis =
+        duration.as_secs().saturating_mul(1_000).saturating_add(duration.subsec_millis() as u64);
+    if millis > u32::MAX as u64 { u32::MAX } else { millis as u32 }
+}
+
 /// A time in microseconds, at most 71 minutes. What is measured of each round trip stays in this unit:
 /// a [`Duration`] is seconds and a rest, and to come from one to the other costs two divisions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -173,7 +190,7 @@ impl Tick {
     /// A bucket that was left alone for a whole circle seems in use once, for `burst` intervals.
     #[inline]
     pub fn take_one(&mut self, now: Self, interval: Duration, burst: u8) -> bool {
-        let interval = u32::try_from(interval.as_millis()).unwrap_or(u32::MAX);
+        let interval = millis(interval);
         let all = interval.saturating_mul(u32::from(burst));
         // Farther ahead than all of them is behind.
         let taken = Some(self.millis_since(now)).filter(|ahead| *ahead <= all).unwrap_or(0);

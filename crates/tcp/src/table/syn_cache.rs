@@ -12,6 +12,7 @@
 
 use core::time::Duration;
 
+use whimbrel_base::time::millis;
 use whimbrel_base::{Instant, Key, SipHasher24, Slab, Tick};
 
 use super::syn_entry::{NONE, tick_rounded_up};
@@ -421,13 +422,12 @@ impl Rules {
 
 impl From<&Tunables> for Rules {
     fn from(tunables: &Tunables) -> Self {
-        let millis = |duration: Duration| duration.as_millis().min(MAX_MILLIS) as u32;
-        let initial_rto = millis(tunables.initial_rto).max(1);
+        let initial_rto = millis(tunables.initial_rto).clamp(1, MAX_MILLIS);
         Self {
             max_entries: tunables.max_syn_entries,
             retries: tunables.synack_retries.min(MOST_RETRIES),
             initial_rto,
-            max_rto: millis(tunables.max_rto.into()).max(initial_rto),
+            max_rto: millis(tunables.max_rto.into()).clamp(initial_rto, MAX_MILLIS),
         }
     }
 }
@@ -441,7 +441,7 @@ const MOST_RETRIES: u8 = 30;
 const HELD: usize = MOST_RETRIES as usize + 1;
 const NANOS_PER_MILLI: u64 = 1_000_000;
 /// An hour: far above any time-out, far below what ticks can compare.
-const MAX_MILLIS: u128 = 3_600_000;
+const MAX_MILLIS: u32 = 3_600_000;
 
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,7 @@
 //!
 //! The judgement over what arrives for such a record is in `judge`; it changes nothing.
 
+use whimbrel_base::time::millis;
 use whimbrel_base::{Instant, Tick};
 use whimbrel_wire::tcp::Timestamps;
 use whimbrel_wire::{Address, RawWindow, SeqNum, WindowScale};
@@ -52,7 +53,7 @@ impl Lifetimes {
     /// By the rules in force. An MSL beyond 255 s counts as 255 s.
     pub fn new(tunables: &Tunables) -> Self {
         let msls = [tunables.msl_remote, tunables.msl_link, tunables.msl_loopback];
-        Self(msls.map(|msl| 2 * msl.as_millis().min(255_000) as u32))
+        Self(msls.map(|msl| 2 * millis(msl).min(255_000)))
     }
 
     /// 2 MSL of a class, ms.

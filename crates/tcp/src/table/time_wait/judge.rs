@@ -12,6 +12,7 @@
 use core::time::Duration;
 
 use whimbrel_base::Tick;
+use whimbrel_base::time::millis;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{TcpFlags, Timestamps};
 
@@ -168,7 +169,7 @@ impl TimeWait {
             return TakeOver::Never;
         }
         let silent = now.millis_since(self.spoke(now));
-        match (delay.as_millis().min(DAY) as u32 + 1).saturating_sub(silent) {
+        match (millis(delay).min(DAY) + 1).saturating_sub(silent) {
             0 => TakeOver::Safe,
             left => TakeOver::After(left),
         }
@@ -332,8 +333,8 @@ fn judge_by_gap(is_new: bool) -> SynVerdict {
 impl Stamp {
     /// Whether `interval` has passed since the last time this returned true.
     fn renew(&mut self, now: Tick, interval: Duration) -> bool {
-        let since = self.millis_to(now).map(|(millis, _)| u128::from(millis));
-        let passed = since.is_none_or(|millis| millis >= interval.as_millis());
+        let since = self.millis_to(now).map(|(since, _)| since);
+        let passed = since.is_none_or(|since| since >= millis(interval));
         if passed {
             *self = Self::new(now);
         }
@@ -342,7 +343,7 @@ impl Stamp {
 }
 
 /// A day in milliseconds.
-const DAY: u128 = 86_400_000;
+const DAY: u32 = 86_400_000;
 
 #[cfg(test)]
 mod tests;
