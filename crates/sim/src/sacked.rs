@@ -7,14 +7,29 @@
 
 use std::collections::BTreeMap;
 
-use whimbrel_wire::Endpoint;
 use whimbrel_wire::tcp::{SackBlock, TcpFlags, TcpHeader};
+use whimbrel_wire::{Endpoint, SeqNum};
 
-/// The ranges beyond the last acknowledgment, of each receiver and sender.
+/// The ranges beyond the last acknowledgment, of each receiver and sender, and where streams ended.
 #[derive(Default, Debug)]
-pub(crate) struct Sacked(BTreeMap<[Endpoint; 2], Vec<SackBlock>>);
+pub(crate) struct Sacked {
+    named: BTreeMap<[Endpoint; 2], Vec<SackBlock>>,
+    /// One past the FIN.
+    ends: Vec<([Endpoint; 2], SeqNum)>,
+}
 
 impl Sacked {
+    /// The same ends may have another connection, to which nothing was named.
+    pub(crate) fn begin_anew(&mut self) {
+        self.named.clear();
+    }
+
+    /// A FIN is sent to the first end of a flow, by the second; its number is before `end`. What was named
+    /// behind it is not of the stream, and may be forgotten when it is taken.
+    pub(crate) fn on_fin(&mut self, flow: [Endpoint; 2], end: SeqNum) {
+        self.ends.push((flow, end));
+    }
+
     /// The first end of a flow sends this to the second.
     pub(crate) fn on_segment(
         &mut self,
@@ -22,23 +37,27 @@ impl Sacked {
         header: &TcpHeader,
     ) -> Result<(), String> {
         if header.flags.contains(TcpFlags::SYN) || header.flags.contains(TcpFlags::RST) {
-            self.0.remove(&flow);
+            self.named.remove(&flow);
             return Ok(());
         }
         let TcpHeader { ack, options, .. } = header;
-        let named = self.0.entry(flow).or_default();
+        let named = self.named.entry(flow).or_default();
         named.retain(|block| ack.before(block.right));
         // RFC 2883 4: a block below the acknowledgment names what came twice. One that begins 2^31 below it
         // is told by its end: on the circle its beginning lies as far ahead.
         let is_fresh = |block: &&SackBlock| ack.at_or_before(block.left) && ack.before(block.right);
         let fresh = options.sack.as_slice().iter().filter(is_fresh);
         fresh.for_each(|block| join(named, *block));
-        let wanted = named.iter().find(|block| block.left.at_or_before(*ack));
+        let is_over = self.ends.contains(&(flow, *ack));
+        let is_wanted = |block: &&SackBlock| {
+            block.left.before(*ack) || (block.left == *ack && !is_over)
+        };
+        let wanted = named.iter().find(is_wanted);
         let broken = wanted.map(|SackBlock { left, right }| {
             format!("wants again what SACK named, {left:?} to {right:?}: {header:?}")
         });
         if named.is_empty() {
-            self.0.remove(&flow);
+            self.named.remove(&flow);
         }
         broken.map_or(Ok(()), Err)
     }

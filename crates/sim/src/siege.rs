@@ -271,6 +271,9 @@ impl Siege {
         if flaw == Flaw::None && forged.seq == flow.next {
             self.flows[place].next = forged.end();
         }
+        if forged.flags.contains(TcpFlags::FIN) {
+            self.sacked.on_fin([flow.host, flow.own], forged.end());
+        }
         let meta = self.meta(forged, flaw, script);
         let resets = forged.flags.contains(TcpFlags::RST) && flaw == Flaw::None;
         let packet = packet::wrap(flow.own.addr, flow.host.addr, Protocol::TCP, &octets);
@@ -427,7 +430,7 @@ impl Siege {
         let counters = self.shard.counters();
         let opened = counters.active_opens + counters.passive_opens;
         if core::mem::replace(&mut self.opened, opened) != opened {
-            self.sacked = Sacked::default();
+            self.sacked.begin_anew();
         }
         self.sacked.on_segment([sent.from, sent.to], &sent.header).map_err(Fault)
     }

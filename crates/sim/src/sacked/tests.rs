@@ -35,3 +35,12 @@ fn what_came_twice_is_wanted_by_nobody_however_far_behind_it_begins() {
         sacked.on_segment(flow(), &naming(ack, left, left + 1)).unwrap();
     }
 }
+
+#[test]
+fn what_lies_behind_a_fin_that_was_taken_may_be_forgotten() {
+    let mut sacked = Sacked::default();
+    sacked.on_fin(flow(), SeqNum::new(2000));
+    sacked.on_segment(flow(), &naming(1000, 2000, 3000)).unwrap();
+    sacked.on_segment(flow(), &naming(2000, 0, 0)).unwrap();
+    sacked.on_segment(flow(), &naming(2001, 0, 0)).unwrap_err();
+}

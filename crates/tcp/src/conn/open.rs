@@ -222,7 +222,7 @@ impl Connection {
     #[cold]
     fn queue_with_syn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
         let len = seg.payload.len();
-        let text = self.receiver.clip(seg, len);
+        let text = self.clip(seg, len);
         let limit = self.max_ranges(&cx.tunables);
         let recv = &mut self.buffers(cx).recv;
         if text.take > 0 {

@@ -64,9 +64,9 @@ impl Connection {
             // remote side. Ignore the segment text."
             _ => return Continue(()),
         }
-        let (seq, mut text) = (seg.text_seq(), self.receiver.clip(seg, len));
+        let (seq, mut text) = (seg.text_seq(), self.clip(seg, len));
         if text.take == 0 {
-            // A probe of a closed window, or text before it.
+            // A probe of a closed window, text before it, or text behind the peer's FIN.
             self.note_duplicate(cx, seq, seq + text.skip);
             self.receiver.owe_ack();
             return Continue(());
@@ -98,6 +98,14 @@ impl Connection {
         } else {
             self.take_out_of_order(cx, seg, text, ahead)
         }
+    }
+
+    /// The part of the segment's `len` octets of text that may be taken.
+    pub(super) fn clip(&self, seg: &RxSegment<'_>, len: u32) -> Text {
+        let text = self.receiver.clip(seg, len);
+        let Some(buffers) = &self.buffers else { return text };
+        let ahead = (seg.text_seq() + text.skip).offset_from(self.receiver.nxt());
+        buffers.recv.up_to_fin(ahead, text)
     }
 
     /// With what text ends the connection that nobody will read. Whoever shut both directions down

@@ -171,11 +171,13 @@ impl RecvBuffer {
         self.nxt - u64::from(self.ready.len())
     }
 
-    /// The peer's FIN lies `ahead` octets beyond RCV.NXT. Of a peer that names several places the first
-    /// counts: its number may have been named by SACK, and nothing behind it is of the stream.
+    /// The peer's FIN lies `ahead` octets beyond RCV.NXT. Of a peer that contradicts itself counts what came
+    /// first, as SACK may have named it: a FIN in another place, or in front of text that is held, is not
+    /// kept. In order it will end the stream all the same.
     pub fn note_fin(&mut self, ahead: u32) {
         let at = self.nxt + u64::from(ahead);
-        if self.fin.is_some_and(|known| known < at) {
+        let is_behind = self.beyond.as_ref().is_some_and(|beyond| beyond.end() > at);
+        if is_behind || self.fin.is_some_and(|known| known != at) {
             return;
         }
         self.fin = Some(at);
@@ -184,6 +186,15 @@ impl RecvBuffer {
             self.beyond.get_or_insert_default();
             self.note_recent(at);
         }
+    }
+
+    /// The part of the text that begins `ahead` octets beyond RCV.NXT which lies in front of the peer's
+    /// FIN: nothing behind that is of the stream.
+    #[inline]
+    pub fn up_to_fin(&self, ahead: u32, text: Text) -> Text {
+        let Some(fin) = self.fin else { return text };
+        let left = fin.saturating_sub(self.nxt + u64::from(ahead));
+        Text { take: u64::from(text.take).min(left) as u32, ..text }
     }
 
     /// Whether the peer's FIN arrived and waits for what lies before it.

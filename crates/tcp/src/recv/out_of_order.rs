@@ -78,6 +78,11 @@ impl OutOfOrder {
         self.pinned() > 2 * self.log.live() + 64 * self.ranges + Self::SPARE
     }
 
+    /// The end of the last range; 0 without one.
+    pub(super) fn end(&self) -> u64 {
+        self.pieces.last_key_value().map_or(0, |(start, piece)| start + u64::from(piece.len))
+    }
+
     /// The range that `at` lies in, or at whose end it lies.
     pub(super) fn around(&self, at: u64) -> Option<(u64, u64)> {
         let (start, piece) = self.pieces.range(..=at).next_back()?;

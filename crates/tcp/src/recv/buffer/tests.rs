@@ -164,15 +164,37 @@ fn a_fin_that_waits_is_named_with_the_text_before_it_or_alone() {
 }
 
 #[test]
-fn of_several_places_of_a_fin_the_first_counts() {
+fn of_several_places_of_a_fin_that_counts_which_came_first() {
     let mut fed = Fed::new(100);
     fed.buffer.note_fin(60);
     fed.buffer.note_fin(100);
-    assert_eq!(fed.blocks(3), [(60, 61)], "what was named is not forgotten");
     fed.buffer.note_fin(40);
-    assert_eq!(fed.blocks(3), [(40, 41)]);
-    fed.take(0, 40);
+    assert_eq!(fed.blocks(3), [(60, 61)], "what was named is not forgotten");
+    fed.take(0, 60);
     assert!(fed.buffer.take_fin());
+}
+
+#[test]
+fn a_fin_in_front_of_text_that_is_held_is_not_kept() {
+    let mut fed = Fed::new(100);
+    fed.take(60, 80);
+    fed.buffer.note_fin(60);
+    fed.buffer.note_fin(79);
+    assert_eq!(fed.blocks(3), [(60, 80)]);
+    fed.buffer.note_fin(80);
+    assert_eq!(fed.blocks(3), [(60, 81)]);
+}
+
+#[test]
+fn text_behind_a_fin_is_not_of_the_stream() {
+    let mut fed = Fed::new(100);
+    let text = Text { skip: 3, take: 20 };
+    assert_eq!(fed.buffer.up_to_fin(50, text), text);
+    fed.buffer.note_fin(60);
+    assert_eq!(fed.buffer.up_to_fin(50, text), Text { skip: 3, take: 10 });
+    assert_eq!(fed.buffer.up_to_fin(60, text), Text { skip: 3, take: 0 });
+    assert_eq!(fed.buffer.up_to_fin(61, text), Text { skip: 3, take: 0 });
+    assert_eq!(fed.buffer.up_to_fin(40, text), text);
 }
 
 #[derive(Clone, Copy, Debug)]
