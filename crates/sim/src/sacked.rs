@@ -49,9 +49,8 @@ impl Sacked {
         let fresh = options.sack.as_slice().iter().filter(is_fresh);
         fresh.for_each(|block| join(named, *block));
         let is_over = self.ends.contains(&(flow, *ack));
-        let is_wanted = |block: &&SackBlock| {
-            block.left.before(*ack) || (block.left == *ack && !is_over)
-        };
+        let is_wanted =
+            |block: &&SackBlock| block.left.before(*ack) || (block.left == *ack && !is_over);
         let wanted = named.iter().find(is_wanted);
         let broken = wanted.map(|SackBlock { left, right }| {
             format!("wants again what SACK named, {left:?} to {right:?}: {header:?}")
