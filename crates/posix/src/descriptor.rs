@@ -31,7 +31,7 @@ impl Descriptors {
         Self { files: Vec::new(), free: BTreeSet::new(), limit }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.files.len() - self.free.len()
     }
 

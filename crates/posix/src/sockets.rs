@@ -89,11 +89,6 @@ impl Sockets {
         &mut self.shard
     }
 
-    /// How many descriptors are open.
-    pub fn open_descriptors(&self) -> usize {
-        self.files.len()
-    }
-
     /// The descriptors that are open, in order.
     pub fn descriptors(&self) -> impl Iterator<Item = Fd> {
         self.files.iter().map(|(fd, _)| fd)

@@ -413,11 +413,6 @@ impl Sockets {
         self.any == Some(handle.index) && self.socket(handle).is_some()
     }
 
-    /// Whether there is one.
-    pub const fn has_any(&self) -> bool {
-        self.any.is_some()
-    }
-
     /// Where a socket receives; port 0 stands for all of them.
     pub fn local(&self, handle: UdpHandle) -> Option<Endpoint> {
         let socket = self.socket(handle)?;

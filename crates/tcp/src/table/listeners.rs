@@ -356,11 +356,6 @@ impl Listener {
         self.fast_open.limit
     }
 
-    /// How many are; those that were reset count on for a while.
-    pub const fn fast_open_pending(&self) -> u32 {
-        self.fast_open.pending
-    }
-
     /// The keys of its cookies, if they are not those of all listeners.
     pub fn fast_open_keys(&self) -> Option<&FastOpenKeys> {
         self.fast_open.keys.as_deref()

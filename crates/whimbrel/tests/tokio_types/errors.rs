@@ -72,6 +72,7 @@ async fn a_socket_that_is_bound_to_an_address_alone_shares_its_port_among_peers(
     let socket = |no_port: bool| {
         let socket = TcpSocket::new_v4(&world.client).unwrap();
         socket.set_bind_address_no_port(no_port).unwrap();
+        assert_eq!(socket.bind_address_no_port().unwrap(), no_port);
         socket.bind("10.0.0.2:0".parse().unwrap()).map(|()| socket)
     };
     let mut held = Vec::new();

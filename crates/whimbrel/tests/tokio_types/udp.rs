@@ -56,6 +56,22 @@ async fn a_stack_of_many_shards_has_its_sockets_at_one_and_loses_nothing() {
 }
 
 #[tokio::test]
+async fn datagrams_are_received_behind_what_the_buffer_has() {
+    let world = World::new();
+    let (server, client) = sockets(&world).await;
+    let from = client.local_addr().unwrap();
+    client.send(b"one").await.unwrap();
+    client.send(b"another").await.unwrap();
+    let mut all = Vec::new();
+    assert_eq!(server.recv_buf_from(&mut all).await.unwrap(), (3, from));
+    assert_eq!(server.recv_buf(&mut all).await.unwrap(), 7);
+    assert_eq!(all, b"oneanother");
+    assert_eq!(server.try_recv_buf_from(&mut all).unwrap_err().kind(), ErrorKind::WouldBlock);
+    drop((server, client));
+    world.assert_empty().await;
+}
+
+#[tokio::test]
 async fn a_burst_that_nobody_reads_is_bounded_and_the_sender_waits_for_its_own_queue() {
     let world = World::new();
     let (server, client) = sockets(&world).await;
