@@ -15,8 +15,8 @@ use std::thread;
 
 use crate::Failure;
 use crate::bulk::{CASES, Counted, MOST_FAULTS};
-use crate::course::{BATCH, Course, Part, ROUNDS};
 use crate::hostile::{PACKETS, STREAMS, Stream};
+use crate::part_run::{BATCH, Part, PartRun, ROUNDS};
 use crate::pieces::{BUFFERS, Case, Pieces};
 
 /// Counts every part, and compares with the figures of [`FILE`].
@@ -156,7 +156,7 @@ pub(crate) fn run(name: &str) -> Result<(), Failure> {
     }
     let known = Part::ALL.into_iter().find(|(known, _)| *known == name);
     let (_, part) = known.ok_or_else(|| format!("{name}: not a part"))?;
-    Course::new(part)?.run()
+    PartRun::new(part)?.run()
 }
 
 /// Instructions per connection, of each part.

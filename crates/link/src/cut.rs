@@ -32,7 +32,7 @@ pub fn cut(segment: &TxSegment, mut emit: impl FnMut(Bytes)) {
         let mut packet = Vec::with_capacity(header.len() + len);
         packet.extend_from_slice(header);
         source.append_to(&mut packet, len);
-        let piece = Piece { place, done, is_last: done + len == text };
+        let piece = CutPacket { place, done, is_last: done + len == text };
         rewrite(&mut packet, usize::from(segment.transport_offset), piece);
         emit(Bytes::from(packet));
         done += len;
@@ -56,14 +56,14 @@ fn whole(segment: &TxSegment) -> Bytes {
 
 /// Which packet of a super-segment.
 #[derive(Clone, Copy)]
-struct Piece {
+struct CutPacket {
     place: u16,
     /// Octets of text before it.
     done: usize,
     is_last: bool,
 }
 
-fn rewrite(packet: &mut [u8], transport: usize, piece: Piece) {
+fn rewrite(packet: &mut [u8], transport: usize, piece: CutPacket) {
     rewrite_ip(packet, transport, piece.place);
     let Ok((ip, _)) = IpHeader::parse(packet) else { return };
     let Some(tcp) = packet.get_mut(transport..).filter(|tcp| tcp.len() >= TcpHeader::LEN) else {

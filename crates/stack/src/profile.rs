@@ -126,7 +126,7 @@ impl Profile {
 
 impl Locking {
     /// Its name, and what it means, for people.
-    pub const fn told(self) -> (&'static str, &'static str) {
+    pub const fn described(self) -> (&'static str, &'static str) {
         match self {
             Self::None => ("none", "each thread has connections of its own"),
             Self::All => ("all", "one lock around all connections, which accept takes, too"),

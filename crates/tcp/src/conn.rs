@@ -53,7 +53,7 @@ pub use mishaps::Mishaps;
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
 use options::SetApart;
 pub use options::{AckTiming, Marking, SocketOptions, SocketOverrides};
-pub use output::{Outgoing, RareOptions, SynOptions};
+pub use output::{OutgoingSegment, RareOptions, SynOptions};
 pub use settings::KeepAlive;
 pub use snapshot::Snapshot;
 pub use tally::{Limit, Tally};

@@ -10,7 +10,7 @@ pub use buffer::SendBuffer;
 pub use queue::SendQueue;
 pub use rtt::RttEstimator;
 pub use sender::{
-    Acknowledged, Arrival, Cork, Head, Nagle, Order, Piece, SendBounds, SendTimer, Sender,
+    Acknowledged, Cork, Head, IncomingAck, Nagle, Order, SendBounds, SendRange, SendTimer, Sender,
     reports_duplicate, segments,
 };
 pub use sequence::{AckPlace, SendSequence};

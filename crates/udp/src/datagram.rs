@@ -44,7 +44,7 @@ impl Received {
 
 /// A datagram on its way out.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outgoing {
+pub struct OutgoingDatagram {
     /// Which address and port of this host it is sent from.
     pub from: Endpoint,
     /// Whom it is for.
@@ -58,7 +58,7 @@ pub struct Outgoing {
     pub options: SendOptions,
 }
 
-impl Outgoing {
+impl OutgoingDatagram {
     /// The most datagrams that are handed over as one (Linux' `UDP_MAX_SEGMENTS` of old).
     pub const MOST_SEGMENTS: usize = 64;
 

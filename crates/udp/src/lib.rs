@@ -37,7 +37,7 @@ mod sockets;
 
 pub use bytes;
 pub use counters::Counters;
-pub use datagram::{Arrived, Fragmenting, Outgoing, Received, SendOptions};
+pub use datagram::{Arrived, Fragmenting, OutgoingDatagram, Received, SendOptions};
 pub use error::{BindError, QueueError, SocketError, Undelivered};
 pub use key::{Bind, Local, Sharing};
 pub use sockets::{Ends, Room, Sizes, Sockets, UdpHandle};

@@ -6,7 +6,7 @@ use whimbrel_base::{PortRange, ReservedPorts, Secrets, Slab};
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::Counters;
-use crate::datagram::{Arrived, OVERHEAD, Outgoing, Received, SendOptions};
+use crate::datagram::{Arrived, OVERHEAD, OutgoingDatagram, Received, SendOptions};
 use crate::error::{BindError, QueueError, SocketError, Undelivered};
 use crate::key::{Bind, Key, Local, Sharing};
 use crate::ports::{Drawing, PortTable};
@@ -58,7 +58,7 @@ pub struct Sockets {
 #[derive(Debug)]
 struct Leaving {
     of: UdpHandle,
-    datagram: Outgoing,
+    datagram: OutgoingDatagram,
 }
 
 /// Sockets come and go.
@@ -304,7 +304,7 @@ impl Sockets {
     pub fn queue(
         &mut self,
         handle: UdpHandle,
-        datagram: Outgoing,
+        datagram: OutgoingDatagram,
         room: Room,
     ) -> Result<(), QueueError> {
         let socket = self.sockets.get_mut_of(handle.index, handle.generation);
@@ -356,7 +356,7 @@ impl Sockets {
 impl Sockets {
     /// The next datagram that is to leave. Its socket has room for as much more, and is told once half
     /// of its room is free, if it waits for that.
-    pub fn next_out(&mut self) -> Option<Outgoing> {
+    pub fn next_out(&mut self) -> Option<OutgoingDatagram> {
         let Leaving { of, datagram } = self.out.pop_front()?;
         let bytes = datagram.data.len() + OVERHEAD;
         self.held -= bytes;

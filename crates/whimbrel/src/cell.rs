@@ -37,7 +37,7 @@ pub(crate) struct StreamState {
     /// Tasks that wait for room to write, or to be connected.
     pub(crate) writers: Waiters,
     /// What is on its way; none while nothing is.
-    crossing: Option<Box<Crossing>>,
+    queues: Option<Box<StreamQueues>>,
     /// What the shard knows it by, once it knows it.
     pub(crate) handle: Option<Handle>,
     /// Octets on their way outward.
@@ -55,7 +55,7 @@ pub(crate) struct StreamState {
 
 /// Chunks each way, and what a task is to be told.
 #[derive(Default, Debug)]
-struct Crossing {
+struct StreamQueues {
     outward: VecDeque<Bytes>,
     inward: VecDeque<Bytes>,
     /// Why it is over, until somebody was told.
@@ -114,7 +114,7 @@ impl StreamState {
         Self {
             readers: Waiters::default(),
             writers: Waiters::default(),
-            crossing: None,
+            queues: None,
             handle: None,
             unread: 0,
             unsent: 0,
@@ -138,7 +138,7 @@ impl StreamState {
     /// How many octets more may wait for the shard.
     pub(crate) fn send_room(&self) -> u32 {
         // Bytes alone would not bound memory: each piece costs its place and its header, too.
-        let pieces = self.crossing.as_ref().map_or(0, |crossing| crossing.inward.len());
+        let pieces = self.queues.as_ref().map_or(0, |queues| queues.inward.len());
         if pieces < PIECES { self.send_credit().saturating_sub(self.unsent) } else { 0 }
     }
 
@@ -156,7 +156,7 @@ impl StreamState {
     }
 
     fn pieces_outward(&self) -> usize {
-        self.crossing.as_ref().map_or(0, |crossing| crossing.outward.len())
+        self.queues.as_ref().map_or(0, |queues| queues.outward.len())
     }
 }
 
@@ -182,27 +182,27 @@ impl StreamState {
 
     /// Moves chunks of at most `most` octets in all to `places`. Returns how many chunks.
     pub(crate) fn take_outward(&mut self, mut most: usize, places: &mut [Bytes]) -> usize {
-        let Some(crossing) = &mut self.crossing else { return 0 };
+        let Some(queues) = &mut self.queues else { return 0 };
         let mut count = 0;
         for place in places {
-            let Some(first) = crossing.outward.front_mut().filter(|_| most > 0) else { break };
+            let Some(first) = queues.outward.front_mut().filter(|_| most > 0) else { break };
             let chunk = match first.len() {
                 len if len > most => first.split_to(most),
-                _ => crossing.outward.pop_front().unwrap_or_default(),
+                _ => queues.outward.pop_front().unwrap_or_default(),
             };
             most -= chunk.len();
             self.unread -= chunk.len() as u32;
             *place = chunk;
             count += 1;
         }
-        self.drop_empty_crossing();
+        self.drop_empty_queues();
         count
     }
 
     /// Copies the first octets to `out`; they stay. Returns how many.
     pub(crate) fn peek(&self, out: &mut [u8]) -> usize {
         let mut done = 0;
-        for chunk in self.crossing.iter().flat_map(|crossing| &crossing.outward) {
+        for chunk in self.queues.iter().flat_map(|queues| &queues.outward) {
             let room = out.get_mut(done..).unwrap_or_default();
             let take = room.len().min(chunk.len());
             room.split_at_mut(take).0.copy_from_slice(chunk.split_at(take).0);
@@ -225,19 +225,19 @@ impl StreamState {
 impl StreamState {
     /// Whether somebody is to be told.
     pub(crate) fn has_error(&self) -> bool {
-        self.crossing.as_ref().is_some_and(|crossing| crossing.error.is_some())
+        self.queues.as_ref().is_some_and(|queues| queues.error.is_some())
     }
 
     /// The error, for whoever is told.
     pub(crate) fn take_error(&mut self) -> Option<io::Error> {
-        let error = self.crossing.as_mut()?.error.take();
-        self.drop_empty_crossing();
+        let error = self.queues.as_mut()?.error.take();
+        self.drop_empty_queues();
         error
     }
 
     /// Somebody is to be told `error`.
     pub(crate) fn set_error(&mut self, error: io::Error) {
-        self.crossing.get_or_insert_default().error = Some(error);
+        self.queues.get_or_insert_default().error = Some(error);
     }
 }
 
@@ -261,7 +261,7 @@ impl StreamState {
             return PostAction::None;
         }
         self.unsent += chunk.len() as u32;
-        self.crossing.get_or_insert_default().inward.push_back(chunk);
+        self.queues.get_or_insert_default().inward.push_back(chunk);
         self.dirty()
     }
 
@@ -282,41 +282,41 @@ impl StreamState {
     }
 }
 
-/// The shard's side of the crossing.
+/// The shard's side of the queues.
 impl StreamState {
     /// Appends octets that arrived to what the task will read.
     pub(crate) fn push_outward(&mut self, chunk: Bytes) {
         self.unread += chunk.len() as u32;
-        self.crossing.get_or_insert_default().outward.push_back(chunk);
+        self.queues.get_or_insert_default().outward.push_back(chunk);
     }
 
     /// Takes what waits inward from the front, as long as `send` takes the whole chunk.
     pub(crate) fn drain_inward(&mut self, mut send: impl FnMut(&mut Bytes) -> usize) {
-        let Some(crossing) = &mut self.crossing else { return };
-        while let Some(first) = crossing.inward.front_mut() {
+        let Some(queues) = &mut self.queues else { return };
+        while let Some(first) = queues.inward.front_mut() {
             // `send` leaves in `first` what it had no room for, so that the rest keeps its place.
             self.unsent -= send(first) as u32;
             if !first.is_empty() {
                 break;
             }
-            crossing.inward.pop_front();
+            queues.inward.pop_front();
         }
-        self.drop_empty_crossing();
+        self.drop_empty_queues();
     }
 
     /// Nobody will ever take what waits inward.
     pub(crate) fn discard_inward(&mut self) {
         self.unsent = 0;
-        if let Some(crossing) = &mut self.crossing {
-            crossing.inward.clear();
+        if let Some(queues) = &mut self.queues {
+            queues.inward.clear();
         }
-        self.drop_empty_crossing();
+        self.drop_empty_queues();
     }
 
     /// An idle connection holds no queues.
-    fn drop_empty_crossing(&mut self) {
+    fn drop_empty_queues(&mut self) {
         if self.unread == 0 && self.unsent == 0 && !self.has_error() {
-            self.crossing = None;
+            self.queues = None;
         }
     }
 }

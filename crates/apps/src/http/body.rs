@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::Framing;
-use super::chunked::{Decoder, Piece};
+use super::chunked::{BodyPart, Decoder};
 use super::fault::Fault;
 
 /// What is still to come of a request's body.
@@ -38,18 +38,18 @@ impl BodyReader {
     }
 
     /// The next piece from the front of `input`.
-    pub fn next(&mut self, input: &mut Bytes) -> Result<Piece, Fault> {
+    pub fn next(&mut self, input: &mut Bytes) -> Result<BodyPart, Fault> {
         let piece = match &mut self.shape {
-            Shape::Length { left: 0 } => Piece::End,
-            Shape::Length { .. } if input.is_empty() => Piece::More,
+            Shape::Length { left: 0 } => BodyPart::End,
+            Shape::Length { .. } if input.is_empty() => BodyPart::More,
             Shape::Length { left } => {
                 let count = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
                 *left -= count as u64;
-                Piece::Data(input.split_to(count))
+                BodyPart::Data(input.split_to(count))
             }
             Shape::Chunked(decoder) => decoder.next(input, self.room)?,
         };
-        if let Piece::Data(octets) = &piece {
+        if let BodyPart::Data(octets) = &piece {
             self.room = self.room.saturating_sub(octets.len() as u64);
         }
         Ok(piece)

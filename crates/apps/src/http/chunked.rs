@@ -36,7 +36,7 @@ enum Place {
 
 /// What a decoder found.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Piece {
+pub enum BodyPart {
     /// Octets of the body; never empty.
     Data(Bytes),
     /// The input is used up, and the body goes on.
@@ -53,19 +53,19 @@ impl Decoder {
 
     /// The next piece of the body from the front of `input`. `room` is how many octets the body
     /// may still have.
-    pub fn next(&mut self, input: &mut Bytes, room: u64) -> Result<Piece, Fault> {
+    pub fn next(&mut self, input: &mut Bytes, room: u64) -> Result<BodyPart, Fault> {
         loop {
             match self.place {
-                Place::End => return Ok(Piece::End),
+                Place::End => return Ok(BodyPart::End),
                 Place::Data { left } => {
                     if input.is_empty() {
-                        return Ok(Piece::More);
+                        return Ok(BodyPart::More);
                     }
-                    return Ok(Piece::Data(self.data(input, left)));
+                    return Ok(BodyPart::Data(self.data(input, left)));
                 }
                 _ => {}
             }
-            let Some(octet) = input.first().copied() else { return Ok(Piece::More) };
+            let Some(octet) = input.first().copied() else { return Ok(BodyPart::More) };
             input.advance(1);
             self.place = self.after(octet, room)?;
         }

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::body::BodyReader;
-use super::chunked::Piece;
+use super::chunked::BodyPart;
 use super::fault::Fault;
 use super::head::{self, field_room};
 use super::response::Persistence;
@@ -62,7 +62,7 @@ enum RequestStage {
     /// The body is on its way in.
     Upload { body: BodyReader, upload: Box<dyn Upload>, exchange: Exchange, go_ahead: GoAhead },
     /// The response is on its way out.
-    Reply { head: Bytes, body: Outgoing, after: After },
+    Reply { head: Bytes, body: OutgoingBody, after: After },
     /// The rest of a body that nobody wants.
     Discard { body: BodyReader },
     /// The last response was sent: reads on, so that a reset does not overtake it.
@@ -85,7 +85,7 @@ enum GoAhead {
     NotAwaited,
 }
 
-enum Outgoing {
+enum OutgoingBody {
     Nothing,
     Bytes(Bytes),
     Source { left: u64, source: Box<dyn BodySource> },
@@ -293,19 +293,19 @@ impl Connection {
             return Some(Step::Send(Bytes::from_static(b"HTTP/1.1 100 Continue\r\n\r\n")));
         }
         let fault = match body.next(&mut self.input) {
-            Ok(Piece::Data(octets)) => match upload.write(&octets) {
+            Ok(BodyPart::Data(octets)) => match upload.write(&octets) {
                 Ok(()) => return None,
                 Err(response) => {
                     self.reply_and_part(response, terms);
                     return None;
                 }
             },
-            Ok(Piece::End) => {
+            Ok(BodyPart::End) => {
                 self.finish_upload(terms);
                 return None;
             }
-            Ok(Piece::More) if !self.ended => return Some(Step::NeedInput),
-            Ok(Piece::More) => Fault::CutShort,
+            Ok(BodyPart::More) if !self.ended => return Some(Step::NeedInput),
+            Ok(BodyPart::More) => Fault::CutShort,
             Err(fault) => fault,
         };
         self.refuse(fault, terms);
@@ -355,11 +355,11 @@ impl Connection {
     fn poll_discard(&mut self) -> Progress {
         let RequestStage::Discard { body } = &mut self.stage else { return None };
         match body.next(&mut self.input) {
-            Ok(Piece::Data(_)) => {}
-            Ok(Piece::End) => self.stage = RequestStage::Head,
-            Ok(Piece::More) if !self.ended => return Some(Step::NeedInput),
+            Ok(BodyPart::Data(_)) => {}
+            Ok(BodyPart::End) => self.stage = RequestStage::Head,
+            Ok(BodyPart::More) if !self.ended => return Some(Step::NeedInput),
             // The response was sent before the body went wrong: there is nobody left to tell.
-            Ok(Piece::More) | Err(_) => self.stage = RequestStage::Done { step: Last::Close },
+            Ok(BodyPart::More) | Err(_) => self.stage = RequestStage::Done { step: Last::Close },
         }
         None
     }
@@ -415,22 +415,22 @@ impl Connection {
             self.under_way.get_or_insert_default().status = response.status.code;
         }
         let body = match response.body {
-            _ if exchange.head_only => Outgoing::Nothing,
+            _ if exchange.head_only => OutgoingBody::Nothing,
             Body::Bytes(octets) if octets.len() <= SMALL_BODY => {
                 head.extend_from_slice(&octets);
                 if let Some(exchange) = &mut self.under_way {
                     exchange.sent = octets.len() as u64;
                 }
-                Outgoing::Nothing
+                OutgoingBody::Nothing
             }
-            Body::Bytes(octets) => Outgoing::Bytes(octets),
-            Body::Source { length, source } => Outgoing::Source { left: length, source },
+            Body::Bytes(octets) => OutgoingBody::Bytes(octets),
+            Body::Source { length, source } => OutgoingBody::Source { left: length, source },
         };
         self.stage = RequestStage::Reply { head: Bytes::from(head), body, after };
     }
 }
 
-impl Outgoing {
+impl OutgoingBody {
     /// The next piece, if there is one.
     fn next(&mut self, at_most: usize) -> Option<Result<Bytes, super::SourceError>> {
         match self {

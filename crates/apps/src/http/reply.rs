@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::Framing;
 use super::body::BodyReader;
-use super::chunked::Piece;
+use super::chunked::BodyPart;
 use super::head::field_room;
 use super::limits::MAX_FIELDS;
 use super::request::Fields;
@@ -78,9 +78,9 @@ impl ReplyReader {
                 }
                 ReplyStage::Framed { body, reply } => {
                     match body.next(input).map_err(|_| ConnError::BadAnswer)? {
-                        Piece::Data(octets) => reply.body += octets.len() as u64,
-                        Piece::More => return Ok(None),
-                        Piece::End => {
+                        BodyPart::Data(octets) => reply.body += octets.len() as u64,
+                        BodyPart::More => return Ok(None),
+                        BodyPart::End => {
                             let reply = *reply;
                             self.stage = ReplyStage::Head;
                             return Ok(Some(reply));

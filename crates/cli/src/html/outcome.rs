@@ -70,7 +70,7 @@ fn notes(row: &Node<'_>) -> String {
 fn bounds(case: &Node<'_>) -> String {
     let of_row = |row: &Node<'_>| {
         let bounds = row.at("bounds").items();
-        let bounds: Vec<_> = bounds.iter().map(|bound| told(case, row, bound)).collect();
+        let bounds: Vec<_> = bounds.iter().map(|bound| bound_in_words(case, row, bound)).collect();
         let label = escaped(row.at("label").text());
         (!bounds.is_empty()).then(|| format!("<li><b>{label}</b>: {}</li>\n", bounds.join("; ")))
     };
@@ -84,7 +84,7 @@ fn bounds(case: &Node<'_>) -> String {
 }
 
 /// A bound, in words.
-fn told(case: &Node<'_>, row: &Node<'_>, bound: &Node<'_>) -> String {
+fn bound_in_words(case: &Node<'_>, row: &Node<'_>, bound: &Node<'_>) -> String {
     let name = bound.at("figure").text();
     let (about, unit) = (case.at("terms").at(name), row.at("figures").at(name).at("unit"));
     let about = if about.text().is_empty() { name } else { about.text() };

@@ -15,7 +15,7 @@ pub(super) fn of(view: &View) -> Value {
         "schema": SCHEMA,
         "tool": TOOL,
         "profile": view.rules.profile.name,
-        "locking": view.rules.profile.locking().told().0,
+        "locking": view.rules.profile.locking().described().0,
         "diff": view.other.as_ref().map(|(other, _)| other.name),
         "tunables": tunables,
     })
@@ -34,7 +34,7 @@ pub(super) fn of_profiles() -> Value {
             "name": profile.name,
             "help": profile.help,
             "base": profile.base.map(|base| base.name),
-            "locking": profile.locking().told().0,
+            "locking": profile.locking().described().0,
             "settings": settings(profile),
         })
     });

@@ -63,11 +63,15 @@ fn put(text: &mut String, label: &str, told: &str) {
 pub(super) fn other_names(info: &TunableInfo) -> Vec<String> {
     let groups = TUNABLE_GROUPS.iter().filter(|group| group.fields.contains(&info.field));
     let field = Some(info.field).filter(|field| *field != info.name.text).map(str::to_owned);
-    let own = info.aliases.iter().map(told);
-    field.into_iter().chain(own).chain(groups.flat_map(|group| group.names).map(told)).collect()
+    let own = info.aliases.iter().map(name_and_reading);
+    field
+        .into_iter()
+        .chain(own)
+        .chain(groups.flat_map(|group| group.names).map(name_and_reading))
+        .collect()
 }
 
-fn told(name: &Name) -> String {
+fn name_and_reading(name: &Name) -> String {
     let reading = match name.reading {
         Reading::Same | Reading::Words(_) => return name.text.to_owned(),
         Reading::Seconds => "s",

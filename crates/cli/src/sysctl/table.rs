@@ -67,7 +67,7 @@ fn locking(view: &View) -> String {
             false => String::new(),
         };
     }
-    let (name, help) = ours.told();
+    let (name, help) = ours.described();
     wrap(&format!("Locking: {name}: {help}. For the lab alone; no tunable.\n"), 4)
 }
 

@@ -103,14 +103,14 @@ impl Sockets {
             SocketOption::ProtocolOf => Some(Protocol::Tcp.number()),
             SocketOption::DomainOf => Some(socket.domain.number()),
             SocketOption::SendBuffer => {
-                Some(told(options.send_size.octets().unwrap_or(rules.send_buffer), rules))
+                Some(reported_size(options.send_size.octets().unwrap_or(rules.send_buffer), rules))
             }
             SocketOption::RecvBuffer => {
                 let snapshot =
                     socket.stream().and_then(|stream| self.shard.snapshot(stream.handle));
                 let set = options.recv_size.octets().unwrap_or(rules.recv_buffer);
                 // A connection may have rounded it up.
-                Some(told(snapshot.map_or(set, |snapshot| snapshot.recv_size), rules))
+                Some(reported_size(snapshot.map_or(set, |snapshot| snapshot.recv_size), rules))
             }
             SocketOption::MaxSeg => Some(self.max_seg(socket)),
             SocketOption::NotSentLowAt => {
@@ -184,7 +184,7 @@ fn number(octets: u32) -> i32 {
     i32::try_from(octets).unwrap_or(i32::MAX)
 }
 
-fn told(octets: u32, rules: &Tunables) -> i32 {
+fn reported_size(octets: u32, rules: &Tunables) -> i32 {
     match rules.told_buffers {
         ToldBuffers::Doubled => number(octets.saturating_mul(2)),
         ToldBuffers::AsSet => number(octets),

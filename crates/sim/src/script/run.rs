@@ -26,7 +26,7 @@ use super::snippet::Variables;
 use calls::Calls;
 use clock::Clock;
 use lenient::Forgiven;
-use packets::Arrival;
+use packets::PacketOut;
 
 /// How a script is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -121,7 +121,7 @@ struct Run<'a, H> {
     clock: Clock,
     flows: Flows,
     /// Packets that came out and are not accounted for.
-    queue: VecDeque<Arrival>,
+    queue: VecDeque<PacketOut>,
     calls: Calls,
     forgiven: Forgiven,
     variables: Variables,

@@ -1,7 +1,7 @@
 //! Headers in front of what leaves.
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::conn::{Marking, Outgoing};
+use whimbrel_tcp::conn::{Marking, OutgoingSegment};
 use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::plain::{PlainHeaders, PlainOptions, Text};
@@ -26,7 +26,7 @@ pub(crate) struct TcpOut<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlainOut<'a> {
     pub(crate) key: &'a FlowKey,
-    pub(crate) outgoing: &'a Outgoing,
+    pub(crate) outgoing: &'a OutgoingSegment,
     pub(crate) options: PlainOptions,
     pub(crate) marking: Marking,
 }

@@ -295,7 +295,7 @@ struct Datagram {
     /// When its first fragment came.
     since: Instant,
     /// By their offsets, none overlapping another.
-    pieces: BTreeMap<u16, Piece>,
+    pieces: BTreeMap<u16, FragmentData>,
     /// Octets of all pieces.
     held: usize,
     /// Octets of the whole, once the last fragment is here.
@@ -307,7 +307,7 @@ struct Datagram {
 }
 
 /// The octets of a fragment, and no more than these.
-type Piece = Box<[u8]>;
+type FragmentData = Box<[u8]>;
 
 #[derive(Debug)]
 struct FirstFragment {
@@ -351,7 +351,7 @@ impl Datagram {
             // duplicate fragments while keeping the other fragments belonging to the same packet."
             return Err(FrameDrop::FragmentDuplicate);
         }
-        let end_of = |(at, octets): (&u16, &Piece)| at + octets.len() as u16;
+        let end_of = |(at, octets): (&u16, &FragmentData)| at + octets.len() as u16;
         let before = self.pieces.range(..offset).next_back();
         let overlaps =
             before.is_some_and(|it| end_of(it) > offset) || after.is_some_and(|(at, _)| *at < end);

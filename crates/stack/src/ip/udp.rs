@@ -6,7 +6,7 @@ use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
 use whimbrel_tcp::{SegMeta, TxSegment};
-use whimbrel_udp::{Arrived, Outgoing};
+use whimbrel_udp::{Arrived, OutgoingDatagram};
 use whimbrel_wire::{
     Address, Endpoint, Family, IpHeader, Ipv4Header, Ipv6Header, ParseError, Protocol, Sum,
     UdpHeader, UdpView,
@@ -27,13 +27,13 @@ pub(crate) enum UdpOut {
 #[derive(Debug)]
 pub(crate) struct WholeUdp {
     hop_limit: u8,
-    out: Outgoing,
+    out: OutgoingDatagram,
 }
 
 impl IpLayer {
     /// How many bytes of several datagrams leave in one frame: as many as the device cuts of what the path
     /// carries, or those of the first.
-    pub(crate) fn udp_at_once(&self, now: Instant, out: &Outgoing) -> usize {
+    pub(crate) fn udp_at_once(&self, now: Instant, out: &OutgoingDatagram) -> usize {
         let each = usize::from(out.segment);
         if !self.capabilities.udp_segmentation || each > self.whole_udp(now, &out.to.addr) {
             return each;
@@ -47,7 +47,7 @@ impl IpLayer {
     pub(crate) fn prepare_udp(
         &self,
         now: Instant,
-        out: Outgoing,
+        out: OutgoingDatagram,
         usual_hop_limit: u8,
     ) -> Option<UdpOut> {
         let own = self.addresses.local_index_of(&out.from.addr).is_some();
@@ -59,7 +59,7 @@ impl IpLayer {
             return Some(UdpOut::Whole(WholeUdp { hop_limit, out }));
         }
         // Fragments are cut of the whole message, its header with them.
-        let Outgoing { from, to, data, options, segment: _ } = out;
+        let OutgoingDatagram { from, to, data, options, segment: _ } = out;
         let header = UdpHeader { src_port: from.port, dst_port: to.port };
         let mut message = vec![0; data.len() + UdpHeader::LEN];
         header.emit_datagram(from.addr, to.addr, &data, &mut message);

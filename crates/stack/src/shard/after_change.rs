@@ -207,7 +207,7 @@ impl Shard {
             match source {
                 EventSource::Listener(id) => {
                     if let Some(listener) = self.listeners.resolve_mut(id) {
-                        listener.told();
+                        listener.note_told();
                     }
                     return Some(Event::Accepted(id));
                 }

@@ -205,7 +205,7 @@ impl Shard {
         if let Event::Asked(id) = news
             && let Some(listener) = self.listeners.resolve_mut(id)
         {
-            listener.told();
+            listener.note_told();
         }
         Some(news)
     }

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 
 use bytes::Bytes;
 use whimbrel_tcp::TxSegment;
-use whimbrel_tcp::conn::{Marking, Outgoing};
+use whimbrel_tcp::conn::{Marking, OutgoingSegment};
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
@@ -26,7 +26,7 @@ pub(super) struct Cutting {
 #[derive(Clone, Copy, Debug)]
 struct Head {
     key: FlowKey,
-    outgoing: Outgoing,
+    outgoing: OutgoingSegment,
     marking: Marking,
     /// Octets of text that are left.
     left: u32,
@@ -61,7 +61,7 @@ impl Shard {
     pub(super) fn begin_cutting(
         &mut self,
         key: FlowKey,
-        outgoing: Outgoing,
+        outgoing: OutgoingSegment,
         marking: Marking,
         tx: &mut TxSegment,
     ) -> bool {

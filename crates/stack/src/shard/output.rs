@@ -1,6 +1,6 @@
 //! Frames out: stateless replies first, then datagrams, then one segment for each dirty connection in turn.
 
-use whimbrel_tcp::conn::{Marking, Outgoing, RareOptions};
+use whimbrel_tcp::conn::{Marking, OutgoingSegment, RareOptions};
 use whimbrel_tcp::{Reply, TxSegment};
 use whimbrel_wire::tcp::TcpFlags;
 
@@ -153,7 +153,7 @@ impl Shard {
     pub(super) fn write_outgoing(
         &mut self,
         key: &FlowKey,
-        outgoing: &Outgoing,
+        outgoing: &OutgoingSegment,
         marking: Marking,
         tx: &mut TxSegment,
     ) -> bool {
@@ -170,7 +170,7 @@ impl Shard {
     fn write_rare(
         &mut self,
         key: FlowKey,
-        outgoing: Outgoing,
+        outgoing: OutgoingSegment,
         marking: Marking,
         tx: &mut TxSegment,
     ) -> bool {
@@ -203,7 +203,7 @@ impl Shard {
         if reply.flags.contains(TcpFlags::RST) {
             self.cx.counters.out_rsts += 1;
         }
-        let outgoing = Outgoing {
+        let outgoing = OutgoingSegment {
             seq: reply.seq,
             ack: reply.ack,
             flags: reply.flags,

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use whimbrel_tcp::budget::Pressure;
 use whimbrel_tcp::conn::{IcmpError, SoftError};
 use whimbrel_udp::{
-    Arrived, Bind, Fragmenting, Local, Outgoing, Received, Room, SendOptions, SocketError, Sockets,
-    Undelivered,
+    Arrived, Bind, Fragmenting, Local, OutgoingDatagram, Received, Room, SendOptions, SocketError,
+    Sockets, Undelivered,
 };
 use whimbrel_wire::{Address, Endpoint, UdpHeader};
 
@@ -33,7 +33,7 @@ pub struct SendTo {
     /// destination](Shard::udp_bind_any) has to be given, that of another can be no other.
     pub source_port: Option<u16>,
     /// If there are more bytes than this, they are sent as several datagrams of so many each, the last
-    /// perhaps of fewer: up to [64](Outgoing::MOST_SEGMENTS), each of which the path carries whole (Linux'
+    /// perhaps of fewer: up to [64](OutgoingDatagram::MOST_SEGMENTS), each of which the path carries whole (Linux'
     /// `UDP_SEGMENT`). They are cut by the device, if it can, so that all of them cost little more than one.
     pub segment: Option<u16>,
     /// What its packets say; `None`: as was set on the socket.
@@ -131,7 +131,7 @@ impl Shard {
         let segment = self.check_segments(len, segment, &to.addr)?;
         let from = Endpoint::new(source, port);
         let room = self.udp_room();
-        Ok(self.udp.queue(handle, Outgoing { from, to, data, segment, options }, room)?)
+        Ok(self.udp.queue(handle, OutgoingDatagram { from, to, data, segment, options }, room)?)
     }
 
     /// The datagram that has waited for longest; `None`: nothing yet, an
@@ -186,7 +186,7 @@ impl Shard {
         to: &Address,
     ) -> Result<u16, UdpError> {
         let Some(segment) = segment else { return Ok(0) };
-        let (each, most) = (usize::from(segment), Outgoing::MOST_SEGMENTS);
+        let (each, most) = (usize::from(segment), OutgoingDatagram::MOST_SEGMENTS);
         if each == 0 || len.div_ceil(each) > most {
             return Err(UdpError::Segments { len, segment, most });
         }
@@ -427,7 +427,7 @@ pub(super) struct UdpLeaving {
     /// The rest of a datagram.
     fragments: Option<Datagram>,
     /// The rest of several.
-    segments: Option<Outgoing>,
+    segments: Option<OutgoingDatagram>,
 }
 
 impl UdpLeaving {

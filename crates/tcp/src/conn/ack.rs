@@ -6,7 +6,7 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Connection, Flags, Stamps, State};
 use crate::flight::Delivered;
-use crate::send::{AckPlace, Acknowledged, Arrival, Order, reports_duplicate};
+use crate::send::{AckPlace, Acknowledged, IncomingAck, Order, reports_duplicate};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
@@ -161,7 +161,7 @@ impl Connection {
         let blocks =
             if sack && seg.header.options.has_sack() { seg.header.options.sack() } else { None };
         let stamps = self.flags.has(Flags::TIMESTAMPS).then_some(&self.stamps);
-        let arrival = Arrival {
+        let arrival = IncomingAck {
             ack: seg.header.ack,
             acked: acked.map(|(acked, _)| acked),
             delivered: acked.map_or_else(Delivered::default, |(_, delivered)| delivered),

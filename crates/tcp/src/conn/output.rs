@@ -9,13 +9,13 @@ use whimbrel_wire::tcp::{
 use whimbrel_wire::{Mss, RawWindow, WindowScale, WindowSize};
 
 use super::{Connection, Flags, State};
-use crate::send::{Head, Piece, segments};
+use crate::send::{Head, SendRange, segments};
 use crate::table::Identity;
 use crate::{Context, Slices};
 
 /// A segment to send; its text is in the [`Slices`] that were handed in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Outgoing {
+pub struct OutgoingSegment {
     /// SEG.SEQ: the number of its first octet, SYN or FIN; else of what would come next.
     pub seq: SeqNum,
     /// SEG.ACK: RCV.NXT, all that arrived in order; 0 on a SYN without ACK.
@@ -68,7 +68,7 @@ impl SynOptions {
     }
 }
 
-impl Outgoing {
+impl OutgoingSegment {
     /// Its options, if they are of those that nearly all segments have.
     #[inline]
     pub fn plain_options(&self, order: OptionOrder) -> Option<PlainOptions> {
@@ -103,7 +103,7 @@ enum NextSegment {
     /// SYN, or SYN-ACK in a simultaneous open.
     Syn,
     /// Text, FIN, or a probe of a closed window.
-    Stream(Piece),
+    Stream(SendRange),
     /// An old number, so that the peer must answer.
     KeepAlive,
     /// An acknowledgment, and the window with it, without text.
@@ -143,7 +143,7 @@ impl Connection {
         cx: &mut Context,
         max_text: u32,
         slices: &mut Slices,
-    ) -> Option<Outgoing> {
+    ) -> Option<OutgoingSegment> {
         if !self.sender.algorithm().is_ours() {
             let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
             self.sender.prepare_algorithm(&cx.algorithms, queue);
@@ -158,7 +158,7 @@ impl Connection {
                 self.on_made(cx, slices, 0);
                 return Some(outgoing);
             }
-            NextSegment::Stream(piece) => self.make_piece(cx, piece, slices),
+            NextSegment::Stream(range) => self.make_stream(cx, range, slices),
             NextSegment::KeepAlive => {
                 self.sender.set_keep_alive(false);
                 // RFC 9293 3.8.4: "SEG.SEQ = SND.NXT-1", with nothing in it.
@@ -197,11 +197,11 @@ impl Connection {
                 return None;
             }
             let early = self.is_early();
-            if let Some(piece) = self.sender.judge_behind_syn(self.queue(), max_text, early) {
-                return Some(NextSegment::Stream(piece));
+            if let Some(range) = self.sender.judge_behind_syn(self.queue(), max_text, early) {
+                return Some(NextSegment::Stream(range));
             }
-        } else if let Some(piece) = self.sender.judge_due(self.queue(), max_text) {
-            return Some(NextSegment::Stream(piece));
+        } else if let Some(range) = self.sender.judge_due(self.queue(), max_text) {
+            return Some(NextSegment::Stream(range));
         }
         if self.sender.keep_alive_is_due() {
             return Some(NextSegment::KeepAlive);
@@ -213,7 +213,7 @@ impl Connection {
 /// How what is due becomes a segment.
 impl Connection {
     #[inline(never)]
-    fn make_syn(&mut self, cx: &mut Context, slices: &mut Slices) -> Outgoing {
+    fn make_syn(&mut self, cx: &mut Context, slices: &mut Slices) -> OutgoingSegment {
         let fast_syn = self.buffers.as_ref().and_then(|buffers| buffers.fast_syn);
         let fast_open = fast_syn.and_then(|syn| self.take_fast_syn(syn, slices));
         let answers = self.state == State::SynReceived;
@@ -254,13 +254,13 @@ impl Connection {
         }
     }
 
-    fn make_piece(&mut self, cx: &mut Context, piece: Piece, slices: &mut Slices) -> Head {
+    fn make_stream(&mut self, cx: &mut Context, range: SendRange, slices: &mut Slices) -> Head {
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-        let head = if piece.is_probe {
+        let head = if range.is_probe {
             cx.counters.window_probes += 1;
-            self.sender.make_probe(piece, queue, slices)
+            self.sender.make_probe(range, queue, slices)
         } else {
-            let (head, again) = self.sender.make_text(cx, piece, queue, slices);
+            let (head, again) = self.sender.make_text(cx, range, queue, slices);
             if again > 0 {
                 let segs = segments(again, head.gso_size);
                 cx.counters.retrans_segs += segs;
@@ -279,7 +279,12 @@ impl Connection {
     /// remain owed, and an acknowledgment that had no room for that.
     // Always: as a value of its own it would be copied.
     #[inline(always)]
-    fn make_header(&mut self, cx: &Context, head: Head, sack: Option<SackBlocks>) -> Outgoing {
+    fn make_header(
+        &mut self,
+        cx: &Context,
+        head: Head,
+        sack: Option<SackBlocks>,
+    ) -> OutgoingSegment {
         let Head { seq, flags, gso_size } = head;
         self.timers.stop_ack();
         if self.state != State::SynSent {
@@ -288,7 +293,7 @@ impl Connection {
         }
         self.receiver.on_ack_made(sack.is_none_or(|blocks| !blocks.is_empty()));
         let urgent = self.urgent_pointer(seq);
-        Outgoing {
+        OutgoingSegment {
             seq,
             ack: self.receiver.nxt(),
             flags: if urgent > 0 { flags | TcpFlags::URG } else { flags },

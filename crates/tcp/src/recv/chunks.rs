@@ -20,7 +20,7 @@ use crate::Payload;
 /// last chunk while it has room.
 #[derive(Debug, Default)]
 pub struct ChunkQueue {
-    full: VecDeque<Chunk>,
+    full: VecDeque<SealedChunk>,
     /// The chunk being filled, behind all others: it has text, and room.
     tail: BytesMut,
     /// Octets of memory behind `tail`: of what was read of it as well.
@@ -32,7 +32,7 @@ pub struct ChunkQueue {
 
 /// A chunk to which nothing is added.
 #[derive(Debug)]
-struct Chunk {
+struct SealedChunk {
     text: Bytes,
     /// Octets of memory that stay as long as it does.
     pins: u32,
@@ -67,7 +67,7 @@ impl ChunkQueue {
     /// them. At most twice the text and 2,560.
     #[inline]
     pub fn pinned(&self) -> usize {
-        let places = self.full.capacity() * size_of::<Chunk>() + self.full.len() * HEADER;
+        let places = self.full.capacity() * size_of::<SealedChunk>() + self.full.len() * HEADER;
         self.pinned + self.tail_pins as usize + places
     }
 
@@ -194,12 +194,12 @@ impl ChunkQueue {
     #[inline]
     fn push_full(&mut self, text: Bytes, pins: u32) {
         self.pinned += pins as usize;
-        self.full.push_back(Chunk { text, pins });
+        self.full.push_back(SealedChunk { text, pins });
     }
 
     #[inline]
     fn pop_full(&mut self) -> Option<Bytes> {
-        let Chunk { text, pins } = self.full.pop_front()?;
+        let SealedChunk { text, pins } = self.full.pop_front()?;
         self.pinned -= pins as usize;
         let places = self.full.capacity();
         if places > Self::PLACES && places > 4 * self.full.len() {

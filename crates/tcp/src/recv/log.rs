@@ -18,7 +18,7 @@ use super::{ChunkPool, ChunkQueue};
 /// Chunks of text, which parts name by their places; a place that is free is used again.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    chunks: Vec<Chunk>,
+    chunks: Vec<LogChunk>,
     /// The chunk that is being filled.
     open: Option<u32>,
     /// The first of the places in `chunks` that are free; each names the next.
@@ -30,7 +30,7 @@ pub(super) struct Log {
 }
 
 #[derive(Debug)]
-struct Chunk {
+struct LogChunk {
     memory: Memory,
     /// Octets of text in it that are wanted.
     live: u32,
@@ -80,7 +80,7 @@ impl Log {
 
     /// Octets of memory that are kept for it.
     pub(super) const fn pinned(&self) -> usize {
-        self.pinned + self.chunks.capacity() * size_of::<Chunk>()
+        self.pinned + self.chunks.capacity() * size_of::<LogChunk>()
     }
 
     /// The room of a chunk that is opened for `text` octets and what may follow.
@@ -91,7 +91,7 @@ impl Log {
     /// Writes down as much of `text` (>= 1 octet) as the chunk that is open has room for, if it has
     /// any, and otherwise as one of `room` octets has (>= 1). The rest stays in `text`.
     pub(super) fn write(&mut self, text: &mut &[u8], room: usize) -> (Place, u32) {
-        let has_room = |chunk: &Chunk| match &chunk.memory {
+        let has_room = |chunk: &LogChunk| match &chunk.memory {
             Memory::Copied(written) => written.len() < written.capacity(),
             _ => false,
         };
@@ -99,7 +99,7 @@ impl Log {
         let index = open.unwrap_or_else(|| self.add(Memory::Copied(Vec::with_capacity(room)), 0));
         self.open = Some(index);
         let chunk = self.chunks.get_mut(index as usize);
-        let Some(Chunk { memory: Memory::Copied(written), live }) = chunk else {
+        let Some(LogChunk { memory: Memory::Copied(written), live }) = chunk else {
             return (Place { chunk: index, at: 0 }, 0);
         };
         let place = Place { chunk: index, at: written.len() as u32 };
@@ -168,7 +168,7 @@ impl Log {
 
     fn add(&mut self, memory: Memory, live: u32) -> u32 {
         self.pinned += memory.pins();
-        let chunk = Chunk { memory, live };
+        let chunk = LogChunk { memory, live };
         let place =
             self.vacant.and_then(|index| self.chunks.get_mut(index as usize).zip(self.vacant));
         if let Some((place, index)) = place {

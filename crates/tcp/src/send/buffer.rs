@@ -13,7 +13,7 @@ use crate::Slices;
 /// slices costs more than the copy.
 #[derive(Debug, Default)]
 pub struct SendBuffer {
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<QueuedText>,
     /// Small writes being gathered behind the last piece.
     tail: BytesMut,
     /// The stream offset of the first octet held.
@@ -25,7 +25,7 @@ pub struct SendBuffer {
 }
 
 #[derive(Debug)]
-struct Piece {
+struct QueuedText {
     /// The stream offset one past its last octet.
     end: u64,
     octets: Bytes,
@@ -65,7 +65,7 @@ impl SendBuffer {
         }
         self.freeze_tail();
         self.end += len as u64;
-        self.pieces.push_back(Piece { end: self.end, octets });
+        self.pieces.push_back(QueuedText { end: self.end, octets });
     }
 
     /// What was pushed so far is urgent.
@@ -173,7 +173,7 @@ impl SendBuffer {
         let octets = self.tail.split().freeze();
         let octets = self.joined(octets);
         let end = self.end;
-        self.pieces.push_back(Piece { end, octets });
+        self.pieces.push_back(QueuedText { end, octets });
     }
 
     /// The octets with those of small pieces in front of them, which go.

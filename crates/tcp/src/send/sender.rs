@@ -16,8 +16,8 @@ use crate::cc::{Algorithm, Window};
 use crate::flags::flags;
 use crate::recovery::Path;
 
-pub use acknowledged::{Acknowledged, Arrival, Order, reports_duplicate};
-pub use output::{Head, Piece, segments};
+pub use acknowledged::{Acknowledged, IncomingAck, Order, reports_duplicate};
+pub use output::{Head, SendRange, segments};
 
 /// The sending half of a connection.
 #[derive(Debug)]

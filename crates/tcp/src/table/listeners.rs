@@ -394,7 +394,7 @@ impl Listener {
     }
 
     /// Its application was told.
-    pub const fn told(&mut self) {
+    pub const fn note_told(&mut self) {
         self.telling = false;
     }
 

@@ -22,7 +22,7 @@ use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
 use self::stage::SynStage;
 use super::{Carried, CookieTerms};
-use crate::conn::{FirstTrip, Outgoing, RareOptions, SynOptions};
+use crate::conn::{FirstTrip, OutgoingSegment, RareOptions, SynOptions};
 use crate::{Reply, Tunables};
 
 pub use judge::SynStep;
@@ -229,8 +229,8 @@ impl SynEntry {
 /// The segments that an entry has its host send.
 impl SynEntry {
     /// The SYN-ACK: the first, or a repetition.
-    pub fn syn_ack(&self, announced: Announced) -> Outgoing {
-        Outgoing {
+    pub fn syn_ack(&self, announced: Announced) -> OutgoingSegment {
+        OutgoingSegment {
             seq: self.iss,
             ack: self.rcv_nxt(),
             flags: TcpFlags::SYN_ACK,

@@ -34,9 +34,9 @@ fn arrived(from: Endpoint, to: Endpoint, data: &[u8]) -> Arrived<'_> {
     Arrived { from, to, data, class: TrafficClass::default(), hop_limit: 64 }
 }
 
-fn outgoing(data: Bytes) -> Outgoing {
+fn outgoing(data: Bytes) -> OutgoingDatagram {
     let (from, options) = (Endpoint::new(HERE, 53), SendOptions::default());
-    Outgoing { from, to: peer(9), data, segment: 0, options }
+    OutgoingDatagram { from, to: peer(9), data, segment: 0, options }
 }
 
 /// Delivers a datagram; returns who received it.

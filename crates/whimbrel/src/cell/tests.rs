@@ -19,7 +19,7 @@ fn what_crosses_outward_comes_in_order_in_the_pieces_asked_for_and_leaves_nothin
     assert_eq!(state.unread, 3);
     assert_eq!(state.take_outward(usize::MAX, &mut places), 2);
     assert_eq!((&places[0][..], &places[1][..]), (&b"el"[..], &b"!"[..]));
-    assert!(state.crossing.is_none(), "an idle cell holds no queue");
+    assert!(state.queues.is_none(), "an idle cell holds no queues");
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn what_the_shard_has_no_room_for_waits_and_takes_credit() {
     assert_eq!(state.unsent, 400);
     state.drain_inward(|chunk| chunk.split_to(chunk.len()).len());
     assert_eq!(state.unsent, 0);
-    assert!(state.crossing.is_none(), "an idle cell holds no queue");
+    assert!(state.queues.is_none(), "an idle cell holds no queues");
 }
 
 #[test]

@@ -7,9 +7,9 @@ fn decode(stream: &'static [u8]) -> Result<Option<Vec<u8>>, Fault> {
     let (mut decoder, mut body) = (Decoder::new(), Vec::new());
     loop {
         match decoder.next(&mut input, 1 << 20)? {
-            Piece::Data(octets) => body.extend_from_slice(&octets),
-            Piece::More => return Ok(None),
-            Piece::End => {
+            BodyPart::Data(octets) => body.extend_from_slice(&octets),
+            BodyPart::More => return Ok(None),
+            BodyPart::End => {
                 assert!(input.is_empty(), "nothing follows in these tests");
                 return Ok(Some(body));
             }

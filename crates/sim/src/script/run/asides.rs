@@ -68,7 +68,7 @@ impl<H: ScriptHost> Run<'_, H> {
             match outcome {
                 Ok(()) => {}
                 Err(SetError::Elsewhere(system)) => {
-                    let what = told(&act);
+                    let what = act_in_words(&act);
                     let passed =
                         format!("line {line}: {what} is passed over: only {system} has it");
                     self.warnings.push(passed);
@@ -81,7 +81,7 @@ impl<H: ScriptHost> Run<'_, H> {
 }
 
 /// An act in words.
-fn told(act: &ShellAct) -> String {
+fn act_in_words(act: &ShellAct) -> String {
     match act {
         ShellAct::Set { name, value } => format!("{name}={value}"),
         ShellAct::Administer(Administration::PurgeHostCache) => "purging the host cache".into(),
@@ -93,7 +93,7 @@ fn told(act: &ShellAct) -> String {
 }
 
 fn refusal(act: &ShellAct, error: SetError) -> String {
-    let what = told(act);
+    let what = act_in_words(act);
     match error {
         SetError::Unknown => format!("the host does not know {what}"),
         SetError::Refused(why) => format!("the host refuses {what}: {why}"),

@@ -12,7 +12,7 @@ use super::super::ast::{Ack, Packet, TcpPacket};
 use super::super::host::ScriptHost;
 use super::super::packet::{Mode, Rule, Segment};
 use super::super::report::Fault;
-use super::packets::{Arrival, Emitted, Wanted, written};
+use super::packets::{Emitted, PacketOut, Wanted, written};
 use super::{Played, Run, Stop};
 
 /// What is forgiven for now.
@@ -38,7 +38,7 @@ struct Debt {
 /// An acknowledgment that came and is not written so far.
 #[derive(Debug)]
 struct Early {
-    arrival: Arrival,
+    arrival: PacketOut,
     /// It said nothing new, so that a line must claim it.
     repeats: bool,
 }
@@ -102,7 +102,7 @@ impl<H: ScriptHost> Run<'_, H> {
 
     /// Whether a packet is one that was owed. One that says more pays as well, and is still to be
     /// judged itself.
-    pub(super) fn pays_debt(&mut self, arrival: &Arrival) -> bool {
+    pub(super) fn pays_debt(&mut self, arrival: &PacketOut) -> bool {
         let Emitted::Segment(index, segment) = &arrival.body else { return false };
         let exact = |debt: &Debt| self.judge(&debt.packet, &debt.body, arrival).is_ok();
         if let Some(paid) = self.forgiven.owed.iter().position(exact) {
@@ -144,7 +144,7 @@ impl<H: ScriptHost> Run<'_, H> {
     }
 
     /// Whether the acknowledgment that is written has become needless by the packet at hand.
-    pub(super) fn is_made_needless(&self, body: &TcpPacket, arrival: &Arrival) -> bool {
+    pub(super) fn is_made_needless(&self, body: &TcpPacket, arrival: &PacketOut) -> bool {
         let Emitted::Segment(index, segment) = &arrival.body else { return false };
         self.is_lenient()
             && is_pure_ack(body)
@@ -154,13 +154,13 @@ impl<H: ScriptHost> Run<'_, H> {
     }
 
     /// Whether the packet at hand may be passed over.
-    pub(super) fn may_skip(&self, arrival: &Arrival) -> bool {
+    pub(super) fn may_skip(&self, arrival: &PacketOut) -> bool {
         let Emitted::Segment(index, segment) = &arrival.body else { return false };
         self.is_lenient() && segment.is_pure_ack() && self.flows.at(*index).is_at_end(segment)
     }
 
     /// Passes over a pure acknowledgment.
-    pub(super) fn skip(&mut self, arrival: Arrival) {
+    pub(super) fn skip(&mut self, arrival: PacketOut) {
         let repeats = !self.is_redundant(&arrival);
         if let Emitted::Segment(index, segment) = &arrival.body {
             self.flows.at_mut(*index).on_skipped(segment);
@@ -171,7 +171,7 @@ impl<H: ScriptHost> Run<'_, H> {
 
     /// Whether a packet is a pure acknowledgment of something new, or of a new window: as many of
     /// those as a host likes. One that repeats the last is an answer to something.
-    pub(super) fn is_redundant(&self, arrival: &Arrival) -> bool {
+    pub(super) fn is_redundant(&self, arrival: &PacketOut) -> bool {
         let Emitted::Segment(index, segment) = &arrival.body else { return false };
         self.may_skip(arrival) && self.flows.at(*index).is_news(segment)
     }

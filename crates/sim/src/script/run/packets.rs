@@ -22,7 +22,7 @@ use super::{Played, Run, Stop};
 
 /// A packet that came out.
 #[derive(Clone, Debug)]
-pub(super) struct Arrival {
+pub(super) struct PacketOut {
     pub(super) at: Duration,
     pub(super) body: Emitted,
 }
@@ -38,7 +38,7 @@ pub(super) enum Emitted {
     Broken(&'static str),
 }
 
-impl Arrival {
+impl PacketOut {
     /// In the language of scripts.
     pub(super) fn text(&self, flows: &Flows) -> String {
         match &self.body {
@@ -73,7 +73,7 @@ impl<H: ScriptHost> Run<'_, H> {
             Err(NotASegment::Broken) => Emitted::Broken("a packet with a broken header"),
             Err(NotASegment::Checksum) => Emitted::Broken("a segment with a wrong checksum"),
         };
-        let arrival = Arrival { at, body };
+        let arrival = PacketOut { at, body };
         self.log(at, Direction::Out, arrival.text(&self.flows));
         if !self.pays_debt(&arrival) {
             self.queue.push_back(arrival);
@@ -197,7 +197,7 @@ impl<H: ScriptHost> Run<'_, H> {
                         Fit::Part(rest) => body = rest,
                         Fit::More(rest) => {
                             let body = Emitted::Segment(index, rest);
-                            self.queue.push_front(Arrival { at: arrival.at, body });
+                            self.queue.push_front(PacketOut { at: arrival.at, body });
                             return Ok(arrival.at);
                         }
                     }
@@ -219,7 +219,7 @@ impl<H: ScriptHost> Run<'_, H> {
         &mut self,
         index: usize,
         body: &TcpPacket,
-        arrival: &Arrival,
+        arrival: &PacketOut,
         wanted: &Wanted<'_>,
     ) -> Played {
         self.check_time(wanted.line, arrival, wanted.moment, self.slack(body))?;
@@ -239,7 +239,7 @@ impl<H: ScriptHost> Run<'_, H> {
         &self,
         packet: &Packet,
         body: &TcpPacket,
-        arrival: &Arrival,
+        arrival: &PacketOut,
     ) -> Result<(usize, Fit, Rules), Mismatch> {
         let (index, segment) = match &arrival.body {
             Emitted::Segment(index, segment) => (*index, segment),
@@ -291,7 +291,7 @@ impl<H: ScriptHost> Run<'_, H> {
     fn check_time(
         &mut self,
         line: u32,
-        arrival: &Arrival,
+        arrival: &PacketOut,
         moment: Moment,
         slack: Duration,
     ) -> Played {
@@ -376,7 +376,7 @@ fn is_housekeeping(packet: &[u8]) -> bool {
 }
 
 /// Whether a packet answers a question of ICMP's that the peer asked, for itself alone.
-pub(super) fn is_reply(arrival: &Arrival) -> bool {
+pub(super) fn is_reply(arrival: &PacketOut) -> bool {
     let Emitted::Other(packet) = &arrival.body else { return false };
     match IpHeader::parse(packet) {
         Ok((ip, [icmp_type, ..])) => {

@@ -27,7 +27,7 @@ pub struct Acknowledged {
 
 /// An acknowledgment, as a connection hands it to its sender.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival<'a> {
+pub struct IncomingAck<'a> {
     /// SEG.ACK: the number below which everything arrived.
     pub ack: SeqNum,
     /// What it took off, if it acknowledges something new.
@@ -118,7 +118,7 @@ impl Sender {
     pub fn on_ack(
         &mut self,
         cx: &mut Surroundings,
-        arrival: &Arrival<'_>,
+        arrival: &IncomingAck<'_>,
         queue: Option<&mut SendQueue>,
     ) -> Order {
         let Some(queue) = queue else { return Order::AsSent };
@@ -157,11 +157,11 @@ impl Sender {
     #[inline(never)]
     fn take_blocks(
         &self,
-        arrival: &Arrival<'_>,
+        arrival: &IncomingAck<'_>,
         queue: &mut SendQueue,
         delivered: &mut Delivered,
     ) -> Option<(u64, u32)> {
-        let Arrival { blocks, ack, .. } = *arrival;
+        let IncomingAck { blocks, ack, .. } = *arrival;
         let first = blocks.first().filter(|_| reports_duplicate(blocks, ack));
         let skipped = usize::from(first.is_some());
         let named = blocks.iter().skip(skipped).filter(|block| {

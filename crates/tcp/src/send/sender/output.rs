@@ -9,12 +9,12 @@ use super::{Flags, SendQueue, SendTimer, Sender, queued};
 use crate::cc::{Phase, Sent};
 use crate::{Slices, Surroundings};
 
-/// A piece of the send sequence space that is to be sent.
+/// A range of the send sequence space that is to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Piece {
+pub struct SendRange {
     /// The number of its first octet, or of FIN.
     pub seq: SeqNum,
-    /// Octets of text in the piece, 0 for a FIN alone.
+    /// Octets of text in the range, 0 for a FIN alone.
     pub len: u32,
     /// Whether FIN follows them.
     pub fin: bool,
@@ -57,14 +57,14 @@ impl Sender {
     /// What goes next, our SYN being acknowledged: text in segments of at most `max_text` octets or a
     /// full one.
     #[inline(always)]
-    pub fn judge_due(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<Piece> {
+    pub fn judge_due(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
         if self.flags.has(Flags::AGAIN) {
             return self.judge_again(queue);
         }
         // Apart from each other: with one that is there, nothing asks for it again.
         let Some(queue) = queue else { return self.judge_lone_fin() };
-        if let Some(piece) = self.judge_only(queue) {
-            return Some(piece);
+        if let Some(range) = self.judge_only(queue) {
+            return Some(range);
         }
         if queue.flight.has_lost() && !queue.recovery.prefers_new() {
             return self.judge_repair(queue, max_text);
@@ -79,7 +79,7 @@ impl Sender {
     /// admit it: nearly all that a short connection sends. Neither Nagle's algorithm nor recovery has anything to
     /// say of it, and what says the same of everything else takes four times as long.
     #[inline(always)]
-    fn judge_only(&self, queue: &SendQueue) -> Option<Piece> {
+    fn judge_only(&self, queue: &SendQueue) -> Option<SendRange> {
         let (seq, len) = (self.seq.nxt, queue.text.len());
         let room = self.seq.wnd.get().min(self.window.cwnd);
         let is_only = seq == self.seq.una
@@ -91,33 +91,33 @@ impl Sender {
             && !self.flags.has(Flags::CORK)
             && queue.text.urgent().is_none();
         let fin = room > len && self.fin_goes_with(len);
-        is_only.then_some(Piece { seq, len, fin, is_probe: false })
+        is_only.then_some(SendRange { seq, len, fin, is_probe: false })
     }
 
     /// A FIN behind text that is acknowledged, once windows admit it.
     #[inline]
-    fn judge_lone_fin(&self) -> Option<Piece> {
+    fn judge_lone_fin(&self) -> Option<SendRange> {
         let closed = self.is_persisting() && self.seq.wnd.get() == 0;
         let room = self.window.cwnd.saturating_sub(self.seq.in_flight()).min(self.seq.usable());
         let fin = self.has_unsent(None) && !closed && room > 0;
-        fin.then_some(Piece { seq: self.seq.nxt, len: 0, fin, is_probe: false })
+        fin.then_some(SendRange { seq: self.seq.nxt, len: 0, fin, is_probe: false })
     }
 
     /// The first of what is lost, as much of it as the congestion window admits.
     #[cold]
-    fn judge_repair(&self, queue: &SendQueue, max_text: u32) -> Option<Piece> {
+    fn judge_repair(&self, queue: &SendQueue, max_text: u32) -> Option<SendRange> {
         if self.is_persisting() && self.seq.wnd.get() == 0 {
             return None;
         }
         let room = self.window.cwnd.saturating_sub(self.pipe(Some(queue)));
         let mss = u32::from(self.mss);
         let most = self.most_text(self.urgent_end(Some(queue)).is_some(), max_text);
-        let piece = self.lost_piece(queue, most.min(room))?;
+        let range = self.lost_range(queue, most.min(room))?;
         // Whole segments: less than one only if no more of it is lost.
-        let odd = odd_part(piece.len, mss);
-        let is_whole = odd == 0 || self.lost_piece(queue, mss)?.len == piece.len;
-        let len = if is_whole || piece.fin { piece.len } else { piece.len - odd };
-        (len > 0 || piece.fin).then_some(Piece { len, ..piece })
+        let odd = odd_part(range.len, mss);
+        let is_whole = odd == 0 || self.lost_range(queue, mss)?.len == range.len;
+        let len = if is_whole || range.fin { range.len } else { range.len - odd };
+        (len > 0 || range.fin).then_some(SendRange { len, ..range })
     }
 
     /// How much text one (super-)segment may have. While something is urgent it is a segment: each has an
@@ -129,7 +129,7 @@ impl Sender {
 
     /// The first of what is lost, at most `most` octets of it, as far as the window lets it go again. Where
     /// all up to SND.NXT is lost, what was not sent yet may fill the segment up.
-    fn lost_piece(&self, queue: &SendQueue, most: u32) -> Option<Piece> {
+    fn lost_range(&self, queue: &SendQueue, most: u32) -> Option<SendRange> {
         let lost = queue.flight.lost().first()?;
         let seq = self.number_at(queue, lost.start);
         let is_tail = lost.end >= queue.flight.end();
@@ -144,12 +144,12 @@ impl Sender {
         let len = left.min(window).min(most);
         let fin =
             len == left && window > len && (is_tail || numbers > len) && self.fin_goes_with(len);
-        (len > 0 || fin).then_some(Piece { seq, len, fin, is_probe: false })
+        (len > 0 || fin).then_some(SendRange { seq, len, fin, is_probe: false })
     }
 
     /// A loss probe: new text if the peer's window admits it, else the last segment again (RFC 8985 7.3).
     #[cold]
-    fn judge_loss_probe(&self, queue: &SendQueue) -> Option<Piece> {
+    fn judge_loss_probe(&self, queue: &SendQueue) -> Option<SendRange> {
         let mss = u32::from(self.mss);
         if self.has_unsent(Some(queue))
             && let Some(new) = self.judge_new(Some(queue), mss, self.seq.usable())
@@ -161,15 +161,15 @@ impl Sender {
         let left = self.text_end(Some(queue)).distance_from(seq).max(0).unsigned_abs();
         let len = left.min((last.end - last.start) as u32).min(mss);
         let fin = self.flags.has(Flags::FIN_SENT) && len == left;
-        (len > 0 || fin).then_some(Piece { seq, len, fin, is_probe: false })
+        (len > 0 || fin).then_some(SendRange { seq, len, fin, is_probe: false })
     }
 
     /// What goes again whatever the congestion window says, or as a probe.
     #[cold]
-    fn judge_again(&self, queue: Option<&SendQueue>) -> Option<Piece> {
+    fn judge_again(&self, queue: Option<&SendQueue>) -> Option<SendRange> {
         if self.flags.has(Flags::RETRANSMIT) {
-            let lost = queue.and_then(|queue| self.lost_piece(queue, u32::from(self.mss)));
-            return lost.or_else(|| Some(self.oldest_piece(queue, self.room_again())));
+            let lost = queue.and_then(|queue| self.lost_range(queue, u32::from(self.mss)));
+            return lost.or_else(|| Some(self.oldest_range(queue, self.room_again())));
         }
         if self.flags.has(Flags::LOSS_PROBE) {
             return queue.and_then(|queue| self.judge_loss_probe(queue));
@@ -177,8 +177,8 @@ impl Sender {
         // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
         // the override time-out, and is text like any other.
         Some(match self.seq.wnd.get() {
-            0 => Piece { is_probe: true, ..self.oldest_piece(queue, self.blurred().max(1)) },
-            admitted => self.oldest_piece(queue, admitted),
+            0 => SendRange { is_probe: true, ..self.oldest_range(queue, self.blurred().max(1)) },
+            admitted => self.oldest_range(queue, admitted),
         })
     }
 
@@ -190,21 +190,21 @@ impl Sender {
         queue: Option<&SendQueue>,
         max_text: u32,
         early: bool,
-    ) -> Option<Piece> {
+    ) -> Option<SendRange> {
         // After a loss the SYN-ACK alone is repeated, as in Linux, until somebody answers.
         if self.attempts > 0 || !self.has_unsent(queue) {
             return None;
         }
         if early && queued(queue) > 0 {
             // The FIN behind it waits until our SYN is acknowledged.
-            let piece = self.judge_text(queue, max_text).filter(|piece| piece.len > 0)?;
-            return Some(Piece { fin: false, ..piece });
+            let range = self.judge_text(queue, max_text).filter(|range| range.len > 0)?;
+            return Some(SendRange { fin: false, ..range });
         }
         // RFC 9293 3.10.4, SYN-RECEIVED: "If no SENDs have been issued and there is no pending data to
         // send, then form a FIN segment and send it (...); otherwise, queue for processing after
         // entering ESTABLISHED state."
         let fin = self.flags.has(Flags::FIN_QUEUED) && queued(queue) == 0;
-        fin.then_some(Piece { seq: self.seq.nxt, len: 0, fin, is_probe: false })
+        fin.then_some(SendRange { seq: self.seq.nxt, len: 0, fin, is_probe: false })
     }
 
     /// The number of a segment without text, where the peer takes it. A window that came with a SYN
@@ -225,10 +225,10 @@ impl Sender {
         self.judge_text(queue, max_text).is_some()
     }
 
-    /// The next piece of what is unsent that windows and Nagle's algorithm admit.
+    /// The next range of what is unsent that windows and Nagle's algorithm admit.
     // Always: what it judges by is at hand, and where it is judged its parts are needed at once.
     #[inline(always)]
-    fn judge_text(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<Piece> {
+    fn judge_text(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
         debug_assert!(self.has_unsent(queue));
         if self.is_persisting() && self.seq.wnd.get() == 0 {
             return None;
@@ -237,16 +237,16 @@ impl Sender {
         self.judge_new(queue, max_text, self.seq.usable().min(room))
     }
 
-    /// The next piece of what is unsent, of which `room` is admitted.
+    /// The next range of what is unsent, of which `room` is admitted.
     #[inline(always)]
-    fn judge_new(&self, queue: Option<&SendQueue>, max_text: u32, room: u32) -> Option<Piece> {
+    fn judge_new(&self, queue: Option<&SendQueue>, max_text: u32, room: u32) -> Option<SendRange> {
         let seq = self.seq.nxt;
         let waiting = self.text_end(queue).offset_from(seq).min(queued(queue));
         let urgent = self.urgent_end(queue).is_some();
         let most = self.most_text(urgent, max_text);
         let len = self.judge_len(waiting, room, most, urgent);
         let fin = len == waiting && room > len && self.fin_goes_with(len);
-        (len > 0 || fin).then_some(Piece { seq, len, fin, is_probe: false })
+        (len > 0 || fin).then_some(SendRange { seq, len, fin, is_probe: false })
     }
 
     /// How much of `waiting` octets to send in one (super-)segment, when `room` is admitted.
@@ -295,12 +295,12 @@ impl Sender {
         sent.saturating_sub(self.seq.wnd.get()).min(unit - 1)
     }
 
-    /// The piece at SND.UNA, at most a segment and `room` numbers: to be sent again, or as a probe.
-    fn oldest_piece(&self, queue: Option<&SendQueue>, room: u32) -> Piece {
+    /// The range at SND.UNA, at most a segment and `room` numbers: to be sent again, or as a probe.
+    fn oldest_range(&self, queue: Option<&SendQueue>, room: u32) -> SendRange {
         let queued = queued(queue);
         let len = room.min(u32::from(self.mss)).min(queued);
         let fin = len == queued && room > len && self.fin_goes_with(len);
-        Piece { seq: self.seq.una, len, fin, is_probe: false }
+        SendRange { seq: self.seq.una, len, fin, is_probe: false }
     }
 
     /// Whether FIN goes with the last `len` octets of text.
@@ -332,13 +332,13 @@ impl Sender {
         again
     }
 
-    /// Makes a segment of the piece; its text goes to `slices`. Returns how many of its numbers were
+    /// Makes a segment of the range; its text goes to `slices`. Returns how many of its numbers were
     /// sent before.
     #[inline]
     pub fn make_text(
         &mut self,
         cx: &mut Surroundings,
-        piece: Piece,
+        range: SendRange,
         queue: Option<&mut SendQueue>,
         slices: &mut Slices,
     ) -> (Head, u32) {
@@ -347,29 +347,29 @@ impl Sender {
         if self.is_persisting() {
             self.timer = SendTimer::Retransmission;
         }
-        let Some(queue) = queue else { return self.make_lone_fin(cx, piece) };
-        let (mut head, end) = self.take_piece(&piece, queue, slices);
+        let Some(queue) = queue else { return self.make_lone_fin(cx, range) };
+        let (mut head, end) = self.take_range(&range, queue, slices);
         let (len, mss) = (slices.octets(), u32::from(self.mss));
         if len > mss {
             head.gso_size = self.mss;
         }
         // Only what was sent before counts as sent again: behind a window probe's octet the
         // rest of a super-segment is new.
-        let again = self.seq.max.earlier(end).distance_from(piece.seq).max(0).unsigned_abs();
+        let again = self.seq.max.earlier(end).distance_from(range.seq).max(0).unsigned_abs();
         if odd_part(len, mss) != 0 {
             self.small_end = self.small_end.later(end);
         }
         self.text_sent = cx.tick;
-        self.note_sent(cx, piece.seq..end, len, queue);
+        self.note_sent(cx, range.seq..end, len, queue);
         self.seq.sent_to(self.seq.nxt.later(end));
         (head, again)
     }
 
     /// The same of a FIN behind text that is acknowledged.
     #[inline]
-    fn make_lone_fin(&mut self, cx: &Surroundings, piece: Piece) -> (Head, u32) {
-        let (head, end) = self.take_lone_fin(piece);
-        let again = self.seq.max.earlier(end).distance_from(piece.seq).max(0).unsigned_abs();
+    fn make_lone_fin(&mut self, cx: &Surroundings, range: SendRange) -> (Head, u32) {
+        let (head, end) = self.take_lone_fin(range);
+        let again = self.seq.max.earlier(end).distance_from(range.seq).max(0).unsigned_abs();
         self.text_sent = cx.tick;
         if again > 0 {
             self.rtt.stop_timing();
@@ -389,8 +389,8 @@ impl Sender {
         octets: u32,
         queue: &mut SendQueue,
     ) {
-        let range = self.offset_of(queue, numbers.start)..self.offset_of(queue, numbers.end);
-        let repaired = queue.flight.transmit(range, self.mss, cx.now);
+        let offsets = self.offset_of(queue, numbers.start)..self.offset_of(queue, numbers.end);
+        let repaired = queue.flight.transmit(offsets, self.mss, cx.now);
         queue.recovery.on_sent(octets, repaired, cx.now);
         if repaired > 0 {
             match queue.recovery.phase() {
@@ -409,69 +409,69 @@ impl Sender {
         queue.control(&mut self.window).on_sent(&sent);
     }
 
-    /// Makes a probe of the piece. It leaves SND.NXT where it is: if the window stays closed, the probe
+    /// Makes a probe of the range. It leaves SND.NXT where it is: if the window stays closed, the probe
     /// was not sent.
     #[cold]
     pub fn make_probe(
         &mut self,
-        piece: Piece,
+        range: SendRange,
         queue: Option<&mut SendQueue>,
         slices: &mut Slices,
     ) -> Head {
         self.flags.clear(Flags::PROBE);
         let (head, end) = match queue {
-            Some(queue) => self.take_piece(&piece, queue, slices),
-            None => self.take_lone_fin(piece),
+            Some(queue) => self.take_range(&range, queue, slices),
+            None => self.take_lone_fin(range),
         };
         self.rtt.stop_timing();
         self.seq.max = self.seq.max.later(end);
         head
     }
 
-    /// Collects the piece's text. Returns the head of its segment, and where it ends, FIN included.
+    /// Collects the range's text. Returns the head of its segment, and where it ends, FIN included.
     // Always: nearly each segment with text is made by this, and its head stays in registers.
     #[inline(always)]
-    fn take_piece(
+    fn take_range(
         &mut self,
-        piece: &Piece,
+        range: &SendRange,
         queue: &mut SendQueue,
         slices: &mut Slices,
     ) -> (Head, SeqNum) {
         // RFC 9293 3.9.1.2: "MUST set the PSH bit in the last buffered segment (i.e., when there
         // is no more queued data to be sent) (MUST-61)".
-        let is_last = piece.len > 0 && piece.seq + piece.len == self.text_end(Some(queue));
-        if piece.len > 0 {
-            queue.text.slice(piece.seq.offset_from(self.text_start()), piece.len, slices);
+        let is_last = range.len > 0 && range.seq + range.len == self.text_end(Some(queue));
+        if range.len > 0 {
+            queue.text.slice(range.seq.offset_from(self.text_start()), range.len, slices);
         }
         let mss = u32::from(self.mss);
-        if slices.octets() < piece.len && slices.octets() > mss {
+        if slices.octets() < range.len && slices.octets() > mss {
             // The places ran out in the middle: end on a full segment.
             slices.truncate(slices.octets() - slices.octets() % mss);
         }
         let len = slices.octets();
-        let is_whole = len == piece.len;
+        let is_whole = len == range.len;
         let mut flags = TcpFlags::ACK;
         if is_whole && is_last {
             flags |= TcpFlags::PSH;
         }
-        let fin = is_whole && piece.fin;
+        let fin = is_whole && range.fin;
         if fin {
             self.flags.set(Flags::FIN_SENT);
             flags |= TcpFlags::FIN;
         }
-        (Head { seq: piece.seq, flags, gso_size: 0 }, piece.seq + len + u32::from(fin))
+        (Head { seq: range.seq, flags, gso_size: 0 }, range.seq + len + u32::from(fin))
     }
 
     /// The same of a FIN alone, where nothing is buffered.
     #[inline]
-    fn take_lone_fin(&mut self, piece: Piece) -> (Head, SeqNum) {
-        debug_assert_eq!(piece.len, 0, "without a queue there is no text");
+    fn take_lone_fin(&mut self, range: SendRange) -> (Head, SeqNum) {
+        debug_assert_eq!(range.len, 0, "without a queue there is no text");
         let mut flags = TcpFlags::ACK;
-        if piece.fin {
+        if range.fin {
             self.flags.set(Flags::FIN_SENT);
             flags |= TcpFlags::FIN;
         }
-        (Head { seq: piece.seq, flags, gso_size: 0 }, piece.seq + u32::from(piece.fin))
+        (Head { seq: range.seq, flags, gso_size: 0 }, range.seq + u32::from(range.fin))
     }
 }
 

@@ -39,12 +39,12 @@ pub(super) struct Ring {
 
 #[derive(Debug)]
 struct Block {
-    chunks: [Chunk; CHUNKS],
+    chunks: [RecordChunk; CHUNKS],
     len: u32,
 }
 
 #[derive(Debug)]
-struct Chunk {
+struct RecordChunk {
     /// 512; fewer once the chunk was thinned; none if it has no memory.
     records: Box<[TimeWait]>,
     /// Which numbers `records` holds, in order, once the chunk was thinned.
@@ -203,7 +203,7 @@ impl Ring {
             return;
         }
         if chunk.len == 0 {
-            *chunk = Chunk::new();
+            *chunk = RecordChunk::new();
         } else if !in_head_chunk && chunk.is_worth_thinning() {
             chunk.thin();
         }
@@ -221,15 +221,15 @@ impl Ring {
 
 impl Block {
     fn new() -> Self {
-        Self { chunks: core::array::from_fn(|_| Chunk::new()), len: 0 }
+        Self { chunks: core::array::from_fn(|_| RecordChunk::new()), len: 0 }
     }
 
     fn memory(&self) -> usize {
-        size_of::<Self>() + self.chunks.iter().map(Chunk::memory).sum::<usize>()
+        size_of::<Self>() + self.chunks.iter().map(RecordChunk::memory).sum::<usize>()
     }
 }
 
-impl Chunk {
+impl RecordChunk {
     fn new() -> Self {
         Self { records: Box::default(), kept: None, len: 0 }
     }
@@ -329,7 +329,7 @@ const MAX_SPAN: u32 = NUMBER_MASK - 2 * BLOCK;
 
 const _: () = assert!(CHUNK * CHUNKS == BLOCK as usize);
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Chunk>() == 32);
+const _: () = assert!(size_of::<RecordChunk>() == 32);
 
 #[cfg(test)]
 mod tests;

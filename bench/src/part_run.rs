@@ -61,7 +61,7 @@ impl Part {
 }
 
 /// Two hosts, and the part to be measured.
-pub(crate) struct Course {
+pub(crate) struct PartRun {
     part: Part,
     measuring: bool,
     now: Instant,
@@ -79,7 +79,7 @@ struct Batch {
     servers: Vec<Handle>,
 }
 
-impl Course {
+impl PartRun {
     pub(crate) fn new(part: Part) -> Result<Self, Failure> {
         let options = Options::Default;
         let work = Work { connections: 1, waiting: 0, options, ports: PORTS };
