@@ -126,7 +126,7 @@ pub enum RouteError {
         /// The length of its prefix.
         prefix_len: u8,
     },
-    /// There is none.
+    /// There is no such route.
     #[error(
         "no route to {network}/{prefix_len} over that gateway was given (that of an address goes \
          with the address)"

@@ -15,7 +15,7 @@ use whimbrel_wire::Address;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Ping {
-    /// Who is asked.
+    /// The host that is asked for a reply.
     pub to: Address,
     /// From which address of this host; `None`: by the route.
     pub source: Option<Address>,
@@ -74,9 +74,9 @@ pub enum PingFailure {
     /// Somebody on the way, or this host itself, says that it did not arrive.
     #[error("{from}: {error} (ICMP code {code})")]
     Reported {
-        /// Who says so.
+        /// The host that reports it.
         from: Address,
-        /// What it says.
+        /// The error that it reports.
         error: SocketError,
         /// The code of its message.
         code: u8,
@@ -90,7 +90,7 @@ pub enum PingFailure {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PingError {
-    /// Not one host.
+    /// The address is not that of one host.
     #[error("{0} names no single host: give a unicast address")]
     NotAHost(Address),
     /// There is no route to it.

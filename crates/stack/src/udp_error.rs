@@ -46,9 +46,9 @@ pub enum UdpError {
     /// Not the port of the socket.
     #[error("{wish} is not the port of this socket, which sends from {own}")]
     NotItsPort {
-        /// What was asked for.
+        /// The port that was asked for.
         wish: u16,
-        /// What it has.
+        /// The port of the socket.
         own: u16,
     },
     /// More than a datagram, or the path where it must not be cut, carries.
@@ -68,7 +68,7 @@ pub enum UdpError {
         len: usize,
         /// The bytes of each datagram.
         segment: u16,
-        /// The most datagrams.
+        /// The most datagrams at once.
         most: usize,
     },
     /// There is no room to queue it, or no such socket.

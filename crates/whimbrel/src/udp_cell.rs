@@ -60,7 +60,7 @@ pub(crate) struct UdpState {
 /// Who is told what became of what was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tells {
-    /// Whoever calls next.
+    /// Whoever calls next, for whatever.
     Callers,
     /// Who asks. A socket that speaks with everybody does not fail for one of them.
     Askers,

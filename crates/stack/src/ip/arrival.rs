@@ -110,7 +110,7 @@ pub(crate) enum ErrorReport {
 /// What somebody on the path says of an echo request of ours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EchoReport {
-    /// Who says so.
+    /// The host that reports it.
     pub(crate) from: Address,
     /// Whom the request was for.
     pub(crate) to: Address,

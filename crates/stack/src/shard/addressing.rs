@@ -19,7 +19,7 @@ use crate::ip::{Routes, check_prefix, is_link_local, is_within, network_of};
 use crate::link::{CheckedAddress, TooManyChecks};
 use crate::{InterfaceAddress, Route};
 
-/// Addresses.
+/// The host's own addresses.
 impl Shard {
     /// Asks, where the link is an Ethernet, whether another station has `addr`, before it is
     /// [added](Shard::add_address) (RFC 5227 2.1, RFC 4862 5.4). [`Shard::poll_checked`] says what came of
@@ -142,7 +142,7 @@ impl Shard {
     }
 }
 
-/// Routes.
+/// The host's table of routes.
 impl Shard {
     /// Adds a route: the longest prefix counts, then the least metric. What was chosen by the former routes
     /// is chosen anew when the next packet leaves.

@@ -431,7 +431,7 @@ pub(super) struct UdpLeaving {
 }
 
 impl UdpLeaving {
-    /// Whether nothing is.
+    /// Whether nothing is on its way out.
     pub(super) const fn is_empty(&self) -> bool {
         self.fragments.is_none() && self.segments.is_none()
     }

@@ -17,9 +17,9 @@ pub struct Mishaps {
     pub total_retrans: u32,
     /// Acknowledgments that told of text that the peer had already (RFC 2883), wrapping.
     pub dsack_dups: u32,
-    /// Milliseconds under [`Limit::Window`].
+    /// Milliseconds in which the peer's window bounded sending ([`Limit::Window`]).
     window_limited: u32,
-    /// Milliseconds under [`Limit::Buffer`].
+    /// Milliseconds in which the send buffer did ([`Limit::Buffer`]).
     buffer_limited: u32,
     /// Acknowledgments that told of text which had arrived after text that was sent later, wrapping.
     pub reorderings: u32,
