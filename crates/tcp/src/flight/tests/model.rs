@@ -206,6 +206,11 @@ struct Step {
     len: u64,
 }
 
+/// From 1 to 9 octets.
+const fn mss_of(at: u64) -> u16 {
+    1 + (at % 9) as u16
+}
+
 /// Both of them, and what recovery keeps beside.
 #[derive(Debug, Default)]
 struct Pair {
@@ -217,13 +222,12 @@ struct Pair {
 
 impl Pair {
     fn step(&mut self, step: Step, now: Instant) -> Result<(), TestCaseError> {
-        let Self { flight, model, rack } = self;
+        let Self { flight, model, .. } = self;
         let Step { what, at, len } = step;
         let from = model.una + at % (model.end() - model.una).max(1);
         let to = (from + len).min(model.end());
-        let mss = 1 + (at % 9) as u16;
+        let mss = mss_of(at);
         let (mut delivered, mut heard) = (Delivered::default(), Heard::default());
-        let before = |ticks: u64| Instant::from_nanos(now.as_nanos().saturating_sub(ticks * TICK));
         match what {
             0..=3 => {
                 let end = model.end();
@@ -247,6 +251,25 @@ impl Pair {
                 prop_assert_eq!(flight.transmit(lost.start..to, mss, now), again);
                 model.transmit(lost.start, to, mss, now);
             }
+            _ => self.judge(step, from..to, now),
+        }
+        let rack = &mut self.rack;
+        *rack = (*rack).max(delivered.once.max(delivered.again).unwrap_or(*rack));
+        let told = Heard {
+            octets: delivered.octets,
+            once_from: delivered.once_from,
+            is_reordered: delivered.is_reordered,
+        };
+        prop_assert_eq!(told, heard);
+        self.agree()
+    }
+
+    /// What is called lost, or no longer, of `numbers` or of all.
+    fn judge(&mut self, step: Step, numbers: Range<u64>, now: Instant) {
+        let Self { flight, model, rack } = self;
+        let Step { what, at, len } = step;
+        let before = |ticks: u64| Instant::from_nanos(now.as_nanos().saturating_sub(ticks * TICK));
+        match what {
             9 => {
                 flight.detect_loss(*rack, before(len % 4));
                 model.detect_loss(*rack, before(len % 4));
@@ -256,12 +279,12 @@ impl Pair {
                 model.lose_on_timeout(before(len % 8));
             }
             11 => {
-                flight.lose_larger(mss);
-                model.lose_larger(mss);
+                flight.lose_larger(mss_of(at));
+                model.lose_larger(mss_of(at));
             }
-            12 if to > from => {
-                flight.lose(from..to);
-                model.lose(from..to);
+            12 if !numbers.is_empty() => {
+                flight.lose(numbers.clone());
+                model.lose(numbers);
             }
             13 => {
                 flight.forget_lost();
@@ -277,14 +300,6 @@ impl Pair {
             }
             _ => {}
         }
-        *rack = (*rack).max(delivered.once.max(delivered.again).unwrap_or(*rack));
-        let told = Heard {
-            octets: delivered.octets,
-            once_from: delivered.once_from,
-            is_reordered: delivered.is_reordered,
-        };
-        prop_assert_eq!(told, heard);
-        self.agree()
     }
 
     /// Each octet is what the model says.
