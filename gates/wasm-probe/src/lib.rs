@@ -86,7 +86,7 @@ pub extern "C" fn probe_posix(seed: u64, last: u8) -> usize {
     let connected = sockets.connect(fd, peer).done();
     let mut out = Outgoing::gather([&[last][..]]);
     let sent = sockets.send(fd, &mut out, MsgFlags::NONE).done();
-    usize::from(connected.is_none()) + usize::from(sent.is_none()) + sockets.open_descriptors()
+    usize::from(connected.is_none()) + usize::from(sent.is_none()) + sockets.descriptors().count()
 }
 
 /// Links `tcp`'s hash.
