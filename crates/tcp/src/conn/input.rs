@@ -251,12 +251,14 @@ impl Connection {
     pub(super) fn take_fin(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         let fin = seg.header.flags.contains(TcpFlags::FIN);
         if fin || self.buffers.as_ref().is_some_and(|buffers| buffers.recv.awaits_fin()) {
-            self.process_fin(cx, seg);
+            self.process_fin(cx, seg)
+        } else {
+            Continue(())
         }
-        Continue(())
     }
 
-    fn process_fin(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
+    fn process_fin(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
+        let mut step = Continue(());
         if seg.header.flags.contains(TcpFlags::FIN)
             && let Some(ahead) = self.receiver.place_of_fin(seg.header.seq + (seg.len() - 1))
         {
@@ -265,19 +267,24 @@ impl Connection {
                 if let Some(buffers) = &mut self.buffers {
                     buffers.recv.end();
                 }
-                return self.on_fin(cx);
+                self.on_fin(cx);
+                return step;
             }
-            self.buffers(cx).recv.note_fin(ahead);
+            let is_held = self.buffers(cx).recv.note_fin(ahead);
             if seg.payload.is_empty() {
                 // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an
                 // out-of-order segment arrives." With text, the text was answered.
                 self.receiver.owe_duplicate();
+                if !is_held {
+                    step = Done(Verdict::Drop(DropReason::FinConflict));
+                }
             }
         }
         let due = self.buffers.as_mut().is_some_and(|buffers| buffers.recv.take_fin());
         if due {
             self.on_fin(cx);
         }
+        step
     }
 
     /// The peer's FIN is the next number in sequence.

@@ -222,9 +222,10 @@ impl Connection {
     #[cold]
     fn queue_with_syn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
         let len = seg.payload.len();
-        let text = self.clip(seg, len);
+        let text = self.receiver.clip(seg, len);
         let limit = self.max_ranges(&cx.tunables);
         let recv = &mut self.buffers(cx).recv;
+        let text = recv.up_to_fin(0, text);
         if text.take > 0 {
             let _held = recv.hold(0, seg.payload, text, limit);
         }

@@ -64,12 +64,18 @@ impl Connection {
             // remote side. Ignore the segment text."
             _ => return Continue(()),
         }
-        let (seq, mut text) = (seg.text_seq(), self.clip(seg, len));
+        let (seq, text) = (seg.text_seq(), self.receiver.clip(seg, len));
         if text.take == 0 {
-            // A probe of a closed window, text before it, or text behind the peer's FIN.
+            // A probe of a closed window, or text before it.
             self.note_duplicate(cx, seq, seq + text.skip);
             self.receiver.owe_ack();
             return Continue(());
+        }
+        let ahead = (seq + text.skip).offset_from(self.receiver.nxt());
+        let mut text = self.up_to_fin(ahead, text);
+        if text.take == 0 {
+            self.receiver.owe_ack();
+            return Done(Verdict::Drop(DropReason::FinConflict));
         }
         if self.flags.has(Flags::UNHEARD)
             && let Some(reason) = self.judge_unheard(&cx.tunables)
@@ -82,7 +88,6 @@ impl Connection {
             return Done(Verdict::Reply(reset, DropReason::DataAfterClose));
         }
         // RFC 2883 4.2: "the first D-SACK block reports the first duplicate sub-segment."
-        let ahead = (seq + text.skip).offset_from(self.receiver.nxt());
         if text.skip > 0 {
             self.note_duplicate(cx, seq, seq + text.skip);
         } else if let Some((from, to)) = self.overlap(ahead, text) {
@@ -98,14 +103,6 @@ impl Connection {
         } else {
             self.take_out_of_order(cx, seg, text, ahead)
         }
-    }
-
-    /// The part of the segment's `len` octets of text that may be taken.
-    pub(super) fn clip(&self, seg: &RxSegment<'_>, len: u32) -> Text {
-        let text = self.receiver.clip(seg, len);
-        let Some(buffers) = &self.buffers else { return text };
-        let ahead = (seg.text_seq() + text.skip).offset_from(self.receiver.nxt());
-        buffers.recv.up_to_fin(ahead, text)
     }
 
     /// With what text ends the connection that nobody will read. Whoever shut both directions down
@@ -233,6 +230,12 @@ impl Connection {
     #[inline]
     fn overlap(&self, ahead: u32, text: Text) -> Option<(u32, u32)> {
         self.buffers.as_ref()?.recv.overlap(ahead, text.take)
+    }
+
+    /// What of the text, `ahead` octets beyond RCV.NXT, lies in front of the peer's FIN, if that waits.
+    #[inline]
+    fn up_to_fin(&self, ahead: u32, text: Text) -> Text {
+        self.buffers.as_ref().map_or(text, |buffers| buffers.recv.up_to_fin(ahead, text))
     }
 
     /// RFC 2883 4: text that arrived twice is named in the first SACK block of the next

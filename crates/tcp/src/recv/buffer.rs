@@ -173,12 +173,12 @@ impl RecvBuffer {
 
     /// The peer's FIN lies `ahead` octets beyond RCV.NXT. Of a peer that contradicts itself counts what came
     /// first, as SACK may have named it: a FIN in another place, or in front of text that is held, is not
-    /// kept. In order it will end the stream all the same.
-    pub fn note_fin(&mut self, ahead: u32) {
+    /// held. In order it will end the stream all the same. Returns whether this one is held.
+    pub fn note_fin(&mut self, ahead: u32) -> bool {
         let at = self.nxt + u64::from(ahead);
         let is_behind = self.beyond.as_ref().is_some_and(|beyond| beyond.end() > at);
         if is_behind || self.fin.is_some_and(|known| known != at) {
-            return;
+            return false;
         }
         self.fin = Some(at);
         if ahead > 0 {
@@ -186,6 +186,7 @@ impl RecvBuffer {
             self.beyond.get_or_insert_default();
             self.note_recent(at);
         }
+        true
     }
 
     /// The part of the text that begins `ahead` octets beyond RCV.NXT which lies in front of the peer's

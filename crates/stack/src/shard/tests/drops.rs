@@ -130,6 +130,12 @@ fn meet(reason: DropReason) -> Scene {
             scene.say(ACK, 4, 0, b"a");
             scene
         }
+        DropReason::FinConflict => {
+            let (mut scene, _) = Scene::connected(&[]);
+            scene.say(ACK | TcpFlags::FIN, 2, 0, b"");
+            scene.say(ACK, 3, 0, b"a");
+            scene
+        }
         DropReason::Paws | DropReason::TimestampMissing => {
             let (mut scene, _) = Scene { tsval: Some(7), ..Scene::new(&[]) }.and_connected();
             scene.tsval = (reason == DropReason::Paws).then_some(6);

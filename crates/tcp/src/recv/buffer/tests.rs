@@ -166,9 +166,9 @@ fn a_fin_that_waits_is_named_with_the_text_before_it_or_alone() {
 #[test]
 fn of_several_places_of_a_fin_that_counts_which_came_first() {
     let mut fed = Fed::new(100);
-    fed.buffer.note_fin(60);
-    fed.buffer.note_fin(100);
-    fed.buffer.note_fin(40);
+    assert!(fed.buffer.note_fin(60));
+    assert!(!fed.buffer.note_fin(100) && !fed.buffer.note_fin(40));
+    assert!(fed.buffer.note_fin(60), "it came again");
     assert_eq!(fed.blocks(3), [(60, 61)], "what was named is not forgotten");
     fed.take(0, 60);
     assert!(fed.buffer.take_fin());
@@ -178,10 +178,9 @@ fn of_several_places_of_a_fin_that_counts_which_came_first() {
 fn a_fin_in_front_of_text_that_is_held_is_not_kept() {
     let mut fed = Fed::new(100);
     fed.take(60, 80);
-    fed.buffer.note_fin(60);
-    fed.buffer.note_fin(79);
+    assert!(!fed.buffer.note_fin(60) && !fed.buffer.note_fin(79));
     assert_eq!(fed.blocks(3), [(60, 80)]);
-    fed.buffer.note_fin(80);
+    assert!(fed.buffer.note_fin(80));
     assert_eq!(fed.blocks(3), [(60, 81)]);
 }
 
