@@ -227,7 +227,7 @@ impl Sockets {
     /// What the path said, once.
     fn take_datagram_error(&mut self, fd: Fd) -> Option<Errno> {
         let handle = self.udp_handle(fd).ok()??;
-        self.shard.udp_take_error(handle).map(errno_of)
+        self.shard.udp_take_error(handle).map(path_errno)
     }
 
     /// What `poll` says.
@@ -387,7 +387,7 @@ fn errno(error: UdpError) -> Errno {
 }
 
 /// What the path said, as Linux tells it (`icmp_err_convert`).
-fn errno_of(error: SocketError) -> Errno {
+fn path_errno(error: SocketError) -> Errno {
     match error {
         SocketError::PortUnreachable => Errno::ECONNREFUSED,
         SocketError::ProtocolUnreachable => Errno::ENOPROTOOPT,
