@@ -138,7 +138,7 @@ fn packets(rows: &[DrawnRow<'_>]) -> String {
     if drawings.is_empty() {
         return String::new();
     }
-    part("One connection, packet by packet", &(PACKETS.to_owned() + &beside(&drawings)))
+    part("One connection of each, packet by packet", &(PACKETS.to_owned() + &beside(&drawings)))
 }
 
 /// What runs each row again, and its packets.
@@ -172,6 +172,6 @@ fn link(path: &str) -> String {
 
 const CURVES: [&str; 4] = ["window", "cwnd", "in flight", "queue"];
 const PACKETS: &str = "<p>Time runs down. Grey is the end of the connection before on the same port; where a host remembers it \
-(TIME-WAIT), its line is orange. Then a new connection asks to open, by a SYN: behind it stands what it is judged by, its timestamp \
-or its number, beside the last on this port, and below it what became of it, with the rule that decided. Each run has ports of its \
-own; shown is its first connection of that kind.</p>\n";
+(TIME-WAIT), its line is orange. Then a new connection asks to open, by a SYN: behind it stands by how much its timestamp or its sequence \
+number is above the last on this port, where that is what it is judged by, and below it what became of it, with the rule that decided \
+(its name and value, as below). Each run has ports of its own; shown is the first connection of it that is as its caption says.</p>\n";

@@ -28,7 +28,7 @@ pub(crate) fn sequence(witness: &Node<'_>, hue: Hue, title: &str) -> String {
         before = since;
     }
     if packets.len() > shown.len() {
-        let text = "and so on: the rest is in the document and in the capture";
+        let text = "and so on: all of them by --json, or in a capture by --pcap-dir";
         drawing.text("note", [WIDTH / 2.0, height - 4.0], Anchor::Middle, text);
     }
     drawing.finish()
@@ -98,7 +98,10 @@ fn bands(drawing: &mut Drawing, packets: &[Node<'_>], places: &[f64], bottom: f6
             match (from, is_waiting) {
                 (None, true) => from = Some(y),
                 (Some(begun), false) if !packet.at("verdict").is_nothing() => {
-                    band(drawing, x, [begun, y]);
+                    // Where nothing was left when it came, the end is seen to lie before it.
+                    let is_forgotten = packet.at("verdict").at("before").text().is_empty();
+                    let until = if is_forgotten { y - EACH / 2.0 } else { y };
+                    band(drawing, x, [begun, until]);
                     from = None;
                 }
                 _ => {}
@@ -145,7 +148,7 @@ fn one(drawing: &mut Drawing, packet: &Node<'_>, hue: Hue, y: f64) {
     );
     drawing.path(&format!("tip {colour}"), "", &head);
     let middle = f64::midpoint(CLIENT, SERVER);
-    drawing.marked("packet", Anchor::Middle.at([middle, y - 2.0]), "", &says(packet, is_dropped));
+    drawing.marked("packet", Anchor::Middle.at([middle, y - 3.0]), "", &says(packet, is_dropped));
     if says_more(packet) {
         let class = match (is_dropped, hue) {
             (false, Hue::Other) => "verdict other",
@@ -169,7 +172,8 @@ fn says(packet: &Node<'_>, is_dropped: bool) -> String {
         text += &format!(", <tspan{}>{bytes}</tspan> bytes", attributes(&len));
     }
     let (newer, beyond) = (packet.at("newer"), packet.at("beyond"));
-    let number = beyond.number().filter(|it| *it != 0.0);
+    let is_judged_by_port = packet.at("verdict").at("rules").at("tw.syn").text() == "never";
+    let number = beyond.number().filter(|it| *it != 0.0 && !is_judged_by_port);
     match (newer.number().filter(|_| flags == "SYN" && !is_dropped), number) {
         (Some(seconds), _) => {
             let told = time(seconds);

@@ -23,8 +23,8 @@ pub(super) fn story(case: &Node<'_>) -> String {
 pub(super) const LEAD: &str = "<p class=\"lead\">What people had trouble with in TCP, the part of a system that opens connections and moves bytes. Each case is \
 run by the rules of the system that failed, and by those of Whimbrel: the same load over the same network, packet by \
 packet.</p>\n\
-<p><b>Whimbrel</b> is a TCP/IP stack for programs written in Rust: a library that does in a process what the operating system does \
-otherwise, and the command <code>whimbrel</code>, which made this page. To get it, in a clone of its repository: <code>cargo install \
+<p><b>Whimbrel</b> is a TCP/IP stack for programs written in Rust: a library that speaks TCP inside a program, in place of the \
+operating system, and the command <code>whimbrel</code>, which made this page. To get it, in a clone of its repository: <code>cargo install \
 --locked --path crates/cli</code></p>\n\
 <ul class=\"key\"><li class=\"old-ink\"><b>✕ broken line</b>: the rules that failed</li>\
 <li class=\"own-ink\"><b>✓ whole line</b>: Whimbrel by default</li></ul>\n";

@@ -76,7 +76,7 @@ the processors, hardly more answers, or fewer, since handing the lock over takes
 took one of some seven steps off that lock. The cure is to share nothing: Whimbrel gives each thread connections of
 its own, and nothing to lock.",
         figure: "rate",
-        what: "queries/s with two threads, on the machine that made this page",
+        what: "queries/s with two threads: measured in real time, by the machine that made this page",
         rows: [1, 4],
         bars: &[0, 1, 3, 4],
         limit: None,

@@ -99,7 +99,7 @@ its connections from one counter, so busy that it wraps around within that minut
 the server refuses, and the client asks again 1.125 seconds later. The cure is to judge by what does not wrap, the
 timestamp, or to count for each pair of hosts apart; Whimbrel does both.",
         figure: "late",
-        what: "of the connections open late, at 1,000 per second",
+        what: "of the connections open late, at 1,000 connections per second",
         rows: [3, 10],
         bars: &[],
         limit: None,

@@ -121,7 +121,7 @@ fn what_became_of_a_syn_is_told_in_words_with_the_timestamp_that_decided() {
     let refused = told("lwip-2.1", &settings);
     let outcomes: Vec<_> = refused.iter().map(|(.., outcome)| *outcome).take(3).collect();
     let expected =
-        ["port remembered: refused", "no answer to its SYN: it sends a reset", "reset ignored"];
+        ["port remembered: refused", "no valid answer: the client sends a reset", "reset ignored"];
     assert_eq!(outcomes, expected);
     // lwIP has no timestamps that a new one could be newer than.
     assert_eq!(refused[0].1, None);

@@ -124,7 +124,7 @@ waits. To forget sooner, as people did, helps while connections are few enough. 
 connection: the client's system writes into each packet the time of a clock that only rises (the timestamp). One
 that is later than all of the old connection cannot be a leftover of it, so Whimbrel lets it in at once.",
         figure: "run_2",
-        what: "requests/s in the second minute of load",
+        what: "requests/s in the second of four runs, a minute each",
         rows: [0, 2],
         bars: &[],
         limit: None,

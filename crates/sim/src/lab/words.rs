@@ -16,7 +16,7 @@ impl SeenPacket {
             (Some(SocketState::TimeWait), Some(_)) if opens => Some(self.refusal(ruling)),
             (Some(SocketState::TimeWait), Some(_)) if is_rst => Some("reset ignored"),
             (Some(SocketState::SynSent), Some(DropReason::UnacceptableAck)) => {
-                Some("no answer to its SYN: it sends a reset")
+                Some("no valid answer: the client sends a reset")
             }
             (_, Some(reason)) => Some(reason.name()),
             (Some(SocketState::TimeWait), None) if opens => Some(self.admission(ruling)),
