@@ -42,9 +42,7 @@ impl Shard {
         while left > 0 && self.pings.advance(self.cx.now) {
             left -= 1;
         }
-        while left > 0 && self.advance_waits() {
-            left -= 1;
-        }
+        self.advance_waits(&mut left);
         while left > 0 && self.advance_reassembly() {
             left -= 1;
         }

@@ -223,19 +223,18 @@ impl Shard {
         self.records.waits.len() > self.cx.tunables.max_time_wait as usize
     }
 
-    /// The next expired record goes, or one too many; returns whether there was one.
-    pub(super) fn advance_waits(&mut self) -> bool {
-        if self.has_surplus_waits() {
+    /// Records that are too many go, and those that expired; each takes one of what is `left`.
+    pub(super) fn advance_waits(&mut self, left: &mut usize) {
+        while *left > 0 && self.has_surplus_waits() {
             self.recycle_wait();
-            return true;
+            *left -= 1;
         }
         let lifetimes = Lifetimes::new(&self.cx.tunables);
-        match self.records.waits.pop_expired(self.cx.tick, &lifetimes) {
-            Some((index, wait)) => {
-                self.forget_wait(index, &wait);
-                true
-            }
-            None => false,
+        while *left > 0
+            && let Some((index, wait)) = self.records.waits.pop_expired(self.cx.tick, &lifetimes)
+        {
+            self.forget_wait(index, &wait);
+            *left -= 1;
         }
     }
 
