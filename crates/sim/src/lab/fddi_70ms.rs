@@ -86,8 +86,8 @@ receipt for it takes 70 ms to come back",
 Whimbrel lets the window grow until the line is full",
         why: "\
 A sender may have no more on its way than the receiver has said it has room for (the window); then it waits until
-the receiver confirms some of it: a round trip, 70 ms here. The application asked for room enough, and the system (FreeBSD
-2.2.5) took it back without a word, because its routing table said less. The cure is to take nothing back:
+the receiver says that some of it has arrived: a round trip, 70 ms here. The application asked for room enough, and
+the system (FreeBSD 2.2.5) took it back without a word, because its routing table said less. The cure is to take nothing back:
 Whimbrel never makes a buffer smaller than what was asked for, and where nothing was asked for lets it grow until
 the line is full.",
         figure: "rate",

@@ -92,8 +92,8 @@ Whimbrel uses a port again after a second, when timestamps tell old from new, an
 A client that closes a connection keeps its port for half a minute, so that late packets harm nobody. This system
 (macOS) has 16,384 ports, for everything on the machine: after as many connections none is left, and the test
 waits for the first to come back. The cure is to use a port again as soon as timestamps tell the old connection
-from the new, which is after a second: Whimbrel does so when all are used. It has more of them, too: 28,232, for each
-destination, which is 282,320 connections in ten seconds.",
+from the new, which is after a second: Whimbrel does so when all are used. It has more of them, too: 28,232 for each
+destination, each used once a second, are 282,320 connections in ten seconds.",
         figure: "answered",
         what: "requests answered in ten seconds",
         rows: [0, 3],
