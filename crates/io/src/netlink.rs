@@ -1,11 +1,13 @@
 //! Just enough rtnetlink to set up one interface: link, address, route; and to see what is there.
 //!
-//! Written by hand: four requests of a fixed shape and one acknowledgment. The `rtnetlink` crate
+//! Written by hand: a few requests of a fixed shape, and what answers them. The `rtnetlink` crate
 //! brings tokio, futures and a tree of netlink crates for it; the older ioctls cannot add an IPv6
 //! address without duplicate address detection.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use whimbrel_stack::InterfaceAddress;
 use whimbrel_wire::{Address, Family};
@@ -48,8 +50,8 @@ impl Netlink {
         self.send(request)
     }
 
-    /// Gives the interface an address, valid at once: without duplicate address detection, since
-    /// there is nobody on the link but us.
+    /// Gives the interface, which is up, an address, and returns when packets to it are delivered: without
+    /// duplicate address detection, since there is nobody on the link but us.
     pub fn add_address(&mut self, index: u32, address: InterfaceAddress) -> io::Result<()> {
         let mut request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
         // struct ifaddrmsg: family, prefix length, flags, scope, index.
@@ -57,10 +59,40 @@ impl Netlink {
         request.put(&index.to_ne_bytes());
         request.address(libc::IFA_LOCAL, address.addr);
         request.address(libc::IFA_ADDRESS, address.addr);
-        if address.addr.family() == Family::V6 {
-            request.attribute(libc::IFA_FLAGS, &libc::IFA_F_NODAD.to_ne_bytes());
+        if address.addr.family() == Family::V4 {
+            return self.send(request);
         }
-        self.send(request)
+        request.attribute(libc::IFA_FLAGS, &libc::IFA_F_NODAD.to_ne_bytes());
+        self.send(request)?;
+        self.await_delivery(address.addr)
+    }
+
+    /// The kernel makes the route to an IPv6 address of its own later, in a work queue. Until then sockets can
+    /// be bound to the address, and what comes for it is dropped (`Ip6InAddrErrors`).
+    fn await_delivery(&mut self, address: Address) -> io::Result<()> {
+        let limit = Instant::now() + DELIVERY_LIMIT;
+        while !self.is_delivered(address)? {
+            if Instant::now() > limit {
+                let text = format!("the kernel has {address}, and no local route to it after 5 s");
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            thread::sleep(DELIVERY_PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Whether packets to the IPv6 address stay in this machine.
+    fn is_delivered(&mut self, address: Address) -> io::Result<bool> {
+        let mut request = Request::new(libc::RTM_GETROUTE, 0);
+        // struct rtmsg, as in `route`.
+        request.put(&[family(address), 128, 0, 0, 0, 0, 0, 0]);
+        request.put(&0u32.to_ne_bytes());
+        request.address(libc::RTA_DST, address);
+        let mut is_local = false;
+        match self.ask(request, |body| is_local = body.get(ROUTE_TYPE) == Some(&libc::RTN_LOCAL)) {
+            Err(error) if error.kind() == io::ErrorKind::NetworkUnreachable => Ok(false),
+            asked => asked.map(|()| is_local),
+        }
     }
 
     /// Routes packets to `network` into the interface.
@@ -113,8 +145,8 @@ impl Netlink {
         }
     }
 
-    /// Asks for all there are of a kind, and shows `each` the body of every answer.
-    fn dump(&mut self, request: Request, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    /// Asks for what there is, and shows `each` the body of every answer.
+    fn ask(&mut self, request: Request, mut each: impl FnMut(&[u8])) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         self.socket.write_all(&request.finish(self.sequence))?;
         let mut reply = vec![0; 1 << 16];
@@ -123,7 +155,7 @@ impl Netlink {
             for (kind, body) in messages(reply.get(..len).unwrap_or_default()) {
                 match i32::from(kind) {
                     libc::NLMSG_DONE => return Ok(()),
-                    libc::NLMSG_ERROR => return Err(error_in(body)),
+                    libc::NLMSG_ERROR => return outcome(body),
                     _ => each(body),
                 }
             }
@@ -142,9 +174,12 @@ fn messages(mut reply: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-fn error_in(body: &[u8]) -> io::Error {
-    let errno = body.first_chunk().map_or(-libc::EPROTO, |octets| i32::from_ne_bytes(*octets));
-    io::Error::from_raw_os_error(errno.saturating_neg())
+/// What struct nlmsgerr says: an errno, negative, or zero for success.
+fn outcome(body: &[u8]) -> io::Result<()> {
+    match body.first_chunk().map_or(-libc::EPROTO, |octets| i32::from_ne_bytes(*octets)) {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error.saturating_neg())),
+    }
 }
 
 /// What `reply` says of `request`; `None` if it is about something else.
@@ -153,11 +188,7 @@ fn acknowledgment(reply: &[u8], request: &[u8]) -> Option<io::Result<()>> {
     if i32::from(kind) != libc::NLMSG_ERROR || reply.get(8..12) != request.get(8..12) {
         return None;
     }
-    // struct nlmsgerr: an errno, negative, or zero for success.
-    match i32::from_ne_bytes(*reply.get(HEADER_LEN..)?.first_chunk()?) {
-        0 => Some(Ok(())),
-        error => Some(Err(io::Error::from_raw_os_error(error.saturating_neg()))),
-    }
+    Some(outcome(reply.get(HEADER_LEN..)?.first_chunk::<4>()?))
 }
 
 /// A request being written: struct nlmsghdr, a fixed part, attributes.
@@ -230,6 +261,12 @@ fn family(address: Address) -> u8 {
 
 /// The length of struct nlmsghdr, with which each message begins.
 const HEADER_LEN: usize = 16;
+/// Where struct rtmsg has the type of a route.
+const ROUTE_TYPE: usize = 7;
+/// A pause while the kernel makes the route to an address.
+const DELIVERY_PAUSE: Duration = Duration::from_millis(1);
+/// It takes some hundred microseconds; more on a machine whose processors are all busy.
+const DELIVERY_LIMIT: Duration = Duration::from_secs(5);
 
 // From linux/if_link.h, as far as `libc` does not have them.
 const IFLA_MTU: u16 = 4;

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -128,6 +128,32 @@ fn datagrams_of_both_families_arrive_with_unfinished_checksums() {
         }
         assert_eq!(tun.counters().rx_malformed, 0);
     });
+}
+
+#[test]
+fn what_comes_for_the_machines_new_ipv6_address_arrives() {
+    in_namespace(|| {
+        for _ in 0..200 {
+            let mut tun = open("tun:whim0,addr=fd09::2/64,offload=off");
+            let socket = UdpSocket::bind("[fd09::1]:53").unwrap();
+            socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+            assert!(tun.send_packet(&ipv6_datagram(b"whimbrel")).unwrap());
+            let mut buf = [0; 16];
+            assert_eq!(socket.recv(&mut buf).unwrap(), 8);
+        }
+    });
+}
+
+/// From the stack to port 53 of the machine.
+fn ipv6_datagram(data: &[u8]) -> Vec<u8> {
+    let [high, low] = (8 + data.len() as u16).to_be_bytes();
+    let (from, to): (Ipv6Addr, Ipv6Addr) = ("fd09::2".parse().unwrap(), "fd09::1".parse().unwrap());
+    let addresses = [from.octets(), to.octets()].concat();
+    let udp = [&[0, 7, 0, 53, high, low, 0, 0], data].concat();
+    let checksum = !fold(sum(&addresses) + 17 + udp.len() as u32 + sum(&udp));
+    let mut packet = [&[0x60, 0, 0, 0, high, low, 17, 64], &*addresses, &udp].concat();
+    packet[46..48].copy_from_slice(&checksum.to_be_bytes());
+    packet
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl SocketDiag {
     fn sockets_of(&mut self, family: u8, states: u32) -> io::Result<Vec<DiagSocket>> {
         let request = request(SOCK_DIAG_BY_FAMILY, libc::NLM_F_DUMP, family, states, &[0; ID_LEN]);
         let mut found = Vec::new();
-        self.0.dump(request, |body| found.extend(socket_in(body)))?;
+        self.0.ask(request, |body| found.extend(socket_in(body)))?;
         Ok(found)
     }
 }

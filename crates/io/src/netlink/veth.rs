@@ -42,7 +42,7 @@ pub fn ends() -> io::Result<Vec<Veth>> {
     // struct ifinfomsg: any interface.
     request.put(&[0; LINK_LEN]);
     let mut links = Vec::new();
-    Netlink::open()?.dump(request, |body| links.extend(link_in(body)))?;
+    Netlink::open()?.ask(request, |body| links.extend(link_in(body)))?;
     let peer = |veth: &Link| {
         let peer = links.iter().find(|link| Some(link.index) == veth.peer)?;
         let name = CStr::from_bytes_until_nul(&peer.name).ok()?;
