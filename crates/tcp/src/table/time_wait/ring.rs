@@ -112,22 +112,21 @@ impl Ring {
         Some((self.head, self.get(self.head)?))
     }
 
+    #[inline(always)]
     pub(super) fn remove(&mut self, number: u32) -> Option<TimeWait> {
-        let (record, _) = self.take(number)?;
-        self.on_taken(number);
+        let (record, next) = self.take(number)?;
+        match next {
+            // As long as the chunk of the first record has more, nothing else changes.
+            Next::Live if number == self.head => self.head += 1,
+            _ => self.on_taken(number),
+        }
         Some(record)
     }
 
     /// Takes out the first record, with its number.
     pub(super) fn pop_front(&mut self) -> Option<(u32, TimeWait)> {
         let number = self.head;
-        let (record, next) = self.take(number)?;
-        match next {
-            // As long as its chunk has more, nothing else changes.
-            Next::Live => self.head += 1,
-            Next::Elsewhere => self.on_taken(number),
-        }
-        Some((number, record))
+        Some((number, self.remove(number)?))
     }
 
     /// Takes a record out, and sees whether the next number's stands behind it in its chunk.
