@@ -61,7 +61,7 @@ impl Peer {
 }
 
 /// What was asked for.
-struct Plan {
+struct FacePlan {
     peers: Vec<(&'static str, Peer)>,
     rounds: usize,
     length: Duration,
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     }
     let done = match words.as_slice() {
         [one, peer, work, millis] if one == "one" => measure_one(peer, work, millis),
-        _ => Plan::read(&words).and_then(|plan| plan.run(&words)),
+        _ => FacePlan::read(&words).and_then(|plan| plan.run(&words)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -96,7 +96,7 @@ fn measure_one(peer: &str, work: &str, millis: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Plan {
+impl FacePlan {
     fn read(words: &[String]) -> Result<Self, Failure> {
         let mut plan =
             Self { peers: Vec::new(), rounds: 7, length: Duration::from_secs(2), write: false };

@@ -41,8 +41,14 @@ pub(crate) fn bars(bars: &[Bar<'_>], unit: &str, limit: Option<&Limit<'_>>, titl
         let class = format!("bar {}", bar.hue.class());
         drawing.rect(&class, [LEFT, top + 19.0], [(until - LEFT).max(1.0), 15.0], &attributes_of);
         let text = escaped(&show(unit, value(bar)));
-        let at = [until + 7.0, top + 31.0];
-        drawing.marked(bar.hue.class(), Anchor::Start.at(at), &attributes(&bar.value), &text);
+        // Before the end, where behind it the limit's line is.
+        let is_at_limit = limit.is_some() && until + 7.0 + width(&text) > scale.place(bound);
+        let (anchor, x) = match is_at_limit && until > scale.place(bound / 2.0) {
+            true => (Anchor::End, until - 7.0),
+            false => (Anchor::Start, until + 7.0),
+        };
+        let at = anchor.at([x, top + 31.0]);
+        drawing.marked(bar.hue.class(), at, &attributes(&bar.value), &text);
     }
     drawing.finish()
 }

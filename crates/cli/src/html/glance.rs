@@ -38,7 +38,7 @@ fn side(hue: Hue, row: &Node<'_>, name: &str) -> String {
     let value = row.at("figures").at(name);
     let unit = value.at("unit").text();
     format!(
-        "<div><div class=\"big {}-ink\"><span aria-hidden=\"true\">{}</span> {}</div><div class=\"who\">{}</div></div>\n",
+        "<div><div class=\"big {}-ink\"><span aria-hidden=\"true\">{}</span> {}</div><div class=\"who\">rules of {}</div></div>\n",
         hue.class(),
         hue.mark(),
         figure(&value.at("value"), unit),

@@ -23,7 +23,11 @@ pub(crate) fn sequence(witness: &Node<'_>, hue: Hue, title: &str) -> String {
     let mut told = String::new();
     for (packet, y) in shown.iter().zip(&places) {
         let since = packet.at("since").number();
-        time_of(&mut drawing, packet, *y, &mut told, is_later(before, since));
+        let is_later = is_later(before, since);
+        if is_later {
+            pause(&mut drawing, *y);
+        }
+        time_of(&mut drawing, packet, *y, &mut told, is_later);
         one(&mut drawing, packet, hue, *y);
         before = since;
     }
@@ -71,6 +75,17 @@ fn time_of(drawing: &mut Drawing, packet: &Node<'_>, y: f64, told: &mut String, 
         let class = if is_later { "tick later" } else { "tick" };
         drawing.marked(class, Anchor::End.at([CLIENT - 9.0, y + 4.0]), &attributes(&since), &text);
         *told = text;
+    }
+}
+
+/// Both lines are broken in front of what comes later: the time between is not drawn.
+fn pause(drawing: &mut Drawing, y: f64) {
+    let y = y - 14.0;
+    for x in [CLIENT, SERVER] {
+        let [left, right] = [x - 5.0, x + 5.0];
+        let slants =
+            [y, y + 4.0].map(|y| format!("M{left:.1} {:.1}L{right:.1} {:.1}", y + 2.0, y - 2.0));
+        drawing.path("pause", "", &slants.concat());
     }
 }
 

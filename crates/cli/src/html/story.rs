@@ -25,9 +25,10 @@ run by the rules of the system that failed, and by those of Whimbrel: the same l
 packet.</p>\n\
 <p><b>Whimbrel</b> is a TCP/IP stack for programs written in Rust: a library that speaks TCP inside a program, in place of the \
 operating system, and the command <code>whimbrel</code>, which made this page. To get it, in a clone of its repository: <code>cargo install \
---locked --path crates/cli</code></p>\n\
+--locked <span class=\"whole\">--path crates/cli</span></code></p>\n\
 <ul class=\"key\"><li class=\"old-ink\"><b>✕ broken line</b>: the rules that failed</li>\
-<li class=\"own-ink\"><b>✓ whole line</b>: Whimbrel by default</li></ul>\n";
+<li class=\"own-ink\"><b>✓ whole line</b>: Whimbrel by default</li>\
+<li class=\"other-ink\"><b>△ dotted line</b>: what else was tried</li></ul>\n";
 
 pub(super) const WORDS: &str = "<details class=\"glossary\"><summary>What SYN, TIME-WAIT, sequence number, window and the like mean</summary>\n\
 <dl class=\"words\">\n\

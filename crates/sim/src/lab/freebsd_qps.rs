@@ -65,14 +65,14 @@ where each has its own tables (✓)."),
 ✕ waits whenever the other thread is inside. ✓ has no lock to wait for."),
     ],
     glance: Glance {
-        title: "A server that a second processor makes no faster",
+        title: "A server that a second thread makes no faster",
         because: "\
-because each step of each connection, some seven for a query, takes one lock that all processors share",
+because each step of each connection, some seven for a query, takes one lock that all threads share",
         cure: "\
 Whimbrel gives each thread connections of its own, and nothing to lock",
         why: "\
-Each step of each connection takes one lock that all processors share, so while one works the others wait: twice
-the processors, hardly more answers, or fewer, since handing the lock over takes time as well. The first remedy
+Each step of each connection takes one lock that all threads share, so while one works the others wait: twice
+the threads and processors, hardly more answers, or fewer, since handing the lock over takes time as well. The first remedy
 took one of some seven steps off that lock. The cure is to share nothing: Whimbrel gives each thread connections of
 its own, and nothing to lock.",
         figure: "rate",

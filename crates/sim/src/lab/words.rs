@@ -30,6 +30,9 @@ impl SeenPacket {
     /// Why a SYN does not open what is remembered.
     fn refusal(&self, ruling: &Ruling) -> &'static str {
         match self.beyond {
+            _ if judged_by(ruling, &["never"]) && is_unanswered(ruling) => {
+                "port remembered: ignored"
+            }
             _ if judged_by(ruling, &["never"]) => "port remembered: refused",
             Some(beyond) if beyond > 0 => "in the old window: refused",
             _ => "number looks old: refused",
@@ -44,6 +47,11 @@ impl SeenPacket {
             false => "newer number: let in",
         }
     }
+}
+
+/// Whether it would have been answered, had another not been a moment before.
+fn is_unanswered(ruling: &Ruling) -> bool {
+    ruling.counted.iter().any(|(name, _)| *name == "TcpExtTCPACKSkippedTimeWait")
 }
 
 /// Whether SYNs in TIME-WAIT are judged by one of these.

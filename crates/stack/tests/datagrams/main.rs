@@ -5,12 +5,12 @@
 
 mod world;
 
-use world::{Plan, World};
+use world::{Traffic, World};
 
 #[test]
 fn whatever_the_links_do_a_datagram_is_its_sockets_whole_and_once() {
     for seed in 0..8 {
-        World::new(Plan { seed, datagrams: 15_000 }).play();
+        World::new(Traffic { seed, datagrams: 15_000 }).play();
     }
 }
 
@@ -18,6 +18,6 @@ fn whatever_the_links_do_a_datagram_is_its_sockets_whole_and_once() {
 #[ignore = "ten million datagrams: scripts/long/datagrams"]
 fn ten_million_are_their_sockets_whole_and_once() {
     for seed in 100..110 {
-        World::new(Plan { seed, datagrams: 1_000_000 }).play();
+        World::new(Traffic { seed, datagrams: 1_000_000 }).play();
     }
 }

@@ -14,14 +14,14 @@ use whimbrel_wire::{Address, Endpoint, Family};
 
 /// How much is played.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Traffic {
     pub(crate) seed: u64,
     pub(crate) datagrams: u64,
 }
 
 /// The hosts, and every datagram that was sent.
 pub(crate) struct World {
-    plan: Plan,
+    traffic: Traffic,
     random: Random,
     now: u64,
     hosts: [Host; 2],
@@ -93,12 +93,12 @@ impl Random {
 }
 
 impl World {
-    pub(crate) fn new(plan: Plan) -> Self {
-        let hosts = [1, 2].map(|last| Host::new(plan.seed, last));
-        let random = Random { prf: SipHasher24::new_with_keys(plan.seed, 7), drawn: 0 };
+    pub(crate) fn new(traffic: Traffic) -> Self {
+        let hosts = [1, 2].map(|last| Host::new(traffic.seed, last));
+        let random = Random { prf: SipHasher24::new_with_keys(traffic.seed, 7), drawn: 0 };
         let (under_way, expected) = (BinaryHeap::new(), BTreeMap::new());
         let mut world = Self {
-            plan,
+            traffic,
             random,
             now: 0,
             hosts,
@@ -143,7 +143,7 @@ impl World {
 
     /// Sends all of them, some at a time, and looks at what arrives.
     pub(crate) fn play(mut self) {
-        while self.sent < self.plan.datagrams || !self.under_way.is_empty() {
+        while self.sent < self.traffic.datagrams || !self.under_way.is_empty() {
             for _ in 0..self.random.below(24) {
                 self.send();
             }
@@ -155,7 +155,7 @@ impl World {
     }
 
     fn send(&mut self) {
-        if self.sent == self.plan.datagrams {
+        if self.sent == self.traffic.datagrams {
             return;
         }
         let side = self.random.below(2) as usize;
@@ -172,7 +172,7 @@ impl World {
             1 => 12,
             _ => 12 + self.random.below(1_400),
         } as usize;
-        let data = content(self.plan.seed, self.sent, len);
+        let data = content(self.traffic.seed, self.sent, len);
         let send = SendTo::peer(to);
         if self.hosts[side].shard.udp_send(from.handle, data, &send).is_ok() {
             let expected = Expected { host: 1 - side, from: from.at, to, len };
@@ -243,7 +243,7 @@ impl World {
         assert_eq!(seen, expected, "number {number}");
         assert_eq!(to, socket.at, "number {number} is for another socket");
         assert!(socket.peer.is_none_or(|peer| peer == from), "number {number}: a stranger's");
-        assert!(*data == content(self.plan.seed, number, data.len()), "number {number} altered");
+        assert!(*data == content(self.traffic.seed, number, data.len()), "number {number} altered");
         self.received += 1;
     }
 
@@ -263,7 +263,7 @@ impl World {
         assert!(self.received > self.sent / 2, "{} of {}", self.received, self.sent);
         println!(
             "seed {}: {} sent in {} packets, {} received, {refused} refused, {lost} lost",
-            self.plan.seed, self.sent, self.packets, self.received
+            self.traffic.seed, self.sent, self.packets, self.received
         );
         for host in &mut self.hosts {
             for socket in &host.sockets {
