@@ -12,6 +12,7 @@ use whimbrel_stack::{InterfaceAddress, Medium, Shard, ShardConfig, TxBatch};
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, MacAddress};
 
+#[cfg(target_os = "linux")]
 use crate::sys::{Interest, PollFd, ppoll};
 use crate::{AnyDevice, Clock};
 
@@ -98,7 +99,16 @@ impl Dad {
     }
 }
 
+/// Waits until something is due: no descriptor tells of frames.
+#[cfg(not(target_os = "linux"))]
+fn wait(_: &[AnyDevice], timeout: Option<std::time::Duration>) -> io::Result<()> {
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+    std::thread::sleep(timeout.unwrap_or(PAUSE).min(PAUSE));
+    Ok(())
+}
+
 /// Waits until a frame is there, or something is due.
+#[cfg(target_os = "linux")]
 fn wait(devices: &mut [AnyDevice], timeout: Option<std::time::Duration>) -> io::Result<()> {
     let mut fds: Vec<_> =
         devices.iter().map(|device| PollFd::new(device, Interest::Read)).collect();

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::AsFd;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_stack::{Capabilities, RxFrame, TxBatch};
 use whimbrel_tcp::SegMeta;
+
+use crate::sys::AsFd;
 
 /// A device with one queue in each direction, driven by one thread and never blocking.
 ///
@@ -141,6 +142,7 @@ impl DeviceCounters {
 
     /// The system refused a segment: counts that it has no room now, if that is why, and says what the
     /// burst came to; `None` if the reason is another.
+    #[cfg(target_os = "linux")]
     pub(crate) fn on_busy(&mut self, error: &io::Error) -> Option<TxOutcome> {
         match error.raw_os_error() {
             Some(libc::EAGAIN | libc::EINTR) => {

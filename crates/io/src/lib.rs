@@ -30,48 +30,60 @@
 //! What only some programs need is behind features, all off by default: `signals`; `kernel`, the machine's
 //! own TCP as a baseline and as a host of packet scripts; `rules`, configuration files and variables of
 //! the environment. The command line has all of them.
+//!
+//! On systems other than Linux there are no devices but those inside the process: packets come from a program
+//! and go to it, and a worker sleeps until its [`Waker`] or a deadline wakes it.
 #![deny(unsafe_code)]
 
-#[cfg(not(target_os = "linux"))]
-compile_error!(
-    "whimbrel-io speaks to Linux alone (TUN, AF_PACKET, epoll, eventfd), and whimbrel stands on it; \
-     on other systems whimbrel-stack takes packets from your code and hands packets to it"
-);
-
+#[cfg(target_os = "linux")]
 pub mod bridge;
 pub mod clock;
 pub mod config;
+#[cfg(target_os = "linux")]
 pub mod contention;
 pub mod dad;
+#[cfg(target_os = "linux")]
 pub mod descriptors;
 pub mod device;
 pub mod entropy;
 pub mod group;
-#[cfg(feature = "kernel")]
+#[cfg(all(target_os = "linux", feature = "kernel"))]
 pub mod kernel;
 pub mod mem;
+#[cfg(target_os = "linux")]
 pub mod netlink;
 #[cfg(test)]
 #[path = "../../../tests/harness/outputs.rs"]
 mod outputs;
+#[cfg(target_os = "linux")]
 pub mod packet;
+#[cfg(target_os = "linux")]
 pub mod packet_filter;
+#[cfg(target_os = "linux")]
 pub mod pair;
 pub mod parallel;
+#[cfg(target_os = "linux")]
 pub mod pcap;
+#[cfg(target_os = "linux")]
 pub mod poll;
+#[cfg(target_os = "linux")]
 pub mod process;
 #[cfg(feature = "rules")]
 pub mod rules;
-#[cfg(feature = "kernel")]
+#[cfg(all(target_os = "linux", feature = "kernel"))]
 pub mod script;
 pub mod shards;
-#[cfg(feature = "signals")]
+#[cfg(all(target_os = "linux", feature = "signals"))]
 pub mod signals;
+#[cfg(target_os = "linux")]
 pub mod spec;
 pub mod stack;
 pub mod steering;
 pub mod stop;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(not(target_os = "linux"))]
+#[path = "sys/elsewhere.rs"]
 mod sys;
 pub mod tap;
 #[cfg(test)]
@@ -80,35 +92,48 @@ mod test_file;
 pub mod text;
 pub mod threads;
 pub mod trace;
+#[cfg(target_os = "linux")]
 pub mod tun;
+#[cfg(target_os = "linux")]
 pub mod unix;
 pub mod waker;
+mod wire_error;
 mod witnessed;
 pub mod worker;
 
+#[cfg(target_os = "linux")]
 pub use bridge::{Bridge, BridgeEnd, BridgeError};
 pub use clock::Clock;
 pub use config::ConfigError;
 pub use dad::{Dad, DadError};
 pub use device::{AnyDevice, Device, DeviceCounters, TxOutcome};
 pub use group::{GroupKey, KeySource};
-#[cfg(feature = "kernel")]
+#[cfg(all(target_os = "linux", feature = "kernel"))]
 pub use kernel::KernelSockets;
 pub use mem::{MemEnd, MemWire};
+#[cfg(target_os = "linux")]
 pub use packet::{PacketConfig, PacketError, PacketWire};
+#[cfg(target_os = "linux")]
 pub use pair::{MemPair, MemTime};
+#[cfg(target_os = "linux")]
 pub use pcap::{PcapConfig, PcapError, PcapWire};
-#[cfg(feature = "kernel")]
+#[cfg(all(target_os = "linux", feature = "kernel"))]
 pub use script::{KernelHost, KernelHostError};
-pub use shards::{ShardCount, ShardPlan, ShardPlanError};
-pub use spec::{SpecError, WireError, WireSpec};
+#[cfg(target_os = "linux")]
+pub use shards::ShardPlan;
+pub use shards::{ShardCount, ShardPlanError};
+#[cfg(target_os = "linux")]
+pub use spec::{SpecError, WireSpec};
 pub use stack::{StackConfig, StackShard, StackWorker};
 pub use steering::Steered;
 pub use stop::Stop;
 pub use tap::Tap;
 pub use threads::{ShardThreads, ThreadError};
 pub use trace::Trace;
+#[cfg(target_os = "linux")]
 pub use tun::{Layer, Offload, Tun, TunConfig, TunError};
+#[cfg(target_os = "linux")]
 pub use unix::{UnixConfig, UnixError, UnixWire};
 pub use waker::Waker;
+pub use wire_error::WireError;
 pub use worker::{Activity, Polled, Port, Wait, Worker, WorkerError};

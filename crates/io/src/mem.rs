@@ -10,6 +10,7 @@
 //! which.
 
 use std::io;
+#[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -152,6 +153,7 @@ impl Device for MemWire {
     }
 }
 
+#[cfg(target_os = "linux")]
 impl AsFd for MemWire {
     /// Readable when the worker is to be woken: for frames, or for whatever else.
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -21,7 +21,7 @@ use whimbrel_tcp::SegMeta;
 use whimbrel_wire::{EthernetHeader, IpHeader, MacAddress};
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
-use crate::sys::EventFd;
+use crate::sys::Event;
 use crate::text::thousands;
 use crate::{Clock, Stop, entropy};
 
@@ -50,7 +50,7 @@ pub struct PcapWire {
     contents: Contents,
     counters: DeviceCounters,
     /// Never readable: frames come by the clock.
-    silent: EventFd,
+    silent: Event,
 }
 
 /// What a capture holds.
@@ -94,7 +94,7 @@ impl PcapWire {
             done,
             contents,
             counters: DeviceCounters::default(),
-            silent: EventFd::new().map_err(unreadable)?,
+            silent: Event::new().map_err(unreadable)?,
         };
         wire.read_on()?;
         Ok(wire)

@@ -20,7 +20,7 @@ use whimbrel_sim::script::host::{
 };
 
 use crate::sys::namespace::Namespace;
-use crate::sys::{self, EventFd, Interest, PollFd, ppoll};
+use crate::sys::{self, Event, Interest, PollFd, ppoll};
 use crate::{Stop, Tun};
 
 mod administration;
@@ -61,7 +61,7 @@ struct Machine {
     namespace: Namespace,
     descriptors: Descriptors,
     /// Goes when a call ended.
-    alarm: EventFd,
+    alarm: Event,
     /// Ends what polls: nobody waits for it any more.
     stop: Stop,
 }
@@ -80,7 +80,7 @@ impl KernelHost {
         let machine = Machine {
             namespace,
             descriptors: Descriptors::default(),
-            alarm: EventFd::new().map_err(refused("make an event"))?,
+            alarm: Event::new().map_err(refused("make an event"))?,
             stop: Stop::new().map_err(refused("make a pipe"))?,
         };
         let (sender, ends) = mpsc::channel();

@@ -12,7 +12,6 @@
 //! assert_eq!(config.hosts().len(), 2); // fd09::1 was derived
 //! ```
 
-use std::io;
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -22,11 +21,11 @@ use whimbrel_wire::{Address, MacAddress};
 
 use crate::config::ConfigError;
 use crate::device::{AnyDevice, boxed};
-use crate::packet::{PacketConfig, PacketError, PacketWire};
-use crate::pcap::{PcapConfig, PcapError, PcapWire, Speed};
-use crate::tun::{Layer, Offload, Tun, TunConfig, TunError};
-use crate::unix::{UnixConfig, UnixError, UnixWire};
-use crate::{Clock, Dad, DadError, Stop};
+use crate::packet::{PacketConfig, PacketWire};
+use crate::pcap::{PcapConfig, PcapWire, Speed};
+use crate::tun::{Layer, Offload, Tun, TunConfig};
+use crate::unix::{UnixConfig, UnixWire};
+use crate::{Clock, Dad, Stop, WireError};
 
 pub use error::{Kind, SpecError};
 
@@ -170,37 +169,6 @@ impl FromStr for WireSpec {
         let (target, typed) = Typed::parse(kind, rest)?;
         Ok(read(target, typed)?)
     }
-}
-
-/// Why a stack could not be had on a wire.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum WireError {
-    /// `mem:` is opened by [`MemPair`](crate::MemPair) or [`MemEnd`](crate::MemEnd), `kernel:` is the
-    /// kernel's.
-    #[error("this wire has no device: give tun:, tap:, packet: or unix:")]
-    NoDevice,
-    /// The interface could not be had.
-    #[error(transparent)]
-    Tun(#[from] TunError),
-    /// There is no place on the interface.
-    #[error(transparent)]
-    Packet(#[from] PacketError),
-    /// The socket could not be had.
-    #[error(transparent)]
-    Unix(#[from] UnixError),
-    /// The capture could not be read.
-    #[error(transparent)]
-    Pcap(#[from] PcapError),
-    /// Another station has an address of the stack's.
-    #[error(transparent)]
-    Conflict(#[from] DadError),
-    /// Addresses, routes and rules that make no host.
-    #[error(transparent)]
-    Config(#[from] whimbrel_stack::shard::ConfigError),
-    /// The system gave no descriptor.
-    #[error(transparent)]
-    System(#[from] io::Error),
 }
 
 /// How a wire of a kind is made of its target and of what was typed behind that.

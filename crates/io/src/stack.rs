@@ -1,17 +1,17 @@
 //! One way to bring a stack up: a wire is opened, and a shard put at each of its queues. What runs them
 //! is [`ShardThreads`](crate::ShardThreads).
 
-use std::io;
 
 use whimbrel_base::Secrets;
 use whimbrel_stack::{InterfaceAddress, Route, Shard, ShardConfig};
 use whimbrel_tcp::Tunables;
 
 use crate::device::{AnyDevice, Device, boxed};
-use crate::spec::WireError;
 use crate::{
-    Clock, Dad, GroupKey, MemEnd, MemWire, Port, Steered, Stop, Tap, Trace, Waker, WireSpec, Worker,
+    Clock, Dad, GroupKey, MemEnd, MemWire, Port, Steered, Tap, Trace, Waker, WireError, Worker,
 };
+#[cfg(target_os = "linux")]
+use crate::{Stop, WireSpec};
 
 /// What a stack is to be.
 #[derive(Clone, Debug)]
@@ -30,6 +30,7 @@ pub struct StackConfig {
     pub group: Option<GroupKey>,
 }
 
+#[cfg(target_os = "linux")]
 impl StackConfig {
     /// A stack with the addresses and routes of this wire, in no group.
     pub fn new(wire: &WireSpec, tunables: Tunables, secrets: Secrets) -> Self {
@@ -70,6 +71,7 @@ impl StackShard {
 
 /// Opens the wire, with a shard at each of its queues. `clock` is their time; `done` is set when a wire
 /// that ends, a capture, has ended.
+#[cfg(target_os = "linux")]
 pub fn open(
     wire: &WireSpec,
     config: StackConfig,
@@ -77,7 +79,7 @@ pub fn open(
     done: &Stop,
 ) -> Result<Vec<StackShard>, WireError> {
     let devices = wire.open(clock, done)?;
-    let wakers = devices.iter().map(|_| Waker::new()).collect::<io::Result<_>>()?;
+    let wakers = devices.iter().map(|_| Waker::new()).collect::<std::io::Result<_>>()?;
     open_devices(devices, wakers, clock, config)
 }
 

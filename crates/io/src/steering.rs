@@ -18,6 +18,7 @@
 
 use std::io;
 use std::ops::AddAssign;
+#[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd};
 
 use whimbrel_base::Instant;
@@ -31,6 +32,7 @@ use crate::device::{AnyDevice, Device, DeviceCounters, TxOutcome};
 pub(crate) use misrouted::MisroutedFrames;
 
 mod misrouted;
+#[cfg(target_os = "linux")]
 pub mod program;
 
 /// One queue of a device: where there are several, it keeps what belongs to its shard, and forwards the
@@ -140,6 +142,7 @@ impl Device for Steered {
     }
 }
 
+#[cfg(target_os = "linux")]
 impl AsFd for Steered {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()

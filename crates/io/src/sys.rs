@@ -33,20 +33,23 @@ pub(crate) mod signal;
 pub(crate) mod stream;
 pub(crate) mod tun;
 
+pub(crate) use bpf::pin_to;
+
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
 use std::marker::PhantomData;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+pub(crate) use std::os::fd::AsFd;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use libc::c_int;
 
 /// A counter in the kernel that can be waited on. Non-blocking.
 #[derive(Debug)]
-pub(crate) struct EventFd(File);
+pub(crate) struct Event(File);
 
-impl EventFd {
+impl Event {
     /// An eventfd whose count is zero.
     pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: eventfd takes no pointer.
@@ -67,7 +70,7 @@ impl EventFd {
     }
 }
 
-impl AsFd for EventFd {
+impl AsFd for Event {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

@@ -7,8 +7,8 @@ use std::io;
 use std::thread::{self, Builder, ScopedJoinHandle};
 
 use crate::Stop;
-use crate::process::pin_to;
 use crate::stop::StopOnDrop;
+use crate::sys::pin_to;
 
 /// How the threads of a stack run.
 #[derive(Clone, Copy, Debug)]

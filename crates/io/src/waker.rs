@@ -1,11 +1,12 @@
 //! Wakes a worker that sleeps, and costs next to nothing if it does not.
 
 use std::io;
+#[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock, atomic};
 use std::task;
 
-use crate::sys::EventFd;
+use crate::sys::Event;
 use sleep_flag::SleepFlag;
 
 mod sleep_flag;
@@ -19,7 +20,7 @@ pub struct Waker {
 #[derive(Debug)]
 struct Shared {
     sleep_flag: SleepFlag,
-    event: EventFd,
+    event: Event,
     /// The task that polls the worker, if no thread runs it.
     task: OnceLock<task::Waker>,
 }
@@ -28,7 +29,7 @@ impl Waker {
     /// For a worker not yet running.
     pub fn new() -> io::Result<Self> {
         let (sleep_flag, task) = (SleepFlag::new(), OnceLock::new());
-        let shared = Shared { sleep_flag, event: EventFd::new()?, task };
+        let shared = Shared { sleep_flag, event: Event::new()?, task };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -64,8 +65,22 @@ impl Waker {
     pub(crate) fn clear(&self) {
         self.shared.event.clear();
     }
+
+    /// Sleeps until it is woken, or `timeout` is over (`None`: for ever).
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn wait(&self, timeout: Option<std::time::Duration>) {
+        self.shared.event.wait(timeout);
+        self.clear();
+    }
+
+    /// Whether it wakes the same worker.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
 }
 
+#[cfg(target_os = "linux")]
 impl AsFd for Waker {
     /// Readable after a wake-up.
     fn as_fd(&self) -> BorrowedFd<'_> {

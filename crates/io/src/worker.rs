@@ -10,7 +10,9 @@ use whimbrel_stack::{Shard, TxBatch};
 
 use crate::device::{Device, TxOutcome};
 use crate::stop::StopOnDrop;
-use crate::sys::{Interest, PollFd, allocator, ppoll};
+use crate::sys::allocator;
+#[cfg(target_os = "linux")]
+use crate::sys::{Interest, PollFd, ppoll};
 use crate::{Clock, Stop, Tap, Trace, Waker};
 
 pub use polled::{Polled, Wait};
@@ -303,6 +305,17 @@ impl<D: Device, P: Port> Worker<D, P> {
         self.transmit().map(|_| ())
     }
 
+    /// Where no descriptor tells of anything. What a device may block for, its waker tells.
+    #[cfg(not(target_os = "linux"))]
+    fn wait(&mut self, until: &Stop) -> Result<(), WorkerError> {
+        let timeout = self.next_deadline().map(|deadline| self.clock.until(deadline));
+        if until.wakes(&self.waker) {
+            self.waker.wait(timeout);
+        }
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
     fn wait(&mut self, until: &Stop) -> Result<(), WorkerError> {
         let interest = match self.stuck {
             Some(Stuck::UntilWritable) => Interest::ReadWrite,

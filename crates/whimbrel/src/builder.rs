@@ -3,19 +3,25 @@
 use std::io;
 #[cfg(feature = "rules")]
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use std::sync::{Mutex, PoisonError};
 
 use whimbrel_base::{Secrets, tunables::TunableError};
-use whimbrel_io::config::{ConfigError, default_routes};
+use whimbrel_io::config::default_routes;
 #[cfg(feature = "rules")]
 use whimbrel_io::rules::{Rules, RulesError, Sources, Variables};
+#[cfg(target_os = "linux")]
+use whimbrel_io::{AnyDevice, ConfigError, Device, ShardPlan, Waker, WireSpec};
 use whimbrel_io::{
-    AnyDevice, Clock, Dad, Device, GroupKey, MemEnd, ShardCount, ShardPlan, ShardPlanError,
-    StackConfig, StackShard, Stop, Waker, WireError, WireSpec, entropy, stack,
+    Clock, Dad, GroupKey, MemEnd, ShardCount, ShardPlanError, StackConfig, StackShard, Stop,
+    WireError, entropy, stack,
 };
 use whimbrel_link::LinkConfig;
+#[cfg(target_os = "linux")]
+use whimbrel_stack::Medium;
 use whimbrel_stack::shard::NotLocal;
-use whimbrel_stack::{InterfaceAddress, Medium, Route};
+use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::cc::{AddError, Algorithm, CongestionControl, UnknownAlgorithm};
 use whimbrel_wire::Address;
@@ -63,9 +69,11 @@ pub struct StackBuilder {
 
 #[derive(Debug)]
 enum Wire {
+    #[cfg(target_os = "linux")]
     Spec(WireSpec),
     Mem(MemEnd),
     /// A lock that nobody waits for: a device may be sent to another thread, and not be shared.
+    #[cfg(target_os = "linux")]
     Device(Mutex<AnyDevice>),
     Packets(PacketEnd),
 }
@@ -155,6 +163,7 @@ impl StackBuilder {
 
     /// Frames go through `wire`: `tun:`, `tap:`, `packet:` or `unix:`, whose addresses and routes
     /// the stack gets.
+    #[cfg(target_os = "linux")]
     pub fn wire(mut self, wire: WireSpec) -> Self {
         self.wire = Some(Wire::Spec(wire));
         self
@@ -252,6 +261,7 @@ impl StackBuilder {
     /// # Ok(())
     /// # }
     /// ```
+    #[cfg(target_os = "linux")]
     pub fn device(mut self, device: impl Device + Send + 'static) -> Self {
         self.wire = Some(Wire::Device(Mutex::new(Box::new(device))));
         self
@@ -489,7 +499,9 @@ impl StackBuilder {
         let stop = Stop::new()?;
         let shards = match self.wire.take().ok_or(BuildError::NoWire)? {
             Wire::Mem(end) => stack::open_mem(end, self.shards.unwrap_or(1), self.config()?)?,
+            #[cfg(target_os = "linux")]
             Wire::Spec(spec) => self.open(spec, &stop)?,
+            #[cfg(target_os = "linux")]
             Wire::Device(device) => {
                 self.open_device(device.into_inner().unwrap_or_else(PoisonError::into_inner))?
             }
@@ -498,6 +510,7 @@ impl StackBuilder {
         self.start(shards, stop, driver)
     }
 
+    #[cfg(target_os = "linux")]
     fn open(&mut self, spec: WireSpec, stop: &Stop) -> Result<Vec<StackShard>, BuildError> {
         let count = self.shards.map_or(ShardCount::PerQueue, ShardCount::Exactly);
         let ShardPlan { wire, .. } = ShardPlan::new(spec, count, None)?;
@@ -511,6 +524,7 @@ impl StackBuilder {
         Ok(stack::open(&wire, config, Clock::start(), stop)?)
     }
 
+    #[cfg(target_os = "linux")]
     fn open_device(&mut self, device: AnyDevice) -> Result<Vec<StackShard>, BuildError> {
         if let Some(shards) = self.shards.filter(|shards| *shards != 1) {
             return Err(ShardPlanError::Wire(ConfigError::OneQueue(shards)).into());

@@ -57,6 +57,12 @@
 //!
 //! With threads nothing needs tokio's reactor: the streams work under any executor whose tasks are woken by
 //! `Waker`s; only names (`"example.org:80"`) are resolved on tokio's blocking threads.
+//!
+//! # Systems
+//!
+//! On Linux a stack speaks over TUN, TAP, AF_PACKET, sockets, devices of your own and packets that you carry
+//! ([`StackBuilder::packets`]). On Windows and macOS it has the last, and wires inside the process
+//! ([`mem_wire`]): there is no descriptor that a worker could wait for, and what wakes it is a packet.
 #![forbid(unsafe_code)]
 
 mod address_port;
@@ -120,9 +126,10 @@ pub use stream::{TcpInfo, TcpStream};
 pub use udp::{AnyUdpSocket, UdpSocket};
 pub use unclaimed::Unclaimed;
 pub use whimbrel_base::tunables::TunableError;
+pub use whimbrel_io::{DadError, GroupKey, KeySource, MemEnd, ShardPlanError, WireError};
+#[cfg(target_os = "linux")]
 pub use whimbrel_io::{
-    DadError, GroupKey, KeySource, MemEnd, PacketConfig, PacketError, ShardPlanError, SpecError,
-    TunConfig, TunError, UnixConfig, UnixError, WireError, WireSpec,
+    PacketConfig, PacketError, SpecError, TunConfig, TunError, UnixConfig, UnixError, WireSpec,
 };
 pub use whimbrel_link::LinkConfig;
 pub use whimbrel_stack::ip::Unreachable;

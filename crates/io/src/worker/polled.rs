@@ -1,5 +1,6 @@
 //! A worker without a thread: a task of somebody's runtime polls it, and waits for it.
 
+#[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd};
 use std::task;
 use std::time::Duration;
@@ -85,6 +86,7 @@ impl<D: Device, P: Port> Worker<D, P> {
     }
 }
 
+#[cfg(target_os = "linux")]
 impl<D: Device, P> AsFd for Worker<D, P> {
     /// The device's, which another may take the place of while the worker is polled.
     fn as_fd(&self) -> BorrowedFd<'_> {

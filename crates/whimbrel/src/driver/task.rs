@@ -7,39 +7,31 @@
 
 use std::future::Future;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, Sleep, sleep_until};
-use whimbrel_io::{Polled, StackWorker, Wait, WorkerError, poll};
+use whimbrel_io::{Polled, StackWorker, Wait, WorkerError};
 
 use crate::shutdown::Shutdown;
 use crate::stack_port::StackPort;
+use ready::DeviceReady;
+
+#[cfg_attr(not(target_os = "linux"), path = "task/ready_elsewhere.rs")]
+mod ready;
 
 /// A shard as a task.
 pub(crate) struct ShardTask {
     worker: StackWorker<StackPort>,
     shutdown: Arc<Shutdown>,
-    readable: Watch,
-    /// While the device takes no more.
-    writable: Option<AsyncFd<OwnedFd>>,
+    ready: DeviceReady,
     sleep: Pin<Box<Sleep>>,
     /// When `sleep` ends, if it is waited for.
     armed: Option<Instant>,
     /// How many tasks it woke when it ran last.
     woken: usize,
     has_ended: bool,
-}
-
-/// The device's descriptor, and what tells that it is ready.
-struct Watch {
-    /// Its number at the device, which may go on to another.
-    number: i32,
-    ready: AsyncFd<OwnedFd>,
 }
 
 impl ShardTask {
@@ -58,10 +50,9 @@ impl ShardTask {
 
     fn new(worker: StackWorker<StackPort>, shutdown: &Arc<Shutdown>) -> io::Result<Self> {
         Ok(Self {
-            readable: Watch::new(&worker)?,
+            ready: DeviceReady::new(&worker)?,
             worker,
             shutdown: Arc::clone(shutdown),
-            writable: None,
             sleep: Box::pin(sleep_until(Instant::now())),
             armed: None,
             woken: 0,
@@ -72,15 +63,10 @@ impl ShardTask {
     fn run(&mut self, cx: &mut Context<'_>) -> Result<Polled, WorkerError> {
         loop {
             // Whatever comes after this is heard of.
-            if self.readable.clear(cx).map_err(WorkerError::Wait)? {
-                self.worker.on_device_error()?;
-                self.readable = Watch::new(&self.worker).map_err(WorkerError::Wait)?;
-                let _not_known_yet = self.readable.clear(cx).map_err(WorkerError::Wait)?;
-            }
+            self.ready.clear(&mut self.worker, cx)?;
             let polled = self.worker.poll(cx.waker(), self.shutdown.stop(), TURNS)?;
             self.woken += self.worker.port_mut().take_woken();
-            if self.readable.number != self.worker.as_fd().as_raw_fd() {
-                self.readable = Watch::new(&self.worker).map_err(WorkerError::Wait)?;
+            if self.ready.follow(&self.worker).map_err(WorkerError::Wait)? {
                 continue;
             }
             let Polled::Waiting(wait) = polled else { return Ok(polled) };
@@ -93,14 +79,8 @@ impl ShardTask {
 
     /// Whether what is waited for is there. If not, the task is woken when it is.
     fn is_over(&mut self, wait: Wait, cx: &mut Context<'_>) -> io::Result<bool> {
-        if wait.interest == poll::Interest::Read {
-            self.writable = None;
-        } else {
-            let fresh = watch(&self.worker, Interest::WRITABLE);
-            let writable = self.writable.insert(fresh?);
-            if writable.poll_write_ready(cx)?.is_ready() {
-                return Ok(true);
-            }
+        if self.ready.is_writable(wait, &self.worker, cx)? {
+            return Ok(true);
         }
         let Some(timeout) = wait.timeout else { return Ok(false) };
         let until = Instant::now() + timeout;
@@ -148,32 +128,6 @@ impl Drop for ShardTask {
             self.shutdown.fail("the runtime that ran it was shut down".into());
         }
     }
-}
-
-impl Watch {
-    fn new(worker: &StackWorker<StackPort>) -> io::Result<Self> {
-        let number = worker.as_fd().as_raw_fd();
-        Ok(Self { number, ready: watch(worker, Interest::READABLE)? })
-    }
-
-    /// Forgets that it was ready. Returns whether it erred or hung up, which it goes on to say.
-    fn clear(&self, cx: &mut Context<'_>) -> io::Result<bool> {
-        while let Poll::Ready(ready) = self.ready.poll_read_ready(cx) {
-            let mut ready = ready?;
-            if ready.ready().is_read_closed() {
-                return Ok(true);
-            }
-            ready.clear_ready();
-        }
-        // It was not asked whether it is writable; an error alone counts as being closed for writing.
-        Ok(self.ready.poll_write_ready(cx)?.is_ready())
-    }
-}
-
-/// Of a copy: the original may be closed, and its number another's, before this is dropped.
-#[expect(deprecated, reason = "what took its place is unsafe, for descriptors that nobody owns")]
-fn watch(worker: &StackWorker<StackPort>, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
-    AsyncFd::with_interest(worker.as_fd().try_clone_to_owned()?, interest)
 }
 
 /// Turns before other tasks have theirs.

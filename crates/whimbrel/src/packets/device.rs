@@ -1,6 +1,7 @@
 //! The stack's end of the wire: a device at each shard.
 
 use std::io;
+#[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ struct EndOnDrop(Arc<PacketQueues>);
 struct PacketDevice {
     end: Arc<EndOnDrop>,
     which: u16,
+    #[cfg(target_os = "linux")]
     waker: Waker,
     /// Packets on their way into the queue: cut before that is locked.
     cut: Vec<Bytes>,
@@ -49,10 +51,11 @@ impl PacketEnd {
     pub(crate) fn open(self, shards: u16) -> io::Result<(Vec<AnyDevice>, Vec<Waker>)> {
         let wakers = (0..shards.max(1)).map(|_| Waker::new()).collect::<io::Result<Vec<_>>>()?;
         self.0.0.open(wakers.clone().into());
-        let device = |(which, waker): (u16, &Waker)| PacketDevice {
+        let device = |(which, _waker): (u16, &Waker)| PacketDevice {
             end: Arc::clone(&self.0),
             which,
-            waker: waker.clone(),
+            #[cfg(target_os = "linux")]
+            waker: _waker.clone(),
             cut: Vec::new(),
             is_blocked: false,
             counters: DeviceCounters::default(),
@@ -134,6 +137,7 @@ impl Device for PacketDevice {
     }
 }
 
+#[cfg(target_os = "linux")]
 impl AsFd for PacketDevice {
     /// Readable when the worker is to be woken and has a thread of its own.
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -90,7 +90,7 @@ impl Awaited for StreamState {
             ready |= when(ended || self.unread > 0, Ready::READABLE);
         }
         // Urgent data are read inline: of them there is nothing to tell.
-        if interest.is_readable() || interest.is_priority() {
+        if interest.is_readable() || is_priority(interest) {
             ready |= when(ended, Ready::READ_CLOSED);
         }
         if interest.is_writable() {
@@ -106,6 +106,15 @@ impl Awaited for StreamState {
     fn lines(&mut self) -> (&mut Waiters, &mut Waiters) {
         (&mut self.readers, &mut self.writers)
     }
+}
+
+/// Tokio asks for urgent data on Linux alone.
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "it is asked for on Linux"))]
+fn is_priority(interest: Interest) -> bool {
+    #[cfg(target_os = "linux")]
+    return interest.is_priority();
+    #[cfg(not(target_os = "linux"))]
+    false
 }
 
 fn when(is: bool, ready: Ready) -> Ready {

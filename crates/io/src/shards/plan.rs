@@ -1,0 +1,66 @@
+//! How many shards a wire has, of what somebody asked for.
+
+use std::thread;
+
+use super::{ShardCount, ShardPlanError};
+use crate::{ConfigError, TunConfig, WireSpec};
+
+/// A wire, and how many shards are on it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShardPlan {
+    /// The wire, with a queue for each; `mem:` makes them when it is opened.
+    pub wire: WireSpec,
+    /// How many shards there are, one at least.
+    pub shards: u16,
+}
+
+impl ShardPlan {
+    /// The wire with a queue for each shard. What they divide among themselves comes in so many
+    /// `parts`, if that is known beforehand: [`ShardCount::Auto`] makes no shard that has none.
+    pub fn new(
+        wire: WireSpec,
+        count: ShardCount,
+        parts: Option<u64>,
+    ) -> Result<Self, ShardPlanError> {
+        Ok(match count {
+            ShardCount::PerQueue => Self { shards: wire.queues(), wire },
+            ShardCount::Auto => Self::automatic(wire, parts),
+            ShardCount::Exactly(shards) => Self::exactly(wire, shards)?,
+        })
+    }
+
+    fn exactly(wire: WireSpec, shards: u16) -> Result<Self, ShardPlanError> {
+        let queues = wire.queues();
+        if wire == WireSpec::Kernel && shards != 1 {
+            return Err(ShardPlanError::Kernel(shards));
+        }
+        if queues != 1 && queues != shards {
+            return Err(ShardPlanError::Queues { shards, queues });
+        }
+        Ok(Self { wire: with_queues(wire, shards)?, shards })
+    }
+
+    /// As many as have a processor, a queue and work.
+    fn automatic(wire: WireSpec, parts: Option<u64>) -> Self {
+        if wire.queues() > 1 {
+            return Self { shards: wire.queues(), wire };
+        }
+        let processors = thread::available_parallelism().map_or(1, usize::from) as u64;
+        let most = parts.unwrap_or(u64::MAX).min(ShardCount::MOST.into());
+        let shards = u16::try_from(processors.min(most)).unwrap_or(ShardCount::MOST).max(1);
+        match with_queues(wire.clone(), shards) {
+            Ok(wire) => Self { wire, shards },
+            Err(_one_queue) => Self { wire, shards: 1 },
+        }
+    }
+}
+
+/// A wire in memory has as many queues as somebody asks for.
+fn with_queues(wire: WireSpec, queues: u16) -> Result<WireSpec, ConfigError> {
+    match wire {
+        WireSpec::Mem(_) => Ok(wire),
+        wire => wire.with_queues(queues),
+    }
+}
+
+const _: () = assert!(ShardCount::MOST == TunConfig::MAX_QUEUES);

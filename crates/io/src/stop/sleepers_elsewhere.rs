@@ -1,0 +1,43 @@
+//! Where no descriptor can be waited for: an event for whoever waits for the end alone, and the wakers of
+//! the workers.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use crate::Waker;
+use crate::sys::Event;
+
+/// Those who sleep until a [`Stop`](super::Stop) is set.
+#[derive(Debug)]
+pub(super) struct Sleepers {
+    event: Event,
+    workers: Mutex<Vec<Waker>>,
+}
+
+impl Sleepers {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self { event: Event::new()?, workers: Mutex::default() })
+    }
+
+    /// A worker that is about to sleep, if it is not among them yet.
+    pub(super) fn add(&self, waker: &Waker) {
+        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        if !workers.iter().any(|known| known.is(waker)) {
+            workers.push(waker.clone());
+        }
+    }
+
+    /// Wakes all. It stays so.
+    pub(super) fn wake(&self) {
+        self.event.signal();
+        for worker in &*self.workers.lock().unwrap_or_else(PoisonError::into_inner) {
+            worker.wake();
+        }
+    }
+
+    /// Sleeps until they are woken.
+    pub(super) fn wait(&self) -> io::Result<()> {
+        self.event.wait(None);
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! Where no descriptor tells of packets: their device wakes the worker.
+
+use std::io;
+use std::task::Context;
+
+use whimbrel_io::{StackWorker, Wait, WorkerError};
+
+use crate::stack_port::StackPort;
+
+/// Nothing has to be looked at.
+pub(super) struct DeviceReady;
+
+impl DeviceReady {
+    pub(super) fn new(_: &StackWorker<StackPort>) -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    pub(super) fn clear(
+        &mut self,
+        _: &mut StackWorker<StackPort>,
+        _: &mut Context<'_>,
+    ) -> Result<(), WorkerError> {
+        Ok(())
+    }
+
+    pub(super) fn follow(&mut self, _: &StackWorker<StackPort>) -> io::Result<bool> {
+        Ok(false)
+    }
+
+    pub(super) fn is_writable(
+        &mut self,
+        _: Wait,
+        _: &StackWorker<StackPort>,
+        _: &mut Context<'_>,
+    ) -> io::Result<bool> {
+        Ok(false)
+    }
+}
