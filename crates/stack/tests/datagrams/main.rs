@@ -1,7 +1,7 @@
 //! Datagrams by the million between two hosts, over links that lose, delay and fragment: none arrives
 //! twice, altered, or at the wrong socket, and every one that was lost is accounted for.
 //!
-//! `scripts/long/datagrams` plays ten million of them, which is ignored here.
+//! `cargo test --release -p whimbrel-stack --test datagrams` plays ten million of them.
 
 mod world;
 
@@ -14,10 +14,15 @@ fn whatever_the_links_do_a_datagram_is_its_sockets_whole_and_once() {
     }
 }
 
-#[test]
-#[ignore = "ten million datagrams: scripts/long/datagrams"]
-fn ten_million_are_their_sockets_whole_and_once() {
-    for seed in 100..110 {
-        World::new(Traffic { seed, datagrams: 1_000_000 }).play();
+/// A minute and a half of one processor with optimisation.
+mod long {
+    use super::{Traffic, World};
+
+    #[test]
+    #[cfg_attr(debug_assertions, ignore = "it takes minutes in a debug build: give --release")]
+    fn ten_million_are_their_sockets_whole_and_once() {
+        for seed in 100..110 {
+            World::new(Traffic { seed, datagrams: 1_000_000 }).play();
+        }
     }
 }
