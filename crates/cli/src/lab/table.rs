@@ -198,7 +198,9 @@ impl Scale {
         let measured = rows.iter().filter_map(|row| row.measured.as_ref().ok());
         let lengths = measured.filter_map(|it| line_of(it, name));
         let seconds = lengths.map(|it| it.step.as_secs_f64() * it.values.len() as f64);
-        format!("{name} over {:.0} s", seconds.fold(0.0, f64::max))
+        // What was measured in real time has no figures for each second.
+        let longest = seconds.reduce(f64::max);
+        longest.map_or_else(String::new, |seconds| format!("{name} over {seconds:.0} s"))
     }
 
     fn draw(&self, case: &Case, measured: &Measured) -> Option<String> {
