@@ -1,6 +1,8 @@
 //! What needs nothing of Linux: stacks joined inside the process, by a wire in memory or by packets that a
 //! program carries, driven by threads and by the runtime.
 
+#![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
+
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -70,7 +72,7 @@ async fn talk([client, server]: &[Stack; 2]) {
         socket.send_to(&datagram[..len], peer).await.unwrap();
         echoed
     });
-    let text: Vec<u8> = (0..1_000_000_u32).map(|at| (at * 31 >> 3) as u8).collect();
+    let text: Vec<u8> = (0..1_000_000_u32).map(|at| ((at * 31) >> 3) as u8).collect();
     let (mut read, mut write) =
         TcpStream::connect(client, "10.0.0.2:7").await.unwrap().into_split();
     let send = async {

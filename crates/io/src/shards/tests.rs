@@ -1,4 +1,5 @@
 use super::*;
+use crate::WireSpec;
 
 fn plan(count: ShardCount, wire: &str) -> Result<u16, ShardPlanError> {
     let plan = ShardPlan::new(wire.parse().unwrap(), count, None)?;
