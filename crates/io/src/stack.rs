@@ -1,7 +1,6 @@
 //! One way to bring a stack up: a wire is opened, and a shard put at each of its queues. What runs them
 //! is [`ShardThreads`](crate::ShardThreads).
 
-
 use whimbrel_base::Secrets;
 use whimbrel_stack::{InterfaceAddress, Route, Shard, ShardConfig};
 use whimbrel_tcp::Tunables;
