@@ -99,11 +99,10 @@ impl Dad {
     }
 }
 
-/// Waits until something is due: no descriptor tells of frames.
+/// Waits until something is due. No device there has Ethernet, so that nobody is asked yet.
 #[cfg(not(target_os = "linux"))]
 fn wait(_: &[AnyDevice], timeout: Option<std::time::Duration>) -> io::Result<()> {
-    const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
-    std::thread::sleep(timeout.unwrap_or(PAUSE).min(PAUSE));
+    std::thread::sleep(timeout.unwrap_or_default());
     Ok(())
 }
 

@@ -14,7 +14,8 @@ use crate::sys::AsFd;
 ///
 /// [`AsFd`] gives the descriptor that becomes readable when frames wait, and writable when a
 /// [`TxOutcome::Blocked`] batch can go on. A device whose descriptor errs (`POLLERR`, `POLLHUP`)
-/// is asked why by [`Device::on_poll_error`].
+/// is asked why by [`Device::on_poll_error`]. Where the system is not Linux nothing waits for descriptors:
+/// what has frames wakes the worker by its [`Waker`](crate::Waker).
 ///
 /// # Frames are lent
 ///

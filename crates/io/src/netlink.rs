@@ -73,7 +73,11 @@ impl Netlink {
         let limit = Instant::now() + DELIVERY_LIMIT;
         while !self.is_delivered(address)? {
             if Instant::now() > limit {
-                let text = format!("the kernel has {address}, and no local route to it after 5 s");
+                let text = format!(
+                    "the kernel has {address}, and made no local route to it in {} s: try again when the \
+                     machine is less busy",
+                    DELIVERY_LIMIT.as_secs()
+                );
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
             thread::sleep(DELIVERY_PAUSE);

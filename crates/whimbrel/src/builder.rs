@@ -162,7 +162,7 @@ impl StackBuilder {
     }
 
     /// Frames go through `wire`: `tun:`, `tap:`, `packet:` or `unix:`, whose addresses and routes
-    /// the stack gets.
+    /// the stack gets. Linux alone has them.
     #[cfg(target_os = "linux")]
     pub fn wire(mut self, wire: WireSpec) -> Self {
         self.wire = Some(Wire::Spec(wire));
@@ -178,7 +178,8 @@ impl StackBuilder {
     /// Frames go through this device: what you wrote yourself, for a link that no [`WireSpec`] knows. It has
     /// one queue, so that the stack has one shard. If its frames begin with their IP header, the stack's
     /// routes lead to it, whatever the destination; if they are Ethernet's, give gateways by
-    /// [`StackBuilder::route`].
+    /// [`StackBuilder::route`]. Linux alone: elsewhere nothing waits for a device's descriptor, and
+    /// [`StackBuilder::packets`] does what it would.
     ///
     /// ```
     /// use std::io::{self, ErrorKind};

@@ -10,7 +10,7 @@ pub trait AsFd {}
 
 impl<T: ?Sized> AsFd for T {}
 
-/// Ends a sleep, also one that begins later.
+/// Ends a sleep. Raised while nobody sleeps, it ends the next one.
 #[derive(Default, Debug)]
 pub(crate) struct Event {
     is_set: Mutex<bool>,
@@ -18,18 +18,18 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// One that is not set; there is always room for it.
+    /// One that was not raised. It never fails, where Linux may have no descriptor left.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self::default())
     }
 
-    /// Sets it.
+    /// Raises it: the sleep that is under way ends, or else the next.
     pub(crate) fn signal(&self) {
         *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
     }
 
-    /// Sleeps until it is set, or `timeout` is over (`None`: for ever).
+    /// Sleeps until it is raised, or `timeout` is over (`None`: for ever).
     pub(crate) fn wait(&self, timeout: Option<Duration>) {
         let is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
         match timeout {
@@ -40,7 +40,7 @@ impl Event {
         }
     }
 
-    /// Takes it back.
+    /// Has the next sleep wait for another time that it is raised.
     pub(crate) fn clear(&self) {
         *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = false;
     }

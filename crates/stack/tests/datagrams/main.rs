@@ -26,7 +26,7 @@ mod long {
 
     #[test]
     #[cfg_attr(debug_assertions, ignore = "it takes minutes in a debug build: give --release")]
-    fn and_five_million_more() {
+    fn five_million_others_are_their_sockets_whole_and_once() {
         play(105);
     }
 

@@ -28,7 +28,7 @@ struct EndOnDrop(Arc<PacketQueues>);
 struct PacketDevice {
     end: Arc<EndOnDrop>,
     which: u16,
-    #[cfg(target_os = "linux")]
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no descriptor is asked for"))]
     waker: Waker,
     /// Packets on their way into the queue: cut before that is locked.
     cut: Vec<Bytes>,
@@ -51,11 +51,10 @@ impl PacketEnd {
     pub(crate) fn open(self, shards: u16) -> io::Result<(Vec<AnyDevice>, Vec<Waker>)> {
         let wakers = (0..shards.max(1)).map(|_| Waker::new()).collect::<io::Result<Vec<_>>>()?;
         self.0.0.open(wakers.clone().into());
-        let device = |(which, _waker): (u16, &Waker)| PacketDevice {
+        let device = |(which, waker): (u16, &Waker)| PacketDevice {
             end: Arc::clone(&self.0),
             which,
-            #[cfg(target_os = "linux")]
-            waker: _waker.clone(),
+            waker: waker.clone(),
             cut: Vec::new(),
             is_blocked: false,
             counters: DeviceCounters::default(),

@@ -108,12 +108,15 @@ impl Awaited for StreamState {
     }
 }
 
-/// Tokio asks for urgent data on Linux alone.
-#[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "it is asked for on Linux"))]
+/// Whether urgent data are asked for.
+#[cfg(target_os = "linux")]
 fn is_priority(interest: Interest) -> bool {
-    #[cfg(target_os = "linux")]
-    return interest.is_priority();
-    #[cfg(not(target_os = "linux"))]
+    interest.is_priority()
+}
+
+/// The same: tokio asks for them on Linux alone.
+#[cfg(not(target_os = "linux"))]
+fn is_priority(_: Interest) -> bool {
     false
 }
 

@@ -7,7 +7,8 @@ use whimbrel_io::{StackWorker, Wait, WorkerError};
 
 use crate::stack_port::StackPort;
 
-/// Nothing has to be looked at.
+/// What tells that a worker's device is ready: nothing has to be looked at, so each of these has the answer of
+/// a descriptor that never says anything.
 pub(super) struct DeviceReady;
 
 impl DeviceReady {
