@@ -16,6 +16,7 @@ mod fuzzed_host;
 mod judge;
 mod link;
 mod packet;
+mod roaming;
 mod rules;
 mod script;
 mod segment;
@@ -42,19 +43,21 @@ use self::fault::judge;
 use self::flow::{Flow, Granted};
 use self::fuzzed_host::{FuzzedHost, PORTS, ours, peer_end};
 use self::judge::{Answers, Reflection, Widest};
+use self::roaming::Roaming;
 use self::script::Script;
 use self::segment::{Flaw, Forged};
 
 /// Plays a script: sets up the host, does what it says, lets go of everything and waits until
 /// nothing is left.
 ///
-/// A script that begins with [`OF_DATAGRAMS`] is more about datagrams than about segments.
+/// A script that begins with [`OF_DATAGRAMS`] is more about datagrams than about segments, one that begins with
+/// [`OF_ROAMING`] about other hosts' addresses, and addresses and routes that come and go.
 pub fn play(octets: &[u8]) -> Result<(), Fault> {
-    let of_datagrams = octets.strip_prefix(OF_DATAGRAMS);
-    let mut script = Script::new(of_datagrams.unwrap_or(octets));
+    let (theme, script) = Theme::of(octets);
+    let mut script = Script::new(script);
     let Some(fuzzed_host) = FuzzedHost::draw(&mut script) else { return Ok(()) };
     let mut siege = Siege::new(fuzzed_host);
-    siege.of_datagrams = of_datagrams.is_some();
+    siege.theme = theme;
     for step in 0..MOST_STEPS {
         if script.is_over() {
             break;
@@ -62,6 +65,24 @@ pub fn play(octets: &[u8]) -> Result<(), Fault> {
         siege.step(&mut script).map_err(|fault| Fault(format!("step {step}: {fault}")))?;
     }
     siege.end(octets.len().is_multiple_of(2))
+}
+
+/// What a siege is about, beside segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Theme {
+    Segments,
+    Datagrams,
+    Roaming,
+}
+
+impl Theme {
+    /// As a script begins; and the rest of it.
+    fn of(octets: &[u8]) -> (Self, &[u8]) {
+        [(Self::Datagrams, OF_DATAGRAMS), (Self::Roaming, OF_ROAMING)]
+            .into_iter()
+            .find_map(|(theme, begin)| Some((theme, octets.strip_prefix(begin)?)))
+            .unwrap_or((Self::Segments, octets))
+    }
 }
 
 /// The host, and everybody around it.
@@ -78,7 +99,8 @@ struct Siege {
     datagrams: Option<UdpHandle>,
     /// Other sockets of datagrams.
     sockets: Vec<UdpHandle>,
-    of_datagrams: bool,
+    theme: Theme,
+    roaming: Roaming,
     flows: Vec<Flow>,
     granted: Option<Granted>,
     /// The host's last packets, which errors are about.
@@ -120,7 +142,8 @@ impl Siege {
             held: Vec::new(),
             datagrams: None,
             sockets: Vec::new(),
-            of_datagrams: false,
+            theme: Theme::Segments,
+            roaming: Roaming::default(),
             granted: None,
             recent: VecDeque::new(),
             burst: Vec::new(),
@@ -162,8 +185,9 @@ impl Siege {
     fn step(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         match script.below(32) {
             0..=5 => self.polite(script)?,
-            6..=8 if self.of_datagrams => self.besiege_sockets(script)?,
-            9..=13 if self.of_datagrams => self.call_socket(script)?,
+            6..=8 if self.theme == Theme::Datagrams => self.besiege_sockets(script)?,
+            9..=13 if self.theme == Theme::Datagrams => self.call_socket(script)?,
+            6..=10 if self.theme == Theme::Roaming => self.roam(script)?,
             6..=13 => self.wild(script)?,
             14 | 15 => self.complain(script)?,
             16 => self.send_other(script)?,
@@ -504,6 +528,7 @@ impl Siege {
         for listener in core::mem::take(&mut self.listeners) {
             self.shard.close_listener(listener);
         }
+        self.stop_roaming();
         for socket in self.datagrams.take().into_iter().chain(self.sockets.drain(..)) {
             self.shard.udp_close(socket);
         }
@@ -513,10 +538,13 @@ impl Siege {
         }
         for _ in 0..MOST_DEADLINES {
             self.drain()?;
+            while self.shard.poll_ping().is_some() {}
             while let Some(event) = self.shard.poll_event() {
-                judge(matches!(event, Event::Accepted(_)), || {
-                    format!("{event:?} of a handle that was let go of")
-                })?;
+                let of_a_handle = !matches!(
+                    event,
+                    Event::Accepted(_) | Event::Asked(_) | Event::Opened(_) | Event::Withdrawn(..)
+                );
+                judge(!of_a_handle, || format!("{event:?} of a handle that was let go of"))?;
             }
             self.process_host()?;
             if self.shard.census() == Census::default() {
@@ -542,6 +570,8 @@ impl Siege {
 
 /// How scripts about datagrams begin.
 pub const OF_DATAGRAMS: &[u8] = b"UDP";
+/// How scripts about other hosts' addresses begin, and about what comes and goes.
+pub const OF_ROAMING: &[u8] = b"ANY";
 
 /// What bounds the length of a siege, whatever the script: steps, flows, packets that are
 /// remembered.

@@ -11,17 +11,17 @@ use whimbrel_tcp::conn::{
     AckTiming, BufferSize, Cork, KeepAlive, Nagle, SocketOptions, SocketOverrides, State,
 };
 use whimbrel_tcp::table::Families;
-use whimbrel_wire::{Address, Endpoint, Family, IpHeader, SeqNum, TrafficClass};
+use whimbrel_wire::{Address, Endpoint, IpHeader, SeqNum, TrafficClass};
 
-use super::Siege;
 use super::fault::{Fault, judge};
 use super::flow::Flow;
 use super::fuzzed_host::{self, PORTS};
 use super::script::Script;
 use super::text::{self, Speaker};
+use super::{Siege, Theme};
 
 /// The most connections that applications hold at once, and listeners.
-const MOST_HELD: usize = 24;
+pub(super) const MOST_HELD: usize = 24;
 const MOST_LISTENERS: usize = 4;
 /// The most pieces of text that applications keep.
 const MOST_KEPT: usize = 64;
@@ -180,7 +180,7 @@ impl Siege {
     }
 
     pub(super) fn judge_kept(&self, from: SeqNum, octets: &[u8]) -> Result<(), Fault> {
-        text::judge(Speaker::Peer, from, octets).map_err(|at| {
+        self.judge_text(from, octets).map_err(|at| {
             Fault(format!("byte {at} of {} kept from {from:?} is another now", octets.len()))
         })
     }
@@ -195,8 +195,17 @@ impl Siege {
         Ok(())
     }
 
+    /// Who else speaks to a host that reaches itself is the host.
+    fn judge_text(&self, from: SeqNum, octets: &[u8]) -> Result<(), usize> {
+        let judged = text::judge(Speaker::Peer, from, octets);
+        if judged.is_err() && self.theme == Theme::Roaming {
+            return text::judge(Speaker::Host, from, octets).or(judged);
+        }
+        judged
+    }
+
     fn judge_read(&self, handle: Handle, from: SeqNum, octets: &[u8]) -> Result<(), Fault> {
-        text::judge(Speaker::Peer, from, octets).map_err(|at| {
+        self.judge_text(from, octets).map_err(|at| {
             let snapshot = self.shard.snapshot(handle);
             Fault(format!(
                 "byte {at} of {} read from {from:?} is wrong: {snapshot:?}",
@@ -210,11 +219,11 @@ impl Siege {
             return;
         }
         let family = script.one_of(self.families);
-        let any = match family {
-            Family::V4 => Address::from_v4_octets([0; 4]),
-            Family::V6 => Address::from(std::net::Ipv6Addr::UNSPECIFIED),
+        let addr = if script.rarely(2) {
+            fuzzed_host::unspecified(family)
+        } else {
+            fuzzed_host::ours(family, script.u8())
         };
-        let addr = if script.rarely(2) { any } else { fuzzed_host::ours(family, script.u8()) };
         let at = Endpoint::new(addr, script.one_of(&PORTS));
         let families = script.one_of(&[Families::Own, Families::DualStack]);
         let backlog = u32::from(script.u8() % 4);

@@ -69,8 +69,15 @@ impl FuzzedHost {
     }
 }
 
-fn v6(network: u16, host: u16) -> Address {
+pub(super) fn v6(network: u16, host: u16) -> Address {
     Address::from(Ipv6Addr::new(network, 0, 0, 0, 0, 0, 0, host))
+}
+
+pub(super) fn unspecified(family: Family) -> Address {
+    match family {
+        Family::V4 => Address::from_v4_octets([0; 4]),
+        Family::V6 => Address::from(Ipv6Addr::UNSPECIFIED),
+    }
 }
 
 /// One of the host's two addresses of a family.
@@ -112,10 +119,7 @@ fn own_addresses(family: Family) -> [InterfaceAddress; 2] {
 }
 
 fn routes(family: Family) -> [Route; 2] {
-    let network = match family {
-        Family::V4 => Address::from_v4_octets([0; 4]),
-        Family::V6 => Address::from(Ipv6Addr::UNSPECIFIED),
-    };
+    let network = unspecified(family);
     let by = |which| Some(router(family, which));
     [0, 1].map(|which| Route {
         network,

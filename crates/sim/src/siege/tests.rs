@@ -5,7 +5,7 @@ use super::fuzzed_host::FuzzedHost;
 use super::script::Script;
 use super::segment::{Flaw, Forged};
 use super::text::{self, Speaker};
-use super::{OF_DATAGRAMS, Siege, play};
+use super::{OF_DATAGRAMS, OF_ROAMING, Siege, play};
 
 /// Plays scripts of any octets behind these.
 fn play_any(seeds: u64, begin: &[u8]) {
@@ -27,6 +27,11 @@ fn any_octets_are_a_siege_that_the_host_outlives() {
 #[test]
 fn any_octets_are_a_siege_of_sockets_that_the_host_outlives() {
     play_any(150, OF_DATAGRAMS);
+}
+
+#[test]
+fn any_octets_are_a_siege_of_any_destination_that_the_host_outlives() {
+    play_any(400, OF_ROAMING);
 }
 
 #[test]
