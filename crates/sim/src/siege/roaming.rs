@@ -115,11 +115,12 @@ impl Siege {
                 Event::Opened(syn) => {
                     let accepted = &mut self.roaming.accepted;
                     let place = accepted.iter().position(|it| *it == syn);
-                    judge(place.is_some(), || format!("{syn:?} opened, and nobody accepted it"))?;
                     place.map(|place| accepted.swap_remove(place));
-                    let handle = self.shard.opened(syn);
+                    // What is told of may be over: its listener closed.
+                    let Some(handle) = self.shard.opened(syn) else { continue };
+                    judge(place.is_some(), || format!("{syn:?} opened, and nobody accepted it"))?;
                     judge(self.shard.opened(syn).is_none(), || format!("{syn:?} taken twice"))?;
-                    handle.into_iter().for_each(|handle| self.hold_at_most(handle));
+                    self.hold_at_most(handle);
                 }
                 Event::Withdrawn(syn, why) => {
                     let is_there = self.shard.answer_syn(syn, Answer::Ignore);

@@ -31,7 +31,7 @@ fn any_octets_are_a_siege_of_sockets_that_the_host_outlives() {
 
 #[test]
 fn any_octets_are_a_siege_of_any_destination_that_the_host_outlives() {
-    play_any(400, OF_ROAMING);
+    play_any(1_500, OF_ROAMING);
 }
 
 #[test]

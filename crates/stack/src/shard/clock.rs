@@ -24,7 +24,6 @@ impl Shard {
         if self.cx.tick != self.weighed {
             self.weigh_records();
         }
-        self.trim_chunks();
         let mut left = budget;
         while left > 0 && self.advance_half_open() {
             left -= 1;
@@ -47,6 +46,8 @@ impl Shard {
             left -= 1;
         }
         self.host.ip.addresses.sweep();
+        // Last: what this host has just sent itself may be in the first chunks that there are.
+        self.trim_chunks();
         left == 0 && self.next_deadline().is_some_and(|next| next <= self.cx.now)
     }
 
