@@ -169,17 +169,19 @@ impl Siege {
         siege
     }
 
-    fn add_flow(&mut self, flow: Flow) {
+    /// Knows `flow` from now on, anew if it did before. Returns its place.
+    fn add_flow(&mut self, flow: Flow) -> usize {
         let known = self.flows.iter().position(|it| it.own == flow.own && it.host == flow.host);
-        match known {
-            Some(place) => self.flows[place] = flow,
-            None if self.flows.len() < MOST_FLOWS => self.flows.push(flow),
-            None => {
-                // Those in front are the listeners' clients.
-                self.flows.remove(MOST_FLOWS / 2);
-                self.flows.push(flow);
-            }
+        if let Some(place) = known {
+            self.flows[place] = flow;
+            return place;
         }
+        if self.flows.len() >= MOST_FLOWS {
+            // Those in front are the listeners' clients.
+            self.flows.remove(MOST_FLOWS / 2);
+        }
+        self.flows.push(flow);
+        self.flows.len() - 1
     }
 
     fn step(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {

@@ -83,8 +83,9 @@ impl Siege {
             (_, Family::V6) => fuzzed_host::router(family, script.u8()),
         };
         let own = fuzzed_host::peer_end(family, script.u8(), 6_000 + u16::from(script.u8()));
-        self.add_flow(Flow::new(own, Endpoint::new(to, script.one_of(&OTHER_PORTS))));
-        self.open(self.flows.len() - 1)
+        let to = Endpoint::new(to, script.one_of(&OTHER_PORTS));
+        let place = self.add_flow(Flow::new(own, to));
+        self.open(place)
     }
 
     fn ask(&mut self) {

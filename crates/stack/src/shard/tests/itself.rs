@@ -94,6 +94,26 @@ fn a_connection_of_a_host_to_its_own_listener_carries_a_megabyte_and_leaves_by_n
 }
 
 #[test]
+fn what_arrives_from_oneself_leaves_nothing_due_but_what_waits() {
+    for addr in itself() {
+        let device = Device { mtu: 1_500, offload: true };
+        let mut shard = host_on(device, server_addr, 2, &Tunables::default());
+        let mut now = Instant::ZERO;
+        shard.listen(everywhere(&addr), 4).expect("the port is free");
+        let client = shard.connect(Endpoint::new(addr, 80), None).expect("it is this host");
+        run(&mut shard, &mut now, MOMENT);
+        assert_eq!(send(&mut shard, client, &[7; 14_000]), 14_000);
+        let mut batch = TxBatch::new(8);
+        while shard.tx(&mut batch) || shard.has_looped() {
+            assert!(!shard.advance(now, 64), "a burst of a few packets is done at once");
+            // The text takes the first chunk that there is, which is not to be given back yet.
+            let is_due = shard.next_deadline().is_some_and(|next| next <= now);
+            assert_eq!(is_due, shard.has_looped());
+        }
+    }
+}
+
+#[test]
 fn a_port_where_nobody_listens_refuses_at_once() {
     for addr in itself() {
         let mut shard = host(server_addr, 2, &Tunables::default());
