@@ -16,7 +16,7 @@ use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::Failure;
-use crate::case::{AT_A_TIME, REQUEST, RESPONSE, Tally, client_addresses};
+use crate::case::{REQUEST, RESPONSE, Tally, client_addresses};
 use crate::peers::frames::Kept;
 
 /// What is to be done.
@@ -24,6 +24,8 @@ use crate::peers::frames::Kept;
 pub(crate) struct Work {
     /// Connections to measure, at least 1.
     pub(crate) connections: u32,
+    /// How many of them are under way at once, at least 1.
+    pub(crate) at_a_time: u32,
     /// Records that are in TIME-WAIT before, and stay as many, at most [`MOST_WAITING`].
     pub(crate) waiting: u32,
     /// What the two hosts negotiate.
@@ -50,6 +52,7 @@ pub(crate) struct Churn {
     /// The client speaks from these in turn: each has 64,512 ports towards the server.
     sources: Vec<Address>,
     wires: Wires,
+    at_a_time: u32,
     request: Bytes,
     response: Bytes,
     /// Virtual time that one exchange in both directions takes.
@@ -84,6 +87,7 @@ impl Churn {
             server,
             sources,
             wires: Wires::new(),
+            at_a_time: work.at_a_time,
             request: Bytes::from_static(&REQUEST),
             response: Bytes::from_static(&RESPONSE),
             round: if work.waiting > 0 { Duration::from_micros(1) } else { ROUND },
@@ -108,7 +112,7 @@ impl Churn {
         let goal = self.tally.connections + u64::from(connections);
         while self.tally.connections < goal {
             let before = self.tally.connections;
-            while self.opened - before < u64::from(AT_A_TIME) && self.opened < goal {
+            while self.opened - before < u64::from(self.at_a_time) && self.opened < goal {
                 self.connect()?;
             }
             let sent = self.wires.carry(self.now, &mut self.client, &mut self.server);

@@ -11,7 +11,7 @@ use whimbrel_stack::{Event, SendTo, Shard, UdpHandle};
 use whimbrel_wire::Endpoint;
 
 use crate::Failure;
-use crate::case::{Answer, Case, DATAGRAM, Limits, Measured, PORTS, Tally};
+use crate::case::{AT_A_TIME, Answer, Case, DATAGRAM, Limits, Measured, PORTS, Tally};
 use crate::churn::{CLIENTS, Options, SERVER, Wires, Work, address, shard};
 use crate::meter::cpu_time;
 use crate::peers::SmoltcpEcho;
@@ -85,7 +85,13 @@ struct Whimbrel {
 
 impl Whimbrel {
     fn new(at_a_time: u32) -> Result<Self, Failure> {
-        let work = Work { connections: 1, waiting: 0, options: Options::Default, ports: PORTS };
+        let work = Work {
+            connections: 1,
+            at_a_time: AT_A_TIME,
+            waiting: 0,
+            options: Options::Default,
+            ports: PORTS,
+        };
         let host = |number| shard(vec![address(number)], Duration::from_secs(1), &work);
         let (mut client, mut server) = (host(CLIENTS)?, host(SERVER)?);
         let own = |number, port| Bind::new(Local::Address(address(number)), port);

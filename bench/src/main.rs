@@ -36,7 +36,7 @@ usage: whimbrel-bench churn [--quick] [--only PEER]... [--rounds N] [--json] [--
        whimbrel-bench face [--quick] [--rounds N] [--only PEER]... [--write]
        whimbrel-bench bulk [--quick] [--rounds N] [--write]
        whimbrel-bench peak
-       whimbrel-bench alone [--connections N] [--waiting N] [--no-options]
+       whimbrel-bench alone [--connections N] [--at-a-time N] [--waiting N] [--no-options]
        whimbrel-bench counts [--bless]
        whimbrel-bench part NAME
        whimbrel-bench stream NAME
@@ -79,6 +79,7 @@ as much.
 alone: the first of churn's on Whimbrel alone, once; for callgrind.
 
   --connections N  how many are measured, 1 ..= 2^32-1 (200000)
+  --at-a-time N    how many of them are under way at once, 1 or more (64)
   --waiting N      how many are in TIME-WAIT at the server, 0 ..= 10000000 (0: next to none, 2 MSL
                    are 2 ms)
   --no-options     without timestamps and SACK
@@ -233,8 +234,13 @@ fn alone(work: Work) -> Result<(), Failure> {
 }
 
 fn read_work(words: &[String]) -> Result<Work, Failure> {
-    let mut work =
-        Work { connections: 200_000, waiting: 0, options: Options::Default, ports: case::PORTS };
+    let mut work = Work {
+        connections: 200_000,
+        at_a_time: case::AT_A_TIME,
+        waiting: 0,
+        options: Options::Default,
+        ports: case::PORTS,
+    };
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         let mut number = || -> Result<u32, Failure> {
@@ -243,12 +249,13 @@ fn read_work(words: &[String]) -> Result<Work, Failure> {
         };
         match word.as_str() {
             "--connections" => work.connections = number()?,
+            "--at-a-time" => work.at_a_time = number()?,
             "--waiting" => work.waiting = number()?,
             "--no-options" => work.options = Options::Off,
             _ => return Err(format!("{word}: not an option\n{USAGE}").into()),
         }
     }
-    if work.connections == 0 || work.waiting > churn::MOST_WAITING {
+    if work.connections == 0 || work.at_a_time == 0 || work.waiting > churn::MOST_WAITING {
         return Err(USAGE.into());
     }
     Ok(work)

@@ -8,7 +8,7 @@ use whimbrel_stack::{Event, Handle, ListenerId, Recv, Shard};
 use whimbrel_wire::Endpoint;
 
 use crate::Failure;
-use crate::case::PORTS;
+use crate::case::{AT_A_TIME, PORTS};
 use crate::churn::{CLIENTS, Options, SERVER, Wires, Work, address, shard};
 use crate::counts::measured;
 
@@ -82,7 +82,7 @@ struct Batch {
 impl PartRun {
     pub(crate) fn new(part: Part) -> Result<Self, Failure> {
         let options = Options::Default;
-        let work = Work { connections: 1, waiting: 0, options, ports: PORTS };
+        let work = Work { connections: 1, at_a_time: AT_A_TIME, waiting: 0, options, ports: PORTS };
         let mut server = shard(vec![address(SERVER)], MSL, &work)?;
         Ok(Self {
             part,

@@ -8,7 +8,7 @@ use whimbrel_wire::Endpoint;
 use super::frames::{Kept, NOT_KEPT, syn};
 use super::host::Hosts;
 use crate::Failure;
-use crate::case::{CHOICE, Case, Kind, PORTS, Tally};
+use crate::case::{AT_A_TIME, CHOICE, Case, Kind, PORTS, Tally};
 use crate::churn::{Churn, Options, Work, address};
 
 /// Two shards, and what a case needs beside them.
@@ -31,7 +31,8 @@ impl Whimbrel {
             }
         };
         let ports = if case.kind == Kind::Ports { CHOICE } else { PORTS };
-        let churn = Churn::new(&Work { connections: 1, waiting, options, ports })?;
+        let churn =
+            Churn::new(&Work { connections: 1, at_a_time: AT_A_TIME, waiting, options, ports })?;
         let kept = matches!(case.kind, Kind::Packet | Kind::Burst).then(Kept::default);
         Ok(Self { churn, kept, syns: 0 })
     }

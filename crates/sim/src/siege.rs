@@ -393,11 +393,14 @@ impl Siege {
         self.burst.push((frame, meta));
         let burst = core::mem::take(&mut self.burst);
         let frames: Vec<_> = burst.iter().map(|(frame, meta)| RxFrame::new(frame, *meta)).collect();
+        let own_requests = self.shard.ip_counters().echo_requests;
         self.shard.rx(self.now, &frames);
         let answers = self.drain()?;
         let asked = burst.iter().map(|(frame, _)| frame.len()).sum();
-        // What waited for a neighbour is no answer to who says where it is.
-        if !self.ethernet {
+        // What waited for a neighbour is no answer to who says where it is, nor is an echo request of the host's
+        // own that a router found too big, and that leaves again in smaller pieces.
+        let repeats = self.shard.ip_counters().echo_requests != own_requests;
+        if !self.ethernet && !repeats {
             self.reflection.add(asked, burst.len(), &answers)?;
         }
         judge(!(resets && alone) || answers.resets == 0, || {

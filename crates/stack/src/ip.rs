@@ -32,7 +32,7 @@ pub(crate) use path_mtu::PathMtus;
 pub(crate) use reassembly::{Abandoned, Bounds, Reassembly};
 pub use routes::Routes;
 pub(crate) use routes::{is_within, network_of};
-pub(crate) use udp::UdpOut;
+pub(crate) use udp::message_to_cut;
 pub use unreachable::Unreachable;
 
 use whimbrel_wire::EthernetHeader;

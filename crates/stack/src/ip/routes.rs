@@ -153,11 +153,12 @@ impl Routes {
         self.broadcast_ends & end_bit(addr) != 0
     }
 
-    /// Whether the address means all hosts of a network that we are on. The set answers for nearly
-    /// all of them, and only a match is looked up, as a longer prefix may make it one host's.
+    /// Whether the address means all hosts of a network that we are on. Its end answers for most, the set
+    /// for nearly all, and only a match is looked up, as a longer prefix may make it one host's.
     #[inline]
     pub fn is_broadcast(&self, addr: &Address) -> bool {
-        self.broadcasts.contains_key(addr)
+        self.may_be_broadcast(addr)
+            && self.broadcasts.contains_key(addr)
             && self.find(addr).is_some_and(|route| broadcast_of(route) == Some(*addr))
     }
 }

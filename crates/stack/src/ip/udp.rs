@@ -16,20 +16,6 @@ use super::arrival::{Refused, UdpArrival};
 use super::output::IpOut;
 use super::{Datagram, FrameDrop, IpLayer};
 
-/// A datagram that leaves: in one packet, or in fragments, one by one.
-#[derive(Debug)]
-pub(crate) enum UdpOut {
-    Whole(WholeUdp),
-    Fragments(Datagram),
-}
-
-/// One that fits its path.
-#[derive(Debug)]
-pub(crate) struct WholeUdp {
-    hop_limit: u8,
-    out: OutgoingDatagram,
-}
-
 impl IpLayer {
     /// How many bytes of several datagrams leave in one frame: as many as the device cuts of what the path
     /// carries, or those of the first.
@@ -43,40 +29,24 @@ impl IpLayer {
         (most / each).max(1) * each
     }
 
-    /// How the path carries a datagram, or several that leave in one frame; `None` if its own address is none of this host's any more.
-    pub(crate) fn prepare_udp(
-        &self,
-        now: Instant,
-        out: OutgoingDatagram,
-        usual_hop_limit: u8,
-    ) -> Option<UdpOut> {
-        let own = self.addresses.local_index_of(&out.from.addr).is_some();
-        if !own && !self.takes_other(&out.from.addr) {
-            return None;
-        }
-        let hop_limit = out.options.hop_limit.unwrap_or(usual_hop_limit);
-        if out.segments() > 1 || out.data.len() <= self.whole_udp(now, &out.to.addr) {
-            return Some(UdpOut::Whole(WholeUdp { hop_limit, out }));
-        }
-        // Fragments are cut of the whole message, its header with them.
-        let OutgoingDatagram { from, to, data, options, segment: _ } = out;
-        let header = UdpHeader { src_port: from.port, dst_port: to.port };
-        let mut message = vec![0; data.len() + UdpHeader::LEN];
-        header.emit_datagram(from.addr, to.addr, &data, &mut message);
-        Some(UdpOut::Fragments(Datagram {
-            local: from.addr,
-            remote: to.addr,
-            protocol: Protocol::UDP,
-            class: options.class,
-            hop_limit,
-            payload: Bytes::from(message),
-            next: None,
-        }))
+    /// Whether datagrams from `own` may leave: it is this host's, or one that it speaks for.
+    pub(crate) fn speaks_from(&self, own: &Address) -> bool {
+        self.addresses.local_index_of(own).is_some() || self.takes_other(own)
     }
 
-    /// Writes one that fits.
-    pub(crate) fn write_udp(&mut self, whole: WholeUdp, tx: &mut TxSegment) -> bool {
-        let WholeUdp { hop_limit, out } = whole;
+    /// Whether the path carries a datagram, or several that leave in one frame, without fragments.
+    pub(crate) fn carries_whole(&self, now: Instant, out: &OutgoingDatagram) -> bool {
+        out.segments() > 1 || out.data.len() <= self.whole_udp(now, &out.to.addr)
+    }
+
+    /// Writes one that the path carries whole.
+    pub(crate) fn write_udp(
+        &mut self,
+        out: OutgoingDatagram,
+        usual_hop_limit: u8,
+        tx: &mut TxSegment,
+    ) -> bool {
+        let hop_limit = out.options.hop_limit.unwrap_or(usual_hop_limit);
         let (local, remote, class) = (out.from.addr, &out.to.addr, out.options.class);
         let len = UdpHeader::LEN + out.data.len();
         // Whole packets have Don't Fragment set: a path that carries less says so (RFC 8085 3.2).
@@ -117,6 +87,23 @@ impl IpLayer {
             Family::V6 => Ipv6Header::LEN,
         };
         usize::from(self.datagram_mtu(now, remote)).saturating_sub(header + UdpHeader::LEN)
+    }
+}
+
+/// The message that fragments are cut of, its header with them.
+pub(crate) fn message_to_cut(out: &OutgoingDatagram, usual_hop_limit: u8) -> Datagram {
+    let OutgoingDatagram { from, to, data, options, segment: _ } = out;
+    let header = UdpHeader { src_port: from.port, dst_port: to.port };
+    let mut message = vec![0; data.len() + UdpHeader::LEN];
+    header.emit_datagram(from.addr, to.addr, data, &mut message);
+    Datagram {
+        local: from.addr,
+        remote: to.addr,
+        protocol: Protocol::UDP,
+        class: options.class,
+        hop_limit: options.hop_limit.unwrap_or(usual_hop_limit),
+        payload: Bytes::from(message),
+        next: None,
     }
 }
 

@@ -14,7 +14,7 @@ use whimbrel_wire::{Address, Endpoint, UdpHeader};
 
 use super::Shard;
 use crate::ip::{
-    Datagram, DatagramReport, FrameDrop, RefusalReply, UdpArrival, UdpOut, Unreachable,
+    Datagram, DatagramReport, FrameDrop, RefusalReply, UdpArrival, Unreachable, message_to_cut,
 };
 use crate::replies::Pending;
 use crate::udp_error::UdpError;
@@ -403,21 +403,17 @@ impl Shard {
             out.data = data;
         }
         let segments = out.segments() as u64;
-        match self.host.ip.prepare_udp(now, out, self.cx.tunables.hop_limit) {
-            None => {
-                self.udp.counters.out_discards += segments;
-                false
-            }
-            Some(UdpOut::Whole(whole)) => {
-                self.udp.counters.out_datagrams += segments;
-                self.host.ip.write_udp(whole, tx)
-            }
-            Some(UdpOut::Fragments(datagram)) => {
-                self.udp.counters.out_datagrams += segments;
-                self.udp_leaving.fragments = Some(datagram);
-                self.write_udp(tx)
-            }
+        if !self.host.ip.speaks_from(&out.from.addr) {
+            self.udp.counters.out_discards += segments;
+            return false;
         }
+        self.udp.counters.out_datagrams += segments;
+        let usual_hop_limit = self.cx.tunables.hop_limit;
+        if self.host.ip.carries_whole(now, &out) {
+            return self.host.ip.write_udp(out, usual_hop_limit, tx);
+        }
+        self.udp_leaving.fragments = Some(message_to_cut(&out, usual_hop_limit));
+        self.write_udp(tx)
     }
 }
 
