@@ -1,6 +1,5 @@
 //! A connection that somebody asks for, while an application decides what becomes of it.
 
-use whimbrel_tcp::table::SynEntry;
 use whimbrel_wire::Flow;
 
 use crate::ip::Unreachable;
@@ -9,8 +8,11 @@ use crate::ip::Unreachable;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SynHandle {
     pub(crate) index: u32,
-    /// Our ISS, which no other handshake of this place has.
-    iss: u32,
+    /// How many the place had before, modulo 2^16: whoever resets his SYN and sends it again in the same moment
+    /// gets the same ISS (RFC 6528).
+    pub(crate) generation: u16,
+    /// Our ISS, by which those are told apart between which the generation went round.
+    pub(crate) iss: u32,
 }
 
 /// A SYN that waits for an answer.
@@ -44,10 +46,4 @@ pub enum Withdrawal {
     Reset,
     /// No answer was given for 127 s, or none came to the SYN-ACK.
     TimedOut,
-}
-
-impl SynHandle {
-    pub(crate) fn of(index: u32, entry: &SynEntry) -> Self {
-        Self { index, iss: entry.iss().raw() }
-    }
 }

@@ -46,8 +46,8 @@ impl Shard {
     /// The SYN that has waited longest of those not returned so far; to be [answered](Shard::answer_syn) some time.
     pub fn asked(&mut self, listener: ListenerId) -> Option<Asked> {
         self.listeners.resolve(listener).filter(|listener| listener.is_any())?;
-        let (index, entry) = self.records.syns.ask()?;
-        let (syn, key) = (SynHandle::of(index, entry), FlowKey::of_half_open(entry));
+        let (index, entry) = self.records.syns.ask().map(|(index, entry)| (index, *entry))?;
+        let (syn, key) = (self.syn_at(index, &entry), FlowKey::of_half_open(&entry));
         let local = *self.host.ip.addresses.get(key.local_index)?;
         let flow = Flow {
             local: Endpoint::new(local, key.local_port),
@@ -65,7 +65,7 @@ impl Shard {
     /// Answers a SYN. Returns whether it was still there, and nobody had answered it.
     pub fn answer_syn(&mut self, syn: SynHandle, answer: Answer) -> bool {
         let entry = self.records.syns.get(syn.index).copied();
-        let Some(entry) = entry.filter(|it| it.is_held() && SynHandle::of(syn.index, it) == syn)
+        let Some(entry) = entry.filter(|it| it.is_held() && self.syn_at(syn.index, it) == syn)
         else {
             return false;
         };
@@ -192,7 +192,7 @@ impl Shard {
         if let Some(listener) = self.listeners.get_mut(entry.listener()) {
             listener.on_opened();
         }
-        let syn = SynHandle::of(index, entry);
+        let syn = self.syn_at(index, entry);
         self.dials.opened.insert(syn, place);
         self.dials.news.push_back(Event::Opened(syn));
         self.leave_destination(entry);
@@ -210,6 +210,11 @@ impl Shard {
         Some(news)
     }
 
+    /// The handle of the entry at `index`.
+    fn syn_at(&self, index: u32, entry: &SynEntry) -> SynHandle {
+        SynHandle { index, generation: self.records.syns.generation(index), iss: entry.iss().raw() }
+    }
+
     /// A handshake that a verdict decides about, or decided, is over, and no connection came of it.
     #[cold]
     pub(super) fn on_withdrawn(&mut self, index: u32, entry: &SynEntry, why: Withdrawal) {
@@ -217,7 +222,9 @@ impl Shard {
             self.cx.counters.verdict_withdrawn += 1;
         }
         if entry.was_asked() {
-            let syn = SynHandle::of(index, entry);
+            // It was just taken out, so that its place is on its next generation.
+            let now = self.syn_at(index, entry);
+            let syn = SynHandle { generation: now.generation.wrapping_sub(1), ..now };
             self.dials.news.push_back(Event::Withdrawn(syn, why));
         }
         self.leave_destination(entry);

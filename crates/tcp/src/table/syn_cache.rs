@@ -89,6 +89,11 @@ impl SynCache {
         self.entries.get_mut(index)
     }
 
+    /// How often an entry was taken out of the place at `index`, modulo 2^16 ([`Slab::generation`]).
+    pub fn generation(&self, index: u32) -> u16 {
+        self.entries.generation(index)
+    }
+
     /// The first entry at `index` or above; `Err(next)` says where to go on ([`Slab::first_from`]).
     pub fn first_from(&self, index: u32) -> Option<Result<(u32, &SynEntry), u32>> {
         self.entries.first_from(index)

@@ -113,6 +113,26 @@ fn a_syn_for_any_destination_waits_until_it_is_accepted_and_its_connection_is_fr
 }
 
 #[test]
+fn a_syn_that_is_reset_and_sent_again_at_once_is_another() {
+    let (mut server, listener) = server();
+    let to = (other(7), 443);
+    let arrive = |server: &mut Shard, flags, numbers| {
+        let packet = segment(5_000, to, flags, numbers);
+        server.rx(Instant::ZERO, &[RxFrame::new(&packet, SegMeta::SINGLE)]);
+    };
+    arrive(&mut server, TcpFlags::SYN, [100, 0]);
+    let first = server.asked(listener).expect("a SYN").syn;
+    arrive(&mut server, TcpFlags::RST, [101, 0]);
+    arrive(&mut server, TcpFlags::SYN, [100, 0]);
+    let second = server.asked(listener).expect("another").syn;
+    assert_ne!(first, second, "though its place and our ISS are the same");
+    let news = events(&mut server);
+    assert!(news.contains(&Event::Withdrawn(first, Withdrawal::Reset)), "{news:?}");
+    assert!(!server.answer_syn(first, Answer::Reset), "it is gone");
+    assert!(server.answer_syn(second, Answer::Accept));
+}
+
+#[test]
 fn what_the_path_carries_is_heard_of_at_any_address() {
     for over in BOTH {
         let (mut hosts, listener) = hosts();
