@@ -144,15 +144,28 @@ impl FlowTable {
     /// Puts `new` where `old` is, as when a connection becomes a TIME-WAIT record. Returns whether
     /// `old` was there.
     pub fn replace(&mut self, hash: FlowHash, old: Record, new: Record) -> bool {
-        let Some((side, place)) = self.locate(hash, |found| found == old) else {
-            return false;
-        };
+        self.update(hash, |found| (found == old).then_some(new)).is_some()
+    }
+
+    /// Changes the first record with this hash that `change` has another for. Returns what it is now, if there is one.
+    #[inline]
+    pub fn update(
+        &mut self,
+        hash: FlowHash,
+        mut change: impl FnMut(Record) -> Option<Record>,
+    ) -> Option<Record> {
+        let mut new = None;
+        let (side, place) = self.locate(hash, |found| {
+            new = change(found);
+            new.is_some()
+        })?;
+        let new = new?;
         match (side, &mut self.migration) {
             (Side::Old, Some(migration)) => migration.old.set(place, new),
             _ => self.current.set(place, new),
         }
         self.epoch = self.epoch.wrapping_add(1);
-        true
+        Some(new)
     }
 
     /// Every record, in the order of their keyed hashes: for reports, not for the way of a segment.

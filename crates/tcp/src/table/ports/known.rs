@@ -54,17 +54,14 @@ impl Known {
             return map.claim(port);
         }
         let hash = FlowHash(of.hash);
-        match self.counted(of) {
+        match self.table.update(hash, |record| counting(record, record.index().saturating_add(1))) {
             None => self.table.insert(hash, Record::new(COUNT, 1)),
-            Some(record) => {
-                let count = (record.index() + 1).min(Record::MAX_INDEX);
-                self.table.replace(hash, record, Record::new(COUNT, count));
-                if count > FEW
-                    && let Some(map) = self.add_map(of, counters)
-                {
+            Some(record) if record.index() > FEW => {
+                if let Some(map) = self.add_map(of, counters) {
                     map.claim(port);
                 }
             }
+            Some(_) => {}
         }
     }
 
@@ -77,15 +74,12 @@ impl Known {
             if map.is_useless() {
                 self.remove_map(record);
             }
-        } else if let Some(record) = self.counted(of) {
-            match record.index() {
-                0 | 1 => {
-                    self.table.remove(hash, record);
-                }
-                count => {
-                    self.table.replace(hash, record, Record::new(COUNT, count - 1));
-                }
-            }
+            return;
+        }
+        let left =
+            self.table.update(hash, |record| counting(record, record.index().saturating_sub(1)));
+        if let Some(none) = left.filter(|record| record.index() == 0) {
+            self.table.remove(hash, none);
         }
     }
 
@@ -188,6 +182,11 @@ impl Known {
             }
         })
     }
+}
+
+/// A count instead of another, if `record` is one.
+fn counting(record: Record, count: u32) -> Option<Record> {
+    (record.kind() == COUNT).then(|| Record::new(COUNT, count.min(Record::MAX_INDEX)))
 }
 
 /// What a slot of the table holds here: two of the kinds that it can tell apart.
