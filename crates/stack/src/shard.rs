@@ -40,7 +40,7 @@ use whimbrel_tcp::table::{
     Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Listeners, Ports,
 };
 use whimbrel_tcp::{Context, Counters, Tunables};
-use whimbrel_udp::Sockets;
+use whimbrel_udp::{Local, Sockets};
 use whimbrel_wire::{Address, Endpoint, Flow};
 
 use self::after_change::{EventSource, WorkLists};
@@ -94,6 +94,8 @@ pub struct Shard {
     /// Whom a connection was opened to last: it can be connected to, from this address if the caller
     /// has no wish.
     judged_peer: Option<(Address, Option<u16>)>,
+    /// Where a socket that receives there sent its last datagram, and from which address.
+    judged_way: Option<((Local, Address), Address)>,
     markings: Markings,
     udp: Sockets,
     pings: Pings,
@@ -164,6 +166,7 @@ impl Shard {
             ports: Ports::new(&secrets, range, &tunables),
             sources: SourcePool::default(),
             judged_peer: None,
+            judged_way: None,
             markings: Markings::default(),
             udp: Sockets::new(&secrets, range, tunables.reserved_ports),
             pings: Pings::new(&secrets.timestamps),

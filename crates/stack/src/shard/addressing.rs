@@ -196,6 +196,7 @@ impl Shard {
     /// relied upon.
     fn on_ways_changed(&mut self, network: &Route) {
         self.judged_peer = None;
+        self.judged_way = None;
         self.host.look_at_destinations();
         let leads_there = |remote: &Address| is_within(network, remote);
         self.host.ip.path_mtus.forget_those(leads_there);

@@ -210,7 +210,7 @@ impl Shard {
 
 /// From where a datagram leaves, and whom it may be for.
 impl Shard {
-    /// The address from which a socket sends to `to`.
+    /// The address from which a socket sends to `to`, as a rule what it was for the datagram before.
     fn choose_source(
         &mut self,
         handle: UdpHandle,
@@ -219,6 +219,27 @@ impl Shard {
     ) -> Result<Address, UdpError> {
         let unknown = UdpError::Bind(whimbrel_udp::BindError::Unknown);
         let own = self.udp.receives_at(handle).ok_or(unknown)?;
+        let way = (own, to.addr);
+        if let Some((known, source)) = self.judged_way
+            && known == way
+            && wish.is_none()
+            && to.port != 0
+        {
+            return Ok(source);
+        }
+        let source = self.judge_source((handle, own), to, wish)?;
+        if wish.is_none() {
+            self.judged_way = Some((way, source));
+        }
+        Ok(source)
+    }
+
+    fn judge_source(
+        &mut self,
+        (handle, own): (UdpHandle, Local),
+        to: Endpoint,
+        wish: Option<Address>,
+    ) -> Result<Address, UdpError> {
         self.check_destination(to)?;
         if matches!(own, Local::Address(own) if own.family() != to.addr.family())
             || matches!(own, Local::Every(family) if family != to.addr.family())

@@ -13,7 +13,7 @@ use super::hosts::{
 };
 use super::packets::sent;
 use crate::shard::{AddressError, ConfigError, ConnectError, RouteError};
-use crate::{Event, InterfaceAddress, Route, RouteMetrics, SendTo, Shard};
+use crate::{Event, InterfaceAddress, Route, RouteMetrics, SendTo, Shard, UdpError};
 
 /// Another address in the server's network.
 fn second(over: Over) -> InterfaceAddress {
@@ -74,6 +74,27 @@ fn an_address_that_was_added_accepts_connects_and_hears_datagrams() {
         }
         hosts.run(Duration::from_secs(200));
     }
+}
+
+#[test]
+fn a_socket_that_sent_there_before_hears_that_its_way_is_gone() {
+    let mut hosts = Hosts::new();
+    let client = &mut hosts.client;
+    let socket = client.udp_bind(&Bind::new(Local::Both, 0)).expect("free");
+    let peer = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 53);
+    let sends =
+        |client: &mut Shard| client.udp_send(socket, Bytes::from_static(b"?"), &SendTo::peer(peer));
+    assert_eq!(sends(client), Err(UdpError::NoRoute(peer)));
+    let way = route(Address::from_v4_octets([192, 0, 2, 0]), 24, None);
+    client.add_route(way).expect("there is none");
+    assert_eq!([sends(client), sends(client)], [Ok(()), Ok(())]);
+    client.remove_route(&way).expect("it was added");
+    assert_eq!(sends(client), Err(UdpError::NoRoute(peer)));
+    // An address in that network brings a route to it, and takes it away again.
+    client.add_address(own([192, 0, 2, 9].into(), 24)).expect("it is free");
+    assert_eq!(sends(client), Ok(()));
+    client.remove_address(&Address::from_v4_octets([192, 0, 2, 9])).expect("it was added");
+    assert_eq!(sends(client), Err(UdpError::NoRoute(peer)));
 }
 
 #[test]
