@@ -105,6 +105,11 @@ pub(crate) enum ErrorReport {
     Segment(IcmpReport),
     Datagram(DatagramReport),
     Echo(EchoReport),
+    /// The path to whom an echo request was answered carries no more than this.
+    EchoReply {
+        to: Address,
+        mtu: u16,
+    },
 }
 
 /// What somebody on the path says of an echo request of ours.

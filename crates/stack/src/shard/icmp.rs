@@ -42,6 +42,10 @@ impl Shard {
             ErrorReport::Segment(report) => self.on_segment_report(report),
             ErrorReport::Datagram(report) => self.on_udp_report(report),
             ErrorReport::Echo(report) => self.on_echo_report(report),
+            ErrorReport::EchoReply { to, mtu } => {
+                self.host.ip.datagram_mtus.note(self.cx.now, *to, *mtu);
+                true
+            }
         };
         if known {
             self.host.ip.counters.in_delivers += 1;
@@ -77,6 +81,8 @@ impl Shard {
                     self.on_echo_report(&report);
                     continue;
                 }
+                // What did not leave was not too big.
+                ErrorReport::EchoReply { .. } => continue,
             };
             let record = self.records.find(self.records.hash(&report.key), &report.key);
             if let Some(record) = record.filter(|record| record.kind() == Kind::Connection) {

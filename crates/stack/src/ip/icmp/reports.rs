@@ -79,6 +79,10 @@ impl IpLayer {
                 return Ok(ErrorReport::Datagram(DatagramReport { from, to, error }));
             }
             Protocol::ICMP | Protocol::ICMPV6 => {
+                // Of an answer nothing is remembered, and the path's MTU is all that helps the next one.
+                if let (IcmpError::TooBig { mtu }, true) = (error, quoted.is_echo_reply()) {
+                    return Ok(ErrorReport::EchoReply { to: quoted.dst, mtu });
+                }
                 let number = quoted.echo_request().ok_or(FrameDrop::IcmpNoSocket)?;
                 // Who says so, and by which code, the message around it says.
                 let (from, to, code) = (quoted.src, quoted.dst, HOST_UNREACHABLE);

@@ -132,10 +132,15 @@ fn a_narrow_path_has_it_sent_in_fragments_or_tells_who_forbids_them() {
         let ping = Ping { size: 1_400, ..Ping::new(to) };
         hosts.client.ping(&ping).expect("room");
         hosts.run(Duration::from_millis(100));
-        // The request came whole; of the answer its sender hears nothing, as of any that is too large.
+        // The request came whole, and the answer was too large, of which its sender heard.
         let heard = hosts.server.ip_counters();
         assert_eq!((heard.reassembled, heard.echo_replies), (1, 1));
         assert_eq!(hosts.client.ip_counters().echo_requests, 2);
+        assert_eq!(hosts.client.poll_ping(), None);
+        // The next answer is in pieces that the path carries.
+        hosts.client.ping(&ping).expect("room");
+        hosts.run(Duration::from_millis(100));
+        assert!(hosts.client.poll_ping().is_some_and(|it| it.result.is_ok()));
         let whole = Ping { fragmenting: Fragmenting::Refused, ..ping };
         let most = match over {
             Over::V4 => 1_300 - 28,
