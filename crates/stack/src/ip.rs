@@ -58,6 +58,8 @@ pub struct IpLayer {
     pub(crate) path_mtus: PathMtus,
     /// The same of what was said of datagrams, which segments need not believe.
     pub(crate) datagram_mtus: PathMtus,
+    /// The same of what was said of echo replies, which anybody can say: nothing else believes it.
+    pub(crate) reply_mtus: PathMtus,
     /// How many ICMP errors may still be sent.
     pub(crate) error_budget: ErrorBudget,
     /// Where the packets come from that are read now.

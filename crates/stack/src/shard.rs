@@ -149,6 +149,7 @@ impl Shard {
             identifications: Identifications::new(&secrets.timestamps),
             path_mtus: PathMtus::default(),
             datagram_mtus: PathMtus::default(),
+            reply_mtus: PathMtus::default(),
             error_budget: ErrorBudget::new(&secrets.ports),
             origin: Origin::Wire,
         };

@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use whimbrel_base::{Instant, Key, PairHasher};
 use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::segment::TxChecksum;
-use whimbrel_wire::{Address, Family, Fragment, Ipv4Header, Ipv6Header};
+use whimbrel_wire::{Address, Family, Fragment, Ipv4Header, Ipv6Header, Protocol};
 
 use super::IpLayer;
 use super::datagram::Datagram;
@@ -93,7 +93,10 @@ impl IpLayer {
             datagram.payload.clear();
             return false;
         }
-        let mtu = self.datagram_mtu(now, &remote);
+        let mut mtu = self.datagram_mtu(now, &remote);
+        if datagram.protocol != Protocol::UDP {
+            mtu = self.reply_mtus.find(now, &remote).map_or(mtu, |known| known.min(mtu));
+        }
         let (whole, part) = room(remote.family(), usize::from(mtu));
         if datagram.next.is_none() && datagram.payload.len() > whole {
             self.counters.fragmented += 1;

@@ -201,6 +201,7 @@ impl Shard {
         let leads_there = |remote: &Address| is_within(network, remote);
         self.host.ip.path_mtus.forget_those(leads_there);
         self.host.ip.datagram_mtus.forget_those(leads_there);
+        self.host.ip.reply_mtus.forget_those(leads_there);
         if let Some(link) = &mut self.host.link {
             link.forget_ways();
         }

@@ -121,6 +121,7 @@ impl Shard {
     pub fn purge_paths(&mut self) {
         self.host.ip.path_mtus.clear();
         self.host.ip.datagram_mtus.clear();
+        self.host.ip.reply_mtus.clear();
         self.fast_open_cache.clear();
     }
 }

@@ -43,7 +43,7 @@ impl Shard {
             ErrorReport::Datagram(report) => self.on_udp_report(report),
             ErrorReport::Echo(report) => self.on_echo_report(report),
             ErrorReport::EchoReply { to, mtu } => {
-                self.host.ip.datagram_mtus.note(self.cx.now, *to, *mtu);
+                self.host.ip.reply_mtus.note(self.cx.now, *to, *mtu);
                 true
             }
         };

@@ -45,6 +45,7 @@ pub(in crate::ip) fn host(tx_checksum: bool) -> IpLayer {
         identifications: Identifications::new(&Secrets::from_seed(1).timestamps),
         path_mtus: PathMtus::default(),
         datagram_mtus: PathMtus::default(),
+        reply_mtus: PathMtus::default(),
         error_budget: ErrorBudget::new(&Key([7; 16])),
         origin: crate::ip::Origin::Wire,
     }

@@ -5,7 +5,7 @@ use whimbrel_tcp::SegMeta;
 use whimbrel_wire::{IcmpMessage, Icmpv6Message, IpHeader, Protocol};
 
 use super::hosts::{Over, client_addr, host, server_addr};
-use super::packets::{exchange, fix_checksum, packet};
+use super::packets::{exchange, fix_checksum, packet, too_big};
 use crate::ip::FrameDrop;
 use crate::{RxFrame, TxBatch};
 use whimbrel_tcp::Tunables;
@@ -42,6 +42,22 @@ fn answer(over: Over, protocol: Protocol, message: &[u8]) -> Vec<u8> {
     assert!(!server.tx(&mut batch));
     assert_eq!(batch.pending().len(), 1);
     batch.pending()[0].to_vec()
+}
+
+#[test]
+fn what_is_said_of_echo_replies_holds_for_icmp_alone() {
+    let mut server = host(server_addr, 2, &Tunables::default());
+    let client = client_addr(Over::V4);
+    let mut message = [0; 1_400];
+    IcmpMessage::EchoRequest { identifier: 5, sequence: 9, data: &[7; 1_392] }.emit(&mut message);
+    let request = packet(Over::V4, Protocol::ICMP, &message);
+    let before = server.udp_whole(&client);
+    let [reply] = exchange(&mut server, Instant::ZERO, &request).try_into().expect("one reply");
+    assert!(exchange(&mut server, Instant::ZERO, &too_big(&reply, 1_300)).is_empty());
+    let pieces = exchange(&mut server, Instant::ZERO, &request);
+    assert_eq!(pieces.iter().map(Vec::len).max(), Some(1_300), "{} pieces", pieces.len());
+    assert_eq!(server.udp_whole(&client), before, "nobody had to know a port to say so");
+    assert_eq!(server.path_mtu(&client), None);
 }
 
 #[test]
