@@ -227,7 +227,7 @@ impl Shard {
         {
             return Ok(source);
         }
-        let source = self.judge_source((handle, own), to, wish)?;
+        let source = self.judge_source(handle, own, to, wish)?;
         if wish.is_none() {
             self.judged_way = Some((way, source));
         }
@@ -236,7 +236,8 @@ impl Shard {
 
     fn judge_source(
         &mut self,
-        (handle, own): (UdpHandle, Local),
+        handle: UdpHandle,
+        own: Local,
         to: Endpoint,
         wish: Option<Address>,
     ) -> Result<Address, UdpError> {
