@@ -105,6 +105,7 @@ pub(crate) const STREAMS: &[Stream] = &[
     Stream::new("udp-full-queue", Victim::receiving, datagrams::to_socket, 1_150),
     Stream::new("udp-read", Victim::reading, datagrams::to_socket, 2_000),
     Stream::new("udp-errors", Victim::receiving, datagrams::errors, 7_000),
+    Stream::new("echo-reply-errors", Victim::receiving, datagrams::reply_errors, 7_000),
     Stream::new("unclaimed", Victim::observed, datagrams::of_no_protocol, 1_500),
     Stream::new("unclaimed-unread", Victim::unobserved, datagrams::of_no_protocol, 1_150),
     Stream::told("sack-octets", receiver::sack_octets, 23_000),

@@ -72,6 +72,20 @@ pub(super) fn to_socket(_: &Victim) -> Vec<Vec<u8>> {
     numbers().map(|it| datagram(it, OPEN)).collect()
 }
 
+/// About echo replies that the host never sent, to ever other hosts.
+pub(super) fn reply_errors(_: &Victim) -> Vec<Vec<u8>> {
+    let error = |it: u32| {
+        let [own, other] = [SERVER, CLIENTS + it].map(|host| address(host).v4_octets().into());
+        let mut quoted = vec![0; Ipv4Header::LEN + 8];
+        Ipv4Header::new(own, other, Protocol::ICMP, 1_408).emit(&mut quoted);
+        let reply = IcmpMessage::EchoReply { identifier: it as u16, sequence: 1, data: &[] };
+        reply.emit(&mut quoted[Ipv4Header::LEN..]);
+        let next_hop_mtu = 1_400 - (it % 800) as u16;
+        message(&IcmpMessage::FragmentationNeeded { next_hop_mtu, quoted: &quoted })
+    };
+    numbers().map(error).collect()
+}
+
 /// About datagrams that the socket never sent, to ever other hosts.
 pub(super) fn errors(_: &Victim) -> Vec<Vec<u8>> {
     let error = |it: u32| {

@@ -226,7 +226,31 @@ fn error(family: u8, number: u32, src_port: u16, quoted: usize) -> Vec<u8> {
     let mut octets = vec![0; UdpHeader::LEN + 1_000];
     let (own, other) = (ours(family), peer(family, number));
     datagram.emit_datagram(own, other, &[7; 1_000], &mut octets);
-    let mut about = wrap(family, number, Protocol::UDP, &octets);
+    error_about(family, number, Protocol::UDP, &octets, quoted)
+}
+
+/// The same about an echo reply.
+fn error_about_reply(family: u8, number: u32, quoted: usize) -> Vec<u8> {
+    let mut octets = vec![0; 1_008];
+    let (identifier, sequence, data) = (number as u16, 1, &[7; 1_000][..]);
+    if family == 4 {
+        IcmpMessage::EchoReply { identifier, sequence, data }.emit(&mut octets);
+        return error_about(4, number, Protocol::ICMP, &octets, quoted);
+    }
+    let reply = Icmpv6Message::EchoReply { identifier, sequence, data };
+    reply.emit(OURS_V6.into(), (*peer(6, number).octets()).into(), &mut octets);
+    error_about(6, number, Protocol::ICMPV6, &octets, quoted)
+}
+
+/// The same about a packet that carries these octets.
+fn error_about(
+    family: u8,
+    number: u32,
+    protocol: Protocol,
+    octets: &[u8],
+    quoted: usize,
+) -> Vec<u8> {
+    let mut about = wrap(family, number, protocol, octets);
     let (src, dst) = if family == 4 { (12..16, 16..20) } else { (8..24, 24..40) };
     let to_peer = about[src.clone()].to_vec();
     let from_own = about[dst.clone()].to_vec();
@@ -261,5 +285,15 @@ fn errors_about_datagrams_leave_no_more_than_the_paths_of_the_latest() {
             pour("of none", 64, |number| error(family, number, number as u16, quoted));
         }
         pour("of a connected one", 64, |_| error(family, 0, OPEN + 1, 500));
+    }
+}
+
+#[test]
+fn errors_about_echo_replies_leave_no_more_than_the_paths_of_the_latest() {
+    for family in [4, 6] {
+        for quoted in [20, 28, 48, 500] {
+            pour("of many", 64, |number| error_about_reply(family, number, quoted));
+        }
+        pour("of one", 64, |number| error_about_reply(family, number % 3, 500));
     }
 }
