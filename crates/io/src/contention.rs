@@ -221,10 +221,15 @@ impl Run {
             server.turn(now, &mut client, &self.inboxes);
             client.hear(now, &self.inboxes);
         }
+        let ended = self.clock.now();
+        if began.is_none() {
+            // It had no processor since queries count: what it did before does not.
+            client.forget_counts();
+            server.forget_counts();
+        }
         let mut counted = server.counted();
         (counted.queries, counted.failed) = client.counted();
         counted.slices = log.finish(counted.queries, counted.waited);
-        let ended = self.clock.now();
         (counted, began.unwrap_or(ended), ended)
     }
 }
