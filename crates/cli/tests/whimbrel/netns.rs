@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -126,11 +127,16 @@ impl Net {
                 panic!("serve ended: {:?}\n{text}{error}", child.wait());
             }
         }
+        let printed = Arc::new(Mutex::new(text));
+        let so_far = Arc::clone(&printed);
         let reader = thread::spawn(move || {
-            output.read_to_string(&mut text).unwrap();
-            text
+            let mut line = String::new();
+            while output.read_line(&mut line).unwrap() > 0 {
+                so_far.lock().unwrap().push_str(&line);
+                line.clear();
+            }
         });
-        Serve { child, reader: Some(reader) }
+        Serve { child, printed, reader: Some(reader) }
     }
 }
 
@@ -150,7 +156,9 @@ impl Drop for Net {
 /// A `whimbrel serve` that runs; killed at the end.
 pub(crate) struct Serve {
     child: Running,
-    reader: Option<JoinHandle<String>>,
+    printed: Arc<Mutex<String>>,
+    /// Appends each line that it prints.
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Serve {
@@ -162,6 +170,11 @@ impl Serve {
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
         let ticks: u64 = fields[11..=12].iter().map(|field| field.parse::<u64>().unwrap()).sum();
         Duration::from_millis(ticks * 10)
+    }
+
+    /// What it printed so far.
+    pub(crate) fn printed(&self) -> String {
+        self.printed.lock().unwrap().clone()
     }
 
     /// Ends it by SIGTERM, checks that it released everything, and returns what it printed.
@@ -183,7 +196,8 @@ impl Serve {
         self.child.signal(Signal::TERM);
         await_that("SIGTERM ends it", || self.child.end().is_some());
         let status = self.child.wait();
-        let text = self.reader.take().unwrap().join().unwrap();
+        self.reader.take().unwrap().join().unwrap();
+        let text = self.printed();
         let mut errors = String::new();
         self.child.take_stderr().read_to_string(&mut errors).unwrap();
         assert!(status.success(), "{status}\n{text}{errors}");
