@@ -7,6 +7,7 @@ use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_stack::{Capabilities, RxFrame, TxBatch};
 use whimbrel_tcp::SegMeta;
+use whimbrel_tcp::recv::ChunkPool;
 
 use crate::sys::AsFd;
 
@@ -20,7 +21,8 @@ use crate::sys::AsFd;
 /// # Frames are lent
 ///
 /// What `deliver` is given lives for that call and no longer: a ring's slot, a UMEM chunk or a
-/// buffer is reused afterwards. Who keeps some of it copies it.
+/// buffer is reused afterwards. Who keeps some of it copies it, unless the frame is
+/// [in a chunk](RxFrame::chunk) of the shard's.
 pub trait Device: AsFd + fmt::Debug {
     /// What it is called, as in `--wire`: `tun:whim0`. Errors name it.
     fn name(&self) -> String;
@@ -32,6 +34,10 @@ pub trait Device: AsFd + fmt::Debug {
 
     /// What it can do. Constant for the life of the device.
     fn capabilities(&self) -> Capabilities;
+
+    /// Takes chunks of the shard's pool to read the next burst into, if it has use for some. Called before
+    /// [`Device::rx_burst`], by whoever drives a shard with it.
+    fn take_room(&mut self, _chunks: &mut ChunkPool) {}
 
     /// Takes one burst of the frames that wait and lends them to `deliver`, in the order of their
     /// arrival: in one call or several (a ring delivers block by block), each of at least one and

@@ -23,6 +23,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use whimbrel_base::Instant;
 use whimbrel_stack::{Capabilities, Medium, RxFrame, TxBatch, queue_between};
+use whimbrel_tcp::recv::ChunkPool;
 use whimbrel_wire::QuotedSegment;
 use whimbrel_wire::{ArpOperation, ArpPacket, EtherType, EthernetHeader, IpHeader, Protocol};
 
@@ -109,6 +110,10 @@ impl Device for Steered {
             Some(misrouted) => Capabilities { steering: misrouted.steering(), ..own },
             None => own,
         }
+    }
+
+    fn take_room(&mut self, chunks: &mut ChunkPool) {
+        self.device.take_room(chunks);
     }
 
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {

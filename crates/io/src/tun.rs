@@ -6,10 +6,11 @@
 //! of segments, in both directions ([`vnet`]).
 
 use std::fs::File;
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
+use whimbrel_tcp::recv::ChunkPool;
 use whimbrel_tcp::segment::MAX_SLICES;
 use whimbrel_tcp::{SegMeta, TxSegment};
 use whimbrel_wire::EthernetHeader;
@@ -22,11 +23,13 @@ use crate::{entropy, sys};
 
 pub mod config;
 pub mod error;
+mod long_frames;
 pub mod vnet;
 
 use config::Given;
 pub use config::{Layer, Offload, TunConfig};
 pub use error::TunError;
+use long_frames::{LongFrames, ReadTo};
 use vnet::VnetHeader;
 
 /// One queue of a TUN or TAP interface. The interface lives as long as its queues, unless somebody made
@@ -39,6 +42,7 @@ pub struct Tun {
     framing: Framing,
     offloads: Offloads,
     arena: Box<[u8]>,
+    long: LongFrames,
     counters: DeviceCounters,
 }
 
@@ -211,17 +215,19 @@ impl Tun {
             framing,
             offloads,
             arena: vec![0; ARENA].into_boxed_slice(),
+            long: LongFrames::default(),
             counters: DeviceCounters::default(),
         })
     }
 
-    /// Reads frames one behind the other into the arena, and notes the good ones in `places`.
+    /// Reads frames: one behind the other into the arena, or long ones into chunks. Notes the good ones in
+    /// `places`.
     fn read_burst(&mut self, places: &mut [Place; MAX_BURST]) -> io::Result<Burst> {
         let mut burst = Burst::default();
-        let mut start = FIRST;
-        while burst.taken < MAX_BURST && start < BURST_OCTETS {
+        let (mut start, mut long) = (FIRST, 0);
+        while burst.taken < MAX_BURST && start + long < BURST_OCTETS {
             let Some(buffer) = self.arena.get_mut(start..start + SLOT) else { break };
-            let read = self.file.file().read(buffer);
+            let read = self.long.read(&self.file, buffer);
             if read.as_ref().is_err_and(ends_burst) {
                 match read {
                     Err(error) if burst.taken == 0 && !is_transient(&error) => return Err(error),
@@ -229,45 +235,61 @@ impl Tun {
                 }
             }
             burst.taken += 1;
+            // Length zero stands for the frame that could not be handed over.
+            let place = match read.unwrap_or(ReadTo::Buffer(0)) {
+                ReadTo::Buffer(len) => Place { start, len, ..Place::EMPTY },
+                ReadTo::Chunk(chunk, len) => Place { chunk: Some(chunk), len, ..Place::EMPTY },
+            };
             if self.framing == Framing::Bare
                 && self.capabilities.medium == Medium::Ip
-                && has_packet_information(buffer)
+                && has_packet_information(self.octets(&place))
             {
                 return Err(packet_information());
             }
-            // Length zero stands for the frame that could not be handed over.
-            let place = self.take_frame(start, read.unwrap_or(0));
+            let place = self.take_frame(place);
             if let Some((place, free)) = place.zip(places.get_mut(burst.good)) {
                 *free = place;
                 burst.good += 1;
-                start = next_start(place.start + place.len);
+                match place.chunk {
+                    None => start = next_start(place.start + place.len),
+                    Some(_) => long += place.len,
+                }
             }
         }
         Ok(burst)
     }
 
     /// Whether what was read is a frame, and what is known of it.
-    fn take_frame(&mut self, start: usize, len: usize) -> Option<Place> {
-        if len == SLOT {
+    fn take_frame(&mut self, read: Place) -> Option<Place> {
+        if read.len == SLOT {
             self.counters.rx_oversized += 1;
             return None;
         }
-        let frame = self.arena.get(start..start + len).and_then(|octets| match self.framing {
+        let octets = self.octets(&read);
+        let frame = match self.framing {
             Framing::Bare => Some((octets, SegMeta::SINGLE)),
-            Framing::Vnet => {
-                let (header, frame) = octets.split_first_chunk()?;
+            Framing::Vnet => octets.split_first_chunk().and_then(|(header, frame)| {
                 let ip_at = vnet::ip_offset(self.capabilities.medium, frame);
                 Some((frame, VnetHeader::decode(header).meta(frame, ip_at).ok()?))
-            }
-        });
+            }),
+        };
         let Some((frame, meta)) = frame.filter(|(frame, _)| !frame.is_empty()) else {
             self.counters.rx_malformed += 1;
             return None;
         };
+        let len = frame.len();
         self.counters.rx_frames += 1;
         self.counters.rx_segments += u64::from(meta.segs);
-        self.counters.rx_octets += frame.len() as u64;
-        Some(Place { start: start + len - frame.len(), len: frame.len(), meta })
+        self.counters.rx_octets += len as u64;
+        Some(Place { start: read.start + read.len - len, len, meta, ..read })
+    }
+
+    fn octets(&self, place: &Place) -> &[u8] {
+        let memory = match place.chunk {
+            None => &self.arena[..],
+            Some(chunk) => self.long.chunks().get(chunk).map_or(&[][..], |chunk| chunk),
+        };
+        memory.get(place.start..place.start + place.len).unwrap_or_default()
     }
 
     fn link_header_len(&self) -> usize {
@@ -305,6 +327,10 @@ impl Device for Tun {
         self.capabilities
     }
 
+    fn take_room(&mut self, chunks: &mut ChunkPool) {
+        self.long.take_room(chunks);
+    }
+
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
         let mut places = [Place::EMPTY; MAX_BURST];
         let burst = self.read_burst(&mut places).map_err(|error| match is_lost(&error) {
@@ -313,12 +339,13 @@ impl Device for Tun {
         })?;
         if burst.good > 0 {
             let mut frames = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
-            for (frame, place) in frames.iter_mut().zip(places).take(burst.good) {
-                let octets = self.arena.get(place.start..place.start + place.len);
-                *frame = RxFrame::new(octets.unwrap_or_default(), place.meta);
+            for (frame, place) in frames.iter_mut().zip(&places).take(burst.good) {
+                let chunk = place.chunk.and_then(|chunk| self.long.chunks().get(chunk));
+                *frame = RxFrame { octets: self.octets(place), meta: place.meta, chunk };
             }
             deliver(frames.get(..burst.good).unwrap_or_default());
         }
+        self.long.let_go();
         Ok(burst.taken)
     }
 
@@ -362,16 +389,18 @@ impl Framing {
     }
 }
 
-/// Where a frame lies in the arena, its offload header not included.
+/// Where a frame lies, its offload header not included.
 #[derive(Clone, Copy)]
 struct Place {
+    /// In one of the [chunks](LongFrames::chunks). `None`: in the arena.
+    chunk: Option<usize>,
     start: usize,
     len: usize,
     meta: SegMeta,
 }
 
 impl Place {
-    const EMPTY: Self = Self { start: 0, len: 0, meta: SegMeta::SINGLE };
+    const EMPTY: Self = Self { chunk: None, start: 0, len: 0, meta: SegMeta::SINGLE };
 }
 
 /// How many frames were read, and how many of them are to be delivered.
@@ -497,8 +526,8 @@ fn next_start(end: usize) -> usize {
 }
 
 /// A burst ends once this many octets were read, so that they are still in the second-level cache
-/// when the stack reads them: 256 KiB.
-const BURST_OCTETS: usize = 256 * 1024;
+/// when the stack reads them: 128 KiB.
+const BURST_OCTETS: usize = 128 * 1024;
 /// Room for one read: the largest IPv6 packet (a header of 40 octets and 65,535 of payload), its
 /// offload header, an Ethernet header with a tag, and one octet that is filled only if the frame is
 /// larger still.

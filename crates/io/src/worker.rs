@@ -14,10 +14,12 @@ use crate::sys::allocator;
 #[cfg(target_os = "linux")]
 use crate::sys::{Interest, PollFd, ppoll};
 use crate::{Clock, Stop, Tap, Trace, Waker};
+use spin::Spin;
 
 pub use polled::{Polled, Wait};
 
 mod polled;
+mod spin;
 
 /// The application's side of a shard, called on the shard's own thread.
 ///
@@ -79,6 +81,7 @@ pub struct Worker<D, P> {
     waker: Waker,
     batch: TxBatch,
     stuck: Option<Stuck>,
+    spin: Spin,
     tap: Option<Box<Tap>>,
     trace: Option<Box<Trace>>,
 }
@@ -127,7 +130,18 @@ impl<D: Device, P: Port> Worker<D, P> {
     /// port were given, if they were; `waker` is the one that the port's other half wakes.
     pub fn new(device: D, shard: Shard, port: P, clock: Clock, waker: Waker) -> Self {
         let batch = TxBatch::new(BATCH);
-        Self { device, shard, port, clock, waker, batch, stuck: None, tap: None, trace: None }
+        Self {
+            device,
+            shard,
+            port,
+            clock,
+            waker,
+            batch,
+            stuck: None,
+            spin: Spin::default(),
+            tap: None,
+            trace: None,
+        }
     }
 
     /// The same with a capture of every frame between device and shard; without one it costs
@@ -151,9 +165,9 @@ impl<D: Device, P: Port> Worker<D, P> {
 
     /// The same for another port, which is made of this one.
     pub fn with_port<Q: Port>(self, make: impl FnOnce(&mut Shard, P) -> Q) -> Worker<D, Q> {
-        let Self { device, mut shard, port, clock, waker, batch, stuck, tap, trace } = self;
+        let Self { device, mut shard, port, clock, waker, batch, stuck, spin, tap, trace } = self;
         let port = make(&mut shard, port);
-        Worker { device, shard, port, clock, waker, batch, stuck, tap, trace }
+        Worker { device, shard, port, clock, waker, batch, stuck, spin, tap, trace }
     }
 
     /// The capture, to end it, or to go on with it in another worker.
@@ -165,11 +179,16 @@ impl<D: Device, P: Port> Worker<D, P> {
     /// nothing to do. May be called again.
     pub fn run(&mut self, until: &Stop) -> Result<(), WorkerError> {
         while !until.is_set() {
-            if self.turn()? == Activity::Idle {
+            if self.turn()? == Activity::Idle && !self.spins() {
                 self.sleep(until)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether there may be more to do so soon that it is not worth to sleep.
+    fn spins(&mut self) -> bool {
+        self.spin.goes_on(self.clock.now(), self.device.counters().rx_octets)
     }
 
     fn lost(device: &D, error: io::Error) -> WorkerError {
@@ -223,6 +242,7 @@ impl<D: Device, P: Port> Worker<D, P> {
         let now = self.clock.now();
         self.shard.tell_time(now);
         let commands = self.port.drain(now, &mut self.shard);
+        self.device.take_room(self.shard.chunk_pool());
         let (shard, tap, trace) = (&mut self.shard, &mut self.tap, &mut self.trace);
         let frames = self
             .device

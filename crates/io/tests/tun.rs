@@ -12,6 +12,7 @@ use bytes::Bytes;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Device, Tun, TunError, WireSpec};
 use whimbrel_stack::RxFrame;
+use whimbrel_tcp::recv::ChunkPool;
 use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
 use whimbrel_tcp::{SegMeta, TxSegment};
 
@@ -251,6 +252,50 @@ fn the_kernels_super_segments_arrive_counted_by_segment() {
         assert_eq!(usize::from(meta.segs), text.div_ceil(size), "{meta:?}");
         assert_eq!(meta.checksum, RxChecksum::Partial);
         assert!(number(&frame[24..28]) >= next.1);
+    });
+}
+
+#[test]
+fn long_frames_are_read_into_chunks_while_there_are_some() {
+    in_namespace(|| {
+        let mut tun = open("tun:whim0,addr=10.9.0.2/24,mtu=65535");
+        let mut pool = ChunkPool::default();
+        let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+        // How many octets, and whether they are to be in a chunk: one that is long by itself is not foreseen,
+        // and the longest are longer than a chunk.
+        let mut sent =
+            vec![(60_000, false), (60_000, true), (100, false), (65_507, false), (50_000, true)];
+        sent.extend([(100, false); 17]);
+        sent.push((60_000, false));
+        for (number, (len, is_in_chunk)) in sent.into_iter().enumerate() {
+            let datagram = vec![number as u8; len];
+            socket.send_to(&datagram, "10.9.0.2:9").unwrap();
+            let mut found = false;
+            while !found {
+                tun.take_room(&mut pool);
+                let deliver = &mut |burst: &[RxFrame<'_>]| {
+                    let wanted = |frame: &&RxFrame<'_>| frame.octets.get(9) == Some(&17);
+                    for frame in burst.iter().filter(wanted) {
+                        found = true;
+                        assert!(frame.octets[28..] == datagram, "{number}: {len} octets");
+                        let lies_in = |chunk: &Bytes| {
+                            chunk.as_ptr_range().contains(&frame.octets.as_ptr())
+                                && chunk.len() == 10 + 28 + len
+                        };
+                        assert_eq!(
+                            frame.chunk.is_some_and(lies_in),
+                            is_in_chunk,
+                            "{number}: {len}"
+                        );
+                        assert_eq!(frame.chunk.is_some(), is_in_chunk, "{number}: {len}");
+                    }
+                };
+                tun.rx_burst(deliver).unwrap();
+            }
+        }
+        let counters = tun.counters();
+        assert_eq!((counters.rx_malformed, counters.rx_oversized), (0, 0));
+        assert!(pool.octets() <= 4 << 16, "{}", pool.octets());
     });
 }
 

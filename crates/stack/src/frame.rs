@@ -1,5 +1,6 @@
 //! Frames as a device lends them.
 
+use bytes::Bytes;
 use whimbrel_tcp::SegMeta;
 
 /// A frame that arrived, lent for the length of one [`Shard::rx`](crate::Shard::rx).
@@ -10,11 +11,14 @@ pub struct RxFrame<'a> {
     pub octets: &'a [u8],
     /// What the device knows of it.
     pub meta: SegMeta,
+    /// The chunk of the shard's [pool](crate::Shard::chunk_pool) that the frame lies in, alone: long text may
+    /// stay there. `None`: in other memory, so that what is kept of it is copied.
+    pub chunk: Option<&'a Bytes>,
 }
 
 impl<'a> RxFrame<'a> {
-    /// A frame in one piece.
+    /// A frame in one piece, lent and no more.
     pub const fn new(octets: &'a [u8], meta: SegMeta) -> Self {
-        Self { octets, meta }
+        Self { octets, meta, chunk: None }
     }
 }

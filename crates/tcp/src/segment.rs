@@ -2,13 +2,17 @@
 //!
 //! Copies are the budget of a fast path: at most one in each direction. Outward, the send queue
 //! holds the application's [`Bytes`] and a segment carries slices of them; inward, a device lends
-//! a frame for the length of one call, and only what is kept is copied.
+//! a frame for the length of one call, and only what is kept is copied. Long text in a chunk of the shard's
+//! own pool is kept where it is.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use bytes::Bytes;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{TcpFlags, TcpView};
+
+use crate::recv::ChunkPool;
 
 /// The most slices that one outgoing segment is made of: with the device's header and ours, 20
 /// buffers of a gathering write, and 4 kB of application writes each for a full super-segment.
@@ -59,6 +63,47 @@ pub enum Payload<'a> {
     Borrowed(&'a [u8]),
     /// The same of several segments that follow each other: the text of each.
     Gathered(&'a [&'a [u8]]),
+    /// In memory that may be kept.
+    InChunk(ChunkText<'a>),
+}
+
+/// Text that fills most of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub struct ChunkText<'a> {
+    chunk: &'a Bytes,
+    /// Where in the chunk the text begins, and its octets.
+    start: u32,
+    len: u32,
+}
+
+impl<'a> ChunkText<'a> {
+    /// The least of which the chunk is worth keeping, octets: what is in the queue may take twice its memory.
+    const LEAST: usize = ChunkPool::LARGEST / 4 * 3;
+
+    /// `text` as a part of `chunk`, if it is one, and long enough.
+    pub fn find(chunk: &'a Bytes, text: &[u8]) -> Option<Self> {
+        let start = text.as_ptr().addr().checked_sub(chunk.as_ptr().addr())?;
+        let is_within = start + text.len() <= chunk.len();
+        (is_within && text.len() >= Self::LEAST).then_some(Self {
+            chunk,
+            start: start as u32,
+            len: text.len() as u32,
+        })
+    }
+
+    /// Its octets.
+    pub fn octets(&self) -> &'a [u8] {
+        self.chunk.get(self.range()).unwrap_or_default()
+    }
+
+    /// The same, to be kept.
+    pub fn keep(&self) -> Bytes {
+        self.chunk.slice(self.range())
+    }
+
+    const fn range(&self) -> Range<usize> {
+        self.start as usize..(self.start + self.len) as usize
+    }
 }
 
 impl Payload<'_> {
@@ -68,6 +113,7 @@ impl Payload<'_> {
         match self {
             Self::Borrowed(octets) => octets.len() as u32,
             Self::Gathered(slices) => slices.iter().map(|slice| slice.len() as u32).sum(),
+            Self::InChunk(text) => text.len,
         }
     }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 
+use bytes::BytesMut;
 use libc::{c_char, c_int, c_uint, c_ulong};
 
 use super::bpf::Program;
@@ -55,6 +56,23 @@ impl TunFile {
     /// To be read and written, a frame at a time.
     pub(crate) fn file(&self) -> &File {
         &self.0
+    }
+
+    /// Reads a frame into `chunk`, which is empty, and what there is no room for in it into `beyond`. Returns
+    /// the octets of both.
+    pub(crate) fn read_into(&self, chunk: &mut BytesMut, beyond: &mut [u8]) -> io::Result<usize> {
+        let room = chunk.spare_capacity_mut();
+        let most = room.len();
+        let iovec = |start: *mut u8, iov_len| libc::iovec { iov_base: start.cast(), iov_len };
+        let places =
+            [iovec(room.as_mut_ptr().cast(), most), iovec(beyond.as_mut_ptr(), beyond.len())];
+        // SAFETY: both places are lent exclusively beyond the call, and of as many octets as it is told.
+        let read =
+            unsafe { libc::readv(self.0.as_raw_fd(), places.as_ptr(), places.len() as c_int) };
+        let read = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
+        // SAFETY: the kernel wrote as many octets of the chunk, or all of its room.
+        unsafe { chunk.set_len(read.min(most)) };
+        Ok(read)
     }
 
     /// TUNSETIFF: makes of it a queue of the interface `name`, which is made if there is none.

@@ -2,8 +2,9 @@
 
 use alloc::vec::Vec;
 
+use bytes::Bytes;
 use whimbrel_tcp::conn::IcmpError;
-use whimbrel_tcp::segment::RxChecksum;
+use whimbrel_tcp::segment::{ChunkText, RxChecksum};
 use whimbrel_tcp::{Payload, RxSegment, SegMeta};
 use whimbrel_udp::Arrived;
 use whimbrel_wire::plain::PlainSegment;
@@ -79,6 +80,18 @@ pub(crate) struct Arrival<'a> {
 }
 
 impl<'a> Arrival<'a> {
+    /// With its text to stay where it is, if it is long and its frame in a chunk.
+    #[inline(always)]
+    pub(crate) fn kept_in(mut self, chunk: Option<&'a Bytes>) -> Self {
+        if let Some(chunk) = chunk
+            && let Payload::Borrowed(text) = self.segment.payload
+            && let Some(text) = ChunkText::find(chunk, text)
+        {
+            self.segment.payload = Payload::InChunk(text);
+        }
+        self
+    }
+
     /// A segment in plain IPv4, read with this `meta`.
     #[inline(always)]
     pub(crate) fn of_plain(key: FlowKey, segment: &PlainSegment<'a>, mut meta: SegMeta) -> Self {

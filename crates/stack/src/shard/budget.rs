@@ -6,6 +6,7 @@ use core::time::Duration;
 use whimbrel_base::Instant;
 use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::budget::{Budget, Pressure};
+use whimbrel_tcp::recv::ChunkPool;
 use whimbrel_tcp::table::{Cookies, SynEntry, TimeWait};
 use whimbrel_wire::WindowSize;
 
@@ -71,6 +72,12 @@ impl Shard {
     /// stays, it keeps, unless somebody asks (`malloc_trim`).
     pub fn take_release(&mut self) -> bool {
         core::mem::take(&mut self.released.is_due)
+    }
+
+    /// The chunks that received text is kept in, for a device that [reads into
+    /// some](crate::RxFrame::chunk).
+    pub const fn chunk_pool(&mut self) -> &mut ChunkPool {
+        &mut self.cx.pool.chunks
     }
 
     /// Gives back chunks that nobody needed, once that is due.

@@ -38,7 +38,8 @@ impl Shard {
     /// make places for a burst would take longer than all the rest.
     fn rx_alone(&mut self, frame: &RxFrame<'_>) {
         if let Some((key, segment)) = self.read_plain(frame) {
-            self.find_and_process(Arrival::of_plain(key, &segment, frame.meta));
+            let arrival = Arrival::of_plain(key, &segment, frame.meta);
+            self.find_and_process(arrival.kept_in(frame.chunk));
             return;
         }
         self.rx_rare(frame);
@@ -52,7 +53,7 @@ impl Shard {
     fn rx_rare(&mut self, frame: &RxFrame<'_>) {
         let mut whole = Vec::new();
         if let Some(arrival) = self.read_frame(frame, &mut whole) {
-            self.find_and_process(arrival);
+            self.find_and_process(arrival.kept_in(frame.chunk));
         }
         for packet in whole {
             self.rx_whole(&packet);
@@ -65,10 +66,10 @@ impl Shard {
         // Read all, hash all.
         for frame in frames {
             if let Some((key, segment)) = self.read_plain(frame) {
-                let arrival = Arrival::of_plain(key, &segment, frame.meta);
+                let arrival = Arrival::of_plain(key, &segment, frame.meta).kept_in(frame.chunk);
                 burst.push(FoundSegment::new(&self.records, arrival));
             } else if let Some(arrival) = self.read_frame(frame, &mut whole) {
-                burst.push(FoundSegment::new(&self.records, arrival));
+                burst.push(FoundSegment::new(&self.records, arrival.kept_in(frame.chunk)));
             }
         }
         // Touch slots, then records: independent loads, all under way at once.

@@ -1,4 +1,5 @@
-//! A queue of received octets in chunks, filled by copying and emptied by reference.
+//! A queue of received octets in chunks, filled by copying and emptied by reference. What comes in a chunk
+//! that it nearly fills is not copied.
 //!
 //! Chunks are filled to their last octet before the next is opened, and none is opened that is more than
 //! twice the text at hand for it, or half of what is unread (and [`ChunkQueue::LEAST`]); the rest of one
@@ -71,8 +72,13 @@ impl ChunkQueue {
         self.pinned + self.tail_pins as usize + places
     }
 
-    /// Appends a copy of `take` octets of `payload` after its first `skip`.
+    /// Appends `take` octets of `payload` after its first `skip`: a copy, unless they are a chunk by themselves.
     pub fn append(&mut self, pool: &mut ChunkPool, payload: Payload<'_>, skip: u32, take: u32) {
+        if let Payload::InChunk(text) = payload
+            && take == payload.len()
+        {
+            return self.push(text.keep(), (ChunkPool::LARGEST + HEADER) as u32);
+        }
         let mut left = take as usize;
         each_part(payload, skip, take, |text| {
             left -= text.len();

@@ -6,6 +6,7 @@ use std::vec::Vec;
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_tcp::SegMeta;
+use whimbrel_tcp::segment::RxChecksum;
 
 use super::hosts::{Hosts, Over, drain, send};
 use crate::{Handle, Recv, RxFrame, Shard, TxBatch};
@@ -96,4 +97,50 @@ fn widen(frame: &mut [u8]) {
     let sum = whimbrel_wire::checksum::update(sum, old, new);
     frame[window..][..2].copy_from_slice(&new.to_be_bytes());
     frame[checksum..][..2].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// The frame with so many octets of text behind those it has, as a device joined them.
+fn lengthened(frame: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut frame = [frame, text].concat();
+    let [old, new] = [u16::from_be_bytes([frame[2], frame[3]]), frame.len() as u16];
+    let sum = u16::from_be_bytes([frame[10], frame[11]]);
+    let sum = whimbrel_wire::checksum::update(sum, old, new);
+    frame[2..4].copy_from_slice(&new.to_be_bytes());
+    frame[10..12].copy_from_slice(&sum.to_be_bytes());
+    frame
+}
+
+const CHECKED: SegMeta = SegMeta { segs: 40, gso_size: 1400, checksum: RxChecksum::Verified };
+
+#[test]
+fn long_text_stays_in_its_chunk_and_other_text_is_copied() {
+    let sent = text(56_000);
+    for (len, stays) in [(56_000, true), (49_152, true), (49_151, false)] {
+        let (mut server, handle, now, frames) = flight(&sent[..1_400]);
+        let mut room = server.chunk_pool().take(1 << 16);
+        room.extend_from_slice(&[0; 12]); // as an offload header
+        room.extend_from_slice(&lengthened(&frames[0], &sent[1_400..len]));
+        let chunk = room.freeze();
+        let frame = RxFrame { octets: &chunk[12..], meta: CHECKED, chunk: Some(&chunk) };
+        server.rx(now, &[frame]);
+        let Recv::Data(first) = server.recv(handle) else { panic!("{len}: text is there") };
+        assert_eq!(first, sent[..len], "{len}");
+        let stayed = chunk.as_ptr_range().contains(&first.as_ptr());
+        assert_eq!(stayed, stays, "{len}");
+        server.check_invariants().expect("what must hold");
+        // What the application holds is in nobody's way.
+        drop(chunk);
+        let next = server.chunk_pool().take(1 << 16);
+        assert!(!next.as_ptr_range().contains(&first.as_ptr()), "{len}");
+    }
+}
+
+#[test]
+fn of_long_text_that_came_in_part_before_the_rest_is_copied() {
+    let sent = text(60_000);
+    let (mut server, handle, now, frames) = flight(&sent[..1_400]);
+    arrive(&mut server, now, &[&frames[0]]);
+    let chunk = Bytes::from(lengthened(&frames[0], &sent[1_400..]));
+    server.rx(now, &[RxFrame { octets: &chunk, meta: CHECKED, chunk: Some(&chunk) }]);
+    assert_eq!(drain(&mut server, handle).0, sent);
 }
