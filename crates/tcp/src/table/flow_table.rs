@@ -70,7 +70,8 @@ pub struct FlowTable {
     current: Array,
     migration: Option<Box<Migration>>,
     len: usize,
-    epoch: u32,
+    /// Of which sixty-fourths of all hashes something changed since [`FlowTable::forget_changes`].
+    changed: u64,
 }
 
 /// A move from one array to another, under way.
@@ -87,7 +88,7 @@ struct Migration {
 impl FlowTable {
     /// A table without records. Allocates nothing.
     pub const fn new() -> Self {
-        Self { current: Array::new(MIN_GROUPS), migration: None, len: 0, epoch: 0 }
+        Self { current: Array::new(MIN_GROUPS), migration: None, len: 0, changed: 0 }
     }
 
     /// The record with this hash that `matches` recognises by its addresses and ports.
@@ -106,7 +107,7 @@ impl FlowTable {
 
     /// The first record with this hash, most probably the one sought: reads the table and not the
     /// record. A burst asks for all its segments in one pass, then touches the records in another,
-    /// so that cache misses overlap; the answer holds while [`FlowTable::epoch`] stands still.
+    /// so that cache misses overlap; the answer holds until [`FlowTable::may_differ`].
     #[inline]
     pub fn candidate(&self, hash: FlowHash) -> Option<Record> {
         self.find(hash, |_| true)
@@ -116,7 +117,7 @@ impl FlowTable {
     pub fn insert(&mut self, hash: FlowHash, record: Record) {
         // Two groups for each record that comes: a move ends before the next is due.
         self.migrate(2);
-        self.epoch = self.epoch.wrapping_add(1);
+        self.changed |= sixty_fourth(hash);
         self.len += 1;
         match &mut self.migration {
             Some(migration) if !migration.has_moved(hash) => migration.old.insert(hash, record),
@@ -134,7 +135,7 @@ impl FlowTable {
             (Side::Old, Some(migration)) => migration.old.remove(place),
             _ => self.current.remove(place),
         }
-        self.epoch = self.epoch.wrapping_add(1);
+        self.changed |= sixty_fourth(hash);
         self.len -= 1;
         self.migrate(1);
         self.resize_if_due();
@@ -164,7 +165,7 @@ impl FlowTable {
             (Side::Old, Some(migration)) => migration.old.set(place, new),
             _ => self.current.set(place, new),
         }
-        self.epoch = self.epoch.wrapping_add(1);
+        self.changed |= sixty_fourth(hash);
         Some(new)
     }
 
@@ -184,10 +185,17 @@ impl FlowTable {
         self.len == 0
     }
 
-    /// Goes on by one (modulo 2^32) with each change: while it stands still, what was found, or
-    /// not found, still holds.
-    pub const fn epoch(&self) -> u32 {
-        self.epoch
+    /// From here on [`FlowTable::may_differ`] tells of changes.
+    pub const fn forget_changes(&mut self) {
+        self.changed = 0;
+    }
+
+    /// Whether what was found, or not found, of this hash may no longer hold: something changed of a hash
+    /// that has its first six bits. One number that each change moved on was rejected: what a burst's
+    /// first segment changed had all others looked at again, 20 instructions each or more.
+    #[inline]
+    pub const fn may_differ(&self, hash: FlowHash) -> bool {
+        self.changed & sixty_fourth(hash) != 0
     }
 
     /// Octets held, its own included.
@@ -338,6 +346,11 @@ impl core::fmt::Debug for Record {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{:?}({})", self.kind(), self.index())
     }
+}
+
+/// The bit that stands for a hash among its like.
+const fn sixty_fourth(hash: FlowHash) -> u64 {
+    1 << (hash.0 >> 26)
 }
 
 #[derive(Clone, Copy)]
