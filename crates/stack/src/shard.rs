@@ -37,7 +37,7 @@ mod unclaimed;
 use whimbrel_base::{Instant, Tick};
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::table::{
-    Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Listeners, Ports,
+    Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Lifetimes, Listeners, Ports,
 };
 use whimbrel_tcp::{Context, Counters, Tunables};
 use whimbrel_udp::{Local, Sockets};
@@ -86,6 +86,8 @@ pub struct Shard {
     fast_opens: FastOpens,
     host: Host,
     records: Records,
+    /// How long records in TIME-WAIT live, by the rules in force.
+    lifetimes: Lifetimes,
     listeners: Listeners,
     /// Handshakes for any destination.
     dials: Dials,
@@ -162,6 +164,7 @@ impl Shard {
             fast_open_cache: FastOpenCache::new(),
             fast_opens: FastOpens::default(),
             records: Records::new(&secrets.flows, &tunables),
+            lifetimes: Lifetimes::new(&tunables),
             listeners: Listeners::default(),
             dials: Dials::default(),
             ports: Ports::new(&secrets, range, &tunables),

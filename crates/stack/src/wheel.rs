@@ -110,6 +110,12 @@ impl Wheel {
         now: Instant,
         budget: &mut usize,
     ) -> Option<u32> {
+        let present = now.as_nanos() >> TICK_BITS;
+        if self.len == 0 {
+            // No slot to stop at.
+            self.elapsed = self.elapsed.max(present);
+            return None;
+        }
         while let Some(left) = budget.checked_sub(1) {
             if let Some(id) = self.pop(nodes, DUE) {
                 *budget = left;
@@ -120,7 +126,7 @@ impl Wheel {
                 *budget = left;
                 let tick = self.tick_of(nodes.node(id));
                 self.link(nodes, id, tick);
-            } else if !self.turn(nodes, now.as_nanos() >> TICK_BITS) {
+            } else if !self.turn(nodes, present) {
                 return None;
             }
         }

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use whimbrel_tcp::Tunables;
 
-use whimbrel_tcp::table::Kind;
+use whimbrel_tcp::table::{Kind, Lifetimes};
 use whimbrel_tcp::tunables::TUNABLES;
 use whimbrel_wire::Flow;
 
@@ -39,6 +39,7 @@ impl Shard {
         self.ports.set_rules(range, tunables.reserved_ports);
         self.udp.set_rules(range, tunables.reserved_ports);
         self.records.syns.set_rules(&tunables);
+        self.lifetimes = Lifetimes::new(&tunables);
         self.host.set_link_rules(&tunables);
         self.cx.pool.set_budget(tunables.mem_budget, &mut self.cx.around.counters);
         self.cx.tunables = tunables;

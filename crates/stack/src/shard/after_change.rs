@@ -68,13 +68,18 @@ impl WorkLists {
     #[inline(always)]
     pub(super) fn timer_update(slot: &ConnectionSlot) -> Option<Instant> {
         let deadline = slot.connection.next_deadline();
+        if deadline < slot.armed {
+            return Some(deadline);
+        }
         // A deadline that moved away leaves the timer where it is: it fires early, finds nothing due
-        // and is armed again, which is cheaper than moving it with every acknowledgment. Nor is it
-        // stopped while something is to be sent, which would start it again.
+        // and is armed again, which is cheaper than moving it with every acknowledgment.
+        if deadline != Instant::NEVER {
+            return None;
+        }
+        // Nor is it stopped while something is to be sent, which would start it again.
         let over = slot.connection.closed().is_some();
         let runs = slot.armed != Instant::NEVER && !slot.dirty;
-        let stops = deadline == Instant::NEVER && (over || runs);
-        (deadline < slot.armed || stops).then_some(deadline)
+        (over || runs).then_some(deadline)
     }
 
     /// A connection is gone that a list still names. Where nobody asks, because a device takes nothing or

@@ -2,8 +2,8 @@
 
 use whimbrel_base::Instant;
 use whimbrel_tcp::table::{
-    Identity, Kind, Lifetimes, Record, RefusalReason, ReuseBy, RstVerdict, SegmentVerdict,
-    SynAnswer, SynEntry, SynVerdict, TimeWait,
+    Identity, Kind, Record, RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer,
+    SynEntry, SynVerdict, TimeWait,
 };
 use whimbrel_tcp::{DropReason, Reply, Verdict};
 use whimbrel_wire::SeqNum;
@@ -225,13 +225,16 @@ impl Shard {
 
     /// Records that are too many go, and those that expired; each takes one of what is `left`.
     pub(super) fn advance_waits(&mut self, left: &mut usize) {
+        if self.records.waits.is_empty() {
+            return;
+        }
         while *left > 0 && self.has_surplus_waits() {
             self.recycle_wait();
             *left -= 1;
         }
-        let lifetimes = Lifetimes::new(&self.cx.tunables);
         while *left > 0
-            && let Some((index, wait)) = self.records.waits.pop_expired(self.cx.tick, &lifetimes)
+            && let Some((index, wait)) =
+                self.records.waits.pop_expired(self.cx.tick, &self.lifetimes)
         {
             self.forget_wait(index, &wait);
             *left -= 1;
@@ -243,7 +246,7 @@ impl Shard {
         if self.has_surplus_waits() {
             return Some(self.cx.now);
         }
-        self.records.waits.next_expiry(self.cx.now, &Lifetimes::new(&self.cx.tunables))
+        self.records.waits.next_expiry(self.cx.now, &self.lifetimes)
     }
 
     /// A half-open entry is gone without a connection.

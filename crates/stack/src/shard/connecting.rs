@@ -1,5 +1,6 @@
 //! How connections begin from this side: the peer, our end of it, and the SYN.
 
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::{ActiveOpen, Attempt, Connection, SocketOptions};
 use whimbrel_tcp::table::{Kind, Opener, Record};
 use whimbrel_wire::Endpoint;
@@ -73,12 +74,20 @@ impl Shard {
         if let Some(recent) = succeeds.and_then(|wait| wait.ts_recent()) {
             connection.succeed(cx, recent);
         }
-        let slot =
-            ConnectionSlot { linked: Some(Opener::Us), ..ConnectionSlot::new(connection, hash) };
+        if let Some(mtu) = self.host.ip.path_mtus.find(cx.now, &remote.addr) {
+            let _ = connection.on_path_mtu(cx, mtu);
+        }
+        // It has a SYN to send, which starts its timer, and nothing to tell.
+        debug_assert!(connection.may_transmit() && connection.next_deadline() == Instant::NEVER);
+        let slot = ConnectionSlot {
+            linked: Some(Opener::Us),
+            dirty: true,
+            ..ConnectionSlot::new(connection, hash)
+        };
+        debug_assert!(!slot.has_news());
         let index = self.records.connections.0.insert(slot);
         self.records.flows.insert(hash, Record::new(Kind::Connection, index));
-        self.tell_path_mtu(index);
-        self.after_change(index);
+        self.lists.dirty.push_back(index);
         Ok(self.handle(index))
     }
 

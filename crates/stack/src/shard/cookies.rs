@@ -132,10 +132,13 @@ impl Shard {
     pub(super) fn may_bring_cookie(&self, listener: u32, flags: TcpFlags) -> bool {
         let third =
             flags.contains(TcpFlags::ACK) && !flags.intersects(TcpFlags::SYN | TcpFlags::RST);
+        if !third {
+            return false;
+        }
         let Some(listener) = self.listeners.get(listener) else { return false };
         let grouped = self.cookies.membership() == Membership::Group
             && self.cx.tunables.syn_cookies != SynCookies::Off;
-        third && !listener.is_any() && (grouped || listener.has_cookies_out(self.cx.now))
+        !listener.is_any() && (grouped || listener.has_cookies_out(self.cx.now))
     }
 
     /// A segment that may be the third of a handshake: if it brings a cookie back, the connection is

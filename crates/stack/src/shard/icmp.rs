@@ -122,8 +122,8 @@ impl Shard {
         }
     }
 
-    /// Tells a connection what others found out of its path. Asked when it opens and when a timer
-    /// of its runs out, so that a lesser path costs each flow at most one time-out, and segments
+    /// Tells a connection what others found out of its path. Asked when a timer of its runs out, as it was
+    /// when it opened, so that a lesser path costs each flow at most one time-out, and segments
     /// that flow cost nothing.
     pub(super) fn tell_path_mtu(&mut self, index: u32) {
         let Some(slot) = self.records.connections.0.get(index) else { return };

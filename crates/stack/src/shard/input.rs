@@ -83,12 +83,12 @@ impl Shard {
             }
         }
         // Process each. What one segment changes in the table, the next must see.
-        let epoch = self.records.flows.epoch();
+        self.records.flows.forget_changes();
         let mut rest = burst.as_mut_slice();
         while let Some((found, behind)) = rest.split_first_mut() {
             rest = behind;
             let key = &found.arrival.key;
-            if self.records.flows.epoch() != epoch && !self.still_leads(found.record, key) {
+            if self.records.flows.may_differ(found.hash) && !self.still_leads(found.record, key) {
                 found.record = self.records.find(found.hash, key);
             }
             match self.followers(found, rest) {

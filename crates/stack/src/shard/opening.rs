@@ -447,9 +447,12 @@ impl Shard {
 
     /// What packets for a half-open entry say.
     pub(super) fn half_open_marking(&self, entry: &SynEntry) -> Marking {
-        let is_v4 = entry.remote().addr.is_v4();
-        match self.inherited(entry) {
-            Some(options) => options.overrides.marking(is_v4, &self.cx.tunables),
+        let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
+        match listener {
+            Some(listener) => {
+                let is_v4 = entry.remote().addr.is_v4();
+                listener.options().overrides.marking(is_v4, &self.cx.tunables)
+            }
             None => Marking::usual(&self.cx.tunables),
         }
     }

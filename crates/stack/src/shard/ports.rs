@@ -9,8 +9,7 @@ use core::time::Duration;
 
 use whimbrel_base::Tick;
 use whimbrel_tcp::table::{
-    Destination, FlowHash, Kind, Lifetimes, Opener, PathClass, PortUse, Record, Stamped, TakeOver,
-    TimeWait,
+    Destination, FlowHash, Kind, Opener, PathClass, PortUse, Record, Stamped, TakeOver, TimeWait,
 };
 use whimbrel_tcp::tunables::{PortReuse, RefusedPorts};
 use whimbrel_wire::{Address, Endpoint, Family};
@@ -190,7 +189,7 @@ impl Shard {
         };
         let class = self.host.ip.addresses.path_class(&key.remote);
         let now = self.cx.tick;
-        let lasts = Lifetimes::new(&self.cx.tunables).millis(class) + 1;
+        let lasts = self.lifetimes.millis(class) + 1;
         let left = lasts.saturating_sub(now.millis_since(wait.entered()));
         let next = |left: u32| Some(shortage.next.map_or(left, |next| next.min(left)));
         match self.reuse_delay(class).map(|delay| wait.judge_take_over(now, delay)) {

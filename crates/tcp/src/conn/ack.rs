@@ -105,7 +105,10 @@ impl Connection {
         }
         self.stats.tally.on_ack(acked.octets, acked.segs);
         self.stats.tally.waits_since = cx.tick;
-        self.take_window(cx, seg);
+        // Whether one that changed stalls it is asked last, when the timer is set.
+        if self.sender.take_window(seg) && self.sender.is_persisting() {
+            self.on_stalled_window(cx);
+        }
         self.soft_error = None;
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         match queue {

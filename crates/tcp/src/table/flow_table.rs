@@ -70,7 +70,10 @@ pub struct FlowTable {
     current: Array,
     migration: Option<Box<Migration>>,
     len: usize,
-    epoch: u32,
+    /// Fewer records, or more, ask for a smaller or a larger array.
+    fitting: (usize, usize),
+    /// Of which sixty-fourths of all hashes something changed since [`FlowTable::forget_changes`].
+    changed: u64,
 }
 
 /// A move from one array to another, under way.
@@ -87,7 +90,8 @@ struct Migration {
 impl FlowTable {
     /// A table without records. Allocates nothing.
     pub const fn new() -> Self {
-        Self { current: Array::new(MIN_GROUPS), migration: None, len: 0, epoch: 0 }
+        let fitting = fitting(MIN_GROUPS);
+        Self { current: Array::new(MIN_GROUPS), migration: None, len: 0, fitting, changed: 0 }
     }
 
     /// The record with this hash that `matches` recognises by its addresses and ports.
@@ -106,7 +110,7 @@ impl FlowTable {
 
     /// The first record with this hash, most probably the one sought: reads the table and not the
     /// record. A burst asks for all its segments in one pass, then touches the records in another,
-    /// so that cache misses overlap; the answer holds while [`FlowTable::epoch`] stands still.
+    /// so that cache misses overlap; the answer holds until [`FlowTable::may_differ`].
     #[inline]
     pub fn candidate(&self, hash: FlowHash) -> Option<Record> {
         self.find(hash, |_| true)
@@ -116,7 +120,7 @@ impl FlowTable {
     pub fn insert(&mut self, hash: FlowHash, record: Record) {
         // Two groups for each record that comes: a move ends before the next is due.
         self.migrate(2);
-        self.epoch = self.epoch.wrapping_add(1);
+        self.changed |= sixty_fourth(hash);
         self.len += 1;
         match &mut self.migration {
             Some(migration) if !migration.has_moved(hash) => migration.old.insert(hash, record),
@@ -134,7 +138,7 @@ impl FlowTable {
             (Side::Old, Some(migration)) => migration.old.remove(place),
             _ => self.current.remove(place),
         }
-        self.epoch = self.epoch.wrapping_add(1);
+        self.changed |= sixty_fourth(hash);
         self.len -= 1;
         self.migrate(1);
         self.resize_if_due();
@@ -164,7 +168,7 @@ impl FlowTable {
             (Side::Old, Some(migration)) => migration.old.set(place, new),
             _ => self.current.set(place, new),
         }
-        self.epoch = self.epoch.wrapping_add(1);
+        self.changed |= sixty_fourth(hash);
         Some(new)
     }
 
@@ -184,10 +188,17 @@ impl FlowTable {
         self.len == 0
     }
 
-    /// Goes on by one (modulo 2^32) with each change: while it stands still, what was found, or
-    /// not found, still holds.
-    pub const fn epoch(&self) -> u32 {
-        self.epoch
+    /// From here on [`FlowTable::may_differ`] tells of changes.
+    pub const fn forget_changes(&mut self) {
+        self.changed = 0;
+    }
+
+    /// Whether what was found, or not found, of this hash may no longer hold: something changed of a hash
+    /// that has its first six bits. One number that each change moved on was rejected: what a burst's
+    /// first segment changed had all others looked at again, 20 instructions each or more.
+    #[inline]
+    pub const fn may_differ(&self, hash: FlowHash) -> bool {
+        self.changed & sixty_fourth(hash) != 0
     }
 
     /// Octets held, its own included.
@@ -235,17 +246,27 @@ impl FlowTable {
 
     /// Starts to move when the load has left its bounds. A move under way ends long before the
     /// next is due: after growth by an eighth the load is 0.81 at most, after halving 0.2 to 0.81.
+    #[inline]
     fn resize_if_due(&mut self) {
-        let (slots, groups) = (self.current.groups() * LANES, self.current.groups());
-        let groups = match self.len {
-            len if len * 25 > slots * 21 => groups + groups / 8,
-            len if len * 10 < slots * 3 && groups > MIN_GROUPS => (groups / 2).max(MIN_GROUPS),
-            _ => return,
-        };
-        if self.migration.is_none() {
-            let old = core::mem::replace(&mut self.current, Array::new(groups));
-            self.migration = Some(Box::new(Migration { old, cursor: 0, stragglers: false }));
+        let (least, most) = self.fitting;
+        if self.len < least || self.len > most {
+            self.resize();
         }
+    }
+
+    #[cold]
+    fn resize(&mut self) {
+        if self.migration.is_some() {
+            return;
+        }
+        let groups = self.current.groups();
+        let groups = match self.len > self.fitting.1 {
+            true => groups + groups / 8,
+            false => (groups / 2).max(MIN_GROUPS),
+        };
+        let old = core::mem::replace(&mut self.current, Array::new(groups));
+        self.migration = Some(Box::new(Migration { old, cursor: 0, stragglers: false }));
+        self.fitting = fitting(groups);
     }
 
     /// Moves the next `count` groups, if a move is under way.
@@ -338,6 +359,18 @@ impl core::fmt::Debug for Record {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{:?}({})", self.kind(), self.index())
     }
+}
+
+/// The fewest records for so many groups, and the most: a load of 0.30, and of 0.84.
+const fn fitting(groups: usize) -> (usize, usize) {
+    let slots = groups * LANES;
+    let least = if groups > MIN_GROUPS { (slots * 3).div_ceil(10) } else { 0 };
+    (least, slots * 21 / 25)
+}
+
+/// The bit that stands for a hash among its like.
+const fn sixty_fourth(hash: FlowHash) -> u64 {
+    1 << (hash.0 >> 26)
 }
 
 #[derive(Clone, Copy)]

@@ -158,10 +158,12 @@ impl Sender {
     #[inline]
     pub fn is_stalled(&self, queue: Option<&SendQueue>) -> bool {
         if !self.is_persisting() {
-            // What is in flight will be acknowledged; a full segment that is admitted with nothing in
-            // flight, or what there is of it, waits for nothing but a cork.
-            let admitted = self.seq.usable() >= u32::from(self.mss) && !self.flags.has(Flags::CORK);
-            if !self.is_idle() || admitted {
+            // What is in flight will be acknowledged.
+            if !self.is_idle() {
+                return false;
+            }
+            // A full segment that is admitted, or what there is of it, waits for nothing but a cork.
+            if self.seq.wnd.get() >= u32::from(self.mss) && !self.flags.has(Flags::CORK) {
                 return false;
             }
         }

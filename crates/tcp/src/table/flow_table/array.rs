@@ -75,18 +75,22 @@ impl Array {
     #[inline(always)]
     pub(super) fn insert(&mut self, hash: FlowHash, record: Record) {
         let mut index = self.home(hash);
-        while self.group(index).is_some_and(Group::is_full) {
+        loop {
+            let group = self.group_mut(index);
+            if !group.is_full() {
+                return group.push(hash, record);
+            }
             index += 1;
         }
-        self.group_mut(index).push(hash, record);
     }
 
     /// Takes a slot out, and fills the hole from behind as long as a full group had one in it.
     #[inline(always)]
     pub(super) fn remove(&mut self, place: Place) {
         let Place { group: mut hole, lane } = place;
-        let mut was_full = self.group(hole).is_some_and(Group::is_full);
-        self.group_mut(hole).take(lane);
+        let group = self.group_mut(hole);
+        let mut was_full = group.is_full();
+        group.take(lane);
         let mut index = hole + 1;
         while was_full {
             let Some(group) = self.group(index) else { return };

@@ -46,8 +46,10 @@ impl Group {
         self.records[LANES - 1].is_some()
     }
 
+    /// How many lanes are taken: those come first, so the first vacant one says it.
+    #[inline]
     fn len(&self) -> usize {
-        self.records.iter().filter(|record| record.is_some()).count()
+        self.records.iter().position(Option::is_none).unwrap_or(LANES)
     }
 
     /// Adds a slot. The group is not full.
