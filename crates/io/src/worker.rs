@@ -188,7 +188,7 @@ impl<D: Device, P: Port> Worker<D, P> {
 
     /// Whether there may be more to do so soon that it is not worth to sleep.
     fn spins(&mut self) -> bool {
-        self.spin.goes_on(self.clock.now(), self.device.counters().rx_octets)
+        self.spin.goes_on(self.clock.now(), self.device.counters())
     }
 
     fn lost(device: &D, error: io::Error) -> WorkerError {

@@ -12,8 +12,6 @@ use bytes::Bytes;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{TcpFlags, TcpView};
 
-use crate::recv::ChunkPool;
-
 /// The most slices that one outgoing segment is made of: with the device's header and ours, 20
 /// buffers of a gathering write, and 4 kB of application writes each for a full super-segment.
 pub const MAX_SLICES: usize = 18;
@@ -21,6 +19,9 @@ pub const MAX_SLICES: usize = 18;
 /// The most octets of headers in front of a payload: Ethernet, IPv6 and TCP with all options
 /// take 114.
 pub const MAX_HEADER: usize = 128;
+
+/// The largest chunk of memory for received text, octets: a super-segment.
+pub const LARGEST_CHUNK: usize = 64 << 10;
 
 /// An arrived segment: its header as values, its payload where the device left it.
 #[derive(Debug)]
@@ -78,7 +79,7 @@ pub struct ChunkText<'a> {
 
 impl<'a> ChunkText<'a> {
     /// The least of which the chunk is worth keeping, octets: what is in the queue may take twice its memory.
-    const LEAST: usize = ChunkPool::LARGEST / 4 * 3;
+    const LEAST: usize = LARGEST_CHUNK / 4 * 3;
 
     /// `text` as a part of `chunk`, if it is one, and long enough.
     pub fn find(chunk: &'a Bytes, text: &[u8]) -> Option<Self> {
@@ -110,6 +111,16 @@ impl Payload<'_> {
     /// Octets: at most 65,535.
     #[inline]
     pub fn len(&self) -> u32 {
+        match self {
+            Self::Borrowed(octets) => octets.len() as u32,
+            _ => self.long_len(),
+        }
+    }
+
+    /// Of what only comes in bulk: out of the way of all others.
+    #[cold]
+    #[inline(never)]
+    fn long_len(&self) -> u32 {
         match self {
             Self::Borrowed(octets) => octets.len() as u32,
             Self::Gathered(slices) => slices.iter().map(|slice| slice.len() as u32).sum(),

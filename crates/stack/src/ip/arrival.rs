@@ -80,16 +80,22 @@ pub(crate) struct Arrival<'a> {
 }
 
 impl<'a> Arrival<'a> {
-    /// With its text to stay where it is, if it is long and its frame in a chunk.
+    /// Its text is to stay where it is, if it is long and its frame in a chunk.
     #[inline(always)]
-    pub(crate) fn kept_in(mut self, chunk: Option<&'a Bytes>) -> Self {
-        if let Some(chunk) = chunk
-            && let Payload::Borrowed(text) = self.segment.payload
+    pub(crate) fn stay_in(&mut self, chunk: Option<&'a Bytes>) {
+        if let Some(chunk) = chunk {
+            self.stay_if_long(chunk);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn stay_if_long(&mut self, chunk: &'a Bytes) {
+        if let Payload::Borrowed(text) = self.segment.payload
             && let Some(text) = ChunkText::find(chunk, text)
         {
             self.segment.payload = Payload::InChunk(text);
         }
-        self
     }
 
     /// A segment in plain IPv4, read with this `meta`.

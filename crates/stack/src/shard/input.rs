@@ -38,8 +38,9 @@ impl Shard {
     /// make places for a burst would take longer than all the rest.
     fn rx_alone(&mut self, frame: &RxFrame<'_>) {
         if let Some((key, segment)) = self.read_plain(frame) {
-            let arrival = Arrival::of_plain(key, &segment, frame.meta);
-            self.find_and_process(arrival.kept_in(frame.chunk));
+            let mut arrival = Arrival::of_plain(key, &segment, frame.meta);
+            arrival.stay_in(frame.chunk);
+            self.find_and_process(arrival);
             return;
         }
         self.rx_rare(frame);
@@ -52,8 +53,9 @@ impl Shard {
     #[inline(never)]
     fn rx_rare(&mut self, frame: &RxFrame<'_>) {
         let mut whole = Vec::new();
-        if let Some(arrival) = self.read_frame(frame, &mut whole) {
-            self.find_and_process(arrival.kept_in(frame.chunk));
+        if let Some(mut arrival) = self.read_frame(frame, &mut whole) {
+            arrival.stay_in(frame.chunk);
+            self.find_and_process(arrival);
         }
         for packet in whole {
             self.rx_whole(&packet);
@@ -66,10 +68,15 @@ impl Shard {
         // Read all, hash all.
         for frame in frames {
             if let Some((key, segment)) = self.read_plain(frame) {
-                let arrival = Arrival::of_plain(key, &segment, frame.meta).kept_in(frame.chunk);
+                let arrival = Arrival::of_plain(key, &segment, frame.meta);
                 burst.push(FoundSegment::new(&self.records, arrival));
             } else if let Some(arrival) = self.read_frame(frame, &mut whole) {
-                burst.push(FoundSegment::new(&self.records, arrival.kept_in(frame.chunk)));
+                burst.push(FoundSegment::new(&self.records, arrival));
+            } else {
+                continue;
+            }
+            if let Some(found) = burst.last_mut() {
+                found.arrival.stay_in(frame.chunk);
             }
         }
         // Touch slots, then records: independent loads, all under way at once.

@@ -16,6 +16,8 @@ use alloc::vec::Vec;
 
 use bytes::BytesMut;
 
+use crate::segment::LARGEST_CHUNK;
+
 /// The chunks of a shard.
 #[derive(Debug)]
 pub struct ChunkPool {
@@ -57,7 +59,7 @@ impl ChunkPool {
     pub const LEAST: usize = 4 << 10;
 
     /// The largest chunk, bytes: a super-segment.
-    pub const LARGEST: usize = 64 << 10;
+    pub const LARGEST: usize = LARGEST_CHUNK;
 
     /// Bytes that a pool keeps at most, if nobody says otherwise.
     const MOST: usize = 64 << 20;
