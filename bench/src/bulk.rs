@@ -122,7 +122,11 @@ impl Case {
     /// The case that says the same of this peer, so that it need not be measured twice.
     fn of(self, peer: &str) -> Self {
         match peer {
-            "loop" => Self { flows: 1, buffer: Buffer::Small, stamps: Stamps::On, ..self },
+            // By reference it has no buffer, and nothing that is of one flow.
+            "loop" if self.copies == Copies::None => {
+                Self { flows: 1, buffer: Buffer::Small, stamps: Stamps::On, ..self }
+            }
+            "loop" => Self { stamps: Stamps::On, ..self },
             "smoltcp" if self.buffer == Buffer::Auto => Self { buffer: Buffer::Large, ..self },
             "lwip" | "gvisor" => outside::case_of(peer, self),
             _ => self,

@@ -1,5 +1,7 @@
 //! A loop that makes the copies and sums of a transfer, and nothing else: what any stack could reach.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use whimbrel_wire::Sum;
 
@@ -9,76 +11,73 @@ use super::{Case, Check, Copies, Pair};
 use crate::Failure;
 
 /// Text out of a source into frames, out of frames into chunks, and where applications copy, out of and into
-/// theirs.
+/// theirs. What an application has written lies in a buffer until all before it was sent.
 pub(super) struct Plain {
     source: Source,
     link: Link,
     copies: Copies,
-    /// What the application writes from, and how much of it was sent.
-    piece: Bytes,
-    written: Vec<u8>,
-    at: usize,
+    flows: VecDeque<Flow>,
     frames: Vec<Vec<u8>>,
     /// Where what arrives is kept: as much as a burst brings.
     chunks: Vec<u8>,
     read: Vec<u8>,
-    sent: u64,
     carried: u64,
     count: u64,
+}
+
+/// What one application sends to another.
+#[derive(Default)]
+struct Flow {
+    /// What is sent from, by reference.
+    piece: Bytes,
+    /// The same where it was copied, and behind it as much as fills the buffer.
+    written: VecDeque<Vec<u8>>,
+    /// How much of the first was sent.
+    at: usize,
+    /// Octets that were taken from the source so far, and that were read.
+    taken: u64,
+    carried: u64,
 }
 
 impl Plain {
     pub(super) fn new(case: Case) -> Self {
         let frame = case.link.frame();
         let burst = (BURST_OCTETS / frame).clamp(1, BURST_FRAMES);
+        // Of several flows each has its turn for a part of a burst.
+        let share = if case.flows > 1 { (burst / 4).max(1) } else { burst };
+        let source = Source::new();
+        let pieces = case.buffer.octets().unwrap_or(AUTO) / PIECE;
+        let flows = (0..case.flows).map(|_| Flow::new(&source, case.copies, pieces)).collect();
         Self {
-            source: Source::new(),
+            source,
             link: case.link,
             copies: case.copies,
-            piece: Bytes::new(),
-            written: Vec::with_capacity(PIECE),
-            at: 0,
-            frames: vec![Vec::with_capacity(frame); burst],
-            chunks: Vec::with_capacity(burst * frame),
+            flows,
+            frames: vec![Vec::with_capacity(frame); share],
+            chunks: Vec::with_capacity(share * frame),
             read: Vec::with_capacity(PIECE),
-            sent: 0,
             carried: 0,
             count: 0,
         }
     }
 
-    fn send(&mut self) {
+    fn send(&mut self, flow: &mut Flow) {
         let text = self.link.frame() - HEADERS;
         for frame in &mut self.frames {
             let mut sum = Sum::new();
             frame.clear();
             while frame.len() < text {
-                if self.at == self.piece.len() {
-                    self.piece = self.source.piece(self.sent);
-                    self.at = 0;
-                    if self.copies == Copies::Both {
-                        self.written.clear();
-                        self.written.extend_from_slice(&self.piece);
-                    }
-                }
-                let whole = match self.copies {
-                    Copies::None => &self.piece[..],
-                    Copies::Both => &self.written[..],
-                };
-                let take = (text - frame.len()).min(whole.len() - self.at);
-                let part = &whole[self.at..][..take];
+                let part = flow.next(&self.source, self.copies, text - frame.len());
                 if self.link.has_checksums() {
                     sum = sum.add_bytes(part);
                 }
                 frame.extend_from_slice(part);
-                self.at += take;
-                self.sent += take as u64;
             }
             std::hint::black_box(sum.finish());
         }
     }
 
-    fn receive(&mut self, check: Check) -> Result<(), Failure> {
+    fn receive(&mut self, flow: &mut Flow, check: Check) -> Result<(), Failure> {
         self.chunks.clear();
         for frame in &self.frames {
             if self.link.has_checksums() {
@@ -96,10 +95,61 @@ impl Plain {
                     &self.read
                 }
             };
-            self.source.check(self.carried, std::hint::black_box(read), check)?;
+            self.source.check(flow.carried, std::hint::black_box(read), check)?;
+            flow.carried += read.len() as u64;
             self.carried += read.len() as u64;
         }
         Ok(())
+    }
+}
+
+impl Flow {
+    fn new(source: &Source, copies: Copies, pieces: usize) -> Self {
+        let mut flow = Self::default();
+        if copies == Copies::Both {
+            for _ in 0..pieces {
+                flow.write(source, Vec::with_capacity(PIECE));
+            }
+        }
+        flow
+    }
+
+    /// Its application writes the next piece into this.
+    fn write(&mut self, source: &Source, mut room: Vec<u8>) {
+        let piece = source.piece(self.taken);
+        self.taken += piece.len() as u64;
+        room.clear();
+        room.extend_from_slice(&piece);
+        self.written.push_back(room);
+    }
+
+    /// What is to be sent next, at most so many octets.
+    fn next(&mut self, source: &Source, copies: Copies, most: usize) -> &[u8] {
+        let first = match copies {
+            Copies::None => self.piece.len(),
+            Copies::Both => self.written.front().map_or(0, Vec::len),
+        };
+        if self.at == first {
+            self.at = 0;
+            match copies {
+                Copies::None => {
+                    self.piece = source.piece(self.taken);
+                    self.taken += self.piece.len() as u64;
+                }
+                Copies::Both => {
+                    let room = self.written.pop_front().unwrap_or_default();
+                    self.write(source, room);
+                }
+            }
+        }
+        let whole: &[u8] = match copies {
+            Copies::None => &self.piece,
+            Copies::Both => self.written.front().map_or(&[], |first| first),
+        };
+        let part = &whole[self.at..];
+        let part = &part[..most.min(part.len())];
+        self.at += part.len();
+        part
     }
 }
 
@@ -107,8 +157,10 @@ impl Pair for Plain {
     fn carry(&mut self, octets: u64, check: Check) -> Result<(), Failure> {
         let goal = self.carried + octets;
         while self.carried < goal {
-            self.send();
-            self.receive(check)?;
+            let Some(mut flow) = self.flows.pop_front() else { break };
+            self.send(&mut flow);
+            self.receive(&mut flow, check)?;
+            self.flows.push_back(flow);
         }
         Ok(())
     }
@@ -124,3 +176,5 @@ impl Pair for Plain {
 
 /// Bytes of a frame that are not text.
 const HEADERS: usize = 52;
+/// The buffer that Whimbrel begins with where nobody says how large it is to be, octets.
+const AUTO: usize = 256 << 10;
