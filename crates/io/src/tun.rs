@@ -238,7 +238,7 @@ impl Tun {
             // Length zero stands for the frame that could not be handed over.
             let place = match read.unwrap_or(ReadTo::Buffer(0)) {
                 ReadTo::Buffer(len) => Place { start, len, ..Place::EMPTY },
-                ReadTo::Chunk(chunk, len) => Place { chunk: Some(chunk), len, ..Place::EMPTY },
+                ReadTo::Chunk { index, len } => Place { chunk: Some(index), len, ..Place::EMPTY },
             };
             if self.framing == Framing::Bare
                 && self.capabilities.medium == Medium::Ip

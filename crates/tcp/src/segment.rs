@@ -81,10 +81,11 @@ impl<'a> ChunkText<'a> {
     /// The least of which the chunk is worth keeping, octets: what is in the queue may take twice its memory.
     const LEAST: usize = LARGEST_CHUNK / 4 * 3;
 
-    /// `text` as a part of `chunk`, if it is one, and long enough.
+    /// `text` as a part of `chunk`, if it is one and long enough, and the chunk no larger than
+    /// [`LARGEST_CHUNK`]: what it keeps alive counts as one of those.
     pub fn find(chunk: &'a Bytes, text: &[u8]) -> Option<Self> {
         let start = text.as_ptr().addr().checked_sub(chunk.as_ptr().addr())?;
-        let is_within = start + text.len() <= chunk.len();
+        let is_within = start + text.len() <= chunk.len() && chunk.len() <= LARGEST_CHUNK;
         (is_within && text.len() >= Self::LEAST).then_some(Self {
             chunk,
             start: start as u32,
@@ -92,12 +93,12 @@ impl<'a> ChunkText<'a> {
         })
     }
 
-    /// Its octets.
+    /// The text, where it lies in the chunk.
     pub fn octets(&self) -> &'a [u8] {
         self.chunk.get(self.range()).unwrap_or_default()
     }
 
-    /// The same, to be kept.
+    /// A handle of the text, which keeps all of its chunk.
     pub fn keep(&self) -> Bytes {
         self.chunk.slice(self.range())
     }

@@ -13,7 +13,7 @@ use crate::sys::tun::TunFile;
 /// Chunks to read into, and the frames of a burst that are in some.
 #[derive(Debug, Default)]
 pub(super) struct LongFrames {
-    /// Empty chunks.
+    /// Chunks that the next frames are read into: empty, and no more than a burst takes.
     room: Vec<BytesMut>,
     /// Chunks with a frame, and what stood in front of it.
     read: Vec<Bytes>,
@@ -25,8 +25,13 @@ pub(super) struct LongFrames {
 pub(super) enum ReadTo {
     /// The buffer: so many octets.
     Buffer(usize),
-    /// This of the [chunks](LongFrames::chunks): so many octets.
-    Chunk(usize, usize),
+    /// One of the [chunks](LongFrames::chunks).
+    Chunk {
+        /// Which of them.
+        index: usize,
+        /// How many octets the frame has, with what stands in front of it.
+        len: usize,
+    },
 }
 
 impl LongFrames {
@@ -53,7 +58,7 @@ impl LongFrames {
             Ok(len) if (LONG..=room).contains(&len) => {
                 self.expected = EXPECTED;
                 self.read.push(chunk.freeze());
-                return Ok(ReadTo::Chunk(self.read.len() - 1, len));
+                return Ok(ReadTo::Chunk { index: self.read.len() - 1, len });
             }
             Ok(_) => {
                 if let Some(place) = buffer.get_mut(..chunk.len()) {

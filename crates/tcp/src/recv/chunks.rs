@@ -72,7 +72,8 @@ impl ChunkQueue {
         self.pinned + self.tail_pins as usize + places
     }
 
-    /// Appends `take` octets of `payload` after its first `skip`: a copy, unless they are a chunk by themselves.
+    /// Appends `take` octets of `payload` after its first `skip`: a copy, unless it is text in a chunk, and
+    /// they are all of it.
     pub fn append(&mut self, pool: &mut ChunkPool, payload: Payload<'_>, skip: u32, take: u32) {
         if let Payload::InChunk(text) = payload
             && take == payload.len()

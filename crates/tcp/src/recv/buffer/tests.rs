@@ -11,6 +11,7 @@ use whimbrel_wire::tcp::{SackBlock, SackBlocks};
 use super::{Held, RecvBuffer, Text};
 use crate::Payload;
 use crate::recv::ChunkPool;
+use crate::segment::{ChunkText, LARGEST_CHUNK};
 
 /// Close to the wrap.
 const START: SeqNum = SeqNum::new(u32::MAX - 700);
@@ -299,4 +300,31 @@ proptest! {
         prop_assert!(fed.read == fed.stream);
         prop_assert!(fed.buffer.is_empty());
     }
+}
+
+#[test]
+fn text_that_stays_in_its_chunk_pins_no_more_than_twice_itself_however_it_is_read() {
+    let least = LARGEST_CHUNK / 4 * 3;
+    for (len, step) in [(least, 1), (least, 700), (LARGEST_CHUNK, 9_000), (LARGEST_CHUNK, 40_000)] {
+        let (mut buffer, mut pool) = (RecvBuffer::default(), ChunkPool::default());
+        let chunk = bytes::Bytes::from(std::vec![7; len]);
+        let text = ChunkText::find(&chunk, &chunk).unwrap();
+        for _ in 0..3 {
+            buffer.append(&mut pool, Payload::InChunk(text), 0, len as u32);
+        }
+        while buffer.unread() > 0 {
+            let bound = 2 * buffer.unread() as usize + 4_096;
+            assert!(buffer.pinned() <= bound, "{} of {bound}", buffer.pinned());
+            assert!(buffer.read(step).is_some_and(|text| text.iter().all(|octet| *octet == 7)));
+        }
+    }
+}
+
+#[test]
+fn a_chunk_that_is_too_large_or_holds_too_little_text_or_none_is_not_kept() {
+    let chunk = bytes::Bytes::from(std::vec![7; LARGEST_CHUNK + 1]);
+    assert!(ChunkText::find(&chunk, &chunk[..LARGEST_CHUNK]).is_none(), "too large");
+    let chunk = chunk.slice(1..);
+    assert!(ChunkText::find(&chunk, &chunk[..LARGEST_CHUNK / 4 * 3 - 1]).is_none(), "too little");
+    assert!(ChunkText::find(&chunk, &std::vec![7; LARGEST_CHUNK]).is_none(), "elsewhere");
 }
