@@ -37,6 +37,7 @@
 extern crate alloc;
 
 pub mod counters;
+pub mod hint;
 pub mod pair_hasher;
 pub mod ports;
 pub mod secrets;
@@ -45,6 +46,7 @@ pub mod slab;
 pub mod time;
 pub mod tunables;
 
+pub use hint::cold_path;
 pub use pair_hasher::PairHasher;
 pub use ports::{PortRange, ReservedPorts};
 pub use secrets::{Key, Secrets};
