@@ -26,7 +26,8 @@ pub(crate) struct Whimbrel {
     client: Shard,
     server: Shard,
     listener: ListenerId,
-    wire: Wire,
+    there: Wire,
+    back: Wire,
     source: Source,
     copies: Copies,
     senders: Vec<Sender>,
@@ -61,7 +62,8 @@ impl Whimbrel {
             client: shard(case, CLIENTS)?,
             listener: server.listen(Endpoint::new(address(SERVER), 80), case.flows)?,
             server,
-            wire: Wire::new(case.link),
+            there: Wire::new(case.link),
+            back: Wire::new(case.link),
             source: Source::new(),
             copies: case.copies,
             senders: Vec::new(),
@@ -114,9 +116,9 @@ impl Whimbrel {
 
     /// A burst there, and one back; then the applications' turns.
     fn turn(&mut self, check: Check) -> Result<(), Failure> {
-        let sent = self.wire.carry(self.now, &mut self.client, &mut self.server);
+        let sent = self.there.carry(self.now, &mut self.client, &mut self.server);
         self.serve(check)?;
-        let answered = self.wire.carry(self.now, &mut self.server, &mut self.client);
+        let answered = self.back.carry(self.now, &mut self.server, &mut self.client);
         self.drive()?;
         if sent + answered == 0 {
             // Nobody has anything to say: on to the next timer.
@@ -220,11 +222,11 @@ impl Pair for Whimbrel {
     }
 
     fn frames(&self) -> u64 {
-        self.wire.with_text
+        self.there.with_text
     }
 }
 
-/// Frames as a device would lend them: linear, in buffers that are used again and again.
+/// Frames of one direction as a device would lend them: linear, in buffers that are used again and again.
 struct Wire {
     link: Link,
     batch: TxBatch,
