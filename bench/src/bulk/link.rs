@@ -40,4 +40,4 @@ impl Link {
 /// A burst is over once it has so many frames.
 pub(super) const BURST_FRAMES: usize = 64;
 /// A burst is over once it has so many bytes.
-pub(super) const BURST_OCTETS: usize = 256 << 10;
+pub(super) const BURST_OCTETS: usize = 128 << 10;

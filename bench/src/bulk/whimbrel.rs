@@ -33,9 +33,8 @@ pub(crate) struct Whimbrel {
     senders: Vec<Sender>,
     readers: Vec<Reader>,
     readable: VecDeque<usize>,
-    /// Where applications copy to, and the memory that they copy from, where they do.
+    /// Where applications copy to, where they do.
     read: Vec<u8>,
-    written: ChunkPool,
     carried: u64,
     /// Whether the server's application reads.
     reads: bool,
@@ -46,6 +45,8 @@ struct Sender {
     sent: u64,
     /// What the stack had no room for yet.
     left: Bytes,
+    /// The memory that its application copies into, where it does.
+    written: ChunkPool,
 }
 
 struct Reader {
@@ -70,7 +71,6 @@ impl Whimbrel {
             readers: Vec::new(),
             readable: VecDeque::new(),
             read: Vec::with_capacity(PIECE),
-            written: ChunkPool::default(),
             carried: 0,
             reads: true,
         };
@@ -169,7 +169,12 @@ impl Whimbrel {
         while let Some(event) = self.client.poll_event() {
             match event {
                 Event::Connected(handle) => {
-                    self.senders.push(Sender { handle, sent: 0, left: Bytes::new() });
+                    self.senders.push(Sender {
+                        handle,
+                        sent: 0,
+                        left: Bytes::new(),
+                        written: ChunkPool::default(),
+                    });
                     self.write(self.senders.len() - 1)?;
                 }
                 Event::Writable(handle) => {
@@ -194,7 +199,7 @@ impl Whimbrel {
                 sender.left = match self.copies {
                     Copies::None => piece,
                     Copies::Both => {
-                        let mut written = self.written.take(piece.len());
+                        let mut written = sender.written.take(piece.len());
                         written.extend_from_slice(&piece);
                         written.freeze()
                     }
