@@ -119,6 +119,12 @@ impl Case {
         wanted.ok_or_else(|| format!("{words:?}: not a case of bulk").into())
     }
 
+    /// Bytes of text until nothing is new: twice what all buffers hold.
+    fn warm_up(self) -> u64 {
+        let buffer = self.buffer.octets().unwrap_or(256 << 10) as u64;
+        (2 * u64::from(self.flows) * buffer).max(WARM_UP)
+    }
+
     /// The case that says the same of this peer, so that it need not be measured twice.
     fn of(self, peer: &str) -> Self {
         match peer {
@@ -231,7 +237,7 @@ pub(crate) fn peer(words: &[String]) -> Result<(), Failure> {
     };
     pair.carry(CHECKED, Check::Every)?;
     // Windows open, and memory that stays is there.
-    pair.carry(WARM_UP, Check::None)?;
+    pair.carry(case.warm_up(), Check::None)?;
     let (carried, frames) = (pair.carried(), pair.frames());
     let (begun, faults) = (cpu_time(), minor_faults()?);
     let spent = loop {
@@ -250,7 +256,7 @@ pub(crate) fn peer(words: &[String]) -> Result<(), Failure> {
 
 /// Bytes of text that are compared, before anything is measured.
 const CHECKED: u64 = 4 << 20;
-/// Bytes of text that follow, before anything is measured.
+/// Bytes of text that follow at least, before anything is measured.
 const WARM_UP: u64 = 16 << 20;
 /// Bytes of text between two looks at the clock.
 const AT_ONCE: u64 = 4 << 20;

@@ -31,13 +31,19 @@ impl Link {
         }
     }
 
+    /// Frames of a burst: no more than 128 KiB of the largest, which is what our devices take at a time.
+    pub(super) const fn burst(self) -> usize {
+        let frames = BURST_OCTETS / self.frame();
+        if frames < BURST_FRAMES { frames } else { BURST_FRAMES }
+    }
+
     /// Whether checksums are computed and verified.
     pub(super) const fn has_checksums(self) -> bool {
         matches!(self, Self::Mtu(_))
     }
 }
 
-/// A burst is over once it has so many frames.
-pub(super) const BURST_FRAMES: usize = 64;
-/// A burst is over once it has so many bytes.
-pub(super) const BURST_OCTETS: usize = 128 << 10;
+/// Frames of a burst, at most.
+const BURST_FRAMES: usize = 64;
+/// Bytes of a burst, at most.
+const BURST_OCTETS: usize = 128 << 10;

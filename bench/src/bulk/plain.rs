@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use whimbrel_wire::Sum;
 
-use super::link::{BURST_FRAMES, BURST_OCTETS, Link};
+use super::link::Link;
 use super::text::{PIECE, Source};
 use super::{Case, Check, Copies, Pair};
 use crate::Failure;
@@ -42,7 +42,7 @@ struct Flow {
 impl Plain {
     pub(super) fn new(case: Case) -> Self {
         let frame = case.link.frame();
-        let burst = (BURST_OCTETS / frame).clamp(1, BURST_FRAMES);
+        let burst = case.link.burst();
         // Of several flows each has its turn for a part of a burst.
         let share = if case.flows > 1 { (burst / 4).max(1) } else { burst };
         let source = Source::new();

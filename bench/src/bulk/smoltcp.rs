@@ -7,7 +7,7 @@ use smoltcp::socket::tcp::{Socket, SocketBuffer};
 use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
-use super::link::{BURST_FRAMES, BURST_OCTETS, Link};
+use super::link::Link;
 use super::text::{PIECE, Source};
 use super::{Case, Check, Copies, Pair, Stamps};
 use crate::Failure;
@@ -193,7 +193,6 @@ struct Queue {
     buffers: Vec<Vec<u8>>,
     filled: usize,
     taken: usize,
-    octets: usize,
 }
 
 impl Device {
@@ -204,7 +203,7 @@ impl Device {
     /// What was sent here arrives at `other`, which read all that came before.
     fn carry(&mut self, other: &mut Self) -> usize {
         std::mem::swap(&mut self.sent, &mut other.received);
-        (self.sent.filled, self.sent.taken, self.sent.octets) = (0, 0, 0);
+        (self.sent.filled, self.sent.taken) = (0, 0);
         other.received.filled
     }
 
@@ -220,14 +219,14 @@ impl phy::Device for Device {
     type TxToken<'a> = Sent<'a>;
 
     fn receive(&mut self, _: Instant) -> Option<(Received<'_>, Sent<'_>)> {
-        let Queue { buffers, filled, taken, .. } = &mut self.received;
+        let Queue { buffers, filled, taken } = &mut self.received;
         let frame = buffers.get(*taken).filter(|_| *taken < *filled)?;
         *taken += 1;
         Some((Received(frame), Sent(&mut self.sent)))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Sent<'_>> {
-        let has_room = self.sent.filled < BURST_FRAMES && self.sent.octets < BURST_OCTETS;
+        let has_room = self.sent.filled < self.link.burst();
         has_room.then_some(Sent(&mut self.sent))
     }
 
@@ -263,7 +262,6 @@ impl phy::TxToken for Sent<'_> {
         let buffer = &mut queue.buffers[queue.filled];
         buffer.resize(len, 0);
         queue.filled += 1;
-        queue.octets += len;
         write(buffer)
     }
 }

@@ -14,7 +14,7 @@ use whimbrel_tcp::segment::{RxChecksum, SegMeta};
 use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::Endpoint;
 
-use super::link::{BURST_FRAMES, BURST_OCTETS, Link};
+use super::link::Link;
 use super::text::{PIECE, Source};
 use super::{Case, Check, Copies, Pair, Stamps};
 use crate::Failure;
@@ -242,8 +242,8 @@ struct Wire {
 
 impl Wire {
     fn new(link: Link) -> Self {
-        let buffers = (0..BURST_FRAMES).map(|_| Vec::new()).collect();
-        Self { link, batch: TxBatch::new(BURST_FRAMES), buffers, metas: Vec::new(), with_text: 0 }
+        let buffers = (0..link.burst()).map(|_| Vec::new()).collect();
+        Self { link, batch: TxBatch::new(link.burst()), buffers, metas: Vec::new(), with_text: 0 }
     }
 
     /// Takes a burst of what one host has to send to the other; returns how many frames that was.
@@ -251,12 +251,7 @@ impl Wire {
         from.tell_time(now);
         from.tx(&mut self.batch);
         self.metas.clear();
-        let mut octets = 0;
         for (segment, buffer) in self.batch.pending().iter().zip(&mut self.buffers) {
-            if octets >= BURST_OCTETS {
-                break;
-            }
-            octets += segment.len();
             self.with_text += u64::from(segment.payload.octets() > 0);
             buffer.clear();
             buffer.extend_from_slice(segment.header());
