@@ -313,6 +313,7 @@ impl Slices {
     }
 
     /// Keeps the first `octets` octets.
+    #[inline(never)]
     pub fn truncate(&mut self, octets: u32) {
         while self.octets > octets {
             let excess = self.octets - octets;

@@ -21,8 +21,13 @@ impl CcState {
     pub fn reset(&mut self) {
         self.limited = 0;
         if self.kept.is_some() {
-            *self = Self::default();
+            self.forget_kept();
         }
+    }
+
+    #[inline(never)]
+    fn forget_kept(&mut self) {
+        self.kept = None;
     }
 
     /// Whether what is kept cannot be made anew from the window.
@@ -75,6 +80,13 @@ impl Control<'_> {
         if sent.in_flight.saturating_add(more) > self.window.cwnd {
             self.state.limited = sent.in_flight;
         }
+        if self.state.must_stay() {
+            self.tell_added(sent);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_added(&mut self, sent: &Sent) {
         if let Some(Kept::Added(added)) = &mut self.state.kept {
             added.on_sent(self.window, sent);
             self.window.bound(sent.mss);

@@ -1,6 +1,6 @@
 //! Fifth: the ACK field (RFC 9293 3.10.7.4, RFC 5961 5.2).
 
-use whimbrel_base::{Instant, Micros, Tick};
+use whimbrel_base::{Instant, Micros, Tick, cold_path};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
@@ -15,10 +15,12 @@ impl Connection {
     #[inline(always)]
     pub(super) fn check_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         if !seg.header.flags.contains(TcpFlags::ACK) {
+            cold_path();
             // RFC 9293 3.10.7.4: "if the ACK bit is off, drop the segment and return"
             return Done(Verdict::Drop(DropReason::NoAck));
         }
         if self.state == State::SynReceived {
+            cold_path();
             self.complete_simultaneous_open(cx, seg)?;
         }
         self.note_ack(cx, seg);
@@ -33,12 +35,14 @@ impl Connection {
             // ignored."
             AckPlace::Old => {}
             AckPlace::TooOld => {
+                cold_path();
                 // RFC 5961 5.2: "All incoming segments whose ACK value doesn't satisfy the above
                 // condition MUST be discarded and an ACK sent back."
                 self.challenge(cx);
                 return Done(Verdict::Drop(DropReason::TooOldAck));
             }
             AckPlace::Unsent => {
+                cold_path();
                 // RFC 9293 3.10.7.4: "If the ACK acks something not yet sent (SEG.ACK > SND.NXT),
                 // then send an ACK, drop the segment, and return." As often as a challenge (RFC 5961 7).
                 self.challenge(cx);
@@ -64,7 +68,7 @@ impl Connection {
     }
 
     /// Counts an acknowledgment, and what it tells of text that came twice.
-    fn note_ack(&mut self, cx: &Context, seg: &RxSegment<'_>) {
+    pub(super) fn note_ack(&mut self, cx: &Context, seg: &RxSegment<'_>) {
         self.stats.tally.last_ack_recv = cx.tick;
         if tells_of_duplicate(seg) {
             self.count_duplicate();
@@ -94,13 +98,19 @@ impl Connection {
     }
 
     /// Something new is acknowledged.
-    fn on_new_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> Step {
+    pub(super) fn on_new_ack(
+        &mut self,
+        cx: &mut Context,
+        seg: &RxSegment<'_>,
+        numbers: u32,
+    ) -> Step {
         let ack = seg.header.ack;
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let mut delivered = Delivered::default();
         let mut acked = self.sender.acknowledge(ack, numbers, queue, &mut delivered);
         acked.rtt = self.measure(cx, seg, &delivered);
         if self.buffers.as_ref().is_some_and(|buffers| buffers.too_big.is_some()) {
+            cold_path();
             self.update_too_big(cx, ack);
         }
         self.stats.tally.on_ack(acked.octets, acked.segs);
@@ -143,12 +153,18 @@ impl Connection {
         let changed = self.take_window(cx, seg);
         let is_duplicate = outstanding && seg.is_empty() && !changed;
         if is_duplicate || seg.header.options.has_sack() {
-            self.tell_sender(cx, seg, None, is_duplicate);
-            self.note_recovered(cx);
-            self.retime(cx);
-            // What the peer holds makes room.
-            self.tell_room(cx);
+            self.on_named_or_duplicate(cx, seg, is_duplicate);
         }
+    }
+
+    /// It names what the peer holds, or says that something is missing.
+    #[inline(never)]
+    fn on_named_or_duplicate(&mut self, cx: &mut Context, seg: &RxSegment<'_>, is_duplicate: bool) {
+        self.tell_sender(cx, seg, None, is_duplicate);
+        self.note_recovered(cx);
+        self.retime(cx);
+        // What the peer holds makes room.
+        self.tell_room(cx);
     }
 
     /// What an acknowledgment tells of what is in flight.
@@ -281,6 +297,11 @@ const ECHO_LIMIT_MILLIS: u32 = 600_000;
 /// Whether a segment tells of text that came twice.
 #[inline]
 fn tells_of_duplicate(seg: &RxSegment<'_>) -> bool {
+    seg.header.options.has_sack() && names_duplicate(seg)
+}
+
+#[inline(never)]
+fn names_duplicate(seg: &RxSegment<'_>) -> bool {
     let blocks = seg.header.options.sack();
     blocks.is_some_and(|blocks| reports_duplicate(blocks.as_slice(), seg.header.ack))
 }

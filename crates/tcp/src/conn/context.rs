@@ -89,7 +89,7 @@ impl BufferPool {
     /// Empty buffers: kept ones, or new ones if there are none.
     pub fn take(&mut self) -> Box<Buffers> {
         self.lent += 1;
-        self.idle.pop().unwrap_or_default()
+        self.idle.pop().unwrap_or_else(new_buffers)
     }
 
     /// Takes buffers back, lets go of all they held, and keeps them if there is room.
@@ -113,7 +113,7 @@ impl BufferPool {
 
     /// Counts, with nothing set apart: each connection has some from its beginning to its end.
     pub fn take_stats(&mut self) -> Box<ConnStats> {
-        self.stats.pop().unwrap_or_default()
+        self.stats.pop().unwrap_or_else(new_stats)
     }
 
     /// Takes counts back, and keeps them if there is room. They are those of the connection that they
@@ -157,4 +157,14 @@ impl BufferPool {
     pub const fn lent(&self) -> usize {
         self.lent
     }
+}
+
+#[cold]
+fn new_buffers() -> Box<Buffers> {
+    Box::default()
+}
+
+#[cold]
+fn new_stats() -> Box<ConnStats> {
+    Box::default()
 }

@@ -1,6 +1,6 @@
 //! What to send next: judged without changing anything, then made.
 
-use whimbrel_base::Tick;
+use whimbrel_base::{Tick, cold_path};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::plain::PlainOptions;
 use whimbrel_wire::tcp::{
@@ -149,7 +149,7 @@ impl Connection {
             self.sender.prepare_algorithm(&cx.algorithms, queue);
         }
         let Some(next) = self.judge_transmit(max_text) else {
-            self.note_limit(cx);
+            self.note_held_back(cx);
             return None;
         };
         let head = match next {
@@ -187,12 +187,14 @@ impl Connection {
 
     fn judge_transmit(&self, max_text: u32) -> Option<NextSegment> {
         if matches!(self.state, State::Closed | State::TimeWait) {
+            cold_path();
             return None;
         }
         if self.sender.has_syn() {
             if self.sender.syn_is_due() {
                 return Some(NextSegment::Syn);
             }
+            cold_path();
             if self.state == State::SynSent {
                 return None;
             }
@@ -204,6 +206,7 @@ impl Connection {
             return Some(NextSegment::Stream(range));
         }
         if self.sender.keep_alive_is_due() {
+            cold_path();
             return Some(NextSegment::KeepAlive);
         }
         (self.receiver.owes_ack() || self.owes_window_update()).then_some(NextSegment::Ack)
@@ -230,6 +233,7 @@ impl Connection {
             self.unscaled_window().to_raw(WindowScale::ZERO)
         };
         if self.sender.on_syn_made(cx, slices.octets()) {
+            cold_path();
             cx.counters.syn_retrans += 1;
             cx.counters.retrans_segs += 1;
             self.count_sent_again(0, 1);
@@ -257,6 +261,7 @@ impl Connection {
     fn make_stream(&mut self, cx: &mut Context, range: SendRange, slices: &mut Slices) -> Head {
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let head = if range.is_probe {
+            cold_path();
             cx.counters.window_probes += 1;
             self.sender.make_probe(range, queue, slices)
         } else {

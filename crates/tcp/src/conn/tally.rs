@@ -167,6 +167,13 @@ impl Connection {
         }
     }
 
+    /// The same where nothing may be sent, though something was asked for.
+    // Out of line: nearly each call has something to send.
+    #[inline(never)]
+    pub(super) fn note_held_back(&mut self, cx: &Context) {
+        self.note_limit(cx);
+    }
+
     /// A window or a buffer is the limit no more.
     #[cold]
     fn count_narrow(&mut self, now: Tick) {

@@ -2,6 +2,7 @@
 //! at in `text.rs`.
 
 use bytes::Bytes;
+use whimbrel_base::cold_path;
 use whimbrel_wire::SeqNum;
 
 use super::{Connection, Signals, State};
@@ -21,6 +22,7 @@ impl Connection {
             State::SynSent | State::SynReceived | State::Established | State::CloseWait
         );
         if !open || self.sender.fin_queued() {
+            cold_path();
             return Err(WriteClosed);
         }
         self.update_pinch(cx);
@@ -35,7 +37,8 @@ impl Connection {
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let take = self.sender.admit(cx, queue, &bounds, data.len());
         if take > 0 {
-            let piece = data.split_to(take);
+            let all = take == data.len();
+            let piece = if all { core::mem::take(data) } else { split_front(data, take) };
             self.buffers(cx).send.text.push(piece);
             self.watch_for_stall(cx);
             if let Some(buffers) = self.buffers.as_mut().filter(|buffers| buffers.may_differ()) {
@@ -98,6 +101,7 @@ impl Connection {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         // SYNs have none; text that Fast Open lets go before our SYN is acknowledged does.
         if opening && (!self.is_early() || seq == self.sender.seq().una) {
+            cold_path();
             return 0;
         }
         // RFC 9293 3.8.5: "The urgent pointer MUST point to the sequence number of the octet
@@ -109,4 +113,11 @@ impl Connection {
             _ => 0,
         }
     }
+}
+
+/// The first `len` octets, which the data then begins behind.
+// Out of line: what most write has room as a whole.
+#[inline(never)]
+fn split_front(data: &mut Bytes, len: usize) -> Bytes {
+    data.split_to(len)
 }

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, cold_path};
 
 use crate::Context;
 use crate::conn::{Connection, State};
@@ -187,6 +187,7 @@ impl Connection {
     fn retransmission_wait(&self, cx: &Context) -> Duration {
         let wait = match self.state {
             State::SynReceived if self.is_early() => {
+                cold_path();
                 // As the SYN cache does: the schedule of a tunable is for SYNs alone.
                 let doubled = cx.tunables.initial_rto * (1 << self.sender.attempts().min(16));
                 doubled.min(cx.tunables.max_rto.into())

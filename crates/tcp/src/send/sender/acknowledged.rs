@@ -226,7 +226,13 @@ impl Sender {
     /// Without SACK nobody tells of text that came twice, or waited behind what is missing: an echo, or a
     /// segment, from before the time-out is as ambiguous as no echo (RFC 6298 3, Karn's algorithm).
     fn is_ambiguous(&self, cx: &Surroundings, trip: Micros, queue: Option<&SendQueue>) -> bool {
-        queue.is_some_and(|queue| queue.recovery.phase() == Phase::AfterTimeout)
+        queue
+            .is_some_and(|queue| !queue.recovery.is_none() && self.may_be_of_first(cx, trip, queue))
+    }
+
+    #[inline(never)]
+    fn may_be_of_first(&self, cx: &Surroundings, trip: Micros, queue: &SendQueue) -> bool {
+        queue.recovery.phase() == Phase::AfterTimeout
             && Duration::from(trip) >= self.rtt.first_rto(&cx.tunables)
     }
 }

@@ -167,6 +167,11 @@ impl Sender {
                 return false;
             }
         }
+        self.waits_for_window(queue)
+    }
+
+    #[inline(never)]
+    fn waits_for_window(&self, queue: Option<&SendQueue>) -> bool {
         // What is lost waits for the window, too, if it was sent again in vain.
         self.has_lost(queue) && self.is_persisting() && self.seq.wnd.get() == 0
             || self.has_unsent(queue) && !self.admits_text(queue, u32::from(self.mss))

@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use whimbrel_base::cold_path;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
@@ -372,6 +373,7 @@ impl Sender {
         let again = self.seq.max.earlier(end).distance_from(range.seq).max(0).unsigned_abs();
         self.text_sent = cx.tick;
         if again > 0 {
+            cold_path();
             self.rtt.stop_timing();
         } else {
             self.rtt.start_timing(end, cx.now);
@@ -400,6 +402,7 @@ impl Sender {
             }
         }
         if self.flags.has(Flags::LOSS_PROBE) {
+            cold_path();
             self.flags.clear(Flags::LOSS_PROBE);
             cx.counters.loss_probes += 1;
             queue.recovery.on_probe_sent(queue.flight.end(), repaired > 0);
