@@ -313,7 +313,6 @@ impl Slices {
     }
 
     /// Keeps the first `octets` octets.
-    #[inline(never)]
     pub fn truncate(&mut self, octets: u32) {
         while self.octets > octets {
             let excess = self.octets - octets;

@@ -57,14 +57,17 @@ impl Connection {
     /// that a stranger who knows no number of ours would guess one in every few tens of thousands.
     fn judge_ack(&self, ack: SeqNum) -> AckPlace {
         match self.sender.seq().judge_ack(ack) {
-            AckPlace::Old => {
-                let fin = u64::from(self.state == State::FinWait2);
-                let acked = self.stats.tally.bytes_acked + fin;
-                let below = u64::from(self.sender.seq().una.offset_from(ack));
-                if below > acked { AckPlace::TooOld } else { AckPlace::Old }
-            }
+            AckPlace::Old => self.judge_old_ack(ack),
             place => place,
         }
+    }
+
+    #[inline(never)]
+    fn judge_old_ack(&self, ack: SeqNum) -> AckPlace {
+        let fin = u64::from(self.state == State::FinWait2);
+        let acked = self.stats.tally.bytes_acked + fin;
+        let below = u64::from(self.sender.seq().una.offset_from(ack));
+        if below > acked { AckPlace::TooOld } else { AckPlace::Old }
     }
 
     /// Counts an acknowledgment, and what it tells of text that came twice.
@@ -200,10 +203,17 @@ impl Connection {
     #[inline(always)]
     pub(super) fn take_window(&mut self, cx: &Context, seg: &RxSegment<'_>) -> bool {
         let changed = self.sender.take_window(seg);
-        if changed && (self.sender.is_persisting() || self.sender.is_stalled(self.queue())) {
-            self.on_stalled_window(cx);
+        if changed && self.sender.may_be_stalled() {
+            self.on_narrow_window(cx);
         }
         changed
+    }
+
+    #[inline(never)]
+    fn on_narrow_window(&mut self, cx: &Context) {
+        if self.sender.is_persisting() || self.sender.waits_for_window(self.queue()) {
+            self.on_stalled_window(cx);
+        }
     }
 
     /// The window of a stalled connection changed, or one that changed stalls it.
@@ -261,6 +271,8 @@ impl Connection {
 
 impl Stamps {
     /// The time since what a segment echoes was sent.
+    // Out of line: the time of most round trips is known from what was sent.
+    #[inline(never)]
     fn echoed(&self, seg: &RxSegment<'_>, now: Tick) -> Option<Micros> {
         // What came twice is acknowledged with the echo of its first copy (RFC 7323 5.3 R2), whose own
         // acknowledgment was lost: the time since then is a time-out, and measuring it as a round

@@ -93,6 +93,7 @@ impl BufferPool {
     }
 
     /// Takes buffers back, lets go of all they held, and keeps them if there is room.
+    #[inline(never)]
     pub fn give(&mut self, mut buffers: Box<Buffers>) {
         buffers.reset();
         self.give_empty(buffers);

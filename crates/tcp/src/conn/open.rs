@@ -173,25 +173,15 @@ impl Connection {
     /// SYN-SENT (RFC 9293 3.10.7.3).
     pub(super) fn arrive_in_syn_sent(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         let header = &seg.header;
-        let has_ack = header.flags.contains(TcpFlags::ACK);
-        // RFC 9293 3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the
-        // RST bit is set, if so drop the segment and return)"
         let place = self.sender.seq().judge_ack(header.ack);
-        if has_ack && !matches!(place, AckPlace::New(_)) {
-            cold_path();
-            if header.flags.contains(TcpFlags::RST) {
-                return Done(Verdict::Drop(DropReason::UnacceptableAck));
-            }
-            self.on_challenged(cx);
-            return Self::refuse(seg, DropReason::UnacceptableAck);
-        }
+        let numbers = match place {
+            AckPlace::New(numbers) if header.flags.contains(TcpFlags::ACK) => numbers,
+            _ => return self.arrive_unanswered(cx, seg),
+        };
         if header.flags.contains(TcpFlags::RST) {
             cold_path();
             // RFC 9293 3.10.7.3: "If the ACK was acceptable, then signal to the user 'error:
-            // connection reset' (...) Otherwise (no ACK), drop the segment and return."
-            if !has_ack {
-                return Done(Verdict::Drop(DropReason::NoAck));
-            }
+            // connection reset'"
             self.end(cx, CloseReason::Refused);
             return Done(Verdict::Closed(CloseReason::Refused));
         }
@@ -201,25 +191,38 @@ impl Connection {
             // segment and return."
             return Done(Verdict::Drop(DropReason::Flags));
         }
-        if !has_ack && self.is_of_predecessor(header.options.timestamps) {
+        self.take_syn(cx, seg);
+        self.on_syn_ack(cx, seg, numbers)
+    }
+
+    /// The same of what does not acknowledge our SYN.
+    #[cold]
+    fn arrive_unanswered(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
+        let header = &seg.header;
+        let is_reset = header.flags.contains(TcpFlags::RST);
+        if header.flags.contains(TcpFlags::ACK) {
+            // RFC 9293 3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the
+            // RST bit is set, if so drop the segment and return)"
+            if is_reset {
+                return Done(Verdict::Drop(DropReason::UnacceptableAck));
+            }
+            self.on_challenged(cx);
+            return Self::refuse(seg, DropReason::UnacceptableAck);
+        }
+        if is_reset {
+            // RFC 9293 3.10.7.3: "Otherwise (no ACK), drop the segment and return."
+            return Done(Verdict::Drop(DropReason::NoAck));
+        }
+        if !header.flags.contains(TcpFlags::SYN) {
+            return Done(Verdict::Drop(DropReason::Flags));
+        }
+        if self.is_of_predecessor(header.options.timestamps) {
             // RFC 7323 5.3 R1, with what the former connection of these ends left behind (B.2): its
             // SYN, come late, would make this one answer nobody. One with an ACK of our ISS cannot
             // be of then.
             return Done(Verdict::Drop(DropReason::Paws));
         }
         self.take_syn(cx, seg);
-        match place {
-            AckPlace::New(numbers) if has_ack => self.on_syn_ack(cx, seg, numbers),
-            _ => {
-                self.cross_syns(cx, seg);
-                Continue(())
-            }
-        }
-    }
-
-    /// A SYN without ACK: it crossed ours.
-    #[cold]
-    fn cross_syns(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
         // RFC 9293 3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK segment
         // <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
         self.state = State::SynReceived;
@@ -230,6 +233,7 @@ impl Connection {
         if seg.len() > 1 {
             self.queue_with_syn(cx, seg);
         }
+        Continue(())
     }
 
     /// A SYN that crossed ours brings more. RFC 9293 3.10.7.3: "If there are other controls or text in
@@ -341,8 +345,7 @@ impl Connection {
         if tunables.recv_window != ReceiveWindow::FullSegments || octets <= full {
             return octets;
         }
-        let rounded = octets.div_ceil(full).saturating_mul(full);
-        rounded.min(tunables.recv_buffer_max).max(octets)
+        round_up(octets, full, tunables.recv_buffer_max)
     }
 
     /// Both SYNs are acknowledged.
@@ -355,6 +358,14 @@ impl Connection {
         self.timers.stop_sender();
         self.sender.on_established();
     }
+}
+
+/// So many octets in segments of `full`, but no more than `most` if it need not be.
+// Out of line: of a usual receive buffer nothing is rounded.
+#[inline(never)]
+fn round_up(octets: u32, full: u32, most: u32) -> u32 {
+    let rounded = octets.div_ceil(full).saturating_mul(full);
+    rounded.min(most).max(octets)
 }
 
 /// The window announced on a SYN, where it cannot be scaled, of a receive buffer of `octets`.

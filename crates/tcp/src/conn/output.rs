@@ -123,9 +123,13 @@ impl Connection {
     #[inline]
     pub fn may_transmit(&self) -> bool {
         !matches!(self.state, State::Closed | State::TimeWait)
-            && (self.receiver.owes_ack()
-                || self.sender.may_be_due(self.queue())
-                || self.owes_window_update())
+            && (self.receiver.owes_ack() || self.may_send())
+    }
+
+    // Out of line: after each call it is asked, and mostly the answer is no.
+    #[inline(never)]
+    fn may_send(&self) -> bool {
+        self.sender.may_be_due(self.queue()) || self.owes_window_update()
     }
 
     /// The same of a connection that has just sent a segment, which announced the window: there is no
@@ -179,6 +183,7 @@ impl Connection {
         cx.counters.out_segs += segs;
         self.stats.tally.on_sent(slices.octets(), segs, cx.tick);
         if self.unsent_low_water().is_some() {
+            cold_path();
             self.tell_room(cx);
         }
         self.note_limit(cx);
@@ -221,8 +226,11 @@ impl Connection {
         let fast_open = fast_syn.and_then(|syn| self.take_fast_syn(syn, slices));
         let answers = self.state == State::SynReceived;
         let flags = if answers { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
+        if answers {
+            self.announce_window(cx);
+        }
         let mut outgoing =
-            self.make_header(cx, Head { seq: self.sender.seq().una, flags, gso_size: 0 }, None);
+            self.make_fields(cx, Head { seq: self.sender.seq().una, flags, gso_size: 0 }, None);
         outgoing.rare = RareOptions::Syn(SynOptions { fast_open, ..self.offered(cx) });
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
@@ -290,12 +298,27 @@ impl Connection {
         head: Head,
         sack: Option<SackBlocks>,
     ) -> OutgoingSegment {
+        debug_assert!(self.state != State::SynSent, "its SYN is all that it sends");
+        let bounds = self.window_bounds();
+        self.receiver.announce(&bounds, &cx.tunables);
+        self.make_fields(cx, head, sack)
+    }
+
+    #[cold]
+    fn announce_window(&mut self, cx: &Context) {
+        let bounds = self.window_bounds();
+        self.receiver.announce(&bounds, &cx.tunables);
+    }
+
+    #[inline(always)]
+    fn make_fields(
+        &mut self,
+        cx: &Context,
+        head: Head,
+        sack: Option<SackBlocks>,
+    ) -> OutgoingSegment {
         let Head { seq, flags, gso_size } = head;
         self.timers.stop_ack();
-        if self.state != State::SynSent {
-            let bounds = self.window_bounds();
-            self.receiver.announce(&bounds, &cx.tunables);
-        }
         self.receiver.on_ack_made(sack.is_none_or(|blocks| !blocks.is_empty()));
         let urgent = self.urgent_pointer(seq);
         OutgoingSegment {
@@ -323,6 +346,7 @@ impl Connection {
         self.name_ranges(text)
     }
 
+    #[inline(never)]
     fn name_ranges(&mut self, text: u32) -> Option<SackBlocks> {
         let buffers = self.buffers.as_mut()?;
         let most = if self.flags.has(Flags::TIMESTAMPS) { 3 } else { 4 };

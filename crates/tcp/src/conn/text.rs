@@ -104,6 +104,7 @@ impl Connection {
             self.note_duplicate(cx, self.receiver.nxt() + from, self.receiver.nxt() + to);
         }
         if cx.pool.budget.pressure() >= Pressure::Tight {
+            cold_path();
             let size = if seg.meta.gso_size > 0 { u32::from(seg.meta.gso_size) } else { len };
             text = self.process_under_pressure(cx, text, ahead, size)?;
         }
@@ -217,6 +218,7 @@ impl Connection {
     pub fn read_up_to(&mut self, cx: &mut Context, most: usize) -> Read {
         self.update_pinch(cx);
         if cx.pool.budget.pressure() >= Pressure::Tight && self.falls_behind(cx) {
+            cold_path();
             self.give_up_growth(cx);
         }
         if let Some(data) = self.buffers.as_mut().and_then(|buffers| buffers.recv.read(most)) {

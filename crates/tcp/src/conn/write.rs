@@ -74,8 +74,15 @@ impl Connection {
     /// With nothing in flight only the persist timer finds out that a window opened.
     #[inline]
     pub(super) fn watch_for_stall(&mut self, cx: &Context) {
+        if self.sender.may_be_stalled() {
+            self.watch_stalled(cx);
+        }
+    }
+
+    #[inline(never)]
+    fn watch_stalled(&mut self, cx: &Context) {
         let sender = &self.sender;
-        let watched = sender.is_persisting() || sender.is_stalled(self.queue());
+        let watched = sender.is_persisting() || sender.waits_for_window(self.queue());
         if watched && sender.is_idle() && !sender.has_syn() {
             self.rearm_retransmission(cx);
         }

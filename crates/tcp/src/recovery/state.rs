@@ -105,7 +105,7 @@ impl State {
 /// What changes as segments leave.
 impl State {
     /// So many octets leave, `again` of them not for the first time.
-    #[inline(never)]
+    #[inline]
     pub(super) fn on_sent(&mut self, octets: u32, again: u64, now: Instant) {
         if self.phase == Phase::FastRecovery {
             self.prr.on_sent(u64::from(octets));

@@ -218,7 +218,10 @@ impl Sender {
         let once = delivered.once_first.map(|at| cx.now.micros_since(at));
         let timed = once.or_else(|| self.rtt.finish_timing(self.seq.una, cx.now));
         let clear = |trip: &Micros| !self.is_ambiguous(cx, *trip, queue);
-        let rtt = timed.filter(clear).or_else(|| echoed().filter(clear))?;
+        let rtt = match timed {
+            Some(trip) if clear(&trip) => trip,
+            _ => echoed().filter(clear)?,
+        };
         self.rtt.on_sample(rtt, &cx.tunables);
         Some(rtt)
     }
