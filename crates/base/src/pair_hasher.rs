@@ -49,6 +49,7 @@ impl PairHasher {
         hash
     }
 
+    /// The hash, whatever was asked for before.
     fn hash_anew(&self, local: &Address, remote: &Address) -> u64 {
         if local.is_v4() {
             let ([a, b, c, d], [e, f, g, h]) = (local.v4_octets(), remote.v4_octets());

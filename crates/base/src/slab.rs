@@ -103,8 +103,15 @@ impl<T> Slab<T> {
     /// The record at `index` and its generation, if there is one.
     #[inline]
     pub fn current_mut(&mut self, index: u32) -> Option<(u16, &mut T)> {
-        let chunk = self.chunks.get_mut(chunk_of(index))?;
-        let record = chunk.values.as_mut()?[place_of(index)].as_mut()?;
+        let Some(chunk) = self.chunks.get_mut(chunk_of(index)) else {
+            cold_path();
+            return None;
+        };
+        let Some(values) = &mut chunk.values else {
+            cold_path();
+            return None;
+        };
+        let record = values[place_of(index)].as_mut()?;
         Some((chunk.link.places[place_of(index)].generation, record))
     }
 

@@ -25,6 +25,7 @@ impl CcState {
         }
     }
 
+    /// What an algorithm kept goes.
     #[inline(never)]
     fn forget_kept(&mut self) {
         self.kept = None;
@@ -85,6 +86,7 @@ impl Control<'_> {
         }
     }
 
+    /// The same, of an algorithm of the user's.
     #[inline(never)]
     fn tell_added(&mut self, sent: &Sent) {
         if let Some(Kept::Added(added)) = &mut self.state.kept {

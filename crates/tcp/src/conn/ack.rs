@@ -24,32 +24,43 @@ impl Connection {
             self.complete_simultaneous_open(cx, seg)?;
         }
         self.note_ack(cx, seg);
-        let place = self.judge_ack(seg.header.ack);
-        if !matches!(place, AckPlace::TooOld | AckPlace::Unsent) {
-            self.note_timestamp(cx, seg);
+        match self.sender.seq().judge_ack(seg.header.ack) {
+            AckPlace::New(numbers) => {
+                self.note_timestamp(cx, seg);
+                self.on_new_ack(cx, seg, numbers)
+            }
+            AckPlace::Current => {
+                self.note_timestamp(cx, seg);
+                self.on_current_ack(cx, seg);
+                Continue(())
+            }
+            _ => self.on_other_ack(cx, seg),
         }
-        match place {
-            AckPlace::New(numbers) => self.on_new_ack(cx, seg, numbers)?,
-            AckPlace::Current => self.on_current_ack(cx, seg),
-            // RFC 9293 3.10.7.4: "If the ACK is a duplicate (SEG.ACK =< SND.UNA), it can be
-            // ignored."
-            AckPlace::Old => {}
+    }
+
+    /// It lies before SND.UNA, or beyond what was sent.
+    #[inline(never)]
+    fn on_other_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
+        match self.judge_ack(seg.header.ack) {
             AckPlace::TooOld => {
-                cold_path();
                 // RFC 5961 5.2: "All incoming segments whose ACK value doesn't satisfy the above
                 // condition MUST be discarded and an ACK sent back."
                 self.challenge(cx);
-                return Done(Verdict::Drop(DropReason::TooOldAck));
+                Done(Verdict::Drop(DropReason::TooOldAck))
             }
             AckPlace::Unsent => {
-                cold_path();
                 // RFC 9293 3.10.7.4: "If the ACK acks something not yet sent (SEG.ACK > SND.NXT),
                 // then send an ACK, drop the segment, and return." As often as a challenge (RFC 5961 7).
                 self.challenge(cx);
-                return Done(Verdict::Drop(DropReason::AckUnsentData));
+                Done(Verdict::Drop(DropReason::AckUnsentData))
+            }
+            // RFC 9293 3.10.7.4: "If the ACK is a duplicate (SEG.ACK =< SND.UNA), it can be
+            // ignored."
+            _ => {
+                self.note_timestamp(cx, seg);
+                Continue(())
             }
         }
-        Continue(())
     }
 
     /// Where SEG.ACK lies. Below SND.UNA nothing counts that was never sent: RFC 5961 5.2 bounds what
@@ -57,17 +68,14 @@ impl Connection {
     /// that a stranger who knows no number of ours would guess one in every few tens of thousands.
     fn judge_ack(&self, ack: SeqNum) -> AckPlace {
         match self.sender.seq().judge_ack(ack) {
-            AckPlace::Old => self.judge_old_ack(ack),
+            AckPlace::Old => {
+                let fin = u64::from(self.state == State::FinWait2);
+                let acked = self.stats.tally.bytes_acked + fin;
+                let below = u64::from(self.sender.seq().una.offset_from(ack));
+                if below > acked { AckPlace::TooOld } else { AckPlace::Old }
+            }
             place => place,
         }
-    }
-
-    #[inline(never)]
-    fn judge_old_ack(&self, ack: SeqNum) -> AckPlace {
-        let fin = u64::from(self.state == State::FinWait2);
-        let acked = self.stats.tally.bytes_acked + fin;
-        let below = u64::from(self.sender.seq().una.offset_from(ack));
-        if below > acked { AckPlace::TooOld } else { AckPlace::Old }
     }
 
     /// Counts an acknowledgment, and what it tells of text that came twice.
@@ -209,6 +217,7 @@ impl Connection {
         changed
     }
 
+    /// The window changed, and it may keep text back.
     #[inline(never)]
     fn on_narrow_window(&mut self, cx: &Context) {
         if self.sender.is_persisting() || self.sender.waits_for_window(self.queue()) {
@@ -312,6 +321,7 @@ fn tells_of_duplicate(seg: &RxSegment<'_>) -> bool {
     seg.header.options.has_sack() && names_duplicate(seg)
 }
 
+/// The same of a segment with a SACK option.
 #[inline(never)]
 fn names_duplicate(seg: &RxSegment<'_>) -> bool {
     let blocks = seg.header.options.sack();

@@ -160,11 +160,13 @@ impl BufferPool {
     }
 }
 
+/// Buffers where none are kept.
 #[cold]
 fn new_buffers() -> Box<Buffers> {
     Box::default()
 }
 
+/// Counts where none are kept.
 #[cold]
 fn new_stats() -> Box<ConnStats> {
     Box::default()

@@ -196,6 +196,7 @@ impl Connection {
         self.judge_rst(cx, seg)
     }
 
+    /// A reset: does it end the connection?
     #[cold]
     fn judge_rst(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         if seg.header.seq.before(self.receiver.nxt()) {
@@ -246,6 +247,7 @@ impl Connection {
         self.judge_syn(cx, seg)
     }
 
+    /// A SYN for a connection that had one.
     #[cold]
     fn judge_syn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         if self.is_simultaneous_syn_ack(seg) {

@@ -94,6 +94,7 @@ impl Connection {
         }
     }
 
+    /// The same where something may be known.
     #[inline(never)]
     fn apply_known_window(&mut self) {
         let Some(apart) = self.stats.apart.as_deref() else { return };

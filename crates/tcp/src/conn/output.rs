@@ -126,6 +126,7 @@ impl Connection {
             && (self.receiver.owes_ack() || self.may_send())
     }
 
+    /// The same but for acknowledgments that are owed.
     // Out of line: after each call it is asked, and mostly the answer is no.
     #[inline(never)]
     fn may_send(&self) -> bool {
@@ -159,7 +160,12 @@ impl Connection {
         let head = match next {
             NextSegment::Syn => {
                 let outgoing = self.make_syn(cx, slices);
-                self.on_made(cx, slices, 0);
+                if self.is_bare() {
+                    cx.counters.out_segs += 1;
+                    self.stats.tally.on_sent(0, 1, cx.tick);
+                } else {
+                    self.on_syn_made(cx, slices);
+                }
                 return Some(outgoing);
             }
             NextSegment::Stream(range) => self.make_stream(cx, range, slices),
@@ -174,6 +180,18 @@ impl Connection {
         self.on_made(cx, slices, head.gso_size);
         // Last, so that it is written where the caller has it.
         Some(self.make_header(cx, head, sack))
+    }
+
+    /// Whether nothing is set apart, queued or held, so that of a SYN nothing is to be noted but that it
+    /// left.
+    fn is_bare(&self) -> bool {
+        self.buffers.is_none() && self.stats.apart.is_none() && self.stats.tally.is_unlimited()
+    }
+
+    /// The same as of any segment, of a SYN.
+    #[inline(never)]
+    fn on_syn_made(&mut self, cx: &mut Context, slices: &Slices) {
+        self.on_made(cx, slices, 0);
     }
 
     /// A segment is made: it is counted, and what it carried may be all there was.
@@ -304,12 +322,14 @@ impl Connection {
         self.make_fields(cx, head, sack)
     }
 
+    /// Our SYN-ACK announces the window as any segment does.
     #[cold]
     fn announce_window(&mut self, cx: &Context) {
         let bounds = self.window_bounds();
         self.receiver.announce(&bounds, &cx.tunables);
     }
 
+    /// The same without another announcement of the window.
     #[inline(always)]
     fn make_fields(
         &mut self,

@@ -132,6 +132,12 @@ impl Tally {
         (self.limit, self.limit_since) = (limit, now);
     }
 
+    /// Whether nothing but the application keeps the sender from sending more.
+    #[inline]
+    pub(super) fn is_unlimited(&self) -> bool {
+        self.limit == Limit::Application
+    }
+
     /// How long its limit has held, milliseconds.
     pub(super) const fn limit_millis(&self, now: Tick) -> u32 {
         now.millis_since(self.limit_since)

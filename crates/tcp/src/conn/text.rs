@@ -25,6 +25,7 @@ impl Connection {
         }
     }
 
+    /// The peer says where its urgent data end.
     #[cold]
     fn take_urgent(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
         // RFC 9293 3.8.5: "The urgent pointer MUST point to the sequence number of the octet

@@ -79,6 +79,7 @@ impl Connection {
         }
     }
 
+    /// The same where the window may keep text back.
     #[inline(never)]
     fn watch_stalled(&mut self, cx: &Context) {
         let sender = &self.sender;

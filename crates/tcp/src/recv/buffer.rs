@@ -231,6 +231,7 @@ impl RecvBuffer {
         }
     }
 
+    /// What is held out of order goes.
     #[inline(never)]
     fn forget_beyond(&mut self) {
         self.beyond = None;

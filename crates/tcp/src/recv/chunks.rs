@@ -155,6 +155,7 @@ impl ChunkQueue {
         self.pinned = 0;
     }
 
+    /// What is held goes, and room beyond that for a few chunks.
     #[inline(never)]
     fn let_go(&mut self) {
         if self.full.capacity() > Self::PLACES {

@@ -164,6 +164,7 @@ impl SendBuffer {
         self.urgent = None;
     }
 
+    /// What is held goes.
     #[inline(never)]
     fn drop_text(&mut self) {
         self.pieces.clear();

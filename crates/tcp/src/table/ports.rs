@@ -285,6 +285,7 @@ impl Ports {
         hash
     }
 
+    /// The hash, whatever was asked for before.
     fn hash_anew(&self, towards: &Destination) -> u64 {
         let Destination { local, remote } = towards;
         let [p, q] = remote.port.to_be_bytes();

@@ -265,12 +265,12 @@ impl SynEntry {
     #[inline]
     pub fn fast_open(&self) -> Option<FastOpenForm> {
         let granted = self.negotiated.has(Negotiated::FAST_OPEN) && self.retries == 0;
+        if !granted {
+            return None;
+        }
+        cold_path();
         let experimental = self.negotiated.has(Negotiated::EXPERIMENTAL);
-        granted.then_some(if experimental {
-            FastOpenForm::Experimental
-        } else {
-            FastOpenForm::Plain
-        })
+        Some(if experimental { FastOpenForm::Experimental } else { FastOpenForm::Plain })
     }
 
     /// What each segment of this handshake carries, if timestamps were negotiated; `val` is TSval.

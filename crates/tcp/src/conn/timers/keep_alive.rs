@@ -16,6 +16,7 @@ impl Connection {
         }
     }
 
+    /// The same where silence is probed.
     #[inline(never)]
     fn heard_while_watched(&mut self, cx: &Context) {
         if self.may_be_probed() {

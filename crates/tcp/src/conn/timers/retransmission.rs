@@ -28,6 +28,7 @@ impl Connection {
         self.time_flight(cx);
     }
 
+    /// The same where the window may keep text back.
     #[inline(never)]
     fn rearm_maybe_stalled(&mut self, cx: &Context) {
         if self.sender.waits_for_window(self.queue()) {

@@ -133,6 +133,7 @@ impl Sender {
         }
     }
 
+    /// The congestion window begins anew.
     #[inline(never)]
     fn restart_window(&mut self, cx: &Surroundings, queue: Option<&mut SendQueue>) {
         let initial = initial_cwnd(self.mss.into(), cx.tunables.initial_window);

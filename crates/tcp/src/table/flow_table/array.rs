@@ -98,6 +98,7 @@ impl Array {
         }
     }
 
+    /// A full group has a hole: it is filled from behind as long as a full group had one in it.
     #[inline(never)]
     fn fill(&mut self, mut hole: usize) {
         let mut index = hole + 1;

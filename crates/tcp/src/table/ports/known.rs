@@ -79,6 +79,7 @@ impl Known {
         }
     }
 
+    /// The same of a destination that has a map.
     #[inline(never)]
     fn release_mapped(&mut self, record: Record, port: u16) {
         let Some(map) = self.maps.get_mut(record.index()) else { return };
@@ -142,6 +143,7 @@ impl Known {
         if self.maps.is_empty() { None } else { self.find_map(of) }
     }
 
+    /// The same where there are maps.
     #[inline(never)]
     fn find_map(&self, of: Hashed<'_>) -> Option<Record> {
         let is_it = |map: &PortMap| map.towards == *of.towards;

@@ -272,6 +272,7 @@ impl RecordChunk {
         }
     }
 
+    /// The same in a thinned chunk, which keeps so many.
     #[inline(never)]
     fn place_among(kept: &[u64; CHUNK / 64], offset: usize) -> Option<usize> {
         let (word, bit) = (offset / 64, 1_u64 << (offset % 64));
