@@ -247,8 +247,8 @@ impl Connection {
         if answers {
             self.announce_window(cx);
         }
-        let mut outgoing =
-            self.make_fields(cx, Head { seq: self.sender.seq().una, flags, gso_size: 0 }, None);
+        let head = Head { seq: self.sender.seq().una, flags, gso_size: 0 };
+        let mut outgoing = self.make_fields(cx, head, 0, None);
         outgoing.rare = RareOptions::Syn(SynOptions { fast_open, ..self.offered(cx) });
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
@@ -319,7 +319,8 @@ impl Connection {
         debug_assert!(self.state != State::SynSent, "its SYN is all that it sends");
         let bounds = self.window_bounds();
         self.receiver.announce(&bounds, &cx.tunables);
-        self.make_fields(cx, head, sack)
+        let urgent = self.urgent_pointer(head.seq);
+        self.make_fields(cx, head, urgent, sack)
     }
 
     /// Our SYN-ACK announces the window as any segment does.
@@ -329,18 +330,18 @@ impl Connection {
         self.receiver.announce(&bounds, &cx.tunables);
     }
 
-    /// The same without another announcement of the window.
+    /// The same without another announcement of the window, and with this urgent pointer; 0: none.
     #[inline(always)]
     fn make_fields(
         &mut self,
         cx: &Context,
         head: Head,
+        urgent: u16,
         sack: Option<SackBlocks>,
     ) -> OutgoingSegment {
         let Head { seq, flags, gso_size } = head;
         self.timers.stop_ack();
         self.receiver.on_ack_made(sack.is_none_or(|blocks| !blocks.is_empty()));
-        let urgent = self.urgent_pointer(seq);
         OutgoingSegment {
             seq,
             ack: self.receiver.nxt(),

@@ -104,10 +104,10 @@ impl Connection {
         Ok(taken)
     }
 
-    /// The urgent pointer of a segment at `seq`; 0 if it is to have none.
+    /// The urgent pointer of a segment at `seq` that is no SYN; 0 if it is to have none.
     pub(super) fn urgent_pointer(&self, seq: SeqNum) -> u16 {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        // SYNs have none; text that Fast Open lets go before our SYN is acknowledged does.
+        // Text that Fast Open lets go before our SYN is acknowledged has one.
         if opening && (!self.is_early() || seq == self.sender.seq().una) {
             cold_path();
             return 0;
