@@ -39,13 +39,18 @@ impl PairHasher {
         {
             return hash;
         }
-        let hash = self.hash_others(local, remote);
-        self.last.set(Some((*local, *remote, hash)));
-        hash
+        self.hash_others(local, remote)
     }
 
     #[inline(never)]
     fn hash_others(&self, local: &Address, remote: &Address) -> u64 {
+        let hash = self.hash_anew(local, remote);
+        self.last.set(Some((*local, *remote, hash)));
+        hash
+    }
+
+    /// The hash, whatever was asked for before.
+    fn hash_anew(&self, local: &Address, remote: &Address) -> u64 {
         if local.is_v4() {
             let ([a, b, c, d], [e, f, g, h]) = (local.v4_octets(), remote.v4_octets());
             return self.prf.hash(&[a, b, c, d, e, f, g, h]);

@@ -18,6 +18,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::cold_path;
+
 /// Records of one kind, each in a place of its own until it is removed.
 #[derive(Debug)]
 pub struct Slab<T> {
@@ -58,6 +60,7 @@ impl<T> Slab<T> {
             self.idle -= 1;
         }
         if usize::from(chunk.link.len) == PLACES {
+            cold_path();
             self.vacant = chunk.link.next;
             self.set_previous(self.vacant, NONE);
         }
@@ -67,15 +70,23 @@ impl<T> Slab<T> {
     /// The record at `index`, if there is one.
     #[inline]
     pub fn get(&self, index: u32) -> Option<&T> {
-        let chunk = self.chunks.get(chunk_of(index))?;
-        chunk.values.as_ref()?[place_of(index)].as_ref()
+        let values = self.chunks.get(chunk_of(index)).and_then(|chunk| chunk.values.as_ref());
+        let Some(values) = values else {
+            cold_path();
+            return None;
+        };
+        values[place_of(index)].as_ref()
     }
 
     /// The record at `index`, if there is one.
     #[inline]
     pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
-        let chunk = self.chunks.get_mut(chunk_of(index))?;
-        chunk.values.as_mut()?[place_of(index)].as_mut()
+        let values = self.chunks.get_mut(chunk_of(index)).and_then(|chunk| chunk.values.as_mut());
+        let Some(values) = values else {
+            cold_path();
+            return None;
+        };
+        values[place_of(index)].as_mut()
     }
 
     /// The record at `index`, if it is still the one that had this generation.
@@ -83,6 +94,7 @@ impl<T> Slab<T> {
     pub fn get_mut_of(&mut self, index: u32, generation: u16) -> Option<&mut T> {
         let chunk = self.chunks.get_mut(chunk_of(index))?;
         if chunk.link.places[place_of(index)].generation != generation {
+            cold_path();
             return None;
         }
         chunk.values.as_mut()?[place_of(index)].as_mut()
@@ -91,8 +103,15 @@ impl<T> Slab<T> {
     /// The record at `index` and its generation, if there is one.
     #[inline]
     pub fn current_mut(&mut self, index: u32) -> Option<(u16, &mut T)> {
-        let chunk = self.chunks.get_mut(chunk_of(index))?;
-        let record = chunk.values.as_mut()?[place_of(index)].as_mut()?;
+        let Some(chunk) = self.chunks.get_mut(chunk_of(index)) else {
+            cold_path();
+            return None;
+        };
+        let Some(values) = &mut chunk.values else {
+            cold_path();
+            return None;
+        };
+        let record = values[place_of(index)].as_mut()?;
         Some((chunk.link.places[place_of(index)].generation, record))
     }
 
@@ -105,6 +124,7 @@ impl<T> Slab<T> {
         self.len -= 1;
         let left = usize::from(chunk.link.len);
         if left == PLACES - 1 {
+            cold_path();
             self.link_vacant(chunk_of(index) as u32);
         }
         if left == 0 {
@@ -156,6 +176,12 @@ impl<T> Slab<T> {
         if self.vacant != NONE {
             return self.vacant;
         }
+        self.add_vacancy()
+    }
+
+    /// A chunk where no record is: another, or memory for one that gave its own back.
+    #[cold]
+    fn add_vacancy(&mut self) -> u32 {
         let index = if self.absent == NONE {
             self.chunks.push(Chunk::new());
             self.chunks.len() as u32 - 1
@@ -172,11 +198,18 @@ impl<T> Slab<T> {
     }
 
     /// A chunk lost its last record: keep one such, free the others.
+    #[inline]
     fn on_emptied(&mut self, index: u32) {
         if self.idle == 0 {
             self.idle = 1;
-            return;
+        } else {
+            self.free(index);
         }
+    }
+
+    /// Gives back the memory of a chunk without records.
+    #[cold]
+    fn free(&mut self, index: u32) {
         let chunk = &mut self.chunks[index as usize];
         let (previous, next) = (chunk.link.previous, chunk.link.next);
         chunk.values = None;
@@ -269,6 +302,7 @@ impl<T> Chunk<T> {
 }
 
 /// Room for a chunk's records, made on the heap: on the stack it would be 64 KiB.
+#[cold]
 fn vacant_values<T>() -> Box<[Option<T>; PLACES]> {
     let values: Box<[Option<T>]> = (0..PLACES).map(|_| None).collect();
     match values.try_into() {

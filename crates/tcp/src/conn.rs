@@ -33,7 +33,7 @@ mod write;
 
 use alloc::boxed::Box;
 
-use whimbrel_base::Tick;
+use whimbrel_base::{Tick, cold_path};
 use whimbrel_wire::Address;
 use whimbrel_wire::tcp::SackBlock;
 
@@ -375,13 +375,14 @@ impl Connection {
     /// What bounds the window beside the size of the receive buffer.
     #[inline]
     fn window_bounds(&self) -> WindowBounds {
-        let (clamp, is_pinched) = (self.window_clamp(), self.is_pinched());
-        WindowBounds {
-            unread: self.unread(),
-            most: if is_pinched { clamp.min(self.pinched_window()) } else { clamp },
-            is_pinched,
-            mss: u32::from(self.sender.mss()),
+        let is_pinched = self.is_pinched();
+        let mut most = self.window_clamp();
+        if is_pinched {
+            cold_path();
+            most = most.min(self.pinched_window());
         }
+        let mss = u32::from(self.sender.mss());
+        WindowBounds { unread: self.unread(), most, is_pinched, mss }
     }
 }
 

@@ -21,8 +21,14 @@ impl CcState {
     pub fn reset(&mut self) {
         self.limited = 0;
         if self.kept.is_some() {
-            *self = Self::default();
+            self.forget_kept();
         }
+    }
+
+    /// What an algorithm kept goes.
+    #[inline(never)]
+    fn forget_kept(&mut self) {
+        self.kept = None;
     }
 
     /// Whether what is kept cannot be made anew from the window.
@@ -75,6 +81,14 @@ impl Control<'_> {
         if sent.in_flight.saturating_add(more) > self.window.cwnd {
             self.state.limited = sent.in_flight;
         }
+        if self.state.must_stay() {
+            self.tell_added(sent);
+        }
+    }
+
+    /// The same, of an algorithm of the user's.
+    #[inline(never)]
+    fn tell_added(&mut self, sent: &Sent) {
         if let Some(Kept::Added(added)) = &mut self.state.kept {
             added.on_sent(self.window, sent);
             self.window.bound(sent.mss);

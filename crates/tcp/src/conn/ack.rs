@@ -1,6 +1,6 @@
 //! Fifth: the ACK field (RFC 9293 3.10.7.4, RFC 5961 5.2).
 
-use whimbrel_base::{Instant, Micros, Tick};
+use whimbrel_base::{Instant, Micros, Tick, cold_path};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
@@ -15,37 +15,52 @@ impl Connection {
     #[inline(always)]
     pub(super) fn check_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         if !seg.header.flags.contains(TcpFlags::ACK) {
+            cold_path();
             // RFC 9293 3.10.7.4: "if the ACK bit is off, drop the segment and return"
             return Done(Verdict::Drop(DropReason::NoAck));
         }
         if self.state == State::SynReceived {
+            cold_path();
             self.complete_simultaneous_open(cx, seg)?;
         }
         self.note_ack(cx, seg);
-        let place = self.judge_ack(seg.header.ack);
-        if !matches!(place, AckPlace::TooOld | AckPlace::Unsent) {
-            self.note_timestamp(cx, seg);
+        match self.sender.seq().judge_ack(seg.header.ack) {
+            AckPlace::New(numbers) => {
+                self.note_timestamp(cx, seg);
+                self.on_new_ack(cx, seg, numbers)
+            }
+            AckPlace::Current => {
+                self.note_timestamp(cx, seg);
+                self.on_current_ack(cx, seg);
+                Continue(())
+            }
+            _ => self.on_other_ack(cx, seg),
         }
-        match place {
-            AckPlace::New(numbers) => self.on_new_ack(cx, seg, numbers)?,
-            AckPlace::Current => self.on_current_ack(cx, seg),
-            // RFC 9293 3.10.7.4: "If the ACK is a duplicate (SEG.ACK =< SND.UNA), it can be
-            // ignored."
-            AckPlace::Old => {}
+    }
+
+    /// It lies before SND.UNA, or beyond what was sent.
+    #[inline(never)]
+    fn on_other_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
+        match self.judge_ack(seg.header.ack) {
             AckPlace::TooOld => {
                 // RFC 5961 5.2: "All incoming segments whose ACK value doesn't satisfy the above
                 // condition MUST be discarded and an ACK sent back."
                 self.challenge(cx);
-                return Done(Verdict::Drop(DropReason::TooOldAck));
+                Done(Verdict::Drop(DropReason::TooOldAck))
             }
             AckPlace::Unsent => {
                 // RFC 9293 3.10.7.4: "If the ACK acks something not yet sent (SEG.ACK > SND.NXT),
                 // then send an ACK, drop the segment, and return." As often as a challenge (RFC 5961 7).
                 self.challenge(cx);
-                return Done(Verdict::Drop(DropReason::AckUnsentData));
+                Done(Verdict::Drop(DropReason::AckUnsentData))
+            }
+            // RFC 9293 3.10.7.4: "If the ACK is a duplicate (SEG.ACK =< SND.UNA), it can be
+            // ignored."
+            _ => {
+                self.note_timestamp(cx, seg);
+                Continue(())
             }
         }
-        Continue(())
     }
 
     /// Where SEG.ACK lies. Below SND.UNA nothing counts that was never sent: RFC 5961 5.2 bounds what
@@ -64,7 +79,7 @@ impl Connection {
     }
 
     /// Counts an acknowledgment, and what it tells of text that came twice.
-    fn note_ack(&mut self, cx: &Context, seg: &RxSegment<'_>) {
+    pub(super) fn note_ack(&mut self, cx: &Context, seg: &RxSegment<'_>) {
         self.stats.tally.last_ack_recv = cx.tick;
         if tells_of_duplicate(seg) {
             self.count_duplicate();
@@ -94,13 +109,19 @@ impl Connection {
     }
 
     /// Something new is acknowledged.
-    fn on_new_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> Step {
+    pub(super) fn on_new_ack(
+        &mut self,
+        cx: &mut Context,
+        seg: &RxSegment<'_>,
+        numbers: u32,
+    ) -> Step {
         let ack = seg.header.ack;
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let mut delivered = Delivered::default();
         let mut acked = self.sender.acknowledge(ack, numbers, queue, &mut delivered);
         acked.rtt = self.measure(cx, seg, &delivered);
         if self.buffers.as_ref().is_some_and(|buffers| buffers.too_big.is_some()) {
+            cold_path();
             self.update_too_big(cx, ack);
         }
         self.stats.tally.on_ack(acked.octets, acked.segs);
@@ -143,12 +164,18 @@ impl Connection {
         let changed = self.take_window(cx, seg);
         let is_duplicate = outstanding && seg.is_empty() && !changed;
         if is_duplicate || seg.header.options.has_sack() {
-            self.tell_sender(cx, seg, None, is_duplicate);
-            self.note_recovered(cx);
-            self.retime(cx);
-            // What the peer holds makes room.
-            self.tell_room(cx);
+            self.on_named_or_duplicate(cx, seg, is_duplicate);
         }
+    }
+
+    /// It names what the peer holds, or says that something is missing.
+    #[inline(never)]
+    fn on_named_or_duplicate(&mut self, cx: &mut Context, seg: &RxSegment<'_>, is_duplicate: bool) {
+        self.tell_sender(cx, seg, None, is_duplicate);
+        self.note_recovered(cx);
+        self.retime(cx);
+        // What the peer holds makes room.
+        self.tell_room(cx);
     }
 
     /// What an acknowledgment tells of what is in flight.
@@ -184,10 +211,18 @@ impl Connection {
     #[inline(always)]
     pub(super) fn take_window(&mut self, cx: &Context, seg: &RxSegment<'_>) -> bool {
         let changed = self.sender.take_window(seg);
-        if changed && (self.sender.is_persisting() || self.sender.is_stalled(self.queue())) {
-            self.on_stalled_window(cx);
+        if changed && self.sender.may_be_stalled() {
+            self.on_narrow_window(cx);
         }
         changed
+    }
+
+    /// The window changed, and it may keep text back.
+    #[inline(never)]
+    fn on_narrow_window(&mut self, cx: &Context) {
+        if self.sender.is_persisting() || self.sender.waits_for_window(self.queue()) {
+            self.on_stalled_window(cx);
+        }
     }
 
     /// The window of a stalled connection changed, or one that changed stalls it.
@@ -245,6 +280,8 @@ impl Connection {
 
 impl Stamps {
     /// The time since what a segment echoes was sent.
+    // Out of line: the time of most round trips is known from what was sent.
+    #[inline(never)]
     fn echoed(&self, seg: &RxSegment<'_>, now: Tick) -> Option<Micros> {
         // What came twice is acknowledged with the echo of its first copy (RFC 7323 5.3 R2), whose own
         // acknowledgment was lost: the time since then is a time-out, and measuring it as a round
@@ -281,6 +318,12 @@ const ECHO_LIMIT_MILLIS: u32 = 600_000;
 /// Whether a segment tells of text that came twice.
 #[inline]
 fn tells_of_duplicate(seg: &RxSegment<'_>) -> bool {
+    seg.header.options.has_sack() && names_duplicate(seg)
+}
+
+/// The same of a segment with a SACK option.
+#[inline(never)]
+fn names_duplicate(seg: &RxSegment<'_>) -> bool {
     let blocks = seg.header.options.sack();
     blocks.is_some_and(|blocks| reports_duplicate(blocks.as_slice(), seg.header.ack))
 }

@@ -2,6 +2,7 @@
 
 use core::ops::ControlFlow;
 
+use whimbrel_base::cold_path;
 use whimbrel_wire::WindowSize;
 
 use super::{Buffers, Connection, Flags};
@@ -49,6 +50,7 @@ impl Connection {
     /// that said more, it stays (RFC 9293 3.8.6).
     pub(super) fn begin_pinched(&mut self, cx: &Context) {
         if cx.pool.budget.is_full() {
+            cold_path();
             self.flags.set(Flags::PINCHED);
         }
     }
@@ -69,6 +71,7 @@ impl Connection {
     #[inline]
     pub(super) fn update_pinch(&mut self, cx: &Context) {
         if self.is_pinched() && !cx.pool.budget.is_full() {
+            cold_path();
             self.flags.clear(Flags::PINCHED);
         }
     }

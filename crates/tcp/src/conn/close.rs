@@ -1,5 +1,6 @@
 //! How a connection ends: by FIN in both directions, by reset, or because nobody answers.
 
+use whimbrel_base::cold_path;
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{RawWindow, SeqNum, WindowScale};
 
@@ -34,11 +35,13 @@ impl Connection {
             return None;
         }
         if self.state == State::SynSent {
+            cold_path();
             // RFC 9293 3.10.4, SYN-SENT: "Delete the TCB".
             self.end(cx, CloseReason::Aborted);
             return None;
         }
         if self.unread() > 0 {
+            cold_path();
             // RFC 9293 3.6.1: "If such a host issues a CLOSE call while received data is still
             // pending in the TCP connection (...) its TCP implementation SHOULD send a RST to
             // show that data was lost."

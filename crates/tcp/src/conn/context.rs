@@ -89,10 +89,11 @@ impl BufferPool {
     /// Empty buffers: kept ones, or new ones if there are none.
     pub fn take(&mut self) -> Box<Buffers> {
         self.lent += 1;
-        self.idle.pop().unwrap_or_default()
+        self.idle.pop().unwrap_or_else(new_buffers)
     }
 
     /// Takes buffers back, lets go of all they held, and keeps them if there is room.
+    #[inline(never)]
     pub fn give(&mut self, mut buffers: Box<Buffers>) {
         buffers.reset();
         self.give_empty(buffers);
@@ -113,7 +114,7 @@ impl BufferPool {
 
     /// Counts, with nothing set apart: each connection has some from its beginning to its end.
     pub fn take_stats(&mut self) -> Box<ConnStats> {
-        self.stats.pop().unwrap_or_default()
+        self.stats.pop().unwrap_or_else(new_stats)
     }
 
     /// Takes counts back, and keeps them if there is room. They are those of the connection that they
@@ -157,4 +158,16 @@ impl BufferPool {
     pub const fn lent(&self) -> usize {
         self.lent
     }
+}
+
+/// Buffers where none are kept.
+#[cold]
+fn new_buffers() -> Box<Buffers> {
+    Box::default()
+}
+
+/// Counts where none are kept.
+#[cold]
+fn new_stats() -> Box<ConnStats> {
+    Box::default()
 }

@@ -11,6 +11,7 @@
 //!                                                     our text, within the initial window ->
 //! ```
 
+use whimbrel_base::cold_path;
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpOptions};
 use whimbrel_wire::{Mss, WindowScale};
 
@@ -74,6 +75,7 @@ impl Connection {
     // segment. It says nothing of congestion.
     pub(super) fn on_syn_text_judged(&mut self) {
         if !self.sender.is_idle() {
+            cold_path();
             self.flags.clear(Flags::SYN_DATA);
             let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
             self.sender.on_syn_text_refused(queue);

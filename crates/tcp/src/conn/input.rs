@@ -1,5 +1,6 @@
 //! Segment arrival (RFC 9293 3.10.7.4): the eight checks in their order, one screen.
 
+use whimbrel_base::cold_path;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Connection, Flags, Signals, State};
@@ -15,7 +16,10 @@ impl Connection {
         self.stats.tally.on_segment(seg, cx.tick);
         let step = match self.state {
             State::SynSent => self.arrive_in_syn_sent(cx, seg),
-            State::Closed | State::TimeWait => Done(Verdict::Drop(DropReason::Closed)),
+            State::Closed | State::TimeWait => {
+                cold_path();
+                Done(Verdict::Drop(DropReason::Closed))
+            }
             _ => self.arrive(cx, seg),
         };
         self.note_limit(cx);
@@ -45,6 +49,7 @@ impl Connection {
             return Continue(());
         }
         let Some(stamps) = seg.header.options.timestamps else {
+            cold_path();
             if self.is_first_syn_again(seg) {
                 return Continue(());
             }
@@ -62,6 +67,7 @@ impl Connection {
         // RFC 7323 5.5: a TS.Recent that was not renewed for 24 days says nothing.
         let valid = cx.tick.millis_since(self.stamps.recent_at) < PAWS_IDLE_MILLIS;
         if older && valid {
+            cold_path();
             // RFC 7323 5.3 R1: it is not acceptable; an acknowledgment is sent, the segment dropped.
             self.acknowledge_refused(cx, seg);
             return Done(Verdict::Drop(DropReason::Paws));
@@ -71,9 +77,17 @@ impl Connection {
 
     /// First, continued: does any of it lie in the window?
     fn check_sequence(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
+        if self.receiver.accepts(seg.header.seq, seg.len()) {
+            return Continue(());
+        }
+        self.judge_outside(cx, seg)
+    }
+
+    /// Nothing of it lies in the window: what it may be all the same.
+    #[cold]
+    fn judge_outside(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         let (seq, len) = (seg.header.seq, seg.len());
-        let acceptable = self.receiver.accepts(seq, len) || len == 0 && self.is_late_ack(seg);
-        if acceptable || self.is_simultaneous_syn_ack(seg) {
+        if len == 0 && self.is_late_ack(seg) || self.is_simultaneous_syn_ack(seg) {
             return Continue(());
         }
         if self.is_behind_rounding(seg) {
@@ -179,6 +193,12 @@ impl Connection {
         if !seg.header.flags.contains(TcpFlags::RST) {
             return Continue(());
         }
+        self.judge_rst(cx, seg)
+    }
+
+    /// A reset: does it end the connection?
+    #[cold]
+    fn judge_rst(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         if seg.header.seq.before(self.receiver.nxt()) {
             // Some of its text lies in the window. RFC 5961 3.2: "If the RST bit is set and the
             // sequence number is outside the current receive window, silently drop the segment."
@@ -221,7 +241,16 @@ impl Connection {
 
     /// Fourth: SYN (RFC 5961 4.2). The third, security, is not implemented by anyone.
     fn check_syn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
-        if !seg.header.flags.contains(TcpFlags::SYN) || self.is_simultaneous_syn_ack(seg) {
+        if !seg.header.flags.contains(TcpFlags::SYN) {
+            return Continue(());
+        }
+        self.judge_syn(cx, seg)
+    }
+
+    /// A SYN for a connection that had one.
+    #[cold]
+    fn judge_syn(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
+        if self.is_simultaneous_syn_ack(seg) {
             return Continue(());
         }
         if self.is_first_syn_again(seg) {
@@ -270,6 +299,7 @@ impl Connection {
                 self.on_fin(cx);
                 return step;
             }
+            cold_path();
             let is_held = self.buffers(cx).recv.note_fin(ahead);
             if seg.payload.is_empty() {
                 // RFC 5681 3.2: "A TCP receiver SHOULD send an immediate duplicate ACK when an

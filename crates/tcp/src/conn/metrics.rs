@@ -87,7 +87,16 @@ impl Connection {
     }
 
     /// What the route says of the congestion window, once segments have their size.
+    #[inline]
     pub(super) fn apply_window_metrics(&mut self) {
+        if self.stats.apart.is_some() {
+            self.apply_known_window();
+        }
+    }
+
+    /// The same where something may be known.
+    #[inline(never)]
+    fn apply_known_window(&mut self) {
         let Some(apart) = self.stats.apart.as_deref() else { return };
         let (initcwnd, ssthresh) = (apart.metrics.initcwnd, apart.metrics.ssthresh);
         self.sender.begin_window(initcwnd.unwrap_or(0), ssthresh);

@@ -117,7 +117,7 @@ impl Connection {
     }
 
     /// Something was acknowledged: a time-out may be over.
-    #[inline]
+    #[inline(never)]
     pub(super) fn note_recovered(&mut self, cx: &Context) {
         let phase = self.buffers.as_deref().map(|buffers| buffers.send.recovery.phase());
         if phase != Some(Phase::AfterTimeout)

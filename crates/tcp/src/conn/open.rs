@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use whimbrel_base::cold_path;
 use whimbrel_wire::tcp::{TcpFlags, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Mss, SeqNum, WindowScale, WindowSize};
 
@@ -92,7 +93,10 @@ impl Connection {
                 connection.stats.tally.on_round_trip(rtt.into(), cx.tick);
             }
             FirstTrip::Unknown => {}
-            FirstTrip::Repeated => connection.sender.begin_after_lost_syn(),
+            FirstTrip::Repeated => {
+                cold_path();
+                connection.sender.begin_after_lost_syn();
+            }
         }
         connection.begin_pinched(cx);
         cx.counters.passive_opens += 1;
@@ -169,51 +173,67 @@ impl Connection {
     /// SYN-SENT (RFC 9293 3.10.7.3).
     pub(super) fn arrive_in_syn_sent(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         let header = &seg.header;
-        let has_ack = header.flags.contains(TcpFlags::ACK);
-        // RFC 9293 3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the
-        // RST bit is set, if so drop the segment and return)"
-        if has_ack && !matches!(self.sender.seq().judge_ack(header.ack), AckPlace::New(_)) {
-            if header.flags.contains(TcpFlags::RST) {
+        let place = self.sender.seq().judge_ack(header.ack);
+        let numbers = match place {
+            AckPlace::New(numbers) if header.flags.contains(TcpFlags::ACK) => numbers,
+            _ => return self.arrive_unanswered(cx, seg),
+        };
+        if header.flags.contains(TcpFlags::RST) {
+            cold_path();
+            // RFC 9293 3.10.7.3: "If the ACK was acceptable, then signal to the user 'error:
+            // connection reset'"
+            self.end(cx, CloseReason::Refused);
+            return Done(Verdict::Closed(CloseReason::Refused));
+        }
+        if !header.flags.contains(TcpFlags::SYN) {
+            cold_path();
+            // RFC 9293 3.10.7.3: "if neither of the SYN or RST bits is set, then drop the
+            // segment and return."
+            return Done(Verdict::Drop(DropReason::Flags));
+        }
+        self.take_syn(cx, seg);
+        self.on_syn_ack(cx, seg, numbers)
+    }
+
+    /// The same of what does not acknowledge our SYN.
+    #[cold]
+    fn arrive_unanswered(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
+        let header = &seg.header;
+        let is_reset = header.flags.contains(TcpFlags::RST);
+        if header.flags.contains(TcpFlags::ACK) {
+            // RFC 9293 3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the
+            // RST bit is set, if so drop the segment and return)"
+            if is_reset {
                 return Done(Verdict::Drop(DropReason::UnacceptableAck));
             }
             self.on_challenged(cx);
             return Self::refuse(seg, DropReason::UnacceptableAck);
         }
-        if header.flags.contains(TcpFlags::RST) {
-            // RFC 9293 3.10.7.3: "If the ACK was acceptable, then signal to the user 'error:
-            // connection reset' (...) Otherwise (no ACK), drop the segment and return."
-            if !has_ack {
-                return Done(Verdict::Drop(DropReason::NoAck));
-            }
-            self.end(cx, CloseReason::Refused);
-            return Done(Verdict::Closed(CloseReason::Refused));
+        if is_reset {
+            // RFC 9293 3.10.7.3: "Otherwise (no ACK), drop the segment and return."
+            return Done(Verdict::Drop(DropReason::NoAck));
         }
         if !header.flags.contains(TcpFlags::SYN) {
-            // RFC 9293 3.10.7.3: "if neither of the SYN or RST bits is set, then drop the
-            // segment and return."
             return Done(Verdict::Drop(DropReason::Flags));
         }
-        if !has_ack && self.is_of_predecessor(header.options.timestamps) {
+        if self.is_of_predecessor(header.options.timestamps) {
             // RFC 7323 5.3 R1, with what the former connection of these ends left behind (B.2): its
             // SYN, come late, would make this one answer nobody. One with an ACK of our ISS cannot
             // be of then.
             return Done(Verdict::Drop(DropReason::Paws));
         }
         self.take_syn(cx, seg);
-        if !has_ack {
-            // RFC 9293 3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK segment
-            // <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
-            self.state = State::SynReceived;
-            let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-            self.sender.go_back(queue);
-            // Text of ours in the SYN goes again: RFC 7413 4.2.2 leaves SYNs that cross to RFC 9293.
-            self.flags.clear(Flags::SYN_DATA);
-            if seg.len() > 1 {
-                self.queue_with_syn(cx, seg);
-            }
-            return Continue(());
+        // RFC 9293 3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK segment
+        // <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
+        self.state = State::SynReceived;
+        let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+        self.sender.go_back(queue);
+        // Text of ours in the SYN goes again: RFC 7413 4.2.2 leaves SYNs that cross to RFC 9293.
+        self.flags.clear(Flags::SYN_DATA);
+        if seg.len() > 1 {
+            self.queue_with_syn(cx, seg);
         }
-        self.on_syn_ack(cx, seg)
+        Continue(())
     }
 
     /// A SYN that crossed ours brings more. RFC 9293 3.10.7.3: "If there are other controls or text in
@@ -250,7 +270,9 @@ impl Connection {
     /// Our SYN is acknowledged: RFC 9293 3.10.7.3, "If SND.UNA > ISS (our SYN has been ACKed),
     /// change the connection state to ESTABLISHED, form an ACK segment". "Data or controls that were
     /// queued for transmission MAY be included": it may wait a little for those that are not yet.
-    fn on_syn_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
+    ///
+    /// It acknowledges `numbers` numbers that were not acknowledged before.
+    fn on_syn_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> Step {
         self.establish();
         let delay = cx.tunables.handshake_ack_delay;
         if delay.is_zero() || self.acks_at_once() {
@@ -258,8 +280,14 @@ impl Connection {
         } else {
             self.timers.delay_ack(cx.now, delay);
         }
-        self.check_ack(cx, seg)?;
+        self.note_ack(cx, seg);
+        self.note_timestamp(cx, seg);
+        self.on_new_ack(cx, seg, numbers)?;
         self.on_syn_text_judged();
+        if seg.payload.is_empty() && !seg.header.flags.intersects(TcpFlags::URG | TcpFlags::FIN) {
+            return Continue(());
+        }
+        cold_path();
         // RFC 9293 3.10.7.3: "If there are other controls or text in the segment, then continue
         // processing at the sixth step (...) where the URG bit is checked".
         self.check_urg(cx, seg);
@@ -317,8 +345,7 @@ impl Connection {
         if tunables.recv_window != ReceiveWindow::FullSegments || octets <= full {
             return octets;
         }
-        let rounded = octets.div_ceil(full).saturating_mul(full);
-        rounded.min(tunables.recv_buffer_max).max(octets)
+        round_up(octets, full, tunables.recv_buffer_max)
     }
 
     /// Both SYNs are acknowledged.
@@ -331,6 +358,14 @@ impl Connection {
         self.timers.stop_sender();
         self.sender.on_established();
     }
+}
+
+/// So many octets in segments of `full`, but no more than `most` if it need not be.
+// Out of line: of a usual receive buffer nothing is rounded.
+#[inline(never)]
+fn round_up(octets: u32, full: u32, most: u32) -> u32 {
+    let rounded = octets.div_ceil(full).saturating_mul(full);
+    rounded.min(most).max(octets)
 }
 
 /// The window announced on a SYN, where it cannot be scaled, of a receive buffer of `octets`.

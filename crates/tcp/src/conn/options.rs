@@ -229,13 +229,14 @@ impl Connection {
     /// Whether time limits the first SYN, too. What an application sets does not: as on Linux it is
     /// looked at with the second.
     pub(super) fn limits_first_syn(&self, tunables: &Tunables) -> bool {
-        let own = self.overrides().and_then(|set| set.user_timeout);
-        own.is_none() && self.connect_timeout(tunables).is_some()
+        self.connect_timeout(tunables).is_some()
+            && self.overrides().is_none_or(|set| set.user_timeout.is_none())
     }
 
     fn connect_timeout(&self, tunables: &Tunables) -> Option<Duration> {
+        let limit = Some(tunables.connect_timeout).filter(|limit| !limit.is_zero())?;
         let opening = matches!(self.state, State::SynSent | State::SynReceived) && !self.is_early();
-        Some(tunables.connect_timeout).filter(|limit| opening && !limit.is_zero())
+        opening.then_some(limit)
     }
 
     pub(super) fn syn_retries(&self, tunables: &Tunables) -> u8 {

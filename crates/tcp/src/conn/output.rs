@@ -1,6 +1,6 @@
 //! What to send next: judged without changing anything, then made.
 
-use whimbrel_base::Tick;
+use whimbrel_base::{Tick, cold_path};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::plain::PlainOptions;
 use whimbrel_wire::tcp::{
@@ -123,9 +123,14 @@ impl Connection {
     #[inline]
     pub fn may_transmit(&self) -> bool {
         !matches!(self.state, State::Closed | State::TimeWait)
-            && (self.receiver.owes_ack()
-                || self.sender.may_be_due(self.queue())
-                || self.owes_window_update())
+            && (self.receiver.owes_ack() || self.may_send())
+    }
+
+    /// The same but for acknowledgments that are owed.
+    // Out of line: after each call it is asked, and mostly the answer is no.
+    #[inline(never)]
+    fn may_send(&self) -> bool {
+        self.sender.may_be_due(self.queue()) || self.owes_window_update()
     }
 
     /// The same of a connection that has just sent a segment, which announced the window: there is no
@@ -149,13 +154,18 @@ impl Connection {
             self.sender.prepare_algorithm(&cx.algorithms, queue);
         }
         let Some(next) = self.judge_transmit(max_text) else {
-            self.note_limit(cx);
+            self.note_held_back(cx);
             return None;
         };
         let head = match next {
             NextSegment::Syn => {
                 let outgoing = self.make_syn(cx, slices);
-                self.on_made(cx, slices, 0);
+                if self.is_bare() {
+                    cx.counters.out_segs += 1;
+                    self.stats.tally.on_sent(0, 1, cx.tick);
+                } else {
+                    self.on_syn_made(cx, slices);
+                }
                 return Some(outgoing);
             }
             NextSegment::Stream(range) => self.make_stream(cx, range, slices),
@@ -172,6 +182,18 @@ impl Connection {
         Some(self.make_header(cx, head, sack))
     }
 
+    /// Whether nothing is set apart, queued or held, so that of a SYN nothing is to be noted but that it
+    /// left.
+    fn is_bare(&self) -> bool {
+        self.buffers.is_none() && self.stats.apart.is_none() && self.stats.tally.is_unlimited()
+    }
+
+    /// The same as of any segment, of a SYN.
+    #[inline(never)]
+    fn on_syn_made(&mut self, cx: &mut Context, slices: &Slices) {
+        self.on_made(cx, slices, 0);
+    }
+
     /// A segment is made: it is counted, and what it carried may be all there was.
     #[inline(always)]
     fn on_made(&mut self, cx: &mut Context, slices: &Slices, gso_size: u16) {
@@ -179,6 +201,7 @@ impl Connection {
         cx.counters.out_segs += segs;
         self.stats.tally.on_sent(slices.octets(), segs, cx.tick);
         if self.unsent_low_water().is_some() {
+            cold_path();
             self.tell_room(cx);
         }
         self.note_limit(cx);
@@ -187,12 +210,14 @@ impl Connection {
 
     fn judge_transmit(&self, max_text: u32) -> Option<NextSegment> {
         if matches!(self.state, State::Closed | State::TimeWait) {
+            cold_path();
             return None;
         }
         if self.sender.has_syn() {
             if self.sender.syn_is_due() {
                 return Some(NextSegment::Syn);
             }
+            cold_path();
             if self.state == State::SynSent {
                 return None;
             }
@@ -204,6 +229,7 @@ impl Connection {
             return Some(NextSegment::Stream(range));
         }
         if self.sender.keep_alive_is_due() {
+            cold_path();
             return Some(NextSegment::KeepAlive);
         }
         (self.receiver.owes_ack() || self.owes_window_update()).then_some(NextSegment::Ack)
@@ -218,8 +244,11 @@ impl Connection {
         let fast_open = fast_syn.and_then(|syn| self.take_fast_syn(syn, slices));
         let answers = self.state == State::SynReceived;
         let flags = if answers { TcpFlags::SYN | TcpFlags::ACK } else { TcpFlags::SYN };
-        let mut outgoing =
-            self.make_header(cx, Head { seq: self.sender.seq().una, flags, gso_size: 0 }, None);
+        if answers {
+            self.announce_window(cx);
+        }
+        let head = Head { seq: self.sender.seq().una, flags, gso_size: 0 };
+        let mut outgoing = self.make_fields(cx, head, 0, None);
         outgoing.rare = RareOptions::Syn(SynOptions { fast_open, ..self.offered(cx) });
         // RFC 7323 2.2: "The window field in a segment where the SYN bit is set (...) MUST NOT
         // be scaled."
@@ -230,6 +259,7 @@ impl Connection {
             self.unscaled_window().to_raw(WindowScale::ZERO)
         };
         if self.sender.on_syn_made(cx, slices.octets()) {
+            cold_path();
             cx.counters.syn_retrans += 1;
             cx.counters.retrans_segs += 1;
             self.count_sent_again(0, 1);
@@ -257,6 +287,7 @@ impl Connection {
     fn make_stream(&mut self, cx: &mut Context, range: SendRange, slices: &mut Slices) -> Head {
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let head = if range.is_probe {
+            cold_path();
             cx.counters.window_probes += 1;
             self.sender.make_probe(range, queue, slices)
         } else {
@@ -285,14 +316,32 @@ impl Connection {
         head: Head,
         sack: Option<SackBlocks>,
     ) -> OutgoingSegment {
+        debug_assert!(self.state != State::SynSent, "its SYN is all that it sends");
+        let bounds = self.window_bounds();
+        self.receiver.announce(&bounds, &cx.tunables);
+        let urgent = self.urgent_pointer(head.seq);
+        self.make_fields(cx, head, urgent, sack)
+    }
+
+    /// Our SYN-ACK announces the window as any segment does.
+    #[cold]
+    fn announce_window(&mut self, cx: &Context) {
+        let bounds = self.window_bounds();
+        self.receiver.announce(&bounds, &cx.tunables);
+    }
+
+    /// The same without another announcement of the window, and with this urgent pointer; 0: none.
+    #[inline(always)]
+    fn make_fields(
+        &mut self,
+        cx: &Context,
+        head: Head,
+        urgent: u16,
+        sack: Option<SackBlocks>,
+    ) -> OutgoingSegment {
         let Head { seq, flags, gso_size } = head;
         self.timers.stop_ack();
-        if self.state != State::SynSent {
-            let bounds = self.window_bounds();
-            self.receiver.announce(&bounds, &cx.tunables);
-        }
         self.receiver.on_ack_made(sack.is_none_or(|blocks| !blocks.is_empty()));
-        let urgent = self.urgent_pointer(seq);
         OutgoingSegment {
             seq,
             ack: self.receiver.nxt(),
@@ -318,6 +367,7 @@ impl Connection {
         self.name_ranges(text)
     }
 
+    #[inline(never)]
     fn name_ranges(&mut self, text: u32) -> Option<SackBlocks> {
         let buffers = self.buffers.as_mut()?;
         let most = if self.flags.has(Flags::TIMESTAMPS) { 3 } else { 4 };

@@ -132,6 +132,12 @@ impl Tally {
         (self.limit, self.limit_since) = (limit, now);
     }
 
+    /// Whether nothing but the application keeps the sender from sending more.
+    #[inline]
+    pub(super) fn is_unlimited(&self) -> bool {
+        self.limit == Limit::Application
+    }
+
     /// How long its limit has held, milliseconds.
     pub(super) const fn limit_millis(&self, now: Tick) -> u32 {
         now.millis_since(self.limit_since)
@@ -165,6 +171,13 @@ impl Connection {
             }
             self.stats.tally.enter(limit, cx.tick);
         }
+    }
+
+    /// The same where nothing may be sent, though something was asked for.
+    // Out of line: nearly each call has something to send.
+    #[inline(never)]
+    pub(super) fn note_held_back(&mut self, cx: &Context) {
+        self.note_limit(cx);
     }
 
     /// A window or a buffer is the limit no more.

@@ -1,5 +1,6 @@
 //! Sixth and seventh: urgent data and the segment's text (RFC 9293 3.10.7.4).
 
+use whimbrel_base::cold_path;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 
@@ -19,9 +20,14 @@ impl Connection {
     pub(super) fn check_urg(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
         let receiving =
             matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
-        if !receiving || !seg.header.flags.contains(TcpFlags::URG) {
-            return;
+        if receiving && seg.header.flags.contains(TcpFlags::URG) {
+            self.take_urgent(cx, seg);
         }
+    }
+
+    /// The peer says where its urgent data end.
+    #[cold]
+    fn take_urgent(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
         // RFC 9293 3.8.5: "The urgent pointer MUST point to the sequence number of the octet
         // following the urgent data (MUST-62)."
         let end = seg.header.seq + u32::from(seg.header.urgent);
@@ -62,7 +68,10 @@ impl Connection {
             State::Established | State::FinWait1 | State::FinWait2 => {}
             // RFC 9293 3.10.7.4: "This should not occur since a FIN has been received from the
             // remote side. Ignore the segment text."
-            _ => return Continue(()),
+            _ => {
+                cold_path();
+                return Continue(());
+            }
         }
         let (seq, text) = (seg.text_seq(), self.receiver.clip(seg, len));
         if text.take == 0 {
@@ -74,12 +83,14 @@ impl Connection {
         let ahead = (seq + text.skip).offset_from(self.receiver.nxt());
         let mut text = self.up_to_fin(ahead, text);
         if text.take == 0 {
+            cold_path();
             self.receiver.owe_ack();
             return Done(Verdict::Drop(DropReason::FinConflict));
         }
         if self.flags.has(Flags::UNHEARD)
             && let Some(reason) = self.judge_unheard(&cx.tunables)
         {
+            cold_path();
             // RFC 9293 3.6.1: "If (...) new data is received after CLOSE is called, its TCP
             // implementation SHOULD send a RST to show that data was lost."
             cx.counters.abort_on_data += 1;
@@ -94,6 +105,7 @@ impl Connection {
             self.note_duplicate(cx, self.receiver.nxt() + from, self.receiver.nxt() + to);
         }
         if cx.pool.budget.pressure() >= Pressure::Tight {
+            cold_path();
             let size = if seg.meta.gso_size > 0 { u32::from(seg.meta.gso_size) } else { len };
             text = self.process_under_pressure(cx, text, ahead, size)?;
         }
@@ -165,6 +177,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn take_out_of_order(
         &mut self,
         cx: &mut Context,
@@ -206,6 +219,7 @@ impl Connection {
     pub fn read_up_to(&mut self, cx: &mut Context, most: usize) -> Read {
         self.update_pinch(cx);
         if cx.pool.budget.pressure() >= Pressure::Tight && self.falls_behind(cx) {
+            cold_path();
             self.give_up_growth(cx);
         }
         if let Some(data) = self.buffers.as_mut().and_then(|buffers| buffers.recv.read(most)) {
@@ -241,6 +255,8 @@ impl Connection {
     /// RFC 2883 4: text that arrived twice is named in the first SACK block of the next
     /// acknowledgment. Of several that come before that the first is named: the others might as well have
     /// been lost with their acknowledgments.
+    // Out of line: several ask for it, and of most segments nothing came twice.
+    #[inline(never)]
     pub(super) fn note_duplicate(&mut self, cx: &mut Context, left: SeqNum, right: SeqNum) {
         if self.flags.has(Flags::SACK) && left != right {
             self.buffers(cx).duplicate.get_or_insert(SackBlock { left, right });

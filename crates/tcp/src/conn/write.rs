@@ -2,6 +2,7 @@
 //! at in `text.rs`.
 
 use bytes::Bytes;
+use whimbrel_base::cold_path;
 use whimbrel_wire::SeqNum;
 
 use super::{Connection, Signals, State};
@@ -21,6 +22,7 @@ impl Connection {
             State::SynSent | State::SynReceived | State::Established | State::CloseWait
         );
         if !open || self.sender.fin_queued() {
+            cold_path();
             return Err(WriteClosed);
         }
         self.update_pinch(cx);
@@ -35,7 +37,8 @@ impl Connection {
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let take = self.sender.admit(cx, queue, &bounds, data.len());
         if take > 0 {
-            let piece = data.split_to(take);
+            let all = take == data.len();
+            let piece = if all { core::mem::take(data) } else { split_front(data, take) };
             self.buffers(cx).send.text.push(piece);
             self.watch_for_stall(cx);
             if let Some(buffers) = self.buffers.as_mut().filter(|buffers| buffers.may_differ()) {
@@ -71,8 +74,16 @@ impl Connection {
     /// With nothing in flight only the persist timer finds out that a window opened.
     #[inline]
     pub(super) fn watch_for_stall(&mut self, cx: &Context) {
+        if self.sender.may_be_stalled() {
+            self.watch_stalled(cx);
+        }
+    }
+
+    /// The same where the window may keep text back.
+    #[inline(never)]
+    fn watch_stalled(&mut self, cx: &Context) {
         let sender = &self.sender;
-        let watched = sender.is_persisting() || sender.is_stalled(self.queue());
+        let watched = sender.is_persisting() || sender.waits_for_window(self.queue());
         if watched && sender.is_idle() && !sender.has_syn() {
             self.rearm_retransmission(cx);
         }
@@ -93,11 +104,12 @@ impl Connection {
         Ok(taken)
     }
 
-    /// The urgent pointer of a segment at `seq`; 0 if it is to have none.
+    /// The urgent pointer of a segment at `seq` that is no SYN; 0 if it is to have none.
     pub(super) fn urgent_pointer(&self, seq: SeqNum) -> u16 {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        // SYNs have none; text that Fast Open lets go before our SYN is acknowledged does.
+        // Text that Fast Open lets go before our SYN is acknowledged has one.
         if opening && (!self.is_early() || seq == self.sender.seq().una) {
+            cold_path();
             return 0;
         }
         // RFC 9293 3.8.5: "The urgent pointer MUST point to the sequence number of the octet
@@ -109,4 +121,11 @@ impl Connection {
             _ => 0,
         }
     }
+}
+
+/// The first `len` octets, which the data then begins behind.
+// Out of line: what most write has room as a whole.
+#[inline(never)]
+fn split_front(data: &mut Bytes, len: usize) -> Bytes {
+    data.split_to(len)
 }

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use core::ops::Range;
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, cold_path};
 
 use super::Delivered;
 
@@ -34,6 +34,7 @@ impl Records {
         }
         self.end = end;
         if self.sent.len() >= MANY && self.are_small() {
+            cold_path();
             // Whoever sends octet by octet would have more of records than of text. What joins one
             // counts as sent with it.
             if let Some(last) = self.sent.back_mut() {
@@ -124,6 +125,7 @@ impl Records {
     #[inline]
     pub(super) fn clear(&mut self) {
         if self.sent.capacity() > KEPT {
+            cold_path();
             self.sent = VecDeque::new();
         } else if !self.sent.is_empty() {
             self.sent.clear();

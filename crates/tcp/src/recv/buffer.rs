@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 
+use whimbrel_base::cold_path;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{SackBlock, SackBlocks};
 
@@ -137,7 +138,9 @@ impl RecvBuffer {
     /// The next chunk in order, or its first `most` octets (>= 1). None holds octets from both
     /// sides of the urgent mark, as a read must not cross it (RFC 9293 3.9.1.3).
     pub fn read(&mut self, most: usize) -> Option<bytes::Bytes> {
-        let left = self.urgent_mark().map_or(usize::MAX, |left| left as usize);
+        let Some(left) = self.urgent_mark() else { return self.ready.pop_up_to(most) };
+        cold_path();
+        let left = left as usize;
         let chunk = self.ready.pop_up_to(most.min(left))?;
         if chunk.len() == left {
             self.urgent = None;
@@ -194,6 +197,7 @@ impl RecvBuffer {
     #[inline]
     pub fn up_to_fin(&self, ahead: u32, text: Text) -> Text {
         let Some(fin) = self.fin else { return text };
+        cold_path();
         let left = fin.saturating_sub(self.nxt + u64::from(ahead));
         Text { take: u64::from(text.take).min(left) as u32, ..text }
     }
@@ -216,13 +220,23 @@ impl RecvBuffer {
     /// Nothing more will come: what is in order can be read, and what waits for more goes. Urgent
     /// data end where the stream does, whatever the peer said.
     pub fn end(&mut self) {
-        if self.beyond.take().is_some() {
-            // What changed of it last is nothing for another connection.
-            self.recent = [0; RECENT];
+        if self.beyond.is_some() {
+            self.forget_beyond();
         }
         self.fin = None;
-        let consumed = self.consumed();
-        self.urgent = self.urgent.map(|end| end.min(self.nxt)).filter(|end| *end > consumed);
+        if let Some(end) = self.urgent {
+            cold_path();
+            let consumed = self.consumed();
+            self.urgent = Some(end.min(self.nxt)).filter(|end| *end > consumed);
+        }
+    }
+
+    /// What is held out of order goes.
+    #[inline(never)]
+    fn forget_beyond(&mut self) {
+        self.beyond = None;
+        // What changed of it last is nothing for another connection.
+        self.recent = [0; RECENT];
     }
 
     /// Whether text is held out of order, or the FIN.
@@ -286,7 +300,9 @@ impl RecvBuffer {
     /// Lets go of everything.
     pub fn clear(&mut self) {
         self.ready.clear();
-        self.beyond = None;
+        if self.beyond.is_some() {
+            self.forget_beyond();
+        }
         self.nxt = 0;
         self.recent = [0; RECENT];
         self.fin = None;

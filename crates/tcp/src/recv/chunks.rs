@@ -11,6 +11,8 @@ use alloc::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
+use whimbrel_base::cold_path;
+
 use super::ChunkPool;
 use super::part::each_part;
 use crate::Payload;
@@ -111,23 +113,31 @@ impl ChunkQueue {
 
     /// The first chunk, or its first `most` octets (>= 1) if it has more; the rest stays.
     pub fn pop_up_to(&mut self, most: usize) -> Option<Bytes> {
-        let text = match self.full.front_mut() {
-            Some(first) if first.text.len() > most => {
-                let text = first.text.split_to(most);
-                self.trim_first();
-                text
-            }
-            Some(_) => self.pop_full()?,
-            None if self.tail.is_empty() => return None,
-            None if self.tail.len() > most => self.tail.split_to(most).freeze(),
-            // It was opened for as much as came then, and trimmed if something before it was read.
-            None => self.take_tail().0.freeze(),
+        let text = match self.full.front() {
+            Some(first) if first.text.len() <= most => self.pop_full()?,
+            _ => self.pop_part(most)?,
         };
         self.octets -= text.len() as u32;
         if self.tail_pins as usize > Self::CHUNK + HEADER {
             self.trim_tail();
         }
         Some(text)
+    }
+
+    /// What is no full chunk.
+    #[inline(never)]
+    fn pop_part(&mut self, most: usize) -> Option<Bytes> {
+        Some(match self.full.front_mut() {
+            Some(first) => {
+                let text = first.text.split_to(most);
+                self.trim_first();
+                text
+            }
+            None if self.tail.is_empty() => return None,
+            None if self.tail.len() > most => self.tail.split_to(most).freeze(),
+            // It was opened for as much as came then, and trimmed if something before it was read.
+            None => self.take_tail().0.freeze(),
+        })
     }
 
     /// Its octets in order, piece by piece; they stay.
@@ -138,6 +148,16 @@ impl ChunkQueue {
     /// Lets go of everything, and keeps the room for a few chunks.
     #[inline]
     pub fn clear(&mut self) {
+        if self.full.capacity() > Self::PLACES || !self.full.is_empty() || self.tail_pins > 0 {
+            self.let_go();
+        }
+        self.octets = 0;
+        self.pinned = 0;
+    }
+
+    /// What is held goes, and room beyond that for a few chunks.
+    #[inline(never)]
+    fn let_go(&mut self) {
         if self.full.capacity() > Self::PLACES {
             self.full = VecDeque::new();
         } else if !self.full.is_empty() {
@@ -146,8 +166,6 @@ impl ChunkQueue {
         if self.tail_pins > 0 {
             self.take_tail();
         }
-        self.octets = 0;
-        self.pinned = 0;
     }
 
     /// Text for which the last chunk has no room beyond it.
@@ -210,6 +228,7 @@ impl ChunkQueue {
         self.pinned -= pins as usize;
         let places = self.full.capacity();
         if places > Self::PLACES && places > 4 * self.full.len() {
+            cold_path();
             self.full.shrink_to(Self::PLACES.max(2 * self.full.len()));
         }
         Some(text)
@@ -231,6 +250,7 @@ impl ChunkQueue {
     }
 
     /// Something was read: what is left of the text must not keep much more than itself.
+    #[inline(never)]
     fn trim_tail(&mut self) {
         if self.pinned() > 2 * self.octets as usize + Self::SPARE {
             let (tail, _) = self.take_tail();

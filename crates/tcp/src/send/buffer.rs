@@ -4,6 +4,8 @@ use alloc::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
+use whimbrel_base::cold_path;
+
 use crate::Slices;
 
 /// The stream from SND.UNA on: what was sent and not acknowledged, and what was not sent yet.
@@ -55,17 +57,23 @@ impl SendBuffer {
             return;
         }
         if len < Self::COPY_BELOW && (!self.tail.is_empty() || self.has_neighbour()) {
-            if self.tail.capacity() - self.tail.len() < len {
-                self.freeze_tail();
-                self.tail.reserve(Self::TAIL_ROOM);
-            }
-            self.tail.extend_from_slice(&octets);
-            self.end += len as u64;
-            return;
+            return self.gather(&octets);
         }
         self.freeze_tail();
         self.end += len as u64;
         self.pieces.push_back(QueuedText { end: self.end, octets });
+    }
+
+    /// Copies a short piece behind another.
+    #[inline(never)]
+    fn gather(&mut self, octets: &Bytes) {
+        let len = octets.len();
+        if self.tail.capacity() - self.tail.len() < len {
+            self.freeze_tail();
+            self.tail.reserve(Self::TAIL_ROOM);
+        }
+        self.tail.extend_from_slice(octets);
+        self.end += len as u64;
     }
 
     /// What was pushed so far is urgent.
@@ -76,8 +84,9 @@ impl SendBuffer {
     /// Octets from SND.UNA to the end of the urgent data, if not all of them are acknowledged.
     #[inline]
     pub fn urgent(&self) -> Option<u32> {
-        let end = self.urgent.filter(|end| *end > self.start)?;
-        Some((end - self.start) as u32)
+        let end = self.urgent?;
+        cold_path();
+        (end > self.start).then(|| (end - self.start) as u32)
     }
 
     /// Drops the first `most` octets, or all: they were acknowledged. Returns how many that was.
@@ -148,12 +157,18 @@ impl SendBuffer {
     #[inline]
     pub fn clear(&mut self) {
         if !self.is_empty() {
-            self.pieces.clear();
-            self.tail.clear();
+            self.drop_text();
         }
         self.start = 0;
         self.end = 0;
         self.urgent = None;
+    }
+
+    /// What is held goes.
+    #[inline(never)]
+    fn drop_text(&mut self) {
+        self.pieces.clear();
+        self.tail.clear();
     }
 
     /// Whether a small write would otherwise stand beside another small piece.

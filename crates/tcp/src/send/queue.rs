@@ -61,8 +61,12 @@ impl SendQueue {
     /// Whether nothing is in it that must be kept.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.text.is_empty()
-            && (self.is_quiet() || !self.flight.has_lost() && !self.recovery.remembers())
-            && !self.cc.must_stay()
+        self.text.is_empty() && (self.is_quiet() || self.is_settled()) && !self.cc.must_stay()
+    }
+
+    /// Whether of what was missing nothing must be kept.
+    #[inline(never)]
+    fn is_settled(&self) -> bool {
+        !self.flight.has_lost() && !self.recovery.remembers()
     }
 }

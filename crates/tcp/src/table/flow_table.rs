@@ -42,6 +42,8 @@
 use alloc::boxed::Box;
 use core::num::NonZeroU32;
 
+use whimbrel_base::cold_path;
+
 use self::array::{Array, Place};
 pub use self::hash::{FlowHash, FlowHasher};
 
@@ -123,7 +125,10 @@ impl FlowTable {
         self.changed |= sixty_fourth(hash);
         self.len += 1;
         match &mut self.migration {
-            Some(migration) if !migration.has_moved(hash) => migration.old.insert(hash, record),
+            Some(migration) if !migration.has_moved(hash) => {
+                cold_path();
+                migration.old.insert(hash, record);
+            }
             _ => self.current.insert(hash, record),
         }
         self.resize_if_due();
@@ -135,7 +140,10 @@ impl FlowTable {
             return false;
         };
         match (side, &mut self.migration) {
-            (Side::Old, Some(migration)) => migration.old.remove(place),
+            (Side::Old, Some(migration)) => {
+                cold_path();
+                migration.old.remove(place);
+            }
             _ => self.current.remove(place),
         }
         self.changed |= sixty_fourth(hash);
@@ -165,7 +173,10 @@ impl FlowTable {
         })?;
         let new = new?;
         match (side, &mut self.migration) {
-            (Side::Old, Some(migration)) => migration.old.set(place, new),
+            (Side::Old, Some(migration)) => {
+                cold_path();
+                migration.old.set(place, new);
+            }
             _ => self.current.set(place, new),
         }
         self.changed |= sixty_fourth(hash);
@@ -214,6 +225,7 @@ impl FlowTable {
     #[inline(always)]
     fn locate(&self, hash: FlowHash, matches: impl FnMut(Record) -> bool) -> Option<(Side, Place)> {
         if let Some(migration) = &self.migration {
+            cold_path();
             return self.locate_in_both(migration, hash, matches);
         }
         let place = self.current.locate(hash, self.current.home(hash), matches)?;
@@ -273,6 +285,7 @@ impl FlowTable {
     #[inline]
     fn migrate(&mut self, count: usize) {
         if self.migration.is_some() {
+            cold_path();
             self.move_on(count);
         }
     }

@@ -275,13 +275,18 @@ impl Ports {
         {
             return hash;
         }
-        let hash = self.hash_another(towards);
-        self.last.set(Some((*towards, hash)));
-        hash
+        self.hash_another(towards)
     }
 
     #[inline(never)]
     fn hash_another(&self, towards: &Destination) -> u64 {
+        let hash = self.hash_anew(towards);
+        self.last.set(Some((*towards, hash)));
+        hash
+    }
+
+    /// The hash, whatever was asked for before.
+    fn hash_anew(&self, towards: &Destination) -> u64 {
         let Destination { local, remote } = towards;
         let [p, q] = remote.port.to_be_bytes();
         if local.is_v4() {

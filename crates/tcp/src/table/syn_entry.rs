@@ -16,7 +16,7 @@ mod stage;
 
 use core::time::Duration;
 
-use whimbrel_base::{Instant, Tick};
+use whimbrel_base::{Instant, Tick, cold_path};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
@@ -265,12 +265,12 @@ impl SynEntry {
     #[inline]
     pub fn fast_open(&self) -> Option<FastOpenForm> {
         let granted = self.negotiated.has(Negotiated::FAST_OPEN) && self.retries == 0;
+        if !granted {
+            return None;
+        }
+        cold_path();
         let experimental = self.negotiated.has(Negotiated::EXPERIMENTAL);
-        granted.then_some(if experimental {
-            FastOpenForm::Experimental
-        } else {
-            FastOpenForm::Plain
-        })
+        Some(if experimental { FastOpenForm::Experimental } else { FastOpenForm::Plain })
     }
 
     /// What each segment of this handshake carries, if timestamps were negotiated; `val` is TSval.
@@ -382,6 +382,7 @@ impl SynEntry {
     /// knows which is answered (RFC 6298 3: Karn's algorithm); of a cookie, nobody knows anything.
     pub fn round_trip(&self, now: Instant) -> FirstTrip {
         if self.negotiated.has(Negotiated::COOKIE) {
+            cold_path();
             return FirstTrip::Unknown;
         }
         let sent_once = self.retries == 0 && !self.stage.is_repeated();
@@ -391,6 +392,7 @@ impl SynEntry {
         if sent_once {
             FirstTrip::Took(Duration::from_millis(u64::from(millis)))
         } else {
+            cold_path();
             FirstTrip::Repeated
         }
     }

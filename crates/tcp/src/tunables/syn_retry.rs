@@ -7,6 +7,8 @@ use core::time::Duration;
 
 use whimbrel_base::tunables::{Reading, Unit, Value, parse_time, print_time};
 
+use whimbrel_base::cold_path;
+
 use super::Tunables;
 
 /// How long each SYN waits for its answer before the next: `x2`, `x1`, `x1.5` multiply
@@ -54,6 +56,10 @@ impl SynRetry {
             Schedule::Factor(percent) => {
                 let most = u64::from(tunables.max_rto.get());
                 let first = (tunables.initial_rto.as_micros() as u64).min(most);
+                if repeats == 0 {
+                    return Duration::from_micros(first);
+                }
+                cold_path();
                 let next =
                     |wait: u64, _| (wait.saturating_mul(u64::from(*percent)) / 100).min(most);
                 Duration::from_micros((0..repeats).fold(first, next))

@@ -11,7 +11,15 @@ impl Connection {
     /// Something arrived from the peer: it lives.
     pub(in crate::conn) fn heard(&mut self, cx: &Context) {
         self.sender.on_heard();
-        if self.flags.has(Flags::KEEP_ALIVE) && self.may_be_probed() {
+        if self.flags.has(Flags::KEEP_ALIVE) {
+            self.heard_while_watched(cx);
+        }
+    }
+
+    /// The same where silence is probed.
+    #[inline(never)]
+    fn heard_while_watched(&mut self, cx: &Context) {
+        if self.may_be_probed() {
             self.keep_alive_probes = 0;
             self.timers.life = cx.now + self.keepalive_time(&cx.tunables);
         }
@@ -37,6 +45,7 @@ impl Connection {
     }
 
     /// FIN-WAIT-2 without an owner ends by itself; with one it is silent until the peer speaks.
+    #[inline(never)]
     pub(in crate::conn) fn start_fin_wait_2(&mut self, cx: &Context) {
         if self.flags.has(Flags::ORPHAN) {
             self.timers.life = cx.now + self.fin_timeout(&cx.tunables);

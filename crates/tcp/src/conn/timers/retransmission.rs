@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, cold_path};
 
 use crate::Context;
 use crate::conn::{Connection, State};
@@ -21,7 +21,17 @@ impl Connection {
     // Always: what it compares has just been changed there.
     #[inline(always)]
     pub(in crate::conn) fn rearm_acknowledged(&mut self, cx: &Context) {
-        if self.sender.is_stalled(self.queue()) {
+        if self.sender.may_be_stalled() {
+            return self.rearm_maybe_stalled(cx);
+        }
+        self.sender.stop_persist();
+        self.time_flight(cx);
+    }
+
+    /// The same where the window may keep text back.
+    #[inline(never)]
+    fn rearm_maybe_stalled(&mut self, cx: &Context) {
+        if self.sender.waits_for_window(self.queue()) {
             return self.rearm_stalled(cx);
         }
         self.sender.stop_persist();
@@ -187,6 +197,7 @@ impl Connection {
     fn retransmission_wait(&self, cx: &Context) -> Duration {
         let wait = match self.state {
             State::SynReceived if self.is_early() => {
+                cold_path();
                 // As the SYN cache does: the schedule of a tunable is for SYNs alone.
                 let doubled = cx.tunables.initial_rto * (1 << self.sender.attempts().min(16));
                 doubled.min(cx.tunables.max_rto.into())
@@ -196,16 +207,22 @@ impl Connection {
             }
             _ => self.sender.rtt().rto(&cx.tunables),
         };
+        if self.sender.attempts() > 0
+            || self.sender.is_persisting()
+            || self.limits_first_syn(&cx.tunables)
+        {
+            return self.limited_wait(cx, wait);
+        }
+        wait
+    }
+
+    /// The same where the peer's patience may be over before: so that it is noticed then, not up to a
+    /// minute later.
+    #[inline(never)]
+    fn limited_wait(&self, cx: &Context, wait: Duration) -> Duration {
         match self.user_timeout(&cx.tunables) {
-            // So that it is noticed when it is over, not up to a minute later.
-            Some(limit)
-                if self.sender.attempts() > 0
-                    || self.sender.is_persisting()
-                    || self.limits_first_syn(&cx.tunables) =>
-            {
-                wait.min(limit.saturating_sub(self.waited(cx)).max(LEAST_WAIT))
-            }
-            _ => wait,
+            Some(limit) => wait.min(limit.saturating_sub(self.waited(cx)).max(LEAST_WAIT)),
+            None => wait,
         }
     }
 

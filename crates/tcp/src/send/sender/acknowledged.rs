@@ -218,7 +218,10 @@ impl Sender {
         let once = delivered.once_first.map(|at| cx.now.micros_since(at));
         let timed = once.or_else(|| self.rtt.finish_timing(self.seq.una, cx.now));
         let clear = |trip: &Micros| !self.is_ambiguous(cx, *trip, queue);
-        let rtt = timed.filter(clear).or_else(|| echoed().filter(clear))?;
+        let rtt = match timed {
+            Some(trip) if clear(&trip) => trip,
+            _ => echoed().filter(clear)?,
+        };
         self.rtt.on_sample(rtt, &cx.tunables);
         Some(rtt)
     }
@@ -226,7 +229,14 @@ impl Sender {
     /// Without SACK nobody tells of text that came twice, or waited behind what is missing: an echo, or a
     /// segment, from before the time-out is as ambiguous as no echo (RFC 6298 3, Karn's algorithm).
     fn is_ambiguous(&self, cx: &Surroundings, trip: Micros, queue: Option<&SendQueue>) -> bool {
-        queue.is_some_and(|queue| queue.recovery.phase() == Phase::AfterTimeout)
+        queue
+            .is_some_and(|queue| !queue.recovery.is_none() && self.may_be_of_first(cx, trip, queue))
+    }
+
+    /// The same while something is missing, or may have been.
+    #[inline(never)]
+    fn may_be_of_first(&self, cx: &Surroundings, trip: Micros, queue: &SendQueue) -> bool {
+        queue.recovery.phase() == Phase::AfterTimeout
             && Duration::from(trip) >= self.rtt.first_rto(&cx.tunables)
     }
 }

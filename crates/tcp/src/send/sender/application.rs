@@ -1,5 +1,7 @@
 //! What the application does, and how much room there is for what it writes.
 
+use whimbrel_base::cold_path;
+
 use super::{Cork, Flags, Nagle, SendBounds, Sender, queued};
 use crate::buffer_size::SizeRange;
 use crate::cc::{Algorithm, Algorithms, INITIAL_SEGMENTS, initial_cwnd};
@@ -85,6 +87,7 @@ impl Sender {
     #[inline]
     fn limit(&self, bounds: &SendBounds) -> u32 {
         if bounds.is_pinched {
+            cold_path();
             self.size.min(initial_cwnd(self.mss.into(), INITIAL_SEGMENTS))
         } else {
             self.size
@@ -126,11 +129,17 @@ impl Sender {
             && cx.tunables.slow_start_after_idle
             && u64::from(idle) * 1_000 > self.rtt.rto_micros(&cx.tunables)
         {
-            let initial = initial_cwnd(self.mss.into(), cx.tunables.initial_window);
-            match queue {
-                Some(queue) => queue.control(&mut self.window).on_idle(initial),
-                None => self.window.on_idle(initial),
-            }
+            self.restart_window(cx, queue);
+        }
+    }
+
+    /// The congestion window begins anew.
+    #[inline(never)]
+    fn restart_window(&mut self, cx: &Surroundings, queue: Option<&mut SendQueue>) {
+        let initial = initial_cwnd(self.mss.into(), cx.tunables.initial_window);
+        match queue {
+            Some(queue) => queue.control(&mut self.window).on_idle(initial),
+            None => self.window.on_idle(initial),
         }
     }
 

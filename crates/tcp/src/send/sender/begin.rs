@@ -1,6 +1,6 @@
 //! How a sender begins: by its SYN, with what the peer's says, and with what the route knows.
 
-use whimbrel_base::Micros;
+use whimbrel_base::{Micros, cold_path};
 use whimbrel_wire::{Mss, RawWindow, SeqNum, WindowScale};
 
 use super::{Flags, SendTimer, Sender};
@@ -78,6 +78,7 @@ impl Sender {
     pub fn on_established(&mut self) {
         self.timer = SendTimer::Retransmission;
         if core::mem::take(&mut self.attempts) > 0 {
+            cold_path();
             self.begin_after_lost_syn();
         }
     }

@@ -157,16 +157,22 @@ impl Sender {
     /// Whether only the peer's window keeps what is unsent from being sent.
     #[inline]
     pub fn is_stalled(&self, queue: Option<&SendQueue>) -> bool {
-        if !self.is_persisting() {
-            // What is in flight will be acknowledged.
-            if !self.is_idle() {
-                return false;
-            }
-            // A full segment that is admitted, or what there is of it, waits for nothing but a cork.
-            if self.seq.wnd.get() >= u32::from(self.mss) && !self.flags.has(Flags::CORK) {
-                return false;
-            }
-        }
+        self.may_be_stalled() && self.waits_for_window(queue)
+    }
+
+    /// Whether that must be asked.
+    #[inline(always)]
+    pub fn may_be_stalled(&self) -> bool {
+        // What is in flight will be acknowledged. A full segment that is admitted, or what there is of it,
+        // waits for nothing but a cork.
+        self.is_persisting()
+            || self.is_idle()
+                && (self.seq.wnd.get() < u32::from(self.mss) || self.flags.has(Flags::CORK))
+    }
+
+    /// The same, where it must be.
+    #[inline(never)]
+    pub fn waits_for_window(&self, queue: Option<&SendQueue>) -> bool {
         // What is lost waits for the window, too, if it was sent again in vain.
         self.has_lost(queue) && self.is_persisting() && self.seq.wnd.get() == 0
             || self.has_unsent(queue) && !self.admits_text(queue, u32::from(self.mss))

@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use whimbrel_base::cold_path;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
@@ -44,7 +45,10 @@ impl Sender {
     #[inline]
     pub fn syn_is_due(&self) -> bool {
         self.flags.has(Flags::SYN)
-            && (self.seq.nxt == self.seq.una || self.flags.has(Flags::RETRANSMIT))
+            && (self.seq.nxt == self.seq.una || {
+                cold_path();
+                self.flags.has(Flags::RETRANSMIT)
+            })
     }
 
     /// Whether something may be due, by a few comparisons: [`Sender::judge_due`] finds nothing that this
@@ -372,6 +376,7 @@ impl Sender {
         let again = self.seq.max.earlier(end).distance_from(range.seq).max(0).unsigned_abs();
         self.text_sent = cx.tick;
         if again > 0 {
+            cold_path();
             self.rtt.stop_timing();
         } else {
             self.rtt.start_timing(end, cx.now);
@@ -391,6 +396,23 @@ impl Sender {
     ) {
         let offsets = self.offset_of(queue, numbers.start)..self.offset_of(queue, numbers.end);
         let repaired = queue.flight.transmit(offsets, self.mss, cx.now);
+        if repaired > 0 || !queue.recovery.is_none() || self.flags.has(Flags::LOSS_PROBE) {
+            self.note_repair(cx, octets, repaired, queue);
+        }
+        let in_flight = queue.flight.pipe();
+        let sent = Sent { now: cx.now, octets, in_flight, mss: u32::from(self.mss) };
+        queue.control(&mut self.window).on_sent(&sent);
+    }
+
+    /// The same where something is missing, or asked for: `repaired` octets were sent before.
+    #[inline(never)]
+    fn note_repair(
+        &mut self,
+        cx: &mut Surroundings,
+        octets: u32,
+        repaired: u64,
+        queue: &mut SendQueue,
+    ) {
         queue.recovery.on_sent(octets, repaired, cx.now);
         if repaired > 0 {
             match queue.recovery.phase() {
@@ -404,9 +426,6 @@ impl Sender {
             cx.counters.loss_probes += 1;
             queue.recovery.on_probe_sent(queue.flight.end(), repaired > 0);
         }
-        let in_flight = queue.flight.pipe();
-        let sent = Sent { now: cx.now, octets, in_flight, mss: u32::from(self.mss) };
-        queue.control(&mut self.window).on_sent(&sent);
     }
 
     /// Makes a probe of the range. It leaves SND.NXT where it is: if the window stays closed, the probe
@@ -445,8 +464,8 @@ impl Sender {
         }
         let mss = u32::from(self.mss);
         if slices.octets() < range.len && slices.octets() > mss {
-            // The places ran out in the middle: end on a full segment.
-            slices.truncate(slices.octets() - slices.octets() % mss);
+            // The places ran out in the middle.
+            end_on_segment(slices, mss);
         }
         let len = slices.octets();
         let is_whole = len == range.len;
@@ -479,6 +498,12 @@ impl Sender {
 #[inline]
 const fn odd_part(octets: u32, mss: u32) -> u32 {
     if octets < mss { octets } else { octets % mss }
+}
+
+/// Keeps full segments of `mss` octets.
+#[inline(never)]
+fn end_on_segment(slices: &mut Slices, mss: u32) {
+    slices.truncate(slices.octets() - slices.octets() % mss);
 }
 
 /// How many segments a device makes of `octets` of text.

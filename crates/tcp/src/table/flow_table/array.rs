@@ -3,6 +3,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use whimbrel_base::cold_path;
+
 use super::group::Group;
 use super::{FlowHash, Record};
 
@@ -87,11 +89,20 @@ impl Array {
     /// Takes a slot out, and fills the hole from behind as long as a full group had one in it.
     #[inline(always)]
     pub(super) fn remove(&mut self, place: Place) {
-        let Place { group: mut hole, lane } = place;
-        let group = self.group_mut(hole);
-        let mut was_full = group.is_full();
+        let Place { group, lane } = place;
+        let group = self.group_mut(group);
+        let was_full = group.is_full();
         group.take(lane);
+        if was_full {
+            self.fill(place.group);
+        }
+    }
+
+    /// A full group has a hole: it is filled from behind as long as a full group had one in it.
+    #[inline(never)]
+    fn fill(&mut self, mut hole: usize) {
         let mut index = hole + 1;
+        let mut was_full = true;
         while was_full {
             let Some(group) = self.group(index) else { return };
             was_full = group.is_full();
@@ -150,8 +161,11 @@ impl Array {
 
     #[inline]
     fn group(&self, index: usize) -> Option<&Group> {
-        let segment = self.segments.get(index / SEGMENT)?;
-        Some(&segment.as_ref()?[index % SEGMENT])
+        let Some(Some(segment)) = self.segments.get(index / SEGMENT) else {
+            cold_path();
+            return None;
+        };
+        Some(&segment[index % SEGMENT])
     }
 
     #[inline]
@@ -161,13 +175,7 @@ impl Array {
             self.lengthen(segment + 1);
         }
         let spare = &mut self.spare;
-        let make = || {
-            spare.take().map_or_else(empty_segment, |mut spare| {
-                spare.fill(Group::EMPTY);
-                spare
-            })
-        };
-        &mut self.segments[segment].get_or_insert_with(make)[index % SEGMENT]
+        &mut self.segments[segment].get_or_insert_with(|| make_segment(spare))[index % SEGMENT]
     }
 
     #[cold]
@@ -178,6 +186,15 @@ impl Array {
         self.segments.reserve_exact(directory.saturating_sub(self.segments.len()));
         self.segments.resize_with(segments, || None);
     }
+}
+
+/// The spare one, if there is one.
+#[cold]
+fn make_segment(spare: &mut Option<Segment>) -> Segment {
+    spare.take().map_or_else(empty_segment, |mut spare| {
+        spare.fill(Group::EMPTY);
+        spare
+    })
 }
 
 /// Made on the heap: on the stack it would be 16 KiB.

@@ -1,5 +1,7 @@
 //! Eight slots in one cache line.
 
+use whimbrel_base::cold_path;
+
 use super::{FlowHash, LANES, Record};
 
 /// Eight slots: tags side by side, so that all are compared without a branch, then the records. Taken slots come first, so the last one says whether the group is full.
@@ -36,6 +38,7 @@ impl Group {
             if self.records[lane].is_some_and(&mut *matches) {
                 return Some(lane as u8);
             }
+            cold_path();
             lanes &= !(0xff << (lane as u32 * u8::BITS));
         }
         None

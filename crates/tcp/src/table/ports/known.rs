@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use whimbrel_base::Slab;
+use whimbrel_base::{Slab, cold_path};
 
 use super::map::{Destination, PortMap};
 use crate::Counters;
@@ -57,6 +57,7 @@ impl Known {
         match self.table.update(hash, |record| counting(record, record.index().saturating_add(1))) {
             None => self.table.insert(hash, Record::new(COUNT, 1)),
             Some(record) if record.index() > FEW => {
+                cold_path();
                 if let Some(map) = self.add_map(of, counters) {
                     map.claim(port);
                 }
@@ -69,17 +70,22 @@ impl Known {
     pub(super) fn release(&mut self, of: Hashed<'_>, port: u16) {
         let hash = FlowHash(of.hash);
         if let Some(record) = self.mapped(of) {
-            let Some(map) = self.maps.get_mut(record.index()) else { return };
-            map.release(port);
-            if map.is_useless() {
-                self.remove_map(record);
-            }
-            return;
+            return self.release_mapped(record, port);
         }
         let left =
             self.table.update(hash, |record| counting(record, record.index().saturating_sub(1)));
         if let Some(none) = left.filter(|record| record.index() == 0) {
             self.table.remove(hash, none);
+        }
+    }
+
+    /// The same of a destination that has a map.
+    #[inline(never)]
+    fn release_mapped(&mut self, record: Record, port: u16) {
+        let Some(map) = self.maps.get_mut(record.index()) else { return };
+        map.release(port);
+        if map.is_useless() {
+            self.remove_map(record);
         }
     }
 
@@ -132,10 +138,14 @@ impl Known {
         }
     }
 
+    #[inline]
     fn mapped(&self, of: Hashed<'_>) -> Option<Record> {
-        if self.maps.is_empty() {
-            return None;
-        }
+        if self.maps.is_empty() { None } else { self.find_map(of) }
+    }
+
+    /// The same where there are maps.
+    #[inline(never)]
+    fn find_map(&self, of: Hashed<'_>) -> Option<Record> {
         let is_it = |map: &PortMap| map.towards == *of.towards;
         // There is one at most, and it stands in the table as long as it is there.
         if self.maps.get(self.last).is_some_and(is_it) {

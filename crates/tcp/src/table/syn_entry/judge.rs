@@ -1,5 +1,6 @@
 //! What a segment means that hits a half-open entry: RFC 9293 3.10.7.4 for SYN-RECEIVED.
 
+use whimbrel_base::cold_path;
 use whimbrel_wire::tcp::{TcpFlags, Timestamps};
 use whimbrel_wire::{SeqNum, WindowSize};
 
@@ -38,20 +39,25 @@ impl SynEntry {
     pub fn judge(&self, seg: &RxSegment<'_>, window: WindowSize, rules: &Tunables) -> SynStep {
         let flags = seg.header.flags;
         if self.is_repeated_syn(seg) {
+            cold_path();
             return SynStep::Repeat;
         }
         if flags.is_rst() {
+            cold_path();
             return self.judge_reset(seg.header.seq, window, rules.rst_in_window);
         }
         if flags.is_syn() {
+            cold_path();
             // RFC 5961 4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST
             // send an ACK (also referred to as challenge ACK) to the remote peer"
             return SynStep::Challenge(DropReason::SynChallenged);
         }
         if let Some(refusal) = self.judge_timestamps(seg.header.options.timestamps, rules) {
+            cold_path();
             return refusal;
         }
         if !self.is_acceptable(seg, window) {
+            cold_path();
             // RFC 9293 3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment
             // should be sent in reply (unless the RST bit is set, if so drop the segment and
             // return)"
@@ -110,12 +116,14 @@ impl SynEntry {
 
     fn judge_ack(&self, seg: &RxSegment<'_>) -> SynStep {
         if !seg.header.flags.is_ack() {
+            cold_path();
             // RFC 9293 3.10.7.4: "if the ACK bit is off, drop the segment and return"
             SynStep::Drop(DropReason::NoAck)
         } else if seg.header.ack == self.snd_nxt() {
             // RFC 9293 3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state"
             SynStep::Complete
         } else {
+            cold_path();
             // RFC 9293 3.10.7.4: "If the segment acknowledgment is not acceptable, form a reset
             // segment <SEQ=SEG.ACK><CTL=RST> and send it."
             SynStep::Refuse(Reply::reset_for(seg), DropReason::UnacceptableAck)

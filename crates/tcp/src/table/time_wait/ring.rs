@@ -23,6 +23,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use whimbrel_base::cold_path;
+
 use super::{NUMBER_MASK, TimeWait};
 
 /// Records in order of entry.
@@ -79,6 +81,7 @@ impl Ring {
         debug_assert!(!self.is_exhausted());
         let number = self.tail;
         if offset_in_block(number) == 0 {
+            cold_path();
             self.blocks.push_back(Some(Box::new(Block::new())));
         }
         if let Some(Some(block)) = self.blocks.back_mut() {
@@ -88,6 +91,7 @@ impl Ring {
         self.len += 1;
         self.tail = (number + 1) & NUMBER_MASK;
         if offset_in_chunk(self.tail) == 0 {
+            cold_path();
             self.free_unused(number);
         }
         number
@@ -145,6 +149,7 @@ impl Ring {
     }
 
     /// A record was taken out: its memory may go, and the head on.
+    #[inline(never)]
     fn on_taken(&mut self, number: u32) {
         self.free_unused(number);
         if number == self.head {
@@ -236,6 +241,7 @@ impl RecordChunk {
     /// Enters a record under a number that was never used.
     fn put(&mut self, offset: usize, record: TimeWait) {
         if self.records.is_empty() {
+            cold_path();
             self.records = alloc::vec![TimeWait::VACANT; CHUNK].into_boxed_slice();
         }
         self.records[offset] = record;
@@ -260,7 +266,15 @@ impl RecordChunk {
     /// Where a number's record lies: in a thinned chunk, after as many as are kept before it.
     #[inline]
     fn place(&self, offset: usize) -> Option<usize> {
-        let Some(kept) = &self.kept else { return Some(offset) };
+        match &self.kept {
+            None => Some(offset),
+            Some(kept) => Self::place_among(kept, offset),
+        }
+    }
+
+    /// The same in a thinned chunk, which keeps so many.
+    #[inline(never)]
+    fn place_among(kept: &[u64; CHUNK / 64], offset: usize) -> Option<usize> {
         let (word, bit) = (offset / 64, 1_u64 << (offset % 64));
         if kept[word] & bit == 0 {
             return None;
