@@ -51,10 +51,13 @@ impl PathMtus {
     }
 
     /// What the path to `remote` carries, if it is known to be less than the link.
+    #[inline]
     pub(crate) fn find(&self, now: Instant, remote: &Address) -> Option<u16> {
-        if self.paths.is_empty() {
-            return None;
-        }
+        if self.paths.is_empty() { None } else { self.find_known(now, remote) }
+    }
+
+    #[inline(never)]
+    fn find_known(&self, now: Instant, remote: &Address) -> Option<u16> {
         let path = self.paths.get(remote)?;
         (now.since(path.since) < Self::AGE).then_some(path.mtu)
     }
