@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 
-use whimbrel_base::cold_path;
 use whimbrel_tcp::TxSegment;
 
 /// A queue of segments between [`Shard::tx`](crate::Shard::tx), which fills it, and a device,
@@ -50,10 +49,7 @@ impl TxBatch {
 
     /// Fills the next place by `fill`, which says whether it wrote a segment. `None` when full.
     pub fn fill(&mut self, fill: impl FnOnce(&mut TxSegment) -> bool) -> Option<bool> {
-        let Some(place) = self.places.get_mut(self.filled) else {
-            cold_path();
-            return None;
-        };
+        let place = self.places.get_mut(self.filled)?;
         let filled = fill(place);
         if filled {
             self.filled += 1;

@@ -1,6 +1,6 @@
 //! Headers in front of what leaves.
 
-use whimbrel_base::{Instant, cold_path};
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::{Marking, OutgoingSegment};
 use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_tcp::{Tunables, TxSegment};
@@ -74,7 +74,6 @@ impl IpLayer {
     pub(crate) fn write_plain(&mut self, out: &PlainOut<'_>, tx: &mut TxSegment) -> bool {
         let PlainOut { key, outgoing, options, marking } = *out;
         let Some(local) = self.addresses.get(key.local_index) else {
-            cold_path();
             return false;
         };
         let headers = PlainHeaders {
@@ -101,7 +100,6 @@ impl IpLayer {
         };
         let at = self.link_header_len();
         let Some(room) = tx.header_room()[at..].first_chunk_mut() else {
-            cold_path();
             return false;
         };
         let headers_len = headers.emit(Text { len, sum }, room);

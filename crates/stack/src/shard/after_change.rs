@@ -133,7 +133,6 @@ impl Shard {
     #[inline(never)]
     pub(super) fn update_timer(&mut self, index: u32, deadline: Instant) {
         let Some(slot) = self.records.connections.0.get_mut(index) else {
-            cold_path();
             return;
         };
         let state = slot.connection.state();
@@ -155,7 +154,6 @@ impl Shard {
             self.end_fast_opening(index);
         }
         let Some(slot) = self.records.connections.0.get_mut(index) else {
-            cold_path();
             return;
         };
         // Beforehand, and apart: what follows has enough to remember.
@@ -200,7 +198,6 @@ impl Shard {
     /// Frees a connection that is over and that nobody holds.
     pub(super) fn free_if_unheld(&mut self, index: u32) {
         let Some(slot) = self.records.connections.0.get_mut(index) else {
-            cold_path();
             return;
         };
         if slot.connection.is_orphan() && slot.linked.is_none() {

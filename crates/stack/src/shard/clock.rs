@@ -1,6 +1,6 @@
 //! Time: what is due is done, a budget at a time.
 
-use whimbrel_base::{Instant, cold_path};
+use whimbrel_base::Instant;
 
 use super::Shard;
 use crate::ip::FlowKey;
@@ -29,7 +29,6 @@ impl Shard {
             left -= 1;
         }
         if self.host.has_looped() {
-            cold_path();
             self.advance_looped(&mut left);
         }
         self.host.advance_link(self.cx.now, &mut left);

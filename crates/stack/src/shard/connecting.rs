@@ -51,15 +51,19 @@ impl Shard {
             self.choose_end(remote, local)?;
         let key =
             FlowKey { remote: remote.addr, remote_port: remote.port, local_port, local_index };
-        let addr =
-            *self.host.ip.addresses.get(local_index).ok_or(ConnectError::NoSource(remote))?;
+        let Some(addr) = self.host.ip.addresses.get(local_index).copied() else {
+            return Err(ConnectError::NoSource(remote));
+        };
         let floor = succeeds.map(|wait| wait.iss_floor());
+        let Some(iss) = self.choose_iss(&key, floor) else {
+            return Err(ConnectError::NoSource(remote));
+        };
         let open = ActiveOpen {
             remote: remote.addr,
             remote_port: remote.port,
             local_port,
             local_index,
-            iss: self.choose_iss(&key, floor).ok_or(ConnectError::NoSource(remote))?,
+            iss,
             timestamp_offset: self.identity.timestamp_offset(&addr, &remote.addr),
             mss: self.host.ip.mss_to(&remote.addr),
         };

@@ -96,7 +96,6 @@ impl Shard {
         opening: ReusedFlow,
     ) -> Verdict {
         let Some(place) = self.listeners.get_mut(listener) else {
-            cold_path();
             return Verdict::Drop(DropReason::NoSocket);
         };
         if place.is_any() {
@@ -125,7 +124,6 @@ impl Shard {
             };
         }
         let Some(iss) = self.choose_iss(&key, opening.iss_floor) else {
-            cold_path();
             return Verdict::Drop(DropReason::NoSocket);
         };
         let open = PassiveOpen {
@@ -192,7 +190,6 @@ impl Shard {
         let arrival = &found.arrival;
         let pipe = self.host.ip.recv_pipe_to(&arrival.key.remote, &self.cx.tunables);
         let Some(entry) = self.records.syns.get_mut(index) else {
-            cold_path();
             return Verdict::Drop(DropReason::Closed);
         };
         let Some(listener) = self.listeners.get(entry.listener()) else {
@@ -204,51 +201,57 @@ impl Shard {
         let window = initial_window(listener.options().recv_limit(pipe, &self.cx.tunables));
         match entry.judge(&arrival.segment, window, &self.cx.tunables) {
             SynStep::Complete => self.complete(index, found),
-            step => self.on_incomplete(index, found, step),
+            SynStep::Repeat => self.repeat_half_open(index, found),
+            SynStep::Reset => self.reset_half_open(index),
+            SynStep::Challenge(reason) => self.challenge_half_open(index, reason),
+            SynStep::Refuse(reply, reason) => self.refuse_half_open(index, &reply, reason),
+            SynStep::Drop(reason) => Verdict::Drop(reason),
         }
     }
 
-    /// A segment that does not complete the handshake.
+    /// The SYN came again: so does what answers it.
     #[cold]
     #[inline(never)]
-    fn on_incomplete(&mut self, index: u32, found: &FoundSegment<'_>, step: SynStep) -> Verdict {
-        let arrival = &found.arrival;
-        let Some(entry) = self.records.syns.get_mut(index) else {
-            return Verdict::Drop(DropReason::Closed);
-        };
-        match step {
-            SynStep::Complete => self.complete(index, found),
-            SynStep::Repeat => {
-                entry.on_repeated_syn(&arrival.segment.header.whole());
-                self.reply(Pending::SynAck(index));
-                Verdict::Accepted
-            }
-            SynStep::Reset => {
-                self.cx.counters.attempt_fails += 1;
-                self.cx.counters.embryonic_resets += 1;
-                if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
-                    self.forget_half_open(index, &entry);
-                }
-                Verdict::Accepted
-            }
-            SynStep::Challenge(reason) => {
-                if entry.may_challenge(self.cx.now, &self.cx.tunables) {
-                    let entry = *entry;
-                    let reply = entry.challenge_reply(self.announced(&entry));
-                    self.cx.counters.challenge_acks += 1;
-                    Verdict::Reply(reply, reason)
-                } else {
-                    self.cx.counters.syn_received_acks_skipped += 1;
-                    Verdict::Drop(reason)
-                }
-            }
-            SynStep::Refuse(reply, reason) => {
-                let entry = *entry;
-                let stamps = entry.timestamps(self.announced(&entry).tsval);
-                Verdict::Reply(reply.stamped(stamps), reason)
-            }
-            SynStep::Drop(reason) => Verdict::Drop(reason),
+    fn repeat_half_open(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
+        if let Some(entry) = self.records.syns.get_mut(index) {
+            entry.on_repeated_syn(&found.arrival.segment.header.whole());
+            self.reply(Pending::SynAck(index));
         }
+        Verdict::Accepted
+    }
+
+    /// The peer gave up.
+    #[cold]
+    #[inline(never)]
+    fn reset_half_open(&mut self, index: u32) -> Verdict {
+        self.cx.counters.attempt_fails += 1;
+        self.cx.counters.embryonic_resets += 1;
+        if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
+            self.forget_half_open(index, &entry);
+        }
+        Verdict::Accepted
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn challenge_half_open(&mut self, index: u32, reason: DropReason) -> Verdict {
+        let entry = self.records.syns.get_mut(index).and_then(|entry| {
+            entry.may_challenge(self.cx.now, &self.cx.tunables).then_some(*entry)
+        });
+        let Some(entry) = entry else {
+            self.cx.counters.syn_received_acks_skipped += 1;
+            return Verdict::Drop(reason);
+        };
+        self.cx.counters.challenge_acks += 1;
+        Verdict::Reply(entry.challenge_reply(self.announced(&entry)), reason)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_half_open(&self, index: u32, reply: &Reply, reason: DropReason) -> Verdict {
+        let Some(entry) = self.records.syns.get(index) else { return Verdict::Drop(reason) };
+        let stamps = entry.timestamps(self.announced(entry).tsval);
+        Verdict::Reply(reply.stamped(stamps), reason)
     }
 
     /// A segment of a handshake whose listener closed since: the entry goes, and the segment meets
@@ -274,11 +277,9 @@ impl Shard {
     fn complete(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
         let arrival = &found.arrival;
         let Some(entry) = self.records.syns.get(index).copied() else {
-            cold_path();
             return Verdict::Drop(DropReason::Closed);
         };
         let Some(listener) = self.listeners.get_mut(entry.listener()) else {
-            cold_path();
             return Verdict::Drop(DropReason::NoSocket);
         };
         if listener.defers(entry.retries()) && arrival.segment.is_empty() {
@@ -373,13 +374,12 @@ impl Shard {
     #[inline(always)]
     pub(super) fn build(&mut self, entry: &SynEntry, timestamp_offset: u32) -> Connection {
         let usual = self.is_usual(entry);
-        let handed_down = (!usual).then(|| self.handed_down(entry));
         let mss = if usual { self.usual_mss(entry) } else { self.own_mss(entry) };
         let handshake = self.handshake(entry, timestamp_offset, mss);
-        let cx = &mut self.cx;
-        let mut connection = Connection::from_handshake(cx, &handshake);
-        if let Some(handed_down) = handed_down {
-            handed_down.give_to(&mut connection, cx);
+        let mut connection = Connection::from_handshake(&mut self.cx, &handshake);
+        if !usual {
+            let handed_down = self.handed_down(entry);
+            handed_down.give_to(&mut connection, &mut self.cx);
         }
         connection
     }
@@ -425,7 +425,6 @@ impl Shard {
     #[inline(never)]
     pub(super) fn write_syn_ack(&mut self, index: u32, tx: &mut TxSegment) -> bool {
         let Some(entry) = self.records.syns.get(index).copied() else {
-            cold_path();
             return false;
         };
         let mut syn_ack = entry.syn_ack(self.announced_here(&entry));

@@ -55,6 +55,8 @@ impl Shard {
     }
 
     /// Queues an answer to what somebody sent, if there is room.
+    // Always: it would be copied twice.
+    #[inline(always)]
     pub(super) fn reply(&mut self, pending: Pending) {
         if !self.replies.push(pending) {
             self.cx.counters.replies_refused += 1;

@@ -90,7 +90,9 @@ impl Shard {
         let mut shortage = PortShortage::default();
         for _ in 0..count {
             let next = || self.sources.of_mut(remote.addr.family()).take_turn();
-            let local_index = only.or_else(next).ok_or(ConnectError::NoSource(remote))?;
+            let Some(local_index) = only.or_else(next) else {
+                return Err(ConnectError::NoSource(remote));
+            };
             match self.find_port(local_index, remote, fixed) {
                 Ok((local_port, hash)) => {
                     return Ok(LocalEnd { local_index, local_port, hash, succeeds: None });
@@ -153,7 +155,6 @@ impl Shard {
         fixed: Option<u16>,
     ) -> Result<(u16, FlowHash), PortShortage> {
         let Some(local) = self.host.ip.addresses.get(local_index).copied() else {
-            cold_path();
             return Err(PortShortage::default());
         };
         let towards = Destination { local, remote };
@@ -364,6 +365,7 @@ impl SourcePool {
 }
 
 impl RoundRobin {
+    #[inline(never)]
     fn take_turn(&mut self) -> Option<u16> {
         let index = self.pool.get(self.next % self.pool.len().max(1)).copied();
         self.next = self.next.wrapping_add(1);
