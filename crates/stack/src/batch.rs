@@ -54,8 +54,13 @@ impl TxBatch {
         if filled {
             self.filled += 1;
         } else {
-            place.clear();
+            Self::empty(place);
         }
         Some(filled)
+    }
+
+    #[inline(never)]
+    fn empty(place: &mut TxSegment) {
+        place.clear();
     }
 }

@@ -177,6 +177,8 @@ impl Link {
 
     /// Puts the header in front of a packet whose first [`EthernetHeader::LEN`] octets were left
     /// free. `false` if it waits for its neighbour, or was dropped.
+    // Of the functions that an IP link does not need, none is to stand among what it needs.
+    #[inline(never)]
     pub(crate) fn depart(&mut self, routes: &Routes, tx: &mut TxSegment, now: Instant) -> bool {
         let Some((dst, ether_type)) = destination(tx) else { return false };
         // Before the station is known: a packet that waits for it needs only six bytes then.
@@ -361,6 +363,7 @@ impl Link {
 
     /// Fills `batch` with what the link itself has to send: packets whose neighbour was found, then
     /// questions and answers.
+    #[inline(never)]
     pub(crate) fn tx(&mut self, addresses: &Addresses, batch: &mut TxBatch) {
         while !batch.is_full() {
             // Packets before questions: they waited already, and the questions may be many.
@@ -382,6 +385,7 @@ impl Link {
     }
 
     /// Does up to `left` of what is due, and takes it from `left`.
+    #[inline(never)]
     pub(crate) fn advance(
         &mut self,
         addresses: &Addresses,
@@ -396,6 +400,7 @@ impl Link {
     }
 
     /// The next packet that could not leave because its neighbour did not answer.
+    #[inline(never)]
     pub(crate) fn pop_failed(&mut self) -> Option<TxSegment> {
         let packet = self.neighbours.pop_failed()?;
         self.counters.out_neighbour_failed += 1;

@@ -15,6 +15,7 @@ impl Markings {
 
     /// The number of a marking that is not the usual one; that of the usual one where so many
     /// different ones were asked for that no number is left.
+    #[inline(never)]
     pub(crate) fn number(&mut self, marking: Marking) -> u8 {
         let known = self.0.iter().position(|known| *known == marking);
         let index = known.unwrap_or(self.0.len());

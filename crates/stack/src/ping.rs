@@ -239,7 +239,13 @@ impl Pings {
     }
 
     /// Ends the next one whose time is over; returns whether there was one.
+    #[inline]
     pub(crate) fn advance(&mut self, now: Instant) -> bool {
+        !self.by_deadline.is_empty() && self.end_next(now)
+    }
+
+    #[inline(never)]
+    fn end_next(&mut self, now: Instant) -> bool {
         let Some(&(deadline, number)) = self.by_deadline.first() else { return false };
         if deadline > now {
             return false;

@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 
 use bytes::Bytes;
+use whimbrel_base::cold_path;
 use whimbrel_tcp::Reply;
 use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::table::SynEntry;
@@ -94,7 +95,10 @@ impl Replies {
 
     pub(crate) fn pop(&mut self) -> Option<Pending> {
         let pending = self.queue.pop_front()?;
-        self.octets -= pending.octets();
+        if self.octets > 0 {
+            cold_path();
+            self.octets -= pending.octets();
+        }
         Some(pending)
     }
 

@@ -104,6 +104,7 @@ impl Wheel {
     /// Disarms and returns a timer that is due at `now`; to be called until `None`. Each timer
     /// fired or cascaded takes one from `budget`; when that is used up, `None` does not mean that
     /// nothing is due: [`Wheel::next_deadline`] says so.
+    #[inline]
     pub fn pop_due(
         &mut self,
         nodes: &mut impl TimerNodes,
@@ -116,6 +117,16 @@ impl Wheel {
             self.elapsed = self.elapsed.max(present);
             return None;
         }
+        self.pop_armed(nodes, present, budget)
+    }
+
+    #[inline(never)]
+    fn pop_armed(
+        &mut self,
+        nodes: &mut impl TimerNodes,
+        present: u64,
+        budget: &mut usize,
+    ) -> Option<u32> {
         while let Some(left) = budget.checked_sub(1) {
             if let Some(id) = self.pop(nodes, DUE) {
                 *budget = left;

@@ -71,8 +71,13 @@ impl Addresses {
                     (two.addr == *addr).then_some(1)
                 }
             }
-            _ => self.index_of.get(addr).copied(),
+            _ => self.index_among_many(addr),
         }
+    }
+
+    #[inline(never)]
+    fn index_among_many(&self, addr: &Address) -> Option<u16> {
+        self.index_of.get(addr).copied()
     }
 
     /// The address with this index.
@@ -123,6 +128,7 @@ impl Addresses {
     /// The address to speak from to `remote`: one of its network if there is any, else the first
     /// of its family that is not confined to a link (RFC 6724 5, rules 1, 2 and 8 for a host
     /// with one interface). To itself a host speaks from the address that it speaks to.
+    #[inline(never)]
     pub fn source_for(&self, remote: &Address) -> Option<u16> {
         if let Some(itself) = self.local_index_of(remote) {
             return Some(itself);

@@ -1,6 +1,6 @@
 //! From a frame to a segment: whatever does not become one is dropped here, with a reason.
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::{Payload, RxSegment, SegMeta};
 use whimbrel_wire::plain::{Checksum, PlainSegment};
@@ -28,6 +28,7 @@ impl IpLayer {
         let segment = PlainSegment::read(packet, checksum)?;
         let (remote, (remote_port, local_port)) = (segment.src(), segment.ports());
         if remote_port == 0 || local_port == 0 || self.may_be_martian(&remote) {
+            cold_path();
             return None;
         }
         let local_index = self.addresses.index_of(&segment.dst())?;

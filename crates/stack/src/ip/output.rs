@@ -73,7 +73,9 @@ impl IpLayer {
     #[inline(always)]
     pub(crate) fn write_plain(&mut self, out: &PlainOut<'_>, tx: &mut TxSegment) -> bool {
         let PlainOut { key, outgoing, options, marking } = *out;
-        let Some(local) = self.addresses.get(key.local_index) else { return false };
+        let Some(local) = self.addresses.get(key.local_index) else {
+            return false;
+        };
         let headers = PlainHeaders {
             src: *local,
             dst: key.remote,
@@ -97,7 +99,9 @@ impl IpLayer {
             (Some(slices.fold(Sum::new(), |sum, slice| sum.add_bytes(slice))), TxChecksum::Done)
         };
         let at = self.link_header_len();
-        let Some(room) = tx.header_room()[at..].first_chunk_mut() else { return false };
+        let Some(room) = tx.header_room()[at..].first_chunk_mut() else {
+            return false;
+        };
         let headers_len = headers.emit(Text { len, sum }, room);
         self.counters.out_requests += 1;
         tx.transport_offset = (at + Ipv4Header::LEN) as u8;
@@ -168,6 +172,11 @@ impl IpLayer {
     /// The same of what the route to `remote` is known to carry, if that is less.
     pub(crate) fn mss_to(&self, remote: &Address) -> Mss {
         let fitting = self.mss(remote.family());
+        if self.routes.has_metrics() { self.known_mss(fitting, remote) } else { fitting }
+    }
+
+    #[inline(never)]
+    fn known_mss(&self, fitting: Mss, remote: &Address) -> Mss {
         let known = self.routes.metrics_to(remote).and_then(|metrics| metrics.mtu);
         let headers = (TcpHeader::LEN + ip_header_len(remote.family())) as u16;
         known.map_or(fitting, |mtu| fitting.min(Mss::new(mtu.saturating_sub(headers).max(1))))
@@ -176,6 +185,11 @@ impl IpLayer {
     /// What the route to `remote` says of receive buffers, octets; 0: nothing.
     #[inline]
     pub(crate) fn recv_pipe_to(&self, remote: &Address, tunables: &Tunables) -> u32 {
+        if self.routes.has_metrics() { self.known_recv_pipe(remote, tunables) } else { 0 }
+    }
+
+    #[inline(never)]
+    fn known_recv_pipe(&self, remote: &Address, tunables: &Tunables) -> u32 {
         let metrics = self.routes.metrics_to(remote);
         metrics.map_or(0, |metrics| metrics.recv_pipe(self.mss_to(remote).get(), tunables))
     }

@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, cold_path};
 use whimbrel_wire::Address;
 
 /// Path MTUs below that of the link, by destination.
@@ -51,10 +51,17 @@ impl PathMtus {
     }
 
     /// What the path to `remote` carries, if it is known to be less than the link.
+    #[inline]
     pub(crate) fn find(&self, now: Instant, remote: &Address) -> Option<u16> {
         if self.paths.is_empty() {
             return None;
         }
+        cold_path();
+        self.find_known(now, remote)
+    }
+
+    #[inline(never)]
+    fn find_known(&self, now: Instant, remote: &Address) -> Option<u16> {
         let path = self.paths.get(remote)?;
         (now.since(path.since) < Self::AGE).then_some(path.mtu)
     }

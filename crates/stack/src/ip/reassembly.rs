@@ -123,7 +123,13 @@ impl Reassembly {
         }
     }
 
-    /// How many datagrams wait for fragments.
+    /// Whether no datagram waits for fragments.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_age.is_empty()
+    }
+
+    /// How many do.
     pub(crate) fn len(&self) -> usize {
         self.datagrams.len()
     }
@@ -212,7 +218,13 @@ impl Reassembly {
     }
 
     /// When the oldest datagram's time is over.
+    #[inline]
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        if self.by_age.is_empty() { None } else { self.oldest_deadline() }
+    }
+
+    #[inline(never)]
+    fn oldest_deadline(&self) -> Option<Instant> {
         let (_, key) = self.by_age.first_key_value()?;
         self.datagrams.get(key).map(|datagram| datagram.since + TIME_OUT)
     }

@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use whimbrel_base::cold_path;
 use whimbrel_tcp::conn::RouteMetrics;
 use whimbrel_wire::Address;
 
@@ -114,15 +115,20 @@ impl Routes {
     /// Whether anything is known of any path.
     #[inline]
     pub const fn has_metrics(&self) -> bool {
+        if self.has_metrics {
+            cold_path();
+        }
         self.has_metrics
     }
 
     /// What is known of the paths to `remote`, if anything is.
     #[inline]
     pub fn metrics_to(&self, remote: &Address) -> Option<&RouteMetrics> {
-        if !self.has_metrics {
-            return None;
-        }
+        if self.has_metrics() { self.find_metrics(remote) } else { None }
+    }
+
+    #[inline(never)]
+    fn find_metrics(&self, remote: &Address) -> Option<&RouteMetrics> {
         self.find(remote).map(|route| &route.metrics)
     }
 

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::conn::{Connection, Marking, Signals, State};
 use whimbrel_tcp::table::{Ended, Kind, Opener, Record, TimeWait};
 
@@ -85,6 +85,7 @@ impl WorkLists {
     /// A connection is gone that a list still names. Where nobody asks, because a device takes nothing or
     /// an application does not look, such names would add up for ever: they go once they are as many
     /// as all others, which costs each of them a few steps.
+    #[inline(never)]
     fn thin(&mut self, connections: &mut Connections) {
         let most = Self::SPARE + 2 * connections.0.len();
         if self.dirty.len() > most {
@@ -131,7 +132,9 @@ impl Shard {
     /// over.
     #[inline(never)]
     pub(super) fn update_timer(&mut self, index: u32, deadline: Instant) {
-        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        let Some(slot) = self.records.connections.0.get_mut(index) else {
+            return;
+        };
         let state = slot.connection.state();
         if matches!(state, State::TimeWait | State::Closed) {
             self.unlink(index);
@@ -147,9 +150,12 @@ impl Shard {
     fn unlink(&mut self, index: u32) {
         self.timers.disarm(&mut self.records.connections, index);
         if !self.fast_opens.is_empty() {
+            cold_path();
             self.end_fast_opening(index);
         }
-        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        let Some(slot) = self.records.connections.0.get_mut(index) else {
+            return;
+        };
         // Beforehand, and apart: what follows has enough to remember.
         if self.host.ip.addresses.is_other(slot.connection.local_index()) {
             hold_remains(&mut self.host.ip.addresses, slot);
@@ -191,7 +197,9 @@ impl Shard {
 
     /// Frees a connection that is over and that nobody holds.
     pub(super) fn free_if_unheld(&mut self, index: u32) {
-        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        let Some(slot) = self.records.connections.0.get_mut(index) else {
+            return;
+        };
         if slot.connection.is_orphan() && slot.linked.is_none() {
             let local_index = slot.connection.local_index();
             // The dirty and event lists may still name it; they skip what is gone.

@@ -200,7 +200,13 @@ impl Shard {
     }
 
     /// What is new of handshakes for any destination.
+    #[inline]
     pub(super) fn next_dial(&mut self) -> Option<Event> {
+        if self.dials.news.is_empty() { None } else { self.next_dial_news() }
+    }
+
+    #[inline(never)]
+    fn next_dial_news(&mut self) -> Option<Event> {
         let news = self.dials.news.pop_front()?;
         if let Event::Asked(id) = news
             && let Some(listener) = self.listeners.resolve_mut(id)

@@ -56,6 +56,7 @@ impl Shard {
     }
 
     /// Looks at what records take, and so at the pressure: once a millisecond.
+    #[inline(never)]
     pub(super) fn weigh_records(&mut self) {
         self.weighed = self.cx.tick;
         self.udp_weighed = self.udp.held();
@@ -83,10 +84,16 @@ impl Shard {
     /// Gives back chunks that nobody needed, once that is due.
     pub(super) fn trim_chunks(&mut self) {
         if self.chunks_deadline().is_some_and(|due| due <= self.cx.now) {
-            let has_more = self.cx.pool.chunks.trim();
-            self.trim_at = self.cx.now + if has_more { TRIMMED_EVERY } else { CHUNKS_KEPT };
-            self.released.note_trimmed(self.cx.pool.budget.held());
+            self.trim_unneeded();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn trim_unneeded(&mut self) {
+        let has_more = self.cx.pool.chunks.trim();
+        self.trim_at = self.cx.now + if has_more { TRIMMED_EVERY } else { CHUNKS_KEPT };
+        self.released.note_trimmed(self.cx.pool.budget.held());
     }
 
     /// When chunks that nobody needed are given back next, if there are chunks.

@@ -32,7 +32,9 @@ impl Shard {
             self.advance_looped(&mut left);
         }
         self.host.advance_link(self.cx.now, &mut left);
-        self.report_unreachable();
+        if self.host.link.is_some() {
+            self.report_unreachable();
+        }
         while let Some(index) =
             self.timers.pop_due(&mut self.records.connections, self.cx.now, &mut left)
         {
@@ -48,9 +50,15 @@ impl Shard {
         self.host.ip.addresses.sweep();
         // Last: what this host has just sent itself may be in the first chunks that there are.
         self.trim_chunks();
-        left == 0 && self.next_deadline().is_some_and(|next| next <= self.cx.now)
+        left == 0 && self.is_more_due()
     }
 
+    #[cold]
+    fn is_more_due(&self) -> bool {
+        self.next_deadline().is_some_and(|next| next <= self.cx.now)
+    }
+
+    #[inline(never)]
     fn on_timer(&mut self, index: u32) {
         self.tell_path_mtu(index);
         if let Some((connection, cx)) = self.connection(index) {

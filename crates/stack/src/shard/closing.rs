@@ -1,6 +1,6 @@
 //! TIME-WAIT: how records begin, what segments do to them, how they end.
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::table::{
     Identity, Kind, Record, RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer,
     SynEntry, SynVerdict, TimeWait,
@@ -20,6 +20,20 @@ impl Shard {
     /// A record takes the connection's place. Returns where the table is to lead.
     #[inline]
     pub(super) fn start_waiting(&mut self, wait: TimeWait, key: &FlowKey) -> Record {
+        if self.records.waits.is_full(self.cx.tunables.max_time_wait)
+            || self.cx.pool.budget.is_full()
+        {
+            self.make_room_for_wait();
+        }
+        let class = self.host.ip.addresses.path_class(&key.remote);
+        self.on_own_wait(&wait);
+        let index = self.records.waits.enter(class, wait);
+        Record::new(Kind::TimeWait, index)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room_for_wait(&mut self) {
         // Two: a ring may have used up its numbers, too. Above a bound that was lowered, the clock
         // takes out the rest.
         for _ in 0..2 {
@@ -32,10 +46,6 @@ impl Shard {
         if self.cx.pool.budget.is_full() {
             self.recycle_wait();
         }
-        let class = self.host.ip.addresses.path_class(&key.remote);
-        self.on_own_wait(&wait);
-        let index = self.records.waits.enter(class, wait);
-        Record::new(Kind::TimeWait, index)
     }
 
     /// A segment for a flow in TIME-WAIT.
@@ -229,6 +239,7 @@ impl Shard {
             return;
         }
         while *left > 0 && self.has_surplus_waits() {
+            cold_path();
             self.recycle_wait();
             *left -= 1;
         }
@@ -278,7 +289,14 @@ impl Shard {
 
     /// A half-open entry became a connection: the TIME-WAIT record it kept is of no more use.
     pub(super) fn end_kept_wait(&mut self, entry: &SynEntry) {
-        if let Some(wait) = entry.time_wait().filter(|wait| self.is_kept_by(*wait, entry)) {
+        if let Some(wait) = entry.time_wait() {
+            self.end_if_kept(wait, entry);
+        }
+    }
+
+    #[inline(never)]
+    fn end_if_kept(&mut self, wait: u32, entry: &SynEntry) {
+        if self.is_kept_by(wait, entry) {
             self.drop_displaced(wait);
         }
     }

@@ -1,6 +1,7 @@
 //! Commands of applications. They act at the time last told.
 
 use bytes::Bytes;
+use whimbrel_base::cold_path;
 use whimbrel_tcp::conn::{Connection, Marking, Read};
 use whimbrel_tcp::{Context, Reply};
 
@@ -102,6 +103,7 @@ impl Shard {
 
     fn send_reset(&mut self, reset: Option<ResetToSend>) {
         if let Some(ResetToSend(key, reply, marking)) = reset {
+            cold_path();
             self.reply_own(key, reply, marking);
         }
     }
@@ -129,6 +131,7 @@ impl ReleaseBy {
             Self::Abort => connection.abort(cx),
         };
         reply.map(|reply| {
+            cold_path();
             ResetToSend(FlowKey::of(connection), reply, connection.marking(&cx.tunables))
         })
     }

@@ -1,6 +1,6 @@
 //! How connections begin from this side: the peer, our end of it, and the SYN.
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::conn::{ActiveOpen, Attempt, Connection, SocketOptions};
 use whimbrel_tcp::table::{Kind, Opener, Record};
 use whimbrel_wire::Endpoint;
@@ -44,29 +44,33 @@ impl Shard {
         self.check_peer(remote)?;
         let limit = self.cx.tunables.max_connections;
         if self.records.connections.0.len() >= limit as usize {
+            cold_path();
             return Err(ConnectError::TooMany { limit });
         }
         let LocalEnd { local_index, local_port, hash, succeeds } =
             self.choose_end(remote, local)?;
         let key =
             FlowKey { remote: remote.addr, remote_port: remote.port, local_port, local_index };
-        let addr =
-            *self.host.ip.addresses.get(local_index).ok_or(ConnectError::NoSource(remote))?;
+        let Some(addr) = self.host.ip.addresses.get(local_index).copied() else {
+            return Err(ConnectError::NoSource(remote));
+        };
         let floor = succeeds.map(|wait| wait.iss_floor());
+        let Some(iss) = self.choose_iss(&key, floor) else {
+            return Err(ConnectError::NoSource(remote));
+        };
         let open = ActiveOpen {
             remote: remote.addr,
             remote_port: remote.port,
             local_port,
             local_index,
-            iss: self.choose_iss(&key, floor).ok_or(ConnectError::NoSource(remote))?,
+            iss,
             timestamp_offset: self.identity.timestamp_offset(&addr, &remote.addr),
             mss: self.host.ip.mss_to(&remote.addr),
         };
-        let metrics = self.host.ip.routes.metrics_to(&remote.addr).copied();
         let cx = &mut self.cx;
         let mut connection = Connection::connect(cx, open);
-        if let Some(metrics) = metrics {
-            connection.take_metrics(cx, &metrics);
+        if let Some(metrics) = self.host.ip.routes.metrics_to(&remote.addr) {
+            connection.take_metrics(cx, metrics);
         }
         if let Some(options) = options {
             connection.set_options(cx, options);
@@ -103,6 +107,12 @@ impl Shard {
         if self.judged_peer.is_some_and(|(known, _)| known == *addr) && remote.port != 0 {
             return Ok(());
         }
+        self.judge_peer(remote)
+    }
+
+    #[inline(never)]
+    fn judge_peer(&mut self, remote: Endpoint) -> Result<(), ConnectError> {
+        let addr = &remote.addr;
         let no_host = addr.is_unspecified()
             || addr.is_multicast_or_broadcast()
             || self.host.ip.routes.is_broadcast(addr);

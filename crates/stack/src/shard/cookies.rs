@@ -58,8 +58,12 @@ impl Shard {
         if self.records.syns.judge_room(listener, &self.listeners).is_ok() {
             return None;
         }
-        // The cache is full.
-        if policy != SynCookies::Off && !reuses {
+        self.when_cache_is_full(listener, reuses)
+    }
+
+    #[inline(never)]
+    fn when_cache_is_full(&mut self, listener: u32, reuses: bool) -> Option<WithoutEntry> {
+        if self.cx.tunables.syn_cookies != SynCookies::Off && !reuses {
             self.cx.counters.syn_cache_cookies += 1;
             return Some(WithoutEntry::Cookie);
         }
@@ -83,6 +87,7 @@ impl Shard {
     }
 
     /// Answers a SYN by a cookie.
+    #[inline(never)]
     pub(super) fn send_cookie(
         &mut self,
         listener: u32,
@@ -112,6 +117,7 @@ impl Shard {
     }
 
     /// The SYN-ACK that is a cookie.
+    #[inline(never)]
     pub(super) fn write_cookie(&mut self, entry: &SynEntry, tx: &mut TxSegment) -> bool {
         let mut announced = self.announced(entry);
         if let Some(carried) = entry.carried() {

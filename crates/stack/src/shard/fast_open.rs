@@ -72,9 +72,9 @@ impl Shard {
         &mut self,
         listener: u32,
         found: &FoundSegment<'_>,
-        syn: &TcpHeader,
         opening: ReusedFlow,
     ) -> FastOpenStep {
+        let syn = found.arrival.segment.header.whole();
         let serves = self.cx.tunables.fast_open_server && self.carries_any_options();
         let Some(option) = syn.options.fast_open.filter(|_| serves) else {
             return FastOpenStep::Ignore;
@@ -126,7 +126,7 @@ impl Shard {
         opening: ReusedFlow,
         renewed: Option<FastOpen>,
     ) -> Verdict {
-        let handshake = self.handshake(entry, self.timestamp_offset(entry));
+        let handshake = self.handshake(entry, self.timestamp_offset(entry), self.own_mss(entry));
         let handed_down = self.handed_down(entry);
         let syn = &found.arrival.segment;
         let cx = &mut self.cx;
@@ -153,8 +153,14 @@ impl Shard {
     }
 
     /// The cookie that the SYN-ACK of a half-open entry brings, if it does.
+    #[inline]
     pub(super) fn granted(&self, entry: &SynEntry) -> Option<FastOpen> {
-        let form = entry.fast_open()?;
+        entry.fast_open().and_then(|form| self.grant(entry, form))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grant(&self, entry: &SynEntry, form: FastOpenForm) -> Option<FastOpen> {
         let local = self.host.ip.addresses.get(entry.local_index())?;
         let own = self.listeners.get(entry.listener()).and_then(Listener::fast_open_keys);
         let cookie = own.unwrap_or(&self.fast_open_keys).grant(local, &entry.remote().addr);

@@ -142,6 +142,11 @@ impl Shard {
 
     /// The next datagram whose fragments did not all come in time; returns whether there was one.
     pub(super) fn advance_reassembly(&mut self) -> bool {
+        !self.host.ip.reassembly.is_empty() && self.end_reassembly()
+    }
+
+    #[inline(never)]
+    fn end_reassembly(&mut self) -> bool {
         let Some(expired) = self.host.ip.reassembly.pop_expired(self.cx.now) else { return false };
         self.host.ip.counters.reassembly_timeouts += 1;
         self.host.ip.counters.reassembly_failures += 1;

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::table::{Kind, Record};
 use whimbrel_tcp::{DropReason, Reply, SegMeta, Verdict};
@@ -70,9 +70,7 @@ impl Shard {
             if let Some((key, segment)) = self.read_plain(frame) {
                 let arrival = Arrival::of_plain(key, &segment, frame.meta);
                 burst.push(FoundSegment::new(&self.records, arrival));
-            } else if let Some(arrival) = self.read_frame(frame, &mut whole) {
-                burst.push(FoundSegment::new(&self.records, arrival));
-            } else {
+            } else if !self.read_into(frame, &mut burst, &mut whole) {
                 continue;
             }
             if let Some(found) = burst.last_mut() {
@@ -108,11 +106,32 @@ impl Shard {
             }
         }
         self.burst.give_back(burst);
-        for packet in whole {
-            self.rx_whole(&packet);
+        if !whole.is_empty() {
+            self.rx_wholes(whole);
         }
         if self.host.ip.addresses.takes_any() {
             self.reclaim_addresses();
+        }
+    }
+
+    /// A frame of a burst that is not a segment in plain IPv4. Returns whether it became one of another kind.
+    #[inline(never)]
+    fn read_into<'a>(
+        &mut self,
+        frame: &RxFrame<'a>,
+        burst: &mut Vec<FoundSegment<'a>>,
+        whole: &mut Vec<Vec<u8>>,
+    ) -> bool {
+        let Some(arrival) = self.read_frame(frame, whole) else { return false };
+        burst.push(FoundSegment::new(&self.records, arrival));
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn rx_wholes(&mut self, whole: Vec<Vec<u8>>) {
+        for packet in whole {
+            self.rx_whole(&packet);
         }
     }
 
@@ -154,6 +173,8 @@ impl Shard {
 
     /// A frame that became a segment, or was dealt with. What became whole by it is added to
     /// `whole`.
+    // Always: what it returns would be copied.
+    #[inline(always)]
     fn read_frame<'a>(
         &mut self,
         frame: &RxFrame<'a>,
@@ -239,16 +260,25 @@ impl Shard {
             Some((Kind::TimeWait, index)) => self.on_waiting_segment(index, found),
             None => self.on_stray_segment(found),
         };
-        match verdict {
-            Verdict::Accepted | Verdict::Closed(_) => self.cx.counters.accepted_segs += segs,
+        // Two comparisons, where a match of all would jump by a table.
+        if let Verdict::Accepted | Verdict::Closed(_) = verdict {
+            self.cx.counters.accepted_segs += segs;
+        } else {
+            self.refuse(found, &verdict);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, found: &FoundSegment<'_>, verdict: &Verdict) {
+        let (key, segs) = (found.arrival.key, u64::from(found.arrival.segment.meta.segs));
+        match *verdict {
+            Verdict::Accepted | Verdict::Closed(_) => {}
             Verdict::Drop(reason) => self.cx.counters.drop_segments(reason, segs),
             Verdict::Reply(reply, reason) => {
                 self.cx.counters.drop_segments(reason, segs);
                 let marking = self.marking_of(found.record);
-                self.reply_from(
-                    arrival.key.local_index,
-                    Pending::Reply(arrival.key, reply, marking),
-                );
+                self.reply_from(key.local_index, Pending::Reply(key, reply, marking));
             }
         }
     }
@@ -266,9 +296,11 @@ impl Shard {
             self.update_timer(index, deadline);
         }
         if let Some(text) = opens_fast {
+            cold_path();
             self.on_fast_opening(index, text, arrival);
         }
         if let Verdict::Reply(_, DropReason::UnacceptableAck) = verdict {
+            cold_path();
             self.on_refused(&arrival.key);
         }
         verdict
@@ -279,6 +311,7 @@ impl Shard {
         let arrival = &found.arrival;
         let flags = arrival.segment.header.flags;
         if flags.contains(TcpFlags::RST) {
+            cold_path();
             // RFC 9293 3.10.7.1: "An incoming segment containing a RST is discarded."
             return Verdict::Drop(DropReason::ResetWithoutSocket);
         }
@@ -295,7 +328,10 @@ impl Shard {
                     Verdict::Drop(DropReason::Flags)
                 }
             }
-            _ => Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket),
+            _ => {
+                cold_path();
+                Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket)
+            }
         }
     }
 

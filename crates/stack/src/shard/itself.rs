@@ -25,6 +25,7 @@ impl Shard {
     }
 
     /// Takes in up to `left` packets that this host sent to itself, and takes them from `left`.
+    #[inline(never)]
     pub(super) fn advance_looped(&mut self, left: &mut usize) {
         self.host.ip.origin = Origin::Host;
         let mut packet = Vec::new();

@@ -1,5 +1,6 @@
 //! How connections begin from the peer's side: SYN to accept queue.
 
+use whimbrel_base::cold_path;
 use whimbrel_tcp::conn::{
     ActiveOpen, Connection, Handshake, Marking, RareOptions, RouteMetrics, SocketOptions,
     initial_window,
@@ -30,7 +31,7 @@ pub(super) struct HandedDown {
 }
 
 impl HandedDown {
-    #[inline]
+    #[inline(never)]
     pub(super) fn give_to(self, connection: &mut Connection, cx: &mut Context) {
         if let Some(metrics) = &self.metrics {
             connection.take_metrics(cx, metrics);
@@ -101,6 +102,7 @@ impl Shard {
             return self.on_syn_for_any(listener, found, opening);
         }
         if place.is_accept_queue_full() {
+            cold_path();
             // One more half-open entry could not complete: better that the client's SYN returns
             // later than that it believes to be connected.
             place.on_overflow();
@@ -115,6 +117,7 @@ impl Shard {
         // A cookie would say nothing of the record that has to come back if the handshake fails.
         let reuses = opening.replaces.is_some();
         if let Some(verdict) = self.cookie_instead(listener, reuses) {
+            cold_path();
             return match verdict {
                 WithoutEntry::Cookie => self.send_cookie(listener, found, scale_limit),
                 WithoutEntry::Drop => Verdict::Drop(DropReason::SynCacheFull),
@@ -131,11 +134,12 @@ impl Shard {
             scale_limit,
             time_wait: opening.kept(),
         };
-        let syn = found.arrival.segment.header.whole();
-        let mut entry = SynEntry::from_syn(&syn, open, &self.cx.tunables);
+        let syn = &found.arrival.segment.header;
+        let mut entry = SynEntry::from_syn(&syn.whole(), open, &self.cx.tunables);
         // Only now that there is room for an entry: without a good cookie it opens as any other SYN.
         if takes_fast_open {
-            match self.process_fast_open(listener, found, &syn, opening) {
+            cold_path();
+            match self.process_fast_open(listener, found, opening) {
                 FastOpenStep::Ignore => {}
                 FastOpenStep::Grant(asked) => entry.grant_fast_open(&asked),
                 FastOpenStep::Open(renewed) => {
@@ -197,37 +201,57 @@ impl Shard {
         let window = initial_window(listener.options().recv_limit(pipe, &self.cx.tunables));
         match entry.judge(&arrival.segment, window, &self.cx.tunables) {
             SynStep::Complete => self.complete(index, found),
-            SynStep::Repeat => {
-                entry.on_repeated_syn(&arrival.segment.header.whole());
-                self.reply(Pending::SynAck(index));
-                Verdict::Accepted
-            }
-            SynStep::Reset => {
-                self.cx.counters.attempt_fails += 1;
-                self.cx.counters.embryonic_resets += 1;
-                if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
-                    self.forget_half_open(index, &entry);
-                }
-                Verdict::Accepted
-            }
-            SynStep::Challenge(reason) => {
-                if entry.may_challenge(self.cx.now, &self.cx.tunables) {
-                    let entry = *entry;
-                    let reply = entry.challenge_reply(self.announced(&entry));
-                    self.cx.counters.challenge_acks += 1;
-                    Verdict::Reply(reply, reason)
-                } else {
-                    self.cx.counters.syn_received_acks_skipped += 1;
-                    Verdict::Drop(reason)
-                }
-            }
-            SynStep::Refuse(reply, reason) => {
-                let entry = *entry;
-                let stamps = entry.timestamps(self.announced(&entry).tsval);
-                Verdict::Reply(reply.stamped(stamps), reason)
-            }
+            SynStep::Repeat => self.repeat_half_open(index, found),
+            SynStep::Reset => self.reset_half_open(index),
+            SynStep::Challenge(reason) => self.challenge_half_open(index, reason),
+            SynStep::Refuse(reply, reason) => self.refuse_half_open(index, &reply, reason),
             SynStep::Drop(reason) => Verdict::Drop(reason),
         }
+    }
+
+    /// The SYN came again: so does what answers it.
+    #[cold]
+    #[inline(never)]
+    fn repeat_half_open(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
+        if let Some(entry) = self.records.syns.get_mut(index) {
+            entry.on_repeated_syn(&found.arrival.segment.header.whole());
+            self.reply(Pending::SynAck(index));
+        }
+        Verdict::Accepted
+    }
+
+    /// The peer gave up.
+    #[cold]
+    #[inline(never)]
+    fn reset_half_open(&mut self, index: u32) -> Verdict {
+        self.cx.counters.attempt_fails += 1;
+        self.cx.counters.embryonic_resets += 1;
+        if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
+            self.forget_half_open(index, &entry);
+        }
+        Verdict::Accepted
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn challenge_half_open(&mut self, index: u32, reason: DropReason) -> Verdict {
+        let entry = self.records.syns.get_mut(index).and_then(|entry| {
+            entry.may_challenge(self.cx.now, &self.cx.tunables).then_some(*entry)
+        });
+        let Some(entry) = entry else {
+            self.cx.counters.syn_received_acks_skipped += 1;
+            return Verdict::Drop(reason);
+        };
+        self.cx.counters.challenge_acks += 1;
+        Verdict::Reply(entry.challenge_reply(self.announced(&entry)), reason)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_half_open(&self, index: u32, reply: &Reply, reason: DropReason) -> Verdict {
+        let Some(entry) = self.records.syns.get(index) else { return Verdict::Drop(reason) };
+        let stamps = entry.timestamps(self.announced(entry).tsval);
+        Verdict::Reply(reply.stamped(stamps), reason)
     }
 
     /// A segment of a handshake whose listener closed since: the entry goes, and the segment meets
@@ -259,6 +283,7 @@ impl Shard {
             return Verdict::Drop(DropReason::NoSocket);
         };
         if listener.defers(entry.retries()) && arrival.segment.is_empty() {
+            cold_path();
             self.cx.counters.defer_accept_drops += 1;
             if let Some(entry) = self.records.syns.get_mut(index) {
                 entry.on_deferred(self.cx.now);
@@ -268,10 +293,14 @@ impl Shard {
         match self.make_room_for(entry.listener()) {
             Ok(()) => {}
             Err(DropReason::ListenOverflow) if self.cx.tunables.abort_on_overflow => {
+                cold_path();
                 return self.refuse_overflow(index, &entry, &arrival.segment);
             }
             // The entry stays, its SYN-ACK is repeated, and the peer's answer tries again.
-            Err(reason) => return Verdict::Drop(reason),
+            Err(reason) => {
+                cold_path();
+                return Verdict::Drop(reason);
+            }
         }
         let place = if entry.is_by_verdict() {
             self.seat_admitted(index, &entry, found.hash)
@@ -290,10 +319,12 @@ impl Shard {
     /// for the drop.
     pub(super) fn make_room_for(&mut self, listener: u32) -> Result<(), DropReason> {
         if self.records.connections.0.len() >= self.cx.tunables.max_connections as usize {
+            cold_path();
             return Err(DropReason::ConnectionLimit);
         }
         let place = self.listeners.get_mut(listener).ok_or(DropReason::NoSocket)?;
         if place.is_accept_queue_full() {
+            cold_path();
             place.on_overflow();
             self.cx.counters.listen_overflows += 1;
             self.cx.counters.listen_drops += 1;
@@ -339,13 +370,16 @@ impl Shard {
         place
     }
 
+    // Always: what it returns would be copied.
+    #[inline(always)]
     pub(super) fn build(&mut self, entry: &SynEntry, timestamp_offset: u32) -> Connection {
-        let handed_down = (!self.is_usual(entry)).then(|| self.handed_down(entry));
-        let handshake = self.handshake(entry, timestamp_offset);
-        let cx = &mut self.cx;
-        let mut connection = Connection::from_handshake(cx, &handshake);
-        if let Some(handed_down) = handed_down {
-            handed_down.give_to(&mut connection, cx);
+        let usual = self.is_usual(entry);
+        let mss = if usual { self.usual_mss(entry) } else { self.own_mss(entry) };
+        let handshake = self.handshake(entry, timestamp_offset, mss);
+        let mut connection = Connection::from_handshake(&mut self.cx, &handshake);
+        if !usual {
+            let handed_down = self.handed_down(entry);
+            handed_down.give_to(&mut connection, &mut self.cx);
         }
         connection
     }
@@ -366,7 +400,7 @@ impl Shard {
 
     /// What both SYNs said.
     #[inline(always)]
-    pub(super) fn handshake(&self, entry: &SynEntry, timestamp_offset: u32) -> Handshake {
+    pub(super) fn handshake(&self, entry: &SynEntry, timestamp_offset: u32, mss: Mss) -> Handshake {
         Handshake {
             open: ActiveOpen {
                 remote: entry.remote().addr,
@@ -375,7 +409,7 @@ impl Shard {
                 local_index: entry.local_index(),
                 iss: entry.iss(),
                 timestamp_offset,
-                mss: self.own_mss(entry),
+                mss,
             },
             irs: entry.irs(),
             peer_mss: self.host.ip.path_mss(self.cx.now, entry.mss(), &entry.remote().addr),
@@ -387,20 +421,30 @@ impl Shard {
     }
 
     /// The SYN-ACK of an entry, if it is still there.
+    // Few segments are: inlined, it would take registers from those that are not.
+    #[inline(never)]
     pub(super) fn write_syn_ack(&mut self, index: u32, tx: &mut TxSegment) -> bool {
-        let Some(entry) = self.records.syns.get(index).copied() else { return false };
-        let mut syn_ack = entry.syn_ack(self.announced(&entry));
+        let Some(entry) = self.records.syns.get(index).copied() else {
+            return false;
+        };
+        let mut syn_ack = entry.syn_ack(self.announced_here(&entry));
         if let RareOptions::Syn(opening) = &mut syn_ack.rare {
             opening.fast_open = self.granted(&entry);
         }
-        self.cx.counters.out_segs += 1;
         let marking = self.half_open_marking(&entry);
+        self.cx.counters.out_segs += 1;
         self.write_outgoing(&FlowKey::of_half_open(&entry), &syn_ack, marking, tx)
     }
 
+    #[inline(never)]
     pub(super) fn announced(&self, entry: &SynEntry) -> Announced {
+        self.announced_here(entry)
+    }
+
+    #[inline(always)]
+    fn announced_here(&self, entry: &SynEntry) -> Announced {
         let (mss, window) = if self.is_usual(entry) {
-            (self.host.ip.mss_to(&entry.remote().addr), self.cx.tunables.recv_buffer)
+            (self.usual_mss(entry), self.cx.tunables.recv_buffer)
         } else {
             self.asked_to_announce(entry)
         };
@@ -438,11 +482,18 @@ impl Shard {
     }
 
     /// The MSS to announce.
+    #[inline(never)]
     pub(super) fn own_mss(&self, entry: &SynEntry) -> Mss {
-        let fitting = self.host.ip.mss_to(&entry.remote().addr);
+        let fitting = self.usual_mss(entry);
         let most = self.inherited(entry).and_then(|options| options.overrides.max_seg);
         let least = self.cx.tunables.least_mss;
         most.map_or(fitting, |most| fitting.min(Mss::new(most.max(least))))
+    }
+
+    /// The same where its listener asks for nothing.
+    #[inline]
+    fn usual_mss(&self, entry: &SynEntry) -> Mss {
+        self.host.ip.mss_to(&entry.remote().addr)
     }
 
     /// What packets for a half-open entry say.
@@ -465,21 +516,29 @@ impl Shard {
     /// What is due in the SYN cache; returns whether there was anything.
     pub(super) fn advance_half_open(&mut self) -> bool {
         match self.records.syns.pop_due(self.cx.now, &mut self.listeners) {
-            Some(Due::Repeat(index)) if self.is_deferred(index) => {}
-            Some(Due::Repeat(index)) => {
+            Some(due) => self.on_due_half_open(due),
+            None => return false,
+        }
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_due_half_open(&mut self, due: Due) {
+        match due {
+            Due::Repeat(index) if self.is_deferred(index) => {}
+            Due::Repeat(index) => {
                 self.cx.counters.syn_retrans += 1;
                 self.cx.counters.retrans_segs += 1;
                 self.reply(Pending::SynAck(index));
             }
-            Some(Due::Expired(index, entry)) => {
+            Due::Expired(index, entry) => {
                 self.cx.counters.syn_timeouts += u64::from(!entry.is_held());
                 self.cx.counters.attempt_fails += 1;
                 self.forget_half_open_for(index, &entry, Withdrawal::TimedOut);
             }
-            Some(Due::Orphaned(index, entry)) => self.on_orphaned(index, &entry),
-            None => return false,
+            Due::Orphaned(index, entry) => self.on_orphaned(index, &entry),
         }
-        true
     }
 
     /// Whether an entry only waits for text: its SYN-ACK arrived.

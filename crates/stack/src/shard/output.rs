@@ -1,5 +1,6 @@
 //! Frames out: stateless replies first, then datagrams, then one segment for each dirty connection in turn.
 
+use whimbrel_base::cold_path;
 use whimbrel_tcp::conn::{Marking, OutgoingSegment, RareOptions};
 use whimbrel_tcp::{Reply, TxSegment};
 use whimbrel_wire::tcp::TcpFlags;
@@ -19,6 +20,7 @@ impl Shard {
         self.host.tx_link(batch);
         // Until our addresses are known to be free, nothing but the questions whether they are is sent.
         if self.host.address_check() != AddressCheck::Done {
+            cold_path();
             return self.host.link_waits();
         }
         // What a connection sends is not overtaken by what it says next.
@@ -26,15 +28,7 @@ impl Shard {
         // Replies hold up other hosts' handshakes, and a list of connections may be long.
         while !batch.is_full() {
             let Some(pending) = self.replies.pop() else { break };
-            // What was injected goes by the wire, whomever it is for.
-            let is_injected = matches!(pending, Pending::Packet(_));
-            batch.fill(|tx| {
-                self.write_pending(pending, tx)
-                    && match is_injected {
-                        false => self.host.depart(tx, self.cx.now),
-                        true => self.host.depart_by_wire(tx, self.cx.now),
-                    }
-            });
+            batch.fill(|tx| self.send_pending(pending, tx));
         }
         if self.has_udp_out() {
             self.tx_udp(batch);
@@ -61,6 +55,8 @@ impl Shard {
     }
 
     /// Queues an answer to what somebody sent, if there is room.
+    // Always: it would be copied twice.
+    #[inline(always)]
     pub(super) fn reply(&mut self, pending: Pending) {
         if !self.replies.push(pending) {
             self.cx.counters.replies_refused += 1;
@@ -84,19 +80,26 @@ impl Shard {
         self.replies.push_own(Pending::Reply(key, reply, marking));
     }
 
-    fn write_pending(&mut self, pending: Pending, tx: &mut TxSegment) -> bool {
-        match pending {
+    #[inline(always)]
+    fn send_pending(&mut self, pending: Pending, tx: &mut TxSegment) -> bool {
+        let written = match pending {
             Pending::Reply(key, reply, marking) => self.write_reply(&key, &reply, marking, tx),
             Pending::SynAck(index) => self.write_syn_ack(index, tx),
             Pending::SynCookie(entry) => self.write_cookie(&entry, tx),
             Pending::Echo(echo) => self.write_echo(echo, tx),
             Pending::EchoRequest(request) => self.write_echo_request(request, tx),
             Pending::Error(error) => self.write_error(error, tx),
-            Pending::Packet(packet) => self.write_packet(&packet, tx),
-        }
+            // What was injected goes by the wire, whomever it is for.
+            Pending::Packet(packet) => {
+                cold_path();
+                return self.write_packet(&packet, tx) && self.host.depart_by_wire(tx, self.cx.now);
+            }
+        };
+        written && self.host.depart(tx, self.cx.now)
     }
 
     /// An echo reply, or the next fragment of it.
+    #[inline(never)]
     fn write_echo(&mut self, mut echo: Datagram, tx: &mut TxSegment) -> bool {
         let written = self.host.ip.write_datagram(&mut echo, self.cx.now, tx);
         if echo.is_done() {
@@ -109,6 +112,7 @@ impl Shard {
     }
 
     /// An echo request, or the next fragment of it.
+    #[inline(never)]
     fn write_echo_request(&mut self, mut request: Datagram, tx: &mut TxSegment) -> bool {
         let written = self.host.ip.write_datagram(&mut request, self.cx.now, tx);
         if request.is_done() {

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use whimbrel_base::Tick;
+use whimbrel_base::{Tick, cold_path};
 use whimbrel_tcp::table::{
     Destination, FlowHash, Kind, Opener, PathClass, PortUse, Record, Stamped, TakeOver, TimeWait,
 };
@@ -90,23 +90,40 @@ impl Shard {
         let mut shortage = PortShortage::default();
         for _ in 0..count {
             let next = || self.sources.of_mut(remote.addr.family()).take_turn();
-            let local_index = only.or_else(next).ok_or(ConnectError::NoSource(remote))?;
+            let Some(local_index) = only.or_else(next) else {
+                return Err(ConnectError::NoSource(remote));
+            };
             match self.find_port(local_index, remote, fixed) {
                 Ok((local_port, hash)) => {
                     return Ok(LocalEnd { local_index, local_port, hash, succeeds: None });
                 }
-                Err(found) => shortage.add(&found),
+                Err(found) => {
+                    cold_path();
+                    shortage.add(&found);
+                }
             }
         }
-        // Only where no address has a free port does a connection in TIME-WAIT give up its own.
+        self.choose_waiting_end(remote, local, &shortage)
+    }
+
+    /// Only where no address has a free port does a connection in TIME-WAIT give up its own.
+    #[cold]
+    #[inline(never)]
+    fn choose_waiting_end(
+        &mut self,
+        remote: Endpoint,
+        local: Option<Endpoint>,
+        shortage: &PortShortage,
+    ) -> Result<LocalEnd, ConnectError> {
         if let Some((local_index, local_port)) = shortage.safe {
             let hash = self.records.hash(&key_of(local_index, local_port, remote));
             let succeeds = self.take_over(local_index, local_port, remote);
             return Ok(LocalEnd { local_index, local_port, hash, succeeds });
         }
         // That a port which was asked for is taken says nothing of the others.
-        self.cx.counters.ports_exhausted += u64::from(fixed.is_none());
-        Err(self.exhausted(remote, local, &shortage))
+        let is_drawn = local.is_none_or(|local| local.port == 0);
+        self.cx.counters.ports_exhausted += u64::from(is_drawn);
+        Err(self.exhausted(remote, local, shortage))
     }
 
     /// The one address to speak from; `None` if the pool has some.
@@ -160,6 +177,7 @@ impl Shard {
             let chosen = self.ports.choose(&towards, &mut self.cx.counters, look_home);
             // The port that was looked up last is the one that was found free.
             return chosen.map(|port| (port, hash)).map_err(|exhausted| {
+                cold_path();
                 let taken = exhausted.taken;
                 let all = PortShortage {
                     in_use: taken.in_use,
@@ -347,6 +365,7 @@ impl SourcePool {
 }
 
 impl RoundRobin {
+    #[inline(never)]
     fn take_turn(&mut self) -> Option<u16> {
         let index = self.pool.get(self.next % self.pool.len().max(1)).copied();
         self.next = self.next.wrapping_add(1);
@@ -373,7 +392,14 @@ fn stamped(wait: &TimeWait) -> Stamped {
 
 /// What has a 4-tuple.
 fn port_use(records: &Records, hash: FlowHash, key: &FlowKey, now: Tick) -> PortUse {
-    let Some(record) = records.find(hash, key) else { return PortUse::Free };
+    match records.find(hash, key) {
+        Some(record) => use_by(records, record, now),
+        None => PortUse::Free,
+    }
+}
+
+#[inline(never)]
+fn use_by(records: &Records, record: Record, now: Tick) -> PortUse {
     let index = record.index();
     match record.kind() {
         Kind::Connection => {

@@ -87,6 +87,7 @@ impl Shard {
     }
 
     /// Writes a packet that was injected.
+    #[inline(never)]
     pub(super) fn write_packet(&mut self, packet: &Bytes, tx: &mut TxSegment) -> bool {
         let header_len = match packet.first() {
             Some(first) if first >> 4 == 4 => usize::from(first & 0xf) * 4,

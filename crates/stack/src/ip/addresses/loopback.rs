@@ -22,6 +22,7 @@ impl Addresses {
     }
 
     /// The index of `source`, if it is this host's and packets to `to` can come from there.
+    #[inline(never)]
     pub(crate) fn source_index_of(&self, source: &Address, to: &Address) -> Option<u16> {
         // RFC 1122 3.2.1.3 (g): "Addresses of this form MUST NOT appear outside a host."
         let may_speak = !Self::is_loopback(source) || self.is_local(to);

@@ -190,7 +190,7 @@ proptest! {
                 prop_assert!(costs.len() <= BOUNDS.source_datagrams);
                 prop_assert!(costs.iter().sum::<usize>() <= BOUNDS.source_octets);
             }
-            if reassembly.len() == 0 {
+            if reassembly.is_empty() {
                 prop_assert!(reassembly.sources.is_empty());
             }
         }
