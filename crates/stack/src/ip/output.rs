@@ -73,9 +73,7 @@ impl IpLayer {
     #[inline(always)]
     pub(crate) fn write_plain(&mut self, out: &PlainOut<'_>, tx: &mut TxSegment) -> bool {
         let PlainOut { key, outgoing, options, marking } = *out;
-        let Some(local) = self.addresses.get(key.local_index) else {
-            return false;
-        };
+        let Some(local) = self.addresses.get(key.local_index) else { return false };
         let headers = PlainHeaders {
             src: *local,
             dst: key.remote,
@@ -99,9 +97,7 @@ impl IpLayer {
             (Some(slices.fold(Sum::new(), |sum, slice| sum.add_bytes(slice))), TxChecksum::Done)
         };
         let at = self.link_header_len();
-        let Some(room) = tx.header_room()[at..].first_chunk_mut() else {
-            return false;
-        };
+        let Some(room) = tx.header_room()[at..].first_chunk_mut() else { return false };
         let headers_len = headers.emit(Text { len, sum }, room);
         self.counters.out_requests += 1;
         tx.transport_offset = (at + Ipv4Header::LEN) as u8;

@@ -4,7 +4,6 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use whimbrel_base::cold_path;
 use whimbrel_tcp::conn::RouteMetrics;
 use whimbrel_wire::Address;
 
@@ -115,9 +114,6 @@ impl Routes {
     /// Whether anything is known of any path.
     #[inline]
     pub const fn has_metrics(&self) -> bool {
-        if self.has_metrics {
-            cold_path();
-        }
         self.has_metrics
     }
 

@@ -132,9 +132,7 @@ impl Shard {
     /// over.
     #[inline(never)]
     pub(super) fn update_timer(&mut self, index: u32, deadline: Instant) {
-        let Some(slot) = self.records.connections.0.get_mut(index) else {
-            return;
-        };
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         let state = slot.connection.state();
         if matches!(state, State::TimeWait | State::Closed) {
             self.unlink(index);
@@ -153,9 +151,7 @@ impl Shard {
             cold_path();
             self.end_fast_opening(index);
         }
-        let Some(slot) = self.records.connections.0.get_mut(index) else {
-            return;
-        };
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         // Beforehand, and apart: what follows has enough to remember.
         if self.host.ip.addresses.is_other(slot.connection.local_index()) {
             hold_remains(&mut self.host.ip.addresses, slot);
@@ -197,9 +193,7 @@ impl Shard {
 
     /// Frees a connection that is over and that nobody holds.
     pub(super) fn free_if_unheld(&mut self, index: u32) {
-        let Some(slot) = self.records.connections.0.get_mut(index) else {
-            return;
-        };
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if slot.connection.is_orphan() && slot.linked.is_none() {
             let local_index = slot.connection.local_index();
             // The dirty and event lists may still name it; they skip what is gone.

@@ -424,9 +424,7 @@ impl Shard {
     // Few segments are: inlined, it would take registers from those that are not.
     #[inline(never)]
     pub(super) fn write_syn_ack(&mut self, index: u32, tx: &mut TxSegment) -> bool {
-        let Some(entry) = self.records.syns.get(index).copied() else {
-            return false;
-        };
+        let Some(entry) = self.records.syns.get(index).copied() else { return false };
         let mut syn_ack = entry.syn_ack(self.announced_here(&entry));
         if let RareOptions::Syn(opening) = &mut syn_ack.rare {
             opening.fast_open = self.granted(&entry);
