@@ -178,9 +178,12 @@ pub(crate) fn compare(quick: bool, rounds: Option<u32>) -> Result<Comparison, Fa
     let mut rates: BTreeMap<(Case, &'static str), Vec<Measured>> = BTreeMap::new();
     let outside = Outside::all();
     let begun = Instant::now();
+    // What is compared is measured one after the other.
+    let mut cases: Vec<_> = Case::all().collect();
+    cases.sort_by_key(|it| (it.link, it.copies, it.stamps, it.buffer, it.flows));
     for round in 1..=rounds {
         eprintln!("{:>5} s, round {round} of {rounds}", begun.elapsed().as_secs());
-        for case in Case::all() {
+        for case in &cases {
             for peer in PEERS {
                 let cell = rates.entry((case.of(peer), peer)).or_default();
                 if cell.len() < round as usize {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::{Buffer, Case, Link, Measured, Outside, Stamps, VARIANTS};
+use super::{Buffer, Case, Copies, Link, Measured, Outside, Stamps, VARIANTS};
 use crate::Failure;
 use crate::report::{date, machine};
 
@@ -35,7 +35,7 @@ impl Comparison {
             text,
             "Gigabits of text a second of the processor: medians of {rounds} rounds of {millis} ms, with \
              the least and the most; then how many times smoltcp's rate (s) and the loop's (l) that is, in \
-             the same case. The last columns are the others' own, by reference and without timestamps. Faults: \
+             the same case, as the median of what each round says. The last columns are the others' own, by reference and without timestamps. Faults: \
              page faults a frame with text, the worst of the row. {}\n",
             self.notes()
         )?;
@@ -65,7 +65,7 @@ impl Comparison {
             let Spread { median, least, most } = self.spread(case, "whimbrel");
             write!(text, " | {median:.1} ({least:.1}-{most:.1})")?;
             for (peer, letter) in [("smoltcp", 's'), ("loop", 'l')] {
-                let ratio = median / self.spread(case, peer).median;
+                let ratio = median_ratio(self.rates(case, "whimbrel"), self.rates(case, peer));
                 write!(text, ", {ratio:.2} {letter}")?;
             }
         }
@@ -100,38 +100,54 @@ impl Comparison {
 
     /// What must hold, over all variants of a row.
     fn totals(&self) -> String {
-        let ratio = |case: Case, peer| {
-            self.spread(case, "whimbrel").median / self.spread(case, peer).median
-        };
+        let ours = |case| self.rates(case, "whimbrel");
+        let ratio = |case: Case, peer| median_ratio(ours(case), self.rates(case, peer));
         let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
         let one = || Case::all().filter(|case| case.flows == 1);
         let narrow = |case: &Case| case.link == Link::Mtu(1_500) && case.buffer != Buffer::Auto;
         let of_smoltcp = least(&mut one().filter(narrow).map(|case| ratio(case, "smoltcp")));
         let supers = one().filter(|case| case.link == Link::Super);
         let of_loop = least(&mut supers.map(|case| ratio(case, "loop")));
-        let ours = |case| self.spread(case, "whimbrel").median;
         let small = one().filter(|case| case.buffer == Buffer::Small);
-        let grown =
-            least(&mut small.map(|case| ours(Case { buffer: Buffer::Large, ..case }) / ours(case)));
-        let many = least(&mut one().map(|case| ours(Case { flows: 100, ..case }) / ours(case)));
+        let grown = |case| median_ratio(ours(Case { buffer: Buffer::Large, ..case }), ours(case));
+        let grown = least(&mut small.map(grown));
+        let many = |case| median_ratio(ours(Case { flows: 100, ..case }), ours(case));
+        let [lent, copied] = [Copies::None, Copies::Both]
+            .map(|copies| least(&mut one().filter(|case| case.copies == copies).map(many)));
         format!(
             "The least: MTU 1500, 64 KiB and 1 MiB, one flow {of_smoltcp:.2} times smoltcp; \
              super-segments, one flow, {of_loop:.2} times the loop; buffers of 1 MiB {grown:.2} times those \
-             of 64 KiB; 100 flows {many:.2} times one."
+             of 64 KiB; 100 flows {lent:.2} times one by reference, {copied:.2} times copied."
         )
     }
 
-    fn spread(&self, case: Case, peer: &'static str) -> Spread {
+    /// What each round measured.
+    fn rates(&self, case: Case, peer: &'static str) -> impl Iterator<Item = f64> {
         let cell = self.rates.get(&(case.of(peer), peer));
-        let mut values: Vec<_> = cell.into_iter().flatten().map(|it| it.rate).collect();
+        cell.into_iter().flatten().map(|it| it.rate)
+    }
+
+    fn spread(&self, case: Case, peer: &'static str) -> Spread {
+        Spread::of(self.rates(case, peer))
+    }
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut values: Vec<_> = values.collect();
         values.sort_by(f64::total_cmp);
         let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
-        Spread {
+        Self {
             median: at(values.len() / 2),
             least: at(0),
             most: at(values.len().saturating_sub(1)),
         }
     }
+}
+
+/// How many times the others ours are: a machine that other guests slow down slows both of a round.
+fn median_ratio(ours: impl Iterator<Item = f64>, others: impl Iterator<Item = f64>) -> f64 {
+    Spread::of(ours.zip(others).map(|(ours, other)| ours / other)).median
 }
 
 /// By reference and without timestamps.
