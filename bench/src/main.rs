@@ -69,7 +69,7 @@ super-segments without checksums; buffers of 64 KiB, 1 MiB and those that size t
 that copy or do not; with and without timestamps. On whimbrel, smoltcp, and a loop that makes the same
 copies and sums; on lwip and gvisor, as far as they can be had, by reference alone. Every byte of the first 4 MiB of each is compared. 6 minutes.
 
-  --quick          2 rounds of 30 ms: under 3 minutes
+  --quick          2 rounds of 30 ms: a minute
   --rounds N       how often each case is done, 1 or more (7 of 200 ms)
   --write          the table into docs, too
 

@@ -49,7 +49,7 @@ pub(crate) const CASES: [Counted; 5] = [
     Counted::new("bulk-1500-1M", 1, Link::Mtu(1_500), Buffer::Large, 3_400),
     Counted::new("bulk-1500-100-flows", 100, Link::Mtu(1_500), Buffer::Small, 3_800),
     Counted::new("bulk-65535-1M", 1, Link::Mtu(65_535), Buffer::Large, 205_000),
-    Counted::new("bulk-super-1M", 1, Link::Super, Buffer::Large, 120_000),
+    Counted::new("bulk-super-1M", 1, Link::Super, Buffer::Large, 140_000),
 ];
 
 /// Page faults that a frame with text may take: the buffers that still grow do now and then.
