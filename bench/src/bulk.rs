@@ -121,8 +121,7 @@ impl Case {
 
     /// Bytes of text until nothing is new: twice what all buffers hold.
     fn warm_up(self) -> u64 {
-        let buffer = self.buffer.octets().unwrap_or(256 << 10) as u64;
-        (2 * u64::from(self.flows) * buffer).max(WARM_UP)
+        (2 * u64::from(self.flows) * self.buffer.begins_with() as u64).max(WARM_UP)
     }
 
     /// The case that says the same of this peer, so that it need not be measured twice.
@@ -159,6 +158,14 @@ impl Buffer {
             Self::Large => Some(1 << 20),
             Self::Huge => Some(16 << 20),
             Self::Auto => None,
+        }
+    }
+
+    /// Bytes of a new connection's: of one that sizes itself, Whimbrel's default.
+    const fn begins_with(self) -> usize {
+        match self.octets() {
+            Some(octets) => octets,
+            None => 256 << 10,
         }
     }
 }

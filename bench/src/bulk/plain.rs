@@ -46,7 +46,7 @@ impl Plain {
         // Of several flows each has its turn for a part of a burst.
         let share = if case.flows > 1 { (burst / 4).max(1) } else { burst };
         let source = Source::new();
-        let pieces = case.buffer.octets().unwrap_or(AUTO) / PIECE;
+        let pieces = case.buffer.begins_with() / PIECE;
         let flows = (0..case.flows).map(|_| Flow::new(&source, case.copies, pieces)).collect();
         Self {
             source,
@@ -176,5 +176,3 @@ impl Pair for Plain {
 
 /// Bytes of a frame that are not text.
 const HEADERS: usize = 52;
-/// The buffer that Whimbrel begins with where nobody says how large it is to be, octets.
-const AUTO: usize = 256 << 10;

@@ -219,7 +219,12 @@ impl Pair for Whimbrel {
         while self.carried < goal {
             self.turn(check)?;
         }
-        Ok(())
+        match self.client.counters().retrans_segs {
+            0 => Ok(()),
+            again => {
+                Err(format!("{again} segments were sent again, over a wire that loses none").into())
+            }
+        }
     }
 
     fn carried(&self) -> u64 {

@@ -129,7 +129,7 @@ impl Reassembly {
         self.by_age.is_empty()
     }
 
-    /// How many do.
+    /// How many datagrams wait for fragments.
     pub(crate) fn len(&self) -> usize {
         self.datagrams.len()
     }

@@ -170,14 +170,7 @@ impl Shard {
             SynStep::Refuse(reply, reason) => Verdict::Reply(reply, reason),
             // A challenge would be an answer, and nobody has given one.
             SynStep::Drop(reason) | SynStep::Challenge(reason) => Verdict::Drop(reason),
-            SynStep::Reset | SynStep::Complete => {
-                self.cx.counters.attempt_fails += 1;
-                self.cx.counters.embryonic_resets += 1;
-                if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
-                    self.forget_half_open(index, &entry);
-                }
-                Verdict::Accepted
-            }
+            SynStep::Reset | SynStep::Complete => self.reset_half_open(index),
         }
     }
 

@@ -209,7 +209,7 @@ impl Shard {
         }
     }
 
-    /// The SYN came again: so does what answers it.
+    /// The SYN of a half-open entry came again: so does what answers it.
     #[cold]
     #[inline(never)]
     fn repeat_half_open(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
@@ -220,10 +220,10 @@ impl Shard {
         Verdict::Accepted
     }
 
-    /// The peer gave up.
+    /// The peer of a half-open entry gave up: the entry goes.
     #[cold]
     #[inline(never)]
-    fn reset_half_open(&mut self, index: u32) -> Verdict {
+    pub(super) fn reset_half_open(&mut self, index: u32) -> Verdict {
         self.cx.counters.attempt_fails += 1;
         self.cx.counters.embryonic_resets += 1;
         if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
@@ -488,7 +488,7 @@ impl Shard {
         most.map_or(fitting, |most| fitting.min(Mss::new(most.max(least))))
     }
 
-    /// The same where its listener asks for nothing.
+    /// Our MSS to an entry's peer where its listener asks for none of its own.
     #[inline]
     fn usual_mss(&self, entry: &SynEntry) -> Mss {
         self.host.ip.mss_to(&entry.remote().addr)

@@ -86,7 +86,7 @@ impl Control<'_> {
         }
     }
 
-    /// The same, of an algorithm of the user's.
+    /// Tells an algorithm of the user's that octets left.
     #[inline(never)]
     fn tell_added(&mut self, sent: &Sent) {
         if let Some(Kept::Added(added)) = &mut self.state.kept {

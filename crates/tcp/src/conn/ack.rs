@@ -321,7 +321,7 @@ fn tells_of_duplicate(seg: &RxSegment<'_>) -> bool {
     seg.header.options.has_sack() && names_duplicate(seg)
 }
 
-/// The same of a segment with a SACK option.
+/// Whether the SACK option of a segment tells of text that came twice (RFC 2883).
 #[inline(never)]
 fn names_duplicate(seg: &RxSegment<'_>) -> bool {
     let blocks = seg.header.options.sack();

@@ -94,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// The same where something may be known.
+    /// Takes the congestion window that is known of the route, if one is.
     #[inline(never)]
     fn apply_known_window(&mut self) {
         let Some(apart) = self.stats.apart.as_deref() else { return };

@@ -195,7 +195,7 @@ impl Connection {
         self.on_syn_ack(cx, seg, numbers)
     }
 
-    /// The same of what does not acknowledge our SYN.
+    /// In SYN-SENT, what does not acknowledge our SYN (RFC 9293 3.10.7.3).
     #[cold]
     fn arrive_unanswered(&mut self, cx: &mut Context, seg: &RxSegment<'_>) -> Step {
         let header = &seg.header;

@@ -126,7 +126,7 @@ impl Connection {
             && (self.receiver.owes_ack() || self.may_send())
     }
 
-    /// The same but for acknowledgments that are owed.
+    /// Whether there may be something to send beside acknowledgments that are owed.
     // Out of line: after each call it is asked, and mostly the answer is no.
     #[inline(never)]
     fn may_send(&self) -> bool {
@@ -188,7 +188,7 @@ impl Connection {
         self.buffers.is_none() && self.stats.apart.is_none() && self.stats.tally.is_unlimited()
     }
 
-    /// The same as of any segment, of a SYN.
+    /// Notes that a SYN was made beside which something is queued, held or set apart.
     #[inline(never)]
     fn on_syn_made(&mut self, cx: &mut Context, slices: &Slices) {
         self.on_made(cx, slices, 0);
@@ -330,7 +330,7 @@ impl Connection {
         self.receiver.announce(&bounds, &cx.tunables);
     }
 
-    /// The same without another announcement of the window, and with this urgent pointer; 0: none.
+    /// Makes a header with the window that was announced last, and this urgent pointer; 0: none.
     #[inline(always)]
     fn make_fields(
         &mut self,

@@ -173,7 +173,7 @@ impl Connection {
         }
     }
 
-    /// The same where nothing may be sent, though something was asked for.
+    /// Notes what keeps the connection from sending, when nothing may be sent that was asked for.
     // Out of line: nearly each call has something to send.
     #[inline(never)]
     pub(super) fn note_held_back(&mut self, cx: &Context) {

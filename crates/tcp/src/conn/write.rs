@@ -79,7 +79,7 @@ impl Connection {
         }
     }
 
-    /// The same where the window may keep text back.
+    /// Arms the timer that probes the peer's window, if that keeps back what was written.
     #[inline(never)]
     fn watch_stalled(&mut self, cx: &Context) {
         let sender = &self.sender;

@@ -124,7 +124,7 @@ impl ChunkQueue {
         Some(text)
     }
 
-    /// What is no full chunk.
+    /// The first `most` octets of the first chunk, or what the last one has so far.
     #[inline(never)]
     fn pop_part(&mut self, most: usize) -> Option<Bytes> {
         Some(match self.full.front_mut() {

@@ -16,7 +16,7 @@ impl Connection {
         }
     }
 
-    /// The same where silence is probed.
+    /// The peer was heard, whose silence is probed: the probing begins anew.
     #[inline(never)]
     fn heard_while_watched(&mut self, cx: &Context) {
         if self.may_be_probed() {

@@ -28,7 +28,7 @@ impl Connection {
         self.time_flight(cx);
     }
 
-    /// The same where the window may keep text back.
+    /// Arms the timer for a connection whose peer's window may keep text back.
     #[inline(never)]
     fn rearm_maybe_stalled(&mut self, cx: &Context) {
         if self.sender.waits_for_window(self.queue()) {
@@ -216,8 +216,8 @@ impl Connection {
         wait
     }
 
-    /// The same where the peer's patience may be over before: so that it is noticed then, not up to a
-    /// minute later.
+    /// How long to wait, `wait` at most: no longer than the peer has time to answer, so that the end of that
+    /// is noticed then, not up to a minute later.
     #[inline(never)]
     fn limited_wait(&self, cx: &Context, wait: Duration) -> Duration {
         match self.user_timeout(&cx.tunables) {

@@ -233,7 +233,7 @@ impl Sender {
             .is_some_and(|queue| !queue.recovery.is_none() && self.may_be_of_first(cx, trip, queue))
     }
 
-    /// The same while something is missing, or may have been.
+    /// Whether a round trip may be that of the first copy, while something is missing or may have been.
     #[inline(never)]
     fn may_be_of_first(&self, cx: &Surroundings, trip: Micros, queue: &SendQueue) -> bool {
         queue.recovery.phase() == Phase::AfterTimeout

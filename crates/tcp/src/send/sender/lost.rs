@@ -160,7 +160,7 @@ impl Sender {
         self.may_be_stalled() && self.waits_for_window(queue)
     }
 
-    /// Whether that must be asked.
+    /// Whether the peer's window may keep what is unsent from being sent, by a few comparisons.
     #[inline(always)]
     pub fn may_be_stalled(&self) -> bool {
         // What is in flight will be acknowledged. A full segment that is admitted, or what there is of it,
@@ -170,7 +170,7 @@ impl Sender {
                 && (self.seq.wnd.get() < u32::from(self.mss) || self.flags.has(Flags::CORK))
     }
 
-    /// The same, where it must be.
+    /// Whether it does so, of a sender that [may be stalled](Sender::may_be_stalled).
     #[inline(never)]
     pub fn waits_for_window(&self, queue: Option<&SendQueue>) -> bool {
         // What is lost waits for the window, too, if it was sent again in vain.

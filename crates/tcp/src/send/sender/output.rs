@@ -404,7 +404,8 @@ impl Sender {
         queue.control(&mut self.window).on_sent(&sent);
     }
 
-    /// The same where something is missing, or asked for: `repaired` octets were sent before.
+    /// Notes that octets left while something is missing, or was asked for: `repaired` of them not for the
+    /// first time.
     #[inline(never)]
     fn note_repair(
         &mut self,

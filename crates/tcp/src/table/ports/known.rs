@@ -79,7 +79,7 @@ impl Known {
         }
     }
 
-    /// The same of a destination that has a map.
+    /// Gives back a port to a destination that has a map of those taken.
     #[inline(never)]
     fn release_mapped(&mut self, record: Record, port: u16) {
         let Some(map) = self.maps.get_mut(record.index()) else { return };
@@ -143,7 +143,7 @@ impl Known {
         if self.maps.is_empty() { None } else { self.find_map(of) }
     }
 
-    /// The same where there are maps.
+    /// The map of a destination, if it is among those that have one.
     #[inline(never)]
     fn find_map(&self, of: Hashed<'_>) -> Option<Record> {
         let is_it = |map: &PortMap| map.towards == *of.towards;

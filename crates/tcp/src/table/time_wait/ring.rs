@@ -272,7 +272,7 @@ impl RecordChunk {
         }
     }
 
-    /// The same in a thinned chunk, which keeps so many.
+    /// Where a record lies among those that a thinned chunk keeps, if it is one of them.
     #[inline(never)]
     fn place_among(kept: &[u64; CHUNK / 64], offset: usize) -> Option<usize> {
         let (word, bit) = (offset / 64, 1_u64 << (offset % 64));
