@@ -27,9 +27,8 @@ impl TxBatch {
     /// The first `count` of the pending segments were sent.
     pub fn consume(&mut self, count: usize) {
         let end = (self.sent + count).min(self.filled);
-        for segment in self.places.iter_mut().take(end).skip(self.sent) {
-            segment.clear();
-        }
+        let sent = self.places.get_mut(self.sent..end).unwrap_or_default();
+        sent.iter_mut().for_each(TxSegment::clear);
         self.sent = end;
         if self.sent == self.filled {
             self.sent = 0;

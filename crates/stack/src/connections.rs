@@ -1,7 +1,7 @@
 //! The connections of a shard, each with what the shard itself must know of it.
 
 use whimbrel_base::{Instant, Slab};
-use whimbrel_tcp::conn::Connection;
+use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::table::{FlowHash, Opener};
 
 use crate::ip::FlowKey;
@@ -50,6 +50,12 @@ impl ConnectionSlot {
             && connection.local_port() == key.local_port
             && connection.local_index() == key.local_index
             && *connection.remote() == key.remote
+    }
+
+    /// Whether the connection is at its end: it has no use for its place in the flow table.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.connection.state(), State::TimeWait | State::Closed)
     }
 
     /// Whether there is something to tell, and an application to tell it to.

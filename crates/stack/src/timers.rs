@@ -88,14 +88,18 @@ impl Timers {
     #[inline]
     pub(crate) fn disarm(&mut self, connections: &mut Connections, index: u32) {
         let Some(slot) = connections.0.get_mut(index) else { return };
-        if slot.awaits_check() {
-            self.awaiting_check -= 1;
-        } else if slot.armed != Instant::NEVER {
-            self.wheel.disarm(connections, index);
+        if !slot.timer.is_armed() {
+            return self.disarm_check(slot);
         }
-        if let Some(slot) = connections.0.get_mut(index) {
-            slot.armed = Instant::NEVER;
-        }
+        slot.armed = Instant::NEVER;
+        self.wheel.disarm(connections, index);
+    }
+
+    /// The same of one that is not on the wheel.
+    #[inline]
+    pub(crate) fn disarm_check(&mut self, slot: &mut ConnectionSlot) {
+        self.awaiting_check -= usize::from(slot.armed != Instant::NEVER);
+        slot.armed = Instant::NEVER;
     }
 
     /// Disarms and returns a connection whose timer is due at `now`; to be called until `None`. Each

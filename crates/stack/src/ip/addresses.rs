@@ -71,13 +71,30 @@ impl Addresses {
                     (two.addr == *addr).then_some(1)
                 }
             }
-            _ => self.index_among_many(addr),
+            _ => self.index_among_many(*addr),
+        }
+    }
+
+    /// The same of an IPv4 address: as it stands in a packet, it need not be put together to be compared.
+    #[inline]
+    pub(crate) fn index_of_v4(&self, octets: [u8; 4]) -> Option<u16> {
+        let is = |own: &InterfaceAddress| own.addr.v4_octets() == octets && own.addr.is_v4();
+        match self.by_index.as_slice() {
+            [one] => is(one).then_some(0),
+            [one, two] => {
+                if is(one) {
+                    Some(0)
+                } else {
+                    is(two).then_some(1)
+                }
+            }
+            _ => self.index_among_many(Address::from_v4_octets(octets)),
         }
     }
 
     #[inline(never)]
-    fn index_among_many(&self, addr: &Address) -> Option<u16> {
-        self.index_of.get(addr).copied()
+    fn index_among_many(&self, addr: Address) -> Option<u16> {
+        self.index_of.get(&addr).copied()
     }
 
     /// The address with this index.

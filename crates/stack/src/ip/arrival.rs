@@ -88,9 +88,10 @@ impl<'a> Arrival<'a> {
         }
     }
 
+    /// The same of a frame that is.
     #[cold]
     #[inline(never)]
-    fn stay_if_long(&mut self, chunk: &'a Bytes) {
+    pub(crate) fn stay_if_long(&mut self, chunk: &'a Bytes) {
         if let Payload::Borrowed(text) = self.segment.payload
             && let Some(text) = ChunkText::find(chunk, text)
         {

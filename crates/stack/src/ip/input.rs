@@ -31,18 +31,18 @@ impl IpLayer {
             cold_path();
             return None;
         }
-        let local_index = self.addresses.index_of(&segment.dst())?;
+        let local_index = self.addresses.index_of_v4(segment.dst().v4_octets())?;
         Some((FlowKey { remote, remote_port, local_port, local_index }, segment))
     }
 
-    /// Whether the sender's address may be one that nobody sends from: of what
+    /// Whether the sender's address, of IPv4, may be one that nobody sends from: of what
     /// [`IpLayer::is_martian`] finds, nothing is missed.
     #[inline]
     fn may_be_martian(&self, src: &Address) -> bool {
         let [network, ..] = src.v4_octets();
         matches!(network, 0 | 127 | 224..)
             || self.routes.may_be_broadcast(src)
-            || self.addresses.index_of(src).is_some()
+            || self.addresses.index_of_v4(src.v4_octets()).is_some()
     }
 
     /// Reads a frame. Everything that a peer can get wrong is found out here.

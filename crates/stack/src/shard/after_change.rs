@@ -132,9 +132,13 @@ impl Shard {
     /// over.
     #[inline(never)]
     pub(super) fn update_timer(&mut self, index: u32, deadline: Instant) {
+        // Beforehand, so that what follows finds the connection once.
+        if !self.fast_opens.is_empty() {
+            cold_path();
+            self.end_fast_opening(index);
+        }
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
-        let state = slot.connection.state();
-        if matches!(state, State::TimeWait | State::Closed) {
+        if slot.is_over() {
             self.unlink(index);
         } else if deadline < slot.armed {
             self.timers.arm(&mut self.records.connections, index, deadline, self.cx.now);
@@ -146,24 +150,40 @@ impl Shard {
     /// The connection is over: the table forgets it or leads to its TIME-WAIT record, and it goes
     /// as soon as no application holds it.
     fn unlink(&mut self, index: u32) {
-        self.timers.disarm(&mut self.records.connections, index);
-        if !self.fast_opens.is_empty() {
-            cold_path();
-            self.end_fast_opening(index);
-        }
-        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        let connections = &mut self.records.connections;
+        let found = match connections.0.current_mut(index) {
+            Some((_, slot)) if slot.timer.is_armed() => {
+                self.timers.disarm(connections, index);
+                connections.0.current_mut(index)
+            }
+            found => found,
+        };
+        let Some((generation, slot)) = found else { return };
+        self.timers.disarm_check(slot);
         // Beforehand, and apart: what follows has enough to remember.
         if self.host.ip.addresses.is_other(slot.connection.local_index()) {
             hold_remains(&mut self.host.ip.addresses, slot);
         }
         if let Some(opener) = slot.linked.take() {
             let (hash, record) = (slot.hash, Record::new(Kind::Connection, index));
-            let found = if slot.connection.state() == State::TimeWait {
-                let waiting = self.hand_over(index, opener);
-                waiting.is_some_and(|waiting| self.records.flows.replace(hash, record, waiting))
+            let connection = &slot.connection;
+            let key = FlowKey::of(connection);
+            let found = if connection.state() == State::TimeWait {
+                let cx = &self.cx;
+                let marking = connection.marking(&cx.tunables);
+                let usual = marking == Marking::usual(&cx.tunables);
+                let number = if usual { Markings::USUAL } else { self.markings.number(marking) };
+                let wait = TimeWait::new(ended(connection, generation, opener, number), cx.tick);
+                // It acknowledges the peer's FIN in place of the connection that received it, if that
+                // came last; where ours was acknowledged last (CLOSING), nothing.
+                if connection.owes_ack() {
+                    let ack = wait.ack_reply(Some(connection.tsval(cx.tick)));
+                    self.replies.push_own(Pending::Reply(key, ack, marking));
+                }
+                let waiting = self.start_waiting(wait, &key);
+                self.records.flows.replace(hash, record, waiting)
             } else {
                 if opener == Opener::Us {
-                    let key = FlowKey::of(&slot.connection);
                     self.release_port(&key);
                 }
                 self.records.flows.remove(hash, record)
@@ -171,24 +191,6 @@ impl Shard {
             debug_assert!(found, "a linked connection stands in the table");
         }
         self.free_if_unheld(index);
-    }
-
-    /// A TIME-WAIT record takes the connection's place.
-    fn hand_over(&mut self, index: u32, opener: Opener) -> Option<Record> {
-        let generation = self.records.connections.0.generation(index);
-        let connection = &self.records.connections.0.get(index)?.connection;
-        let marking = connection.marking(&self.cx.tunables);
-        let usual = marking == Marking::usual(&self.cx.tunables);
-        let number = if usual { Markings::USUAL } else { self.markings.number(marking) };
-        let key = FlowKey::of(connection);
-        let wait = TimeWait::new(ended(connection, generation, opener, number), self.cx.tick);
-        // It acknowledges the peer's FIN in place of the connection that received it, if that came
-        // last; where ours was acknowledged last (CLOSING), nothing.
-        if connection.owes_ack() {
-            let ack = wait.ack_reply(Some(connection.tsval(self.cx.tick)));
-            self.replies.push_own(Pending::Reply(key, ack, marking));
-        }
-        Some(self.start_waiting(wait, &key))
     }
 
     /// Frees a connection that is over and that nobody holds.
@@ -225,6 +227,13 @@ impl Shard {
                 }
             }
         }
+        self.poll_other_event()
+    }
+
+    /// The same of sockets for datagrams, and of handshakes by verdict.
+    // Out of line: few hosts have either, and a connection's event would put registers aside for it.
+    #[inline(never)]
+    fn poll_other_event(&mut self) -> Option<Event> {
         self.udp.next_news().map(Event::Udp).or_else(|| self.next_dial())
     }
 

@@ -10,8 +10,11 @@ impl Shard {
     /// so themselves; after a sleep, somebody must before the first command, or its timers would
     /// start in the past.
     pub fn tell_time(&mut self, now: Instant) {
-        self.cx.now = self.cx.now.max(now);
-        self.cx.tick = self.cx.now.tick();
+        // Between two turns it is told several times.
+        if now > self.cx.now {
+            self.cx.now = now;
+            self.cx.tick = now.tick();
+        }
     }
 
     /// Time passed: does up to `budget` of what is due. Returns whether more is due.

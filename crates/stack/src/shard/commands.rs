@@ -51,19 +51,18 @@ impl Shard {
     pub fn recv_up_to(&mut self, handle: Handle, most: usize) -> Recv {
         let Handle { index, generation } = handle;
         let slot = self.records.connections.0.get_mut_of(index, generation);
-        let read = slot.filter(|slot| !slot.connection.is_orphan()).map(|slot| {
-            let read = slot.connection.read_up_to(&mut self.cx, most);
-            // Reading may open the window; no deadline follows from it, and no event.
-            self.lists.update_due(slot, index);
-            read
-        });
-        match read {
-            Some(Read::Data(data)) => Recv::Data(data),
-            Some(Read::Pending) => Recv::Pending,
-            Some(Read::End) => Recv::End,
-            Some(Read::Closed(reason)) => Recv::Closed(reason),
-            None => Recv::Unknown,
-        }
+        let Some(slot) = slot.filter(|slot| !slot.connection.is_orphan()) else {
+            return Recv::Unknown;
+        };
+        let read = match slot.connection.read_up_to(&mut self.cx, most) {
+            Read::Data(data) => Recv::Data(data),
+            Read::Pending => Recv::Pending,
+            Read::End => Recv::End,
+            Read::Closed(reason) => Recv::Closed(reason),
+        };
+        // Reading may open the window; no deadline follows from it, and no event.
+        self.lists.update_due(slot, index);
+        read
     }
 
     /// What can be read, piece by piece; it stays unread, and the window as it is.

@@ -288,12 +288,12 @@ impl Shard {
         }
     }
 
-    /// A connection is over while its handshake of Fast Open was under way.
+    /// A connection may be over while its handshake of Fast Open was under way.
     #[cold]
     pub(super) fn end_fast_opening(&mut self, index: u32) {
+        let slot = self.records.connections.0.get(index).filter(|slot| slot.is_over());
+        let Some(reason) = slot.map(|slot| slot.connection.closed()) else { return };
         let Some(opened) = self.fast_opens.end(index) else { return };
-        let slot = self.records.connections.0.get(index);
-        let reason = slot.and_then(|slot| slot.connection.closed());
         match (opened, reason) {
             (Opened::ByPeer(listener), Some(CloseReason::Reset)) => {
                 self.fast_opens.on_reset(listener, self.cx.now);

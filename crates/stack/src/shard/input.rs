@@ -73,8 +73,8 @@ impl Shard {
             } else if !self.read_into(frame, &mut burst, &mut whole) {
                 continue;
             }
-            if let Some(found) = burst.last_mut() {
-                found.arrival.stay_in(frame.chunk);
+            if let (Some(chunk), Some(found)) = (frame.chunk, burst.last_mut()) {
+                found.arrival.stay_if_long(chunk);
             }
         }
         // Touch slots, then records: independent loads, all under way at once.
@@ -277,9 +277,19 @@ impl Shard {
             Verdict::Drop(reason) => self.cx.counters.drop_segments(reason, segs),
             Verdict::Reply(reply, reason) => {
                 self.cx.counters.drop_segments(reason, segs);
+                if reason == DropReason::UnacceptableAck {
+                    self.on_unacceptable_ack(found);
+                }
                 let marking = self.marking_of(found.record);
                 self.reply_from(key.local_index, Pending::Reply(key, reply, marking));
             }
+        }
+    }
+
+    /// An acknowledgment of what a connection did not send: it may challenge our SYN.
+    fn on_unacceptable_ack(&mut self, found: &FoundSegment<'_>) {
+        if found.record.is_some_and(|record| record.kind() == Kind::Connection) {
+            self.on_refused(&found.arrival.key);
         }
     }
 
@@ -298,10 +308,6 @@ impl Shard {
         if let Some(text) = opens_fast {
             cold_path();
             self.on_fast_opening(index, text, arrival);
-        }
-        if let Verdict::Reply(_, DropReason::UnacceptableAck) = verdict {
-            cold_path();
-            self.on_refused(&arrival.key);
         }
         verdict
     }
