@@ -27,7 +27,7 @@ pub(crate) use datagram::IcmpDatagram;
 pub(crate) use flow_key::FlowKey;
 pub(crate) use fragmentation::Identifications;
 pub(crate) use icmp::{ErrorBudget, ErrorOut};
-pub(crate) use output::{PlainOut, TcpOut};
+pub(crate) use output::SegmentOut;
 pub(crate) use path_mtu::PathMtus;
 pub(crate) use reassembly::{Abandoned, Bounds, Reassembly};
 pub use routes::Routes;

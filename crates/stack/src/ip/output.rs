@@ -22,13 +22,13 @@ pub(crate) struct TcpOut<'a> {
     pub(crate) order: OptionOrder,
 }
 
-/// The same of a segment in IPv4 whose options nearly all have.
+/// The same of a segment that a connection made, or that answers in place of one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PlainOut<'a> {
+pub(crate) struct SegmentOut<'a> {
     pub(crate) key: &'a FlowKey,
     pub(crate) outgoing: &'a OutgoingSegment,
-    pub(crate) options: PlainOptions,
     pub(crate) marking: Marking,
+    pub(crate) order: OptionOrder,
 }
 
 /// What an IP header says beside its lengths.
@@ -68,11 +68,45 @@ impl IpLayer {
         true
     }
 
-    /// The same, in one go, for what nearly every segment is: in IPv4, with `options` of a kind that
-    /// nearly all have.
+    /// The same of a segment: in one go if it is what nearly every one is, in IPv4 and with timestamps or
+    /// nothing.
+    // Always: what it is made of is at hand where it is called, and would be stored and read again.
     #[inline(always)]
-    pub(crate) fn write_plain(&mut self, out: &PlainOut<'_>, tx: &mut TxSegment) -> bool {
-        let PlainOut { key, outgoing, options, marking } = *out;
+    pub(crate) fn write_segment(&mut self, out: &SegmentOut<'_>, tx: &mut TxSegment) -> bool {
+        let SegmentOut { key, outgoing, marking, order } = *out;
+        let options = outgoing.plain_options(order).filter(|_| key.remote.is_v4());
+        match options {
+            Some(options) => self.write_plain(out, options, tx),
+            None => self.write_rare(*key, *outgoing, marking, order, tx),
+        }
+    }
+
+    /// In IPv6, or with options that few segments have.
+    // By value: by reference nearly every segment would be stored for it, field by field.
+    #[inline(never)]
+    fn write_rare(
+        &mut self,
+        key: FlowKey,
+        outgoing: OutgoingSegment,
+        marking: Marking,
+        order: OptionOrder,
+        tx: &mut TxSegment,
+    ) -> bool {
+        let header = &outgoing.header(key.local_port, key.remote_port);
+        let (local_index, remote) = (key.local_index, &key.remote);
+        tx.gso_size = outgoing.gso_size;
+        self.write_tcp(&TcpOut { local_index, remote, header, marking, order }, tx)
+    }
+
+    /// Both headers in one pass.
+    #[inline(always)]
+    fn write_plain(
+        &mut self,
+        out: &SegmentOut<'_>,
+        options: PlainOptions,
+        tx: &mut TxSegment,
+    ) -> bool {
+        let SegmentOut { key, outgoing, marking, .. } = *out;
         let Some(local) = self.addresses.get(key.local_index) else { return false };
         let headers = PlainHeaders {
             src: *local,
@@ -93,12 +127,14 @@ impl IpLayer {
         let (sum, checksum) = if self.capabilities.tx_checksum {
             (None, TxChecksum::Partial(TcpHeader::CHECKSUM_OFFSET as u8))
         } else {
-            let slices = tx.payload.as_slice().iter();
-            (Some(slices.fold(Sum::new(), |sum, slice| sum.add_bytes(slice))), TxChecksum::Done)
+            (Some(Sum::new()), TxChecksum::Done)
         };
         let at = self.link_header_len();
         let Some(room) = tx.header_room()[at..].first_chunk_mut() else { return false };
         let headers_len = headers.emit(Text { len, sum }, room);
+        if len > 0 && sum.is_some() {
+            add_text(tx, at + Ipv4Header::LEN + TcpHeader::CHECKSUM_OFFSET);
+        }
         self.counters.out_requests += 1;
         tx.transport_offset = (at + Ipv4Header::LEN) as u8;
         tx.gso_size = outgoing.gso_size;
@@ -205,6 +241,18 @@ impl IpLayer {
         }
         let headers = (Ipv6Header::LEN + TcpHeader::MAX_LEN) as u32;
         self.capabilities.max_super.min(65_535).saturating_sub(headers)
+    }
+}
+
+/// Adds the text to the checksum at this place, which covers all else.
+// Behind the headers: what they are made of would be put aside for this.
+#[inline(never)]
+fn add_text(tx: &mut TxSegment, at: usize) {
+    let Some(headers) = tx.header_room()[at..].first_chunk() else { return };
+    let sum = Sum::new().add_u16(!u16::from_be_bytes(*headers));
+    let sum = tx.payload.as_slice().iter().fold(sum, |sum, slice| sum.add_bytes(slice));
+    if let Some(place) = tx.header_room()[at..].first_chunk_mut() {
+        *place = sum.finish().to_be_bytes();
     }
 }
 

@@ -53,11 +53,17 @@ impl PathMtus {
     /// What the path to `remote` carries, if it is known to be less than the link.
     #[inline]
     pub(crate) fn find(&self, now: Instant, remote: &Address) -> Option<u16> {
-        if self.paths.is_empty() {
+        if self.is_empty() {
             return None;
         }
         cold_path();
         self.find_known(now, remote)
+    }
+
+    /// Whether nothing is known of any path.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.paths.is_empty()
     }
 
     #[inline(never)]

@@ -12,6 +12,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
+use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::table::{FlowHash, Listener, PassiveOpen, SynEntry, SynStep};
 use whimbrel_tcp::{DropReason, Verdict};
 use whimbrel_wire::{Endpoint, Flow};
@@ -177,11 +178,13 @@ impl Shard {
     /// The connection of a handshake that was admitted and is complete.
     #[cold]
     pub(super) fn seat_admitted(&mut self, index: u32, entry: &SynEntry, hash: FlowHash) -> u32 {
-        let connection = self.build(entry, self.timestamp_offset(entry));
+        let handshake = self.handshake(entry, self.timestamp_offset(entry), self.own_mss(entry));
+        let connection = Connection::from_handshake(&mut self.cx, &handshake);
         self.host.ip.addresses.hold(entry.local_index());
         let mut slot = ConnectionSlot::new(connection, hash);
         slot.unaccepted = true;
         let place = self.records.connections.0.insert(slot);
+        self.hand_down(entry, place);
         if let Some(listener) = self.listeners.get_mut(entry.listener()) {
             listener.on_opened();
         }

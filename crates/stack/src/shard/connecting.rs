@@ -41,20 +41,20 @@ impl Shard {
         local: Option<Endpoint>,
         options: Option<&SocketOptions>,
     ) -> Result<Handle, ConnectError> {
-        self.check_peer(remote)?;
+        let source = self.check_peer(remote)?;
         let limit = self.cx.tunables.max_connections;
         if self.records.connections.0.len() >= limit as usize {
             cold_path();
             return Err(ConnectError::TooMany { limit });
         }
         let LocalEnd { local_index, local_port, hash, succeeds } =
-            self.choose_end(remote, local)?;
+            self.choose_end(remote, local, source)?;
         let key =
             FlowKey { remote: remote.addr, remote_port: remote.port, local_port, local_index };
         let Some(addr) = self.host.ip.addresses.get(local_index).copied() else {
             return Err(ConnectError::NoSource(remote));
         };
-        let floor = succeeds.map(|wait| wait.iss_floor());
+        let floor = succeeds.map(|it| it.iss_floor);
         let Some(iss) = self.choose_iss(&key, floor) else {
             return Err(ConnectError::NoSource(remote));
         };
@@ -67,32 +67,47 @@ impl Shard {
             timestamp_offset: self.identity.timestamp_offset(&addr, &remote.addr),
             mss: self.host.ip.mss_to(&remote.addr),
         };
-        let cx = &mut self.cx;
-        let mut connection = Connection::connect(cx, open);
-        if let Some(metrics) = self.host.ip.routes.metrics_to(&remote.addr) {
+        let slot = ConnectionSlot {
+            linked: Some(Opener::Us),
+            dirty: true,
+            ..ConnectionSlot::new(Connection::connect(&mut self.cx, open), hash)
+        };
+        let index = self.records.connections.0.insert(slot);
+        self.records.flows.insert(hash, Record::new(Kind::Connection, index));
+        self.lists.dirty.push_back(index);
+        let knows_paths = self.host.ip.routes.has_metrics() || !self.host.ip.path_mtus.is_empty();
+        if knows_paths || options.is_some() || succeeds.is_some() {
+            self.prepare(index, options, succeeds.and_then(|it| it.ts_recent));
+        }
+        // It has a SYN to send, which starts its timer, and nothing to tell.
+        debug_assert!(self.records.connections.0.get(index).is_some_and(|slot| {
+            let connection = &slot.connection;
+            let sends = connection.may_transmit() && connection.next_deadline() == Instant::NEVER;
+            sends && !slot.has_news()
+        }));
+        Ok(self.handle(index))
+    }
+
+    /// A connection that begins has what its application set, what is known of its path, and TS.Recent of its
+    /// predecessor.
+    // In its place: before, it would be built somewhere else and copied there.
+    #[inline(never)]
+    fn prepare(&mut self, index: u32, options: Option<&SocketOptions>, recent: Option<u32>) {
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        let (connection, cx) = (&mut slot.connection, &mut self.cx);
+        let remote = *connection.remote();
+        if let Some(metrics) = self.host.ip.routes.metrics_to(&remote) {
             connection.take_metrics(cx, metrics);
         }
         if let Some(options) = options {
             connection.set_options(cx, options);
         }
-        if let Some(recent) = succeeds.and_then(|wait| wait.ts_recent()) {
+        if let Some(recent) = recent {
             connection.succeed(cx, recent);
         }
-        if let Some(mtu) = self.host.ip.path_mtus.find(cx.now, &remote.addr) {
+        if let Some(mtu) = self.host.ip.path_mtus.find(cx.now, &remote) {
             let _ = connection.on_path_mtu(cx, mtu);
         }
-        // It has a SYN to send, which starts its timer, and nothing to tell.
-        debug_assert!(connection.may_transmit() && connection.next_deadline() == Instant::NEVER);
-        let slot = ConnectionSlot {
-            linked: Some(Opener::Us),
-            dirty: true,
-            ..ConnectionSlot::new(connection, hash)
-        };
-        debug_assert!(!slot.has_news());
-        let index = self.records.connections.0.insert(slot);
-        self.records.flows.insert(hash, Record::new(Kind::Connection, index));
-        self.lists.dirty.push_back(index);
-        Ok(self.handle(index))
     }
 
     /// What was tried to open a connection, and what came back: for whoever tells why it failed.
@@ -100,18 +115,17 @@ impl Shard {
         self.slot(handle).map(|slot| slot.connection.attempt(self.cx.now))
     }
 
-    /// Whether `remote` can be connected to.
-    fn check_peer(&mut self, remote: Endpoint) -> Result<(), ConnectError> {
-        let addr = &remote.addr;
+    /// Whether `remote` can be connected to, and from which address if the caller has no wish.
+    fn check_peer(&mut self, remote: Endpoint) -> Result<Option<u16>, ConnectError> {
         // Where this host's addresses or routes change, this is forgotten.
-        if self.judged_peer.is_some_and(|(known, _)| known == *addr) && remote.port != 0 {
-            return Ok(());
+        match self.judged_peer {
+            Some((known, source)) if known == remote.addr && remote.port != 0 => Ok(source),
+            _ => self.judge_peer(remote),
         }
-        self.judge_peer(remote)
     }
 
     #[inline(never)]
-    fn judge_peer(&mut self, remote: Endpoint) -> Result<(), ConnectError> {
+    fn judge_peer(&mut self, remote: Endpoint) -> Result<Option<u16>, ConnectError> {
         let addr = &remote.addr;
         let no_host = addr.is_unspecified()
             || addr.is_multicast_or_broadcast()
@@ -126,7 +140,8 @@ impl Shard {
         } else if addr.to_ip().is_loopback() || self.host.ip.routes.find(addr).is_none() {
             return Err(ConnectError::NoRoute(remote));
         }
-        self.judged_peer = Some((*addr, self.host.ip.addresses.source_for(addr)));
-        Ok(())
+        let source = self.host.ip.addresses.source_for(addr);
+        self.judged_peer = Some((*addr, source));
+        Ok(source)
     }
 }

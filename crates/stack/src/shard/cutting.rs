@@ -48,6 +48,21 @@ impl Cutting {
         }
     }
 
+    /// Takes a super-segment, whose text stands in `tx`: [`Shard::write_cut`] makes segments of it.
+    #[inline(never)]
+    pub(super) fn begin(
+        &mut self,
+        key: FlowKey,
+        outgoing: OutgoingSegment,
+        marking: Marking,
+        tx: &mut TxSegment,
+    ) {
+        let left = tx.payload.octets();
+        self.head = Some(Head { key, outgoing, marking, left });
+        self.text.extend(tx.payload.as_slice().iter().cloned());
+        tx.payload.clear();
+    }
+
     /// Whether nothing is left.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
@@ -56,22 +71,6 @@ impl Cutting {
 }
 
 impl Shard {
-    /// Takes a super-segment, whose text stands in `tx`, and writes the first segment of it there.
-    #[inline(never)]
-    pub(super) fn begin_cutting(
-        &mut self,
-        key: FlowKey,
-        outgoing: OutgoingSegment,
-        marking: Marking,
-        tx: &mut TxSegment,
-    ) -> bool {
-        let left = tx.payload.octets();
-        self.cutting.head = Some(Head { key, outgoing, marking, left });
-        self.cutting.text.extend(tx.payload.as_slice().iter().cloned());
-        tx.payload.clear();
-        self.write_cut(tx)
-    }
-
     /// The next segment of what is being cut.
     // Few are: inlined, it would take registers from those that are not.
     #[inline(never)]

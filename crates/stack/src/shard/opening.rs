@@ -20,7 +20,7 @@ use super::{EventSource, ListenError, Shard};
 use crate::ListenerId;
 use crate::connections::ConnectionSlot;
 use crate::dial::Withdrawal;
-use crate::ip::FlowKey;
+use crate::ip::{FlowKey, SegmentOut};
 use crate::replies::Pending;
 
 /// What a connection that the peer opens has of its listener and of its route.
@@ -95,6 +95,7 @@ impl Shard {
         found: &FoundSegment<'_>,
         opening: ReusedFlow,
     ) -> Verdict {
+        let pipe = self.host.ip.recv_pipe_to(&found.arrival.key.remote, &self.cx.tunables);
         let Some(place) = self.listeners.get_mut(listener) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
@@ -110,7 +111,6 @@ impl Shard {
             self.cx.counters.listen_drops += 1;
             return Verdict::Drop(DropReason::ListenOverflow);
         }
-        let pipe = self.host.ip.recv_pipe_to(&found.arrival.key.remote, &self.cx.tunables);
         let scale_limit = place.options().scale_limit(&self.cx.tunables).max(pipe);
         let takes_fast_open = place.fast_open_limit() > 0;
         let (key, hash) = (found.arrival.key, found.hash);
@@ -276,12 +276,13 @@ impl Shard {
     /// only then sees the segment.
     fn complete(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
         let arrival = &found.arrival;
-        let Some(entry) = self.records.syns.get(index).copied() else {
+        let Some(entry) = self.records.syns.get(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
         let Some(listener) = self.listeners.get_mut(entry.listener()) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
+        let entry = *entry;
         if listener.defers(entry.retries()) && arrival.segment.is_empty() {
             cold_path();
             self.cx.counters.defer_accept_drops += 1;
@@ -351,8 +352,24 @@ impl Shard {
     /// The connection of a complete handshake, in its listener's accept queue, for which
     /// [`Shard::make_room_for`] found room. The flow table does not lead to it yet.
     pub(super) fn seat(&mut self, entry: &SynEntry, timestamp_offset: u32, hash: FlowHash) -> u32 {
-        let connection = self.build(entry, timestamp_offset);
-        self.enqueue(connection, entry.listener(), hash)
+        let usual = self.is_usual(entry);
+        let mss = if usual { self.usual_mss(entry) } else { self.own_mss(entry) };
+        let handshake = self.handshake(entry, timestamp_offset, mss);
+        let connection = Connection::from_handshake(&mut self.cx, &handshake);
+        let place = self.enqueue(connection, entry.listener(), hash);
+        if !usual {
+            self.hand_down(entry, place);
+        }
+        place
+    }
+
+    /// The connection of an entry, in its place, gets what it has of its listener and of its route.
+    #[inline(never)]
+    pub(super) fn hand_down(&mut self, entry: &SynEntry, place: u32) {
+        let handed_down = self.handed_down(entry);
+        if let Some(slot) = self.records.connections.0.get_mut(place) {
+            handed_down.give_to(&mut slot.connection, &mut self.cx);
+        }
     }
 
     #[inline(always)]
@@ -368,20 +385,6 @@ impl Shard {
             }
         }
         place
-    }
-
-    // Always: what it returns would be copied.
-    #[inline(always)]
-    pub(super) fn build(&mut self, entry: &SynEntry, timestamp_offset: u32) -> Connection {
-        let usual = self.is_usual(entry);
-        let mss = if usual { self.usual_mss(entry) } else { self.own_mss(entry) };
-        let handshake = self.handshake(entry, timestamp_offset, mss);
-        let mut connection = Connection::from_handshake(&mut self.cx, &handshake);
-        if !usual {
-            let handed_down = self.handed_down(entry);
-            handed_down.give_to(&mut connection, &mut self.cx);
-        }
-        connection
     }
 
     /// What the connection of an entry has of its listener and of its route.
@@ -424,28 +427,38 @@ impl Shard {
     // Few segments are: inlined, it would take registers from those that are not.
     #[inline(never)]
     pub(super) fn write_syn_ack(&mut self, index: u32, tx: &mut TxSegment) -> bool {
-        let Some(entry) = self.records.syns.get(index).copied() else { return false };
-        let mut syn_ack = entry.syn_ack(self.announced_here(&entry));
+        let Some(entry) = self.records.syns.get(index) else { return false };
+        let (announced, marking) = if self.is_usual(entry) {
+            (self.usually_announced(entry), Marking::usual(&self.cx.tunables))
+        } else {
+            (self.announced(entry), self.half_open_marking(entry))
+        };
+        let mut syn_ack = entry.syn_ack(announced);
         if let RareOptions::Syn(opening) = &mut syn_ack.rare {
-            opening.fast_open = self.granted(&entry);
+            opening.fast_open = self.granted(entry);
         }
-        let marking = self.half_open_marking(&entry);
         self.cx.counters.out_segs += 1;
-        self.write_outgoing(&FlowKey::of_half_open(&entry), &syn_ack, marking, tx)
+        let (key, order) = (&FlowKey::of_half_open(entry), self.cx.tunables.option_order);
+        self.host.ip.write_segment(&SegmentOut { key, outgoing: &syn_ack, marking, order }, tx)
     }
 
     #[inline(never)]
     pub(super) fn announced(&self, entry: &SynEntry) -> Announced {
-        self.announced_here(entry)
+        if self.is_usual(entry) {
+            return self.usually_announced(entry);
+        }
+        let (mss, window) = self.asked_to_announce(entry);
+        self.announce(entry, mss, window)
+    }
+
+    /// The same where neither its listener nor a route has anything to say of it.
+    #[inline(always)]
+    fn usually_announced(&self, entry: &SynEntry) -> Announced {
+        self.announce(entry, self.usual_mss(entry), self.cx.tunables.recv_buffer)
     }
 
     #[inline(always)]
-    fn announced_here(&self, entry: &SynEntry) -> Announced {
-        let (mss, window) = if self.is_usual(entry) {
-            (self.usual_mss(entry), self.cx.tunables.recv_buffer)
-        } else {
-            self.asked_to_announce(entry)
-        };
+    fn announce(&self, entry: &SynEntry, mss: Mss, window: u32) -> Announced {
         Announced {
             tsval: Identity::tsval(self.cx.tick, self.timestamp_offset(entry)),
             mss,
@@ -454,7 +467,6 @@ impl Shard {
     }
 
     /// What the listener and the route ask to announce: MSS and window.
-    #[inline(never)]
     fn asked_to_announce(&self, entry: &SynEntry) -> (Mss, u32) {
         let remote = &entry.remote().addr;
         let pipe = self.host.ip.recv_pipe_to(remote, &self.cx.tunables);

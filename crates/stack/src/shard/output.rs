@@ -8,7 +8,7 @@ use whimbrel_wire::tcp::TcpFlags;
 use super::Shard;
 use super::after_change::WorkLists;
 use crate::TxBatch;
-use crate::ip::{Datagram, ErrorOut, FlowKey, PlainOut, TcpOut};
+use crate::ip::{Datagram, ErrorOut, FlowKey, SegmentOut};
 use crate::link::AddressCheck;
 use crate::replies::Pending;
 
@@ -140,15 +140,23 @@ impl Shard {
             return false;
         };
         let (key, marking) = (FlowKey::of(connection), connection.marking(&self.cx.tunables));
+        let cuts = outgoing.gso_size > 0 && self.cutting.is_here;
+        // At once: what it is made of would be put aside while the lists are brought in line.
+        let written = if cuts {
+            self.cutting.begin(key, outgoing, marking, tx);
+            true
+        } else {
+            let order = self.cx.tunables.option_order;
+            self.host
+                .ip
+                .write_segment(&SegmentOut { key: &key, outgoing: &outgoing, marking, order }, tx)
+        };
         if let Some(deadline) = self.lists.update_sent(slot, index)
             && !self.timers.defer(slot, index, deadline, self.cx.now)
         {
             self.update_timer(index, deadline);
         }
-        if outgoing.gso_size > 0 && self.cutting.is_here {
-            return self.begin_cutting(key, outgoing, marking, tx);
-        }
-        self.write_outgoing(&key, &outgoing, marking, tx)
+        if cuts { self.write_cut(tx) } else { written }
     }
 
     /// A segment whose text already stands in `tx`, if it has any.
@@ -162,27 +170,7 @@ impl Shard {
         tx: &mut TxSegment,
     ) -> bool {
         let order = self.cx.tunables.option_order;
-        let options = outgoing.plain_options(order).filter(|_| key.remote.is_v4());
-        let Some(options) = options else { return self.write_rare(*key, *outgoing, marking, tx) };
-        // IPv4 with timestamps or nothing: both headers in one pass.
-        self.host.ip.write_plain(&PlainOut { key, outgoing, options, marking }, tx)
-    }
-
-    /// The same in IPv6, or with options that few segments have.
-    // By value: by reference nearly every segment would be stored for it, field by field.
-    #[inline(never)]
-    fn write_rare(
-        &mut self,
-        key: FlowKey,
-        outgoing: OutgoingSegment,
-        marking: Marking,
-        tx: &mut TxSegment,
-    ) -> bool {
-        let order = self.cx.tunables.option_order;
-        let header = &outgoing.header(key.local_port, key.remote_port);
-        let (local_index, remote) = (key.local_index, &key.remote);
-        tx.gso_size = outgoing.gso_size;
-        self.host.ip.write_tcp(&TcpOut { local_index, remote, header, marking, order }, tx)
+        self.host.ip.write_segment(&SegmentOut { key, outgoing, marking, order }, tx)
     }
 
     #[inline(never)]

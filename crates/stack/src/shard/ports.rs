@@ -12,7 +12,7 @@ use whimbrel_tcp::table::{
     Destination, FlowHash, Kind, Opener, PathClass, PortUse, Record, Stamped, TakeOver, TimeWait,
 };
 use whimbrel_tcp::tunables::{PortReuse, RefusedPorts};
-use whimbrel_wire::{Address, Endpoint, Family};
+use whimbrel_wire::{Address, Endpoint, Family, SeqNum};
 
 use super::{ConnectError, NotLocal, Shard};
 use crate::ip::FlowKey;
@@ -26,7 +26,16 @@ pub(super) struct LocalEnd {
     /// The hash of the whole flow.
     pub(super) hash: FlowHash,
     /// Whose 4-tuple it has.
-    pub(super) succeeds: Option<TimeWait>,
+    pub(super) succeeds: Option<Predecessor>,
+}
+
+/// What a connection of ours in TIME-WAIT leaves to the one that takes its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Predecessor {
+    /// The ISS must lie at or beyond this.
+    pub(super) iss_floor: SeqNum,
+    /// TS.Recent, if it had timestamps.
+    pub(super) ts_recent: Option<u32>,
 }
 
 /// Addresses that connections speak from in turn.
@@ -78,13 +87,15 @@ impl Shard {
 
 /// Choosing this side's end of a connection.
 impl Shard {
-    /// The end for a connection to `remote`; its port is in use from now on.
+    /// The end for a connection to `remote`, which the route suggests to speak to from `source`; its port is in
+    /// use from now on.
     pub(super) fn choose_end(
         &mut self,
         remote: Endpoint,
         local: Option<Endpoint>,
+        source: Option<u16>,
     ) -> Result<LocalEnd, ConnectError> {
-        let only = self.only_source(remote, local)?;
+        let only = self.only_source(remote, local, source)?;
         let fixed = local.map(|local| local.port).filter(|port| *port != 0);
         let count = if only.is_some() { 1 } else { self.sources.of(remote.addr.family()).len() };
         let mut shortage = PortShortage::default();
@@ -131,6 +142,7 @@ impl Shard {
         &self,
         remote: Endpoint,
         local: Option<Endpoint>,
+        source: Option<u16>,
     ) -> Result<Option<u16>, ConnectError> {
         let (addresses, addr) = (&self.host.ip.addresses, &remote.addr);
         match local.filter(|local| !local.addr.is_unspecified()) {
@@ -139,11 +151,7 @@ impl Shard {
                 .map(Some)
                 .ok_or(ConnectError::NotLocal(local)),
             None if !self.sources.of(addr.family()).is_empty() => Ok(None),
-            None => {
-                let judged = self.judged_peer.filter(|(known, _)| known == addr);
-                let source = judged.map_or_else(|| addresses.source_for(addr), |(_, it)| it);
-                source.map(Some).ok_or(ConnectError::NoSource(remote))
-            }
+            None => source.map(Some).ok_or(ConnectError::NoSource(remote)),
         }
     }
 
@@ -242,7 +250,7 @@ impl Shard {
         local_index: u16,
         local_port: u16,
         remote: Endpoint,
-    ) -> Option<TimeWait> {
+    ) -> Option<Predecessor> {
         let key = key_of(local_index, local_port, remote);
         let index = self.records.find(self.records.hash(&key), &key)?.index();
         let wait = self.end_wait(index)?;
@@ -250,7 +258,7 @@ impl Shard {
         self.ports.claim(&towards, local_port, &mut self.cx.counters);
         self.cx.counters.time_wait_taken_over += 1;
         self.cx.counters.time_wait_recycled += 1;
-        Some(wait)
+        Some(Predecessor { iss_floor: wait.iss_floor(), ts_recent: wait.ts_recent() })
     }
 
     fn exhausted(
