@@ -1,7 +1,7 @@
 //! Headers in front of what leaves.
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::conn::{Marking, OutgoingSegment};
+use whimbrel_tcp::conn::{Connection, Marking, OutgoingSegment};
 use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::plain::{PlainHeaders, PlainOptions, Text};
@@ -25,10 +25,56 @@ pub(crate) struct TcpOut<'a> {
 /// The same of a segment that a connection made, or that answers in place of one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SegmentOut<'a> {
-    pub(crate) key: &'a FlowKey,
+    pub(crate) remote: &'a Address,
+    pub(crate) remote_port: u16,
+    pub(crate) local_port: u16,
+    pub(crate) local_index: u16,
     pub(crate) outgoing: &'a OutgoingSegment,
     pub(crate) marking: Marking,
     pub(crate) order: OptionOrder,
+}
+
+/// The same of a segment that few are like.
+#[derive(Debug)]
+struct RareOut {
+    key: FlowKey,
+    outgoing: OutgoingSegment,
+    marking: Marking,
+    order: OptionOrder,
+}
+
+impl<'a> SegmentOut<'a> {
+    /// One of this flow.
+    #[inline(always)]
+    pub(crate) fn of_flow(
+        key: &'a FlowKey,
+        outgoing: &'a OutgoingSegment,
+        marking: Marking,
+        order: OptionOrder,
+    ) -> Self {
+        let FlowKey { ref remote, remote_port, local_port, local_index } = *key;
+        Self { remote, remote_port, local_port, local_index, outgoing, marking, order }
+    }
+
+    /// One of this connection.
+    // Not by a key of it: that would be a copy.
+    #[inline(always)]
+    pub(crate) fn of_connection(
+        connection: &'a Connection,
+        outgoing: &'a OutgoingSegment,
+        marking: Marking,
+        order: OptionOrder,
+    ) -> Self {
+        Self {
+            remote: connection.remote(),
+            remote_port: connection.remote_port(),
+            local_port: connection.local_port(),
+            local_index: connection.local_index(),
+            outgoing,
+            marking,
+            order,
+        }
+    }
 }
 
 /// What an IP header says beside its lengths.
@@ -73,25 +119,21 @@ impl IpLayer {
     // Always: what it is made of is at hand where it is called, and would be stored and read again.
     #[inline(always)]
     pub(crate) fn write_segment(&mut self, out: &SegmentOut<'_>, tx: &mut TxSegment) -> bool {
-        let SegmentOut { key, outgoing, marking, order } = *out;
-        let options = outgoing.plain_options(order).filter(|_| key.remote.is_v4());
-        match options {
-            Some(options) => self.write_plain(out, options, tx),
-            None => self.write_rare(*key, *outgoing, marking, order, tx),
+        let SegmentOut { remote, outgoing, marking, order, .. } = *out;
+        let options = outgoing.plain_options(order).filter(|_| remote.is_v4());
+        if let Some(options) = options {
+            return self.write_plain(out, options, tx);
         }
+        let SegmentOut { remote_port, local_port, local_index, .. } = *out;
+        let key = FlowKey { remote: *remote, remote_port, local_port, local_index };
+        self.write_rare(RareOut { key, outgoing: *outgoing, marking, order }, tx)
     }
 
     /// In IPv6, or with options that few segments have.
     // By value: by reference nearly every segment would be stored for it, field by field.
     #[inline(never)]
-    fn write_rare(
-        &mut self,
-        key: FlowKey,
-        outgoing: OutgoingSegment,
-        marking: Marking,
-        order: OptionOrder,
-        tx: &mut TxSegment,
-    ) -> bool {
+    fn write_rare(&mut self, out: RareOut, tx: &mut TxSegment) -> bool {
+        let RareOut { key, outgoing, marking, order } = out;
         let header = &outgoing.header(key.local_port, key.remote_port);
         let (local_index, remote) = (key.local_index, &key.remote);
         tx.gso_size = outgoing.gso_size;
@@ -106,15 +148,15 @@ impl IpLayer {
         options: PlainOptions,
         tx: &mut TxSegment,
     ) -> bool {
-        let SegmentOut { key, outgoing, marking, .. } = *out;
-        let Some(local) = self.addresses.get(key.local_index) else { return false };
+        let SegmentOut { outgoing, marking, .. } = *out;
+        let Some(local) = self.addresses.get(out.local_index) else { return false };
         let headers = PlainHeaders {
             src: *local,
-            dst: key.remote,
+            dst: *out.remote,
             class: marking.class,
             hop_limit: marking.hop_limit,
-            src_port: key.local_port,
-            dst_port: key.remote_port,
+            src_port: out.local_port,
+            dst_port: out.remote_port,
             seq: outgoing.seq,
             ack: outgoing.ack,
             flags: outgoing.flags,

@@ -438,8 +438,8 @@ impl Shard {
             opening.fast_open = self.granted(entry);
         }
         self.cx.counters.out_segs += 1;
-        let (key, order) = (&FlowKey::of_half_open(entry), self.cx.tunables.option_order);
-        self.host.ip.write_segment(&SegmentOut { key, outgoing: &syn_ack, marking, order }, tx)
+        let (key, order) = (FlowKey::of_half_open(entry), self.cx.tunables.option_order);
+        self.host.ip.write_segment(&SegmentOut::of_flow(&key, &syn_ack, marking, order), tx)
     }
 
     #[inline(never)]

@@ -123,7 +123,8 @@ impl Shard {
         written
     }
 
-    /// One (super-)segment of a connection; it goes to the end of the list if there is more.
+    /// One segment of a connection, or a super-segment that is cut here: [`Shard::tx_cut`] writes what that
+    /// comes to. The connection goes to the end of the list if there is more.
     fn write_segment(&mut self, index: u32, tx: &mut TxSegment) -> bool {
         // The place may have been freed, or taken by another, since it was listed.
         let slot = self.records.connections.0.get_mut(index).filter(|slot| slot.dirty);
@@ -139,24 +140,23 @@ impl Shard {
             }
             return false;
         };
-        let (key, marking) = (FlowKey::of(connection), connection.marking(&self.cx.tunables));
-        let cuts = outgoing.gso_size > 0 && self.cutting.is_here;
+        let marking = connection.marking(&self.cx.tunables);
         // At once: what it is made of would be put aside while the lists are brought in line.
-        let written = if cuts {
-            self.cutting.begin(key, outgoing, marking, tx);
-            true
+        let written = if outgoing.gso_size > 0 && self.cutting.is_here {
+            // Its segments follow, from the first on.
+            self.cutting.begin(FlowKey::of(connection), outgoing, marking, tx);
+            false
         } else {
             let order = self.cx.tunables.option_order;
-            self.host
-                .ip
-                .write_segment(&SegmentOut { key: &key, outgoing: &outgoing, marking, order }, tx)
+            let out = SegmentOut::of_connection(connection, &outgoing, marking, order);
+            self.host.ip.write_segment(&out, tx)
         };
         if let Some(deadline) = self.lists.update_sent(slot, index)
             && !self.timers.defer(slot, index, deadline, self.cx.now)
         {
             self.update_timer(index, deadline);
         }
-        if cuts { self.write_cut(tx) } else { written }
+        written
     }
 
     /// A segment whose text already stands in `tx`, if it has any.
@@ -170,7 +170,7 @@ impl Shard {
         tx: &mut TxSegment,
     ) -> bool {
         let order = self.cx.tunables.option_order;
-        self.host.ip.write_segment(&SegmentOut { key, outgoing, marking, order }, tx)
+        self.host.ip.write_segment(&SegmentOut::of_flow(key, outgoing, marking, order), tx)
     }
 
     #[inline(never)]
