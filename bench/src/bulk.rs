@@ -10,6 +10,7 @@ mod link;
 mod outside;
 mod peak;
 mod plain;
+mod rooms;
 mod smoltcp;
 mod table;
 mod text;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use whimbrel_wire::Sum;
 
 use super::link::Link;
-use super::text::{PIECE, Source};
+use super::text::{COPIED, PIECE, Source};
 use super::{Case, Check, Copies, Pair};
 use crate::Failure;
 
@@ -45,8 +45,8 @@ impl Plain {
         let burst = case.link.burst();
         // Of several flows each has its turn for a part of a burst.
         let share = if case.flows > 1 { (burst / 4).max(1) } else { burst };
-        let source = Source::new();
-        let pieces = case.buffer.begins_with() / PIECE;
+        let source = Source::new(case.copies);
+        let pieces = case.buffer.begins_with() / COPIED;
         let flows = (0..case.flows).map(|_| Flow::new(&source, case.copies, pieces)).collect();
         Self {
             source,
@@ -108,7 +108,7 @@ impl Flow {
         let mut flow = Self::default();
         if copies == Copies::Both {
             for _ in 0..pieces {
-                flow.write(source, Vec::with_capacity(PIECE));
+                flow.write(source, Vec::with_capacity(COPIED));
             }
         }
         flow

@@ -8,7 +8,7 @@ use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
 use super::link::Link;
-use super::text::{PIECE, Source};
+use super::text::{COPIED, PIECE, Source};
 use super::{Case, Check, Copies, Pair, Stamps};
 use crate::Failure;
 
@@ -52,9 +52,9 @@ impl Smoltcp {
             now: Instant::ZERO,
             client,
             server,
-            source: Source::new(),
+            source: Source::new(case.copies),
             copies: case.copies,
-            written: Vec::with_capacity(PIECE),
+            written: Vec::with_capacity(COPIED),
             read: vec![0; PIECE],
             carried: 0,
             frames: 0,
@@ -112,8 +112,10 @@ impl Smoltcp {
             while socket.can_send() {
                 let piece = self.source.piece(*sent);
                 let len = if self.copies == Copies::Both {
+                    // No more than there is room for.
+                    let room = socket.send_capacity() - socket.send_queue();
                     self.written.clear();
-                    self.written.extend_from_slice(&piece);
+                    self.written.extend_from_slice(&piece[..room.min(piece.len())]);
                     socket.send_slice(&self.written).map_err(|it| it.to_string())?
                 } else {
                     let filled = socket.send(|room| {

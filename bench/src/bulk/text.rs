@@ -2,26 +2,31 @@
 
 use bytes::Bytes;
 
-use super::Check;
+use super::{Check, Copies};
 use crate::Failure;
 
 /// The text that all flows carry.
-pub(super) struct Source(Bytes);
+pub(super) struct Source {
+    octets: Bytes,
+    /// Bytes of a piece, at most.
+    most: usize,
+}
 
 impl Source {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(copies: Copies) -> Self {
         let mut state = 1u32;
         let octets = (0..PERIOD).map(|_| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 24) as u8
         });
-        Self(octets.collect())
+        let most = if copies == Copies::Both { COPIED } else { PIECE };
+        Self { octets: octets.collect(), most }
     }
 
-    /// Up to [`PIECE`] bytes from this place of a stream on.
+    /// What an application writes at a time, from this place of a stream on.
     pub(super) fn piece(&self, at: u64) -> Bytes {
         let from = (at % PERIOD as u64) as usize;
-        self.0.slice(from..(from + PIECE).min(PERIOD))
+        self.octets.slice(from..(from + self.most).min(PERIOD))
     }
 
     /// Whether these are the bytes that stand at this place of a stream, if that is to be known.
@@ -39,7 +44,9 @@ impl Source {
     }
 }
 
-/// Bytes that an application writes at a time.
+/// Bytes that an application writes at a time, by reference, and reads.
 pub(super) const PIECE: usize = 64 << 10;
+/// The same of one that copies what it writes: a record of TLS.
+pub(super) const COPIED: usize = 16 << 10;
 /// A prime, near 256 KiB.
 const PERIOD: usize = 262_139;

@@ -9,12 +9,12 @@ use whimbrel_stack::{
     Capabilities, Event, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard,
     ShardConfig, TxBatch,
 };
-use whimbrel_tcp::recv::ChunkPool;
 use whimbrel_tcp::segment::{RxChecksum, SegMeta};
 use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::Endpoint;
 
 use super::link::Link;
+use super::rooms::Rooms;
 use super::text::{PIECE, Source};
 use super::{Case, Check, Copies, Pair, Stamps};
 use crate::Failure;
@@ -33,7 +33,8 @@ pub(crate) struct Whimbrel {
     senders: Vec<Sender>,
     readers: Vec<Reader>,
     readable: VecDeque<usize>,
-    /// Where applications copy to, where they do.
+    /// Where applications copy to, where they do: before they write, and as they read.
+    written: Rooms,
     read: Vec<u8>,
     carried: u64,
     /// Whether the server's application reads.
@@ -45,8 +46,6 @@ struct Sender {
     sent: u64,
     /// What the stack had no room for yet.
     left: Bytes,
-    /// The memory that its application copies into, where it does.
-    written: ChunkPool,
 }
 
 struct Reader {
@@ -65,11 +64,12 @@ impl Whimbrel {
             server,
             there: Wire::new(case.link),
             back: Wire::new(case.link),
-            source: Source::new(),
+            source: Source::new(case.copies),
             copies: case.copies,
             senders: Vec::new(),
             readers: Vec::new(),
             readable: VecDeque::new(),
+            written: Rooms::default(),
             read: Vec::with_capacity(PIECE),
             carried: 0,
             reads: true,
@@ -169,12 +169,7 @@ impl Whimbrel {
         while let Some(event) = self.client.poll_event() {
             match event {
                 Event::Connected(handle) => {
-                    self.senders.push(Sender {
-                        handle,
-                        sent: 0,
-                        left: Bytes::new(),
-                        written: ChunkPool::default(),
-                    });
+                    self.senders.push(Sender { handle, sent: 0, left: Bytes::new() });
                     self.write(self.senders.len() - 1)?;
                 }
                 Event::Writable(handle) => {
@@ -198,11 +193,7 @@ impl Whimbrel {
                 sender.sent += piece.len() as u64;
                 sender.left = match self.copies {
                     Copies::None => piece,
-                    Copies::Both => {
-                        let mut written = sender.written.take(piece.len());
-                        written.extend_from_slice(&piece);
-                        written.freeze()
-                    }
+                    Copies::Both => self.written.copy(&piece),
                 };
             }
             self.client.send(sender.handle, &mut sender.left)?;

@@ -132,7 +132,7 @@ pub(super) const fn is_over(snapshot: &Snapshot) -> bool {
 /// `TCP_NOTSENT_LOWAT` waits to be sent.
 pub(super) fn has_room(snapshot: &Snapshot) -> bool {
     let unsent_few =
-        snapshot.unsent_low_water.is_none_or(|most| 2 * u64::from(snapshot.unsent) < most.into());
+        snapshot.unsent_most.is_none_or(|most| 2 * u64::from(snapshot.unsent) < most.into());
     unsent_few && u64::from(snapshot.send_room()) * 3 >= u64::from(snapshot.send_size)
 }
 

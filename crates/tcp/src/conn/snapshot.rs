@@ -95,8 +95,8 @@ pub struct Snapshot {
     pub recv_size: u32,
     /// The largest window that may be announced, octets.
     pub recv_limit: u32,
-    /// Octets that may wait to be sent for the first time, if that was set.
-    pub unsent_low_water: Option<u32>,
+    /// Octets that may wait to be sent for the first time, if that was set, or is little as many wait.
+    pub unsent_most: Option<u32>,
     /// What was counted since the connection began.
     pub tally: Tally,
     /// What was sent again, its time-outs, and what few others count.
@@ -170,7 +170,7 @@ impl Connection {
             send_size: sender.size(),
             recv_size: self.receiver.size(),
             recv_limit: self.recv_limit(),
-            unsent_low_water: self.unsent_low_water(),
+            unsent_most: self.unsent_low_water().or_else(|| self.sender.share()),
             tally: self.stats.tally.until(now),
             mishaps: self.mishaps().until(&self.stats.tally, now),
         }

@@ -35,7 +35,8 @@ impl Connection {
             self.update_send_size(cx);
         }
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-        let take = self.sender.admit(cx, queue, &bounds, data.len());
+        let text = cx.pool.budget.text();
+        let take = self.sender.admit(cx, queue, &bounds, data.len(), text);
         if take > 0 {
             let all = take == data.len();
             let piece = if all { core::mem::take(data) } else { split_front(data, take) };

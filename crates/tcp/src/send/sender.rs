@@ -121,6 +121,9 @@ flags! {
         LOSS_PROBE = 10,
         /// Segments were seen to arrive in another order than they were sent.
         REORDERS = 11,
+        /// When the application was refused room last, all connections together held more text than a core
+        /// keeps in its caches.
+        CROWDED = 12,
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whimbrel_wire::SeqNum;
 
-use super::pair::{CLIENT_ISS, Pair, Which, pattern};
+use super::pair::{CLIENT_ISS, Pair, Which, fixed, pattern};
 use crate::Tunables;
 use crate::conn::{BufferSize, Connection, Limit, RouteMetrics, Signals};
 use crate::tunables::BufferPolicy;
@@ -218,6 +218,64 @@ fn a_short_send_buffer_grows_no_further_while_memory_is_short_and_is_then_its_fl
     assert!(held <= before.max(256 << 10), "{held}");
     assert!(size(&mut pair, 10) > held, "there is room again");
     assert_eq!(size(&mut pair, 92), 256 << 10);
+}
+
+fn unsent(connection: &Connection) -> u32 {
+    connection.sender.unsent(connection.queue())
+}
+
+/// Other connections of the client hold so much text beside this one.
+fn crowd(pair: &mut Pair, before: u32, after: u32) {
+    let side = &mut pair.client;
+    side.cx.pool.budget.move_text(before, after, &mut side.cx.around.counters);
+}
+
+#[test]
+fn who_was_refused_while_many_wait_has_a_share() {
+    for others in [0, 3 << 20] {
+        let mut pair = Pair::established(&fixed(4 << 20, 1 << 20));
+        crowd(&mut pair, 0, others);
+        let octets = pattern(2 << 20);
+        assert_eq!(pair.write(Which::Client, &octets), 1 << 20, "nobody was refused yet");
+        let mut carried = 1 << 20;
+        while carried < 8 << 20 {
+            pair.run_for(Duration::from_micros(500));
+            let told = pair.client.connection.signals_mut().take(Signals::WRITABLE);
+            let before = unsent(&pair.client.connection);
+            let taken = if told { pair.write(Which::Client, &octets) } else { 0 };
+            carried += taken;
+            let share = (pair.client.connection.sender.unacknowledged() / 4).max(32 << 10);
+            assert!(!told || taken >= 16 << 10, "{taken} are not worth a waking");
+            let after = unsent(&pair.client.connection);
+            assert!(others == 0 || after <= share.max(before), "{after} of {share}");
+        }
+        pair.run_until_quiet();
+        assert_eq!(pair.server.received.len(), carried);
+        assert_eq!(pair.write(Which::Client, &octets), 1 << 20, "something new to say");
+        pair.run_until_quiet();
+        crowd(&mut pair, others, 0);
+    }
+}
+
+#[test]
+fn with_a_share_the_path_is_as_busy() {
+    let rounds = [0, 3 << 20].map(|others| {
+        let mut pair = Pair::established(&fixed(4 << 20, 2 << 20));
+        pair.delay = Duration::from_millis(20);
+        crowd(&mut pair, 0, others);
+        let octets = pattern(2 << 20);
+        let mut carried = 0;
+        let begun = pair.now;
+        while carried < 32 << 20 {
+            carried += pair.write(Which::Client, &octets);
+            pair.run_for(Duration::from_millis(1));
+            pair.server.received.clear();
+        }
+        pair.run_until_quiet();
+        crowd(&mut pair, others, 0);
+        pair.now.since(begun).as_millis()
+    });
+    assert!(rounds[1] <= rounds[0] * 21 / 20, "{rounds:?}");
 }
 
 #[test]
