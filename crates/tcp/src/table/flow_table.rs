@@ -136,15 +136,14 @@ impl FlowTable {
 
     /// Takes a record out. Returns whether it was there.
     pub fn remove(&mut self, hash: FlowHash, record: Record) -> bool {
-        let Some((side, place)) = self.locate(hash, |found| found == record) else {
-            return false;
+        let removed = if self.migration.is_some() {
+            cold_path();
+            self.remove_from_both(hash, record)
+        } else {
+            self.current.remove(hash, record)
         };
-        match (side, &mut self.migration) {
-            (Side::Old, Some(migration)) => {
-                cold_path();
-                migration.old.remove(place);
-            }
-            _ => self.current.remove(place),
+        if !removed {
+            return false;
         }
         self.changed |= sixty_fourth(hash);
         self.len -= 1;
@@ -164,21 +163,14 @@ impl FlowTable {
     pub fn update(
         &mut self,
         hash: FlowHash,
-        mut change: impl FnMut(Record) -> Option<Record>,
+        change: impl FnMut(Record) -> Option<Record>,
     ) -> Option<Record> {
-        let mut new = None;
-        let (side, place) = self.locate(hash, |found| {
-            new = change(found);
-            new.is_some()
-        })?;
-        let new = new?;
-        match (side, &mut self.migration) {
-            (Side::Old, Some(migration)) => {
-                cold_path();
-                migration.old.set(place, new);
-            }
-            _ => self.current.set(place, new),
-        }
+        let new = if self.migration.is_some() {
+            cold_path();
+            self.update_in_both(hash, change)?
+        } else {
+            self.current.update(hash, change)?
+        };
         self.changed |= sixty_fourth(hash);
         Some(new)
     }
@@ -254,6 +246,37 @@ impl FlowTable {
         }
         let place = migration.old.locate(hash, home.max(migration.cursor), matches)?;
         Some((Side::Old, place))
+    }
+
+    /// [`FlowTable::update`] while a move is under way.
+    #[inline(never)]
+    fn update_in_both(
+        &mut self,
+        hash: FlowHash,
+        mut change: impl FnMut(Record) -> Option<Record>,
+    ) -> Option<Record> {
+        let mut new = None;
+        let (side, place) = self.locate(hash, |found| {
+            new = change(found);
+            new.is_some()
+        })?;
+        self.array_mut(side).set(place, new?);
+        new
+    }
+
+    /// [`FlowTable::remove`] while a move is under way.
+    #[inline(never)]
+    fn remove_from_both(&mut self, hash: FlowHash, record: Record) -> bool {
+        let Some((side, place)) = self.locate(hash, |found| found == record) else { return false };
+        self.array_mut(side).take(place);
+        true
+    }
+
+    fn array_mut(&mut self, side: Side) -> &mut Array {
+        match (side, &mut self.migration) {
+            (Side::Old, Some(migration)) => &mut migration.old,
+            _ => &mut self.current,
+        }
     }
 
     /// Starts to move when the load has left its bounds. A move under way ends long before the

@@ -78,21 +78,60 @@ impl Array {
     pub(super) fn insert(&mut self, hash: FlowHash, record: Record) {
         let mut index = self.home(hash);
         loop {
-            let group = self.group_mut(index);
+            match self.existing_mut(index) {
+                Some(group) if !group.is_full() => return group.push(hash, record),
+                Some(_) => index += 1,
+                None => self.make_segment_of(index),
+            }
+        }
+    }
+
+    /// Changes the first slot with this hash that `change` has another record for. Returns that.
+    #[inline(always)]
+    pub(super) fn update(
+        &mut self,
+        hash: FlowHash,
+        mut change: impl FnMut(Record) -> Option<Record>,
+    ) -> Option<Record> {
+        let mut index = self.home(hash);
+        loop {
+            let group = self.existing_mut(index)?;
+            if let Some(new) = group.update(hash, &mut change) {
+                return Some(new);
+            }
             if !group.is_full() {
-                return group.push(hash, record);
+                return None;
+            }
+            index += 1;
+        }
+    }
+
+    /// Takes a record out. Returns whether it was there.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, hash: FlowHash, record: Record) -> bool {
+        let mut index = self.home(hash);
+        loop {
+            let Some(group) = self.existing_mut(index) else { return false };
+            let was_full = group.is_full();
+            if let Some(lane) = group.lane(hash, &mut |found| found == record) {
+                group.take(lane);
+                if was_full {
+                    self.fill(index);
+                }
+                return true;
+            }
+            if !was_full {
+                return false;
             }
             index += 1;
         }
     }
 
     /// Takes a slot out, and fills the hole from behind as long as a full group had one in it.
-    #[inline(always)]
-    pub(super) fn remove(&mut self, place: Place) {
-        let Place { group, lane } = place;
-        let group = self.group_mut(group);
+    pub(super) fn take(&mut self, place: Place) {
+        let Some(group) = self.existing_mut(place.group) else { return };
         let was_full = group.is_full();
-        group.take(lane);
+        group.take(place.lane);
         if was_full {
             self.fill(place.group);
         }
@@ -107,18 +146,20 @@ impl Array {
             let Some(group) = self.group(index) else { return };
             was_full = group.is_full();
             if let Some(lane) = self.displaced_lane(group, hole)
-                && let Some((hash, record)) = self.group_mut(index).take(lane)
+                && let Some((hash, record)) = self.existing_mut(index).and_then(|it| it.take(lane))
+                && let Some(with_hole) = self.existing_mut(hole)
             {
-                self.group_mut(hole).push(hash, record);
+                with_hole.push(hash, record);
                 hole = index;
             }
             index += 1;
         }
     }
 
-    #[inline(always)]
     pub(super) fn set(&mut self, place: Place, record: Record) {
-        self.group_mut(place.group).set(place.lane, record);
+        if let Some(group) = self.existing_mut(place.group) {
+            group.set(place.lane, record);
+        }
     }
 
     /// Takes a group away, for good; with the last of its segment, the segment.
@@ -168,14 +209,26 @@ impl Array {
         Some(&segment[index % SEGMENT])
     }
 
+    /// The same, to be changed.
     #[inline]
-    fn group_mut(&mut self, index: usize) -> &mut Group {
+    fn existing_mut(&mut self, index: usize) -> Option<&mut Group> {
+        let Some(Some(segment)) = self.segments.get_mut(index / SEGMENT) else {
+            cold_path();
+            return None;
+        };
+        Some(&mut segment[index % SEGMENT])
+    }
+
+    /// Makes the segment of a group that is not there.
+    #[cold]
+    fn make_segment_of(&mut self, index: usize) {
         let segment = index / SEGMENT;
         if segment >= self.segments.len() {
             self.lengthen(segment + 1);
         }
-        let spare = &mut self.spare;
-        &mut self.segments[segment].get_or_insert_with(|| make_segment(spare))[index % SEGMENT]
+        if self.segments[segment].is_none() {
+            self.segments[segment] = Some(make_segment(&mut self.spare));
+        }
     }
 
     #[cold]
@@ -189,7 +242,6 @@ impl Array {
 }
 
 /// The spare one, if there is one.
-#[cold]
 fn make_segment(spare: &mut Option<Segment>) -> Segment {
     spare.take().map_or_else(empty_segment, |mut spare| {
         spare.fill(Group::EMPTY);
