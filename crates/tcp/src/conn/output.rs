@@ -285,7 +285,7 @@ impl Connection {
 
     fn make_stream(&mut self, cx: &mut Context, range: SendRange, slices: &mut Slices) -> Head {
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-        let head = if range.is_probe {
+        let head = if range.is_probe() {
             cold_path();
             cx.counters.window_probes += 1;
             self.sender.make_probe(range, queue, slices)

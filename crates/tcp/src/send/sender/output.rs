@@ -1,5 +1,6 @@
 //! What the sender would send next, judged without changing anything; then made.
 
+use core::num::NonZeroU32;
 use core::ops::Range;
 
 use whimbrel_base::cold_path;
@@ -10,17 +11,51 @@ use super::{Flags, SendQueue, SendTimer, Sender, queued};
 use crate::cc::{Phase, Sent};
 use crate::{Slices, Surroundings};
 
-/// A range of the send sequence space that is to be sent.
+/// A range of the send sequence space that is to be sent. In 8 octets it stays in registers between what
+/// judges it and what makes a segment of it: in 12 it was stored and read back three times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendRange {
     /// The number of its first octet, or of FIN.
     pub seq: SeqNum,
+    /// Its octets of text, behind [`SendRange::FIN`], [`SendRange::PROBE`] and a bit that is always set.
+    packed: NonZeroU32,
+}
+
+impl SendRange {
+    const FIN: u32 = 1 << 1;
+    const PROBE: u32 = 1 << 2;
+    const LEN_AT: u32 = 3;
+
+    /// `len` octets of text from `seq` on, far fewer than 2^29, and a FIN behind them.
+    #[inline]
+    fn new(seq: SeqNum, len: u32, fin: bool) -> Self {
+        debug_assert!(len >> (u32::BITS - Self::LEN_AT) == 0, "{len} octets");
+        let fin = if fin { Self::FIN } else { 0 };
+        Self { seq, packed: NonZeroU32::MIN | fin | (len << Self::LEN_AT) }
+    }
+
+    /// The same as a probe.
+    fn as_probe(self) -> Self {
+        Self { packed: self.packed | Self::PROBE, ..self }
+    }
+
     /// Octets of text in the range, 0 for a FIN alone.
-    pub len: u32,
+    #[inline]
+    pub const fn len(self) -> u32 {
+        self.packed.get() >> Self::LEN_AT
+    }
+
     /// Whether FIN follows them.
-    pub fin: bool,
+    #[inline]
+    pub const fn fin(self) -> bool {
+        self.packed.get() & Self::FIN != 0
+    }
+
     /// Whether it is as much as must be sent to learn if a closed window has opened.
-    pub is_probe: bool,
+    #[inline]
+    pub const fn is_probe(self) -> bool {
+        self.packed.get() & Self::PROBE != 0
+    }
 }
 
 /// What distinguishes a segment's header from that of others that the connection could send now.
@@ -95,7 +130,7 @@ impl Sender {
             && !self.flags.has(Flags::CORK)
             && queue.text.urgent().is_none();
         let fin = room > len && self.fin_goes_with(len);
-        is_only.then_some(SendRange { seq, len, fin, is_probe: false })
+        is_only.then_some(SendRange::new(seq, len, fin))
     }
 
     /// A FIN behind text that is acknowledged, once windows admit it.
@@ -104,7 +139,7 @@ impl Sender {
         let closed = self.is_persisting() && self.seq.wnd.get() == 0;
         let room = self.window.cwnd.saturating_sub(self.seq.in_flight()).min(self.seq.usable());
         let fin = self.has_unsent(None) && !closed && room > 0;
-        fin.then_some(SendRange { seq: self.seq.nxt, len: 0, fin, is_probe: false })
+        fin.then_some(SendRange::new(self.seq.nxt, 0, fin))
     }
 
     /// The first of what is lost, as much of it as the congestion window admits.
@@ -118,10 +153,10 @@ impl Sender {
         let most = self.most_text(self.urgent_end(Some(queue)).is_some(), max_text);
         let range = self.lost_range(queue, most.min(room))?;
         // Whole segments: less than one only if no more of it is lost.
-        let odd = odd_part(range.len, mss);
-        let is_whole = odd == 0 || self.lost_range(queue, mss)?.len == range.len;
-        let len = if is_whole || range.fin { range.len } else { range.len - odd };
-        (len > 0 || range.fin).then_some(SendRange { len, ..range })
+        let odd = odd_part(range.len(), mss);
+        let is_whole = odd == 0 || self.lost_range(queue, mss)?.len() == range.len();
+        let len = if is_whole || range.fin() { range.len() } else { range.len() - odd };
+        (len > 0 || range.fin()).then_some(SendRange::new(range.seq, len, range.fin()))
     }
 
     /// How much text one (super-)segment may have. While something is urgent it is a segment: each has an
@@ -148,7 +183,7 @@ impl Sender {
         let len = left.min(window).min(most);
         let fin =
             len == left && window > len && (is_tail || numbers > len) && self.fin_goes_with(len);
-        (len > 0 || fin).then_some(SendRange { seq, len, fin, is_probe: false })
+        (len > 0 || fin).then_some(SendRange::new(seq, len, fin))
     }
 
     /// A loss probe: new text if the peer's window admits it, else the last segment again (RFC 8985 7.3).
@@ -165,7 +200,7 @@ impl Sender {
         let left = self.text_end(Some(queue)).distance_from(seq).max(0).unsigned_abs();
         let len = left.min((last.end - last.start) as u32).min(mss);
         let fin = self.flags.has(Flags::FIN_SENT) && len == left;
-        (len > 0 || fin).then_some(SendRange { seq, len, fin, is_probe: false })
+        (len > 0 || fin).then_some(SendRange::new(seq, len, fin))
     }
 
     /// What goes again whatever the congestion window says, or as a probe.
@@ -181,7 +216,7 @@ impl Sender {
         // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
         // the override time-out, and is text like any other.
         Some(match self.seq.wnd.get() {
-            0 => SendRange { is_probe: true, ..self.oldest_range(queue, self.blurred().max(1)) },
+            0 => self.oldest_range(queue, self.blurred().max(1)).as_probe(),
             admitted => self.oldest_range(queue, admitted),
         })
     }
@@ -201,14 +236,14 @@ impl Sender {
         }
         if early && queued(queue) > 0 {
             // The FIN behind it waits until our SYN is acknowledged.
-            let range = self.judge_text(queue, max_text).filter(|range| range.len > 0)?;
-            return Some(SendRange { fin: false, ..range });
+            let range = self.judge_text(queue, max_text).filter(|range| range.len() > 0)?;
+            return Some(SendRange::new(range.seq, range.len(), false));
         }
         // RFC 9293 3.10.4, SYN-RECEIVED: "If no SENDs have been issued and there is no pending data to
         // send, then form a FIN segment and send it (...); otherwise, queue for processing after
         // entering ESTABLISHED state."
         let fin = self.flags.has(Flags::FIN_QUEUED) && queued(queue) == 0;
-        fin.then_some(SendRange { seq: self.seq.nxt, len: 0, fin, is_probe: false })
+        fin.then_some(SendRange::new(self.seq.nxt, 0, fin))
     }
 
     /// The number of a segment without text, where the peer takes it. A window that came with a SYN
@@ -250,7 +285,7 @@ impl Sender {
         let most = self.most_text(urgent, max_text);
         let len = self.judge_len(waiting, room, most, urgent);
         let fin = len == waiting && room > len && self.fin_goes_with(len);
-        (len > 0 || fin).then_some(SendRange { seq, len, fin, is_probe: false })
+        (len > 0 || fin).then_some(SendRange::new(seq, len, fin))
     }
 
     /// How much of `waiting` octets to send in one (super-)segment, when `room` is admitted.
@@ -304,7 +339,7 @@ impl Sender {
         let queued = queued(queue);
         let len = room.min(u32::from(self.mss)).min(queued);
         let fin = len == queued && room > len && self.fin_goes_with(len);
-        SendRange { seq: self.seq.una, len, fin, is_probe: false }
+        SendRange::new(self.seq.una, len, fin)
     }
 
     /// Whether FIN goes with the last `len` octets of text.
@@ -352,7 +387,7 @@ impl Sender {
             self.timer = SendTimer::Retransmission;
         }
         let Some(queue) = queue else { return self.make_lone_fin(cx, range) };
-        let (mut head, end) = self.take_range(&range, queue, slices);
+        let (mut head, end) = self.take_range(range, queue, slices);
         let (len, mss) = (slices.octets(), u32::from(self.mss));
         if len > mss {
             head.gso_size = self.mss;
@@ -440,7 +475,7 @@ impl Sender {
     ) -> Head {
         self.flags.clear(Flags::PROBE);
         let (head, end) = match queue {
-            Some(queue) => self.take_range(&range, queue, slices),
+            Some(queue) => self.take_range(range, queue, slices),
             None => self.take_lone_fin(range),
         };
         self.rtt.stop_timing();
@@ -453,28 +488,28 @@ impl Sender {
     #[inline(always)]
     fn take_range(
         &mut self,
-        range: &SendRange,
+        range: SendRange,
         queue: &mut SendQueue,
         slices: &mut Slices,
     ) -> (Head, SeqNum) {
         // RFC 9293 3.9.1.2: "MUST set the PSH bit in the last buffered segment (i.e., when there
         // is no more queued data to be sent) (MUST-61)".
-        let is_last = range.len > 0 && range.seq + range.len == self.text_end(Some(queue));
-        if range.len > 0 {
-            queue.text.slice(range.seq.offset_from(self.text_start()), range.len, slices);
+        let is_last = range.len() > 0 && range.seq + range.len() == self.text_end(Some(queue));
+        if range.len() > 0 {
+            queue.text.slice(range.seq.offset_from(self.text_start()), range.len(), slices);
         }
         let mss = u32::from(self.mss);
-        if slices.octets() < range.len && slices.octets() > mss {
+        if slices.octets() < range.len() && slices.octets() > mss {
             // The places ran out in the middle.
             end_on_segment(slices, mss);
         }
         let len = slices.octets();
-        let is_whole = len == range.len;
+        let is_whole = len == range.len();
         let mut flags = TcpFlags::ACK;
         if is_whole && is_last {
             flags |= TcpFlags::PSH;
         }
-        let fin = is_whole && range.fin;
+        let fin = is_whole && range.fin();
         if fin {
             self.flags.set(Flags::FIN_SENT);
             flags |= TcpFlags::FIN;
@@ -485,13 +520,13 @@ impl Sender {
     /// The same of a FIN alone, where nothing is buffered.
     #[inline]
     fn take_lone_fin(&mut self, range: SendRange) -> (Head, SeqNum) {
-        debug_assert_eq!(range.len, 0, "without a queue there is no text");
+        debug_assert_eq!(range.len(), 0, "without a queue there is no text");
         let mut flags = TcpFlags::ACK;
-        if range.fin {
+        if range.fin() {
             self.flags.set(Flags::FIN_SENT);
             flags |= TcpFlags::FIN;
         }
-        (Head { seq: range.seq, flags, gso_size: 0 }, range.seq + u32::from(range.fin))
+        (Head { seq: range.seq, flags, gso_size: 0 }, range.seq + u32::from(range.fin()))
     }
 }
 
