@@ -101,10 +101,12 @@ impl<'a> Arrival<'a> {
 
     /// A segment in plain IPv4, read with this `meta`.
     #[inline(always)]
-    pub(crate) fn of_plain(key: FlowKey, segment: &PlainSegment<'a>, mut meta: SegMeta) -> Self {
-        if meta.checksum == RxChecksum::Unknown {
-            meta.checksum = RxChecksum::Verified;
-        }
+    pub(crate) fn of_plain(key: FlowKey, segment: &PlainSegment<'a>, meta: &SegMeta) -> Self {
+        let checksum = match meta.checksum {
+            RxChecksum::Unknown => RxChecksum::Verified,
+            known => known,
+        };
+        let meta = SegMeta { checksum, ..*meta };
         let (header, text) = segment.view();
         Self { key, segment: RxSegment { header, payload: Payload::Borrowed(text), meta } }
     }

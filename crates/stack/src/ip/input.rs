@@ -19,9 +19,9 @@ impl IpLayer {
     pub(crate) fn read_plain<'a>(
         &self,
         packet: &'a [u8],
-        meta: SegMeta,
+        known: RxChecksum,
     ) -> Option<(FlowKey, PlainSegment<'a>)> {
-        let checksum = match meta.checksum {
+        let checksum = match known {
             RxChecksum::Unknown => Checksum::Verify,
             RxChecksum::Verified | RxChecksum::Partial => Checksum::Trust,
         };

@@ -38,7 +38,7 @@ impl Shard {
     /// make places for a burst would take longer than all the rest.
     fn rx_alone(&mut self, frame: &RxFrame<'_>) {
         if let Some((key, segment)) = self.read_plain(frame) {
-            let mut arrival = Arrival::of_plain(key, &segment, frame.meta);
+            let mut arrival = Arrival::of_plain(key, &segment, &frame.meta);
             arrival.stay_in(frame.chunk);
             self.find_and_process(arrival);
             return;
@@ -68,7 +68,7 @@ impl Shard {
         // Read all, hash all.
         for frame in frames {
             if let Some((key, segment)) = self.read_plain(frame) {
-                let arrival = Arrival::of_plain(key, &segment, frame.meta);
+                let arrival = Arrival::of_plain(key, &segment, &frame.meta);
                 burst.push(FoundSegment::new(&self.records, arrival));
             } else if !self.read_into(frame, &mut burst, &mut whole) {
                 continue;
@@ -165,7 +165,7 @@ impl Shard {
     #[inline(always)]
     fn read_plain<'a>(&mut self, frame: &RxFrame<'a>) -> Option<(FlowKey, PlainSegment<'a>)> {
         let Ok(Unframed::Packet(packet)) = self.host.open(frame.octets) else { return None };
-        let plain = self.host.ip.read_plain(packet, frame.meta)?;
+        let plain = self.host.ip.read_plain(packet, frame.meta.checksum)?;
         self.host.ip.counters.in_receives += 1;
         self.host.ip.counters.in_delivers += 1;
         Some(plain)
