@@ -140,7 +140,7 @@ impl Sender {
             scales: Some((WindowScale::new(12), WindowScale::new(12))),
             ts_recent: Some(1),
             sack: true,
-            round_trip: FirstTrip::Took(TRIP),
+            round_trip: FirstTrip::Took(TRIP.into()),
         };
         let mut cx = Context::new(now, tunables);
         let connection = Connection::from_handshake(&mut cx, &handshake);

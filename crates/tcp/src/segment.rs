@@ -289,7 +289,8 @@ impl Slices {
         match self.items.get_mut(usize::from(self.len)) {
             Some(place) => {
                 self.octets += slice.len() as u32;
-                *place = slice;
+                // What a vacant place held is nothing: to drop it would take a call.
+                core::mem::forget(core::mem::replace(place, slice));
                 self.len += 1;
                 Ok(())
             }

@@ -117,18 +117,30 @@ impl Lane {
         };
         // Nearly always the first word has one: by itself it takes 60 instructions, where a loop over all
         // is made into one of 32 words at a time, which takes 320 (`bench … -- counts`, connect).
-        if let Some(port) = open_in(at / 64, u64::MAX << (at % 64)) {
+        match open_in(at / 64, u64::MAX << (at % 64)) {
+            None => first_open(at / 64, last / 64, taken, open_in),
+            port => port,
+        }
+    }
+}
+
+/// The first port behind one word and up to another that is open.
+// Out of line: what it keeps for the words of its loop would be made ready for each port that is drawn.
+#[inline(never)]
+fn first_open(
+    behind: u32,
+    last: u32,
+    taken: &impl Words,
+    open_in: impl Fn(u32, u64) -> Option<u16>,
+) -> Option<u16> {
+    let mut word = taken.next_with_gap(behind as usize + 1) as u32;
+    while word <= last {
+        if let Some(port) = open_in(word, u64::MAX) {
             return Some(port);
         }
-        let mut word = taken.next_with_gap((at / 64) as usize + 1) as u32;
-        while word <= last / 64 {
-            if let Some(port) = open_in(word, u64::MAX) {
-                return Some(port);
-            }
-            word = taken.next_with_gap(word as usize + 1) as u32;
-        }
-        None
+        word = taken.next_with_gap(word as usize + 1) as u32;
     }
+    None
 }
 
 /// Ports that cannot be drawn, by 64 of them.

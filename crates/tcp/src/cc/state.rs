@@ -82,15 +82,16 @@ impl Control<'_> {
             self.state.limited = sent.in_flight;
         }
         if self.state.must_stay() {
-            self.tell_added(sent);
+            self.tell_added(*sent);
         }
     }
 
     /// Tells an algorithm of the user's that octets left.
+    // By value: by reference it would stand in memory where there is none.
     #[inline(never)]
-    fn tell_added(&mut self, sent: &Sent) {
+    fn tell_added(&mut self, sent: Sent) {
         if let Some(Kept::Added(added)) = &mut self.state.kept {
-            added.on_sent(self.window, sent);
+            added.on_sent(self.window, &sent);
             self.window.bound(sent.mss);
         }
     }

@@ -1,8 +1,6 @@
 //! How a connection begins: by our SYN, or complete from a half-open entry.
 
-use core::time::Duration;
-
-use whimbrel_base::cold_path;
+use whimbrel_base::{Micros, cold_path};
 use whimbrel_wire::tcp::{TcpFlags, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Mss, SeqNum, WindowScale, WindowSize};
 
@@ -55,7 +53,7 @@ pub struct Handshake {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FirstTrip {
     /// It took this long, as our clock measured it.
-    Took(Duration),
+    Took(Micros),
     /// Either SYN was repeated, so that it cannot be told.
     Repeated,
     /// Nothing was remembered of it: neither how long it took nor whether anything was lost.
@@ -89,8 +87,8 @@ impl Connection {
         connection.agree(cx, handshake);
         match handshake.round_trip {
             FirstTrip::Took(rtt) => {
-                connection.sender.on_first_round_trip(rtt.into(), &cx.tunables);
-                connection.stats.tally.on_round_trip(rtt.into(), cx.tick);
+                connection.sender.on_first_round_trip(rtt, &cx.tunables);
+                connection.stats.tally.on_round_trip(rtt, cx.tick);
             }
             FirstTrip::Unknown => {}
             FirstTrip::Repeated => {

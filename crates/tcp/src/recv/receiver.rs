@@ -271,7 +271,7 @@ impl Receiver {
     /// The window is all that the bounds allow, by [`ReceiveWindow::FullSegments`].
     #[cold]
     pub fn open_whole(&mut self, bounds: &WindowBounds, tunables: &Tunables) {
-        self.seq.edge = self.judge_whole_edge(bounds, tunables);
+        self.seq.edge = self.judge_whole_edge(*bounds, tunables);
     }
 
     /// The segment that is made announces the window that the bounds allow, and has RCV.NXT as SEG.ACK.
@@ -293,7 +293,7 @@ impl Receiver {
     #[inline(always)]
     fn announced_edge(&self, bounds: &WindowBounds, tunables: &Tunables) -> SeqNum {
         match tunables.recv_window {
-            ReceiveWindow::FullSegments => self.judge_whole_edge(bounds, tunables),
+            ReceiveWindow::FullSegments => self.judge_whole_edge(*bounds, tunables),
             ReceiveWindow::Rfc9293 => self.judge_edge(bounds, bounds.mss),
         }
     }
@@ -301,8 +301,10 @@ impl Receiver {
     /// The edge, moved so that the window is all that is free of the buffer, rounded up to the unit of
     /// the field that tells of it: each octet less would be a unit less in the field. What the field
     /// cannot tell of is taken all the same.
+    // By value: by reference they would stand in memory for the other rule, too.
     #[cold]
-    fn judge_whole_edge(&self, bounds: &WindowBounds, tunables: &Tunables) -> SeqNum {
+    fn judge_whole_edge(&self, bounds: WindowBounds, tunables: &Tunables) -> SeqNum {
+        let bounds = &bounds;
         let edge = self.judge_edge(bounds, self.least_step(bounds, tunables));
         let room = self.room(bounds);
         let free = match room == self.most_window(bounds) && !bounds.is_pinched {

@@ -14,9 +14,7 @@
 mod judge;
 mod stage;
 
-use core::time::Duration;
-
-use whimbrel_base::{Instant, Tick, cold_path};
+use whimbrel_base::{Instant, Micros, Tick, cold_path};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
@@ -390,7 +388,7 @@ impl SynEntry {
         let answered = if deferred { self.challenged } else { tick_rounded_up(now) };
         let millis = answered.millis_since(self.since);
         if sent_once {
-            FirstTrip::Took(Duration::from_millis(u64::from(millis)))
+            FirstTrip::Took(Micros::from_millis(millis))
         } else {
             cold_path();
             FirstTrip::Repeated

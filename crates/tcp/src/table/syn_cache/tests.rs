@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use proptest::prelude::*;
-use whimbrel_base::{Instant, Secrets};
+use whimbrel_base::{Instant, Micros, Secrets};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Endpoint, SeqNum};
 
@@ -158,9 +158,9 @@ fn the_round_trip_is_timed_to_a_millisecond_and_only_if_one_syn_ack_was_sent() {
     let index = host.cache.insert(host.entry(1), &mut host.listeners, start);
     let timed =
         |host: &Host, nanos| host.cache.get(index).unwrap().round_trip(Instant::from_nanos(nanos));
-    assert_eq!(timed(&host, 300_000), FirstTrip::Took(Duration::ZERO));
-    assert_eq!(timed(&host, 900_000), FirstTrip::Took(Duration::ZERO));
-    assert_eq!(timed(&host, 70_300_000), FirstTrip::Took(Duration::from_millis(70)));
+    assert_eq!(timed(&host, 300_000), FirstTrip::Took(Micros::default()));
+    assert_eq!(timed(&host, 900_000), FirstTrip::Took(Micros::default()));
+    assert_eq!(timed(&host, 70_300_000), FirstTrip::Took(Micros::from_millis(70)));
     assert_eq!(host.pop(1001), Some(Due::Repeat(index)));
     assert_eq!(timed(&host, 1_001_000_000), FirstTrip::Repeated);
     host.remove(index);

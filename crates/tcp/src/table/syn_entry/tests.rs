@@ -1,7 +1,5 @@
-use core::time::Duration;
-
 use proptest::prelude::*;
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, Micros};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, TcpView, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, RawWindow, SeqNum, WindowScale, WindowSize};
 
@@ -323,7 +321,7 @@ mod repeated_syns {
     #[test]
     fn the_round_trip_is_not_timed_by_a_syn_ack_that_was_sent_twice() {
         let mut entry = entry();
-        assert_eq!(entry.round_trip(Instant::ZERO), FirstTrip::Took(Duration::ZERO));
+        assert_eq!(entry.round_trip(Instant::ZERO), FirstTrip::Took(Micros::default()));
         entry.on_repeated_syn(&syn(syn_options()));
         assert_eq!(entry.round_trip(Instant::ZERO), FirstTrip::Repeated);
     }
