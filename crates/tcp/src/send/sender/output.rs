@@ -41,7 +41,7 @@ impl SendRange {
 
     /// Octets of text in the range, 0 for a FIN alone.
     #[inline]
-    pub const fn len(self) -> u32 {
+    pub const fn octets(self) -> u32 {
         self.packed.get() >> Self::LEN_AT
     }
 
@@ -153,9 +153,9 @@ impl Sender {
         let most = self.most_text(self.urgent_end(Some(queue)).is_some(), max_text);
         let range = self.lost_range(queue, most.min(room))?;
         // Whole segments: less than one only if no more of it is lost.
-        let odd = odd_part(range.len(), mss);
-        let is_whole = odd == 0 || self.lost_range(queue, mss)?.len() == range.len();
-        let len = if is_whole || range.fin() { range.len() } else { range.len() - odd };
+        let odd = odd_part(range.octets(), mss);
+        let is_whole = odd == 0 || self.lost_range(queue, mss)?.octets() == range.octets();
+        let len = if is_whole || range.fin() { range.octets() } else { range.octets() - odd };
         (len > 0 || range.fin()).then_some(SendRange::new(range.seq, len, range.fin()))
     }
 
@@ -236,8 +236,8 @@ impl Sender {
         }
         if early && queued(queue) > 0 {
             // The FIN behind it waits until our SYN is acknowledged.
-            let range = self.judge_text(queue, max_text).filter(|range| range.len() > 0)?;
-            return Some(SendRange::new(range.seq, range.len(), false));
+            let range = self.judge_text(queue, max_text).filter(|range| range.octets() > 0)?;
+            return Some(SendRange::new(range.seq, range.octets(), false));
         }
         // RFC 9293 3.10.4, SYN-RECEIVED: "If no SENDs have been issued and there is no pending data to
         // send, then form a FIN segment and send it (...); otherwise, queue for processing after
@@ -494,17 +494,18 @@ impl Sender {
     ) -> (Head, SeqNum) {
         // RFC 9293 3.9.1.2: "MUST set the PSH bit in the last buffered segment (i.e., when there
         // is no more queued data to be sent) (MUST-61)".
-        let is_last = range.len() > 0 && range.seq + range.len() == self.text_end(Some(queue));
-        if range.len() > 0 {
-            queue.text.slice(range.seq.offset_from(self.text_start()), range.len(), slices);
+        let is_last =
+            range.octets() > 0 && range.seq + range.octets() == self.text_end(Some(queue));
+        if range.octets() > 0 {
+            queue.text.slice(range.seq.offset_from(self.text_start()), range.octets(), slices);
         }
         let mss = u32::from(self.mss);
-        if slices.octets() < range.len() && slices.octets() > mss {
+        if slices.octets() < range.octets() && slices.octets() > mss {
             // The places ran out in the middle.
             end_on_segment(slices, mss);
         }
         let len = slices.octets();
-        let is_whole = len == range.len();
+        let is_whole = len == range.octets();
         let mut flags = TcpFlags::ACK;
         if is_whole && is_last {
             flags |= TcpFlags::PSH;
@@ -520,7 +521,7 @@ impl Sender {
     /// The same of a FIN alone, where nothing is buffered.
     #[inline]
     fn take_lone_fin(&mut self, range: SendRange) -> (Head, SeqNum) {
-        debug_assert_eq!(range.len(), 0, "without a queue there is no text");
+        debug_assert_eq!(range.octets(), 0, "without a queue there is no text");
         let mut flags = TcpFlags::ACK;
         if range.fin() {
             self.flags.set(Flags::FIN_SENT);
