@@ -9,6 +9,7 @@ mod part;
 mod receiver;
 mod right_sizing;
 mod sequence;
+mod short_texts;
 
 pub use buffer::{Held, RecvBuffer, Text};
 pub use chunk_pool::ChunkPool;
@@ -17,3 +18,4 @@ pub(crate) use receiver::recv_scale;
 pub use receiver::{Receiver, WindowBounds};
 pub use right_sizing::{RightSizing, Trip};
 pub use sequence::RecvSequence;
+pub use short_texts::ShortTexts;

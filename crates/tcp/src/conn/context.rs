@@ -4,13 +4,12 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
-use bytes::{Bytes, BytesMut};
 use whimbrel_base::Instant;
 
 use super::{Buffers, ConnStats};
 use crate::budget::Budget;
 use crate::cc::Algorithms;
-use crate::recv::ChunkPool;
+use crate::recv::{ChunkPool, ShortTexts};
 use crate::{Counters, Surroundings, Tunables};
 
 /// The surroundings of each call into a connection, and what it may borrow: a shard has one for all its
@@ -64,21 +63,14 @@ pub struct BufferPool {
     pub budget: Budget,
     /// Memory for long texts of any connection.
     pub chunks: ChunkPool,
-    /// Room for short texts of any connection.
-    room: BytesMut,
+    /// Memory for short texts of any connection.
+    pub short_texts: ShortTexts,
 }
 
 impl BufferPool {
     /// The most sets of buffers, and of counts, kept idle: enough for a burst of 64 in and 64 out on
     /// either side.
     pub const BOUND: usize = 256;
-
-    /// Texts up to this length share chunks.
-    pub(crate) const SHORT: usize = 512;
-
-    /// The room of a chunk: what one text can pin at most, no more than a second text of an octet
-    /// would open for its connection alone.
-    pub(crate) const CHUNK: usize = 2048;
 
     /// From now on so many bytes may be held, a sixteenth of them in chunks that wait for text.
     pub fn set_budget(&mut self, bytes: u64, counters: &mut Counters) {
@@ -124,17 +116,6 @@ impl BufferPool {
             stats.retire();
             self.stats.push(stats);
         }
-    }
-
-    /// Copies a text, at most [`BufferPool::SHORT`] octets: into a chunk that it shares with others, as an
-    /// allocation for each costs four times the copy. The chunk stays as long as any of them does.
-    pub(crate) fn keep(&mut self, text: &[u8]) -> Bytes {
-        debug_assert!(text.len() <= Self::SHORT, "a long text would pin what is short");
-        if self.room.capacity() < text.len() {
-            self.room = BytesMut::with_capacity(Self::CHUNK);
-        }
-        self.room.extend_from_slice(text);
-        self.room.split().freeze()
     }
 
     /// What buffers and counts take that are here or with `connections`, bytes, of text

@@ -4,9 +4,9 @@ use whimbrel_base::cold_path;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{SackBlock, TcpFlags};
 
-use super::{BufferPool, Connection, Flags, Read, Signals, State};
+use super::{Connection, Flags, Read, Signals, State};
 use crate::budget::Pressure;
-use crate::recv::{Held, Text};
+use crate::recv::{Held, ShortTexts, Text};
 use crate::tunables::TextAfterShutdown;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, Payload, RxSegment, Tunables};
@@ -135,7 +135,8 @@ impl Connection {
         let advance = match short(&seg.payload, text) {
             // What most short connections receive: one request, which is read at once.
             Some(short) if buffers.recv.is_empty() => {
-                buffers.recv.append_chunk(cx.pool.keep(short), BufferPool::CHUNK as u32);
+                let chunk = cx.pool.short_texts.keep(short);
+                buffers.recv.append_chunk(chunk, ShortTexts::CHUNK as u32);
                 text.take
             }
             _ => buffers.recv.append(&mut cx.pool.chunks, seg.payload, text.skip, text.take),
@@ -282,5 +283,5 @@ fn short<'a>(payload: &Payload<'a>, text: Text) -> Option<&'a [u8]> {
     let Payload::Borrowed(octets) = *payload else { return None };
     let from = text.skip as usize;
     let octets = octets.get(from..from + text.take as usize)?;
-    (octets.len() <= BufferPool::SHORT).then_some(octets)
+    (octets.len() <= ShortTexts::MOST).then_some(octets)
 }
