@@ -76,6 +76,7 @@ const OF_1997: &[Setting] = &[
     ),
     set("kern.ipc.maxsockbuf", "262144", "assumed: socketvar.h, SB_MAX"),
     set("buffers.told", "as-set", "assumed: uipc_socket.c, sogetopt"),
+    set("buffers.send.crowd", "1G", "assumed: sockbuf.h, sbspace: of its own socket alone"),
     set("buffers.send.auto", "off", "tcp_input.c: only tcp_mss sets sizes, in the handshake"),
     set(
         "net.ipv4.tcp_moderate_rcvbuf",

@@ -39,6 +39,7 @@ const SETTINGS: &[Setting] = &[
     ),
     set("buffers", "exact", "assumed: tcp_opt_data.c, tcp_opt_set"),
     set("buffers.told", "as-set", "assumed: tcp_opt_data.c, tcp_opt_get"),
+    set("buffers.send.crowd", "1G", "assumed: tcp.c: of its own conn_t alone"),
     set("buffers.send.auto", "off", "tcp_tunables.c: no entry says so"),
     set("net.ipv4.tcp_moderate_rcvbuf", "off", "tcp_tunables.c: no entry says so"),
     set("net.ipv4.tcp_congestion_control", "reno", "assumed: tcp_input.c, tcp_input_data"),

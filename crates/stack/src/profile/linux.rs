@@ -42,6 +42,7 @@ const SETTINGS: &[Setting] = &[
     ),
     set("buffers.recv.max", "32M", "measured: the last of net.ipv4.tcp_rmem, a scale of 10"),
     set("net.ipv4.tcp_wmem", "4096 16384 4194304", "measured"),
+    set("buffers.send.crowd", "1G", "tcp.h, tcp_stream_memory_free: asks of its own socket alone"),
     set("net.ipv4.tcp_syn_retries", "10", "measured: tcp_syn_retries 6, tcp_syn_linear_timeouts 4"),
     set(
         "syn.retry",

@@ -30,6 +30,7 @@ const SETTINGS: &[Setting] = &[
     set("buffers.recv.max", "262142", "Unikraft's lwipopts.h: TCP_WND, for good"),
     set("buffers", "exact", "assumed: sockets.c, lwip_setsockopt_impl"),
     set("buffers.told", "as-set", "assumed: sockets.c, lwip_getsockopt_impl"),
+    set("buffers.send.crowd", "1G", "assumed: tcp.h, tcp_sndbuf: of its own pcb alone"),
     set("buffers.send.auto", "off", "Unikraft's lwipopts.h: TCP_SND_BUF, a constant"),
     set(
         "net.ipv4.tcp_moderate_rcvbuf",

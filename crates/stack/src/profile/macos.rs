@@ -46,6 +46,7 @@ const SETTINGS: &[Setting] = &[
         "4M",
         "assumed: what sysctl says there; later tcp_input.c begin with 2 MiB",
     ),
+    set("buffers.send.crowd", "1G", "assumed: uipc_socket2.c, sbspace: of its own socket alone"),
     set("buffers", "exact", "tcp_usrreq.c, tcp_attach: no SB_AUTOSIZE where SB_USRSIZE is set"),
     set("buffers.told", "as-set", "assumed: uipc_socket.c, sogetoptlock"),
     set("options.order", "freebsd", "assumed: tcp_output.c"),

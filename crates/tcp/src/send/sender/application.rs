@@ -71,7 +71,7 @@ impl Sender {
         let take = len.min(self.room(queue.as_deref(), bounds) as usize);
         if take < len {
             self.flags.set(Flags::WANTS_ROOM);
-            self.flags.set_if(Flags::CROWDED, text > CACHED);
+            self.flags.set_if(Flags::CROWDED, text > cx.tunables.send_crowd.into());
         }
         if take > 0 && self.is_idle() && queued(queue.as_deref()) == 0 {
             self.restart_after_idle(cx, queue);
@@ -93,7 +93,7 @@ impl Sender {
     ///
     /// Text that waits behind that of others has left the caches when its turn comes: 100 connections with
     /// 1 MiB each carried half of what they do with a share each. Whoever was not refused room yet may fill
-    /// his buffer.
+    /// his buffer, and what was set goes before this ([`SendBounds::unsent_low_water`]).
     pub fn share(&self) -> Option<u32> {
         self.is_crowded().then(|| (self.unacknowledged() / 4).max(SHARE))
     }
@@ -184,8 +184,6 @@ impl Sender {
     }
 }
 
-/// Bytes of text that a core keeps in caches of its own, more or less: their second level has 1 to 2 MiB.
-const CACHED: u64 = 2 << 20;
 /// What may wait unsent where many wait, octets, at least: 16 KiB are left as the application is woken,
 /// which 260 Mb/s take half a millisecond to send.
 const SHARE: u32 = 32 << 10;

@@ -37,6 +37,16 @@ macro_rules! buffers {
             high: "nothing, but more text on its way when an application breaks off.";
         }
 
+        /// How much text all connections of a shard hold before whoever is refused room has no more than a share
+        /// of his send buffer unsent: 32 KiB, or a quarter of what is in flight if that is more. It is what a
+        /// core keeps in its caches: 1 to 2 MiB. `TCP_NOTSENT_LOWAT` goes before it.
+        send_crowd: u32 = 2 << 20, "buffers.send.crowd", Unit::Octets => {
+            range: 0 ..= 1 << 30;
+            rfc: "RFC 9293 3.9.1.2";
+            low: "applications with much to send are woken for less of it.";
+            high: "the text of many waits until it has left the caches: 100 connections with 1 MiB each carry half.";
+        }
+
         /// The size of a new connection's receive buffer, where its application asks for none, and so the
         /// window that it announces at first: it grows from there with what the application reads in a round
         /// trip. Memory is held by what arrives, not by the size.
