@@ -261,7 +261,10 @@ impl Wires {
     }
 
     /// Gives to a host what was taken; returns how many frames that was.
-    #[allow(clippy::unnecessary_filter_map, reason = "a filter would leave the frames their lifetime")]
+    #[allow(
+        clippy::unnecessary_filter_map,
+        reason = "a filter would leave the frames their lifetime"
+    )]
     pub(crate) fn give(&mut self, now: Instant, to: &mut Shard) -> usize {
         let count = std::mem::take(&mut self.count);
         let mut lent: Vec<RxFrame<'_>> = std::mem::take(&mut self.lent);

@@ -35,8 +35,10 @@ impl Connection {
             self.update_send_size(cx);
         }
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-        let text = cx.pool.budget.text();
-        let take = self.sender.admit(cx, queue, &bounds, data.len(), text);
+        let take = self.sender.admit(cx, queue, &bounds, data.len());
+        if take < data.len() {
+            self.sender.note_refused(cx.pool.budget.text() > u64::from(cx.tunables.send_crowd));
+        }
         if take > 0 {
             let all = take == data.len();
             let piece = if all { core::mem::take(data) } else { split_front(data, take) };

@@ -56,14 +56,13 @@ impl Sender {
     }
 
     /// The application would write `len` octets. Returns how many of them there is room for; if that is
-    /// less than all, it waits for room from now on. `text`: bytes of it that all connections hold.
+    /// less than all, it waits for room from now on.
     pub fn admit(
         &mut self,
         cx: &Surroundings,
         queue: Option<&mut SendQueue>,
         bounds: &SendBounds,
         len: usize,
-        text: u64,
     ) -> usize {
         if self.is_crowded() {
             self.leave_crowd(cx, queue.as_deref());
@@ -71,7 +70,6 @@ impl Sender {
         let take = len.min(self.room(queue.as_deref(), bounds) as usize);
         if take < len {
             self.flags.set(Flags::WANTS_ROOM);
-            self.flags.set_if(Flags::CROWDED, text > cx.tunables.send_crowd.into());
         }
         if take > 0 && self.is_idle() && queued(queue.as_deref()) == 0 {
             self.restart_after_idle(cx, queue);
@@ -96,6 +94,11 @@ impl Sender {
     /// his buffer, and what was set goes before this ([`SendBounds::unsent_low_water`]).
     pub fn share(&self) -> Option<u32> {
         self.is_crowded().then(|| (self.unacknowledged() / 4).max(SHARE))
+    }
+
+    /// It was refused room; `crowded`: while all connections together held more text than caches do.
+    pub const fn note_refused(&mut self, crowded: bool) {
+        self.flags.set_if(Flags::CROWDED, crowded);
     }
 
     /// Whether it has no more than a share.
