@@ -252,6 +252,9 @@ fn who_was_refused_while_many_wait_has_a_share() {
         pair.run_until_quiet();
         assert_eq!(pair.server.received.len(), carried);
         assert_eq!(pair.write(Which::Client, &octets), 1 << 20, "something new to say");
+        let (now, all) = (pair.now, BufferSize::Exact(u32::MAX));
+        pair.client.with(now, |connection, cx| connection.set_send_size(cx, all));
+        assert_eq!(pair.write(Which::Client, &octets), octets.len(), "what was set may be filled");
         pair.run_until_quiet();
         crowd(&mut pair, others, 0);
     }
