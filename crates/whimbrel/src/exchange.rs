@@ -3,9 +3,9 @@
 use std::task::Waker;
 
 use bytes::Bytes;
+use whimbrel_stack::shard::SendError;
 use whimbrel_stack::{Handle, Recv, Shard};
 use whimbrel_tcp::CloseReason;
-use whimbrel_tcp::conn::BufferSize;
 
 use crate::cell::{Flags, StreamState};
 use crate::fault;
@@ -88,9 +88,14 @@ impl StreamState {
 
     /// Sends while there is room. If there is not enough, the shard tells when there is.
     fn send_all(&mut self, shard: &mut Shard, handle: Handle) {
+        self.send_by(|chunk| shard.send(handle, chunk));
+    }
+
+    /// Sends what waits, until `send` leaves something of it.
+    fn send_by(&mut self, mut send: impl FnMut(&mut Bytes) -> Result<usize, SendError>) {
         let mut refused = false;
         self.drain_inward(|chunk| {
-            shard.send(handle, chunk).unwrap_or_else(|_| {
+            send(chunk).unwrap_or_else(|_| {
                 refused = true;
                 0
             })
@@ -180,17 +185,11 @@ impl StreamState {
         }
         // The rest must not wait here for room: with it in the shard, the connection is an orphan,
         // whose time is bounded.
-        if self.unsent > 0 {
-            shard.set_send_size(handle, BufferSize::Exact(ORPHAN_SEND_SIZE));
-            self.send_all(shard, handle);
-        }
+        self.send_by(|chunk| shard.send_whole(handle, chunk));
         shard.close(handle);
         CellDisposition::Parted
     }
 }
-
-/// More than a send buffer and a credit together.
-const ORPHAN_SEND_SIZE: u32 = u32::MAX;
 
 /// An empty chunk, for arrays of places.
 pub(crate) const NO_CHUNK: Bytes = Bytes::new();

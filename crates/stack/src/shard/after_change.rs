@@ -227,13 +227,6 @@ impl Shard {
                 }
             }
         }
-        self.poll_other_event()
-    }
-
-    /// The same of sockets for datagrams, and of handshakes by verdict.
-    // Out of line: few hosts have either, and a connection's event would put registers aside for it.
-    #[inline(never)]
-    fn poll_other_event(&mut self) -> Option<Event> {
         self.udp.next_news().map(Event::Udp).or_else(|| self.next_dial())
     }
 

@@ -39,7 +39,17 @@ impl Shard {
         written.ok_or(SendError::Unknown)?.map_err(|_| SendError::Closed)
     }
 
-    /// The same, and marks the stream as urgent up to the end of what was taken (RFC 9293 3.8.5). It
+    /// Takes all of `data`, whatever room there is. For what an application was told is written when it lets
+    /// go of the connection: nobody is left to wait with the rest.
+    pub fn send_whole(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {
+        let written = self.touch_held(handle, |connection, cx| {
+            let (len, data) = (data.len(), core::mem::take(data));
+            connection.write_whole(cx, data).map(|()| len)
+        });
+        written.ok_or(SendError::Unknown)?.map_err(|_| SendError::Closed)
+    }
+
+    /// Sends as [`Shard::send`] does, and marks the stream as urgent up to the end of what was taken (RFC 9293 3.8.5). It
     /// stays in the stream; RFC 6093 advises new applications not to use it.
     pub fn send_urgent(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {
         let written = self.touch_held(handle, |connection, cx| connection.write_urgent(cx, data));

@@ -54,8 +54,6 @@ impl Connection {
         let size = size.into();
         if self.asked_sizes().0 != size {
             self.apart().send_size = size;
-            // What was set may be filled, whoever else waits: a task that lets go of its connection relies on it.
-            self.sender.note_refused(false);
             self.update_send_size(cx);
             self.tell_room(cx);
         }

@@ -95,7 +95,8 @@ pub struct Snapshot {
     pub recv_size: u32,
     /// The largest window that may be announced, octets.
     pub recv_limit: u32,
-    /// Octets that may wait to be sent for the first time, if that was set, or is little as many wait.
+    /// The most octets that may wait to be sent for the first time: what was set, or a share while many wait;
+    /// `None`: what the send buffer holds.
     pub unsent_most: Option<u32>,
     /// What was counted since the connection began.
     pub tally: Tally,

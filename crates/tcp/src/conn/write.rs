@@ -17,11 +17,7 @@ impl Connection {
     /// Takes from the front of `data` what there is room for. Less than all of it: a
     /// [`Signals::WRITABLE`] follows.
     pub fn write(&mut self, cx: &mut Context, data: &mut Bytes) -> Result<usize, WriteClosed> {
-        let open = matches!(
-            self.state,
-            State::SynSent | State::SynReceived | State::Established | State::CloseWait
-        );
-        if !open || self.sender.fin_queued() {
+        if !self.takes_text() {
             cold_path();
             return Err(WriteClosed);
         }
@@ -42,13 +38,42 @@ impl Connection {
         if take > 0 {
             let all = take == data.len();
             let piece = if all { core::mem::take(data) } else { split_front(data, take) };
-            self.buffers(cx).send.text.push(piece);
-            self.watch_for_stall(cx);
-            if let Some(buffers) = self.buffers.as_mut().filter(|buffers| buffers.may_differ()) {
-                buffers.account(cx);
-            }
+            self.queue_text(cx, piece);
         }
         Ok(take)
+    }
+
+    /// Takes all of `data`, whatever room there is: what was promised to an application that lets go of the
+    /// connection now, and that nobody would wait with.
+    pub fn write_whole(&mut self, cx: &mut Context, data: Bytes) -> Result<(), WriteClosed> {
+        if !self.takes_text() {
+            return Err(WriteClosed);
+        }
+        if !data.is_empty() {
+            let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+            self.sender.on_text(cx, queue);
+            self.queue_text(cx, data);
+        }
+        Ok(())
+    }
+
+    /// Whether the application may write.
+    #[inline]
+    fn takes_text(&self) -> bool {
+        let open = matches!(
+            self.state,
+            State::SynSent | State::SynReceived | State::Established | State::CloseWait
+        );
+        open && !self.sender.fin_queued()
+    }
+
+    #[inline]
+    fn queue_text(&mut self, cx: &mut Context, piece: Bytes) {
+        self.buffers(cx).send.text.push(piece);
+        self.watch_for_stall(cx);
+        if let Some(buffers) = self.buffers.as_mut().filter(|buffers| buffers.may_differ()) {
+            buffers.account(cx);
+        }
     }
 
     /// Octets of send buffer that are free.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use whimbrel_base::Instant;
 use whimbrel_wire::SeqNum;
 
 use super::pair::{CLIENT_ISS, Pair, Which, fixed, pattern};
@@ -240,6 +242,7 @@ fn who_was_refused_while_many_wait_has_a_share() {
         let mut carried = 1 << 20;
         while carried < 8 << 20 {
             pair.run_for(Duration::from_micros(500));
+            assert!(pair.now < Instant::from_millis(60_000), "nobody is told of room: {carried}");
             let told = pair.client.connection.signals_mut().take(Signals::WRITABLE);
             let before = unsent(&pair.client.connection);
             let taken = if told { pair.write(Which::Client, &octets) } else { 0 };
@@ -252,10 +255,13 @@ fn who_was_refused_while_many_wait_has_a_share() {
         pair.run_until_quiet();
         assert_eq!(pair.server.received.len(), carried);
         assert_eq!(pair.write(Which::Client, &octets), 1 << 20, "something new to say");
-        let (now, all) = (pair.now, BufferSize::Exact(u32::MAX));
-        pair.client.with(now, |connection, cx| connection.set_send_size(cx, all));
-        assert_eq!(pair.write(Which::Client, &octets), octets.len(), "what was set may be filled");
+        let now = pair.now;
+        let whole = pair.client.with(now, |connection, cx| {
+            connection.write_whole(cx, Bytes::copy_from_slice(&octets))
+        });
+        assert_eq!(whole, Ok(()));
         pair.run_until_quiet();
+        assert_eq!(pair.server.received.len(), carried + (1 << 20) + octets.len(), "none is lost");
         crowd(&mut pair, others, 0);
     }
 }
@@ -266,12 +272,16 @@ fn with_a_share_the_path_is_as_busy() {
         let mut pair = Pair::established(&fixed(4 << 20, 2 << 20));
         pair.delay = Duration::from_millis(20);
         crowd(&mut pair, 0, others);
-        let octets = pattern(2 << 20);
+        let octets = pattern(4 << 20);
         let mut carried = 0;
         let begun = pair.now;
+        carried += pair.write(Which::Client, &octets);
         while carried < 32 << 20 {
-            carried += pair.write(Which::Client, &octets);
             pair.run_for(Duration::from_millis(1));
+            assert!(pair.now < Instant::from_millis(60_000), "nobody is told of room: {carried}");
+            if pair.client.connection.signals_mut().take(Signals::WRITABLE) {
+                carried += pair.write(Which::Client, &octets);
+            }
             pair.server.received.clear();
         }
         pair.run_until_quiet();

@@ -71,10 +71,18 @@ impl Sender {
         if take < len {
             self.flags.set(Flags::WANTS_ROOM);
         }
-        if take > 0 && self.is_idle() && queued(queue.as_deref()) == 0 {
-            self.restart_after_idle(cx, queue);
+        if take > 0 {
+            self.on_text(cx, queue);
         }
         take
+    }
+
+    /// Text is about to be queued.
+    #[inline]
+    pub fn on_text(&mut self, cx: &Surroundings, queue: Option<&mut SendQueue>) {
+        if self.is_idle() && queued(queue.as_deref()) == 0 {
+            self.restart_after_idle(cx, queue);
+        }
     }
 
     /// Octets of the send buffer that are free.
