@@ -33,7 +33,9 @@ impl Connection {
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let take = self.sender.admit(cx, queue, &bounds, data.len());
         if take < data.len() {
-            self.sender.note_refused(cx.pool.budget.text() > u64::from(cx.tunables.send_crowd));
+            // What it holds itself is not in its way.
+            let others = cx.pool.budget.text().saturating_sub(self.send_queued().into());
+            self.sender.note_refused(others > u64::from(cx.tunables.send_crowd));
         }
         if take > 0 {
             let all = take == data.len();

@@ -267,6 +267,14 @@ fn who_was_refused_while_many_wait_has_a_share() {
 }
 
 #[test]
+fn who_holds_much_alone_has_no_share() {
+    let mut pair = Pair::established(&fixed(8 << 20, 4 << 20));
+    let octets = pattern(5 << 20);
+    assert_eq!(pair.write(Which::Client, &octets), 4 << 20);
+    assert!(!pair.client.connection.sender.is_crowded(), "a crowd of one");
+}
+
+#[test]
 fn with_a_share_the_path_is_as_busy() {
     let rounds = [0, 3 << 20].map(|others| {
         let mut pair = Pair::established(&fixed(4 << 20, 2 << 20));

@@ -104,7 +104,7 @@ impl Sender {
         self.is_crowded().then(|| (self.unacknowledged() / 4).max(SHARE))
     }
 
-    /// It was refused room; `crowded`: while all connections together held more text than caches do.
+    /// It was refused room; `crowded`: while the other connections held more text than caches do.
     pub const fn note_refused(&mut self, crowded: bool) {
         self.flags.set_if(Flags::CROWDED, crowded);
     }

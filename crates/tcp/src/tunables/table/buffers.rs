@@ -37,9 +37,9 @@ macro_rules! buffers {
             high: "nothing, but more text on its way when an application breaks off.";
         }
 
-        /// How much text all connections of a shard hold before whoever is refused room has no more than a share
-        /// of his send buffer unsent: 32 KiB, or a quarter of what is in flight if that is more. It is what a
-        /// core keeps in its caches: 1 to 2 MiB. `TCP_NOTSENT_LOWAT` goes before it.
+        /// How much text all other connections of a shard hold before whoever is refused room has no more than a
+        /// share of his send buffer unsent: 32 KiB, or a quarter of what is in flight if that is more. It is what
+        /// a core keeps in its caches: 1 to 2 MiB. `TCP_NOTSENT_LOWAT` goes before it.
         send_crowd: u32 = 2 << 20, "buffers.send.crowd", Unit::Octets => {
             range: 0 ..= 1 << 30;
             rfc: "RFC 9293 3.9.1.2";
