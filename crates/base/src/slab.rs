@@ -55,13 +55,14 @@ impl<T> Slab<T> {
         let chunk_index = self.chunk_with_vacancy();
         let chunk = &mut self.chunks[chunk_index as usize];
         let place = chunk.occupy(value);
+        let (taken, next) = (usize::from(chunk.link.len), chunk.link.next);
         self.len += 1;
-        if chunk.link.len == 1 {
+        if taken == 1 {
             self.idle -= 1;
         }
-        if usize::from(chunk.link.len) == PLACES {
+        if taken == PLACES {
             cold_path();
-            self.vacant = chunk.link.next;
+            self.vacant = next;
             self.set_previous(self.vacant, NONE);
         }
         (chunk_index << PLACE_BITS) | u32::from(place)
@@ -120,9 +121,8 @@ impl<T> Slab<T> {
     pub fn remove(&mut self, index: u32) -> Option<T> {
         let chunk = self.chunks.get_mut(chunk_of(index))?;
         let value = chunk.values.as_mut()?[place_of(index)].take()?;
-        chunk.vacate(place_of(index));
+        let left = chunk.vacate(place_of(index));
         self.len -= 1;
-        let left = usize::from(chunk.link.len);
         if left == PLACES - 1 {
             cold_path();
             self.link_vacant(chunk_of(index) as u32);
@@ -283,21 +283,27 @@ impl<T> Chunk<T> {
     /// Puts a record into the first vacant place; there is one, and memory for it.
     fn occupy(&mut self, value: T) -> u8 {
         let values = self.values.get_or_insert_with(vacant_values);
-        let first = self.link.first;
+        // The box is followed once: what is written into the record might be where it points, for all that is
+        // known.
+        let link = &mut *self.link;
+        let first = link.first;
         let vacant = values[usize::from(first)].replace(value);
         // What a vacant place held is nothing: to drop it would take a call.
         core::mem::forget(vacant);
-        self.link.first = self.link.places[usize::from(first)].next;
-        self.link.len += 1;
+        link.first = link.places[usize::from(first)].next;
+        link.len += 1;
         first
     }
 
-    fn vacate(&mut self, index: usize) {
-        let place = &mut self.link.places[index];
+    /// Returns how many records are left.
+    fn vacate(&mut self, index: usize) -> usize {
+        let link = &mut *self.link;
+        let place = &mut link.places[index];
         place.generation = place.generation.wrapping_add(1);
-        place.next = self.link.first;
-        self.link.first = index as u8;
-        self.link.len -= 1;
+        place.next = link.first;
+        link.first = index as u8;
+        link.len -= 1;
+        usize::from(link.len)
     }
 }
 

@@ -14,7 +14,7 @@ pub use accurate_ecn::{AccurateEcn, AccurateEcnOrder};
 pub use fast_open::FastOpen;
 pub use flags::TcpFlags;
 pub use option_order::OptionOrder;
-pub use options::{Authentication, TcpOptions, Timestamps, UserTimeout};
+pub use options::{Authentication, Opening, TcpOptions, Timestamps, UserTimeout};
 pub use sack::{SackBlock, SackBlocks};
 pub use view::{OptionsView, TcpView};
 

@@ -39,26 +39,24 @@ impl PortRange {
 
     /// Every port, from the one `start` places behind the first on, round and round.
     pub const fn in_turn(self, start: u32) -> [Lane; 4] {
+        let lane = self.first_in_turn(start);
+        let rest = Lane { from: self.first as u32, to: lane.from, stride: 1 };
+        [lane, rest, Lane::EMPTY, Lane::EMPTY]
+    }
+
+    /// The first lane of [`PortRange::in_turn`].
+    #[inline]
+    pub const fn first_in_turn(self, start: u32) -> Lane {
         let (first, end) = (self.first as u32, self.last as u32 + 1);
-        let begin = first + start % self.count();
-        [
-            Lane { from: begin, to: end, stride: 1 },
-            Lane { from: first, to: begin, stride: 1 },
-            Lane::EMPTY,
-            Lane::EMPTY,
-        ]
+        Lane { from: first + start % self.count(), to: end, stride: 1 }
     }
 
     /// The same, but the first port and every second after it before the others.
     pub const fn even_first(self, start: u32) -> [Lane; 4] {
         let (first, end) = (self.first as u32, self.last as u32 + 1);
-        let even = first + start % self.count().div_ceil(2) * 2;
-        let lanes = [
-            Lane { from: even, to: end, stride: 2 },
-            Lane { from: first, to: even, stride: 2 },
-            Lane::EMPTY,
-            Lane::EMPTY,
-        ];
+        let lane = self.first_even(start);
+        let before = Lane { from: first, to: lane.from, stride: 2 };
+        let lanes = [lane, before, Lane::EMPTY, Lane::EMPTY];
         if self.count() == 1 {
             return lanes;
         }
@@ -67,14 +65,21 @@ impl PortRange {
         [lanes[0], lanes[1], rest, Lane { from: before, to: odd, stride: 2 }]
     }
 
+    /// The first lane of [`PortRange::even_first`].
+    #[inline]
+    pub const fn first_even(self, start: u32) -> Lane {
+        let (first, end) = (self.first as u32, self.last as u32 + 1);
+        Lane { from: first + start % self.count().div_ceil(2) * 2, to: end, stride: 2 }
+    }
+
     /// How many places of the order lie between its start and `port`.
     pub fn steps(lanes: &[Lane; 4], port: u16) -> u32 {
         let mut steps = 0;
         for lane in lanes {
-            match lane.place(port) {
-                Some(place) => return steps + place,
-                None => steps += lane.len(),
+            if lane.has(port) {
+                return steps + lane.steps(port);
             }
+            steps += lane.len();
         }
         steps
     }
@@ -98,11 +103,17 @@ impl Lane {
         self.to.saturating_sub(self.from).div_ceil(self.stride)
     }
 
-    fn place(&self, port: u16) -> Option<u32> {
+    fn has(&self, port: u16) -> bool {
         let port = u32::from(port);
         let within = self.from <= port && port < self.to;
-        let behind = port.wrapping_sub(self.from);
-        (within && behind.is_multiple_of(self.stride)).then(|| behind / self.stride)
+        within && (port - self.from).is_multiple_of(self.stride)
+    }
+
+    /// How many places of the lane lie between its start and `port`, which is one of it.
+    #[inline]
+    pub fn steps(&self, port: u16) -> u32 {
+        // The stride is 1 or 2: no division.
+        u32::from(port).wrapping_sub(self.from) >> (self.stride - 1)
     }
 
     /// The first port of the lane at `at` or behind it that is not taken.

@@ -126,8 +126,8 @@ impl Shard {
             scale_limit,
             time_wait: opening.kept(),
         };
-        let syn = found.arrival.segment.header.whole();
-        let entry = SynEntry::from_syn(&syn, open, &self.cx.tunables);
+        let syn = &found.arrival.segment.header;
+        let entry = SynEntry::from_syn(syn, open, &self.cx.tunables);
         let index = self.records.syns.hold(entry, &mut self.listeners, self.cx.now);
         self.cx.counters.syn_received += 1;
         // The address keeps its number as long as this entry names it.

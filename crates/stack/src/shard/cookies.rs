@@ -106,7 +106,7 @@ impl Shard {
             scale_limit,
             time_wait: None,
         };
-        let entry = SynEntry::from_syn(&arrival.segment.header.whole(), open, &self.cx.tunables)
+        let entry = SynEntry::from_syn(&arrival.segment.header, open, &self.cx.tunables)
             .into_cookie(|terms, mss| self.cookies.issue(&flow, terms, mss, self.cx.now));
         if let Some(place) = self.listeners.get_mut(listener) {
             place.on_cookie_sent(self.cx.now);

@@ -135,7 +135,7 @@ impl Shard {
             time_wait: opening.kept(),
         };
         let syn = &found.arrival.segment.header;
-        let mut entry = SynEntry::from_syn(&syn.whole(), open, &self.cx.tunables);
+        let mut entry = SynEntry::from_syn(syn, open, &self.cx.tunables);
         // Only now that there is room for an entry: without a good cookie it opens as any other SYN.
         if takes_fast_open {
             cold_path();

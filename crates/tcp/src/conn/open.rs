@@ -1,7 +1,7 @@
 //! How a connection begins: by our SYN, or complete from a half-open entry.
 
 use whimbrel_base::{Micros, cold_path};
-use whimbrel_wire::tcp::{TcpFlags, TcpOptions, Timestamps};
+use whimbrel_wire::tcp::{OptionsView, TcpFlags, Timestamps};
 use whimbrel_wire::{Address, Mss, SeqNum, WindowScale, WindowSize};
 
 use super::{BufferSize, Connection, Flags, Signals, SocketOptions, Stamps, State, Tally, Timers};
@@ -299,7 +299,7 @@ impl Connection {
         let irs = header.seq;
         self.receiver.begin(irs, self.unscaled_window());
         self.sender.on_syn(irs, header.window);
-        self.negotiate(cx, &header.options.whole());
+        self.negotiate(cx, &header.options);
     }
 
     /// The window on our SYN, where it cannot be scaled.
@@ -308,8 +308,9 @@ impl Connection {
         initial_window(self.recv_limit().min(limit))
     }
 
-    fn negotiate(&mut self, cx: &Context, options: &TcpOptions) {
-        match options.window_scale.filter(|_| cx.tunables.window_scaling) {
+    fn negotiate(&mut self, cx: &Context, options: &OptionsView<'_>) {
+        let opening = options.opening();
+        match opening.window_scale.filter(|_| cx.tunables.window_scaling) {
             Some(scale) => self.sender.set_scale(scale),
             None => self.receiver.set_scale(WindowScale::ZERO),
         }
@@ -320,23 +321,25 @@ impl Connection {
             }
             None => self.flags.clear(Flags::TIMESTAMPS),
         }
-        if options.sack_permitted && cx.tunables.sack {
+        if opening.sack_permitted && cx.tunables.sack {
             self.flags.set(Flags::SACK);
         }
         let default = cx.tunables.default_mss(&self.remote);
-        self.agree_mss(options.mss.unwrap_or(default), &cx.tunables);
+        self.agree_mss(opening.mss.unwrap_or(default), &cx.tunables);
+        self.apply_window_metrics();
     }
 
     /// Eff.snd.MSS (RFC 9293 3.7.1): the peer's or the path's, less the options of each segment.
+    #[inline]
     fn agree_mss(&mut self, peer: Mss, tunables: &Tunables) {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
         self.sender.agree_mss(peer, options, tunables);
-        self.apply_window_metrics();
         self.receiver.round_size(self.in_full_segments(self.receiver.size(), tunables));
     }
 
     /// A receive buffer of `octets`, rounded up to whole segments if that is the rule, and it holds
     /// more than one. No buffer becomes larger by that than any may be.
+    #[inline]
     pub(super) fn in_full_segments(&self, octets: u32, tunables: &Tunables) -> u32 {
         let options = if self.flags.has(Flags::TIMESTAMPS) { TIMESTAMP_OCTETS } else { 0 };
         let full = u32::from(self.sender.mss()) + u32::from(options);

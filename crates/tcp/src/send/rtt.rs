@@ -32,7 +32,7 @@ impl RttEstimator {
         Self {
             srtt: 0,
             rttvar: 0,
-            rto: Micros::from(tunables.initial_rto).get(),
+            rto: tunables.initial_rto.get(),
             backoff: 0,
             timing: false,
             timed_seq: SeqNum::new(0),

@@ -185,6 +185,36 @@ impl Ports {
     ) -> Result<u16, PortsExhausted> {
         let hash = self.hash(towards);
         let of = Hashed { towards, hash: hash as u32 };
+        let lane = self.first_lane(hash);
+        let mut asked = None;
+        if self.known.map_mut(of).is_none()
+            && let Some(port) = lane.next_open(lane.from, &self.drawable)
+        {
+            let found = look(port);
+            if found == PortUse::Free {
+                // As nearly always: the rest of the order need not be known.
+                self.known.claim(of, port, counters);
+                self.advance(hash, lane.steps(port) + 1);
+                return Ok(port);
+            }
+            asked = Some((port, found));
+        }
+        self.choose_beyond(towards, hash, counters, |port| match asked {
+            Some((first, found)) if first == port => found,
+            _ => look(port),
+        })
+    }
+
+    /// The same where many ports are in use, or the first one in the order is.
+    #[inline(never)]
+    fn choose_beyond(
+        &mut self,
+        towards: &Destination,
+        hash: u64,
+        counters: &mut Counters,
+        mut look: impl FnMut(u16) -> PortUse,
+    ) -> Result<u16, PortsExhausted> {
+        let of = Hashed { towards, hash: hash as u32 };
         let lanes = self.lanes(hash);
         let Self { known, drawable, .. } = self;
         let exhausted = |taken| PortsExhausted { range: drawable.range(), taken };
@@ -233,21 +263,36 @@ impl Ports {
 
     /// The order in which the ports are tried towards a destination.
     fn lanes(&mut self, hash: u64) -> [Lane; 4] {
+        let (start, range) = (self.start(hash), self.drawable.range());
+        match self.policy {
+            PortOrder::EvenFirst => range.even_first(start),
+            _ => range.in_turn(start),
+        }
+    }
+
+    /// What this order begins with.
+    #[inline]
+    fn first_lane(&mut self, hash: u64) -> Lane {
+        let (start, range) = (self.start(hash), self.drawable.range());
+        match self.policy {
+            PortOrder::EvenFirst => range.first_even(start),
+            _ => range.first_in_turn(start),
+        }
+    }
+
+    /// Where it begins, in places behind the first port of the range, round and round.
+    #[inline]
+    fn start(&mut self, hash: u64) -> u32 {
         let counter = *self.counter(hash);
-        let range = self.drawable.range();
         match self.policy {
             // RFC 6056 3.3.4: "port = min_ephemeral + (offset + table[index]) % num_ephemeral;
             // table[index]++;"
-            PortOrder::DoubleHash => range.in_turn(offset(hash).wrapping_add(counter)),
-            PortOrder::EvenFirst => range.even_first(offset(hash).wrapping_add(counter)),
+            PortOrder::DoubleHash | PortOrder::EvenFirst => offset(hash).wrapping_add(counter),
             // RFC 6056 3.3.1: "next_ephemeral = min_ephemeral + (random() % num_ephemeral)", where
             // random() is the PRF over a counter, in octets of which no destination hashes as many.
-            PortOrder::Random => {
-                let random = self.prf.hash(&u64::from(counter).to_be_bytes()) as u32;
-                range.in_turn(random)
-            }
+            PortOrder::Random => self.prf.hash(&u64::from(counter).to_be_bytes()) as u32,
             // RFC 6056 2.2: "next_ephemeral = min_ephemeral; (...) next_ephemeral++"
-            PortOrder::Sequential => range.in_turn(counter),
+            PortOrder::Sequential => counter,
         }
     }
 

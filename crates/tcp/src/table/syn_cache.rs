@@ -427,7 +427,7 @@ impl Rules {
 
 impl From<&Tunables> for Rules {
     fn from(tunables: &Tunables) -> Self {
-        let initial_rto = millis(tunables.initial_rto).clamp(1, MAX_MILLIS);
+        let initial_rto = millis(tunables.initial_rto.into()).clamp(1, MAX_MILLIS);
         Self {
             max_entries: tunables.max_syn_entries,
             retries: tunables.synack_retries.min(MOST_RETRIES),

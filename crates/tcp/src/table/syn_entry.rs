@@ -15,7 +15,7 @@ mod judge;
 mod stage;
 
 use whimbrel_base::{Instant, Micros, Tick, cold_path};
-use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions, Timestamps};
+use whimbrel_wire::tcp::{FastOpen, Opening, TcpFlags, TcpHeader, TcpView, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, SeqNum, WindowScale, WindowSize};
 
 use self::stage::SynStage;
@@ -56,6 +56,33 @@ pub struct SynEntry {
     pub(super) retries: u8,
     /// Who decided to answer it, and how often. (An `enum` leaves bit patterns for `Option` to use.)
     stage: SynStage,
+}
+
+/// What a SYN says, as far as an entry is made of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    src_port: u16,
+    dst_port: u16,
+    seq: SeqNum,
+    timestamps: Option<Timestamps>,
+    opening: Opening,
+}
+
+impl From<&TcpView<'_>> for Asked {
+    #[inline]
+    fn from(syn: &TcpView<'_>) -> Self {
+        let TcpView { src_port, dst_port, seq, options, .. } = syn;
+        let (timestamps, opening) = (options.timestamps, options.opening());
+        Self { src_port: *src_port, dst_port: *dst_port, seq: *seq, timestamps, opening }
+    }
+}
+
+impl From<&TcpHeader> for Asked {
+    fn from(syn: &TcpHeader) -> Self {
+        let TcpHeader { src_port, dst_port, seq, options, .. } = *syn;
+        let (timestamps, opening) = (options.timestamps, options.opening());
+        Self { src_port, dst_port, seq, timestamps, opening }
+    }
 }
 
 /// What the shard knows about a SYN beside its header.
@@ -99,20 +126,22 @@ pub enum FastOpenForm {
 impl SynEntry {
     /// The entry for a SYN that a listener is there for. Options count if the tunables allow them
     /// and the SYN has them.
-    pub fn from_syn(syn: &TcpHeader, open: PassiveOpen, tunables: &Tunables) -> Self {
-        let options = &syn.options;
+    // Always: of what a SYN says and of what is known beside it nothing stands in memory before it is in the entry.
+    #[inline(always)]
+    pub fn from_syn(syn: impl Into<Asked>, open: PassiveOpen, tunables: &Tunables) -> Self {
+        let syn = syn.into();
         let own_scale = WindowScale::for_window(open.scale_limit);
-        let peer_scale = options.window_scale.unwrap_or_default();
+        let peer_scale = syn.opening.window_scale.unwrap_or_default();
         Self {
             remote: open.remote,
             remote_port: syn.src_port,
             local_port: syn.dst_port,
             local_index: open.local_index,
-            mss: options.mss.unwrap_or(tunables.default_mss(&open.remote)),
+            mss: syn.opening.mss.unwrap_or(tunables.default_mss(&open.remote)),
             listener: open.listener,
             irs: syn.seq,
             iss: open.iss,
-            ts_recent: options.timestamps.unwrap_or_default().val,
+            ts_recent: syn.timestamps.unwrap_or_default().val,
             time_wait: open.time_wait.unwrap_or(NONE),
             previous: NONE,
             next: NONE,
@@ -121,7 +150,7 @@ impl SynEntry {
             scales: (own_scale.get() << 4) | peer_scale.get(),
             // RFC 7323 2.2: "both sides MUST send Window Scale options in their <SYN> segments to
             // enable window scaling in either direction". So with the other options.
-            negotiated: Negotiated::offered_by(options).and(Negotiated::allowed_by(tunables)),
+            negotiated: Negotiated::offered_by(&syn).and(Negotiated::allowed_by(tunables)),
             retries: 0,
             stage: SynStage::Answered,
         }
@@ -185,13 +214,12 @@ impl SynEntry {
     /// unanswered, and then ignore them in the answer. None is added.
     pub fn on_repeated_syn(&mut self, syn: &TcpHeader) {
         self.stage.on_repeated();
-        let options = &syn.options;
-        let offered = Negotiated::offered_by(options);
+        let offered = Negotiated::offered_by(&syn.into());
         self.negotiated = self.negotiated.and(offered.or(Negotiated::REMEMBERED));
         // RFC 7323 4.3 (2): "If: SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then
         // SEG.TSval is copied to TS.Recent; otherwise, it is ignored." A SYN always lies before
         // what we acknowledged.
-        if let Some(timestamps) = options.timestamps
+        if let Some(timestamps) = syn.options.timestamps
             && !is_older(timestamps.val, self.ts_recent)
         {
             self.ts_recent = timestamps.val;
@@ -417,11 +445,11 @@ impl Negotiated {
     /// What no SYN takes back.
     const REMEMBERED: Self = Self::CHALLENGED.or(Self::ACKNOWLEDGED);
 
-    fn offered_by(options: &TcpOptions) -> Self {
+    fn offered_by(syn: &Asked) -> Self {
         Self::where_true([
-            (Self::WINDOW_SCALE, options.window_scale.is_some()),
-            (Self::TIMESTAMPS, options.timestamps.is_some()),
-            (Self::SACK, options.sack_permitted),
+            (Self::WINDOW_SCALE, syn.opening.window_scale.is_some()),
+            (Self::TIMESTAMPS, syn.timestamps.is_some()),
+            (Self::SACK, syn.opening.sack_permitted),
         ])
     }
 
@@ -453,7 +481,7 @@ impl Negotiated {
 /// The first millisecond that does not begin before `now`: what time-outs count from, so that they
 /// run late by less than a millisecond and never early.
 pub(super) const fn tick_rounded_up(now: Instant) -> Tick {
-    Tick::new(now.as_nanos().div_ceil(1_000_000) as u32)
+    Tick::new((now.as_nanos().wrapping_add(999_999) / 1_000_000) as u32)
 }
 
 /// `val < recent` on the circle of timestamps (RFC 7323 5.2).

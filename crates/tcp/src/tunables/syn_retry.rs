@@ -55,7 +55,7 @@ impl SynRetry {
         match &self.0 {
             Schedule::Factor(percent) => {
                 let most = u64::from(tunables.max_rto.get());
-                let first = (tunables.initial_rto.as_micros() as u64).min(most);
+                let first = u64::from(tunables.initial_rto.get()).min(most);
                 if repeats == 0 {
                     return Duration::from_micros(first);
                 }

@@ -110,8 +110,8 @@ fn values_are_read_with_the_unit_that_their_name_has() {
     assert_eq!(set("tcp_fin_timeout", "30").fin_timeout, secs(30), "net.ipv4. may be left out");
     assert_eq!(set("fin_timeout", "1.5s").fin_timeout, Duration::from_millis(1500));
     assert_eq!(set("net.inet.tcp.finwait2_timeout", "30000").fin_timeout, secs(30));
-    assert_eq!(set("net.inet.tcp.rexmit_initial", "3000").initial_rto, secs(3));
-    assert_eq!(set("net.inet.tcp.rexmit_initial", "3s").initial_rto, secs(3));
+    assert_eq!(set("net.inet.tcp.rexmit_initial", "3000").initial_rto, secs(3).into());
+    assert_eq!(set("net.inet.tcp.rexmit_initial", "3s").initial_rto, secs(3).into());
     assert_eq!(set("tcp_rto_min_us", "50000").min_rto, Micros::from_millis(50));
     assert_eq!(set("net.inet.tcp.recvspace", "64k").recv_buffer, 65_536);
     assert_eq!(set("TCP_WND", "131072").recv_buffer, 131_072);
@@ -123,8 +123,8 @@ fn values_are_read_with_the_unit_that_their_name_has() {
     assert_eq!(set("isn.tick", "4us").isn_tick_nanos, 4_000);
     assert_eq!(set("tcp_iss_incr", "25000").isn_step, 12_500, "illumos adds half of it");
     let millis = Duration::from_millis;
-    assert_eq!(set("tcp_rexmit_interval_initial", "1000").initial_rto, millis(1_125));
-    assert_eq!(set("tcp_rexmit_interval_initial", "8ms").initial_rto, millis(9));
+    assert_eq!(set("tcp_rexmit_interval_initial", "1000").initial_rto, millis(1_125).into());
+    assert_eq!(set("tcp_rexmit_interval_initial", "8ms").initial_rto, millis(9).into());
     assert_eq!(set("tcp_ip_abort_interval", "60000").user_timeout, secs(60));
     for (value, on) in [("on", true), ("0", false), ("yes", true), ("false", false)] {
         assert_eq!(set("net.inet.tcp.sack.enable", value).sack, on);
@@ -266,7 +266,7 @@ fn tunables_that_contradict_each_other_are_set_and_then_refused() {
     tunables.validate().unwrap();
     let text = set("tcp_rto_max_ms", "1000").clone();
     text.validate().unwrap();
-    let short = Tunables { initial_rto: Duration::from_secs(2), ..text };
+    let short = Tunables { initial_rto: Micros::from_millis(2_000), ..text };
     let error = short.validate().expect_err("1 s at most, 2 s at first").to_string();
     assert!(error.starts_with("net.ipv4.tcp_rto_max_ms=1s: give at least 2s"), "{error}");
 }
@@ -292,7 +292,7 @@ fn syns_are_repeated_by_their_schedule() {
     assert_eq!(at("x1"), [1_000; 8], "lwIP");
     assert_eq!(at("x1.5")[..4], [1_000, 1_500, 2_250, 3_375]);
     assert_eq!(at("1s,1.2s,4s")[..5], [1_000, 1_200, 4_000, 4_000, 4_000]);
-    let illumos = Tunables { initial_rto: Duration::from_millis(1125), ..Tunables::default() };
+    let illumos = Tunables { initial_rto: Micros::from_millis(1_125), ..Tunables::default() };
     assert_eq!(waits(&illumos, 3), [1_125, 2_250, 4_500]);
     let too_many = vec!["1s"; 13].join(",");
     for schedule in ["", "x", "x0", "x0.5", "x11", "x1.123", "1s,", "0s", "2h", "1", &too_many] {

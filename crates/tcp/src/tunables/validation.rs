@@ -2,7 +2,6 @@
 
 use alloc::format;
 use alloc::string::ToString;
-use core::time::Duration;
 
 use whimbrel_base::PortRange;
 use whimbrel_base::tunables::{self, InvalidTunable, print_time};
@@ -14,12 +13,11 @@ impl Tunables {
     pub fn validate(&self) -> Result<(), InvalidTunable> {
         tunables::check_ranges(self)?;
         self.port_range()?;
-        let (least_rto, max_rto) =
-            (self.initial_rto.max(self.min_rto.into()), Duration::from(self.max_rto));
-        if max_rto < least_rto {
-            let least = print_time(least_rto);
+        let least_rto = self.initial_rto.max(self.min_rto);
+        if self.max_rto < least_rto {
+            let least = print_time(least_rto.into());
             let accepted = format!("at least {least}, as initial_rto and tcp_rto_min_us have it");
-            let value = print_time(max_rto);
+            let value = print_time(self.max_rto.into());
             return Err(tunables::contradiction::<Self>(
                 "net.ipv4.tcp_rto_max_ms",
                 value,

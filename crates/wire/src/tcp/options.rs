@@ -87,6 +87,17 @@ impl UserTimeout {
     }
 }
 
+/// What a SYN offers beside timestamps and a Fast Open cookie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opening {
+    /// Kind 2 (RFC 9293 3.7.1).
+    pub mss: Option<Mss>,
+    /// Kind 3 (RFC 7323 2.2).
+    pub window_scale: Option<WindowScale>,
+    /// Kind 4 (RFC 2018 2).
+    pub sack_permitted: bool,
+}
+
 impl TcpOptions {
     /// Octets of the longest options.
     pub const MAX_LEN: usize = 40;
@@ -102,6 +113,12 @@ impl TcpOptions {
         let mut options = Self::default();
         options.read_list(octets);
         options
+    }
+
+    /// What those of a SYN offer.
+    pub const fn opening(&self) -> Opening {
+        let Self { mss, window_scale, sack_permitted, .. } = *self;
+        Opening { mss, window_scale, sack_permitted }
     }
 
     /// What nearly every SYN has: MSS, SACK-permitted and timestamps, NOP and window scale.

@@ -5,10 +5,10 @@
 //! handed on by value.
 
 use super::kinds::{NOP, TIMESTAMPS};
-use super::options::{TcpOptions, Timestamps};
+use super::options::{Opening, TcpOptions, Timestamps};
 use super::{SackBlocks, TcpFlags, TcpHeader};
 use crate::cursor::Reader;
-use crate::{ParseError, RawWindow, SeqNum};
+use crate::{Mss, ParseError, RawWindow, SeqNum, WindowScale};
 
 /// A TCP header that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,8 +38,22 @@ pub struct OptionsView<'a> {
     pub timestamps: Option<Timestamps>,
     /// All options, if there are others.
     octets: &'a [u8],
-    /// Whether there are SACK blocks among them.
-    sacks: bool,
+    /// What these are like.
+    others: Others,
+}
+
+/// What is among the options of a segment beside timestamps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Others {
+    /// Nothing.
+    #[default]
+    None,
+    /// What nearly every SYN has, where it has that.
+    UsualSyn,
+    /// SACK blocks, and maybe more.
+    Sack,
+    /// Anything else.
+    Rare,
 }
 
 impl<'a> TcpView<'a> {
@@ -76,7 +90,7 @@ impl<'a> TcpView<'a> {
 impl<'a> OptionsView<'a> {
     /// Timestamps and nothing else.
     pub const fn only(timestamps: Option<Timestamps>) -> Self {
-        Self { timestamps, octets: &[], sacks: false }
+        Self { timestamps, octets: &[], others: Others::None }
     }
 
     #[inline]
@@ -94,22 +108,42 @@ impl<'a> OptionsView<'a> {
     fn read_rare(octets: &'a [u8]) -> Self {
         // What nearly every SYN has.
         if let Some(options) = TcpOptions::parse_usual_syn(octets) {
-            return Self { timestamps: options.timestamps, octets, sacks: false };
+            return Self { timestamps: options.timestamps, octets, others: Others::UsualSyn };
         }
         let options = TcpOptions::parse(octets);
-        Self { timestamps: options.timestamps, octets, sacks: !options.sack.is_empty() }
+        let others = if options.sack.is_empty() { Others::Rare } else { Others::Sack };
+        Self { timestamps: options.timestamps, octets, others }
     }
 
     /// Whether there is a SACK option.
     #[inline]
     pub const fn has_sack(&self) -> bool {
-        self.sacks
+        matches!(self.others, Others::Sack)
     }
 
     /// The blocks of a SACK option, if there is one.
     #[inline]
     pub fn sack(&self) -> Option<SackBlocks> {
-        self.sacks.then(|| self.whole().sack)
+        self.has_sack().then(|| self.whole().sack)
+    }
+
+    /// What those of a SYN offer.
+    // Not by way of all that could be there: each passive and each active open would make those 96 octets.
+    #[inline]
+    pub fn opening(&self) -> Opening {
+        match (self.others, self.octets) {
+            (Others::UsualSyn, &[_, _, a, b, .., shift]) => Opening {
+                mss: Some(Mss::new(u16::from_be_bytes([a, b]))),
+                window_scale: Some(WindowScale::new(shift)),
+                sack_permitted: true,
+            },
+            _ => self.rare_opening(),
+        }
+    }
+
+    #[inline(never)]
+    fn rare_opening(&self) -> Opening {
+        self.whole().opening()
     }
 
     /// Reads every option that this stack knows.

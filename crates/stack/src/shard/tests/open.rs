@@ -4,6 +4,7 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 use std::vec::Vec;
 
+use whimbrel_base::Micros;
 use whimbrel_tcp::conn::{SocketOptions, SocketOverrides, State};
 use whimbrel_tcp::{CloseReason, DropReason, SegMeta, Tunables};
 use whimbrel_wire::tcp::TcpHeader;
@@ -256,7 +257,7 @@ fn a_third_segment_whose_listener_closed_is_refused_at_once() {
 #[test]
 fn a_listener_takes_whose_handshake_began_with_the_one_before_it() {
     // The client repeats its SYN before the clock would have found the first entry without a listener.
-    let hasty = Tunables { initial_rto: Duration::from_millis(500), ..Tunables::default() };
+    let hasty = Tunables { initial_rto: Micros::from_millis(500), ..Tunables::default() };
     let server = host(server_addr, 2, &Tunables::default());
     let mut hosts = Hosts::of(host(client_addr, 1, &hasty), server);
     let before = hosts.listen(Over::V4, 8);

@@ -199,7 +199,8 @@ impl Connection {
             State::SynReceived if self.is_early() => {
                 cold_path();
                 // As the SYN cache does: the schedule of a tunable is for SYNs alone.
-                let doubled = cx.tunables.initial_rto * (1 << self.sender.attempts().min(16));
+                let doubled =
+                    Duration::from(cx.tunables.initial_rto) * (1 << self.sender.attempts().min(16));
                 doubled.min(cx.tunables.max_rto.into())
             }
             State::SynSent | State::SynReceived => {

@@ -1,6 +1,5 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use core::time::Duration;
 
 use proptest::prelude::*;
 use whimbrel_base::{Instant, Micros, Secrets};
@@ -316,7 +315,7 @@ fn new_rules_hold_for_entries_that_wait() {
     let mut host = Host::new(&Tunables::default());
     host.insert(1, 0).unwrap();
     host.cache.set_rules(&Tunables {
-        initial_rto: Duration::from_millis(100),
+        initial_rto: Micros::from_millis(100),
         synack_retries: 0,
         ..Tunables::default()
     });

@@ -4,11 +4,11 @@ macro_rules! retransmission {
     ($head:tt { $($rows:tt)* } $($parts:ident)*) => { table! { @join $head { $($rows)*
 
         /// The first retransmission time-out of a SYN or SYN-ACK.
-        initial_rto: Duration = secs(1), "initial_rto", Unit::Time => {
+        initial_rto: Micros = Micros::from_millis(1_000), "initial_rto", Unit::Time => {
             also: "net.inet.tcp.rexmit_initial" (Reading::Millis),
                 "tcp_rexmit_interval_initial" (Reading::MillisAndEighth),
                 "LWIP_TCP_RTO_TIME" (Reading::Millis);
-            range: millis(1) ..= secs(60);
+            range: Micros::from_millis(1) ..= Micros::from_millis(60_000);
             rfc: "RFC 6298 2.1";
             low: "SYNs are repeated needlessly on long paths.";
             high: "a lost SYN delays its connection by as much.";
