@@ -184,7 +184,8 @@ impl Flight {
     }
 
     /// All below `to` is acknowledged.
-    #[inline]
+    // Always: what was delivered stays in registers then.
+    #[inline(always)]
     pub fn acknowledge(&mut self, to: u64, delivered: &mut Delivered) {
         if self.holes.is_none() {
             // Nothing is missing, as nearly always: all of it was sent once, and none was named before.

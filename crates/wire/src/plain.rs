@@ -150,16 +150,6 @@ pub enum PlainOptions {
     Opening(Mss, Timestamps, WindowScale),
 }
 
-impl PlainOptions {
-    const fn len(&self) -> usize {
-        match self {
-            Self::None => 0,
-            Self::Timestamps(_) => 12,
-            Self::Opening(..) => 20,
-        }
-    }
-}
-
 /// The text behind headers that are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
@@ -177,7 +167,21 @@ impl PlainHeaders {
     /// Without the sum of the text the TCP checksum is that of the pseudo-header, not complemented.
     #[inline(always)]
     pub fn emit(&self, text: Text, room: &mut [u8; Self::MAX_LEN]) -> usize {
-        let options_len = self.options.len();
+        let (heads, options) = room.split_at_mut(HEADS);
+        let (options_len, options_sum) = match self.options {
+            PlainOptions::None => (0_usize, 0),
+            PlainOptions::Timestamps(Timestamps { val, ecr }) => {
+                let words = [STAMPS, val, ecr].map(u32::to_be);
+                put(options, words);
+                (12, sum(words))
+            }
+            PlainOptions::Opening(mss, Timestamps { val, ecr }, scale) => {
+                let (mss, scale) = (MSS | u32::from(mss.get()), SCALE | u32::from(scale.get()));
+                let words = [mss, SACK_AND_STAMPS, val, ecr, scale].map(u32::to_be);
+                put(options, words);
+                (20, sum(words))
+            }
+        };
         let header_len = options_len.wrapping_add(TCP_LEN);
         let tcp_len = (text.len as usize).wrapping_add(header_len);
         let total_len = tcp_len.wrapping_add(IP_LEN) as u32;
@@ -191,23 +195,8 @@ impl PlainHeaders {
         let (seq, ack) = (self.seq.raw().to_be(), self.ack.raw().to_be());
         let urgent = u32::from(self.urgent).to_be();
         let addresses = u64::from(src).wrapping_add(u64::from(dst));
-        let mut header = sum([ports, seq, ack, control, urgent]);
+        let header = sum([ports, seq, ack, control, urgent]).wrapping_add(options_sum);
 
-        let (heads, options) = room.split_at_mut(HEADS);
-        match self.options {
-            PlainOptions::None => {}
-            PlainOptions::Timestamps(Timestamps { val, ecr }) => {
-                let words = [STAMPS, val, ecr].map(u32::to_be);
-                header = header.wrapping_add(sum(words));
-                put(options, words);
-            }
-            PlainOptions::Opening(mss, Timestamps { val, ecr }, scale) => {
-                let (mss, scale) = (MSS | u32::from(mss.get()), SCALE | u32::from(scale.get()));
-                let words = [mss, SACK_AND_STAMPS, val, ecr, scale].map(u32::to_be);
-                header = header.wrapping_add(sum(words));
-                put(options, words);
-            }
-        }
         put(
             heads,
             [first, DONT_FRAGMENT.to_be(), third, src, dst, ports, seq, ack, control, urgent],

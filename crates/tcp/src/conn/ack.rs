@@ -6,7 +6,7 @@ use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Connection, Flags, Stamps, State};
 use crate::flight::Delivered;
-use crate::send::{AckPlace, Acknowledged, IncomingAck, Order, reports_duplicate};
+use crate::send::{AckPlace, Acknowledged, IncomingAck, Order, SendQueue, reports_duplicate};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};
 
@@ -27,7 +27,7 @@ impl Connection {
         match self.sender.seq().judge_ack(seg.header.ack) {
             AckPlace::New(numbers) => {
                 self.note_timestamp(cx, seg);
-                self.on_new_ack(cx, seg, numbers)
+                self.take_new_ack(cx, seg, numbers)
             }
             AckPlace::Current => {
                 self.note_timestamp(cx, seg);
@@ -109,12 +109,62 @@ impl Connection {
     }
 
     /// Something new is acknowledged.
-    pub(super) fn on_new_ack(
+    // Always: its outcome is for the caller, and would be handed on through memory.
+    #[inline(always)]
+    pub(super) fn take_new_ack(
         &mut self,
         cx: &mut Context,
         seg: &RxSegment<'_>,
         numbers: u32,
     ) -> Step {
+        if self.on_new_ack(cx, seg, numbers) { self.on_fin_acked(cx) } else { Continue(()) }
+    }
+
+    /// The same but for what follows from its being our FIN. Returns whether that is part of it.
+    #[inline(never)]
+    fn on_new_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> bool {
+        let is_plain =
+            self.queue().is_none_or(SendQueue::is_quiet) && !seg.header.options.has_sack();
+        let fin = if is_plain {
+            self.on_plain_ack(cx, seg, numbers)
+        } else {
+            self.on_telling_ack(cx, seg, numbers)
+        };
+        if self.stats.apart.is_some() {
+            self.note_recovered(cx);
+        }
+        self.rearm_acknowledged(cx);
+        self.tell_room(cx);
+        fin
+    }
+
+    /// Nothing is missing, as nearly always, or nothing is buffered: our SYN or FIN alone is acknowledged.
+    #[inline(always)]
+    fn on_plain_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> bool {
+        let (acked, _) = self.acknowledge(cx, seg, numbers);
+        if let Some(buffers) = self.buffers.as_deref_mut() {
+            self.sender.on_plain_ack(cx, &acked, &mut buffers.send);
+        }
+        acked.fin
+    }
+
+    /// Something is missing or may have been, or is named.
+    // Out of line: what it tells the sender would stand in memory for the other, too.
+    #[inline(never)]
+    fn on_telling_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> bool {
+        let (acked, delivered) = self.acknowledge(cx, seg, numbers);
+        self.tell_sender(cx, seg, Some((acked, delivered)), false);
+        acked.fin
+    }
+
+    /// Takes what is acknowledged off, with the round trip and the window that come with it.
+    #[inline(always)]
+    fn acknowledge(
+        &mut self,
+        cx: &mut Context,
+        seg: &RxSegment<'_>,
+        numbers: u32,
+    ) -> (Acknowledged, Delivered) {
         let ack = seg.header.ack;
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let mut delivered = Delivered::default();
@@ -131,21 +181,7 @@ impl Connection {
             self.on_stalled_window(cx);
         }
         self.soft_error = None;
-        let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-        match queue {
-            // Our SYN or FIN alone.
-            None => {}
-            Some(queue) if queue.is_quiet() && !seg.header.options.has_sack() => {
-                self.sender.on_plain_ack(cx, &acked, queue);
-            }
-            Some(_) => self.tell_sender(cx, seg, Some((acked, delivered)), false),
-        }
-        if self.stats.apart.is_some() {
-            self.note_recovered(cx);
-        }
-        self.rearm_acknowledged(cx);
-        self.tell_room(cx);
-        if acked.fin { self.on_fin_acked(cx) } else { Continue(()) }
+        (acked, delivered)
     }
 
     /// SEG.ACK = SND.UNA: a window update, a piggyback, or a duplicate.
@@ -260,6 +296,7 @@ impl Connection {
     }
 
     /// Measures the round trip that this acknowledgment ends.
+    #[inline(always)]
     fn measure(
         &mut self,
         cx: &Context,

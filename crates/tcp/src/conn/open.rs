@@ -280,7 +280,7 @@ impl Connection {
         }
         self.note_ack(cx, seg);
         self.note_timestamp(cx, seg);
-        self.on_new_ack(cx, seg, numbers)?;
+        self.take_new_ack(cx, seg, numbers)?;
         self.on_syn_text_judged();
         if seg.payload.is_empty() && !seg.header.flags.intersects(TcpFlags::URG | TcpFlags::FIN) {
             return Continue(());

@@ -46,8 +46,29 @@ impl Records {
     }
 
     /// All below `to` is acknowledged.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pop(&mut self, to: u64, delivered: &mut Delivered) {
+        if let Some(only) = self.sent.front()
+            && self.sent.len() == 1
+            && only.end <= to
+        {
+            // Nearly each flight of a short connection.
+            if only.end > self.una {
+                delivered.segment = (only.end - self.una).min(u64::from(only.mss)) as u16;
+                delivered.once_first = Some(only.at);
+                delivered.once = Some((only.at, only.end));
+            }
+            self.sent.clear();
+            (self.una, self.end) = (to, self.end.max(to));
+            return;
+        }
+        self.pop_each(to, delivered);
+    }
+
+    /// The same of several transmissions, or of a part of one.
+    // Always: called by reference, what was delivered would stand in memory for a single one, too.
+    #[inline(always)]
+    fn pop_each(&mut self, to: u64, delivered: &mut Delivered) {
         let mut start = self.una;
         while let Some(first) = self.sent.front() {
             let whole = first.end <= to;

@@ -90,7 +90,7 @@ impl SendBuffer {
     }
 
     /// Drops the first `most` octets, or all: they were acknowledged. Returns how many that was.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledge_up_to(&mut self, most: u32) -> u32 {
         let len = most.min(self.len());
         self.acknowledge(len);
@@ -98,6 +98,7 @@ impl SendBuffer {
     }
 
     /// Drops the first `len` octets: they were acknowledged.
+    #[inline]
     pub fn acknowledge(&mut self, len: u32) {
         debug_assert!(len <= self.len());
         self.start += u64::from(len);

@@ -130,6 +130,8 @@ flags! {
 impl Flags {
     /// Those that ask for a segment whatever the congestion window says.
     const AGAIN: Self = Self(Self::RETRANSMIT.0 | Self::PROBE.0 | Self::LOSS_PROBE.0);
+    /// The two kinds of probes that a timer asks for.
+    const PROBES: Self = Self(Self::PROBE.0 | Self::LOSS_PROBE.0);
     /// Those that ask for a segment.
     const DUE: Self = Self(Self::AGAIN.0 | Self::KEEP_ALIVE.0);
 }

@@ -24,6 +24,11 @@ impl Connection {
         if self.sender.may_be_stalled() {
             return self.rearm_maybe_stalled(cx);
         }
+        if self.sender.is_idle() && self.is_quiet() {
+            self.sender.stop_timer();
+            self.timers.stop_sender();
+            return;
+        }
         self.sender.stop_persist();
         self.time_flight(cx);
     }

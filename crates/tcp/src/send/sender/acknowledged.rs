@@ -58,7 +58,7 @@ pub enum Order {
 impl Sender {
     /// Everything below `ack` is acknowledged, `numbers` (>= 1) more than before; `delivered` is told what
     /// of that the peer had not named.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledge(
         &mut self,
         ack: SeqNum,
@@ -67,10 +67,13 @@ impl Sender {
         delivered: &mut Delivered,
     ) -> Acknowledged {
         let beyond_syn = numbers - u32::from(self.flags.take(Flags::SYN));
-        let octets = queue.map_or(0, |queue| {
-            queue.flight.acknowledge(queue.flight.una() + u64::from(numbers), delivered);
-            queue.text.acknowledge_up_to(beyond_syn)
-        });
+        let octets = match queue {
+            Some(queue) => {
+                queue.flight.acknowledge(queue.flight.una() + u64::from(numbers), delivered);
+                queue.text.acknowledge_up_to(beyond_syn)
+            }
+            None => 0,
+        };
         let fin = self.flags.has(Flags::FIN_SENT) && beyond_syn > octets;
         if fin {
             // Before the window is looked at: nothing is left that a closed one could hold back.
@@ -206,6 +209,8 @@ impl Sender {
 
     /// Measures the round trip that the last acknowledgment ended: of the first segment that it acknowledges, if
     /// that was sent once, or since what it echoes was sent.
+    // Always: what was delivered is at hand there, and would be stored for it.
+    #[inline(always)]
     pub fn measure(
         &mut self,
         cx: &Surroundings,

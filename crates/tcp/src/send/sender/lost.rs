@@ -97,6 +97,12 @@ impl Sender {
         self.flags.clear(Flags::PROBE);
     }
 
+    /// Nothing is in flight, or kept back: nothing is waited for.
+    pub const fn stop_timer(&mut self) {
+        self.timer = SendTimer::Retransmission;
+        self.flags.clear(Flags::PROBES);
+    }
+
     /// The SYN is to go again when the timer runs out, without a loss.
     pub const fn plan_syn_again(&mut self) {
         self.timer = SendTimer::SynAgain;
