@@ -21,6 +21,8 @@ pub use whimbrel_tcp::table::PathClass;
 #[derive(Debug)]
 pub struct Addresses {
     by_index: Vec<InterfaceAddress>,
+    /// What is compared first with the addresses of a packet in IPv4.
+    first_v4: FirstV4,
     /// The network of each.
     networks: Vec<Network>,
     /// Each network once: a host of many addresses has few.
@@ -54,7 +56,8 @@ impl Addresses {
         links.sort_unstable_by_key(|link| (link.prefix, link.mask));
         links.dedup_by_key(|link| (link.prefix, link.mask));
         let (by_index, holes) = (addresses.to_vec(), BTreeSet::new());
-        Ok(Self { by_index, networks, links, index_of, holes, others: None })
+        let first_v4 = FirstV4::of(&by_index);
+        Ok(Self { by_index, first_v4, networks, links, index_of, holes, others: None })
     }
 
     /// The index of `addr`, if it is this host's on its networks. The loopback addresses are not: no packet
@@ -78,17 +81,14 @@ impl Addresses {
     /// The same of an IPv4 address: as it stands in a packet, it need not be put together to be compared.
     #[inline]
     pub(crate) fn index_of_v4(&self, octets: [u8; 4]) -> Option<u16> {
-        let is = |own: &InterfaceAddress| own.addr.v4_octets() == octets && own.addr.is_v4();
-        match self.by_index.as_slice() {
-            [one] => is(one).then_some(0),
-            [one, two] => {
-                if is(one) {
-                    Some(0)
-                } else {
-                    is(two).then_some(1)
-                }
-            }
-            _ => self.index_among_many(Address::from_v4_octets(octets)),
+        let FirstV4 { numbers: [one, two], are_all } = self.first_v4;
+        let number = FirstV4::number(octets);
+        if number == one {
+            Some(0)
+        } else if are_all {
+            (number == two).then_some(1)
+        } else {
+            self.index_among_many(Address::from_v4_octets(octets))
         }
     }
 
@@ -260,6 +260,34 @@ impl Addresses {
         if let Some(others) = &mut self.others {
             others.sweep();
         }
+    }
+}
+
+/// The first two addresses, as they stand in packets of IPv4: most hosts have no more.
+#[derive(Clone, Copy, Debug)]
+struct FirstV4 {
+    /// What octets come to as a number; [`FirstV4::NONE`] for an address of IPv6, or where there is none.
+    numbers: [u64; 2],
+    /// There are no others.
+    are_all: bool,
+}
+
+impl FirstV4 {
+    /// No four octets come to that.
+    const NONE: u64 = u64::MAX;
+
+    fn of(addresses: &[InterfaceAddress]) -> Self {
+        let number = |own: &InterfaceAddress| match own.addr.family() {
+            Family::V4 => Self::number(own.addr.v4_octets()),
+            Family::V6 => Self::NONE,
+        };
+        let numbers = [0, 1].map(|index| addresses.get(index).map_or(Self::NONE, number));
+        Self { numbers, are_all: addresses.len() <= 2 }
+    }
+
+    #[inline]
+    fn number(octets: [u8; 4]) -> u64 {
+        u32::from_ne_bytes(octets).into()
     }
 }
 

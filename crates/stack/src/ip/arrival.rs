@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_tcp::conn::IcmpError;
-use whimbrel_tcp::segment::{ChunkText, RxChecksum};
+use whimbrel_tcp::segment::ChunkText;
 use whimbrel_tcp::{Payload, RxSegment, SegMeta};
 use whimbrel_udp::Arrived;
 use whimbrel_wire::plain::PlainSegment;
@@ -102,12 +102,9 @@ impl<'a> Arrival<'a> {
     /// A segment in plain IPv4, read with this `meta`.
     #[inline(always)]
     pub(crate) fn of_plain(key: FlowKey, segment: &PlainSegment<'a>, meta: &SegMeta) -> Self {
-        let checksum = match meta.checksum {
-            RxChecksum::Unknown => RxChecksum::Verified,
-            known => known,
-        };
-        let meta = SegMeta { checksum, ..*meta };
         let (header, text) = segment.view();
+        // Of the checksum it says what the device knew: that it is right is known of whatever is read.
+        let meta = *meta;
         Self { key, segment: RxSegment { header, payload: Payload::Borrowed(text), meta } }
     }
 }

@@ -158,6 +158,13 @@ pub struct IpCounters {
 }
 
 impl IpCounters {
+    /// Counts frames that arrived and became segments.
+    #[inline]
+    pub(crate) fn count_delivered(&mut self, frames: u64) {
+        self.in_receives += frames;
+        self.in_delivers += frames;
+    }
+
     /// Counts a frame dropped for `reason`.
     pub fn drop_frame(&mut self, reason: FrameDrop) {
         self.dropped.add(reason as usize, 1);

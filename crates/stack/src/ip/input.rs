@@ -195,7 +195,7 @@ fn read_segment<'a>(
     dst: &Address,
     local_index: u16,
     octets: &'a [u8],
-    mut meta: SegMeta,
+    meta: SegMeta,
 ) -> Result<Arrival<'a>, FrameDrop> {
     let (header, header_len) = TcpView::parse(octets).map_err(|_| FrameDrop::TcpHeader)?;
     // RFC 9293 3.1: "The sender MUST generate it (MUST-2) and the receiver MUST check it (MUST-3)."
@@ -205,7 +205,6 @@ fn read_segment<'a>(
         if !sum.add_bytes(octets).is_valid() {
             return Err(FrameDrop::TcpChecksum);
         }
-        meta.checksum = RxChecksum::Verified;
     }
     if header.src_port == 0 || header.dst_port == 0 {
         return Err(FrameDrop::TcpPort);

@@ -38,6 +38,7 @@ impl Shard {
     /// make places for a burst would take longer than all the rest.
     fn rx_alone(&mut self, frame: &RxFrame<'_>) {
         if let Some((key, segment)) = self.read_plain(frame) {
+            self.host.ip.counters.count_delivered(1);
             let mut arrival = Arrival::of_plain(key, &segment, &frame.meta);
             arrival.stay_in(frame.chunk);
             self.find_and_process(arrival);
@@ -65,18 +66,23 @@ impl Shard {
     fn rx_pass(&mut self, frames: &[RxFrame<'_>]) {
         let mut burst = self.burst.take();
         let mut whole = Vec::new();
+        let mut others = 0;
         // Read all, hash all.
         for frame in frames {
             if let Some((key, segment)) = self.read_plain(frame) {
                 let arrival = Arrival::of_plain(key, &segment, &frame.meta);
                 burst.push(FoundSegment::new(&self.records, arrival));
-            } else if !self.read_into(frame, &mut burst, &mut whole) {
-                continue;
+            } else {
+                others += 1;
+                if !self.read_into(frame, &mut burst, &mut whole) {
+                    continue;
+                }
             }
             if let (Some(chunk), Some(found)) = (frame.chunk, burst.last_mut()) {
                 found.arrival.stay_if_long(chunk);
             }
         }
+        self.host.ip.counters.count_delivered((frames.len() - others) as u64);
         // Touch slots, then records: independent loads, all under way at once.
         for found in &mut burst {
             found.record = self.records.flows.candidate(found.hash);
@@ -161,14 +167,11 @@ impl Shard {
         self.process(&found);
     }
 
-    /// A frame that is what nearly every one is. What is not, [`Shard::read_frame`] reads.
+    /// A frame that is what nearly every one is; its caller counts it. What is not, [`Shard::read_frame`] reads.
     #[inline(always)]
     fn read_plain<'a>(&mut self, frame: &RxFrame<'a>) -> Option<(FlowKey, PlainSegment<'a>)> {
         let Ok(Unframed::Packet(packet)) = self.host.open(frame.octets) else { return None };
-        let plain = self.host.ip.read_plain(packet, frame.meta.checksum)?;
-        self.host.ip.counters.in_receives += 1;
-        self.host.ip.counters.in_delivers += 1;
-        Some(plain)
+        self.host.ip.read_plain(packet, frame.meta.checksum)
     }
 
     /// A frame that became a segment, or was dealt with. What became whole by it is added to

@@ -7,7 +7,7 @@ use alloc::collections::BTreeSet;
 
 use whimbrel_wire::Address;
 
-use super::{Addresses, Network, check_address};
+use super::{Addresses, FirstV4, Network, check_address};
 use crate::InterfaceAddress;
 use crate::error::ConfigError;
 
@@ -61,6 +61,7 @@ impl Addresses {
             }
         };
         self.index_of.insert(address.addr, index);
+        self.first_v4 = FirstV4::of(&self.by_index);
         if !self.links.contains(&network) {
             self.links.push(network);
         }
@@ -78,6 +79,7 @@ impl Addresses {
             self.links.retain(|link| *link != network);
         }
         self.pad();
+        self.first_v4 = FirstV4::of(&self.by_index);
         Some(removed)
     }
 

@@ -65,7 +65,6 @@ fn read(
     }
     match read? {
         Input::Segment(arrival) => {
-            assert_ne!(arrival.segment.meta.checksum, RxChecksum::Unknown);
             let Payload::Borrowed(text) = arrival.segment.payload else { panic!("not borrowed") };
             Ok((arrival.key, text.to_vec()))
         }
