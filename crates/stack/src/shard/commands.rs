@@ -18,14 +18,16 @@ impl Shard {
 
     /// A connection is its application's from here on, and what is new of it, too.
     pub(super) fn hand_out(&mut self, index: u32) -> Option<Handle> {
-        let handle = self.handle(index);
-        let slot = self.records.connections.0.get_mut(index).filter(|slot| slot.unaccepted)?;
+        let (generation, slot) = self.records.connections.0.current_mut(index)?;
+        if !slot.unaccepted {
+            return None;
+        }
         slot.unaccepted = false;
         if !slot.listed && !slot.connection.signals_mut().is_empty() {
             slot.listed = true;
             self.lists.events.push_back(EventSource::Connection(index));
         }
-        Some(handle)
+        Some(Handle { generation, index })
     }
 
     /// Takes from the front of `data` what there is room for and returns how much that was; if

@@ -199,8 +199,19 @@ impl Shard {
             return self.on_held_segment(index, found);
         }
         let window = initial_window(listener.options().recv_limit(pipe, &self.cx.tunables));
-        match entry.judge(&arrival.segment, window, &self.cx.tunables) {
-            SynStep::Complete => self.complete(index, found),
+        let step = entry.judge(&arrival.segment, window, &self.cx.tunables);
+        // A comparison, where a match of all would jump by a table.
+        if step == SynStep::Complete {
+            return self.complete(index, found);
+        }
+        self.decline(step, index, found)
+    }
+
+    /// A segment does not complete its handshake.
+    #[inline(never)]
+    fn decline(&mut self, step: SynStep, index: u32, found: &FoundSegment<'_>) -> Verdict {
+        match step {
+            SynStep::Complete => Verdict::Accepted,
             SynStep::Repeat => self.repeat_half_open(index, found),
             SynStep::Reset => self.reset_half_open(index),
             SynStep::Challenge(reason) => self.challenge_half_open(index, reason),
@@ -355,8 +366,12 @@ impl Shard {
         let usual = self.is_usual(entry);
         let mss = if usual { self.usual_mss(entry) } else { self.own_mss(entry) };
         let handshake = self.handshake(entry, timestamp_offset, mss);
-        let connection = Connection::from_handshake(&mut self.cx, &handshake);
+        let connection = Connection::accepted(&mut self.cx, &handshake.open);
         let place = self.enqueue(connection, entry.listener(), hash);
+        // In its place: before, it would be built somewhere else and copied there.
+        if let Some(slot) = self.records.connections.0.get_mut(place) {
+            slot.connection.begin(&mut self.cx, &handshake);
+        }
         if !usual {
             self.hand_down(entry, place);
         }

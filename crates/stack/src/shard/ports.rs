@@ -97,24 +97,36 @@ impl Shard {
     ) -> Result<LocalEnd, ConnectError> {
         let only = self.only_source(remote, local, source)?;
         let fixed = local.map(|local| local.port).filter(|port| *port != 0);
-        let count = if only.is_some() { 1 } else { self.sources.of(remote.addr.family()).len() };
+        let found = match only {
+            Some(local_index) => self.find_end(local_index, remote, fixed),
+            None => self.find_end_in_pool(remote, fixed),
+        };
+        found.or_else(|shortage| {
+            cold_path();
+            self.choose_waiting_end(remote, local, &shortage)
+        })
+    }
+
+    /// An end at the next address of the pool that has a free port.
+    #[inline(never)]
+    fn find_end_in_pool(
+        &mut self,
+        remote: Endpoint,
+        fixed: Option<u16>,
+    ) -> Result<LocalEnd, PortShortage> {
         let mut shortage = PortShortage::default();
-        for _ in 0..count {
-            let next = || self.sources.of_mut(remote.addr.family()).take_turn();
-            let Some(local_index) = only.or_else(next) else {
-                return Err(ConnectError::NoSource(remote));
-            };
-            match self.find_port(local_index, remote, fixed) {
-                Ok((local_port, hash)) => {
-                    return Ok(LocalEnd { local_index, local_port, hash, succeeds: None });
-                }
+        for _ in 0..self.sources.of(remote.addr.family()).len() {
+            let next = self.sources.of_mut(remote.addr.family()).take_turn();
+            let Some(local_index) = next else { break };
+            match self.find_end(local_index, remote, fixed) {
+                Ok(end) => return Ok(end),
                 Err(found) => {
                     cold_path();
                     shortage.add(&found);
                 }
             }
         }
-        self.choose_waiting_end(remote, local, &shortage)
+        Err(shortage)
     }
 
     /// Only where no address has a free port does a connection in TIME-WAIT give up its own.
@@ -155,18 +167,19 @@ impl Shard {
         }
     }
 
-    /// A free port at one address, or `fixed` if that is free, and the hash of its flow.
-    fn find_port(
+    /// An end with a free port at one address, or with `fixed` if that is free.
+    fn find_end(
         &mut self,
         local_index: u16,
         remote: Endpoint,
         fixed: Option<u16>,
-    ) -> Result<(u16, FlowHash), PortShortage> {
+    ) -> Result<LocalEnd, PortShortage> {
         let Some(local) = self.host.ip.addresses.get(local_index).copied() else {
             return Err(PortShortage::default());
         };
         let towards = Destination { local, remote };
         let key = |local_port| key_of(local_index, local_port, remote);
+        let end = |local_port, hash| LocalEnd { local_index, local_port, hash, succeeds: None };
         let (records, now) = (&self.records, self.cx.tick);
         // The 4-tuple as a whole must be free, not the port: one port serves many peers.
         let mut hash = FlowHash(0);
@@ -184,7 +197,7 @@ impl Shard {
             };
             let chosen = self.ports.choose(&towards, &mut self.cx.counters, look_home);
             // The port that was looked up last is the one that was found free.
-            return chosen.map(|port| (port, hash)).map_err(|exhausted| {
+            return chosen.map(|port| end(port, hash)).map_err(|exhausted| {
                 cold_path();
                 let taken = exhausted.taken;
                 let all = PortShortage {
@@ -199,7 +212,7 @@ impl Shard {
         match look(port) {
             PortUse::Free => {
                 self.ports.claim(&towards, port, &mut self.cx.counters);
-                Ok((port, hash))
+                Ok(end(port, hash))
             }
             PortUse::Waiting { .. } => Err(self.judge_wait(PortShortage::default(), &key(port))),
             PortUse::Ours | PortUse::Foreign | PortUse::Elsewhere => Err(PortShortage::default()),
