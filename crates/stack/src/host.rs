@@ -96,6 +96,15 @@ impl Host {
     /// Addresses a packet. `false` if it does not leave now.
     #[inline]
     pub(crate) fn depart(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
+        // Where frames begin with their IP header, and none is for this host itself, it leaves as it is.
+        if !self.looks && self.link.is_none() {
+            return true;
+        }
+        self.depart_addressed(tx, now)
+    }
+
+    #[inline(never)]
+    fn depart_addressed(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
         if self.looks && !self.leaves(tx) {
             return false;
         }

@@ -93,6 +93,19 @@ impl Replies {
         self.queue.push_front(pending);
     }
 
+    /// The first to be sent.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<&Pending> {
+        self.queue.front()
+    }
+
+    /// Takes out the first, which repeats nothing of anybody's packet and holds no memory.
+    #[inline]
+    pub(crate) fn pass_first(&mut self) {
+        // To drop it would be to ask once more what it is.
+        core::mem::forget(self.queue.pop_front());
+    }
+
     pub(crate) fn pop(&mut self) -> Option<Pending> {
         let pending = self.queue.pop_front()?;
         if self.octets > 0 {

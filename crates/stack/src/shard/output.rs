@@ -1,14 +1,14 @@
 //! Frames out: stateless replies first, then datagrams, then one segment for each dirty connection in turn.
 
 use whimbrel_base::cold_path;
-use whimbrel_tcp::conn::{Marking, OutgoingSegment, RareOptions};
-use whimbrel_tcp::{Reply, TxSegment};
+use whimbrel_tcp::conn::{Connection, Marking, OutgoingSegment, RareOptions};
+use whimbrel_tcp::{Context, Reply, TxSegment};
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
 use super::after_change::WorkLists;
 use crate::TxBatch;
-use crate::ip::{Datagram, ErrorOut, FlowKey, SegmentOut};
+use crate::ip::{Datagram, ErrorOut, FlowKey, IpLayer, SegmentOut};
 use crate::link::AddressCheck;
 use crate::replies::Pending;
 
@@ -26,9 +26,8 @@ impl Shard {
         // What a connection sends is not overtaken by what it says next.
         self.tx_cut(batch);
         // Replies hold up other hosts' handshakes, and a list of connections may be long.
-        while !batch.is_full() {
-            let Some(pending) = self.replies.pop() else { break };
-            batch.fill(|tx| self.send_pending(pending, tx));
+        while !batch.is_full() && self.replies.len() > 0 {
+            batch.fill(|tx| self.send_reply(tx));
         }
         if self.has_udp_out() {
             self.tx_udp(batch);
@@ -80,10 +79,33 @@ impl Shard {
         self.replies.push_own(Pending::Reply(key, reply, marking));
     }
 
+    /// The first of the replies.
     #[inline(always)]
+    fn send_reply(&mut self, tx: &mut TxSegment) -> bool {
+        let written = match self.replies.first() {
+            // In their place: all of them would be copied at the length of the longest.
+            Some(&Pending::SynAck(index)) => {
+                self.replies.pass_first();
+                self.write_syn_ack(index, tx)
+            }
+            Some(Pending::Reply(key, reply, marking)) => {
+                let out = ReplyOut { key, reply, marking: *marking };
+                let written = write_reply(&out, &mut self.cx, &mut self.host.ip, tx);
+                self.replies.pass_first();
+                written
+            }
+            _ => return self.replies.pop().is_some_and(|other| self.send_pending(other, tx)),
+        };
+        written && self.host.depart(tx, self.cx.now)
+    }
+
+    #[inline(never)]
     fn send_pending(&mut self, pending: Pending, tx: &mut TxSegment) -> bool {
         let written = match pending {
-            Pending::Reply(key, reply, marking) => self.write_reply(&key, &reply, marking, tx),
+            Pending::Reply(key, reply, marking) => {
+                let out = ReplyOut { key: &key, reply: &reply, marking };
+                write_reply(&out, &mut self.cx, &mut self.host.ip, tx)
+            }
             Pending::SynAck(index) => self.write_syn_ack(index, tx),
             Pending::SynCookie(entry) => self.write_cookie(&entry, tx),
             Pending::Echo(echo) => self.write_echo(echo, tx),
@@ -132,24 +154,28 @@ impl Shard {
         slot.dirty = false;
         let connection = &mut slot.connection;
         let max_text = self.cutting.turn;
-        // It may have been listed for what windows do not admit, or for what was withdrawn since.
-        let outgoing = connection.poll_transmit(&mut self.cx, max_text, &mut tx.payload);
-        let Some(outgoing) = outgoing else {
-            if let Some(deadline) = WorkLists::timer_update(slot) {
-                self.update_timer(index, deadline);
-            }
-            return false;
-        };
-        let marking = connection.marking(&self.cx.tunables);
-        // At once: what it is made of would be put aside while the lists are brought in line.
-        let written = if outgoing.gso_size > 0 && self.cutting.is_here {
-            // Its segments follow, from the first on.
-            self.cutting.begin(FlowKey::of(connection), outgoing, marking, tx);
-            false
+        let written = if connection.syn_is_next() {
+            write_syn(connection, &mut self.cx, &mut self.host.ip, tx)
         } else {
-            let order = self.cx.tunables.option_order;
-            let out = SegmentOut::of_connection(connection, &outgoing, marking, order);
-            self.host.ip.write_segment(&out, tx)
+            // It may have been listed for what windows do not admit, or for what was withdrawn since.
+            let outgoing = connection.poll_behind_syn(&mut self.cx, max_text, &mut tx.payload);
+            let Some(outgoing) = outgoing else {
+                if let Some(deadline) = WorkLists::timer_update(slot) {
+                    self.update_timer(index, deadline);
+                }
+                return false;
+            };
+            let marking = connection.marking(&self.cx.tunables);
+            // At once: what it is made of would be put aside while the lists are brought in line.
+            if outgoing.gso_size > 0 && self.cutting.is_here {
+                // Its segments follow, from the first on.
+                self.cutting.begin(FlowKey::of(connection), outgoing, marking, tx);
+                false
+            } else {
+                let order = self.cx.tunables.option_order;
+                let out = SegmentOut::of_connection(connection, &outgoing, marking, order);
+                self.host.ip.write_segment(&out, tx)
+            }
         };
         if let Some(deadline) = self.lists.update_sent(slot, index)
             && !self.timers.defer(slot, index, deadline, self.cx.now)
@@ -180,33 +206,50 @@ impl Shard {
         self.host.ip.addresses.release(local_index);
         written
     }
+}
 
-    // Few segments are: inlined, it would take registers from those that are not.
-    #[inline(never)]
-    fn write_reply(
-        &mut self,
-        key: &FlowKey,
-        reply: &Reply,
-        marking: Marking,
-        tx: &mut TxSegment,
-    ) -> bool {
-        // What a connection sends, the connection counts; a reply has none.
-        self.cx.counters.out_segs += 1;
-        if reply.flags.contains(TcpFlags::RST) {
-            self.cx.counters.out_rsts += 1;
-        }
-        let outgoing = OutgoingSegment {
-            seq: reply.seq,
-            ack: reply.ack,
-            flags: reply.flags,
-            window: reply.window,
-            urgent: 0,
-            gso_size: 0,
-            timestamps: reply.timestamps,
-            rare: RareOptions::None,
-        };
-        let written = self.write_outgoing(key, &outgoing, marking, tx);
-        self.host.ip.addresses.release(key.local_index);
-        written
+/// A segment that answers, for no connection.
+struct ReplyOut<'a> {
+    key: &'a FlowKey,
+    reply: &'a Reply,
+    marking: Marking,
+}
+
+// Few segments are: inlined, it would take registers from those that are not.
+#[inline(never)]
+fn write_reply(out: &ReplyOut<'_>, cx: &mut Context, ip: &mut IpLayer, tx: &mut TxSegment) -> bool {
+    let ReplyOut { key, reply, marking } = *out;
+    // What a connection sends, the connection counts; a reply has none.
+    cx.counters.out_segs += 1;
+    if reply.flags.contains(TcpFlags::RST) {
+        cx.counters.out_rsts += 1;
     }
+    let outgoing = OutgoingSegment {
+        seq: reply.seq,
+        ack: reply.ack,
+        flags: reply.flags,
+        window: reply.window,
+        urgent: 0,
+        gso_size: 0,
+        timestamps: reply.timestamps,
+        rare: RareOptions::None,
+    };
+    let order = cx.tunables.option_order;
+    let written = ip.write_segment(&SegmentOut::of_flow(key, &outgoing, marking, order), tx);
+    ip.addresses.release(key.local_index);
+    written
+}
+
+/// The SYN of a connection.
+// One segment of each is: inlined, its options would stand in memory for those that have none of them.
+#[inline(never)]
+fn write_syn(
+    connection: &mut Connection,
+    cx: &mut Context,
+    ip: &mut IpLayer,
+    tx: &mut TxSegment,
+) -> bool {
+    let syn = connection.poll_syn(cx, &mut tx.payload);
+    let (marking, order) = (connection.marking(&cx.tunables), cx.tunables.option_order);
+    ip.write_segment(&SegmentOut::of_connection(connection, &syn, marking, order), tx)
 }

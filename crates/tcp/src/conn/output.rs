@@ -100,8 +100,6 @@ impl OutgoingSegment {
 /// What the connection would send now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum NextSegment {
-    /// SYN, or SYN-ACK in a simultaneous open.
-    Syn,
     /// Text, FIN, or a probe of a closed window.
     Stream(SendRange),
     /// An old number, so that the peer must answer.
@@ -114,7 +112,13 @@ enum NextSegment {
 impl Connection {
     /// Whether there is something to send now.
     pub fn wants_transmit(&self, max_text: u32) -> bool {
-        self.judge_transmit(max_text).is_some()
+        self.syn_is_next() || self.judge_transmit(max_text).is_some()
+    }
+
+    /// Whether what is to be sent next is a SYN, or SYN-ACK in a simultaneous open.
+    #[inline]
+    pub fn syn_is_next(&self) -> bool {
+        self.sender.syn_is_due() && !matches!(self.state, State::Closed | State::TimeWait)
     }
 
     /// Whether there may be something to send: whatever [`Connection::wants_transmit`] finds is
@@ -149,25 +153,39 @@ impl Connection {
         max_text: u32,
         slices: &mut Slices,
     ) -> Option<OutgoingSegment> {
-        if !self.sender.algorithm().is_ours() {
-            let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-            self.sender.prepare_algorithm(&cx.algorithms, queue);
+        if self.syn_is_next() {
+            return Some(self.poll_syn(cx, slices));
         }
+        self.poll_behind_syn(cx, max_text, slices)
+    }
+
+    /// The same where [`Connection::syn_is_next`]: its SYN, whose options few segments have.
+    #[inline]
+    pub fn poll_syn(&mut self, cx: &mut Context, slices: &mut Slices) -> OutgoingSegment {
+        self.prepare_algorithm(cx);
+        let outgoing = self.make_syn(cx, slices);
+        if self.is_bare() {
+            cx.counters.out_segs += 1;
+            self.stats.tally.on_sent(0, 1, cx.tick);
+        } else {
+            self.on_syn_made(cx, slices);
+        }
+        outgoing
+    }
+
+    /// The same where its SYN is not next.
+    pub fn poll_behind_syn(
+        &mut self,
+        cx: &mut Context,
+        max_text: u32,
+        slices: &mut Slices,
+    ) -> Option<OutgoingSegment> {
+        self.prepare_algorithm(cx);
         let Some(next) = self.judge_transmit(max_text) else {
             self.note_held_back(cx);
             return None;
         };
         let head = match next {
-            NextSegment::Syn => {
-                let outgoing = self.make_syn(cx, slices);
-                if self.is_bare() {
-                    cx.counters.out_segs += 1;
-                    self.stats.tally.on_sent(0, 1, cx.tick);
-                } else {
-                    self.on_syn_made(cx, slices);
-                }
-                return Some(outgoing);
-            }
             NextSegment::Stream(range) => self.make_stream(cx, range, slices),
             NextSegment::KeepAlive => {
                 self.sender.set_keep_alive(false);
@@ -180,6 +198,14 @@ impl Connection {
         self.on_made(cx, slices, head.gso_size);
         // Last, so that it is written where the caller has it.
         Some(self.make_header(cx, head, sack))
+    }
+
+    #[inline]
+    fn prepare_algorithm(&mut self, cx: &Context) {
+        if !self.sender.algorithm().is_ours() {
+            let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+            self.sender.prepare_algorithm(&cx.algorithms, queue);
+        }
     }
 
     /// Whether nothing is set apart, queued or held, so that of a SYN nothing is to be noted but that it
@@ -207,15 +233,13 @@ impl Connection {
         self.account_buffers(cx);
     }
 
+    /// What is to be sent, if that is no SYN.
     fn judge_transmit(&self, max_text: u32) -> Option<NextSegment> {
         if matches!(self.state, State::Closed | State::TimeWait) {
             cold_path();
             return None;
         }
         if self.sender.has_syn() {
-            if self.sender.syn_is_due() {
-                return Some(NextSegment::Syn);
-            }
             cold_path();
             if self.state == State::SynSent {
                 return None;
