@@ -113,7 +113,7 @@ impl Shard {
         }
         let scale_limit = place.options().scale_limit(&self.cx.tunables).max(pipe);
         let takes_fast_open = place.fast_open_limit() > 0;
-        let (key, hash) = (found.arrival.key, found.hash);
+        let (key, hash) = (&found.arrival.key, found.hash);
         // A cookie would say nothing of the record that has to come back if the handshake fails.
         let reuses = opening.replaces.is_some();
         if let Some(verdict) = self.cookie_instead(listener, reuses) {
@@ -123,7 +123,7 @@ impl Shard {
                 WithoutEntry::Drop => Verdict::Drop(DropReason::SynCacheFull),
             };
         }
-        let Some(iss) = self.choose_iss(&key, opening.iss_floor) else {
+        let Some(iss) = self.choose_iss(key, opening.iss_floor) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
         let open = PassiveOpen {
