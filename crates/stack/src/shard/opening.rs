@@ -366,12 +366,8 @@ impl Shard {
         let usual = self.is_usual(entry);
         let mss = if usual { self.usual_mss(entry) } else { self.own_mss(entry) };
         let handshake = self.handshake(entry, timestamp_offset, mss);
-        let connection = Connection::accepted(&mut self.cx, &handshake.open);
+        let connection = Connection::from_handshake(&mut self.cx, &handshake);
         let place = self.enqueue(connection, entry.listener(), hash);
-        // In its place: before, it would be built somewhere else and copied there.
-        if let Some(slot) = self.records.connections.0.get_mut(place) {
-            slot.connection.begin(&mut self.cx, &handshake);
-        }
         if !usual {
             self.hand_down(entry, place);
         }

@@ -77,41 +77,28 @@ impl Connection {
 
     /// A complete connection in ESTABLISHED. The segment that completed the handshake is then
     /// handed to [`Connection::on_segment`] like any other.
+    // Always: what both SYNs said is at hand where it is called, and would be stored and read again.
+    #[inline(always)]
     pub fn from_handshake(cx: &mut Context, handshake: &Handshake) -> Self {
-        let mut connection = Self::accepted(cx, &handshake.open);
-        connection.begin(cx, handshake);
-        connection
-    }
-
-    /// The same, of which [`Connection::begin`] is still to be told what both SYNs said: it stands where it
-    /// stays by then, and need not be copied there.
-    // Always: it is made where its caller has it.
-    #[inline(always)]
-    pub fn accepted(cx: &mut Context, open: &ActiveOpen) -> Self {
-        Self::build(cx, open, State::Established)
-    }
-
-    /// What both SYNs said of one that was accepted.
-    // Always: it is at hand where it is called, and would be stored and read again.
-    #[inline(always)]
-    pub fn begin(&mut self, cx: &mut Context, handshake: &Handshake) {
+        let mut connection = Self::build(cx, &handshake.open, State::Established);
         let irs = handshake.irs;
-        self.sender.begin_acknowledged(irs);
-        self.receiver.begin(irs, initial_window(cx.tunables.recv_buffer));
-        self.agree(cx, handshake);
+        connection.sender.begin_acknowledged(irs);
+        connection.receiver.begin(irs, initial_window(cx.tunables.recv_buffer));
+        connection.agree(cx, handshake);
         match handshake.round_trip {
             FirstTrip::Took(rtt) => {
-                self.sender.on_first_round_trip(rtt, &cx.tunables);
-                self.stats.tally.on_round_trip(rtt, cx.tick);
+                connection.sender.on_first_round_trip(rtt, &cx.tunables);
+                connection.stats.tally.on_round_trip(rtt, cx.tick);
             }
             FirstTrip::Unknown => {}
             FirstTrip::Repeated => {
                 cold_path();
-                self.sender.begin_after_lost_syn();
+                connection.sender.begin_after_lost_syn();
             }
         }
-        self.begin_pinched(cx);
+        connection.begin_pinched(cx);
         cx.counters.passive_opens += 1;
+        connection
     }
 
     /// What both SYNs agreed upon.
