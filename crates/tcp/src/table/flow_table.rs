@@ -120,10 +120,20 @@ impl FlowTable {
 
     /// Enters a record that is not yet in the table.
     pub fn insert(&mut self, hash: FlowHash, record: Record) {
-        // Two groups for each record that comes: a move ends before the next is due.
-        self.migrate(2);
         self.changed |= sixty_fourth(hash);
         self.len += 1;
+        if self.migration.is_none() && self.current.insert_at_home(hash, record) {
+            return self.resize_if_due();
+        }
+        self.insert_farther(hash, record);
+    }
+
+    /// The same where its first group has no room, or while records move.
+    // Out of line, as the next two: what it calls would take registers of those that call nothing.
+    #[inline(never)]
+    fn insert_farther(&mut self, hash: FlowHash, record: Record) {
+        // Two groups for each record that comes: a move ends before the next is due.
+        self.migrate(2);
         match &mut self.migration {
             Some(migration) if !migration.has_moved(hash) => {
                 cold_path();
@@ -136,6 +146,18 @@ impl FlowTable {
 
     /// Takes a record out. Returns whether it was there.
     pub fn remove(&mut self, hash: FlowHash, record: Record) -> bool {
+        if self.migration.is_some() || !self.current.remove_at_home(hash, record) {
+            return self.remove_farther(hash, record);
+        }
+        self.changed |= sixty_fourth(hash);
+        self.len -= 1;
+        self.resize_if_due();
+        true
+    }
+
+    /// The same of one that may be in another group, or while records move.
+    #[inline(never)]
+    fn remove_farther(&mut self, hash: FlowHash, record: Record) -> bool {
         let removed = if self.migration.is_some() {
             cold_path();
             self.remove_from_both(hash, record)
@@ -155,6 +177,16 @@ impl FlowTable {
     /// Puts `new` where `old` is, as when a connection becomes a TIME-WAIT record. Returns whether
     /// `old` was there.
     pub fn replace(&mut self, hash: FlowHash, old: Record, new: Record) -> bool {
+        if self.migration.is_some() || !self.current.replace_at_home(hash, old, new) {
+            return self.replace_farther(hash, old, new);
+        }
+        self.changed |= sixty_fourth(hash);
+        true
+    }
+
+    /// The same of one that may be in another group, or while records move.
+    #[inline(never)]
+    fn replace_farther(&mut self, hash: FlowHash, old: Record, new: Record) -> bool {
         self.update(hash, |found| (found == old).then_some(new)).is_some()
     }
 

@@ -73,6 +73,32 @@ impl Array {
         }
     }
 
+    /// Adds a slot, if the group that its hash leads to first has room. Returns whether it has. As the next two,
+    /// without a loop: nearly each record is in that group.
+    #[inline(always)]
+    pub(super) fn insert_at_home(&mut self, hash: FlowHash, record: Record) -> bool {
+        let home = self.existing_mut(self.home(hash)).filter(|group| !group.is_full());
+        home.map(|group| group.push(hash, record)).is_some()
+    }
+
+    /// Takes a record out, if it is in its first group, and that is not full. Returns whether it is.
+    #[inline(always)]
+    pub(super) fn remove_at_home(&mut self, hash: FlowHash, record: Record) -> bool {
+        let home = self.existing_mut(self.home(hash)).filter(|group| !group.is_full());
+        let Some(group) = home else { return false };
+        let lane = group.lane(hash, &mut |found| found == record);
+        lane.and_then(|lane| group.take(lane)).is_some()
+    }
+
+    /// Puts `new` where `old` is, if that is in its first group. Returns whether it is.
+    #[inline(always)]
+    pub(super) fn replace_at_home(&mut self, hash: FlowHash, old: Record, new: Record) -> bool {
+        let home = self.existing_mut(self.home(hash));
+        let Some(group) = home else { return false };
+        let lane = group.lane(hash, &mut |found| found == old);
+        lane.map(|lane| group.set(lane, new)).is_some()
+    }
+
     // Always, as the next two: a call each from the table, and more instructions than what it calls.
     #[inline(always)]
     pub(super) fn insert(&mut self, hash: FlowHash, record: Record) {
