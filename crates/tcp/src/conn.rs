@@ -205,8 +205,10 @@ impl Buffers {
 
     #[inline]
     fn is_empty(&self) -> bool {
-        self.send.is_empty()
+        // First what most buffers hold that are not: text.
+        self.send.text.is_empty()
             && self.recv.is_empty()
+            && self.send.is_empty()
             && self.duplicate.is_none()
             && self.fast_syn.is_none()
     }

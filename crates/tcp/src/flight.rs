@@ -247,7 +247,9 @@ impl Flight {
     #[inline]
     pub fn clear(&mut self) {
         self.records.clear();
-        self.holes = None;
+        if !self.is_plain() {
+            self.holes = None;
+        }
     }
 }
 

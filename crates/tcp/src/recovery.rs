@@ -218,7 +218,9 @@ impl Recovery {
     /// Whatever was remembered is out of date.
     #[inline]
     pub fn forget(&mut self) {
-        self.0 = None;
+        if !self.is_none() {
+            self.0 = None;
+        }
     }
 }
 

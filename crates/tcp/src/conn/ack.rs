@@ -141,7 +141,7 @@ impl Connection {
     /// Nothing is missing, as nearly always, or nothing is buffered: our SYN or FIN alone is acknowledged.
     #[inline(always)]
     fn on_plain_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> bool {
-        let (acked, _) = self.acknowledge(cx, seg, numbers);
+        let (acked, _) = self.acknowledge(cx, seg, numbers, Losses::None);
         if let Some(buffers) = self.buffers.as_deref_mut() {
             self.sender.on_plain_ack(cx, &acked, &mut buffers.send);
         }
@@ -152,7 +152,7 @@ impl Connection {
     // Out of line: what it tells the sender would stand in memory for the other, too.
     #[inline(never)]
     fn on_telling_ack(&mut self, cx: &mut Context, seg: &RxSegment<'_>, numbers: u32) -> bool {
-        let (acked, delivered) = self.acknowledge(cx, seg, numbers);
+        let (acked, delivered) = self.acknowledge(cx, seg, numbers, Losses::Possible);
         self.tell_sender(cx, seg, Some((acked, delivered)), false);
         acked.fin
     }
@@ -164,12 +164,13 @@ impl Connection {
         cx: &mut Context,
         seg: &RxSegment<'_>,
         numbers: u32,
+        losses: Losses,
     ) -> (Acknowledged, Delivered) {
         let ack = seg.header.ack;
         let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
         let mut delivered = Delivered::default();
         let mut acked = self.sender.acknowledge(ack, numbers, queue, &mut delivered);
-        acked.rtt = self.measure(cx, seg, &delivered);
+        acked.rtt = self.measure(cx, seg, &delivered, losses);
         if self.buffers.as_ref().is_some_and(|buffers| buffers.too_big.is_some()) {
             cold_path();
             self.update_too_big(cx, ack);
@@ -302,13 +303,18 @@ impl Connection {
         cx: &Context,
         seg: &RxSegment<'_>,
         delivered: &Delivered,
+        losses: Losses,
     ) -> Option<Micros> {
         let stamps = self.flags.has(Flags::TIMESTAMPS).then_some(&self.stamps);
         let echoed = || stamps.and_then(|stamps| stamps.echoed(seg, cx.tick));
-        let queue = self.buffers.as_deref().map(|buffers| &buffers.send);
+        let buffers = self.buffers.as_deref().filter(|_| losses == Losses::Possible);
+        let queue = buffers.map(|buffers| &buffers.send);
         let rtt = self.sender.measure(cx, delivered, queue, echoed)?;
-        // The path's own is that of the last segment, for which the peer did not wait.
+        // The path's own is that of the last segment, for which the peer did not wait. Mostly it is the first
+        // as well, and measured already.
+        let is_measured = |at| losses == Losses::None && delivered.once_first == Some(at);
         let last = delivered.once.filter(|_| delivered.once_first.is_some());
+        let last = last.filter(|(at, _)| !is_measured(*at));
         let trip = last.map_or(rtt, |(at, _)| cx.now.micros_since(at));
         self.stats.tally.on_round_trip(trip, cx.tick);
         Some(trip)
@@ -347,6 +353,15 @@ impl Stamps {
         let now = cx.now.as_nanos() / 1_000_000;
         Some(Instant::from_millis(now.saturating_sub(u64::from(age))))
     }
+}
+
+/// What an acknowledgment finds of what was sent before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Losses {
+    /// Nothing is missing, or may have been.
+    None,
+    /// Something is, or may have been, or is named.
+    Possible,
 }
 
 /// An echo older than this was never ours: 2^31 ms would be ambiguous, ten minutes are absurd.

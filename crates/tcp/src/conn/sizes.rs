@@ -1,11 +1,11 @@
 //! How large a connection's buffers are: what its application asks for, what the route says, and what
 //! the path needs.
 
-use super::{BufferSize, Connection, SizeRange, State};
+use super::{BufferSize, Connection, Flags, SizeRange, State};
 use crate::budget::Pressure;
 use crate::cc::{INITIAL_SEGMENTS, initial_cwnd};
 use crate::recv::{Trip, recv_scale};
-use crate::{Context, Tunables};
+use crate::{Context, RxSegment, Tunables};
 
 /// The sizes in force.
 impl Connection {
@@ -107,7 +107,9 @@ impl Connection {
     /// Text in order arrived, and as much as an eighth of the buffer since the round trip under way
     /// began: if that is over, the buffer may grow.
     #[inline(never)]
-    pub(super) fn right_size(&mut self, cx: &mut Context, echo: Option<u32>) {
+    pub(super) fn right_size(&mut self, cx: &mut Context, seg: &RxSegment<'_>) {
+        let stamps = self.flags.has(Flags::TIMESTAMPS).then_some(seg.header.options.timestamps);
+        let echo = stamps.flatten().map(|stamps| stamps.ecr);
         let trip = self.judge_trip(cx, echo);
         let unread = self.unread();
         let stats = &mut *self.stats;

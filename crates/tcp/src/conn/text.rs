@@ -173,8 +173,7 @@ impl Connection {
             stats.sizing.note_first_unread(cx.tick);
         }
         if stats.sizing.is_due(stats.tally.bytes_received, self.receiver.size()) {
-            let stamps = self.flags.has(Flags::TIMESTAMPS).then_some(seg.header.options.timestamps);
-            self.right_size(cx, stamps.flatten().map(|stamps| stamps.ecr));
+            self.right_size(cx, seg);
         }
     }
 

@@ -102,6 +102,11 @@ impl SendBuffer {
     pub fn acknowledge(&mut self, len: u32) {
         debug_assert!(len <= self.len());
         self.start += u64::from(len);
+        if self.start == self.end && self.pieces.len() == 1 {
+            // What a short connection sent.
+            self.pieces.pop_front();
+            return;
+        }
         while let Some(first) = self.pieces.front_mut() {
             if first.end > self.start {
                 let keep = (first.end - self.start) as usize;

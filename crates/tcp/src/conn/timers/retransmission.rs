@@ -29,6 +29,13 @@ impl Connection {
             self.timers.stop_sender();
             return;
         }
+        self.rearm_flight(cx);
+    }
+
+    /// The same while something is in flight, or may still turn out to be missing.
+    // Out of line: of a short connection nothing is by then.
+    #[inline(never)]
+    fn rearm_flight(&mut self, cx: &Context) {
         self.sender.stop_persist();
         self.time_flight(cx);
     }
@@ -39,8 +46,7 @@ impl Connection {
         if self.sender.waits_for_window(self.queue()) {
             return self.rearm_stalled(cx);
         }
-        self.sender.stop_persist();
-        self.time_flight(cx);
+        self.rearm_flight(cx);
     }
 
     /// The same where only the peer's window keeps something from being sent.

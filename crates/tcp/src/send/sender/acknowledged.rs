@@ -208,7 +208,7 @@ impl Sender {
     }
 
     /// Measures the round trip that the last acknowledgment ended: of the first segment that it acknowledges, if
-    /// that was sent once, or since what it echoes was sent.
+    /// that was sent once, or since what it echoes was sent. `queue`: of a sender of which something may be missing.
     // Always: what was delivered is at hand there, and would be stored for it.
     #[inline(always)]
     pub fn measure(
