@@ -142,6 +142,13 @@ impl SendBuffer {
             let pushed = slices.push(octets);
             return if pushed.is_ok() { take as u32 } else { 0 };
         }
+        self.slice_pieces(from, to, slices)
+    }
+
+    /// The same of more than the first piece: the octets between two offsets of the stream.
+    // Out of line: of a single piece it would only take registers.
+    #[inline(never)]
+    fn slice_pieces(&self, from: u64, to: u64, slices: &mut Slices) -> u32 {
         // O(log n): a queue of many small pieces must not be walked for every segment.
         let first = self.pieces.partition_point(|piece| piece.end <= from);
         let mut at = from;
