@@ -19,7 +19,7 @@ pub use flow_table::{FlowHash, FlowHasher, FlowTable, Kind, Record};
 pub use listeners::{
     AcceptQueueFull, EndpointInUse, Families, Listener, ListenerId, ListenerStats, Listeners,
 };
-pub use ports::{Destination, PortUse, Ports, PortsExhausted, Stamped, Taken};
+pub use ports::{Destination, NextPort, PortUse, Ports, PortsExhausted, Stamped, Taken};
 pub use syn_cache::{Due, SynCache, SynCacheFull};
 pub use syn_entry::{Announced, Asked, FastOpenForm, PassiveOpen, SynEntry, SynStep};
 pub use time_wait::{

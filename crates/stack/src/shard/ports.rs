@@ -89,6 +89,8 @@ impl Shard {
 impl Shard {
     /// The end for a connection to `remote`, which the route suggests to speak to from `source`; its port is in
     /// use from now on.
+    // Always: what it returns would be stored and read again.
+    #[inline(always)]
     pub(super) fn choose_end(
         &mut self,
         remote: Endpoint,
@@ -97,6 +99,11 @@ impl Shard {
     ) -> Result<LocalEnd, ConnectError> {
         let only = self.only_source(remote, local, source)?;
         let fixed = local.map(|local| local.port).filter(|port| *port != 0);
+        if let (Some(local_index), None) = (only, fixed)
+            && let Some(end) = self.take_next_end(local_index, remote)
+        {
+            return Ok(end);
+        }
         let found = match only {
             Some(local_index) => self.find_end(local_index, remote, fixed),
             None => self.find_end_in_pool(remote, fixed),
@@ -105,6 +112,25 @@ impl Shard {
             cold_path();
             self.choose_waiting_end(remote, local, &shortage)
         })
+    }
+
+    /// An end at this address with the port that is next, if it is seen at once that nobody has it: as nearly
+    /// always.
+    #[inline(always)]
+    fn take_next_end(&mut self, local_index: u16, remote: Endpoint) -> Option<LocalEnd> {
+        let towards = Destination { local: *self.host.ip.addresses.get(local_index)?, remote };
+        let next = self.ports.next(&towards)?;
+        let local_port = next.port();
+        if !self.host.ip.capabilities.steering.comes_home(local_port, remote.port) {
+            return None;
+        }
+        let key = key_of(local_index, local_port, remote);
+        let hash = self.records.hash(&key);
+        if self.records.flows.candidate(hash).is_some() {
+            return None;
+        }
+        self.ports.take_next(&towards, next, &mut self.cx.counters);
+        Some(LocalEnd { local_index, local_port, hash, succeeds: None })
     }
 
     /// An end at the next address of the pool that has a free port.
@@ -118,6 +144,11 @@ impl Shard {
         for _ in 0..self.sources.of(remote.addr.family()).len() {
             let next = self.sources.of_mut(remote.addr.family()).take_turn();
             let Some(local_index) = next else { break };
+            if fixed.is_none()
+                && let Some(end) = self.take_next_end(local_index, remote)
+            {
+                return Ok(end);
+            }
             match self.find_end(local_index, remote, fixed) {
                 Ok(end) => return Ok(end),
                 Err(found) => {

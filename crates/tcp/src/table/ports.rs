@@ -65,6 +65,23 @@ pub struct Ports {
     known: Known,
 }
 
+/// The port that is next towards a destination, as long as none was taken since.
+#[derive(Clone, Copy, Debug)]
+pub struct NextPort {
+    port: u16,
+    /// That of the destination.
+    hash: u64,
+    /// So far does the order go on behind it.
+    steps: u32,
+}
+
+impl NextPort {
+    /// Its number.
+    pub const fn port(self) -> u16 {
+        self.port
+    }
+}
+
 /// What the flow table says of a local port towards a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortUse {
@@ -175,8 +192,31 @@ impl Ports {
         }
     }
 
+    /// The port that is next towards a destination, where few are in use: nearly always it is free, and the rest
+    /// of the order need not be known. Whoever asks looks whether it is, and then [takes](Ports::take_next) it.
+    // Always, as what follows: what it returns would be stored and read again.
+    #[inline(always)]
+    pub fn next(&mut self, towards: &Destination) -> Option<NextPort> {
+        let hash = self.hash(towards);
+        if self.known.map_mut(Hashed { towards, hash: hash as u32 }).is_some() {
+            return None;
+        }
+        let lane = self.first_lane(hash);
+        let port = lane.next_open(lane.from, &self.drawable)?;
+        Some(NextPort { port, hash, steps: lane.steps(port) + 1 })
+    }
+
+    /// That port is in use from now on.
+    #[inline(always)]
+    pub fn take_next(&mut self, towards: &Destination, next: NextPort, counters: &mut Counters) {
+        let NextPort { port, hash, steps } = next;
+        self.known.claim(Hashed { towards, hash: hash as u32 }, port, counters);
+        self.advance(hash, steps);
+    }
+
     /// A port towards a destination, which is in use from now on ([`Ports::claim`]): the next in the
     /// destination's order that `look` calls free. `look` should look for the whole 4-tuple.
+    #[inline(never)]
     pub fn choose(
         &mut self,
         towards: &Destination,
@@ -184,36 +224,6 @@ impl Ports {
         mut look: impl FnMut(u16) -> PortUse,
     ) -> Result<u16, PortsExhausted> {
         let hash = self.hash(towards);
-        let of = Hashed { towards, hash: hash as u32 };
-        let lane = self.first_lane(hash);
-        let mut asked = None;
-        if self.known.map_mut(of).is_none()
-            && let Some(port) = lane.next_open(lane.from, &self.drawable)
-        {
-            let found = look(port);
-            if found == PortUse::Free {
-                // As nearly always: the rest of the order need not be known.
-                self.known.claim(of, port, counters);
-                self.advance(hash, lane.steps(port) + 1);
-                return Ok(port);
-            }
-            asked = Some((port, found));
-        }
-        self.choose_beyond(towards, hash, counters, |port| match asked {
-            Some((first, found)) if first == port => found,
-            _ => look(port),
-        })
-    }
-
-    /// The same where many ports are in use, or the first one in the order is.
-    #[inline(never)]
-    fn choose_beyond(
-        &mut self,
-        towards: &Destination,
-        hash: u64,
-        counters: &mut Counters,
-        mut look: impl FnMut(u16) -> PortUse,
-    ) -> Result<u16, PortsExhausted> {
         let of = Hashed { towards, hash: hash as u32 };
         let lanes = self.lanes(hash);
         let Self { known, drawable, .. } = self;
@@ -271,7 +281,7 @@ impl Ports {
     }
 
     /// What this order begins with.
-    #[inline]
+    #[inline(always)]
     fn first_lane(&mut self, hash: u64) -> Lane {
         let (start, range) = (self.start(hash), self.drawable.range());
         match self.policy {
