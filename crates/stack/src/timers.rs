@@ -110,14 +110,13 @@ impl Timers {
         now: Instant,
         budget: &mut usize,
     ) -> Option<u32> {
-        while let Some(check) = self.checks.front().copied().filter(|check| check.at <= now)
-            && let Some(left) = budget.checked_sub(1)
+        while *budget > 0
+            && let Some(check) = self.checks.pop_front_if(|check| check.at <= now)
         {
-            *budget = left;
-            self.checks.pop_front();
+            *budget -= 1;
             // Its timer may have been disarmed since, or the place may be another connection's.
             let slot = connections.0.get_mut(check.index);
-            let Some(slot) = slot.filter(|slot| slot.awaits_check() && slot.armed == check.at)
+            let Some(slot) = slot.filter(|slot| slot.armed == check.at && slot.awaits_check())
             else {
                 continue;
             };
