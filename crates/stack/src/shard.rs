@@ -49,6 +49,7 @@ use self::budget::Released;
 use self::cutting::Cutting;
 use self::found::BurstPlaces;
 use self::input::BURST;
+use self::opening::Heard;
 use self::ports::SourcePool;
 use self::unclaimed::Unclaimed;
 use crate::connections::ConnectionSlot;
@@ -89,6 +90,8 @@ pub struct Shard {
     /// How long records in TIME-WAIT live, by the rules in force.
     lifetimes: Lifetimes,
     listeners: Listeners,
+    /// Whom a SYN was for last.
+    heard: Option<Heard>,
     /// Handshakes for any destination.
     dials: Dials,
     ports: Ports,
@@ -166,6 +169,7 @@ impl Shard {
             records: Records::new(&secrets.flows, &tunables),
             lifetimes: Lifetimes::new(&tunables),
             listeners: Listeners::default(),
+            heard: None,
             dials: Dials::default(),
             ports: Ports::new(&secrets, range, &tunables),
             sources: SourcePool::default(),
@@ -320,6 +324,25 @@ impl Shard {
         let slot = slot.filter(|slot| !slot.connection.is_orphan())?;
         let done = act(&mut slot.connection, &mut self.cx);
         if let Some(deadline) = self.lists.update(slot, index) {
+            self.update_timer(index, deadline);
+        }
+        Some(done)
+    }
+
+    /// The same where nothing follows that its application would be told.
+    #[inline]
+    fn touch_untold<T>(
+        &mut self,
+        handle: Handle,
+        act: impl FnOnce(&mut Connection, &mut Context) -> T,
+    ) -> Option<T> {
+        let Handle { index, generation } = handle;
+        let slot = self.records.connections.0.get_mut_of(index, generation);
+        let slot = slot.filter(|slot| !slot.connection.is_orphan())?;
+        let done = act(&mut slot.connection, &mut self.cx);
+        debug_assert!(slot.listed || !slot.has_news());
+        self.lists.update_due(slot, index);
+        if let Some(deadline) = WorkLists::timer_update(slot) {
             self.update_timer(index, deadline);
         }
         Some(done)

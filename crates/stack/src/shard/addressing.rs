@@ -195,6 +195,7 @@ impl Shard {
     /// Whatever was found out by the former addresses and routes of the way to this network is not to be
     /// relied upon.
     fn on_ways_changed(&mut self, network: &Route) {
+        self.heard = None;
         self.judged_peer = None;
         self.judged_way = None;
         self.host.look_at_destinations();

@@ -41,6 +41,7 @@ impl Shard {
     /// Listens for whatever SYN finds no other listener, at any port of any address that this host takes.
     /// [`Event::Asked`] tells of them.
     pub fn listen_any(&mut self) -> Result<ListenerId, ListenError> {
+        self.heard = None;
         self.listeners.add_any().map_err(|taken| ListenError::InUse(taken.at))
     }
 

@@ -37,7 +37,7 @@ impl Shard {
     /// `buffers.send.crowd` (2 MiB), no more than 32 KiB wait unsent from then on, or a quarter of what is in
     /// flight if that is more: text that waits longer has left the processor's caches.
     pub fn send(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {
-        let written = self.touch_held(handle, |connection, cx| connection.write(cx, data));
+        let written = self.touch_untold(handle, |connection, cx| connection.write(cx, data));
         written.ok_or(SendError::Unknown)?.map_err(|_| SendError::Closed)
     }
 
@@ -101,7 +101,8 @@ impl Shard {
     /// received and not read, the peer is told by a reset instead (RFC 9293 3.6.1). The handle
     /// names nothing afterwards.
     pub fn close(&mut self, handle: Handle) {
-        let reset = self.touch_held(handle, |connection, cx| ReleaseBy::Close.act(connection, cx));
+        let reset =
+            self.touch_untold(handle, |connection, cx| ReleaseBy::Close.act(connection, cx));
         self.send_reset(reset.flatten());
     }
 

@@ -163,7 +163,7 @@ impl Shard {
     fn grant(&self, entry: &SynEntry, form: FastOpenForm) -> Option<FastOpen> {
         let local = self.host.ip.addresses.get(entry.local_index())?;
         let own = self.listeners.get(entry.listener()).and_then(Listener::fast_open_keys);
-        let cookie = own.unwrap_or(&self.fast_open_keys).grant(local, &entry.remote().addr);
+        let cookie = own.unwrap_or(&self.fast_open_keys).grant(local, entry.remote_addr());
         Some(match form {
             FastOpenForm::Plain => cookie,
             FastOpenForm::Experimental => cookie.into_experimental(),

@@ -42,6 +42,21 @@ impl HandedDown {
     }
 }
 
+/// The listener that was found last, and at which port of which of this host's addresses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard {
+    local_port: u16,
+    local_index: u16,
+    listener: u32,
+}
+
+impl Heard {
+    #[inline]
+    const fn is_at(self, key: &FlowKey) -> bool {
+        self.local_port == key.local_port && self.local_index == key.local_index
+    }
+}
+
 /// Listeners, and the SYNs that are for them.
 impl Shard {
     /// Listens at `at`; its address may be unspecified (`0.0.0.0` or `::`) for any of the
@@ -63,6 +78,7 @@ impl Shard {
         if !at.addr.is_unspecified() && !self.host.ip.addresses.is_local(&at.addr) {
             return Err(ListenError::NotLocal(at));
         }
+        self.heard = None;
         self.listeners.add(at, families, backlog).map_err(|taken| ListenError::InUse(taken.at))
     }
 
@@ -72,6 +88,7 @@ impl Shard {
         if self.listeners.resolve(listener).is_some_and(|listener| listener.is_any()) {
             self.refuse_held();
         }
+        self.heard = None;
         let unaccepted = self.listeners.remove(listener).unwrap_or_default();
         for index in unaccepted {
             if let Some(slot) = self.records.connections.0.get_mut(index) {
@@ -81,11 +98,25 @@ impl Shard {
         }
     }
 
-    pub(super) fn listener_for(&self, key: &FlowKey) -> Option<u32> {
-        match self.host.ip.addresses.local(key.local_index) {
-            Some(addr) => self.listeners.find(&Endpoint::new(*addr, key.local_port)),
-            None => self.listeners.any(),
+    /// The listener that a SYN of this flow is for.
+    #[inline]
+    pub(super) fn listener_for(&mut self, key: &FlowKey) -> Option<u32> {
+        // Most are for the same. Where listeners or addresses come and go, this is forgotten.
+        match self.heard {
+            Some(heard) if heard.is_at(key) => Some(heard.listener),
+            _ => self.find_listener(key),
         }
+    }
+
+    #[inline(never)]
+    fn find_listener(&mut self, key: &FlowKey) -> Option<u32> {
+        let FlowKey { local_port, local_index, .. } = *key;
+        let Some(addr) = self.host.ip.addresses.local(local_index) else {
+            return self.listeners.any();
+        };
+        let listener = self.listeners.find(&Endpoint::new(*addr, local_port))?;
+        self.heard = Some(Heard { local_port, local_index, listener });
+        Some(listener)
     }
 
     /// A SYN for a listener (RFC 9293 3.10.7.2).
@@ -198,7 +229,11 @@ impl Shard {
         if entry.is_held() {
             return self.on_held_segment(index, found);
         }
-        let window = initial_window(listener.options().recv_limit(pipe, &self.cx.tunables));
+        let limit = match listener.is_usual() && pipe == 0 {
+            true => self.cx.tunables.recv_buffer,
+            false => listener.options().recv_limit(pipe, &self.cx.tunables),
+        };
+        let window = initial_window(limit);
         let step = entry.judge(&arrival.segment, window, &self.cx.tunables);
         // A comparison, where a match of all would jump by a table.
         if step == SynStep::Complete {
@@ -402,7 +437,7 @@ impl Shard {
     /// What the connection of an entry has of its listener and of its route.
     #[inline(never)]
     pub(super) fn handed_down(&self, entry: &SynEntry) -> HandedDown {
-        let metrics = self.host.ip.routes.metrics_to(&entry.remote().addr).copied();
+        let metrics = self.host.ip.routes.metrics_to(entry.remote_addr()).copied();
         HandedDown { options: self.inherited_options(entry), metrics }
     }
 
@@ -418,7 +453,7 @@ impl Shard {
     pub(super) fn handshake(&self, entry: &SynEntry, timestamp_offset: u32, mss: Mss) -> Handshake {
         Handshake {
             open: ActiveOpen {
-                remote: entry.remote().addr,
+                remote: *entry.remote_addr(),
                 remote_port: entry.remote().port,
                 local_port: entry.local_port(),
                 local_index: entry.local_index(),
@@ -427,7 +462,7 @@ impl Shard {
                 mss,
             },
             irs: entry.irs(),
-            peer_mss: self.host.ip.path_mss(self.cx.now, entry.mss(), &entry.remote().addr),
+            peer_mss: self.host.ip.path_mss(self.cx.now, entry.mss(), entry.remote_addr()),
             scales: entry.is_scaled().then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
             ts_recent: entry.ts_recent(),
             sack: entry.has_sack(),
@@ -480,7 +515,7 @@ impl Shard {
 
     /// What the listener and the route ask to announce: MSS and window.
     fn asked_to_announce(&self, entry: &SynEntry) -> (Mss, u32) {
-        let remote = &entry.remote().addr;
+        let remote = entry.remote_addr();
         let pipe = self.host.ip.recv_pipe_to(remote, &self.cx.tunables);
         let limit =
             self.inherited(entry).map(|options| options.recv_limit(pipe, &self.cx.tunables));
@@ -515,7 +550,7 @@ impl Shard {
     /// Our MSS to an entry's peer where its listener asks for none of its own.
     #[inline]
     fn usual_mss(&self, entry: &SynEntry) -> Mss {
-        self.host.ip.mss_to(&entry.remote().addr)
+        self.host.ip.mss_to(entry.remote_addr())
     }
 
     /// What packets for a half-open entry say.
@@ -523,7 +558,7 @@ impl Shard {
         let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
         match listener {
             Some(listener) => {
-                let is_v4 = entry.remote().addr.is_v4();
+                let is_v4 = entry.remote_addr().is_v4();
                 listener.options().overrides.marking(is_v4, &self.cx.tunables)
             }
             None => Marking::usual(&self.cx.tunables),
@@ -532,7 +567,7 @@ impl Shard {
 
     pub(super) fn timestamp_offset(&self, entry: &SynEntry) -> u32 {
         let local = self.host.ip.addresses.get(entry.local_index());
-        local.map_or(0, |local| self.identity.timestamp_offset(local, &entry.remote().addr))
+        local.map_or(0, |local| self.identity.timestamp_offset(local, entry.remote_addr()))
     }
 
     /// What is due in the SYN cache; returns whether there was anything.

@@ -312,6 +312,11 @@ impl SynEntry {
         Endpoint::new(self.remote, self.remote_port)
     }
 
+    /// The address of the peer, in its place.
+    pub const fn remote_addr(&self) -> &Address {
+        &self.remote
+    }
+
     /// The number of the local address.
     pub const fn local_index(&self) -> u16 {
         self.local_index
