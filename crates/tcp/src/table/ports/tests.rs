@@ -62,6 +62,32 @@ fn every_port_of_the_range_is_drawn_once_before_any_comes_back() {
 }
 
 #[test]
+fn the_next_port_is_the_one_that_a_search_would_choose() {
+    use PortOrder::{DoubleHash, EvenFirst, Random, Sequential};
+    for order in [DoubleHash, EvenFirst, Random, Sequential] {
+        let reserved = ReservedPorts::new(&[(40_003, 40_003), (40_010, 40_012)]).unwrap();
+        let tunables =
+            Tunables { port_order: order, reserved_ports: reserved, ..Tunables::default() };
+        let [mut by_next, mut by_search] =
+            [0, 0].map(|_| with(1, range(40_000, 40_099), &tunables));
+        let counters = &mut Counters::default();
+        for round in 0..300 {
+            let searched = draw(&mut by_search, 1, |_| true).unwrap();
+            let port = match by_next.next(&towards(1)) {
+                Some(next) => {
+                    by_next.take_next(&towards(1), next, counters);
+                    next.port()
+                }
+                // Reserved up to the end of what is tried first.
+                None => by_next.choose(&towards(1), counters, |_| PortUse::Free).unwrap(),
+            };
+            assert_eq!(port, searched, "{order:?}, {round}");
+            by_next.release(&towards(1), port);
+        }
+    }
+}
+
+#[test]
 fn the_only_free_port_is_found() {
     let mut ports = ports(40_000, 40_099);
     assert_eq!(draw(&mut ports, 1, |port| port == 40_033), Ok(40_033));
