@@ -4,7 +4,8 @@ use whimbrel_base::Key;
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::table::{FlowHash, FlowHasher, FlowTable, Kind, Record, SynCache, TimeWaits};
 
-use crate::connections::Connections;
+use crate::Handle;
+use crate::connections::{ConnectionSlot, Connections};
 use crate::ip::FlowKey;
 
 /// The records of a shard: one keyed probe finds that of a segment, whatever its kind.
@@ -26,6 +27,13 @@ impl Records {
             connections: Connections::default(),
             waits: TimeWaits::new(),
         }
+    }
+
+    /// The connection that an application names, if it still holds it.
+    #[inline(always)]
+    pub(crate) fn held_mut(&mut self, handle: Handle) -> Option<&mut ConnectionSlot> {
+        let slot = self.connections.0.get_mut_of(handle.index, handle.generation);
+        slot.filter(|slot| !slot.connection.is_orphan())
     }
 
     #[inline]

@@ -90,7 +90,7 @@ pub struct Shard {
     /// How long records in TIME-WAIT live, by the rules in force.
     lifetimes: Lifetimes,
     listeners: Listeners,
-    /// Whom a SYN was for last.
+    /// The listener that a SYN was for last.
     heard: Option<Heard>,
     /// Handshakes for any destination.
     dials: Dials,
@@ -319,9 +319,7 @@ impl Shard {
         handle: Handle,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
-        let Handle { index, generation } = handle;
-        let slot = self.records.connections.0.get_mut_of(index, generation);
-        let slot = slot.filter(|slot| !slot.connection.is_orphan())?;
+        let (index, slot) = (handle.index, self.records.held_mut(handle)?);
         let done = act(&mut slot.connection, &mut self.cx);
         if let Some(deadline) = self.lists.update(slot, index) {
             self.update_timer(index, deadline);
@@ -329,18 +327,16 @@ impl Shard {
         Some(done)
     }
 
-    /// The same where nothing follows that its application would be told.
+    /// Does to one that an application names and holds what is no news to that application.
     #[inline]
     fn touch_untold<T>(
         &mut self,
         handle: Handle,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
-        let Handle { index, generation } = handle;
-        let slot = self.records.connections.0.get_mut_of(index, generation);
-        let slot = slot.filter(|slot| !slot.connection.is_orphan())?;
+        let (index, slot) = (handle.index, self.records.held_mut(handle)?);
         let done = act(&mut slot.connection, &mut self.cx);
-        debug_assert!(slot.listed || !slot.has_news());
+        debug_assert!(slot.listed || !slot.has_news(), "its application would not hear of it");
         self.lists.update_due(slot, index);
         if let Some(deadline) = WorkLists::timer_update(slot) {
             self.update_timer(index, deadline);

@@ -51,8 +51,8 @@ impl Shard {
         written.ok_or(SendError::Unknown)?.map_err(|_| SendError::Closed)
     }
 
-    /// Sends as [`Shard::send`] does, and marks the stream as urgent up to the end of what was taken (RFC 9293 3.8.5). It
-    /// stays in the stream; RFC 6093 advises new applications not to use it.
+    /// Sends as [`Shard::send`] does, and marks the stream as urgent up to the end of what was taken (RFC 9293
+    /// 3.8.5). It stays in the stream; RFC 6093 advises new applications not to use it.
     pub fn send_urgent(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {
         let written = self.touch_held(handle, |connection, cx| connection.write_urgent(cx, data));
         written.ok_or(SendError::Unknown)?.map_err(|_| SendError::Closed)
@@ -65,11 +65,7 @@ impl Shard {
 
     /// The next octets that arrived in order, at most `most` (>= 1) of them.
     pub fn recv_up_to(&mut self, handle: Handle, most: usize) -> Recv {
-        let Handle { index, generation } = handle;
-        let slot = self.records.connections.0.get_mut_of(index, generation);
-        let Some(slot) = slot.filter(|slot| !slot.connection.is_orphan()) else {
-            return Recv::Unknown;
-        };
+        let Some(slot) = self.records.held_mut(handle) else { return Recv::Unknown };
         let read = match slot.connection.read_up_to(&mut self.cx, most) {
             Read::Data(data) => Recv::Data(data),
             Read::Pending => Recv::Pending,
@@ -77,7 +73,7 @@ impl Shard {
             Read::Closed(reason) => Recv::Closed(reason),
         };
         // Reading may open the window; no deadline follows from it, and no event.
-        self.lists.update_due(slot, index);
+        self.lists.update_due(slot, handle.index);
         read
     }
 

@@ -246,7 +246,7 @@ impl Shard {
     #[inline(never)]
     fn decline(&mut self, step: SynStep, index: u32, found: &FoundSegment<'_>) -> Verdict {
         match step {
-            // Taken before.
+            // Its caller went on by itself.
             SynStep::Complete => Verdict::Accepted,
             SynStep::Repeat => self.repeat_half_open(index, found),
             SynStep::Reset => self.reset_half_open(index),

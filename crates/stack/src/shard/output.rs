@@ -94,19 +94,17 @@ impl Shard {
                 self.replies.pass_first();
                 written
             }
-            _ => return self.replies.pop().is_some_and(|other| self.send_pending(other, tx)),
+            _ => return self.replies.pop().is_some_and(|rare| self.send_rare_reply(rare, tx)),
         };
         written && self.host.depart(tx, self.cx.now)
     }
 
+    /// One that few hosts send.
     #[inline(never)]
-    fn send_pending(&mut self, pending: Pending, tx: &mut TxSegment) -> bool {
-        let written = match pending {
-            Pending::Reply(key, reply, marking) => {
-                let out = ReplyOut { key: &key, reply: &reply, marking };
-                write_reply(&out, &mut self.cx, &mut self.host.ip, tx)
-            }
-            Pending::SynAck(index) => self.write_syn_ack(index, tx),
+    fn send_rare_reply(&mut self, rare: Pending, tx: &mut TxSegment) -> bool {
+        let written = match rare {
+            // Written in their place.
+            Pending::Reply(..) | Pending::SynAck(_) => false,
             Pending::SynCookie(entry) => self.write_cookie(&entry, tx),
             Pending::Echo(echo) => self.write_echo(echo, tx),
             Pending::EchoRequest(request) => self.write_echo_request(request, tx),

@@ -159,7 +159,8 @@ impl Connection {
         self.poll_behind_syn(cx, max_text, slices)
     }
 
-    /// The same where [`Connection::syn_is_next`]: its SYN, whose options few segments have.
+    /// Makes the SYN of a connection whose [SYN is next](Connection::syn_is_next), as
+    /// [`Connection::poll_transmit`] does.
     #[inline]
     pub fn poll_syn(&mut self, cx: &mut Context, slices: &mut Slices) -> OutgoingSegment {
         self.prepare_algorithm(cx);
@@ -173,7 +174,7 @@ impl Connection {
         outgoing
     }
 
-    /// The same where its SYN is not next.
+    /// Makes what is to be sent of a connection whose SYN is not next, as [`Connection::poll_transmit`] does.
     pub fn poll_behind_syn(
         &mut self,
         cx: &mut Context,

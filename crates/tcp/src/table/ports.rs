@@ -76,7 +76,7 @@ pub struct NextPort {
 }
 
 impl NextPort {
-    /// Its number.
+    /// The port itself.
     pub const fn port(self) -> u16 {
         self.port
     }
@@ -206,7 +206,7 @@ impl Ports {
         Some(NextPort { port, hash, steps: lane.steps(port) + 1 })
     }
 
-    /// That port is in use from now on.
+    /// The port that [`Ports::next`] named is in use from now on.
     #[inline(always)]
     pub fn take_next(&mut self, towards: &Destination, next: NextPort, counters: &mut Counters) {
         let NextPort { port, hash, steps } = next;

@@ -45,14 +45,14 @@ pub struct OptionsView<'a> {
 /// What is among the options of a segment beside timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Others {
-    /// Nothing.
+    /// No other option.
     #[default]
     None,
     /// What nearly every SYN has, where it has that.
     UsualSyn,
     /// SACK blocks, and maybe more.
     Sack,
-    /// Anything else.
+    /// Options that few segments have.
     Rare,
 }
 

@@ -77,6 +77,26 @@ fn an_address_that_was_added_accepts_connects_and_hears_datagrams() {
 }
 
 #[test]
+fn who_listens_at_an_address_does_not_hear_for_the_one_that_has_its_number_next() {
+    let mut hosts = Hosts::new();
+    let (before, after) = (second(Over::V4), own([10, 0, 0, 8].into(), 24));
+    hosts.server.add_address(before).expect("it is free");
+    let at = |address: InterfaceAddress| Endpoint::new(address.addr, 80);
+    let listener = hosts.server.listen(at(before), 4).expect("the port is free");
+    let client = hosts.client.connect(at(before), None).expect("a free port");
+    hosts.run_until_quiet();
+    let server = hosts.server.accept(listener).expect("a complete connection");
+    hosts.server.abort(server);
+    hosts.client.abort(client);
+    hosts.run_until_quiet();
+    hosts.server.remove_address(&before.addr).expect("it was added");
+    hosts.server.add_address(after).expect("it is free");
+    let refused = hosts.client.connect(at(after), None).expect("a free port");
+    hosts.run_until_quiet();
+    assert_eq!(hosts.client.state(refused), Some(State::Closed), "nobody listens there");
+}
+
+#[test]
 fn a_socket_that_sent_there_before_hears_that_its_way_is_gone() {
     let mut hosts = Hosts::new();
     let client = &mut hosts.client;

@@ -233,6 +233,37 @@ fn a_listener_that_closes_resets_however_many_were_not_accepted() {
 }
 
 #[test]
+fn whoever_listens_now_is_found_whom_the_last_syn_was_for() {
+    let mut hosts = Hosts::new();
+    let exact = server_at(Over::V4);
+    let any = Endpoint::new(Address::from_v4_octets([0; 4]), exact.port);
+    let mut held = Vec::new();
+    let mut opens_at = |hosts: &mut Hosts, listener| {
+        let client = hosts.client.connect(exact, None).expect("a free port");
+        hosts.run_until_quiet();
+        let server = hosts.server.accept(listener).expect("it is whom the SYN was for");
+        held.push((client, server));
+    };
+    let at_any = hosts.server.listen(any, 8).unwrap();
+    opens_at(&mut hosts, at_any);
+    let at_exact = hosts.server.listen(exact, 8).unwrap();
+    opens_at(&mut hosts, at_exact);
+    opens_at(&mut hosts, at_exact);
+    hosts.server.close_listener(at_exact);
+    opens_at(&mut hosts, at_any);
+    hosts.server.close_listener(at_any);
+    let refused = hosts.client.connect(exact, None).expect("a free port");
+    hosts.run_until_quiet();
+    assert_eq!(hosts.client.state(refused), Some(State::Closed), "nobody listens any more");
+    hosts.client.close(refused);
+    for (client, server) in held {
+        hosts.client.abort(client);
+        hosts.server.abort(server);
+    }
+    hosts.assert_no_leaks();
+}
+
+#[test]
 fn a_third_segment_whose_listener_closed_is_refused_at_once() {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 8);
