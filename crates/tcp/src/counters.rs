@@ -105,6 +105,9 @@ counters! {
     syn_received_acks_skipped = "TcpExtTCPACKSkippedSynRecv",
     /// Acknowledgments that a record in TIME-WAIT withheld, by the same limit.
     time_wait_acks_skipped = "TcpExtTCPACKSkippedTimeWait",
+    /// Pure acknowledgments of nothing new that later ones overtook: their TSval is older than TS.Recent
+    /// by more than a tick and no more than RTO (RFC 7323 5.3). (Linux counts those from before RCV.NXT.)
+    paws_old_acks = "TcpExtPAWSOldAck",
     /// Segments that arrived out of order and were kept.
     out_of_order = "TcpExtTCPOFOQueue",
     /// Times that a receive buffer grew, because its application read in a round trip what it held.

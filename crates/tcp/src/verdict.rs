@@ -114,8 +114,10 @@ drop_reasons! {
     /// Memory is short (`mem.budget`): text out of order, or more text in order than the connection's share
     /// of what is left.
     MemoryBudget = Linux "PROTO_MEM",
-    /// TSval older than TS.Recent (RFC 7323 5.3); acknowledged.
+    /// TSval older than TS.Recent (RFC 7323 5.3), by more than a tick; acknowledged.
     Paws = Linux "TCP_RFC7323_PAWS",
+    /// The same of a pure acknowledgment of nothing new, late by no more than RTO; not answered.
+    PawsAck = Linux "TCP_RFC7323_PAWS_ACK",
     /// Timestamps were negotiated and this segment has none (RFC 7323 3.2).
     TimestampMissing = Own "TCP_TS_MISSING",
     /// A reset in the window but not at RCV.NXT; challenged (RFC 5961 3.2).

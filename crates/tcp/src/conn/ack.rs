@@ -66,7 +66,7 @@ impl Connection {
     /// Where SEG.ACK lies. Below SND.UNA nothing counts that was never sent: RFC 5961 5.2 bounds what
     /// is too old by the largest window alone, which on a young connection reaches far below ISS, so
     /// that a stranger who knows no number of ours would guess one in every few tens of thousands.
-    fn judge_ack(&self, ack: SeqNum) -> AckPlace {
+    pub(super) fn judge_ack(&self, ack: SeqNum) -> AckPlace {
         match self.sender.seq().judge_ack(ack) {
             AckPlace::Old => {
                 let fin = u64::from(self.state == State::FinWait2);

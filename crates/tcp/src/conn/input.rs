@@ -1,5 +1,7 @@
 //! Segment arrival (RFC 9293 3.10.7.4): the eight checks in their order, one screen.
 
+use core::time::Duration;
+
 use whimbrel_base::cold_path;
 use whimbrel_wire::tcp::TcpFlags;
 
@@ -63,16 +65,41 @@ impl Connection {
                 _ => Done(Verdict::Drop(DropReason::TimestampMissing)),
             };
         };
-        let older = stamps.val.wrapping_sub(self.stamps.recent).cast_signed() < 0;
-        // RFC 7323 5.5: a TS.Recent that was not renewed for 24 days says nothing.
-        let valid = cx.tick.millis_since(self.stamps.recent_at) < PAWS_IDLE_MILLIS;
-        if older && valid {
-            cold_path();
-            // RFC 7323 5.3 R1: it is not acceptable; an acknowledgment is sent, the segment dropped.
-            self.acknowledge_refused(cx, seg);
-            return Done(Verdict::Drop(DropReason::Paws));
+        let newer_by = stamps.val.wrapping_sub(self.stamps.recent).cast_signed();
+        if newer_by >= -PAWS_TICKS {
+            return Continue(());
         }
-        Continue(())
+        self.judge_older(cx, seg, newer_by.unsigned_abs())
+    }
+
+    /// A segment whose TSval is `ticks` older than TS.Recent.
+    #[cold]
+    fn judge_older(&mut self, cx: &mut Context, seg: &RxSegment<'_>, ticks: u32) -> Step {
+        // RFC 7323 5.5: a TS.Recent that was not renewed for 24 days says nothing.
+        if cx.tick.millis_since(self.stamps.recent_at) >= PAWS_IDLE_MILLIS {
+            return Continue(());
+        }
+        // RFC 7323 5.4: a peer's tick is no shorter than 1 ms.
+        let late = Duration::from_millis(ticks.into());
+        if late <= self.sender.rtt().rto(&cx.tunables) && self.is_overtaken_ack(seg) {
+            cx.counters.paws_old_acks += 1;
+            return Done(Verdict::Drop(DropReason::PawsAck));
+        }
+        // RFC 7323 5.3 R1: it is not acceptable; an acknowledgment is sent, the segment dropped.
+        self.acknowledge_refused(cx, seg);
+        Done(Verdict::Drop(DropReason::Paws))
+    }
+
+    /// Whether a segment is no more than an acknowledgment that later ones overtook: of nothing new, and
+    /// from where the peer has sent. An answer would tell the peer what it knows, once for each that the
+    /// network delays, and use up the allowance for challenges. Linux answers those at RCV.NXT.
+    fn is_overtaken_ack(&self, seg: &RxSegment<'_>) -> bool {
+        let header = &seg.header;
+        seg.is_empty()
+            && !header.flags.contains(TcpFlags::SYN)
+            && header.flags.contains(TcpFlags::ACK)
+            && header.seq.at_or_before(self.receiver.nxt())
+            && matches!(self.judge_ack(header.ack), AckPlace::Old | AckPlace::Current)
     }
 
     /// First, continued: does any of it lie in the window?
@@ -401,6 +428,10 @@ impl Connection {
 /// RFC 7323 5.5: TS.Recent is invalid "when a connection is idle for more than 24 days": 2^31 ms,
 /// less a margin.
 const PAWS_IDLE_MILLIS: u32 = 24 * 24 * 3600 * 1000;
+
+/// Ticks by which TSval may be older than TS.Recent, as in Linux: of two segments that leave around a tick,
+/// the network may deliver the second first. A TSval that has wrapped is older by 2^31 at least.
+const PAWS_TICKS: i32 = 1;
 
 /// Octets: the window that needs no scale.
 const UNSCALED: u32 = 65_535;

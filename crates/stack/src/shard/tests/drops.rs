@@ -136,9 +136,11 @@ fn meet(reason: DropReason) -> Scene {
             scene.say(ACK, 3, 0, b"a");
             scene
         }
-        DropReason::Paws | DropReason::TimestampMissing => {
+        DropReason::Paws => with_timestamp(7 - 2_000),
+        DropReason::PawsAck => with_timestamp(7 - 2),
+        DropReason::TimestampMissing => {
             let (mut scene, _) = Scene { tsval: Some(7), ..Scene::new(&[]) }.and_connected();
-            scene.tsval = (reason == DropReason::Paws).then_some(6);
+            scene.tsval = None;
             said_to(scene, ACK, 0, 0)
         }
         DropReason::ResetChallenged => said(RST, 1, 0),
@@ -159,6 +161,13 @@ fn meet(reason: DropReason) -> Scene {
         DropReason::MemoryBudget => short_of_memory(),
         opening => meet_in_opening(opening),
     }
+}
+
+/// An acknowledgment with this TSval, the last being 7.
+fn with_timestamp(tsval: i32) -> Scene {
+    let (mut scene, _) = Scene { tsval: Some(7), ..Scene::new(&[]) }.and_connected();
+    scene.tsval = Some(tsval.cast_unsigned());
+    said_to(scene, ACK, 0, 0)
 }
 
 /// Text beyond a gap, while nearly all of the budget is with what the application sent.

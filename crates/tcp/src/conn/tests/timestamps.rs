@@ -91,13 +91,67 @@ fn an_old_acknowledgment_with_new_text_counts() {
 #[test]
 fn an_older_timestamp_is_acknowledged_and_dropped_unless_it_is_a_resets() {
     let mut pair = Pair::established(&Tunables::default());
-    let mut old = stamped(&mut pair, -1, b"old");
+    let mut old = stamped(&mut pair, -2, b"old");
     assert_eq!(take(&mut pair, &old), Verdict::Drop(DropReason::Paws));
     assert!(pair.poll(Which::Server).is_some());
     assert_eq!(pair.server.connection.unread(), 0);
     old.text.clear();
     old.header.flags = TcpFlags::RST;
     assert!(matches!(take(&mut pair, &old), Verdict::Closed(_)));
+}
+
+#[test]
+fn text_one_tick_older_is_taken_and_its_timestamp_not_echoed() {
+    let mut pair = Pair::established(&Tunables::default());
+    let late = stamped(&mut pair, -1, b"late");
+    let before = pair.server.connection.stamps.recent;
+    assert_eq!(take(&mut pair, &late), Verdict::Accepted);
+    assert_eq!(pair.server.connection.unread(), 4);
+    assert_eq!(echoed(&mut pair), before);
+}
+
+/// What becomes of a segment of the server's that is `late` ticks older than its last one, with
+/// `change` made to it, once 3,000 octets of the client's are acknowledged.
+fn late_by(late: i32, change: impl FnOnce(&mut Flying)) -> (Verdict, Option<Flying>, u64) {
+    let mut pair = Pair::established(&Tunables::default());
+    pair.write(Which::Client, &pattern(3_000));
+    pair.run_until_quiet();
+    let client = &pair.client.connection;
+    let (recent, seq) = (client.stamps.recent, client.recv_sequence().nxt);
+    let mut flying = pair.bare(Which::Server);
+    flying.header.seq = seq;
+    flying.header.ack = pair.client.connection.send_sequence().una;
+    let stamps = flying.header.options.timestamps.as_mut().expect("negotiated");
+    stamps.val = recent.wrapping_sub_signed(late);
+    change(&mut flying);
+    let now = pair.now;
+    let verdict = pair.client.take(now, &flying);
+    (verdict, pair.poll(Which::Client), pair.client.cx.counters.paws_old_acks)
+}
+
+#[test]
+fn an_overtaken_acknowledgment_draws_no_answer_within_rto() {
+    let pair = Pair::established(&Tunables::default());
+    let rto = pair.client.connection.rtt().rto(&Tunables::default()).as_millis() as i32;
+    let overtaken = Verdict::Drop(DropReason::PawsAck);
+    let old = |it: &mut Flying| it.header.ack = it.header.ack - 1_000;
+    let before = |it: &mut Flying| it.header.seq = it.header.seq - 1;
+    for late in [2, rto / 2] {
+        assert!(matches!(late_by(late, |_| ()), (it, None, 1) if it == overtaken), "{late}");
+        assert!(matches!(late_by(late, old), (it, None, 1) if it == overtaken), "{late}");
+        assert!(matches!(late_by(late, before), (it, None, 1) if it == overtaken), "{late}");
+    }
+    let refused = Verdict::Drop(DropReason::Paws);
+    let is_answered = |(verdict, answer, overtaken): (_, Option<Flying>, u64)| {
+        verdict == refused && answer.is_some() && overtaken == 0
+    };
+    assert!(is_answered(late_by(20 * rto, |_| ())), "later than that");
+    assert!(is_answered(late_by(2, |it| it.header.ack += 1)), "something new is acknowledged");
+    assert!(is_answered(late_by(2, |it| it.header.seq += 1)), "from where the peer has not sent");
+    assert!(is_answered(late_by(2, |it| it.text = b"text".to_vec())));
+    assert!(is_answered(late_by(2, |it| it.header.flags = TcpFlags::ACK | TcpFlags::FIN)));
+    assert!(is_answered(late_by(2, |it| it.header.flags = TcpFlags::ACK | TcpFlags::SYN)));
+    assert!(is_answered(late_by(2, |it| it.header.flags = TcpFlags::PSH)));
 }
 
 #[test]
@@ -115,10 +169,10 @@ fn after_24_days_of_silence_any_timestamp_is_taken() {
     let mut pair = Pair::established(&Tunables::default());
     let day = Duration::from_secs(24 * 3600);
     pair.now = pair.now + 23 * day;
-    let old = stamped(&mut pair, -1, b"old");
+    let old = stamped(&mut pair, -2, b"old");
     assert_eq!(take(&mut pair, &old), Verdict::Drop(DropReason::Paws));
     pair.now = pair.now + day;
-    let old = stamped(&mut pair, -1, b"old");
+    let old = stamped(&mut pair, -2, b"old");
     assert_eq!(take(&mut pair, &old), Verdict::Accepted);
     assert_eq!(pair.server.connection.stamps.recent, old_val(&old));
 }
