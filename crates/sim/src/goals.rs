@@ -23,6 +23,7 @@ pub use paths::paths;
 mod grid;
 mod paths;
 mod patterns;
+mod reorder;
 mod repairs;
 
 /// One measurement, and what it is to reach.
@@ -55,7 +56,7 @@ pub enum Goal {
 /// What a figure counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// Percent of the payload limit.
+    /// Percent of what its line says; of the payload limit if it says nothing.
     Percent,
     /// Millions of bits of text per second.
     Megabits,

@@ -90,6 +90,8 @@ pub enum Reaction {
     Repair,
     /// A time-out was none: what it asked to be sent again need not be.
     TimeoutUndone,
+    /// A loss event was spurious: the path reorders segments.
+    LossUndone,
 }
 
 /// What can be asked.

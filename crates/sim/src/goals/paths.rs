@@ -7,7 +7,9 @@ use whimbrel_stack::RouteMetrics;
 use whimbrel_tcp::conn::{BufferSize, SocketOptions};
 use whimbrel_tcp::tunables::BufferPolicy;
 
-use super::{ALGORITHMS, Figure, Goal, Line, PathEvents, Unit, link, patterns, repairs, rules};
+use super::{
+    ALGORITHMS, Figure, Goal, Line, PathEvents, Unit, link, patterns, reorder, repairs, rules,
+};
 use crate::path::{Captured, GoOn, PathPlan, PathReport};
 
 /// Every line of `whimbrel sim paths`, in the order in which it prints them.
@@ -21,6 +23,7 @@ pub fn paths() -> Vec<Line> {
     lines.extend(ALGORITHMS.into_iter().map(fairness));
     lines.extend(repairs::lines());
     lines.extend(patterns::lines());
+    lines.extend(reorder::lines());
     lines
 }
 
@@ -176,7 +179,11 @@ fn fairness(algorithm: &'static str) -> Line {
 
 /// A flow over this path, measured between these times, in seconds, with the algorithm of this name or
 /// whatever is the default.
-fn plan(link: LinkConfig, algorithm: Option<&str>, marks: [u64; 2]) -> Result<PathPlan, String> {
+pub(super) fn plan(
+    link: LinkConfig,
+    algorithm: Option<&str>,
+    marks: [u64; 2],
+) -> Result<PathPlan, String> {
     let marks = marks.map(Duration::from_secs).to_vec();
     Ok(PathPlan {
         tunables: algorithm.map_or_else(|| Ok(<_>::default()), rules)?,
@@ -185,7 +192,7 @@ fn plan(link: LinkConfig, algorithm: Option<&str>, marks: [u64; 2]) -> Result<Pa
 }
 
 /// What one flow reached between its two marks.
-fn whole(plan: &PathPlan, unit: Unit, go_on: GoOn<'_>) -> Result<Figure, String> {
+pub(super) fn whole(plan: &PathPlan, unit: Unit, go_on: GoOn<'_>) -> Result<Figure, String> {
     let report = plan.run(Captured::Nothing, go_on)?;
     let flow = report.flows.first().ok_or("there was no flow")?;
     let apart = plan.marks.last().copied().unwrap_or_default().saturating_sub(plan.marks[0]);

@@ -16,7 +16,7 @@ use crate::cc::{Ack, Control, Loss, Phase};
 use crate::flight::Flight;
 pub(super) use frto::Frto;
 use loss_probe::Probe;
-use undo::Undo;
+use undo::{Undo, Undone};
 
 /// What recovery remembers while something is missing, or may have been.
 #[derive(Debug, Default)]
@@ -37,6 +37,9 @@ pub(super) struct State {
     probe: Option<Probe>,
     undo: Option<Undo>,
     pub(super) frto: Option<Frto>,
+    /// The shortest round trip of what arrived since SND.UNA moved: where segments arrive out of order, what
+    /// moves it is what was late.
+    shortest: Option<Micros>,
 }
 
 /// What can be asked.
@@ -123,14 +126,15 @@ impl State {
 impl State {
     /// The congestion control is told of what was acknowledged.
     #[inline]
-    fn grow(&self, flight: &Flight, control: &mut Control<'_>, acked: &Acked) {
+    fn grow(&mut self, flight: &Flight, control: &mut Control<'_>, acked: &Acked) {
         let in_flight = flight.pipe();
+        let rtt = self.shortest.take().or(acked.rtt);
         control.on_ack(acked.text, |limited| Ack {
             now: acked.path.now,
             delivered: acked.text,
             limited,
             in_flight,
-            rtt: acked.rtt,
+            rtt,
             srtt: acked.path.srtt.map_or_else(Micros::default, Micros::from),
             rate: None,
             phase: self.phase,
@@ -148,6 +152,8 @@ impl State {
         counters: &mut Counters,
     ) -> Reaction {
         self.probe_is_spent &= acked.rtt.is_none();
+        let trip = acked.delivered.once.map(|(at, _)| acked.path.now.micros_since(at));
+        self.shortest = [self.shortest, trip].into_iter().flatten().min();
         self.process_probe(flight, control, acked, counters);
         self.note_duplicate(flight, acked);
         if acked.path.sack {
@@ -157,13 +163,21 @@ impl State {
         // A loss that was none is taken back before its recovery can end, and before anything else is
         // judged: both would go by a phase and a window that hold no longer.
         let undone = self.undo_spurious(flight, control, acked, counters);
+        // What seemed lost was late: RACK waits for its like from this acknowledgment on.
+        let mut acked = *acked;
+        acked.path.reorders |= undone == Some(Undone::Loss);
+        let acked = &acked;
         self.end_recovery(flight, control, acked);
         let lost = if acked.path.sack {
             self.find_losses(flight, acked, counters)
         } else {
             self.count_duplicates(flight, acked)
         };
-        let mut reaction = if undone { Reaction::TimeoutUndone } else { Reaction::None };
+        let mut reaction = match undone {
+            None => Reaction::None,
+            Some(Undone::Loss) => Reaction::LossUndone,
+            Some(Undone::Timeout) => Reaction::TimeoutUndone,
+        };
         match self.phase {
             Phase::Open if lost => {
                 self.begin_fast_recovery(flight, control, acked, counters);

@@ -164,6 +164,7 @@ impl Sender {
         let mut control = Control { window: &mut self.window, state: &mut self.cc };
         let reaction =
             self.recovery.on_ack(&mut self.flight, &mut control, &acked, &mut self.counters);
+        self.reorders |= reaction == Reaction::LossUndone;
         let mut sent = Vec::new();
         if reaction == Reaction::Repair {
             let first = self.flight.lost().first().expect("something is lost").start;
@@ -637,20 +638,55 @@ mod undo {
     }
 
     #[test]
-    fn of_one_flight_a_reduction_is_taken_back_once() {
-        let mut sender = Sender::with(20).and_more(20);
+    fn undone_loss_makes_rack_wait_from_its_acknowledgment_on() {
+        let mut sender = Sender::with(10);
+        assert_eq!(sender.hear(Ack::naming(1..4)), [0]);
+        sender.pass(20);
+        // Number 4 is missing behind five that are named: without reordering it would be lost at once.
+        let late = Ack::naming(5..10);
+        let sent = sender.hear(Ack { to: Some(4), ..late }.echoing(Instant::from_millis(1_000)));
+        assert_eq!((sent, sender.counters.full_undo, sender.reorders), (none(), 1, true));
+        assert_eq!(sender.recovery.reordering_due(), Some(Instant::from_millis(1_145)));
+    }
+
+    #[test]
+    fn each_undo_of_a_flight_restores_the_window() {
+        let mut sender = Sender::with(20).and_more(40);
         let mut named = 20;
-        for recovery in 1..=3 {
-            sender.pass(100);
-            let sent = sender.hear(Ack::naming(2..named));
-            assert_eq!(sent[..2], [0, 1], "recovery {recovery}: what is missing is lost again");
-            assert_eq!(sender.counters.sack_recovery, recovery.min(2), "the second lasts");
+        for undone in 1..=3 {
+            let sent = (0..60).flat_map(|_| {
+                sender.pass(10);
+                sender.hear(Ack::naming(2..named))
+            });
+            assert_eq!(sent.filter(|it| *it < 2).collect::<Vec<_>>(), [0, 1], "{undone}");
             sender.pass(20);
             let _ = sender.hear(Ack::default().twice(0));
             let _ = sender.hear(Ack::default().twice(1));
-            assert_eq!(sender.counters.dsack_undo, 1);
+            assert_eq!((sender.counters.dsack_undo, sender.window.ssthresh), (undone, u32::MAX));
             named = sender.flight.end() / u64::from(MSS);
         }
+    }
+
+    #[test]
+    fn losses_of_a_flight_are_judged_anew_once() {
+        let mut sender = Sender::with(40);
+        for undone in 1..=2 {
+            let mut repairs = Vec::new();
+            for _ in 0..60 {
+                sender.pass(10);
+                repairs.extend(sender.hear(Ack::naming(37..40)));
+                if !repairs.is_empty() {
+                    break;
+                }
+            }
+            assert!((1..37).contains(&repairs.len()), "{repairs:?}");
+            for segment in repairs {
+                let _ = sender.hear(Ack::default().twice(segment));
+            }
+            assert_eq!(sender.counters.dsack_undo, undone);
+        }
+        // What was lost before the second undo is sent again without a third reduction.
+        assert_eq!((sender.counters.sack_recovery, sender.recovery.phase()), (2, Phase::Open));
     }
 
     #[test]

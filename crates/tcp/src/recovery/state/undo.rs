@@ -24,6 +24,15 @@ pub(super) struct Undo {
     pub(super) until: Option<u64>,
 }
 
+/// The reduction that was taken back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Undone {
+    /// A loss event: segments arrived in another order than they were sent.
+    Loss,
+    /// A time-out: the path was slow.
+    Timeout,
+}
+
 impl State {
     /// Text came twice: a repair of it was none, and the reordering window is too narrow.
     pub(super) fn note_duplicate(&mut self, flight: &Flight, acked: &Acked) {
@@ -42,16 +51,15 @@ impl State {
         }
     }
 
-    /// Whether the last loss event or time-out was none: then what it did is taken back. Returns whether
-    /// that was a time-out.
+    /// Takes back the last loss event or time-out if it was spurious, and returns which of them it was.
     pub(super) fn undo_spurious(
         &mut self,
         flight: &mut Flight,
         control: &mut Control<'_>,
         acked: &Acked,
         counters: &mut Counters,
-    ) -> bool {
-        let Some(undo) = self.undo else { return false };
+    ) -> Option<Undone> {
+        let undo = self.undo?;
         // RFC 3522 3.2: "If the value of the Timestamp Echo Reply field of the acceptable ACK's Timestamps
         // option is smaller than the value of RetransmitTS, then proceed to step (5)", which calls the
         // retransmission spurious.
@@ -70,7 +78,7 @@ impl State {
             frto.is_probing && acked.delivered.once_from.is_some_and(|from| from < frto.recover)
         });
         if !echoes_older && !all_came_twice && !original_came {
-            return false;
+            return None;
         }
         let was_timeout = self.phase == Phase::AfterTimeout;
         match () {
@@ -79,18 +87,20 @@ impl State {
             () => counters.full_undo += 1,
         }
         control.undo(&undo.window);
-        flight.forget_lost();
+        // A peer that calls each reduction of a flight spurious gets the window back each time. Only the first
+        // has losses judged anew, or each would have the whole flight judged and sent again.
+        if !flight.was_forgiven() {
+            flight.forget_lost();
+        }
         (self.phase, self.recover) = (Phase::Open, Some(flight.una()));
         (self.undo, self.frto, self.prefers_new) = (None, None, false);
         (self.sacks, self.dup_acks) = (0, 0);
-        was_timeout
+        Some(if was_timeout { Undone::Timeout } else { Undone::Loss })
     }
 
-    /// Until what was in flight is acknowledged when a reduction was taken back, no other is: whoever calls
-    /// each of them none would have the whole of it judged and sent again each time.
+    /// Remembers the window, in case the loss event or time-out that begins is spurious.
     pub(super) fn set_undo(&mut self, flight: &Flight, control: &Control<'_>) {
         let (window, una) = (*control.window, flight.una());
-        let undo = Undo { window, una, first_repair: None, repaired: 0, until: None };
-        self.undo = Some(undo).filter(|_| !flight.was_forgiven());
+        self.undo = Some(Undo { window, una, first_repair: None, repaired: 0, until: None });
     }
 }

@@ -129,9 +129,8 @@ impl Sender {
         if !arrival.blocks.is_empty() {
             duplicate = self.take_blocks(arrival, queue, &mut delivered);
         }
-        if delivered.is_reordered && !self.flags.has(Flags::REORDERS) {
-            self.flags.set(Flags::REORDERS);
-            cx.counters.sack_reorder += 1;
+        if delivered.is_reordered {
+            self.note_reordering(cx);
         }
         let text = arrival.acked.map_or(0, |acked| acked.octets);
         let unsent = self.has_unsent(Some(queue));
@@ -152,8 +151,18 @@ impl Sender {
             Reaction::None => {}
             Reaction::Repair => self.flags.set(Flags::RETRANSMIT),
             Reaction::TimeoutUndone => self.flags.clear(Flags::RETRANSMIT),
+            Reaction::LossUndone => self.note_reordering(cx),
         }
         if delivered.is_reordered { Order::Reversed } else { Order::AsSent }
+    }
+
+    /// The path was seen to reorder segments, for the first time or again.
+    #[cold]
+    fn note_reordering(&mut self, cx: &mut Surroundings) {
+        if !self.flags.has(Flags::REORDERS) {
+            self.flags.set(Flags::REORDERS);
+            cx.counters.sack_reorder += 1;
+        }
     }
 
     /// Writes down what the blocks name. Returns what came twice: where it ends, and how many octets.
