@@ -85,6 +85,12 @@ impl Flight {
         self.records.end
     }
 
+    /// Whether nothing of it is left.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.records.end <= self.records.una
+    }
+
     /// Whether nothing of it was lost, sent again or named as held.
     #[inline]
     pub const fn is_plain(&self) -> bool {

@@ -5,7 +5,7 @@
 //! | deadline | purpose | while | when it runs out |
 //! |---|---|---|---|
 //! | sender | `Retransmission` | something is not acknowledged | what is old is lost, and its first segment goes again |
-//! | | `LossProbe` | something is not acknowledged, and nothing is missing | send new text, or the last segment again |
+//! | | `LossProbe` | something is not acknowledged, and nothing is missing | send new text, or the last segment again, be it FIN alone |
 //! | | `Reordering` | something arrived that was sent later than what is missing | judge whether that is lost |
 //! | | `Persist` | the peer's window keeps text back | send a probe |
 //! | | `SynAgain` | our SYN was answered for an old connection, which our reset ends | send the SYN again |

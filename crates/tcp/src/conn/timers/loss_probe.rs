@@ -10,17 +10,17 @@ impl Connection {
     /// When the end of what is in flight is asked for, if it was sent `at` (RFC 8985 7.2).
     #[inline]
     pub(super) fn probe_due(&self, cx: &Context, at: Instant) -> Option<Instant> {
-        let queue = self.queue().filter(|_| !self.sender.has_syn())?;
-        let may_probe = queue.recovery.may_probe(&queue.flight);
+        let may_probe = !self.sender.has_syn()
+            && self.queue().is_none_or(|queue| queue.recovery.may_probe(&queue.flight));
         may_probe.then(|| self.probe_wait(cx)).flatten().map(|wait| at.after_micros(wait))
     }
 
     /// PTO (RFC 8985 7.2), microseconds, if there is text or a FIN behind it to ask for, and SACK to tell.
     #[inline(always)]
     pub(super) fn probe_wait(&self, cx: &Context) -> Option<u64> {
-        let flight = &self.queue()?.flight;
         let asks = cx.tunables.loss_probe && self.flags.has(Flags::SACK);
-        if !asks || flight.end() <= flight.una() {
+        let is_empty = self.queue().is_none_or(|queue| queue.flight.is_empty());
+        if !asks || is_empty && !self.sender.may_probe_fin() {
             return None;
         }
         let Some(srtt) = self.sender.rtt().srtt_micros() else {
@@ -37,8 +37,10 @@ impl Connection {
 
     /// The end of what is in flight may be lost, unless more was sent since.
     pub(super) fn on_probe_timeout(&mut self, cx: &Context) {
-        let sent = self.queue().and_then(|queue| queue.flight.last_sent());
-        let due = sent.and_then(|at| self.probe_due(cx, at));
+        let Some(sent) = self.queue().and_then(|queue| queue.flight.last_sent()) else {
+            return self.on_fin_probe_timeout(cx);
+        };
+        let due = self.probe_due(cx, sent);
         let expiry = self.queue().and_then(|queue| queue.flight.first_sent());
         let expiry = expiry.map(|at| self.sender.rtt().due(at, &cx.tunables));
         match due.map(|due| expiry.map_or(due, |expiry| due.min(expiry))) {
@@ -50,6 +52,14 @@ impl Connection {
             Some(_) => {
                 self.sender.on_probe_timeout();
             }
+            None => self.time_flight(cx),
+        }
+    }
+
+    /// FIN alone is in flight, behind which nothing was sent.
+    fn on_fin_probe_timeout(&mut self, cx: &Context) {
+        match self.probe_due(cx, cx.now) {
+            Some(_) => self.sender.on_probe_timeout(),
             None => self.time_flight(cx),
         }
     }

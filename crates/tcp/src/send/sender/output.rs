@@ -188,10 +188,21 @@ impl Sender {
 
     /// A loss probe: new text if the peer's window admits it, else the last segment again (RFC 8985 7.3).
     #[cold]
-    fn judge_loss_probe(&self, queue: &SendQueue) -> Option<SendRange> {
+    fn judge_loss_probe(&self, queue: Option<&SendQueue>) -> Option<SendRange> {
+        let Some(queue) = queue.filter(|queue| !queue.flight.is_empty()) else {
+            return self.flags.has(Flags::FIN_SENT).then_some(SendRange::new(
+                self.seq.una,
+                0,
+                true,
+            ));
+        };
         let mss = u32::from(self.mss);
+        // "the sender SHOULD transmit a previously unsent data segment, if one exists and the receive
+        // window allows"
         if self.has_unsent(Some(queue))
-            && let Some(new) = self.judge_new(Some(queue), mss, self.seq.usable())
+            && let Some(new) = self
+                .judge_new(Some(queue), mss, self.seq.usable())
+                .or_else(|| self.judge_held(queue))
         {
             return Some(new);
         }
@@ -203,6 +214,14 @@ impl Sender {
         (len > 0 || fin).then_some(SendRange::new(seq, len, fin))
     }
 
+    /// The rest of what is unsent, which only Nagle's algorithm or a cork holds: less than a segment, and the
+    /// peer's window admits all of it.
+    fn judge_held(&self, queue: &SendQueue) -> Option<SendRange> {
+        let held = self.text_end(Some(queue)).offset_from(self.seq.nxt);
+        let fits = held < u32::from(self.mss) && held <= self.seq.usable();
+        fits.then_some(SendRange::new(self.seq.nxt, held, false))
+    }
+
     /// What goes again whatever the congestion window says, or as a probe.
     #[cold]
     fn judge_again(&self, queue: Option<&SendQueue>) -> Option<SendRange> {
@@ -211,7 +230,7 @@ impl Sender {
             return lost.or_else(|| Some(self.oldest_range(queue, self.room_again())));
         }
         if self.flags.has(Flags::LOSS_PROBE) {
-            return queue.and_then(|queue| self.judge_loss_probe(queue));
+            return self.judge_loss_probe(queue);
         }
         // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
         // the override time-out, and is text like any other.
@@ -386,7 +405,9 @@ impl Sender {
         if self.is_persisting() {
             self.timer = SendTimer::Retransmission;
         }
-        let Some(queue) = queue else { return self.make_lone_fin(cx, range) };
+        let in_flight =
+            |queue: &&mut SendQueue| range.octets() > 0 || !self.is_lone_fin_again(queue);
+        let Some(queue) = queue.filter(in_flight) else { return self.make_lone_fin(cx, range) };
         let (mut head, end) = self.take_range(range, queue, slices);
         let (len, mss) = (slices.octets(), u32::from(self.mss));
         if len > mss {
@@ -404,15 +425,25 @@ impl Sender {
         (head, again)
     }
 
+    /// Whether our FIN goes again which left while nothing was buffered: no flight has it.
+    #[cold]
+    fn is_lone_fin_again(&self, queue: &SendQueue) -> bool {
+        queue.flight.is_empty() && !self.is_idle()
+    }
+
     /// The same of a FIN behind text that is acknowledged.
     #[inline]
-    fn make_lone_fin(&mut self, cx: &Surroundings, range: SendRange) -> (Head, u32) {
+    fn make_lone_fin(&mut self, cx: &mut Surroundings, range: SendRange) -> (Head, u32) {
         let (head, end) = self.take_lone_fin(range);
         let again = self.seq.max.earlier(end).distance_from(range.seq).max(0).unsigned_abs();
         self.text_sent = cx.tick;
         if again > 0 {
             cold_path();
             self.rtt.stop_timing();
+            if self.flags.take(Flags::LOSS_PROBE) {
+                self.flags.set(Flags::FIN_PROBED);
+                cx.counters.loss_probes += 1;
+            }
         } else {
             self.rtt.start_timing(end, cx.now);
         }
