@@ -91,6 +91,11 @@ const OF_1997: &[Setting] = &[
     ),
     set("options.order", "freebsd", "assumed: tcp_output.c"),
     set(
+        "timestamps.missing",
+        "take",
+        "assumed: tcp_input.c, tcp_input: PAWS asks `ts_present` first",
+    ),
+    set(
         "net.ipv4.tcp_congestion_control",
         "reno",
         "tcp_input.c: the first new ACK sets snd_cwnd to snd_ssthresh",
@@ -196,6 +201,11 @@ const OF_2013: &[Setting] = &[
     set("buffers.told", "as-set", "assumed: uipc_socket.c, sogetopt"),
     set("recv.window", "full-segments", "assumed: tcp_input.c, tcp_mss; tcp_output.c, tcp_output"),
     set("options.order", "freebsd", "assumed: tcp_output.c, tcp_addoptions"),
+    set(
+        "timestamps.missing",
+        "take",
+        "assumed: tcp_input.c, tcp_do_segment: PAWS asks TOF_TS first",
+    ),
     set("net.inet.tcp.cc.algorithm", "newreno", "assumed: cc.c, V_default_cc_ptr"),
     set(
         "initial_window",

@@ -45,6 +45,11 @@ const SETTINGS: &[Setting] = &[
     set("net.ipv4.tcp_congestion_control", "reno", "assumed: tcp_input.c, tcp_input_data"),
     set("options.order", "illumos", "assumed: tcp_output.c, tcp_xmit_mp_aux_iss"),
     set(
+        "timestamps.missing",
+        "take",
+        "assumed: tcp_input.c, tcp_paws_check: what lacks them passes",
+    ),
+    set(
         "initial_window",
         "3",
         "tcp_impl.h: TCP_SET_INIT_CWND, 4,380 bytes of RFC 3390; _slow_start_initial is 4",

@@ -50,6 +50,7 @@ const SETTINGS: &[Setting] = &[
     set("buffers", "exact", "tcp_usrreq.c, tcp_attach: no SB_AUTOSIZE where SB_USRSIZE is set"),
     set("buffers.told", "as-set", "assumed: uipc_socket.c, sogetoptlock"),
     set("options.order", "freebsd", "assumed: tcp_output.c"),
+    set("timestamps.missing", "take", "assumed: tcp_input.c: PAWS asks TOF_TS first"),
     set("slow_start.limit", "2", "tcp_input.c: tcp_do_rfc3465_lim2, 1: \"L=2*SMSS\""),
     set("hystart", "off", "older than RFC 9406"),
     set("initial_rto", "1s", "tcp_timer.h: TCPTV_RTOBASE, 1*TCP_RETRANSHZ"),

@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use whimbrel_base::Key;
 use whimbrel_tcp::table::{
-    Carried, CookieTerms, Cookies, Identity, Kind, Membership, PassiveOpen, Record, SynEntry,
+    CookieTerms, Cookies, Identity, Kind, Membership, PassiveOpen, Record, SynEntry,
 };
-use whimbrel_tcp::tunables::SynCookies;
+use whimbrel_tcp::tunables::{MissingTimestamps, SynCookies};
 use whimbrel_tcp::{DropReason, Reply, TxSegment, Verdict};
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Endpoint, Flow, SeqNum, WindowScale};
@@ -155,6 +155,12 @@ impl Shard {
             self.cx.counters.cookies_failed += 1;
             return Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::SynCookie);
         };
+        let lacks_timestamps =
+            entry.has_timestamps() && arrival.segment.header.options.timestamps.is_none();
+        if lacks_timestamps && self.cx.tunables.missing_timestamps != MissingTimestamps::Take {
+            // RFC 7323 3.2: "a TCP SHOULD silently drop the segment"
+            return Verdict::Drop(DropReason::TimestampMissing);
+        }
         match self.make_room_for(listener) {
             Ok(()) => {}
             Err(DropReason::ListenOverflow) if self.cx.tunables.abort_on_overflow => {
@@ -165,8 +171,11 @@ impl Shard {
             Err(reason) => return Verdict::Drop(reason),
         }
         self.cx.counters.cookies_received += 1;
-        let tsecr = arrival.segment.header.options.timestamps.map(|stamps| stamps.ecr);
-        let offset = self.offset_after(&entry, tsecr.unwrap_or_default());
+        let stamps = arrival.segment.header.options.timestamps;
+        let offset = match stamps {
+            Some(stamps) => self.offset_after(&entry, stamps.ecr),
+            None => self.timestamp_offset(&entry),
+        };
         let place = self.seat(&entry, offset, found.hash);
         self.narrow_if_full(place, &entry);
         self.records.flows.insert(found.hash, Record::new(Kind::Connection, place));
@@ -180,14 +189,20 @@ impl Shard {
         let pipe = self.host.ip.recv_pipe_to(&arrival.key.remote, &self.cx.tunables);
         let limit =
             self.listeners.get(listener)?.options().scale_limit(&self.cx.tunables).max(pipe);
-        let carried = header.options.timestamps.map(|stamps| Carried::read(stamps.ecr));
-        let scaled = carried.is_some_and(|carried| carried.scale.is_some());
         // Our scale does not come back: it is what the SYN-ACK announced if the listener's options and
         // the route are as they were, and the cookie says whether they are.
-        let own_scale = if scaled { WindowScale::for_window(limit) } else { WindowScale::ZERO };
-        let terms = CookieTerms { irs: header.seq - 1, carried, own_scale };
+        let (irs, own_scale) = (header.seq - 1, WindowScale::for_window(limit));
         let flow = self.flow_of(&arrival.key)?;
-        let mss = self.cookies.redeem(&flow, &terms, iss, self.cx.now)?;
+        let mss_by = |terms: &CookieTerms| self.cookies.redeem(&flow, terms, iss, self.cx.now);
+        let (terms, mss) = match header.options.timestamps {
+            Some(stamps) => {
+                let terms = CookieTerms::echoed(irs, stamps.ecr, own_scale);
+                (terms, mss_by(&terms)?)
+            }
+            None => CookieTerms::without_timestamps(irs, own_scale)
+                .into_iter()
+                .find_map(|terms| Some((terms, mss_by(&terms)?)))?,
+        };
         let open = PassiveOpen {
             remote: arrival.key.remote,
             local_index: arrival.key.local_index,

@@ -5,7 +5,7 @@ use core::time::Duration;
 use whimbrel_base::cold_path;
 use whimbrel_wire::tcp::TcpFlags;
 
-use super::{Connection, Flags, Signals, State};
+use super::{Connection, Flags, Signals, Stamps, State};
 use crate::send::AckPlace;
 use crate::tunables::{MissingTimestamps, ReceiveWindow, RstInCloseWait, RstInWindow, SynInWindow};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
@@ -61,7 +61,7 @@ impl Connection {
                 MissingTimestamps::Take => Continue(()),
                 MissingTimestamps::Drop if syn => Continue(()),
                 // RFC 7323 3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD
-                // silently drop the segment."
+                // silently drop the segment." Not by default: many do negotiate and then omit them.
                 _ => Done(Verdict::Drop(DropReason::TimestampMissing)),
             };
         };
@@ -75,8 +75,7 @@ impl Connection {
     /// A segment whose TSval is `ticks` older than TS.Recent.
     #[cold]
     fn judge_older(&mut self, cx: &mut Context, seg: &RxSegment<'_>, ticks: u32) -> Step {
-        // RFC 7323 5.5: a TS.Recent that was not renewed for 24 days says nothing.
-        if cx.tick.millis_since(self.stamps.recent_at) >= PAWS_IDLE_MILLIS {
+        if !self.stamps.says_recent(cx) {
             return Continue(());
         }
         // RFC 7323 5.4: a peer's tick is no shorter than 1 ms.
@@ -416,12 +415,21 @@ impl Connection {
             // RFC 7323 4.3 (2): "If: SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then
             // SEG.TSval is copied to TS.Recent; otherwise, it is ignored."
             let newer = stamps.val.wrapping_sub(self.stamps.recent).cast_signed() >= 0;
-            let idle = cx.tick.millis_since(self.stamps.recent_at) >= PAWS_IDLE_MILLIS;
-            if (newer || idle) && seg.header.seq.at_or_before(self.receiver.seq().last_ack) {
+            let counts = newer || !self.stamps.says_recent(cx);
+            if counts && seg.header.seq.at_or_before(self.receiver.seq().last_ack) {
                 self.stamps.recent = stamps.val;
                 self.stamps.recent_at = cx.tick;
             }
         }
+    }
+}
+
+impl Stamps {
+    /// Whether TS.Recent tells what is old. RFC 7323 5.5: not if it was not renewed for 24 days. Nor if it is
+    /// 0, as in Linux: some peers send that with their SYN, and what is known of a peer whose cookie came
+    /// back without timestamps is no more.
+    fn says_recent(&self, cx: &Context) -> bool {
+        self.recent != 0 && cx.tick.millis_since(self.recent_at) < PAWS_IDLE_MILLIS
     }
 }
 

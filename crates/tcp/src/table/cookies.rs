@@ -11,10 +11,12 @@
 //!          |  for ECN, zero while no handshake negotiates it
 //! ```
 //!
-//! Without timestamps a cookie has no room for window scale and SACK, and neither is negotiated.
+//! Without timestamps a cookie has no room for window scale and SACK, and neither is negotiated. What TSval
+//! carries is no part of the hash, as in Linux: it is what the peer itself asked for, and a third segment
+//! that comes without its timestamps brings the cookie all the same.
 //!
 //! A cookie holds for 80 to 120 s. A guess is right once in 2^27, whatever it guesses; once in 2^26
-//! while two keys are good.
+//! while two keys are good. Without timestamps it is tried three times.
 //!
 //! **Limit.** Nothing remembers that a cookie was used: whoever saw a third segment, and repeats it
 //! within those two minutes after its connection is over and left no TIME-WAIT, opens it again.
@@ -50,7 +52,7 @@ pub enum Membership {
 }
 
 /// What a cookie says of a handshake beside its ends and the peer's MSS. A segment whose terms
-/// differ from those that the cookie was made for does not match it.
+/// differ from those that the cookie was made for does not match it, but for what TSval carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CookieTerms {
     /// IRS: the peer's initial sequence number.
@@ -68,6 +70,27 @@ pub struct Carried {
     pub scale: Option<WindowScale>,
     /// Whether selective acknowledgment was negotiated.
     pub sack: bool,
+}
+
+impl CookieTerms {
+    /// What a segment answers that echoes this TSval, where windows would be scaled by `own_scale`.
+    pub fn echoed(irs: SeqNum, tsecr: u32, own_scale: WindowScale) -> Self {
+        let carried = Carried::read(tsecr);
+        let own_scale = if carried.scale.is_some() { own_scale } else { WindowScale::ZERO };
+        Self { irs, carried: Some(carried), own_scale }
+    }
+
+    /// What a segment without timestamps may answer, where windows would be scaled by `own_scale`: a
+    /// handshake that negotiated none; one that did, without and with window scaling. Of the peer's scale and
+    /// of SACK it tells nothing.
+    pub fn without_timestamps(irs: SeqNum, own_scale: WindowScale) -> [Self; 3] {
+        let stamped = |scale| Some(Carried { scale, sack: false });
+        [
+            Self { irs, carried: None, own_scale: WindowScale::ZERO },
+            Self { irs, carried: stamped(None), own_scale: WindowScale::ZERO },
+            Self { irs, carried: stamped(Some(WindowScale::ZERO)), own_scale },
+        ]
+    }
 }
 
 impl Cookies {
@@ -151,8 +174,9 @@ fn compose(prf: &SipHasher24, flow: &Flow, terms: &CookieTerms, period: u64, ran
     }
     input.push(&terms.irs.raw().to_be_bytes());
     input.push(&period.to_be_bytes());
-    let carried = terms.carried.map_or(NO_TIMESTAMPS, |carried| carried.bits() as u8);
-    input.push(&[rank as u8, carried, terms.own_scale.get()]);
+    let scaled = terms.carried.map(|carried| carried.scale.is_some());
+    let form = scaled.map_or(Form::Plain, |it| if it { Form::Scaled } else { Form::Stamped });
+    input.push(&[rank as u8, form as u8, terms.own_scale.get()]);
     // Rank and period are hashed, too: whoever changes them has another cookie, and no valid one.
     let code = prf.hash(input.as_slice()) as u32;
     let signed = (period as u32 & PERIOD_MASK) << RANK_BITS | rank;
@@ -240,8 +264,17 @@ const SCALE_MASK: u32 = 0xf;
 /// No scale is above 14.
 const NOT_SCALED: u32 = 0xf;
 const SACK_BIT: u32 = 0x10;
-/// What is hashed in place of what is carried; more than that ever is.
-const NO_TIMESTAMPS: u8 = 0xff;
+
+/// What is hashed of what a handshake negotiated.
+#[derive(Clone, Copy)]
+enum Form {
+    /// No timestamps, and so nothing else.
+    Plain,
+    /// Timestamps, and no window scaling.
+    Stamped,
+    /// Both.
+    Scaled,
+}
 
 #[cfg(test)]
 mod tests;

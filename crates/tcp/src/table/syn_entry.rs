@@ -489,9 +489,9 @@ pub(super) const fn tick_rounded_up(now: Instant) -> Tick {
     Tick::new((now.as_nanos().wrapping_add(999_999) / 1_000_000) as u32)
 }
 
-/// `val < recent` on the circle of timestamps (RFC 7323 5.2).
+/// `val < recent` on the circle of timestamps (RFC 7323 5.2). A SYN's timestamp of 0 tells nothing.
 const fn is_older(val: u32, recent: u32) -> bool {
-    val.wrapping_sub(recent).cast_signed() < 0
+    recent != 0 && val.wrapping_sub(recent).cast_signed() < 0
 }
 
 /// The number that stands for no record.

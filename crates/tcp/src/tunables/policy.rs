@@ -149,11 +149,11 @@ policies! {
     /// What becomes of segments without the timestamps that were negotiated, resets excepted.
     MissingTimestamps {
         /// They are dropped in silence (RFC 7323 3.2), but for SYNs, which are challenged in any
-        /// case (RFC 5961 4.2).
+        /// case (RFC 5961 4.2). A peer that leaves timestamps out is not heard.
         Drop = "drop",
-        /// They are dropped, SYNs too: FreeBSD.
+        /// They are dropped, SYNs too: FreeBSD with `tolerate_missing_ts` at 0.
         DropSyn = "drop-syn",
-        /// They are taken as they are: Linux. A peer that sends some with and some without is no
+        /// They are taken as they are: Linux, FreeBSD. A peer that sends some with and some without is no
         /// longer protected by PAWS.
         Take = "take",
     }

@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use whimbrel_base::Instant;
 use whimbrel_tcp::conn::{Snapshot, State};
-use whimbrel_tcp::tunables::SynCookies;
+use whimbrel_tcp::tunables::{MissingTimestamps, SynCookies};
 use whimbrel_tcp::{DropReason, Tunables};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Mss, RawWindow, SeqNum, WindowScale};
@@ -230,19 +230,11 @@ fn a_cookie_is_refused_and_counted_if_anything_of_it_is_changed() {
     let (now, client) = (Instant::from_millis(1_000), client_addr(Over::V4));
     let syn_ack = tell(&mut server, now, client, &syn(4_000))[0];
     let good = third(&syn_ack);
-    let stamped = |ecr| TcpOptions {
-        timestamps: Some(Timestamps { val: 5_030, ecr }),
-        ..TcpOptions::default()
-    };
-    let ecr = good.options.timestamps.expect("negotiated").ecr;
     let mangled = [
         TcpHeader { ack: good.ack + 1, ..good },
         TcpHeader { ack: good.ack + 32, ..good },
         TcpHeader { seq: good.seq + 1, ..good },
         TcpHeader { src_port: 4_001, ..good },
-        TcpHeader { options: stamped(ecr ^ 1), ..good },
-        TcpHeader { options: stamped(ecr ^ 0x10), ..good },
-        TcpHeader { options: TcpOptions::default(), ..good },
     ];
     for (number, header) in (1..).zip(&mangled) {
         let answer = tell(&mut server, now, client, header);
@@ -255,6 +247,34 @@ fn a_cookie_is_refused_and_counted_if_anything_of_it_is_changed() {
     assert_eq!(tell(&mut server, now, elsewhere, &good)[0].flags, TcpFlags::RST);
     assert!(tell(&mut server, now, client, &good).is_empty());
     assert_eq!(server.census().connections, 1);
+}
+
+#[test]
+fn a_cookie_without_its_timestamps_is_taken_unless_a_rule_drops_it() {
+    for (rule, connections) in [(MissingTimestamps::Take, 1), (MissingTimestamps::Drop, 0)] {
+        let rules =
+            Tunables { syn_cookies: ALWAYS, missing_timestamps: rule, ..Tunables::default() };
+        let mut server = host(server_addr, 2, &rules);
+        let listener = server.listen(server_at(Over::V4), 8).expect("the port is free");
+        let (now, client) = (Instant::from_millis(1_000), client_addr(Over::V4));
+        let syn_ack = tell(&mut server, now, client, &syn(4_000))[0];
+        let bare = TcpHeader { options: TcpOptions::default(), ..third(&syn_ack) };
+        assert!(tell(&mut server, now, client, &bare).is_empty());
+        assert_eq!(server.census().connections, connections);
+        let missing = server.counters().dropped(DropReason::TimestampMissing);
+        assert_eq!((missing, server.counters().cookies_failed), (1 - connections as u64, 0));
+        let Some(handle) = server.accept(listener) else { continue };
+        let snapshot = snapshot(&server, handle);
+        assert!(snapshot.timestamps && snapshot.scales.is_some() && !snapshot.sack);
+        // The first timestamp that does come is taken, whatever it is.
+        let mut next = TcpHeader { flags: TcpFlags::ACK | TcpFlags::PSH, ..third(&syn_ack) };
+        next.options.timestamps = Some(Timestamps { val: 1 << 31 | 7, ecr: 0 });
+        packets::tell(&mut server, now, client, &next, b"x");
+        send(&mut server, handle, b"answer");
+        let answer = tcp(&sent(&mut server)[0]).0;
+        assert_eq!(answer.ack, next.seq + 1);
+        assert_eq!(answer.options.timestamps.map(|stamps| stamps.ecr), Some(1 << 31 | 7));
+    }
 }
 
 #[test]

@@ -139,7 +139,8 @@ fn meet(reason: DropReason) -> Scene {
         DropReason::Paws => with_timestamp(7 - 2_000),
         DropReason::PawsAck => with_timestamp(7 - 2),
         DropReason::TimestampMissing => {
-            let (mut scene, _) = Scene { tsval: Some(7), ..Scene::new(&[]) }.and_connected();
+            let rules = [("timestamps.missing", "drop")];
+            let (mut scene, _) = Scene { tsval: Some(7), ..Scene::new(&rules) }.and_connected();
             scene.tsval = None;
             said_to(scene, ACK, 0, 0)
         }

@@ -6,6 +6,7 @@ use whimbrel_wire::tcp::{TcpFlags, Timestamps};
 
 use super::pair::{Flying, Pair, Which, pattern};
 use crate::conn::State;
+use crate::tunables::MissingTimestamps;
 use crate::{DropReason, Tunables, Verdict};
 
 /// A segment of the client's at what the server expects, its TSval `newer` than the last.
@@ -155,13 +156,32 @@ fn an_overtaken_acknowledgment_draws_no_answer_within_rto() {
 }
 
 #[test]
-fn a_segment_without_timestamps_is_dropped_in_silence() {
+fn a_segment_without_timestamps_is_taken_unless_a_rule_drops_it() {
+    let missing_timestamps = MissingTimestamps::Drop;
+    let strict = Tunables { missing_timestamps, ..Tunables::default() };
+    for (rules, expected, unread) in [
+        (Tunables::default(), Verdict::Accepted, 4),
+        (strict, Verdict::Drop(DropReason::TimestampMissing), 0),
+    ] {
+        let mut pair = Pair::established(&rules);
+        let mut bare = stamped(&mut pair, 0, b"bare");
+        bare.header.options.timestamps = None;
+        assert_eq!(take(&mut pair, &bare), expected);
+        assert!(pair.poll(Which::Server).is_none(), "delayed, or none");
+        assert_eq!(pair.server.connection.state(), State::Established);
+        assert_eq!(pair.server.connection.unread(), unread);
+    }
+}
+
+#[test]
+fn after_a_timestamp_of_zero_any_is_taken() {
     let mut pair = Pair::established(&Tunables::default());
-    let mut bare = stamped(&mut pair, 0, b"bare");
-    bare.header.options.timestamps = None;
-    assert_eq!(take(&mut pair, &bare), Verdict::Drop(DropReason::TimestampMissing));
-    assert!(pair.poll(Which::Server).is_none());
-    assert_eq!(pair.server.connection.state(), State::Established);
+    pair.server.connection.stamps.recent = 0;
+    let far = stamped(&mut pair, i32::MIN + 9, b"far");
+    assert_eq!(take(&mut pair, &far), Verdict::Accepted);
+    assert_eq!(pair.server.connection.stamps.recent, old_val(&far));
+    let old = stamped(&mut pair, -2, b"old");
+    assert_eq!(take(&mut pair, &old), Verdict::Drop(DropReason::Paws), "no longer");
 }
 
 #[test]

@@ -64,10 +64,13 @@ fn a_cookie_is_of_one_flow_one_irs_and_one_set_of_options() {
         CookieTerms { own_scale: WindowScale::new(4), ..TERMS },
         CookieTerms { carried: None, ..TERMS },
         CookieTerms { carried: carried(None, true), ..TERMS },
-        CookieTerms { carried: carried(Some(WindowScale::new(8)), true), ..TERMS },
-        CookieTerms { carried: carried(Some(WindowScale::new(7)), false), ..TERMS },
     ];
     assert!(terms.iter().all(|terms| redeem(&FLOW, terms).is_none()));
+    // What TSval carries the peer may have lost with its timestamps.
+    let bare = CookieTerms::without_timestamps(TERMS.irs, TERMS.own_scale);
+    assert_eq!(bare.map(|terms| redeem(&FLOW, &terms)), [None, None, Some(MSS)]);
+    let bare = CookieTerms::without_timestamps(TERMS.irs, WindowScale::new(4));
+    assert_eq!(bare.map(|terms| redeem(&FLOW, &terms)), [None; 3]);
 }
 
 #[test]

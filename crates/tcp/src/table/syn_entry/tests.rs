@@ -5,6 +5,7 @@ use whimbrel_wire::{Address, Endpoint, Mss, RawWindow, SeqNum, WindowScale, Wind
 
 use super::{Announced, PassiveOpen, SynEntry, SynStep};
 use crate::conn::FirstTrip;
+use crate::tunables::MissingTimestamps;
 use crate::{DropReason, Payload, Reply, RxSegment, SegMeta, Tunables};
 
 const PEER: Address = Address::from_v4_octets([198, 51, 100, 7]);
@@ -63,11 +64,15 @@ fn at_tsval(val: u32) -> TcpOptions {
 }
 
 fn judge(entry: &SynEntry, header: TcpHeader, text: &[u8]) -> SynStep {
+    judge_by(&Tunables::default(), entry, header, text)
+}
+
+fn judge_by(rules: &Tunables, entry: &SynEntry, header: TcpHeader, text: &[u8]) -> SynStep {
     let payload = Payload::Borrowed(text);
     let mut octets = [0; TcpHeader::MAX_LEN];
     let len = header.emit(OptionOrder::Linux, &mut octets);
     let (header, _) = TcpView::parse(&octets[..len]).unwrap();
-    entry.judge(&RxSegment { header, payload, meta: SegMeta::SINGLE }, WINDOW, &Tunables::default())
+    entry.judge(&RxSegment { header, payload, meta: SegMeta::SINGLE }, WINDOW, rules)
 }
 
 /// The verdict on a segment without text and with a fresh timestamp.
@@ -229,10 +234,14 @@ mod third_segment {
     }
 
     #[test]
-    fn without_timestamps_it_is_dropped_if_they_were_negotiated() {
+    fn without_timestamps_it_is_taken_unless_a_rule_drops_it() {
         let bare = header(TcpFlags::ACK, IRS + 1, ISS + 1, TcpOptions::default());
-        assert_eq!(judge(&entry(), bare, &[]), SynStep::Drop(DropReason::TimestampMissing));
+        assert_eq!(judge(&entry(), bare, &[]), SynStep::Complete);
         assert_eq!(judge(&plain_entry(), bare, &[]), SynStep::Complete);
+        let missing_timestamps = MissingTimestamps::Drop;
+        let strict = Tunables { missing_timestamps, ..Tunables::default() };
+        let dropped = judge_by(&strict, &entry(), bare, &[]);
+        assert_eq!(dropped, SynStep::Drop(DropReason::TimestampMissing));
     }
 
     #[test]

@@ -19,8 +19,9 @@ macro_rules! negotiation {
             high: "12 bytes of each segment.";
         }
 
-        /// What becomes of segments without the timestamps that were negotiated.
-        missing_timestamps: MissingTimestamps = MissingTimestamps::Drop, "timestamps.missing",
+        /// What becomes of segments without the timestamps that were negotiated. Deployed stacks and
+        /// middleboxes leave them out of some: Linux and FreeBSD take those, and so does the default.
+        missing_timestamps: MissingTimestamps = MissingTimestamps::Take, "timestamps.missing",
         MissingTimestamps::UNIT => {
             also: "net.inet.tcp.tolerate_missing_ts"
                 (Reading::Words(&[("0", "drop-syn"), ("1", "take")]));

@@ -315,7 +315,7 @@ fn of_what_lies_in_the_window_only_what_both_sides_end_with_is_not_answered() {
 }
 
 #[test]
-fn a_segment_without_ack_or_without_its_timestamp_is_dropped() {
+fn a_segment_without_ack_is_dropped_and_without_timestamp_by_rule() {
     let no_ack = segment(TcpFlags::FIN, RCV_NXT, &[], None);
     assert_eq!(
         plain().judge_segment(&no_ack, &Tunables::default()),
@@ -324,11 +324,11 @@ fn a_segment_without_ack_or_without_its_timestamp_is_dropped() {
     let old = segment(TcpFlags::FIN, RCV_NXT - 1, &[], None);
     let verdict = plain().judge_segment(&old, &Tunables::default());
     assert_eq!(verdict, SegmentVerdict::Ack(DropReason::OldData), "the window is looked at first");
-    let tolerant = Tunables { missing_timestamps: MissingTimestamps::Take, ..Tunables::default() };
+    let strict = Tunables { missing_timestamps: MissingTimestamps::Drop, ..Tunables::default() };
     let no_stamp = segment(FIN_ACK, RCV_NXT - 1, &[], None);
-    let verdict = with_timestamps().judge_segment(&no_stamp, &Tunables::default());
+    let verdict = with_timestamps().judge_segment(&no_stamp, &strict);
     assert_eq!(verdict, SegmentVerdict::Drop(DropReason::TimestampMissing));
-    let verdict = with_timestamps().judge_segment(&no_stamp, &tolerant);
+    let verdict = with_timestamps().judge_segment(&no_stamp, &Tunables::default());
     assert_eq!(verdict, SegmentVerdict::AckAndRestart);
 }
 
