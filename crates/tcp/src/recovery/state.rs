@@ -26,8 +26,6 @@ pub(super) struct State {
     sacks: u8,
     /// Without SACK: duplicate acknowledgments, each of which tells of a segment that left the network.
     dup_acks: u8,
-    /// A loss probe left, and no round trip was measured since (RFC 8985 7.3).
-    probe_is_spent: bool,
     /// New text goes before what is lost (RFC 5682 3.1, step 2b).
     prefers_new: bool,
     /// SND.NXT when the last recovery began.
@@ -82,7 +80,6 @@ impl State {
     pub(super) fn may_probe(&self, flight: &Flight) -> bool {
         matches!(self.phase, Phase::Open)
             && self.probe.is_none()
-            && !self.probe_is_spent
             && flight.sacked().is_empty()
             && !flight.has_lost()
     }
@@ -98,7 +95,6 @@ impl State {
         flight.is_plain()
             && matches!(self.phase, Phase::Open)
             && !self.remembers()
-            && !self.probe_is_spent
             && self.dup_acks == 0
             && !self.rack.is_widened()
             && self.recover.is_none_or(|recover| flight.una() > recover)
@@ -151,7 +147,6 @@ impl State {
         acked: &Acked,
         counters: &mut Counters,
     ) -> Reaction {
-        self.probe_is_spent &= acked.rtt.is_none();
         let trip = acked.delivered.once.map(|(at, _)| acked.path.now.micros_since(at));
         self.shortest = [self.shortest, trip].into_iter().flatten().min();
         self.process_probe(flight, control, acked, counters);

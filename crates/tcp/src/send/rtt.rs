@@ -18,6 +18,8 @@ pub struct RttEstimator {
     rto: u32,
     /// How many time-outs doubled it since the last acknowledgment of new data.
     backoff: u8,
+    /// A loss probe left, and nothing was measured since.
+    is_probed: bool,
     /// A segment is being timed, because timestamps are not there to do it.
     timing: bool,
     /// The number whose acknowledgment ends the measurement.
@@ -34,6 +36,7 @@ impl RttEstimator {
             rttvar: 0,
             rto: tunables.initial_rto.get(),
             backoff: 0,
+            is_probed: false,
             timing: false,
             timed_seq: SeqNum::new(0),
             timed_at: 0,
@@ -61,6 +64,19 @@ impl RttEstimator {
         let margin = self.rttvar.saturating_mul(4).max(least);
         self.rto = self.srtt.saturating_add(margin).min(most);
         self.backoff = 0;
+        self.is_probed = false;
+    }
+
+    /// A loss probe left.
+    pub const fn on_probe(&mut self) {
+        self.is_probed = true;
+    }
+
+    /// Whether a loss probe left since the last measurement: no other may. RFC 8985 7.3: "the sender has
+    /// obtained an RTT measurement since the last loss probe transmission".
+    #[inline]
+    pub const fn is_probed(&self) -> bool {
+        self.is_probed
     }
 
     /// RTO, doubled for each time-out since the last measurement, at most `max_rto`.

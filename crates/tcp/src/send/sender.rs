@@ -124,8 +124,6 @@ flags! {
         /// When the application was refused room last, all connections together held more text than a core
         /// keeps in its caches.
         CROWDED = 12,
-        /// A loss probe sent our FIN again where nothing else was in flight.
-        FIN_PROBED = 13,
     }
 }
 

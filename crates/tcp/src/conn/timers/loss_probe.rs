@@ -18,7 +18,8 @@ impl Connection {
     /// PTO (RFC 8985 7.2), microseconds, if there is text or a FIN behind it to ask for, and SACK to tell.
     #[inline(always)]
     pub(super) fn probe_wait(&self, cx: &Context) -> Option<u64> {
-        let asks = cx.tunables.loss_probe && self.flags.has(Flags::SACK);
+        let asks =
+            cx.tunables.loss_probe && self.flags.has(Flags::SACK) && !self.sender.rtt().is_probed();
         let is_empty = self.queue().is_none_or(|queue| queue.flight.is_empty());
         if !asks || is_empty && !self.sender.may_probe_fin() {
             return None;

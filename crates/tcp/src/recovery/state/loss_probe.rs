@@ -19,7 +19,6 @@ impl State {
     /// A loss probe left; `end` is SND.NXT since.
     pub(in crate::recovery) const fn on_probe_sent(&mut self, end: u64, is_old: bool) {
         self.probe = Some(Probe { end, is_old });
-        self.probe_is_spent = true;
     }
 
     /// RFC 8985 7.4.2: what became of the loss probe.

@@ -73,10 +73,10 @@ impl Sender {
         self.flags.set(Flags::LOSS_PROBE);
     }
 
-    /// Whether a loss probe may ask for our FIN, alone in flight: none did, nor did a time-out.
+    /// Whether a loss probe may ask for our FIN, alone in flight: no time-out did.
     #[inline]
     pub const fn may_probe_fin(&self) -> bool {
-        self.flags.has(Flags::FIN_SENT) && !self.flags.has(Flags::FIN_PROBED) && self.attempts == 0
+        self.flags.has(Flags::FIN_SENT) && self.attempts == 0
     }
 
     /// All is acknowledged, and nothing of it will be taken back ([`SendTimer::Forget`]).

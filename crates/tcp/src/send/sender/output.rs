@@ -441,7 +441,7 @@ impl Sender {
             cold_path();
             self.rtt.stop_timing();
             if self.flags.take(Flags::LOSS_PROBE) {
-                self.flags.set(Flags::FIN_PROBED);
+                self.rtt.on_probe();
                 cx.counters.loss_probes += 1;
             }
         } else {
@@ -490,6 +490,7 @@ impl Sender {
         }
         if self.flags.has(Flags::LOSS_PROBE) {
             self.flags.clear(Flags::LOSS_PROBE);
+            self.rtt.on_probe();
             cx.counters.loss_probes += 1;
             queue.recovery.on_probe_sent(queue.flight.end(), repaired > 0);
         }
