@@ -2,10 +2,13 @@
 //!
 //! Whoever can send us anything can send fragments that never become whole. So what waits is
 //! bounded: the pieces of a datagram, what one source has here, and all together. At a bound the
-//! oldest datagram goes of whichever source holds the most, because to refuse the newest would let
-//! one flood lock everybody out for a minute, and to forget the oldest of all would let it push out
-//! everybody's. A source is an IPv4 address, or the network of 64 bits that an IPv6 host may take
-//! any address of. Who forges sources takes no more from an honest one than an even share.
+//! oldest datagram goes of whichever source holds the most by the measure of that bound: datagrams
+//! where these are too many, and among equals the oldest of all; octets where these are. To refuse
+//! the newest would let one flood lock everybody out for a minute, to forget the oldest of all would
+//! let it push out everybody's, and to go by octets where datagrams are too many would let many small
+//! ones push out each large one. A source is an IPv4 address, or the network of 64 bits that an IPv6
+//! host may take any address of. Who forges sources takes no more from an honest one than an even
+//! share: one datagram, until as many others came as there may be, and 4 KiB.
 //! What became whole is a packet without a trace of fragmentation, and is read like one that came
 //! in one piece.
 //!
@@ -32,7 +35,7 @@ use whimbrel_wire::{
 };
 
 use super::FrameDrop;
-use sources::{Source, Sources};
+use sources::{Measure, Source, Sources};
 
 /// How much may wait for its missing fragments.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +93,7 @@ pub(crate) struct Abandoned {
     pub(crate) refused: u64,
     /// Their source had too much here.
     pub(crate) crowded: u64,
-    /// All sources together had, and theirs the most.
+    /// All sources together had, and theirs the most by that measure.
     pub(crate) evicted: u64,
 }
 
@@ -188,8 +191,8 @@ impl Reassembly {
         whole
     }
 
-    /// Sends datagrams away until one more fragment of `key` fits: of its source, or of whoever has
-    /// the most.
+    /// Sends datagrams away until one more fragment of `key` fits: of its source, or of the source
+    /// that has most by the measure that is full.
     fn make_room(&mut self, key: &Key, cost: usize) {
         let more = |known: bool| if known { (0, cost) } else { (1, cost + DATAGRAM_COST) };
         let Bounds { source_datagrams, source_octets, .. } = self.bounds;
@@ -203,9 +206,14 @@ impl Reassembly {
         }
         loop {
             let (one, cost) = more(self.datagrams.contains_key(key));
-            let fits = self.len() + one <= self.bounds.datagrams
-                && self.octets + cost <= self.bounds.octets;
-            let Some(oldest) = self.sources.oldest_of_heaviest().filter(|_| !fits) else { return };
+            let full = if self.len() + one > self.bounds.datagrams {
+                Measure::Datagrams
+            } else if self.octets + cost > self.bounds.octets {
+                Measure::Octets
+            } else {
+                return;
+            };
+            let Some(oldest) = self.sources.oldest_of_greatest(full) else { return };
             self.give_up(oldest);
             self.given_up.evicted += 1;
         }

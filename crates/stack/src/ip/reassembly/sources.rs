@@ -1,6 +1,7 @@
 //! Who has how much of what waits to become whole.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use core::cmp::Reverse;
 
 use whimbrel_wire::{Address, Family};
 
@@ -25,29 +26,44 @@ impl Source {
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     shares: BTreeMap<Source, Share>,
-    /// The same by how much they have.
-    by_weight: BTreeSet<(usize, Source)>,
+    by_datagrams: BTreeSet<Rank>,
+    by_octets: BTreeSet<Rank>,
     /// The datagrams of each, in the order in which they began.
     by_age: BTreeSet<(Source, u64)>,
 }
+
+/// The place of a source among all, by one measure: the greatest has most, and among equals the oldest
+/// datagram.
+type Rank = (usize, Reverse<u64>, Source);
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Share {
     datagrams: usize,
     octets: usize,
+    /// The number of its oldest datagram.
+    oldest: u64,
+}
+
+/// The measure by which a bound was hit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Measure {
+    Datagrams,
+    Octets,
 }
 
 impl Sources {
     /// Datagrams and octets of a source, and its oldest datagram; none if it has nothing here.
     pub(super) fn share(&self, source: &Source) -> Option<(usize, usize, u64)> {
-        let share = self.shares.get(source)?;
-        Some((share.datagrams, share.octets, self.oldest(source)?))
+        self.shares.get(source).map(|share| (share.datagrams, share.octets, share.oldest))
     }
 
-    /// The oldest datagram of the source that has the most.
-    pub(super) fn oldest_of_heaviest(&self) -> Option<u64> {
-        let (_, heaviest) = self.by_weight.last()?;
-        self.oldest(heaviest)
+    /// The oldest datagram of the source that has most by this measure.
+    pub(super) fn oldest_of_greatest(&self, measure: Measure) -> Option<u64> {
+        let ranks = match measure {
+            Measure::Datagrams => &self.by_datagrams,
+            Measure::Octets => &self.by_octets,
+        };
+        ranks.last().map(|(_, Reverse(oldest), _)| *oldest)
     }
 
     fn oldest(&self, source: &Source) -> Option<u64> {
@@ -57,7 +73,8 @@ impl Sources {
     /// Whether nobody has anything here.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.shares.is_empty() && self.by_weight.is_empty() && self.by_age.is_empty()
+        let ranks = self.by_datagrams.len() + self.by_octets.len();
+        self.shares.is_empty() && ranks == 0 && self.by_age.is_empty()
     }
 
     /// A datagram of `source` began.
@@ -81,13 +98,18 @@ impl Sources {
     }
 
     fn weigh(&mut self, source: &Source, change: impl FnOnce(&mut Share)) {
-        let share = self.shares.entry(*source).or_default();
-        self.by_weight.remove(&(share.octets, *source));
-        change(share);
-        if share.datagrams == 0 {
+        let mut share = self.shares.get(source).copied().unwrap_or_default();
+        let rank = |measure, share: &Share| (measure, Reverse(share.oldest), *source);
+        self.by_datagrams.remove(&rank(share.datagrams, &share));
+        self.by_octets.remove(&rank(share.octets, &share));
+        change(&mut share);
+        let Some(oldest) = self.oldest(source) else {
             self.shares.remove(source);
-        } else {
-            self.by_weight.insert((share.octets, *source));
-        }
+            return;
+        };
+        share.oldest = oldest;
+        self.by_datagrams.insert(rank(share.datagrams, &share));
+        self.by_octets.insert(rank(share.octets, &share));
+        self.shares.insert(*source, share);
     }
 }

@@ -92,6 +92,55 @@ fn at_the_bounds_of_all_whoever_has_the_most_gives_way() {
     }
 }
 
+/// Whether a datagram of one host, in two pieces of so many octets, becomes whole though fragments of
+/// `host`, as many octets each, come between them until some are given up.
+fn becomes_whole_beside(host: impl Fn(u16) -> u8, each: usize, own: usize) -> bool {
+    let mut reassembly = Reassembly::new(BOUNDS);
+    let octets = std::vec![7; own];
+    assert_eq!(take(&mut reassembly, 0, &piece_of(99, 1, 0, &octets, true)), Ok(None));
+    for id in 0..6 {
+        let junk = piece_of(host(id), id, 8, &std::vec![0; each], true);
+        assert_eq!(take(&mut reassembly, 1, &junk), Ok(None));
+    }
+    let _ = given_up(&mut reassembly);
+    for id in 6..9 {
+        let junk = piece_of(host(id), id, 8, &std::vec![0; each], true);
+        assert_eq!(take(&mut reassembly, 1, &junk), Ok(None));
+    }
+    let (_, _, evicted) = given_up(&mut reassembly);
+    assert!(evicted > 0, "a bound is hit");
+    let whole = take(&mut reassembly, 2, &piece_of(99, 1, own as u16, &octets, false));
+    whole.expect("no overlap").is_some()
+}
+
+#[test]
+fn bounds_on_number_and_octets_give_up_by_their_own_measure() {
+    let pairs = |id: u16| 1 + (id / 2) as u8;
+    // More octets than each of the others, and fewer datagrams; then the other way round.
+    assert!(becomes_whole_beside(pairs, 8, 1_600));
+    assert!(becomes_whole_beside(|id| 1 + id as u8, 4_000, 800));
+    // As many datagrams as each of the others: the oldest gives way, and this one is.
+    assert!(!becomes_whole_beside(|id| 1 + id as u8, 8, 1_600));
+}
+
+#[test]
+fn large_datagram_outlives_small_ones_that_are_older() {
+    let mut reassembly = Reassembly::new(BOUNDS);
+    for id in 0..8 {
+        let junk = piece_of(1 + id, 1, 8, &[0; 8], true);
+        assert_eq!(take(&mut reassembly, 0, &junk), Ok(None));
+    }
+    let octets = std::vec![7; 1_600];
+    assert_eq!(take(&mut reassembly, 1, &piece_of(99, 1, 0, &octets, true)), Ok(None));
+    for id in 8..15 {
+        let junk = piece_of(1 + id, 1, 8, &[0; 8], true);
+        assert_eq!(take(&mut reassembly, 1, &junk), Ok(None));
+    }
+    assert_eq!(given_up(&mut reassembly), (0, 0, 8));
+    let whole = take(&mut reassembly, 2, &piece_of(99, 1, 1_600, &octets, false));
+    assert!(whole.expect("no overlap").is_some());
+}
+
 #[test]
 fn whoever_takes_many_addresses_of_one_network_counts_once() {
     let networks = ["2001:db8::1", "2001:db8::2:0:0:9", "2001:db8:0:1::1", "192.0.2.1"];
