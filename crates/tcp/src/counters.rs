@@ -162,12 +162,13 @@ counters! {
     fast_open_blackholes = "TcpExtTCPFastOpenBlackhole",
     /// Half-open entries that made room for a newer one.
     syn_evictions = "WhimbrelSynEvicted",
-    /// SYNs for any destination that were dropped because 4,096 handshakes there waited for a verdict or for
-    /// their third segment, or memory was short.
+    /// Handshakes for any destination that gave way to a newer one, the oldest first, because 4,096 waited for
+    /// a verdict or for their third segment, or half-open entries or memory were used up.
     verdict_overflows = "WhimbrelVerdictOverflows",
-    /// SYNs for any destination that were dropped because 64 handshakes with that address and port did.
+    /// Handshakes for any destination that gave way to a newer one with the same address and port, the oldest
+    /// of 64 first.
     verdict_crowded = "WhimbrelVerdictCrowded",
-    /// SYNs that waited for a verdict and were given up: by the peer, or after 127 s.
+    /// SYNs that waited for a verdict and were given up: by the peer, after 127 s, or for a newer one.
     verdict_withdrawn = "WhimbrelVerdictWithdrawn",
     /// Half-open entries that their peer's reset ended, or ours because the accept queue was full.
     embryonic_resets = "TcpExtEmbryonicRsts",

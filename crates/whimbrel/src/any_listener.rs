@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{Mutex, mpsc, oneshot};
-use whimbrel_stack::{Answer, Asked, Withdrawal};
+use whimbrel_stack::{Answer, Withdrawal};
 
 use crate::backlog::Accepted;
 use crate::bind_table::ReservedAny;
@@ -94,9 +94,9 @@ impl TcpListener {
 /// A listener for any destination, made by [`TcpListener::bind_any`].
 ///
 /// A shard holds 4,096 connections that wait for a decision or for their peer to complete them, and 64 with one
-/// address and port: a SYN beyond that is dropped, and counted as
-/// [`verdict_overflows`](crate::Counters::verdict_overflows) and
-/// [`verdict_crowded`](crate::Counters::verdict_crowded). Who dials repeats it.
+/// address and port. For each beyond that the oldest is withdrawn, decided or not, and counted as one of
+/// [`verdict_overflows`](crate::Counters::verdict_overflows) or
+/// [`verdict_crowded`](crate::Counters::verdict_crowded); if its peer repeats its SYN, that is a new one.
 ///
 /// When it and all that it yielded are dropped, it is closed, and who waits is refused.
 pub struct AnyListener {
@@ -209,13 +209,17 @@ impl Incoming {
     ///
     /// # Errors
     ///
-    /// `ConnectionAborted`: its peer reset it. `TimedOut`: its peer did not complete it, or had given up.
+    /// `ConnectionAborted`: its peer reset it, or it gave way to a newer one. `TimedOut`: its peer did not
+    /// complete it, or had given up.
     pub async fn accept(mut self) -> io::Result<TcpStream> {
         let (sender, opened) = oneshot::channel();
         self.decide(Answer::Accept, Some(sender));
         let mut pending = PendingAccept { opened, mailbox: self.mailbox().map(Arc::clone) };
-        let accepted = (&mut pending.opened).await.map_err(|_| self.shared.ended())??;
-        pending.stream(accepted).ok_or_else(|| self.shared.ended())
+        let Ok(opened) = (&mut pending.opened).await else {
+            // It was gone when its shard heard of the decision.
+            return Err(self.withdrawn().await);
+        };
+        pending.stream(opened?).ok_or_else(|| self.shared.ended())
     }
 
     /// Refuses: a reset, as of a port where nobody listens.
@@ -234,8 +238,9 @@ impl Incoming {
         self.decide(Answer::Ignore, None);
     }
 
-    /// Waits until it is gone: its peer reset it (`ConnectionAborted`), or 127 s passed (`TimedOut`). To be
-    /// awaited beside what the decision waits for. Dropping the future changes nothing.
+    /// Waits until it is gone: its peer reset it or a newer one took its place (`ConnectionAborted`), or 127 s
+    /// passed (`TimedOut`). To be awaited beside what the decision waits for. Dropping the future changes
+    /// nothing.
     pub async fn withdrawn(&mut self) -> io::Error {
         let why = match self.told {
             Some(why) => why,
@@ -260,8 +265,7 @@ impl Incoming {
 
     fn decide(&mut self, answer: Answer, opened: Option<OpenedSender>) {
         self.decided = true;
-        let Asked { syn, flow } = self.dial.asked;
-        let decision = Decision { syn, remote: flow.remote, answer, opened };
+        let decision = Decision { syn: self.dial.asked.syn, answer, opened };
         if let Some(mailbox) = self.mailbox() {
             mailbox.ask(Request::Any(AnyRequest::Decide(decision)));
         }

@@ -68,22 +68,14 @@ impl AnyPort {
     }
 
     fn decide(&mut self, shard: &mut Shard, decision: Decision) {
-        let Decision { syn, remote, answer, opened } = decision;
-        let is_there = shard.answer_syn(syn, answer);
-        match opened {
-            Some(opened) if is_there => {
-                if let Some(waiting) = self.asked.get_mut(&syn) {
-                    waiting.opened = Some(opened);
-                }
-            }
-            Some(opened) => {
-                self.asked.remove(&syn);
-                // Whoever waited may have gone.
-                let _ = opened.send(Err(fault::withdrawn(Withdrawal::Reset, remote)));
-            }
-            None => {
-                self.asked.remove(&syn);
-            }
+        let Decision { syn, answer, opened } = decision;
+        // Of one that is gone the listener learns why by its event.
+        if !shard.answer_syn(syn, answer) {
+            return;
+        }
+        match (opened, self.asked.get_mut(&syn)) {
+            (Some(opened), Some(waiting)) => waiting.opened = Some(opened),
+            _ => drop(self.asked.remove(&syn)),
         }
     }
 

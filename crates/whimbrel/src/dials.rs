@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc::{Permit, Sender};
 use tokio::sync::oneshot;
 use whimbrel_stack::{Answer, Asked, SynHandle, Withdrawal};
-use whimbrel_wire::Endpoint;
 
 use crate::backlog::Accepted;
 use crate::cell::Settings;
@@ -51,8 +50,6 @@ pub(crate) struct Dial {
 #[derive(Debug)]
 pub(crate) struct Decision {
     pub(crate) syn: SynHandle,
-    /// The address and port of the one who dials.
-    pub(crate) remote: Endpoint,
     pub(crate) answer: Answer,
     pub(crate) opened: Option<OpenedSender>,
 }

@@ -198,6 +198,13 @@ pub(crate) fn withdrawn(why: Withdrawal, peer: Endpoint) -> io::Error {
         Withdrawal::TimedOut => {
             io::Error::new(ErrorKind::TimedOut, format!("{peer} has given up, or did not answer"))
         }
+        Withdrawal::Displaced => {
+            let text = format!(
+                "the connection of {peer} gave way to a newer one before it was complete: 4,096 may wait at a \
+                 shard, 64 for one address and port; decide sooner"
+            );
+            io::Error::new(ErrorKind::ConnectionAborted, text)
+        }
         _ => io::Error::new(
             ErrorKind::ConnectionAborted,
             format!("{peer} ended its connection before that was complete"),

@@ -13,7 +13,7 @@ use whimbrel_wire::{Address, Ipv4Header, Protocol, RawWindow, SeqNum};
 use crate::allocator::held;
 
 /// 4,096 SYNs of 64 and 16 in the flow table, which doubles as slabs do, their addresses of 32 and 48 in the
-/// tree that finds them, as much again of destinations, and 1,024 answers of 128.
+/// tree that finds them, as much again of their order by age and destination, and 1,024 answers of 128.
 const MOST: isize = 4_096 * (2 * (64 + 16) + 2 * (32 + 48)) + 1_024 * 128;
 
 fn host() -> (Shard, ListenerId) {

@@ -2,15 +2,18 @@
 //!
 //! ```text
 //! SYN ─> SynEntry, held ─> Event::Asked ─> Shard::asked ─> Shard::answer_syn
-//!            │ RST, 127 s                                    Accept ─> SYN-ACK … ─> Event::Opened
+//!            │ RST, 127 s, a newer one                       Accept ─> SYN-ACK … ─> Event::Opened
 //!            └─> Event::Withdrawn                            others ─> gone, and the peer told what was said
 //! ```
 //!
 //! A handshake here has a [`SynEntry`] from its first segment to its end: no cookie stands in for it, which
-//! would be an answer, and no Fast Open. How many there are is bounded in all and for each address and port, so
-//! that those to one that answers nobody keep none to others waiting.
+//! would be an answer, and no Fast Open. How many there are is bounded in all and for each address and port. At
+//! a bound the oldest gives way, decided or not, so that a scan, or a port that nobody answers for, keeps no
+//! other waiting: its peer's next SYN is asked about anew. No share by source: sources are forged, and a proxy
+//! has one client.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use core::ops::RangeInclusive;
 
 use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::table::{FlowHash, Listener, PassiveOpen, SynEntry, SynStep};
@@ -93,13 +96,13 @@ impl Shard {
         self.cx.counters.attempt_fails += 1;
         self.records.syns.remove(syn.index, &mut self.listeners);
         self.unlink_half_open(syn.index, &entry);
-        self.leave_destination(&entry);
+        self.leave_destination(syn.index, &entry);
         true
     }
 }
 
 impl Shard {
-    /// A SYN for any destination, which waits for an answer if there is room.
+    /// A SYN for any destination, which waits for an answer; where there is no room, instead of an older one.
     #[cold]
     pub(super) fn on_syn_for_any(
         &mut self,
@@ -108,14 +111,15 @@ impl Shard {
         opening: ReusedFlow,
     ) -> Verdict {
         let key = found.arrival.key;
-        if let Err(reason) = self.find_room(listener, &key) {
-            self.listeners.on_syn_dropped(listener);
-            self.cx.counters.listen_drops += 1;
-            return Verdict::Drop(reason);
-        }
         let Some(iss) = self.choose_iss(&key, opening.iss_floor) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
+        if !self.make_room_for_dial(listener, &key) {
+            self.listeners.on_syn_dropped(listener);
+            self.cx.counters.listen_drops += 1;
+            self.cx.counters.syn_cache_overflows += 1;
+            return Verdict::Drop(DropReason::SynCacheFull);
+        }
         let pipe = self.host.ip.recv_pipe_to(&key.remote, &self.cx.tunables);
         let options = self.listeners.get(listener).map(|place| place.options());
         let scale_limit = options.map_or(0, |it| it.scale_limit(&self.cx.tunables)).max(pipe);
@@ -133,7 +137,7 @@ impl Shard {
         self.cx.counters.syn_received += 1;
         // The address keeps its number as long as this entry names it.
         self.host.ip.addresses.hold(key.local_index);
-        self.dials.enter(&key);
+        self.dials.enter(index, &key);
         self.link_half_open(index, found.hash, opening);
         if let Some(place) = self.listeners.get_mut(listener)
             && place.tells()
@@ -144,18 +148,38 @@ impl Shard {
         Verdict::Accepted
     }
 
-    /// Whether a SYN may wait for an answer. If not, the reason is counted.
-    fn find_room(&mut self, listener: u32, key: &FlowKey) -> Result<(), DropReason> {
-        if self.dials.is_crowded(key) {
+    /// Whether one more SYN may wait for an answer, now that older ones gave way to it if they had to.
+    fn make_room_for_dial(&mut self, listener: u32, key: &FlowKey) -> bool {
+        if let Some(oldest) = self.dials.oldest_of_crowd(key) {
             self.cx.counters.verdict_crowded += 1;
-            return Err(DropReason::SynCacheFull);
+            self.displace_dial(oldest);
         }
-        let room = self.records.syns.judge_room(listener, &self.listeners).is_ok();
-        if !room || self.cx.pool.budget.is_full() {
-            self.cx.counters.verdict_overflows += 1;
-            return Err(DropReason::SynCacheFull);
+        // Above a bound that was lowered, one more goes than comes.
+        for _ in 0..2 {
+            let has_entry = self.records.syns.judge_room(listener, &self.listeners).is_ok();
+            let is_short = self.cx.pool.budget.is_full() && self.dials.len() >= MOST_WITHOUT_MEMORY;
+            if has_entry && !is_short {
+                return true;
+            }
+            if let Some(oldest) = self.dials.oldest() {
+                self.cx.counters.verdict_overflows += 1;
+                self.displace_dial(oldest);
+            } else if !self.evict_half_open(listener) {
+                // Handshakes of others fill the cache, and all those drawn are complete but for text.
+                break;
+            }
         }
-        Ok(())
+        self.records.syns.judge_room(listener, &self.listeners).is_ok()
+    }
+
+    /// The oldest handshake gives way to a newer one.
+    fn displace_dial(&mut self, index: u32) {
+        let Some(entry) = self.records.syns.remove(index, &mut self.listeners) else {
+            debug_assert!(false, "a handshake that is listed has its entry");
+            return;
+        };
+        self.cx.counters.attempt_fails += 1;
+        self.forget_half_open_for(index, &entry, Withdrawal::Displaced);
     }
 
     /// A segment that hit a SYN which waits for an answer.
@@ -192,7 +216,7 @@ impl Shard {
         let syn = self.syn_at(index, entry);
         self.dials.opened.insert(syn, place);
         self.dials.news.push_back(Event::Opened(syn));
-        self.leave_destination(entry);
+        self.leave_destination(index, entry);
         place
     }
 
@@ -230,12 +254,12 @@ impl Shard {
             let syn = SynHandle { generation: now.generation.wrapping_sub(1), ..now };
             self.dials.news.push_back(Event::Withdrawn(syn, why));
         }
-        self.leave_destination(entry);
+        self.leave_destination(index, entry);
     }
 
     /// One handshake less with a destination.
-    fn leave_destination(&mut self, entry: &SynEntry) {
-        self.dials.leave(&FlowKey::of_half_open(entry));
+    fn leave_destination(&mut self, index: u32, entry: &SynEntry) {
+        self.dials.leave(index, &FlowKey::of_half_open(entry));
         self.host.ip.addresses.release(entry.local_index());
     }
 
@@ -277,8 +301,11 @@ impl Shard {
 /// Handshakes for any destination.
 #[derive(Default, Debug)]
 pub(super) struct Dials {
-    /// How many there are with each destination: its address by index, and its port.
-    destinations: BTreeMap<(u16, u16), u16>,
+    /// Their places among half-open entries, the oldest first.
+    by_age: BTreeMap<u64, u32>,
+    /// The same of each destination: the number of its address, its port, and when the handshake began.
+    by_destination: BTreeMap<(u16, u16, u64), u32>,
+    next_serial: u64,
     /// What an application has yet to hear: of each listener and each handshake that it was asked about once.
     news: VecDeque<Event>,
     /// Connections that it has yet to take.
@@ -286,32 +313,51 @@ pub(super) struct Dials {
 }
 
 impl Dials {
-    fn is_crowded(&self, key: &FlowKey) -> bool {
-        let count = self.destinations.get(&(key.local_index, key.local_port));
-        count.is_some_and(|count| *count >= Listener::MOST_BY_VERDICT_TO_ONE)
+    /// The oldest, if there is any.
+    fn oldest(&self) -> Option<u32> {
+        self.by_age.first_key_value().map(|(_, index)| *index)
     }
 
-    fn enter(&mut self, key: &FlowKey) {
-        *self.destinations.entry((key.local_index, key.local_port)).or_default() += 1;
+    /// The oldest to the destination of `key`, if there are as many as may be.
+    fn oldest_of_crowd(&self, key: &FlowKey) -> Option<u32> {
+        let most = usize::from(Listener::MOST_BY_VERDICT_TO_ONE);
+        let mut crowd = self.by_destination.range(Self::to(key)).map(|(_, index)| *index);
+        let oldest = crowd.next()?;
+        (1 + crowd.take(most).count() >= most).then_some(oldest)
     }
 
-    fn leave(&mut self, key: &FlowKey) {
-        let place = (key.local_index, key.local_port);
-        let Some(count) = self.destinations.get_mut(&place) else {
-            debug_assert!(false, "more handshakes left {place:?} than came");
+    fn enter(&mut self, index: u32, key: &FlowKey) {
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        self.by_age.insert(serial, index);
+        self.by_destination.insert((key.local_index, key.local_port, serial), index);
+    }
+
+    fn leave(&mut self, index: u32, key: &FlowKey) {
+        // At most as many as may be to one destination are looked at.
+        let mut there = self.by_destination.range(Self::to(key));
+        let Some((place, _)) = there.find(|(_, at)| **at == index) else {
+            debug_assert!(false, "the handshake at {index} left {key:?} and never came");
             return;
         };
-        *count -= 1;
-        if *count == 0 {
-            self.destinations.remove(&place);
-        }
+        let place = *place;
+        self.by_destination.remove(&place);
+        self.by_age.remove(&place.2);
+    }
+
+    /// Where those to the destination of `key` are.
+    const fn to(key: &FlowKey) -> RangeInclusive<(u16, u16, u64)> {
+        let (addr, port) = (key.local_index, key.local_port);
+        (addr, port, 0)..=(addr, port, u64::MAX)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.destinations.len()
+        self.by_age.len()
     }
 }
 
+/// How many handshakes there may be while the memory budget is used up: one more destination's.
+const MOST_WITHOUT_MEMORY: usize = Listener::MOST_BY_VERDICT_TO_ONE as usize;
 /// How many addresses have no number before a burst, if there is anything in TIME-WAIT to be given up: twice
 /// the frames of one, some of which may bring others.
 const SPARE_ADDRESSES: usize = 2 * BURST;

@@ -13,6 +13,7 @@ use whimbrel_wire::{Endpoint, Flow, SeqNum, WindowScale};
 
 use super::Shard;
 use super::found::FoundSegment;
+use crate::dial::Withdrawal;
 use crate::ip::FlowKey;
 use crate::replies::Pending;
 
@@ -69,12 +70,7 @@ impl Shard {
         }
         // Above a bound that was lowered, one more goes than comes.
         let mut evicted = 0;
-        while evicted < 2
-            && let Some((index, entry)) = self.records.syns.evict(listener, &mut self.listeners)
-        {
-            self.cx.counters.syn_evictions += 1;
-            self.cx.counters.attempt_fails += 1;
-            self.forget_half_open(index, &entry);
+        while evicted < 2 && self.evict_half_open(listener) {
             evicted += 1;
         }
         if evicted > 0 {
@@ -84,6 +80,18 @@ impl Shard {
         self.cx.counters.syn_cache_overflows += 1;
         self.cx.counters.listen_drops += 1;
         Some(WithoutEntry::Drop)
+    }
+
+    /// A half-open entry that was answered makes room for one more of this listener, where there is
+    /// none. Returns whether one did.
+    pub(super) fn evict_half_open(&mut self, listener: u32) -> bool {
+        let Some((index, entry)) = self.records.syns.evict(listener, &mut self.listeners) else {
+            return false;
+        };
+        self.cx.counters.syn_evictions += 1;
+        self.cx.counters.attempt_fails += 1;
+        self.forget_half_open_for(index, &entry, Withdrawal::Displaced);
+        true
     }
 
     /// Answers a SYN by a cookie.

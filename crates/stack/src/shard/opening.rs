@@ -470,11 +470,13 @@ impl Shard {
         }
     }
 
-    /// The SYN-ACK of an entry, if it is still there.
+    /// The SYN-ACK of an entry, if it is still there. One that waits for a verdict has the place of another that
+    /// was answered.
     // Few segments are: inlined, it would take registers from those that are not.
     #[inline(never)]
     pub(super) fn write_syn_ack(&mut self, index: u32, tx: &mut TxSegment) -> bool {
-        let Some(entry) = self.records.syns.get(index) else { return false };
+        let entry = self.records.syns.get(index).filter(|entry| !entry.is_held());
+        let Some(entry) = entry else { return false };
         let (announced, marking) = if self.is_usual(entry) {
             (self.usually_announced(entry), Marking::usual(&self.cx.tunables))
         } else {

@@ -344,6 +344,88 @@ fn a_scan_holds_no_more_than_its_bound_and_leaves_nothing() {
     assert_eq!(server.counters().out_rsts, 1_024, "as many answers as may wait to leave");
 }
 
+/// 4,096 dials, each to a destination of its own, numbered from `first`.
+fn fill(server: &mut Shard, first: u32) {
+    let numbers: Vec<u32> = (first..first + 4_096).collect();
+    for burst in numbers.chunks(64) {
+        let packets: Vec<_> = burst.iter().map(|it| syn(4_000, (other(*it), 80))).collect();
+        let frames: Vec<_> = packets.iter().map(|it| RxFrame::new(it, SegMeta::SINGLE)).collect();
+        server.rx(Instant::ZERO, &frames);
+    }
+}
+
+#[test]
+fn oldest_dial_gives_way_decided_or_not() {
+    for accepts in [true, false] {
+        let (mut server, listener) = server();
+        fill(&mut server, 0);
+        let asked = all_asked(&mut server, listener);
+        assert_eq!(asked.len(), 4_096);
+        if accepts {
+            assert!(asked.iter().all(|it| server.answer_syn(it.syn, Answer::Accept)));
+            while !sent(&mut server).is_empty() {}
+        }
+        events(&mut server);
+        for (number, oldest) in (0..).zip(&asked[..3]) {
+            let to = (other(5_000 + number), 80);
+            assert_eq!(exchange(&mut server, Instant::ZERO, &syn(4_000, to)).len(), 0);
+            let newest = server.asked(listener).expect("it is asked about at once");
+            assert_eq!(newest.flow.local.addr, to.0);
+            let withdrawn = Event::Withdrawn(oldest.syn, Withdrawal::Displaced);
+            assert_eq!(events(&mut server), [withdrawn, Event::Asked(listener)]);
+            assert!(!server.answer_syn(oldest.syn, Answer::Accept));
+            assert_eq!(sent(&mut server).len(), 0, "what was decided of one hits no other");
+        }
+        assert_eq!(server.census().by_verdict, 4_096);
+        server.check_invariants().expect("what must hold");
+    }
+}
+
+#[test]
+fn oldest_dial_to_one_destination_gives_way() {
+    let (mut server, listener) = server();
+    let hole = (other(9), 80);
+    for port in 0..64 {
+        exchange(&mut server, Instant::ZERO, &syn(4_000 + port, hole));
+    }
+    exchange(&mut server, Instant::ZERO, &syn(4_000, (other(10), 80)));
+    let asked = all_asked(&mut server, listener);
+    assert!(server.answer_syn(asked[0].syn, Answer::Accept));
+    assert_eq!(sent(&mut server).len(), 1);
+    events(&mut server);
+    for oldest in &asked[..3] {
+        exchange(&mut server, Instant::ZERO, &syn(5_000 + oldest.flow.remote.port, hole));
+        assert!(server.asked(listener).is_some());
+        let withdrawn = Event::Withdrawn(oldest.syn, Withdrawal::Displaced);
+        assert!(events(&mut server).contains(&withdrawn));
+    }
+    assert_eq!((server.counters().verdict_crowded, server.counters().verdict_overflows), (3, 0));
+    assert_eq!(server.census().by_verdict, 65);
+}
+
+#[test]
+fn syn_ack_of_withdrawn_dial_answers_no_other() {
+    let arrive = |server: &mut Shard, packet: &[u8]| {
+        server.rx(Instant::ZERO, &[RxFrame::new(packet, SegMeta::SINGLE)]);
+    };
+    for withdraws_by_reset in [true, false] {
+        let (mut server, listener) = server();
+        arrive(&mut server, &syn(4_000, (other(7), 443)));
+        let first = server.asked(listener).expect("a SYN").syn;
+        // The device takes nothing: its SYN-ACK waits.
+        assert!(server.answer_syn(first, Answer::Accept));
+        if withdraws_by_reset {
+            arrive(&mut server, &segment(4_000, (other(7), 443), TcpFlags::RST, [101, 0]));
+            arrive(&mut server, &syn(4_001, (other(8), 443)));
+        } else {
+            fill(&mut server, 100);
+        }
+        let told = events(&mut server);
+        assert!(told.iter().any(|it| matches!(it, Event::Withdrawn(syn, _) if *syn == first)));
+        assert_eq!(sent(&mut server).len(), 0, "nobody decided about the others");
+    }
+}
+
 #[test]
 fn there_is_no_cookie_and_no_other_answer_before_the_verdict() {
     let tunables = Tunables { syn_cookies: SynCookies::Always, ..Tunables::default() };
