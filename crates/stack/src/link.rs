@@ -184,10 +184,7 @@ impl Link {
         // Before the station is known: a packet that waits for it needs only six bytes then.
         let header = EthernetHeader { dst: MacAddress::default(), src: self.mac, ether_type };
         tx.header_room()[..EthernetHeader::LEN].copy_from_slice(&header.emit());
-        let Some(index) = self.next_hop(routes, &dst, now) else {
-            self.counters.out_no_route += 1;
-            return false;
-        };
+        let Some(index) = self.next_hop(routes, &dst, now) else { return false };
         match self.neighbours.station(index, now) {
             Some(mac) => {
                 readdress(tx, mac);
@@ -209,7 +206,7 @@ impl Link {
         }
     }
 
-    /// The neighbour that takes packets to `dst`; sought if it is not known.
+    /// The neighbour that takes packets to `dst`; sought if it is not known. If there is none, that is counted.
     fn next_hop(&mut self, routes: &Routes, dst: &Address, now: Instant) -> Option<u32> {
         // The cache would keep traffic with a gateway whose better is to be tried again.
         if self.gateways.may_look(now) {
@@ -220,6 +217,7 @@ impl Link {
         }
         // Nobody sends to a group here, and seeking it as a neighbour would ask everybody.
         if dst.is_multicast_or_broadcast() {
+            self.counters.out_no_route += 1;
             return None;
         }
         let candidates = routes.routes_to(dst);
@@ -227,17 +225,19 @@ impl Link {
         if let Some(better) = self.gateways.pop_due(candidates, now) {
             self.find_or_seek(better, now);
         }
-        let hop = self.gateways.choose(candidates)?.gateway.unwrap_or(*dst);
-        let index = self.find_or_seek(hop, now);
+        let Some(way) = self.gateways.choose(candidates) else {
+            self.counters.out_no_route += 1;
+            return None;
+        };
+        let hop = way.gateway.unwrap_or(*dst);
+        let index = self.find_or_seek(hop, now)?;
         self.hops.put(*dst, hop, index);
         Some(index)
     }
 
-    fn find_or_seek(&mut self, hop: Address, now: Instant) -> u32 {
-        match self.neighbours.find(&hop) {
-            Some(index) => index,
-            None => self.neighbours.seek(hop, now, &mut self.outbox, &mut self.counters),
-        }
+    fn find_or_seek(&mut self, hop: Address, now: Instant) -> Option<u32> {
+        let known = self.neighbours.find(&hop);
+        known.or_else(|| self.neighbours.seek(hop, now, &mut self.outbox, &mut self.counters))
     }
 
     /// Gateways did not answer: what waited for them takes another way, where there is one.

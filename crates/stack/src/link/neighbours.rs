@@ -33,7 +33,10 @@
 //! leaves those alone that answer, and whoever answers within a millisecond is found even while
 //! others make us seek a hundred thousand a second. [`MOST_WAITING`] packets wait for a neighbour,
 //! the oldest giving way (RFC 4861 7.2.2), so [`MOST_WAITING`] x [`MOST_SOUGHT`] in all. Questions
-//! leave at [`ASKS_PER_SECOND`] at most.
+//! that seek a neighbour leave at [`ASKS_PER_SECOND`] at most; where all are used up, a new one is
+//! not sought instead of one that was asked for. Questions to those known have as many of their own:
+//! who makes us seek without end starves none of these, and none is given up, or its address another
+//! station's, without being asked.
 
 mod claims;
 mod list;
@@ -65,7 +68,9 @@ pub struct Neighbours {
     /// The others, the longest unused last.
     settled: List,
     wheel: Wheel,
-    allowance: ProbeBudget,
+    /// How often those sought may be asked for, and those known asked.
+    seeks: ProbeBudget,
+    probes: ProbeBudget,
     /// Packets whose neighbour was found.
     ready: VecDeque<TxSegment>,
     /// Packets whose neighbour did not answer: not to be sent, but told of.
@@ -140,7 +145,8 @@ impl Neighbours {
             sought: List::default(),
             settled: List::default(),
             wheel: Wheel::new(Instant::ZERO),
-            allowance: ProbeBudget::full(),
+            seeks: ProbeBudget::full(),
+            probes: ProbeBudget::full(),
             ready: VecDeque::new(),
             failed: VecDeque::new(),
             silent: VecDeque::new(),
@@ -221,23 +227,29 @@ impl Neighbours {
         }
     }
 
-    /// Begins to seek the station of `addr`, which is not known.
+    /// Begins to seek the station of `addr`, which is not known; unless as many are sought as may be, and none
+    /// more can be asked for now.
     pub(super) fn seek(
         &mut self,
         addr: Address,
         now: Instant,
         outbox: &mut Outbox,
         counters: &mut LinkCounters,
-    ) -> u32 {
+    ) -> Option<u32> {
         if self.sought.len() >= MOST_SOUGHT
             && let Some(oldest) = self.sought.back()
         {
+            if !self.seeks.has_any(now) {
+                counters.ask_limited += 1;
+                counters.out_queue_full += 1;
+                return None;
+            }
             counters.evicted += 1;
             counters.out_queue_full += self.forget(oldest).len() as u64;
         }
         let index = self.insert(addr, MacAddress::default(), now, counters);
         self.ask(index, now, outbox, counters);
-        index
+        Some(index)
     }
 
     /// Lets a packet wait for a neighbour that is sought.

@@ -68,15 +68,18 @@ impl Neighbours {
         counters: &mut LinkCounters,
     ) {
         let Some(neighbour) = self.slots.0.get_mut(index) else { return };
-        neighbour.asked += 1;
         let of = (neighbour.state == NeighbourState::Probe).then_some(neighbour.mac);
         let pause = if neighbour.rival.is_some() { CLAIM_QUESTION } else { RETRANS_TIMER };
         let question = LinkMessage::Ask { target: neighbour.addr, of };
-        if self.allowance.take(now) && outbox.push(question) {
+        let budget = if of.is_some() { &mut self.probes } else { &mut self.seeks };
+        let is_asked = budget.take(now) && outbox.push(question);
+        if is_asked {
             counters.asked += 1;
         } else {
             counters.ask_limited += 1;
         }
+        // Who is known has the time of as many questions as it was asked.
+        neighbour.asked += u8::from(is_asked || of.is_none());
         self.wheel.arm(&mut self.slots, index, now + pause);
     }
 }

@@ -1,5 +1,6 @@
 //! What nobody can make a host do more of, whatever they send.
 
+use std::time::Duration;
 use std::vec::Vec;
 
 use proptest::prelude::*;
@@ -78,6 +79,82 @@ fn questions_to_all_neighbours_together_are_limited() {
     assert!((128..=4 * ASKS_PER_SECOND as usize).contains(&later), "{later}");
 }
 
+/// In a millisecond the host is made to seek ten made-up neighbours; returns what it sends.
+fn seek_made_up(host: &mut Host, milli: u16) -> Vec<Sent> {
+    let ping = |number| super::station::ping(address(Over::V4, 1_000 + number % 50_000), 1);
+    let frames: Vec<_> = (0..10).map(|at| ping(milli.wrapping_mul(10).wrapping_add(at))).collect();
+    let burst: Vec<_> = frames.iter().map(|it| RxFrame::new(it, SegMeta::SINGLE)).collect();
+    host.shard.rx(host.now, &burst);
+    let mut sent = host.sent();
+    sent.extend(host.run(Duration::from_millis(1)));
+    sent
+}
+
+#[test]
+fn known_neighbour_is_served_amid_flood_of_made_up_ones() {
+    let mut host = Host::new();
+    let (known, at) = (address(Over::V4, 9), station(9));
+    host.ping(Over::V4, 9);
+    host.take(&answers(Over::V4, 9, at));
+    // Beyond the longest REACHABLE_TIME: its next use has to ask it.
+    host.run_seconds(46);
+    let (mut asked, mut answered) = (0, 0);
+    for milli in 0..10_000 {
+        if milli % 1_000 == 0 {
+            let sent = host.ping(Over::V4, 9);
+            answered += usize::from(sent.iter().any(|it| matches!(it, Sent::Echo(_, to) if *to == at)));
+        }
+        if seek_made_up(&mut host, milli).contains(&Sent::Ask(known, Some(at))) {
+            asked += 1;
+            host.take(&answers(Over::V4, 9, at));
+        }
+    }
+    assert_eq!((asked, answered), (1, 10));
+    assert!(host.counters().ask_limited > 50_000 && host.neighbours().sought() <= MOST_SOUGHT);
+}
+
+#[test]
+fn question_is_not_wasted_while_made_up_neighbours_are_sought() {
+    let mut host = Host::new();
+    for milli in 0..1_000 {
+        seek_made_up(&mut host, milli);
+    }
+    let sent = seek_made_up(&mut host, 1_000);
+    let asked = sent.iter().find_map(|it| if let Sent::Ask(to, None) = it { Some(*to) } else { None });
+    let asked = asked.expect("one question in each millisecond");
+    // A round trip of 100 ms, in which a thousand others come.
+    for milli in 1_001..1_101 {
+        seek_made_up(&mut host, milli);
+    }
+    assert!(host.neighbours().get(&asked).is_some());
+}
+
+#[test]
+fn no_neighbour_loses_its_address_without_being_asked() {
+    let mut host = Host::new();
+    for number in 10..1_010 {
+        host.ping(Over::V4, number);
+        host.take(&answers(Over::V4, number, station(number)));
+        host.run(Duration::from_millis(2));
+    }
+    host.run_seconds(2);
+    let rival = |number: u16| station(number + 5_000);
+    let mut sent = Vec::new();
+    for number in 10..1_010 {
+        sent.extend(host.take(&asks(Over::V4, number, rival(number))));
+    }
+    sent.extend(host.run_seconds(2));
+    let mut moved = 0;
+    for number in 10..1_010 {
+        let at = host.neighbours().get(&address(Over::V4, number)).and_then(|(_, mac)| mac);
+        let question = Sent::Ask(address(Over::V4, number), Some(station(number)));
+        let asked = sent.iter().filter(|it| **it == question).count();
+        assert!(at == Some(station(number)) || asked == 3, "{number} was asked {asked} times");
+        moved += usize::from(asked == 3);
+    }
+    assert!((1..1_000).contains(&moved), "{moved}: all questions are used up");
+}
+
 #[test]
 fn answers_wait_in_a_bounded_queue() {
     let mut host = Host::new();
@@ -128,7 +205,7 @@ proptest! {
     ) {
         let mut host = Host::new();
         for (frame, millis) in &frames {
-            host.now = host.now + std::time::Duration::from_millis(*millis);
+            host.now = host.now + Duration::from_millis(*millis);
             while host.shard.advance(host.now, 4) {}
             host.shard.rx(host.now, &[RxFrame::new(frame, SegMeta::SINGLE)]);
             host.frames();
