@@ -287,7 +287,7 @@ pub enum InjectError {
     #[error("{0} is a loopback address, which no packet outside a host may have")]
     Loopback(Address),
     /// Too much waits to be sent.
-    #[error("1,024 answers, or 1 MiB of them, wait to leave: try again when the device takes some")]
+    #[error("768 answers, or 1 MiB of them, wait to leave: try again when the device takes some")]
     Full,
 }
 

@@ -117,7 +117,7 @@ pub enum PingError {
         limit: usize,
     },
     /// Too much waits to be sent.
-    #[error("1,024 answers, or 1 MiB of them, wait to leave: try again when the device takes some")]
+    #[error("768 answers, or 1 MiB of them, wait to leave: try again when the device takes some")]
     Full,
 }
 

@@ -43,6 +43,15 @@ impl Pending {
         }
     }
 
+    /// How many may wait for it to wait as well.
+    #[inline]
+    const fn most(&self) -> usize {
+        match self {
+            Self::SynAck(_) | Self::SynCookie(_) => Replies::MOST,
+            _ => Replies::MOST - Replies::KEPT_FOR_OPENINGS,
+        }
+    }
+
     /// What it repeats of somebody's packet, octets.
     fn octets(&self) -> usize {
         match self {
@@ -54,7 +63,8 @@ impl Pending {
     }
 }
 
-/// A queue: whoever provokes more than its bounds between two bursts out is not answered.
+/// A queue: whoever provokes more than its bounds between two bursts out is not answered. Resets and echoes,
+/// which anybody provokes, leave some of it to SYN-ACKs: who waits for one of these waits a second for the next.
 #[derive(Debug, Default)]
 pub(crate) struct Replies {
     queue: VecDeque<Pending>,
@@ -65,6 +75,8 @@ pub(crate) struct Replies {
 impl Replies {
     /// As many replies as sixteen bursts have frames.
     const MOST: usize = 1_024;
+    /// Places that SYN-ACKs alone may have: four bursts of SYNs.
+    const KEPT_FOR_OPENINGS: usize = 256;
     /// While the device takes nothing, 1,024 echoes of the largest packets would be 64 MiB.
     const MOST_OCTETS: usize = 1 << 20;
 
@@ -72,7 +84,7 @@ impl Replies {
     #[inline]
     pub(crate) fn push(&mut self, pending: Pending) -> bool {
         let octets = self.octets + pending.octets();
-        let room = self.queue.len() < Self::MOST && octets <= Self::MOST_OCTETS;
+        let room = self.queue.len() < pending.most() && octets <= Self::MOST_OCTETS;
         if room {
             self.octets = octets;
             self.queue.push_back(pending);

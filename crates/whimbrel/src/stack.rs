@@ -267,7 +267,7 @@ impl Stack {
     /// # Errors
     ///
     /// `InvalidInput`: no IP packet, one of another length than its header says, longer than the MTU, or to
-    /// or from an address that may not be seen outside a host. `WouldBlock`: 1,024 answers, or 1 MiB of them,
+    /// or from an address that may not be seen outside a host. `WouldBlock`: 768 answers, or 1 MiB of them,
     /// wait to leave. `NotConnected`: the stack has ended.
     pub async fn inject(&self, packet: Bytes) -> io::Result<()> {
         let mailbox = self.inner.mailboxes.first().ok_or(io::ErrorKind::NotConnected)?;

@@ -341,7 +341,7 @@ fn a_scan_holds_no_more_than_its_bound_and_leaves_nothing() {
     }
     while !sent(&mut server).is_empty() {}
     assert_eq!(server.census().other_addresses, 0);
-    assert_eq!(server.counters().out_rsts, 1_024, "as many answers as may wait to leave");
+    assert_eq!(server.counters().out_rsts, 768, "as many answers as may wait to leave");
 }
 
 /// 4,096 dials, each to a destination of its own, numbered from `first`.

@@ -102,7 +102,8 @@ fn known_neighbour_is_served_amid_flood_of_made_up_ones() {
     for milli in 0..10_000 {
         if milli % 1_000 == 0 {
             let sent = host.ping(Over::V4, 9);
-            answered += usize::from(sent.iter().any(|it| matches!(it, Sent::Echo(_, to) if *to == at)));
+            answered +=
+                usize::from(sent.iter().any(|it| matches!(it, Sent::Echo(_, to) if *to == at)));
         }
         if seek_made_up(&mut host, milli).contains(&Sent::Ask(known, Some(at))) {
             asked += 1;
@@ -120,7 +121,8 @@ fn question_is_not_wasted_while_made_up_neighbours_are_sought() {
         seek_made_up(&mut host, milli);
     }
     let sent = seek_made_up(&mut host, 1_000);
-    let asked = sent.iter().find_map(|it| if let Sent::Ask(to, None) = it { Some(*to) } else { None });
+    let asked =
+        sent.iter().find_map(|it| if let Sent::Ask(to, None) = it { Some(*to) } else { None });
     let asked = asked.expect("one question in each millisecond");
     // A round trip of 100 ms, in which a thousand others come.
     for milli in 1_001..1_101 {
