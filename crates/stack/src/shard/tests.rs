@@ -9,6 +9,7 @@ mod addressing;
 mod administer;
 mod anywhere;
 mod anywhere_udp;
+mod bounds;
 mod budget;
 mod close;
 mod cookies;
