@@ -45,5 +45,5 @@ pub use reply::{Reply, ReplyReader};
 pub use request::{Framing, Method, Request, Version};
 pub use response::{Body, Response, Status};
 pub use server::{HttpServer, Statistics};
-pub use site::{Answer, Site, Upload};
+pub use site::{Answer, LongAnswer, Site, Upload};
 pub use validators::{EntityTag, Judgment, Validators};

@@ -77,6 +77,7 @@ extern crate alloc;
 pub mod bulk;
 pub mod condition;
 mod direction;
+pub mod effort;
 pub mod http;
 pub mod idle;
 pub mod iperf3;

@@ -8,7 +8,7 @@ use whimbrel_base::Instant;
 
 use crate::iperf3;
 use crate::pace::Pace;
-use crate::reception::{self, Reception, Server, Turn};
+use crate::reception::{self, Ready, Reception, Server, Turn};
 use crate::transport::{Model, Reading, Transport};
 
 /// What a server of octets does on each connection.
@@ -205,7 +205,7 @@ impl<T: Transport> Server<T> for PeerServer<T> {
     }
 
     fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> Turn {
-        let Some((slot, _)) = self.reception.ready(id) else { return Turn::Wait };
+        let Some(Ready { slot, effort, .. }) = self.reception.ready(id) else { return Turn::Wait };
         let generates = matches!(self.role, Role::Chargen) && slot.stage == PeerStage::Open;
         if generates && slot.pending.is_empty() {
             slot.pending = self.pattern.clone();
@@ -213,11 +213,15 @@ impl<T: Transport> Server<T> for PeerServer<T> {
         if let Role::Respond { answer, .. } = &self.role
             && slot.pending.is_empty()
         {
-            slot.pending = next_answers(answer, &mut slot.owed);
+            let at_once = if slot.owed > 1 { net.room(id) } else { 0 };
+            slot.pending = next_answers(answer, &mut slot.owed, at_once);
         }
         if !slot.pending.is_empty() {
             match net.send(id, &mut slot.pending) {
-                Ok(taken) => self.statistics.sent += taken as u64,
+                Ok(taken) => {
+                    self.statistics.sent += taken as u64;
+                    effort.spend(taken as u64);
+                }
                 Err(_) => (slot.pending, slot.owed) = (Bytes::new(), 0),
             }
             // What is not answered yet is not read on: memory is bounded, and the peer's window
@@ -231,8 +235,16 @@ impl<T: Transport> Server<T> for PeerServer<T> {
             net.shutdown(id);
         }
         let full = !slot.pending.is_empty();
-        match net.recv(id) {
-            Reading::Data(octets) => self.on_octets(id, octets, now),
+        // What comes back is read as far as it finds room: more would wait here, beside all bounds.
+        let most = match self.role {
+            Role::Echo => net.room(id).max(LEAST),
+            _ => usize::MAX,
+        };
+        match net.recv_up_to(id, most) {
+            Reading::Data(octets) => {
+                effort.spend(octets.len() as u64);
+                self.on_octets(id, octets, now)
+            }
             Reading::Pending if generates && !full => Turn::More,
             Reading::Pending => Turn::Wait,
             Reading::End => self.on_end(id, now),
@@ -269,10 +281,10 @@ impl<T: Transport> Model<T> for PeerServer<T> {
     }
 }
 
-/// The answer, as often as it is owed, but a piece at a time: a peer may ask for more at once than
-/// there is memory for.
-fn next_answers(answer: &Bytes, owed: &mut u64) -> Bytes {
-    let times = (*owed).min((PIECE / answer.len().max(1)).max(1) as u64);
+/// The answer, as often as it is owed, but no more at a time than `at_once` octets, or one: a peer may ask
+/// for more than there is memory for, and take none.
+fn next_answers(answer: &Bytes, owed: &mut u64, at_once: usize) -> Bytes {
+    let times = (*owed).min((at_once.min(PIECE) / answer.len().max(1)).max(1) as u64);
     *owed -= times;
     match times {
         0 => Bytes::new(),
@@ -290,6 +302,8 @@ pub(crate) fn pattern(length: usize) -> Bytes {
     (0..).flat_map(line).take(length).collect::<Vec<u8>>().into()
 }
 
+/// The least that is read at a time to be sent back, octets.
+const LEAST: usize = 1 << 10;
 /// Octets made at a time by who sends without end, or owes many answers.
 const PIECE: usize = 128 << 10;
 

@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 
 use whimbrel_base::Instant;
 
+use crate::effort::Effort;
+use crate::idle::IdleList;
 use crate::pace::{Pace, Pacing};
 use crate::transport::{Transport, TransportEvent};
 
@@ -36,12 +38,20 @@ pub(crate) trait Server<T: Transport> {
     /// Lets go of a connection.
     fn release(&mut self, net: &mut T, id: T::Id, parting: Parting);
 
-    /// Acts on what happened: takes up to `budget` events and tasks. Returns whether more waits.
+    /// Acts on what happened: takes up to `budget` events and tasks, and what a turn may take. Returns
+    /// whether more waits. Long work comes when nothing else is left.
     fn serve(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
+        let leads = self.reception().begin_turn();
+        if leads && self.reception().effort.is_overdue() {
+            self.serve_long(net, now);
+        }
         for _ in 0..budget {
+            if self.reception().effort.is_spent() {
+                return true;
+            }
             let task = self.reception().next_task(net, now);
             match task.or_else(|| self.next_silent(now).map(Task::Drive)) {
-                None => return false,
+                None => return leads && self.serve_long(net, now),
                 Some(Task::Accept(listener)) => self.accept(net, listener, now),
                 Some(Task::Drive(id)) => self.drive(net, id, now),
                 Some(Task::Close(id)) => self.on_closed(net, id, now),
@@ -54,9 +64,25 @@ pub(crate) trait Server<T: Transport> {
         true
     }
 
+    /// Moves on the connection whose long work has waited longest. Returns whether there was one.
+    fn serve_long(&mut self, net: &mut T, now: Instant) -> bool {
+        let reception = self.reception();
+        let Some((place, _)) = reception.long.oldest() else { return false };
+        reception.long.remove(place);
+        reception.effort.grant();
+        if let Some((id, _)) = reception.at_place(place) {
+            self.drive(net, id, now);
+        }
+        self.reception().effort.withdraw();
+        true
+    }
+
     /// Accepts connections of a listener, and drives each.
     fn accept(&mut self, net: &mut T, listener: T::Listener, now: Instant) {
         for _ in 0..self.reception().pacing.accepts_at_once(ACCEPTS) {
+            if self.reception().effort.is_spent() {
+                break;
+            }
             let Some(id) = self.reception().admit(net, listener) else { return };
             self.on_accepted(id, now);
             // The request may have come with the handshake, and no event would follow.
@@ -64,8 +90,8 @@ pub(crate) trait Server<T: Transport> {
         }
         let reception = self.reception();
         // There may be more than one pass takes; an event comes only for those that arrive later.
-        if reception.pacing.may_accept(listener, now) {
-            reception.again.push_back(Task::Accept(listener));
+        if reception.pacing.may_accept(listener, now) && !reception.accepting.contains(&listener) {
+            reception.accepting.push_back(listener);
         }
     }
 
@@ -73,13 +99,15 @@ pub(crate) trait Server<T: Transport> {
     fn drive(&mut self, net: &mut T, id: T::Id, now: Instant) {
         for _ in 0..STEPS {
             match self.turn(net, id, now) {
+                Turn::More if self.reception().effort.is_spent() => break,
                 Turn::More => {}
                 Turn::Wait => return,
+                Turn::Later => return self.reception().put_off(T::place(id), now),
                 Turn::Over(parting) => return self.release(net, id, parting),
             }
         }
         // The others first: one that always has more must not starve them.
-        self.reception().again.push_back(Task::Drive(id));
+        self.reception().again.touch(T::place(id), now);
     }
 }
 
@@ -89,6 +117,8 @@ pub(crate) enum Turn {
     More,
     /// An event must come first.
     Wait,
+    /// A turn of long work must.
+    Later,
     /// Nothing is left to send or to read: it parts so.
     Over(Parting),
 }
@@ -108,10 +138,28 @@ pub(crate) struct Reception<T: Transport, S> {
     /// Connections and what the server keeps of each, by [`Transport::place`].
     slots: Vec<Option<(T::Id, S)>>,
     pacing: Pacing<T::Listener>,
-    /// What was left because its budget was used up.
-    again: VecDeque<Task<T::Id, T::Listener>>,
+    /// The places of connections that have more to do, and were left because their steps or the turn's
+    /// effort were used up.
+    again: IdleList,
+    /// Listeners of which more wait than were accepted.
+    accepting: VecDeque<T::Listener>,
     /// Whether the transport's events are another server's, which passes them on.
     leaves_events: bool,
+    /// What this turn may take.
+    effort: Effort,
+    /// The places of connections that wait for a turn of long work.
+    long: IdleList,
+    /// Whose turn it is: that of events, of connections that have more to do, or of listeners.
+    round: u8,
+}
+
+/// A connection that may be moved on.
+pub(crate) struct Ready<'r, S, L> {
+    pub(crate) slot: &'r mut S,
+    /// By what its answers can be put off.
+    pub(crate) pacing: &'r mut Pacing<L>,
+    /// What that may take.
+    pub(crate) effort: &'r mut Effort,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -126,8 +174,41 @@ enum Task<I, L> {
 impl<T: Transport, S: Default> Reception<T, S> {
     /// Without connections, at this pace.
     pub(crate) fn new(pace: Pace) -> Self {
-        let (slots, again) = (Vec::new(), VecDeque::new());
-        Self { slots, pacing: Pacing::at(pace), again, leaves_events: false }
+        Self {
+            slots: Vec::new(),
+            pacing: Pacing::at(pace),
+            again: IdleList::default(),
+            accepting: VecDeque::new(),
+            leaves_events: false,
+            effort: Effort::default(),
+            long: IdleList::default(),
+            round: 0,
+        }
+    }
+
+    /// A turn begins, unless that is another server's to say. Returns whether it is not.
+    fn begin_turn(&mut self) -> bool {
+        if !self.leaves_events {
+            self.effort.begin_turn(!self.long.is_empty());
+        }
+        !self.leaves_events
+    }
+
+    /// What this turn may take.
+    pub(crate) const fn effort(&mut self) -> &mut Effort {
+        &mut self.effort
+    }
+
+    /// True if a connection waits for a turn of long work.
+    pub(crate) const fn has_long(&self) -> bool {
+        !self.long.is_empty()
+    }
+
+    /// The connection at `place` waits for a turn of long work.
+    fn put_off(&mut self, place: u32, now: Instant) {
+        if !self.long.holds(place) {
+            self.long.touch(place, now);
+        }
     }
 
     /// From now on the transport's events are another server's.
@@ -157,13 +238,14 @@ impl<T: Transport, S: Default> Reception<T, S> {
         slot.filter(|(known, _)| *known == id).map(|(_, slot)| slot)
     }
 
-    /// The same, if no answer of its is put off; and by what one can be.
-    pub(crate) fn ready(&mut self, id: T::Id) -> Option<(&mut S, &mut Pacing<T::Listener>)> {
+    /// The same, if no answer of its is put off.
+    pub(crate) fn ready(&mut self, id: T::Id) -> Option<Ready<'_, S, T::Listener>> {
         if self.pacing.is_thinking(T::place(id)) {
             return None;
         }
         let (known, slot) = self.slots.get_mut(T::place(id) as usize)?.as_mut()?;
-        (*known == id).then_some((slot, &mut self.pacing))
+        let (pacing, effort) = (&mut self.pacing, &mut self.effort);
+        (*known == id).then_some(Ready { slot, pacing, effort })
     }
 
     /// The connection at that place, and its name.
@@ -181,6 +263,8 @@ impl<T: Transport, S: Default> Reception<T, S> {
     pub(crate) fn dismiss(&mut self, id: T::Id) -> Option<S> {
         self.at(id)?;
         self.pacing.forget(T::place(id));
+        self.long.remove(T::place(id));
+        self.again.remove(T::place(id));
         self.slots.get_mut(T::place(id) as usize)?.take().map(|(_, slot)| slot)
     }
 
@@ -191,11 +275,38 @@ impl<T: Transport, S: Default> Reception<T, S> {
 
     /// Nothing is left to be done.
     pub(crate) fn forget_tasks(&mut self) {
-        self.again.clear();
+        self.accepting.clear();
+        self.again = IdleList::default();
     }
 
-    /// Events first, then what was left over or put off.
+    /// Events and what was left over by turns, so that neither waits for all of the other; then what was
+    /// put off.
     fn next_task(&mut self, net: &mut T, now: Instant) -> Option<Task<T::Id, T::Listener>> {
+        self.round = self.round.wrapping_add(1) % 4;
+        let first = match self.round {
+            0 => self.accepting.pop_front().map(Task::Accept),
+            1 | 3 => self.next_again(),
+            _ => None,
+        };
+        let task = first.or_else(|| self.next_event(net, now));
+        let task = task.or_else(|| self.next_again());
+        let task = task.or_else(|| self.accepting.pop_front().map(Task::Accept));
+        let task = task.or_else(|| self.pacing.next_accept(now).map(Task::Accept));
+        task.or_else(|| {
+            let place = self.pacing.next_thought(now)?;
+            self.at_place(place).map(|(id, _)| Task::Answer(id))
+        })
+    }
+
+    /// The connection that has had more to do for longest.
+    fn next_again(&mut self) -> Option<Task<T::Id, T::Listener>> {
+        let (place, _) = self.again.oldest()?;
+        self.again.remove(place);
+        self.at_place(place).map(|(id, _)| Task::Drive(id))
+    }
+
+    /// What the transport tells next.
+    fn next_event(&mut self, net: &mut T, now: Instant) -> Option<Task<T::Id, T::Listener>> {
         while let Some(event) = (!self.leaves_events).then(|| net.poll_event()).flatten() {
             match event {
                 TransportEvent::Accepted(listener) => {
@@ -211,12 +322,7 @@ impl<T: Transport, S: Default> Reception<T, S> {
                 TransportEvent::Connected(_) => {}
             }
         }
-        let again = self.again.pop_front();
-        let again = again.or_else(|| self.pacing.next_accept(now).map(Task::Accept));
-        again.or_else(|| {
-            let place = self.pacing.next_thought(now)?;
-            self.at_place(place).map(|(id, _)| Task::Answer(id))
-        })
+        None
     }
 
     /// Accepts a connection, and gives it a place.

@@ -53,6 +53,16 @@ pub trait Transport {
     /// The next octets that arrived.
     fn recv(&mut self, id: Self::Id) -> Reading;
 
+    /// How many octets [`Transport::send`] would take now; without a bound if it cannot tell.
+    fn room(&self, _id: Self::Id) -> usize {
+        usize::MAX
+    }
+
+    /// The next octets that arrived, at most `most` (>= 1) of them if it can read a part of what it has.
+    fn recv_up_to(&mut self, id: Self::Id, _most: usize) -> Reading {
+        self.recv(id)
+    }
+
     /// Sends FIN after what was sent so far; reading goes on.
     fn shutdown(&mut self, id: Self::Id);
 

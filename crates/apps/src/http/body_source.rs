@@ -7,6 +7,12 @@ pub trait BodySource: Send {
     /// The next octets: at least one, at most `at_most`. Empty means that nothing is left; before
     /// the announced length that is an error, and the connection is reset.
     fn read(&mut self, at_most: usize) -> Result<Bytes, SourceError>;
+
+    /// True if what is read next is long work ([`Effort`](crate::effort::Effort)), which has a turn of its
+    /// own.
+    fn is_long(&self) -> bool {
+        false
+    }
 }
 
 /// A source that can no longer be read. The peer sees a reset, because a part of the body has

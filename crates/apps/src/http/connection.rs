@@ -20,7 +20,8 @@ use super::scan::HeadBuffer;
 use super::{
     Answer, Body, BodySource, CloseBy, Framing, Limits, Method, Request, Response, exchange_log,
 };
-use super::{Site, Status, Terms, Upload, Version};
+use super::{LongAnswer, Site, SourceError, Status, Terms, Upload, Version};
+use crate::effort::Effort;
 
 /// The state of one connection.
 #[derive(Default)]
@@ -46,6 +47,8 @@ pub enum Step {
     /// Give input by [`Connection::on_octets`] or [`Connection::on_end`]; nothing else can happen
     /// until then.
     NeedInput,
+    /// Long work comes next, and there is no turn for it: poll again when there is.
+    Later,
     /// Close this side's direction, and go on polling: reading goes on.
     Shutdown,
     /// Close; everything was sent.
@@ -61,6 +64,8 @@ enum RequestStage {
     Head,
     /// The body is on its way in.
     Upload { body: BodyReader, upload: Box<dyn Upload>, exchange: Exchange, go_ahead: GoAhead },
+    /// The response is long work.
+    Long { work: Box<dyn LongAnswer>, exchange: Exchange, after: After },
     /// The response is on its way out.
     Reply { head: Bytes, body: OutgoingBody, after: After },
     /// The rest of a body that nobody wants.
@@ -205,15 +210,28 @@ impl Connection {
         }
     }
 
-    /// What to do next. `site` answers requests.
+    /// What to do next, however long it takes. `site` answers requests.
     pub fn poll(&mut self, site: &mut impl Site, terms: &Terms) -> Step {
+        self.poll_within(site, terms, &mut Effort::unbounded(), || usize::MAX)
+    }
+
+    /// What to do next within a turn's `effort`, where the transport has `room` for so many octets: no more
+    /// of a body is made than that, or [`LEAST`].
+    pub fn poll_within(
+        &mut self,
+        site: &mut impl Site,
+        terms: &Terms,
+        effort: &mut Effort,
+        room: impl Fn() -> usize,
+    ) -> Step {
         // Each turn uses up input or leads to a later stage of the exchange, and a piece of input
         // is bounded: so is this loop.
         loop {
             let progress = match &mut self.stage {
-                RequestStage::Head => self.poll_head(site, terms),
+                RequestStage::Head => self.poll_head(site, terms, effort, &room),
                 RequestStage::Upload { .. } => self.poll_upload(terms),
-                RequestStage::Reply { .. } => self.poll_reply(terms),
+                RequestStage::Long { .. } => self.poll_long(terms, effort),
+                RequestStage::Reply { .. } => self.poll_reply(terms, effort, &room),
                 RequestStage::Discard { .. } => self.poll_discard(),
                 RequestStage::Linger { .. } => self.poll_linger(),
                 RequestStage::Done { step: Last::Close | Last::Leave } => Some(Step::Close),
@@ -225,7 +243,13 @@ impl Connection {
         }
     }
 
-    fn poll_head(&mut self, site: &mut impl Site, terms: &Terms) -> Progress {
+    fn poll_head(
+        &mut self,
+        site: &mut impl Site,
+        terms: &Terms,
+        effort: &mut Effort,
+        room: impl Fn() -> usize,
+    ) -> Progress {
         if self.input.is_empty() {
             return self.poll_end_between(terms);
         }
@@ -235,7 +259,12 @@ impl Connection {
                 if terms.keeps_log {
                     self.under_way = Some(Box::new(exchange_log::LoggedExchange::of(&head)));
                 }
-                if let Err(fault) = self.begin(&head, site, terms) {
+                let mut at_once = usize::MAX;
+                if site.cost() > 0 {
+                    effort.spend(site.cost() + SCRUTINY * head.len() as u64);
+                    at_once = room();
+                }
+                if let Err(fault) = self.begin(&head, at_once, site, terms) {
                     self.refuse(fault, terms);
                 }
                 None
@@ -260,9 +289,15 @@ impl Connection {
     }
 
     /// A head is complete: asks the site.
-    fn begin(&mut self, head: &[u8], site: &mut impl Site, terms: &Terms) -> Result<(), Fault> {
+    fn begin(
+        &mut self,
+        head: &[u8],
+        at_once: usize,
+        site: &mut impl Site,
+        terms: &Terms,
+    ) -> Result<(), Fault> {
         let mut room = field_room();
-        let request = head::parse(head, &mut room)?;
+        let request = Request { at_once, ..head::parse(head, &mut room)? };
         let body = BodyReader::new(request.framing, terms.limits.body)?;
         let exchange = Exchange {
             version: request.version,
@@ -280,8 +315,22 @@ impl Connection {
                 let after = judge_rest(&request, body, &terms.limits);
                 self.reply(response, exchange, after, terms);
             }
+            Answer::Long(work) => {
+                let after = judge_rest(&request, body, &terms.limits);
+                self.stage = RequestStage::Long { work, exchange, after };
+            }
         }
         Ok(())
+    }
+
+    fn poll_long(&mut self, terms: &Terms, effort: &mut Effort) -> Progress {
+        if !effort.begin_long() {
+            return Some(Step::Later);
+        }
+        if let RequestStage::Long { work, exchange, after } = core::mem::take(&mut self.stage) {
+            self.reply(work.make(), exchange, after, terms);
+        }
+        None
     }
 
     fn poll_upload(&mut self, terms: &Terms) -> Progress {
@@ -319,19 +368,28 @@ impl Connection {
         }
     }
 
-    fn poll_reply(&mut self, terms: &Terms) -> Progress {
+    fn poll_reply(
+        &mut self,
+        terms: &Terms,
+        effort: &mut Effort,
+        room: impl Fn() -> usize,
+    ) -> Progress {
         let RequestStage::Reply { head, body, after } = &mut self.stage else { return None };
         if !head.is_empty() {
             return Some(Step::Send(core::mem::take(head)));
         }
-        match body.next(terms.limits.piece) {
+        if body.is_long() && !effort.begin_long() {
+            return Some(Step::Later);
+        }
+        match body.next(terms.limits.piece, room) {
             Some(Ok(octets)) => {
+                effort.spend(octets.len() as u64);
                 if let Some(exchange) = &mut self.under_way {
                     exchange.sent += octets.len() as u64;
                 }
                 return Some(Step::Send(octets));
             }
-            Some(Err(super::SourceError)) => {
+            Some(Err(SourceError)) => {
                 self.stage = RequestStage::Done { step: Last::Abort };
                 return None;
             }
@@ -431,8 +489,17 @@ impl Connection {
 }
 
 impl OutgoingBody {
-    /// The next piece, if there is one.
-    fn next(&mut self, at_most: usize) -> Option<Result<Bytes, super::SourceError>> {
+    /// True if the next piece is long work.
+    fn is_long(&self) -> bool {
+        matches!(self, Self::Source { left: 1.., source } if source.is_long())
+    }
+
+    /// The next piece, if there is one: of what is to be made no more than there is `room` for.
+    fn next(
+        &mut self,
+        at_most: usize,
+        room: impl Fn() -> usize,
+    ) -> Option<Result<Bytes, SourceError>> {
         match self {
             Self::Nothing | Self::Source { left: 0, .. } => None,
             Self::Bytes(octets) => {
@@ -440,10 +507,11 @@ impl OutgoingBody {
                 (!piece.is_empty()).then_some(Ok(piece))
             }
             Self::Source { left, source } => {
+                let at_most = at_most.min(room().max(LEAST));
                 let at_most = usize::try_from(*left).unwrap_or(usize::MAX).min(at_most);
                 let piece = source.read(at_most).and_then(|piece| {
                     let fits = !piece.is_empty() && piece.len() <= at_most;
-                    if fits { Ok(piece) } else { Err(super::SourceError) }
+                    if fits { Ok(piece) } else { Err(SourceError) }
                 });
                 if let Ok(piece) = &piece {
                     *left -= piece.len() as u64;
@@ -467,6 +535,11 @@ fn judge_rest(request: &Request<'_>, body: BodyReader, limits: &Limits) -> After
     }
 }
 
+/// The least that is made of a body at a time, octets: of whoever takes nothing so much waits.
+const LEAST: usize = 1 << 10;
+/// What a look at each octet of a head costs where that leads to files: names are cut out of it, decoded,
+/// joined and looked up.
+const SCRUTINY: u64 = 16;
 /// Room for a head as it usually is.
 const HEAD_ROOM: usize = 320;
 /// A body up to this is copied behind its head, octets: cheaper than one more slice to carry.

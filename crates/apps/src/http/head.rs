@@ -17,14 +17,14 @@ pub const fn field_room<'h>() -> FieldRoom<'h> {
 }
 
 /// The answer of `site` to a request that came by another protocol, and whose head would be this one
-/// in HTTP/1.1.
-pub fn respond(site: &mut impl Site, head: &[u8], limits: &Limits) -> Answer {
+/// in HTTP/1.1. Its connection takes `at_once` octets of a body at once.
+pub fn respond(site: &mut impl Site, head: &[u8], limits: &Limits, at_once: usize) -> Answer {
     let mut room = field_room();
     let request =
         if head.len() > limits.head { Err(Fault::HeadTooLarge) } else { parse(head, &mut room) };
     let judged = request.and_then(|request| {
         BodyReader::new(request.framing, limits.body)?;
-        Ok(site.respond(&request))
+        Ok(site.respond(&Request { at_once, ..request }))
     });
     judged.unwrap_or_else(|fault| fault.response(limits).into())
 }
@@ -50,6 +50,7 @@ pub fn parse<'h>(head: &'h [u8], room: &'h mut FieldRoom<'h>) -> Result<Request<
         framing: framing(version, method, fields)?,
         expects_continue: expects_continue(version, fields)?,
         persistent: persistent(version, fields),
+        at_once: usize::MAX,
     })
 }
 

@@ -26,6 +26,9 @@ pub struct Limits {
     /// The largest piece of a response handed to the stack at once, octets (default 128 KiB).
     /// Less costs calls; more is memory per slow reader.
     pub piece: usize,
+    /// What the connections of a server of HTTP/2 may hold together, bytes (default 256 MiB): beyond, the
+    /// longest silent are closed. Those of HTTP/1.1 hold nothing that a client does not take.
+    pub held: u64,
     /// How long a connection may be silent before it is closed (default 60 s). Shorter cuts off
     /// slow clients; longer lets idle ones keep their places. What comes after the last response
     /// is thrown away, and no sign of life.
@@ -51,6 +54,7 @@ impl Default for Limits {
             discard: 64 << 10,
             linger: 4 << 20,
             piece: 128 << 10,
+            held: 256 << 20,
             idle: Duration::from_secs(60),
             head_time: Duration::from_secs(30),
             close_by: CloseBy::Server,

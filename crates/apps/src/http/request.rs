@@ -20,6 +20,9 @@ pub struct Request<'h> {
     pub expects_continue: bool,
     /// Whether the peer wants to go on after this exchange.
     pub persistent: bool,
+    /// How many octets its connection takes at once: a body that is longer, and that is not in memory yet,
+    /// is better a source.
+    pub at_once: usize,
 }
 
 impl<'h> Request<'h> {

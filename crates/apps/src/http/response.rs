@@ -82,7 +82,10 @@ impl Response {
 
     /// 404, saying for what.
     pub fn not_found(request: &Request<'_>) -> Self {
-        Self::text(Status::NOT_FOUND, format!("nothing is at {}\n", request.path()))
+        let path = request.path();
+        // The target is ASCII. A client that takes no answer would have all of it kept.
+        let (shown, more) = path.get(..SHOWN).map_or((path, ""), |shown| (shown, "..."));
+        Self::text(Status::NOT_FOUND, format!("nothing is at {shown}{more}\n"))
     }
 
     /// 405, with the methods that are allowed, separated by `, `.
@@ -155,6 +158,9 @@ impl Response {
         out.extend_from_slice(b"\r\n");
     }
 }
+
+/// How much of a path is told that leads nowhere, octets.
+const SHOWN: usize = 128;
 
 /// What a response says of the connection's future.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

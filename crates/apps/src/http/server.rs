@@ -6,9 +6,10 @@ use whimbrel_stack::Shard;
 
 use super::connection::{Connection, Step};
 use super::{ExchangeLog, HttpDate, Limits, Site, Status, Terms};
+use crate::effort::Effort;
 use crate::idle::IdleList;
 use crate::pace::Pace;
-use crate::reception::{Parting, Reception, Server, Turn};
+use crate::reception::{Parting, Ready, Reception, Server, Turn};
 use crate::transport::{Model, Reading, Transport, TransportEvent};
 
 /// Serves a [`Site`] over the connections of one transport, a shard's by default, whose listeners
@@ -117,6 +118,22 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         self.drive(net, id, now);
     }
 
+    /// What a turn may take. Who is in front of this server begins its turns, and may have it do long work
+    /// by [`HttpServer::serve_long`].
+    pub const fn effort(&mut self) -> &mut Effort {
+        self.reception.effort()
+    }
+
+    /// True if a connection waits for a turn of long work.
+    pub const fn has_long(&self) -> bool {
+        self.reception.has_long()
+    }
+
+    /// Has the connection that waited longest do its long work. Returns whether there was one.
+    pub fn serve_long(&mut self, net: &mut T, now: Instant) -> bool {
+        Server::serve_long(self, net, now)
+    }
+
     /// Acts on what happened, if it concerns one of its connections. Returns whether it did.
     pub fn on_event(&mut self, net: &mut T, event: &TransportEvent<T>, now: Instant) -> bool {
         let (TransportEvent::Readable(id)
@@ -182,7 +199,9 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
                 if !slot.connection.is_over() {
                     self.idle.touch(T::place(id), now);
                 }
+                let fresh = octets.len() as u64;
                 slot.connection.on_octets(octets);
+                self.reception.effort().spend(fresh);
                 Turn::More
             }
             Reading::End => {
@@ -222,7 +241,9 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
     }
 
     fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> Turn {
-        let Some((slot, pacing)) = self.reception.ready(id) else { return Turn::Wait };
+        let Some(Ready { slot, pacing, effort }) = self.reception.ready(id) else {
+            return Turn::Wait;
+        };
         if !slot.pending.is_empty() {
             let Ok(taken) = net.send(id, &mut slot.pending) else {
                 return Turn::Over(Parting::Abort);
@@ -234,7 +255,8 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
             return if slot.pending.is_empty() { Turn::More } else { Turn::Wait };
         }
         let before = slot.connection.responses();
-        let step = slot.connection.poll(&mut self.site, &self.terms);
+        let room = || net.room(id);
+        let step = slot.connection.poll_within(&mut self.site, &self.terms, effort, room);
         if let Some(exchange_log) = &mut self.exchange_log {
             if let Some(exchange) = slot.connection.under_way()
                 && exchange.peer.is_none()
@@ -263,6 +285,7 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
                 Turn::More
             }
             Step::NeedInput => self.receive(net, id, now),
+            Step::Later => Turn::Later,
             Step::Shutdown => {
                 net.shutdown(id);
                 Turn::More
@@ -355,3 +378,6 @@ impl Statistics {
         fresh
     }
 }
+
+#[cfg(test)]
+mod tests;

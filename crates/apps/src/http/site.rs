@@ -8,6 +8,12 @@ use super::{Request, Response};
 pub trait Site {
     /// The answer to this request. Called when the head is complete, before the body.
     fn respond(&mut self, request: &Request<'_>) -> Answer;
+
+    /// What an answer costs at most beside the octets of its body, as [`Effort`](crate::effort::Effort)
+    /// counts. By default nothing: it is at hand, its body included, of which no octet is made.
+    fn cost(&self) -> u64 {
+        0
+    }
 }
 
 /// What becomes of a request.
@@ -16,6 +22,15 @@ pub enum Answer {
     Response(Response),
     /// The body goes there, and the response comes from there.
     Upload(Box<dyn Upload>),
+    /// The response is long work ([`Effort`](crate::effort::Effort)), which has a turn of its own. A body
+    /// that comes with the request is not wanted.
+    Long(Box<dyn LongAnswer>),
+}
+
+/// A response that takes more than others may wait for. Dropped unmade if the connection ends before.
+pub trait LongAnswer: Send {
+    /// Makes it.
+    fn make(self: Box<Self>) -> Response;
 }
 
 impl From<Response> for Answer {

@@ -7,9 +7,12 @@ fn a_peer_that_asks_for_much_at_once_is_answered_a_piece_at_a_time() {
     for len in [1, 256, 70_000, 200_000] {
         let answer = Bytes::from(vec![7; len]);
         let mut owed = u64::MAX;
-        let answers = next_answers(&answer, &mut owed);
-        assert!(answers.len() <= PIECE.max(len), "{} bytes", answers.len());
-        assert_eq!(u64::MAX - owed, (answers.len() / len) as u64);
+        for room in [0, 1_000, usize::MAX] {
+            let before = owed;
+            let answers = next_answers(&answer, &mut owed, room);
+            assert!(answers.len() <= room.min(PIECE).max(len), "{} bytes", answers.len());
+            assert_eq!(before - owed, (answers.len() / len) as u64);
+        }
     }
-    assert_eq!(next_answers(&Bytes::from_static(b"answer"), &mut 0), Bytes::new());
+    assert_eq!(next_answers(&Bytes::from_static(b"answer"), &mut 0, PIECE), Bytes::new());
 }

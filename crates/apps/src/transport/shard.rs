@@ -58,8 +58,16 @@ impl Transport for Shard {
         Self::send(self, id, data).map_err(|_| ConnError::Reset)
     }
 
+    fn room(&self, id: Handle) -> usize {
+        self.send_room(id)
+    }
+
     fn recv(&mut self, id: Handle) -> Reading {
-        match Self::recv(self, id) {
+        Transport::recv_up_to(self, id, usize::MAX)
+    }
+
+    fn recv_up_to(&mut self, id: Handle, most: usize) -> Reading {
+        match Self::recv_up_to(self, id, most) {
             Recv::Data(octets) => Reading::Data(octets),
             Recv::Pending => Reading::Pending,
             Recv::End | Recv::Closed(CloseReason::Finished) => Reading::End,

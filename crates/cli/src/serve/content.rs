@@ -40,6 +40,13 @@ impl Site for Content {
             Self::Files(site) => site.respond(request),
         }
     }
+
+    fn cost(&self) -> u64 {
+        match self {
+            Self::Fixed(site) => site.cost(),
+            Self::Files(site) => site.cost(),
+        }
+    }
 }
 
 /// How many files each of so many shards may have open, and how many uploads: all that this process

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use whimbrel_apps::effort::LOOK;
 use whimbrel_apps::http::path::PathNames;
 use whimbrel_apps::http::{
     Answer, Body, BodySource, EntityTag, Judgment, Method, RangeOutcome, Request, Response, Site,
@@ -28,18 +29,21 @@ use whimbrel_io::descriptors;
 
 use super::plan::Uploads;
 
+// Named by their files, so that tests elsewhere find them, too.
+#[path = "files/file_cache.rs"]
 mod file_cache;
+#[path = "files/listing.rs"]
 mod listing;
+#[path = "files/upload.rs"]
 mod upload;
 
 use file_cache::{FileCache, Identity, Reader};
-use listing::Listings;
+use listing::{Directory, Listings};
 use upload::FileUpload;
 
 /// Files below a directory.
 pub(crate) struct FileRoot {
-    /// The directory's canonical path, with which that of each file that is served begins.
-    root: PathBuf,
+    names: Names,
     uploads: Uploads,
     file_cache: FileCache,
     listings: Listings,
@@ -57,24 +61,144 @@ impl FileRoot {
         // Fails if it is no directory, or may not be read.
         fs::read_dir(&root)?;
         let (file_cache, uploading) = (FileCache::new(files), Arc::default());
-        let listings = Listings::default();
-        Ok(Self { root, uploads, file_cache, listings, uploading, most_uploads: files })
+        let names = Names { root: root.into(), file_cache: file_cache.clone() };
+        let looked_up = names.clone();
+        let listings = Listings::new(move |path, entry| looked_up.served(path, entry));
+        Ok(Self { names, uploads, file_cache, listings, uploading, most_uploads: files })
     }
 
-    fn get(&mut self, path: &PathNames, request: &Request<'_>) -> Response {
-        let Some(found) = self.resolve(path) else { return Response::not_found(request) };
+    fn get(&self, path: PathNames, request: &Request<'_>) -> Answer {
+        let Some(found) = self.names.resolve(&path) else {
+            return Response::not_found(request).into();
+        };
         if found.is_dir() {
-            return self.directory(&found, path, request);
+            return self.directory(found, path, request);
         }
         if path.directory || !found.is_file() {
-            return Response::not_found(request);
+            return Response::not_found(request).into();
         }
-        self.file(&found, request).unwrap_or_else(|error| failed(&error, request))
+        self.file(&found, request).unwrap_or_else(|error| failed(&error)).into()
     }
 
+    fn directory(&self, found: PathBuf, path: PathNames, request: &Request<'_>) -> Answer {
+        if !path.directory {
+            // Relative links in the page would lead beside it.
+            let location = format!("{}/", path.encode());
+            return Response::text(Status::MOVED_PERMANENTLY, format!("see {location}\n"))
+                .with_field("Location", location)
+                .into();
+        }
+        let mut index = path.clone();
+        index.names.push(INDEX.into());
+        match self.names.resolve(&index).filter(|index| index.is_file()) {
+            Some(index) => self.file(&index, request).map(Answer::from),
+            None => self.listings.answer(Directory { found, path }, now()),
+        }
+        .unwrap_or_else(|error| failed(&error).into())
+    }
+
+    fn put(&self, path: &PathNames, request: &Request<'_>) -> Answer {
+        if self.uploads == Uploads::Refused {
+            return Response::method_not_allowed(READING).into();
+        }
+        // RFC 9110 14.5: "An origin server SHOULD respond with a 400 (Bad Request) status code if
+        // it receives Content-Range on a PUT for a target resource that does not support partial
+        // PUT requests."
+        if request.fields.first("content-range").is_some() {
+            let text = "PUT replaces a file whole: send no Content-Range\n";
+            return Response::text(Status::BAD_REQUEST, text).into();
+        }
+        let mut parent = path.clone();
+        let Some(name) = parent.names.pop().filter(|_| !path.directory && !path.is_hidden()) else {
+            let text = "PUT needs the name of a file, which does not begin with a dot\n";
+            return Response::text(Status::FORBIDDEN, text).into();
+        };
+        let Some(parent) = self.names.resolve(&parent).filter(|parent| parent.is_dir()) else {
+            let text = "PUT makes no directories, and the one of this path is not there\n";
+            return Response::text(Status::CONFLICT, text).into();
+        };
+        let target = parent.join(&name);
+        let there = fs::metadata(&target).ok().filter(Metadata::is_file);
+        let version = there.as_ref().map(|there| validators_of(there, now()));
+        if validators::judge(request, version.as_ref()) != Judgment::Holds {
+            return Response::precondition_failed().into();
+        }
+        if Arc::strong_count(&self.uploading) > self.most_uploads {
+            let text = format!(
+                "{} uploads go on already, the most (half of `ulimit -n`, but for a few, among the \
+                 shards): try again\n",
+                self.most_uploads
+            );
+            return unavailable(text).into();
+        }
+        match FileUpload::begin(&parent, &name, Arc::downgrade(&self.uploading)) {
+            Ok(upload) => {
+                let _place = Arc::clone(&self.uploading);
+                let is_conditional = validators::is_conditional(request);
+                let judged = is_conditional.then(|| (target, there.as_ref().map(Identity::of)));
+                Answer::Upload(Box::new(Placed { upload, judged, _place }))
+            }
+            Err(response) => response.into(),
+        }
+    }
+
+    /// The response that carries a file, or the part of it that is asked for.
+    fn file(&self, path: &Path, request: &Request<'_>) -> io::Result<Response> {
+        // What cannot be read is known before the response begins.
+        let file = self.file_cache.open(path)?;
+        let metadata = file.metadata()?;
+        let version = validators_of(&metadata, now());
+        match validators::judge(request, Some(&version)) {
+            Judgment::Holds => {}
+            Judgment::NotModified => return Ok(version.not_modified()),
+            Judgment::Failed => return Ok(Response::precondition_failed()),
+        }
+        let identity = Identity::of(&metadata);
+        let length = identity.length;
+        let media = content_type(&path.to_string_lossy());
+        let at_once = AT_ONCE.min(request.at_once as u64);
+        let body = |first, count| match count <= at_once {
+            true => whole(&file, first, count).map(Body::Bytes),
+            false => Ok(self.source(identity, path, first..first + count)),
+        };
+        let response = match validators::range(request, length, &version) {
+            RangeOutcome::Whole => Response::new(Status::OK, media, body(0, length)?),
+            RangeOutcome::Part(range) => {
+                Response::partial(range, length, media, body(range.first, range.length())?)
+            }
+            RangeOutcome::Unsatisfiable => return Ok(Response::range_not_satisfiable(length)),
+        };
+        Ok(version.mark(response.with_field("Accept-Ranges", "bytes")))
+    }
+
+    /// A part of a file piece by piece: it is opened again for the first of them. A response that nobody
+    /// reads keeps no descriptor.
+    fn source(&self, identity: Identity, path: &Path, part: Range<u64>) -> Body {
+        let source = FileSource { reader: self.file_cache.reader(path, identity), at: part.start };
+        Body::Source { length: part.end - part.start, source: Box::new(source) }
+    }
+}
+
+/// A part of a file at once.
+fn whole(file: &File, first: u64, length: u64) -> io::Result<Bytes> {
+    let octets = file_cache::read_at(file, first, length)?;
+    let complete = octets.len() as u64 == length;
+    complete.then_some(octets).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+/// Where paths lead.
+#[derive(Clone)]
+struct Names {
+    /// The directory's canonical path, with which that of each file that is served begins.
+    root: Arc<Path>,
+    file_cache: FileCache,
+}
+
+impl Names {
     /// Where a path leads, if it exists, lies below the root and is not hidden.
     fn resolve(&self, path: &PathNames) -> Option<PathBuf> {
-        if path.is_hidden() {
+        // No system has longer paths, and a long one would be copied again and again.
+        if path.is_hidden() || path.names.iter().map(String::len).sum::<usize>() > LONGEST {
             return None;
         }
         let found = self.root.join(path.names.iter().collect::<PathBuf>()).canonicalize().ok()?;
@@ -100,121 +224,6 @@ impl FileRoot {
             _ => kind.is_file() && self.file_cache.open(&found).is_ok(),
         };
         can_be_read.then_some(kind)
-    }
-
-    fn directory(&mut self, found: &Path, path: &PathNames, request: &Request<'_>) -> Response {
-        if !path.directory {
-            // Relative links in the page would lead beside it.
-            let location = format!("{}/", path.encode());
-            return Response::text(Status::MOVED_PERMANENTLY, format!("see {location}\n"))
-                .with_field("Location", location);
-        }
-        let mut index = path.clone();
-        index.names.push(INDEX.into());
-        match self.resolve(&index).filter(|index| index.is_file()) {
-            Some(index) => self.file(&index, request),
-            None => {
-                let mut listings = std::mem::take(&mut self.listings);
-                let served = |path: &PathNames, entry: &DirEntry| self.served(path, entry);
-                let page = listings.page(found, path, now(), served);
-                self.listings = listings;
-                page
-            }
-        }
-        .unwrap_or_else(|error| failed(&error, request))
-    }
-
-    fn put(&self, path: &PathNames, request: &Request<'_>) -> Answer {
-        if self.uploads == Uploads::Refused {
-            return Response::method_not_allowed(READING).into();
-        }
-        // RFC 9110 14.5: "An origin server SHOULD respond with a 400 (Bad Request) status code if
-        // it receives Content-Range on a PUT for a target resource that does not support partial
-        // PUT requests."
-        if request.fields.first("content-range").is_some() {
-            let text = "PUT replaces a file whole: send no Content-Range\n";
-            return Response::text(Status::BAD_REQUEST, text).into();
-        }
-        let mut parent = path.clone();
-        let Some(name) = parent.names.pop().filter(|_| !path.directory && !path.is_hidden()) else {
-            let text = "PUT needs the name of a file, which does not begin with a dot\n";
-            return Response::text(Status::FORBIDDEN, text).into();
-        };
-        let Some(parent) = self.resolve(&parent).filter(|parent| parent.is_dir()) else {
-            let text = "PUT makes no directories, and the one of this path is not there\n";
-            return Response::text(Status::CONFLICT, text).into();
-        };
-        let target = parent.join(&name);
-        let there = fs::metadata(&target).ok().filter(Metadata::is_file);
-        let version = there.as_ref().map(|there| validators_of(there, now()));
-        if validators::judge(request, version.as_ref()) != Judgment::Holds {
-            return Response::precondition_failed().into();
-        }
-        if Arc::strong_count(&self.uploading) > self.most_uploads {
-            let text = format!(
-                "{} uploads go on already, the most (half of `ulimit -n`, but for a few, among the \
-                 shards): try again\n",
-                self.most_uploads
-            );
-            return unavailable(text).into();
-        }
-        match FileUpload::begin(&parent, &name) {
-            Ok(upload) => {
-                let _place = Arc::clone(&self.uploading);
-                let is_conditional = validators::is_conditional(request);
-                let judged = is_conditional.then(|| (target, there.as_ref().map(Identity::of)));
-                Answer::Upload(Box::new(Placed { upload, judged, _place }))
-            }
-            Err(response) => response.into(),
-        }
-    }
-
-    /// The response that carries a file, or the part of it that is asked for.
-    fn file(&self, path: &Path, request: &Request<'_>) -> io::Result<Response> {
-        // What cannot be read is known before the response begins.
-        let file = self.file_cache.open(path)?;
-        let metadata = file.metadata()?;
-        let version = validators_of(&metadata, now());
-        match validators::judge(request, Some(&version)) {
-            Judgment::Holds => {}
-            Judgment::NotModified => return Ok(version.not_modified()),
-            Judgment::Failed => return Ok(Response::precondition_failed()),
-        }
-        let identity = Identity::of(&metadata);
-        let length = identity.length;
-        let media = content_type(&path.to_string_lossy());
-        let body = |first, count| self.body(&file, identity, path, first..first + count);
-        let response = match validators::range(request, length, &version) {
-            RangeOutcome::Whole => Response::new(Status::OK, media, body(0, length)?),
-            RangeOutcome::Part(range) => {
-                Response::partial(range, length, media, body(range.first, range.length())?)
-            }
-            RangeOutcome::Unsatisfiable => return Ok(Response::range_not_satisfiable(length)),
-        };
-        Ok(version.mark(response.with_field("Accept-Ranges", "bytes")))
-    }
-
-    /// A part of a file: at once if it is short; else piece by piece, and the file is opened again
-    /// for the first of them. A response that nobody reads keeps no descriptor.
-    fn body(
-        &self,
-        file: &File,
-        identity: Identity,
-        path: &Path,
-        part: Range<u64>,
-    ) -> io::Result<Body> {
-        let length = part.end - part.start;
-        if length > AT_ONCE {
-            let source =
-                FileSource { reader: self.file_cache.reader(path, identity), at: part.start };
-            return Ok(Body::Source { length, source: Box::new(source) });
-        }
-        let octets = file_cache::read_at(file, part.start, length)?;
-        if octets.len() as u64 == length {
-            Ok(Body::Bytes(octets))
-        } else {
-            Err(io::ErrorKind::UnexpectedEof.into())
-        }
     }
 }
 
@@ -258,8 +267,13 @@ impl Site for FileRoot {
         };
         match request.method {
             Method::Put => self.put(&path, request),
-            _ => self.get(&path, request).into(),
+            _ => self.get(path, request),
         }
+    }
+
+    /// A path is resolved, and what is there opened, looked at and read: 20 us.
+    fn cost(&self) -> u64 {
+        6 * LOOK
     }
 }
 
@@ -305,9 +319,11 @@ fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-fn failed(error: &io::Error, request: &Request<'_>) -> Response {
+fn failed(error: &io::Error) -> Response {
     match error.kind() {
-        io::ErrorKind::NotFound => Response::not_found(request),
+        io::ErrorKind::NotFound => {
+            Response::text(Status::NOT_FOUND, "what was there is there no longer\n")
+        }
         io::ErrorKind::PermissionDenied => {
             Response::text(Status::FORBIDDEN, "the server may not read this file\n")
         }
@@ -328,8 +344,11 @@ const CLOCK_STEP: Duration = Duration::from_secs(2);
 const INDEX: &str = "index.html";
 const READING: &str = "GET, HEAD";
 const WRITING: &str = "GET, HEAD, PUT";
+/// The longest path that Linux takes (`PATH_MAX`), octets.
+const LONGEST: usize = 4_096;
 /// Files up to this are read whole, octets.
 const AT_ONCE: u64 = 64 << 10;
 
 #[cfg(test)]
+#[path = "files/tests.rs"]
 mod tests;

@@ -23,15 +23,20 @@ use whimbrel_wire::Endpoint;
 use answer::{Answerer, Common, Shared};
 use pipe::{Near, Pipe};
 use ready_queue::{ReadyQueue, ReadyWaker};
+use room::Room;
 use tasks::Tasks;
 
 // Named by their files, so that tests elsewhere find them, too.
 #[path = "h2/answer.rs"]
 mod answer;
+#[path = "h2/long.rs"]
+mod long;
 #[path = "h2/pipe.rs"]
 mod pipe;
 #[path = "h2/ready_queue.rs"]
 mod ready_queue;
+#[path = "h2/room.rs"]
+mod room;
 #[path = "h2/tasks.rs"]
 mod tasks;
 
@@ -48,6 +53,12 @@ pub(crate) struct H2Server<S: Site + 'static, T: Transport> {
     idle: IdleList,
     accepts: Pacing<T::Listener>,
     again: VecDeque<T::Listener>,
+    /// Whose turn it is: that of events, of connections that are ready, or of listeners.
+    round: u8,
+    /// The next turn of long work is first offered to those who speak HTTP/1.1.
+    plain_first: bool,
+    /// What the connections hold, as [`Speaker::weigh`] has it.
+    held: u64,
     statistics: Statistics,
 }
 
@@ -69,9 +80,20 @@ struct Speaker<S: Site + 'static, I> {
     waker: Waker,
     /// hyper has done with it: what is pending goes out, and that was it.
     over: bool,
+    /// What its answers hold.
+    room: Room,
+    /// What all of it holds, as it counts in [`H2Server::held`].
+    weight: u64,
 }
 
 type Served<S> = http2::Connection<Pipe, Answerer<S>, Tasks>;
+
+/// What a server does next.
+enum Task<T: Transport> {
+    Event(TransportEvent<T>),
+    Drive(u32),
+    Accept(T::Listener),
+}
 
 /// What becomes of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,6 +122,9 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
             idle: IdleList::default(),
             accepts: Pacing::at(Pace { think: std::time::Duration::ZERO, ..pace }),
             again: VecDeque::new(),
+            round: 0,
+            plain_first: false,
+            held: 0,
             statistics: Statistics::default(),
         }
     }
@@ -130,6 +155,9 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
 
     fn accept(&mut self, net: &mut T, listener: T::Listener, now: Instant) {
         for _ in 0..self.accepts.accepts_at_once(ACCEPTS) {
+            if self.plain.effort().is_spent() {
+                break;
+            }
             let Some(id) = net.accept(listener) else { return };
             let place = T::place(id);
             if self.slots.len() <= place as usize {
@@ -143,7 +171,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
             self.idle.touch(place, now);
             self.drive(net, place, now);
         }
-        if self.accepts.may_accept(listener, now) {
+        if self.accepts.may_accept(listener, now) && !self.again.contains(&listener) {
             self.again.push_back(listener);
         }
     }
@@ -189,6 +217,8 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         near.give(octets);
         let waker = Waker::from(Arc::new(ReadyWaker::new(place, &self.ready)));
         let tasks = Tasks::new(waker.clone());
+        let (shared, room) = (Rc::clone(&self.shared), Room::default());
+        let long = shared.long.at(place);
         let connection = http2::Builder::new(tasks.clone())
             .max_concurrent_streams(STREAMS)
             .max_header_list_size(u32::try_from(self.limits.head).unwrap_or(u32::MAX))
@@ -197,9 +227,10 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
             .initial_connection_window_size(WINDOW)
             .max_local_error_reset_streams(Some(RESETS))
             .max_pending_accept_reset_streams(Some(RESETS))
-            .serve_connection(far, Answerer { shared: Rc::clone(&self.shared), peer });
-        let connection = Box::pin(connection);
-        Speaker { id, connection, tasks, near, pending: Bytes::new(), waker, over: false }
+            .serve_connection(far, Answerer { shared, peer, room: room.clone(), long });
+        let (connection, pending) = (Box::pin(connection), Bytes::new());
+        let over = false;
+        Speaker { id, connection, tasks, near, pending, waker, over, room, weight: 0 }
     }
 
     /// Moves a connection on until it must wait.
@@ -210,29 +241,89 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
                 Some(Some(H2Connection::New { .. })) => return self.meet(net, place, now),
                 _ => return,
             };
-            let before = (self.statistics.received, self.statistics.sent);
+            let before = moved(&self.statistics);
             let answered = self.shared.answered();
             let busy = slot.is_busy();
             let step = slot.step(net, &mut self.statistics);
+            let weight = slot.weigh();
+            self.held = self.held + weight - std::mem::replace(&mut slot.weight, weight);
             // What moves while no request is there (a head that comes byte by byte, PING and its
             // answer) is no sign of life: it would keep the place for ever.
             let busy = busy || slot.is_busy() || answered != self.shared.answered();
-            if busy && before != (self.statistics.received, self.statistics.sent) {
+            if busy && before != moved(&self.statistics) {
                 self.idle.touch(place, now);
             }
             match step {
+                Step::More if self.spend(before) => break,
                 Step::More => {}
-                Step::Wait => return,
+                Step::Wait => {
+                    self.spend(before);
+                    return self.bound(net);
+                }
                 Step::Over(parting) => return self.release(net, place, parting),
             }
         }
+        self.bound(net);
         if let Some(Some(H2Connection::Known(slot))) = self.slots.get(place as usize) {
             slot.waker.wake_by_ref();
         }
     }
 
+    /// Events, connections that are ready and listeners by turns, so that none waits for all of another.
+    fn next_task(&mut self, net: &mut T, now: Instant) -> Option<Task<T>> {
+        self.round = self.round.wrapping_add(1) % 4;
+        let first = match self.round {
+            0 => self.again.pop_front().map(Task::Accept),
+            1 | 3 => self.ready.next().map(Task::Drive),
+            _ => None,
+        };
+        let task = first.or_else(|| net.poll_event().map(Task::Event));
+        let task = task.or_else(|| self.ready.next().map(Task::Drive));
+        let task = task.or_else(|| self.again.pop_front().map(Task::Accept));
+        task.or_else(|| self.accepts.next_accept(now).map(Task::Accept))
+    }
+
+    /// Counts what was done since so many octets had moved. Returns whether the turn is to end.
+    fn spend(&mut self, before: u64) -> bool {
+        let cost = self.shared.take_spent().saturating_add(moved(&self.statistics) - before);
+        let effort = self.plain.effort();
+        effort.spend(cost);
+        effort.is_spent()
+    }
+
+    /// Lets go of who was silent for longest while all hold more than they may.
+    fn bound(&mut self, net: &mut T) {
+        while self.held > self.limits.held
+            && let Some((place, _)) = self.idle.oldest()
+        {
+            let is_busy = self.slots.get(place as usize).and_then(Option::as_ref);
+            let is_busy = is_busy.is_some_and(H2Connection::is_busy);
+            self.release(net, place, if is_busy { Parting::Abort } else { Parting::Close });
+        }
+    }
+
+    /// Does one piece of long work, of each protocol by turns. Returns whether there was any.
+    fn serve_long(&mut self, net: &mut T, now: Instant) -> bool {
+        self.plain_first = !self.plain_first;
+        let plain_first = self.plain_first;
+        (plain_first && self.plain.serve_long(net, now))
+            || self.serve_own_long(net, now)
+            || (!plain_first && self.plain.serve_long(net, now))
+    }
+
+    fn serve_own_long(&mut self, net: &mut T, now: Instant) -> bool {
+        let Some(place) = self.shared.long.grant() else { return false };
+        self.plain.effort().note_long();
+        self.drive(net, place, now);
+        self.shared.long.withdraw();
+        true
+    }
+
     fn release(&mut self, net: &mut T, place: u32, parting: Parting) {
         let Some(slot) = self.slots.get_mut(place as usize).and_then(Option::take) else { return };
+        if let H2Connection::Known(speaker) = &slot {
+            self.held -= speaker.weight;
+        }
         self.idle.remove(place);
         self.statistics.open -= 1;
         match parting {
@@ -319,6 +410,13 @@ impl<S: Site + 'static, I: Copy> Speaker<S, I> {
         !self.tasks.is_empty() || !self.pending.is_empty()
     }
 
+    /// What it holds, bytes: what its answers and its octets on the way out are, and of the protocol what
+    /// `h2_memory` finds at most.
+    fn weigh(&self) -> u64 {
+        let octets = self.room.held() + self.near.waiting() + self.pending.len();
+        (octets + CONNECTION + self.tasks.len() * STREAM) as u64
+    }
+
     /// Octets out, octets in, and what hyper makes of them.
     fn step<T: Transport<Id = I>>(&mut self, net: &mut T, statistics: &mut Statistics) -> Step {
         if self.pending.is_empty() {
@@ -365,18 +463,23 @@ impl<S: Site + 'static, I: Copy> Speaker<S, I> {
 impl<S: Site + 'static, T: Transport> Model<T> for H2Server<S, T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         self.shared.on_time(now);
+        let waits = !self.shared.long.is_empty() || self.plain.has_long();
+        self.plain.effort().begin_turn(waits);
+        if self.plain.effort().is_overdue() {
+            self.serve_long(net, now);
+        }
         for _ in 0..budget {
-            if let Some(event) = net.poll_event() {
-                self.on_event(net, event, now);
-            } else if let Some(place) = self.ready.next() {
-                self.drive(net, place, now);
-            } else if let Some(listener) =
-                self.again.pop_front().or_else(|| self.accepts.next_accept(now))
-            {
-                self.accept(net, listener, now);
-            } else {
-                self.expire(net, now);
-                return self.plain.poll(net, now, budget);
+            if self.plain.effort().is_spent() {
+                return true;
+            }
+            match self.next_task(net, now) {
+                Some(Task::Event(event)) => self.on_event(net, event, now),
+                Some(Task::Drive(place)) => self.drive(net, place, now),
+                Some(Task::Accept(listener)) => self.accept(net, listener, now),
+                None => {
+                    self.expire(net, now);
+                    return self.plain.poll(net, now, budget) || self.serve_long(net, now);
+                }
             }
         }
         true
@@ -388,6 +491,11 @@ impl<S: Site + 'static, T: Transport> Model<T> for H2Server<S, T> {
         let due = [silent, thought, accept, self.plain.next_deadline()];
         due.into_iter().flatten().min()
     }
+}
+
+/// Octets that came and went.
+const fn moved(statistics: &Statistics) -> u64 {
+    statistics.received + statistics.sent
 }
 
 /// Connections accepted in one go.
@@ -404,6 +512,10 @@ const SEND_BUFFER: usize = 64 << 10;
 const WINDOW: u32 = 64 << 10;
 /// Streams that were reset, by either side, and that a connection still remembers.
 const RESETS: usize = 32;
+/// What a connection without streams is counted as, bytes.
+const CONNECTION: usize = 32 << 10;
+/// What each of its streams is counted as beside what it holds of its body, bytes.
+const STREAM: usize = 2 << 10;
 /// What whoever speaks HTTP/2 begins with (RFC 9113 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 

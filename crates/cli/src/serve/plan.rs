@@ -149,6 +149,8 @@ impl ServePlan {
             let why = "the kernel has its own: sysctl net.ipv4.tcp_fastopen=0x403";
             return Err(Failure::usage("--fastopen", why));
         }
+        // What applications hold counts beside what the stack does: a quarter of the same bound.
+        let held = setup.rules.tunables.mem_budget / 4 / u64::from(setup.shards.max(1));
         Ok(Self {
             group: group(arguments, &setup)?,
             listen: listen(&arguments.listen, &setup.wire, content.port())?,
@@ -156,7 +158,7 @@ impl ServePlan {
             backlog: arguments.backlog,
             fast_open: arguments.fastopen.unwrap_or(0),
             content,
-            limits: limits(arguments),
+            limits: Limits { held, ..limits(arguments) },
             pace,
             access_log: access_log(arguments)?,
             log: None,

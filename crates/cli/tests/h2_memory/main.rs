@@ -5,15 +5,30 @@
 #[path = "../../../../tests/harness/allocator.rs"]
 mod allocator;
 #[allow(dead_code, reason = "what the server offers to its own program")]
+#[path = "../../src/serve/files.rs"]
+mod files;
+#[allow(dead_code, reason = "what the server offers to its own program")]
 #[path = "../../src/serve/h2.rs"]
 mod h2;
 
+/// What a plan says of files.
+mod plan {
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Uploads {
+        Refused,
+        Allowed,
+    }
+}
+
+use std::path::PathBuf;
+
 use whimbrel_apps::Model;
-use whimbrel_apps::http::{ExchangeLog, FixedBody, Limits, LoggedExchange};
+use whimbrel_apps::http::{ExchangeLog, FixedBody, Limits, LoggedExchange, Site};
 use whimbrel_apps::pace::Pace;
 use whimbrel_base::Instant;
 
 use allocator::held;
+use files::FileRoot;
 use h2::tests::peer::Peer;
 use h2::{ExchangeLogs, H2Server};
 
@@ -23,8 +38,8 @@ const BOUND: isize = 300 << 10;
 const LOGGED_BOUND: isize = 600 << 10;
 
 /// What a client says, piece by piece.
-struct Attack {
-    server: H2Server<FixedBody, Peer>,
+struct Attack<S: Site + 'static = FixedBody> {
+    server: H2Server<S, Peer>,
     peer: Peer,
     base: isize,
     most: isize,
@@ -38,8 +53,15 @@ impl Attack {
 
     /// The same to a server whose requests are logged.
     fn begin_logged(takes: usize, settings: &[u8], pace: Pace, logs: ExchangeLogs) -> Self {
+        Self::begin_at(FixedBody::new(1 << 30), takes, settings, pace, logs)
+    }
+}
+
+impl<S: Site + 'static> Attack<S> {
+    /// The same to a server of this site.
+    fn begin_at(site: S, takes: usize, settings: &[u8], pace: Pace, logs: ExchangeLogs) -> Self {
         let peer = Peer::deaf(takes);
-        let server = H2Server::new(FixedBody::new(1 << 30), Limits::default(), pace, logs);
+        let server = H2Server::new(site, Limits::default(), pace, logs);
         let mut attack = Self { server, peer, base: held(), most: 0 };
         attack.say(&[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &frame(4, 0, 0, settings)[..]].concat());
         attack
@@ -208,4 +230,133 @@ fn questions_are_answered_one_after_the_other() {
         }
         attack.end(of);
     }
+}
+
+/// Files of 1 MiB and of 60,000 bytes, and directories of 300 long names, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(of: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("whimbrel-held-{of}-{}", std::process::id()));
+        for directory in 0..8 {
+            let within = path.join(format!("d{directory}"));
+            std::fs::create_dir_all(&within).unwrap();
+            let name = |number| within.join(format!("{number:0200}"));
+            (0..300).for_each(|number| std::fs::write(name(number), "").unwrap());
+        }
+        std::fs::write(path.join("large"), vec![b'x'; 1 << 20]).unwrap();
+        std::fs::write(path.join("small"), vec![b'x'; 60_000]).unwrap();
+        Self(path)
+    }
+
+    /// A server of them whose client takes so many bytes, and has all the windows there are.
+    fn attack(&self, takes: usize, octets: u32) -> Attack<FileRoot> {
+        let site = FileRoot::open(&self.0, plan::Uploads::Allowed, 1_000).unwrap();
+        let mut attack = Attack::begin_at(site, takes, &window(octets), Pace::default(), None);
+        if octets > 65_535 {
+            attack.say(&frame(8, 0, 0, &(1_u32 << 30).to_be_bytes()));
+        }
+        attack
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+/// A page of one of these directories, while it is made: the server has it once for all its clients.
+const PAGE: isize = 3 * 300 * 430;
+
+/// A request with this method and :path, which are shorter than 127 bytes.
+fn request(method: &str, path: &str) -> Vec<u8> {
+    let literal = |index: u8, text: &str| [&[index, text.len() as u8], text.as_bytes()].concat();
+    // Without indexing, by the names of the static table: :method, :scheme http, :path, :authority.
+    [literal(2, method), vec![0x86], literal(4, path), literal(1, "w")].concat()
+}
+
+#[test]
+fn files_that_are_not_taken_are_not_read() {
+    let folder = Folder::new("files");
+    for (of, takes, octets) in [
+        ("no window", usize::MAX, 0),
+        ("a window of one byte", usize::MAX, 1),
+        ("a window of 64 KiB", usize::MAX, 65_535),
+        ("a connection that takes nothing", 100, 0x7fff_ffff),
+        ("one that takes a megabyte", 1 << 20, 0x7fff_ffff),
+    ] {
+        for path in ["/large", "/small", "/d0/", "/d0"] {
+            let mut attack = folder.attack(takes, octets);
+            for stream in streams() {
+                attack.say(&frame(1, END_STREAM | END_HEADERS, stream, &request("GET", path)));
+            }
+            let page = if path == "/d0/" { PAGE } else { 0 };
+            attack.end_within(BOUND + page, &format!("{path}, {of}"));
+        }
+    }
+}
+
+#[test]
+fn pages_that_are_not_taken_are_not_kept() {
+    let folder = Folder::new("pages");
+    let mut attack = folder.attack(usize::MAX, 1);
+    for stream in streams() {
+        let path = format!("/d{}/", stream % 16 / 2);
+        attack.say(&frame(1, END_STREAM | END_HEADERS, stream, &request("GET", &path)));
+    }
+    // Of all pages four are kept, by the server and for all its clients.
+    attack.end_within(BOUND + 4 * PAGE, "pages of eight directories");
+}
+
+#[test]
+fn a_hundred_uploads_keep_little_each() {
+    let folder = Folder::new("uploads");
+    let mut attack = folder.attack(usize::MAX, 0);
+    // With a long field in each head.
+    let field = [&[0, 1, b'x', 0x7f, 0x81, 0x6d][..], &[b'a'; 14_080]].concat();
+    for stream in streams().take(100) {
+        let head = [request("PUT", &format!("/u{stream}")), field.clone()].concat();
+        attack.say(&frame(1, END_HEADERS, stream, &head));
+        for _ in 0..8 {
+            attack.say(&frame(0, 0, stream, &[b'x'; 400]));
+        }
+    }
+    attack.end("a hundred uploads");
+}
+
+#[test]
+fn targets_that_lead_nowhere_are_not_kept() {
+    let folder = Folder::new("nowhere");
+    let mut attack = folder.attack(usize::MAX, 0);
+    let path = [&[4, 0x7f, 0x81, 0x6d][..], &[b'/'; 14_080]].concat();
+    let head = [&[0x82, 0x86][..], &path, &[0x41, 1, b'w']].concat();
+    let deep = path.iter().map(|octet| if *octet == b'/' { b'a' } else { *octet });
+    let mut deep: Vec<_> = deep.collect();
+    deep[4] = b'/';
+    let nowhere = [&[0x82, 0x86][..], &deep, &[0x41, 1, b'w']].concat();
+    for stream in streams() {
+        let head = if stream % 4 == 1 { &head } else { &nowhere };
+        attack.say(&frame(1, END_STREAM | END_HEADERS, stream, head));
+    }
+    // Beside what one request takes while it is answered.
+    attack.end_within(BOUND + (64 << 10), "long targets");
+}
+
+#[test]
+fn all_that_connections_hold_is_bounded_too() {
+    let folder = Folder::new("together");
+    let site = FileRoot::open(&folder.0, plan::Uploads::Refused, 1_000).unwrap();
+    let limits = Limits { held: 100_000, ..Limits::default() };
+    let mut server = H2Server::new(site, limits, Pace::default(), None);
+    let mut peer = Peer::deaf(usize::MAX);
+    let beginning = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &frame(4, 0, 0, &window(1))[..]].concat();
+    peer.say(&beginning);
+    while server.poll(&mut peer, Instant::ZERO, 64) {}
+    for stream in streams().take(100) {
+        peer.say(&frame(1, END_STREAM | END_HEADERS, stream, &request("GET", "/large")));
+        while server.poll(&mut peer, Instant::ZERO, 64) {}
+    }
+    assert!(peer.closed, "it held more than all may together");
+    assert_eq!((server.statistics().failed, server.statistics().open), (1, 0));
 }

@@ -41,6 +41,11 @@ impl Shard {
         written.ok_or(SendError::Unknown)?.map_err(|_| SendError::Closed)
     }
 
+    /// How many octets [`Shard::send`] would take now, but for what a buffer grows by; 0 if it is stale.
+    pub fn send_room(&self, handle: Handle) -> usize {
+        self.slot(handle).map_or(0, |slot| slot.connection.send_room() as usize)
+    }
+
     /// Takes all of `data`, whatever room there is. For what an application was told is written when it lets
     /// go of the connection: nobody is left to wait with the rest.
     pub fn send_whole(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {

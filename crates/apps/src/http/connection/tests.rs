@@ -47,6 +47,7 @@ fn converse(site: &mut impl Site, terms: &Terms, pieces: &[&[u8]]) -> Outcome {
                 None => connection.on_end(),
             },
             Step::Shutdown => outcome.shut_down = true,
+            Step::Later => panic!("it is driven without a bound"),
             last @ (Step::Close | Step::Abort) => {
                 outcome.last = last;
                 return outcome;

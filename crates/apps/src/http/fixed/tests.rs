@@ -6,7 +6,7 @@ fn get(site: &mut FixedBody, fields: &str) -> Response {
     let mut room = field_room();
     match site.respond(&head::parse(head.as_bytes(), &mut room).unwrap()) {
         Answer::Response(response) => response,
-        Answer::Upload(_) => panic!("GET uploads nothing"),
+        Answer::Upload(_) | Answer::Long(_) => panic!("GET uploads nothing, and is at hand"),
     }
 }
 

@@ -178,4 +178,5 @@ pub(super) fn read_at(mut file: &File, from: u64, at_most: u64) -> io::Result<By
 }
 
 #[cfg(test)]
+#[path = "file_cache/tests.rs"]
 mod tests;

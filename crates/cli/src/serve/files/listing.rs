@@ -1,53 +1,153 @@
 //! A page that names what a directory holds.
 //!
-//! Whoever asks for pages costs a look at each name; a page that was made within the last second is
-//! therefore handed out again. (A hundred requests of 40 bytes in one segment would otherwise stall
-//! everybody else for as many times 4 ms.)
+//! A page costs a look at each name, 3 ms for a thousand: it is made in a turn of its own
+//! ([`Effort`](whimbrel_apps::effort::Effort)), and one that was made within the last second is handed out
+//! again. A response keeps no page, however many wait for a client to take them: it is read piece by piece
+//! from the few that are kept, and made again where it is no longer among them, as a file is opened again.
 
 use std::fs::{self, DirEntry, FileType, Metadata};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_apps::http::path::{PathNames, encode_name};
-use whimbrel_apps::http::{Body, Response, Status};
+use whimbrel_apps::http::{Answer, Body, BodySource, LongAnswer, Response, SourceError, Status};
 
-/// The pages that were made last, [`PAGES`] at most.
-#[derive(Default)]
-pub(super) struct Listings(Vec<Listing>);
+use super::{failed, now};
 
+/// Pages, of which [`PAGES`] are kept, those that were asked for last.
+#[derive(Clone)]
+pub(super) struct Listings {
+    served: Arc<Served>,
+    pages: Arc<Mutex<Vec<Listing>>>,
+}
+
+/// As what a path is served that leads to an entry of a directory.
+type Served = dyn Fn(&PathNames, &DirEntry) -> Option<FileType> + Send + Sync;
+
+/// Where a page's directory is: in the file system, and by its path below the root.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Directory {
+    pub(super) found: PathBuf,
+    pub(super) path: PathNames,
+}
+
+#[derive(Clone)]
 struct Listing {
-    path: PathNames,
+    directory: Arc<Directory>,
     made: Duration,
     page: Bytes,
+    /// Tells this page from what was made of the directory at other times.
+    hash: u64,
 }
 
 impl Listings {
-    /// The page for `directory`, which is at `path`, at `now`: a link to each name in it that is served,
-    /// as what `served` says.
-    pub(super) fn page(
-        &mut self,
-        directory: &Path,
-        path: &PathNames,
-        now: Duration,
-        served: impl Fn(&PathNames, &DirEntry) -> Option<FileType>,
-    ) -> io::Result<Response> {
-        self.0.retain(|listing| now.saturating_sub(listing.made) < LIFETIME);
-        let changed = changed(&fs::metadata(directory)?);
-        let is_good = |it: &&Listing| it.path == *path && changed + CLOCK_TICK < it.made;
-        let page = match self.0.iter().find(is_good) {
-            Some(listing) => listing.page.clone(),
-            None => {
-                let page = Bytes::from(page(directory, path, served)?);
-                self.0.retain(|listing| listing.path != *path);
-                self.0.truncate(PAGES - 1);
-                self.0.insert(0, Listing { path: path.clone(), made: now, page: page.clone() });
-                page
-            }
+    /// Without pages. They link to the names that are `served`.
+    pub(super) fn new(
+        served: impl Fn(&PathNames, &DirEntry) -> Option<FileType> + Send + Sync + 'static,
+    ) -> Self {
+        Self { served: Arc::new(served), pages: Arc::default() }
+    }
+
+    /// What is answered with the page of a directory at `now`.
+    pub(super) fn answer(&self, directory: Directory, now: Duration) -> io::Result<Answer> {
+        let directory = Arc::new(directory);
+        let fresh = self.fresh(&directory, now)?;
+        let work = || Answer::Long(Box::new(PageWork { listings: self.clone(), directory }));
+        Ok(fresh.map_or_else(work, |listing| self.response(listing).into()))
+    }
+
+    /// The page of a directory, if it was made within the last second and is still good.
+    fn fresh(&self, directory: &Directory, now: Duration) -> io::Result<Option<Listing>> {
+        let changed = changed(&fs::metadata(&directory.found)?);
+        let is_good =
+            |it: &Listing| changed + CLOCK_TICK < it.made && now.saturating_sub(it.made) < LIFETIME;
+        Ok(self.kept(directory).filter(is_good))
+    }
+
+    /// The page of a directory that is kept, however old.
+    fn kept(&self, directory: &Directory) -> Option<Listing> {
+        let mut pages = self.lock();
+        let place = pages.iter().position(|it| *it.directory == *directory)?;
+        pages.get_mut(..=place)?.rotate_right(1);
+        pages.first().cloned()
+    }
+
+    /// Makes the page of a directory at `now`, and keeps it.
+    fn make(&self, directory: &Arc<Directory>, now: Duration) -> io::Result<Listing> {
+        let page = page(&directory.found, &directory.path, &*self.served)?;
+        // What it has beyond its length would be kept with it.
+        let page = Bytes::from(page.into_bytes().into_boxed_slice());
+        let mut hasher = DefaultHasher::new();
+        page.hash(&mut hasher);
+        let directory = Arc::clone(directory);
+        let listing = Listing { directory, made: now, page, hash: hasher.finish() };
+        let mut pages = self.lock();
+        pages.retain(|it| it.directory != listing.directory);
+        pages.truncate(PAGES - 1);
+        pages.insert(0, listing.clone());
+        Ok(listing)
+    }
+
+    fn response(&self, listing: Listing) -> Response {
+        let Listing { directory, page, hash, .. } = listing;
+        let source = PageSource { listings: self.clone(), directory, hash, at: 0 };
+        let body = Body::Source { length: page.len() as u64, source: Box::new(source) };
+        Response::new(Status::OK, "text/html; charset=utf-8", body)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Listing>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A response that waits for its page to be made.
+struct PageWork {
+    listings: Listings,
+    directory: Arc<Directory>,
+}
+
+impl LongAnswer for PageWork {
+    fn make(self: Box<Self>) -> Response {
+        let Self { listings, directory } = *self;
+        // It may have been made for somebody else meanwhile.
+        let listing = match listings.fresh(&directory, now()) {
+            Ok(None) => listings.make(&directory, now()),
+            Ok(Some(listing)) => Ok(listing),
+            Err(error) => Err(error),
         };
-        Ok(Response::new(Status::OK, "text/html; charset=utf-8", Body::Bytes(page)))
+        listing.map_or_else(|error| failed(&error), |listing| listings.response(listing))
+    }
+}
+
+/// A page that is being sent.
+struct PageSource {
+    listings: Listings,
+    directory: Arc<Directory>,
+    hash: u64,
+    /// Where the next piece begins.
+    at: usize,
+}
+
+impl BodySource for PageSource {
+    fn read(&mut self, at_most: usize) -> Result<Bytes, SourceError> {
+        let kept = self.listings.kept(&self.directory);
+        let listing = kept.map_or_else(|| self.listings.make(&self.directory, now()), Ok);
+        // What was promised was another page.
+        let listing = listing.ok().filter(|it| it.hash == self.hash).ok_or(SourceError)?;
+        let rest = listing.page.get(self.at..).unwrap_or_default();
+        // A slice would keep all of the page for as long as its piece is not acknowledged.
+        let piece = Bytes::copy_from_slice(rest.get(..at_most).unwrap_or(rest));
+        self.at += piece.len();
+        Ok(piece)
+    }
+
+    fn is_long(&self) -> bool {
+        self.listings.kept(&self.directory).is_none()
     }
 }
 
@@ -57,11 +157,7 @@ fn changed(directory: &Metadata) -> Duration {
     Duration::new(u64::try_from(seconds).unwrap_or(0), u32::try_from(nanos).unwrap_or(0))
 }
 
-fn page(
-    directory: &Path,
-    path: &PathNames,
-    served: impl Fn(&PathNames, &DirEntry) -> Option<FileType>,
-) -> io::Result<String> {
+fn page(directory: &Path, path: &PathNames, served: &Served) -> io::Result<String> {
     let (names, more) = names(directory, |name, entry| {
         let mut target = path.clone();
         target.names.push(name.into());
@@ -99,6 +195,7 @@ fn names(
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         if looked_at == MOST {
+            names.sort_unstable();
             return Ok((names, true));
         }
         looked_at += 1;
@@ -120,7 +217,7 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// The most names of a directory that a page costs a look at: more would delay every connection.
+/// The most names of a directory that a page costs a look at, and so what others wait for.
 const MOST: usize = 1_000;
 /// The most pages that are kept: of the longest names each is of 2 MB.
 const PAGES: usize = 4;
@@ -130,4 +227,5 @@ const LIFETIME: Duration = Duration::from_secs(1);
 const CLOCK_TICK: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
+#[path = "listing/tests.rs"]
 mod tests;

@@ -65,6 +65,7 @@ fn ask(site: &mut FileRoot, stream: &str) -> String {
                 None => connection.on_end(),
             },
             Step::Shutdown => {}
+            Step::Later => panic!("it is driven without a bound"),
             Step::Close => return String::from_utf8_lossy(&answer).into_owned(),
             Step::Abort => panic!("reset after {} bytes", answer.len()),
         }

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Weak;
 
 use whimbrel_apps::http::{Response, Status, Upload};
 use whimbrel_io::entropy;
@@ -11,8 +12,10 @@ use whimbrel_io::entropy;
 /// the disk: a crash of the machine may lose it.
 pub(super) struct FileUpload {
     file: File,
-    /// What came and is not written yet: less than [`PIECE`].
+    /// What came and is not written yet: less than a piece.
     pending: Vec<u8>,
+    /// Those that go on, of which each has one.
+    all: Weak<()>,
     temporary: Temporary,
     target: PathBuf,
     octets: u64,
@@ -20,7 +23,7 @@ pub(super) struct FileUpload {
 
 impl FileUpload {
     /// Will put what comes at `name` in `parent`, which exists.
-    pub(super) fn begin(parent: &Path, name: &str) -> Result<Self, Response> {
+    pub(super) fn begin(parent: &Path, name: &str, all: Weak<()>) -> Result<Self, Response> {
         let target = parent.join(name);
         // A symbolic link is replaced itself, not what it leads to.
         let there = fs::symlink_metadata(&target);
@@ -29,16 +32,18 @@ impl FileUpload {
             return Err(Response::text(Status::CONFLICT, text));
         }
         let (file, temporary) = create_beside(parent).map_err(|error| failed(&error))?;
-        Ok(Self { file, pending: Vec::new(), temporary, target, octets: 0 })
+        Ok(Self { file, pending: Vec::new(), all, temporary, target, octets: 0 })
     }
 
     /// Writes what came, if a peer sends little at a time not before it is worth a system call.
     fn take(&mut self, mut octets: &[u8]) -> io::Result<()> {
-        while self.pending.len() + octets.len() >= PIECE {
+        let piece = self.piece();
+        while self.pending.len() + octets.len() >= piece {
             if self.pending.is_empty() {
                 return self.file.write_all(octets);
             }
-            let (front, rest) = octets.split_at(PIECE - self.pending.len());
+            let room = piece.saturating_sub(self.pending.len());
+            let (front, rest) = octets.split_at(room.min(octets.len()));
             self.pending.extend_from_slice(front);
             self.file.write_all(&self.pending)?;
             self.pending.clear();
@@ -46,6 +51,13 @@ impl FileUpload {
         }
         self.pending.extend_from_slice(octets);
         Ok(())
+    }
+
+    /// What this upload may keep: together they keep [`PIECE`], and some more of those that were first.
+    fn piece(&self) -> usize {
+        // One is no upload's, but the site's.
+        let uploads = self.all.strong_count().saturating_sub(1).max(1);
+        (PIECE / uploads).max(LEAST)
     }
 
     fn put_in_place(&mut self) -> io::Result<Status> {
@@ -98,9 +110,12 @@ fn failed(error: &io::Error) -> Response {
     Response::text(status, format!("cannot write the file: {error}\n"))
 }
 
-/// What is written at once, bytes, and so what an upload holds in memory at most. A peer that sends
-/// chunks of one byte would otherwise cost a system call for each.
-const PIECE: usize = 64 << 10;
+/// What is written at once, bytes, and so what an upload holds in memory at most if it is alone. A peer that
+/// sends chunks of one byte would otherwise cost a system call for each. A client of HTTP/2 may have a hundred.
+const PIECE: usize = 16 << 10;
+/// The same where there are many.
+const LEAST: usize = 512;
 
 #[cfg(test)]
+#[path = "upload/tests.rs"]
 mod tests;

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -16,10 +16,13 @@ use hyper::service::Service;
 use hyper::{Method, Request, Response, StatusCode};
 use whimbrel_apps::http::fault::Fault;
 use whimbrel_apps::http::{
-    self, Answer, ExchangeLog, Limits, LoggedExchange, Site, SourceError, Upload,
+    self, Answer, BodySource, ExchangeLog, Limits, LoggedExchange, Site, SourceError, Upload,
 };
 use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
+
+use super::long::{LongPlace, LongQueue, LongTurn};
+use super::room::{Room, StreamRoom};
 
 /// A site that servers have in common.
 pub(super) struct Common<S>(Rc<RefCell<S>>);
@@ -37,6 +40,10 @@ pub(super) struct Shared<S> {
     /// Requests answered, and those among them refused.
     answered: Cell<(u64, u64)>,
     exchange_log: Option<RefCell<Box<dyn ExchangeLog + Send>>>,
+    /// Whose answers, or pieces of them, are long work.
+    pub(super) long: Rc<LongQueue>,
+    /// What was done since this was asked, as [`Effort`](whimbrel_apps::effort::Effort) counts.
+    spent: Cell<u64>,
 }
 
 /// Answers the requests of one connection.
@@ -44,17 +51,26 @@ pub(super) struct Answerer<S> {
     pub(super) shared: Rc<Shared<S>>,
     /// Who sends them, for the log.
     pub(super) peer: Option<Endpoint>,
+    /// What its answers may hold.
+    pub(super) room: Room,
+    /// As what they wait, if they are long work.
+    pub(super) long: LongPlace,
 }
 
 /// The body of an answer.
 pub(super) struct Reply<S> {
+    shared: Rc<Shared<S>>,
     body: http::Body,
-    piece: usize,
+    /// What it may hold.
+    room: StreamRoom,
+    /// Waits for its next piece, if that is long work.
+    long: LongPlace,
+    turn: Option<LongTurn>,
     /// What is left of the request's body: were it let go of before the answer is told, that would
     /// reset the stream.
     _unread: Incoming,
     /// For the log, if there is one.
-    entry: Option<(Rc<Shared<S>>, LoggedExchange)>,
+    exchange: Option<LoggedExchange>,
 }
 
 impl<S> Common<S> {
@@ -72,6 +88,10 @@ impl<S> Clone for Common<S> {
 impl<S: Site> Site for Common<S> {
     fn respond(&mut self, request: &http::Request<'_>) -> Answer {
         self.0.borrow_mut().respond(request)
+    }
+
+    fn cost(&self) -> u64 {
+        self.0.borrow().cost()
     }
 }
 
@@ -91,12 +111,23 @@ impl<S> Shared<S> {
             next_thought: Cell::default(),
             answered: Cell::default(),
             exchange_log: exchange_log.map(RefCell::new),
+            long: Rc::default(),
+            spent: Cell::default(),
         }
     }
 
     /// Requests answered, and those among them with a status of 400 or more.
     pub(super) fn answered(&self) -> (u64, u64) {
         self.answered.get()
+    }
+
+    /// What was done since this was asked.
+    pub(super) fn take_spent(&self) -> u64 {
+        self.spent.take()
+    }
+
+    fn spend(&self, cost: u64) {
+        self.spent.set(self.spent.get().saturating_add(cost));
     }
 
     /// Whether an answer is thought about.
@@ -122,9 +153,14 @@ impl<S> Shared<S> {
 impl<S: Site> Shared<S> {
     /// What the site says to a request, when its body has come, or is not wanted; and what is left of
     /// that.
-    async fn respond(&self, request: Request<Incoming>) -> (http::Response, Incoming) {
-        let head = head(&request);
-        let answer = http::head::respond(&mut self.site.clone(), &head, &self.limits);
+    async fn respond(
+        &self,
+        request: Request<Incoming>,
+        at_once: usize,
+        long: &LongPlace,
+    ) -> (http::Response, Incoming) {
+        let answer = self.answer(&request, at_once);
+        // Of what waits for its body, or for its turn, no head is kept.
         let mut body = request.into_body();
         let response = match answer {
             Answer::Response(response) => {
@@ -132,8 +168,20 @@ impl<S: Site> Shared<S> {
                 response
             }
             Answer::Upload(upload) => self.take(upload, &mut body).await,
+            Answer::Long(work) => {
+                self.discard(&mut body).await;
+                long.turn().await;
+                self.spend(u64::MAX);
+                work.make()
+            }
         };
         (response, body)
+    }
+
+    fn answer(&self, request: &Request<Incoming>, at_once: usize) -> Answer {
+        let (head, mut site) = (head(request), self.site.clone());
+        self.spend(site.cost());
+        http::head::respond(&mut site, &head, &self.limits, at_once)
     }
 
     /// Reads a body that is not wanted, if it is short: some clients take it for an error if they are
@@ -155,6 +203,7 @@ impl<S: Site> Shared<S> {
                 return Fault::BodyTooLarge.response(&self.limits);
             };
             room = left;
+            self.spend(octets.len() as u64);
             if let Err(response) = upload.write(&octets) {
                 return response;
             }
@@ -175,19 +224,27 @@ impl<S: Site + 'static> Service<Request<Incoming>> for Answerer<S> {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let (shared, peer) = (Rc::clone(&self.shared), self.peer);
+        let (room, long) = (self.room.clone(), self.long.clone());
         Box::pin(async move {
             let bodiless = request.method() == Method::HEAD;
             let exchange = shared.exchange_log.is_some().then(|| exchange(&request, peer));
-            let (response, unread) = shared.respond(request).await;
+            let (response, unread) = shared.respond(request, room.at_once(), &long).await;
             if !shared.think.is_zero() {
                 Thought { shared: &shared, place: None }.await;
             }
             let status = response.status.code;
             shared.count(status);
-            let entry = exchange.map(|it| (Rc::clone(&shared), LoggedExchange { status, ..it }));
+            let exchange = exchange.map(|it| LoggedExchange { status, ..it });
+            let room = room.stream();
             Ok(translated(response, bodiless).map(|body| {
-                let piece = shared.limits.piece.min(PIECE);
-                Reply { body, piece, _unread: unread, entry }
+                let body = match body {
+                    // What others hold as well was not made for this client.
+                    http::Body::Bytes(octets) if octets.is_unique() => {
+                        http::Body::Bytes(room.hold(octets))
+                    }
+                    body => body,
+                };
+                Reply { shared, body, room, long, turn: None, _unread: unread, exchange }
             }))
         })
     }
@@ -203,7 +260,13 @@ fn exchange(request: &Request<Incoming>, peer: Option<Endpoint>) -> LoggedExchan
 
 /// The head that the same request has in HTTP/1.1: who answers that answers this one.
 fn head(request: &Request<Incoming>) -> BytesMut {
-    let mut head = BytesMut::new();
+    // It does not grow: a long head would be there three times meanwhile.
+    let fields =
+        request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    let uri = request.uri();
+    let target = uri.path_and_query().map_or(1, |path| path.as_str().len());
+    let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
+    let mut head = BytesMut::with_capacity(target + authority + fields.sum::<usize>() + HEAD_ROOM);
     let target = request.uri().path_and_query().map_or("*", |path| path.as_str());
     let mut line = |parts: &[&[u8]]| {
         parts.iter().for_each(|part| head.extend_from_slice(part));
@@ -259,26 +322,30 @@ impl<S> Body for Reply<S> {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, SourceError>>> {
-        let at_most = self.piece;
-        let piece = match &mut self.body {
+        let Self { shared, body, room, long, turn, exchange, .. } = &mut *self;
+        let piece = match body {
             http::Body::Bytes(octets) => {
-                let piece = octets.split_to(octets.len().min(at_most));
+                let piece = octets.split_to(octets.len().min(PIECE));
                 (!piece.is_empty()).then_some(Ok(piece))
             }
             http::Body::Source { length: 0, .. } => None,
             http::Body::Source { length, source } => {
-                let at_most = usize::try_from(*length).unwrap_or(usize::MAX).min(at_most);
-                let piece = source.read(at_most).and_then(|piece| {
-                    let fits = !piece.is_empty() && piece.len() <= at_most;
-                    if fits { Ok(piece) } else { Err(SourceError) }
-                });
-                *length -= piece.as_ref().map_or(0, |piece| piece.len() as u64);
-                Some(piece)
+                let Some(at_most) = room.at_once(cx.waker()) else { return Poll::Pending };
+                if source.is_long() {
+                    let turn = turn.get_or_insert_with(|| long.turn());
+                    ready!(Pin::new(turn).poll(cx));
+                    shared.spend(u64::MAX);
+                }
+                *turn = None;
+                Some(next_piece(source.as_mut(), length, at_most.min(PIECE)).map(|it| {
+                    shared.spend(it.len() as u64);
+                    if it.is_unique() { room.hold(it) } else { it }
+                }))
             }
         };
-        if let (Some(Ok(piece)), Some((_, exchange))) = (&piece, &mut self.entry) {
+        if let (Some(Ok(piece)), Some(exchange)) = (&piece, exchange) {
             exchange.sent += piece.len() as u64;
         }
         Poll::Ready(piece.map(|piece| piece.map(Frame::data)))
@@ -291,6 +358,21 @@ impl<S> Body for Reply<S> {
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.body.length())
     }
+}
+
+/// The next octets of a source that has so many left.
+fn next_piece(
+    source: &mut dyn BodySource,
+    left: &mut u64,
+    at_most: usize,
+) -> Result<Bytes, SourceError> {
+    let at_most = usize::try_from(*left).unwrap_or(usize::MAX).min(at_most);
+    let piece = source.read(at_most)?;
+    if piece.is_empty() || piece.len() > at_most {
+        return Err(SourceError);
+    }
+    *left -= piece.len() as u64;
+    Ok(piece)
 }
 
 /// Ready when an answer was thought about for long enough.
@@ -330,8 +412,8 @@ impl<S> Drop for Thought<'_, S> {
 
 impl<S> Drop for Reply<S> {
     fn drop(&mut self) {
-        if let Some((shared, exchange)) = &self.entry
-            && let Some(exchange_log) = &shared.exchange_log
+        if let Some(exchange) = &self.exchange
+            && let Some(exchange_log) = &self.shared.exchange_log
         {
             exchange_log.borrow_mut().note(exchange);
         }
@@ -341,6 +423,10 @@ impl<S> Drop for Reply<S> {
 /// The most octets of a body that are handed over at a time, and so wait for a peer's window: those of a
 /// frame, as peers take it at least.
 const PIECE: usize = 16 << 10;
+
+/// What a head has beside its target, its authority and its fields, octets, at most: the method is within
+/// what else is bounded.
+const HEAD_ROOM: usize = 128;
 
 /// The next frame of a body.
 async fn next_frame(body: &mut Incoming) -> Option<Result<Frame<Bytes>, hyper::Error>> {

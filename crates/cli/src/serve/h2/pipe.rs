@@ -65,6 +65,11 @@ impl Near {
         !self.0.borrow().output.is_empty()
     }
 
+    /// Octets that wait to be sent.
+    pub(super) fn waiting(&self) -> usize {
+        self.0.borrow().output.len()
+    }
+
     /// What there is to send.
     pub(super) fn take_output(&self) -> Bytes {
         let mut ends = self.0.borrow_mut();
@@ -123,4 +128,4 @@ fn wake(waiting: &mut Option<Waker>) {
 }
 
 /// The most octets that wait for the transport.
-const MOST: usize = 128 << 10;
+const MOST: usize = 32 << 10;

@@ -41,6 +41,11 @@ impl Tasks {
         self.waiting.borrow().is_empty()
     }
 
+    /// How many go on.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.borrow().len()
+    }
+
     /// Moves on those that were woken, and those that they begin.
     pub(super) fn poll(&self) {
         let mut tasks = self.waiting.take();

@@ -1,4 +1,4 @@
-use whimbrel_apps::http::FixedBody;
+use whimbrel_apps::http::{Answer, FixedBody, LongAnswer, Response, Status};
 
 use super::*;
 
@@ -15,7 +15,7 @@ const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\0pingpong";
 const GET: &[u8] = b"\0\0\x06\x01\x05\0\0\0\x01\x82\x86\x84\x41\x01a";
 
 /// Says that, and lets the server act on it.
-fn say(peer: &mut Peer, server: &mut H2Server<FixedBody, Peer>, now: Instant, octets: &[u8]) {
+fn say<S: Site>(peer: &mut Peer, server: &mut H2Server<S, Peer>, now: Instant, octets: &[u8]) {
     peer.say(octets);
     while server.poll(peer, now, 64) {}
 }
@@ -107,4 +107,67 @@ fn a_preface_may_come_in_pieces_and_its_beginning_alone_is_borne_with_for_a_minu
         }
     }
     panic!("it is borne with for ever");
+}
+
+/// Pages at every path but /, each of which is long work.
+#[derive(Clone, Default)]
+struct Pages(Arc<std::sync::atomic::AtomicUsize>);
+
+impl Pages {
+    fn made(&self) -> usize {
+        self.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+impl Site for Pages {
+    fn respond(&mut self, request: &whimbrel_apps::http::Request<'_>) -> Answer {
+        match request.path() {
+            "/" => Response::text(Status::OK, "at once").into(),
+            _ => Answer::Long(Box::new(self.clone())),
+        }
+    }
+}
+
+impl LongAnswer for Pages {
+    fn make(self: Box<Self>) -> Response {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Response::text(Status::OK, "a page")
+    }
+}
+
+/// GET /p and GET / on a stream.
+fn get(stream: u8, path: &[u8]) -> Vec<u8> {
+    let head = [&[0x82, 0x86, 4, path.len() as u8][..], path, &[0x41, 1, b'a']].concat();
+    [&[0, 0, head.len() as u8, 1, 5, 0, 0, 0, stream][..], &head].concat()
+}
+
+#[test]
+fn each_page_has_a_turn_of_its_own_and_others_go_before() {
+    let (site, mut peer) = (Pages::default(), Peer::default());
+    let mut server = H2Server::new(site.clone(), Limits::default(), Pace::default(), None);
+    say(&mut peer, &mut server, at(0), BEGINNING);
+    (0..50).for_each(|number| peer.say(&get(2 * number + 1, b"/p")));
+    peer.say(&get(101, b"/"));
+    let mut turns = 0;
+    while server.poll(&mut peer, at(0), 64) {
+        turns += 1;
+        assert!(site.made() <= turns, "{} pages in {turns} turns", site.made());
+        let answered = |text: &[u8]| heard(&peer).windows(text.len()).any(|it| it == text);
+        assert!(site.made() < 2 || answered(b"at once"), "it waited for two pages");
+    }
+    assert_eq!((site.made(), server.statistics().requests), (50, 51));
+}
+
+#[test]
+fn a_stream_that_is_reset_waits_for_no_turn_of_long_work() {
+    let (site, mut peer) = (Pages::default(), Peer::default());
+    let mut server = H2Server::new(site.clone(), Limits::default(), Pace::default(), None);
+    say(&mut peer, &mut server, at(0), BEGINNING);
+    (0..9).for_each(|number| peer.say(&get(2 * number + 1, b"/p")));
+    // RST_STREAM of all but the last: each has 4 octets.
+    (0..8).for_each(|number| peer.say(&[0, 0, 4, 3, 0, 0, 0, 0, 2 * number + 1, 0, 0, 0, 8]));
+    while server.poll(&mut peer, at(0), 64) {}
+    assert!(site.made() <= 2, "{} pages", site.made());
+    assert!(server.shared.long.is_empty());
+    assert_eq!(server.statistics().open, 1);
 }

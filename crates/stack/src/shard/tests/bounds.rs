@@ -31,7 +31,7 @@ enum Proof {
 use Proof::{Flood, Own, Tests};
 
 /// How the name of each row begins, in their order.
-const ROWS: [(&str, Proof); 47] = [
+const ROWS: [(&str, Proof); 48] = [
     ("fragments that wait", Flood(honest_fragments_become_whole)),
     (
         "neighbours,",
@@ -69,6 +69,7 @@ const ROWS: [(&str, Proof); 47] = [
     ),
     ("an HTTP head", Own),
     ("streams and frames of HTTP/2", Own),
+    ("what a turn of a server does", Own),
     (
         "a capture",
         Tests(&["crates/io/tests/memory/captures.rs#states_of_flows_that_are_gone_are_forgotten"]),

@@ -1,5 +1,5 @@
 use std::cell::Cell;
-use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
@@ -25,44 +25,104 @@ impl Drop for Folder {
     }
 }
 
-/// The page at `now`, and how many names it cost a look at.
-fn ask(listings: &mut Listings, folder: &Folder, now: Duration) -> (String, usize) {
-    let looks = Cell::new(0);
-    let root = PathNames::parse("/").unwrap();
-    let response = listings.page(&folder.0, &root, now, |_, entry| {
-        looks.set(looks.get() + 1);
+/// Listings that count the names that they cost a look at.
+struct Counted {
+    listings: Listings,
+    looks: Arc<AtomicUsize>,
+}
+
+fn counted() -> Counted {
+    let looks = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&looks);
+    let listings = Listings::new(move |_, entry| {
+        counter.fetch_add(1, Ordering::Relaxed);
         entry.file_type().ok()
     });
-    let Body::Bytes(page) = response.unwrap().body else { panic!("a page is bytes") };
-    (String::from_utf8(page.to_vec()).unwrap(), looks.get())
+    Counted { listings, looks }
+}
+
+impl Folder {
+    fn directory(&self, path: &str) -> Arc<Directory> {
+        let path = PathNames::parse(path).unwrap();
+        Arc::new(Directory { found: self.0.clone(), path })
+    }
+}
+
+/// The page at `now`, and how many names it cost a look at.
+fn ask(counted: &Counted, folder: &Folder, now: Duration) -> (String, usize) {
+    let Counted { listings, looks } = counted;
+    let directory = folder.directory("/");
+    let before = looks.load(Ordering::Relaxed);
+    let listing = listings.fresh(&directory, now).unwrap();
+    let listing = listing.unwrap_or_else(|| listings.make(&directory, now).unwrap());
+    let page = String::from_utf8(listing.page.to_vec()).unwrap();
+    (page, looks.load(Ordering::Relaxed) - before)
 }
 
 #[test]
 fn a_page_that_is_asked_for_again_and_again_is_made_once_a_second() {
     let folder = Folder::of("listed-again", (0..100).map(|number| number.to_string()));
-    let mut listings = Listings::default();
+    let listings = counted();
     let begin = folder.changed() + Duration::from_secs(1);
-    let (page, looks) = ask(&mut listings, &folder, begin);
+    let (page, looks) = ask(&listings, &folder, begin);
     assert!(looks == 100 && page.matches("<li>").count() == 100, "{page}");
     for millis in 0..1_000 {
-        let again = ask(&mut listings, &folder, begin + Duration::from_millis(millis));
+        let again = ask(&listings, &folder, begin + Duration::from_millis(millis));
         assert_eq!(again, (page.clone(), 0));
     }
-    assert_eq!(ask(&mut listings, &folder, begin + LIFETIME).1, 100);
+    assert_eq!(ask(&listings, &folder, begin + LIFETIME).1, 100);
 }
 
 #[test]
 fn a_page_is_made_anew_when_a_name_came() {
     let folder = Folder::of("listed-anew", (0..3).map(|number| number.to_string()));
-    let mut listings = Listings::default();
+    let listings = counted();
     // In the same step of the clock as the last change.
-    let (_, looks) = ask(&mut listings, &folder, folder.changed());
+    let (_, looks) = ask(&listings, &folder, folder.changed());
     assert_eq!(looks, 3);
     fs::write(folder.0.join("new"), "").unwrap();
-    assert_eq!(ask(&mut listings, &folder, folder.changed()).1, 4);
+    assert_eq!(ask(&listings, &folder, folder.changed()).1, 4);
     let later = folder.changed() + Duration::from_millis(500);
-    assert_eq!(ask(&mut listings, &folder, later).1, 4);
-    assert_eq!(ask(&mut listings, &folder, later).1, 0);
+    assert_eq!(ask(&listings, &folder, later).1, 4);
+    assert_eq!(ask(&listings, &folder, later).1, 0);
+}
+
+#[test]
+fn no_name_is_looked_at_before_there_is_a_turn_for_it() {
+    let folder = Folder::of("listed-later", (0..9).map(|number| number.to_string()));
+    let Counted { listings, looks } = counted();
+    let directory = || Arc::unwrap_or_clone(folder.directory("/"));
+    let Ok(Answer::Long(work)) = listings.answer(directory(), now()) else { panic!("at once") };
+    assert_eq!(looks.load(Ordering::Relaxed), 0);
+    assert_eq!(work.make().status, Status::OK);
+    assert_eq!(looks.load(Ordering::Relaxed), 9);
+}
+
+#[test]
+fn a_page_that_is_kept_no_longer_is_made_again_and_told_from_another() {
+    let folder = Folder::of("listed-apart", (0..9).map(|number| number.to_string()));
+    let Counted { listings, looks } = counted();
+    let directory = folder.directory("/");
+    let listing = listings.make(&directory, now()).unwrap();
+    let page = listing.page.clone();
+    let Body::Source { length, mut source } = listings.response(listing).body else { panic!() };
+    assert_eq!(length, page.len() as u64);
+    let mut got = source.read(100).unwrap().to_vec();
+    assert!(got.len() == 100 && !source.is_long());
+    let others = |from: u32| {
+        (from..from + PAGES as u32).for_each(|number| {
+            _ = listings.make(&folder.directory(&format!("/{number}/")), now()).unwrap();
+        });
+    };
+    others(0);
+    let before = looks.load(Ordering::Relaxed);
+    assert!(source.is_long());
+    got.extend_from_slice(&source.read(100).unwrap());
+    assert_eq!(looks.load(Ordering::Relaxed) - before, 9);
+    assert_eq!(got[..], page[..200]);
+    others(0);
+    fs::write(folder.0.join("new"), "").unwrap();
+    assert_eq!(source.read(100), Err(SourceError), "it would be parts of two pages");
 }
 
 #[test]
@@ -80,11 +140,9 @@ fn names_that_are_not_served_count_for_what_a_page_may_cost() {
 #[test]
 fn few_pages_are_kept() {
     let folder = Folder::of("listed-few", ["a".to_owned()].into_iter());
-    let mut listings = Listings::default();
-    let now = folder.changed() + Duration::from_secs(1);
+    let Counted { listings, .. } = counted();
     for number in 0..100 {
-        let path = PathNames::parse(&format!("/{number}/")).unwrap();
-        listings.page(&folder.0, &path, now, |_, entry| entry.file_type().ok()).unwrap();
-        assert!(listings.0.len() <= PAGES);
+        listings.make(&folder.directory(&format!("/{number}/")), now()).unwrap();
+        assert!(listings.lock().len() <= PAGES);
     }
 }

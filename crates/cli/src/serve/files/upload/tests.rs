@@ -27,7 +27,7 @@ impl Folder {
     }
 
     fn begin(&self) -> FileUpload {
-        FileUpload::begin(&self.0, "target").map_err(|refused| refused.status).unwrap()
+        FileUpload::begin(&self.0, "target", Weak::new()).map_err(|refused| refused.status).unwrap()
     }
 }
 

@@ -1,0 +1,47 @@
+use super::*;
+
+#[test]
+fn a_turn_ends_when_its_octets_are_made() {
+    let mut effort = Effort::default();
+    effort.begin_turn(false);
+    effort.spend(TURN - 1);
+    assert!(!effort.is_spent());
+    effort.spend(LOOK);
+    assert!(effort.is_spent());
+    effort.begin_turn(false);
+    assert!(!effort.is_spent());
+}
+
+#[test]
+fn long_work_is_done_once_it_was_granted_and_ends_its_turn() {
+    let mut effort = Effort::default();
+    effort.begin_turn(true);
+    assert!(!effort.begin_long() && !effort.is_spent());
+    effort.grant();
+    assert!(effort.begin_long() && effort.is_spent() && !effort.begin_long());
+    effort.begin_turn(true);
+    effort.grant();
+    effort.withdraw();
+    assert!(!effort.begin_long());
+}
+
+#[test]
+fn long_work_goes_first_after_sixteen_turns() {
+    let mut effort = Effort::default();
+    for _ in 0..PATIENCE {
+        effort.begin_turn(true);
+        assert!(!effort.is_overdue());
+    }
+    effort.begin_turn(true);
+    assert!(effort.is_overdue());
+    effort.grant();
+    effort.begin_turn(true);
+    assert!(!effort.is_overdue());
+}
+
+#[test]
+fn who_drives_one_connection_alone_is_not_bounded() {
+    let mut effort = Effort::unbounded();
+    effort.spend(1 << 40);
+    assert!(effort.begin_long() && effort.begin_long() && !effort.is_spent());
+}

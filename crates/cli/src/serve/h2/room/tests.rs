@@ -1,0 +1,35 @@
+use std::sync::atomic::AtomicBool;
+use std::task::Wake;
+
+use super::*;
+
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn streams_share_what_there_is_and_each_has_a_little_beyond() {
+    let (flag, room) = (Arc::new(Flag::default()), Room::default());
+    let waker = Waker::from(Arc::clone(&flag));
+    let (greedy, modest) = (room.stream(), room.stream());
+    let octets = |count| Bytes::from(vec![0; count]);
+    let all = greedy.hold(octets(greedy.at_once(&waker).unwrap()));
+    assert_eq!((all.len(), room.held()), (SHARED, SHARED));
+    assert_eq!((greedy.at_once(&waker), room.at_once()), (None, LEAST));
+    let little = modest.hold(octets(modest.at_once(&waker).unwrap()));
+    assert_eq!((little.len(), modest.at_once(&waker)), (LEAST, None));
+    // A part of it keeps all of it.
+    let part = all.slice(..1);
+    drop(all);
+    assert!(greedy.at_once(&waker).is_none() && !flag.0.load(Ordering::Relaxed));
+    drop(part);
+    assert!(flag.0.load(Ordering::Relaxed));
+    assert_eq!(greedy.at_once(&waker), Some(SHARED - LEAST));
+    drop(little);
+    assert_eq!(room.held(), 0);
+}
