@@ -19,6 +19,7 @@ use crate::transport::{
     ConnError, ConnectOptions, Model, OpenError, PortShortage, Reading, SenderStats, Transport,
     TransportEvent,
 };
+use due::DueStreams;
 use iperf3_client::Client;
 use series::Series;
 
@@ -26,6 +27,7 @@ pub use crate::direction::Direction;
 pub use series::{Sample, Shares};
 pub use units::{bitrate, transfer};
 
+mod due;
 mod iperf3_client;
 mod run;
 mod series;
@@ -112,6 +114,11 @@ pub struct Bulk<T: Transport> {
     pub(crate) plan: TransferPlan,
     block: Bytes,
     pub(crate) streams: Vec<Stream<T::Id>>,
+    due: DueStreams,
+    /// Octets that were given to the transport, and read from it, on all streams.
+    progress: Totals,
+    /// How many streams receive.
+    receivers: u64,
     state: TransferState,
     /// When all streams were open, and the clock began.
     began: Instant,
@@ -294,6 +301,9 @@ impl<T: Transport> Bulk<T> {
             lost: None,
             block: crate::peer::pattern(plan.block.max(1)),
             streams: Vec::new(),
+            due: DueStreams::default(),
+            progress: Totals::default(),
+            receivers: 0,
             state: TransferState::NotBegun,
             began: Instant::ZERO,
             until: Instant::ZERO,
@@ -402,7 +412,7 @@ impl<T: Transport> Bulk<T> {
             TransferState::Opening => Some(self.began + self.plan.timeout),
             TransferState::Ending { since } => Some(since + self.plan.timeout),
             TransferState::Running => {
-                let (end, token) = (self.end_time(), self.next_token());
+                let (end, token) = (self.end_time(), self.due.next_time());
                 let lost = self.lost.map(|(_, since)| since + GRACE);
                 let deadlines = [Some(self.next_sample), end, token, self.next_look, lost];
                 deadlines.into_iter().flatten().min()

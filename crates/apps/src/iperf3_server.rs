@@ -236,7 +236,9 @@ impl<T: Transport> Model<T> for Server<T> {
         while left > 0 {
             let Some(event) = net.poll_event() else { break };
             stirred |= self.concerns_callers(&event);
-            // All streams of a test are looked at: there are few.
+            if let Some(test) = &mut self.test {
+                test.bulk.note(&event);
+            }
             if let TransportEvent::Accepted(listener) = event
                 && !self.listeners.contains(&listener)
             {

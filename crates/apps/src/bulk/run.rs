@@ -37,7 +37,7 @@ impl<T: Transport> Bulk<T> {
     ) -> bool {
         match net.connect(self.plan.target, &self.plan.options, &mut Bytes::new()) {
             Ok(id) => {
-                self.streams.push(Stream { prologue, ..Stream::new(id, direction, usize::MAX) });
+                self.join(Stream { prologue, ..Stream::new(id, direction, usize::MAX) });
                 true
             }
             Err(unopened) => {
@@ -57,7 +57,33 @@ impl<T: Transport> Bulk<T> {
         let (local, remote) = (net.local(id), net.remote(id));
         let mut stream = Stream { local, remote, open: true, ..Stream::new(id, direction, keep) };
         stream.totals.received = early;
+        self.progress.received += early;
+        self.join(stream);
+    }
+
+    fn join(&mut self, stream: Stream<T::Id>) {
+        if let Some(id) = stream.id {
+            self.due.join(T::place(id), self.streams.len());
+        }
+        self.receivers += u64::from(stream.direction.receives());
         self.streams.push(stream);
+    }
+
+    /// Something happened on a connection: if it is one of the streams, that is to be moved on.
+    pub(crate) fn note(&mut self, event: &TransportEvent<T>) {
+        if let TransportEvent::Connected(id)
+        | TransportEvent::Readable(id)
+        | TransportEvent::Writable(id)
+        | TransportEvent::Closed(id, _) = event
+            && let Some(index) = self.index_of(*id)
+        {
+            self.due.mark(index);
+        }
+    }
+
+    fn index_of(&self, id: T::Id) -> Option<usize> {
+        let index = self.due.at_place(T::place(id))?;
+        self.streams.get(index).filter(|stream| stream.id == Some(id)).map(|_| index)
     }
 
     /// Octets flow from now on.
@@ -66,6 +92,7 @@ impl<T: Transport> Bulk<T> {
         self.began = now;
         self.until = now;
         self.next_sample = now + self.first_interval();
+        self.due.mark_all();
         self.effort[0] = (self.plan.effort)();
     }
 
@@ -83,11 +110,14 @@ impl<T: Transport> Bulk<T> {
     }
 
     pub(super) fn on_event(&mut self, net: &mut T, event: TransportEvent<T>, now: Instant) {
+        self.note(&event);
         match event {
             TransportEvent::Connected(id) => {
                 self.on_control_open(id);
-                let stream = self.streams.iter_mut().find(|stream| stream.id == Some(id));
-                let Some(stream) = stream else { return };
+                let index = self.index_of(id);
+                let Some(stream) = index.and_then(|index| self.streams.get_mut(index)) else {
+                    return;
+                };
                 stream.open = true;
                 (stream.local, stream.remote) = (net.local(id), net.remote(id));
                 let all = self.streams.iter().all(|stream| stream.open);
@@ -98,14 +128,13 @@ impl<T: Transport> Bulk<T> {
             TransportEvent::Closed(id, Some(conn_error)) if self.is_opening(id) => {
                 self.break_off(net, conn_error, now);
             }
-            // `pump` looks at every stream: there are few.
             _ => {}
         }
     }
 
     fn is_opening(&self, id: T::Id) -> bool {
-        let is_stream = || self.streams.iter().any(|stream| stream.id == Some(id));
-        self.state == TransferState::Opening && (self.is_control(id) || is_stream())
+        let is_ours = || self.is_control(id) || self.index_of(id).is_some();
+        self.state == TransferState::Opening && is_ours()
     }
 
     /// The omitted part is intervals of its own.
@@ -192,6 +221,7 @@ impl<T: Transport> Bulk<T> {
             self.sample(net, self.until);
         }
         self.state = TransferState::Ending { since: now };
+        self.due.mark_all();
         for stream in &mut self.streams {
             stream.pending.clear();
             if let (Some(id), Peer::Plain, false) = (stream.id, &self.plan.peer, stream.shut) {
@@ -202,16 +232,20 @@ impl<T: Transport> Bulk<T> {
         self.tell_end();
     }
 
-    /// Moves every stream on. Returns whether one has more to do at once.
+    /// Moves each stream on that something happened on. Returns whether one has more to do at once.
     pub(super) fn pump(&mut self, net: &mut T, now: Instant) -> bool {
+        if !matches!(self.state, TransferState::Running | TransferState::Ending { .. }) {
+            return false;
+        }
         let mut more = false;
-        for index in 0..self.streams.len() {
-            if !matches!(self.state, TransferState::Running | TransferState::Ending { .. }) {
-                return false;
-            }
-            more |= self.feed(net, index, now);
+        for index in self.due.take(now) {
+            let fed = self.feed(net, index, now);
             match self.drain(net, index, now) {
-                Ok(drained) => more |= drained,
+                Ok(drained) if fed || drained => {
+                    self.due.mark(index);
+                    more = true;
+                }
+                Ok(_) => {}
                 Err(conn_error) if matches!(self.plan.peer, Peer::Plain) => {
                     self.break_off(net, conn_error, now);
                     return false;
@@ -254,11 +288,13 @@ impl<T: Transport> Bulk<T> {
                 stream.note_idle(now);
             }
             if stream.pending.is_empty() {
+                self.await_token(index);
                 return false;
             }
             // Why it sends no more, reading tells.
             let Ok(taken) = net.send(id, &mut stream.pending) else { return false };
             stream.given += taken as u64;
+            self.progress.sent += taken as u64;
             // Where it ends by itself the FIN goes with the last of it, and has all acknowledged at once.
             if matches!(self.plan.until, Until::Octets(all) if stream.given >= all)
                 && matches!(self.plan.peer, Peer::Plain)
@@ -291,18 +327,16 @@ impl<T: Transport> Bulk<T> {
         if by_rate < crumb { 0 } else { by_end.min(by_rate) }
     }
 
-    /// When the rate next allows a block.
-    pub(super) fn next_token(&self) -> Option<Instant> {
-        let rate = self.plan.rate?;
-        let due = |stream: &Stream<T::Id>| {
-            let octets = stream.given + self.block.len() as u64;
-            let nanos = (octets as f64 * 8e9 / rate.max(1) as f64).ceil();
-            self.began + Duration::from_nanos(nanos as u64 + 1)
-        };
-        // A stream that could not send what it was allowed waits for room, not for time.
-        let sends = |stream: &&Stream<T::Id>| stream.direction.sends() && !stream.shut;
-        let waits = self.streams.iter().filter(sends).filter(|stream| stream.pending.is_empty());
-        waits.map(due).min()
+    /// A stream is to be moved on when its rate next allows a block, if it has one. One that could not send
+    /// what it was allowed waits for room, not for time.
+    fn await_token(&mut self, index: usize) {
+        let (Some(rate), Some(stream)) = (self.plan.rate, self.streams.get(index)) else { return };
+        if matches!(self.plan.until, Until::Octets(all) if stream.given >= all) {
+            return;
+        }
+        let octets = stream.given + self.block.len() as u64;
+        let nanos = (octets as f64 * 8e9 / rate.max(1) as f64).ceil();
+        self.due.mark_later(index, self.began + Duration::from_nanos(nanos as u64 + 1));
     }
 
     /// Reads what came. Returns whether there may be more.
@@ -318,6 +352,7 @@ impl<T: Transport> Bulk<T> {
                 Reading::Data(octets) if receives => {
                     if running {
                         stream.totals.received += octets.len() as u64;
+                        self.progress.received += octets.len() as u64;
                     }
                 }
                 Reading::Data(octets) => {
@@ -369,11 +404,8 @@ impl<T: Transport> Bulk<T> {
     fn moved_all(&mut self, net: &T, now: Instant) -> bool {
         let Until::Octets(each) = self.plan.until else { return false };
         let sends = |stream: &&Stream<T::Id>| stream.direction.sends();
-        let receives = |stream: &&Stream<T::Id>| stream.direction.receives();
-        let received: u64 = self.streams.iter().map(|stream| stream.totals.received).sum();
-        let to_receive = self.streams.iter().filter(receives).count() as u64;
         let given = self.streams.iter().filter(sends).all(|stream| stream.given >= each);
-        if !given || received < each.saturating_mul(to_receive) {
+        if !given || self.progress.received < each.saturating_mul(self.receivers) {
             return false;
         }
         let mut all = true;
@@ -388,8 +420,8 @@ impl<T: Transport> Bulk<T> {
     }
 
     /// What was moved so far, in all: it grows, or nothing goes on.
-    pub(crate) fn progress(&self) -> u64 {
-        self.streams.iter().map(|stream| stream.given + stream.totals.received).sum()
+    pub(crate) const fn progress(&self) -> u64 {
+        self.progress.sent + self.progress.received
     }
 
     /// What was moved so far.

@@ -1,0 +1,95 @@
+//! Which streams of a transfer are to be moved on: those that something happened on. A look at each of a
+//! hundred for each packet took more than all else that the packet took.
+
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::mem;
+
+use whimbrel_base::Instant;
+
+/// Streams by their indices: which one a connection is, which are to be moved on now, and which when their
+/// rate allows.
+#[derive(Default, Debug)]
+pub(super) struct DueStreams {
+    /// The index of the stream whose connection has that place at the transport.
+    at_place: Vec<Option<usize>>,
+    now: Vec<usize>,
+    later: BinaryHeap<Reverse<(Instant, usize)>>,
+    /// What is known of each stream.
+    marks: Vec<Marks>,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Marks {
+    is_now: bool,
+    is_later: bool,
+}
+
+impl DueStreams {
+    /// The stream at `index` has the connection at `place`.
+    pub(super) fn join(&mut self, place: u32, index: usize) {
+        let place = place as usize;
+        self.at_place.resize(self.at_place.len().max(place + 1), None);
+        if let Some(joined) = self.at_place.get_mut(place) {
+            *joined = Some(index);
+        }
+        self.marks.resize(self.marks.len().max(index + 1), Marks::default());
+    }
+
+    /// The stream that joined last with that place.
+    pub(super) fn at_place(&self, place: u32) -> Option<usize> {
+        self.at_place.get(place as usize).copied().flatten()
+    }
+
+    /// The stream at `index` is to be moved on.
+    pub(super) fn mark(&mut self, index: usize) {
+        if let Some(marks) = self.marks.get_mut(index)
+            && !mem::replace(&mut marks.is_now, true)
+        {
+            self.now.push(index);
+        }
+    }
+
+    /// Every stream is to be moved on.
+    pub(super) fn mark_all(&mut self) {
+        (0..self.marks.len()).for_each(|index| self.mark(index));
+    }
+
+    /// The stream at `index` is to be moved on at `time`.
+    pub(super) fn mark_later(&mut self, index: usize, time: Instant) {
+        if let Some(marks) = self.marks.get_mut(index)
+            && !mem::replace(&mut marks.is_later, true)
+        {
+            self.later.push(Reverse((time, index)));
+        }
+    }
+
+    /// When the next stream is to be moved on that none is said to be now.
+    pub(super) fn next_time(&self) -> Option<Instant> {
+        self.later.peek().map(|Reverse((time, _))| *time)
+    }
+
+    /// The streams that are to be moved on at `now`, in order; none of them is any more.
+    pub(super) fn take(&mut self, now: Instant) -> Vec<usize> {
+        while let Some(Reverse((_, index))) = self.later.peek().copied().filter(|it| it.0.0 <= now)
+        {
+            self.later.pop();
+            if let Some(marks) = self.marks.get_mut(index) {
+                marks.is_later = false;
+            }
+            self.mark(index);
+        }
+        let mut due = mem::take(&mut self.now);
+        due.sort_unstable();
+        for index in &due {
+            if let Some(marks) = self.marks.get_mut(*index) {
+                marks.is_now = false;
+            }
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests;
