@@ -6,7 +6,7 @@ use core::net::Ipv6Addr;
 use core::time::Duration;
 
 use whimbrel_posix::{Errno, TcpInfo};
-use whimbrel_wire::Address;
+use whimbrel_wire::{Address, Flow, SeqNum};
 
 use super::call::{Call, Returned};
 
@@ -33,6 +33,12 @@ pub trait ScriptHost {
 
     /// What `TCP_INFO` says of a descriptor now, for snippets.
     fn tcp_info(&mut self, fd: i32) -> Result<TcpInfo, Errno>;
+
+    /// RCV.NXT + RCV.WND of the connection between these ends: where it ceases to take text, which may be
+    /// farther than a header could announce. None if the host cannot tell.
+    fn right_edge(&mut self, _flow: &Flow) -> Option<SeqNum> {
+        None
+    }
 
     /// Sets a tunable by any of its names (`sysctl`).
     fn set(&mut self, name: &str, value: &str) -> Result<(), SetError>;

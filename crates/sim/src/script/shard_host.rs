@@ -23,6 +23,7 @@ use whimbrel_stack::{
     TxBatch,
 };
 use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_wire::{Flow, SeqNum};
 
 use self::blocked::{MayBlock, UnderWay};
 use super::call::{Call, Returned};
@@ -137,6 +138,11 @@ impl ScriptHost for ShardHost {
     fn tcp_info(&mut self, fd: i32) -> Result<TcpInfo, Errno> {
         self.work();
         self.sockets.tcp_info(Fd(fd))
+    }
+
+    fn right_edge(&mut self, flow: &Flow) -> Option<SeqNum> {
+        self.work();
+        self.sockets.shard().snapshot_between(flow).map(|snapshot| snapshot.rcv.edge)
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), SetError> {

@@ -335,26 +335,30 @@ impl FlowState {
     /// host's window as it is written to lie to the scripted one; 0 if that is no matter.
     ///
     /// Only what begins behind the expected number, at the last octet of the window or beyond it,
-    /// aims at the edge; a retransmission, a probe or text in order does not.
-    pub fn aim(&self, begin: u32, len: u32) -> Option<u32> {
+    /// aims at the edge; a retransmission, a probe or text in order does not. What aims at an edge that no
+    /// header could announce is moved to `right_edge`, which the host has in truth, if that is known.
+    pub fn aim(&self, begin: u32, len: u32, right_edge: Option<SeqNum>) -> Option<u32> {
         let Windows { scripted, live, scripted_buffer, opening_buffer, .. } = &self.windows;
         let behind = |buffer: u32| match scripted.win {
             u16::MAX => scripted.ack.saturating_add(buffer),
             _ => 0,
         };
-        let (announced, live_edge) = (scripted.edge?, live.edge?);
+        let (announced, live_announced) = (scripted.edge?, live.edge?);
         let is_at = |edge: u32| matches!(begin.wrapping_sub(edge).cast_signed(), -1 | 0);
         let scripted_edge = match behind(*opening_buffer) {
             edge if is_at(edge) && !is_at(announced) => edge,
             _ => announced.max(behind(*scripted_buffer)),
         };
+        let right_edge = right_edge.filter(|_| scripted_edge != announced);
+        let live_edge = right_edge.map_or(live_announced, |edge| self.remote_relative(edge));
         let ahead = begin.wrapping_sub(scripted.ack).cast_signed() > 0;
         let distance = begin.wrapping_sub(scripted_edge).cast_signed();
         if !ahead || distance < -1 || scripted_edge == live_edge {
             return None;
         }
         // The host's own edge may lie up to a unit of the scale beyond what it could announce.
-        let unit = if distance >= 0 && len == 0 { (1 << live.scale) - 1 } else { 0 };
+        let may_differ = distance >= 0 && len == 0 && right_edge.is_none();
+        let unit = if may_differ { (1 << live.scale) - 1 } else { 0 };
         let by = live_edge.wrapping_sub(scripted_edge).wrapping_add(unit);
         Some(by).filter(|by| *by != 0)
     }

@@ -111,9 +111,10 @@ impl<H: ScriptHost> Run<'_, H> {
         if self.settings.mode == Mode::Strict {
             return 0;
         }
+        let right_edge = self.host.right_edge(&self.flows.at(index).live);
         let flow = self.flows.at_mut(index);
         let Some(begin) = flow.begin(body) else { return 0 };
-        let Some(by) = flow.aim(begin, body.len) else { return 0 };
+        let Some(by) = flow.aim(begin, body.len, right_edge) else { return 0 };
         flow.on_moved(begin, body.len, by);
         self.rules.insert(Rule::ReAimed);
         by

@@ -1,6 +1,7 @@
 //! Scripts against a shard: those that must pass, those that must not and why, and what semantic
 //! mode forgives.
 
+mod freebsd;
 mod mismatches;
 mod passing;
 mod semantic;

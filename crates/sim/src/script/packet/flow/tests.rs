@@ -117,12 +117,12 @@ fn without_timestamps_an_echo_is_as_written() {
 fn aims_at_the_edge_are_moved_and_others_are_not() {
     let flow = open(1000, 3000);
     // The scripted edge is 1001, ours 3001.
-    assert_eq!(flow.aim(1001, 0), Some(2000));
-    assert_eq!(flow.aim(1000, 0), Some(2000));
-    assert_eq!(flow.aim(1500, 10), Some(2000));
-    assert_eq!(flow.aim(999, 0), None);
-    assert_eq!(flow.aim(1, 2000), None);
-    assert_eq!(open(1000, 1000).aim(1001, 0), None);
+    assert_eq!(flow.aim(1001, 0, None), Some(2000));
+    assert_eq!(flow.aim(1000, 0, None), Some(2000));
+    assert_eq!(flow.aim(1500, 10, None), Some(2000));
+    assert_eq!(flow.aim(999, 0, None), None);
+    assert_eq!(flow.aim(1, 2000, None), None);
+    assert_eq!(open(1000, 1000).aim(1001, 0, None), None);
 }
 
 #[test]
@@ -135,12 +135,12 @@ fn a_window_that_is_not_written_has_no_edge_or_moves_with_what_is_acknowledged()
     };
     let mut never = flow();
     unwritten(&mut never, 1);
-    assert_eq!(never.aim(101, 10), None);
+    assert_eq!(never.aim(101, 10, None), None);
 
     let mut once = open(1000, 3000);
     unwritten(&mut once, 501);
-    assert_eq!(once.aim(1002, 0), None);
-    assert_eq!(once.aim(1501, 0), Some(2000));
+    assert_eq!(once.aim(1002, 0, None), None);
+    assert_eq!(once.aim(1501, 0, None), Some(2000));
 }
 
 #[test]
@@ -148,11 +148,11 @@ fn a_buffer_beyond_what_can_be_announced_ends_where_the_script_says() {
     let mut flow = open(65_535, 3_000);
     flow.on_buffer(66_240);
     // Before it is established, the window is what the SYN could announce.
-    assert_eq!(flow.aim(65_536, 0), Some(3_000_u32.wrapping_sub(65_535)));
+    assert_eq!(flow.aim(65_536, 0, None), Some(3_000_u32.wrapping_sub(65_535)));
     flow.on_received(&segment(&flow, TcpFlags::ACK, (101, 5001), 9));
     flow.on_buffer(66_240);
-    assert_eq!(flow.aim(66_240, 0), Some(3_000_u32.wrapping_sub(66_240)));
-    assert_eq!(flow.aim(66_000, 0), None);
+    assert_eq!(flow.aim(66_240, 0, None), Some(3_000_u32.wrapping_sub(66_240)));
+    assert_eq!(flow.aim(66_000, 0, None), None);
 }
 
 #[test]
@@ -160,18 +160,18 @@ fn a_buffer_told_while_the_connection_opens_counts_for_what_is_aimed_at_its_end(
     let mut flow = open(65_535, 3_000);
     flow.on_opening_buffer(66_240);
     let to = |edge: u32| Some(3_000_u32.wrapping_sub(edge));
-    assert_eq!([66_240, 66_241].map(|begin| flow.aim(begin, 0)), [to(66_240); 2]);
-    assert_eq!([65_535, 65_536].map(|begin| flow.aim(begin, 0)), [to(65_535); 2]);
+    assert_eq!([66_240, 66_241].map(|begin| flow.aim(begin, 0, None)), [to(66_240); 2]);
+    assert_eq!([65_535, 65_536].map(|begin| flow.aim(begin, 0, None)), [to(65_535); 2]);
     // Both ends at once: what the SYN announced.
     flow.on_opening_buffer(65_536);
-    assert_eq!([65_535, 65_536].map(|begin| flow.aim(begin, 0)), [to(65_535); 2]);
+    assert_eq!([65_535, 65_536].map(|begin| flow.aim(begin, 0, None)), [to(65_535); 2]);
 }
 
 #[test]
 fn a_probe_of_a_closed_window_is_not_moved() {
     let flow = open(0, 3000);
-    assert_eq!(flow.aim(1, 1), None);
-    assert_eq!(flow.aim(0, 0), None);
+    assert_eq!(flow.aim(1, 1, None), None);
+    assert_eq!(flow.aim(0, 0, None), None);
 }
 
 #[test]
@@ -188,8 +188,8 @@ fn beyond_a_scaled_edge_means_beyond_what_cannot_be_announced() {
     let ack = segment(&flow, TcpFlags::ACK, (5001, 101), 100);
     flow.on_sent(&written(TcpFlags::ACK, 200, &[]), &ack);
     // The scripted edge is 1 + 200, ours 1 + 100 * 16 and up to 15 more.
-    assert_eq!(flow.aim(200, 0), Some(1400));
-    assert_eq!(flow.aim(201, 0), Some(1415));
+    assert_eq!(flow.aim(200, 0, None), Some(1400));
+    assert_eq!(flow.aim(201, 0, None), Some(1415));
 }
 
 #[test]

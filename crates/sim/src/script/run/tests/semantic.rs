@@ -334,3 +334,20 @@ fn the_size_of_a_buffer_moves_no_edge_before_the_connection_is_established() {
     passes_by(&text("", asked, 65_537), &rules);
     assert!(!semantically(&text("", asked, 65_536)).is_passed());
 }
+
+#[test]
+fn an_edge_that_no_header_announces_is_moved_to_the_hosts_own() {
+    // The script's host takes 70,000; this one takes what it announces, by another rule.
+    let text = accepted(
+        "+0 getsockopt(4, SOL_SOCKET, SO_RCVBUF, [70000], [4]) = 0
++.1 < P. 1:11(10) ack 1 win 32792
++.04 > . 1:1(0) ack 11 win 65535
++.1 < R 70010:70010(0) win 0
++0 > . 1:1(0) ack 11
++.1 < R 70011:70011(0) win 0
++.1 write(4, ..., 9) = 9
++0 > P. 1:10(9) ack 11
+",
+    );
+    passes_by(&text, &[Rule::WindowSize, Rule::BufferSize, Rule::ReAimed]);
+}
