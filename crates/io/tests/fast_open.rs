@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_posix::{Errno, MsgFlags, OptionValue, SocketFlags, SocketOption};
-use whimbrel_sim::script::call::{Call, WriteCall, Writing};
+use whimbrel_sim::script::call::{Call, Unconnected, WriteCall, Writing};
 use whimbrel_sim::script::host::{Network, ScriptHost};
 use whimbrel_stack::shard::ConfigError;
 use whimbrel_stack::{
@@ -99,7 +99,12 @@ impl Hosts {
     fn kernel_opens(&mut self) -> (i32, Result<i64, Errno>) {
         let fd = self.peer.socket(SocketFlags::SOCK_NONBLOCK);
         let pieces = vec![REQUEST.to_vec()];
-        let with = Writing { call: WriteCall::SendTo, pieces, to: Some(self.peer.remote()) };
+        let with = Writing {
+            call: WriteCall::SendTo,
+            pieces,
+            to: Some(self.peer.remote()),
+            unconnected: Unconnected::Fails,
+        };
         let sent = self.peer.call(Call::Send { fd, with, flags: MsgFlags::MSG_FASTOPEN });
         (fd, sent.value)
     }

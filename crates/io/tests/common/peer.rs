@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use whimbrel_io::{KernelHost, KernelHostError};
 use whimbrel_posix::{Domain, MsgFlags, Protocol, SocketFlags, SocketType};
-use whimbrel_sim::script::call::{Call, Filled, ReadCall, Reading, Returned, WriteCall, Writing};
+use whimbrel_sim::script::call::{
+    Call, Filled, ReadCall, Reading, Returned, Unconnected, WriteCall, Writing,
+};
 use whimbrel_sim::script::host::{CallId, Network, Progress, ScriptHost};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{
@@ -192,7 +194,12 @@ pub(crate) fn read(fd: i32, size: usize) -> Call {
 
 /// `write(fd, …, size)`.
 pub(crate) fn write(fd: i32, size: usize) -> Call {
-    let with = Writing { call: WriteCall::Write, pieces: vec![vec![7; size]], to: None };
+    let with = Writing {
+        call: WriteCall::Write,
+        pieces: vec![vec![7; size]],
+        to: None,
+        unconnected: Unconnected::Fails,
+    };
     Call::Send { fd, with, flags: MsgFlags::NONE }
 }
 

@@ -12,7 +12,7 @@ use whimbrel_posix::{
 };
 use whimbrel_sim::script::ast::{IcmpPacket, IpMarks, Quoted, Seq, TcpOption};
 use whimbrel_sim::script::call::{
-    Call, Filled, Polled, ReadCall, Reading, Returned, TimeOut, WriteCall, Writing,
+    Call, Filled, Polled, ReadCall, Reading, Returned, TimeOut, Unconnected, WriteCall, Writing,
 };
 use whimbrel_sim::script::host::{Network, Progress, ScriptHost};
 use whimbrel_sim::script::packet::{FlowState, Segment, icmp, notation};
@@ -419,7 +419,12 @@ fn read(fd: i32, size: usize) -> Call {
 }
 
 fn write(fd: i32, size: usize) -> Call {
-    let with = Writing { call: WriteCall::Send, pieces: vec![vec![7; size]], to: None };
+    let with = Writing {
+        call: WriteCall::Send,
+        pieces: vec![vec![7; size]],
+        to: None,
+        unconnected: Unconnected::Fails,
+    };
     Call::Send { fd, with, flags: MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL }
 }
 

@@ -1,5 +1,5 @@
 //! Fast Open as Linux has it: `MSG_FASTOPEN`, `TCP_FASTOPEN`, `TCP_FASTOPEN_KEY` and
-//! `TCP_FASTOPEN_CONNECT`.
+//! `TCP_FASTOPEN_CONNECT`; and a client's as FreeBSD has it: `TCP_FASTOPEN`, then `sendto`.
 
 use alloc::boxed::Box;
 
@@ -7,12 +7,14 @@ use alloc::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_base::Key;
+use whimbrel_stack::Handle;
 use whimbrel_wire::Endpoint;
 
-use super::Sockets;
 use super::bind::check_family;
+use super::readiness::is_opening;
+use super::{Sockets, wait_or};
 use crate::socket::{Blocking, FastOpenKeyPair, Phase, Socket};
-use crate::{Errno, Fd, MsgFlags, Outcome, Outgoing, SocketOption};
+use crate::{Errno, Fd, MsgFlags, Outcome, Outgoing, SocketOption, Wait};
 
 /// Whether `connect` put the SYN off until text is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +62,66 @@ impl Sockets {
             Outcome::Done(Ok(())) => self.send_on(fd, out, flags.without(MsgFlags::MSG_FASTOPEN)),
             Outcome::Done(Err(errno)) => Outcome::fail(errno),
             Outcome::Block(wait) => Outcome::Block(wait),
+        }
+    }
+
+    /// `sendto(2)` and `sendmsg(2)` as FreeBSD has them for a stream: a socket that is not connected connects to
+    /// `to`, whatever `flags` are; the address of one that is counts for nothing. With `TCP_FASTOPEN` set the
+    /// SYN asks for a cookie, or brings what it can of the octets if the peer granted one before. What the
+    /// SYN does not bring waits in the send buffer until the connection is open, and counts as sent: the
+    /// call blocks for room alone.
+    pub fn send_connecting(
+        &mut self,
+        fd: Fd,
+        out: &mut Outgoing,
+        flags: MsgFlags,
+        to: Endpoint,
+    ) -> Outcome<usize> {
+        if self.is_datagrams(fd) || flags.has(MsgFlags::MSG_FASTOPEN) {
+            return self.send_to(fd, out, flags, Some(to));
+        }
+        let begun = match self.get(fd).map(|socket| socket.phase) {
+            Ok(Phase::Idle) if !out.opened => self.connect_with_text(fd, out, to),
+            Ok(_) => Ok(()),
+            Err(errno) => Err(errno),
+        };
+        if let Err(errno) = begun {
+            return Outcome::fail(errno);
+        }
+        match self.connection(fd) {
+            Ok(Some((stream, snapshot))) if is_opening(&snapshot) => {
+                self.fill_before_opening(fd, stream.handle, out, flags)
+            }
+            _ => self.send_on(fd, out, flags),
+        }
+    }
+
+    /// Connects by a SYN that brings what it can of `out`, or by a plain one.
+    fn connect_with_text(&mut self, fd: Fd, out: &mut Outgoing, to: Endpoint) -> Result<(), Errno> {
+        let is_fast =
+            self.get(fd)?.settings.fast_open > 0 && self.shard.tunables().fast_open_client;
+        let before = out.rest.len();
+        self.start_connecting(fd, to, is_fast.then_some(&mut out.rest))?;
+        out.sent += before - out.rest.len();
+        out.opened = true;
+        Ok(())
+    }
+
+    fn fill_before_opening(
+        &mut self,
+        fd: Fd,
+        handle: Handle,
+        out: &mut Outgoing,
+        flags: MsgFlags,
+    ) -> Outcome<usize> {
+        if let Ok(taken) = self.shard.send(handle, &mut out.rest) {
+            out.sent += taken;
+        }
+        match self.blocking(fd, flags) {
+            Err(errno) => Outcome::fail(errno),
+            Ok(_) if out.rest.is_empty() => Outcome::Done(Ok(out.sent)),
+            Ok(Blocking::No) if out.sent > 0 => Outcome::Done(Ok(out.sent)),
+            Ok(blocking) => wait_or(blocking, Wait::Writable(fd), Errno::EAGAIN),
         }
     }
 

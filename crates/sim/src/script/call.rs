@@ -125,6 +125,18 @@ pub struct Writing {
     pub pieces: Vec<Vec<u8>>,
     /// The address that `sendto` and `sendmsg` pass.
     pub to: Option<Endpoint>,
+    /// What the address means to a socket that is not connected.
+    pub unconnected: Unconnected,
+}
+
+/// What the address of `sendto` and `sendmsg` means to a stream socket that is not connected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Unconnected {
+    /// Nothing: the call fails, but with `MSG_FASTOPEN`. Linux.
+    #[default]
+    Fails,
+    /// The socket connects there. FreeBSD.
+    Connects,
 }
 
 /// The calls that write.

@@ -5,6 +5,8 @@ use alloc::collections::BTreeMap;
 use whimbrel_posix::Domain;
 use whimbrel_wire::Endpoint;
 
+use super::call::Unconnected;
+
 /// What a script's names stand for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Names {
@@ -14,6 +16,8 @@ pub struct Names {
     pub local: Endpoint,
     /// `...` of `connect` and `sendto`.
     pub remote: Endpoint,
+    /// What the address of `sendto` means to a socket that is not connected.
+    pub unconnected: Unconnected,
     /// The host's descriptors by the script's.
     fds: BTreeMap<i32, i32>,
 }
@@ -46,7 +50,13 @@ impl Names {
 
     /// Names of no descriptor yet, for hosts at these ends.
     pub const fn new(domain: Domain, local: Endpoint, remote: Endpoint) -> Self {
-        Self { domain, local, remote, fds: BTreeMap::new() }
+        Self { domain, local, remote, unconnected: Unconnected::Fails, fds: BTreeMap::new() }
+    }
+
+    /// The same where the address of `sendto` means this to a socket that is not connected.
+    #[must_use]
+    pub fn by_sendto(self, unconnected: Unconnected) -> Self {
+        Self { unconnected, ..self }
     }
 
     /// The host's descriptor. Negative ones are passed as they are.

@@ -141,7 +141,7 @@ impl<'a, H: ScriptHost> Run<'a, H> {
             clock: Clock::default(),
             flows: Flows::new(&setup),
             queue: VecDeque::new(),
-            calls: Calls::new(&setup),
+            calls: Calls::new(&setup, settings.dialect),
             forgiven: Forgiven::default(),
             variables: Variables::new(settings.dialect),
             text: Text::Zeros,

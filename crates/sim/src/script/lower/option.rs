@@ -33,7 +33,11 @@ pub(super) fn read(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
 pub(super) fn set(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     let [fd, level, option, value, len] = args(step)?;
     let option = find(level, option)?;
-    let value = match (option, self::value(value)?) {
+    let value = match (option, only(value).unwrap_or(value)) {
+        (SocketOption::FastOpen, Arg::Struct(fields)) => fast_open(fields)?,
+        _ => self::value(value)?,
+    };
+    let value = match (option, value) {
         (SocketOption::FastOpenKey, OptionValue::Text(key)) => OptionValue::Octets(octets(&key)?),
         (_, value) => value,
     };
@@ -42,6 +46,8 @@ pub(super) fn set(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
         let fits = match &value {
             // Linux takes one octet for options of IP.
             OptionValue::Int(0..=255) if option.level() == IPPROTO_IP => matches!(len, 1 | 4),
+            // FreeBSD's struct tcp_fastopen has room for a key.
+            OptionValue::Int(_) if option == SocketOption::FastOpen => matches!(len, 4 | 20),
             OptionValue::Int(_) => len == 4,
             OptionValue::Linger(_) => len == 8,
             OptionValue::Text(text) => usize::try_from(len).is_ok_and(|len| len >= text.len()),
@@ -80,6 +86,18 @@ pub(in crate::script) fn value(arg: &Arg) -> Result<OptionValue, LowerError> {
         Arg::Name(name) if name == "NULL" => Err(unsupported("a value at NULL")),
         arg => Ok(OptionValue::Int(int(arg)?)),
     }
+}
+
+/// FreeBSD's `struct tcp_fastopen`, without a key that both sides have from elsewhere.
+fn fast_open(written: &[Field]) -> Result<OptionValue, LowerError> {
+    check_fields(written, &["enable", "psk"])?;
+    if field(written, &["psk"]).is_some() {
+        return Err(unsupported("a pre-shared key of Fast Open"));
+    }
+    let enable = field(written, &["enable"]);
+    Ok(OptionValue::Int(int(
+        enable.ok_or_else(|| invalid("a struct tcp_fastopen without enable"))?
+    )?))
 }
 
 fn linger(written: &[Field]) -> Result<OptionValue, LowerError> {

@@ -8,7 +8,7 @@ use whimbrel_wire::{Address, Endpoint};
 
 use super::*;
 use crate::script::ast::Action;
-use crate::script::call::{Polled, ReadCall, Reading, TimeOut, WriteCall, Writing};
+use crate::script::call::{Polled, ReadCall, Reading, TimeOut, Unconnected, WriteCall, Writing};
 use crate::script::names::Learned;
 use crate::script::parse::{Defines, parse};
 
@@ -137,7 +137,11 @@ fn every_way_to_read_has_its_buffers_and_flags() {
 fn every_way_to_write_has_its_octets() {
     let sent = |call, pieces: &[&[u8]], to, flags| {
         let pieces = pieces.iter().map(|piece| piece.to_vec()).collect();
-        Call::Send { fd: 14, with: Writing { call, pieces, to }, flags }
+        Call::Send {
+            fd: 14,
+            with: Writing { call, pieces, to, unconnected: Unconnected::Fails },
+            flags,
+        }
     };
     let none = MsgFlags::NONE;
     assert_eq!(made("write(4, ..., 3) = 3"), sent(WriteCall::Write, &[&[0; 3]], None, none));

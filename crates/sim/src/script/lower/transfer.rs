@@ -76,7 +76,8 @@ pub(super) fn send(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     };
     let flags = MsgFlags::from_bits(flags.map_or(Ok(0), bits)?);
     let to = to.map_or(Ok(None), |to| endpoint(to, names.remote))?;
-    Ok(Call::Send { fd: host_fd(fd, names)?, with: Writing { call, pieces, to }, flags })
+    let with = Writing { call, pieces, to, unconnected: names.unconnected };
+    Ok(Call::Send { fd: host_fd(fd, names)?, with, flags })
 }
 
 /// A stream does not say from whom, so there is nothing to compare a written address with.

@@ -9,7 +9,7 @@ use whimbrel_posix::{Domain, MsgFlags, SocketOption, state};
 use whimbrel_tcp::conn::State;
 
 use super::super::ast::{Arg, CallStep, Ending};
-use super::super::call::{Call, Returned};
+use super::super::call::{Call, Returned, Unconnected};
 use super::super::host::{CallId, Progress, ScriptHost};
 use super::super::judge_call::judge_call;
 use super::super::lower::{LowerError, lower};
@@ -17,7 +17,7 @@ use super::super::names::{Learned, Names};
 use super::super::packet::judge::Text;
 use super::super::packet::{Mode, Rule};
 use super::super::report::{Fault, seconds};
-use super::super::setup::{IpVersion, Setup};
+use super::super::setup::{Dialect, IpVersion, Setup};
 use super::clock::Moment;
 use super::{Played, Run, Stop};
 
@@ -44,13 +44,17 @@ struct Made {
 }
 
 impl Calls {
-    pub(super) fn new(setup: &Setup) -> Self {
+    pub(super) fn new(setup: &Setup, dialect: Dialect) -> Self {
         let domain = match setup.ip_version {
             IpVersion::V4 => Domain::Inet,
             IpVersion::V6 | IpVersion::V4MappedV6 => Domain::Inet6,
         };
+        let unconnected = match dialect {
+            Dialect::FreeBsd => Unconnected::Connects,
+            Dialect::Linux | Dialect::Whimbrel => Unconnected::Fails,
+        };
         Self {
-            names: Names::new(domain, setup.bind, setup.connect),
+            names: Names::new(domain, setup.bind, setup.connect).by_sendto(unconnected),
             under_way: Vec::new(),
             bound: BTreeMap::new(),
             under_test: None,
@@ -116,7 +120,8 @@ impl<H: ScriptHost> Run<'_, H> {
         match call {
             Call::Connect { .. } => self.flows.on_connect(),
             Call::Send { with, flags, .. } => {
-                if flags.has(MsgFlags::MSG_FASTOPEN) {
+                let connects = with.to.is_some() && with.unconnected == Unconnected::Connects;
+                if connects || flags.has(MsgFlags::MSG_FASTOPEN) {
                     self.flows.on_connect();
                 }
                 if with.pieces.iter().flatten().any(|octet| *octet != 0) {

@@ -9,7 +9,7 @@ use whimbrel_posix::{
 };
 use whimbrel_wire::Endpoint;
 
-use crate::script::call::{Call, Filled, Polled, Returned, TimeOut};
+use crate::script::call::{Call, Filled, Polled, Returned, TimeOut, Unconnected};
 
 /// A call that waits.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) enum MayBlock {
     Connect(Fd, Endpoint),
     Close(Fd),
     Receive(Fd, Incoming, MsgFlags),
-    Send(Fd, Outgoing, MsgFlags, Option<Endpoint>),
+    Send(Fd, Outgoing, MsgFlags, Option<Endpoint>, Unconnected),
     Poll(Vec<PollFd>, Instant),
     EpollWait { epoll: Fd, most: usize, until: Instant },
 }
@@ -45,7 +45,7 @@ impl MayBlock {
             }
             Call::Send { fd, with, flags } => {
                 let out = Outgoing::gather(with.pieces.iter().map(Vec::as_slice));
-                Self::Send(Fd(fd), out, flags, with.to)
+                Self::Send(Fd(fd), out, flags, with.to, with.unconnected)
             }
             Call::Poll { fds, time_out } => {
                 let fds = fds.iter().map(|one| PollFd {
@@ -76,8 +76,13 @@ impl MayBlock {
                     (count(octets), Filled::Octets(into.to_vec(), MsgFlags::NONE))
                 })
             }
-            Self::Send(fd, out, flags, to) => {
-                let outcome = sockets.send_to(*fd, out, *flags, *to);
+            Self::Send(fd, out, flags, to, unconnected) => {
+                let outcome = match (to, unconnected) {
+                    (Some(to), Unconnected::Connects) => {
+                        sockets.send_connecting(*fd, out, *flags, *to)
+                    }
+                    (to, _) => sockets.send_to(*fd, out, *flags, *to),
+                };
                 finish(outcome, |octets| (count(octets), Filled::Nothing))
             }
             Self::Poll(fds, until) => {

@@ -11,7 +11,9 @@ use whimbrel_wire::{
     Endpoint, IpHeader, Ipv4Header, Protocol as WireProtocol, RawWindow, SeqNum, Sum,
 };
 
-use crate::script::call::{Call, Filled, ReadCall, Reading, Returned, WriteCall, Writing};
+use crate::script::call::{
+    Call, Filled, ReadCall, Reading, Returned, Unconnected, WriteCall, Writing,
+};
 use crate::script::host::{CallId, Network, Progress, ScriptHost};
 use crate::script::shard_host::ShardHost;
 
@@ -155,7 +157,8 @@ pub(super) fn recv(fd: i32, sizes: &[usize], flags: MsgFlags) -> Call {
 
 pub(super) fn send(fd: i32, pieces: &[&[u8]]) -> Call {
     let pieces = pieces.iter().map(|piece| piece.to_vec()).collect();
-    let with = Writing { call: WriteCall::SendTo, pieces, to: None };
+    let with =
+        Writing { call: WriteCall::SendTo, pieces, to: None, unconnected: Unconnected::Fails };
     Call::Send { fd, with, flags: MsgFlags::NONE }
 }
 
