@@ -52,6 +52,8 @@ pub struct FlowState {
     pub(super) host_fin: Option<SeqNum>,
     /// The peer's FIN was sent.
     pub(super) peer_fin: bool,
+    /// One of the peer's FINs crossed the host's: it does not acknowledge that.
+    pub(super) fins_crossed: bool,
     /// Either side sent something behind the SYNs.
     is_past_syn: bool,
     stamps: Stamps,
@@ -116,6 +118,7 @@ impl FlowState {
             asked_with_ack: false,
             host_fin: None,
             peer_fin: false,
+            fins_crossed: false,
             is_past_syn: false,
             stamps: Stamps::default(),
             windows: Windows::default(),
@@ -161,7 +164,11 @@ impl FlowState {
     pub fn on_received(&mut self, segment: &Segment) {
         self.asked_with_ack = segment.flags.is_ack();
         self.is_past_syn |= is_past_syn(segment.flags);
-        self.peer_fin |= segment.flags.is_fin();
+        if segment.flags.is_fin() {
+            self.peer_fin = true;
+            let is_unheard = |fin: SeqNum| segment.ack.distance_from(fin) <= 0;
+            self.fins_crossed |= self.host_fin.is_some_and(is_unheard);
+        }
         if segment.flags.is_rst() {
             self.last_sent = TcpFlags::NONE;
         }

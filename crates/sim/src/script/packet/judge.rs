@@ -228,7 +228,7 @@ impl Judge<'_> {
         let Some(Ack::Relative(ack)) = written.ack else { return None };
         let Seq::Relative(seq) = written.seq else { return None };
         let closing = self.mode == Mode::Semantic
-            && self.flow.peer_fin
+            && self.flow.fins_crossed
             && written.len == 0
             && came.is_empty()
             && self.flow.remote(ack) == came.ack;

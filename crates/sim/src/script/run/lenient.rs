@@ -89,7 +89,8 @@ impl<H: ScriptHost> Run<'_, H> {
         let (Some(flow), Some(until)) = (self.flows.current(), wanted.moment.until) else {
             return false;
         };
-        if !self.is_lenient() || !is_pure_ack(body) {
+        let is_wrong = self.flows.at(flow).is_beyond_end(body);
+        if !self.is_lenient() || !is_pure_ack(body) || is_wrong {
             return false;
         }
         let deadline = until + SLACK + self.setup.tolerance;

@@ -27,6 +27,15 @@ impl FlowState {
         self.local_end.is_none_or(|end| end == segment.seq)
     }
 
+    /// Whether a pure acknowledgment as written begins beyond all that the host sent. What is owed was to be
+    /// sent before whatever is yet to come, so such a number is wrong, and later right for another.
+    pub(in crate::script) fn is_beyond_end(&self, body: &TcpPacket) -> bool {
+        match (body.seq, self.local_end) {
+            (Seq::Relative(seq), Some(end)) => self.local(seq).distance_from(end) > 0,
+            _ => false,
+        }
+    }
+
     /// Whether a pure acknowledgment as written follows from what was sent, so that a later one may
     /// say as much: it begins where all ends that the host sent, acknowledges up to the end of a
     /// segment of the peer's, and names what lies between segments' edges.

@@ -174,6 +174,23 @@ fn simultaneous_close_by_another_segment() {
 }
 
 #[test]
+fn what_comes_behind_a_fin_pays_for_no_number_before_it() {
+    let text = |seq: u32| {
+        accepted(&format!(
+            "+.1 < F. 1:1(0) ack 1 win 32792
++0 > . {seq}:{seq}(0) ack 2
++0 close(4) = 0
++0 > F. 1:1(0) ack 2
++.1 < F. 1:1(0) ack 1 win 32792
+"
+        ))
+    };
+    assert!(strictly(&(text(1) + "+0 > . 2:2(0) ack 2\n")).is_passed());
+    let Verdict::Failed(failure) = semantically(&text(2)) else { panic!("it should fail") };
+    assert_eq!((failure.line, failure.came.as_str()), (9, "nothing"));
+}
+
+#[test]
 fn a_reset_beyond_the_window_is_aimed_at_ours() {
     passes_by(
         &accepted(
