@@ -39,6 +39,8 @@ pub struct FlowState {
     /// Where segments of the peer's begin, and where they end, as written.
     remote_begins: BTreeSet<u32>,
     remote_ends: BTreeSet<u32>,
+    /// The peer's timestamps, as written.
+    remote_stamps: BTreeSet<u32>,
     pub(super) remote_isn: Option<SeqNum>,
     /// The ISN of a SYN that came while another connection had the 4-tuple: valid once answered.
     pub(super) pending_syn: Option<SeqNum>,
@@ -111,6 +113,7 @@ impl FlowState {
             local_end: None,
             remote_begins: BTreeSet::new(),
             remote_ends: BTreeSet::new(),
+            remote_stamps: BTreeSet::new(),
             remote_isn: None,
             pending_syn: None,
             may_learn: true,
@@ -192,6 +195,9 @@ impl FlowState {
 
     /// A segment of the peer's is written so: what the host may acknowledge.
     pub(in super::super) fn on_written_in(&mut self, body: &TcpPacket) {
+        if let OptionList::These(options) = &body.options {
+            self.remote_stamps.extend(stamp(options));
+        }
         let begin = match body.seq {
             Seq::Relative(_) if body.flags.is_syn() => 1,
             Seq::Relative(begin) => begin,
@@ -225,7 +231,8 @@ impl FlowState {
         if let Some(isn) = self.pending_syn.take() {
             // The 4-tuple's next connection: nothing of the one before holds any more.
             let peer_scales = self.windows.peer_scales;
-            *self = Self { written: self.written, ..Self::new(self.live) };
+            let remote_stamps = core::mem::take(&mut self.remote_stamps);
+            *self = Self { written: self.written, remote_stamps, ..Self::new(self.live) };
             self.remote_ends.insert(1);
             self.remote_isn = Some(isn);
             self.windows.peer_scales = peer_scales;

@@ -38,12 +38,13 @@ impl FlowState {
 
     /// Whether a pure acknowledgment as written follows from what was sent, so that a later one may
     /// say as much: it begins where all ends that the host sent, acknowledges up to the end of a
-    /// segment of the peer's, and names what lies between segments' edges.
+    /// segment of the peer's, echoes a timestamp of the peer's, and names what lies between segments' edges.
     pub(in crate::script) fn may_be_outdone(&self, body: &TcpPacket) -> bool {
         let Seq::Relative(seq) = body.seq else { return false };
         let Some(Ack::Relative(ack)) = body.ack else { return false };
         let is_edge = |at: &u32| self.remote_begins.contains(at) || self.remote_ends.contains(at);
         self.local_end == Some(self.local(seq))
+            && echo(body).is_none_or(|ecr| self.remote_stamps.contains(&ecr))
             && self.remote_ends.contains(&ack)
             && written(body)
                 .iter()
@@ -82,6 +83,16 @@ fn is_below(block: &Block, ack: SeqNum) -> bool {
 
 fn is_within(inner: &Block, outer: &Block) -> bool {
     inner.0.distance_from(outer.0) >= 0 && inner.1.distance_from(outer.1) <= 0
+}
+
+/// The timestamp that a segment is to echo.
+fn echo(body: &TcpPacket) -> Option<u32> {
+    let OptionList::These(options) = &body.options else { return None };
+    options.iter().find_map(|option| match option {
+        TcpOption::Timestamps { ecr, .. } => Some(*ecr),
+        TcpOption::SomeTimestamps { ecr, .. } => *ecr,
+        _ => None,
+    })
 }
 
 /// The blocks that a segment is to have.
