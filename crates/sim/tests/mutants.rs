@@ -1,5 +1,6 @@
 //! The runner itself is put to the test: of scripts that pass, what is expected is altered by one, and
-//! the runner must find that.
+//! the runner must find that. Each number of each packet is altered: sequence numbers, acknowledgments,
+//! lengths, flags, windows, urgent pointers, options and times.
 //!
 //! Strict mode finds all but those listed in `mutants/strict.txt`, each with its reason; an entry that
 //! is found fails the test as well. Semantic mode finds all wrong numbers but those in
@@ -10,12 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 #[path = "../../../tests/harness/files.rs"]
 mod files;
 
 use whimbrel_sim::script::ast::{
-    Ack, Action, Direction, OptionList, PacketBody, Script, Seq, Step, TcpOption, TcpPacket,
+    Ack, Action, Direction, OptionList, PacketBody, Script, Seq, Step, TcpOption, TcpPacket, When,
 };
 use whimbrel_sim::script::dialect::Dialect;
 use whimbrel_sim::script::packet::Mode;
@@ -36,12 +38,28 @@ enum What {
     Flag,
     Window,
     Sack,
+    /// The length alone: the sequence number stays.
+    Length,
+    Urgent,
+    Scale,
+    /// The number in the option at this index.
+    Option(usize),
+    /// The edge at this index of SACK's, behind the first.
+    Edge(usize),
+    /// Later by a second, or by a quarter.
+    Time,
     Errno,
 }
 
 impl What {
-    const ALL: [Self; 6] =
-        [Self::Seq, Self::Ack, Self::Flag, Self::Window, Self::Sack, Self::Errno];
+    /// Every kind; options and edges that a packet has not are not made.
+    fn all() -> impl Iterator<Item = Self> {
+        let one = [Self::Seq, Self::Ack, Self::Flag, Self::Window, Self::Sack];
+        let more = [Self::Length, Self::Urgent, Self::Scale, Self::Time, Self::Errno];
+        let options = (0..MOST_OPTIONS).map(Self::Option);
+        let edges = (1..MOST_EDGES).map(Self::Edge);
+        one.into_iter().chain(more).chain(options).chain(edges)
+    }
 }
 
 /// How many were made of a kind, and which of them passed all the same.
@@ -63,18 +81,23 @@ type Counts = BTreeMap<What, Count>;
 #[test]
 fn strict_mode_finds_every_mutant_but_those_listed() {
     let counts = hunt(Mode::Strict);
-    compare(&counts, &What::ALL, include_str!("mutants/strict.txt"));
+    compare(&counts, |_| true, include_str!("mutants/strict.txt"));
     for (what, count) in &counts {
-        assert!(count.made >= 10, "only {} of {what:?}", count.made);
+        let least = match what {
+            What::Option(4..) | What::Edge(4..) => 1,
+            What::Urgent | What::Scale => 5,
+            _ => 10,
+        };
+        assert!(count.made >= least, "only {} of {what:?}", count.made);
     }
 }
 
 #[test]
 fn semantic_mode_finds_every_wrong_number_but_those_listed_and_95_percent_of_them() {
     let counts = hunt(Mode::Semantic);
-    // Windows are its policy, and so is PSH.
-    let numbers = [What::Seq, What::Ack, What::Sack, What::Errno];
-    compare(&counts, &numbers, include_str!("mutants/semantic.txt"));
+    // Windows and their scale are its policy, and so is PSH.
+    let is_number = |what: &What| !matches!(what, What::Window | What::Scale | What::Flag);
+    compare(&counts, is_number, include_str!("mutants/semantic.txt"));
     for what in [What::Seq, What::Sack] {
         let found = counts[&what].permille();
         assert!(found >= 950, "{what:?}: {found} of 1,000 found");
@@ -82,8 +105,8 @@ fn semantic_mode_finds_every_wrong_number_but_those_listed_and_95_percent_of_the
 }
 
 /// What passes of these kinds must be what is listed.
-fn compare(counts: &Counts, kinds: &[What], list: &str) {
-    let of_kind = counts.iter().filter(|(what, _)| kinds.contains(what));
+fn compare(counts: &Counts, is_meant: impl Fn(&What) -> bool, list: &str) {
+    let of_kind = counts.iter().filter(|(what, _)| is_meant(what));
     let passed: BTreeSet<String> = of_kind
         .flat_map(|(what, count)| {
             count.passed.iter().map(move |place| format!("{what:?} {place}").to_lowercase())
@@ -135,7 +158,7 @@ fn hunt_one(path: &Path, mode: Mode, counts: &mut Counts) -> bool {
         return false;
     }
     for at in 0..script.steps.len() {
-        for what in What::ALL {
+        for what in What::all() {
             let mut mutant = script.clone();
             let step = &mut mutant.steps[at];
             if !alter(step, what) {
@@ -167,11 +190,27 @@ fn alter(step: &mut Step, what: What) -> bool {
             true
         }
         Action::Packet(packet) if packet.direction == Direction::Out => match &mut packet.body {
+            _ if what == What::Time => delay(&mut step.when),
             PacketBody::Tcp(body) => alter_segment(body, what),
             PacketBody::Icmp(_) => false,
         },
         _ => false,
     }
+}
+
+fn delay(when: &mut When) -> bool {
+    // A long time has a long tolerance: an eighth.
+    let more = |time: Duration| Duration::from_secs(1).max(time / 4);
+    match when {
+        When::Any => return false,
+        When::Absolute(at) | When::Relative(at) => *at += more(*at),
+        When::AbsoluteRange(from, until) | When::RelativeRange(from, until) => {
+            let length = *until - *from;
+            *from = *until + more(*until);
+            *until = *from + length;
+        }
+    }
+    true
 }
 
 fn alter_segment(body: &mut TcpPacket, what: What) -> bool {
@@ -189,23 +228,61 @@ fn alter_segment(body: &mut TcpPacket, what: What) -> bool {
             body.flags = TcpFlags::from_bits(body.flags.bits() ^ flag.bits());
             true
         }
-        What::Window => match &mut body.win {
-            Some(window) => {
-                *window = window.checked_add(1).unwrap_or(window.wrapping_sub(1));
+        What::Window => body.win.as_mut().is_some_and(alter_field),
+        What::Urgent => body.urg.as_mut().is_some_and(alter_field),
+        What::Length => increase(&mut body.len),
+        What::Sack => edges(body).next().is_some_and(increase),
+        What::Edge(index) => edges(body).nth(index).is_some_and(increase),
+        What::Scale => options(body).iter_mut().any(|option| match option {
+            TcpOption::WindowScale(shift) => {
+                *shift ^= 1;
                 true
             }
-            None => false,
-        },
-        What::Sack => {
-            let OptionList::These(options) = &mut body.options else { return false };
-            let blocks = options.iter_mut().find_map(|option| match option {
-                TcpOption::Sack(blocks) => Some(blocks),
-                _ => None,
-            });
-            blocks.and_then(|blocks| blocks.first_mut()).is_some_and(|(left, _)| increase(left))
-        }
-        What::Errno => false,
+            _ => false,
+        }),
+        What::Option(index) => options(body).get_mut(index).is_some_and(alter_option),
+        What::Time | What::Errno => false,
     }
+}
+
+fn options(body: &mut TcpPacket) -> &mut [TcpOption] {
+    match &mut body.options {
+        OptionList::These(options) => options,
+        OptionList::Any => &mut [],
+    }
+}
+
+/// The edges of the blocks that a segment is to name.
+fn edges(body: &mut TcpPacket) -> impl Iterator<Item = &mut u32> {
+    let blocks = options(body).iter_mut().filter_map(|option| match option {
+        TcpOption::Sack(blocks) => Some(blocks),
+        _ => None,
+    });
+    blocks.flatten().flat_map(|(left, right)| [left, right])
+}
+
+/// Alters the number in an option, if it has one that is compared: TSval is where the script says how
+/// long a tick is.
+fn alter_option(option: &mut TcpOption) -> bool {
+    match option {
+        TcpOption::Mss(mss) => alter_field(mss),
+        TcpOption::Timestamps { ecr, .. } | TcpOption::SomeTimestamps { ecr: Some(ecr), .. } => {
+            increase(ecr)
+        }
+        TcpOption::FastOpen(cookie) | TcpOption::FastOpenExperimental(cookie) => {
+            match cookie.first_mut() {
+                Some(octet) => *octet ^= 1,
+                None => cookie.push(0),
+            }
+            true
+        }
+        _ => false,
+    }
+}
+
+fn alter_field(field: &mut u16) -> bool {
+    *field = field.checked_add(1).unwrap_or(field.wrapping_sub(1));
+    true
 }
 
 fn increase(number: &mut u32) -> bool {
@@ -214,3 +291,7 @@ fn increase(number: &mut u32) -> bool {
 }
 
 const HUNTERS: usize = 2;
+/// As many options as a segment has room for, less what pads.
+const MOST_OPTIONS: usize = 8;
+/// Edges of four blocks.
+const MOST_EDGES: usize = 8;
