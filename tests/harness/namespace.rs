@@ -10,8 +10,8 @@ use whimbrel_io::process::end_with_starter;
 use crate::needs;
 
 /// Runs the test of this name once more, in a network namespace that ends with that process, and there
-/// `inside`, which wants these programs.
-pub(crate) fn in_a_namespace(name: &str, programs: &[&str], inside: fn()) {
+/// `inside`, which needs these (see [`needs::found`]).
+pub(crate) fn in_a_namespace(name: &str, needs: &[&str], inside: fn()) {
     if env::var_os(INSIDE).is_some() {
         // Or it would hold up whatever runs behind it, and nobody would learn which it was.
         thread::spawn(|| {
@@ -19,9 +19,11 @@ pub(crate) fn in_a_namespace(name: &str, programs: &[&str], inside: fn()) {
             eprintln!("it did not end in {} s", LIMIT.as_secs());
             exit(1);
         });
+        needs::say(needs);
+        needs::furnish_namespace();
         return inside();
     }
-    if !needs::found(&[&["unshare"], programs].concat()) {
+    if !needs::found(&[&["unshare"], needs].concat()) {
         return;
     }
     let mut command = Command::new("unshare");

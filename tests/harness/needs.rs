@@ -6,21 +6,60 @@
 
 #![allow(dead_code, reason = "each test file uses what it needs")]
 
+use std::cell::RefCell;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::net::{Ipv6Addr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, thread};
 
-/// Whether all of these programs are there. If not, the test that asked is skipped, and has to end.
-pub(crate) fn found(programs: &[&str]) -> bool {
-    let missing: Vec<_> = programs.iter().copied().filter(|program| !is_there(program)).collect();
+/// The driver of TUN and TAP, where a test says what it needs.
+pub(crate) const TUN: &str = "/dev/net/tun";
+/// IPv6 in the namespaces that tests make, where a test says what it needs.
+pub(crate) const IPV6: &str = "IPv6";
+
+/// Whether all of these are there: programs, [`TUN`], [`IPV6`]. If not, the test that asked is skipped,
+/// and has to end.
+pub(crate) fn found(needs: &[&str]) -> bool {
+    say(needs);
+    let missing: Vec<_> = needs.iter().copied().filter(|need| !is_there(need)).collect();
     if !missing.is_empty() {
         skip(&format!("no {}", missing.join(", no ")));
     }
     missing.is_empty()
+}
+
+/// Notes that the test of this thread, or a part of it that has a thread or process of its own, has said
+/// that it needs these.
+pub(crate) fn say(needs: &[impl AsRef<str>]) {
+    SAID.with_borrow_mut(|said| said.extend(needs.iter().map(|need| need.as_ref().to_owned())));
+}
+
+/// The first word of `line` with the others, to be run: a program that this test said it needs.
+pub(crate) fn command(line: &str) -> Command {
+    let mut words = line.split_whitespace();
+    let program = words.next().expect("a program");
+    let is_said = SAID.with_borrow(|said| said.iter().any(|said| said == program));
+    assert!(is_said, "the test needs {program:?} and has not said so");
+    let mut command = Command::new(program);
+    command.args(words);
+    command
+}
+
+thread_local! {
+    static SAID: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Switches IPv6 off in the network namespace of this thread, which the test has just made, if
+/// `WHIMBREL_WITHOUT_IPV6` is set: so `.ci/stranger` has machines whose kernel does that by itself.
+pub(crate) fn furnish_namespace() {
+    if is_without_ipv6() {
+        fs::write(SWITCH, "1").expect("IPv6 can be switched off in a namespace of the test's own");
+    }
 }
 
 /// Says and counts that the test of this thread is skipped.
@@ -64,11 +103,35 @@ fn append(tally: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).open(tally)?.write_all(line.as_bytes())
 }
 
+/// True if this is there: a program, [`TUN`] or [`IPV6`].
+pub(crate) fn is_there(need: &str) -> bool {
+    match need {
+        TUN => OpenOptions::new().read(true).write(true).open(TUN).is_ok(),
+        IPV6 => !is_without_ipv6() && ipv6_is_there(),
+        program => runs(program),
+    }
+}
+
+/// `disable_ipv6` of the module is what new namespaces begin with; with `disable` there is no socket.
+fn ipv6_is_there() -> bool {
+    let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0));
+    let off = fs::read_to_string("/sys/module/ipv6/parameters/disable_ipv6");
+    socket.is_ok() && off.map_or(true, |off| off.trim() == "0")
+}
+
+/// True if namespaces that tests make are to have no IPv6.
+pub(crate) fn is_without_ipv6() -> bool {
+    env::var_os("WHIMBREL_WITHOUT_IPV6").is_some()
+}
+
 /// Whether a program is to be found by this name, and may be run.
-fn is_there(program: &str) -> bool {
+fn runs(program: &str) -> bool {
     let runs = |path: &Path| {
         fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
     };
     let folders = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&folders).any(|folder| runs(&folder.join(program)))
 }
+
+/// What switches IPv6 off for all interfaces there are and will be.
+const SWITCH: &str = "/proc/sys/net/ipv6/conf/all/disable_ipv6";

@@ -2,8 +2,10 @@
 
 #![allow(dead_code, reason = "each test file uses what it needs")]
 
+use std::env;
 use std::fs::{self, Permissions};
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -32,18 +34,36 @@ struct Place {
 fn place() -> &'static Place {
     static PLACE: OnceLock<Place> = OnceLock::new();
     PLACE.get_or_init(|| {
-        let new = |number| {
-            let name = format!("whim-{}-{number}", std::process::id());
-            let folder = std::env::temp_dir().join(name);
-            fs::create_dir(&folder).ok()?;
-            // Some tests give up their rights, and still find what was laid there for them.
-            fs::set_permissions(&folder, Permissions::from_mode(0o755)).ok().map(|()| folder)
+        let new = |base: &Path| {
+            (0..100).find_map(|number| {
+                let folder = base.join(format!("whim-{}-{number}", std::process::id()));
+                fs::create_dir(&folder).ok()?;
+                // Some tests give up their rights, and still find what was laid there for them.
+                fs::set_permissions(&folder, Permissions::from_mode(0o755)).ok().map(|()| folder)
+            })
         };
-        let folder = (0..100).find_map(new).expect("a folder can be made for temporary files");
+        let given = env::temp_dir();
+        let bases = [Path::new("/tmp"), Path::new("/var/tmp"), &given];
+        let wanted = if suits(&given) { 2 } else { 0 };
+        let folder = (0..3).find_map(|number| new(bases[(wanted + number) % 3]));
+        let folder = folder.expect("a folder can be made for temporary files");
         let guard = Mutex::new(watch(&folder));
         Place { folder, guard }
     })
 }
+
+/// True if all that tests put below this folder can be done there: its name is one word of a command line
+/// and of `--wire`, leaves room for that of a socket (unix(7): 107 bytes), and all users may enter it.
+fn suits(base: &Path) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
+    let name = base.as_os_str().as_bytes();
+    let is_open =
+        |folder: &Path| fs::metadata(folder).is_ok_and(|it| it.permissions().mode() & 0o001 != 0);
+    name.len() <= LONGEST && name.iter().all(is_plain) && base.ancestors().all(is_open)
+}
+
+/// Bytes.
+const LONGEST: usize = 40;
 
 /// In a process group of its own: what is sent to all of a run, by a terminal or by timeout(1), does
 /// not reach it. Without a shell nobody clears up behind a run that is killed.

@@ -7,7 +7,6 @@
 use std::fs::{File, OpenOptions};
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::process::Command;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,7 +17,8 @@ use whimbrel_stack::{InterfaceAddress, Medium, Steering};
 use whimbrel_tcp::SegMeta;
 use whimbrel_tcp::segment::RxChecksum;
 
-use common::in_namespace_with;
+use common::in_namespace;
+use common::needs::{self, TUN};
 
 mod common;
 
@@ -42,8 +42,8 @@ fn made_with(flags: i32) -> OwnedFd {
 }
 
 fn bring_up() {
-    for words in ["address add 10.9.0.1/24 dev whim0", "link set whim0 up"] {
-        assert!(Command::new("ip").args(words.split(' ')).status().unwrap().success());
+    for line in ["ip address add 10.9.0.1/24 dev whim0", "ip link set whim0 up"] {
+        assert!(needs::command(line).status().unwrap().success(), "{line}");
     }
 }
 
@@ -75,7 +75,7 @@ fn talk(tun: &mut Tun) -> SegMeta {
 
 #[test]
 fn a_queue_without_offload_headers_carries_whole_packets_and_asks_for_no_offload() {
-    in_namespace_with(&["ip"], || {
+    in_namespace(&[TUN, "ip"], || {
         let fd = made_with(libc::IFF_TUN | libc::IFF_NO_PI);
         bring_up();
         let config = TunConfig::from_fd(fd, own()).unwrap().with_offload(Offload::On);
@@ -92,7 +92,7 @@ fn a_queue_without_offload_headers_carries_whole_packets_and_asks_for_no_offload
 
 #[test]
 fn a_queue_with_offload_headers_handed_down_by_who_may_open_it_goes_on_with_them() {
-    in_namespace_with(&["ip"], || {
+    in_namespace(&[TUN, "ip"], || {
         let spec = "tun:whim0,addr=10.9.0.2/24,queues=1";
         let WireSpec::Tun(config) = spec.parse().unwrap() else { panic!("no tun") };
         let fd = Tun::open(&config).unwrap().into_fd();
@@ -106,7 +106,7 @@ fn a_queue_with_offload_headers_handed_down_by_who_may_open_it_goes_on_with_them
 
 #[test]
 fn a_queue_of_several_keeps_a_flow_where_it_was_sent_from() {
-    in_namespace_with(&["ip"], || {
+    in_namespace(&[TUN, "ip"], || {
         let fd = made_with(libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_MULTI_QUEUE);
         bring_up();
         let config = TunConfig::from_fd(fd, own()).unwrap();
@@ -119,7 +119,7 @@ fn a_queue_of_several_keeps_a_flow_where_it_was_sent_from() {
 
 #[test]
 fn an_interface_of_ethernet_frames_is_known_as_one() {
-    in_namespace_with(&["ip"], || {
+    in_namespace(&[TUN, "ip"], || {
         let fd = made_with(libc::IFF_TAP | libc::IFF_NO_PI);
         let config = TunConfig::from_fd(fd, own()).unwrap();
         assert_eq!(config.layer(), Layer::Ethernet(None));
@@ -137,7 +137,7 @@ fn what_is_no_queue_of_packets_is_refused_in_words() {
         assert!(matches!(error, TunError::NotTun), "{error}");
         assert!(error.to_string().contains("/dev/net/tun"), "{error}");
     }
-    in_namespace_with(&["ip"], || {
+    in_namespace(&[TUN, "ip"], || {
         let unattached = OpenOptions::new().read(true).write(true).open("/dev/net/tun").unwrap();
         let error = TunConfig::from_fd(unattached.into(), own()).unwrap_err();
         assert!(matches!(error, TunError::NotAttached), "{error}");
@@ -149,7 +149,7 @@ fn what_is_no_queue_of_packets_is_refused_in_words() {
 
 #[test]
 fn packet_information_in_front_of_frames_is_told_by_the_first() {
-    in_namespace_with(&["ip"], || {
+    in_namespace(&[TUN, "ip"], || {
         let fd = made_with(libc::IFF_TUN);
         bring_up();
         let mut tun = Tun::open(&TunConfig::from_fd(fd, own()).unwrap()).unwrap();
@@ -162,7 +162,7 @@ fn packet_information_in_front_of_frames_is_told_by_the_first() {
 
 #[test]
 fn a_frame_without_an_offload_header_goes_out_as_it_is() {
-    in_namespace_with(&["ip"], || {
+    in_namespace(&[TUN, "ip"], || {
         let fd = made_with(libc::IFF_TUN | libc::IFF_NO_PI);
         bring_up();
         let mut tun = Tun::open(&TunConfig::from_fd(fd, own()).unwrap()).unwrap();

@@ -18,7 +18,7 @@ use whimbrel_sim::script::host::{Administration, Network, ScriptHost, SetError, 
 use whimbrel_wire::Endpoint;
 use whimbrel_wire::tcp::TcpFlags;
 
-use peer::{Peer, kernel, octets, read, write};
+use peer::{Peer, kernel, needs, octets, read, write};
 
 #[path = "common/peer.rs"]
 mod peer;
@@ -295,7 +295,7 @@ fn hosts_work_side_by_side() {
 fn a_network_that_is_none_is_refused_with_a_remedy() {
     let lone = Network { gateway: Network::v4().remote, ..Network::v4() };
     match KernelHost::new(&lone) {
-        Err(error) if error.is_privilege_or_device() => eprintln!("SKIPPED: {error}"),
+        Err(error) if error.is_privilege_or_device() => needs::skip(&error.to_string()),
         Err(error) => assert!(error.to_string().contains("same prefix"), "{error}"),
         Ok(_) => panic!("a gateway outside of the network"),
     }

@@ -8,7 +8,8 @@
 use std::net::UdpSocket;
 use std::time::{Duration, Instant as WallInstant};
 
-use common::in_namespace_with;
+use common::in_namespace;
+use common::needs::IPV6;
 use station::{PATIENCE, Running, attempt, command};
 use whimbrel_io::device::boxed;
 use whimbrel_io::packet::RING_FRAMES;
@@ -36,17 +37,16 @@ fn run(spec: &str, peers: &[Endpoint]) -> Running<PacketWire> {
     station::run(&spec.parse().unwrap(), PacketWire::open(&config(spec)).unwrap(), peers)
 }
 
-/// Runs `test` where the kernel has addresses on one end of a veth pair, and nobody on the other.
-fn beside_the_kernel(test: impl FnOnce() + Send + 'static) {
-    beside_the_kernel_with(&["ip"], test);
-}
-
-/// The same for a test that needs these programs, `ip` one of them.
-fn beside_the_kernel_with(programs: &[&str], test: impl FnOnce() + Send + 'static) {
-    in_namespace_with(programs, || {
+/// Runs `test`, which needs these and `ip`, where the kernel has addresses on one end of a veth pair, and
+/// nobody on the other.
+fn beside_the_kernel(needs: &[&str], test: impl FnOnce() + Send + 'static) {
+    let has_ipv6 = needs.contains(&IPV6);
+    in_namespace(&[&["ip"], needs].concat(), move || {
         command("ip link add vkernel type veth peer name vstack");
         command("ip address add 10.9.0.1/24 dev vkernel");
-        command("ip address add fd09::1/64 dev vkernel nodad");
+        if has_ipv6 {
+            command("ip address add fd09::1/64 dev vkernel nodad");
+        }
         command("ip link set vkernel up");
         command("ip link set vstack up");
         test();
@@ -63,7 +63,7 @@ fn ping(whom: &str) {
 
 #[test]
 fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
-    beside_the_kernel_with(&["ip", "ping"], || {
+    beside_the_kernel(&[IPV6, "ping"], || {
         let running = run(SPEC, &[]);
         ping("10.9.0.2");
         ping("-6 fd09::2");
@@ -93,17 +93,19 @@ fn send_to_the_kernel(spec: &str) -> u64 {
 
 #[test]
 fn the_kernel_cuts_what_the_stack_sends_in_super_segments() {
-    beside_the_kernel(|| assert!(send_to_the_kernel(SPEC) > 0));
+    beside_the_kernel(&[IPV6], || assert!(send_to_the_kernel(SPEC) > 0));
 }
 
 #[test]
 fn without_offloads_the_stack_cuts_and_sums_itself() {
-    beside_the_kernel(|| assert_eq!(send_to_the_kernel(&format!("{SPEC},offload=off")), 0));
+    beside_the_kernel(&[IPV6], || {
+        assert_eq!(send_to_the_kernel(&format!("{SPEC},offload=off")), 0)
+    });
 }
 
 #[test]
 fn an_interface_that_goes_down_and_up_again_carries_on() {
-    beside_the_kernel_with(&["ip", "ping"], || {
+    beside_the_kernel(&["ping"], || {
         let running = run(SPEC, &[]);
         ping("10.9.0.2");
         command("ip link set vstack down");
@@ -116,7 +118,7 @@ fn an_interface_that_goes_down_and_up_again_carries_on() {
 
 #[test]
 fn an_interface_that_is_removed_ends_the_worker_with_the_reason() {
-    beside_the_kernel_with(&["ip", "ping"], || {
+    beside_the_kernel(&["ping"], || {
         let running = run(SPEC, &[]);
         ping("10.9.0.2");
         command("ip link delete vkernel");
@@ -129,7 +131,7 @@ fn an_interface_that_is_removed_ends_the_worker_with_the_reason() {
 
 #[test]
 fn frames_that_nobody_took_in_time_are_counted() {
-    beside_the_kernel(|| {
+    beside_the_kernel(&[], || {
         let mut wire = PacketWire::open(&config(SPEC)).unwrap();
         command(&format!("ip neigh add 10.9.0.2 lladdr {MAC} dev vkernel"));
         let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
@@ -171,7 +173,7 @@ fn station_of(name: &str) -> String {
 
 #[test]
 fn an_address_that_the_kernel_has_is_not_taken() {
-    beside_the_kernel(|| {
+    beside_the_kernel(&[IPV6], || {
         let kernel = station_of("vkernel");
         for (spec, addr, add) in [
             ("packet:vstack,addr=10.9.0.7/24", "10.9.0.7", "10.9.0.7/24 dev vkernel"),
@@ -189,7 +191,7 @@ fn an_address_that_the_kernel_has_is_not_taken() {
 
 #[test]
 fn addresses_that_nobody_has_are_free_within_a_second_and_at_once_if_nobody_is_asked() {
-    beside_the_kernel(|| {
+    beside_the_kernel(&[], || {
         let began = WallInstant::now();
         check(SPEC, || {}).unwrap();
         let asked = began.elapsed();
@@ -202,7 +204,7 @@ fn addresses_that_nobody_has_are_free_within_a_second_and_at_once_if_nobody_is_a
 
 #[test]
 fn an_address_in_use_is_defended_against_the_kernel_and_another_stack() {
-    beside_the_kernel(|| {
+    beside_the_kernel(&[IPV6, "ping"], || {
         let running = run(SPEC, &[]);
         ping("10.9.0.2");
         let theirs = "packet:vkernel,addr=10.9.0.2/24,mac=02:77:68:69:6d:09";
@@ -219,7 +221,7 @@ fn an_address_in_use_is_defended_against_the_kernel_and_another_stack() {
 
 #[test]
 fn two_stations_share_an_interface_and_hear_their_own_frames_alone() {
-    beside_the_kernel_with(&["ip", "ping"], || {
+    beside_the_kernel(&["ping"], || {
         let first = run(SPEC, &[]);
         let second = run("packet:vstack,addr=10.9.0.3/24", &[]);
         ping("10.9.0.2");
@@ -235,7 +237,7 @@ fn two_stations_share_an_interface_and_hear_their_own_frames_alone() {
 
 #[test]
 fn what_stands_in_the_way_is_named() {
-    beside_the_kernel(|| {
+    beside_the_kernel(&[IPV6], || {
         let refused = |spec: &str| PacketWire::open(&config(spec)).unwrap_err();
         let nowhere = refused("packet:nowhere,addr=10.9.0.2/24");
         assert!(matches!(&nowhere, PacketError::NoInterface(name) if name == "nowhere"));

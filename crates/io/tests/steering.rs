@@ -8,12 +8,12 @@
 use std::collections::HashSet;
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{in_namespace, in_namespace_with};
+use common::in_namespace;
+use common::needs::{self, TUN};
 use whimbrel_base::Instant;
 use whimbrel_io::device::boxed;
 use whimbrel_io::steering::SteeringCounters;
@@ -169,7 +169,7 @@ fn peer(listener: &TcpListener) -> Endpoint {
 
 #[test]
 fn the_kernel_computes_the_queue_of_tun() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let listener = TcpListener::bind("0.0.0.0:0").unwrap();
         let (wire, queues) = tun_queues();
         let running = Running::new(queues, &wire, &[peer(&listener)]);
@@ -183,16 +183,14 @@ fn the_kernel_computes_the_queue_of_tun() {
 
 #[test]
 fn the_kernel_computes_the_socket_of_a_fanout() {
-    in_namespace_with(&["ip"], || {
+    in_namespace(&["ip"], || {
         for line in [
             "ip link add vkernel type veth peer name vstack",
             "ip address add 10.9.0.1/24 dev vkernel",
             "ip link set vkernel up",
             "ip link set vstack up",
         ] {
-            let mut words = line.split_whitespace();
-            let status = Command::new(words.next().unwrap()).args(words).status().unwrap();
-            assert!(status.success(), "{line}");
+            assert!(needs::command(line).status().unwrap().success(), "{line}");
         }
         let listener = TcpListener::bind("0.0.0.0:0").unwrap();
         let wire: WireSpec = "packet:vstack,addr=10.9.0.2/24,fanout=3".parse().unwrap();
@@ -210,7 +208,7 @@ fn the_kernel_computes_the_socket_of_a_fanout() {
 
 #[test]
 fn frames_that_came_in_by_the_wrong_queue_are_passed_on_once() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let listener = TcpListener::bind("0.0.0.0:0").unwrap();
         let (wire, mut queues) = tun_queues();
         // The kernel's first queue is now the last shard's, and so on: only the middle one's is right.

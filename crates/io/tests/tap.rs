@@ -8,7 +8,8 @@
 use std::thread;
 use std::time::{Duration, Instant as WallInstant};
 
-use common::{in_namespace, in_namespace_with};
+use common::in_namespace;
+use common::needs::{IPV6, TUN};
 use station::{Running, Sender, command};
 use whimbrel_io::device::boxed;
 use whimbrel_io::{Device, Tun, TunError, WireSpec, Worker};
@@ -20,7 +21,8 @@ mod common;
 #[path = "common/station.rs"]
 mod station;
 
-const SPEC: &str = "tap:whim0,addr=10.9.0.2/24,addr=fd09::2/64,mac=02:77:68:69:6d:02";
+const SPEC: &str = "tap:whim0,addr=10.9.0.2/24,mac=02:77:68:69:6d:02";
+const BOTH: &str = "tap:whim0,addr=10.9.0.2/24,addr=fd09::2/64,mac=02:77:68:69:6d:02";
 const MAC: &str = "02:77:68:69:6d:02";
 
 /// The stack on the interface, driven by a thread in this one's namespace.
@@ -39,8 +41,8 @@ fn stop(running: Running<Tun>) -> Worker<Tun, Sender> {
 
 #[test]
 fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
-    in_namespace_with(&["ip", "ping"], || {
-        let running = run(SPEC, &[]);
+    in_namespace(&[TUN, IPV6, "ip", "ping"], || {
+        let running = run(BOTH, &[]);
         for (ping, neighbour) in [
             ("ping -c 3 -i 0.2 -W 2 10.9.0.2", "ip neigh show 10.9.0.2 dev whim0"),
             ("ping -6 -c 3 -i 0.2 -W 2 fd09::2", "ip neigh show fd09::2 dev whim0"),
@@ -62,7 +64,7 @@ fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
 
 #[test]
 fn an_address_that_the_kernel_has_is_not_taken() {
-    in_namespace(|| {
+    in_namespace(&[TUN, "ip"], || {
         let WireSpec::Tap(config) = SPEC.parse().unwrap() else { panic!("no tap:") };
         let mut taps = boxed([Tun::open(&config).unwrap()]);
         config.dad().check(&mut taps, config.addresses()).unwrap();
@@ -76,10 +78,10 @@ fn an_address_that_the_kernel_has_is_not_taken() {
 
 #[test]
 fn the_stack_finds_the_kernel_and_sends_it_super_segments() {
-    in_namespace(|| {
+    in_namespace(&[TUN, IPV6], || {
         // The machine's addresses are there once the interface is; listening on any needs none.
         let (listeners, peers) = station::listen();
-        let running = run(SPEC, &peers);
+        let running = run(BOTH, &peers);
         station::receive(&listeners);
         let worker = stop(running);
         let link = worker.shard().link().unwrap();
@@ -95,7 +97,7 @@ fn the_stack_finds_the_kernel_and_sends_it_super_segments() {
 
 #[test]
 fn without_offloads_frames_are_as_on_a_cable() {
-    in_namespace_with(&["ip", "ping"], || {
+    in_namespace(&[TUN, "ip", "ping"], || {
         let running = run(&format!("{SPEC},offload=off,mtu=1280"), &[]);
         assert!(command("ping -c 1 -W 2 10.9.0.2").contains("1 received"));
         assert!(command("ip link show whim0").contains("mtu 1280"));
@@ -105,7 +107,7 @@ fn without_offloads_frames_are_as_on_a_cable() {
 
 #[test]
 fn a_neighbour_that_is_not_there_is_forgotten_with_its_packets() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let nobody = Endpoint::new(Address::from_v4_octets([10, 9, 0, 77]), 80);
         let running = run(SPEC, &[nobody]);
         let began = WallInstant::now();
@@ -119,7 +121,7 @@ fn a_neighbour_that_is_not_there_is_forgotten_with_its_packets() {
 
 #[test]
 fn a_station_is_drawn_at_random_if_none_is_given() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let open = |name| {
             let spec = format!("tap:{name},addr=10.9.0.2/24").parse();
             let Ok(WireSpec::Tap(config)) = spec else { panic!("{spec:?}") };
@@ -136,7 +138,7 @@ fn a_station_is_drawn_at_random_if_none_is_given() {
 
 #[test]
 fn an_interface_of_the_other_kind_is_refused() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let _held = run(SPEC, &[]);
         let spec = "tun:whim0,addr=10.9.0.2/24".parse();
         let Ok(WireSpec::Tun(config)) = spec else { panic!("{spec:?}") };

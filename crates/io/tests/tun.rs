@@ -16,11 +16,12 @@ use whimbrel_tcp::recv::ChunkPool;
 use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
 use whimbrel_tcp::{SegMeta, TxSegment};
 
-use common::{in_namespace, in_namespace_with};
+use common::in_namespace;
+use common::needs::{self, IPV6, TUN};
 
 mod common;
 
-const SPEC: &str = "tun:whim0,addr=10.9.0.2/24,addr=fd09::2/64";
+const SPEC: &str = "tun:whim0,addr=10.9.0.2/24";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn open(spec: &str) -> Tun {
@@ -115,8 +116,8 @@ fn number(octets: &[u8]) -> u32 {
 
 #[test]
 fn datagrams_of_both_families_arrive_with_unfinished_checksums() {
-    in_namespace(|| {
-        let mut tun = open(SPEC);
+    in_namespace(&[TUN, IPV6], || {
+        let mut tun = open(&format!("{SPEC},addr=fd09::2/64"));
         for (to, from) in [("10.9.0.2", "10.9.0.1"), ("fd09::2", "fd09::1")] {
             let to: IpAddr = to.parse().unwrap();
             let from: IpAddr = from.parse().unwrap();
@@ -133,7 +134,7 @@ fn datagrams_of_both_families_arrive_with_unfinished_checksums() {
 
 #[test]
 fn what_comes_for_the_machines_new_ipv6_address_arrives() {
-    in_namespace(|| {
+    in_namespace(&[TUN, IPV6], || {
         for _ in 0..200 {
             let mut tun = open("tun:whim0,addr=fd09::2/64,offload=off");
             let socket = UdpSocket::bind("[fd09::1]:53").unwrap();
@@ -159,7 +160,7 @@ fn ipv6_datagram(data: &[u8]) -> Vec<u8> {
 
 #[test]
 fn without_offloads_checksums_are_finished() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let mut tun = open("tun:whim0,addr=10.9.0.2/24,offload=off");
         assert_eq!(tun.offloads().names().count(), 0);
         let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
@@ -173,7 +174,7 @@ fn without_offloads_checksums_are_finished() {
 
 #[test]
 fn an_address_without_a_network_is_reached_by_a_route() {
-    in_namespace(|| {
+    in_namespace(&[TUN, IPV6], || {
         let mut tun = open("tun:whim0,addr=10.9.0.2/24,addr=192.0.2.7/32,addr=2001:db8::7/128");
         UdpSocket::bind("0.0.0.0:0").unwrap().send_to(b"lone", "192.0.2.7:7").unwrap();
         next_frame(&mut tun, |frame| frame.ends_with(b"lone"));
@@ -182,7 +183,7 @@ fn an_address_without_a_network_is_reached_by_a_route() {
 
 #[test]
 fn the_kernel_answers_an_echo_request() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let mut tun = open(SPEC);
         let mut echo = [8, 0, 0, 0, 0x12, 0x34, 0, 1];
         let text = Bytes::from_static(b"curlew and whimbrel");
@@ -213,7 +214,7 @@ fn shake_hands(tun: &mut Tun, port: u16) -> (u32, u32) {
 
 #[test]
 fn a_super_segment_of_64_kb_reaches_the_kernels_socket_whole() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let mut tun = open(SPEC);
         let listener = std::net::TcpListener::bind("10.9.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -239,7 +240,7 @@ fn a_super_segment_of_64_kb_reaches_the_kernels_socket_whole() {
 
 #[test]
 fn the_kernels_super_segments_arrive_counted_by_segment() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let mut tun = open(SPEC);
         let listener = std::net::TcpListener::bind("10.9.0.1:0").unwrap();
         let next = shake_hands(&mut tun, listener.local_addr().unwrap().port());
@@ -257,7 +258,7 @@ fn the_kernels_super_segments_arrive_counted_by_segment() {
 
 #[test]
 fn long_frames_are_read_into_chunks_while_there_are_some() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let mut tun = open("tun:whim0,addr=10.9.0.2/24,mtu=65535");
         let mut pool = ChunkPool::default();
         let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
@@ -301,7 +302,7 @@ fn long_frames_are_read_into_chunks_while_there_are_some() {
 
 #[test]
 fn a_segment_that_the_kernel_refuses_is_dropped_and_counted() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let mut tun = open(SPEC);
         tun.send(&segment(&[0x15; 20], Bytes::new())).unwrap();
         let counters = tun.counters();
@@ -312,7 +313,7 @@ fn a_segment_that_the_kernel_refuses_is_dropped_and_counted() {
 
 #[test]
 fn an_interface_that_is_held_or_of_another_kind_is_refused_with_a_remedy() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let _held = open(SPEC);
         let WireSpec::Tun(config) = SPEC.parse().unwrap() else { panic!() };
         let error = Tun::open(&config).unwrap_err();
@@ -326,7 +327,7 @@ fn an_interface_that_is_held_or_of_another_kind_is_refused_with_a_remedy() {
 
 #[test]
 fn several_queues_are_opened_together() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let spec = "tun:whim0,addr=10.9.0.2/24,queues=3";
         let WireSpec::Tun(config) = spec.parse().unwrap() else { panic!() };
         assert!(matches!(Tun::open(&config), Err(TunError::Queues(3))));
@@ -336,10 +337,9 @@ fn several_queues_are_opened_together() {
 
 #[test]
 fn a_removed_interface_is_an_error_not_silence() {
-    in_namespace_with(&["ip"], || {
+    in_namespace(&[TUN, "ip"], || {
         let mut tun = open(SPEC);
-        let removed = std::process::Command::new("ip").args(["link", "delete", "whim0"]).status();
-        assert!(removed.unwrap().success());
+        assert!(needs::command("ip link delete whim0").status().unwrap().success());
         let mut fds = [PollFd::new(&tun, Interest::Read)];
         assert_eq!(ppoll(&mut fds, Some(PATIENCE)).unwrap(), 1);
         assert!(fds[0].is_broken());
@@ -351,7 +351,7 @@ fn a_removed_interface_is_an_error_not_silence() {
 
 #[test]
 fn a_connecting_client_s_syn_arrives() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let mut tun = open(SPEC);
         // Nobody answers; its SYN waits for us meanwhile.
         let address: SocketAddr = "10.9.0.2:80".parse().unwrap();
@@ -365,7 +365,7 @@ fn a_connecting_client_s_syn_arrives() {
 #[test]
 #[ignore = "a measurement"]
 fn reads_and_writes_per_second() {
-    in_namespace(|| {
+    in_namespace(&[TUN], || {
         let mut tun = open(SPEC);
         let socket = UdpSocket::bind("10.9.0.1:9").unwrap();
         socket.connect("10.9.0.2:9").unwrap();

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::netns::{Net, public_copy};
+use crate::netns::{FOR_NOBODY, Net, nobody, public_copy};
 use crate::running::{fail, output, succeed};
 
 /// What was printed, with each need on one line again: what does not fit one goes on in the next, behind
@@ -38,11 +38,11 @@ fn each_need_has_a_line_and_a_program_reads_the_same() {
 
 #[test]
 fn who_lacks_a_privilege_is_led_to_the_line_that_says_so() {
-    let Some(net) = Net::with(&["setpriv"]) else { return };
+    let Some(net) = Net::with(&FOR_NOBODY) else { return };
     let copy = public_copy(net.folder());
     let nobody = |words: &[&str]| {
-        let mut command = net.command("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy).args(words);
+        let mut command = nobody(&net, &copy, "600");
+        command.args(words);
         command
     };
     let output = output(&mut nobody(&["doctor"]));

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::needs::IPV6;
 use crate::netns::{Net, Serve};
 use crate::running::{Running, Signal, await_that, fail, interrupt, output, unbroken};
 
@@ -60,7 +61,7 @@ fn iperf3_server(net: &Net, options: &[&str]) -> Running {
 
 #[test]
 fn clients_of_iperf3s_are_served_one_after_the_other() {
-    let Some(net) = Net::with(&["iperf3"]) else { return };
+    let Some(net) = Net::with(&[IPV6, "iperf3"]) else { return };
     let serve = server(&net, "");
     let one_way = ["-R", "-P 4", "-O 1 -R", "-w 256K", "-N -l 8K -M 1000", "-4 -C cubic -i 0.5"];
     for options in ["", "--bidir"].into_iter().chain(one_way) {
@@ -152,7 +153,7 @@ fn what_there_is_not_here_gets_iperf3s_own_error() {
 
 #[test]
 fn whimbrel_is_a_client_of_iperf3s() {
-    let Some(net) = Net::with(&["iperf3"]) else { return };
+    let Some(net) = Net::with(&[IPV6, "iperf3"]) else { return };
     let mut server = iperf3_server(&net, &[]);
     let lines = [
         "send 10.9.0.1 -t 2",

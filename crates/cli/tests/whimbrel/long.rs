@@ -8,6 +8,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use crate::needs::IPV6;
 use crate::netns::Net;
 use crate::running::{Running, succeed, succeed_with, unbroken};
 use crate::scratch::{guard_namespace, scratch};
@@ -17,7 +18,7 @@ const MIB: usize = 1 << 20;
 #[test]
 #[cfg_attr(debug_assertions, ignore = "4 GiB take minutes in a debug build: give --release")]
 fn curl_moves_a_gibibyte_down_and_up_over_both_families() {
-    let Some(net) = Net::with(&["curl", "sha256sum"]) else { return };
+    let Some(net) = Net::with(&[IPV6, "curl", "sha256sum"]) else { return };
     let root = net.folder().join("root");
     fs::create_dir(&root).unwrap();
     let file = root.join("gibibyte");

@@ -26,9 +26,9 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    /// A fresh one. `None`, after saying so, where the system does not allow it or lacks one of the
-    /// programs that the test is to run there, of which `ip` is always one and the shell none. With
-    /// `WHIMBREL_REQUIRE_NET=1` that is a failure.
+    /// A fresh one. `None`, after saying so, where the system does not allow it or lacks what the test
+    /// needs ([`needs::found`]): the programs that it is to run there, of which `ip` is always one and
+    /// the shell none. With `WHIMBREL_REQUIRE_NET=1` that is a failure.
     pub(crate) fn with(programs: &[&'static str]) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         if let Err(obstacle) = obstacle() {
@@ -46,6 +46,9 @@ impl Net {
         guard_namespace(&name);
         let net = Self { name, folder, programs };
         succeed(Command::new("ip").args(["netns", "add", &net.name]));
+        if needs::is_without_ipv6() {
+            net.set("net.ipv6.conf.all.disable_ipv6", "1");
+        }
         succeed(Command::new("ip").args(["-n", &net.name, "link", "set", "lo", "up"]));
         Some(net)
     }
@@ -55,13 +58,15 @@ impl Net {
         Self::with(&[])
     }
 
-    /// The same with a veth pair: the kernel has 10.9.0.1 and fd09::1 on the one end, `vkernel`;
-    /// nobody has anything on the other, `vstack`.
+    /// The same with a veth pair: the kernel has 10.9.0.1 and, where there is IPv6, fd09::1 on the one
+    /// end, `vkernel`; nobody has anything on the other, `vstack`.
     pub(crate) fn with_veth(programs: &[&'static str]) -> Option<Self> {
         let net = Self::with(programs)?;
         net.run("ip link add vkernel type veth peer name vstack");
         net.run("ip address add 10.9.0.1/24 dev vkernel");
-        net.run("ip address add fd09::1/64 dev vkernel nodad");
+        if needs::is_there(needs::IPV6) {
+            net.run("ip address add fd09::1/64 dev vkernel nodad");
+        }
         net.run("ip link set vkernel up");
         net.run("ip link set vstack up");
         Some(net)
@@ -217,11 +222,27 @@ pub(crate) fn public_copy(folder: &Path) -> PathBuf {
     copy
 }
 
+/// The copy of the program, run in `net` by somebody without rights, where the driver's node is of this
+/// mode: not as udev or a container has made it on this machine. The test needs [`FOR_NOBODY`].
+pub(crate) fn nobody(net: &Net, copy: &Path, mode: &str) -> Command {
+    let mut command = net.command("sh");
+    command.args(["-c", BECOME_NOBODY, "sh", mode]).arg(copy);
+    command
+}
+
+/// What [`nobody`] needs.
+pub(crate) const FOR_NOBODY: [&str; 3] = ["mknod", "mount", "setpriv"];
+/// `ip netns exec` has made a namespace of mounts already.
+const BECOME_NOBODY: &str = r#"
+mount -t tmpfs none /dev/net && mknod -m "$1" /dev/net/tun c 10 200 && shift &&
+exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
+"#;
+
 fn obstacle() -> Result<(), &'static str> {
     if !rustix::process::geteuid().is_root() {
         return Err("not root");
     }
-    if !Path::new("/dev/net/tun").exists() {
+    if !needs::is_there(needs::TUN) {
         return Err("no /dev/net/tun: load the driver (modprobe tun) or pass the device in");
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Stdio;
 
 use crate::capture::tshark;
+use crate::needs::IPV6;
 use crate::netns::Net;
 use crate::running::{succeed, unbroken};
 
@@ -36,7 +37,7 @@ fn down_and_up(net: &Net, wire: &str) {
 
 #[test]
 fn curl_fetches_and_uploads_over_both_families_with_offloads_and_without() {
-    let Some(net) = Net::with_veth(&["curl", "ethtool"]) else { return };
+    let Some(net) = Net::with_veth(&[IPV6, "curl", "ethtool"]) else { return };
     down_and_up(&net, WIRE);
     down_and_up(&net, &format!("{WIRE},offload=off"));
     for end in ["vkernel", "vstack"] {

@@ -250,7 +250,7 @@ fn what_cannot_be_run_is_said_in_a_line_with_a_remedy() {
 
 #[test]
 fn the_kernel_and_the_stack_pass_the_same_script() {
-    if !kernel_is_there() {
+    if !kernel_is_there() || !needs::found(&[needs::IPV6]) {
         return;
     }
     let v6 = format!("--ip_version=ipv6\n{OPEN}");

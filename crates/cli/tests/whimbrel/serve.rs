@@ -5,6 +5,7 @@ use std::process::{Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use crate::needs::IPV6;
 use crate::netns::Net;
 use crate::running::{Running, await_that, interrupt, output, unbroken};
 
@@ -24,7 +25,7 @@ pub(crate) fn noise(count: usize) -> Vec<u8> {
 
 #[test]
 fn curl_fetches_and_uploads_a_mebibyte_over_both_families() {
-    let Some(net) = Net::with(&["curl"]) else { return };
+    let Some(net) = Net::with(&[IPV6, "curl"]) else { return };
     let root = net.folder().join("root");
     fs::create_dir(&root).unwrap();
     let sent = noise(MIB);
@@ -102,7 +103,7 @@ fn one_connection_carries_many_requests_and_a_long_body() {
 
 #[test]
 fn ping_is_answered_over_both_families() {
-    let Some(net) = Net::with(&["ping"]) else { return };
+    let Some(net) = Net::with(&[IPV6, "ping"]) else { return };
     let serve = net.serve(&[]);
     for line in ["ping -c 3 -i 0.2 -W 2 10.9.0.2", "ping -6 -c 3 -i 0.2 -W 2 fd09::2"] {
         let text = net.run(line);
@@ -114,7 +115,7 @@ fn ping_is_answered_over_both_families() {
 
 #[test]
 fn over_ethernet_frames_curl_and_ping_find_the_stack_by_arp_and_neighbour_discovery() {
-    let Some(net) = Net::with(&["curl", "ping"]) else { return };
+    let Some(net) = Net::with(&[IPV6, "curl", "ping"]) else { return };
     let root = net.folder().join("root");
     fs::create_dir(&root).unwrap();
     let sent = noise(MIB);
@@ -208,7 +209,7 @@ pub(crate) fn kernel_counter(net: &Net, name: &str) -> u64 {
 
 #[test]
 fn curl_opens_fast_once_it_has_a_cookie() {
-    let Some(net) = Net::with(&["curl"]) else { return };
+    let Some(net) = Net::with(&[IPV6, "curl"]) else { return };
     let serve = net.serve(&["--fastopen", "8"]);
     let curl = "curl -sS -g --fail --max-time 20 --tcp-fastopen -o /dev/null";
     // The first of each family asks for a cookie, the others bring it with their request.

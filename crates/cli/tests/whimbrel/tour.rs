@@ -2,6 +2,7 @@
 //! had, rights that are missing, servers that are dead or stall, and every signal. Each ends in time,
 //! with the exit code that is documented and one clear message, and leaves nothing behind.
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -87,6 +88,11 @@ fn tour(cases: &[Case]) {
 fn station(within: Within) -> Option<Station> {
     match within {
         Within::Anywhere => Some(Station::Anywhere),
+        // Without the node that is what they would be told of.
+        Within::Ordinary if !Path::new(needs::TUN).exists() => {
+            needs::skip("no /dev/net/tun");
+            None
+        }
         Within::Ordinary if !rustix::process::geteuid().is_root() => Some(Station::Anywhere),
         Within::Ordinary => needs::found(&["setpriv"]).then(Station::ordinary),
         Within::Net => Net::with_veth(&["mount", "umount"]).map(Station::Net),

@@ -16,7 +16,7 @@ use whimbrel_wire::{
 };
 
 #[path = "../../../../tests/harness/needs.rs"]
-mod needs;
+pub(crate) mod needs;
 
 /// A kernel and the one connection that a test has with it.
 pub(crate) struct Peer {
@@ -39,6 +39,9 @@ pub(crate) struct Segment {
 /// A fresh kernel; `None`, after saying so, where the system does not allow it. With
 /// `WHIMBREL_REQUIRE_NET=1` that is a failure.
 pub(crate) fn kernel(network: &Network) -> Option<Peer> {
+    if network.local.family() == Family::V6 && !needs::found(&[needs::IPV6]) {
+        return None;
+    }
     match KernelHost::new(network) {
         Ok(host) => {
             Some(Peer { host, network: network.clone(), ports: (40_000, 8080), next: (1000, 0) })

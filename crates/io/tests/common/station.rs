@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::net::{IpAddr, TcpListener};
-use std::process::Command;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -13,6 +12,8 @@ use whimbrel_io::{Activity, Clock, Device, Port, Stop, Waker, WireSpec, Worker, 
 use whimbrel_stack::{Event, Handle, Shard, ShardConfig};
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::Endpoint;
+
+use crate::common::needs;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 const MIB: usize = 1 << 20;
@@ -118,8 +119,7 @@ pub(crate) fn receive(listeners: &[TcpListener]) {
 
 /// What a line of words prints, and whether it succeeded.
 pub(crate) fn attempt(line: &str) -> (bool, String) {
-    let mut words = line.split_whitespace();
-    let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
+    let output = needs::command(line).output().unwrap();
     let text = [output.stdout, output.stderr].map(|out| String::from_utf8_lossy(&out).into_owned());
     (output.status.success(), text.concat())
 }

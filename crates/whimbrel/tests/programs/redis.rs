@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
@@ -16,13 +16,14 @@ use whimbrel::{Stack, TcpStream};
 use whimbrel_io::process::end_with_starter;
 
 use crate::namespace::in_a_namespace;
+use crate::needs::{self, TUN};
 use crate::scratch::scratch;
 
 /// Runs itself once more, in a network namespace that ends with that process.
 #[test]
 fn a_redis_client_and_a_real_server_understand_each_other() {
     let name = "redis::a_redis_client_and_a_real_server_understand_each_other";
-    in_a_namespace(name, &["redis-server"], inside);
+    in_a_namespace(name, &[TUN, "redis-server"], inside);
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -86,7 +87,7 @@ impl Server {
     fn start() -> Self {
         let folder = scratch("redis");
         fs::create_dir_all(&folder).unwrap();
-        let mut command = Command::new("redis-server");
+        let mut command = needs::command("redis-server");
         command.args(["--bind", "10.9.0.1", "--port", "6379", "--protected-mode", "no"]);
         command.args(["--save", "", "--appendonly", "no", "--dir"]).arg(&folder);
         let child = end_with_starter(command.stdout(Stdio::null())).spawn().unwrap();

@@ -6,7 +6,6 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::process::Command;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -15,17 +14,19 @@ use tokio::time::{Instant, sleep};
 use whimbrel::{AnyListener, Incoming, Stack, TcpListener, UdpSocket, Unreachable};
 
 use crate::namespace::in_a_namespace;
+use crate::needs::{self, IPV6, TUN};
 use crate::world::{assert_empties, builder, text};
 
 #[test]
 fn outsides_look_to_the_kernels_client_as_they_would_from_the_kernel() {
     let name = "any_tun::outsides_look_to_the_kernels_client_as_they_would_from_the_kernel";
-    in_a_namespace(name, &["ip"], outsides);
+    in_a_namespace(name, &[TUN, IPV6, "ip"], outsides);
 }
 
 #[test]
 fn so_they_do_to_who_sends_datagrams() {
-    in_a_namespace("any_tun::so_they_do_to_who_sends_datagrams", &["ip"], datagrams);
+    let name = "any_tun::so_they_do_to_who_sends_datagrams";
+    in_a_namespace(name, &[TUN, IPV6, "ip"], datagrams);
 }
 
 /// How a destination behaves, by the last number of its address.
@@ -83,7 +84,8 @@ fn stack() -> Stack {
 
 fn ip<const N: usize>(commands: [&str; N]) {
     for words in commands {
-        assert!(Command::new("ip").args(words.split(' ')).status().unwrap().success(), "{words}");
+        let status = needs::command(&format!("ip {words}")).status();
+        assert!(status.unwrap().success(), "{words}");
     }
 }
 

@@ -5,18 +5,18 @@
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
-use std::process::Command;
 use std::time::Duration;
 
 use whimbrel::{Ping, TcpListener};
 
 use crate::namespace::in_a_namespace;
+use crate::needs::{self, IPV6, TUN};
 use crate::world::builder;
 
 #[test]
 fn eight_thousand_bytes_echo_both_ways_in_both_families() {
     let name = "ping_tun::eight_thousand_bytes_echo_both_ways_in_both_families";
-    in_a_namespace(name, &["ping"], inside);
+    in_a_namespace(name, &[TUN, IPV6, "ping"], inside);
 }
 
 /// On the threads of a stack of its own: the commands that are awaited here block this one.
@@ -26,7 +26,7 @@ async fn inside() {
     let stack = builder().wire(wire.parse().unwrap()).build().unwrap();
     let ip = |text: &str| text.parse::<IpAddr>().unwrap();
     for (ours, kernels) in [("10.9.0.2", "10.9.0.1"), ("fd09::2", "fd09::1")] {
-        let said = run(&["ping", "-n", "-c", "2", "-W", "5", "-s", "8000", ours]).await;
+        let said = run(&format!("ping -n -c 2 -W 5 -s 8000 {ours}")).await;
         assert!(said.contains(" 0% packet loss") && said.contains("8008 bytes"), "{said}");
         let mut ping = Ping::new(ip(kernels).into());
         (ping.size, ping.timeout) = (8_000, Duration::from_secs(5));
@@ -47,11 +47,8 @@ async fn inside() {
     assert!(gone.is_err(), "nobody answers: {gone:?}");
 }
 
-async fn run(command: &[&str]) -> String {
-    let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
-    let output = tokio::task::spawn_blocking(move || {
-        let (program, arguments) = command.split_first().unwrap();
-        Command::new(program).args(arguments).output().unwrap()
-    });
+async fn run(line: &str) -> String {
+    let mut command = needs::command(line);
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap());
     String::from_utf8_lossy(&output.await.unwrap().stdout).into_owned()
 }

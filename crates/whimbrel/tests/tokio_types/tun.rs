@@ -2,19 +2,19 @@
 //!
 //! Needs root. Without it the test says so and passes; `WHIMBREL_REQUIRE_NET=1` makes it fail.
 
-use std::process::Command;
-
 use axum::Router;
 use axum::routing::get;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use whimbrel::{TcpListener, TcpStream};
 
 use crate::namespace::in_a_namespace;
+use crate::needs::{self, IPV6, TUN};
 use crate::world::{assert_empties, builder, text};
 
 #[test]
 fn tasks_on_both_sides_of_a_tun_device_talk_whoever_began() {
-    in_a_namespace("tun::tasks_on_both_sides_of_a_tun_device_talk_whoever_began", &["ip"], inside);
+    let name = "tun::tasks_on_both_sides_of_a_tun_device_talk_whoever_began";
+    in_a_namespace(name, &[TUN, IPV6], inside);
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn tasks_talk_to_the_kernel_over_packet_sockets_whoever_began() {
 #[test]
 fn who_serves_by_axum_ends_when_somebody_deletes_the_tun_device_and_says_so() {
     let name = "tun::who_serves_by_axum_ends_when_somebody_deletes_the_tun_device_and_says_so";
-    in_a_namespace(name, &["ip"], serves_until_the_device_is_gone);
+    in_a_namespace(name, &[TUN, "ip"], serves_until_the_device_is_gone);
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -52,7 +52,8 @@ async fn serves_until_the_device_is_gone() {
         assert!(answer.ends_with("from axum"), "{answer}");
 
         let device = format!("whim{shards}");
-        assert!(Command::new("ip").args(["link", "delete", &device]).status().unwrap().success());
+        let removed = needs::command(&format!("ip link delete {device}")).status();
+        assert!(removed.unwrap().success());
         for why in [serving.await.unwrap().unwrap_err(), stack.ended().await] {
             assert!(why.to_string().contains("the interface is gone"), "{why}");
         }
@@ -67,7 +68,8 @@ async fn over_packet_sockets() {
         "link set whims up",
         "address add 10.8.0.1/24 dev whimk",
     ] {
-        assert!(Command::new("ip").args(words.split(' ')).status().unwrap().success());
+        let status = needs::command(&format!("ip {words}")).status();
+        assert!(status.unwrap().success(), "{words}");
     }
     let wire = "packet:whims,addr=10.8.0.2/24,dad=off".parse().unwrap();
     let stack = builder().wire(wire).build().unwrap();

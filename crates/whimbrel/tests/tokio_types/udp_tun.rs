@@ -2,42 +2,35 @@
 //!
 //! Needs root. Without it the tests say so and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
 
-use std::process::Command;
-
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use whimbrel::{SendTo, Stack, TcpListener, UdpSocket};
 
 use crate::namespace::in_a_namespace;
-use crate::needs;
+use crate::needs::{self, IPV6, TUN};
 use crate::world::{assert_empties, builder, text};
 
 #[test]
 fn datagrams_of_any_size_cross_a_tun_device_both_ways() {
-    in_a_namespace("udp_tun::datagrams_of_any_size_cross_a_tun_device_both_ways", &["ip"], sizes);
+    let name = "udp_tun::datagrams_of_any_size_cross_a_tun_device_both_ways";
+    in_a_namespace(name, &[TUN, IPV6], sizes);
 }
 
 #[test]
 fn many_datagrams_at_once_reach_the_kernel_as_many() {
-    in_a_namespace("udp_tun::many_datagrams_at_once_reach_the_kernel_as_many", &["ip"], segments);
+    let name = "udp_tun::many_datagrams_at_once_reach_the_kernel_as_many";
+    in_a_namespace(name, &[TUN, IPV6], segments);
 }
 
 #[test]
 fn dig_asks_a_name_server_over_udp_and_where_that_is_too_short_over_tcp() {
-    if needs::found(&["dig"]) {
-        let name = "udp_tun::dig_asks_a_name_server_over_udp_and_where_that_is_too_short_over_tcp";
-        in_a_namespace(name, &["ip"], names);
-    }
+    let name = "udp_tun::dig_asks_a_name_server_over_udp_and_where_that_is_too_short_over_tcp";
+    in_a_namespace(name, &[TUN, IPV6, "dig"], names);
 }
 
 #[test]
 fn ping_with_eight_thousand_bytes_is_answered_over_a_tun_device() {
-    if needs::found(&["ping"]) {
-        in_a_namespace(
-            "udp_tun::ping_with_eight_thousand_bytes_is_answered_over_a_tun_device",
-            &["ip"],
-            pings,
-        );
-    }
+    let name = "udp_tun::ping_with_eight_thousand_bytes_is_answered_over_a_tun_device";
+    in_a_namespace(name, &[TUN, IPV6, "ping"], pings);
 }
 
 /// A stack on so many shards at a TUN device, and its address in either family.
@@ -134,8 +127,7 @@ fn frames() -> u64 {
 async fn pings() {
     let (_stack, hosts) = stack(1);
     for host in hosts {
-        let ping = ["-c", "3", "-i", "0.2", "-W", "5", "-s", "8000", &host];
-        let said = run("ping", &ping).await;
+        let said = run(&format!("ping -c 3 -i 0.2 -W 5 -s 8000 {host}")).await;
         assert!(said.contains("3 received"), "{said}");
     }
 }
@@ -163,11 +155,10 @@ async fn names() {
         }
     });
     for host in &hosts {
-        let at = format!("@{host}");
-        let dig = |name, kind| ["+tries=1", "+time=5", at.as_str(), name, kind];
-        let said = run("dig", &dig("short.example", "A")).await;
+        let dig = |asked| format!("dig +tries=1 +time=5 @{host} {asked}");
+        let said = run(&dig("short.example A")).await;
         assert!(said.contains("192.0.2.53") && said.contains("(UDP)"), "{said}");
-        let said = run("dig", &dig("long.example", "TXT")).await;
+        let said = run(&dig("long.example TXT")).await;
         assert!(said.contains("Truncated, retrying in TCP mode"), "{said}");
         assert_eq!(said.matches(&"t".repeat(200)).count(), 10, "{said}");
     }
@@ -180,9 +171,8 @@ async fn names() {
 }
 
 /// Runs a program, which has to succeed, while the stack goes on.
-async fn run(program: &str, arguments: &[&str]) -> String {
-    let mut command = Command::new(program);
-    command.args(arguments);
+async fn run(line: &str) -> String {
+    let mut command = needs::command(line);
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));

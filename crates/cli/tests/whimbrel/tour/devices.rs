@@ -13,7 +13,7 @@ const fn o(line: &'static str, says: &'static [&'static str]) -> Case {
 
 pub(super) const CASES: &[Case] = &[
     // Rights.
-    o("serve", &["/dev/net/tun", "CAP_NET_ADMIN", "doctor"]),
+    o("serve", &["CAP_NET_ADMIN", "doctor"]),
     o("serve -w tap:whim1,addr=10.9.0.2/24", &["CAP_NET_ADMIN", "doctor"]),
     o("serve -w packet:lo,addr=10.9.0.2/24", &["CAP_NET_RAW", "doctor"]),
     o("crr --server", &["CAP_NET_ADMIN", "doctor"]),
