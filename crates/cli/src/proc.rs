@@ -8,6 +8,11 @@ pub(crate) fn first_line(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().lines().next().unwrap_or_default().into()
 }
 
+/// True if new interfaces get IPv6: it is in the kernel and not switched off.
+pub(crate) fn has_ipv6() -> bool {
+    first_line("/proc/sys/net/ipv6/conf/default/disable_ipv6") == "0"
+}
+
 /// The congestion controls that the kernel has, with blanks between them.
 pub(crate) fn congestion_controls() -> String {
     first_line("/proc/sys/net/ipv4/tcp_available_congestion_control")

@@ -18,11 +18,19 @@ use super::{Arguments, Closer, RoleOptions};
 use crate::failure::Failure;
 use crate::load::Switch;
 use crate::options::{OutputOptions, SetupParts, StackOptions, StackSetup, answering_option};
+use crate::proc;
 use crate::rules::Shorthand;
 
 /// The wire if none is given: the next line of the user's can be `curl http://10.9.0.2/`.
 pub(crate) const DEFAULT_WIRE: &str =
     "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1,addr=fd09::2/64,host=fd09::1";
+/// The same where the kernel gives new interfaces no IPv6: an address of it would be refused.
+const DEFAULT_WIRE_WITHOUT_IPV6: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
+
+/// [`DEFAULT_WIRE`], as this machine can have it.
+pub(super) fn default_wire() -> &'static str {
+    if proc::has_ipv6() { DEFAULT_WIRE } else { DEFAULT_WIRE_WITHOUT_IPV6 }
+}
 
 /// What is to be served, where, and how that is told.
 #[derive(Debug)]
@@ -129,10 +137,17 @@ pub(crate) enum Uploads {
 }
 
 impl ServePlan {
-    /// What was typed, if it means something; otherwise which option to change.
+    /// What was typed, if it means something on this machine; otherwise which option to change.
     pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        match arguments.wire.as_str() {
+            DEFAULT_WIRE => Self::over(default_wire(), arguments),
+            wire => Self::over(wire, arguments),
+        }
+    }
+
+    fn over(wire: &str, arguments: &Arguments) -> Result<Self, Failure> {
         let setup = SetupParts {
-            wire: &arguments.wire,
+            wire,
             seed: arguments.seed,
             rules: &arguments.rules,
             shorthands: &arguments.shorthands(),
@@ -187,7 +202,7 @@ impl ServePlan {
 
     /// The plan for the other side of `crr` or `bulk`.
     pub(crate) fn other(server: OtherServer<'_>) -> Result<Self, Failure> {
-        let wire = server.setup.typed_wire()?.unwrap_or(DEFAULT_WIRE);
+        let wire = server.setup.typed_wire()?.unwrap_or(default_wire());
         let setup = server.setup.parts(wire, &server.shorthands).setup(None, check_wire)?;
         let at: Vec<_> = server.listen.map(str::to_owned).into_iter().collect();
         Ok(Self {

@@ -102,6 +102,19 @@ fn one_connection_carries_many_requests_and_a_long_body() {
 }
 
 #[test]
+fn without_ipv6_the_default_wire_has_ipv4_alone() {
+    let Some(net) = Net::with(&[IPV6, "curl"]) else { return };
+    net.set("net.ipv6.conf.all.disable_ipv6", "1");
+    for words in [&["serve"][..], &["crr", "--server"]] {
+        let text = net.serving(words).stop();
+        assert!(text.contains("10.9.0.2:") && !text.contains("fd09::2"), "{text}");
+    }
+    let serve = net.serve(&[]);
+    net.run("curl -sS --fail --max-time 20 -o /dev/null http://10.9.0.2/");
+    serve.stop();
+}
+
+#[test]
 fn ping_is_answered_over_both_families() {
     let Some(net) = Net::with(&[IPV6, "ping"]) else { return };
     let serve = net.serve(&[]);

@@ -11,7 +11,9 @@ struct Typed {
 
 fn plan(words: &[&str]) -> Result<ServePlan, Failure> {
     let words = std::iter::once("serve").chain(words.iter().copied());
-    ServePlan::new(&Typed::try_parse_from(words).unwrap().arguments)
+    let arguments = Typed::try_parse_from(words).unwrap().arguments;
+    // As on a machine that has IPv6.
+    ServePlan::over(&arguments.wire, &arguments)
 }
 
 fn usage_error(words: &[&str]) -> String {
