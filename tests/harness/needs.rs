@@ -55,7 +55,7 @@ thread_local! {
 }
 
 /// Switches IPv6 off in the network namespace of this thread, which the test has just made, if
-/// `WHIMBREL_WITHOUT_IPV6` is set: so `.ci/stranger` has machines whose kernel does that by itself.
+/// `STRANGER_WITHOUT_IPV6` is set: so `.ci/stranger` has machines whose kernel does that by itself.
 pub(crate) fn furnish_namespace() {
     if is_without_ipv6() {
         fs::write(SWITCH, "1").expect("IPv6 can be switched off in a namespace of the test's own");
@@ -121,7 +121,7 @@ fn ipv6_is_there() -> bool {
 
 /// True if namespaces that tests make are to have no IPv6.
 pub(crate) fn is_without_ipv6() -> bool {
-    env::var_os("WHIMBREL_WITHOUT_IPV6").is_some()
+    env::var_os("STRANGER_WITHOUT_IPV6").is_some()
 }
 
 /// Whether a program is to be found by this name, and may be run.

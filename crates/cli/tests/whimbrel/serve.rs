@@ -102,7 +102,7 @@ fn one_connection_carries_many_requests_and_a_long_body() {
 }
 
 #[test]
-fn without_ipv6_the_default_wire_has_ipv4_alone() {
+fn without_ipv6_default_wire_has_ipv4_alone() {
     let Some(net) = Net::with(&[IPV6, "curl"]) else { return };
     net.set("net.ipv6.conf.all.disable_ipv6", "1");
     for words in [&["serve"][..], &["crr", "--server"]] {
