@@ -155,6 +155,12 @@ impl Shard {
         !listener.is_any() && (grouped || listener.has_cookies_out(self.cx.now))
     }
 
+    /// True if a segment brings a cookie of ours back.
+    pub(super) fn brings_cookie(&self, listener: u32, found: &FoundSegment<'_>) -> bool {
+        self.may_bring_cookie(listener, found.arrival.segment.header.flags)
+            && self.redeem(listener, found).is_some()
+    }
+
     /// A segment that may be the third of a handshake: if it brings a cookie back, the connection is
     /// built whole.
     pub(super) fn on_cookie(&mut self, listener: u32, found: &FoundSegment<'_>) -> Verdict {

@@ -251,7 +251,7 @@ impl Shard {
             SynStep::Repeat => self.repeat_half_open(index, found),
             SynStep::Reset => self.reset_half_open(index),
             SynStep::Challenge(reason) => self.challenge_half_open(index, reason),
-            SynStep::Refuse(reply, reason) => self.refuse_half_open(index, &reply, reason),
+            SynStep::Refuse(reply, reason) => self.refuse_half_open(index, found, &reply, reason),
             SynStep::Drop(reason) => Verdict::Drop(reason),
         }
     }
@@ -293,10 +293,26 @@ impl Shard {
         Verdict::Reply(entry.challenge_reply(self.announced(&entry)), reason)
     }
 
+    /// An acknowledgment of something else than the entry's SYN-ACK. It may be that of a cookie: the SYN came
+    /// first while there was no room for an entry, and came again when there was. The client took the
+    /// SYN-ACK that reached it first, and a reset would end what it holds for a connection.
     #[cold]
     #[inline(never)]
-    fn refuse_half_open(&self, index: u32, reply: &Reply, reason: DropReason) -> Verdict {
+    fn refuse_half_open(
+        &mut self,
+        index: u32,
+        found: &FoundSegment<'_>,
+        reply: &Reply,
+        reason: DropReason,
+    ) -> Verdict {
         let Some(entry) = self.records.syns.get(index) else { return Verdict::Drop(reason) };
+        let listener = entry.listener();
+        if self.brings_cookie(listener, found) {
+            if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
+                self.forget_half_open(index, &entry);
+            }
+            return self.on_cookie(listener, found);
+        }
         let stamps = entry.timestamps(self.announced(entry).tsval);
         Verdict::Reply(reply.stamped(stamps), reason)
     }

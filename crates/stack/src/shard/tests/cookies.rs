@@ -306,6 +306,25 @@ fn a_listener_that_sent_no_cookie_lately_honours_none() {
 }
 
 #[test]
+fn cookie_is_honoured_beside_entry_of_its_syn_sent_again() {
+    let mut server = server(ALWAYS);
+    let listener = server.listen(server_at(Over::V4), 8).expect("the port is free");
+    let (now, client) = (Instant::from_millis(1_000), client_addr(Over::V4));
+    let by_cookie = tell(&mut server, Instant::ZERO, client, &syn(4_000))[0];
+    server.set_tunable("net.ipv4.tcp_syncookies", "1").expect("a value");
+    let by_entry = tell(&mut server, now, client, &syn(4_000))[0];
+    assert_ne!(by_entry.seq, by_cookie.seq);
+    let wrong = TcpHeader { ack: by_cookie.seq + 2, ..third(&by_cookie) };
+    assert_eq!(tell(&mut server, now, client, &wrong)[0].flags, TcpFlags::RST);
+    assert_eq!((server.census().syn_entries, server.counters().cookies_failed), (1, 0));
+    assert!(tell(&mut server, now, client, &third(&by_cookie)).is_empty());
+    assert_eq!(server.counters().cookies_received, 1);
+    let census = server.census();
+    assert_eq!((census.syn_entries, census.connections, census.flows), (0, 1, 1));
+    server.accept(listener).expect("a complete connection");
+}
+
+#[test]
 fn a_cookie_that_comes_again_meets_the_record_it_made() {
     let mut server = server(ALWAYS);
     let listener = server.listen(server_at(Over::V4), 8).expect("the port is free");
