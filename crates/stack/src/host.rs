@@ -19,17 +19,33 @@ pub(crate) struct Host {
     pub(crate) ip: IpLayer,
     /// Its Ethernet, if the device has one.
     pub(crate) link: Option<Link>,
-    /// Whether the destination of each packet is looked at before it leaves: from the first on that this
-    /// host sends to itself, or the first change of its addresses and routes. Before there is nothing
-    /// to find, and a packet of a stream to somebody else pays one comparison.
-    looks: bool,
+    /// What each packet is looked at for before it leaves. As long as there is nothing, a packet of a stream
+    /// to somebody else pays one comparison.
+    looks: Looks,
     looped: Looped,
+}
+
+/// What packets are looked at for before they leave.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Looks {
+    /// Whether this host, or nobody, is their destination: from the first on that this host sends to itself,
+    /// or the first change of its addresses and routes.
+    destinations: bool,
+    /// Whether their path carries less than is believed of one, so that they may be fragmented: while any does.
+    narrow_paths: bool,
+}
+
+impl Looks {
+    #[inline]
+    const fn is_nothing(self) -> bool {
+        !(self.destinations | self.narrow_paths)
+    }
 }
 
 impl Host {
     /// A host that has these layers.
     pub(crate) fn new(ip: IpLayer, link: Option<Link>) -> Self {
-        Self { ip, link, looks: false, looped: Looped::default() }
+        Self { ip, link, looks: Looks::default(), looped: Looped::default() }
     }
 
     /// From now on the link goes by these rules.
@@ -90,14 +106,20 @@ impl Host {
 
     /// From now on packets may be for this host itself, or for nobody that a route leads to.
     pub(crate) fn look_at_destinations(&mut self) {
-        self.looks = true;
+        self.looks.destinations = true;
+    }
+
+    /// The path to `remote` carries no more than `said` octets, as a router said.
+    pub(crate) fn note_path_mtu(&mut self, now: Instant, remote: Address, said: u16) {
+        self.ip.path_mtus.note(now, remote, said);
+        self.looks.narrow_paths |= self.ip.path_mtus.has_narrow();
     }
 
     /// Addresses a packet. `false` if it does not leave now.
     #[inline]
     pub(crate) fn depart(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
         // Where frames begin with their IP header, and none is for this host itself, it leaves as it is.
-        if !self.looks && self.link.is_none() {
+        if self.looks.is_nothing() && self.link.is_none() {
             return true;
         }
         self.depart_addressed(tx, now)
@@ -105,10 +127,21 @@ impl Host {
 
     #[inline(never)]
     fn depart_addressed(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
-        if self.looks && !self.leaves(tx) {
+        if self.looks.destinations && !self.leaves(tx) {
             return false;
         }
+        if self.looks.narrow_paths {
+            self.look_for_narrow_path(tx, now);
+        }
         self.depart_by_wire(tx, now)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_for_narrow_path(&mut self, tx: &mut TxSegment, now: Instant) {
+        self.ip.path_mtus.sweep(now);
+        self.looks.narrow_paths = self.ip.path_mtus.has_narrow();
+        self.ip.allow_fragments(now, tx);
     }
 
     /// Whether a packet leaves this host; if it is for itself, it is kept.

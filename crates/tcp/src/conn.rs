@@ -47,7 +47,7 @@ pub use close::Remains;
 pub use context::{BufferPool, Context};
 pub use fast_open::FastSyn;
 use icmp::TooBig;
-pub use icmp::{IcmpError, IcmpVerdict, SoftError};
+pub use icmp::{IcmpError, IcmpVerdict, LEAST_PATH_MTU_V4, SoftError};
 pub use metrics::RouteMetrics;
 pub use mishaps::Mishaps;
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
@@ -238,6 +238,8 @@ flags! {
         DEAF = 3,
         /// The connection is probed when it is silent.
         KEEP_ALIVE = 4,
+        /// The path carries less than the least that is believed of one: packets may be fragmented.
+        FRAGMENTS = 5,
         /// TS.Recent is a former connection's, of the same 4-tuple.
         SUCCEEDS = 6,
         /// Our SYN asks for a Fast Open cookie or brings one, and was not answered.

@@ -93,10 +93,12 @@ impl SendOptions {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Fragmenting {
     /// It leaves in fragments; one that fits leaves whole, with Don't Fragment set, so that a lesser
-    /// path MTU is heard of (Linux' `IP_PMTUDISC_WANT`).
+    /// path MTU is heard of (Linux' `IP_PMTUDISC_WANT`). Towards an IPv4 path that carries less than 552 bytes
+    /// it leaves without, in packets of 552.
     #[default]
     Allowed,
-    /// It is refused, with an error that says what the path carries (`IP_PMTUDISC_DO`, RFC 8085 3.2).
+    /// It is refused, with an error that says what the path carries (`IP_PMTUDISC_DO`, RFC 8085 3.2). Of
+    /// several that are handed over at once each is compared by itself.
     Refused,
 }
 

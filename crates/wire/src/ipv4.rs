@@ -126,6 +126,16 @@ impl Ipv4Header {
         Writer(octets.split_at_mut(10).1).u16(checksum);
         Writer(buf).bytes(&octets);
     }
+
+    /// Clears Don't Fragment in a header that [`Ipv4Header::emit`] wrote, and numbers its packet.
+    pub fn allow_fragments(octets: &mut [u8; Self::LEN], identification: u16) {
+        let mut fields = Writer(octets.split_at_mut(4).1);
+        fields.u16(identification);
+        fields.u16(0);
+        Writer(octets.split_at_mut(10).1).u16(0);
+        let checksum = Sum::new().add_bytes(octets).finish();
+        Writer(octets.split_at_mut(10).1).u16(checksum);
+    }
 }
 
 /// The sum of a header: nearly every one has no options, and of a known length it is five additions.

@@ -1,6 +1,7 @@
 //! A message that leaves in one packet, or in several.
 
 use bytes::Bytes;
+use whimbrel_udp::Fragmenting;
 use whimbrel_wire::{Address, Fragment, Protocol, TrafficClass};
 
 /// A message with its transport header, and how much of it left already.
@@ -12,6 +13,8 @@ pub struct Datagram {
     pub(super) protocol: Protocol,
     pub(super) class: TrafficClass,
     pub(super) hop_limit: u8,
+    /// Whether it may be cut, here or on the way.
+    pub(super) fragmenting: Fragmenting,
     /// What did not leave yet.
     pub(super) payload: Bytes,
     /// The fragment to come, once the first of them left.
@@ -24,6 +27,8 @@ pub(crate) struct IcmpDatagram {
     pub(crate) local: Address,
     pub(crate) remote: Address,
     pub(crate) hop_limit: u8,
+    /// Whether it may be cut, here or on the way.
+    pub(crate) fragmenting: Fragmenting,
     /// The message with its header, its checksum in place.
     pub(crate) message: Bytes,
 }
@@ -31,10 +36,10 @@ pub(crate) struct IcmpDatagram {
 impl Datagram {
     /// A whole message that is to leave.
     pub(crate) fn of_icmp(icmp: IcmpDatagram) -> Self {
-        let IcmpDatagram { local, remote, hop_limit, message } = icmp;
+        let IcmpDatagram { local, remote, hop_limit, fragmenting, message } = icmp;
         let protocol = if remote.is_v4() { Protocol::ICMP } else { Protocol::ICMPV6 };
         let (class, payload) = (TrafficClass::default(), message);
-        Self { local, remote, protocol, class, hop_limit, payload, next: None }
+        Self { local, remote, protocol, class, hop_limit, fragmenting, payload, next: None }
     }
 
     /// Whether all of it left.

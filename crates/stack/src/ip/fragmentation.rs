@@ -1,5 +1,6 @@
 //! Messages that leave in one packet, or in fragments if the path carries less (RFC 791 2.3,
-//! RFC 8200 4.5). Segments never do: TCP cuts its text itself (RFC 9293 3.7.1).
+//! RFC 8200 4.5). Segments never do: TCP cuts its text itself (RFC 9293 3.7.1). Towards an IPv4 path that
+//! carries less than is believed of one, packets leave whole and routers may fragment them.
 //!
 //! Identifications are RFC 7739 5.3's: an offset for each pair of hosts, and a counter that few
 //! networks share, so that nobody learns from packets to himself how many go to others. Whoever
@@ -11,6 +12,7 @@ use alloc::boxed::Box;
 use whimbrel_base::{Instant, Key, PairHasher};
 use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::segment::TxChecksum;
+use whimbrel_udp::Fragmenting;
 use whimbrel_wire::{Address, Family, Fragment, Ipv4Header, Ipv6Header, Protocol};
 
 use super::IpLayer;
@@ -34,16 +36,17 @@ impl Identifications {
         Self { hasher: PairHasher::new(key), counters: None }
     }
 
-    /// The next one of packets from `local` to `remote`.
-    fn next(&mut self, shard: u16, local: &Address, remote: &Address) -> u32 {
+    /// The next one of packets from `local` to `remote`; with it so many less one that follow are taken.
+    fn next(&mut self, shard: u16, local: &Address, remote: &Address, count: u32) -> u32 {
         let Self { hasher, counters } = self;
         // "Each counter should be initialized to a pseudo-random value".
         let start = || (0..Self::COUNTERS).map(|it| start(hasher, shard, it)).collect();
         let counters = counters.get_or_insert_with(start);
         let place = counter(hasher, local, remote) % u32::from(Self::COUNTERS);
         let Some(counter) = counters.get_mut(place as usize) else { return 0 };
-        *counter = counter.wrapping_add(1);
-        offset(hasher, local, remote).wrapping_add(*counter)
+        let first = counter.wrapping_add(1);
+        *counter = counter.wrapping_add(count);
+        offset(hasher, local, remote).wrapping_add(first)
     }
 }
 
@@ -100,8 +103,7 @@ impl IpLayer {
         let (whole, part) = room(remote.family(), usize::from(mtu));
         if datagram.next.is_none() && datagram.payload.len() > whole {
             self.counters.fragmented += 1;
-            let shard = self.capabilities.steering.queue();
-            let identification = self.identifications.next(shard, &local, &remote);
+            let identification = self.next_identification(&local, &remote, 1);
             datagram.next = Some(Fragment { identification, offset: 0, more: true });
         }
         let fragment = datagram.next.as_mut().map(|next| {
@@ -113,6 +115,7 @@ impl IpLayer {
         let len = if fragment.is_some() { part } else { whole }.min(datagram.payload.len());
         let octets = datagram.payload.split_to(len);
         self.counters.fragments_created += u64::from(fragment.is_some());
+        let fragment = fragment.or_else(|| self.may_be_cut(datagram, now));
         let Datagram { protocol, class, hop_limit, .. } = *datagram;
         let ip = IpOut { local: &local, remote: &remote, protocol, class, hop_limit, fragment };
         let at = self.write_ip(&ip, len, tx);
@@ -121,7 +124,59 @@ impl IpLayer {
         tx.gso_size = 0;
         tx.payload.push(octets).is_ok()
     }
+
+    /// The whole of a message as the only fragment of itself, if routers may cut it.
+    fn may_be_cut(&mut self, datagram: &Datagram, now: Instant) -> Option<Fragment> {
+        let Datagram { local, remote, protocol, fragmenting, .. } = datagram;
+        let is_narrow = self.is_narrow_to_datagrams(now, remote)
+            || (*protocol != Protocol::UDP && self.reply_mtus.has_fragments(now, remote));
+        let may = is_narrow && *fragmenting == Fragmenting::Allowed;
+        may.then(|| self.whole_fragment(local, remote, 1))
+    }
+
+    /// A packet that is whole and may be fragmented, or so many that the device cuts of one.
+    pub(super) fn whole_fragment(
+        &mut self,
+        local: &Address,
+        remote: &Address,
+        count: u32,
+    ) -> Fragment {
+        let identification = self.next_identification(local, remote, count);
+        Fragment { identification, offset: 0, more: false }
+    }
+
+    /// Has routers fragment a segment towards a path that carries less than is believed of one.
+    pub(crate) fn allow_fragments(&mut self, now: Instant, tx: &mut TxSegment) {
+        let at = self.link_header_len();
+        let segments = tx.payload.octets().div_ceil(u32::from(tx.gso_size).max(1));
+        let count = if tx.gso_size == 0 { 1 } else { segments.max(1) };
+        let Some(octets) = tx.header_room()[at..].first_chunk_mut::<{ Ipv4Header::LEN }>() else {
+            return;
+        };
+        let [first, .., s0, s1, s2, s3, d0, d1, d2, d3] = *octets;
+        if first >> 4 != 4 || octets[PROTOCOL_AT] != Protocol::TCP.0 {
+            return;
+        }
+        let local = Address::from_v4_octets([s0, s1, s2, s3]);
+        let remote = Address::from_v4_octets([d0, d1, d2, d3]);
+        // RFC 1191 3: "The host may either reduce the size of the datagrams it is sending along the path, or
+        // cease setting the Don't Fragment bit in the headers of those datagrams."
+        if self.path_mtus.has_fragments(now, &remote) {
+            // RFC 6864 4.3: "Sources emitting non-atomic datagrams MUST NOT repeat IPv4 ID values within one
+            // MDL for a given source address/destination address/protocol tuple."
+            let identification = self.next_identification(&local, &remote, count);
+            Ipv4Header::allow_fragments(octets, identification as u16);
+        }
+    }
+
+    fn next_identification(&mut self, local: &Address, remote: &Address, count: u32) -> u32 {
+        let shard = self.capabilities.steering.queue();
+        self.identifications.next(shard, local, remote, count)
+    }
 }
+
+/// Where IPv4's Protocol field stands.
+const PROTOCOL_AT: usize = 9;
 
 /// The octets that a whole packet of `mtu` carries, and a fragment: units of eight (RFC 791 3.1).
 fn room(family: Family, mtu: usize) -> (usize, usize) {

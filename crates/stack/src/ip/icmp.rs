@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::segment::TxChecksum;
+use whimbrel_udp::Fragmenting;
 use whimbrel_wire::{
     Address, Family, IcmpMessage, Icmpv6Message, IpHeader, Protocol, Sum, TrafficClass,
 };
@@ -133,6 +134,7 @@ fn reply(ip: &IpHeader, octets: Vec<u8>) -> Datagram {
         // RFC 1349 5.1: the reply's type of service is that of the request.
         class: ip.traffic_class,
         hop_limit: HOP_LIMIT,
+        fragmenting: Fragmenting::Allowed,
         payload: octets.into(),
         next: None,
     }

@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 use whimbrel_base::{Instant, cold_path};
+use whimbrel_tcp::conn::LEAST_PATH_MTU_V4;
 use whimbrel_wire::Address;
 
 /// Path MTUs below that of the link, by destination.
@@ -16,13 +17,28 @@ pub(crate) struct PathMtus {
     /// Destinations in the order in which they were last heard of.
     by_age: BTreeMap<u64, Address>,
     next_serial: u64,
+    /// How many carry less than is believed of a path.
+    narrow: usize,
 }
 
+/// What is known of a path.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     serial: u64,
-    mtu: u16,
+    /// As routers said it.
+    said: u16,
     since: Instant,
+}
+
+impl Path {
+    /// True if it carries less than is believed of a path: packets towards it may be fragmented.
+    fn is_narrow(&self, remote: &Address) -> bool {
+        remote.is_v4() && self.said < LEAST_PATH_MTU_V4
+    }
+
+    fn is_aged(&self, now: Instant) -> bool {
+        now.since(self.since) >= PathMtus::AGE
+    }
 }
 
 impl PathMtus {
@@ -31,11 +47,11 @@ impl PathMtus {
     const MOST: usize = 4_096;
     /// RFC 8201 4: "The recommended setting for this timer is twice its minimum value (10
     /// minutes)." Linux' `mtu_expires`.
-    const AGE: Duration = Duration::from_secs(600);
+    pub(crate) const AGE: Duration = Duration::from_secs(600);
 
-    /// The path to `remote` carries no more than `mtu` octets.
-    pub(crate) fn note(&mut self, now: Instant, remote: Address, mtu: u16) {
-        let known = self.find(now, &remote);
+    /// The path to `remote` carries no more than `said` octets.
+    pub(crate) fn note(&mut self, now: Instant, remote: Address, said: u16) {
+        let known = self.paths.get(&remote).filter(|path| !path.is_aged(now)).map(|path| path.said);
         self.forget(&remote);
         if self.paths.len() >= Self::MOST
             && let Some((_, oldest)) = self.by_age.first_key_value()
@@ -45,14 +61,24 @@ impl PathMtus {
         }
         let serial = self.next_serial;
         self.next_serial += 1;
-        let mtu = known.map_or(mtu, |known| known.min(mtu));
-        self.paths.insert(remote, Path { serial, mtu, since: now });
+        let said = known.map_or(said, |known| known.min(said));
+        let path = Path { serial, said, since: now };
+        self.narrow += usize::from(path.is_narrow(&remote));
+        self.paths.insert(remote, path);
         self.by_age.insert(serial, remote);
     }
 
-    /// What the path to `remote` carries, if it is known to be less than the link.
+    /// What the path to `remote` carries, if it is known to be less than the link; of IPv4
+    /// [`LEAST_PATH_MTU_V4`] at least.
     #[inline]
     pub(crate) fn find(&self, now: Instant, remote: &Address) -> Option<u16> {
+        let least = if remote.is_v4() { LEAST_PATH_MTU_V4 } else { 0 };
+        self.said_of(now, remote).map(|said| said.max(least))
+    }
+
+    /// The same as routers said it, however little it is.
+    #[inline]
+    pub(crate) fn said_of(&self, now: Instant, remote: &Address) -> Option<u16> {
         if self.is_empty() {
             return None;
         }
@@ -68,14 +94,37 @@ impl PathMtus {
 
     #[inline(never)]
     fn find_known(&self, now: Instant, remote: &Address) -> Option<u16> {
-        let path = self.paths.get(remote)?;
-        (now.since(path.since) < Self::AGE).then_some(path.mtu)
+        self.paths.get(remote).filter(|path| !path.is_aged(now)).map(|path| path.said)
+    }
+
+    /// True if packets to `remote` may be fragmented, as its path carries less than is believed of one.
+    pub(crate) fn has_fragments(&self, now: Instant, remote: &Address) -> bool {
+        self.has_narrow()
+            && self
+                .paths
+                .get(remote)
+                .is_some_and(|path| path.is_narrow(remote) && !path.is_aged(now))
+    }
+
+    /// True if any path carries less than is believed of one.
+    #[inline]
+    pub(crate) fn has_narrow(&self) -> bool {
+        self.narrow > 0
+    }
+
+    /// Forgets what is too old to be true, from the oldest on.
+    pub(crate) fn sweep(&mut self, now: Instant) {
+        while let Some((_, oldest)) = self.by_age.first_key_value()
+            && self.paths.get(oldest).is_none_or(|path| path.is_aged(now))
+        {
+            let oldest = *oldest;
+            self.forget(&oldest);
+        }
     }
 
     /// Forgets all of them.
     pub(crate) fn clear(&mut self) {
-        self.paths.clear();
-        self.by_age.clear();
+        self.forget_those(|_| true);
     }
 
     /// Forgets those of the destinations that `leads_there` names: their way is another now.
@@ -83,11 +132,13 @@ impl PathMtus {
         self.paths.retain(|remote, _| !leads_there(remote));
         let paths = &self.paths;
         self.by_age.retain(|_, remote| paths.contains_key(remote));
+        self.narrow = paths.iter().filter(|(remote, path)| path.is_narrow(remote)).count();
     }
 
     fn forget(&mut self, remote: &Address) {
         if let Some(path) = self.paths.remove(remote) {
             self.by_age.remove(&path.serial);
+            self.narrow -= usize::from(path.is_narrow(remote));
         }
     }
 }

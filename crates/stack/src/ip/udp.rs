@@ -6,7 +6,7 @@ use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
 use whimbrel_tcp::{SegMeta, TxSegment};
-use whimbrel_udp::{Arrived, OutgoingDatagram};
+use whimbrel_udp::{Arrived, Fragmenting, OutgoingDatagram};
 use whimbrel_wire::{
     Address, Endpoint, Family, IpHeader, Ipv4Header, Ipv6Header, ParseError, Protocol, Sum,
     UdpHeader, UdpView,
@@ -42,6 +42,7 @@ impl IpLayer {
     /// Writes one that the path carries whole.
     pub(crate) fn write_udp(
         &mut self,
+        now: Instant,
         out: OutgoingDatagram,
         usual_hop_limit: u8,
         tx: &mut TxSegment,
@@ -49,8 +50,13 @@ impl IpLayer {
         let hop_limit = out.options.hop_limit.unwrap_or(usual_hop_limit);
         let (local, remote, class) = (out.from.addr, &out.to.addr, out.options.class);
         let len = UdpHeader::LEN + out.data.len();
-        // Whole packets have Don't Fragment set: a path that carries less says so (RFC 8085 3.2).
-        let (protocol, fragment) = (Protocol::UDP, None);
+        // Whole packets have Don't Fragment set: a path that carries less says so (RFC 8085 3.2). Where it
+        // carries less than is believed of one, only those have it that may not be cut.
+        let may_be_cut = out.options.fragmenting == Fragmenting::Allowed
+            && self.is_narrow_to_datagrams(now, remote);
+        let fragment =
+            may_be_cut.then(|| self.whole_fragment(&local, remote, out.segments() as u32));
+        let protocol = Protocol::UDP;
         let ip = IpOut { local: &local, remote, protocol, class, hop_limit, fragment };
         let at = self.write_ip(&ip, len, tx);
         let (header, _) = tx.header_room()[at..].split_at_mut(UdpHeader::LEN);
@@ -80,6 +86,11 @@ impl IpLayer {
         known.into_iter().flatten().chain(route).fold(self.capabilities.mtu, u16::min)
     }
 
+    /// True if the path to `remote` carries less than is believed of one, as datagrams are to know it.
+    pub(super) fn is_narrow_to_datagrams(&self, now: Instant, remote: &Address) -> bool {
+        [&self.path_mtus, &self.datagram_mtus].iter().any(|paths| paths.has_fragments(now, remote))
+    }
+
     /// The octets that a datagram to `remote` carries in one packet.
     pub(crate) fn whole_udp(&self, now: Instant, remote: &Address) -> usize {
         let header = match remote.family() {
@@ -102,6 +113,7 @@ pub(crate) fn message_to_cut(out: &OutgoingDatagram, usual_hop_limit: u8) -> Dat
         protocol: Protocol::UDP,
         class: options.class,
         hop_limit: options.hop_limit.unwrap_or(usual_hop_limit),
+        fragmenting: options.fragmenting,
         payload: Bytes::from(message),
         next: None,
     }

@@ -77,7 +77,7 @@ impl Shard {
             }
             // What a router said holds for others to the same host, too.
             if let Some(mtu) = believed {
-                self.host.ip.path_mtus.note(self.cx.now, key.remote, mtu);
+                self.host.note_path_mtu(self.cx.now, key.remote, mtu);
             }
             if unheard {
                 self.on_syn_unheard(&key);

@@ -105,7 +105,7 @@ impl Shard {
         if let Some(recent) = recent {
             connection.succeed(cx, recent);
         }
-        if let Some(mtu) = self.host.ip.path_mtus.find(cx.now, &remote) {
+        if let Some(mtu) = self.host.ip.path_mtus.said_of(cx.now, &remote) {
             let _ = connection.on_path_mtu(cx, mtu);
         }
     }

@@ -29,7 +29,8 @@ impl Shard {
     }
 
     /// The largest IP packet that the path to `remote` carries, octets, if it was found by segments
-    /// to be less than the link does within the last ten minutes.
+    /// to be less than the link does within the last ten minutes. Of an IPv4 path that carries less than 552
+    /// it is that: routers may fragment what is sent there.
     pub fn path_mtu(&self, remote: &Address) -> Option<u16> {
         self.host.ip.path_mtus.find(self.cx.now, remote)
     }
@@ -95,7 +96,7 @@ impl Shard {
         let Some((connection, cx)) = self.connection(index) else { return };
         let verdict = connection.on_icmp(cx, report.seq, report.error);
         if let (IcmpVerdict::Lowered, IcmpError::TooBig { mtu }) = (verdict, report.error) {
-            self.host.ip.path_mtus.note(self.cx.now, report.key.remote, mtu);
+            self.host.note_path_mtu(self.cx.now, report.key.remote, mtu);
         }
         self.after_change(index);
     }
@@ -127,7 +128,8 @@ impl Shard {
     /// that flow cost nothing.
     pub(super) fn tell_path_mtu(&mut self, index: u32) {
         let Some(slot) = self.records.connections.0.get(index) else { return };
-        let Some(mtu) = self.path_mtu(slot.connection.remote()) else { return };
+        let paths = &self.host.ip.path_mtus;
+        let Some(mtu) = paths.said_of(self.cx.now, slot.connection.remote()) else { return };
         if let Some((connection, cx)) = self.connection(index) {
             let _ = connection.on_path_mtu(cx, mtu);
         }

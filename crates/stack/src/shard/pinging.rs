@@ -86,6 +86,7 @@ impl Shard {
             local: *local,
             remote,
             hop_limit: waiting.ping.hop_limit.unwrap_or(usual),
+            fragmenting: waiting.ping.fragmenting,
             message: message.into(),
         }))
     }

@@ -432,7 +432,7 @@ impl Shard {
         self.udp.counters.out_datagrams += segments;
         let usual_hop_limit = self.cx.tunables.hop_limit;
         if self.host.ip.carries_whole(now, &out) {
-            return self.host.ip.write_udp(out, usual_hop_limit, tx);
+            return self.host.ip.write_udp(now, out, usual_hop_limit, tx);
         }
         self.udp_leaving.fragments = Some(message_to_cut(&out, usual_hop_limit));
         self.write_udp(tx)

@@ -29,7 +29,8 @@ pub enum IcmpError {
     Soft(SoftError),
     /// It exceeds what a link on the path carries: an IP packet of this many octets.
     TooBig {
-        /// The link's MTU, judged plausible by the caller.
+        /// The link's MTU as the router said it, judged plausible by the caller. Of IPv4 it may be less than
+        /// [`LEAST_PATH_MTU_V4`].
         mtu: u16,
     },
 }
@@ -157,11 +158,11 @@ impl Connection {
 
     /// The path is said to carry less than what was sent.
     fn on_too_big(&mut self, cx: &mut Context, said: TooBig) -> IcmpVerdict {
-        let mss = self.mss_for_mtu(said.mtu, &cx.tunables);
+        let mss = self.mss_carried(said.mtu, &cx.tunables);
         // RFC 5927 7.2: "the ICMP error message cannot be legitimate if it claims to have been
         // triggered by a packet larger than the largest packet we have so far sent for this
         // connection." What is in flight is at least as much as any segment of it.
-        if mss >= self.sender.mss() || self.sender.unacknowledged() <= u32::from(mss) {
+        if !self.is_news(said.mtu, &cx.tunables) || self.sender.unacknowledged() <= u32::from(mss) {
             return IcmpVerdict::Ignored;
         }
         // RFC 5927 7.2: "If claimedmtu is equal to or larger than maxsizeacked, TCP is supposed to be
@@ -215,10 +216,8 @@ impl Connection {
         if let Some(buffers) = self.buffers.as_mut() {
             buffers.too_big = None;
         }
-        let mss = self.mss_for_mtu(said.mtu, &cx.tunables);
-        if mss < self.sender.mss() {
-            self.sender.lower_mss(mss);
-            cx.counters.path_mtu_lowered += 1;
+        if self.is_news(said.mtu, &cx.tunables) {
+            self.take_path_mtu(cx, said.mtu);
         }
     }
 
@@ -256,23 +255,68 @@ impl Connection {
     ///
     /// What exceeds the new size never arrived, and is cut anew. As RFC 1191 6.4 has it, that must not happen for every report: each lost segment
     /// brings one, and a second of the same size changes nothing here.
+    ///
+    /// Below [`LEAST_PATH_MTU_V4`] segments stay as that has them, and what is sent may be fragmented.
     pub fn on_path_mtu(&mut self, cx: &mut Context, mtu: u16) -> IcmpVerdict {
-        let mss = self.mss_for_mtu(mtu, &cx.tunables);
-        if mss >= self.sender.mss() || matches!(self.state, State::Closed | State::TimeWait) {
+        if !self.is_news(mtu, &cx.tunables) || matches!(self.state, State::Closed | State::TimeWait)
+        {
             return IcmpVerdict::Ignored;
         }
-        cx.counters.path_mtu_lowered += 1;
-        let mut queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
-        if self.sender.on_path_mtu(mss, queue.as_deref_mut()) && self.state == State::SynSent {
-            // It was the SYN, for its text (RFC 7413): it goes again at once, without.
-            self.sender.go_back(queue);
-        }
+        let carried = self.mss_carried(mtu, &cx.tunables);
+        self.take_path_mtu(cx, mtu);
+        self.lose_larger(carried);
         IcmpVerdict::Lowered
     }
 
-    /// The text that fits. While opening, the options of later segments are not settled, and
-    /// what they take goes off when they are.
+    /// Segments of more text than this never arrived.
+    fn lose_larger(&mut self, carried: u16) {
+        let mut queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
+        if self.sender.on_path_mtu(carried, queue.as_deref_mut()) && self.state == State::SynSent {
+            // It was the SYN, for its text (RFC 7413): it goes again at once, without.
+            self.sender.go_back(queue);
+        }
+    }
+
+    /// The link itself carries IP packets of no more than `mtu` octets from now on, which is less than before:
+    /// what exceeds that is cut anew and goes again.
+    pub fn on_link_mtu(&mut self, cx: &mut Context, mtu: u16) {
+        let mss = self.mss_carried(mtu, &cx.tunables);
+        if mss >= self.sender.mss() || matches!(self.state, State::Closed | State::TimeWait) {
+            return;
+        }
+        cx.counters.path_mtu_lowered += 1;
+        self.sender.lower_mss(mss);
+        self.lose_larger(mss);
+    }
+
+    /// True if a path of this MTU has segments cut smaller than they are, or fragmented where they are not.
+    fn is_news(&self, mtu: u16, tunables: &Tunables) -> bool {
+        self.mss_for_mtu(mtu, tunables) < self.sender.mss()
+            || (self.has_fragments(mtu) && !self.flags.has(Flags::FRAGMENTS))
+    }
+
+    fn take_path_mtu(&mut self, cx: &mut Context, mtu: u16) {
+        let mss = self.mss_for_mtu(mtu, &cx.tunables);
+        self.sender.lower_mss(mss.min(self.sender.mss()));
+        if self.has_fragments(mtu) {
+            self.flags.set(Flags::FRAGMENTS);
+        }
+        cx.counters.path_mtu_lowered += 1;
+    }
+
+    fn has_fragments(&self, mtu: u16) -> bool {
+        self.remote.is_v4() && mtu < LEAST_PATH_MTU_V4
+    }
+
+    /// The text of a segment on a path of this MTU. While opening, the options of later segments are not
+    /// settled, and what they take goes off when they are.
     fn mss_for_mtu(&self, mtu: u16, tunables: &Tunables) -> u16 {
+        let least = if self.remote.is_v4() { LEAST_PATH_MTU_V4 } else { 0 };
+        self.mss_carried(mtu.max(least), tunables)
+    }
+
+    /// The text that fits an IP packet of `mtu` octets.
+    fn mss_carried(&self, mtu: u16, tunables: &Tunables) -> u16 {
         let ip = if self.remote.is_v4() { IPV4_HEADER } else { IPV6_HEADER };
         let settled = self.state != State::SynSent && self.flags.has(Flags::TIMESTAMPS);
         let options = if settled { TIMESTAMP_OCTETS } else { 0 };
@@ -280,6 +324,11 @@ impl Connection {
     }
 }
 
+/// The least path MTU that is believed for IPv4, octets (Linux' `net.ipv4.route.min_pmtu`). Towards a path
+/// that carries less, packets of this size leave without Don't Fragment (RFC 1191 3: "The host may either
+/// reduce the size of the datagrams it is sending along the path, or cease setting the Don't Fragment bit").
+/// RFC 791 promises only 68, and segments of 28 octets would serve forgers.
+pub const LEAST_PATH_MTU_V4: u16 = 552;
 const IPV4_HEADER: u16 = 20;
 const IPV6_HEADER: u16 = 40;
 const TCP_HEADER: u16 = 20;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use whimbrel_base::{Instant, PairHasher, Secrets};
 use whimbrel_tcp::TxSegment;
+use whimbrel_udp::Fragmenting;
 use whimbrel_wire::{Address, Family, IpHeader, Ipv4Header, Protocol, TrafficClass};
 
 use super::{Datagram, counter, offset, start};
@@ -21,6 +22,7 @@ fn datagram(family: Family, len: usize) -> Datagram {
         protocol: Protocol(200),
         hop_limit: 64,
         class: TrafficClass(0xb8),
+        fragmenting: Fragmenting::Allowed,
         payload: (0..len).map(|at| (at ^ (at >> 8)) as u8).collect::<Vec<_>>().into(),
         next: None,
     }

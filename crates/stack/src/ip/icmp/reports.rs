@@ -1,7 +1,7 @@
 //! ICMP errors that arrive: which of our segments or datagrams, and what is wrong with it (RFC 1122
 //! 4.1.3.3 and 4.2.3.9, RFC 5461, RFC 5927).
 
-use whimbrel_tcp::conn::{IcmpError, SoftError};
+use whimbrel_tcp::conn::{IcmpError, LEAST_PATH_MTU_V4, SoftError};
 use whimbrel_wire::{
     Address, Endpoint, IcmpMessage, Icmpv6Message, IpHeader, Ipv6Header, Protocol, QuotedSegment,
 };
@@ -154,12 +154,11 @@ const fn soft(error: SoftError) -> IcmpError {
 fn judge_v4_mtu(next_hop_mtu: u16, quoted: &[u8]) -> Result<IcmpError, FrameDrop> {
     let len = field(quoted, 2).ok_or(FrameDrop::IcmpQuote)?;
     let mtu = match next_hop_mtu {
-        // A router that does not know RFC 1191: the next common size below.
+        // A router that does not know RFC 1191: the next common size below, or one that is not believed.
         0 => PLATEAUS.into_iter().find(|plateau| u32::from(*plateau) < len).unwrap_or(0),
         mtu => mtu,
     };
-    // RFC 1191 3: whoever receives one reduces its estimate; below the least it does not help.
-    judge_mtu(u32::from(mtu.max(LEAST_MTU_V4)), u32::from(LEAST_MTU_V4), len)
+    judge_mtu(u32::from(mtu), 0, len)
 }
 
 /// Packet too big (RFC 8201 4).
@@ -187,11 +186,8 @@ fn field(octets: &[u8], at: usize) -> Option<u32> {
 /// What this host says of a packet of its own whose neighbour does not answer (RFC 792; in ICMPv6 it means
 /// the same as 3, address unreachable).
 const HOST_UNREACHABLE: u8 = 1;
-/// RFC 1191 7.1's common sizes, those below what is believed left out.
-const PLATEAUS: [u16; 7] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006];
+/// RFC 1191 7.1's common sizes, and the least that is believed in place of those below.
+const PLATEAUS: [u16; 8] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, LEAST_PATH_MTU_V4];
 
-/// The least path MTU for IPv4 (Linux' `min_pmtu`): less is taken for this. RFC 791 promises only 68, and
-/// segments of 28 octets would be a forger's delight; links below 552 are extinct.
-const LEAST_MTU_V4: u16 = 552;
 /// RFC 8200 5: every IPv6 link carries this.
 const LEAST_MTU_V6: u32 = 1_280;

@@ -37,10 +37,15 @@ pub(super) struct Hosts {
 pub(super) enum Wire {
     /// Nothing but the link.
     Plain,
-    /// A router that refuses packets of more octets than this, and says so.
+    /// A router that refuses packets of more octets than this, and says so; it fragments those that may be.
     Narrow(u16),
     /// Something that fragments packets of more octets than this whatever they say.
     Fragmenting(usize),
+}
+
+/// True if a packet of IPv4 has no Don't Fragment.
+pub(super) fn may_be_cut(packet: &[u8]) -> bool {
+    packet[0] >> 4 == 4 && packet[6] & 0x40 == 0
 }
 
 pub(super) const DELAY: Duration = Duration::from_millis(1);
@@ -218,6 +223,11 @@ impl Hosts {
         };
         let arrives = self.now + DELAY;
         match self.wire {
+            Wire::Narrow(mtu) if packet.len() > usize::from(mtu) && may_be_cut(&packet) => {
+                let number = u32::from(u16::from_be_bytes([packet[4], packet[5]]));
+                let pieces = fragments(&packet, number, usize::from(mtu)).into_iter();
+                wire.extend(pieces.map(|piece| (arrives, piece)));
+            }
             Wire::Narrow(mtu) if packet.len() > usize::from(mtu) => {
                 back.push_back((arrives, too_big(&packet, mtu)));
             }

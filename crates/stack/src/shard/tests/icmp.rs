@@ -1,21 +1,23 @@
 //! ICMP errors, in and out.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 use std::vec::Vec;
 
 use whimbrel_base::Instant;
 use whimbrel_tcp::conn::{SoftError, State};
-use whimbrel_tcp::{CloseReason, Tunables};
-use whimbrel_wire::{Address, IcmpMessage, Icmpv6Message, IpHeader, Protocol, UdpHeader};
+use whimbrel_tcp::{CloseReason, SegMeta, Tunables};
+use whimbrel_wire::{Address, Endpoint, IcmpMessage, Icmpv6Message, IpHeader, Protocol, UdpHeader};
 
 use super::hosts::{
-    BOTH, Hosts, Over, Wire, client_addr, drain, events, host, send, server_addr, server_at,
+    BOTH, Hosts, Over, Wire, client_addr, drain, events, host, may_be_cut, send, server_addr,
+    server_at,
 };
 use super::packets::{
-    exchange, fix_checksum, icmp, icmpv6, packet, packet_from, sent, too_big, unreachable, v6,
+    exchange, fix_checksum, icmp, icmpv6, packet, packet_from, sent, tcp, too_big, unreachable, v6,
 };
 use crate::ip::FrameDrop;
-use crate::{Event, Handle, Shard};
+use crate::{Event, Handle, RxFrame, Shard};
 
 const UNKNOWN: Protocol = Protocol(200);
 
@@ -433,6 +435,77 @@ fn a_path_mtu_below_the_least_is_taken_for_the_least() {
         exchange(&mut hosts.client, hosts.now, &too_big(&full, mtu));
         assert_eq!(hosts.client.path_mtu(&server_addr(Over::V4)), Some(552), "{mtu}");
         hosts.client.abort(client);
+    }
+}
+
+#[test]
+fn a_path_below_the_least_gets_packets_that_may_be_fragmented() {
+    for mtu in [68, 296, 551, 552, 576] {
+        let mut hosts = Hosts::new();
+        hosts.wire = Wire::Narrow(mtu);
+        let listener = hosts.listen(Over::V4, 8);
+        let (client, server) = hosts.connected(Over::V4, listener);
+        send(&mut hosts.client, client, &[7; 4_000]);
+        hosts.run(Duration::from_millis(100));
+        assert_eq!(drain(&mut hosts.server, server).0, [7; 4_000], "{mtu}");
+        assert_eq!(hosts.client.counters().timeouts, 0, "{mtu}");
+        assert_eq!(hosts.client.path_mtu(&server_addr(Over::V4)), Some(mtu.max(552)));
+        hosts.client.close(client);
+        hosts.server.close(server);
+        hosts.assert_no_leaks();
+    }
+}
+
+/// A client that heard of a path of so many octets, and its connection.
+fn narrowed(mtu: u16) -> (Hosts, Handle) {
+    let mut hosts = Hosts::new();
+    let listener = hosts.listen(Over::V4, 8);
+    let (client, _) = hosts.connected(Over::V4, listener);
+    send(&mut hosts.client, client, &[1; 4_344]);
+    let full = sent(&mut hosts.client).remove(0);
+    assert!(full[6] == 0x40, "Don't Fragment");
+    hosts.client.rx(hosts.now, &[RxFrame::new(&too_big(&full, mtu), SegMeta::SINGLE)]);
+    (hosts, client)
+}
+
+#[test]
+fn packets_that_may_be_fragmented_have_numbers_of_their_own() {
+    let (mut hosts, client) = narrowed(551);
+    let packets = sent(&mut hosts.client);
+    assert!(packets.len() > 8, "{} packets", packets.len());
+    let numbers: BTreeSet<[u8; 2]> = packets.iter().map(|packet| [packet[4], packet[5]]).collect();
+    assert_eq!(numbers.len(), packets.len());
+    for packet in &packets {
+        assert!(may_be_cut(packet) && packet.len() <= 552);
+        // Parsed with the header's checksum.
+        tcp(packet);
+    }
+    hosts.client.abort(client);
+}
+
+#[test]
+fn a_path_that_is_forgotten_gets_packets_that_may_not_be_fragmented() {
+    let (mut hosts, client) = narrowed(551);
+    assert!(sent(&mut hosts.client).iter().all(|packet| may_be_cut(packet)));
+    hosts.client.advance(hosts.now + Duration::from_secs(599), 64);
+    let again = sent(&mut hosts.client);
+    assert!(!again.is_empty() && again.iter().all(|packet| may_be_cut(packet)));
+    hosts.client.advance(hosts.now + Duration::from_secs(600), 64);
+    hosts.client.abort(client);
+    let reset = sent(&mut hosts.client);
+    assert!(!reset.is_empty() && !reset.iter().any(|packet| may_be_cut(packet)));
+}
+
+#[test]
+fn others_keep_dont_fragment_where_one_path_is_narrow() {
+    let (mut hosts, client) = narrowed(551);
+    sent(&mut hosts.client);
+    let other = Endpoint::new(Address::from_v4_octets([10, 0, 0, 9]), 80);
+    let second = hosts.client.connect(other, None).expect("a free port");
+    let syn = sent(&mut hosts.client).remove(0);
+    assert!(!may_be_cut(&syn));
+    for handle in [client, second] {
+        hosts.client.abort(handle);
     }
 }
 

@@ -16,7 +16,7 @@ use whimbrel_wire::{
 };
 
 use super::hosts::{
-    BOTH, Device, Hosts, Over, Wire, client_addr, config, host, host_on, server_addr,
+    BOTH, Device, Hosts, Over, Wire, client_addr, config, host, host_on, may_be_cut, server_addr,
 };
 use super::packets::{exchange, packet, packet_from, sent, too_big, unreachable};
 use crate::ip::FrameDrop;
@@ -254,6 +254,29 @@ fn a_path_mtu_is_believed_only_of_a_datagram_that_a_socket_here_can_have_sent() 
     exchange(&mut client, Instant::ZERO, &too_big(&packet, 600));
     assert_eq!(client.udp_whole(&server_addr(Over::V4)), 572);
     assert_eq!(client.udp_take_error(socket), None, "it is connected to nobody");
+}
+
+#[test]
+fn datagrams_to_a_path_below_the_least_may_be_fragmented() {
+    for (mtu, is_narrow) in [(551, true), (552, false)] {
+        let (mut hosts, client, server) = pair();
+        send(&mut hosts.client, client, &text(1_000), at(Over::V4)).expect("sent");
+        let packet = sent(&mut hosts.client).remove(0);
+        exchange(&mut hosts.client, hosts.now, &too_big(&packet, mtu));
+        let fragmenting = Fragmenting::Refused;
+        let refused = Some(SendOptions { fragmenting, ..SendOptions::USUAL });
+        for (options, may) in [(None, is_narrow), (refused, false)] {
+            let to = SendTo { options, ..SendTo::peer(at(Over::V4)) };
+            hosts.client.udp_send(client, text(524).into(), &to).expect("it fits");
+            let packet = sent(&mut hosts.client).remove(0);
+            assert_eq!((packet.len(), may_be_cut(&packet)), (552, may), "{mtu}");
+            assert_eq!(packet[4..6] != [0, 0], may, "a number of its own");
+        }
+        hosts.wire = Wire::Narrow(mtu);
+        send(&mut hosts.client, client, &text(4_000), at(Over::V4)).expect("sent");
+        hosts.run_until_quiet();
+        assert_eq!(hosts.server.udp_recv(server).expect("received").data, text(4_000));
+    }
 }
 
 #[test]

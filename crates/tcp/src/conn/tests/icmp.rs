@@ -137,9 +137,32 @@ fn the_path_is_never_taken_to_be_wider_nor_absurdly_narrow() {
         assert_eq!(pair.client.connection.mss(), mss);
     }
     assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 0 }), IcmpVerdict::Lowered);
-    assert_eq!(pair.client.connection.mss(), 36);
+    assert_eq!(pair.client.connection.mss(), 500);
     pair.run_until_quiet();
     assert_eq!(pair.server.received, pattern(500));
+}
+
+#[test]
+fn below_the_least_path_mtu_full_segments_go_again_once() {
+    for said in [68, 296, 551] {
+        let mut pair = Pair::established(&Tunables::default());
+        let octets = pattern(14_000);
+        // All of the first flight is too large for the link, and what follows may be fragmented.
+        pair.lose = |_, _| true;
+        pair.write(Which::Client, &octets);
+        pair.run_for(Duration::from_millis(5));
+        assert_eq!(tell(&mut pair, 0, IcmpError::TooBig { mtu: 552 }), IcmpVerdict::Lowered);
+        pair.run_for(Duration::from_millis(5));
+        let error = IcmpError::TooBig { mtu: said };
+        assert_eq!(tell(&mut pair, 0, error), IcmpVerdict::Lowered, "{said}");
+        assert_eq!(tell(&mut pair, 500, error), IcmpVerdict::Ignored, "{said}");
+        assert_eq!(pair.client.connection.mss(), 500);
+        pair.lose = |_, _| false;
+        pair.run_until_quiet();
+        assert!(pair.server.received == octets, "{} octets", pair.server.received.len());
+        let counters = &pair.client.cx.counters;
+        assert_eq!((counters.timeouts, counters.path_mtu_lowered), (0, 2), "{said}");
+    }
 }
 
 /// A client of which full segments were acknowledged and one is in flight, which `arrives` or not.

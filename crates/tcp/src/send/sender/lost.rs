@@ -142,10 +142,9 @@ impl Sender {
         self.acked_size = self.acked_size.min(mss);
     }
 
-    /// The path carries at most `mss` octets of text in a segment. What exceeds that never arrived.
+    /// The path carried at most `mss` octets of text in a segment. What exceeds that never arrived.
     /// Returns whether there may be such: segments that together fit were not too big.
     pub fn on_path_mtu(&mut self, mss: u16, queue: Option<&mut SendQueue>) -> bool {
-        self.lower_mss(mss);
         let is_too_big = self.unacknowledged() > u32::from(mss);
         if is_too_big
             && !self.flags.has(Flags::SYN)
