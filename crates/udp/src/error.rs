@@ -88,6 +88,24 @@ pub enum SocketError {
     ParameterProblem,
 }
 
+impl SocketError {
+    /// True if calls of a connected socket fail with it, as on Linux. Of the others, which may pass by
+    /// themselves, only `SO_ERROR` tells here (RFC 1122 4.1.3.3), and nothing there.
+    pub const fn is_hard(&self) -> bool {
+        match self {
+            Self::PortUnreachable
+            | Self::ProtocolUnreachable
+            | Self::Prohibited
+            | Self::TooBig { .. }
+            | Self::ParameterProblem => true,
+            Self::HostUnreachable
+            | Self::NetworkUnreachable
+            | Self::TimeExceeded
+            | Self::FragmentsLost => false,
+        }
+    }
+}
+
 /// Why a datagram that arrived was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Undelivered {

@@ -256,7 +256,10 @@ impl Sockets {
         // error message". Whoever sends to many could not tell whom it is about: as on Linux, connected
         // sockets alone are told.
         if socket.key.remote.is_some() {
-            socket.error = Some(error);
+            // What calls are to fail with is not hidden by what may pass.
+            if error.is_hard() || socket.error.is_none_or(|known| !known.is_hard()) {
+                socket.error = Some(error);
+            }
             self.counters.icmp_errors += 1;
             Self::tell(socket, &mut self.news, index);
         }
@@ -445,9 +448,10 @@ impl Sockets {
         self.socket(handle).is_some_and(|socket| socket.unsent < socket.most_unsent)
     }
 
-    /// Whether something waits that was heard of what the socket had sent.
+    /// True if something [hard](SocketError::is_hard) waits that was heard of what the socket had sent.
     pub fn has_error(&self, handle: UdpHandle) -> bool {
-        self.socket(handle).is_some_and(|socket| socket.error.is_some())
+        let error = self.socket(handle).and_then(|socket| socket.error);
+        error.is_some_and(|error| error.is_hard())
     }
 
     /// What waits in and out, bytes.

@@ -224,9 +224,12 @@ impl Sockets {
         }
     }
 
-    /// What the path said, once.
+    /// What the path said, once. Calls do not fail for what may pass by itself.
     fn take_datagram_error(&mut self, fd: Fd) -> Option<Errno> {
         let handle = self.udp_handle(fd).ok()??;
+        if !self.shard.udp().has_error(handle) {
+            return None;
+        }
         self.shard.udp_take_error(handle).map(path_errno)
     }
 

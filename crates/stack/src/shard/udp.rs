@@ -10,11 +10,12 @@ use whimbrel_udp::{
     Arrived, Bind, Fragmenting, Local, OutgoingDatagram, Received, Room, SendOptions, SocketError,
     Sockets, Undelivered,
 };
-use whimbrel_wire::{Address, Endpoint, UdpHeader};
+use whimbrel_wire::{Address, Endpoint, Family, UdpHeader};
 
 use super::Shard;
 use crate::ip::{
-    Datagram, DatagramReport, FrameDrop, RefusalReply, UdpArrival, Unreachable, message_to_cut,
+    Datagram, DatagramReport, FrameDrop, RefusalReply, Routes, UdpArrival, Unreachable,
+    message_to_cut,
 };
 use crate::replies::Pending;
 use crate::udp_error::UdpError;
@@ -56,6 +57,43 @@ impl SendTo {
     /// Whom the socket is connected to.
     pub const CONNECTED: Self =
         Self { to: None, source: None, source_port: None, segment: None, options: None };
+
+    /// Bytes of each of the datagrams that `len` bytes towards a host of this family are; 0: they are one.
+    /// `whole` says how many the path carries in one packet, and is asked only where they may not be cut.
+    ///
+    /// # Errors
+    ///
+    /// [`UdpError::TooLong`]: all of them are more than a datagram has, or one of them is more than the path
+    /// carries and may not be cut. [`UdpError::Segments`]: too many, or none of any size.
+    pub fn judge_size(
+        &self,
+        len: usize,
+        family: Family,
+        fragmenting: Fragmenting,
+        whole: impl FnOnce() -> usize,
+    ) -> Result<u16, UdpError> {
+        let most = UdpHeader::most_data(family);
+        if len > most {
+            return Err(UdpError::TooLong { len, most });
+        }
+        let segment = self.judge_segment(len)?;
+        // Several are never cut: what cuts datagrams apart makes no fragments.
+        if segment == 0 && fragmenting == Fragmenting::Allowed {
+            return Ok(0);
+        }
+        let one = if segment > 0 { usize::from(segment) } else { len };
+        let most = whole();
+        if one > most { Err(UdpError::TooLong { len: one, most }) } else { Ok(segment) }
+    }
+
+    fn judge_segment(&self, len: usize) -> Result<u16, UdpError> {
+        let Some(segment) = self.segment else { return Ok(0) };
+        let (each, most) = (usize::from(segment), OutgoingDatagram::MOST_SEGMENTS);
+        if each == 0 || len.div_ceil(each) > most {
+            return Err(UdpError::Segments { len, segment, most });
+        }
+        Ok(if len <= each { 0 } else { segment })
+    }
 }
 
 /// Datagram sockets, as their owner sees them.
@@ -119,16 +157,14 @@ impl Shard {
         data: Bytes,
         send: &SendTo,
     ) -> Result<(), UdpError> {
-        let SendTo { to, source, source_port, segment, options } = *send;
+        let SendTo { to, source, source_port, options, segment: _ } = *send;
         let to = to.or_else(|| self.udp.remote(handle)).ok_or(UdpError::NotConnected)?;
         let source = self.choose_source(handle, to, source)?;
         let port = self.choose_port(handle, source_port)?;
         let options = options.or_else(|| self.udp.options(handle)).unwrap_or_default();
-        let (len, most) = (data.len(), self.most_data(&to.addr, options.fragmenting));
-        if len > most {
-            return Err(UdpError::TooLong { len, most });
-        }
-        let segment = self.check_segments(len, segment, &to.addr)?;
+        let (family, fragmenting) = (to.addr.family(), options.fragmenting);
+        let whole = || self.udp_whole(&to.addr);
+        let segment = send.judge_size(data.len(), family, fragmenting, whole)?;
         let from = Endpoint::new(source, port);
         let room = self.udp_room();
         Ok(self.udp.queue(handle, OutgoingDatagram { from, to, data, segment, options }, room)?)
@@ -176,35 +212,6 @@ impl Shard {
     /// The most octets that a datagram to `remote` carries in one packet (RFC 1122 3.4, GET_MAXSIZES).
     pub fn udp_whole(&self, remote: &Address) -> usize {
         self.host.ip.whole_udp(self.cx.now, remote)
-    }
-
-    /// Bytes of each datagram, of so many in all; 0: it is one.
-    fn check_segments(
-        &self,
-        len: usize,
-        segment: Option<u16>,
-        to: &Address,
-    ) -> Result<u16, UdpError> {
-        let Some(segment) = segment else { return Ok(0) };
-        let (each, most) = (usize::from(segment), OutgoingDatagram::MOST_SEGMENTS);
-        if each == 0 || len.div_ceil(each) > most {
-            return Err(UdpError::Segments { len, segment, most });
-        }
-        if len <= each {
-            return Ok(0);
-        }
-        let whole = self.udp_whole(to);
-        if each > whole {
-            return Err(UdpError::TooLong { len: each, most: whole });
-        }
-        Ok(segment)
-    }
-
-    fn most_data(&self, to: &Address, fragmenting: Fragmenting) -> usize {
-        match fragmenting {
-            Fragmenting::Allowed => UdpHeader::most_data(to.family()),
-            Fragmenting::Refused => self.udp_whole(to),
-        }
     }
 }
 
@@ -282,27 +289,45 @@ impl Shard {
     }
 
     fn check_destination(&mut self, to: Endpoint) -> Result<(), UdpError> {
-        self.check_single(&to.addr)?;
-        if to.port == 0 || to.addr.is_unspecified() {
-            return Err(UdpError::NotAPeer(to));
-        }
-        if self.host.ip.addresses.is_local(&to.addr) {
+        let is_local = self.host.ip.addresses.is_local(&to.addr);
+        judge_destination(&self.host.ip.routes, is_local, to)?;
+        if is_local {
             self.host.look_at_destinations();
-            return Ok(());
         }
-        let route = self.host.ip.routes.find(&to.addr).filter(|_| !to.addr.to_ip().is_loopback());
-        route.map(|_| ()).ok_or(UdpError::NoRoute(to))
+        Ok(())
     }
 
-    /// Whether an address is of one host: there is no membership in groups here, and who sends to all
-    /// hosts of a network would be the only one who does.
     fn check_single(&self, addr: &Address) -> Result<(), UdpError> {
-        let is_limited = *addr == Address::from_v4_octets([255; 4]);
-        if is_limited || self.host.ip.routes.is_broadcast(addr) {
-            return Err(UdpError::Broadcast(*addr));
-        }
-        if addr.is_multicast_or_broadcast() { Err(UdpError::Multicast(*addr)) } else { Ok(()) }
+        judge_single(&self.host.ip.routes, addr)
     }
+}
+
+/// Whether datagrams can be sent to `to` by these routes; `is_local`: it is this host itself.
+///
+/// # Errors
+///
+/// [`UdpError::Multicast`] and [`UdpError::Broadcast`]: a group of hosts. [`UdpError::NotAPeer`]: port 0, or
+/// the unspecified address. [`UdpError::NoRoute`].
+pub fn judge_destination(routes: &Routes, is_local: bool, to: Endpoint) -> Result<(), UdpError> {
+    judge_single(routes, &to.addr)?;
+    if to.port == 0 || to.addr.is_unspecified() {
+        return Err(UdpError::NotAPeer(to));
+    }
+    if is_local {
+        return Ok(());
+    }
+    let route = routes.find(&to.addr).filter(|_| !to.addr.to_ip().is_loopback());
+    route.map(|_| ()).ok_or(UdpError::NoRoute(to))
+}
+
+/// Whether an address is of one host: there is no membership in groups here, and who sends to all
+/// hosts of a network would be the only one who does.
+fn judge_single(routes: &Routes, addr: &Address) -> Result<(), UdpError> {
+    let is_limited = *addr == Address::from_v4_octets([255; 4]);
+    if is_limited || routes.is_broadcast(addr) {
+        return Err(UdpError::Broadcast(*addr));
+    }
+    if addr.is_multicast_or_broadcast() { Err(UdpError::Multicast(*addr)) } else { Ok(()) }
 }
 
 /// Datagrams that arrived, on their way to a socket.
@@ -425,13 +450,20 @@ impl Shard {
             out.data = data;
         }
         let segments = out.segments() as u64;
-        if !self.host.ip.speaks_from(&out.from.addr) {
+        let is_whole = self.host.ip.carries_whole(now, &out);
+        let refused = !is_whole && out.options.fragmenting == Fragmenting::Refused;
+        if refused {
+            // The path, or the link, became narrower since it was taken.
+            let mtu = self.host.ip.datagram_mtu(now, &out.to.addr);
+            self.udp.on_error(&out.from, &out.to, SocketError::TooBig { mtu });
+        }
+        if refused || !self.host.ip.speaks_from(&out.from.addr) {
             self.udp.counters.out_discards += segments;
             return false;
         }
         self.udp.counters.out_datagrams += segments;
         let usual_hop_limit = self.cx.tunables.hop_limit;
-        if self.host.ip.carries_whole(now, &out) {
+        if is_whole {
             return self.host.ip.write_udp(now, out, usual_hop_limit, tx);
         }
         self.udp_leaving.fragments = Some(message_to_cut(&out, usual_hop_limit));

@@ -228,6 +228,22 @@ fn an_error_is_told_once_and_to_who_is_connected_there() {
 }
 
 #[test]
+fn an_error_that_may_pass_fails_no_call_and_hides_none_that_does() {
+    let mut sockets = sockets();
+    let (open, here) = (sockets.bind(&at(ANYWHERE, 53)).unwrap(), Endpoint::new(HERE, 53));
+    sockets.connect(open, HERE, peer(7)).unwrap();
+    for (error, is_hard) in [
+        (SocketError::HostUnreachable, false),
+        (SocketError::PortUnreachable, true),
+        (SocketError::TimeExceeded, true),
+    ] {
+        sockets.on_error(&here, &peer(7), error);
+        assert_eq!(sockets.has_error(open), is_hard, "{error}");
+    }
+    assert_eq!(sockets.take_error(open), Some(SocketError::PortUnreachable));
+}
+
+#[test]
 fn a_socket_that_is_no_longer_connected_receives_from_everybody_again() {
     let mut sockets = sockets();
     let socket = sockets.bind(&at(ANYWHERE, 53)).unwrap();

@@ -257,6 +257,26 @@ fn a_path_mtu_is_believed_only_of_a_datagram_that_a_socket_here_can_have_sent() 
 }
 
 #[test]
+fn segments_that_may_not_be_cut_are_compared_one_by_one() {
+    let (mut hosts, client, server) = pair();
+    let fragmenting = Fragmenting::Refused;
+    let options = Some(SendOptions { fragmenting, ..SendOptions::USUAL });
+    let send = |hosts: &mut Hosts, len: usize, segment: u16| {
+        let to = SendTo { segment: Some(segment), options, ..SendTo::peer(at(Over::V4)) };
+        hosts.client.udp_send(client, text(len).into(), &to)
+    };
+    send(&mut hosts, 4_000, 1_000).expect("each fits");
+    send(&mut hosts, 1_000, 2_000).expect("it is one");
+    hosts.run_until_quiet();
+    for _ in 0..5 {
+        assert_eq!(hosts.server.udp_recv(server).expect("received").data.len(), 1_000);
+    }
+    let too_long = |len| Err(UdpError::TooLong { len, most: 1_472 });
+    assert_eq!(send(&mut hosts, 4_000, 1_473), too_long(1_473));
+    assert_eq!(send(&mut hosts, 1_473, 1_473), too_long(1_473));
+}
+
+#[test]
 fn datagrams_to_a_path_below_the_least_may_be_fragmented() {
     for (mtu, is_narrow) in [(551, true), (552, false)] {
         let (mut hosts, client, server) = pair();
