@@ -28,7 +28,7 @@ pub(crate) use flow_key::FlowKey;
 pub(crate) use fragmentation::Identifications;
 pub(crate) use icmp::{ErrorBudget, ErrorOut};
 pub(crate) use output::SegmentOut;
-pub(crate) use path_mtu::PathMtus;
+pub(crate) use path_mtu::{PathMtus, PathsSeen};
 pub(crate) use reassembly::{Abandoned, Bounds, Reassembly};
 pub use routes::Routes;
 pub(crate) use routes::{is_within, network_of};

@@ -95,7 +95,7 @@ pub use frame::RxFrame;
 pub use handle::Handle;
 pub use ping::{Ping, PingEnd, PingError, PingFailure, PingId, Pong};
 pub use profile::{PROFILES, Profile};
-pub use shard::{SendTo, Shard};
+pub use shard::{DatagramPath, DatagramPathsSeen, SendTo, Shard, judge_destination};
 pub use udp_error::UdpError;
 pub use whimbrel_base as base;
 pub use whimbrel_tcp as tcp;

@@ -26,6 +26,7 @@ mod inspect;
 mod invariants;
 mod itself;
 mod merging;
+mod mtu;
 mod opening;
 mod output;
 mod pinging;
@@ -68,7 +69,8 @@ use crate::{Handle, InterfaceAddress, ShardConfig};
 
 pub use budget::Memory;
 pub use inspect::{SocketEntry, SocketState, StateCounts};
-pub use udp::SendTo;
+pub use mtu::{DatagramPath, DatagramPathNews, DatagramPathsSeen};
+pub use udp::{SendTo, judge_destination};
 
 pub use crate::error::{
     AddressError, ConfigError, ConnectError, InjectError, ListenError, NotLocal, RetuneError,

@@ -10,6 +10,7 @@ use whimbrel_stack::{InterfaceAddress, Route, Shard};
 use whimbrel_wire::Address;
 
 use crate::address_port::AddressCheck;
+use crate::changes::{change_all, set_mtu};
 use crate::mailbox::{Mailbox, Request};
 use crate::stack::inspect;
 use crate::{Stack, fault};
@@ -59,6 +60,7 @@ impl Stack {
                     mailbox.note_address(index, address.addr);
                 }
                 table.add_address(address);
+                mailbox.ways().add_address(&address);
                 Ok(())
             }
         });
@@ -75,11 +77,15 @@ impl Stack {
     /// `AddrNotAvailable`: it is none of the stack's. `NotConnected`: the stack has ended.
     pub async fn remove_address(&self, addr: IpAddr) -> io::Result<()> {
         let addr = Address::from(addr);
-        let removed = self.change_all(|_| {
-            let table = Arc::clone(self.bind_table());
+        let removed = self.change_all(|mailbox| {
+            let (mailbox, table) = (Arc::clone(mailbox), Arc::clone(self.bind_table()));
             move |shard: &mut Shard| {
+                let own = shard.addresses().iter().find(|own| own.addr == addr).copied();
                 shard.remove_address(&addr)?;
                 table.remove_address(&addr);
+                if let Some(own) = own {
+                    mailbox.ways().remove_address(&own);
+                }
                 Ok(())
             }
         });
@@ -94,7 +100,14 @@ impl Stack {
     /// `AlreadyExists`: there is one to this network over this gateway. `InvalidInput`: not a network, or
     /// a gateway that is on no directly connected one. `QuotaExceeded`: 65,536 routes.
     pub async fn add_route(&self, route: Route) -> io::Result<()> {
-        let added = self.change_all(|_| move |shard: &mut Shard| shard.add_route(route));
+        let added = self.change_all(|mailbox| {
+            let mailbox = Arc::clone(mailbox);
+            move |shard: &mut Shard| {
+                shard.add_route(route)?;
+                mailbox.ways().add_route(route);
+                Ok(())
+            }
+        });
         added.await?.map_err(fault::route)
     }
 
@@ -106,16 +119,65 @@ impl Stack {
     ///
     /// `NotFound`: none was given; that to an address' own network goes with the address.
     pub async fn remove_route(&self, route: Route) -> io::Result<()> {
-        let removed = self.change_all(|_| move |shard: &mut Shard| shard.remove_route(&route));
+        let removed = self.change_all(|mailbox| {
+            let mailbox = Arc::clone(mailbox);
+            move |shard: &mut Shard| {
+                shard.remove_route(&route)?;
+                mailbox.ways().remove_route(&route);
+                Ok(())
+            }
+        });
         removed.await?.map_err(fault::route)
+    }
+
+    /// The MTU of its link: the largest IP packet that it sends, bytes.
+    pub fn mtu(&self) -> u16 {
+        self.mailboxes().first().map_or(0, |first| first.ways().mtu())
+    }
+
+    /// Sends IP packets of up to `mtu` bytes from now on, as the link carries so many: a tunnel found a
+    /// smaller path, or a larger one. New connections announce what fits (MSS). If it is less than before, what
+    /// streams have in flight and does not fit is cut anew and sent again; segments of streams that are there
+    /// never become larger. It walks all connections.
+    ///
+    /// The wire itself is not told: a TUN device's MTU is for `ip link set` to change, an interface's likewise.
+    /// The [`PacketPort`](crate::PacketPort) of a stack over packets is, as by
+    /// [`PacketPort::set_mtu`](crate::PacketPort::set_mtu).
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput`: below 68 (RFC 791), below 1,280 (RFC 8200 5) where the stack has an address of IPv6, or
+    /// more than the wire was opened for (over packets: 65,535). Then nothing has changed. `NotConnected`: the
+    /// stack has ended.
+    ///
+    /// ```
+    /// # use whimbrel::Stack;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (builder, port) = Stack::builder().packets(1_420);
+    /// let stack = builder.address("10.0.0.1", 24)?.build()?;
+    /// stack.set_mtu(1_380).await?;
+    /// assert_eq!((stack.mtu(), port.mtu()), (1_380, 1_380));
+    /// let error = stack.set_mtu(67).await.unwrap_err();
+    /// assert!(error.to_string().contains("an MTU of 67 bytes"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn set_mtu(&self, mtu: u16) -> io::Result<()> {
+        let queues = self.packet_queues().map(Arc::clone);
+        let at_wire = move || {
+            if let Some(queues) = &queues {
+                queues.set_mtu(mtu);
+            }
+        };
+        set_mtu(self.mailboxes(), at_wire, mtu).await
     }
 
     fn first(&self) -> io::Result<&Arc<Mailbox>> {
         self.mailboxes().first().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Makes the same change at every shard. All are asked before the first answer is awaited: whoever drops
-    /// the future leaves no shard behind, and of two changes all see the same one first.
+    /// Makes the same change at every shard.
     async fn change_all<E, C>(
         &self,
         change: impl Fn(&Arc<Mailbox>) -> C,
@@ -124,21 +186,6 @@ impl Stack {
         E: Send + 'static,
         C: FnOnce(&mut Shard) -> Result<(), E> + Send + 'static,
     {
-        let mut answers = Vec::new();
-        for mailbox in self.mailboxes() {
-            let (sender, answer) = oneshot::channel();
-            let change = change(mailbox);
-            mailbox.ask(Request::Inspect(Box::new(move |shard, _| {
-                // Whoever asked may have gone.
-                let _ = sender.send(change(shard));
-            })));
-            answers.push((mailbox, answer));
-        }
-        let mut all = Ok(());
-        for (mailbox, answer) in answers {
-            let this = answer.await.map_err(|_| mailbox.ended())?;
-            all = all.and(this);
-        }
-        Ok(all)
+        change_all(self.mailboxes(), change).await
     }
 }

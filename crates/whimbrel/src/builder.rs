@@ -33,6 +33,7 @@ use crate::packets::{PacketEnd, PacketQueues};
 use crate::shutdown::Shutdown;
 use crate::stack::Habits;
 use crate::stack_port::StackPort;
+use crate::ways::Ways;
 use crate::{PacketPort, Stack};
 
 /// Configures a [`Stack`].
@@ -586,14 +587,21 @@ impl StackBuilder {
             }
             self.congestion.give_to(&mut shard.shard)?;
             let names = self.congestion.names(&self.tunables);
-            let mailbox = Arc::new(Mailbox::new(shard.waker.clone(), names));
+            // What is put into packets is as long as you like; a device has buffers of its own.
+            let most_mtu = if self.packet_queues.is_some() { u16::MAX } else { shard.shard.mtu() };
+            let ways = Ways::new(&shard.shard, most_mtu);
+            let mailbox = Arc::new(Mailbox::new(shard.waker.clone(), names, ways));
             let stack_port = StackPort::new(Arc::clone(&mailbox), Arc::clone(&shutdown));
             mailboxes.push(mailbox);
             workers.push(shard.worker(stack_port));
         }
+        if let Some(queues) = &self.packet_queues {
+            queues.attach_shards(mailboxes.clone());
+        }
         driver.start(workers, shutdown)?;
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
-        let habits = Habits { dad: self.dad.unwrap_or(Dad::Off), seed };
+        let dad = self.dad.unwrap_or(Dad::Off);
+        let habits = Habits { packet_queues: self.packet_queues, dad, seed };
         Ok(Stack::new(mailboxes.into(), self.addresses, self.tunables, habits))
     }
 }

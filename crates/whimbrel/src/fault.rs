@@ -342,6 +342,19 @@ pub(crate) fn route(error: RouteError) -> io::Error {
     io::Error::new(kind, error)
 }
 
+/// Why a stack did not get another MTU.
+pub(crate) fn mtu(error: ConfigError) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, error)
+}
+
+/// An MTU that the wire was not opened for.
+pub(crate) fn mtu_beyond(mtu: u16, most: u16) -> io::Error {
+    let text = format!(
+        "an MTU of {mtu} bytes: the wire was opened for {most}; give that or less, or open it for more"
+    );
+    io::Error::new(ErrorKind::InvalidInput, text)
+}
+
 /// Why an echo request was not sent.
 pub(crate) fn ping(error: PingError) -> io::Error {
     let kind = match &error {

@@ -73,6 +73,7 @@ mod backlog;
 mod bind_table;
 mod builder;
 mod cell;
+mod changes;
 #[cfg(feature = "hyper-util")]
 mod client;
 mod congestion;
@@ -103,6 +104,7 @@ mod udp_port;
 mod unclaimed;
 mod unclaimed_sender;
 mod waiters;
+mod ways;
 
 /// What the README shows must compile, and run.
 #[cfg(doctest)]

@@ -20,6 +20,7 @@ use crate::ping_port::PingRequest;
 use crate::udp_port::UdpRequest;
 use crate::unclaimed_sender::UnclaimedSender;
 use crate::waiters::wake_all;
+use crate::ways::Ways;
 use worker_state::WorkerState;
 
 mod worker_state;
@@ -36,6 +37,8 @@ pub(crate) struct Mailbox {
     waker: Waker,
     worker_state: WorkerState,
     congestion_names: CongestionNames,
+    /// What its shard knows of its ways out.
+    ways: Ways,
     /// The addresses that its shard got while it ran, by the numbers that it knows them by.
     added: RwLock<BTreeMap<u16, Address>>,
     /// Why the worker ended.
@@ -93,10 +96,12 @@ pub(crate) struct Held {
 }
 
 impl Mailbox {
-    /// The way to the worker that `waker` wakes, of a stack with these congestion controls.
-    pub(crate) fn new(waker: Waker, congestion_names: CongestionNames) -> Self {
+    /// The way to the worker that `waker` wakes, of a stack with these congestion controls, and to
+    /// a shard with these ways out.
+    pub(crate) fn new(waker: Waker, congestion_names: CongestionNames, ways: Ways) -> Self {
         Self {
             congestion_names,
+            ways,
             added: RwLock::default(),
             streams: SegQueue::new(),
             udp: SegQueue::new(),
@@ -111,6 +116,11 @@ impl Mailbox {
     /// The congestion controls of its stack.
     pub(crate) fn congestion_names(&self) -> &CongestionNames {
         &self.congestion_names
+    }
+
+    /// What its shard knows of its ways out.
+    pub(crate) fn ways(&self) -> &Ways {
+        &self.ways
     }
 
     /// Its shard knows `addr` by this number from now on.

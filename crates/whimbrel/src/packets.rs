@@ -12,6 +12,7 @@ pub(crate) use device::PacketEnd;
 pub(crate) use queues::PacketQueues;
 use queues::Refusal;
 
+use crate::changes::set_mtu;
 use crate::fault;
 
 mod device;
@@ -97,6 +98,8 @@ pub struct PacketCounters {
     pub lost: u64,
     /// Packets of the stack's that were taken out.
     pub received: u64,
+    /// Packets of the stack's that were dropped because the MTU had become less than they had.
+    pub outgrown: u64,
     /// How many of the stack's packets wait to be taken out.
     pub waiting: usize,
 }
@@ -115,6 +118,28 @@ impl PacketPort {
     /// The longest packet that the stack sends, bytes.
     pub fn mtu(&self) -> u16 {
         self.queues.mtu()
+    }
+
+    /// Has the stack send packets of up to `mtu` bytes from now on, as a tunnel does whose path changed: what
+    /// follows, [`Stack::set_mtu`](crate::Stack::set_mtu) says. Once this returns, no longer packet comes out:
+    /// those that wait are dropped, and counted ([`PacketCounters::outgrown`]); what streams had in them is sent
+    /// again. Before there is a stack, it is built with this MTU.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput`: below 68, or below 1,280 where the stack has an address of IPv6. Then nothing has
+    /// changed. `NotConnected`: the stack has ended, and why.
+    pub async fn set_mtu(&self, mtu: u16) -> io::Result<()> {
+        match self.queues.shards() {
+            Some(shards) => {
+                let queues = Arc::clone(&self.queues);
+                set_mtu(shards, move || queues.set_mtu(mtu), mtu).await
+            }
+            None => {
+                self.queues.set_mtu(mtu);
+                Ok(())
+            }
+        }
     }
 
     /// Gives the stack a packet, once there is room for it.

@@ -21,6 +21,7 @@ use crate::bind_table::{BindTable, ReservedAddr, ReservedAny, Share};
 use crate::congestion::CongestionNames;
 use crate::fault;
 use crate::mailbox::{Held, Mailbox, Request};
+use crate::packets::PacketQueues;
 
 pub use whimbrel_stack::shard::Census as ShardCensus;
 
@@ -36,6 +37,8 @@ pub struct Stack {
 
 pub(crate) struct Inner {
     mailboxes: Box<[Arc<Mailbox>]>,
+    /// Its wire, where that is packets of the user's.
+    packet_queues: Option<Arc<PacketQueues>>,
     /// Where the next connection goes that may go anywhere.
     next: AtomicUsize,
     bind_table: Arc<BindTable>,
@@ -47,8 +50,10 @@ pub(crate) struct Inner {
 }
 
 /// What a stack does beside its tunables.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Habits {
+    /// Its wire, where that is packets of the user's.
+    pub(crate) packet_queues: Option<Arc<PacketQueues>>,
     /// Whether addresses are asked for before it has them.
     pub(crate) dad: Dad,
     /// From which the order of ports follows that `bind` draws.
@@ -75,11 +80,12 @@ impl Stack {
         tunables: Tunables,
         habits: Habits,
     ) -> Self {
-        let Habits { dad, seed } = habits;
+        let Habits { packet_queues, dad, seed } = habits;
         let bind_table = Arc::new(BindTable::new(&addresses, &tunables, seed));
         let next = AtomicUsize::new(0);
         let first_addresses = addresses.into();
-        let inner = Inner { mailboxes, next, bind_table, first_addresses, dad, tunables };
+        let inner =
+            Inner { mailboxes, packet_queues, next, bind_table, first_addresses, dad, tunables };
         Self { inner: Arc::new(inner) }
     }
 
@@ -306,6 +312,11 @@ impl Stack {
     /// The ways into all shards.
     pub(crate) fn mailboxes(&self) -> &[Arc<Mailbox>] {
         &self.inner.mailboxes
+    }
+
+    /// Its wire, where that is packets of the user's.
+    pub(crate) fn packet_queues(&self) -> Option<&Arc<PacketQueues>> {
+        self.inner.packet_queues.as_ref()
     }
 
     /// Whether a connection can have this address here, or the unspecified one.

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use whimbrel_base::Instant;
 use whimbrel_io::{Activity, Port};
-use whimbrel_stack::{Event, Handle, ListenerId, Shard, SynHandle};
+use whimbrel_stack::{DatagramPathsSeen, Event, Handle, ListenerId, Shard, SynHandle};
 use whimbrel_tcp::CloseReason;
 
 use crate::address_port::AddressPort;
@@ -52,6 +52,8 @@ pub(crate) struct StackPort {
     pings: PingPort,
     /// Who wants the packets that nothing takes.
     unclaimed: Option<UnclaimedSender>,
+    /// What tasks know of paths.
+    paths_seen: DatagramPathsSeen,
     /// To be done in the next turn,
     later: Deferred,
     /// and in this one, since the segments of the last have left.
@@ -98,6 +100,7 @@ impl StackPort {
             addresses: AddressPort::default(),
             pings: PingPort::default(),
             unclaimed: None,
+            paths_seen: DatagramPathsSeen::default(),
             later: Deferred::default(),
             now: Deferred::default(),
             closing: false,
@@ -451,6 +454,8 @@ impl Port for StackPort {
     }
 
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
+        // Before a socket hears of it, a call of it knows.
+        self.mailbox.ways().learn(&mut self.paths_seen, shard);
         let mut left = BUDGET;
         while left > 0
             && let Some(event) = shard.poll_event()

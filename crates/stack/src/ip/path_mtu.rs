@@ -19,6 +19,8 @@ pub(crate) struct PathMtus {
     next_serial: u64,
     /// How many carry less than is believed of a path.
     narrow: usize,
+    /// Changes with what is forgotten.
+    forgotten: u64,
 }
 
 /// What is known of a path.
@@ -39,6 +41,14 @@ impl Path {
     fn is_aged(&self, now: Instant) -> bool {
         now.since(self.since) >= PathMtus::AGE
     }
+}
+
+/// How far a table of paths was read.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct PathsSeen {
+    next_serial: u64,
+    /// Differs once anything was forgotten that holds no more.
+    pub(crate) forgotten: u64,
 }
 
 impl PathMtus {
@@ -112,6 +122,24 @@ impl PathMtus {
         self.narrow > 0
     }
 
+    /// How far this table was filled.
+    pub(crate) fn seen(&self) -> PathsSeen {
+        PathsSeen { next_serial: self.next_serial, forgotten: self.forgotten }
+    }
+
+    /// What was noted since `seen` and is believed still: destinations, what their paths carry, and since when
+    /// that is known.
+    pub(crate) fn noted_since(
+        &self,
+        seen: PathsSeen,
+    ) -> impl Iterator<Item = (Address, u16, Instant)> {
+        let noted = self.by_age.range(seen.next_serial..);
+        noted.filter_map(|(_, remote)| {
+            let since = self.paths.get(remote)?.since;
+            Some((*remote, self.find(since, remote)?, since))
+        })
+    }
+
     /// Forgets what is too old to be true, from the oldest on.
     pub(crate) fn sweep(&mut self, now: Instant) {
         while let Some((_, oldest)) = self.by_age.first_key_value()
@@ -133,6 +161,7 @@ impl PathMtus {
         let paths = &self.paths;
         self.by_age.retain(|_, remote| paths.contains_key(remote));
         self.narrow = paths.iter().filter(|(remote, path)| path.is_narrow(remote)).count();
+        self.forgotten += 1;
     }
 
     fn forget(&mut self, remote: &Address) {

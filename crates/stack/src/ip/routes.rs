@@ -14,7 +14,7 @@ use crate::{InterfaceAddress, Route};
 mod changes;
 
 /// The routing table. A look-up costs one search for each prefix length in use.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Routes {
     /// The ways to each network, the best first.
     networks: BTreeMap<(u8, Address), Vec<Route>>,
@@ -51,7 +51,7 @@ impl Routes {
     }
 
     /// An address of this host lies in its network.
-    pub(crate) fn add_own(&mut self, own: &InterfaceAddress) -> Result<(), ConfigError> {
+    pub fn add_own(&mut self, own: &InterfaceAddress) -> Result<(), ConfigError> {
         let network = network_of(own);
         self.insert(network)?;
         *self.own.entry(key_of(&network)).or_default() += 1;

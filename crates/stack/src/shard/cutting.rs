@@ -35,9 +35,24 @@ struct Head {
 impl Cutting {
     /// For a device that takes super-segments of up to `max_text` octets of text, or of none (0).
     pub(super) fn new(max_text: u32, mtu: u16) -> Self {
+        let mut cutting = Self { turn: 0, is_here: false, head: None, text: VecDeque::new() };
+        cutting.set_sizes(max_text, mtu);
+        cutting
+    }
+
+    /// The device takes so much from now on.
+    pub(super) fn set_sizes(&mut self, max_text: u32, mtu: u16) {
         let here = (SEGMENTS * u32::from(mtu)).min(MOST_TEXT);
-        let turn = if max_text == 0 { here } else { max_text };
-        Self { turn, is_here: max_text == 0, head: None, text: VecDeque::new() }
+        self.turn = if max_text == 0 { here } else { max_text };
+        self.is_here = max_text == 0;
+    }
+
+    /// What is left of this connection does not leave in segments of more text than `mss`.
+    pub(super) fn forget_larger(&mut self, key: &FlowKey, mss: u16) {
+        if self.head.as_ref().is_some_and(|head| head.key == *key && head.outgoing.gso_size > mss) {
+            self.head = None;
+            self.text.clear();
+        }
     }
 
     /// What is left of a connection from this address does not leave.

@@ -26,6 +26,7 @@ mod icmp;
 mod itself;
 mod merging;
 mod metrics;
+mod mtu;
 mod narrow;
 mod open;
 mod overflow;

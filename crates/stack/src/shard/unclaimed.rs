@@ -89,6 +89,10 @@ impl Shard {
     /// Writes a packet that was injected.
     #[inline(never)]
     pub(super) fn write_packet(&mut self, packet: &Bytes, tx: &mut TxSegment) -> bool {
+        // The link became narrower since it was taken.
+        if packet.len() > self.host.ip.capabilities.mtu.into() {
+            return false;
+        }
         let header_len = match packet.first() {
             Some(first) if first >> 4 == 4 => usize::from(first & 0xf) * 4,
             _ => Ipv6Header::LEN,

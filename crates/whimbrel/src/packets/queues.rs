@@ -1,6 +1,7 @@
 //! What both ends of the wire share: a queue in each direction, and who waits at it.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
@@ -9,12 +10,13 @@ use whimbrel_io::Waker;
 use whimbrel_io::steering::queue_of;
 
 use super::{PacketCounters, PacketPort};
+use crate::mailbox::Mailbox;
 use crate::shutdown::Shutdown;
 
 /// The queues of a wire. "Inward" is towards the stack.
 #[derive(Debug)]
 pub(crate) struct PacketQueues {
-    mtu: u16,
+    mtu: AtomicU16,
     inward: Mutex<Inward>,
     outward: Mutex<Outward>,
     /// Tells who waits for room inward.
@@ -25,6 +27,8 @@ pub(crate) struct PacketQueues {
     wakers: OnceLock<Box<[Waker]>>,
     /// What knows why the stack ended, once there is one.
     shutdown: OnceLock<Arc<Shutdown>>,
+    /// The ways into the shards, once there are some.
+    shards: OnceLock<Vec<Arc<Mailbox>>>,
 }
 
 #[derive(Debug)]
@@ -47,6 +51,7 @@ struct Outward {
     blocked: bool,
     ended: bool,
     received: u64,
+    outgrown: u64,
 }
 
 /// Which ends of the wire are there.
@@ -80,18 +85,40 @@ impl PacketQueues {
             lost: 0,
         };
         Self {
-            mtu,
+            mtu: AtomicU16::new(mtu),
             inward: Mutex::new(inward),
             outward: Mutex::default(),
             room: Notify::new(),
             arrived: Notify::new(),
             wakers: OnceLock::new(),
             shutdown: OnceLock::new(),
+            shards: OnceLock::new(),
         }
     }
 
     pub(super) fn mtu(&self) -> u16 {
-        self.mtu
+        self.mtu.load(Ordering::Relaxed)
+    }
+
+    /// Packets of the stack have up to `mtu` bytes. Those that wait and have more are lost, as on a link that
+    /// became narrower: what was in them is sent again.
+    pub(crate) fn set_mtu(&self, mtu: u16) {
+        let mut outward = self.outward();
+        self.mtu.store(mtu, Ordering::Relaxed);
+        let before = outward.packets.len();
+        outward.packets.retain(|packet| packet.len() <= usize::from(mtu));
+        outward.outgrown += (before - outward.packets.len()) as u64;
+    }
+
+    /// The ways into the shards; `None`: there is no stack yet.
+    pub(super) fn shards(&self) -> Option<&[Arc<Mailbox>]> {
+        self.shards.get().map(Vec::as_slice)
+    }
+
+    /// There are shards, and these lead to them.
+    pub(crate) fn attach_shards(&self, shards: Vec<Arc<Mailbox>>) {
+        // Built once: building consumes the builder.
+        let _ = self.shards.set(shards);
     }
 
     pub(super) fn push(&self, packet: Bytes) -> Result<(), Refusal> {
@@ -157,8 +184,9 @@ impl PacketQueues {
     pub(super) fn counters(&self) -> PacketCounters {
         let Inward { sent, full, too_long, lost, .. } = *self.inward();
         let outward = self.outward();
-        let (received, waiting) = (outward.received, outward.packets.len());
-        PacketCounters { sent, full, too_long, lost, received, waiting }
+        let Outward { received, outgrown, .. } = *outward;
+        let waiting = outward.packets.len();
+        PacketCounters { sent, full, too_long, lost, received, outgrown, waiting }
     }
 
     /// Why the stack is no more, in words for its users.
@@ -249,7 +277,11 @@ impl PacketQueues {
         {
             let mut outward = self.outward();
             outward.reserved -= reserved;
-            outward.packets.extend(packets);
+            // Some may have been made for a wider link.
+            let (mtu, before) = (usize::from(self.mtu()), outward.packets.len());
+            outward.packets.extend(packets.filter(|packet| packet.len() <= mtu));
+            let lost = (before + reserved).saturating_sub(outward.packets.len());
+            outward.outgrown += lost as u64;
         }
         self.arrived.notify_waiters();
     }

@@ -10,6 +10,7 @@ use crate::backlog::ListenOptions;
 use crate::cell::{Readable, Settings};
 use crate::congestion::CongestionControls;
 use crate::sharded_listener::ShardedListener;
+use crate::ways::Ways;
 
 /// A shard with its port, and a host that talks to it, in as many bursts as a test says.
 struct Bench {
@@ -21,7 +22,7 @@ struct Bench {
 
 fn mailbox() -> Mailbox {
     let names = CongestionControls::default().names(&Tunables::default());
-    Mailbox::new(Waker::new().unwrap(), names)
+    Mailbox::new(Waker::new().unwrap(), names, Ways::new(&host(1), 1_500))
 }
 
 impl Bench {

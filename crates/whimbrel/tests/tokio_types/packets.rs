@@ -298,3 +298,59 @@ fn sctp(dst: [u8; 4]) -> Bytes {
 fn datagram(dst: [u8; 4]) -> Bytes {
     packet(dst, 17, &[0x12, 0x34, 0, 53, 0, 8, 0, 0])
 }
+
+#[tokio::test]
+async fn a_stream_goes_on_over_a_link_that_becomes_narrower() {
+    for shards in [1, 2] {
+        let ends = Ends::joined(shards);
+        let listener = TcpListener::bind(&ends.server, SERVER).await.unwrap();
+        let mut client = TcpStream::connect(&ends.client, SERVER).await.unwrap();
+        let (mut server, _) = listener.accept().await.unwrap();
+        // What is in flight waits before the valve, cut for a link that is no more.
+        ends.valve.send_replace(false);
+        let written = text(100_000);
+        client.write_all(&written[..50_000]).await.unwrap();
+        until("some of it waits", async || ends.client_port.counters().waiting > 1).await;
+        ends.client_port.set_mtu(1_280).await.unwrap();
+        assert_eq!((ends.client.mtu(), ends.client_port.mtu()), (1_280, 1_280));
+        assert!(ends.client_port.counters().outgrown > 0);
+        // `carry` asserts that no packet is longer than the MTU.
+        ends.valve.send_replace(true);
+        let (sent, heard) = tokio::join!(client.write_all(&written[50_000..]), async {
+            let mut heard = vec![0; written.len()];
+            server.read_exact(&mut heard).await.map(|_| heard)
+        });
+        sent.unwrap();
+        assert!(heard.unwrap() == written);
+        // A stream that begins now is of larger segments again.
+        ends.client.set_mtu(9_000).await.unwrap();
+        let mut wide = TcpStream::connect(&ends.client, SERVER).await.unwrap();
+        wide.write_all(b"once more").await.unwrap();
+        drop((wide, client, server, listener));
+        assert_empties(&ends.client).await;
+        assert_empties(&ends.server).await;
+    }
+}
+
+#[tokio::test]
+async fn an_mtu_out_of_range_is_refused_in_words() {
+    let (builder, port) = builder().packets(1_420);
+    // Before there is a stack it is built with this one.
+    port.set_mtu(1_400).await.unwrap();
+    let stack = builder.address("fd00::1", 64).unwrap().build().unwrap();
+    assert_eq!(stack.mtu(), 1_400);
+    for error in [port.set_mtu(1_279).await.unwrap_err(), stack.set_mtu(1_279).await.unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        let text = error.to_string();
+        assert!(text.contains("1279 bytes") && text.contains("1280"), "{text}");
+    }
+    assert_eq!((stack.mtu(), port.mtu()), (1_400, 1_400));
+    let wire = crate::world::World::new();
+    let error = wire.server.set_mtu(9_000).await.unwrap_err();
+    assert!(error.to_string().contains("9000 bytes: the wire was opened for 1500"), "{error}");
+    let until_ended = stack.ended();
+    drop(stack);
+    until_ended.await;
+    let error = port.set_mtu(1_300).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotConnected);
+}

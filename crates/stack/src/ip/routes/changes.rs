@@ -38,7 +38,7 @@ impl Routes {
     }
 
     /// Removes it, whatever its metrics. Returns what it was.
-    pub(crate) fn remove(&mut self, route: &Route) -> Option<Route> {
+    pub fn remove(&mut self, route: &Route) -> Option<Route> {
         let known = *self.given(route)?;
         let key = key_of(route);
         if route.gateway.is_none() {
@@ -59,7 +59,7 @@ impl Routes {
 
     /// An address of this host is no more: its network goes with the last of them, unless it was given as
     /// a route, too.
-    pub(crate) fn remove_own(&mut self, own: &InterfaceAddress) {
+    pub fn remove_own(&mut self, own: &InterfaceAddress) {
         let network = network_of(own);
         let key = key_of(&network);
         let Some(count) = self.own.get_mut(&key) else { return };
