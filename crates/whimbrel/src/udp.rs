@@ -13,7 +13,7 @@ use whimbrel_wire::{Address, Endpoint, Family, TrafficClass};
 
 use crate::mailbox::{Mailbox, Request};
 use crate::stream::hop_limit;
-use crate::udp_cell::{Tells, UdpCell, UdpState};
+use crate::udp_cell::{UdpCell, UdpState};
 use crate::udp_port::{Answer, UdpRequest};
 use crate::{Stack, fault};
 
@@ -52,10 +52,16 @@ pub use any::AnyUdpSocket;
 ///
 /// # Errors
 ///
-/// A call that sends fails at once for what a datagram can never be: too long, or for a group of hosts,
-/// or for nobody. What only the shard knows (that there is no route, that there is no memory) and what the
-/// path says later (RFC 1122 4.1.3.3: `ConnectionRefused` and others, if the socket is connected) is told
-/// once, by whichever call comes next, or by [`UdpSocket::take_error`].
+/// A call that sends fails at once, as on Linux, if the datagram cannot be sent: too long for a datagram, or
+/// for what the path carries where it [must not be cut](UdpSocket::set_fragmenting); for a group of hosts, or
+/// for nobody; no route. What is found out later is told once:
+///
+/// - A connected socket's next call fails, whatever it does, for what was sent to its peer: the path says so
+///   (RFC 1122 4.1.3.3: `ConnectionRefused` and others), or the shard had no memory. What may pass by itself
+///   (a network or host that cannot be reached, a hop limit that ran out) only [`UdpSocket::take_error`] tells.
+/// - A socket that is connected to nobody never fails for what it sent before: its peers are many, and one
+///   without a route, or without that port, says nothing of the others. [`UdpSocket::take_error`] tells
+///   what the shard found out.
 ///
 /// # Buffers
 ///
@@ -96,7 +102,7 @@ impl UdpSocket {
     }
 
     async fn bind_at(stack: &Stack, at: SocketAddr) -> io::Result<Self> {
-        let socket = Self::unbound(stack, at, Tells::Callers)?;
+        let socket = Self::unbound(stack, at)?;
         let addr = Address::from(at.ip().to_canonical());
         let local = match addr.family() {
             Family::V6 if addr.is_unspecified() => Local::Both,
@@ -110,9 +116,9 @@ impl UdpSocket {
         Ok(socket)
     }
 
-    fn unbound(stack: &Stack, at: SocketAddr, tells: Tells) -> io::Result<Self> {
+    fn unbound(stack: &Stack, at: SocketAddr) -> io::Result<Self> {
         let mailbox = stack.mailboxes().first().ok_or(io::ErrorKind::NotConnected)?;
-        Ok(Self { cell: UdpCell::new(at, tells), mailbox: Arc::clone(mailbox) })
+        Ok(Self { cell: UdpCell::new(at), mailbox: Arc::clone(mailbox) })
     }
 
     /// Sends to `addr` from now on, where nothing else is said, receives from there alone, and hears what
@@ -158,7 +164,7 @@ impl UdpSocket {
 
     /// What went wrong, if nobody was told yet.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        Ok(self.cell.lock().error.take())
+        Ok(self.cell.lock().failure.take().map(|failure| failure.error))
     }
 
     /// The time to live (IPv4) or hop limit (IPv6) of what is sent; 0: the stack's usual one.

@@ -14,10 +14,12 @@ use bytes::Bytes;
 use tokio::io::Interest;
 use whimbrel_stack::{SendTo, Shard, UdpError, UdpHandle};
 use whimbrel_udp::{QueueError, Received, SendOptions};
+use whimbrel_wire::Endpoint;
 
 use crate::fault;
 use crate::readiness::{self, Readiness};
 use crate::waiters::Waiters;
+use crate::ways::JudgedWay;
 
 /// The shared half of a UDP socket.
 #[derive(Debug)]
@@ -37,9 +39,9 @@ pub(crate) struct UdpState {
     /// Bytes on their way inward.
     unsent: usize,
     /// What went wrong, until somebody was told.
-    pub(crate) error: Option<io::Error>,
-    /// Who is told that.
-    tells: Tells,
+    pub(crate) failure: Option<Failure>,
+    /// What was last found of a destination.
+    pub(crate) judged: Option<JudgedWay>,
     /// Why the stack has ended.
     over: Option<String>,
     /// What the shard knows it by, once it knows it.
@@ -57,13 +59,20 @@ pub(crate) struct UdpState {
     pub(crate) is_dropped: bool,
 }
 
+/// What became of something that was sent.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: io::Error,
+    told: Told,
+}
+
 /// Who is told what became of what was sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Tells {
-    /// Whoever calls next, for whatever.
-    Callers,
-    /// Who asks. A socket that speaks with everybody does not fail for one of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Told {
+    /// Who asks: it was sent to one of many, for whom the others' calls do not fail, or it may pass.
     Askers,
+    /// Whoever calls next, for whatever: the socket is connected to where it was sent.
+    Callers,
 }
 
 /// Sizes of queues that were asked for, bytes.
@@ -82,7 +91,7 @@ struct Departing {
 
 impl UdpCell {
     /// Of a socket that the shard is yet to hear of.
-    pub(crate) fn new(local: SocketAddr, tells: Tells) -> Arc<Self> {
+    pub(crate) fn new(local: SocketAddr) -> Arc<Self> {
         Arc::new(Self(Mutex::new(UdpState {
             readers: Waiters::default(),
             writers: Waiters::default(),
@@ -90,8 +99,8 @@ impl UdpCell {
             inward: VecDeque::new(),
             unread: 0,
             unsent: 0,
-            error: None,
-            tells,
+            failure: None,
+            judged: None,
             over: None,
             handle: None,
             local,
@@ -129,15 +138,13 @@ impl UdpState {
 
     /// Whether there is something to be told.
     pub(crate) fn has_error(&self) -> bool {
-        self.over.is_some() || (self.error.is_some() && self.tells == Tells::Callers)
+        self.over.is_some() || self.failure.as_ref().is_some_and(|it| it.told == Told::Callers)
     }
 
     /// What every call tells first: what went wrong, once; that the stack has ended, always.
     pub(crate) fn check(&mut self) -> io::Result<()> {
-        if self.tells == Tells::Callers
-            && let Some(error) = self.error.take()
-        {
-            return Err(error);
+        if let Some(failure) = self.failure.take_if(|it| it.told == Told::Callers) {
+            return Err(failure.error);
         }
         self.over.as_ref().map_or(Ok(()), |why| Err(fault::ended(why)))
     }
@@ -216,7 +223,8 @@ impl UdpState {
         self.push(shard, handle, out);
         self.pull(shard, handle, out);
         if let Some(error) = shard.udp_take_error(handle) {
-            self.fail(fault::udp_told(error, self.peer), out);
+            let told = if error.is_hard() { Told::Callers } else { Told::Askers };
+            self.fail(Failure { error: fault::udp_told(error, self.peer), told }, out);
         }
         true
     }
@@ -238,21 +246,29 @@ impl UdpState {
         self.writers.take_all(out);
     }
 
-    fn fail(&mut self, error: io::Error, out: &mut Vec<Waker>) {
-        self.error = Some(error);
-        self.readers.take_all(out);
-        self.writers.take_all(out);
+    fn fail(&mut self, failure: Failure, out: &mut Vec<Waker>) {
+        let told = failure.told;
+        // What calls are to fail with is not hidden by what only concerns who asks.
+        if self.failure.as_ref().is_none_or(|known| known.told <= told) {
+            self.failure = Some(failure);
+        }
+        if told == Told::Callers {
+            self.readers.take_all(out);
+            self.writers.take_all(out);
+        }
     }
 
     /// Inward: as long as the shard has room. If it has none, it tells when there is.
     fn push(&mut self, shard: &mut Shard, handle: UdpHandle, out: &mut Vec<Waker>) {
         let before = self.unsent;
+        let peer = self.peer.map(Endpoint::from);
         while let Some(Departing { data, send }) = self.inward.front() {
             let len = data.len();
+            let told = if send.to == peer { Told::Callers } else { Told::Askers };
             match shard.udp_send(handle, data.clone(), send) {
                 Err(UdpError::Queue(QueueError::Full { .. })) => break,
-                // A datagram that cannot be sent goes, and the next call says why.
-                Err(error) => self.fail(fault::udp(error), out),
+                // What could be known was known when it was left here.
+                Err(error) => self.fail(Failure { error: fault::udp(error), told }, out),
                 Ok(()) => {}
             }
             self.inward.pop_front();

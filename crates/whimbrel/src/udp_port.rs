@@ -107,7 +107,7 @@ impl UdpPort {
             state.local = local.into();
         }
         state.peer = Some(SocketAddr::from(remote));
-        state.error = None;
+        state.failure = None;
         Ok(())
     }
 

@@ -12,7 +12,6 @@ use whimbrel_udp::Received;
 
 use super::{UdpSocket, endpoint};
 use crate::mailbox::Request;
-use crate::udp_cell::Tells;
 use crate::udp_port::UdpRequest;
 use crate::{Stack, Unreachable};
 
@@ -74,7 +73,7 @@ impl UdpSocket {
     /// `AddrInUse`: there is one already.
     pub async fn bind_any(stack: &Stack) -> io::Result<AnyUdpSocket> {
         let everywhere = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
-        let socket = Self::unbound(stack, everywhere, Tells::Askers)?;
+        let socket = Self::unbound(stack, everywhere)?;
         let cell = Arc::clone(&socket.cell);
         socket.ask(|answer| UdpRequest::Bind { cell, bind: None, answer }).await?;
         Ok(AnyUdpSocket(socket))
@@ -123,9 +122,9 @@ impl AnyUdpSocket {
     /// # Errors
     ///
     /// `InvalidInput` (too long; port 0, or no address of one host), `Unsupported` (a group of hosts),
-    /// `NotConnected` (the stack has ended). What only the shard finds out of a datagram (there is no route,
-    /// or nobody speaks for `from`) only [`take_error`](AnyUdpSocket::take_error) tells: whoever serves many does
-    /// not fail for one of them.
+    /// `NetworkUnreachable` (no route), `NotConnected` (the stack has ended). What only the shard finds out of
+    /// a datagram (nobody speaks for `from`) only [`take_error`](AnyUdpSocket::take_error) tells: a server of
+    /// many does not fail for one of them.
     pub async fn send(&self, buf: &[u8], from: SocketAddr, to: SocketAddr) -> io::Result<()> {
         self.send_datagram(buf, &between(from, to)).await
     }

@@ -9,10 +9,10 @@ use tokio::io::{Interest, ReadBuf};
 use tokio::net::{ToSocketAddrs, lookup_host};
 use whimbrel_stack::SendTo;
 use whimbrel_udp::Received;
-use whimbrel_wire::{Endpoint, UdpHeader};
 
 use super::{UdpSocket, endpoint};
 use crate::fault;
+use crate::ways::check_family;
 
 /// Receiving. What of a datagram does not fit the buffer is lost, as it is with tokio's.
 impl UdpSocket {
@@ -172,8 +172,9 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` (too long; port 0 or no address of one host), `Unsupported` (a group of
-    /// hosts); others come with a later call (see [`UdpSocket`]).
+    /// `InvalidInput` (too long; port 0 or no address of one host; another family than the socket's),
+    /// `Unsupported` (a group of hosts), `NetworkUnreachable` (no route); of a connected socket also what was
+    /// heard of what it sent before (see [`UdpSocket`]).
     pub async fn send_to<A: ToSocketAddrs>(&self, buf: &[u8], target: A) -> io::Result<usize> {
         let target = lookup_host(target).await?.next().ok_or_else(fault::no_address)?;
         self.async_io(Interest::WRITABLE, || self.try_send_to(buf, target)).await
@@ -208,28 +209,16 @@ impl UdpSocket {
             let mut state = self.cell.lock();
             let peer = state.peer.map(endpoint);
             let to = send.to.or(peer).ok_or_else(fault::udp_no_destination)?;
-            check(buf.len(), to)?;
-            let options = send.options.or(Some(state.options));
-            state.leave(buf, SendTo { to: Some(to), options, ..*send })?
+            let options = send.options.unwrap_or(state.options);
+            check_family(state.local, to)?;
+            let whole = self.mailbox.ways().judge(&mut state.judged, to)?;
+            send.judge_size(buf.len(), to.addr.family(), options.fragmenting, || whole)
+                .map_err(fault::udp)?;
+            state.leave(buf, SendTo { to: Some(to), options: Some(options), ..*send })?
         };
         self.do_post(post);
         Ok(buf.len())
     }
-}
-
-/// What is wrong with a datagram whatever the shard says.
-fn check(len: usize, to: Endpoint) -> io::Result<()> {
-    let most = UdpHeader::most_data(to.addr.family());
-    let limited = [255; 4] == to.addr.v4_octets() && to.addr.is_v4();
-    // The shard would find the same, but only when the call has long returned.
-    let error = match () {
-        () if len > most => whimbrel_stack::UdpError::TooLong { len, most },
-        () if limited => whimbrel_stack::UdpError::Broadcast(to.addr),
-        () if to.addr.is_multicast_or_broadcast() => whimbrel_stack::UdpError::Multicast(to.addr),
-        () if to.port == 0 || to.addr.is_unspecified() => whimbrel_stack::UdpError::NotAPeer(to),
-        () => return Ok(()),
-    };
-    Err(fault::udp(error))
 }
 
 fn copy(buf: &mut [u8], data: &[u8]) -> usize {

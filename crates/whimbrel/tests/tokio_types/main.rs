@@ -20,6 +20,7 @@ mod living;
 mod many;
 #[path = "../../../../tests/harness/namespace.rs"]
 mod namespace;
+mod narrow_tun;
 #[path = "../../../../tests/harness/needs.rs"]
 mod needs;
 mod packets;
@@ -37,6 +38,7 @@ mod streams;
 mod test_file;
 mod tun;
 mod udp;
+mod udp_kernel;
 mod udp_tun;
 mod world;
 
