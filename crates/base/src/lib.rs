@@ -1,5 +1,5 @@
 //! What every protocol of a host stands on, and none owns: time, keys and their hash, records in
-//! numbered places, ranges and sets of ports, and how tables become tunables and counters.
+//! numbered places, ranges and sets of ports, the text of others, and how tables become tunables and counters.
 //!
 //! Time and entropy are arguments: nothing here reads a clock or gathers randomness, so that the
 //! same calls give the same bytes.
@@ -37,6 +37,7 @@
 extern crate alloc;
 
 pub mod counters;
+pub mod foreign;
 pub mod hint;
 pub mod pair_hasher;
 pub mod ports;
@@ -46,6 +47,7 @@ pub mod slab;
 pub mod time;
 pub mod tunables;
 
+pub use foreign::Foreign;
 pub use hint::cold_path;
 pub use pair_hasher::PairHasher;
 pub use ports::{PortRange, ReservedPorts};
