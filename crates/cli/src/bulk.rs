@@ -188,7 +188,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             if let Some(theirs) =
                 ran.outcome.theirs.as_ref().and_then(|it| it.server_output.as_ref())
             {
-                text += &format!("\nServer output:\n{theirs}");
+                text += "\nServer output:\n";
+                // Behind a margin none of its lines passes for one of ours.
+                text.extend(theirs.lines().map(|line| format!("  {line}\n")));
             }
             text + &output::counters(&ran, report.detail())
         }

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
 use whimbrel_io::tap::{Rotation, Tap, TapConfig, Witness};
-use whimbrel_io::{Clock, Device, StackShard, Stop, WireSpec};
+use whimbrel_io::{Clock, Device, StackShard, Stop, WireSpec, text};
 use whimbrel_link::filter::Filter;
 use whimbrel_stack::Medium;
 
 use crate::failure::Failure;
-use crate::size;
+use crate::{size, streams};
 
 /// The options about captures, as they were typed.
 #[derive(Args, Debug)]
@@ -106,7 +106,7 @@ impl CaptureOutcome {
                 format!("{option} {whither}: the {what} is not whole: {error}{}", hint(error));
             let mut state = outcome.state();
             if !state.is_held_back {
-                let _ = writeln!(anstream::stderr(), "error: {text}; the run goes on without it");
+                streams::tell(&format!("error: {text}; the run goes on without it\n"));
             }
             state.broken = Some(text);
         })
@@ -189,9 +189,10 @@ impl CapturePlan {
             }
             Place::File(path) => path,
         };
-        let witness = Some(self.outcome.witness(self.option, path.display().to_string(), CAPTURE));
+        let witness =
+            Some(self.outcome.witness(self.option, text::path(path).to_string(), CAPTURE));
         let refused = |path: &Path, error| {
-            let path = path.display();
+            let path = text::path(path);
             Failure::Run(format!(
                 "{} {path}: {error}; give a file that can be written",
                 self.option
@@ -239,16 +240,17 @@ fn successors(
         }
         let path = numbered(&path, number);
         let out = create(&path);
-        let named =
-            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("{}: {error}", text::path(&path)))
+        };
         Ok(Box::new(out.map_err(named)?))
     }
 }
 
 /// `whim0_00002.pcapng`: names that sort as they were written.
 fn numbered(path: &Path, number: u64) -> PathBuf {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let name = format!("{stem}_{number:05}");
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("_{number:05}"));
     match path.extension() {
         Some(extension) => path.with_file_name(name).with_extension(extension),
         None => path.with_file_name(name),

@@ -1,7 +1,6 @@
 //! Why a command failed, and the exit code that says so.
 
 use std::fmt::Display;
-use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::AnsiColor;
@@ -12,6 +11,7 @@ use whimbrel_stack::link::AddressConflict;
 
 use crate::need::Need;
 use crate::quantity::thousands;
+use crate::streams;
 
 /// Why a command failed. The text names what was wrong, the limit or value, and the remedy.
 #[derive(Clone, Debug)]
@@ -57,8 +57,7 @@ impl Failure {
             Self::Missing { text, needs } => (text + &lines(needs), 4),
         };
         let style = AnsiColor::Red.on_default().bold();
-        // Where that cannot be written either, the code alone says it.
-        let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {text}");
+        streams::tell_in(style, "error:", &text);
         ExitCode::from(code)
     }
 }
@@ -81,7 +80,7 @@ pub(crate) fn tell_conflict(conflict: AddressConflict) {
 /// Tells the user what a command goes on in spite of.
 pub(crate) fn warn(text: &str) {
     let style = AnsiColor::Yellow.on_default().bold();
-    let _ = writeln!(anstream::stderr(), "{style}warning:{style:#} {text}");
+    streams::tell_in(style, "warning:", text);
 }
 
 impl From<WireError> for Failure {

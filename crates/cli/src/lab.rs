@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use whimbrel_base::tunables::names_like;
 use whimbrel_io::rules::profile;
 use whimbrel_io::signals::Signals;
-use whimbrel_io::{Stop, parallel};
+use whimbrel_io::{Stop, parallel, text};
 use whimbrel_sim::lab::{self, CASES, Case, Measured, Selection, Setup, Verdict};
 use whimbrel_stack::Profile;
 
@@ -338,13 +338,13 @@ impl<'s> Row<'s> {
         let Setup { case, profile, .. } = self.setup;
         let path = folder.join(format!("{}-{number:02}-{profile}.pcapng", case.name));
         fs::write(&path, witness.capture()).map_err(|error| unwritable(&path, &error))?;
-        self.capture = Some(path.display().to_string());
+        self.capture = Some(text::path(&path).to_string());
         Ok(())
     }
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    let path = path.display();
+    let path = text::path(path);
     Failure::run(format!("--pcap-dir {path}: {error}; give a directory that can be written"))
 }
 

@@ -1,7 +1,8 @@
 //! `whimbrel`: the command line. What each subcommand does stands in its own file.
 #![forbid(unsafe_code)]
 
-use std::process::ExitCode;
+use std::env;
+use std::process::{self, ExitCode};
 
 use anstream::ColorChoice;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -9,6 +10,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use failure::Failure;
 use options::StackOptions;
 use rules::{RuleOptions, ServerRuleOptions, Shorthand};
+use whimbrel_base::Foreign;
 use whimbrel_io::signals::survive_file_limits;
 
 mod bulk;
@@ -43,6 +45,7 @@ mod serve;
 mod shards;
 mod sim;
 mod size;
+mod streams;
 mod sysctl;
 mod trace;
 mod typed;
@@ -176,7 +179,8 @@ impl<'a> AskedRules<'a> {
 
 fn main() -> ExitCode {
     let command = help::with_brief_help(taking_negatives(Command::command()));
-    let matches = command.get_matches();
+    let matches = command.clone().try_get_matches();
+    let matches = matches.unwrap_or_else(|error| refuse(command, &error));
     // What the same definition has matched it reads, too.
     let command = Command::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match command.color {
@@ -190,6 +194,18 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// Says what is wrong with the command line, or what is asked of it, and ends. A shell puts names of files into
+/// it, which others chose: what is told of is the same line with them escaped.
+fn refuse(mut command: clap::Command, error: &clap::Error) -> ! {
+    let words = env::args_os().map(|word| Foreign::new(word.as_encoded_bytes()).to_string());
+    if let Err(error) = command.try_get_matches_from_mut(words) {
+        error.exit();
+    }
+    // Escaped it is none: only the kind of the fault can be told.
+    streams::tell(&format!("error: {}\n", error.kind()));
+    process::exit(error.exit_code())
 }
 
 /// The same, where a number below 0 is a value that its option refuses, and not another option.

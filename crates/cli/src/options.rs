@@ -1,6 +1,5 @@
 //! Options that the loads have in common.
 
-use std::io::Write;
 use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,7 +22,7 @@ use crate::routes::{self, RouteOption, RouteOptions};
 use crate::rules::{RuleOptions, ServerRuleOptions, Shorthand};
 use crate::shards::{ShardOptions, Work};
 use crate::trace::{TraceOption, TracePlan};
-use crate::{quantity, wires};
+use crate::{quantity, streams, wires};
 
 /// Where frames go, and by which rules.
 #[derive(Args, Debug)]
@@ -256,7 +255,7 @@ impl StackSetup {
         if self.by_default && self.wire.is_kernel() && !options.quiet {
             let text = "note: over the kernel's sockets, since there is no -w; -w tun:… takes \
                         this stack";
-            let _ = writeln!(anstream::stderr(), "{text}");
+            streams::tell(&format!("{text}\n"));
         }
     }
 

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::options::{ClockKind, Detail, StackSetup};
 use crate::proc::{self, first_line};
 use crate::wrap::wrap;
-use crate::{quantity, rules};
+use crate::{quantity, rules, streams};
 
 /// Prints on the standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -27,14 +27,13 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// Prints on what stands for the standard output.
-pub(crate) fn print_on(mut out: impl Write, text: &str) -> Result<(), Failure> {
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // Nobody reads any more: what was to be done is done all the same.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::run(format!(
-            "cannot write to the standard output: {error}; send it elsewhere"
-        ))),
-        _ => Ok(()),
-    }
+pub(crate) fn print_on(out: impl Write, text: &str) -> Result<(), Failure> {
+    streams::write(out, text).map_err(|error| unwritable(&error))
+}
+
+/// Why the standard output cannot be written.
+pub(crate) fn unwritable(error: &io::Error) -> Failure {
+    Failure::run(format!("cannot write to the standard output: {error}; send it elsewhere"))
 }
 
 /// What every document of ours begins with.

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
+use whimbrel_io::text;
 
 use crate::failure::Failure;
 use crate::{html, typed};
@@ -77,7 +78,7 @@ fn relative(from: &Path, to: &Path) -> PathBuf {
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::run(format!("--html {}: {error}; give a file that can be written", path.display()))
+    Failure::run(format!("--html {}: {error}; give a file that can be written", text::path(path)))
 }
 
 #[cfg(test)]

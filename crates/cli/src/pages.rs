@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::Shell;
 use clap_mangen::Man;
+use whimbrel_io::text;
 
 use crate::failure::Failure;
 use crate::output;
@@ -36,7 +37,7 @@ pub(crate) fn completions(
 ) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "whimbrel", &mut script);
-    output::print(&String::from_utf8_lossy(&script))
+    output::print(&String::from_utf8(script).map_err(Failure::run)?)
 }
 
 /// Prints the page of `program` or of a command of its own, or writes all pages.
@@ -46,11 +47,11 @@ pub(crate) fn manual(arguments: &Manual, mut program: clap::Command) -> Result<(
         let named = arguments.command.iter().try_fold(&program, subcommand)?;
         let mut page = Vec::new();
         Man::new(named.clone()).render(&mut page).map_err(Failure::run)?;
-        return output::print(&String::from_utf8_lossy(&page));
+        return output::print(&String::from_utf8(page).map_err(Failure::run)?);
     };
     let written = fs::create_dir_all(folder);
     written.and_then(|()| clap_mangen::generate_to(program, folder)).map_err(|error| {
-        let folder = folder.display();
+        let folder = text::path(folder);
         Failure::run(format!("--dir {folder}: {error}; give a directory that can be written"))
     })
 }

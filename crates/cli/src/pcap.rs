@@ -4,7 +4,7 @@
 //! without asking them.
 
 use std::fmt;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::ops::AddAssign;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,8 +23,8 @@ use crate::capture::{self, CapturePlan, Place, Rotate};
 use crate::failure::Failure;
 use crate::quantity::{self, thousands};
 use crate::rules::RuleOptions;
-use crate::wires;
 use crate::wrap::wrap;
+use crate::{streams, wires};
 
 /// The command line of `whimbrel pcap`, as it was typed.
 #[derive(Args, Debug)]
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let summary = watch(&plan, &stop)?;
     if !arguments.quiet {
         // Nobody may be there to read it: the capture is whole all the same.
-        let _ = writeln!(std::io::stderr(), "{}", wrap(&summary, 4));
+        streams::tell(&format!("{}\n", wrap(&summary, 4)));
     }
     plan.capture.outcome.judge()
 }

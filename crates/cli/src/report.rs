@@ -9,11 +9,13 @@ use anstyle::Style;
 use serde_json::{Value, json};
 use whimbrel_apps::Condition;
 use whimbrel_apps::condition::{Figure, Measure, Met};
+use whimbrel_base::foreign::printable;
+use whimbrel_io::text;
 
 use crate::failure::Failure;
 use crate::options::{Detail, OutputOptions, ScreenOptions};
-use crate::output;
 use crate::progress::Progress;
+use crate::{output, streams};
 
 /// What is told, and to whom.
 #[derive(Debug)]
@@ -137,7 +139,10 @@ impl Reporter {
         }
         match (self.form, &self.out) {
             (Form::Text, Out::Standard | Out::Error) if self.options.quiet => Ok(()),
-            (Form::Text, Out::Standard) => self.write(&paint(text)),
+            (Form::Text, Out::Standard) => {
+                let written = streams::write_painted(anstream::stdout().lock(), text, paint);
+                written.map_err(|error| output::unwritable(&error))
+            }
             _ => self.write(text),
         }
     }
@@ -200,7 +205,7 @@ impl Reporter {
     fn write(&mut self, text: &str) -> Result<(), Failure> {
         match &mut self.out {
             Out::File(file, path) => {
-                file.write_all(text.as_bytes()).map_err(|error| refused(path, &error))
+                file.write_all(printable(text).as_bytes()).map_err(|error| refused(path, &error))
             }
             Out::Standard => output::print_on(anstream::stdout().lock(), text),
             Out::Error => output::print_on(anstream::stderr().lock(), text),
@@ -250,7 +255,7 @@ fn paint(text: &str) -> String {
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {
-    let path = path.display();
+    let path = text::path(path);
     Failure::run(format!("--output {path}: {error}; give a file that can be written"))
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use whimbrel_io::{Device, StackShard, Trace, WireSpec};
+use whimbrel_io::{Device, StackShard, Trace, WireSpec, text};
 use whimbrel_stack::Medium;
 
 use crate::capture::{self, CaptureOutcome};
@@ -47,7 +47,7 @@ impl TracePlan {
         medium: Medium,
         shards: usize,
     ) -> Result<Vec<Option<Trace>>, Failure> {
-        let path = self.path.display();
+        let path = text::path(&self.path);
         let out = capture::create(&self.path).map_err(|error| {
             Failure::run(format!("{OPTION} {path}: {error}; give a file that can be written"))
         })?;

@@ -35,7 +35,7 @@ pub enum GroupKeyError {
     #[error("{0:?}: give file:PATH or env:NAME, which holds {FORM}")]
     Source(String),
     /// The file cannot be read.
-    #[error("{path}: {error}; give a file with {FORM}", path = .path.display())]
+    #[error("{path}: {error}; give a file with {FORM}", path = crate::text::path(.path))]
     File {
         /// The file that was to have it.
         path: PathBuf,

@@ -23,6 +23,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use libc::TP_STATUS_COPY;
+use whimbrel_base::Foreign;
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
 use whimbrel_tcp::segment::MAX_SLICES;
 use whimbrel_tcp::{SegMeta, TxSegment};
@@ -108,7 +109,7 @@ impl PacketWire {
             ring,
             socket,
             index: state.index,
-            name: format!("packet:{}", config.name().to_string_lossy()),
+            name: format!("packet:{}", Foreign::new(config.name().to_bytes())),
             capabilities: capabilities(config, mac, mtu(&state)),
             arena: vec![0; ARENA].into_boxed_slice(),
             counters: DeviceCounters::default(),
@@ -313,7 +314,7 @@ fn judge_interface(
     config: &PacketConfig,
     socket: &PacketSocket,
 ) -> Result<InterfaceState, PacketError> {
-    let name = || config.name().to_string_lossy().into_owned();
+    let name = || Foreign::new(config.name().to_bytes()).to_string();
     let state = socket.interface(config.name()).map_err(|error| match error.raw_os_error() {
         Some(libc::ENODEV) => PacketError::NoInterface(name()),
         _ => PacketError::on_setup("ask about", config, error),

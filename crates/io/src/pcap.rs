@@ -121,7 +121,7 @@ impl PcapWire {
 
 impl Device for PcapWire {
     fn name(&self) -> String {
-        format!("pcap:{}", self.path.display())
+        format!("pcap:{}", crate::text::path(&self.path))
     }
 
     /// `pcap:a.pcapng (mac 02:…; 120 frames; 4 outward ones left out)`.

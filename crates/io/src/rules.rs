@@ -70,7 +70,7 @@ pub enum Origin {
 #[non_exhaustive]
 pub enum RulesError {
     /// The configuration file cannot be read.
-    #[error("{path}: {error}; give a file that can be read", path = path.display())]
+    #[error("{path}: {error}; give a file that can be read", path = crate::text::path(path))]
     Unreadable {
         /// The configuration file that was given.
         path: PathBuf,

@@ -1,4 +1,13 @@
-//! Numbers for people.
+//! Numbers and paths for people.
+
+use std::path::Path;
+
+use whimbrel_base::Foreign;
+
+/// A path as people read it: whoever made the file chose its name.
+pub fn path(path: &Path) -> Foreign<&[u8]> {
+    Foreign::new(path.as_os_str().as_encoded_bytes())
+}
 
 /// A count with its thousands apart: `612,034`.
 pub fn thousands(count: u64) -> String {

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, IoSlice, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use whimbrel_base::Foreign;
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
 use whimbrel_tcp::recv::ChunkPool;
 use whimbrel_tcp::segment::MAX_SLICES;
@@ -156,7 +157,7 @@ impl Tun {
             return Self::adopt(config, given);
         }
         let file = TunFile::open().map_err(TunError::on_open)?;
-        let name = config.name().to_string_lossy();
+        let name = Foreign::new(config.name().to_bytes()).to_string();
         let medium = medium(config.layer())?;
         let mut flags = libc::IFF_NO_PI | libc::IFF_VNET_HDR;
         flags |= match medium {
@@ -188,7 +189,7 @@ impl Tun {
         medium: Medium,
         steering: Steering,
     ) -> Result<Self, TunError> {
-        let name = config.name().to_string_lossy();
+        let name = Foreign::new(config.name().to_bytes()).to_string();
         let refused = |doing| {
             let name = name.clone();
             move |error| TunError::on_setup(doing, &name, error)
@@ -459,7 +460,7 @@ fn set_up(config: &TunConfig) -> Result<(), TunError> {
     if config.given().is_some() {
         return Ok(());
     }
-    let name = &config.name().to_string_lossy();
+    let name = &Foreign::new(config.name().to_bytes()).to_string();
     let refused = |doing| move |error| TunError::on_setup(doing, name, error);
     let index = sys::interface_index(config.name()).map_err(refused("find the number"))?;
     let mut netlink = Netlink::open().map_err(refused("open a routing socket"))?;

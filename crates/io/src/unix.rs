@@ -44,7 +44,7 @@ impl UnixWire {
         let mtu = config.mtu();
         let places = (BURST_OCTETS / place(mtu)).clamp(1, MAX_BURST.min(MOST));
         let arena = vec![0; places * place(mtu)].into_boxed_slice();
-        let name = format!("unix:{}", config.path().display());
+        let name = format!("unix:{}", crate::text::path(config.path()));
         Ok(Self { end, name, mtu, arena, counters: DeviceCounters::default() })
     }
 

@@ -11,7 +11,7 @@ use crate::iperf3::{
     stream_id,
 };
 use crate::transport::{ConnError, ConnectOptions, OpenError, Transport};
-use whimbrel_base::Instant;
+use whimbrel_base::{Foreign, Instant};
 use whimbrel_tcp::conn::Nagle;
 
 /// Whoever speaks with a server.
@@ -377,7 +377,7 @@ impl<T: Transport> Bulk<T> {
                 .effort()
                 .map_or_else(Processors::default, |effort| Processors::new(effort, elapsed)),
             has_retransmits: streams.iter().any(|stream| stream.retransmits.is_some()),
-            congestion: Some(congestion).filter(|name| !name.is_empty()),
+            congestion: Some(congestion).filter(|name| !name.is_empty()).map(Foreign::new),
             server_output: None,
             streams,
         }

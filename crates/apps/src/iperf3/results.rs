@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use serde_json::{Map, Value, json};
+use whimbrel_base::Foreign;
 
 use super::Fault;
 use super::parameters::number;
@@ -17,9 +18,9 @@ pub struct Results {
     /// Whether it knows what it sent again.
     pub has_retransmits: bool,
     /// What it controls congestion with, if it says.
-    pub congestion: Option<String>,
+    pub congestion: Option<Foreign<String>>,
     /// What the server printed, if the client asked for it.
-    pub server_output: Option<String>,
+    pub server_output: Option<Foreign<String>>,
     /// What each of its streams moved, in the order of their numbers.
     pub streams: Vec<StreamResult>,
 }
@@ -69,10 +70,10 @@ impl Results {
         let known = if self.has_retransmits { 1 } else { -1 };
         map.insert("sender_has_retransmits".into(), known.into());
         if let Some(name) = &self.congestion {
-            map.insert("congestion_used".into(), name.clone().into());
+            map.insert("congestion_used".into(), name.verbatim().clone().into());
         }
         if let Some(text) = &self.server_output {
-            map.insert("server_output_text".into(), text.clone().into());
+            map.insert("server_output_text".into(), text.verbatim().clone().into());
         }
         map.insert("streams".into(), self.streams.iter().map(StreamResult::value).collect());
         Value::from(map).to_string()
@@ -94,8 +95,8 @@ impl Results {
         Ok(Self {
             processors,
             has_retransmits: value.get("sender_has_retransmits").and_then(count) > Some(0),
-            congestion: text("congestion_used"),
-            server_output: text("server_output_text").or_else(printed),
+            congestion: text("congestion_used").map(Foreign::new),
+            server_output: text("server_output_text").or_else(printed).map(Foreign::new),
             streams: streams.iter().map(StreamResult::parse).collect::<Result<_, _>>()?,
         })
     }

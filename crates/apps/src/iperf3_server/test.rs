@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::time::Duration;
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Foreign, Instant};
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::{Address, Endpoint};
 
@@ -233,7 +233,7 @@ impl<T: Transport> Test<T> {
         let mut results = self.bulk.counted_results(self.congestion());
         self.account += &account::of(&self.bulk);
         if self.parameters.as_ref().is_some_and(|parameters| parameters.server_output) {
-            results.server_output = Some(self.account.clone());
+            results.server_output = Some(Foreign::new(self.account.clone()));
         }
         self.control.document(&results.document());
         self.control.tell(State::DisplayResults);

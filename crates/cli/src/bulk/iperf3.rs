@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Map, Value, json};
 use whimbrel_apps::bulk::{Direction, Peer, Sample, Totals, Until};
 use whimbrel_apps::http::HttpDate;
+use whimbrel_base::Foreign;
 use whimbrel_io::process::CpuTime;
 
 use super::table::span_seconds;
@@ -79,7 +80,9 @@ fn start(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Sending]) -> Value {
         Until::Told => (0, 0),
     };
     let cookie = match &plan.bulk.peer {
-        Peer::Iperf3(terms) => String::from_utf8_lossy(&terms.cookie).trim_matches('\0').to_owned(),
+        Peer::Iperf3(terms) => {
+            Foreign::new(terms.cookie.strip_suffix(&[0]).unwrap_or(&terms.cookie)).to_string()
+        }
         Peer::Plain | Peer::Iperf3Client => cookie(now),
     };
     let sent_stats = ran.outcome.streams.iter().flat_map(|stream| &stream.samples);
@@ -234,12 +237,15 @@ fn end(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Sending]) -> Value {
         Direction::Send | Direction::Both => ("sender_tcp_congestion", "receiver_tcp_congestion"),
     };
     // Another program's stack does not tell, unless it is asked.
-    let told = outcome.theirs.as_ref().and_then(|theirs| theirs.congestion.clone());
+    let told = outcome
+        .theirs
+        .as_ref()
+        .and_then(|theirs| Some(theirs.congestion.as_ref()?.verbatim().clone()));
     if let Some(theirs) = told.or_else(|| plan.target.is_none().then(|| own.clone())) {
         map.insert(far.into(), theirs.into());
     }
     if let Some(text) = outcome.theirs.as_ref().and_then(|theirs| theirs.server_output.as_ref()) {
-        map.insert("server_output_text".into(), text.clone().into());
+        map.insert("server_output_text".into(), text.verbatim().clone().into());
     }
     map.insert(near.into(), own.into());
     map.into()

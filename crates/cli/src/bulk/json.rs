@@ -30,7 +30,7 @@ pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>) -> Value {
             "error": outcome.fault.map(|fault| fault.to_string()).or_else(|| {
                 outcome.conn_error.map(|conn_error| conn_error.name().to_owned())
             }),
-            "server_output": outcome.theirs.as_ref().and_then(|it| it.server_output.as_ref()),
+            "server_output": outcome.theirs.as_ref().and_then(|it| Some(it.server_output.as_ref()?.verbatim())),
         }),
     );
     document.insert("series".into(), series_of(outcome, plan.bulk.interval));

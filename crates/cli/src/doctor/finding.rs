@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 
 use whimbrel_io::netlink::veth::Checksums;
+use whimbrel_io::text;
 
 use super::machine::{Capability, Machine, PROGRAMS};
 use crate::need::Need;
@@ -106,7 +107,7 @@ fn capability(machine: &Machine, capability: Capability, without: Verdict) -> Fi
 }
 
 fn grant(machine: &Machine, name: &str) -> String {
-    let (small, program) = (name.to_ascii_lowercase(), machine.program.display());
+    let (small, program) = (name.to_ascii_lowercase(), text::path(&machine.program));
     let container = name.trim_start_matches("CAP_");
     format!(
         "run as root, or sudo setcap {small}+ep {program}; in a container, start it with --cap-add \

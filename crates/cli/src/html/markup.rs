@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use whimbrel_base::foreign::is_printed;
+
 /// Text for a page or an attribute.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -12,7 +14,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '>' => out += "&gt;",
             '"' => out += "&quot;",
             '\'' => out += "&#39;",
-            letter if letter.is_control() && letter != '\n' => out.push('\u{fffd}'),
+            letter if letter != '\n' && !is_printed(letter) => out.push('\u{fffd}'),
             letter => out.push(letter),
         }
     }

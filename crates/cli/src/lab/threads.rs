@@ -3,8 +3,8 @@
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use whimbrel_io::Stop;
 use whimbrel_io::contention::{Contended, Contention};
+use whimbrel_io::{Stop, text};
 use whimbrel_sim::lab::{Measured, Series, Setup, Unit};
 use whimbrel_stack::Profile;
 use whimbrel_stack::profile::Locking;
@@ -87,7 +87,7 @@ fn compare(setup: &Setup, threads: usize, measured: &mut Measured) -> Result<(),
             .args(["--vary", &text("hold")])
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
-        command.spawn().map_err(|error| format!("{}: {error}", own.display()))
+        command.spawn().map_err(|error| format!("{}: {error}", text::path(&own)))
     });
     let mut all = 0.0;
     for child in children.collect::<Result<Vec<_>, _>>()? {

@@ -9,7 +9,7 @@ use whimbrel_apps::Pace;
 use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{CloseBy, Composition, KeepAlive, Limits};
 use whimbrel_apps::load::{self, Answer, Correction, Ending, Exchange, FastOpen, Repeat, Until};
-use whimbrel_io::WireSpec;
+use whimbrel_io::{WireSpec, text};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::url::Url;
@@ -205,7 +205,7 @@ fn request(arguments: &Arguments, url: Option<&Url>) -> Result<bytes::Bytes, Fai
 fn content(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut octets = Vec::new();
     let read = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut octets));
-    let path = path.display();
+    let path = text::path(path);
     match read {
         Ok(_) if octets.len() as u64 > LONGEST => Err(Failure::run(format!(
             "--data-file {path}: a body has at most 256M, and this file has more: give a shorter one"

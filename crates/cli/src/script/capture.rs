@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use whimbrel_io::text;
+
 use super::plan::ScriptPlan;
 use crate::failure::Failure;
 
@@ -15,7 +17,7 @@ pub(super) fn write(plan: &ScriptPlan, path: &Path, capture: &[u8]) -> Result<()
     let file = place(folder, path);
     let parent = file.parent().unwrap_or(folder);
     fs::create_dir_all(parent).and_then(|()| fs::write(&file, capture)).map_err(|error| {
-        Failure::run(format!("--pcap-dir: cannot write {}: {error}", file.display()))
+        Failure::run(format!("--pcap-dir: cannot write {}: {error}", text::path(&file)))
     })
 }
 

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use whimbrel_io::text;
+
 use crate::failure::Failure;
 
 /// A script's path, as it was reached, and its text.
@@ -27,7 +29,7 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<File>, Failure> {
         if files.len() == before {
             return Err(Failure::Run(format!(
                 "{}: no file below it ends in .pkt; name another folder, or the files themselves",
-                path.display()
+                text::path(path)
             )));
         }
     }
@@ -60,7 +62,7 @@ fn read(path: PathBuf) -> Result<File, Failure> {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    let path = path.display();
+    let path = text::path(path);
     Failure::Run(format!("cannot read {path}: {error}; name a script (.pkt), or a folder of them"))
 }
 

@@ -1,6 +1,7 @@
 //! The document `whimbrel.script/1`.
 
 use serde_json::{Value, json};
+use whimbrel_io::text;
 use whimbrel_sim::script::packet::Mode;
 use whimbrel_sim::script::report::{ScriptReport, Verdict};
 
@@ -33,7 +34,7 @@ impl Document {
     }
 
     pub(super) fn add(&mut self, done: &Done) {
-        let report = ScriptReport::new(&done.path.to_string_lossy(), &done.verdict);
+        let report = ScriptReport::new(&text::path(&done.path).to_string(), &done.verdict);
         self.files.push(json!({
             "path": report.name,
             "dialect": done.dialect.name(),

@@ -1,5 +1,6 @@
 //! What became of the scripts, for people and for programs.
 
+use whimbrel_io::text;
 use whimbrel_sim::script::report::{ScriptReport, Verdict};
 
 use super::json::Document;
@@ -30,7 +31,8 @@ impl Output {
             Self::Json(document) => document.add(&done),
             Self::Lines { quiet } => {
                 if !*quiet || matches!(done.verdict, Verdict::Failed(_)) {
-                    let report = ScriptReport::new(&done.path.to_string_lossy(), &done.verdict);
+                    let report =
+                        ScriptReport::new(&text::path(&done.path).to_string(), &done.verdict);
                     print(format_args!("{report}"))?;
                 }
             }

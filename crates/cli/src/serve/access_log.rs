@@ -13,8 +13,10 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use whimbrel_apps::http::{ExchangeLog, HttpDate, LoggedExchange};
+use whimbrel_io::text;
 
 use crate::failure::Failure;
+use crate::streams;
 
 /// A log that is being written.
 #[derive(Clone, Debug)]
@@ -57,10 +59,10 @@ impl AccessLog {
             return Ok(Self::begin(io::stdout(), "the standard output".into()));
         }
         let file = OpenOptions::new().append(true).create(true).open(path).map_err(|error| {
-            let path = path.display();
+            let path = text::path(path);
             Failure::run(format!("--access-log {path}: {error}; give a file that can be written"))
         })?;
-        Ok(Self::begin(file, path.display().to_string()))
+        Ok(Self::begin(file, text::path(path).to_string()))
     }
 
     /// A log that is written to `out`, which is called so.
@@ -157,7 +159,7 @@ impl Writer {
             self.complained = true;
             let name = &self.name;
             let text = format!("error: --access-log {name}: {error}; lines are lost, and counted");
-            let _ = writeln!(anstream::stderr(), "{text}");
+            streams::tell(&format!("{text}\n"));
         }
     }
 }

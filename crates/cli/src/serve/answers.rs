@@ -3,7 +3,6 @@
 //! Each shard answers at the end of its turn; a thread of its own puts that together and writes it, so
 //! that no shard waits for whoever reads.
 
-use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,8 +20,8 @@ use super::totals::{StackTotals, Totals};
 use crate::failure::Failure;
 use crate::pcap::Refusals;
 use crate::quantity::{of, thousands};
-use crate::size;
 use crate::wrap::wrap;
+use crate::{size, streams};
 
 /// Where shards are asked, and answer.
 #[derive(Debug)]
@@ -123,7 +122,7 @@ impl ShardAnswers {
 
 /// Writes a table of how a server is.
 pub(super) fn tell(now: Instant, answer: &Answer, log: Option<&AccessLog>) {
-    let _ = std::io::stderr().write_all(text(now, answer, log.map(AccessLog::counted)).as_bytes());
+    streams::tell(&text(now, answer, log.map(AccessLog::counted)));
 }
 
 fn text(now: Instant, answer: &Answer, log: Option<LogLines>) -> String {

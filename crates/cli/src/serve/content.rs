@@ -1,7 +1,7 @@
 //! What is served: one of the sites.
 
 use whimbrel_apps::http::{Answer, FixedBody, Request, Site};
-use whimbrel_io::descriptors;
+use whimbrel_io::{descriptors, text};
 
 use super::files::FileRoot;
 use super::plan::SitePlan;
@@ -24,7 +24,7 @@ impl Content {
             SitePlan::Files { root, uploads } => FileRoot::open(root, *uploads, open_files(shards))
                 .map(Self::Files)
                 .map_err(|error| {
-                    let root = root.display();
+                    let root = text::path(root);
                     Failure::run(format!(
                         "--file-root {root}: {error}; give a directory that can be read"
                     ))

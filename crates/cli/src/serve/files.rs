@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 use std::fs::{self, DirEntry, File, FileType, Metadata};
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -25,9 +25,10 @@ use whimbrel_apps::http::{
     Answer, Body, BodySource, EntityTag, Judgment, Method, RangeOutcome, Request, Response, Site,
     SourceError, Status, Upload, Validators, content_type, validators,
 };
-use whimbrel_io::descriptors;
+use whimbrel_io::{descriptors, text};
 
 use super::plan::Uploads;
+use crate::streams;
 
 // Named by their files, so that tests elsewhere find them, too.
 #[path = "files/file_cache.rs"]
@@ -155,7 +156,7 @@ impl FileRoot {
         }
         let identity = Identity::of(&metadata);
         let length = identity.length;
-        let media = content_type(&path.to_string_lossy());
+        let media = content_type(&text::path(path).to_string());
         let at_once = AT_ONCE.min(request.at_once as u64);
         let body = |first, count| match count <= at_once {
             true => whole(&file, first, count).map(Body::Bytes),
@@ -294,7 +295,7 @@ impl BodySource for FileSource {
             Err(error) => error.to_string(),
         };
         // Nobody may be there to read it: that is no reason to stop serving.
-        let _ = writeln!(io::stderr(), "{}: {fault}", self.reader.path().display());
+        streams::tell(&format!("{}: {fault}\n", text::path(self.reader.path())));
         Err(SourceError)
     }
 }

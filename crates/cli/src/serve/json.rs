@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use whimbrel_apps::condition::{Figure, Measure};
 use whimbrel_apps::http::{CloseBy, KeepAlive, Statistics};
 use whimbrel_apps::peer::{Parting, Role};
+use whimbrel_io::text;
 
 use super::Served;
 use super::access_log::LogLines;
@@ -56,7 +57,7 @@ fn config(plan: &ServePlan) -> Value {
         "fast_open": plan.fast_open,
         "cookie_group": plan.group.is_some(),
         "content": content(&plan.content),
-        "access_log": plan.access_log.as_ref().map(|path| path.display().to_string()),
+        "access_log": plan.access_log.as_ref().map(|path| text::path(path).to_string()),
         "h2c": matches!(plan.content, ContentPlan::Web(_, Protocol::H2c)),
         "close": close(plan),
         "keepalive": web.then_some(plan.limits.keep_alive != KeepAlive::Never),
@@ -71,7 +72,7 @@ fn content(content: &ContentPlan) -> Value {
     match content {
         ContentPlan::Web(SitePlan::Fixed(length), _) => json!({ "body": length }),
         ContentPlan::Web(SitePlan::Files { root, uploads }, _) => json!({
-            "file_root": root.display().to_string(),
+            "file_root": text::path(root).to_string(),
             "upload": *uploads == Uploads::Allowed,
         }),
         ContentPlan::Iperf3(_) => json!("iperf3"),

@@ -1,6 +1,5 @@
 //! What `serve` tells: the beginning, what each second brought, the end.
 
-use std::io::Write;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -20,7 +19,7 @@ use crate::options::Detail;
 use crate::quantity::{of, thousands};
 use crate::report::{Form, csv_heading, csv_row};
 use crate::wrap::wrap;
-use crate::{output, size};
+use crate::{output, size, streams};
 
 pub(crate) use crate::report::Reporter;
 
@@ -66,7 +65,7 @@ impl ServeReporter {
             Form::Text => self.reporter.say(&text),
             // What programs read begins with what was measured.
             Form::Document(_) | Form::Stream | Form::Csv => {
-                let _ = std::io::stderr().write_all(text.as_bytes());
+                streams::tell(&text);
             }
         }
         if self.reporter.form() == Form::Csv {

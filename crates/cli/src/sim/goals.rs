@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use whimbrel_io::signals::Signals;
-use whimbrel_io::{Stop, parallel};
+use whimbrel_io::{Stop, parallel, text};
 use whimbrel_sim::goals::{self, Figure, Goal, Line, PathEvents};
 use whimbrel_tcp::conn::Limit;
 
@@ -156,7 +156,7 @@ fn nothing_named(unknown: &str, lines: &[Line]) -> String {
 /// The figures of an earlier document, by name.
 fn earlier(path: &Path) -> Result<BTreeMap<String, f64>, Failure> {
     let refused = |what: &dyn std::fmt::Display| {
-        let text = format!("{}: {what}; give what `--json` wrote before", path.display());
+        let text = format!("{}: {what}; give what `--json` wrote before", text::path(path));
         Failure::usage("--baseline", text)
     };
     let text = fs::read_to_string(path).map_err(|error| refused(&error))?;

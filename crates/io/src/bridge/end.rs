@@ -105,7 +105,10 @@ impl BridgeEnd {
     fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, BridgeError> {
         let Some(path) = &self.namespace else { return Ok(work()) };
         let entered = Namespace::open(path).and_then(|namespace| namespace.within(work));
-        entered.map_err(|error| BridgeError::Namespace { path: path.display().to_string(), error })
+        entered.map_err(|error| BridgeError::Namespace {
+            path: crate::text::path(path).to_string(),
+            error,
+        })
     }
 }
 

@@ -6,6 +6,8 @@
 use std::ffi::CStr;
 use std::io;
 
+use whimbrel_base::Foreign;
+
 use super::{Netlink, Request};
 use crate::sys;
 
@@ -69,7 +71,7 @@ struct Link {
 impl Link {
     fn name(&self) -> String {
         let name = self.name.strip_suffix(&[0]).unwrap_or(&self.name);
-        String::from_utf8_lossy(name).into_owned()
+        Foreign::new(name).to_string()
     }
 }
 

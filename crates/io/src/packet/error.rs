@@ -3,6 +3,7 @@
 use std::io;
 use std::net::UdpSocket;
 
+use whimbrel_base::Foreign;
 use whimbrel_wire::Address;
 
 use super::PacketConfig;
@@ -84,7 +85,11 @@ impl PacketError {
     pub(super) fn on_setup(doing: &'static str, config: &PacketConfig, error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::EPERM) => Self::Privilege { doing, error },
-            _ => Self::Refused { doing, name: config.name().to_string_lossy().into_owned(), error },
+            _ => Self::Refused {
+                doing,
+                name: Foreign::new(config.name().to_bytes()).to_string(),
+                error,
+            },
         }
     }
 }

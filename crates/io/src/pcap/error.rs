@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use whimbrel_link::reader::ReadError;
 
 use crate::entropy::EntropyError;
+use crate::text;
 
 /// Why a capture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PcapError {
     /// The file cannot be read.
-    #[error("cannot read the capture {path}: {error}; give a file that can be read")]
+    #[error("cannot read the capture {path}: {error}; give a file that can be read", path = text::path(.path))]
     Unreadable {
         /// The path of the capture.
         path: PathBuf,
@@ -20,7 +21,7 @@ pub enum PcapError {
         error: io::Error,
     },
     /// What stands in it is no capture, or a damaged one.
-    #[error("the capture {path} cannot be replayed: {error}")]
+    #[error("the capture {path} cannot be replayed: {error}", path = text::path(.path))]
     Damaged {
         /// The path of the capture.
         path: PathBuf,

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use whimbrel_base::Foreign;
 use whimbrel_stack::Profile;
 
 use super::{Origin, RulesError, profile};
@@ -35,14 +36,14 @@ impl File {
     /// What the file at `path` says.
     pub(super) fn read(path: PathBuf) -> Result<Self, RulesError> {
         match fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&path.display().to_string(), &text),
+            Ok(text) => Self::parse(&crate::text::path(&path).to_string(), &text),
             Err(error) => Err(RulesError::Unreadable { path, error }),
         }
     }
 
     /// What `text`, which stands in `path`, says.
     pub(super) fn parse(path: &str, text: &str) -> Result<Self, RulesError> {
-        let source = Source { path, text };
+        let source = Source::new(path, text);
         let table = DeTable::parse(text).map_err(|error| {
             let what = error.message().trim_end().replace('\n', ", ");
             let remedy = "names that begin alike must be quoted, as in \"ports.first\" = 40000";
@@ -109,17 +110,22 @@ fn scalar(value: &Spanned<DeValue<'_>>) -> Option<String> {
 /// Where a piece of text stands.
 struct Source<'t> {
     path: &'t str,
-    text: &'t str,
+    /// Where each of its lines ends.
+    ends: Vec<usize>,
 }
 
-impl Source<'_> {
+impl<'t> Source<'t> {
+    fn new(path: &'t str, text: &str) -> Self {
+        Self { path, ends: text.match_indices('\n').map(|(end, _)| end).collect() }
+    }
+
     fn place(&self, span: &Range<usize>) -> String {
-        let before = self.text.as_bytes().iter().take(span.start);
-        format!("{}:{}", self.path, before.filter(|octet| **octet == b'\n').count() + 1)
+        let before = self.ends.partition_point(|end| *end < span.start);
+        format!("{}:{}", self.path, before + 1)
     }
 
     fn wrong(&self, span: &Range<usize>, text: String) -> RulesError {
-        RulesError::Meaningless { origin: self.place(span), text }
+        RulesError::Meaningless { origin: self.place(span), text: Foreign::new(text).to_string() }
     }
 }
 

@@ -3,32 +3,38 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::text;
+
 /// Why a socket to another process could not be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnixError {
     /// Something else has the name.
-    #[error("{0} exists and is no socket: choose another path, or remove it")]
+    #[error("{} exists and is no socket: choose another path, or remove it", text::path(.0))]
     NotASocket(PathBuf),
     /// A socket of another kind.
     #[error(
-        "{0} is the socket of another program, which speaks streams or datagrams: choose another path"
+        "{} is the socket of another program, which speaks streams or datagrams: choose another path",
+        text::path(.0)
     )]
     OtherSocket(PathBuf),
     /// Both ends are taken, and processes wait already.
     #[error(
-        "{0} has a process at each end, and others wait: end one of them, or choose another path"
+        "{} has a process at each end, and others wait: end one of them, or choose another path",
+        text::path(.0)
     )]
     Busy(PathBuf),
     /// Somebody holds the folder.
     #[error(
-        "the folder of {0} is locked (flock) by another program: choose a path in another folder"
+        "the folder of {} is locked (flock) by another program: choose a path in another folder",
+        text::path(.0)
     )]
     Locked(PathBuf),
     /// The system does not allow that without a privilege.
     #[error(
         "no privilege to {doing} at {path} ({error}): choose a path in a folder of your own, or run \
-         both processes as one user"
+         both processes as one user",
+        path = text::path(.path)
     )]
     Privilege {
         /// What the system was asked to do, for people.
@@ -39,10 +45,10 @@ pub enum UnixError {
         error: io::Error,
     },
     /// The folder is not there.
-    #[error("there is no folder for {0}: make it (mkdir), or choose another path")]
+    #[error("there is no folder for {}: make it (mkdir), or choose another path", text::path(.0))]
     NoFolder(PathBuf),
     /// Anything else that the system refused.
-    #[error("cannot {doing} at {path}: {error}")]
+    #[error("cannot {doing} at {path}: {error}", path = text::path(.path))]
     Refused {
         /// What the system was asked to do, for people.
         doing: &'static str,

@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use whimbrel_base::Foreign;
+
 use super::ast::Direction;
 use super::packet::{Mismatch, Rules};
 
@@ -153,17 +155,22 @@ impl ScriptReport {
 /// A line for the file; behind a failure, one for each of the last packets.
 impl fmt::Display for ScriptReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.name)?;
+        write!(f, "{}: ", Foreign::new(&self.name))?;
         match (self.line, &self.expected, &self.came) {
             (Some(line), Some(expected), Some(came)) => {
+                let [expected, came] = [expected, came].map(Foreign::new);
                 write!(f, "FAILED line {line}: expected {expected}, came {came}")?;
             }
-            _ if self.outcome == "skipped" => write!(f, "skipped: {}", self.reasons.join("; "))?,
+            _ if self.outcome == "skipped" => {
+                write!(f, "skipped: {}", Foreign::new(self.reasons.join("; ")))?;
+            }
             _ if self.rules.is_empty() => f.write_str("ok")?,
             _ => write!(f, "ok ({})", self.rules.join(", "))?,
         }
-        self.packets.iter().try_for_each(|packet| write!(f, "\n    {packet}"))?;
-        self.warnings.iter().try_for_each(|warning| write!(f, "\n    warning: {warning}"))
+        self.packets.iter().try_for_each(|packet| write!(f, "\n    {}", Foreign::new(packet)))?;
+        self.warnings
+            .iter()
+            .try_for_each(|warning| write!(f, "\n    warning: {}", Foreign::new(warning)))
     }
 }
 

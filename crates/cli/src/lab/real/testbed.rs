@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use std::{env, fs, io};
 
 use serde_json::Value;
-use whimbrel_io::Stop;
+use whimbrel_base::Foreign;
 use whimbrel_io::process::{Namespace, end_with_starter};
+use whimbrel_io::{Stop, text};
 
 /// A namespace, with its loopback interface up. It goes when this and what was started in it has gone.
 pub(super) struct Testbed<'s> {
@@ -117,8 +118,8 @@ impl<'s> Testbed<'s> {
         let output = Output { status, stdout, stderr };
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if text.is_empty() && !status.success() {
-            let error = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("{program} {}: {status}: {}", words.join(" "), error.trim()));
+            let error = Foreign::new(output.stderr.trim_ascii());
+            return Err(format!("{program} {}: {status}: {error}", words.join(" ")));
         }
         Ok(text)
     }
@@ -173,7 +174,7 @@ impl<'s> Testbed<'s> {
     }
 
     fn spawn(&self, command: &mut Command) -> Result<Child, String> {
-        let program = command.get_program().to_string_lossy().into_owned();
+        let program = text::path(Path::new(command.get_program())).to_string();
         let spawned = self.within(|| end_with_starter(command).spawn())?;
         spawned.map_err(|error| format!("{program}: {error}"))
     }
@@ -215,7 +216,9 @@ impl Drop for Folder {
 
 fn own() -> Result<String, String> {
     let path = env::current_exe().map_err(|error| error.to_string())?;
-    Ok(path.to_string_lossy().into_owned())
+    path.into_os_string()
+        .into_string()
+        .map_err(|path| format!("{}: this path is no UTF-8", text::path(Path::new(&path))))
 }
 
 fn read_all(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use whimbrel_io::Stop;
+use whimbrel_io::{Stop, text};
 use whimbrel_sim::lab::{Bound, Measured, Setup, Unit};
 
 use super::testbed::{Folder, Running, Testbed};
@@ -111,7 +111,7 @@ fn serve(testbed: &Testbed<'_>, setup: &Setup) -> Result<(&'static str, Running)
 
 /// Debian's nginx on the kernel, in one process that ends with this one.
 fn nginx(testbed: &Testbed<'_>, folder: &Path) -> Result<(&'static str, Running), String> {
-    let here = folder.display();
+    let here = text::path(folder);
     let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|name| format!("{name}_temp_path {here}/{name};"))
         .join(" ");
@@ -123,8 +123,8 @@ fn nginx(testbed: &Testbed<'_>, folder: &Path) -> Result<(&'static str, Running)
         body = "w".repeat(128)
     );
     let path = folder.join("nginx.conf");
-    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-    let path = path.display().to_string();
+    fs::write(&path, text).map_err(|error| format!("{}: {error}", text::path(&path)))?;
+    let path = text::path(&path).to_string();
     let prefix = here.to_string();
     let words = ["-c", &path, "-p", &prefix, "-e", "stderr"];
     Ok(("127.0.0.1:8080", testbed.start("nginx", &words)?))

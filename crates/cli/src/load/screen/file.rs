@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use whimbrel_apps::http::HttpDate;
+use whimbrel_io::text;
 
 /// A moment, as files and people name it.
 pub(super) struct Stamp(HttpDate);
@@ -52,7 +53,7 @@ pub(super) fn keep(folder: &Path, stamp: &Stamp, text: &str) -> Result<PathBuf, 
 }
 
 fn refused(path: &Path, error: &io::Error) -> String {
-    format!("{}: {error}", path.display())
+    format!("{}: {error}", text::path(path))
 }
 
 const MONTHS: [&str; 12] =

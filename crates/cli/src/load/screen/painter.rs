@@ -10,6 +10,7 @@ use ratatui::buffer::Buffer;
 use ratatui::crossterm::{event, style};
 use whimbrel_apps::load::{Correction, Motion, Until};
 use whimbrel_apps::record::per_second;
+use whimbrel_io::text;
 
 use super::ScreenFeed;
 use super::draw::draw;
@@ -132,7 +133,7 @@ impl Painter {
             file::keep(Path::new("."), &stamp, &html::page(&buffer, &title, stamp.text()))
         });
         self.view.message = Some(match kept {
-            Ok(path) => Message::Done(format!("saved {}", path.display())),
+            Ok(path) => Message::Done(format!("saved {}", text::path(&path))),
             Err(error) => Message::Failed(format!("not saved: {error}")),
         });
         self.forget = Some(Instant::now() + MESSAGE);

@@ -16,6 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use whimbrel_apps::http::path::{PathNames, encode_name};
 use whimbrel_apps::http::{Answer, Body, BodySource, LongAnswer, Response, SourceError, Status};
+use whimbrel_base::Foreign;
 
 use super::{failed, now};
 
@@ -213,7 +214,9 @@ fn names(
     Ok((names, false))
 }
 
+/// Whoever uploads a file names it, and pages are read on terminals, too.
 fn escape(text: &str) -> String {
+    let text = Foreign::new(text).to_string();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use whimbrel_base::Foreign;
 use whimbrel_posix::{EpollEvents, MsgFlags, OptionValue, PollEvents, TcpInfo};
 use whimbrel_wire::Endpoint;
 
@@ -28,8 +29,9 @@ fn judge_octets(step: &CallStep, octets: &[u8], flags: MsgFlags) -> Result<(), M
     let buffer = step.args.get(1).map(|buffer| only(buffer).unwrap_or(buffer));
     match buffer {
         Some(Arg::Text(text)) if text.as_bytes() != octets => {
-            let came = format!("{:?}", String::from_utf8_lossy(octets));
-            return Err(Mismatch::new("what was read", format!("{text:?}"), came));
+            let [expected, came] =
+                [text.as_bytes(), octets].map(|it| format!("{:?}", Foreign::new(it)));
+            return Err(Mismatch::new("what was read", expected, came));
         }
         _ => {}
     }

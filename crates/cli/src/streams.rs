@@ -1,0 +1,35 @@
+//! The standard streams: all that the program prints but screens, access logs and captures passes here, and
+//! nothing in it that a peer or a file brought acts on a terminal.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use whimbrel_base::foreign::printable;
+
+/// Writes on what stands for the standard output.
+pub(crate) fn write(out: impl Write, text: &str) -> io::Result<()> {
+    write_painted(out, text, str::to_owned)
+}
+
+/// The same in the styles that `paint` gives it: the only ones that it has.
+pub(crate) fn write_painted(
+    mut out: impl Write,
+    text: &str,
+    paint: impl FnOnce(&str) -> String,
+) -> io::Result<()> {
+    match out.write_all(paint(&printable(text)).as_bytes()).and_then(|()| out.flush()) {
+        // Nobody reads any more: what was to be done is done all the same.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Tells something on the standard error. Nobody may be there to read it: that stops nothing.
+pub(crate) fn tell(text: &str) {
+    let _ = anstream::stderr().write_all(printable(text).as_bytes());
+}
+
+/// The same as one line, behind a word in this style.
+pub(crate) fn tell_in(style: Style, word: &str, text: &str) {
+    let _ = writeln!(anstream::stderr(), "{style}{word}{style:#} {}", printable(text));
+}
