@@ -1,12 +1,16 @@
 //! `whimbrel compare`: two documents of one command, side by side.
 
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
 use whimbrel_apps::Condition;
 use whimbrel_apps::condition::{Figure as Measured, Measure};
+use whimbrel_base::Foreign;
+use whimbrel_io::text::path as shown;
 
 use crate::failure::Failure;
 use crate::output;
@@ -43,11 +47,12 @@ pub(crate) struct Arguments {
 #[derive(Debug)]
 struct Comparison {
     /// The schema of both.
-    schema: String,
+    schema: Foreign<String>,
+    /// The files, as people read their names.
     names: [String; 2],
     pairs: Vec<Pair>,
     /// The names of rows that one of them alone has.
-    alone: [Vec<String>; 2],
+    alone: [Vec<Foreign<String>>; 2],
 }
 
 /// Compares, and says what differs.
@@ -71,15 +76,15 @@ impl Comparison {
         if a.schema != b.schema {
             return Err(Failure::Usage(format!(
                 "{} is of {} and {} of {}: give two documents of one command",
-                paths[0].display(),
+                shown(paths[0]),
                 a.schema,
-                paths[1].display(),
+                shown(paths[1]),
                 b.schema
             )));
         }
         let schema = a.schema;
         let (pairs, alone) = paired(a.parts, b.parts);
-        Ok(Self { schema, names: paths.map(|path| path.display().to_string()), pairs, alone })
+        Ok(Self { schema, names: paths.map(|path| shown(path).to_string()), pairs, alone })
     }
 
     /// What was typed, whose names are of figures that there are.
@@ -87,46 +92,35 @@ impl Comparison {
         let condition: Condition =
             text.parse().map_err(|error| Failure::usage("--fail-if", error))?;
         let mut names = vec![(DIFFERENCES.to_owned(), Measure::Number)];
-        for difference in self.pairs.iter().flat_map(|pair| &pair.figures) {
-            let name = &difference.name;
-            let measure = if difference.unit == "s" { Measure::Time } else { Measure::Number };
+        let figures = self.pairs.iter().flat_map(|pair| &pair.figures);
+        let mut seen = HashSet::new();
+        for difference in figures.filter(|it| seen.insert(&it.name)) {
+            let name = difference.name.to_string();
+            let measure =
+                if difference.unit.verbatim() == "s" { Measure::Time } else { Measure::Number };
             names.push((name.clone(), measure));
             names.push((format!("{name}.more"), Measure::Share));
             names.push((format!("{name}.less"), Measure::Share));
         }
-        let mut known: Vec<_> = names.iter().map(|(name, it)| (name.as_str(), *it)).collect();
-        known.dedup_by_key(|(name, _)| *name);
+        let known: Vec<_> = names.iter().map(|(name, it)| (name.as_str(), *it)).collect();
         condition.check(&known).map_err(|error| Failure::usage("--fail-if", error))?;
         Ok(condition)
     }
 
     /// What makes it hold, in the first row of which it does.
     fn met(&self, condition: &Condition) -> Option<String> {
+        let differ = |pair: &Pair| pair.figures.iter().filter(|it| it.differs()).count();
+        let differences = self.pairs.iter().map(differ).sum();
         self.pairs.iter().find_map(|pair| {
-            let met = condition.met(|name| self.figure(pair, name))?;
+            let met = condition.met(|name| figure(pair, name, differences))?;
             let met: Vec<_> = met.iter().map(ToString::to_string).collect();
-            let of = if pair.name.is_empty() { String::new() } else { format!("{}: ", pair.name) };
+            let of = if pair.name.verbatim().is_empty() {
+                String::new()
+            } else {
+                format!("{}: ", pair.name)
+            };
             Some(of + &met.join(" and "))
         })
-    }
-
-    fn figure(&self, pair: &Pair, name: &str) -> Option<Measured> {
-        if name == DIFFERENCES {
-            let differ = |pair: &Pair| pair.figures.iter().filter(|it| it.differs()).count();
-            let count = self.pairs.iter().map(differ).sum::<usize>();
-            return Some(Measured { value: count as f64, whole: 1.0 });
-        }
-        let of = |name: &str| pair.figures.iter().find(|it| it.name == name);
-        let by = |name: &str, sign: f64| {
-            let Difference { a, b, .. } = of(name)?;
-            Some(Measured { value: sign * (b.value - a.value), whole: a.value.abs() })
-        };
-        let whole = || of(name).map(|it| Measured { value: it.b.value, whole: 1.0 });
-        match (name.strip_suffix(".more"), name.strip_suffix(".less")) {
-            (Some(name), _) => by(name, 1.0),
-            (_, Some(name)) => by(name, -1.0),
-            _ => whole(),
-        }
     }
 
     fn document(&self) -> Value {
@@ -136,12 +130,12 @@ impl Comparison {
         json!({
             "schema": "whimbrel.compare/1",
             "tool": concat!("whimbrel ", env!("CARGO_PKG_VERSION")),
-            "of": self.schema,
+            "of": self.schema.verbatim(),
             "a": a,
             "b": b,
             "rows": self.pairs.iter().map(Pair::document).collect::<Vec<_>>(),
-            "only_a": self.alone[0],
-            "only_b": self.alone[1],
+            "only_a": self.alone[0].iter().map(Foreign::verbatim).collect::<Vec<_>>(),
+            "only_b": self.alone[1].iter().map(Foreign::verbatim).collect::<Vec<_>>(),
             "summary": {
                 "differ": count("differs"),
                 "same": count("same"),
@@ -153,12 +147,12 @@ impl Comparison {
 
 /// A document that was read.
 struct Document {
-    schema: String,
+    schema: Foreign<String>,
     parts: Vec<Part>,
 }
 
 fn read(path: &Path) -> Result<Document, Failure> {
-    let name = path.display();
+    let name = shown(path);
     let text = fs::read_to_string(path)
         .map_err(|error| Failure::run(format!("{name}: {error}; give a document of --json")))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| {
@@ -166,9 +160,12 @@ fn read(path: &Path) -> Result<Document, Failure> {
             "{name} is no JSON ({error}): give what --json wrote, and all of it"
         ))
     })?;
-    let schema = value["schema"].as_str().unwrap_or_default().to_owned();
-    let parts = part::parts(&schema, &value).ok_or_else(|| {
-        let is = if schema.is_empty() { "no document of whimbrel's" } else { schema.as_str() };
+    let schema = Foreign::new(value["schema"].as_str().unwrap_or_default().to_owned());
+    let parts = part::parts(schema.verbatim(), &value).ok_or_else(|| {
+        let is = match schema.verbatim().as_str() {
+            "" => "no document of whimbrel's".into(),
+            _ => schema.to_string(),
+        };
         Failure::Usage(format!(
             "{name} is {is}: give documents of one of {}",
             part::KINDS.join(", ")
@@ -178,12 +175,12 @@ fn read(path: &Path) -> Result<Document, Failure> {
 }
 
 /// Parts of the same name together; those that are left in their order, if as many are left of both.
-fn paired(a: Vec<Part>, b: Vec<Part>) -> (Vec<Pair>, [Vec<String>; 2]) {
+fn paired(a: Vec<Part>, b: Vec<Part>) -> (Vec<Pair>, [Vec<Foreign<String>>; 2]) {
     let (mut pairs, mut left_of_a) = (Vec::new(), Vec::new());
+    let places = matched(a.iter().map(|it| &it.name), b.iter().map(|it| &it.name));
     let mut b: Vec<_> = b.into_iter().map(Some).collect();
-    for part in a {
-        let same = b.iter_mut().find(|it| it.as_ref().is_some_and(|it| it.name == part.name));
-        match same.and_then(Option::take) {
+    for (part, place) in a.into_iter().zip(places) {
+        match place.and_then(|place| b.get_mut(place)?.take()) {
             Some(other) => pairs.push(Pair::of(&part, &other)),
             None => left_of_a.push(part),
         }
@@ -195,6 +192,34 @@ fn paired(a: Vec<Part>, b: Vec<Part>) -> (Vec<Pair>, [Vec<String>; 2]) {
     }
     let names = |parts: Vec<Part>| parts.into_iter().map(|part| part.name).collect();
     (pairs, [names(left_of_a), names(left_of_b)])
+}
+
+/// What a condition calls by this name, of a row; so many `differences` are there in all rows.
+fn figure(pair: &Pair, name: &str, differences: usize) -> Option<Measured> {
+    if name == DIFFERENCES {
+        return Some(Measured { value: differences as f64, whole: 1.0 });
+    }
+    let of = |name: &str| pair.figures.iter().find(|it| it.name.verbatim() == name);
+    let by = |name: &str, sign: f64| {
+        let Difference { a, b, .. } = of(name)?;
+        Some(Measured { value: sign * (b.value - a.value), whole: a.value.abs() })
+    };
+    let whole = || of(name).map(|it| Measured { value: it.b.value, whole: 1.0 });
+    match (name.strip_suffix(".more"), name.strip_suffix(".less")) {
+        (Some(name), _) => by(name, 1.0),
+        (_, Some(name)) => by(name, -1.0),
+        _ => whole(),
+    }
+}
+
+/// For each of `a` the place in `b` of what equals it, each used once, the first ones first.
+fn matched<'n, N: Hash + Eq + 'n>(
+    a: impl Iterator<Item = &'n N>,
+    b: impl Iterator<Item = &'n N>,
+) -> Vec<Option<usize>> {
+    let mut places: HashMap<&N, VecDeque<usize>> = HashMap::new();
+    b.enumerate().for_each(|(place, name)| places.entry(name).or_default().push_back(place));
+    a.map(|name| places.get_mut(name)?.pop_front()).collect()
 }
 
 /// How many figures differ, as conditions call it.

@@ -3,8 +3,10 @@
 use std::cmp::Ordering;
 
 use serde_json::{Value, json};
+use whimbrel_base::Foreign;
 
 use super::figure::Reading;
+use super::matched;
 use super::part::Part;
 use super::shape::{self, Apart};
 
@@ -12,18 +14,21 @@ use super::shape::{self, Apart};
 #[derive(Debug)]
 pub(super) struct Pair {
     /// Their name, or both, if they have another each; empty if there is nothing but them.
-    pub(super) name: String,
+    pub(super) name: Foreign<String>,
     /// What was asked for differently: a name, and the value of each, if it has one.
-    pub(super) rules: Vec<(String, [Option<String>; 2])>,
+    pub(super) rules: Vec<RuleOfBoth>,
     pub(super) figures: Vec<Difference>,
     pub(super) apart: Option<Apart>,
 }
 
+/// A rule's name, and its value on each side.
+type RuleOfBoth = (Foreign<String>, [Option<Foreign<String>>; 2]);
+
 /// A figure of both.
 #[derive(Debug)]
 pub(super) struct Difference {
-    pub(super) name: String,
-    pub(super) unit: String,
+    pub(super) name: Foreign<String>,
+    pub(super) unit: Foreign<String>,
     pub(super) a: Reading,
     pub(super) b: Reading,
 }
@@ -32,18 +37,20 @@ impl Pair {
     pub(super) fn of(a: &Part, b: &Part) -> Self {
         let name = match a.name == b.name {
             true => a.name.clone(),
-            false => format!("{} | {}", a.name, b.name),
+            false => Foreign::new([a.name.verbatim().as_str(), b.name.verbatim()].join(" | ")),
         };
         let mut keys: Vec<_> = a.rules.keys().chain(b.rules.keys()).cloned().collect();
         keys.sort_unstable();
         keys.dedup();
-        let both = |key: String| {
+        let both = |key: Foreign<String>| {
             let values = [a.rules.get(&key).cloned(), b.rules.get(&key).cloned()];
             (key, values)
         };
         let rules = keys.into_iter().map(both).filter(|(_, [a, b])| a != b).collect();
-        let figures = a.figures.iter().filter_map(|one| {
-            let other = b.figures.iter().find(|other| other.name == one.name)?;
+        let places =
+            matched(a.figures.iter().map(|it| &it.name), b.figures.iter().map(|it| &it.name));
+        let figures = a.figures.iter().zip(places).filter_map(|(one, place)| {
+            let other = b.figures.get(place?)?;
             let (name, unit) = (one.name.clone(), one.unit.clone());
             Some(Difference { name, unit, a: one.value, b: other.value })
         });
@@ -53,7 +60,10 @@ impl Pair {
     }
 
     pub(super) fn document(&self) -> Value {
-        let rule = |(name, [a, b]): &(String, [Option<String>; 2])| json!({ "name": name, "a": a, "b": b });
+        let rule = |(name, values): &RuleOfBoth| {
+            let [a, b] = values.each_ref().map(|value| value.as_ref().map(Foreign::verbatim));
+            json!({ "name": name.verbatim(), "a": a, "b": b })
+        };
         let shape = self.apart.map(|it| {
             json!({
                 "apart": it.share,
@@ -65,7 +75,7 @@ impl Pair {
             })
         });
         json!({
-            "name": self.name,
+            "name": self.name.verbatim(),
             "rules": self.rules.iter().map(rule).collect::<Vec<_>>(),
             "figures": self.figures.iter().map(Difference::document).collect::<Vec<_>>(),
             "shape": shape,
@@ -108,8 +118,8 @@ impl Difference {
             })
         };
         json!({
-            "name": self.name,
-            "unit": self.unit,
+            "name": self.name.verbatim(),
+            "unit": self.unit.verbatim(),
             "a": side(self.a),
             "b": side(self.b),
             "change": self.change(),

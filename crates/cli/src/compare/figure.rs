@@ -1,10 +1,12 @@
 //! Something measured, and how far chance may have had a part in it.
 
+use whimbrel_base::Foreign;
+
 /// Something measured.
 #[derive(Clone, Debug)]
 pub(super) struct Figure {
-    pub(super) name: String,
-    pub(super) unit: String,
+    pub(super) name: Foreign<String>,
+    pub(super) unit: Foreign<String>,
     pub(super) value: Reading,
 }
 
@@ -32,7 +34,7 @@ impl Reading {
 }
 
 pub(super) fn figure(name: &str, unit: &str, value: Reading) -> Figure {
-    Figure { name: name.into(), unit: unit.into(), value }
+    Figure { name: Foreign::new(name.into()), unit: Foreign::new(unit.into()), value }
 }
 
 /// From so many samples on, their least and most say how far chance goes: those of two runs of three

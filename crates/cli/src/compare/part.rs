@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use serde_json::Value;
+use whimbrel_base::Foreign;
 
 use super::figure::{Figure, Reading, figure};
 use super::shape;
@@ -12,13 +13,16 @@ use super::shape;
 /// The commands whose documents can be compared.
 pub(super) const KINDS: [&str; 6] = ["load", "crr", "bulk", "lab", "grid", "paths"];
 
+/// Names and values of rules.
+pub(super) type Rules = BTreeMap<Foreign<String>, Foreign<String>>;
+
 /// A run, or a row of a document that has several.
 #[derive(Debug)]
 pub(super) struct Part {
     /// Empty if it is the only one.
-    pub(super) name: String,
+    pub(super) name: Foreign<String>,
     /// What was asked for, and by which rules: names and values.
-    pub(super) rules: BTreeMap<String, String>,
+    pub(super) rules: Rules,
     pub(super) figures: Vec<Figure>,
     /// Response times, nanoseconds.
     pub(super) times: Option<Histogram<u64>>,
@@ -53,7 +57,7 @@ fn load(document: &Value) -> Part {
     }
     let times = document["histogram_corrected"].as_str().and_then(shape::decode);
     figures.extend(times.iter().flat_map(shape::quantiles));
-    Part { name: String::new(), rules: rules(document), figures, times }
+    Part { name: Foreign::default(), rules: rules(document), figures, times }
 }
 
 /// A share of so many, which may by chance be two standard deviations off.
@@ -83,7 +87,7 @@ fn bulk(document: &Value) -> Part {
     let plain = |name: &str, unit| figure(name, unit, Reading { value: of(name), range: None });
     let figures =
         vec![figure("rate", "bit/s", rate), plain("duration", "s"), plain("retransmits", "")];
-    Part { name: String::new(), rules: rules(document), figures, times: None }
+    Part { name: Foreign::default(), rules: rules(document), figures, times: None }
 }
 
 /// A part for each row; rows that differ by their seeds alone are one, whose figures are samples.
@@ -141,22 +145,22 @@ fn of_row(name: String, same: &[&Value]) -> Part {
     }
     let of = |name: &str| first["figures"][name]["value"].as_f64();
     if let (Some(least), Some(most), [_]) = (of("least_rate"), of("most_rate"), same)
-        && let Some(rate) = figures.iter_mut().find(|it| it.name == "rate")
+        && let Some(rate) = figures.iter_mut().find(|it| it.name.verbatim() == "rate")
     {
         rate.value.range = Some((least, most));
     }
-    let mut rules = BTreeMap::from([("profile".into(), plain(&first["profile"]))]);
+    let mut rules = BTreeMap::from([rule("profile", &first["profile"])]);
     flatten("", &first["rules"], &mut rules);
     flatten("", &first["values"], &mut rules);
-    Part { name, rules, figures, times: None }
+    Part { name: Foreign::new(name), rules, figures, times: None }
 }
 
 /// A part for each line of `sim grid` or `sim paths`.
 fn lines(document: &Value) -> Vec<Part> {
     let lines = document["lines"].as_array().into_iter().flatten();
     let part = |line: &Value| Part {
-        name: plain(&line["name"]),
-        rules: BTreeMap::from([("what".into(), plain(&line["what"]))]),
+        name: Foreign::new(plain(&line["name"])),
+        rules: BTreeMap::from([rule("what", &line["what"])]),
         figures: ["value", "sent_again", "timeouts", "queue_drops"]
             .into_iter()
             .filter_map(|name| {
@@ -170,33 +174,37 @@ fn lines(document: &Value) -> Vec<Part> {
 }
 
 /// What was asked for, and on which machine.
-fn rules(document: &Value) -> BTreeMap<String, String> {
+fn rules(document: &Value) -> Rules {
     let mut rules = BTreeMap::new();
     flatten("", &document["config"], &mut rules);
     for (key, of) in [("profile", "/rules/profile"), ("server profile", "/rules/server/profile")] {
         if let Some(profile) = document.pointer(of) {
-            rules.insert(key.into(), plain(profile));
+            rules.extend([rule(key, profile)]);
         }
     }
     flatten("", &document["rules"]["tunables"], &mut rules);
     flatten("server ", &document["rules"]["server"]["tunables"], &mut rules);
     for name in ["cpu", "kernel", "wire", "shards"] {
-        rules.insert(name.into(), plain(&document["env"][name]));
+        rules.extend([rule(name, &document["env"][name])]);
     }
-    rules.insert("tool".into(), plain(&document["tool"]));
+    rules.extend([rule("tool", &document["tool"])]);
     rules
 }
 
 /// Every plain value below, by its names.
-fn flatten(before: &str, value: &Value, into: &mut BTreeMap<String, String>) {
+fn flatten(before: &str, value: &Value, into: &mut Rules) {
     for (key, value) in value.as_object().into_iter().flatten() {
         match value.get("value") {
             // A tunable, with where it is from.
-            Some(value) => drop(into.insert(format!("{before}{key}"), plain(value))),
+            Some(value) => into.extend([rule(&format!("{before}{key}"), value)]),
             None if value.is_object() => flatten(&format!("{before}{key}."), value, into),
-            None => drop(into.insert(format!("{before}{key}"), plain(value))),
+            None => into.extend([rule(&format!("{before}{key}"), value)]),
         }
     }
+}
+
+fn rule(name: &str, value: &Value) -> (Foreign<String>, Foreign<String>) {
+    (Foreign::new(name.into()), Foreign::new(plain(value)))
 }
 
 /// A value as people write it.

@@ -36,11 +36,13 @@ pub(super) fn of(comparison: &Comparison) -> String {
 
 fn of_pair(pair: &Pair) -> String {
     let mut text = String::from("\n");
-    if !pair.name.is_empty() {
+    if !pair.name.verbatim().is_empty() {
         text += &wrap(&format!("{}\n", pair.name), 4);
     }
     for (name, values) in &pair.rules {
-        let [a, b] = values.each_ref().map(|value| value.as_deref().unwrap_or("default"));
+        let [a, b] = values
+            .each_ref()
+            .map(|value| value.as_ref().map_or_else(|| "default".into(), ToString::to_string));
         text += &wrap(&format!("  {name:<30} {a} | {b}\n"), 33);
     }
     let _ = writeln!(text, "{:<16}{:>26}{:>26}{:>10}", "", "A", "B", "change");
@@ -64,7 +66,8 @@ fn of_pair(pair: &Pair) -> String {
 
 fn of_figure(difference: &Difference) -> String {
     let Difference { name, unit, a, b } = difference;
-    let [a, b] = [a, b].map(|it| side(unit, *it));
+    let unit = unit.to_string();
+    let [a, b] = [a, b].map(|it| side(&unit, *it));
     let change = difference.change().map_or_else(
         || "-".into(),
         |change| match change {
@@ -78,7 +81,8 @@ fn of_figure(difference: &Difference) -> String {
         _ => " ",
     };
     // A time says its unit with its value.
-    let name = if unit.is_empty() || unit == "s" { name.clone() } else { format!("{name} {unit}") };
+    let name =
+        if unit.is_empty() || unit == "s" { name.to_string() } else { format!("{name} {unit}") };
     format!("{mark} {name:<14}{a:>26}{b:>26}{change:>10}\n")
 }
 

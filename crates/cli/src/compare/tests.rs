@@ -1,5 +1,8 @@
 //! What counts as a difference, and what conditions see of it.
 
+use std::cell::Cell;
+use std::hash::Hasher;
+
 use serde_json::json;
 
 use super::*;
@@ -25,12 +28,13 @@ fn load(rates: &[f64], times: &[u64]) -> Value {
 fn compared(a: &Value, b: &Value) -> Comparison {
     let parts = |document| part::parts("whimbrel.load/1", document).unwrap();
     let (pairs, alone) = paired(parts(a), parts(b));
-    Comparison { schema: "whimbrel.load/1".into(), names: ["a".into(), "b".into()], pairs, alone }
+    let schema = Foreign::new("whimbrel.load/1".into());
+    Comparison { schema, names: ["a".into(), "b".into()], pairs, alone }
 }
 
 fn verdict(comparison: &Comparison, name: &str) -> &'static str {
     let figures = &comparison.pairs[0].figures;
-    figures.iter().find(|figure| figure.name == name).expect(name).verdict()
+    figures.iter().find(|figure| figure.name.verbatim() == name).expect(name).verdict()
 }
 
 /// So many times around this one.
@@ -102,9 +106,52 @@ fn what_one_has_alone_is_named() {
         part::parts("whimbrel.grid/1", &document).unwrap()
     };
     let (pairs, alone) = paired(grid(&[line("a", 1.0), line("b", 2.0)]), grid(&[line("b", 2.5)]));
-    assert_eq!((pairs.len(), alone), (1, [vec!["a".to_owned()], vec![]]));
+    assert_eq!((pairs.len(), alone), (1, [vec![Foreign::new("a".to_owned())], vec![]]));
     // Virtual time gives the same again.
     assert!(pairs[0].figures[0].differs());
     let (pairs, alone) = paired(grid(&[line("a", 1.0)]), grid(&[line("b", 1.0)]));
-    assert_eq!((pairs[0].name.as_str(), alone), ("a | b", [vec![], vec![]]));
+    assert_eq!((pairs[0].name.verbatim().as_str(), alone), ("a | b", [vec![], vec![]]));
+}
+
+/// A name that counts how often one is compared with another.
+#[derive(Clone, Copy)]
+struct Counting<'c>(u32, &'c Cell<u64>);
+
+impl PartialEq for Counting<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.1.update(|count| count + 1);
+        self.0 == other.0
+    }
+}
+
+impl Eq for Counting<'_> {}
+
+impl Hash for Counting<'_> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.0.hash(hasher);
+    }
+}
+
+#[test]
+fn twice_as_many_rows_are_compared_twice_as_often() {
+    let comparisons = |rows: u32| {
+        let count = Cell::new(0);
+        let names = |order: &dyn Fn(u32) -> u32| -> Vec<_> {
+            (0..rows).map(|at| Counting(order(at), &count)).collect()
+        };
+        // The other way around, and half of them are another's.
+        let (a, b) = (names(&|at| at), names(&|at| 3 * rows / 2 - 1 - at));
+        let found = matched(a.iter(), b.iter()).iter().flatten().count();
+        assert_eq!(found, rows as usize / 2);
+        count.get()
+    };
+    let [half, whole] = [30_000, 60_000].map(comparisons);
+    assert!(half >= 15_000 && whole <= 60_000 * 2, "{half}, {whole}");
+}
+
+#[test]
+fn rows_of_one_name_are_paired_in_their_order() {
+    let names = |text: &'static str| text.split(' ').collect::<Vec<_>>();
+    let [a, b] = ["x y x x", "y x z x"].map(names);
+    assert_eq!(matched(a.iter(), b.iter()), [Some(1), Some(0), Some(3), None]);
 }

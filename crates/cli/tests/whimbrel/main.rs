@@ -29,6 +29,8 @@ mod examples;
 #[path = "../../../../tests/harness/files.rs"]
 mod files;
 #[cfg(test)]
+mod foreign;
+#[cfg(test)]
 mod formats;
 #[cfg(test)]
 mod group;

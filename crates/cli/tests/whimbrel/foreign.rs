@@ -1,0 +1,248 @@
+//! What peers, files and documents bring, on a terminal: nothing of it acts there, and none of it passes
+//! for a line of the program's.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::pty::Terminal;
+use crate::running::{Signal, await_that};
+use crate::scratch::scratch;
+use crate::signals::free_address;
+
+/// A title, a bell, a line of its own twice, letters turned around, a control character of C1, a blank
+/// that is not seen, and DEL.
+const HOSTILE: &str = "in\x1b]0;title\x07\nforged: 1\rforged: 2\u{202e}\u{9b}2J\u{200b}\x7fout";
+
+/// A folder for the files of one test.
+fn folder(name: &str) -> PathBuf {
+    let folder = scratch(name);
+    fs::create_dir(&folder).unwrap();
+    folder
+}
+
+/// The program with these words and arguments on a terminal, until it ended and showed this.
+fn on_terminal(folder: &Path, words: &str, arguments: &[&OsStr], shown: &str) -> String {
+    let mut terminal =
+        Terminal::run_with(words, folder, (40, 100), |command| command.args(arguments));
+    terminal.end();
+    await_that(&format!("{words} shows {shown}"), || terminal.octets().contains(shown));
+    printed(&terminal)
+}
+
+/// What it wrote, in which none of [`HOSTILE`] does anything.
+fn printed(terminal: &Terminal) -> String {
+    let text = terminal.octets();
+    let bad = ["\x1b]", "\x07", "\u{202e}", "\u{9b}", "\u{200b}", "\x7f", "\u{fffd}"];
+    let lines = text.split("\r\n");
+    let is_forged = |line: &str| line.contains('\r') || line.starts_with("forged");
+    let forged = lines.filter(|line| !line.starts_with('\x1b')).any(is_forged);
+    assert!(!forged && !bad.iter().any(|it| text.contains(it)), "{text:?}");
+    text
+}
+
+fn grid(lines: &[(&str, f64)]) -> Value {
+    let line = |(name, value): &(&str, f64)| json!({ "name": name, "what": format!("{name}{value}"), "unit": HOSTILE, "value": value });
+    json!({ "schema": "whimbrel.grid/1", "lines": lines.iter().map(line).collect::<Vec<_>>() })
+}
+
+fn write(folder: &Path, name: &OsStr, octets: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, octets).unwrap();
+    path
+}
+
+#[test]
+fn documents_act_on_no_terminal() {
+    let folder = folder("foreign-documents");
+    let file = |name: &str, value: &Value| write(&folder, name.as_ref(), value.to_string());
+    let figures = json!({ HOSTILE: { "value": 1.0, "unit": HOSTILE } });
+    let row = |profile: &str, value: f64| {
+        json!({
+            "profile": profile, "settings": { HOSTILE: HOSTILE }, "figures": figures,
+            "rules": { HOSTILE: { "value": value } }, "values": { HOSTILE: HOSTILE },
+        })
+    };
+    let lab = |rows: &[Value]| json!({ "schema": "whimbrel.lab/1", "cases": [{ "name": HOSTILE, "rows": rows }] });
+    let load = |kernel: &str| json!({ "schema": "whimbrel.load/1", "env": { "kernel": kernel }, "config": { HOSTILE: kernel } });
+    let pairs = [
+        ["ga", "gb"].map(|name| file(name, &grid(&[(HOSTILE, name.len() as f64), ("x", 1.0)]))),
+        [file("alone", &grid(&[(HOSTILE, 1.0)])), file("none", &grid(&[]))],
+        [file("la", &lab(&[row("a", 1.0)])), file("lb", &lab(&[row("a", 2.0)]))],
+        [file("wa", &load("plain")), file("wb", &load(HOSTILE))],
+        [file("sa", &json!({ "schema": HOSTILE })), file("sb", &json!({ "schema": HOSTILE }))],
+        [write(&folder, HOSTILE.as_ref(), "{}"), folder.join(format!("nowhere{HOSTILE}"))],
+    ];
+    let shown = r"\u001b]0;title\u0007\nforged: 1";
+    for [a, b] in &pairs {
+        for words in ["compare", "compare --json"] {
+            on_terminal(&folder, words, &[a.as_os_str(), b.as_os_str()], shown);
+        }
+    }
+    let [a, b] = &pairs[2];
+    on_terminal(&folder, "compare --fail-if rte>1", &[a.as_os_str(), b.as_os_str()], shown);
+    on_terminal(&folder, "sim grid 10M/1ms --baseline", &[pairs[5][0].as_os_str()], shown);
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn files_and_their_names_act_on_no_terminal() {
+    let folder = folder("foreign-files");
+    let scripts = folder.join(OsStr::from_bytes(&[HOSTILE.as_bytes(), b"\x9b\xff"].concat()));
+    fs::create_dir(&scripts).unwrap();
+    let name = OsString::from_vec([HOSTILE.as_bytes(), b"\x9b.pkt"].concat());
+    write(&scripts, &name, format!("0 {HOSTILE}\n"));
+    write(
+        &scripts,
+        "skipped.pkt".as_ref(),
+        format!("// Profiles: {}. Why\n", HOSTILE.replace('\n', "")),
+    );
+    write(&scripts, "quoted.pkt".as_ref(), format!("0 socket(..., {HOSTILE:?}, 0) = 3\n"));
+    let unknown = r#""a\u001b]0;title\u0007\nforged" = "\u001b]\u009b""#;
+    let rules = write(&folder, "rules.toml".as_ref(), unknown);
+    let value = write(&folder, "value.toml".as_ref(), format!("[tunables]\n{unknown}"));
+    let nowhere = folder.join(HOSTILE);
+    let option = OsString::from(format!("--{HOSTILE}"));
+    for (words, argument) in [
+        ("script run", scripts.as_os_str()),
+        ("script run --json", scripts.as_os_str()),
+        ("script run", nowhere.as_os_str()),
+        ("sysctl --config", rules.as_os_str()),
+        ("sysctl --config", value.as_os_str()),
+        ("sysctl --config", nowhere.as_os_str()),
+        ("load -n 1 -w mem:delay=1ms -m POST --data-file", nowhere.as_os_str()),
+        ("load -n 1 -w mem:delay=1ms --pcap", nowhere.join("x").as_os_str()),
+        ("load -n 1 -w mem:delay=1ms --trace", nowhere.join("x").as_os_str()),
+        ("load -n 1 -w mem:delay=1ms -o", nowhere.join("x").as_os_str()),
+        ("load -n 1 -w mem:delay=1ms --html", nowhere.join("x").as_os_str()),
+        ("serve -w kernel: -l 127.0.0.1:9 --file-root", nowhere.as_os_str()),
+        ("serve -w kernel: -l 127.0.0.1:9 --access-log", nowhere.join("x").as_os_str()),
+        ("lab run fddi-70ms --profile whimbrel --pcap-dir", rules.join(HOSTILE).as_os_str()),
+        ("compare", option.as_os_str()),
+        ("load -z", option.as_os_str()),
+    ] {
+        on_terminal(&folder, words, &[argument], "forged");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn an_iperf3_server_acts_on_no_terminal() {
+    let folder = folder("foreign-iperf3");
+    for words in ["", "--json", "--json=iperf3"] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let server = thread::spawn(move || serve_a_test(&listener));
+        let words =
+            format!("bulk send {at} -w kernel: -n 10K --no-tui --get-server-output {words}");
+        let text = on_terminal(&folder, &words, &[], r"in\u001b]0;title\u0007");
+        server.join().unwrap();
+        // A line of another's is seen to be one.
+        assert!(words.contains("json") || text.contains("\r\n  forged: 1\\rforged: 2"), "{text}");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// One test as a server of iperf3's has it, whose texts are hostile.
+fn serve_a_test(listener: &TcpListener) {
+    let accept = || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 37]).unwrap();
+        stream
+    };
+    let mut control = accept();
+    control.write_all(&[9]).unwrap();
+    read_document(&mut control);
+    control.write_all(&[10]).unwrap();
+    let mut stream = accept();
+    let reader = thread::spawn(move || stream.read_to_end(&mut Vec::new()));
+    control.write_all(&[1, 2]).unwrap();
+    let mut end = [0];
+    control.read_exact(&mut end).unwrap();
+    control.write_all(&[13]).unwrap();
+    read_document(&mut control);
+    let results = json!({
+        "cpu_util_total": 0, "cpu_util_user": 0, "cpu_util_system": 0, "sender_has_retransmits": 0,
+        "congestion_used": HOSTILE, "server_output_text": HOSTILE,
+        "streams": [{ "id": 1, "bytes": 10_240, "retransmits": -1, "end_time": 1 }],
+    });
+    let results = results.to_string();
+    control.write_all(&u32::try_from(results.len()).unwrap().to_be_bytes()).unwrap();
+    control.write_all(results.as_bytes()).unwrap();
+    control.write_all(&[14]).unwrap();
+    control.read_to_end(&mut Vec::new()).unwrap();
+    let _reset = reader.join().unwrap();
+}
+
+fn read_document(control: &mut TcpStream) {
+    let mut length = [0; 4];
+    control.read_exact(&mut length).unwrap();
+    let mut document = vec![0; u32::from_be_bytes(length) as usize];
+    control.read_exact(&mut document).unwrap();
+}
+
+#[test]
+fn an_http_server_acts_on_no_terminal() {
+    let folder = folder("foreign-http-server");
+    let heads = [
+        format!("HTTP/1.1 200 {HOSTILE}\r\nContent-Length: 0\r\n\r\n"),
+        format!("HTTP/1.1 404 {HOSTILE}\r\n{HOSTILE}: {HOSTILE}\r\n\r\n"),
+        format!("HTTP/1.1 200 OK\r\nX: {HOSTILE}\r\nContent-Length: {HOSTILE}\r\n\r\n"),
+        format!("{HOSTILE}\r\n\r\n"),
+    ];
+    for head in heads {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _some = stream.read(&mut [0; 4_096]).unwrap();
+            stream.write_all(head.as_bytes()).unwrap();
+        });
+        on_terminal(&folder, &format!("load http://{at}/ -w kernel: -n 1 -c 1"), &[], "127.0.0.1");
+        server.join().unwrap();
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn an_http_client_and_served_files_act_on_no_terminal() {
+    let folder = folder("foreign-http-client");
+    let root = folder.join(HOSTILE);
+    fs::create_dir(&root).unwrap();
+    let large = File::create(root.join("large")).unwrap();
+    large.set_len(256 << 20).unwrap();
+    let at = free_address();
+    let words = format!("serve -w kernel: -l {at} --access-log - --file-root");
+    let mut terminal = Terminal::run_with(&words, &folder, (40, 100), |it| it.arg(&root));
+    terminal.await_text("listening");
+    let ask = |head: &str| {
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    // A head that is refused, and one that is not.
+    ask("GET / HTTP/1.1\r\nHost: a\r\nUser-Agent: in\x1b]0;title\x07\x7f\r\n\r\n");
+    let mut slow = ask("GET /large HTTP/1.1\r\nHost: a\r\nReferer: \u{202e}\u{9b}2J\r\n\r\n");
+    slow.read_exact(&mut [0; 100]).unwrap();
+    // What is sent becomes shorter than it was said to be, of which the server tells.
+    large.set_len(0).unwrap();
+    let _broken = slow.read_to_end(&mut Vec::new());
+    await_that("the server tells", || terminal.octets().contains("out/large: "));
+    for logged in [r#""in\x1b]0;title\x07\x7f""#, r#""\xe2\x80\xae\xc2\x9b2J""#] {
+        await_that("the log has both", || terminal.octets().contains(logged));
+    }
+    terminal.signal(Signal::TERM);
+    terminal.end();
+    let text = printed(&terminal);
+    assert!(
+        text.contains(r"\nforged: 1\rforged: 2\u202e\u009b2J\u200b\u007fout/large: "),
+        "{text}"
+    );
+    fs::remove_dir_all(&folder).unwrap();
+}
