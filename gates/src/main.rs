@@ -8,6 +8,7 @@
 
 mod circles;
 mod finding;
+mod foreign;
 mod hosts;
 mod layout;
 mod lengths;
@@ -77,6 +78,7 @@ fn judge_tree() -> Result<Vec<Finding>, Failure> {
     findings.extend(signatures::judge(&tree));
     findings.extend(hosts::judge(&tree));
     findings.extend(profiles::judge(&tree));
+    findings.extend(foreign::judge(&tree));
     findings.extend(links::judge(&tree));
     findings.extend(layout::judge(&tree));
     let (counts, unmet) = requirements::judge(&tree);

@@ -1,0 +1,130 @@
+//! What a peer, a file or a document brought reaches a terminal by `Foreign`, and what is printed by
+//! `streams` of the program `whimbrel`, which escapes whatever got past it.
+//!
+//! So no code writes on the standard streams beside it, turns octets or names of files into text that may
+//! hold anything, or takes foreign text as it came, but in the files that have a reason to.
+
+use crate::finding::Finding;
+use crate::tree::Tree;
+
+/// A word that prints around both, where it may stand, and what to write instead.
+struct Rule {
+    words: &'static [&'static str],
+    /// In which crates it is looked for.
+    crates: &'static [&'static str],
+    /// Files that may, or folders of them.
+    may: &'static [&'static str],
+    message: &'static str,
+    remedy: &'static str,
+}
+
+/// Code that prints around `Foreign` and `output`.
+pub(crate) fn judge(tree: &Tree) -> Vec<Finding> {
+    let code = tree.files_ending(".rs").filter(|(file, _)| is_code(file));
+    code.flat_map(|(file, text)| judge_file(file, text)).collect()
+}
+
+/// True if what stands in this file runs outside of tests.
+fn is_code(file: &str) -> bool {
+    file.starts_with("crates/") && file.contains("/src/") && !file.contains("tests")
+}
+
+fn judge_file(file: &str, text: &str) -> Vec<Finding> {
+    let numbered = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().starts_with("//"));
+    let broken = numbered.flat_map(|(number, line)| {
+        let broken = RULES.iter().filter(move |rule| rule.is_for(file) && rule.is_broken_by(line));
+        broken.map(move |rule| Finding::at(file, number, rule.message.to_owned(), rule.remedy))
+    });
+    broken.collect()
+}
+
+impl Rule {
+    fn is_for(&self, file: &str) -> bool {
+        let is_in = |name: &&str| file.starts_with(&format!("crates/{name}/"));
+        let is_of = |place: &&str| {
+            file.strip_suffix(".rs").is_some_and(|it| it == *place)
+                || file.starts_with(&format!("{place}/"))
+        };
+        self.crates.iter().any(|it| is_in(it)) && !self.may.iter().any(|it| is_of(it))
+    }
+
+    fn is_broken_by(&self, line: &str) -> bool {
+        self.words.iter().any(|word| {
+            line.match_indices(word).any(|(at, _)| {
+                // A stream may be asked whether it is a terminal; `debug!(` is another macro than `bug!(`.
+                let before = line[..at].chars().next_back();
+                let is_whole = !before.is_some_and(|c| c.is_alphanumeric() || c == '_');
+                let after = &line[at + word.len()..];
+                (is_whole || word.starts_with('.')) && !after.starts_with(".is_terminal()")
+            })
+        })
+    }
+}
+
+const EVERYWHERE: &[&str] = &["apps", "sim", "io", "cli"];
+const RULES: [Rule; 4] = [
+    Rule {
+        words: &["stdout()", "stderr()", "print!(", "println!(", "eprint!(", "eprintln!("],
+        crates: EVERYWHERE,
+        may: &[
+            // The one that escapes, and what writes by it.
+            "crates/cli/src/streams",
+            "crates/cli/src/output",
+            "crates/cli/src/report",
+            // A screen, which shows cells; a log that escapes all but ASCII; a capture, of octets.
+            "crates/cli/src/load/screen",
+            "crates/cli/src/serve/access_log",
+            "crates/cli/src/capture",
+        ],
+        message: "what is printed goes by `streams`, and this writes on a stream itself",
+        remedy: "call `output::print` or `streams::tell`",
+    },
+    Rule {
+        words: &["from_utf8_lossy(", "to_string_lossy(", ".display()"],
+        crates: EVERYWHERE,
+        may: &[
+            // A script's text is parsed, a command line quoted, a link escaped by its page, an option of a
+            // socket compared.
+            "crates/cli/src/script/files",
+            "crates/cli/src/typed",
+            "crates/cli/src/page_file",
+            "crates/io/src/script/options",
+            // What programs that the lab itself started print, to be parsed.
+            "crates/cli/src/lab/real/testbed",
+            "crates/cli/src/lab/real/fddi_70ms",
+        ],
+        message: "octets and paths of others are shown by `Foreign`, and this makes text of them as it is",
+        remedy: "show `Foreign::new(octets)` or `whimbrel_io::text::path(path)`",
+    },
+    Rule {
+        words: &["].as_str()", "Value::as_str"],
+        crates: &["apps", "cli"],
+        may: &[
+            // What they find becomes `Foreign`, or is compared; pages escape.
+            "crates/apps/src/iperf3",
+            "crates/cli/src/compare",
+            "crates/cli/src/sim/goals",
+            "crates/cli/src/html",
+            // Documents of this program itself.
+            "crates/cli/src/lab/document",
+        ],
+        message: "text of a document is `Foreign`, and this takes it as it is",
+        remedy: "keep it as a `Foreign<String>`",
+    },
+    Rule {
+        words: &[".verbatim()", "Foreign::verbatim"],
+        crates: EVERYWHERE,
+        may: &[
+            // They compare, or write JSON, which escapes by itself.
+            "crates/apps/src/iperf3",
+            "crates/cli/src/bulk/json",
+            "crates/cli/src/bulk/iperf3",
+            "crates/cli/src/compare",
+        ],
+        message: "foreign text is displayed, and this takes it as it came",
+        remedy: "display it; to compare it or to write it as JSON, add the file to the gate's list",
+    },
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+use super::*;
+
+fn found(file: &str, line: &str) -> Vec<String> {
+    let text = format!("fn f() {{\n{line}\n}}\n");
+    judge(&Tree::of(&[(file, &text)])).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn code_that_prints_around_foreign_is_found() {
+    for line in [
+        "    let _ = writeln!(io::stderr(), \"{name}\");",
+        "    anstream::stdout().lock()",
+        "    println!(\"{reason}\");",
+        "    eprintln!(\"{reason}\");",
+        "    let text = String::from_utf8_lossy(&octets);",
+        "    let path = path.display();",
+        "    name.to_string_lossy()",
+        "    let name = document[\"name\"].as_str();",
+        "    value.get(\"name\").and_then(Value::as_str)",
+        "    text += name.verbatim();",
+        "    names.iter().map(Foreign::verbatim)",
+    ] {
+        let findings = found("crates/cli/src/serve/files.rs", line);
+        assert!(findings.len() == 1 && findings[0].contains("files.rs:2"), "{line}: {findings:?}");
+    }
+    assert_eq!(found("crates/io/src/pcap.rs", "format!(\"{}\", path.display())").len(), 1);
+}
+
+#[test]
+fn code_that_has_a_reason_to_is_not() {
+    for (file, line) in [
+        ("crates/cli/src/output.rs", "anstream::stderr().write_all(octets)"),
+        ("crates/cli/src/report.rs", "anstream::stdout().lock()"),
+        ("crates/cli/src/load/screen/terminal.rs", "execute!(io::stdout(), Hide)"),
+        ("crates/cli/src/pcap.rs", "if std::io::stdout().is_terminal() {"),
+        ("crates/cli/src/pcap.rs", "/// As `path.display()` shows it."),
+        ("crates/cli/src/pcap.rs", "    word.as_str()"),
+        ("crates/cli/src/compare/part.rs", "case[\"name\"].as_str()"),
+        ("crates/cli/src/pcap/tests.rs", "println!(\"{}\", path.display())"),
+        ("crates/cli/tests/whimbrel/pcap.rs", "println!(\"{}\", path.display())"),
+        ("crates/tcp/src/conn.rs", "name.verbatim()"),
+        ("bench/src/main.rs", "println!(\"{}\", path.display())"),
+    ] {
+        assert_eq!(found(file, line), [""; 0], "{file}: {line}");
+    }
+}
+
+#[test]
+fn a_file_is_not_excused_by_another_whose_name_begins_alike() {
+    assert_eq!(found("crates/cli/src/output_of_others.rs", "io::stdout()").len(), 1);
+}
