@@ -18,6 +18,7 @@ mod capture;
 mod compare;
 mod congestion;
 mod crr;
+mod descriptors;
 mod doctor;
 mod drive;
 mod examples;

@@ -16,6 +16,11 @@ pub fn raise_limit() -> io::Result<u64> {
     Ok(hard)
 }
 
+/// How many descriptors this process may have open now (`RLIMIT_NOFILE`, the soft bound).
+pub fn limit() -> io::Result<u64> {
+    limits::of_descriptors().map(|(soft, _)| soft)
+}
+
 /// Whether a call failed because this process (`EMFILE`) or the machine (`ENFILE`) has no descriptor
 /// left: it may succeed when others are closed.
 pub fn are_used_up(error: &io::Error) -> bool {

@@ -16,11 +16,15 @@ use whimbrel_posix::SocketOption;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::sys::epoll::{Epoll, tcp_info};
+use crate::sys::limits;
 use crate::sys::stream::setsockopt;
+
+use shortage::Shortage;
 
 pub use info::KernelInfo;
 
 mod info;
+mod shortage;
 
 /// Sockets of the kernel.
 #[derive(Debug)]
@@ -31,6 +35,7 @@ pub struct KernelSockets {
     listeners: Vec<Socket>,
     ready: VecDeque<KernelEvent>,
     buffer: Box<[u8]>,
+    shortage: Shortage,
 }
 
 /// Names a socket; a stale one names nothing.
@@ -112,6 +117,7 @@ impl KernelSockets {
             listeners: Vec::new(),
             ready: VecDeque::new(),
             buffer: vec![0; BUFFER].into_boxed_slice(),
+            shortage: Shortage::default(),
         })
     }
 
@@ -166,13 +172,43 @@ impl KernelSockets {
         self.take_in(socket, true)
     }
 
-    /// The next connection of a listener.
-    pub fn accept(&mut self, KernelListener(listener): KernelListener) -> io::Result<SocketId> {
+    /// The next connection of a listener. Where the system lacks a descriptor or memory for it, it waits:
+    /// an event tells when to try again, and [`KernelSockets::take_shortage`] why.
+    pub fn accept(&mut self, listener: KernelListener) -> io::Result<SocketId> {
+        let accepted = self.accept_now(listener);
+        if let Err(error) = &accepted
+            && is_shortage(error)
+        {
+            self.shortage.note(listener, error);
+        }
+        accepted
+    }
+
+    fn accept_now(&mut self, KernelListener(listener): KernelListener) -> io::Result<SocketId> {
         let listener = self.listeners.get(listener as usize).ok_or_else(stale)?;
-        let (socket, _) = listener.accept()?;
+        let (socket, _) = loop {
+            match listener.accept() {
+                // The peer has gone before its turn came: others may wait behind it.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                accepted => break accepted?,
+            }
+        };
         socket.set_nonblocking(true)?;
         socket.set_tcp_nodelay(true)?;
         self.take_in(socket, false)
+    }
+
+    /// Why connections wait to be accepted though nothing but the system keeps them, if that was not told
+    /// yet.
+    pub fn take_shortage(&mut self) -> Option<io::Error> {
+        self.shortage.untold.take()
+    }
+
+    /// How soon to ask for events again though nothing becomes readable: while connections wait for a
+    /// descriptor, which another part of the process or of the machine may give back.
+    pub fn patience(&self) -> Option<Duration> {
+        self.shortage.patience()
     }
 
     /// Writes from the front of `data`; returns how much was taken.
@@ -235,6 +271,7 @@ impl KernelSockets {
     pub fn poll_event(&mut self) -> io::Result<Option<KernelEvent>> {
         if self.ready.is_empty() {
             self.ask()?;
+            self.ready.extend(self.shortage.due().map(KernelEvent::Accepted));
         }
         Ok(self.ready.pop_front())
     }
@@ -326,6 +363,7 @@ impl KernelSockets {
         let entry = self.entries.get_mut(id.index as usize);
         let entry = entry.filter(|entry| entry.generation == id.generation)?;
         let socket = entry.socket.take()?;
+        self.shortage.next = None;
         entry.generation = entry.generation.wrapping_add(1);
         self.free.push(id.index);
         Some(socket)
@@ -384,6 +422,12 @@ fn begin(socket: &Socket, remote: Endpoint) -> io::Result<()> {
 
 fn address(end: Endpoint) -> SockAddr {
     SocketAddr::new(end.addr.to_ip(), end.port).into()
+}
+
+/// True if a later call may succeed, when the system has given something back.
+fn is_shortage(error: &io::Error) -> bool {
+    limits::are_used_up(error)
+        || matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM | libc::ENOSPC))
 }
 
 fn stale() -> io::Error {

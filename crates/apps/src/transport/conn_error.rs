@@ -47,9 +47,12 @@ conn_errors! {
     PortsExhausted = "no free port",
         "widen net.ipv4.ip_local_port_range, begin from more addresses, keep connections alive, or let \
          the server close them, which then keeps their TIME-WAIT";
-    /// As many connections, or descriptors, as there may be.
+    /// As many connections as there may be.
     TooMany = "too many connections",
-        "give fewer connections, or raise the limit (max_connections; ulimit -n)";
+        "give fewer connections, or raise the limit (max_connections)";
+    /// As many descriptors as this process, or the machine, may have.
+    NoDescriptor = "no descriptor left",
+        "give fewer connections, or raise the limit (ulimit -n; fs.file-max)";
     /// The peer closed before its answer was complete.
     EndedEarly = "closed before the answer was complete",
         "the peer hung up: is it a server of this protocol?";

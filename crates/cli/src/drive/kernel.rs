@@ -23,6 +23,8 @@ where
     J::Server<KernelNet>: Send,
 {
     let threads = job.kernel_threads();
+    // Without that it opens fewer, and says so.
+    let _as_it_is = whimbrel_io::descriptors::raise_limit();
     let (target, servers) = match target {
         Some(target) => (target, Vec::new()),
         None => listen(threads)?,
@@ -112,6 +114,8 @@ impl<C: Model<KernelNet>, S: Model<KernelNet>> KernelPair<C, S> {
         let server = self.server.as_ref().and_then(|(_, server)| server.next_deadline());
         let next = [self.client.next_deadline(), server].into_iter().flatten().min();
         let timeout = next.map_or(WATCH, |next| self.clock.until(next)).min(Duration::from_secs(1));
+        let patience = self.server.as_ref().and_then(|(net, _)| net.patience());
+        let timeout = patience.map_or(timeout, |patience| timeout.min(patience));
         let near = PollFd::new(&self.near, Interest::Read);
         let stop = PollFd::new(stop, Interest::Read);
         let far = self.server.as_ref().map(|(net, _)| PollFd::new(net, Interest::Read));

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_apps::transport::{
@@ -15,7 +16,8 @@ use whimbrel_io::kernel::{
 use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::Endpoint;
 
-use crate::proc;
+use crate::failure::warn;
+use crate::{descriptors, proc};
 
 /// The kernel's sockets as a transport of applications.
 #[derive(Debug)]
@@ -28,7 +30,8 @@ pub(crate) struct KernelNet {
 impl KernelNet {
     /// A transport without sockets: an error if the system has no descriptor for it.
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { sockets: KernelSockets::new()?, broken: None })
+        let sockets = KernelSockets::new().map_err(descriptors::explained)?;
+        Ok(Self { sockets, broken: None })
     }
 
     /// Listens at an address, and returns it with the port that was taken.
@@ -45,9 +48,21 @@ impl KernelNet {
         self.sockets.listen_beside_others(at, backlog)
     }
 
-    /// Whether the kernel still tells what happens.
+    /// Fails if the kernel tells no more what happens. Tells the user if connections wait to be accepted
+    /// because there is no descriptor for them.
     pub(crate) fn check(&mut self) -> io::Result<()> {
+        if let Some(error) = self.sockets.take_shortage() {
+            warn(&format!(
+                "connections wait to be accepted until others end: {}",
+                descriptors::explain(&error)
+            ));
+        }
         self.broken.take().map_or(Ok(()), Err)
+    }
+
+    /// How soon to poll it again though nothing becomes readable, if connections wait for a descriptor.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.sockets.patience()
     }
 }
 
@@ -203,8 +218,8 @@ fn unopened(error: &io::Error) -> OpenError {
 
 fn conn_error(error: &io::Error) -> ConnError {
     // EMFILE and ENFILE: the process, or the system, has no descriptor left.
-    if matches!(error.raw_os_error(), Some(24 | 23)) {
-        return ConnError::TooMany;
+    if whimbrel_io::descriptors::are_used_up(error) {
+        return ConnError::NoDescriptor;
     }
     match error.kind() {
         io::ErrorKind::ConnectionRefused => ConnError::Refused,

@@ -18,6 +18,8 @@ use crate::need::Need;
 pub(super) fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<Ran<Served>, Failure> {
     let ServeControl { mut report, stop, clock, question } = reporter;
     let mut server = Server::open(plan)?;
+    // Without that it accepts fewer, and says so.
+    let _as_it_is = whimbrel_io::descriptors::raise_limit();
     let mut net = KernelNet::new().map_err(Failure::run)?;
     for at in &plan.listen {
         net.listen(*at, plan.backlog).map_err(|error| refused(&error, &at.to_string()))?;
@@ -33,12 +35,14 @@ pub(super) fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<Ran<
         report.tick(now, || Totals::of(server.statistics(), None));
         if !more {
             let next = [server.next_deadline(), report.next_line()].into_iter().flatten().min();
+            let next = next.map(|next| clock.until(next));
+            let timeout = [next, net.patience()].into_iter().flatten().min();
             let mut fds = [
                 PollFd::new(question, Interest::Read),
                 PollFd::new(&net, Interest::Read),
                 PollFd::new(stop, Interest::Read),
             ];
-            ppoll(&mut fds, next.map(|next| clock.until(next))).map_err(Failure::run)?;
+            ppoll(&mut fds, timeout).map_err(Failure::run)?;
             if fds[0].is_readable() {
                 question.take().map_err(Failure::run)?;
                 let totals = Totals::of(server.statistics(), None);

@@ -90,4 +90,6 @@ mod tour;
 #[cfg(test)]
 mod trace;
 #[cfg(test)]
+mod web;
+#[cfg(test)]
 mod widths;

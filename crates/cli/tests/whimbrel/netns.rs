@@ -257,4 +257,4 @@ fn end(id: i32) {
 
 /// What no system is without.
 const EVERYWHERE: [&str; 2] = ["sh", "cat"];
-const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");
+pub(crate) const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");

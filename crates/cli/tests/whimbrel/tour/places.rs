@@ -88,7 +88,7 @@ pub(super) const CASES: &[Case] = &[
     // Limits of the process.
     f(
         "load http://AT/ -w kernel: -c 200 -n 400 --timeout 300ms",
-        &["too many connections", "ulimit -n"],
+        &["no descriptor left", "ulimit -n"],
     )
     .with(Peer::Mute)
     .framed("ulimit -n 9; exec @"),
