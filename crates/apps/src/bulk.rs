@@ -13,13 +13,14 @@ use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
-use crate::Part;
 use crate::iperf3::{Cookie, Fault, Results, StreamResult};
+use crate::race::Race;
 use crate::transport::{
     ConnError, ConnectOptions, Model, OpenError, PortShortage, Reading, SenderStats, Transport,
     TransportEvent,
 };
 use due::DueStreams;
+use crate::{Destination, Part};
 use iperf3_client::Client;
 use series::Series;
 
@@ -30,6 +31,7 @@ pub use units::{bitrate, transfer};
 mod due;
 mod iperf3_client;
 mod run;
+mod seek;
 mod series;
 mod units;
 
@@ -38,6 +40,9 @@ mod units;
 pub struct TransferPlan {
     /// The server to connect to.
     pub target: Endpoint,
+    /// The addresses of its name in the order in which they are tried, until a server answers at one, which
+    /// is the target then; none or one: the target alone.
+    pub destinations: Vec<Destination>,
     /// Whether this side sends, receives, or does both.
     pub direction: Direction,
     /// Streams side by side (>= 1).
@@ -134,6 +139,10 @@ pub struct Bulk<T: Transport> {
     pub(crate) shortage: Option<PortShortage>,
     /// Whoever speaks with a server of iperf3's.
     pub(crate) client: Option<Client<T::Id>>,
+    /// The addresses of the target's name, while none has answered.
+    race: Option<Race<T::Id>>,
+    /// Those where no server answered, and why, before one did or none was left.
+    unreached: Vec<(Endpoint, ConnError)>,
     /// What processors did when it began, and in all.
     effort: [Option<[Duration; 2]>; 2],
 }
@@ -296,6 +305,8 @@ impl<T: Transport> Bulk<T> {
         };
         Self {
             client,
+            race: None,
+            unreached: Vec::new(),
             effort: [None; 2],
             next_look: None,
             lost: None,
@@ -327,6 +338,11 @@ impl<T: Transport> Bulk<T> {
     /// What ended it early, if something did.
     pub const fn conn_error(&self) -> Option<ConnError> {
         self.conn_error
+    }
+
+    /// Addresses of the target's name where no server answered, and why.
+    pub fn unreached(&self) -> &[(Endpoint, ConnError)] {
+        &self.unreached
     }
 
     /// What kept the ports, if there was none for one of the streams.
@@ -376,6 +392,9 @@ impl<T: Transport> Bulk<T> {
     /// Ends the transfer now, as if its time were over: totals count what was moved so far.
     pub fn end(&mut self, net: &mut T, now: Instant) {
         self.take_leave(net);
+        if let Some(mut race) = self.race.take() {
+            race.give_up(net);
+        }
         if self.state == TransferState::Running {
             self.stop(net, now);
         }
@@ -409,6 +428,7 @@ impl<T: Transport> Bulk<T> {
     pub(crate) fn next_due(&self) -> Option<Instant> {
         match self.state {
             TransferState::NotBegun | TransferState::Over => None,
+            TransferState::Opening if self.race.is_some() => self.race.as_ref()?.next_deadline(),
             TransferState::Opening => Some(self.began + self.plan.timeout),
             TransferState::Ending { since } => Some(since + self.plan.timeout),
             TransferState::Running => {

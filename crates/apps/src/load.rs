@@ -13,11 +13,12 @@ use whimbrel_base::Instant;
 
 use crate::Record;
 use crate::idle::IdleList;
+use crate::race::Race;
 use crate::record::{Answered, Connections, Phase};
 use crate::transport::{ConnError, Model, Reading, Transport, TransportEvent};
 
 use arrivals::Arrivals;
-use connection::{CompleteAnswer, ExchangeState, LoadConnection};
+use connection::{CompleteAnswer, ExchangeState, LoadConnection, is_idempotent};
 use stopwatch::Stopwatch;
 
 pub use agreement::{RunAgreement, RunCount};
@@ -36,6 +37,7 @@ mod connection;
 mod controls;
 mod plan;
 mod runs;
+mod seek;
 mod start;
 mod states;
 mod stopwatch;
@@ -80,12 +82,18 @@ pub struct Load<T: Transport> {
     close: Unfinished,
     /// The place of the next connection's address among the plan's.
     next_local: usize,
+    /// The addresses of the target's name, while none has answered.
+    race: Option<Race<T::Id>>,
+    /// Whether an exchange may be begun again that found its connection closed.
+    repeats: bool,
 }
 
 /// How far a load is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LoadState {
     NotBegun,
+    /// One of several addresses is to answer first.
+    Seeking,
     Running,
     Over,
 }
@@ -126,6 +134,8 @@ impl<T: Transport> Load<T> {
             state: LoadState::NotBegun,
             close: Unfinished::default(),
             next_local: 0,
+            race: None,
+            repeats: is_idempotent(&plan.exchange),
             plan,
         }
     }
@@ -150,9 +160,9 @@ impl<T: Transport> Load<T> {
         self.watch.at(now).since(self.record.began)
     }
 
-    /// Whether it was polled, or ended.
+    /// True once the first exchange may have begun, or it has ended.
     pub fn has_begun(&self) -> bool {
-        self.state != LoadState::NotBegun
+        !matches!(self.state, LoadState::NotBegun | LoadState::Seeking)
     }
 
     /// What was left when it ended.
@@ -163,12 +173,13 @@ impl<T: Transport> Load<T> {
 
 impl<T: Transport> Model<T> for Load<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
-        if self.state == LoadState::NotBegun {
-            self.state = LoadState::Running;
-            let at = self.watch.at(now);
-            self.arrivals = Arrivals::new(self.plan.rate, at + self.plan.offset);
-            // What was measured before the end of the warm-up does not count.
-            self.record.begin(at + self.plan.warmup);
+        match self.state {
+            LoadState::NotBegun if self.plan.destinations.len() > 1 => self.begin_seeking(),
+            LoadState::NotBegun => self.begin_running(now),
+            _ => {}
+        }
+        if self.state == LoadState::Seeking {
+            return self.seek(net, now, budget);
         }
         let mut left = budget;
         while left > 0 {
@@ -198,7 +209,7 @@ impl<T: Transport> Model<T> for Load<T> {
 
     fn next_deadline(&self) -> Option<Instant> {
         if self.state != LoadState::Running {
-            return None;
+            return self.race.as_ref().and_then(Race::next_deadline);
         }
         let moves = !self.watch.is_stopped();
         let end = match self.plan.until {
@@ -296,15 +307,17 @@ impl<T: Transport> Load<T> {
         let Some(id) = slot.id else { return Turn::Wait };
         match slot.state {
             ExchangeState::Opening => Turn::Wait,
-            ExchangeState::Idle => {
+            ExchangeState::Idle => match net.recv(id) {
+                Reading::Pending => Turn::Wait,
+                Reading::Data(octets) if slot.reader.forgives(&octets) => Turn::More,
                 // A server may close what it has kept alive for long enough.
-                if net.recv(id) != Reading::Pending {
+                _ => {
                     net.close(id);
                     slot.id = None;
                     self.kept -= 1;
+                    Turn::Wait
                 }
-                Turn::Wait
-            }
+            },
             ExchangeState::Exchange => self.turn_exchange(net, place, now),
             ExchangeState::Closing => match net.recv(id) {
                 // Read and thrown away: unread, it would turn our close into a reset.
@@ -325,6 +338,7 @@ impl<T: Transport> Load<T> {
         if !slot.pending.is_empty() && net.send(id, &mut slot.pending).is_err() {
             // The answer may have come all the same; reading tells, and says why not.
             slot.pending.clear();
+            slot.cut = true;
         }
         if slot.reader.wants_nothing() {
             let whole = CompleteAnswer { status: 0, body: 0, persistent: true };
@@ -337,8 +351,7 @@ impl<T: Transport> Load<T> {
             Reading::Data(mut octets) => {
                 slot.times.first.get_or_insert(now);
                 slot.reader.read(&mut octets).map(|whole| {
-                    // What nobody asked for makes the connection useless for another request.
-                    let alone = octets.is_empty();
+                    let alone = slot.reader.forgives(&octets);
                     whole.map(|whole| CompleteAnswer {
                         persistent: whole.persistent && alone,
                         ..whole
@@ -349,8 +362,26 @@ impl<T: Transport> Load<T> {
         match answer {
             Ok(Some(whole)) => self.on_answer(net, place, whole, now),
             Ok(None) => Turn::More,
-            Err(conn_error) => self.fail(net, place, conn_error, now),
+            Err(conn_error) => self.on_no_answer(net, place, conn_error, now),
         }
+    }
+
+    /// No answer will come on this connection.
+    fn on_no_answer(&mut self, net: &mut T, place: u32, why: ConnError, now: Instant) -> Turn {
+        let Some(slot) = self.slots.get(place as usize) else { return Turn::Wait };
+        // RFC 9112 9.3.1: "a client MAY open a new connection and automatically retransmit an aborted
+        // sequence of requests if all of those requests have idempotent methods"
+        let is_stale = match why {
+            ConnError::EndedEarly | ConnError::Reset => slot.times.first.is_none(),
+            // It was on its way when the request was not: behind the answer before, which nobody can tell.
+            ConnError::BadAnswer => slot.reader.is_silent(),
+            _ => false,
+        };
+        if self.repeats && slot.kept && is_stale {
+            return self.ask_anew(net, place, now);
+        }
+        self.record.longest_head = self.record.longest_head.max(slot.reader.refused_head() as u64);
+        self.fail(net, place, why, now)
     }
 
     fn on_answer(&mut self, net: &mut T, place: u32, whole: CompleteAnswer, now: Instant) -> Turn {
@@ -381,24 +412,30 @@ impl<T: Transport> Load<T> {
     fn part(&mut self, net: &mut T, place: u32, whole: CompleteAnswer, now: Instant) -> Turn {
         let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
         let Some(id) = slot.id else { return Turn::Wait };
-        let reusable = whole.persistent && slot.pending.is_empty();
+        let asked_whole = slot.pending.is_empty() && !slot.cut;
         match self.plan.ending {
-            Ending::KeepAlive if reusable => {
-                slot.state = ExchangeState::Idle;
-                self.kept += 1;
-                self.free.push_back(place);
-                return Turn::Wait;
+            Ending::KeepAlive if whole.persistent && asked_whole => self.kept += 1,
+            Ending::Reset => net.abort(slot.id.take().unwrap_or(id)),
+            Ending::Server if asked_whole => return self.await_end(place, now),
+            Ending::Client if asked_whole => {
+                net.shutdown(id);
+                return self.await_end(place, now);
             }
-            Ending::Reset => {
-                net.abort(id);
-                slot.id = None;
-                slot.state = ExchangeState::Idle;
-                self.free.push_back(place);
-                return Turn::Wait;
-            }
-            Ending::Client => net.shutdown(id),
-            Ending::KeepAlive | Ending::Server => {}
+            // RFC 9112 9.6: 'A client that receives a "close" connection option MUST cease sending requests
+            // on that connection and close the connection after reading the response message containing the
+            // "close" connection option'; 9.5, of a response before the request was sent whole: "the client
+            // SHOULD immediately cease transmitting the body and close its side of the connection".
+            _ => net.close(slot.id.take().unwrap_or(id)),
         }
+        slot.pending.clear();
+        slot.state = ExchangeState::Idle;
+        self.free.push_back(place);
+        Turn::Wait
+    }
+
+    /// The connection is to end before its place is used again.
+    fn await_end(&mut self, place: u32, now: Instant) -> Turn {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
         slot.state = ExchangeState::Closing;
         self.closing.touch(place, now);
         Turn::More

@@ -1,12 +1,14 @@
 //! What a run measured: latencies, phases, rates, statuses and errors.
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use core::ops::AddAssign;
 use core::time::Duration;
 
 use hdrhistogram::Histogram;
 
 use whimbrel_base::Instant;
+use whimbrel_wire::Endpoint;
 
 use crate::ConnError;
 use crate::transport::PortShortage;
@@ -46,6 +48,13 @@ pub struct Record {
     pub unclean: u64,
     /// Connections that the server was to close after its answer, and did not in time.
     pub unclosed: u64,
+    /// Exchanges that were begun again on a new connection: the server had closed the one that was kept, or
+    /// said there what nobody had asked for.
+    pub repeated: u64,
+    /// The most octets that came of a head until it was too long.
+    pub longest_head: u64,
+    /// Addresses of the target's name where no server answered, and why, before one did or none was left.
+    pub unreached: Vec<(Endpoint, ConnError)>,
     /// Exchanges that found no port free, and waited for one.
     pub starved: u64,
     /// How long they waited, all together.
@@ -106,6 +115,9 @@ impl Record {
             syns: None,
             unclean: 0,
             unclosed: 0,
+            repeated: 0,
+            longest_head: 0,
+            unreached: Vec::new(),
             starved: 0,
             starved_for: Duration::ZERO,
             shortage: None,
@@ -196,6 +208,13 @@ impl AddAssign<&Self> for Record {
         }
         self.unclean += other.unclean;
         self.unclosed += other.unclosed;
+        self.repeated += other.repeated;
+        self.longest_head = self.longest_head.max(other.longest_head);
+        for failed in &other.unreached {
+            if !self.unreached.contains(failed) {
+                self.unreached.push(*failed);
+            }
+        }
         self.starved += other.starved;
         self.starved_for += other.starved_for;
         self.shortage = match (self.shortage, other.shortage) {

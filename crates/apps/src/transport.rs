@@ -119,6 +119,9 @@ pub struct ConnectOptions {
     pub congestion: Option<String>,
     /// Octets of its send buffer, and of its receive buffer.
     pub buffers: Option<(u32, u32)>,
+    /// The number of the interface in whose zone a link-local address of the peer's is meant; 0: none.
+    /// Nothing to a transport that has one link.
+    pub zone: u32,
 }
 
 /// Something happened. Like a shard's events these are hints: act until nothing is left.

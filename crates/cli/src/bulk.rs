@@ -169,7 +169,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     report.open()?;
     plan.setup.announce(&arguments.output);
     let mut job = job::BulkJob::new(&plan, &mut report, arguments.screen);
-    let ran = drive::run(&mut job, &plan.setup, plan.target)?;
+    let mut ran = drive::run(&mut job, &plan.setup, plan.target)?;
+    if plan.target.is_some() {
+        ran.target = ran.outcome.target;
+    }
 
     if !ran.outcome.moved_anything() {
         ran.outcome.judge(ran.target)?;
@@ -226,7 +229,7 @@ fn be_server(arguments: &Arguments) -> Result<(), Failure> {
 
 impl Arguments {
     /// Whether the kernel's sockets are used.
-    fn is_over_the_kernel(&self) -> bool {
+    pub(super) fn is_over_the_kernel(&self) -> bool {
         match (self.setup.wire.as_deref(), self.setup.stack) {
             (Some(wire), _) => wire == "kernel:",
             (None, Some(whose)) => whose == Whose::Kernel,

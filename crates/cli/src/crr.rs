@@ -12,7 +12,7 @@ use whimbrel_apps::load::{
     self, Answer, Confidence, Correction, Ending, Exchange, FastOpen, Level, Repeat, Until,
 };
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
-use whimbrel_apps::{Pace, Transport};
+use whimbrel_apps::{Destination, Pace, Transport};
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::congestion;
@@ -29,6 +29,7 @@ use crate::page_file::PageOption;
 use crate::report::{Form, Reporter};
 use crate::rules::Shorthand;
 use crate::serve::{self, ContentPlan, NETSERVER, OtherServer};
+use crate::target::{self, Typed};
 use crate::{output, quantity, size};
 
 mod table;
@@ -37,10 +38,10 @@ mod table;
 #[derive(Args, Debug)]
 #[command(mut_arg("json", |option| option.help(JSON_HELP)))]
 pub(crate) struct Arguments {
-    /// Whom to measure, as in 10.9.0.1:12865: `whimbrel crr --server`, or any `serve --echo`
+    /// Which server to measure, as in 10.9.0.1:12865: `whimbrel crr --server`, or any `serve --echo`
     /// [default: a server in this process]. With --server: where to listen [default: port 12865 of
     /// every address of the wire].
-    #[arg(value_name = "ADDR:PORT")]
+    #[arg(value_name = "HOST:PORT")]
     target: Option<String>,
     /// Be the server: answer until interrupted [default wire: that of `serve`].
     #[arg(long, conflicts_with_all = CLIENTS_OPTIONS)]
@@ -77,7 +78,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=1_000_000))]
     connections: u32,
     /// Who closes a connection first, and so holds its TIME-WAIT [default: in crr the server, or to
-    /// an ADDR:PORT the client, since that server may wait for it; in cc the client].
+    /// a HOST:PORT the client, since that server may wait for it; in cc the client].
     #[arg(long, value_enum, value_name = "WHO")]
     close: Option<Closer>,
     /// Transactions per second, sent at even intervals; latency is then corrected for coordinated
@@ -149,9 +150,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         agreement: Arc::default(),
         control: None,
     };
-    let ran = drive::run(&mut job, &plan.setup, plan.target)?;
+    let mut ran = drive::run(&mut job, &plan.setup, plan.target)?;
+    ran.target = ran.outcome.target.filter(|_| plan.target.is_some()).unwrap_or(ran.target);
 
-    report.expect(ran.outcome.judge(&ran.target.to_string()))?;
+    let target = ran.target.to_string();
+    report.expect(ran.outcome.judge(arguments.target.as_deref().unwrap_or(&target)))?;
     let figures = |name: &str| figure(&ran.outcome, name);
     if let Some(page) = page {
         page.write(&document(&plan, &ran))?;
@@ -168,10 +171,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 impl CrrPlan {
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
-        let target = arguments.target.as_deref().map(end).transpose()?;
         let work = work(arguments.connections, arguments.transactions);
         let setup =
             arguments.setup.setup(arguments.target.as_deref(), &arguments.shorthands(), work)?;
+        let found = |text| find(text, setup.wire.is_kernel());
+        let destinations = arguments.target.as_deref().map(found).transpose()?.unwrap_or_default();
+        let target = destinations.first().map(|first| first.at);
         let sizes = exchange_sizes(arguments)?;
         let ending = ending(arguments.mode, arguments.close, target)?;
         let pace = pace(arguments, arguments.target.as_deref())?;
@@ -180,7 +185,7 @@ impl CrrPlan {
             setup.check_that_time_passes()?;
         }
         Ok(Self {
-            load: load_plan(arguments, sizes.0, sizes.1, ending),
+            load: load::LoadPlan { destinations, ..load_plan(arguments, sizes.0, sizes.1, ending) },
             repeat: repeat(arguments),
             pace,
             setup,
@@ -288,6 +293,7 @@ fn load_plan(arguments: &Arguments, request: u64, answer: u64, ending: Ending) -
     load::LoadPlan {
         // Whoever drives it says where the server is.
         target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
+        destinations: Vec::new(),
         exchange: Exchange {
             request: vec![b'q'; usize::try_from(request).unwrap_or(0)].into(),
             answer: Answer::Octets(answer),
@@ -307,6 +313,23 @@ fn load_plan(arguments: &Arguments, request: u64, answer: u64, ending: Ending) -
     }
 }
 
+/// The addresses of a host, with a port, in the order in which they are tried.
+fn find(text: &str, over_kernel: bool) -> Result<Vec<Destination>, Failure> {
+    let example = "give HOST:PORT, as in 10.9.0.1:7 or [fd09::1]:7";
+    let refused = || Failure::usage("TARGET", format!("{text:?}: {example}"));
+    let (host, port) =
+        target::split(text).filter(|(host, _)| !host.is_empty()).ok_or_else(refused)?;
+    let port = port.parse().map_err(|_| refused())?;
+    if port == 0 {
+        return Err(unheard(text));
+    }
+    target::look_up(host, port, over_kernel, Typed { option: "TARGET", example })
+}
+
+fn unheard(text: &str) -> Failure {
+    Failure::usage("TARGET", format!("{text}: nobody listens at port 0: give 1 to 65535"))
+}
+
 /// An address and a port.
 pub(crate) fn end(text: &str) -> Result<Endpoint, Failure> {
     let at: SocketAddr = text.parse().map_err(|_| {
@@ -316,10 +339,7 @@ pub(crate) fn end(text: &str) -> Result<Endpoint, Failure> {
         Failure::usage("TARGET", text)
     })?;
     match at.port() {
-        0 => Err(Failure::usage(
-            "TARGET",
-            format!("{text}: nobody listens at port 0: give 1 to 65535"),
-        )),
+        0 => Err(unheard(text)),
         _ => Ok(at.into()),
     }
 }

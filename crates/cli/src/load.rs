@@ -175,7 +175,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Beside a screen there is no line of progress.
     let line = ScreenOptions { no_tui: arguments.screen.no_tui || screen.is_some() };
     let reporter = LoadReporter::new(&mut report, line, &plan.load).on(screen);
-    let ran = carry_out(&plan, reporter, control)?;
+    let mut ran = carry_out(&plan, reporter, control)?;
+    ran.target = ran.outcome.target.filter(|_| plan.target.is_some()).unwrap_or(ran.target);
 
     report.expect(judge_success(&plan, &ran))?;
     // What shall not be so of the last run shall not be so of any.

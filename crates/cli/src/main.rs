@@ -48,6 +48,7 @@ mod sim;
 mod size;
 mod streams;
 mod sysctl;
+mod target;
 mod trace;
 mod typed;
 mod wires;

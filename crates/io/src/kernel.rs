@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -96,6 +96,9 @@ pub struct KernelOptions {
     /// Octets of its buffers (`SO_SNDBUF`, `SO_RCVBUF`), for which the kernel takes twice as much
     /// memory.
     pub buffers: Option<(u32, u32)>,
+    /// The number of the interface in whose zone a link-local address of the peer's, or of this side's, is
+    /// meant (`sin6_scope_id`); 0: none.
+    pub zone: u32,
 }
 
 #[derive(Debug, Default)]
@@ -147,7 +150,7 @@ impl KernelSockets {
     /// Begins to open a connection.
     pub fn connect(&mut self, remote: Endpoint, options: &KernelOptions) -> io::Result<SocketId> {
         let socket = prepared(remote, options)?;
-        begin(&socket, remote)?;
+        begin(&socket, remote, options.zone)?;
         self.take_in(socket, true)
     }
 
@@ -163,7 +166,7 @@ impl KernelSockets {
         let socket = prepared(remote, options)?;
         let on = 1_i32.to_ne_bytes();
         setsockopt(socket.as_fd(), SocketOption::FastOpenConnect, &on)?;
-        begin(&socket, remote)?;
+        begin(&socket, remote, options.zone)?;
         // With a cookie the SYN waits for what is written first. Without one nothing is taken yet,
         // and whatever else is wrong the socket tells when it is asked.
         if let Ok(taken) = (&socket).write(first) {
@@ -393,7 +396,7 @@ fn prepared(remote: Endpoint, options: &KernelOptions) -> io::Result<Socket> {
         // A port that is drawn for the peer, too, may be another connection's to another peer.
         let on = 1_i32.to_ne_bytes();
         setsockopt(socket.as_fd(), SocketOption::BindAddressNoPort, &on)?;
-        socket.bind(&address(Endpoint::new(local, 0)))?;
+        socket.bind(&address_in(Endpoint::new(local, 0), options.zone))?;
     }
     Ok(socket)
 }
@@ -412,8 +415,8 @@ fn set(socket: &Socket, options: &KernelOptions) -> io::Result<()> {
 }
 
 /// Begins to open it.
-fn begin(socket: &Socket, remote: Endpoint) -> io::Result<()> {
-    match socket.connect(&address(remote)) {
+fn begin(socket: &Socket, remote: Endpoint, zone: u32) -> io::Result<()> {
+    match socket.connect(&address_in(remote, zone)) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
         // An open one is reported like one that opens later.
         Ok(()) | Err(_) => Ok(()),
@@ -421,7 +424,15 @@ fn begin(socket: &Socket, remote: Endpoint) -> io::Result<()> {
 }
 
 fn address(end: Endpoint) -> SockAddr {
-    SocketAddr::new(end.addr.to_ip(), end.port).into()
+    address_in(end, 0)
+}
+
+/// The same in the zone of an interface, if it is one of IPv6.
+fn address_in(end: Endpoint, zone: u32) -> SockAddr {
+    match SocketAddr::new(end.addr.to_ip(), end.port) {
+        SocketAddr::V6(v6) => SocketAddrV6::new(*v6.ip(), v6.port(), 0, zone).into(),
+        v4 => v4.into(),
+    }
 }
 
 /// True if a later call may succeed, when the system has given something back.

@@ -54,6 +54,7 @@ pub extern "C" fn probe_load(seed: u64, last: u8) -> u64 {
     let second = Duration::from_secs(1);
     let mut load = Load::new(LoadPlan {
         target: Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), 80),
+        destinations: Vec::new(),
         exchange: Exchange { request: Bytes::from_static(b"?"), answer: Answer::Octets(1) },
         connections: 2,
         until: Until::Elapsed(second),

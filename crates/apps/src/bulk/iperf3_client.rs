@@ -74,6 +74,11 @@ impl<I> Client<I> {
         Self { terms, control: None, phase: Phase::Connecting, results: None, fault: None }
     }
 
+    /// The control connection is this one.
+    pub(crate) fn take_control(&mut self, control: Control<I>) {
+        self.control = Some(control);
+    }
+
     pub(crate) const fn fault(&self) -> Option<Fault> {
         self.fault
     }

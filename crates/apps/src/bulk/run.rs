@@ -16,10 +16,18 @@ impl<T: Transport> Bulk<T> {
         self.state = TransferState::Opening;
         self.began = now;
         self.until = now;
+        if self.plan.destinations.len() > 1 {
+            return self.begin_seeking(net, now);
+        }
         if self.client.is_some() {
             return self.open_control(net, now);
         }
-        for _ in 0..self.plan.streams.max(1) {
+        self.open_streams(net, now);
+    }
+
+    /// Begins to open the streams that are not yet.
+    pub(super) fn open_streams(&mut self, net: &mut T, now: Instant) {
+        for _ in self.streams.len()..self.plan.streams.max(1) as usize {
             if !self.open_stream(net, self.plan.direction, Bytes::new(), now) {
                 return;
             }
@@ -110,6 +118,9 @@ impl<T: Transport> Bulk<T> {
     }
 
     pub(super) fn on_event(&mut self, net: &mut T, event: TransportEvent<T>, now: Instant) {
+        if self.race.is_some() {
+            return self.on_attempt(net, &event, now);
+        }
         self.note(&event);
         match event {
             TransportEvent::Connected(id) => {
@@ -149,6 +160,7 @@ impl<T: Transport> Bulk<T> {
     /// What is due by the clock.
     pub(super) fn on_time(&mut self, net: &mut T, now: Instant) {
         match self.state {
+            TransferState::Opening if self.race.is_some() => self.go_on_seeking(net, now),
             TransferState::Opening if now >= self.began + self.plan.timeout => {
                 self.on_silence();
                 self.break_off(net, ConnError::ConnectTimeout, now);

@@ -1,4 +1,4 @@
-//! A request's body on its way in, whatever its framing.
+//! A body on its way in, whatever its framing.
 
 use bytes::Bytes;
 
@@ -6,7 +6,7 @@ use super::Framing;
 use super::chunked::{BodyPart, Decoder};
 use super::fault::Fault;
 
-/// What is still to come of a request's body.
+/// What is still to come of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BodyReader {
     shape: Shape,
@@ -30,6 +30,16 @@ impl BodyReader {
             Framing::Chunked => Shape::Chunked(Decoder::new()),
         };
         Ok(Self { shape, room: limit })
+    }
+
+    /// A response's body, as long as `framing` says.
+    pub(crate) const fn of_response(framing: Framing) -> Self {
+        let shape = match framing {
+            Framing::None => Shape::Length { left: 0 },
+            Framing::Length(left) => Shape::Length { left },
+            Framing::Chunked => Shape::Chunked(Decoder::of_response()),
+        };
+        Self { shape, room: u64::MAX }
     }
 
     /// Whether nothing more will come.

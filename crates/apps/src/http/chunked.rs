@@ -8,7 +8,7 @@ use super::fault::Fault;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decoder {
     place: Place,
-    /// Octets of extensions and trailers so far.
+    /// Octets that extensions and trailers may still have.
     extra: usize,
 }
 
@@ -46,9 +46,15 @@ pub enum BodyPart {
 }
 
 impl Decoder {
-    /// A decoder at the beginning of a body.
+    /// A decoder at the beginning of a request's body: extensions and trailers have 4 KiB together.
     pub const fn new() -> Self {
-        Self { place: Place::Size { value: 0, digits: 0 }, extra: 0 }
+        Self { place: Place::Size { value: 0, digits: 0 }, extra: MAX_EXTRA }
+    }
+
+    /// A decoder at the beginning of a response's body, whose extensions and trailers are thrown away
+    /// like its octets, and have no bound of their own.
+    pub const fn of_response() -> Self {
+        Self { extra: usize::MAX, ..Self::new() }
     }
 
     /// The next piece of the body from the front of `input`. `room` is how many octets the body
@@ -122,13 +128,10 @@ impl Decoder {
 
     /// An octet of an extension or trailer: thrown away, but not without end.
     fn spend(&mut self, octet: u8) -> Result<(), Fault> {
-        self.extra += 1;
         if octet.is_ascii_control() && octet != b'\t' {
             return Err(Fault::Malformed("a control character between chunks"));
         }
-        if self.extra > MAX_EXTRA {
-            return Err(Fault::HeadTooLarge);
-        }
+        self.extra = self.extra.checked_sub(1).ok_or(Fault::HeadTooLarge)?;
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Where a request's head ends, found once however the octets are split.
+//! Where a head ends, found once however the octets are split.
 
 use alloc::vec::Vec;
 
@@ -32,6 +32,26 @@ impl HeadBuffer {
     /// Takes the next head, its empty line included, from the front of `input`; `None` if it is
     /// not complete yet. A head in one piece is not copied.
     pub fn take(&mut self, input: &mut Bytes, limit: usize) -> Result<Option<Bytes>, Fault> {
+        self.take_by(input, limit, end_of_head)
+    }
+
+    /// The same of a response, in whose head lines may end with LF alone; an error if more than
+    /// `limit` octets came of it.
+    pub(crate) fn take_reply(
+        &mut self,
+        input: &mut Bytes,
+        limit: usize,
+    ) -> Result<Option<Bytes>, HeadTooLong> {
+        let came = self.octets.len() + input.len();
+        self.take_by(input, limit, end_of_reply_head).map_err(|NoEnd| HeadTooLong { came })
+    }
+
+    fn take_by<E>(
+        &mut self,
+        input: &mut Bytes,
+        limit: usize,
+        end_of_head: impl Fn(&[u8], usize, usize) -> Result<Option<usize>, E>,
+    ) -> Result<Option<Bytes>, E> {
         if self.octets.is_empty()
             && let Some(end) = end_of_head(input, 0, limit)?
         {
@@ -52,6 +72,32 @@ impl HeadBuffer {
             }
         }
     }
+}
+
+/// A response's head that does not end within its limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct HeadTooLong {
+    /// Octets of it that came so far.
+    pub(crate) came: usize,
+}
+
+/// No head ends within the limit.
+struct NoEnd;
+
+/// As [`end_of_head`] finds it, of a response. RFC 9112 2.2: "a recipient MAY recognize a single LF as a
+/// line terminator and ignore any preceding CR": old servers and scripts send it, and common clients
+/// take it.
+fn end_of_reply_head(octets: &[u8], scanned: usize, limit: usize) -> Result<Option<usize>, NoEnd> {
+    let octets = octets.get(..limit).unwrap_or(octets);
+    let mut at = scanned;
+    while let Some(offset) = octets.get(at..).and_then(line_feed) {
+        at += offset + 1;
+        let line = octets.get(..at).unwrap_or_default();
+        if line.ends_with(b"\n\r\n") || line.ends_with(b"\n\n") {
+            return Ok(Some(at));
+        }
+    }
+    if octets.len() < limit { Ok(None) } else { Err(NoEnd) }
 }
 
 /// The number of octets up to and including the empty line. `scanned` octets were looked at

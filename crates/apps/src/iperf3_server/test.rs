@@ -350,6 +350,7 @@ fn plan(parameters: Option<&Parameters>, settings: &Settings) -> bulk::TransferP
     bulk::TransferPlan {
         // It connects to nobody.
         target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
+        destinations: Vec::new(),
         direction,
         streams: parameters.map_or(1, |parameters| parameters.streams),
         until: Until::Told,

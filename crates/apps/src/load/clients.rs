@@ -37,6 +37,7 @@ impl LoadPlan {
         Self {
             target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
             exchange,
+            destinations: Vec::new(),
             connections,
             until: Until::Elapsed(lasts),
             rate: None,

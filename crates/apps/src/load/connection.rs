@@ -5,6 +5,7 @@ use whimbrel_base::Instant;
 
 use super::plan::{Answer, Exchange};
 use crate::ConnError;
+use crate::http::Method;
 use crate::http::reply::ReplyReader;
 
 /// The place of one connection.
@@ -16,6 +17,10 @@ pub(crate) struct LoadConnection<I> {
     pub(crate) pending: Bytes,
     /// Whether the request began with the SYN.
     pub(crate) early: bool,
+    /// Whether the connection was kept since an exchange before this one.
+    pub(crate) kept: bool,
+    /// Whether the transport took the request's end no more.
+    pub(crate) cut: bool,
     pub(crate) reader: AnswerReader,
     pub(crate) times: Times,
 }
@@ -74,6 +79,8 @@ impl<I> LoadConnection<I> {
             state: ExchangeState::Idle,
             pending: Bytes::new(),
             early: false,
+            kept: false,
+            cut: false,
             reader: AnswerReader::new(exchange.answer),
             times: Times::default(),
         }
@@ -117,6 +124,32 @@ impl AnswerReader {
         }
     }
 
+    /// True if these octets, which nobody asked for, leave the connection as it is. RFC 9112 9.2: "the
+    /// client SHOULD close the connection, since message delimitation is now ambiguous, unless the data
+    /// consists only of one or more CRLF (which can be discarded per Section 2.2)".
+    pub(crate) fn forgives(&self, octets: &[u8]) -> bool {
+        match self {
+            Self::Http(_) => octets.iter().all(|octet| matches!(octet, b'\r' | b'\n')),
+            Self::Octets { .. } => octets.is_empty(),
+        }
+    }
+
+    /// True if nothing came that is an answer to the request.
+    pub(crate) const fn is_silent(&self) -> bool {
+        match self {
+            Self::Http(reader) => !reader.has_begun(),
+            Self::Octets { of, left } => *of == *left,
+        }
+    }
+
+    /// Octets that came of a head until it was too long; 0 if none was.
+    pub(crate) const fn refused_head(&self) -> usize {
+        match self {
+            Self::Http(reader) => reader.refused_head(),
+            Self::Octets { .. } => 0,
+        }
+    }
+
     pub(crate) fn on_end(&mut self) -> Result<CompleteAnswer, ConnError> {
         match self {
             Self::Http(reader) => {
@@ -126,4 +159,14 @@ impl AnswerReader {
             Self::Octets { .. } => Err(ConnError::EndedEarly),
         }
     }
+}
+
+/// True if to carry the request out twice has the effect of once (RFC 9110 9.2.2), as far as its method
+/// says.
+pub(crate) fn is_idempotent(exchange: &Exchange) -> bool {
+    let Answer::Http(_) = exchange.answer else { return false };
+    let name = exchange.request.split(|octet| *octet == b' ').next().unwrap_or_default();
+    let method = core::str::from_utf8(name).ok().and_then(Method::parse);
+    use Method::{Delete, Get, Head, Options, Put, Trace};
+    matches!(method, Some(Get | Head | Put | Delete | Options | Trace))
 }

@@ -6,14 +6,17 @@ use core::time::Duration;
 use bytes::Bytes;
 use whimbrel_wire::{Address, Endpoint};
 
-use crate::Part;
 use crate::http::reply::Expected;
+use crate::{Destination, Part};
 
 /// What a load is to do.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
     /// The server's address and port.
     pub target: Endpoint,
+    /// The addresses of its name in the order in which they are tried, until a server answers at one, which
+    /// is the target then; none or one: the target alone.
+    pub destinations: Vec<Destination>,
     /// What is said on each connection.
     pub exchange: Exchange,
     /// How many connections there are at a time (>= 1).

@@ -123,6 +123,9 @@ impl<T: Transport> Runs<T> {
 
     fn finish(&mut self) {
         let (record, close) = (self.current.record().clone(), self.current.close());
+        // The next run goes where this one found a server.
+        let found = self.current.plan();
+        (self.plan.target, self.plan.destinations) = (found.target, found.destinations.clone());
         self.finished.push(Finished { record, close });
     }
 

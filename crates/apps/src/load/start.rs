@@ -35,10 +35,32 @@ impl<T: Transport> Load<T> {
         slot.times.measured = measured;
         slot.times.began = now;
         slot.reader = AnswerReader::new(self.plan.exchange.answer);
-        if slot.id.is_some() {
+        (slot.kept, slot.cut) = (slot.id.is_some(), false);
+        if slot.kept {
             self.kept -= 1;
             return self.ask(net, place, now);
         }
+        self.open_or_wait(net, place, now);
+    }
+
+    /// The exchange goes on with a connection of its own: the one that was kept cannot be used.
+    pub(super) fn ask_anew(&mut self, net: &mut T, place: u32, now: Instant) -> Turn {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
+        if let Some(id) = slot.id.take() {
+            net.close(id);
+        }
+        slot.reader = AnswerReader::new(self.plan.exchange.answer);
+        (slot.kept, slot.cut) = (false, false);
+        slot.pending.clear();
+        slot.state = ExchangeState::Idle;
+        self.record.repeated += u64::from(slot.times.measured);
+        self.waiting.remove(place);
+        self.open_or_wait(net, place, now);
+        Turn::Wait
+    }
+
+    /// Begins to open the connection of a slot, now or when there is a port for it.
+    fn open_or_wait(&mut self, net: &mut T, place: u32, now: Instant) {
         // Whoever waits for a port already is to have the next one.
         if self.starved.is_empty() {
             match self.open(net, place, now) {
@@ -47,6 +69,7 @@ impl<T: Transport> Load<T> {
             }
         }
         self.starved.push_back(place);
+        let measured = self.slots.get(place as usize).is_some_and(|slot| slot.times.measured);
         self.record.starved += u64::from(measured);
     }
 
@@ -125,7 +148,7 @@ impl<T: Transport> Load<T> {
     }
 
     /// Each connection begins at the next of the addresses, in turn.
-    fn next_opening(&mut self) -> ConnectOptions {
+    pub(super) fn next_opening(&mut self) -> ConnectOptions {
         let (first, count) = (self.next_local, self.plan.local.len());
         self.next_local = (first + 1).checked_rem(count).unwrap_or(0);
         // What asks is ready to go on with each answer: nothing is to wait for another.
@@ -133,11 +156,12 @@ impl<T: Transport> Load<T> {
             local: self.plan.local.get(first).copied(),
             fast: self.plan.fast_open == FastOpen::On,
             nagle: Nagle::Off,
+            zone: self.plan.destinations.first().map_or(0, |destination| destination.zone),
             ..ConnectOptions::default()
         }
     }
 
-    fn remember(&mut self, of_connection: u32, place: u32) {
+    pub(super) fn remember(&mut self, of_connection: u32, place: u32) {
         let index = of_connection as usize;
         if self.by_place.len() <= index {
             self.by_place.resize(index + 1, u32::MAX);

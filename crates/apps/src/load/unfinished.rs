@@ -37,6 +37,9 @@ impl AddAssign for Unfinished {
 impl<T: Transport> Load<T> {
     /// Ends it now: what is on its way is given up, idle connections are closed.
     pub fn end(&mut self, net: &mut T, now: Instant) {
+        if let Some(mut race) = self.race.take() {
+            race.give_up(net);
+        }
         if self.state != LoadState::Running {
             self.state = LoadState::Over;
             return;

@@ -59,6 +59,9 @@ conn_errors! {
     /// What came is not what the protocol allows.
     BadAnswer = "malformed answer",
         "the peer speaks another protocol: is this the right port (and not one of TLS)?";
+    /// The head of a response is longer than [`HEAD_LIMIT`](crate::http::reply::HEAD_LIMIT).
+    HeadTooLong = "response head too long",
+        "a head may have 262144 bytes (256 KiB): look into what the server sends, as with curl -I";
     /// Something else in the system.
     System = "system error",
         "see the kernel's log";

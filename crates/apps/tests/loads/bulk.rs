@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use whimbrel_apps::ConnError;
 use whimbrel_apps::bulk::{Bulk, Direction, Peer, TransferPlan, Until};
 use whimbrel_apps::peer::{Parting, PeerServer, Role};
 use whimbrel_apps::transport::{ConnectOptions, Limit};
-use whimbrel_sim::pair::PairConfig;
+use whimbrel_apps::{ConnError, Destination};
+use whimbrel_sim::pair::{PairConfig, server_at};
 use whimbrel_stack::Shard;
+use whimbrel_wire::{Address, Endpoint, Family};
 
 use crate::world::{Ran, target};
 
@@ -16,6 +17,7 @@ const SECOND: Duration = Duration::from_secs(1);
 pub(crate) fn plan(direction: Direction, until: Until) -> TransferPlan {
     TransferPlan {
         target: target(),
+        destinations: Vec::new(),
         direction,
         streams: 2,
         until,
@@ -157,9 +159,46 @@ fn a_peer_that_hangs_up_ends_it_with_a_reason() {
     assert_eq!(ran.client().conn_error(), None);
     assert_eq!(ran.client().streams()[0].totals().received, 0);
     let nowhere = TransferPlan {
-        target: whimbrel_wire::Endpoint { port: 81, ..target() },
+        target: Endpoint { port: 81, ..target() },
         ..plan(Direction::Send, Until::Elapsed(SECOND))
     };
     let ran = run("delay=5ms", nowhere, Role::Sink);
     assert_eq!(ran.client().conn_error(), Some(ConnError::Refused));
+}
+
+#[test]
+fn streams_go_to_the_first_address_that_answers() {
+    let refuses = server_at(Family::V6, target().port);
+    let destinations = vec![Destination::from(refuses), target().into()];
+    let sought = TransferPlan {
+        target: refuses,
+        destinations,
+        ..plan(Direction::Send, Until::Octets(1 << 20))
+    };
+    let ran = run("delay=5ms", sought, Role::Sink);
+    let client = ran.client();
+    assert_eq!((client.conn_error(), client.streams().len()), (None, 2));
+    assert_eq!(
+        (client.plan().target, client.unreached()),
+        (target(), [(refuses, ConnError::Refused)].as_slice())
+    );
+    assert_eq!(ran.server().statistics().accepted, 2);
+    assert_eq!(ran.server().statistics().received, 2 << 20);
+    ran.assert_nothing_leaked();
+}
+
+#[test]
+fn a_transfer_without_a_server_names_each_address() {
+    let silent = Endpoint::new(Address::from_v4_octets([10, 0, 0, 77]), 80);
+    let refuses = server_at(Family::V6, target().port);
+    let sought = TransferPlan {
+        target: silent,
+        destinations: vec![silent.into(), refuses.into()],
+        ..plan(Direction::Send, Until::Octets(1 << 20))
+    };
+    let ran = run("delay=5ms", sought, Role::Sink);
+    let failed = [(refuses, ConnError::Refused), (silent, ConnError::ConnectTimeout)];
+    assert_eq!(ran.client().unreached(), failed);
+    assert_eq!(ran.client().conn_error(), Some(ConnError::ConnectTimeout));
+    ran.assert_nothing_leaked();
 }

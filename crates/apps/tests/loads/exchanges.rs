@@ -14,6 +14,7 @@ pub(crate) fn plan(request: usize, answer: u64, ending: Ending) -> LoadPlan {
     let second = Duration::from_secs(1);
     LoadPlan {
         target: target(),
+        destinations: Vec::new(),
         exchange: Exchange {
             request: Bytes::from(vec![b'q'; request]),
             answer: Answer::Octets(answer),

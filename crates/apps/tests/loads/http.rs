@@ -24,6 +24,7 @@ pub(crate) fn plan(ending: Ending, until: Until) -> LoadPlan {
     };
     LoadPlan {
         target: target(),
+        destinations: Vec::new(),
         exchange: Exchange {
             request: composition.compose().unwrap(),
             answer: Answer::Http(Expected::Body),

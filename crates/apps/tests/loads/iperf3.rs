@@ -434,3 +434,21 @@ fn a_server_that_vanishes_in_the_midst_is_noticed() {
         ran.assert_nothing_leaked();
     }
 }
+
+#[test]
+fn a_test_has_one_control_connection_whichever_address_answers() {
+    let refuses = whimbrel_sim::pair::server_at(whimbrel_wire::Family::V6, target().port);
+    let sought = TransferPlan {
+        target: refuses,
+        destinations: vec![refuses.into(), target().into()],
+        ..plan(Direction::Send, Until::Octets(1 << 20))
+    };
+    let ran = run("delay=5ms", sought);
+    let client = ran.client();
+    assert_eq!((client.conn_error(), client.fault()), (None, None));
+    assert_eq!((client.plan().target, client.unreached().len()), (target(), 1));
+    // Control and two streams, all to the server; nothing else was opened there.
+    let (shard, _) = ran.pair.world.host(ran.pair.server);
+    assert_eq!(shard.counters().passive_opens, 3);
+    ran.assert_nothing_leaked();
+}

@@ -18,4 +18,6 @@ mod slow;
 #[cfg(test)]
 mod steering;
 #[cfg(test)]
+mod web;
+#[cfg(test)]
 mod world;

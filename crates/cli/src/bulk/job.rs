@@ -178,6 +178,8 @@ impl Job for BulkJob<'_> {
             theirs: client.theirs().cloned(),
             effort: client.effort(),
             shortage: client.shortage(),
+            target: client.plan().target,
+            unreached: client.unreached().to_vec(),
             retransmits: net.retransmits().or_else(of_streams),
         }
     }

@@ -9,7 +9,9 @@ use whimbrel_apps::iperf3::{Fault, Results, StreamResult};
 use whimbrel_apps::transport::PortShortage;
 use whimbrel_wire::Endpoint;
 
+use crate::descriptors;
 use crate::failure::Failure;
+use crate::target::each;
 
 /// What is left of a transfer.
 pub(super) struct Outcome {
@@ -22,6 +24,10 @@ pub(super) struct Outcome {
     pub(super) fault: Option<Fault>,
     /// What kept the ports, if there was none left.
     pub(super) shortage: Option<PortShortage>,
+    /// Where the other side is, as far as that was found.
+    pub(super) target: Endpoint,
+    /// Addresses of its name that were tried in vain, and why.
+    pub(super) unreached: Vec<(Endpoint, ConnError)>,
     pub(super) retransmits: Option<u64>,
     /// What an iperf3 server told at the end.
     pub(super) theirs: Option<Results>,
@@ -80,9 +86,15 @@ impl Outcome {
             return Err(Failure::run(format!("{target}: {fault}")));
         }
         if let Some(conn_error) = self.conn_error {
-            let ports = self.shortage.map_or_else(String::new, |ports| format!(" ({ports})"));
+            let about = match (self.shortage, conn_error) {
+                (Some(ports), _) => format!(" ({ports})"),
+                (None, ConnError::NoDescriptor) => format!(" of {}", descriptors::own_limit()),
+                _ => String::new(),
+            };
+            let before = self.unreached.iter().filter(|(at, _)| *at != target);
+            let before: String = before.map(|failed| each(&[*failed]) + "; ").collect();
             return Err(Failure::run(format!(
-                "{target}: {conn_error}{ports}: {}",
+                "{before}{target}: {conn_error}{about}: {}",
                 conn_error.remedy()
             )));
         }

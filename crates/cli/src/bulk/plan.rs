@@ -29,8 +29,11 @@ impl BulkPlan {
             (false, false) => None,
             (ipv4, _) => Some(if ipv4 { Family::V4 } else { Family::V6 }),
         };
-        let target = arguments.target.as_deref();
-        let target = target.map(|text| target::resolve(text, family)).transpose()?;
+        let over_kernel = arguments.is_over_the_kernel();
+        let found = |text| target::resolve(text, family, over_kernel);
+        let destinations = arguments.target.as_deref().map(found).transpose()?.unwrap_or_default();
+        let target = destinations.first().map(|first| first.at);
+        let zone = destinations.first().map_or(0, |first| first.zone);
         let work = Work { parts: arguments.parallel.into(), option: "--parallel" };
         let setup =
             arguments.setup.setup(arguments.target.as_deref(), &arguments.shorthands(), work)?;
@@ -58,6 +61,7 @@ impl BulkPlan {
                 // Whoever drives it says where the other side is.
                 target: target
                     .unwrap_or(Endpoint::new(whimbrel_wire::Address::from_v4_octets([0; 4]), 0)),
+                destinations,
                 direction,
                 streams: arguments.parallel,
                 until: match (arguments.bytes, arguments.time) {
@@ -69,7 +73,7 @@ impl BulkPlan {
                 omit: arguments.omit.unwrap_or_default(),
                 interval: arguments.interval,
                 timeout: arguments.timeout,
-                options: arguments.options(&setup)?,
+                options: ConnectOptions { zone, ..arguments.options(&setup)? },
                 peer,
                 effort: if setup.clock == ClockKind::Real { drive::effort } else { || None },
             },

@@ -92,6 +92,7 @@ impl Transport for KernelNet {
             mss: how.mss,
             congestion: how.congestion.clone(),
             buffers: how.buffers,
+            zone: how.zone,
         };
         let opened = match how.fast {
             true => self.sockets.connect_fast(remote, &options, first),

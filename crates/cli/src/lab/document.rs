@@ -148,8 +148,8 @@ fn results(measured: &Measured) -> Map<String, Value> {
 
 /// A run of a load: what `load --json` has of it.
 fn run(run: &Finished) -> Value {
-    let outcome =
-        crate::load::Outcome { record: run.record.clone(), left: run.close, earlier: Vec::new() };
+    let (record, left, earlier) = (run.record.clone(), run.close, Vec::new());
+    let outcome = crate::load::Outcome { record, left, target: None, earlier };
     let mut map = Map::new();
     map.insert("summary".into(), load::summary(&outcome));
     map.insert("connects".into(), output::encode(run.record.phase(Phase::Connect)).into());

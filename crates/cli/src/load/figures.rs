@@ -4,9 +4,11 @@ use hdrhistogram::Histogram;
 use whimbrel_apps::condition::{Figure, Measure};
 use whimbrel_apps::load::{Finished, Runs, Unfinished};
 use whimbrel_apps::{ConnError, Record, Transport};
+use whimbrel_wire::Endpoint;
 
 use crate::failure::Failure;
-use crate::quantity;
+use crate::target::{at, each};
+use crate::{descriptors, quantity};
 
 /// What is left of a load.
 #[derive(Debug)]
@@ -14,6 +16,8 @@ pub(crate) struct Outcome {
     pub(crate) record: Record,
     /// What was under way at its end.
     pub(crate) left: Unfinished,
+    /// Where the server is, as far as that was found.
+    pub(crate) target: Option<Endpoint>,
     /// The runs before it.
     pub(crate) earlier: Vec<Self>,
 }
@@ -24,6 +28,7 @@ impl Outcome {
         let outcome = |run: &Finished| Self {
             record: run.record.clone(),
             left: run.close,
+            target: Some(runs.current().plan().target),
             earlier: Vec::new(),
         };
         let mut earlier: Vec<_> = runs.finished().iter().map(outcome).collect();
@@ -31,6 +36,7 @@ impl Outcome {
         let last = earlier.pop().unwrap_or_else(|| Self {
             record: current.record().clone(),
             left: current.close(),
+            target: Some(current.plan().target),
             earlier: Vec::new(),
         });
         Self { earlier, ..last }
@@ -40,8 +46,8 @@ impl Outcome {
     pub(crate) fn sum(parts: Vec<Self>) -> Option<Self> {
         let mut runs: Vec<Self> = Vec::new();
         for part in parts {
-            let Self { record, left, earlier } = part;
-            let last = Self { record, left, earlier: Vec::new() };
+            let Self { record, left, target, earlier } = part;
+            let last = Self { record, left, target, earlier: Vec::new() };
             for (place, run) in earlier.into_iter().chain([last]).enumerate() {
                 match runs.get_mut(place) {
                     Some(sum) => {
@@ -63,15 +69,11 @@ impl Outcome {
             return Ok(());
         }
         match record.conn_errors.iter().max_by_key(|(_, count)| **count) {
-            Some((conn_error, count)) => {
-                let ports = record.shortage.filter(|_| *conn_error == ConnError::PortsExhausted);
-                let ports = ports.map_or_else(String::new, |ports| format!(", {ports}"));
-                Err(Failure::run(format!(
-                    "{target}: no response ({conn_error}, {}{ports}): {}",
-                    if *count == 1 { "once".into() } else { format!("{count} times") },
-                    conn_error.remedy()
-                )))
-            }
+            Some((conn_error, count)) => Err(Failure::run(format!(
+                "{target}: no response ({}): {}",
+                self.reason(target, *conn_error, *count),
+                conn_error.remedy()
+            ))),
             None => Err(Failure::run(format!(
                 "{target}: no response in {}, and {} on the way at the end: is the path up, \
                  and the run longer than a response takes?",
@@ -81,10 +83,35 @@ impl Outcome {
         }
     }
 
+    /// What failed, where and how often.
+    fn reason(&self, target: &str, conn_error: ConnError, count: u64) -> String {
+        let unreached = &self.record.unreached;
+        if unreached.len() as u64 == self.record.failed() {
+            return each(unreached);
+        }
+        let before = if unreached.is_empty() { String::new() } else { each(unreached) + "; " };
+        let times = if count == 1 { "once".into() } else { format!("{count} times") };
+        let at = self.target.map_or_else(String::new, |found| at(found, target));
+        let about = about(&self.record, conn_error);
+        format!("{before}{conn_error}{at}, {times}{about}")
+    }
+
     /// The share of exchanges that were answered without an error, of those that were measured.
     pub(crate) fn success_rate(&self) -> f64 {
         let all = self.record.answered() + self.record.failed();
         if all == 0 { 0.0 } else { self.record.succeeded() as f64 / all as f64 }
+    }
+}
+
+/// The figures that belong to an error, if there are any: `, ports 50000 to 50003`.
+pub(super) fn about(record: &Record, conn_error: ConnError) -> String {
+    match (conn_error, record.shortage) {
+        (ConnError::PortsExhausted, Some(shortage)) => format!(", {shortage}"),
+        (ConnError::NoDescriptor, _) => format!(", of {}", descriptors::own_limit()),
+        (ConnError::HeadTooLong, _) => {
+            format!(", {} bytes came without its end", quantity::thousands(record.longest_head))
+        }
+        _ => String::new(),
     }
 }
 

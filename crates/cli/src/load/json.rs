@@ -9,6 +9,7 @@ use whimbrel_apps::record::{Ages, Intervals, Phase, SynCounts, per_second};
 use whimbrel_apps::transport::PortShortage;
 use whimbrel_apps::{ConnError, Pace, Record};
 use whimbrel_sim::lab::Distribution;
+use whimbrel_wire::Endpoint;
 
 use super::figures::{Outcome, QUANTILES, of_some, seconds};
 use super::plan::LoadRunPlan;
@@ -137,6 +138,10 @@ pub(crate) fn summary(outcome: &Outcome) -> Value {
         },
         "unclean_closes": record.unclean,
         "unclosed": record.unclosed,
+        // On a new connection, since the one that was kept could not be used.
+        "repeated": record.repeated,
+        // Addresses of the target's name that were tried in vain.
+        "unreached": record.unreached.iter().map(unreached).collect::<Vec<_>>(),
         "port_waits": {
             "exchanges": record.starved,
             "seconds": record.starved_for.as_secs_f64(),
@@ -162,6 +167,11 @@ fn opened_by_syn(syns: SynCounts) -> Value {
 fn by_age(ages: Ages) -> Value {
     let some = ages.iter().filter(|(_, count)| *count > 0);
     some.map(|(from, count)| json!({ "from": from, "count": count })).collect()
+}
+
+/// An address that was tried in vain, and why.
+fn unreached((at, why): &(Endpoint, ConnError)) -> Value {
+    json!({ "address": at.to_string(), "error": why.name() })
 }
 
 /// What kept the ports when one was last sought in vain.

@@ -56,17 +56,18 @@ impl LoadRunPlan {
         }
         setup.add_addresses(&arguments.local_addr)?;
         check_fast_open(arguments, &setup)?;
-        let target = url.as_ref().map(|url| url.resolve(|end| is_reachable(&setup.wire, end)));
-        let target = target.transpose()?;
+        let (wire, over_kernel) = (&setup.wire, setup.wire.is_kernel());
+        let found = url.as_ref().map(|url| url.resolve(over_kernel, |end| is_reachable(wire, end)));
+        let destinations = found.transpose()?.unwrap_or_default();
         let close_by = match arguments.close {
             Closer::Server => CloseBy::Server,
             Closer::Client | Closer::Rst => CloseBy::Client,
         };
         Ok(Self {
-            load: load_plan(arguments, url.as_ref())?,
+            target: destinations.first().map(|first| first.at),
+            load: load::LoadPlan { destinations, ..load_plan(arguments, url.as_ref())? },
             threads: threads(arguments, &setup.wire)?,
             setup,
-            target,
             url,
             repeat: Repeat::times(arguments.repeat, arguments.gap),
             method: arguments.method.clone(),
@@ -140,7 +141,11 @@ fn is_reachable(wire: &WireSpec, end: Endpoint) -> bool {
 }
 
 fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::LoadPlan, Failure> {
-    let expected = if arguments.method == "HEAD" { Expected::NoBody } else { Expected::Body };
+    let expected = match arguments.method.as_str() {
+        "HEAD" => Expected::NoBody,
+        "CONNECT" => Expected::Tunnel,
+        _ => Expected::Body,
+    };
     let until = match (arguments.requests, arguments.duration) {
         (Some(requests), _) => Until::Exchanges(requests),
         (None, duration) => Until::Elapsed(duration.unwrap_or(DEFAULT_DURATION)),
@@ -154,6 +159,7 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::LoadPlan,
     Ok(load::LoadPlan {
         // Whoever drives it says where the server is.
         target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
+        destinations: Vec::new(),
         exchange: Exchange { request: request(arguments, url)?, answer: Answer::Http(expected) },
         connections: arguments.connections,
         until,
@@ -193,7 +199,7 @@ fn request(arguments: &Arguments, url: Option<&Url>) -> Result<bytes::Bytes, Fai
     let composition = Composition {
         method: &arguments.method,
         target: url.map_or("/", |url| &url.target),
-        host: url.map_or("whimbrel", |url| &url.authority),
+        host: url.map_or("whimbrel", |url| &url.field),
         fields: &fields.collect::<Result<Vec<_>, _>>()?,
         body: &body,
         persistent: !arguments.no_keepalive,

@@ -10,7 +10,7 @@ use whimbrel_apps::{ConnError, Record};
 use whimbrel_tcp::Counters;
 use whimbrel_wire::Endpoint;
 
-use super::figures::{Outcome, mean, of_some, seconds};
+use super::figures::{Outcome, about, mean, of_some, seconds};
 use super::oha::counts_below;
 use super::plan::LoadRunPlan;
 use crate::drive::{Ran, StackState};
@@ -310,7 +310,23 @@ pub(crate) fn errors(outcome: &Outcome) -> String {
     }
     text.push('\n');
     for (conn_error, count) in &record.conn_errors {
-        let _ = writeln!(text, "  [{count}] {conn_error}: {}", conn_error.remedy());
+        let about = match conn_error {
+            // Told below, with how many waited.
+            ConnError::PortsExhausted => String::new(),
+            _ => about(record, *conn_error),
+        };
+        let _ = writeln!(text, "  [{count}] {conn_error}{about}: {}", conn_error.remedy());
+    }
+    for (at, why) in &record.unreached {
+        let _ = writeln!(text, "  {at}: {why}, so that the next address of the name was tried");
+    }
+    if record.repeated > 0 {
+        let _ = writeln!(
+            text,
+            "  {} sent again on a new connection: the server had closed the one that was kept, or said \
+             there what nobody had asked for",
+            quantity::of(record.repeated, "request")
+        );
     }
     if let Some(shortage) = record.shortage.filter(|_| record.starved > 0) {
         let _ = write!(

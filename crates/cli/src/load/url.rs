@@ -1,17 +1,21 @@
 //! `http://host[:port]/path?query`, as far as a load needs it.
 
 use std::fmt;
-use std::net::ToSocketAddrs;
 
+use whimbrel_apps::Destination;
 use whimbrel_wire::Endpoint;
 
 use crate::failure::Failure;
+use crate::target::{self, Typed};
 
 /// The parts of a URL that a request is made of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Url {
-    /// Name or address, and the port if it is not 80: the value of `Host`.
-    pub(crate) authority: String,
+    /// Name or address, and the port if it is not 80.
+    authority: String,
+    /// The same as the value of `Host`. RFC 6874 4: "An HTTP client, proxy, or other intermediary MUST remove
+    /// any ZoneID attached to an outgoing URI, as it has only local significance at the sending host."
+    pub(crate) field: String,
     host: String,
     port: u16,
     /// Path and query; begins with `/`.
@@ -31,16 +35,17 @@ impl Url {
             None => text,
         };
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, target) = rest.split_at(end);
-        let target = target.split('#').next().unwrap_or_default();
-        let target = if target.starts_with('/') { target.into() } else { format!("/{target}") };
+        let (authority, path) = rest.split_at(end);
+        let path = path.split('#').next().unwrap_or_default();
+        let path = if path.starts_with('/') { path.into() } else { format!("/{path}") };
         if authority.contains('@') {
             let remedy = "leave them out, and give -H 'Authorization: …'";
             return Err(format!(
                 "{text:?}: a name and a password are not sent from there: {remedy}"
             ));
         }
-        let (host, port) = split(authority).ok_or_else(|| format!("{text:?}: {example}"))?;
+        let (host, port) =
+            target::split(authority).ok_or_else(|| format!("{text:?}: {example}"))?;
         if host.is_empty() {
             return Err(format!("{text:?}: {example}"));
         }
@@ -48,39 +53,36 @@ impl Url {
         let port = if port.is_empty() { Some(HTTP) } else { number() };
         let port = port
             .ok_or_else(|| format!("{text:?}: its port is no number from 1 to 65535; {example}"))?;
-        Ok(Self { authority: authority.into(), host: host.into(), port, target })
+        let (addr, zone) = target::zone_of(host);
+        let field = match zone {
+            None => authority.into(),
+            Some(_) => authority.replacen(host, addr, 1),
+        };
+        Ok(Self { authority: authority.into(), field, host: host.into(), port, target: path })
     }
 
-    /// Where it is: an address as it stands, a name by the system's resolver. An address of the
-    /// first kind that `allowed` takes.
-    pub(crate) fn resolve(&self, allowed: impl Fn(Endpoint) -> bool) -> Result<Endpoint, Failure> {
-        let remedy = "give an address, as in http://10.9.0.1/";
-        let found = (self.host.as_str(), self.port).to_socket_addrs();
-        let found =
-            found.map_err(|error| Failure::run(format!("{}: {error}; {remedy}", self.host)))?;
-        let mut ends = found.map(Endpoint::from);
-        ends.find(|end| allowed(*end)).ok_or_else(|| {
+    /// Where it is: an address as it stands, a name by the system's resolver. Those of its addresses that
+    /// `allowed` takes, in the order in which they are tried; at least one.
+    pub(crate) fn resolve(
+        &self,
+        over_kernel: bool,
+        allowed: impl Fn(Endpoint) -> bool,
+    ) -> Result<Vec<Destination>, Failure> {
+        let example = "give an address, as in http://10.9.0.1/";
+        let typed = Typed { option: "URL", example };
+        let mut found = target::look_up(&self.host, self.port, over_kernel, typed)?;
+        found.retain(|found| allowed(found.at));
+        if found.is_empty() {
             let text = "has no address of a family that the wire has";
-            Failure::usage("URL", format!("{} {text}; {remedy}", self.host))
-        })
+            return Err(Failure::usage("URL", format!("{} {text}; {example}", self.host)));
+        }
+        Ok(found)
     }
 }
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "http://{}{}", self.authority, self.target)
-    }
-}
-
-/// Host, and port if there is one; the brackets of an IPv6 address go.
-fn split(authority: &str) -> Option<(&str, &str)> {
-    let Some(rest) = authority.strip_prefix('[') else {
-        return Some(authority.split_once(':').unwrap_or((authority, "")));
-    };
-    let (host, port) = rest.split_once(']')?;
-    match port.strip_prefix(':') {
-        Some(port) => Some((host, port)),
-        None => port.is_empty().then_some((host, port)),
     }
 }
 

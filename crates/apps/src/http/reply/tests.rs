@@ -86,6 +86,37 @@ fn what_is_no_response_is_told_from_what_was_cut_short() {
     assert_eq!(one("HTTP/1.1 200"), Err(ConnError::EndedEarly));
 }
 
+#[test]
+fn a_tunnel_begins_behind_the_head_that_opens_it() {
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let (replies, _) = read(head, 100, Expected::Tunnel);
+    assert_eq!(replies, [Reply { status: 200, body: 0, persistent: false }]);
+    let refusal = b"HTTP/1.1 403 no\r\nContent-Length: 2\r\n\r\nno";
+    let (replies, _) = read(refusal, 100, Expected::Tunnel);
+    assert_eq!(replies, [Reply { status: 403, body: 2, persistent: true }]);
+}
+
+#[test]
+fn lengths_that_say_two_things_are_malformed() {
+    let with =
+        |value: &str| one(&format!("HTTP/1.1 200 OK\r\nContent-Length: {value}\r\n\r\nhello"));
+    for value in ["5", "5, 5", "05,5"] {
+        assert_eq!(with(value), Ok(Reply { status: 200, body: 5, persistent: true }), "{value}");
+    }
+    for value in ["", ",", "+5", "-5", "5 5", "5, 6", "0x5", "99999999999999999999"] {
+        assert_eq!(with(value), Err(ConnError::BadAnswer), "{value}");
+    }
+}
+
+#[test]
+fn trailers_and_extensions_have_no_bound_of_their_own() {
+    let chunk = format!("1;{}\r\nx\r\n", "a".repeat(3_000));
+    let trailers = format!("T: {}\r\n", "t".repeat(1_000)).repeat(20);
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let text = format!("{head}{}0\r\n{trailers}\r\n", chunk.repeat(20));
+    assert_eq!(one(&text), Ok(Reply { status: 200, body: 20, persistent: true }));
+}
+
 proptest! {
     #[test]
     fn responses_are_read_the_same_however_they_are_split(piece in 1usize..80, count in 1usize..4) {

@@ -2,7 +2,10 @@ use super::*;
 
 #[test]
 fn a_target_is_an_address_with_a_port_or_without() {
-    let at = |text: &str| resolve(text, None).map(|end| end.to_string()).unwrap_or_default();
+    let at = |text: &str| match resolve(text, None, false) {
+        Ok(found) => found[0].at.to_string(),
+        Err(_) => String::new(),
+    };
     assert_eq!(at("10.9.0.1"), "10.9.0.1:5201");
     assert_eq!(at("10.9.0.1:7"), "10.9.0.1:7");
     assert_eq!(at("fd09::1"), "[fd09::1]:5201");
@@ -15,7 +18,7 @@ fn a_target_is_an_address_with_a_port_or_without() {
 
 #[test]
 fn a_family_that_an_address_is_not_of_is_refused() {
-    assert!(resolve("10.9.0.1", Some(Family::V4)).is_ok());
-    assert!(resolve("10.9.0.1", Some(Family::V6)).is_err());
-    assert!(resolve("fd09::1", Some(Family::V4)).is_err());
+    assert!(resolve("10.9.0.1", Some(Family::V4), false).is_ok());
+    assert!(resolve("10.9.0.1", Some(Family::V6), false).is_err());
+    assert!(resolve("fd09::1", Some(Family::V4), false).is_err());
 }

@@ -32,7 +32,23 @@ fn what_is_no_address_of_a_web_server_is_refused_with_an_example() {
 #[test]
 fn an_address_resolves_to_itself_and_a_family_that_is_not_there_is_refused() {
     let url = Url::parse("http://10.9.0.1:81/").unwrap();
-    assert_eq!(url.resolve(|_| true).unwrap().to_string(), "10.9.0.1:81");
-    let Err(Failure::Usage(text)) = url.resolve(|end| !end.addr.is_v4()) else { panic!("it has") };
+    let found = url.resolve(false, |_| true).unwrap();
+    assert_eq!(found.iter().map(|found| found.at.to_string()).collect::<Vec<_>>(), ["10.9.0.1:81"]);
+    let Err(Failure::Usage(text)) = url.resolve(false, |end| !end.addr.is_v4()) else {
+        panic!("it has")
+    };
     assert!(text.contains("no address of a family"), "{text}");
+}
+
+#[test]
+fn a_zone_is_no_part_of_what_the_server_is_told() {
+    for (text, host) in [
+        ("http://[fe80::1%eth0]/x", "fe80::1%eth0"),
+        ("http://[fe80::1%25eth0]/x", "fe80::1%25eth0"),
+    ] {
+        let url = Url::parse(text).unwrap();
+        assert_eq!((url.host.as_str(), url.field.as_str()), (host, "[fe80::1]"));
+        assert_eq!(url.to_string(), text);
+    }
+    assert_eq!(Url::parse("http://[fe80::1%eth0]:81/").unwrap().field, "[fe80::1]:81");
 }

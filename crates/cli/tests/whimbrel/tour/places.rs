@@ -88,7 +88,7 @@ pub(super) const CASES: &[Case] = &[
     // Limits of the process.
     f(
         "load http://AT/ -w kernel: -c 200 -n 400 --timeout 300ms",
-        &["no descriptor left", "ulimit -n"],
+        &["no descriptor left", "of the 9 that this process may have", "ulimit -n"],
     )
     .with(Peer::Mute)
     .framed("ulimit -n 9; exec @"),

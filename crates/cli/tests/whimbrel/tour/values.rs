@@ -159,7 +159,7 @@ pub(super) const CASES: &[Case] = &[
     u("load --shards 3 -c 2", &["fewer shards"]),
     u("load --pcap x -w kernel:", &["tcpdump"]),
     // Transactions.
-    u("crr nowhere -w kernel:", &["ADDR:PORT", "in numbers"]),
+    u("crr nowhere -w kernel:", &["HOST:PORT", "10.9.0.1:7"]),
     u("crr 127.0.0.1:0 -w kernel:", &["port 0", "1 to 65535"]),
     u("crr --mode cc -r 1,1", &["--sizes", "leave it out"]),
     u("crr --mode rr --close rst", &["leave it out"]),
