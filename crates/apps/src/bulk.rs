@@ -19,8 +19,8 @@ use crate::transport::{
     ConnError, ConnectOptions, Model, OpenError, PortShortage, Reading, SenderStats, Transport,
     TransportEvent,
 };
-use due::DueStreams;
 use crate::{Destination, Part};
+use due::DueStreams;
 use iperf3_client::Client;
 use series::Series;
 

@@ -89,7 +89,8 @@ fn both_sides_count_the_same_whichever_way_it_goes() {
         }
         let printed = client.theirs().unwrap().server_output.clone().unwrap();
         assert!(
-            printed.contains("Accepted connection from") && printed.contains("[SUM]"),
+            printed.verbatim().contains("Accepted connection from")
+                && printed.verbatim().contains("[SUM]"),
             "{printed}"
         );
         assert_eq!(ran.server().statistics().failed, 0);

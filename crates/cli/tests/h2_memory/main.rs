@@ -10,6 +10,9 @@ mod files;
 #[allow(dead_code, reason = "what the server offers to its own program")]
 #[path = "../../src/serve/h2.rs"]
 mod h2;
+#[allow(dead_code, reason = "what the server offers to its own program")]
+#[path = "../../src/streams.rs"]
+mod streams;
 
 /// What a plan says of files.
 mod plan {

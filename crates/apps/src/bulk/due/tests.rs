@@ -97,6 +97,7 @@ fn running(streams: u32, rate: Option<u64>) -> (Bulk<Counting>, Counting) {
     let second = Duration::from_secs(1);
     let plan = TransferPlan {
         target: Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 80),
+        destinations: Vec::new(),
         direction: Direction::Send,
         streams,
         until: Until::Elapsed(second * 10),
