@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::needs::IPV6;
 use crate::netns::{Net, Serve};
-use crate::running::{Running, Signal, await_that, fail, interrupt, output, unbroken};
+use crate::running::{Running, Signal, await_that, fail, interrupt, output, succeed, unbroken};
 
 const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");
 const TUN: &str = "-w tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
@@ -54,7 +54,9 @@ fn iperf3_server(net: &Net, options: &[&str]) -> Running {
     let mut command = net.command("iperf3");
     command.args(["-s", "--forceflush"]).args(options);
     let server = Running::start(command.stdout(Stdio::null()));
-    let listens = || net.run("cat /proc/net/tcp6").contains(":1451 ");
+    // At an address of either family.
+    let tables = || succeed(net.command("sh").args(["-c", "cat /proc/net/tcp*"]));
+    let listens = || tables().contains(":1451 ");
     await_that("iperf3 listens at port 5201", listens);
     server
 }
