@@ -241,12 +241,16 @@ impl<D: Device, P: Port> Worker<D, P> {
     fn turn(&mut self) -> Result<Activity, WorkerError> {
         let now = self.clock.now();
         self.shard.tell_time(now);
-        let commands = self.port.drain(now, &mut self.shard);
+        let mut commands = self.port.drain(now, &mut self.shard);
         self.device.take_room(self.shard.chunk_pool());
         let (shard, tap, trace) = (&mut self.shard, &mut self.tap, &mut self.trace);
+        let port = &mut self.port;
         let frames = self
             .device
             .rx_burst(&mut |burst| {
+                // Commands from before a frame was sent come before it: a listener that was just opened hears
+                // the SYN of who was told of it.
+                commands = commands.or(port.drain(now, shard));
                 match tap {
                     None => shard.rx(now, burst),
                     Some(tap) => tap.rx(now, shard, burst),

@@ -69,7 +69,7 @@ impl<T: Transport> Bulk<T> {
         self.join(stream);
     }
 
-    fn join(&mut self, stream: Stream<T::Id>) {
+    pub(super) fn join(&mut self, stream: Stream<T::Id>) {
         if let Some(id) = stream.id {
             self.due.join(T::place(id), self.streams.len());
         }

@@ -53,7 +53,7 @@ impl<T: Transport> Bulk<T> {
         match &mut self.client {
             Some(client) => client.take_control(Control::new(id, Vec::new())),
             None => {
-                self.streams.push(Stream::new(id, self.plan.direction, usize::MAX));
+                self.join(Stream::new(id, self.plan.direction, usize::MAX));
                 self.open_streams(net, now);
             }
         }

@@ -1,9 +1,9 @@
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
 
 use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, ShardConfig, Steering};
 use whimbrel_tcp::Tunables;
@@ -17,7 +17,11 @@ use crate::DeviceCounters;
 struct Quiet {
     socket: UnixStream,
     counters: DeviceCounters,
+    /// Where a command is sent between a read and the burst that it gives, and what was done in which order.
+    late: Option<(mpsc::Sender<Command>, Order)>,
 }
+
+type Order = Arc<Mutex<Vec<&'static str>>>;
 
 impl Device for Quiet {
     fn name(&self) -> String {
@@ -28,10 +32,19 @@ impl Device for Quiet {
         CAPABILITIES
     }
 
-    fn rx_burst(&mut self, _deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
+    fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize> {
         match self.socket.read(&mut [0; 8]) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(_) => Ok(1),
+            Ok(_) => {
+                if let Some((commands, order)) = &self.late {
+                    let of_command = Arc::clone(order);
+                    let command = move || of_command.lock().unwrap().push("command");
+                    commands.send(Box::new(command)).unwrap();
+                    deliver(&[]);
+                    order.lock().unwrap().push("burst");
+                }
+                Ok(1)
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
             Err(error) => Err(error),
         }
@@ -99,7 +112,7 @@ fn run(deadline: Option<Instant>) -> Running {
     let (commands, queue) = mpsc::channel();
     let drained = Arc::new(AtomicUsize::new(0));
     let (waker, stop) = (Waker::new().unwrap(), Stop::new().unwrap());
-    let device = Quiet { socket, counters: DeviceCounters::default() };
+    let device = Quiet { socket, counters: DeviceCounters::default(), late: None };
     let port = Commands { queue, drained: Arc::clone(&drained), deadline };
     let worker = Worker::new(device, shard(), port, Clock::start(), waker.clone());
     let thread = worker.spawn("test-shard", stop.clone()).unwrap();
@@ -152,6 +165,19 @@ fn every_command_wakes_a_sleeping_worker() {
     }
     running.stop.set();
     running.thread.join().unwrap().1.unwrap();
+}
+
+#[test]
+fn commands_from_before_a_burst_are_run_before_it() {
+    let (socket, mut other_end) = UnixStream::pair().unwrap();
+    other_end.write_all(b"frame").unwrap();
+    let ((commands, queue), order) = (mpsc::channel(), Order::default());
+    let late = Some((commands, Arc::clone(&order)));
+    let device = Quiet { socket, counters: DeviceCounters::default(), late };
+    let port = Commands { queue, drained: Arc::default(), deadline: None };
+    let mut worker = Worker::new(device, shard(), port, Clock::start(), Waker::new().unwrap());
+    assert_eq!(worker.turn().unwrap(), Activity::Busy);
+    assert_eq!(*order.lock().unwrap(), ["command", "burst"]);
 }
 
 #[test]
