@@ -155,7 +155,9 @@ fn a_result_that_cannot_be_written_exits_with_1_and_a_reader_that_left_is_none()
     let run = |line: &str| {
         let program = env!("CARGO_BIN_EXE_whimbrel");
         let line = line.replace("whimbrel", program);
-        let output = output(Command::new("bash").args(["-o", "pipefail", "-c", &line]));
+        // Of a locale that is not there bash would complain.
+        let mut bash = Command::new("bash");
+        let output = output(bash.env("LC_ALL", "C").args(["-o", "pipefail", "-c", &line]));
         (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts/rfc9293/established");
