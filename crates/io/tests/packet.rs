@@ -99,7 +99,7 @@ fn the_kernel_cuts_what_the_stack_sends_in_super_segments() {
 #[test]
 fn without_offloads_the_stack_cuts_and_sums_itself() {
     beside_the_kernel(&[IPV6], || {
-        assert_eq!(send_to_the_kernel(&format!("{SPEC},offload=off")), 0)
+        assert_eq!(send_to_the_kernel(&format!("{SPEC},offload=off")), 0);
     });
 }
 
