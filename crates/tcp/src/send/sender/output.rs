@@ -218,7 +218,8 @@ impl Sender {
     /// peer's window admits all of it.
     fn judge_held(&self, queue: &SendQueue) -> Option<SendRange> {
         let held = self.text_end(Some(queue)).offset_from(self.seq.nxt);
-        let fits = held < u32::from(self.mss) && held <= self.seq.usable();
+        // Nothing is held where our FIN alone is unsent: an empty segment asks for nothing.
+        let fits = (1..u32::from(self.mss)).contains(&held) && held <= self.seq.usable();
         fits.then_some(SendRange::new(self.seq.nxt, held, false))
     }
 
