@@ -93,7 +93,12 @@ impl Shard {
     }
 
     fn on_connection_report(&mut self, index: u32, report: &IcmpReport) {
+        let has_fragments = self.host.ip.path_mtus.has_fragments(self.cx.now, &report.key.remote);
         let Some((connection, cx)) = self.connection(index) else { return };
+        if !has_fragments {
+            // What the host has forgotten of the path is news again.
+            connection.forget_fragments();
+        }
         let verdict = connection.on_icmp(cx, report.seq, report.error);
         if let (IcmpVerdict::Lowered, IcmpError::TooBig { mtu }) = (verdict, report.error) {
             self.host.note_path_mtu(self.cx.now, report.key.remote, mtu);

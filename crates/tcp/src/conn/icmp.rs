@@ -304,6 +304,12 @@ impl Connection {
         cx.counters.path_mtu_lowered += 1;
     }
 
+    /// Packets leave with Don't Fragment again, as the host has forgotten that the path carries less than the
+    /// least that is believed of one: a router may say so anew.
+    pub const fn forget_fragments(&mut self) {
+        self.flags.clear(Flags::FRAGMENTS);
+    }
+
     fn has_fragments(&self, mtu: u16) -> bool {
         self.remote.is_v4() && mtu < LEAST_PATH_MTU_V4
     }

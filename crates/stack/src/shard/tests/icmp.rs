@@ -563,3 +563,29 @@ fn hard_errors_end_no_attempt_if_they_may_not() {
         assert_eq!(client.take_soft_error(handle), None);
     }
 }
+
+#[test]
+fn a_connection_finds_a_narrow_path_again_that_was_forgotten() {
+    for forgets in [false, true] {
+        let mut hosts = Hosts::new();
+        hosts.wire = Wire::Narrow(296);
+        let listener = hosts.listen(Over::V4, 8);
+        let (client, server) = hosts.connected(Over::V4, listener);
+        // The second time larger segments were acknowledged: a time-out has to bear the report out.
+        for timeouts in 0..3 {
+            send(&mut hosts.client, client, &[7; 4_000]);
+            hosts.run(Duration::from_secs(10));
+            assert_eq!(drain(&mut hosts.server, server).0, [7; 4_000], "{forgets}");
+            assert_eq!(hosts.client.counters().timeouts, timeouts, "{forgets}");
+            assert_eq!(hosts.client.path_mtu(&server_addr(Over::V4)), Some(552));
+            if forgets {
+                hosts.client.purge_paths();
+            } else {
+                hosts.run(Duration::from_secs(600));
+            }
+        }
+        hosts.client.close(client);
+        hosts.server.close(server);
+        hosts.assert_no_leaks();
+    }
+}
