@@ -176,8 +176,9 @@ pub(crate) fn check_family(local: std::net::SocketAddr, to: Endpoint) -> io::Res
     Err(fault::udp(UdpError::Family(to)))
 }
 
-/// The most paths that are kept: as many as the two tables of a shard have.
-const MOST_PATHS: usize = 2 * 4_096;
+/// The most paths that are kept: twice as many as the two tables of a shard have, so that where these are full
+/// not each report has all of them read anew.
+const MOST_PATHS: usize = 4 * 4_096;
 
 #[cfg(test)]
 mod tests;
