@@ -6,7 +6,7 @@ fn found(file: &str, line: &str) -> Vec<String> {
 }
 
 #[test]
-fn code_that_prints_around_foreign_is_found() {
+fn code_printing_around_foreign_is_found() {
     for line in [
         "    let _ = writeln!(io::stderr(), \"{name}\");",
         "    anstream::stdout().lock()",
@@ -27,7 +27,7 @@ fn code_that_prints_around_foreign_is_found() {
 }
 
 #[test]
-fn code_that_has_a_reason_to_is_not() {
+fn excused_code_is_not_found() {
     for (file, line) in [
         ("crates/cli/src/output.rs", "anstream::stderr().write_all(octets)"),
         ("crates/cli/src/report.rs", "anstream::stdout().lock()"),
@@ -46,6 +46,6 @@ fn code_that_has_a_reason_to_is_not() {
 }
 
 #[test]
-fn a_file_is_not_excused_by_another_whose_name_begins_alike() {
+fn file_is_not_excused_by_another_whose_name_begins_alike() {
     assert_eq!(found("crates/cli/src/output_of_others.rs", "io::stdout()").len(), 1);
 }

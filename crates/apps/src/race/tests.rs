@@ -14,7 +14,7 @@ fn v6(last: u8) -> Destination {
 }
 
 #[test]
-fn families_take_turns_beginning_with_the_first() {
+fn families_take_turns_beginning_with_first() {
     let cases = [
         (vec![], vec![]),
         (vec![v6(1), v6(2), v6(3), v4(1)], vec![v6(1), v4(1), v6(2), v6(3)]),

@@ -167,7 +167,7 @@ fn a_peer_that_hangs_up_ends_it_with_a_reason() {
 }
 
 #[test]
-fn streams_go_to_the_first_address_that_answers() {
+fn streams_go_to_first_address_with_answer() {
     let refuses = server_at(Family::V6, target().port);
     let destinations = vec![Destination::from(refuses), target().into()];
     let sought = TransferPlan {
@@ -188,7 +188,7 @@ fn streams_go_to_the_first_address_that_answers() {
 }
 
 #[test]
-fn a_transfer_without_a_server_names_each_address() {
+fn transfer_without_server_names_each_address() {
     let silent = Endpoint::new(Address::from_v4_octets([10, 0, 0, 77]), 80);
     let refuses = server_at(Family::V6, target().port);
     let sought = TransferPlan {

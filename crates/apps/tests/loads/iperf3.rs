@@ -437,7 +437,7 @@ fn a_server_that_vanishes_in_the_midst_is_noticed() {
 }
 
 #[test]
-fn a_test_has_one_control_connection_whichever_address_answers() {
+fn test_has_one_control_connection_whichever_address_answers() {
     let refuses = whimbrel_sim::pair::server_at(whimbrel_wire::Family::V6, target().port);
     let sought = TransferPlan {
         target: refuses,

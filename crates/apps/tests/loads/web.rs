@@ -172,7 +172,7 @@ fn connections_of_no_further_use_are_closed_at_once() {
 }
 
 #[test]
-fn connections_that_can_be_used_again_are() {
+fn reusable_connections_are_reused() {
     let heads = [
         "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\nok",
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok\r\n\r\n",
@@ -193,7 +193,7 @@ fn connections_that_can_be_used_again_are() {
 }
 
 #[test]
-fn empty_lines_between_responses_leave_a_connection_in_use() {
+fn empty_lines_between_responses_leave_connection_in_use() {
     let deed = Deed::SayTwice(Bytes::from_static(OK.as_bytes()), Bytes::from_static(b"\r\n"));
     for rate in [None, Some(100.0)] {
         let ran = run(LoadPlan { rate, ..get(20) }, std::slice::from_ref(&deed));
@@ -203,7 +203,7 @@ fn empty_lines_between_responses_leave_a_connection_in_use() {
 }
 
 #[test]
-fn octets_that_nobody_asked_for_end_a_connection() {
+fn unrequested_bytes_end_connection() {
     let late = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n";
     for rest in ["x", late] {
         let deed = Deed::SayTwice(OK.into(), Bytes::copy_from_slice(rest.as_bytes()));
@@ -215,7 +215,7 @@ fn octets_that_nobody_asked_for_end_a_connection() {
 }
 
 #[test]
-fn a_stale_connection_has_idempotent_requests_begun_anew() {
+fn stale_connection_has_idempotent_requests_begun_anew() {
     for second in [Deed::End, say("no response\r\n\r\n")] {
         let deeds = [say(OK), second];
         let ran = run(get(20), &deeds);
@@ -235,7 +235,7 @@ fn a_stale_connection_has_idempotent_requests_begun_anew() {
 }
 
 #[test]
-fn a_new_connection_that_ends_without_an_answer_is_a_failure() {
+fn new_connection_without_answer_is_failure() {
     let ran = run(get(4), &[Deed::End]);
     let record = ran.client().record();
     assert_eq!((record.answered(), record.repeated), (0, 0));
@@ -243,7 +243,7 @@ fn a_new_connection_that_ends_without_an_answer_is_a_failure() {
 }
 
 #[test]
-fn an_answer_before_the_request_was_sent_ends_the_connection() {
+fn answer_before_request_was_sent_ends_connection() {
     let early = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno";
     for ending in [Ending::KeepAlive, Ending::Server, Ending::Client] {
         let deed = Deed::SayAfter(1_000, Bytes::from_static(early.as_bytes()));
@@ -257,7 +257,7 @@ fn an_answer_before_the_request_was_sent_ends_the_connection() {
 }
 
 #[test]
-fn a_body_without_a_length_ends_with_its_connection() {
+fn body_without_length_ends_with_its_connection() {
     for head in ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, x\r\n"] {
         let text = format!("{head}\r\nok");
         let ran = run(get(20), &[Deed::SayAndEnd(text.into())]);
@@ -293,7 +293,7 @@ fn seek(destinations: &[Endpoint]) -> LoadPlan {
 }
 
 #[test]
-fn the_next_address_of_a_name_is_tried_where_one_refuses() {
+fn next_address_is_tried_where_one_refuses() {
     let refuses = server_at(Family::V6, 80);
     for ending in [Ending::KeepAlive, Ending::Client] {
         let ran = run(LoadPlan { ending, ..seek(&[refuses, target()]) }, &[say(OK)]);
@@ -309,7 +309,7 @@ fn the_next_address_of_a_name_is_tried_where_one_refuses() {
 }
 
 #[test]
-fn the_next_address_of_a_name_does_not_wait_for_a_silent_one() {
+fn next_address_does_not_wait_for_silent_one() {
     let silent = Endpoint::new(Address::from_v4_octets([10, 0, 0, 77]), 80);
     let ran = run(seek(&[silent, target()]), &[say(OK)]);
     let (shard, _) = ran.pair.world.host(ran.pair.client);
@@ -323,7 +323,7 @@ fn the_next_address_of_a_name_does_not_wait_for_a_silent_one() {
 }
 
 #[test]
-fn a_name_without_a_server_names_each_address_that_failed() {
+fn name_without_server_reports_each_failed_address() {
     let silent = Endpoint::new(Address::from_v4_octets([10, 0, 0, 77]), 80);
     let refuses = server_at(Family::V6, 80);
     let ran = Ran::new("delay=10ms", Load::new(seek(&[refuses, silent])), Nobody);

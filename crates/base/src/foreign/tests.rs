@@ -5,7 +5,7 @@ use std::string::ToString;
 use super::*;
 
 #[test]
-fn letters_that_act_on_a_terminal_are_escaped() {
+fn letters_acting_on_terminals_are_escaped() {
     let c0 = '\0'..' ';
     let c1 = '\u{7f}'..='\u{9f}';
     let bidi = ('\u{202a}'..='\u{202e}').chain('\u{2066}'..='\u{2069}');
@@ -23,7 +23,7 @@ fn letters_that_act_on_a_terminal_are_escaped() {
 }
 
 #[test]
-fn text_that_prints_stays_as_it_is() {
+fn printable_text_stays_unchanged() {
     for text in ["", "a b", "\\n \"quoted\" 'too' ~", "café", "名前", "🦜", "Привет", "−…▌✓µ"]
     {
         assert_eq!(Foreign::new(text).to_string(), text);
@@ -32,7 +32,7 @@ fn text_that_prints_stays_as_it_is() {
 }
 
 #[test]
-fn octets_that_are_no_text_are_shown_by_number() {
+fn bytes_not_utf8_are_shown_by_number() {
     let show = |octets: &[u8]| Foreign::new(octets).to_string();
     assert_eq!(show(b"a\x9bb\xff"), r"a\x9bb\xff");
     // A control character of C1, of two octets, and one that is cut off.
@@ -71,7 +71,7 @@ fn lines_are_foreign_each() {
 }
 
 #[test]
-fn an_output_keeps_its_lines_and_a_document_its_meaning() {
+fn output_keeps_its_lines_and_document_its_meaning() {
     assert_eq!(printable("a\tb\nc\x1b[2J\u{9b}\r\n"), "a\tb\nc\\u001b[2J\\u009b\\r\n");
     assert_eq!(printable("\"\u{202e}\u{e0041}\""), r#""\u202e\udb40\udc41""#);
 }

@@ -13,13 +13,13 @@ fn found(host: &str, over_kernel: bool) -> Result<Vec<(String, u32)>, String> {
 }
 
 #[test]
-fn an_address_leads_to_itself() {
+fn address_leads_to_itself() {
     assert_eq!(found("10.9.0.1", true), Ok(vec![("10.9.0.1:80".into(), 0)]));
     assert_eq!(found("fd09::1", false), Ok(vec![("[fd09::1]:80".into(), 0)]));
 }
 
 #[test]
-fn a_zone_names_an_interface_of_the_machine() {
+fn zone_names_interface_of_machine() {
     // The loopback interface is the first of any network namespace.
     for host in ["fe80::1%lo", "fe80::1%25lo", "fe80::1%1"] {
         assert_eq!(found(host, true), Ok(vec![("[fe80::1]:80".into(), 1)]), "{host}");
@@ -31,14 +31,14 @@ fn a_zone_names_an_interface_of_the_machine() {
 }
 
 #[test]
-fn a_stack_with_one_link_needs_no_zone() {
+fn stack_with_one_link_needs_no_zone() {
     for host in ["fe80::1", "fe80::1%nowhere"] {
         assert_eq!(found(host, false), Ok(vec![("[fe80::1]:80".into(), 0)]), "{host}");
     }
 }
 
 #[test]
-fn a_zone_of_another_address_is_refused() {
+fn zone_of_another_address_is_refused() {
     for host in ["fd09::1%lo", "10.9.0.1%lo", "name%lo", "fe80::1%"] {
         let error = found(host, true).unwrap_err();
         assert!(error.contains("[fe80::1%eth0]"), "{error}");

@@ -280,7 +280,7 @@ fn request(method: &str, path: &str) -> Vec<u8> {
 }
 
 #[test]
-fn files_that_are_not_taken_are_not_read() {
+fn files_not_taken_are_not_read() {
     let folder = Folder::new("files");
     for (of, takes, octets) in [
         ("no window", usize::MAX, 0),
@@ -301,7 +301,7 @@ fn files_that_are_not_taken_are_not_read() {
 }
 
 #[test]
-fn pages_that_are_not_taken_are_not_kept() {
+fn pages_not_taken_are_not_kept() {
     let folder = Folder::new("pages");
     let mut attack = folder.attack(usize::MAX, 1);
     for stream in streams() {
@@ -313,7 +313,7 @@ fn pages_that_are_not_taken_are_not_kept() {
 }
 
 #[test]
-fn a_hundred_uploads_keep_little_each() {
+fn hundred_uploads_keep_little_each() {
     let folder = Folder::new("uploads");
     let mut attack = folder.attack(usize::MAX, 0);
     // With a long field in each head.
@@ -329,7 +329,7 @@ fn a_hundred_uploads_keep_little_each() {
 }
 
 #[test]
-fn targets_that_lead_nowhere_are_not_kept() {
+fn targets_without_file_are_not_kept() {
     let folder = Folder::new("nowhere");
     let mut attack = folder.attack(usize::MAX, 0);
     let path = [&[4, 0x7f, 0x81, 0x6d][..], &[b'/'; 14_080]].concat();
@@ -347,7 +347,7 @@ fn targets_that_lead_nowhere_are_not_kept() {
 }
 
 #[test]
-fn all_that_connections_hold_is_bounded_too() {
+fn memory_of_all_connections_is_bounded() {
     let folder = Folder::new("together");
     let site = FileRoot::open(&folder.0, plan::Uploads::Refused, 1_000).unwrap();
     let limits = Limits { held: 100_000, ..Limits::default() };

@@ -133,7 +133,7 @@ fn files_and_their_names_act_on_no_terminal() {
 }
 
 #[test]
-fn an_iperf3_server_acts_on_no_terminal() {
+fn iperf3_server_acts_on_no_terminal() {
     let folder = folder("foreign-iperf3");
     for words in ["", "--json", "--json=iperf3"] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -188,7 +188,7 @@ fn read_document(control: &mut TcpStream) {
 }
 
 #[test]
-fn an_http_server_acts_on_no_terminal() {
+fn http_server_acts_on_no_terminal() {
     let folder = folder("foreign-http-server");
     let heads = [
         format!("HTTP/1.1 200 {HOSTILE}\r\nContent-Length: 0\r\n\r\n"),
@@ -211,7 +211,7 @@ fn an_http_server_acts_on_no_terminal() {
 }
 
 #[test]
-fn an_http_client_and_served_files_act_on_no_terminal() {
+fn http_client_and_served_files_act_on_no_terminal() {
     let folder = folder("foreign-http-client");
     let root = folder.join(HOSTILE);
     fs::create_dir(&root).unwrap();

@@ -11,7 +11,7 @@ use crate::running::{Running, await_that, fail, succeed};
 use crate::signals::free_address;
 
 #[test]
-fn a_server_without_descriptors_says_so_and_goes_on_later() {
+fn server_without_descriptors_says_so_and_goes_on_later() {
     for (words, ask, answer) in [
         ("serve -w kernel: -l AT", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK"),
         ("crr --server AT -w kernel:", "q", "a"),
@@ -53,7 +53,7 @@ fn with_name(net: &Net, words: &str) -> Command {
 }
 
 #[test]
-fn each_address_of_a_name_is_tried_over_the_kernels_sockets() {
+fn each_address_of_name_is_tried_over_kernels_sockets() {
     let Some(net) = Net::with(&["unshare"]) else { return };
     let web = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:8080"]);
     let echo = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:7", "--echo"]);
@@ -87,7 +87,7 @@ fn each_address_of_a_name_is_tried_over_the_kernels_sockets() {
 }
 
 #[test]
-fn a_link_local_address_is_reached_in_its_zone() {
+fn link_local_address_is_reached_in_its_zone() {
     let Some(net) = Net::with(&[]) else { return };
     net.run("ip address add fe80::7/64 dev lo nodad");
     let _web = serve_anywhere(&net, "-l [::]:8080");

@@ -650,7 +650,7 @@ mod undo {
     }
 
     #[test]
-    fn each_undo_of_a_flight_restores_the_window() {
+    fn each_undo_of_flight_restores_window() {
         let mut sender = Sender::with(20).and_more(40);
         let mut named = 20;
         for undone in 1..=3 {
@@ -668,7 +668,7 @@ mod undo {
     }
 
     #[test]
-    fn losses_of_a_flight_are_judged_anew_once() {
+    fn losses_of_flight_are_judged_anew_once() {
         let mut sender = Sender::with(40);
         for undone in 1..=2 {
             let mut repairs = Vec::new();

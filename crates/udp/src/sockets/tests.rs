@@ -228,7 +228,7 @@ fn an_error_is_told_once_and_to_who_is_connected_there() {
 }
 
 #[test]
-fn an_error_that_may_pass_fails_no_call_and_hides_none_that_does() {
+fn transient_error_fails_no_call_and_hides_no_hard_one() {
     let mut sockets = sockets();
     let (open, here) = (sockets.bind(&at(ANYWHERE, 53)).unwrap(), Endpoint::new(HERE, 53));
     sockets.connect(open, HERE, peer(7)).unwrap();

@@ -40,7 +40,7 @@ fn narrow(shard: &mut Shard, last: u8) {
 }
 
 #[test]
-fn paths_are_known_as_the_shard_hears_of_them() {
+fn tasks_learn_paths_from_shard() {
     let mut shard = host();
     let (ways, mut seen) = (Ways::new(&shard, 1_500), DatagramPathsSeen::default());
     let mut judged = None;
@@ -56,7 +56,7 @@ fn paths_are_known_as_the_shard_hears_of_them() {
 }
 
 #[test]
-fn what_was_found_before_gives_way_to_a_change() {
+fn cached_path_gives_way_to_change() {
     let shard = host();
     let ways = Ways::new(&shard, 1_500);
     let mut judged = None;
@@ -72,7 +72,7 @@ fn what_was_found_before_gives_way_to_a_change() {
 }
 
 #[test]
-fn paths_are_no_more_than_the_shard_has() {
+fn paths_are_no_more_than_shard_has() {
     let mut shard = host();
     let (ways, mut seen) = (Ways::new(&shard, 1_500), DatagramPathsSeen::default());
     ways.change(|table| {

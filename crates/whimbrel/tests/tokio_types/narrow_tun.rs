@@ -11,8 +11,8 @@ use crate::namespace::in_a_namespace;
 use crate::world::{assert_empties, builder, text};
 
 #[test]
-fn links_of_any_mtu_are_crossed_behind_a_router() {
-    let name = "narrow_tun::links_of_any_mtu_are_crossed_behind_a_router";
+fn links_of_any_mtu_are_crossed_behind_router() {
+    let name = "narrow_tun::links_of_any_mtu_are_crossed_behind_router";
     in_a_namespace(name, &["ip"], cross);
 }
 

@@ -300,7 +300,7 @@ fn datagram(dst: [u8; 4]) -> Bytes {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_over_a_link_that_becomes_narrower() {
+async fn stream_goes_on_over_narrowing_link() {
     for shards in [1, 2] {
         let ends = Ends::joined(shards);
         let listener = TcpListener::bind(&ends.server, SERVER).await.unwrap();
@@ -333,7 +333,7 @@ async fn a_stream_goes_on_over_a_link_that_becomes_narrower() {
 }
 
 #[tokio::test]
-async fn an_mtu_out_of_range_is_refused_in_words() {
+async fn mtu_out_of_range_is_refused_in_words() {
     let (builder, port) = builder().packets(1_420);
     // Before there is a stack it is built with this one.
     port.set_mtu(1_400).await.unwrap();

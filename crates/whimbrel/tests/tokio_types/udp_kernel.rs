@@ -12,8 +12,8 @@ use crate::namespace::in_a_namespace;
 use crate::world::{World, assert_empties, builder, until};
 
 #[test]
-fn a_socket_says_what_the_kernels_socket_says() {
-    let name = "udp_kernel::a_socket_says_what_the_kernels_socket_says";
+fn socket_errors_equal_those_of_kernel() {
+    let name = "udp_kernel::socket_errors_equal_those_of_kernel";
     in_a_namespace(name, &["ip", "python3"], beside_the_kernel);
 }
 
@@ -164,7 +164,7 @@ const FROM_NOWHERE: [u8; 32] = [
 ];
 
 #[tokio::test]
-async fn an_echo_server_outlives_a_place_without_a_route() {
+async fn echo_server_outlives_place_without_route() {
     let world = World::new();
     let server = UdpSocket::bind(&world.server, "10.0.0.1:7").await.unwrap();
     let client = UdpSocket::bind(&world.client, "10.0.0.2:0").await.unwrap();
@@ -184,7 +184,7 @@ async fn an_echo_server_outlives_a_place_without_a_route() {
 }
 
 #[tokio::test]
-async fn a_server_does_not_fail_for_one_client_that_is_gone() {
+async fn server_does_not_fail_for_one_gone_client() {
     let world = World::new();
     let server = UdpSocket::bind(&world.server, "[::]:7").await.unwrap();
     let client = UdpSocket::bind(&world.client, "10.0.0.2:0").await.unwrap();
@@ -203,7 +203,7 @@ async fn a_server_does_not_fail_for_one_client_that_is_gone() {
 }
 
 #[tokio::test]
-async fn a_route_that_comes_or_goes_is_known_to_the_next_call() {
+async fn route_change_is_known_to_next_call() {
     let world = World::new();
     let server = UdpSocket::bind(&world.server, "10.0.0.1:7").await.unwrap();
     let route = whimbrel::Route {
@@ -228,7 +228,7 @@ async fn a_route_that_comes_or_goes_is_known_to_the_next_call() {
 }
 
 #[tokio::test]
-async fn a_datagram_too_long_for_the_path_fails_once_that_is_known() {
+async fn datagram_too_long_for_known_path_fails_at_once() {
     // A router on the way, which answers the first and drops it.
     let (builder, port) = builder().packets(1_500);
     let stack = builder.address("10.0.0.1", 24).unwrap().build().unwrap();

@@ -117,7 +117,7 @@ fn running(streams: u32, rate: Option<u64>) -> (Bulk<Counting>, Counting) {
 }
 
 #[test]
-fn a_stream_with_news_alone_is_moved_on() {
+fn stream_with_news_alone_is_moved_on() {
     for streams in [2, 100, 1_000] {
         let (mut bulk, mut net) = running(streams, None);
         for id in [0, streams / 2, streams - 1] {
@@ -134,7 +134,7 @@ fn a_stream_with_news_alone_is_moved_on() {
 }
 
 #[test]
-fn a_stream_with_a_rate_is_moved_on_when_it_allows() {
+fn stream_with_rate_is_moved_on_when_it_allows() {
     // Two blocks a second.
     let (mut bulk, mut net) = running(100, Some(2 * 8 * BLOCK as u64));
     net.room.fill(ROOM);
@@ -148,7 +148,7 @@ fn a_stream_with_a_rate_is_moved_on_when_it_allows() {
 }
 
 #[test]
-fn the_end_reaches_each_stream() {
+fn end_reaches_each_stream() {
     let (mut bulk, mut net) = running(100, None);
     while bulk.poll(&mut net, Instant::ZERO + Duration::from_secs(10), 64) {}
     assert_eq!(net.calls, 100, "each is read, for what the other side says to it");

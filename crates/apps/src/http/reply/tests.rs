@@ -87,7 +87,7 @@ fn what_is_no_response_is_told_from_what_was_cut_short() {
 }
 
 #[test]
-fn a_tunnel_begins_behind_the_head_that_opens_it() {
+fn tunnel_begins_behind_its_head() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n";
     let (replies, _) = read(head, 100, Expected::Tunnel);
     assert_eq!(replies, [Reply { status: 200, body: 0, persistent: false }]);
@@ -97,7 +97,7 @@ fn a_tunnel_begins_behind_the_head_that_opens_it() {
 }
 
 #[test]
-fn lengths_that_say_two_things_are_malformed() {
+fn conflicting_lengths_are_malformed() {
     let with =
         |value: &str| one(&format!("HTTP/1.1 200 OK\r\nContent-Length: {value}\r\n\r\nhello"));
     for value in ["5", "5, 5", "05,5"] {

@@ -165,7 +165,7 @@ fn turn(server: &mut HttpServer<Costly, Clients>, clients: &mut Clients) -> bool
 }
 
 #[test]
-fn a_cheap_request_waits_for_one_long_answer_at_most() {
+fn cheap_request_waits_for_one_long_answer_at_most() {
     let site = Costly::default();
     let mut server = HttpServer::new(site.clone(), Limits::default());
     let mut clients = Clients::default();
@@ -202,7 +202,7 @@ fn long_answers_are_made_though_cheap_requests_never_end() {
 }
 
 #[test]
-fn a_turn_ends_by_what_its_requests_cost_and_its_octets() {
+fn turn_ends_by_what_its_requests_cost_and_its_octets() {
     let site = Costly::default();
     let mut server = HttpServer::new(site.clone(), Limits::default());
     let mut clients = Clients::default();
@@ -218,7 +218,7 @@ fn a_turn_ends_by_what_its_requests_cost_and_its_octets() {
 }
 
 #[test]
-fn who_takes_nothing_has_no_more_than_a_kilobyte_made() {
+fn client_taking_nothing_has_1_kib_made() {
     let site = Costly::default();
     let mut server = HttpServer::new(site.clone(), Limits::default());
     let mut clients = Clients::default();

@@ -41,7 +41,7 @@ fn an_address_resolves_to_itself_and_a_family_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn a_zone_is_no_part_of_what_the_server_is_told() {
+fn zone_is_not_sent_to_server() {
     for (text, host) in [
         ("http://[fe80::1%eth0]/x", "fe80::1%eth0"),
         ("http://[fe80::1%25eth0]/x", "fe80::1%25eth0"),

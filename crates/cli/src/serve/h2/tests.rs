@@ -142,7 +142,7 @@ fn get(stream: u8, path: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn each_page_has_a_turn_of_its_own_and_others_go_before() {
+fn each_page_has_turn_of_its_own_and_others_go_before() {
     let (site, mut peer) = (Pages::default(), Peer::default());
     let mut server = H2Server::new(site.clone(), Limits::default(), Pace::default(), None);
     say(&mut peer, &mut server, at(0), BEGINNING);
@@ -159,7 +159,7 @@ fn each_page_has_a_turn_of_its_own_and_others_go_before() {
 }
 
 #[test]
-fn a_stream_that_is_reset_waits_for_no_turn_of_long_work() {
+fn reset_stream_waits_for_no_turn_of_long_work() {
     let (site, mut peer) = (Pages::default(), Peer::default());
     let mut server = H2Server::new(site.clone(), Limits::default(), Pace::default(), None);
     say(&mut peer, &mut server, at(0), BEGINNING);

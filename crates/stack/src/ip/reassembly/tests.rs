@@ -124,7 +124,7 @@ fn bounds_on_number_and_octets_give_up_by_their_own_measure() {
 }
 
 #[test]
-fn large_datagram_outlives_small_ones_that_are_older() {
+fn large_datagram_outlives_older_small_ones() {
     let mut reassembly = Reassembly::new(BOUNDS);
     for id in 0..8 {
         let junk = piece_of(1 + id, 1, 8, &[0; 8], true);

@@ -250,7 +250,7 @@ fn a_cookie_is_refused_and_counted_if_anything_of_it_is_changed() {
 }
 
 #[test]
-fn a_cookie_without_its_timestamps_is_taken_unless_a_rule_drops_it() {
+fn cookie_without_timestamps_is_taken_unless_rule_drops_it() {
     for (rule, connections) in [(MissingTimestamps::Take, 1), (MissingTimestamps::Drop, 0)] {
         let rules =
             Tunables { syn_cookies: ALWAYS, missing_timestamps: rule, ..Tunables::default() };

@@ -439,7 +439,7 @@ fn a_path_mtu_below_the_least_is_taken_for_the_least() {
 }
 
 #[test]
-fn a_path_below_the_least_gets_packets_that_may_be_fragmented() {
+fn path_below_552_gets_fragmentable_packets() {
     for mtu in [68, 296, 551, 552, 576] {
         let mut hosts = Hosts::new();
         hosts.wire = Wire::Narrow(mtu);
@@ -469,7 +469,7 @@ fn narrowed(mtu: u16) -> (Hosts, Handle) {
 }
 
 #[test]
-fn packets_that_may_be_fragmented_have_numbers_of_their_own() {
+fn fragmentable_packets_have_own_identifications() {
     let (mut hosts, client) = narrowed(551);
     let packets = sent(&mut hosts.client);
     assert!(packets.len() > 8, "{} packets", packets.len());
@@ -484,7 +484,7 @@ fn packets_that_may_be_fragmented_have_numbers_of_their_own() {
 }
 
 #[test]
-fn a_path_that_is_forgotten_gets_packets_that_may_not_be_fragmented() {
+fn forgotten_path_gets_packets_with_dont_fragment() {
     let (mut hosts, client) = narrowed(551);
     assert!(sent(&mut hosts.client).iter().all(|packet| may_be_cut(packet)));
     hosts.client.advance(hosts.now + Duration::from_secs(599), 64);

@@ -22,7 +22,7 @@ fn announced(shard: &mut Shard, over: Over) -> u16 {
 }
 
 #[test]
-fn new_connections_announce_what_the_link_carries_now() {
+fn new_connections_announce_mss_of_current_link() {
     let mut client = host(client_addr, 1, &Tunables::default());
     for mtu in [1_500, 1_280, 9_000, 65_535] {
         client.set_mtu(mtu).expect("in range");
@@ -33,7 +33,7 @@ fn new_connections_announce_what_the_link_carries_now() {
 }
 
 #[test]
-fn text_in_flight_is_cut_anew_for_a_link_that_became_narrower() {
+fn text_in_flight_is_cut_anew_for_narrower_link() {
     for over in BOTH {
         let mut hosts = Hosts::new();
         let listener = hosts.listen(over, 8);
@@ -59,7 +59,7 @@ fn text_in_flight_is_cut_anew_for_a_link_that_became_narrower() {
 }
 
 #[test]
-fn segments_that_wait_to_be_cut_follow_a_narrower_link() {
+fn segments_waiting_to_be_cut_follow_narrower_link() {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 8);
     let (client, server) = hosts.connected(Over::V4, listener);
@@ -78,7 +78,7 @@ fn segments_that_wait_to_be_cut_follow_a_narrower_link() {
 }
 
 #[test]
-fn an_mtu_out_of_range_changes_nothing() {
+fn mtu_out_of_range_changes_nothing() {
     let mut client = host(client_addr, 1, &Tunables::default());
     for mtu in [0, 68, 1_279] {
         let error = client.set_mtu(mtu).expect_err("it has an address of IPv6");
@@ -93,7 +93,7 @@ fn an_mtu_out_of_range_changes_nothing() {
 }
 
 #[test]
-fn a_datagram_taken_for_a_wider_link_is_cut_or_refused() {
+fn datagram_taken_for_wider_link_is_cut_or_refused() {
     let mut client = host(client_addr, 1, &Tunables::default());
     let socket = client.udp_bind(&Bind::new(Local::Both, 4_000)).expect("free");
     let to = server_at(Over::V4);

@@ -257,7 +257,7 @@ fn a_path_mtu_is_believed_only_of_a_datagram_that_a_socket_here_can_have_sent() 
 }
 
 #[test]
-fn segments_that_may_not_be_cut_are_compared_one_by_one() {
+fn segments_not_to_be_cut_are_compared_one_by_one() {
     let (mut hosts, client, server) = pair();
     let fragmenting = Fragmenting::Refused;
     let options = Some(SendOptions { fragmenting, ..SendOptions::USUAL });
@@ -277,7 +277,7 @@ fn segments_that_may_not_be_cut_are_compared_one_by_one() {
 }
 
 #[test]
-fn datagrams_to_a_path_below_the_least_may_be_fragmented() {
+fn datagrams_to_path_below_least_may_be_fragmented() {
     for (mtu, is_narrow) in [(551, true), (552, false)] {
         let (mut hosts, client, server) = pair();
         send(&mut hosts.client, client, &text(1_000), at(Over::V4)).expect("sent");

@@ -143,7 +143,7 @@ fn the_path_is_never_taken_to_be_wider_nor_absurdly_narrow() {
 }
 
 #[test]
-fn below_the_least_path_mtu_full_segments_go_again_once() {
+fn below_least_path_mtu_full_segments_go_again_once() {
     for said in [68, 296, 551] {
         let mut pair = Pair::established(&Tunables::default());
         let octets = pattern(14_000);

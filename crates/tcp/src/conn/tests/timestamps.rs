@@ -131,7 +131,7 @@ fn late_by(late: i32, change: impl FnOnce(&mut Flying)) -> (Verdict, Option<Flyi
 }
 
 #[test]
-fn an_overtaken_acknowledgment_draws_no_answer_within_rto() {
+fn overtaken_acknowledgment_draws_no_answer_within_rto() {
     let pair = Pair::established(&Tunables::default());
     let rto = pair.client.connection.rtt().rto(&Tunables::default()).as_millis() as i32;
     let overtaken = Verdict::Drop(DropReason::PawsAck);
@@ -156,7 +156,7 @@ fn an_overtaken_acknowledgment_draws_no_answer_within_rto() {
 }
 
 #[test]
-fn a_segment_without_timestamps_is_taken_unless_a_rule_drops_it() {
+fn segment_without_timestamps_is_taken_unless_rule_drops_it() {
     let missing_timestamps = MissingTimestamps::Drop;
     let strict = Tunables { missing_timestamps, ..Tunables::default() };
     for (rules, expected, unread) in [
@@ -174,7 +174,7 @@ fn a_segment_without_timestamps_is_taken_unless_a_rule_drops_it() {
 }
 
 #[test]
-fn after_a_timestamp_of_zero_any_is_taken() {
+fn after_timestamp_of_zero_any_is_taken() {
     let mut pair = Pair::established(&Tunables::default());
     pair.server.connection.stamps.recent = 0;
     let far = stamped(&mut pair, i32::MIN + 9, b"far");

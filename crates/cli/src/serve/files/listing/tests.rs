@@ -88,7 +88,7 @@ fn a_page_is_made_anew_when_a_name_came() {
 }
 
 #[test]
-fn no_name_is_looked_at_before_there_is_a_turn_for_it() {
+fn no_name_is_looked_at_before_its_turn() {
     let folder = Folder::of("listed-later", (0..9).map(|number| number.to_string()));
     let Counted { listings, looks } = counted();
     let directory = || Arc::unwrap_or_clone(folder.directory("/"));
@@ -99,7 +99,7 @@ fn no_name_is_looked_at_before_there_is_a_turn_for_it() {
 }
 
 #[test]
-fn a_page_that_is_kept_no_longer_is_made_again_and_told_from_another() {
+fn dropped_page_is_made_again_and_checked_for_changes() {
     let folder = Folder::of("listed-apart", (0..9).map(|number| number.to_string()));
     let Counted { listings, looks } = counted();
     let directory = folder.directory("/");

@@ -13,7 +13,7 @@ impl Wake for Flag {
 }
 
 #[test]
-fn streams_share_what_there_is_and_each_has_a_little_beyond() {
+fn streams_share_room_and_each_has_256_bytes_beyond() {
     let (flag, room) = (Arc::new(Flag::default()), Room::default());
     let waker = Waker::from(Arc::clone(&flag));
     let (greedy, modest) = (room.stream(), room.stream());

@@ -49,7 +49,7 @@ fn passes_at_the_edge(rest: &str) {
 }
 
 #[test]
-fn what_lies_to_the_hosts_own_edge_as_written_is_not_moved() {
+fn segment_up_to_host_edge_is_not_moved() {
     passes_at_the_edge("+.1 < R 65700:65700(0) win 0\n+0 > . 10:10(0) ack 1");
     passes_at_the_edge("+.1 < R 65701:65701(0) win 0");
     passes_at_the_edge("+.1 < P. 65701:65711(10) ack 10 win 65535\n+0 > . 10:10(0) ack 1");
@@ -77,12 +77,12 @@ fn acquainted(rest: &str) -> String {
 }
 
 #[test]
-fn sendto_asks_for_a_cookie_and_takes_what_waits_for_it() {
+fn sendto_asks_for_cookie_and_takes_what_waits_for_it() {
     passes_in(Mode::Strict, ACQUAINTED);
 }
 
 #[test]
-fn sendto_brings_its_octets_by_the_syn_once_a_cookie_is_known() {
+fn sendto_brings_its_octets_by_syn_once_cookie_is_known() {
     let text = acquainted(
         "+.1 socket(..., SOCK_STREAM, IPPROTO_TCP) = 4
 +0 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0
@@ -100,7 +100,7 @@ fn sendto_brings_its_octets_by_the_syn_once_a_cookie_is_known() {
 }
 
 #[test]
-fn what_a_syn_has_no_room_for_waits_until_the_connection_is_open() {
+fn text_beyond_syn_waits_until_connection_is_open() {
     let text = acquainted(
         "+.1 socket(..., SOCK_STREAM, IPPROTO_TCP) = 5
 +0 setsockopt(5, IPPROTO_TCP, TCP_FASTOPEN, [1], 4) = 0

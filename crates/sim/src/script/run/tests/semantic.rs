@@ -174,7 +174,7 @@ fn simultaneous_close_by_another_segment() {
 }
 
 #[test]
-fn what_comes_behind_a_fin_pays_for_no_number_before_it() {
+fn segments_behind_fin_excuse_no_number_before_it() {
     let text = |seq: u32| {
         accepted(&format!(
             "+.1 < F. 1:1(0) ack 1 win 32792
@@ -353,7 +353,7 @@ fn the_size_of_a_buffer_moves_no_edge_before_the_connection_is_established() {
 }
 
 #[test]
-fn an_edge_that_no_header_announces_is_moved_to_the_hosts_own() {
+fn edge_beyond_headers_is_moved_to_host_edge() {
     // The script's host takes 70,000; this one takes what it announces, by another rule.
     let text = accepted(
         "+0 getsockopt(4, SOL_SOCKET, SO_RCVBUF, [70000], [4]) = 0
