@@ -174,8 +174,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         ran.target = ran.outcome.target;
     }
 
+    let typed = arguments.target.as_deref();
     if !ran.outcome.moved_anything() {
-        ran.outcome.judge(ran.target)?;
+        ran.outcome.judge(ran.target, typed)?;
     }
     let figures = |name: &str| ran.outcome.figure(name);
     if let Some(page) = page {
@@ -199,7 +200,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     };
     report.finish(&text)?;
-    ran.outcome.judge(ran.target)?;
+    ran.outcome.judge(ran.target, typed)?;
     report.judge(&figures)?;
     plan.setup.judge_outcomes()
 }

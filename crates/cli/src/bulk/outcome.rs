@@ -11,7 +11,7 @@ use whimbrel_wire::Endpoint;
 
 use crate::descriptors;
 use crate::failure::Failure;
-use crate::target::each;
+use crate::target::{at, each};
 
 /// What is left of a transfer.
 pub(super) struct Outcome {
@@ -80,10 +80,13 @@ impl Outcome {
         self.streams.iter().any(|stream| stream.totals != Totals::default())
     }
 
-    /// Fails if the transfer broke off, or more was sent than came.
-    pub(super) fn judge(&self, target: Endpoint) -> Result<(), Failure> {
+    /// Fails if the transfer broke off, or more was sent than came; the error names the other side as `typed`,
+    /// too, where that is a name or has a zone.
+    pub(super) fn judge(&self, target: Endpoint, typed: Option<&str>) -> Result<(), Failure> {
+        let typed = typed.filter(|typed| typed.contains('%') || !at(target, typed).is_empty());
+        let name = typed.map_or_else(String::new, |typed| format!("{typed}: "));
         if let Some(fault) = self.fault {
-            return Err(Failure::run(format!("{target}: {fault}")));
+            return Err(Failure::run(format!("{name}{target}: {fault}")));
         }
         if let Some(conn_error) = self.conn_error {
             let about = match (self.shortage, conn_error) {
@@ -94,14 +97,14 @@ impl Outcome {
             let before = self.unreached.iter().filter(|(at, _)| *at != target);
             let before: String = before.map(|failed| each(&[*failed]) + "; ").collect();
             return Err(Failure::run(format!(
-                "{before}{target}: {conn_error}{about}: {}",
+                "{name}{before}{target}: {conn_error}{about}: {}",
                 conn_error.remedy()
             )));
         }
         let plain = self.theirs.is_none();
         if self.only_receives && !self.moved_anything() && plain {
             return Err(Failure::run(format!(
-                "{target}: not one byte came: is it a server that sends, as `whimbrel serve \
+                "{name}{target}: not one byte came: is it a server that sends, as `whimbrel serve \
                  --chargen` is?"
             )));
         }
@@ -111,7 +114,7 @@ impl Outcome {
         });
         match lacking {
             Some((sent, came)) => Err(Failure::run(format!(
-                "{target}: {sent} bytes were sent on a stream and the other side has {came}"
+                "{name}{target}: {sent} bytes were sent on a stream and the other side has {came}"
             ))),
             None => Ok(()),
         }
