@@ -22,7 +22,7 @@ pub(crate) const TUN: &str = "/dev/net/tun";
 /// IPv6 in the namespaces that tests make, where a test says what it needs.
 pub(crate) const IPV6: &str = "IPv6";
 
-/// Whether all of these are there: programs, [`TUN`], [`IPV6`]. If not, the test that asked is skipped,
+/// True if all of these are there: programs, [`TUN`], [`IPV6`]. If not, the test that asked is skipped,
 /// and has to end.
 pub(crate) fn found(needs: &[&str]) -> bool {
     say(needs);

@@ -2,11 +2,11 @@
 //! number of requests, of which one may cost a thousand times what another does; and not by a clock, with
 //! which the same input would give other turns.
 
-/// What a server's turn may still take.
+/// The work that a server's turn may still do.
 ///
 /// Work of which one piece takes more than a turn is *long*: a page of a thousand names. It has to wait
-/// until nothing else is to be done ([`Effort::grant`]), and ends its turn. So whoever asks for something
-/// else waits for one such piece at most, however many others asked for.
+/// until nothing else is to be done ([`Effort::grant`]), and ends its turn. So a client that asks for
+/// something else waits for one such piece at most, however many others asked for.
 #[derive(Debug, Default)]
 pub struct Effort {
     left: u64,
@@ -17,7 +17,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Without a bound, for who drives one connection alone.
+    /// Without a bound, for a caller that drives a single connection.
     pub const fn unbounded() -> Self {
         Self { left: u64::MAX, granted: true, put_off: 0 }
     }
@@ -28,7 +28,7 @@ impl Effort {
         self.put_off = if waits { self.put_off + 1 } else { 0 };
     }
 
-    /// So much was done: octets made or taken in, [`LOOK`] for each look at a name.
+    /// Counts work that was done: bytes made or taken in, [`LOOK`] for each look at a name.
     pub const fn spend(&mut self, cost: u64) {
         if self.left < u64::MAX {
             self.left = self.left.saturating_sub(cost);
@@ -55,7 +55,7 @@ impl Effort {
         self.put_off = 0;
     }
 
-    /// What was granted may be done no longer.
+    /// Takes back what was granted.
     pub const fn withdraw(&mut self) {
         self.granted = false;
     }
@@ -63,7 +63,7 @@ impl Effort {
     /// Begins a piece of long work, which is the last of its turn. False if there is no turn for it.
     pub const fn begin_long(&mut self) -> bool {
         let granted = self.granted;
-        // Who is not bounded has room for all.
+        // Without a bound there is room for all.
         if self.left < u64::MAX {
             self.granted = false;
             self.left = if granted { 0 } else { self.left };
@@ -74,7 +74,7 @@ impl Effort {
 
 /// A look at a name below a directory, as octets that could be made instead: 3 us at 5 GB/s.
 pub const LOOK: u64 = 16 << 10;
-/// What a turn may take, octets: 1 ms. Less costs turns; more is time in which no frame is looked at.
+/// The cost of a turn, bytes: 1 ms. Less costs turns; more is time in which no frame is looked at.
 const TURN: u64 = 4 << 20;
 /// For how many turns that were full long work is put off.
 const PATIENCE: u32 = 16;

@@ -84,7 +84,7 @@ pub struct Load<T: Transport> {
     next_local: usize,
     /// The addresses of the target's name, while none has answered.
     race: Option<Race<T::Id>>,
-    /// Whether an exchange may be begun again that found its connection closed.
+    /// True if an exchange may be begun again that found its connection closed.
     repeats: bool,
 }
 
@@ -373,7 +373,7 @@ impl<T: Transport> Load<T> {
         // sequence of requests if all of those requests have idempotent methods"
         let is_stale = match why {
             ConnError::EndedEarly | ConnError::Reset => slot.times.first.is_none(),
-            // It was on its way when the request was not: behind the answer before, which nobody can tell.
+            // It was on its way when the request was not: behind the answer before; the two cannot be told apart.
             ConnError::BadAnswer => slot.reader.is_silent(),
             _ => false,
         };

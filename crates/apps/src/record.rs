@@ -49,7 +49,7 @@ pub struct Record {
     /// Connections that the server was to close after its answer, and did not in time.
     pub unclosed: u64,
     /// Exchanges that were begun again on a new connection: the server had closed the one that was kept, or
-    /// said there what nobody had asked for.
+    /// sent data there that no request had asked for.
     pub repeated: u64,
     /// The most octets that came of a head until it was too long.
     pub longest_head: u64,

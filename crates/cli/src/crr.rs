@@ -38,7 +38,7 @@ mod table;
 #[derive(Args, Debug)]
 #[command(mut_arg("json", |option| option.help(JSON_HELP)))]
 pub(crate) struct Arguments {
-    /// Which server to measure, as in 10.9.0.1:12865: `whimbrel crr --server`, or any `serve --echo`
+    /// Server to measure, for example 10.9.0.1:12865: `whimbrel crr --server`, or any `serve --echo`
     /// [default: a server in this process]. With --server: where to listen [default: port 12865 of
     /// every address of the wire].
     #[arg(value_name = "HOST:PORT")]
@@ -327,7 +327,7 @@ fn find(text: &str, over_kernel: bool) -> Result<Vec<Destination>, Failure> {
 }
 
 fn unheard(text: &str) -> Failure {
-    Failure::usage("TARGET", format!("{text}: nobody listens at port 0: give 1 to 65535"))
+    Failure::usage("TARGET", format!("{text}: port 0 is not valid: use 1 to 65535"))
 }
 
 /// An address and a port.

@@ -8,8 +8,8 @@ use whimbrel_io::descriptors::{are_used_up, limit};
 pub(crate) fn explain(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(ENFILE) => format!(
-            "no descriptor is left on this machine, which has {} (fs.file-max): raise that, or run less \
-             beside",
+            "no descriptor is left on this machine, which has {} (fs.file-max): raise that, or end other \
+             programs",
             machine_limit().unwrap_or_else(|| "no more".into())
         ),
         _ if are_used_up(error) => {
@@ -19,7 +19,7 @@ pub(crate) fn explain(error: &io::Error) -> String {
     }
 }
 
-/// The same as an error, where that is what it is about.
+/// The error with that text, if a descriptor is what it lacked.
 pub(crate) fn explained(error: io::Error) -> io::Error {
     if are_used_up(&error) { io::Error::new(error.kind(), explain(&error)) } else { error }
 }

@@ -199,7 +199,7 @@ fn main() -> ExitCode {
 }
 
 /// Says what is wrong with the command line, or what is asked of it, and ends. A shell puts names of files into
-/// it, which others chose: what is told of is the same line with them escaped.
+/// it, which others chose: the error shows the same line with them escaped.
 fn refuse(mut command: clap::Command, error: &clap::Error) -> ! {
     let words = env::args_os().map(|word| Foreign::new(word.as_encoded_bytes()).to_string());
     if let Err(error) = command.try_get_matches_from_mut(words) {

@@ -18,13 +18,13 @@ pub(crate) fn write_painted(
     paint: impl FnOnce(&str) -> String,
 ) -> io::Result<()> {
     match out.write_all(paint(&printable(text)).as_bytes()).and_then(|()| out.flush()) {
-        // Nobody reads any more: what was to be done is done all the same.
+        // The reader is gone: what was to be done is done all the same.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
 }
 
-/// Tells something on the standard error. Nobody may be there to read it: that stops nothing.
+/// Writes on the standard error. That its reader may be gone stops nothing.
 pub(crate) fn tell(text: &str) {
     let _ = anstream::stderr().write_all(printable(text).as_bytes());
 }

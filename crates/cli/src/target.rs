@@ -87,7 +87,7 @@ fn check_zone(addr: &str, zone: Option<&str>, typed: Typed<'_>) -> Result<(), Fa
         return Ok(());
     }
     let text = format!(
-        "{addr}%{zone}: behind % stands the interface of a link-local address, as in [fe80::1%eth0]"
+        "{addr}%{zone}: only a link-local address has a zone, its interface's name: as in [fe80::1%eth0]"
     );
     Err(Failure::usage(typed.option, text))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use whimbrel_base::Foreign;
 
-/// A path as people read it: whoever made the file chose its name.
+/// A path as people read it: its name may be another user's choice.
 pub fn path(path: &Path) -> Foreign<&[u8]> {
     Foreign::new(path.as_os_str().as_encoded_bytes())
 }

@@ -38,7 +38,7 @@ fn run(spec: &str, peers: &[Endpoint]) -> Running<PacketWire> {
 }
 
 /// Runs `test`, which needs these and `ip`, where the kernel has addresses on one end of a veth pair, and
-/// nobody on the other.
+/// none is on the other.
 fn beside_the_kernel(needs: &[&str], test: impl FnOnce() + Send + 'static) {
     let has_ipv6 = needs.contains(&IPV6);
     in_namespace(&[&["ip"], needs].concat(), move || {

@@ -20,7 +20,7 @@ pub(crate) struct Host {
     /// Its Ethernet, if the device has one.
     pub(crate) link: Option<Link>,
     /// What each packet is looked at for before it leaves. As long as there is nothing, a packet of a stream
-    /// to somebody else pays one comparison.
+    /// to another host pays one comparison.
     looks: Looks,
     looped: Looped,
 }
@@ -28,10 +28,11 @@ pub(crate) struct Host {
 /// What packets are looked at for before they leave.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Looks {
-    /// Whether this host, or nobody, is their destination: from the first on that this host sends to itself,
-    /// or the first change of its addresses and routes.
+    /// True if each is checked for a destination that is this host itself, or has no route any more: from the
+    /// first packet on that this host sends to itself, or the first change of its addresses and routes.
     destinations: bool,
-    /// Whether their path carries less than is believed of one, so that they may be fragmented: while any does.
+    /// True if each is checked for a path that carries less than is believed of one, on which it may be
+    /// fragmented: while there is such a path.
     narrow_paths: bool,
 }
 

@@ -63,8 +63,8 @@ impl Pending {
     }
 }
 
-/// A queue: whoever provokes more than its bounds between two bursts out is not answered. Resets and echoes,
-/// which anybody provokes, leave some of it to SYN-ACKs: who waits for one of these waits a second for the next.
+/// A queue: packets that provoke more than its bounds between two bursts out are not answered. Resets and echoes,
+/// which any host provokes, leave some of it to SYN-ACKs: a client that misses one waits a second for the next.
 #[derive(Debug, Default)]
 pub(crate) struct Replies {
     queue: VecDeque<Pending>,

@@ -85,7 +85,7 @@ impl Flight {
         self.records.end
     }
 
-    /// Whether nothing of it is left.
+    /// True if nothing of it is left.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.records.end <= self.records.una

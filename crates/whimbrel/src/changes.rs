@@ -31,7 +31,7 @@ pub(crate) async fn set_mtu(
     set.await?.map_err(fault::mtu)
 }
 
-/// Makes the same change at every shard. All are asked before the first answer is awaited: whoever drops
+/// Makes the same change at every shard. All are asked before the first answer is awaited: a caller that drops
 /// the future leaves no shard behind, and of two changes all see the same one first.
 pub(crate) async fn change_all<E, C>(
     mailboxes: &[Arc<Mailbox>],
@@ -46,7 +46,7 @@ where
         let (sender, answer) = oneshot::channel();
         let change = change(mailbox);
         mailbox.ask(Request::Inspect(Box::new(move |shard, _| {
-            // Whoever asked may have gone.
+            // The caller may have gone.
             let _ = sender.send(change(shard));
         })));
         answers.push((mailbox, answer));

@@ -53,13 +53,13 @@ pub use any::AnyUdpSocket;
 /// # Errors
 ///
 /// A call that sends fails at once, as on Linux, if the datagram cannot be sent: too long for a datagram, or
-/// for what the path carries where it [must not be cut](UdpSocket::set_fragmenting); for a group of hosts, or
-/// for nobody; no route. What is found out later is told once:
+/// for what the path carries where it [must not be cut](UdpSocket::set_fragmenting); for a group of hosts,
+/// or for no address; no route. What is found out later is told once:
 ///
 /// - A connected socket's next call fails, whatever it does, for what was sent to its peer: the path says so
 ///   (RFC 1122 4.1.3.3: `ConnectionRefused` and others), or the shard had no memory. What may pass by itself
 ///   (a network or host that cannot be reached, a hop limit that ran out) only [`UdpSocket::take_error`] tells.
-/// - A socket that is connected to nobody never fails for what it sent before: its peers are many, and one
+/// - A socket that is not connected never fails for what it sent before: its peers are many, and one
 ///   without a route, or without that port, says nothing of the others. [`UdpSocket::take_error`] tells
 ///   what the shard found out.
 ///

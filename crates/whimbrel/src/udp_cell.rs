@@ -69,9 +69,9 @@ pub(crate) struct Failure {
 /// Who is told what became of what was sent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Told {
-    /// Who asks: it was sent to one of many, for whom the others' calls do not fail, or it may pass.
+    /// Only `take_error`: it was sent to one of many, for which no call fails, or it may pass.
     Askers,
-    /// Whoever calls next, for whatever: the socket is connected to where it was sent.
+    /// The next call, of any kind: the socket is connected to where it was sent.
     Callers,
 }
 

@@ -111,7 +111,7 @@ impl Ways {
         self.change(|table| table.mtu = mtu);
     }
 
-    /// Whether the MTU can be so much.
+    /// Checks that the MTU can be so much.
     pub(crate) fn check_mtu(&self, mtu: u16) -> io::Result<()> {
         if mtu > self.most_mtu { Err(fault::mtu_beyond(mtu, self.most_mtu)) } else { Ok(()) }
     }

@@ -535,7 +535,7 @@ fn judge_rest(request: &Request<'_>, body: BodyReader, limits: &Limits) -> After
     }
 }
 
-/// The least that is made of a body at a time, octets: of whoever takes nothing so much waits.
+/// The least that is made of a body at a time, bytes: so much waits for a client that takes nothing.
 const LEAST: usize = 1 << 10;
 /// What a look at each octet of a head costs where that leads to files: names are cut out of it, decoded,
 /// joined and looked up.

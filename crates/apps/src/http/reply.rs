@@ -41,7 +41,7 @@ pub struct ReplyReader {
     expected: Expected,
     head: HeadBuffer,
     stage: ReplyStage,
-    /// Whether a head came whole, of an interim response or of the final one.
+    /// True if a head came whole, of an interim response or of the final one.
     begun: bool,
     /// Octets of a head that was too long.
     refused: usize,

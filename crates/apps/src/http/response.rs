@@ -159,7 +159,7 @@ impl Response {
     }
 }
 
-/// How much of a path is told that leads nowhere, octets.
+/// The beginning of a path that a 404 repeats, bytes.
 const SHOWN: usize = 128;
 
 /// What a response says of the connection's future.

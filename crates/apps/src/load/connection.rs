@@ -17,9 +17,9 @@ pub(crate) struct LoadConnection<I> {
     pub(crate) pending: Bytes,
     /// Whether the request began with the SYN.
     pub(crate) early: bool,
-    /// Whether the connection was kept since an exchange before this one.
+    /// True if the connection was kept since an exchange before this one.
     pub(crate) kept: bool,
-    /// Whether the transport took the request's end no more.
+    /// True if the transport took the request's end no more.
     pub(crate) cut: bool,
     pub(crate) reader: AnswerReader,
     pub(crate) times: Times,
@@ -124,7 +124,7 @@ impl AnswerReader {
         }
     }
 
-    /// True if these octets, which nobody asked for, leave the connection as it is. RFC 9112 9.2: "the
+    /// True if these bytes, which no request asked for, leave the connection in use. RFC 9112 9.2: "the
     /// client SHOULD close the connection, since message delimitation is now ambiguous, unless the data
     /// consists only of one or more CRLF (which can be discarded per Section 2.2)".
     pub(crate) fn forgives(&self, octets: &[u8]) -> bool {

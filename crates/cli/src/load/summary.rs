@@ -323,8 +323,8 @@ pub(crate) fn errors(outcome: &Outcome) -> String {
     if record.repeated > 0 {
         let _ = writeln!(
             text,
-            "  {} sent again on a new connection: the server had closed the one that was kept, or said \
-             there what nobody had asked for",
+            "  {} sent again on a new connection: the server had closed the one that was kept, or sent \
+             data there that no request had asked for",
             quantity::of(record.repeated, "request")
         );
     }

@@ -172,8 +172,8 @@ impl FileRoot {
         Ok(version.mark(response.with_field("Accept-Ranges", "bytes")))
     }
 
-    /// A part of a file piece by piece: it is opened again for the first of them. A response that nobody
-    /// reads keeps no descriptor.
+    /// A part of a file piece by piece: it is opened again for the first of them. A response that is not
+    /// read keeps no descriptor.
     fn source(&self, identity: Identity, path: &Path, part: Range<u64>) -> Body {
         let source = FileSource { reader: self.file_cache.reader(path, identity), at: part.start };
         Body::Source { length: part.end - part.start, source: Box::new(source) }
@@ -221,7 +221,7 @@ impl Names {
         };
         let can_be_read = match kind {
             _ if kind.is_dir() => fs::read_dir(&found).is_ok(),
-            // A pipe would not be opened before somebody writes.
+            // A pipe would not be opened before another process writes.
             _ => kind.is_file() && self.file_cache.open(&found).is_ok(),
         };
         can_be_read.then_some(kind)
@@ -323,7 +323,7 @@ fn now() -> Duration {
 fn failed(error: &io::Error) -> Response {
     match error.kind() {
         io::ErrorKind::NotFound => {
-            Response::text(Status::NOT_FOUND, "what was there is there no longer\n")
+            Response::text(Status::NOT_FOUND, "the file was removed or replaced\n")
         }
         io::ErrorKind::PermissionDenied => {
             Response::text(Status::FORBIDDEN, "the server may not read this file\n")

@@ -291,7 +291,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         effort.is_spent()
     }
 
-    /// Lets go of who was silent for longest while all hold more than they may.
+    /// Closes the connections that were silent for longest while all hold more than they may.
     fn bound(&mut self, net: &mut T) {
         while self.held > self.limits.held
             && let Some((place, _)) = self.idle.oldest()

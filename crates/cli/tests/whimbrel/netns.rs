@@ -59,7 +59,7 @@ impl Net {
     }
 
     /// The same with a veth pair: the kernel has 10.9.0.1 and, where there is IPv6, fd09::1 on the one
-    /// end, `vkernel`; nobody has anything on the other, `vstack`.
+    /// end, `vkernel`; the other, `vstack`, has no addresses.
     pub(crate) fn with_veth(programs: &[&'static str]) -> Option<Self> {
         let net = Self::with(programs)?;
         net.run("ip link add vkernel type veth peer name vstack");
@@ -222,7 +222,7 @@ pub(crate) fn public_copy(folder: &Path) -> PathBuf {
     copy
 }
 
-/// The copy of the program, run in `net` by somebody without rights, where the driver's node is of this
+/// The copy of the program, run in `net` by a user without rights, where the driver's node is of this
 /// mode: not as udev or a container has made it on this machine. The test needs [`FOR_NOBODY`].
 pub(crate) fn nobody(net: &Net, copy: &Path, mode: &str) -> Command {
     let mut command = net.command("sh");

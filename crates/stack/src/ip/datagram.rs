@@ -13,7 +13,7 @@ pub struct Datagram {
     pub(super) protocol: Protocol,
     pub(super) class: TrafficClass,
     pub(super) hop_limit: u8,
-    /// Whether it may be cut, here or on the way.
+    /// The permission to cut it, here or on the way.
     pub(super) fragmenting: Fragmenting,
     /// What did not leave yet.
     pub(super) payload: Bytes,
@@ -27,7 +27,7 @@ pub(crate) struct IcmpDatagram {
     pub(crate) local: Address,
     pub(crate) remote: Address,
     pub(crate) hop_limit: u8,
-    /// Whether it may be cut, here or on the way.
+    /// The permission to cut it, here or on the way.
     pub(crate) fragmenting: Fragmenting,
     /// The message with its header, its checksum in place.
     pub(crate) message: Bytes,

@@ -8,7 +8,7 @@
 //!
 //! A handshake here has a [`SynEntry`] from its first segment to its end: no cookie stands in for it, which
 //! would be an answer, and no Fast Open. How many there are is bounded in all and for each address and port. At
-//! a bound the oldest gives way, decided or not, so that a scan, or a port that nobody answers for, keeps no
+//! a bound the oldest gives way, decided or not, so that a scan, or a port without answers, keeps no
 //! other waiting: its peer's next SYN is asked about anew. No share by source: sources are forged, and a proxy
 //! has one client.
 
@@ -148,7 +148,7 @@ impl Shard {
         Verdict::Accepted
     }
 
-    /// Whether one more SYN may wait for an answer, now that older ones gave way to it if they had to.
+    /// True if one more SYN may wait for an answer, now that older ones gave way to it if they had to.
     fn make_room_for_dial(&mut self, listener: u32, key: &FlowKey) -> bool {
         if let Some(oldest) = self.dials.oldest_of_crowd(key) {
             self.cx.counters.verdict_crowded += 1;

@@ -66,7 +66,7 @@ pub struct DatagramPath {
     pub left: Duration,
 }
 
-/// How far somebody read what paths carry.
+/// How far the table of paths was read.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DatagramPathsSeen([PathsSeen; 2]);
 
@@ -79,7 +79,7 @@ pub struct DatagramPathNews {
     pub paths: Vec<DatagramPath>,
 }
 
-/// What paths carry, for whoever sends datagrams from elsewhere.
+/// What paths carry, for callers that send datagrams from other threads.
 impl Shard {
     /// What was heard of the paths of datagrams since `seen`, which is brought up to date; `None`: nothing.
     #[inline]

@@ -302,7 +302,7 @@ impl Shard {
     }
 }
 
-/// Whether datagrams can be sent to `to` by these routes; `is_local`: it is this host itself.
+/// Checks that datagrams can be sent to `to` by these routes; `is_local`: it is this host itself.
 ///
 /// # Errors
 ///
@@ -320,8 +320,8 @@ pub fn judge_destination(routes: &Routes, is_local: bool, to: Endpoint) -> Resul
     route.map(|_| ()).ok_or(UdpError::NoRoute(to))
 }
 
-/// Whether an address is of one host: there is no membership in groups here, and who sends to all
-/// hosts of a network would be the only one who does.
+/// Checks that an address is of one host: there is no membership in groups here, and no other socket
+/// sends to all hosts of a network.
 fn judge_single(routes: &Routes, addr: &Address) -> Result<(), UdpError> {
     let is_limited = *addr == Address::from_v4_octets([255; 4]);
     if is_limited || routes.is_broadcast(addr) {

@@ -89,7 +89,7 @@ impl Connection {
         Done(Verdict::Drop(DropReason::Paws))
     }
 
-    /// Whether a segment is no more than an acknowledgment that later ones overtook: of nothing new, and
+    /// True if a segment is no more than an acknowledgment that later ones overtook: of nothing new, and
     /// from where the peer has sent. An answer would tell the peer what it knows, once for each that the
     /// network delays, and use up the allowance for challenges. Linux answers those at RCV.NXT.
     fn is_overtaken_ack(&self, seg: &RxSegment<'_>) -> bool {
@@ -425,7 +425,7 @@ impl Connection {
 }
 
 impl Stamps {
-    /// Whether TS.Recent tells what is old. RFC 7323 5.5: not if it was not renewed for 24 days. Nor if it is
+    /// True if TS.Recent tells what is old. RFC 7323 5.5: not if it was not renewed for 24 days. Nor if it is
     /// 0, as in Linux: some peers send that with their SYN, and what is known of a peer whose cookie came
     /// back without timestamps is no more.
     fn says_recent(&self, cx: &Context) -> bool {

@@ -72,7 +72,7 @@ impl RttEstimator {
         self.is_probed = true;
     }
 
-    /// Whether a loss probe left since the last measurement: no other may. RFC 8985 7.3: "the sender has
+    /// True if a loss probe left since the last measurement: no other may. RFC 8985 7.3: "the sender has
     /// obtained an RTT measurement since the last loss probe transmission".
     #[inline]
     pub const fn is_probed(&self) -> bool {

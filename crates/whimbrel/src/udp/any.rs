@@ -123,7 +123,7 @@ impl AnyUdpSocket {
     ///
     /// `InvalidInput` (too long; port 0, or no address of one host), `Unsupported` (a group of hosts),
     /// `NetworkUnreachable` (no route), `NotConnected` (the stack has ended). What only the shard finds out of
-    /// a datagram (nobody speaks for `from`) only [`take_error`](AnyUdpSocket::take_error) tells: a server of
+    /// a datagram (`from` is no address of the stack) only [`take_error`](AnyUdpSocket::take_error) tells: a server of
     /// many does not fail for one of them.
     pub async fn send(&self, buf: &[u8], from: SocketAddr, to: SocketAddr) -> io::Result<()> {
         self.send_datagram(buf, &between(from, to)).await

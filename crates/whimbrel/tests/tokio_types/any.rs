@@ -152,7 +152,7 @@ async fn dials_to_a_black_hole_delay_no_other_destination() {
         let client = world.client.clone();
         dials.spawn(async move { TcpStream::connect(&client, "192.0.2.9:80").await });
     }
-    // Nobody is decided about there: the oldest give way, and their peers repeat their SYNs.
+    // None is decided about there: the oldest give way, and their peers repeat their SYNs.
     let mut waiting = Vec::new();
     while waiting.len() < 64 {
         waiting.push(listener.incoming().await.unwrap());

@@ -71,7 +71,7 @@ async fn who_sends_sees_what_was_decided() {
             socket.refuse(&received, Unreachable::Port);
             let error = client.recv(&mut [0; 9]).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
-            // What may pass by itself is told to who asks, as calls of Linux' sockets do not fail for it.
+            // `take_error` returns what may pass by itself, as calls of Linux' sockets do not fail for it.
             let soft = [
                 (Unreachable::Host, ErrorKind::HostUnreachable),
                 (Unreachable::Network, ErrorKind::NetworkUnreachable),
@@ -80,7 +80,7 @@ async fn who_sends_sees_what_was_decided() {
                 let received = asked(&socket, &client).await;
                 socket.refuse(&received, what);
                 let mut told = None;
-                until("it is told to who asks", async || {
+                until("take_error returns it", async || {
                     told = told.take().or(client.take_error().unwrap());
                     told.is_some()
                 })

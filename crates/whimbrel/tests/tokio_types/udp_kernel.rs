@@ -188,7 +188,7 @@ async fn server_does_not_fail_for_one_gone_client() {
     let world = World::new();
     let server = UdpSocket::bind(&world.server, "[::]:7").await.unwrap();
     let client = UdpSocket::bind(&world.client, "10.0.0.2:0").await.unwrap();
-    // Who is told of the second knows that the first, too, was answered.
+    // The error for the second shows that the first, too, was answered.
     let told = UdpSocket::bind(&world.server, "10.0.0.1:0").await.unwrap();
     told.connect("10.0.0.2:9").await.unwrap();
     server.send_to(b"gone", "10.0.0.2:9").await.unwrap();

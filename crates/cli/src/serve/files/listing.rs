@@ -115,7 +115,7 @@ struct PageWork {
 impl LongAnswer for PageWork {
     fn make(self: Box<Self>) -> Response {
         let Self { listings, directory } = *self;
-        // It may have been made for somebody else meanwhile.
+        // It may have been made for another request meanwhile.
         let listing = match listings.fresh(&directory, now()) {
             Ok(None) => listings.make(&directory, now()),
             Ok(Some(listing)) => Ok(listing),
@@ -214,7 +214,7 @@ fn names(
     Ok((names, false))
 }
 
-/// Whoever uploads a file names it, and pages are read on terminals, too.
+/// Clients choose the names of what they upload, and pages are read on terminals, too.
 fn escape(text: &str) -> String {
     let text = Foreign::new(text).to_string();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")

@@ -13,7 +13,7 @@ pub(super) struct LongQueue {
     waiting: RefCell<BTreeMap<u64, (u32, Waker)>>,
     /// Whose turn it is.
     granted: Cell<Option<u64>>,
-    /// The number of whoever comes next.
+    /// The number of the next that comes.
     next: Cell<u64>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct LongTurn {
 }
 
 impl LongQueue {
-    /// True if nobody waits.
+    /// True if none waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.borrow().is_empty()
     }
@@ -46,7 +46,7 @@ impl LongQueue {
         Some(place)
     }
 
-    /// Whoever has not begun has had its turn.
+    /// One that has not begun has had its turn.
     pub(super) fn withdraw(&self) {
         self.granted.set(None);
     }
@@ -79,7 +79,7 @@ impl Future for LongTurn {
     }
 }
 
-/// Whoever resets a stream leaves nothing behind that waits.
+/// A stream that was reset waits no more.
 impl Drop for LongTurn {
     fn drop(&mut self) {
         // Not there any more if it had its turn.

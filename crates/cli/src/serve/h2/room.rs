@@ -1,5 +1,5 @@
 //! What one connection holds of bodies that its client has not taken: bytes that were made for it, counted
-//! until they are let go of, wherever they are.
+//! until they are dropped, wherever they are.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ pub(super) struct Room(Arc<Mutex<Holding>>);
 #[derive(Default)]
 struct Holding {
     octets: usize,
-    /// Streams that wait until something is let go of.
+    /// Streams that wait until something is dropped.
     waiting: Vec<Waker>,
 }
 
@@ -48,7 +48,7 @@ impl Room {
 }
 
 impl StreamRoom {
-    /// How much may be made at once. `None`: nothing until something is let go of, which wakes `waker`.
+    /// How much may be made at once. `None`: nothing until something is dropped, which wakes `waker`.
     pub(super) fn at_once(&self, waker: &Waker) -> Option<usize> {
         let mut holding = self.room.lock();
         let left = SHARED.saturating_sub(holding.octets);

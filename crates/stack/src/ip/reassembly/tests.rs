@@ -92,7 +92,7 @@ fn at_the_bounds_of_all_whoever_has_the_most_gives_way() {
     }
 }
 
-/// Whether a datagram of one host, in two pieces of so many octets, becomes whole though fragments of
+/// True if a datagram of one host, in two pieces of so many octets, becomes whole though fragments of
 /// `host`, as many octets each, come between them until some are given up.
 fn becomes_whole_beside(host: impl Fn(u16) -> u8, each: usize, own: usize) -> bool {
     let mut reassembly = Reassembly::new(BOUNDS);

@@ -15,14 +15,14 @@ impl ProbeBudget {
         Self { left: ASKS_AT_ONCE, counted: Instant::ZERO }
     }
 
-    /// Whether one more may be asked now, and is.
+    /// True if one more may be asked now, and is.
     pub(super) fn take(&mut self, now: Instant) -> bool {
         let may = self.has_any(now);
         self.left = self.left.saturating_sub(1);
         may
     }
 
-    /// Whether one more may be asked now.
+    /// True if one more may be asked now.
     pub(super) fn has_any(&mut self, now: Instant) -> bool {
         let earned = now.since(self.counted).as_millis() * u128::from(ASKS_PER_SECOND) / 1_000;
         if earned > 0 {

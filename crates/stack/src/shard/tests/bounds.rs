@@ -24,7 +24,7 @@ enum Proof {
     Flood(fn()),
     /// Tests elsewhere, each as `file#name`.
     Tests(&'static [&'static str]),
-    /// Nobody but the one whose it is fills it: his own connection, process or host waits.
+    /// Only its owner fills it: that connection, process or host waits.
     Own,
 }
 
@@ -336,7 +336,7 @@ fn hosts_for_any_destination() -> (Hosts, ListenerId) {
     client.routes = Vec::from([everywhere]);
     let mut server = host(server_addr, 2, &tunables);
     server.take_any_address();
-    let listener = server.listen_any().expect("nobody else");
+    let listener = server.listen_any().expect("no other");
     (Hosts::of(Shard::new(client).expect("valid"), server), listener)
 }
 
@@ -459,7 +459,7 @@ fn syn_acks_leave_beside_resets() {
     assert_eq!(asker.served, SECONDS);
 }
 
-/// 16 packets in each burst that nothing takes and nobody fetches; clients are served within 40 ms.
+/// 16 packets in each burst that nothing takes and no application fetches; clients are served within 40 ms.
 fn unclaimed_packets_leave_connections_alone() {
     let mut hosts = Hosts::new();
     hosts.server.keep_unclaimed(128);
@@ -512,6 +512,6 @@ fn full_socket_leaves_others_alone() {
 fn datagrams_for_any_destination_leave_sockets_alone() {
     let mut hosts = Hosts::new();
     hosts.server.take_any_address();
-    hosts.server.udp_bind_any().expect("nobody else");
+    hosts.server.udp_bind_any().expect("no other");
     flood_of_datagrams(&mut hosts, (forged(9), 53));
 }

@@ -73,7 +73,7 @@ impl Sender {
         self.flags.set(Flags::LOSS_PROBE);
     }
 
-    /// Whether a loss probe may ask for our FIN, alone in flight: no time-out did.
+    /// True if a loss probe may ask for our FIN, alone in flight: no time-out did.
     #[inline]
     pub const fn may_probe_fin(&self) -> bool {
         self.flags.has(Flags::FIN_SENT) && self.attempts == 0

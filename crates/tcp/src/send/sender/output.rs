@@ -426,7 +426,7 @@ impl Sender {
         (head, again)
     }
 
-    /// Whether our FIN goes again which left while nothing was buffered: no flight has it.
+    /// True if our FIN goes again which left while nothing was buffered: no flight has it.
     #[cold]
     fn is_lone_fin_again(&self, queue: &SendQueue) -> bool {
         queue.flight.is_empty() && !self.is_idle()

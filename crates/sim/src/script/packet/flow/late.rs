@@ -27,7 +27,7 @@ impl FlowState {
         self.local_end.is_none_or(|end| end == segment.seq)
     }
 
-    /// Whether a pure acknowledgment as written begins beyond all that the host sent. What is owed was to be
+    /// True if a pure acknowledgment as written begins beyond all that the host sent. What is owed was to be
     /// sent before whatever is yet to come, so such a number is wrong, and later right for another.
     pub(in crate::script) fn is_beyond_end(&self, body: &TcpPacket) -> bool {
         match (body.seq, self.local_end) {
