@@ -170,7 +170,8 @@ fn by_age(ages: Ages) -> Value {
 }
 
 /// An address that was tried in vain, and why.
-fn unreached((at, why): &(Endpoint, ConnError)) -> Value {
+fn unreached(failed: &(Endpoint, ConnError)) -> Value {
+    let (at, why) = failed;
     json!({ "address": at.to_string(), "error": why.name() })
 }
 
