@@ -1,6 +1,7 @@
 //! How many tests were skipped, in one line: of all programs that the test command runs this one is
 //! the last, because cargo takes them by the names of packages and then of targets.
 #![forbid(unsafe_code)]
+#![allow(clippy::disallowed_macros, reason = "what tests say is kept for each thread")]
 #![allow(clippy::disallowed_methods, reason = "no part of the pure crate that has the last name")]
 
 use std::collections::{BTreeMap, BTreeSet};

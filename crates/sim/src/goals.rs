@@ -15,7 +15,7 @@ use whimbrel_link::LinkConfig;
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::Limit;
 
-use crate::path::{GoOn, PathReport};
+use crate::path::{Captured, GoOn, PathPlan, PathReport};
 
 pub use grid::{Cell, grid};
 pub use paths::paths;
@@ -199,6 +199,32 @@ fn rules(algorithm: &str) -> Result<Tunables, String> {
 
 fn link(text: &str) -> Result<LinkConfig, String> {
     text.parse().map_err(|error: whimbrel_link::ConfigError| error.to_string())
+}
+
+/// A flow over this path, measured between these times, in seconds, with the algorithm of this name or
+/// whatever is the default.
+fn plan(link: LinkConfig, algorithm: Option<&str>, marks: [u64; 2]) -> Result<PathPlan, String> {
+    let marks = marks.map(Duration::from_secs).to_vec();
+    Ok(PathPlan {
+        tunables: algorithm.map_or_else(|| Ok(<_>::default()), rules)?,
+        ..PathPlan::new(link, marks)
+    })
+}
+
+/// What one flow reached between its two marks.
+fn whole(plan: &PathPlan, unit: Unit, go_on: GoOn<'_>) -> Result<Figure, String> {
+    let report = plan.run(Captured::Nothing, go_on)?;
+    let flow = report.flows.first().ok_or("there was no flow")?;
+    let apart = plan.marks.last().copied().unwrap_or_default().saturating_sub(plan.marks[0]);
+    let bits = flow.rate(0, 1, apart);
+    let value = match (unit, plan.link.rate) {
+        (Unit::Percent, Some(rate)) => {
+            let mss = flow.snapshot.as_ref().map_or(0, |snapshot| snapshot.mss);
+            100.0 * bits / (rate as f64 * f64::from(mss) / f64::from(plan.link.mtu))
+        }
+        _ => bits / 1e6,
+    };
+    Ok(Figure { value, events: PathEvents::of(&report) })
 }
 
 /// Segments that are lost, in the words of `drop=`.

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use whimbrel_link::LinkConfig;
 use whimbrel_stack::RouteMetrics;
 use whimbrel_tcp::conn::{BufferSize, SocketOptions};
 use whimbrel_tcp::tunables::BufferPolicy;
 
 use super::{
-    ALGORITHMS, Figure, Goal, Line, PathEvents, Unit, link, patterns, reorder, repairs, rules,
+    ALGORITHMS, Figure, Goal, Line, PathEvents, Unit, link, patterns, plan, reorder, repairs, whole,
 };
 use crate::path::{Captured, GoOn, PathPlan, PathReport};
 
@@ -175,36 +174,6 @@ fn fairness(algorithm: &'static str) -> Line {
             })
         }),
     }
-}
-
-/// A flow over this path, measured between these times, in seconds, with the algorithm of this name or
-/// whatever is the default.
-pub(super) fn plan(
-    link: LinkConfig,
-    algorithm: Option<&str>,
-    marks: [u64; 2],
-) -> Result<PathPlan, String> {
-    let marks = marks.map(Duration::from_secs).to_vec();
-    Ok(PathPlan {
-        tunables: algorithm.map_or_else(|| Ok(<_>::default()), rules)?,
-        ..PathPlan::new(link, marks)
-    })
-}
-
-/// What one flow reached between its two marks.
-pub(super) fn whole(plan: &PathPlan, unit: Unit, go_on: GoOn<'_>) -> Result<Figure, String> {
-    let report = plan.run(Captured::Nothing, go_on)?;
-    let flow = report.flows.first().ok_or("there was no flow")?;
-    let apart = plan.marks.last().copied().unwrap_or_default().saturating_sub(plan.marks[0]);
-    let bits = flow.rate(0, 1, apart);
-    let value = match (unit, plan.link.rate) {
-        (Unit::Percent, Some(rate)) => {
-            let mss = flow.snapshot.as_ref().map_or(0, |snapshot| snapshot.mss);
-            100.0 * bits / (rate as f64 * f64::from(mss) / f64::from(plan.link.mtu))
-        }
-        _ => bits / 1e6,
-    };
-    Ok(Figure { value, events: PathEvents::of(&report) })
 }
 
 /// The mean over these seeds.

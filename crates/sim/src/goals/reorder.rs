@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::paths::{plan, whole};
 use super::{ALGORITHMS, Figure, Goal, Line, PathEvents, Unit, link};
+use super::{plan, whole};
 use crate::path::{Captured, GoOn, PathPlan};
 
 /// A path that delivers a share of its packets late, and who sends over it.

@@ -192,7 +192,10 @@ impl Sender {
         for (from, to) in ranges.into_iter().filter(|(from, to)| from < to && *to <= end) {
             queue.flight.sack(from..to, delivered);
         }
-        let first = first?;
+        // RFC 2883 4: "A D-SACK block is only used to report a duplicate contiguous sequence of data received by
+        // the receiver in the most recent packet." One that names more is no report: a peer could have all
+        // that is in flight sent again by each.
+        let first = first.filter(|it| it.right.offset_from(it.left) <= MOST_TEXT)?;
         // It may lie below what offsets count from.
         let ahead = i64::from(first.right.distance_from(self.seq.una));
         let end = queue.flight.una().wrapping_add_signed(ahead);
@@ -254,6 +257,9 @@ impl Sender {
             && Duration::from(trip) >= self.rtt.first_rto(&cx.tunables)
     }
 }
+
+/// Bytes of text that no packet exceeds, with segments joined by the peer's offloads.
+const MOST_TEXT: u32 = 65_535;
 
 /// RFC 2883 4: the first block reports a duplicate if it lies below the acknowledgment, or within
 /// the second block.
