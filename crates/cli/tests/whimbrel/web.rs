@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
+use crate::needs::IPV6;
 use crate::netns::{Net, WHIMBREL};
 use crate::running::{Running, await_that, fail, succeed};
 use crate::signals::free_address;
@@ -54,7 +55,7 @@ fn with_name(net: &Net, words: &str) -> Command {
 
 #[test]
 fn each_address_of_name_is_tried_over_kernels_sockets() {
-    let Some(net) = Net::with(&["unshare"]) else { return };
+    let Some(net) = Net::with(&[IPV6, "unshare"]) else { return };
     let web = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:8080"]);
     let echo = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:7", "--echo"]);
     let bulk = net.serving(&["bulk", "--server", "-w", "kernel:", "--listen", "127.0.0.1:5201"]);
@@ -88,7 +89,7 @@ fn each_address_of_name_is_tried_over_kernels_sockets() {
 
 #[test]
 fn link_local_address_is_reached_in_its_zone() {
-    let Some(net) = Net::with(&[]) else { return };
+    let Some(net) = Net::with(&[IPV6]) else { return };
     net.run("ip address add fe80::7/64 dev lo nodad");
     let _web = serve_anywhere(&net, "-l [::]:8080");
     let _echo = serve_anywhere(&net, "-l [::]:7 --echo");

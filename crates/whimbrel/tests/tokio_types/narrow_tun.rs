@@ -2,18 +2,17 @@
 //!
 //! Needs root. Without it the test says so and passes; `WHIMBREL_REQUIRE_NET=1` makes it fail.
 
-use std::process::Command;
-
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use whimbrel::{Fragmenting, Stack, TcpListener, TcpStream, UdpSocket};
 
 use crate::namespace::in_a_namespace;
+use crate::needs::{self, TUN};
 use crate::world::{assert_empties, builder, text};
 
 #[test]
 fn links_of_any_mtu_are_crossed_behind_router() {
     let name = "narrow_tun::links_of_any_mtu_are_crossed_behind_router";
-    in_a_namespace(name, &["ip"], cross);
+    in_a_namespace(name, &[TUN, "ip"], cross);
 }
 
 fn stack(name: &str, net: u8) -> Stack {
@@ -27,9 +26,7 @@ async fn cross() {
     for (net, mtu) in (1_u8..).step_by(2).zip([68, 296, 551, 552, 576]) {
         let (near, far) =
             (stack(&format!("whim{net}"), net), stack(&format!("narrow{net}"), net + 1));
-        let set = Command::new("ip")
-            .args(["link", "set", &format!("narrow{net}"), "mtu", &mtu.to_string()])
-            .status();
+        let set = needs::command(&format!("ip link set narrow{net} mtu {mtu}")).status();
         assert!(set.unwrap().success());
         // As a browser asks and a server answers.
         let at = format!("10.9.{net}.2:80");

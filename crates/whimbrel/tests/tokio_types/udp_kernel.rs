@@ -1,7 +1,6 @@
 //! What sockets of datagrams say of what goes wrong, beside the kernel's own in the same place.
 
 use std::io::{self, ErrorKind};
-use std::process::Command;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,12 +8,13 @@ use tokio::time::timeout;
 use whimbrel::{Fragmenting, SendTo, UdpSocket};
 
 use crate::namespace::in_a_namespace;
+use crate::needs::{self, IPV6, TUN};
 use crate::world::{World, assert_empties, builder, until};
 
 #[test]
 fn socket_errors_equal_those_of_kernel() {
     let name = "udp_kernel::socket_errors_equal_those_of_kernel";
-    in_a_namespace(name, &["ip", "python3"], beside_the_kernel);
+    in_a_namespace(name, &[TUN, IPV6, "ip", "python3"], beside_the_kernel);
 }
 
 /// The stack at 10.9.1.2 and the kernel at 10.9.1.1, each as the other's peer over a link of 1,500 bytes.
@@ -27,12 +27,11 @@ async fn beside_the_kernel() {
     for route in routes.await.unwrap().into_iter().filter(|route| route.prefix_len == 0) {
         stack.remove_route(route).await.unwrap();
     }
-    assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
+    assert!(needs::command("ip link set lo up").status().unwrap().success());
     let ours = story(&stack).await.join("\n");
-    let kernel = tokio::task::spawn_blocking(|| {
-        Command::new("python3").args(["-c", KERNELS]).output().unwrap()
-    });
-    let kernel = kernel.await.unwrap();
+    let mut kernels = needs::command("python3");
+    kernels.args(["-c", KERNELS]);
+    let kernel = tokio::task::spawn_blocking(move || kernels.output().unwrap()).await.unwrap();
     let theirs = String::from_utf8_lossy(&kernel.stdout);
     let errors = String::from_utf8_lossy(&kernel.stderr);
     assert_eq!(ours, theirs.trim(), "{errors}");
