@@ -45,7 +45,7 @@ impl Rule {
             file.strip_suffix(".rs").is_some_and(|it| it == *place)
                 || file.starts_with(&format!("{place}/"))
         };
-        self.crates.iter().any(|it| is_in(it)) && !self.may.iter().any(|it| is_of(it))
+        self.crates.iter().any(is_in) && !self.may.iter().any(is_of)
     }
 
     fn is_broken_by(&self, line: &str) -> bool {

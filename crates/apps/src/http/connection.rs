@@ -216,7 +216,7 @@ impl Connection {
     }
 
     /// What to do next within a turn's `effort`, where the transport has `room` for so many octets: no more
-    /// of a body is made than that, or [`LEAST`].
+    /// of a body is made than that, or 1 KiB.
     pub fn poll_within(
         &mut self,
         site: &mut impl Site,
