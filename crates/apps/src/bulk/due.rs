@@ -16,7 +16,7 @@ pub(super) struct DueStreams {
     at_place: Vec<Option<usize>>,
     now: Vec<usize>,
     later: BinaryHeap<Reverse<(Instant, usize)>>,
-    /// What is known of each stream.
+    /// The marks of each stream, by its index.
     marks: Vec<Marks>,
 }
 

@@ -6,7 +6,7 @@ use super::Framing;
 use super::chunked::{BodyPart, Decoder};
 use super::fault::Fault;
 
-/// What is still to come of a body.
+/// The rest of a body that is still to come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BodyReader {
     shape: Shape,

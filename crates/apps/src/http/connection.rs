@@ -210,12 +210,12 @@ impl Connection {
         }
     }
 
-    /// What to do next, however long it takes. `site` answers requests.
+    /// Returns the next step, however long it takes. `site` answers requests.
     pub fn poll(&mut self, site: &mut impl Site, terms: &Terms) -> Step {
         self.poll_within(site, terms, &mut Effort::unbounded(), || usize::MAX)
     }
 
-    /// What to do next within a turn's `effort`, where the transport has `room` for so many octets: no more
+    /// Returns the next step within a turn's `effort`, where the transport has `room` for so many octets: no more
     /// of a body is made than that, or 1 KiB.
     pub fn poll_within(
         &mut self,
@@ -537,7 +537,7 @@ fn judge_rest(request: &Request<'_>, body: BodyReader, limits: &Limits) -> After
 
 /// The least that is made of a body at a time, bytes: so much waits for a client that takes nothing.
 const LEAST: usize = 1 << 10;
-/// What a look at each octet of a head costs where that leads to files: names are cut out of it, decoded,
+/// The cost of each byte of a head that leads to files: names are cut out of it, decoded,
 /// joined and looked up.
 const SCRUTINY: u64 = 16;
 /// Room for a head as it usually is.

@@ -26,7 +26,7 @@ pub struct Limits {
     /// The largest piece of a response handed to the stack at once, octets (default 128 KiB).
     /// Less costs calls; more is memory per slow reader.
     pub piece: usize,
-    /// What the connections of a server of HTTP/2 may hold together, bytes (default 256 MiB): beyond, the
+    /// The most bytes that all HTTP/2 connections of a server hold together (default 256 MiB): beyond, the
     /// longest silent are closed. Those of HTTP/1.1 hold nothing that a client does not take.
     pub held: u64,
     /// How long a connection may be silent before it is closed (default 60 s). Shorter cuts off

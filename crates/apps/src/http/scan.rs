@@ -35,7 +35,7 @@ impl HeadBuffer {
         self.take_by(input, limit, end_of_head)
     }
 
-    /// The same of a response, in whose head lines may end with LF alone; an error if more than
+    /// Takes the head of a response, whose lines may end with LF alone; an error if more than
     /// `limit` octets came of it.
     pub(crate) fn take_reply(
         &mut self,

@@ -29,7 +29,7 @@ pub enum Answer {
 
 /// A response that takes more than others may wait for. Dropped unmade if the connection ends before.
 pub trait LongAnswer: Send {
-    /// Makes it.
+    /// Makes the response, in one go.
     fn make(self: Box<Self>) -> Response;
 }
 

@@ -187,7 +187,7 @@ fn whole(file: &File, first: u64, length: u64) -> io::Result<Bytes> {
     complete.then_some(octets).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
-/// Where paths lead.
+/// The files and directories below the root that paths of requests lead to.
 #[derive(Clone)]
 struct Names {
     /// The directory's canonical path, with which that of each file that is served begins.

@@ -230,7 +230,7 @@ pub(crate) fn nobody(net: &Net, copy: &Path, mode: &str) -> Command {
     command
 }
 
-/// What [`nobody`] needs.
+/// The programs that [`nobody`] runs.
 pub(crate) const FOR_NOBODY: [&str; 3] = ["mknod", "mount", "setpriv"];
 /// `ip netns exec` has made a namespace of mounts already.
 const BECOME_NOBODY: &str = r#"

@@ -58,7 +58,7 @@ impl Shard {
 /// What a path carries, as datagrams are to know it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DatagramPath {
-    /// The destination.
+    /// The address that the path leads to.
     pub remote: Address,
     /// The largest IP packet, octets.
     pub mtu: u16,
@@ -70,7 +70,7 @@ pub struct DatagramPath {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DatagramPathsSeen([PathsSeen; 2]);
 
-/// What [`Shard::datagram_paths`] found.
+/// News of the paths of datagrams, from [`Shard::datagram_paths`].
 #[derive(Debug)]
 pub struct DatagramPathNews {
     /// What was read before is forgotten, and `paths` are all that there are.

@@ -272,7 +272,7 @@ enum Form {
     Plain,
     /// Timestamps, and no window scaling.
     Stamped,
-    /// Both.
+    /// Timestamps and window scaling.
     Scaled,
 }
 

@@ -157,5 +157,5 @@ fn end_reaches_each_stream() {
 const BLOCK: usize = 1_000;
 /// Room that takes two blocks and a half.
 const ROOM: usize = 2_500;
-/// What waited, two blocks, one that finds no room, and one to read.
+/// Calls for one event: text that waited, two blocks, one that finds no room, and one to read.
 const CALLS: usize = 5;
