@@ -177,6 +177,10 @@ macro_rules! program {
                 assert_eq!(connected.write(b"x").await.unwrap_err().kind(), ErrorKind::BrokenPipe);
                 drop((listener, read));
 
+                // Another process may listen at a port that is free, so a socket holds this one.
+                let silent = TcpSocket::new_v4($($server)?).unwrap();
+                silent.bind(SocketAddr::new(host, 0)).unwrap();
+                let at = silent.local_addr().unwrap();
                 let refused = TcpStream::connect($($client,)? at).await;
                 assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused);
                 drop(connected);
