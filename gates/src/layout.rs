@@ -64,7 +64,8 @@ fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(is_cfg_test)
 }
 
-fn holds_tests(name: &str) -> bool {
+/// True for the name of a file whose content is tests.
+pub(crate) fn holds_tests(name: &str) -> bool {
     name.ends_with("/tests.rs") || name.contains("/tests/") || name.starts_with("tests/")
 }
 

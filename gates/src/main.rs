@@ -13,12 +13,15 @@ mod hosts;
 mod layout;
 mod lengths;
 mod links;
+mod objects;
 mod profiles;
 mod purity;
 mod requirements;
 mod rooms;
+mod self_calls;
 mod signatures;
 mod tree;
+mod types;
 mod wasm;
 mod weight;
 
@@ -74,6 +77,8 @@ fn judge_tree() -> Result<Vec<Finding>, Failure> {
     findings.extend(purity::judge_probe(&packages, &tree));
     findings.extend(purity::judge_clippy_settings(&packages, &tree));
     findings.extend(circles::judge(&packages, &tree));
+    findings.extend(objects::judge(&tree));
+    findings.extend(self_calls::judge(&tree));
     findings.extend(weight::judge()?);
     findings.extend(signatures::judge(&tree));
     findings.extend(hosts::judge(&tree));
