@@ -48,7 +48,7 @@ impl<'ast> Visit<'ast> for TestVisitor<'_> {
 }
 
 /// `#[test]`, or another runtime's `#[path::test]`.
-fn is_test(attributes: &[syn::Attribute]) -> bool {
+pub(crate) fn is_test(attributes: &[syn::Attribute]) -> bool {
     let is_named_test = |attribute: &syn::Attribute| {
         attribute.path().segments.last().is_some_and(|segment| segment.ident == "test")
     };

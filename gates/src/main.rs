@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod circles;
+mod english;
 mod finding;
 mod foreign;
 mod hosts;
@@ -86,6 +87,11 @@ fn judge_tree() -> Result<Vec<Finding>, Failure> {
     findings.extend(foreign::judge(&tree));
     findings.extend(links::judge(&tree));
     findings.extend(layout::judge(&tree));
+    let (lower, unplain) = english::judge(&tree);
+    for note in &lower {
+        println!("{note}");
+    }
+    findings.extend(unplain);
     let (counts, unmet) = requirements::judge(&tree);
     for table in &counts {
         println!("{table}");

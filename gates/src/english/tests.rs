@@ -1,0 +1,62 @@
+use super::{Kind, judge, judge_by};
+use crate::tree::Tree;
+
+/// The lines of `text` with a fault of `kind`, in a folder without a ceiling.
+fn lines_found(file: &str, kind: Kind, text: &str) -> Vec<usize> {
+    let (_, findings) = judge(&Tree::of(&[(&format!("new/{file}"), text)]));
+    let of_kind = findings.iter().filter(|finding| finding.remedy == kind.remedy());
+    of_kind.map(|finding| finding.line).collect()
+}
+
+#[test]
+fn banned_words_are_found_whole_and_in_any_case() {
+    let text = "Nobody is told.\nNobodys, is toldx.\nLet go, lets go.\n";
+    assert_eq!(lines_found("a.md", Kind::Word, text), [1, 1, 3, 3]);
+}
+
+#[test]
+fn quotations_and_code_are_exempt_over_several_lines() {
+    let text =
+        "// RFC 1: \"nobody\n// nobody\" nobody\n//\n// `nobody`\nlet nobody = \"nobody\";\n";
+    assert_eq!(lines_found("a.rs", Kind::Word, text), [2, 5, 5]);
+    let document = "`nobody` \"nobody\n\nnobody\n> nobody\n```\nnobody\n```\nnobody\n";
+    assert_eq!(lines_found("a.md", Kind::Word, document), [3, 8]);
+}
+
+#[test]
+fn octets_are_found_in_names_but_not_in_keys_or_std_names() {
+    let text = "let octets = ip.octets();\nmap(Ipv4Addr::octets);\n\"octets_sent\": 1\n\
+                fn octets_sent() {}\n\"octets sent\"\n\"application/octet-stream\"\n";
+    assert_eq!(lines_found("a.rs", Kind::Octet, text), [1, 4, 5]);
+}
+
+#[test]
+fn only_first_line_of_docs_may_not_begin_with_question() {
+    let text =
+        "/// Whether a.\nstruct A;\n/// A.\n/// What b.\nstruct B;\n/// Whatever c.\nstruct C;\n";
+    assert_eq!(lines_found("a.rs", Kind::Opening, text), [1]);
+}
+
+#[test]
+fn test_names_have_at_most_60_letters() {
+    let test = |letters| format!("#[test]\nfn {}() {{}}\n", "a".repeat(letters));
+    assert_eq!(lines_found("tests.rs", Kind::TestName, &test(60)), [0; 0]);
+    assert_eq!(lines_found("tests.rs", Kind::TestName, &test(61)), [2]);
+}
+
+#[test]
+fn folder_fails_above_its_ceiling_and_is_noted_below() {
+    let of = |count| {
+        let text = "// nobody\n".repeat(count);
+        judge_by(&[("crates/a", [2, 0, 0, 0])], &Tree::of(&[("crates/a/src/b.rs", &text)]))
+    };
+    assert_eq!(of(1).0, ["gates/src/english.rs: lower banned words of crates/a from 2 to 1"]);
+    assert!(of(1).1.is_empty() && of(2).0.is_empty() && of(2).1.is_empty());
+    let found: Vec<_> = of(3).1.iter().map(ToString::to_string).collect();
+    assert_eq!(found.len(), 3);
+    assert_eq!(
+        found[0],
+        "crates/a/src/b.rs:1: crates/a has at most 2 banned words, now 3; here `nobody`; name the \
+         subject, or put a quotation in quotation marks"
+    );
+}
