@@ -61,7 +61,7 @@ impl Rule {
     }
 }
 
-const EVERYWHERE: &[&str] = &["apps", "sim", "io", "cli"];
+const EVERYWHERE: &[&str] = &["apps", "sim", "script", "lab", "io", "cli"];
 const RULES: [Rule; 4] = [
     Rule {
         words: &["stdout()", "stderr()", "print!(", "println!(", "eprint!(", "eprintln!("],

@@ -1,4 +1,4 @@
-//! The rooms of the house, and that no arrow between crates points back.
+//! The rooms of the house, and that no crate uses one that it has no arrow to.
 //!
 //! Development dependencies are free: a test may look into any room.
 
@@ -30,7 +30,7 @@ impl Package {
 
     /// Whether it has no clock, no system call, no entropy, no `unsafe`.
     pub(crate) fn is_pure(&self) -> bool {
-        room_of(&self.name).is_some() && !IMPURE.contains(&self.name.as_str())
+        has_room(&self.name) && !IMPURE.contains(&self.name.as_str())
     }
 
     /// Whether it may say `unsafe`.
@@ -39,7 +39,7 @@ impl Package {
     }
 }
 
-/// Members that stand in no room, and dependencies on the same room or a later one.
+/// Members that stand in no room, and dependencies on rooms that no arrow leads to.
 pub(crate) fn judge(packages: &[Package]) -> Vec<Finding> {
     packages.iter().flat_map(judge_package).collect()
 }
@@ -55,25 +55,28 @@ pub(crate) fn read_packages(manifest: &str) -> Result<Vec<Package>, Failure> {
 }
 
 fn judge_package(package: &Package) -> Vec<Finding> {
-    let Some(room) = room_of(&package.name) else {
+    if !has_room(&package.name) {
         let message = format!("`{}` stands in no room", package.name);
         return vec![Finding::of_file(&package.manifest(), message, ADD_ROOM)];
-    };
-    let ours = package.dependencies.iter().filter_map(|name| Some((name, room_of(name)?)));
-    let backward = ours.filter(|(_, theirs)| *theirs >= room);
-    backward.map(|(name, _)| points_back(package, name)).collect()
+    }
+    let ours = package.dependencies.iter().filter(|name| has_room(name));
+    let strange = ours.filter(|name| !leads_to(&package.name, name));
+    strange.map(|name| has_no_arrow(package, name)).collect()
 }
 
-fn points_back(package: &Package, dependency: &str) -> Finding {
-    let message = format!(
-        "`{}` may depend on rooms before its own only, and `{dependency}` is not in one",
-        package.name
-    );
-    Finding::of_file(&package.manifest(), message, "move what both need into an earlier room")
+fn has_no_arrow(package: &Package, dependency: &str) -> Finding {
+    let message = format!("no arrow of the rooms leads from `{}` to `{dependency}`", package.name);
+    Finding::of_file(&package.manifest(), message, "move what both need into a room that both use")
 }
 
-fn room_of(name: &str) -> Option<usize> {
-    ROOMS.iter().position(|room| room.contains(&name))
+fn has_room(name: &str) -> bool {
+    ROOMS.iter().any(|(room, _)| *room == name)
+}
+
+/// True if the room `from` may use the room `to`.
+fn leads_to(from: &str, to: &str) -> bool {
+    let (_, used) = ROOMS.iter().find(|(room, _)| *room == from).unwrap_or(&("", &[]));
+    used.iter().any(|room| *room == to || leads_to(room, to))
 }
 
 fn parse_metadata(text: &str) -> Result<Vec<Package>, Failure> {
@@ -109,18 +112,22 @@ fn string(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Each room may use those before it. Crates in one room do not know each other.
-const ROOMS: [&[&str]; 10] = [
-    &["whimbrel-wire"],
-    &["whimbrel-base"],
-    &["whimbrel-tcp", "whimbrel-udp"],
-    &["whimbrel-stack"],
-    &["whimbrel-posix", "whimbrel-link"],
-    &["whimbrel-apps"],
-    &["whimbrel-sim"],
-    &["whimbrel-io"],
-    &["whimbrel"],
-    &["whimbrel-cli"],
+/// Each room, and those that it uses: it may use what these use, too. A room stands behind those that it names.
+const ROOMS: [(&str, &[&str]); 14] = [
+    ("whimbrel-wire", &[]),
+    ("whimbrel-base", &["whimbrel-wire"]),
+    ("whimbrel-tcp", &["whimbrel-base"]),
+    ("whimbrel-udp", &["whimbrel-base"]),
+    ("whimbrel-stack", &["whimbrel-tcp", "whimbrel-udp"]),
+    ("whimbrel-link", &["whimbrel-stack"]),
+    ("whimbrel-posix", &["whimbrel-stack"]),
+    ("whimbrel-apps", &["whimbrel-stack"]),
+    ("whimbrel-sim", &["whimbrel-apps", "whimbrel-link"]),
+    ("whimbrel-script", &["whimbrel-posix", "whimbrel-link"]),
+    ("whimbrel-lab", &["whimbrel-sim", "whimbrel-script"]),
+    ("whimbrel-io", &["whimbrel-script"]),
+    ("whimbrel", &["whimbrel-io"]),
+    ("whimbrel-cli", &["whimbrel", "whimbrel-lab"]),
 ];
 /// The crates that may use clock, threads, files and the network.
 const IMPURE: [&str; 3] = ["whimbrel-io", "whimbrel", "whimbrel-cli"];

@@ -43,7 +43,8 @@ const LIBRARY: &str = "whimbrel";
 const MANIFEST: &str = "crates/whimbrel/Cargo.toml";
 /// Packages that are not ours: tokio and what it takes for sockets' readiness, and some ten more.
 const MOST: usize = 18;
-const NOT_FOR_PROGRAMS: [&str; 3] = ["whimbrel-posix", "whimbrel-sim", "whimbrel-apps"];
+const NOT_FOR_PROGRAMS: [&str; 5] =
+    ["whimbrel-posix", "whimbrel-apps", "whimbrel-sim", "whimbrel-script", "whimbrel-lab"];
 
 #[cfg(test)]
 mod tests;

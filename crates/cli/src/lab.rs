@@ -8,7 +8,7 @@ use whimbrel_base::tunables::names_like;
 use whimbrel_io::rules::profile;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{Stop, parallel, text};
-use whimbrel_sim::lab::{self, CASES, Case, Measured, Selection, Setup, Verdict};
+use whimbrel_lab::{CASES, Case, Measured, Selection, Setup, Verdict};
 use whimbrel_stack::Profile;
 
 use crate::failure::{self, Failure};
@@ -278,8 +278,8 @@ impl RunArguments {
                 continue;
             }
             let planned = match self.ablate {
-                true => lab::ablate(case, &selection),
-                false => lab::plan(case, &selection),
+                true => whimbrel_lab::ablate(case, &selection),
+                false => whimbrel_lab::plan(case, &selection),
             };
             let mut planned = planned.map_err(|error| Failure::usage("--vary", error))?;
             // By itself a case in real time may take its time.

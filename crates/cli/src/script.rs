@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand, ValueEnum};
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{Stop, parallel};
-use whimbrel_sim::script::dialect::Dialect;
+use whimbrel_script::dialect::Dialect;
 
 use crate::examples;
 use crate::failure::{self, Failure};

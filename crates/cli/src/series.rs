@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use whimbrel_sim::lab::Distribution;
+use whimbrel_lab::Distribution;
 
 /// Values at equal distances of time; beyond some hundred, means of as many of them as it takes.
 pub(crate) fn series(name: &str, unit: &str, step: Duration, values: &[f64]) -> Value {

@@ -39,11 +39,6 @@ pub(crate) struct Arguments {
     pub(crate) rules: RuleOptions,
 }
 
-/// The cases of the lab that turn on a tunable.
-pub(crate) fn cases_of(info: &TunableInfo) -> Vec<&'static str> {
-    cases::of(info)
-}
-
 /// What is to be shown.
 struct View {
     rules: Rules,

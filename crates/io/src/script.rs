@@ -14,8 +14,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use whimbrel_posix::{Errno, TcpInfo};
-use whimbrel_sim::script::call::{Call, Returned};
-use whimbrel_sim::script::host::{
+use whimbrel_script::call::{Call, Returned};
+use whimbrel_script::host::{
     Administration, CallId, Network, Progress, ScriptHost, SetError, SocketFilter,
 };
 

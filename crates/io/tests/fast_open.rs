@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_posix::{Errno, MsgFlags, OptionValue, SocketFlags, SocketOption};
-use whimbrel_sim::script::call::{Call, Unconnected, WriteCall, Writing};
-use whimbrel_sim::script::host::{Network, ScriptHost};
+use whimbrel_script::call::{Call, Unconnected, WriteCall, Writing};
+use whimbrel_script::host::{Network, ScriptHost};
 use whimbrel_stack::shard::ConfigError;
 use whimbrel_stack::{
     Capabilities, Handle, InterfaceAddress, Medium, Recv, Route, RouteMetrics, RxFrame, Shard,
@@ -191,8 +191,8 @@ fn our_requests_come_with_our_syns_to_the_kernel() {
             let fd = i32::try_from(fd).unwrap();
             let came = hosts.until("the request comes", |it| {
                 let flags = MsgFlags::MSG_DONTWAIT;
-                let with = whimbrel_sim::script::call::Reading {
-                    call: whimbrel_sim::script::call::ReadCall::Recv,
+                let with = whimbrel_script::call::Reading {
+                    call: whimbrel_script::call::ReadCall::Recv,
                     sizes: vec![100],
                 };
                 let came = it.peer.call(Call::Receive { fd, with, flags });

@@ -13,8 +13,8 @@ use whimbrel_posix::sockets::{EpollOp, Ioctl, Shut};
 use whimbrel_posix::{
     EpollEvents, Errno, FileFlags, Linger, OptionValue, PollEvents, SocketFlags, SocketOption,
 };
-use whimbrel_sim::script::call::{Call, Filled, Polled, TimeOut};
-use whimbrel_sim::script::host::{Administration, Network, ScriptHost, SetError, SocketFilter};
+use whimbrel_script::call::{Call, Filled, Polled, TimeOut};
+use whimbrel_script::host::{Administration, Network, ScriptHost, SetError, SocketFilter};
 use whimbrel_wire::Endpoint;
 use whimbrel_wire::tcp::TcpFlags;
 

@@ -6,8 +6,8 @@
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
 use whimbrel_posix::SocketFlags;
-use whimbrel_sim::script::call::Call;
-use whimbrel_sim::script::host::Network;
+use whimbrel_script::call::Call;
+use whimbrel_script::host::Network;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
 

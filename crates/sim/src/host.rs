@@ -51,30 +51,33 @@ pub struct HostId(pub(crate) usize);
 
 /// A shard, its application, and what is between them and the world.
 #[derive(Debug)]
-pub(crate) struct Host<A> {
-    pub(crate) shard: Shard,
-    pub(crate) application: A,
+pub struct Host<A> {
+    /// The stack.
+    pub shard: Shard,
+    /// What runs on it.
+    pub application: A,
     batch: TxBatch,
 }
 
 impl<A: Application> Host<A> {
-    pub(crate) fn new(shard: Shard, application: A) -> Self {
+    /// A host of these two, which has done nothing yet.
+    pub fn new(shard: Shard, application: A) -> Self {
         Self { shard, application, batch: TxBatch::new(64) }
     }
 
     /// When it must be called at the latest.
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+    pub fn next_deadline(&self) -> Option<Instant> {
         Instant::earliest([self.shard.next_deadline(), self.application.next_deadline()])
     }
 
     /// Frames arrived, or time passed.
-    pub(crate) fn wake(&mut self, now: Instant, frames: &[Bytes]) {
+    pub fn wake(&mut self, now: Instant, frames: &[Bytes]) {
         self.take(now, frames);
         self.act(now);
     }
 
     /// Frames arrived: the stack takes them.
-    pub(crate) fn take(&mut self, now: Instant, frames: &[Bytes]) {
+    pub fn take(&mut self, now: Instant, frames: &[Bytes]) {
         match frames {
             // Nearly always there is one, which takes no memory.
             [frame] => self.shard.rx(now, &[single(frame)]),
@@ -83,14 +86,14 @@ impl<A: Application> Host<A> {
     }
 
     /// What is due is done, and the application has its turn.
-    pub(crate) fn act(&mut self, now: Instant) {
+    pub fn act(&mut self, now: Instant) {
         // What a budget left over is due at once: the world comes back for it.
         self.shard.advance(now, ADVANCE_BUDGET);
         self.application.on_wake(&mut self.shard, now);
     }
 
     /// Hands over everything that is to be sent now.
-    pub(crate) fn send(&mut self, mut carry: impl FnMut(&whimbrel_tcp::TxSegment)) {
+    pub fn send(&mut self, mut carry: impl FnMut(&whimbrel_tcp::TxSegment)) {
         loop {
             let more = self.shard.tx(&mut self.batch);
             let pending = self.batch.pending();

@@ -120,7 +120,8 @@ fn addr(family: Family, host: u8) -> Address {
     }
 }
 
-pub(crate) fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
+/// The stack of host 0, the client, or 1, the server.
+pub fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
     let place = usize::from(number);
     let (mtu, offload) = (config.mtu[place], config.offload[place]);
     let address =

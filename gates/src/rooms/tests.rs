@@ -1,4 +1,4 @@
-use super::{Package, judge, parse_metadata};
+use super::{Package, ROOMS, judge, parse_metadata};
 
 fn package(name: &str, dependencies: &[&str]) -> Package {
     let dependencies = dependencies.iter().map(|&name| name.to_owned()).collect();
@@ -15,19 +15,24 @@ fn count_found(name: &str, dependencies: &[&str]) -> usize {
 }
 
 #[test]
-fn arrows_to_earlier_rooms_pass() {
+fn a_room_stands_behind_those_that_it_uses() {
+    for (place, (room, used)) in ROOMS.iter().enumerate() {
+        for used in *used {
+            assert!(ROOMS[..place].iter().any(|(before, _)| before == used), "{room} -> {used}");
+        }
+    }
+}
+
+#[test]
+fn arrows_pass_straight_and_through_others() {
     assert_eq!(count_found("whimbrel-stack", &["whimbrel-tcp", "whimbrel-wire", "bytes"]), 0);
     assert_eq!(count_found("whimbrel-cli", &["whimbrel", "whimbrel-io"]), 0);
 }
 
 #[test]
-fn an_arrow_to_a_later_room_is_found() {
+fn a_dependency_without_an_arrow_is_found() {
     assert_eq!(count_found("whimbrel-wire", &["whimbrel-tcp"]), 1);
     assert_eq!(count_found("whimbrel-io", &["whimbrel"]), 1);
-}
-
-#[test]
-fn an_arrow_within_a_room_is_found() {
     assert_eq!(count_found("whimbrel-posix", &["whimbrel-link"]), 1);
 }
 
@@ -58,9 +63,10 @@ fn metadata_yields_names_normal_dependencies_and_roots() {
 }
 
 #[test]
-fn io_and_all_above_it_are_impure() {
+fn io_and_what_uses_it_are_impure() {
     for (name, is_pure) in [
         ("whimbrel-sim", true),
+        ("whimbrel-lab", true),
         ("whimbrel-io", false),
         ("whimbrel", false),
         ("whimbrel-cli", false),

@@ -15,14 +15,15 @@ use whimbrel_apps::Model;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
 use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, LoadPlan, Until};
 use whimbrel_base::{Instant, PortRange, ReservedPorts, Secrets};
+use whimbrel_lab::{CASES, Selection};
 use whimbrel_link::{Link, LinkConfig};
 use whimbrel_posix::{Domain, MsgFlags, Outgoing, Protocol, SocketFlags, SocketType, Sockets};
-use whimbrel_sim::script::ast::{Snippet, Statement, Term};
-use whimbrel_sim::script::call::{Call, Returned};
-use whimbrel_sim::script::host::{Network, Progress, ScriptHost};
-use whimbrel_sim::script::shard_host::ShardHost;
-use whimbrel_sim::script::shell::{self, ShellAct};
-use whimbrel_sim::script::snippet::{self, Variables};
+use whimbrel_script::ast::{Snippet, Statement, Term};
+use whimbrel_script::call::{Call, Returned};
+use whimbrel_script::host::{Network, Progress, ScriptHost};
+use whimbrel_script::shard_host::ShardHost;
+use whimbrel_script::shell::{self, ShellAct};
+use whimbrel_script::snippet::{self, Variables};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, Profile, RxFrame, Shard, ShardConfig, TxBatch,
 };
@@ -141,7 +142,16 @@ pub extern "C" fn probe_sim(seed: u64) -> u64 {
     whimbrel_sim::run_seed(seed).octets
 }
 
-/// Links packet scripts: shell lines are read and done, a call blocks, a packet leaves.
+/// Links `lab`: the first row of a case is measured.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_lab(place: usize, goes_on: bool) -> usize {
+    let Some(case) = CASES.get(place) else { return 0 };
+    let Ok(setups) = whimbrel_lab::plan(case, &Selection::default()) else { return 0 };
+    let Some(setup) = setups.first() else { return 0 };
+    setup.measure(&|| goes_on).map_or(0, |measured| measured.figures.len())
+}
+
+/// Links `script`: shell lines are read and done, a call blocks, a packet leaves.
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_script(millis: u64, last: u8) -> usize {
     let peer = Endpoint::new(Address::from_v4_octets([192, 0, 2, last]), 80);

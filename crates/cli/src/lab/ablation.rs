@@ -1,7 +1,7 @@
 //! `whimbrel lab run --ablate`: which values of a profile make a case.
 
 use serde_json::{Value, json};
-use whimbrel_sim::lab::{self, Back, CASES, Role, Setup, Verdict};
+use whimbrel_lab::{Back, CASES, Role, Setup, Verdict};
 
 use super::Row;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ pub(super) fn alone(rows: &[Row<'_>]) -> Vec<Setup> {
     let wholes = rows.iter().filter(|row| row.setup.back.is_none());
     let alone = |whole: &Row<'_>| {
         let found = found(rows, whole.setup);
-        if found.is_empty() { None } else { lab::only(whole.setup, &found) }
+        if found.is_empty() { None } else { whimbrel_lab::only(whole.setup, &found) }
     };
     wholes.filter_map(alone).collect()
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use whimbrel_apps::load::Finished;
 use whimbrel_apps::record::Phase;
 use whimbrel_base::Instant;
-use whimbrel_sim::lab::{
+use whimbrel_lab::{
     Advice, Bound, CASES, Case, Column, Figure, Measured, Moment, Parameter, Picture, Role, Ruling,
     SeenPacket, Series, Setup, Side, Strip, Unit, Verdict, Witness,
 };
@@ -18,7 +18,7 @@ use whimbrel_tcp::{Counters, TUNABLES, Tunables};
 
 use super::{Row, ablation, table, vary_words};
 use crate::load::json as load;
-use crate::{output, series, sysctl};
+use crate::{output, series};
 
 /// Every case that was run, and its rows; `command` is what runs them again.
 pub(super) fn document(rows: &[Row<'_>], command: &str) -> Value {
@@ -326,7 +326,7 @@ fn changes(setup: &Setup) -> Value {
             "help": info.help,
             "source": source,
             // Whether the case turns on it.
-            "decides": sysctl::cases_of(info).contains(&setup.case.name),
+            "decides": setup.case.turns_on(info.field),
         })
     };
     let differs = |info: &&TunableInfo| info.value(&setup.rules) != info.value(&own);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use whimbrel_io::Stop;
-use whimbrel_sim::lab::{self, Bound, Case, Measured, Role, Selection, Setup};
+use whimbrel_lab::{Bound, Case, Measured, Role, Selection, Setup};
 use whimbrel_stack::Profile;
 
 use crate::doctor;
@@ -43,7 +43,7 @@ pub(super) fn setups(case: &'static Case, is_quick: bool) -> Result<Vec<Setup>, 
         let text = format!("{} has none: give one of {}", case.name, names.join(", "));
         return Err(Failure::usage("--real", text));
     };
-    let planned = lab::plan(case, &Selection::default());
+    let planned = whimbrel_lab::plan(case, &Selection::default());
     let planned = planned.map_err(|error| Failure::usage("--real", error))?;
     let rows = real.rows[usize::from(is_quick)].iter();
     Ok(rows.filter_map(|row| Some(row.setup(planned.first()?))).collect())

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use whimbrel_sim::lab::{
+use whimbrel_lab::{
     Advice, CASES, Case, Column, Figure, Measured, Miss, Parameter, Picture, Series, Setup, Unit,
     Verdict, Witness,
 };

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use whimbrel_sim::lab::{Bound, Role};
+use whimbrel_lab::{Bound, Role};
 
 use crate::wrap::wrap;
 

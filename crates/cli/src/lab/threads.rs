@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use whimbrel_io::contention::{Contended, Contention};
 use whimbrel_io::{Stop, text};
-use whimbrel_sim::lab::{Measured, Series, Setup, Unit};
+use whimbrel_lab::{Measured, Series, Setup, Unit};
 use whimbrel_stack::Profile;
 use whimbrel_stack::profile::Locking;
 

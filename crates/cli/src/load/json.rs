@@ -8,7 +8,7 @@ use whimbrel_apps::load::{self, Correction, Ending, FastOpen, Until};
 use whimbrel_apps::record::{Ages, Intervals, Phase, SynCounts, per_second};
 use whimbrel_apps::transport::PortShortage;
 use whimbrel_apps::{ConnError, Pace, Record};
-use whimbrel_sim::lab::Distribution;
+use whimbrel_lab::Distribution;
 use whimbrel_wire::Endpoint;
 
 use super::figures::{Outcome, QUANTILES, of_some, seconds};

@@ -1,9 +1,9 @@
 //! What a script is run against.
 
 use whimbrel_io::KernelHost;
-use whimbrel_sim::script::dialect::Dialect;
-use whimbrel_sim::script::setup::{IpVersion, Setup};
-use whimbrel_sim::script::shard_host::{Recording, ShardHost};
+use whimbrel_script::dialect::Dialect;
+use whimbrel_script::setup::{IpVersion, Setup};
+use whimbrel_script::shard_host::{Recording, ShardHost};
 
 use super::Against;
 use super::plan::ScriptPlan;

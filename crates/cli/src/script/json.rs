@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use whimbrel_io::text;
-use whimbrel_sim::script::packet::Mode;
-use whimbrel_sim::script::report::{ScriptReport, Verdict};
+use whimbrel_script::packet::Mode;
+use whimbrel_script::report::{ScriptReport, Verdict};
 
 use super::plan::ScriptPlan;
 use super::work::{Done, ScriptCounts};

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::thread;
 
 use whimbrel_io::rules::Rules;
-use whimbrel_sim::script::dialect::Dialect;
-use whimbrel_sim::script::packet::Mode;
-use whimbrel_sim::script::parse::Defines;
-use whimbrel_sim::script::run::{Leftovers, Settings};
+use whimbrel_script::dialect::Dialect;
+use whimbrel_script::packet::Mode;
+use whimbrel_script::parse::Defines;
+use whimbrel_script::run::{Leftovers, Settings};
 
 use super::{Against, Arguments};
 use crate::failure::Failure;

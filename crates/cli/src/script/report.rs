@@ -1,7 +1,7 @@
 //! What became of the scripts, for people and for programs.
 
 use whimbrel_io::text;
-use whimbrel_sim::script::report::{ScriptReport, Verdict};
+use whimbrel_script::report::{ScriptReport, Verdict};
 
 use super::json::Document;
 use super::plan::ScriptPlan;

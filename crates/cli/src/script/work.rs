@@ -4,14 +4,14 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use whimbrel_sim::script::dialect::Dialect;
-use whimbrel_sim::script::host::ScriptHost;
-use whimbrel_sim::script::packet::Mode;
-use whimbrel_sim::script::parse::{ParseError, parse};
-use whimbrel_sim::script::report::{self, Verdict};
-use whimbrel_sim::script::run::{self, Settings};
-use whimbrel_sim::script::setup::Setup;
-use whimbrel_sim::script::shard_host::Recording;
+use whimbrel_script::dialect::Dialect;
+use whimbrel_script::host::ScriptHost;
+use whimbrel_script::packet::Mode;
+use whimbrel_script::parse::{ParseError, parse};
+use whimbrel_script::report::{self, Verdict};
+use whimbrel_script::run::{self, Settings};
+use whimbrel_script::setup::Setup;
+use whimbrel_script::shard_host::Recording;
 
 use super::files::File;
 use super::plan::ScriptPlan;

@@ -3,7 +3,7 @@
 use std::io;
 
 use whimbrel_posix::state;
-use whimbrel_sim::script::host::{SetError, SocketFilter};
+use whimbrel_script::host::{SetError, SocketFilter};
 
 use crate::netlink::diag::{DiagSocket, SocketDiag};
 

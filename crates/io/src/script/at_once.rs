@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use whimbrel_posix::{Errno, MsgFlags};
-use whimbrel_sim::script::call::{Call, ReadCall, Reading, Returned, TimeOut, WriteCall, Writing};
+use whimbrel_script::call::{Call, ReadCall, Reading, Returned, TimeOut, WriteCall, Writing};
 
 use super::Machine;
 use super::descriptors::Descriptor;

@@ -8,8 +8,8 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Instant;
 
-use whimbrel_sim::script::call::Returned;
-use whimbrel_sim::script::host::CallId;
+use whimbrel_script::call::Returned;
+use whimbrel_script::host::CallId;
 
 use super::Machine;
 use super::at_once::Rest;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use whimbrel_posix::sockets::Ioctl;
 use whimbrel_posix::{Domain, EpollEvents, Errno, FileFlags, MsgFlags, PollEvents};
-use whimbrel_sim::script::call::{
+use whimbrel_script::call::{
     Call, Filled, Polled, ReadCall, Reading, Returned, TimeOut, WriteCall, Writing,
 };
 use whimbrel_wire::{Address, Endpoint, Family};

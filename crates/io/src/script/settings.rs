@@ -3,8 +3,8 @@
 use std::fs;
 use std::io;
 
-use whimbrel_sim::script::host::SetError;
-use whimbrel_sim::script::shell::system_of;
+use whimbrel_script::host::SetError;
+use whimbrel_script::shell::system_of;
 use whimbrel_tcp::tunables::TUNABLES;
 
 /// Sets `name` in the calling thread's network namespace.

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use whimbrel_sim::script::host::Network;
+use whimbrel_script::host::Network;
 use whimbrel_stack::InterfaceAddress;
 use whimbrel_tcp::TxSegment;
 use whimbrel_wire::{Address, Family};

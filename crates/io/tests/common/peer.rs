@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use whimbrel_io::{KernelHost, KernelHostError};
 use whimbrel_posix::{Domain, MsgFlags, Protocol, SocketFlags, SocketType};
-use whimbrel_sim::script::call::{
+use whimbrel_script::call::{
     Call, Filled, ReadCall, Reading, Returned, Unconnected, WriteCall, Writing,
 };
-use whimbrel_sim::script::host::{CallId, Network, Progress, ScriptHost};
+use whimbrel_script::host::{CallId, Network, Progress, ScriptHost};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{
     Address, Endpoint, Family, IpHeader, Ipv4Header, Ipv6Header, RawWindow, SeqNum, Sum,

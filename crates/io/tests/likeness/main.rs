@@ -17,8 +17,8 @@ use std::sync::Mutex;
 use std::thread;
 
 use whimbrel_io::{KernelHost, descriptors};
-use whimbrel_sim::script::host::{Network, ScriptHost};
-use whimbrel_sim::script::shard_host::ShardHost;
+use whimbrel_script::host::{Network, ScriptHost};
+use whimbrel_script::shard_host::ShardHost;
 use whimbrel_stack::Profile;
 
 use case::{Case, Which};

@@ -10,12 +10,12 @@ use whimbrel_posix::{
     Domain, Errno, FileFlags, MsgFlags, OptionValue, PollEvents, Protocol, SocketFlags,
     SocketOption, SocketType,
 };
-use whimbrel_sim::script::ast::{IcmpPacket, IpMarks, Quoted, Seq, TcpOption};
-use whimbrel_sim::script::call::{
+use whimbrel_script::ast::{IcmpPacket, IpMarks, Quoted, Seq, TcpOption};
+use whimbrel_script::call::{
     Call, Filled, Polled, ReadCall, Reading, Returned, TimeOut, Unconnected, WriteCall, Writing,
 };
-use whimbrel_sim::script::host::{Network, Progress, ScriptHost};
-use whimbrel_sim::script::packet::{FlowState, Segment, icmp, notation};
+use whimbrel_script::host::{Network, Progress, ScriptHost};
+use whimbrel_script::packet::{FlowState, Segment, icmp, notation};
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Address, Endpoint, Flow, SeqNum, TrafficClass};
 

@@ -1,7 +1,7 @@
 //! What a peer sends, written so that it can be sent in any state: numbers count from what the peer
 //! sends next and from what the host sent last.
 
-use whimbrel_sim::script::ast::TcpOption;
+use whimbrel_script::ast::TcpOption;
 use whimbrel_wire::tcp::TcpFlags;
 
 /// A segment or an ICMP error.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use whimbrel_io::Stop;
-use whimbrel_sim::lab::{Measured, Setup, Unit};
+use whimbrel_lab::{Measured, Setup, Unit};
 
 use super::testbed::Testbed;
 use super::{BETTER, CURE, REPORT, Real, RealRow, at_least, profile_of, seconds, within};

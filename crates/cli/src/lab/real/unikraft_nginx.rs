@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use whimbrel_io::{Stop, text};
-use whimbrel_sim::lab::{Bound, Measured, Setup, Unit};
+use whimbrel_lab::{Bound, Measured, Setup, Unit};
 
 use super::testbed::{Folder, Running, Testbed};
 use super::{CURE, REPORT, Real, RealRow, WORKS, at_least, profile_of, seconds, setting, within};

@@ -1,0 +1,156 @@
+//! A load test on macOS that ends after 16,384 requests.
+
+use std::time::Duration;
+
+use whimbrel_apps::http::{CloseBy, Limits};
+use whimbrel_apps::load::LoadPlan;
+use whimbrel_apps::transport::PortShortage;
+use whimbrel_apps::{ConnError, Pace};
+use whimbrel_sim::path::GoOn;
+
+use super::MSL;
+use crate::hosts::Scene;
+use crate::load::{play, scene};
+use crate::{
+    Advice, Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit,
+    column, exactly, strip, within,
+};
+
+pub(super) const CASE: Case = Case {
+    name: "macos-16k",
+    about: "oha loads a web server for ten seconds, a connection for each request",
+    advice: Advice {
+        symptom: "\
+A load test stops at about 16,000 requests, or at the number of ports of another system; it was fast until then,
+and then `connect` fails with \"Can't assign requested address\" (EADDRNOTAVAIL). `netstat -an -p tcp | grep -c
+TIME_WAIT` counts nearly as many as there are ports.",
+        today: "\
+Keep connections alive: `oha` does so without `--disable-keepalive`. Or let the server close first
+(`Connection: close`). Else on macOS `sudo sysctl -w net.inet.tcp.msl=1000`, on Linux `sysctl -w
+net.ipv4.tcp_tw_reuse=1`.",
+        price: "\
+Connections that are kept are another test. With an MSL of a second a packet that is more than 2 seconds late may
+be taken for one of a new connection: not for a machine that faces the internet. On Linux nothing.",
+        whimbrel: "\
+Nothing to set: its load generator (`whimbrel load`) uses a port again a second after the connection on it ended,
+and an error says how many ports there are, how many wait, and when the next comes free.",
+    },
+    story: "\
+People saw oha, which loads a web server for ten seconds, stop at about 16,000 requests on macOS, where
+somebody else had 400,000.
+
+They named the law: macOS has 16,384 ephemeral ports (49152 to 65535), and its maximum segment lifetime is 15
+seconds.
+
+What was wrong: the side that closes first, here the client, keeps the port of each connection for 2 x 15
+seconds, and for the whole host. After 16,384 connections there is no port left, and the first comes free
+when the test is over: 546 connections per second are all that this can sustain.
+
+By default Whimbrel has 28,232 ports for each destination, and when they are used up it takes over the
+TIME-WAIT that is oldest, as soon as that is a second old and the peer can tell the connections apart by their
+timestamps. So the ports carry 28,232 connections per second, and an error says how many are in use, how many
+wait, and when the next comes free.",
+    parameters: &[
+        Parameter { name: "connections", about: "connections of oha at a time", unit: Unit::Count, default: 50.0, least: 1.0, most: 10_000.0 },
+        Parameter { name: "service-rate", about: "responses per second that the server has time for", unit: Unit::PerSecond, default: 46_809.0, least: 1.0, most: 1e6 },
+        Parameter { name: "lasts", about: "the length of the run", unit: Unit::Time, default: 10.0, least: 1.0, most: 3_600.0 },
+    ],
+    rows: &[
+        Row { profile: "macos-12", settings: &[], role: Role::Report, bounds: &[exactly("answered", 16_384.0), exactly("rate_at_end", 0.0), within("next_port", 19.0, 20.1)] },
+        Row { profile: "macos-12+msl1s", settings: &[], role: Role::Better, bounds: &[exactly("answered", 81_920.0)] },
+        Row { profile: "macos-12+wide-ports", settings: &[], role: Role::Better, bounds: &[exactly("answered", 32_768.0)] },
+        Row { profile: "whimbrel", settings: &[], role: Role::Cure, bounds: CURED },
+        Row { profile: "whimbrel", settings: &[("ip_local_port_range", "49152-65535")], role: Role::Cure, bounds: CURED_OF_FEW },
+    ],
+    tunables: &[
+        &["port_first", "port_last", "tw_reuse"],
+        &["tw_reuse_delay_remote", "tw_reuse_delay_link", "tw_reuse_delay_loopback"],
+        MSL,
+    ],
+    ablation: &[Row { profile: "macos-12", settings: &[], role: Role::Report, bounds: &[exactly("rate_at_end", 0.0)] }],
+    columns: &[
+        column("answered", "answered", "requests answered"),
+        column("rate_at_end", "/s at end", "requests/s in the last second"),
+        column("failed", "failed", "failed"),
+        column("waiting", "waiting", "waited for a port"),
+        column("next_port", "next port in", "at the end the next port comes free in"),
+    ],
+    terms: &[],
+    picture: Picture::Line("requests/s"),
+    strips: &[
+        strip("requests/s", "requests answered per second", "\
+✕ has used up its ports within the first second, and does nothing from then on. ✓ uses each port again after a
+second: as many connections per second as it has ports."),
+        strip("TIME-WAIT, client", "ports that ended connections keep", "\
+✕ keeps each for half a minute. ✓ keeps all of its own, too, but gives up the oldest where a port is asked for."),
+        strip("ports free", "ports that are free", "\
+None, by all rules: what decides is whether one that has been quiet for a second may be used again."),
+        strip("segments sent again/s", "packets sent again per second", "\
+None: a connection without a port sends no packet, so neither counters nor a capture show what is wrong."),
+    ],
+    glance: Glance {
+        title: "A load test that stops after 16,384 requests",
+        because: "\
+because each connection uses up one of the machine's 16,384 ports for half a minute, longer than the test",
+        cure: "\
+Whimbrel uses a port again after a second, when timestamps tell old from new, and has more of them",
+        why: "\
+A client that closes a connection keeps its port for half a minute, so that late packets harm nobody. This system
+(macOS) has 16,384 ports, for everything on the machine: after as many connections none is left, and the test
+waits for the first to come back. The cure is to use a port again as soon as timestamps tell the old connection
+from the new, which is after a second: Whimbrel does so when all are used. It has more of them, too: 28,232 for each
+destination, each used once a second, are 282,320 connections in ten seconds.",
+        figure: "answered",
+        what: "requests answered in ten seconds",
+        rows: [0, 3],
+        bars: &[],
+        limit: None,
+    },
+    distribution: Some("response"),
+    steps: &[],
+    measure: Measure::Virtual(measure),
+};
+
+/// All ports once a second, since a TIME-WAIT of that age is taken over.
+const CURED: &[Bound] = &[exactly("failed", 0.0), within("answered", 282_000.0, 310_600.0)];
+const CURED_OF_FEW: &[Bound] = &[exactly("failed", 0.0), within("answered", 163_500.0, 180_300.0)];
+
+fn measure(setup: &Setup, go_on: GoOn<'_>) -> Result<Measured, String> {
+    let (values, both) = (&setup.values, [setup.rules.clone(), setup.rules.clone()]);
+    let load = LoadPlan::oha_without_keep_alive(
+        values.of_name("connections") as u32,
+        values.time("lasts"),
+    );
+    let scene = Scene {
+        limits: Limits { close_by: CloseBy::Client, ..Limits::default() },
+        pace: Pace { work: Pace::work_at(values.of_name("service-rate")), ..Pace::default() },
+        ..scene(both, load, setup)
+    };
+    let mut measured = play(&scene, Duration::ZERO, go_on)?;
+    let run = measured.runs.first().ok_or("there was no run")?.clone();
+    let record = &run.record;
+    let rates = record.intervals.rates(record.elapsed());
+    let shortage = record.shortage.filter(|_| record.starved > 0);
+    measured.add("answered", Unit::Count, record.answered() as f64);
+    measured.add("rate_at_end", Unit::PerSecond, rates.last().copied().unwrap_or(0.0));
+    measured.add("failed", Unit::Count, record.failed() as f64);
+    measured.add("waiting", Unit::Count, record.starved as f64);
+    if let Some(shortage) = shortage {
+        let next = shortage.next.unwrap_or_default();
+        measured.add("next_port", Unit::Time, next.as_secs_f64());
+        measured.notes.push(note(shortage, record.failed()));
+    }
+    Ok(measured)
+}
+
+/// What there is to say of ports that ran out, and whoever waited had one in time or not.
+fn note(shortage: PortShortage, failed: u64) -> String {
+    let remedy = ConnError::PortsExhausted.remedy();
+    match failed {
+        0 => format!(
+            "limited by its ports, each of which is used again when TIME-WAIT is over, or \
+                      tw.reuse_delay ({shortage}): {remedy}"
+        ),
+        _ => format!("{failed} found no free port ({shortage})"),
+    }
+}

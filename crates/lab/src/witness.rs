@@ -1,0 +1,345 @@
+//! One connection that shows what happened: found in a first run, and written down in a second, which is
+//! the same to the octet.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use whimbrel_base::Instant;
+use whimbrel_link::Fate;
+use whimbrel_sim::capture::Capture;
+use whimbrel_sim::path::GoOn;
+use whimbrel_stack::shard::SocketState;
+use whimbrel_wire::{IpHeader, SeqNum, TcpFlags, TcpView};
+
+use super::hosts::{Enough, Onlooker, Scene, Side};
+use super::ruling::Ruling;
+
+/// The connection, with the end of the one before it on the same ports.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    /// What it shows.
+    pub shows: Shows,
+    /// The client's port.
+    pub port: u16,
+    /// Its packets, the first of the earlier connection's first.
+    pub packets: Vec<SeenPacket>,
+}
+
+/// What a connection is a witness of, the most telling last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Shows {
+    /// That a connection opens.
+    Opening,
+    /// That one follows another on the same ports while the server keeps that in TIME-WAIT.
+    Reuse,
+    /// That a SYN is refused by a reset.
+    Refusal,
+    /// That a SYN has to be sent again.
+    Repetition,
+}
+
+/// A packet of the witness.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeenPacket {
+    /// When it was sent.
+    pub at: Instant,
+    /// Who sent it.
+    pub from: Side,
+    /// All of it, from the IP header on.
+    pub octets: Bytes,
+    /// SEG.SEQ: how far beyond what its receiver expected as it came (RCV.NXT), of the connection or of that
+    /// in TIME-WAIT; `None` if there was none.
+    pub beyond: Option<i32>,
+    /// By how much its timestamp is newer than the last that its receiver had from these ports; `None` if
+    /// there was none, or it has none.
+    pub newer: Option<Duration>,
+    /// What its receiver made of it; `None` if it did not arrive before the record ends.
+    pub ruling: Option<Ruling>,
+}
+
+/// Looks for a witness in what leaves the hosts.
+#[derive(Debug)]
+pub(super) struct Search {
+    ports: Vec<Port>,
+    from: Instant,
+    found: Option<Sighting>,
+}
+
+/// What is known of one of the client's ports.
+#[derive(Clone, Copy, Default, Debug)]
+struct Port {
+    /// When the last connection's first SYN left, and its number.
+    began: Instant,
+    iss: SeqNum,
+    lives: u32,
+    is_opening: bool,
+}
+
+/// Where a witness is to be found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Sighting {
+    shows: Shows,
+    port: u16,
+    began: Instant,
+}
+
+impl Search {
+    /// One among what begins from then on.
+    pub(super) fn from(from: Instant) -> Self {
+        Self { ports: vec![Port::default(); 1 << 16], from, found: None }
+    }
+
+    pub(super) fn found(&self) -> Option<Sighting> {
+        self.found
+    }
+
+    /// A packet left.
+    fn see(&mut self, now: Instant, from: Side, packet: &[u8]) {
+        // Of nearly all packets that is known from one octet.
+        let flags = TcpFlags::from_bits(packet.get(33).copied().unwrap_or(0).into());
+        if !flags.intersects(TcpFlags::SYN | TcpFlags::RST) {
+            return;
+        }
+        let Some(view) = tcp(packet) else { return };
+        let own = if from == Side::Client { view.src_port } else { view.dst_port };
+        let Some(port) = self.ports.get_mut(usize::from(own)) else { return };
+        let shows = match (from, view.flags.is_syn()) {
+            (Side::Client, true) if port.is_opening && port.iss == view.seq => Shows::Repetition,
+            (Side::Client, true) => {
+                let lives = port.lives + 1;
+                *port = Port { began: now, iss: view.seq, lives, is_opening: true };
+                if lives > 1 { Shows::Reuse } else { Shows::Opening }
+            }
+            (Side::Server, true) => {
+                port.is_opening = false;
+                return;
+            }
+            (Side::Server, false) if port.is_opening => {
+                port.is_opening = false;
+                Shows::Refusal
+            }
+            _ => return,
+        };
+        let sighting = Sighting { shows, port: own, began: port.began };
+        let is_better = self.found.is_none_or(|found| found.shows < shows);
+        if is_better && sighting.began >= self.from {
+            self.found = Some(sighting);
+        }
+    }
+}
+
+impl Onlooker for Search {
+    fn on_sent(&mut self, at: Instant, from: Side, packet: &Bytes) -> Enough {
+        self.see(at, from, packet);
+        Enough::No
+    }
+}
+
+impl Sighting {
+    /// Runs the scene again, as far as the witness goes.
+    pub(super) fn write_down(self, scene: &Scene, go_on: GoOn<'_>) -> Result<Witness, String> {
+        let mut notes =
+            Notes { of: self, before: VecDeque::new(), packets: Vec::new(), is_over: false };
+        scene.play(&mut notes, go_on)?;
+        let mut packets: Vec<_> = notes.before.into_iter().rev().chain(notes.packets).collect();
+        let (mut next, mut stamps) = ([None; 2], [None; 2]);
+        for packet in &mut packets {
+            let Some(view) = tcp(&packet.octets) else { continue };
+            let side = usize::from(packet.from == Side::Server);
+            let stamp = view.options.timestamps.map(|stamps| stamps.val);
+            packet.newer = stamp.zip(stamps[side]).and_then(|(now, last)| later(now, last));
+            // What is refused changes nothing of what its receiver remembers.
+            if packet.ruling.as_ref().is_none_or(|ruling| ruling.dropped.is_none()) {
+                stamps[side] = stamp.or(stamps[side]);
+            }
+            let ruling = packet.ruling.as_ref();
+            // What is in TIME-WAIT expects what follows all that was sent.
+            let waits = ruling.is_some_and(|it| it.states[0] == Some(SocketState::TimeWait));
+            let known = ruling.and_then(|ruling| ruling.expected);
+            let expected = known.or(next[side].filter(|_| waits));
+            packet.beyond = expected.map(|next| view.seq.distance_from(next));
+            if !view.flags.is_syn() {
+                next[side] = end_of(packet).or(next[side]);
+            }
+        }
+        Ok(Witness { shows: self.shows, port: self.port, packets })
+    }
+
+    fn is_of(self, from: Side, view: &TcpView<'_>) -> bool {
+        self.port == if from == Side::Client { view.src_port } else { view.dst_port }
+    }
+}
+
+/// What is written down of it.
+struct Notes {
+    of: Sighting,
+    /// The end of the connection before it, the last packet first.
+    before: VecDeque<SeenPacket>,
+    packets: Vec<SeenPacket>,
+    /// The last packet was sent: what is still missing is what becomes of it.
+    is_over: bool,
+}
+
+impl Onlooker for Notes {
+    fn on_sent(&mut self, at: Instant, from: Side, octets: &Bytes) -> Enough {
+        let Some(view) = tcp(octets).filter(|view| self.of.is_of(from, view)) else {
+            return self.enough();
+        };
+        if self.is_over {
+            return Enough::Yes;
+        }
+        let packet = SeenPacket {
+            at,
+            from,
+            octets: octets.clone(),
+            beyond: None,
+            newer: None,
+            ruling: None,
+        };
+        if at < self.of.began {
+            self.before.truncate(BEFORE - 1);
+            self.before.push_front(packet);
+            return Enough::No;
+        }
+        self.packets.push(packet);
+        let answers = from == Side::Server && text_len(octets) > 0;
+        let refuses = from == Side::Server && view.flags.is_rst();
+        self.is_over = answers || refuses || self.packets.len() == MOST;
+        Enough::No
+    }
+
+    fn follows(&self, to: Side, packet: &Bytes) -> bool {
+        tcp(packet).is_some_and(|view| self.of.is_of(to.other(), &view))
+    }
+
+    fn on_taken(&mut self, packet: &Bytes, ruling: Ruling) {
+        let all = self.packets.iter_mut().rev().chain(&mut self.before);
+        let from = |it: &SeenPacket| it.ruling.is_none() && it.octets == *packet;
+        if let Some(own) = all.filter(|it| from(it)).last() {
+            own.ruling = Some(ruling);
+        }
+    }
+}
+
+impl Notes {
+    /// Whether the last packet has been taken, too.
+    fn enough(&self) -> Enough {
+        let is_taken = self.packets.last().is_some_and(|last| last.ruling.is_some());
+        if self.is_over && is_taken { Enough::Yes } else { Enough::No }
+    }
+}
+
+impl Witness {
+    /// Its packets as a pcapng file, each at its sender.
+    pub fn capture(&self) -> Vec<u8> {
+        let mut capture = Capture::new(2);
+        for packet in &self.packets {
+            let host = usize::from(packet.from == Side::Server);
+            capture.on_sent(packet.at, host, &packet.octets, Some(Fate::default()));
+        }
+        capture.into_file()
+    }
+}
+
+impl Shows {
+    /// What it is, for people.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Opening => "a connection opens",
+            Self::Reuse => "a connection follows another on the same ports",
+            Self::Refusal => "a SYN is refused",
+            Self::Repetition => "a SYN has to be sent again",
+        }
+    }
+}
+
+/// As in `12.345678 client > server  SYN seq 7 (RCV.NXT + 5) len 0`.
+impl fmt::Display for SeenPacket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = self.at.since(Instant::ZERO);
+        let way = match self.from {
+            Side::Client => "client > server",
+            Side::Server => "server > client",
+        };
+        let Some(view) = tcp(&self.octets) else { return f.write_str(way) };
+        write!(
+            f,
+            "{:>11.6}  {way}  {:<7} seq {}",
+            at.as_secs_f64(),
+            names(view.flags),
+            view.seq.raw()
+        )?;
+        // What is where it is expected is no news, but of a reset.
+        match self.beyond.filter(|it| *it != 0 || view.flags.is_rst()) {
+            Some(beyond) if beyond < 0 => write!(f, " (RCV.NXT - {})", beyond.unsigned_abs())?,
+            Some(beyond) => write!(f, " (RCV.NXT + {beyond})")?,
+            None => {}
+        }
+        if view.flags.is_ack() {
+            write!(f, " ack {}", view.ack.raw())?;
+        }
+        match text_len(&self.octets) {
+            0 => Ok(()),
+            len => write!(f, " len {len}"),
+        }
+    }
+}
+
+impl SeenPacket {
+    /// Its header; `None` of what is no segment.
+    pub fn header(&self) -> Option<(TcpView<'_>, u32)> {
+        Some((tcp(&self.octets)?, text_len(&self.octets)))
+    }
+
+    /// The names of its flags, as in `SYN,ACK`.
+    pub fn flags(&self) -> String {
+        tcp(&self.octets).map_or_else(String::new, |view| names(view.flags))
+    }
+}
+
+/// The names of what it does, as in `SYN,ACK`.
+fn names(flags: TcpFlags) -> String {
+    let all = [
+        (TcpFlags::SYN, "SYN"),
+        (TcpFlags::FIN, "FIN"),
+        (TcpFlags::RST, "RST"),
+        (TcpFlags::ACK, "ACK"),
+    ];
+    let set = all.into_iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, name)| name);
+    set.collect::<Vec<_>>().join(",")
+}
+
+/// By how much a timestamp is newer than another, whose clock ticks each millisecond (RFC 7323 5.4); `None` if
+/// it is older.
+fn later(now: u32, last: u32) -> Option<Duration> {
+    let ticks = now.wrapping_sub(last).cast_signed();
+    u64::try_from(ticks).ok().map(Duration::from_millis)
+}
+
+/// The number behind all that a packet takes: what its receiver expects next.
+fn end_of(packet: &SeenPacket) -> Option<SeqNum> {
+    let view = tcp(&packet.octets)?;
+    let len = text_len(&packet.octets) + view.flags.sequence_len();
+    (!view.flags.is_rst()).then(|| view.seq + len)
+}
+
+fn tcp(packet: &[u8]) -> Option<TcpView<'_>> {
+    let (_, segment) = IpHeader::parse(packet).ok()?;
+    TcpView::parse(segment).ok().map(|(view, _)| view)
+}
+
+/// Octets of text in a packet.
+fn text_len(packet: &[u8]) -> u32 {
+    let text = IpHeader::parse(packet).ok().and_then(|(_, segment)| {
+        let (_, header) = TcpView::parse(segment).ok()?;
+        Some(segment.len() - header)
+    });
+    text.map_or(0, |len| len as u32)
+}
+
+/// Packets of the earlier connection that are kept: its end.
+const BEFORE: usize = 5;
+/// The most packets of the witness.
+const MOST: usize = 24;
