@@ -14,6 +14,7 @@ mod hosts;
 mod layout;
 mod lengths;
 mod links;
+mod names;
 mod objects;
 mod profiles;
 mod purity;
@@ -49,7 +50,8 @@ fn run(arguments: &[String]) -> Result<Vec<Finding>, Failure> {
     match arguments {
         [command] if command == "tree" => judge_tree(),
         [command, file] if command == "wasm" => wasm::judge_file(file),
-        _ => Err("usage: whimbrel-gates tree | wasm FILE".into()),
+        [command, folder] if command == "names" => names::judge_folder(folder),
+        _ => Err("usage: whimbrel-gates tree | wasm FILE | names FOLDER".into()),
     }
 }
 

@@ -111,6 +111,33 @@ mod ways;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// The types of the fields of [`Tunables`].
+pub mod tunables {
+    pub use whimbrel_base::tunables::{InvalidTunable, TunableError};
+    pub use whimbrel_base::{PortRange, ReservedPorts};
+    pub use whimbrel_tcp::conn::SizeRange;
+    pub use whimbrel_tcp::tunables::*;
+    pub use whimbrel_wire::{Mss, OptionOrder};
+}
+
+/// The types of the fields of [`LinkConfig`].
+pub mod link {
+    pub use whimbrel_link::{
+        BurstLoss, ConfigError, LinkConfig, Probability, QueueLimit, Reorder, TargetedDrop,
+    };
+}
+
+/// The crates that this one joins, for what their types mention.
+///
+/// [`Shard`] is the whole host: what its methods take and return is named by
+/// [`stack`](parts::stack) and the crates below it. Their versions are this crate's.
+pub mod parts {
+    pub use {
+        whimbrel_base as base, whimbrel_io as io, whimbrel_link as link, whimbrel_stack as stack,
+        whimbrel_tcp as tcp, whimbrel_udp as udp, whimbrel_wire as wire,
+    };
+}
+
 pub use any_listener::{AnyListener, Incoming};
 pub use builder::{BuildError, StackBuilder, mem_wire};
 #[cfg(feature = "hyper-util")]
@@ -128,23 +155,30 @@ pub use stream::{TcpInfo, TcpStream};
 pub use udp::{AnyUdpSocket, UdpSocket};
 pub use unclaimed::Unclaimed;
 pub use whimbrel_base::tunables::TunableError;
-pub use whimbrel_io::{DadError, GroupKey, KeySource, MemEnd, ShardPlanError, WireError};
+pub use whimbrel_io::entropy::EntropyError;
+pub use whimbrel_io::group::GroupKeyError;
+#[cfg(feature = "rules")]
+pub use whimbrel_io::rules::RulesError;
+pub use whimbrel_io::{ConfigError, Dad, DadError, GroupKey, KeySource, MemEnd};
 #[cfg(target_os = "linux")]
 pub use whimbrel_io::{
-    PacketConfig, PacketError, SpecError, TunConfig, TunError, UnixConfig, UnixError, WireSpec,
+    Layer, Offload, PacketConfig, PacketError, PcapConfig, PcapError, SpecError, TunConfig,
+    TunError, UnixConfig, UnixError, WireSpec,
 };
+pub use whimbrel_io::{ShardPlanError, WireError};
 pub use whimbrel_link::LinkConfig;
 pub use whimbrel_stack::ip::Unreachable;
+pub use whimbrel_stack::shard::NotLocal;
 pub use whimbrel_stack::{InterfaceAddress, Route, RouteMetrics, SendTo, Shard};
 pub use whimbrel_stack::{Ping, PingError, PingFailure, Pong};
 pub use whimbrel_tcp::cc;
-pub use whimbrel_tcp::conn::{BufferSize, SoftError, State};
+pub use whimbrel_tcp::conn::{BufferSize, Limit, Mishaps, SoftError, State, Tally};
 pub use whimbrel_tcp::recovery::CaState;
 pub use whimbrel_tcp::{CloseReason, Counters, Tunables};
 pub use whimbrel_udp::{
     Counters as UdpCounters, Fragmenting, Received, SendOptions, SocketError as UdpSocketError,
 };
-pub use whimbrel_wire::{Address, Endpoint, TrafficClass};
+pub use whimbrel_wire::{Address, Ecn, Endpoint, Family, TrafficClass};
 
 /// Everything can go to another thread, and be shared by several.
 const _: () = {
