@@ -61,7 +61,7 @@ impl Rule {
     }
 }
 
-const EVERYWHERE: &[&str] = &["apps", "sim", "script", "lab", "io", "cli"];
+const EVERYWHERE: &[&str] = &["apps", "sim", "script", "lab", "io", "kernel", "cli"];
 const RULES: [Rule; 4] = [
     Rule {
         words: &["stdout()", "stderr()", "print!(", "println!(", "eprint!(", "eprintln!("],
@@ -88,7 +88,7 @@ const RULES: [Rule; 4] = [
             "crates/cli/src/script/files",
             "crates/cli/src/typed",
             "crates/cli/src/page_file",
-            "crates/io/src/script/options",
+            "crates/kernel/src/script/options",
             // What programs that the lab itself started print, to be parsed.
             "crates/cli/src/lab/real/testbed",
             "crates/cli/src/lab/real/fddi_70ms",

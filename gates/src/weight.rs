@@ -43,8 +43,14 @@ const LIBRARY: &str = "whimbrel";
 const MANIFEST: &str = "crates/whimbrel/Cargo.toml";
 /// Packages that are not ours: tokio and what it takes for sockets' readiness, and some ten more.
 const MOST: usize = 18;
-const NOT_FOR_PROGRAMS: [&str; 5] =
-    ["whimbrel-posix", "whimbrel-apps", "whimbrel-sim", "whimbrel-script", "whimbrel-lab"];
+const NOT_FOR_PROGRAMS: [&str; 6] = [
+    "whimbrel-posix",
+    "whimbrel-apps",
+    "whimbrel-sim",
+    "whimbrel-script",
+    "whimbrel-lab",
+    "whimbrel-kernel",
+];
 
 #[cfg(test)]
 mod tests;

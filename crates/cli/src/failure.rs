@@ -4,9 +4,8 @@ use std::fmt::Display;
 use std::process::ExitCode;
 
 use anstyle::AnsiColor;
-use whimbrel_io::{
-    BridgeError, KernelHostError, PacketError, ThreadError, TunError, WireError, WorkerError,
-};
+use whimbrel_io::{PacketError, ThreadError, TunError, WireError, WorkerError};
+use whimbrel_kernel::{BridgeError, KernelHostError};
 use whimbrel_stack::link::AddressConflict;
 
 use crate::need::Need;

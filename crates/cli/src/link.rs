@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::{Value, json};
-use whimbrel_io::bridge::{Lateness, Passage};
 use whimbrel_io::signals::Signals;
-use whimbrel_io::{Bridge, BridgeEnd, Stop, entropy};
+use whimbrel_io::{Stop, entropy};
+use whimbrel_kernel::bridge::{Lateness, Passage};
+use whimbrel_kernel::{Bridge, BridgeEnd};
 use whimbrel_link::LinkConfig;
 
 use crate::failure::{self, Failure};

@@ -27,28 +27,21 @@
 //! # }
 //! ```
 //!
-//! What only some programs need is behind features, all off by default: `signals`; `kernel`, the machine's
-//! own TCP as a baseline and as a host of packet scripts; `rules`, configuration files and variables of
-//! the environment. The command line has all of them.
+//! What only some programs need is behind features, all off by default: `signals`; `rules`, configuration
+//! files and variables of the environment. The command line has both.
 //!
 //! On systems other than Linux there are no devices but those inside the process: packets come from a program
 //! and go to it, and a worker sleeps until its [`Waker`] or a deadline wakes it.
 #![deny(unsafe_code)]
 
-#[cfg(target_os = "linux")]
-pub mod bridge;
 pub mod clock;
 pub mod config;
-#[cfg(target_os = "linux")]
-pub mod contention;
 pub mod dad;
 #[cfg(target_os = "linux")]
 pub mod descriptors;
 pub mod device;
 pub mod entropy;
 pub mod group;
-#[cfg(all(target_os = "linux", feature = "kernel"))]
-pub mod kernel;
 pub mod mem;
 #[cfg(target_os = "linux")]
 pub mod netlink;
@@ -70,11 +63,11 @@ pub mod poll;
 pub mod process;
 #[cfg(feature = "rules")]
 pub mod rules;
-#[cfg(all(target_os = "linux", feature = "kernel"))]
-pub mod script;
 pub mod shards;
 #[cfg(all(target_os = "linux", feature = "signals"))]
 pub mod signals;
+#[cfg(target_os = "linux")]
+pub mod socket_option;
 #[cfg(target_os = "linux")]
 pub mod spec;
 pub mod stack;
@@ -101,15 +94,11 @@ mod wire_error;
 mod witnessed;
 pub mod worker;
 
-#[cfg(target_os = "linux")]
-pub use bridge::{Bridge, BridgeEnd, BridgeError};
 pub use clock::Clock;
 pub use config::ConfigError;
 pub use dad::{Dad, DadError};
 pub use device::{AnyDevice, Device, DeviceCounters, TxOutcome};
 pub use group::{GroupKey, KeySource};
-#[cfg(all(target_os = "linux", feature = "kernel"))]
-pub use kernel::KernelSockets;
 pub use mem::{MemEnd, MemWire};
 #[cfg(target_os = "linux")]
 pub use packet::{PacketConfig, PacketError, PacketWire};
@@ -117,8 +106,6 @@ pub use packet::{PacketConfig, PacketError, PacketWire};
 pub use pair::{MemPair, MemTime};
 #[cfg(target_os = "linux")]
 pub use pcap::{PcapConfig, PcapError, PcapWire};
-#[cfg(all(target_os = "linux", feature = "kernel"))]
-pub use script::{KernelHost, KernelHostError};
 #[cfg(target_os = "linux")]
 pub use shards::ShardPlan;
 pub use shards::{ShardCount, ShardPlanError};

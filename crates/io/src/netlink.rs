@@ -13,6 +13,7 @@ use whimbrel_stack::InterfaceAddress;
 use whimbrel_wire::{Address, Family};
 
 use crate::sys;
+pub use crate::sys::interface_index;
 
 pub mod diag;
 pub mod veth;

@@ -3,9 +3,9 @@
 use std::io;
 
 pub use crate::sys::bpf::pin_to;
-#[cfg(feature = "kernel")]
 pub use crate::sys::namespace::Namespace;
 pub use crate::sys::process::{CpuTime, context_switches, cpu_time, end_with_starter};
+pub use crate::sys::run_in_real_time;
 use crate::sys::socket;
 
 /// A kind of socket that carries frames, which takes a privilege.

@@ -327,7 +327,8 @@ fn once<T>(place: &mut Option<T>, key: &'static str, value: T) -> Result<(), Spe
     }
 }
 
-pub(crate) fn interface_address(value: &str) -> Option<InterfaceAddress> {
+/// The address and the length of its prefix, as in `10.9.0.2/24`.
+pub fn interface_address(value: &str) -> Option<InterfaceAddress> {
     let (addr, prefix_len) = value.split_once('/')?;
     Some(InterfaceAddress { addr: address(addr)?, prefix_len: prefix_len.parse().ok()? })
 }

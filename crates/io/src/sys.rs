@@ -7,30 +7,22 @@
 //! too; what is left are eventfd(2), ppoll(2), socket(2), if_nametoindex(3), TUN ([`tun`]),
 //! sockets that keep the bounds of messages ([`seqpacket`]) or carry whole frames ([`packet`]), programs
 //! that run in the kernel ([`bpf`]),
-//! epoll and `TCP_INFO` ([`epoll`]), the allocator's free memory ([`allocator`]), bounds of this process ([`limits`]), second signals ([`signal`]),
-//! what children live by ([`process`]), and what scripts do to the kernel: network namespaces
-//! ([`namespace`]) and every call on a stream
-//! socket ([`stream`]).
+//! the allocator's free memory ([`allocator`]), bounds of this process ([`limits`]), second signals ([`signal`]),
+//! what children live by ([`process`]), network namespaces ([`namespace`]), and options of sockets by their numbers
+//! ([`option`]).
 #![allow(unsafe_code)]
 
 pub(crate) mod allocator;
 pub(crate) mod bpf;
-#[cfg(feature = "kernel")]
-pub(crate) mod epoll;
 pub(crate) mod limits;
-#[cfg_attr(
-    not(feature = "kernel"),
-    expect(unreachable_pub, reason = "it is public with the feature alone")
-)]
 pub(crate) mod namespace;
+pub(crate) mod option;
 pub(crate) mod packet;
 pub(crate) mod process;
 pub(crate) mod ring;
 pub(crate) mod seqpacket;
 #[cfg(feature = "signals")]
 pub(crate) mod signal;
-#[cfg(feature = "kernel")]
-pub(crate) mod stream;
 pub(crate) mod tun;
 
 pub(crate) use bpf::pin_to;
@@ -154,7 +146,7 @@ pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<
 }
 
 /// The number of the interface called `name`, in this thread's network namespace.
-pub(crate) fn interface_index(name: &CStr) -> io::Result<u32> {
+pub fn interface_index(name: &CStr) -> io::Result<u32> {
     // SAFETY: a `CStr` ends with a zero octet.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
     if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
@@ -179,8 +171,7 @@ const ETHTOOL_GTXCSUM: u32 = 0x16;
 
 /// Lets the calling thread, and those that it starts from now on, run before all that is not
 /// real-time (SCHED_RR, the least of its priorities). Needs CAP_SYS_NICE.
-#[cfg(feature = "kernel")]
-pub(crate) fn run_in_real_time() -> io::Result<()> {
+pub fn run_in_real_time() -> io::Result<()> {
     let least = libc::sched_param { sched_priority: 1 };
     // SAFETY: the kernel reads one structure, which outlives the call; 0 is the calling thread.
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const least) }).map(|_| ())

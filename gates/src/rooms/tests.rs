@@ -37,6 +37,15 @@ fn a_dependency_without_an_arrow_is_found() {
 }
 
 #[test]
+fn what_a_program_links_uses_no_tool() {
+    for tool in ["posix", "apps", "sim", "script", "lab", "kernel", "cli"] {
+        let tool = format!("whimbrel-{tool}");
+        assert_eq!(count_found("whimbrel-io", &[&tool]), 1, "{tool}");
+        assert_eq!(count_found("whimbrel", &[&tool]), 1, "{tool}");
+    }
+}
+
+#[test]
 fn a_member_without_a_room_is_found() {
     let findings = judge(&[package("whimbrel-util", &[])]);
     assert_eq!(findings[0].file, "crates/x/Cargo.toml");
@@ -69,6 +78,7 @@ fn io_and_what_uses_it_are_impure() {
         ("whimbrel-lab", true),
         ("whimbrel-io", false),
         ("whimbrel", false),
+        ("whimbrel-kernel", false),
         ("whimbrel-cli", false),
         ("someone-else", false),
     ] {

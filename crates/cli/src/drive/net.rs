@@ -9,8 +9,8 @@ use whimbrel_apps::transport::{
     ConnectOptions, Limited, OpenError, PortShortage, SenderStats, StackUsage,
 };
 use whimbrel_apps::{ConnError, Reading, Transport, TransportEvent};
-use whimbrel_io::KernelSockets;
-use whimbrel_io::kernel::{
+use whimbrel_kernel::KernelSockets;
+use whimbrel_kernel::sockets::{
     KernelEvent, KernelInfo, KernelListener, KernelOptions, Received, SocketId,
 };
 use whimbrel_tcp::conn::Nagle;

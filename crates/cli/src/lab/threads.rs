@@ -3,8 +3,8 @@
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use whimbrel_io::contention::{Contended, Contention};
 use whimbrel_io::{Stop, text};
+use whimbrel_kernel::contention::{Contended, Contention};
 use whimbrel_lab::{Measured, Series, Setup, Unit};
 use whimbrel_stack::Profile;
 use whimbrel_stack::profile::Locking;

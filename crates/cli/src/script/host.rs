@@ -1,6 +1,6 @@
 //! What a script is run against.
 
-use whimbrel_io::KernelHost;
+use whimbrel_kernel::KernelHost;
 use whimbrel_script::dialect::Dialect;
 use whimbrel_script::setup::{IpVersion, Setup};
 use whimbrel_script::shard_host::{Recording, ShardHost};

@@ -3,9 +3,8 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::path::Path;
-#[cfg(feature = "kernel")]
-use std::{path::PathBuf, thread};
+use std::path::{Path, PathBuf};
+use std::thread;
 
 use super::check;
 
@@ -15,7 +14,6 @@ pub struct Namespace(File);
 
 impl Namespace {
     /// A fresh one, with nothing in it but a loopback interface that is down. Needs CAP_SYS_ADMIN.
-    #[cfg(feature = "kernel")]
     pub fn fresh() -> io::Result<Self> {
         // It is made around a thread, which may then go.
         let maker = thread::Builder::new().spawn(|| {
@@ -27,13 +25,12 @@ impl Namespace {
     }
 
     /// A path by which other processes of this user can enter it, while this value lives.
-    #[cfg(feature = "kernel")]
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
     }
 
     /// The one that a file stands for, such as `/run/netns/NAME` or `/proc/PID/ns/net`.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub fn open(path: &Path) -> io::Result<Self> {
         File::open(path).map(Self)
     }
 
@@ -65,11 +62,4 @@ impl Drop for Return {
     fn drop(&mut self) {
         self.0.enter().expect("a thread may return to the namespace that it came from");
     }
-}
-
-/// The number by which `/proc` knows the calling thread.
-#[cfg(feature = "kernel")]
-pub(crate) fn thread_id() -> i32 {
-    // SAFETY: gettid takes nothing and cannot fail.
-    unsafe { libc::gettid() }
 }

@@ -15,13 +15,13 @@ use std::thread;
 use std::time::Duration;
 
 use whimbrel_base::{Instant, Secrets};
+use whimbrel_io::Clock;
 use whimbrel_stack::profile::Locking;
 use whimbrel_stack::shard::{ConfigError, ListenError};
 use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig};
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
-use crate::Clock;
 use client::Client;
 use server::{Access, Locked, Own, Ready, Served};
 

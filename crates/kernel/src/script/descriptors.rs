@@ -6,9 +6,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::net::{Shutdown, shutdown};
 use whimbrel_posix::Domain;
-
-use crate::sys::stream;
 
 /// A script's descriptors by number. Calls that block share it with those that do not.
 #[derive(Debug, Default)]
@@ -40,18 +39,14 @@ impl Descriptors {
     /// close(2). As in the kernel, a call that is under way on it keeps what it stands for.
     pub(super) fn close(&self, number: i32) -> io::Result<()> {
         let closed = self.with(|open| open.remove(&number));
-        let closed = closed.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
-        match Arc::try_unwrap(closed) {
-            Ok(last) => stream::close(last.fd),
-            Err(_shared) => Ok(()),
-        }
+        closed.map(drop).ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))
     }
 
     /// Lets all go, and ends the calls that wait for one of them.
     pub(super) fn abandon(&self) {
         for descriptor in self.with(std::mem::take).into_values() {
             // Fails for what is no socket or not connected, and nobody sleeps there.
-            let _ = stream::shutdown(descriptor.as_fd(), libc::SHUT_RDWR);
+            let _ = shutdown(&*descriptor, Shutdown::Both);
         }
     }
 

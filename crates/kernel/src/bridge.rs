@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
+use whimbrel_io::config::ConfigError;
+use whimbrel_io::poll::{Interest, PollFd, ppoll};
+use whimbrel_io::{Clock, Device, Stop, Tun, TunError};
 use whimbrel_link::{Link, LinkConfig, LinkCounters};
-
-use crate::config::ConfigError;
-use crate::sys::{Interest, PollFd, ppoll};
-use crate::{Clock, Device, Stop, Tun, TunError};
 
 mod end;
 mod lateness;

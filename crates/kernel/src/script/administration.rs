@@ -5,7 +5,7 @@ use std::io;
 use whimbrel_posix::state;
 use whimbrel_script::host::{SetError, SocketFilter};
 
-use crate::netlink::diag::{DiagSocket, SocketDiag};
+use whimbrel_io::netlink::diag::{DiagSocket, SocketDiag};
 
 /// How many sockets of the calling thread's network namespace match.
 pub(super) fn count(which: &SocketFilter) -> Result<usize, SetError> {

@@ -1,19 +1,19 @@
 //! Calls that block, each on a thread of its own.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Instant;
 
+use rustix::thread::gettid;
 use whimbrel_script::call::Returned;
 use whimbrel_script::host::CallId;
 
 use super::Machine;
 use super::at_once::Rest;
-use crate::sys::namespace;
 
 /// A call that ended, and when.
 pub(super) type Ended = (CallId, Instant, Returned);
@@ -36,11 +36,12 @@ impl CallThread {
         let id = Arc::new(AtomicI32::new(0));
         let (machine, known) = (Arc::clone(machine), Arc::clone(&id));
         thread::Builder::new().name("script call".into()).spawn(move || {
-            known.store(namespace::thread_id(), Ordering::Release);
+            known.store(gettid().as_raw_nonzero().get(), Ordering::Release);
             let returned = rest.perform(&machine);
             // Nobody listens any more when the script is over.
             let _ = ends.send((number, Instant::now(), returned));
-            machine.alarm.signal();
+            // It fails only when its count is at the end, and then it can be read.
+            let _ = (&machine.alarm).write(&1_u64.to_ne_bytes());
         })?;
         Ok(Self { id })
     }

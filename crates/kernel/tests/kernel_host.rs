@@ -8,7 +8,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use whimbrel_io::KernelHost;
+use whimbrel_kernel::KernelHost;
 use whimbrel_posix::sockets::{EpollOp, Ioctl, Shut};
 use whimbrel_posix::{
     EpollEvents, Errno, FileFlags, Linger, OptionValue, PollEvents, SocketFlags, SocketOption,
@@ -186,6 +186,34 @@ fn a_poll_ends_at_its_time_and_foreign_numbers_are_not_looked_at() {
     let (at, returned) = peer.end(waiting);
     assert_eq!(returned.value, Ok(0));
     assert!(at - begun >= Duration::from_millis(120), "{begun:?} {at:?}");
+}
+
+#[test]
+fn poll_answers_for_each_and_skips_negative_numbers() {
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
+    let fd = accepted(&mut peer);
+    peer.send(TcpFlags::ACK | TcpFlags::PSH, b"x");
+    let polled = |fd| Polled { fd, events: PollEvents::POLLIN, revents: PollEvents::NONE };
+    let fds = [-1, fd, i32::MAX].map(polled).to_vec();
+    let returned = peer.call(Call::Poll { fds, time_out: TimeOut::Never });
+    assert_eq!(returned.value, Ok(2));
+    let Filled::Polled(found) = returned.out else { panic!("{returned:?}") };
+    let found: Vec<_> = found.iter().map(|polled| polled.revents).collect();
+    assert_eq!(found, [PollEvents::NONE, PollEvents::POLLIN, PollEvents::POLLNVAL]);
+}
+
+#[test]
+fn epoll_wait_refuses_more_events_than_there_is_room_for() {
+    let Some(mut peer) = kernel(&Network::v4()) else { return };
+    let fd = accepted(&mut peer);
+    peer.send(TcpFlags::ACK | TcpFlags::PSH, b"x");
+    let (epoll, events) = (peer.value(Call::EpollCreate), EpollEvents::EPOLLIN);
+    peer.value(Call::EpollCtl { epoll, op: EpollOp::Add, fd, events, data: 7 });
+    let wait = |most| Call::EpollWait { epoll, most, time_out: TimeOut::After(Duration::ZERO) };
+    assert_eq!(peer.call(wait(100_000_000)).out, Filled::Epoll(vec![(events, 7)]));
+    for most in [0, u32::MAX] {
+        assert_eq!(peer.call(wait(most)).value, Err(Errno::EINVAL), "{most}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{ConfigError, TunError};
+use whimbrel_io::{ConfigError, TunError};
 
 /// Why a script cannot be run against this machine's kernel.
 #[derive(Debug, thiserror::Error)]

@@ -5,9 +5,10 @@
 //! of the scheduler's: 1 to 5 ms were seen, where scripts tolerate 4.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl};
 use whimbrel_posix::{Errno, MsgFlags};
 use whimbrel_script::call::{Call, ReadCall, Reading, Returned, TimeOut, WriteCall, Writing};
 
@@ -15,7 +16,6 @@ use super::Machine;
 use super::descriptors::Descriptor;
 use super::options;
 use super::perform::{failed, perform};
-use crate::sys::stream::{self, Polled, Whom};
 
 /// How far a call got.
 pub(super) enum AtOnce {
@@ -117,12 +117,12 @@ fn judge(call: Call, returned: Returned) -> AtOnce {
 }
 
 fn blocks(descriptor: &Descriptor) -> io::Result<bool> {
-    Ok(stream::file_flags(descriptor.as_fd())? & libc::O_NONBLOCK == 0)
+    Ok(!fcntl_getfl(descriptor)?.contains(OFlags::NONBLOCK))
 }
 
 fn is_readable(descriptor: &Descriptor) -> io::Result<bool> {
-    let whom = Whom::Descriptor(descriptor.as_fd());
-    Ok(stream::poll(&mut [Polled { whom, events: libc::POLLIN, revents: 0 }], 0)? > 0)
+    let mut fds = [PollFd::new(descriptor, PollFlags::IN)];
+    Ok(poll(&mut fds, Some(&Timespec::default()))? > 0)
 }
 
 const NO_TIME: TimeOut = TimeOut::After(Duration::ZERO);

@@ -9,19 +9,21 @@
 //! of its own.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
+use rustix::event::{EventfdFlags, eventfd};
+use whimbrel_io::poll::{Interest, PollFd, ppoll};
+use whimbrel_io::process::{Namespace, run_in_real_time};
+use whimbrel_io::{Stop, Tun};
 use whimbrel_posix::{Errno, TcpInfo};
 use whimbrel_script::call::{Call, Returned};
 use whimbrel_script::host::{
     Administration, CallId, Network, Progress, ScriptHost, SetError, SocketFilter,
 };
-
-use crate::sys::namespace::Namespace;
-use crate::sys::{self, Event, Interest, PollFd, ppoll};
-use crate::{Stop, Tun};
 
 mod administration;
 mod at_once;
@@ -60,8 +62,8 @@ pub struct KernelHost {
 struct Machine {
     namespace: Namespace,
     descriptors: Descriptors,
-    /// Goes when a call ended.
-    alarm: Event,
+    /// An eventfd that can be read when a call has ended.
+    alarm: File,
     /// Ends what polls: nobody waits for it any more.
     stop: Stop,
 }
@@ -80,7 +82,7 @@ impl KernelHost {
         let machine = Machine {
             namespace,
             descriptors: Descriptors::default(),
-            alarm: Event::new().map_err(refused("make an event"))?,
+            alarm: alarm().map_err(refused("make an event"))?,
             stop: Stop::new().map_err(refused("make a pipe"))?,
         };
         let (sender, ends) = mpsc::channel();
@@ -101,7 +103,7 @@ impl KernelHost {
     /// Lets the calling thread run before all that is not real-time, so that a script is not late on
     /// a busy machine. Whether the system allows it.
     pub fn take_precedence() -> bool {
-        sys::run_in_real_time().is_ok()
+        run_in_real_time().is_ok()
     }
 
     fn start_clock(&mut self) -> Instant {
@@ -120,7 +122,8 @@ impl KernelHost {
         // An error is the end of the device, after which nothing comes.
         while wire::receive(tun, &mut stamp).unwrap_or(false) {}
         self.news |= self.packets.len() > before;
-        self.machine.alarm.clear();
+        // It fails if no call has ended since.
+        let _ = (&self.machine.alarm).read(&mut [0; 8]);
         while let Ok((call, at, returned)) = self.ends.try_recv() {
             self.under_way.remove(&call);
             self.ended.insert(call, (at, returned));
@@ -265,6 +268,10 @@ impl Drop for KernelHost {
         // A connection that was closed and not finished would keep the namespace for minutes.
         let _ = self.inside(administration::end_all);
     }
+}
+
+fn alarm() -> io::Result<File> {
+    Ok(File::from(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
 }
 
 /// How long to wait for a call that may be about to end.

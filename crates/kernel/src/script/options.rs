@@ -1,32 +1,29 @@
 //! Socket options as C has them: numbers, names and structures of octets.
 
 use std::io;
-use std::os::fd::AsFd;
 
 use whimbrel_posix::{Linger, OptionValue, SocketOption, TcpInfo};
 
 use super::descriptors::Descriptor;
-use crate::sys::stream;
+use crate::option;
 
 /// The value of an option, as getsockopt(2) tells it.
 pub(super) fn read(descriptor: &Descriptor, option: SocketOption) -> io::Result<OptionValue> {
     Ok(match option {
         SocketOption::Info => OptionValue::Info(Box::new(tcp_info(descriptor)?)),
         SocketOption::Linger => {
-            let octets = stream::getsockopt(descriptor.as_fd(), option)?;
+            let octets = option::get(descriptor, option)?;
             let seconds = number_at(&octets, 4).cast_unsigned();
             let on = number_at(&octets, 0) != 0;
             OptionValue::Linger(if on { Linger::Seconds(seconds) } else { Linger::Off })
         }
         SocketOption::Congestion => {
-            let mut octets = stream::getsockopt(descriptor.as_fd(), option)?;
+            let mut octets = option::get(descriptor, option)?;
             octets.truncate(octets.iter().position(|octet| *octet == 0).unwrap_or(octets.len()));
             OptionValue::Text(String::from_utf8_lossy(&octets).into_owned())
         }
-        SocketOption::FastOpenKey => {
-            OptionValue::Octets(stream::getsockopt(descriptor.as_fd(), option)?)
-        }
-        _ => OptionValue::Int(number_at(&stream::getsockopt(descriptor.as_fd(), option)?, 0)),
+        SocketOption::FastOpenKey => OptionValue::Octets(option::get(descriptor, option)?),
+        _ => OptionValue::Int(number_at(&option::get(descriptor, option)?, 0)),
     })
 }
 
@@ -47,7 +44,7 @@ pub(super) fn write(
         // There is nothing that one could be written to.
         OptionValue::Info(_) => return Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT)),
     };
-    stream::setsockopt(descriptor.as_fd(), option, &octets)
+    option::set(descriptor, option, &octets)
 }
 
 /// Whether closing it may wait.
@@ -57,7 +54,7 @@ pub(super) fn lingers(descriptor: &Descriptor) -> bool {
 
 /// `TCP_INFO`. Of what the kernel does not tell, being older, the value is 0.
 pub(super) fn tcp_info(descriptor: &Descriptor) -> io::Result<TcpInfo> {
-    let octets = stream::getsockopt(descriptor.as_fd(), SocketOption::Info)?;
+    let octets = option::get(descriptor, SocketOption::Info)?;
     Ok(TcpInfo::by_field(|name| field(&octets, name)))
 }
 

@@ -6,14 +6,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use whimbrel_io::netlink::{Netlink, interface_index};
+use whimbrel_io::{Device, Offload, Tun, TunConfig};
 use whimbrel_script::host::Network;
 use whimbrel_stack::InterfaceAddress;
 use whimbrel_tcp::TxSegment;
 use whimbrel_wire::{Address, Family};
 
 use super::KernelHostError;
-use crate::netlink::Netlink;
-use crate::{Device, Offload, Tun, TunConfig, sys};
 
 /// The device and the routes, in the calling thread's network namespace.
 pub(super) fn open(network: &Network) -> Result<Tun, KernelHostError> {
@@ -25,7 +25,7 @@ pub(super) fn open(network: &Network) -> Result<Tun, KernelHostError> {
         .with_offload(Offload::Off);
     let tun = Tun::open(&config)?;
     let refused = |error| KernelHostError::system("route packets to the peer", error);
-    let index = sys::interface_index(config.name()).map_err(refused)?;
+    let index = interface_index(config.name()).map_err(refused)?;
     let everywhere = InterfaceAddress { addr: any(network.gateway.family()), prefix_len: 0 };
     Netlink::open()
         .and_then(|mut netlink| netlink.add_route_by(index, everywhere, network.gateway))

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::sys::epoll::TCP_INFO;
-
 /// What the kernel knows of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct KernelInfo {
@@ -30,7 +28,7 @@ pub struct KernelInfo {
 }
 
 impl KernelInfo {
-    pub(super) fn parse(info: &[u8; TCP_INFO]) -> Self {
+    pub(super) fn parse(info: &[u8]) -> Self {
         let word = |at: usize| {
             let octets = info.get(at..).and_then(|rest| rest.first_chunk::<4>());
             octets.map_or(0, |octets| u32::from_ne_bytes(*octets))

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use whimbrel_io::{KernelHost, KernelHostError};
+use whimbrel_kernel::{KernelHost, KernelHostError};
 use whimbrel_posix::{Domain, MsgFlags, Protocol, SocketFlags, SocketType};
 use whimbrel_script::call::{
     Call, Filled, ReadCall, Reading, Returned, Unconnected, WriteCall, Writing,

@@ -12,17 +12,18 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use whimbrel_io::descriptors;
 use whimbrel_posix::SocketOption;
 use whimbrel_wire::{Address, Endpoint};
 
-use crate::sys::epoll::{Epoll, tcp_info};
-use crate::sys::limits;
-use crate::sys::stream::setsockopt;
+use crate::option;
+use epoll::Epoll;
 
 use shortage::Shortage;
 
 pub use info::KernelInfo;
 
+mod epoll;
 mod info;
 mod shortage;
 
@@ -165,7 +166,7 @@ impl KernelSockets {
     ) -> io::Result<SocketId> {
         let socket = prepared(remote, options)?;
         let on = 1_i32.to_ne_bytes();
-        setsockopt(socket.as_fd(), SocketOption::FastOpenConnect, &on)?;
+        option::set(&socket, SocketOption::FastOpenConnect, &on)?;
         begin(&socket, remote, options.zone)?;
         // With a cookie the SYN waits for what is written first. Without one nothing is taken yet,
         // and whatever else is wrong the socket tells when it is asked.
@@ -281,7 +282,8 @@ impl KernelSockets {
 
     /// What the kernel knows of a connection. A SYN of ours is not among what was acknowledged.
     pub fn info(&self, id: SocketId) -> io::Result<KernelInfo> {
-        let info = tcp_info(self.socket(id)?.as_fd()).map(|octets| KernelInfo::parse(&octets))?;
+        let info = option::get(self.socket(id)?, SocketOption::Info)?;
+        let info = KernelInfo::parse(&info);
         let syn = self.entries.get(id.index as usize).is_some_and(|entry| entry.active);
         Ok(KernelInfo { acked: info.acked.saturating_sub(syn.into()), ..info })
     }
@@ -305,15 +307,14 @@ impl KernelSockets {
     }
 
     fn ask(&mut self) -> io::Result<()> {
-        let mut room = Epoll::room();
         let Self { epoll, entries, ready, .. } = self;
-        for readiness in epoll.poll(&mut room)? {
+        epoll.poll(|readiness| {
             let index = readiness.token as u32;
             if readiness.token & LISTENER != 0 {
                 ready.push_back(KernelEvent::Accepted(KernelListener(index)));
-                continue;
+                return;
             }
-            let Some(entry) = entries.get_mut(index as usize) else { continue };
+            let Some(entry) = entries.get_mut(index as usize) else { return };
             let id = SocketId { index, generation: entry.generation };
             if entry.opening && readiness.writable {
                 entry.opening = false;
@@ -326,7 +327,7 @@ impl KernelSockets {
                 if open && readiness.readable {
                     ready.push_back(KernelEvent::Readable(id));
                 }
-                continue;
+                return;
             }
             if readiness.readable {
                 ready.push_back(KernelEvent::Readable(id));
@@ -334,8 +335,7 @@ impl KernelSockets {
             if readiness.writable {
                 ready.push_back(KernelEvent::Writable(id));
             }
-        }
-        Ok(())
+        })
     }
 
     fn socket(&self, id: SocketId) -> io::Result<&Socket> {
@@ -395,7 +395,7 @@ fn prepared(remote: Endpoint, options: &KernelOptions) -> io::Result<Socket> {
     if let Some(local) = options.local {
         // A port that is drawn for the peer, too, may be another connection's to another peer.
         let on = 1_i32.to_ne_bytes();
-        setsockopt(socket.as_fd(), SocketOption::BindAddressNoPort, &on)?;
+        option::set(&socket, SocketOption::BindAddressNoPort, &on)?;
         socket.bind(&address_in(Endpoint::new(local, 0), options.zone))?;
     }
     Ok(socket)
@@ -437,7 +437,7 @@ fn address_in(end: Endpoint, zone: u32) -> SockAddr {
 
 /// True if a later call may succeed, when the system has given something back.
 fn is_shortage(error: &io::Error) -> bool {
-    limits::are_used_up(error)
+    descriptors::are_used_up(error)
         || matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM | libc::ENOSPC))
 }
 

@@ -1,7 +1,7 @@
 //! One end of a bridge: `tun:NAME[,netns=NAMESPACE][,addr=ADDRESS/PREFIX]`.
 //!
 //! ```
-//! use whimbrel_io::BridgeEnd;
+//! use whimbrel_kernel::BridgeEnd;
 //!
 //! let end: BridgeEnd = "tun:left,netns=client,addr=10.1.0.1/24".parse().unwrap();
 //! assert_eq!(end.name(), "left");
@@ -12,13 +12,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use whimbrel_io::config::ConfigError;
+use whimbrel_io::process::Namespace;
+use whimbrel_io::spec::interface_address;
+use whimbrel_io::text;
+use whimbrel_io::tun::{Offload, Tun, TunConfig};
 use whimbrel_stack::InterfaceAddress;
 
 use super::BridgeError;
-use crate::config::ConfigError;
-use crate::spec::interface_address;
-use crate::sys::namespace::Namespace;
-use crate::tun::{Offload, Tun, TunConfig};
 
 /// A TUN interface, and the network namespace that it is in.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,10 +106,8 @@ impl BridgeEnd {
     fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, BridgeError> {
         let Some(path) = &self.namespace else { return Ok(work()) };
         let entered = Namespace::open(path).and_then(|namespace| namespace.within(work));
-        entered.map_err(|error| BridgeError::Namespace {
-            path: crate::text::path(path).to_string(),
-            error,
-        })
+        entered
+            .map_err(|error| BridgeError::Namespace { path: text::path(path).to_string(), error })
     }
 }
 

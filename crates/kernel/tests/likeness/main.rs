@@ -16,7 +16,8 @@ use std::env;
 use std::sync::Mutex;
 use std::thread;
 
-use whimbrel_io::{KernelHost, descriptors};
+use whimbrel_io::descriptors;
+use whimbrel_kernel::KernelHost;
 use whimbrel_script::host::{Network, ScriptHost};
 use whimbrel_script::shard_host::ShardHost;
 use whimbrel_stack::Profile;

@@ -1,0 +1,92 @@
+//! getsockopt(2) and setsockopt(2) of options whose values are bytes and nothing else, and those requests of
+//! ioctl(2) about a socket that answer a number.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use libc::c_int;
+
+use super::check;
+
+/// An option whose value is bytes: the kernel takes none of them for an address, and counts them as bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlainOption {
+    level: c_int,
+    number: c_int,
+}
+
+impl PlainOption {
+    /// The option of this level and number (socket(7), ip(7), ipv6(7), tcp(7), udp(7)). `None` for filters, tables
+    /// and mapped pages, to which a value leads, and for those that are not known here.
+    pub const fn new(level: i32, number: i32) -> Option<Self> {
+        let is_plain = match level {
+            // A filter is attached by a pointer, and read by the number of its instructions.
+            libc::SOL_SOCKET => {
+                number != libc::SO_ATTACH_FILTER
+                    && number != libc::SO_ATTACH_REUSEPORT_CBPF
+                    && number <= libc::SO_ZEROCOPY
+            }
+            libc::IPPROTO_TCP => number != libc::TCP_ZEROCOPY_RECEIVE && number <= TCP_TX_DELAY,
+            // Behind these are groups, which may be lists, and from 64 on the tables of netfilter.
+            libc::IPPROTO_IP => number <= libc::IP_BIND_ADDRESS_NO_PORT,
+            libc::IPPROTO_IPV6 => number <= libc::IPV6_V6ONLY || number == libc::IPV6_TCLASS,
+            libc::IPPROTO_UDP => number == libc::UDP_SEGMENT,
+            _ => false,
+        };
+        if is_plain && number >= 0 { Some(Self { level, number }) } else { None }
+    }
+}
+
+/// The value of an option, as getsockopt(2) tells it: so many bytes of `place`. An older kernel tells less.
+pub fn get(socket: BorrowedFd<'_>, option: PlainOption, place: &mut [u8]) -> io::Result<usize> {
+    let mut len = place.len() as libc::socklen_t;
+    let PlainOption { level, number } = option;
+    let pointer = place.as_mut_ptr().cast();
+    // SAFETY: of an option of the type the kernel writes `len` bytes at most, which are lent exclusively.
+    check(unsafe { libc::getsockopt(socket.as_raw_fd(), level, number, pointer, &raw mut len) })?;
+    Ok((len as usize).min(place.len()))
+}
+
+/// Sets an option, as setsockopt(2) does. It refuses `SO_ZEROCOPY` by `ENOPROTOOPT`.
+pub fn set(socket: BorrowedFd<'_>, option: PlainOption, value: &[u8]) -> io::Result<()> {
+    let PlainOption { level, number } = option;
+    if (level, number) == (libc::SOL_SOCKET, libc::SO_ZEROCOPY) {
+        // From then on the kernel might read what it was given to send when that is gone.
+        return Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT));
+    }
+    let (pointer, len) = (value.as_ptr().cast(), value.len() as libc::socklen_t);
+    // SAFETY: the kernel reads `len` bytes, which are there; of no option of the type do they lead to others.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, number, pointer, len) }).map(drop)
+}
+
+/// Those requests of ioctl(2) about a socket that answer a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Question {
+    /// Bytes that wait to be read: FIONREAD, SIOCINQ.
+    Unread,
+    /// Bytes that are not acknowledged: SIOCOUTQ.
+    Unacknowledged,
+    /// Bytes that are not sent: SIOCOUTQNSD.
+    Unsent,
+    /// Whether reading is at the urgent mark: SIOCATMARK.
+    AtMark,
+}
+
+/// ioctl(2) with one of these requests.
+pub fn ask(socket: BorrowedFd<'_>, question: Question) -> io::Result<i32> {
+    let request = match question {
+        Question::Unread => libc::FIONREAD,
+        Question::Unacknowledged => libc::TIOCOUTQ,
+        Question::Unsent => SIOCOUTQNSD,
+        Question::AtMark => SIOCATMARK,
+    };
+    let mut number: c_int = 0;
+    // SAFETY: each of the requests writes one `int`, which is lent exclusively.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut number) })?;
+    Ok(number)
+}
+
+// From linux/tcp.h, linux/sockios.h and asm-generic/sockios.h.
+const TCP_TX_DELAY: c_int = 37;
+const SIOCOUTQNSD: libc::Ioctl = 0x894b;
+const SIOCATMARK: libc::Ioctl = 0x8905;
