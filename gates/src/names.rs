@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::Failure;
 use crate::finding::Finding;
 
-/// What cannot be named, by the files in `folder`.
+/// Types that cannot be named, by the files in `folder`.
 pub(crate) fn judge_folder(folder: &str) -> Result<Vec<Finding>, Failure> {
     let mut crates = BTreeMap::new();
     for entry in std::fs::read_dir(folder)? {
@@ -116,7 +116,7 @@ impl<'a> House<'a> {
         }
     }
 
-    /// What the public side of a definition mentions, with the place that does.
+    /// The names that the public side of a definition mentions, with their places.
     fn mentions(&self, path: &str) -> BTreeMap<String, String> {
         let item = &self.defined[path];
         let mut found = BTreeMap::new();
