@@ -1,7 +1,7 @@
 //! Datagrams by the million between two hosts, over links that lose, delay and fragment: none arrives
 //! twice, altered, or at the wrong socket, and every one that was lost is accounted for.
 //!
-//! `cargo test --release -p whimbrel-stack --test datagrams` plays ten million of them.
+//! `cargo test --release -p whimbrel-stack --test two_hosts datagrams` plays ten million of them.
 
 mod world;
 

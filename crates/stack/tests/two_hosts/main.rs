@@ -1,0 +1,4 @@
+//! Two hosts and the links between them, in virtual time.
+
+mod churn;
+mod datagrams;
