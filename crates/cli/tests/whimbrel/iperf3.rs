@@ -17,9 +17,9 @@ fn server(net: &Net, words: &str) -> Serve {
 }
 
 /// A document that a line prints, of a test whose ends' rates differ by less than 2 %, both of one with
-/// `--bidir`. Whoever is starved of processors for a moment measures that: it is run five times at most.
+/// `--bidir`. Whoever is starved of processors for a moment measures that: it is run twenty times at most.
 fn agreed(net: &Net, line: &str) -> Value {
-    let mut attempts = (0..5).map(|_| document(net, line));
+    let mut attempts = (0..20).map(|_| document(net, line));
     let mut last = None;
     let found = attempts.find(|told| {
         let forth = disagreement(told, "", line);

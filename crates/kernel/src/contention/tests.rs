@@ -53,10 +53,15 @@ fn what_nobody_shares_is_not_locked() {
 fn no_lock_gives_more_than_it_is_held_for() {
     let hold = Duration::from_micros(100);
     for locking in [Locking::All, Locking::AllButAccept] {
-        let counted = serve(2, locking, hold);
-        assert!(counted.held <= counted.time, "{counted:?}");
-        assert!(counted.held >= hold * counted.locks as u32, "{counted:?}");
-        assert!(counted.waits > 0 && counted.waited > Duration::ZERO, "{counted:?}");
+        // On a loaded machine, one thread may have ended before the other has a processor.
+        let has_waited = (0..100).any(|_| {
+            let counted = serve(2, locking, hold);
+            assert!(counted.held <= counted.time, "{counted:?}");
+            assert!(counted.held >= hold * counted.locks as u32, "{counted:?}");
+            assert_eq!(counted.waits > 0, counted.waited > Duration::ZERO, "{counted:?}");
+            counted.waits > 0
+        });
+        assert!(has_waited, "{locking:?}");
     }
 }
 

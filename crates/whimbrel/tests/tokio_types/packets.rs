@@ -46,8 +46,11 @@ impl Ends {
 async fn carry(from: Arc<PacketPort>, to: Arc<PacketPort>, mut valve: watch::Receiver<bool>) {
     let mut packets = Vec::new();
     while valve.wait_for(|open| *open).await.is_ok() {
-        if from.recv_many(&mut packets, 32).await.is_err() {
-            return;
+        tokio::select! {
+            biased;
+            // Nothing is taken that arrives later.
+            () = async { drop(valve.wait_for(|open| !*open).await) } => continue,
+            taken = from.recv_many(&mut packets, 32) => if taken.is_err() { return },
         }
         for packet in packets.drain(..) {
             assert!(packet.len() <= usize::from(from.mtu()), "{} bytes", packet.len());
