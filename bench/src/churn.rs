@@ -12,7 +12,8 @@ use whimbrel_stack::{
     Capabilities, Event, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard,
     ShardConfig, TxBatch,
 };
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_base::packet::SegMeta;
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::Failure;

@@ -19,8 +19,8 @@ use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, ListenerId, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
-use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_base::packet::{RxChecksum, SegMeta};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{
     Endpoint, Fragment, IcmpMessage, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum,

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::hint::black_box;
 
-use whimbrel_tcp::Payload;
+use whimbrel_base::packet::Payload;
 use whimbrel_tcp::recv::{ChunkPool, RecvBuffer, Text};
 
 use crate::Failure;

@@ -9,8 +9,8 @@ use whimbrel_stack::{
     Capabilities, Event, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard,
     ShardConfig, TxBatch,
 };
-use whimbrel_tcp::segment::{RxChecksum, SegMeta};
-use whimbrel_tcp::{Tunables, TxSegment};
+use whimbrel_base::packet::{RxChecksum, SegMeta, TxSegment};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::Endpoint;
 
 use super::link::Link;

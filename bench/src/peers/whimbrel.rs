@@ -2,7 +2,7 @@
 
 use whimbrel_stack::shard::ConnectError;
 use whimbrel_stack::{Handle, RxFrame};
-use whimbrel_tcp::SegMeta;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_wire::Endpoint;
 
 use super::frames::{Kept, NOT_KEPT, syn};

@@ -1,5 +1,6 @@
 //! What every protocol of a host stands on, and none owns: time, keys and their hash, records in
-//! numbered places, ranges and sets of ports, the text of others, and how tables become tunables and counters.
+//! numbered places, ranges and sets of ports, packets, the text of others, and how tables become tunables and
+//! counters.
 //!
 //! Time and entropy are arguments: nothing here reads a clock or gathers randomness, so that the
 //! same calls give the same bytes.
@@ -39,6 +40,7 @@ extern crate alloc;
 pub mod counters;
 pub mod foreign;
 pub mod hint;
+pub mod packet;
 pub mod pair_hasher;
 pub mod ports;
 pub mod secrets;

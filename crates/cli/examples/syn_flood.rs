@@ -13,11 +13,10 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
+use whimbrel_base::packet::{TxChecksum, TxSegment};
 use whimbrel_io::device::MAX_BURST;
 use whimbrel_io::{Device, PacketWire, WireSpec};
 use whimbrel_stack::{Medium, TxBatch};
-use whimbrel_tcp::TxSegment;
-use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{
     EtherType, EthernetHeader, Ipv4Header, MacAddress, Mss, Protocol, RawWindow, SeqNum, Sum,

@@ -16,13 +16,12 @@ use std::error::Error;
 use std::{env, io};
 
 use bytes::Bytes;
+use whimbrel_base::packet::{TxChecksum, TxSegment};
 use whimbrel_io::device::MAX_BURST;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{Clock, Device, PacketWire, Stop, Tun, TxOutcome, WireSpec};
 use whimbrel_stack::{Medium, RxFrame, TxBatch};
-use whimbrel_tcp::TxSegment;
-use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_wire::plain::{Checksum, PlainOptions, Text};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, Timestamps};
 use whimbrel_wire::{

@@ -20,10 +20,9 @@ use std::{env, fs, io, thread};
 
 use bytes::Bytes;
 use pcap_parser::pcapng::{Block, EnhancedPacketBlock, OptionCode, parse_block_le};
+use whimbrel_base::packet::{TxChecksum, TxSegment};
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Device, Stop, Tun, WireSpec};
-use whimbrel_tcp::TxSegment;
-use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{IpHeader, Sum};
 

@@ -5,8 +5,8 @@ use std::io;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_stack::{Capabilities, RxFrame, TxBatch};
-use whimbrel_tcp::SegMeta;
 use whimbrel_tcp::recv::ChunkPool;
 
 use crate::sys::AsFd;

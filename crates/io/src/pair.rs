@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use whimbrel_base::Instant;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_link::{LinkConfig, LinkCounters};
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Shard, Steering, TxBatch};
-use whimbrel_tcp::SegMeta;
 
 use crate::device::MAX_BURST;
 use crate::mem::Line;

@@ -14,10 +14,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
 use whimbrel_base::Instant;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_link::pcapng::{Direction, LinkType};
 use whimbrel_link::reader::Packet;
 use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, TxBatch};
-use whimbrel_tcp::SegMeta;
 use whimbrel_wire::{EthernetHeader, IpHeader, MacAddress};
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};

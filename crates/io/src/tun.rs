@@ -10,10 +10,9 @@ use std::io::{self, IoSlice, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use whimbrel_base::Foreign;
+use whimbrel_base::packet::{MAX_SLICES, SegMeta, TxSegment};
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
 use whimbrel_tcp::recv::ChunkPool;
-use whimbrel_tcp::segment::MAX_SLICES;
-use whimbrel_tcp::{SegMeta, TxSegment};
 use whimbrel_wire::EthernetHeader;
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome, interface_is_gone};

@@ -11,9 +11,8 @@
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use whimbrel_base::packet::{MAX_SLICES, SegMeta, TxSegment};
 use whimbrel_stack::{Capabilities, Medium, RxFrame, TxBatch};
-use whimbrel_tcp::segment::MAX_SLICES;
-use whimbrel_tcp::{SegMeta, TxSegment};
 
 use crate::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 use crate::sys::seqpacket::{MOST, Received, SeqPacket};

@@ -10,12 +10,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_io::config::ConfigError;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Device, Layer, Offload, Tun, TunConfig, TunError, WireSpec};
 use whimbrel_stack::{InterfaceAddress, Medium, Steering};
-use whimbrel_tcp::SegMeta;
-use whimbrel_tcp::segment::RxChecksum;
 
 use common::in_namespace;
 use common::needs::{self, TUN};
@@ -168,7 +167,7 @@ fn a_frame_without_an_offload_header_goes_out_as_it_is() {
         let mut tun = Tun::open(&TunConfig::from_fd(fd, own()).unwrap()).unwrap();
         let socket = UdpSocket::bind("10.9.0.1:9").unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut segment = whimbrel_tcp::TxSegment::new();
+        let mut segment = whimbrel_base::packet::TxSegment::new();
         let mut header = [
             0x45, 0, 0, 33, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 9, 0, 2, 10, 9, 0, 1, //
             0, 7, 0, 9, 0, 13, 0, 0,

@@ -9,12 +9,11 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum, TxSegment};
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Device, Tun, TunError, WireSpec};
 use whimbrel_stack::RxFrame;
 use whimbrel_tcp::recv::ChunkPool;
-use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
-use whimbrel_tcp::{SegMeta, TxSegment};
 
 use common::in_namespace;
 use common::needs::{self, IPV6, TUN};

@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use socket2::{Domain, SockAddr, Socket, Type};
+use whimbrel_base::packet::TxSegment;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
 use whimbrel_io::{Clock, Device, TxOutcome, UnixError, UnixWire, WireSpec, entropy};
 use whimbrel_stack::{Event, Recv, Shard, ShardConfig, TxBatch};
-use whimbrel_tcp::{Tunables, TxSegment};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
 #[path = "../../../tests/harness/scratch.rs"]

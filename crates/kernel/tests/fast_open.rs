@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_posix::{Errno, MsgFlags, OptionValue, SocketFlags, SocketOption};
 use whimbrel_script::call::{Call, Unconnected, WriteCall, Writing};
@@ -16,8 +17,8 @@ use whimbrel_stack::{
     Capabilities, Handle, InterfaceAddress, Medium, Recv, Route, RouteMetrics, RxFrame, Shard,
     ShardConfig, Steering, TxBatch,
 };
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::{SocketOptions, State};
-use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::Endpoint;
 
 use peer::{Peer, kernel, octets, read, write};

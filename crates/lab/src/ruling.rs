@@ -5,9 +5,10 @@ use std::slice;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_stack::{RxFrame, Shard};
-use whimbrel_tcp::{Counters, DropReason, SegMeta, TUNABLES, Tunables};
+use whimbrel_tcp::{Counters, DropReason, TUNABLES, Tunables};
 use whimbrel_wire::{Endpoint, Flow, IpHeader, SeqNum, TcpFlags, TcpView};
 
 /// What became of a packet at its receiver.

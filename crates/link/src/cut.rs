@@ -7,8 +7,7 @@
 use alloc::vec::Vec;
 
 use bytes::Bytes;
-use whimbrel_tcp::TxSegment;
-use whimbrel_tcp::segment::TxChecksum;
+use whimbrel_base::packet::{TxChecksum, TxSegment};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{IpHeader, SeqNum, Sum};
 

@@ -17,7 +17,7 @@ use core::time::Duration;
 use bytes::Bytes;
 use fastrand::Rng;
 use whimbrel_base::Instant;
-use whimbrel_tcp::TxSegment;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_wire::ip::mark_congestion;
 
 use crate::config::{BurstLoss, LinkConfig, Probability, QueueBounds};

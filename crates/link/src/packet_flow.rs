@@ -1,7 +1,7 @@
 //! Whose packet it is that passes between a device and its shard.
 
+use whimbrel_base::packet::TxSegment;
 use whimbrel_stack::Medium;
-use whimbrel_tcp::TxSegment;
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{Address, Endpoint, EthernetHeader, Flow, IpHeader, Protocol};
 

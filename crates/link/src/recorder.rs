@@ -21,10 +21,11 @@ use crate::filter::Filter;
 use crate::packet_flow::{Way, flow_of};
 use crate::pcapng::{Direction, InterfaceId, LinkType, PacketNote, Section};
 use whimbrel_base::Instant;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_stack::ip::IpCounters;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_stack::{Medium, RxFrame, Shard};
-use whimbrel_tcp::{Counters, TxSegment};
+use whimbrel_tcp::Counters;
 use whimbrel_wire::Flow;
 
 /// A capture under way. What was recorded waits until it is [taken](Recorder::take).

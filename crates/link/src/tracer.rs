@@ -19,9 +19,9 @@ use core::ops::Bound;
 use core::time::Duration;
 
 use whimbrel_base::Instant;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_stack::{Medium, RxFrame, Shard};
-use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::conn::{Limit, Snapshot};
 use whimbrel_tcp::recovery::CaState;
 use whimbrel_wire::{Flow, SeqNum};

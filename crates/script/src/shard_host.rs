@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::time::Duration;
 
+use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets, tunables::TunableError};
 use whimbrel_link::cut;
 use whimbrel_posix::{Errno, Fd, Sockets, TcpInfo};
@@ -22,7 +23,7 @@ use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, Route, RouteMetrics, RxFrame, Shard, ShardConfig,
     TxBatch,
 };
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Flow, SeqNum};
 
 use self::blocked::{MayBlock, UnderWay};

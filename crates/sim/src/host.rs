@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_stack::{RxFrame, Shard, TxBatch};
-use whimbrel_tcp::SegMeta;
 
 /// What runs on a host. Called whenever something happened there that it may care about.
 pub trait Application {
@@ -93,7 +93,7 @@ impl<A: Application> Host<A> {
     }
 
     /// Hands over everything that is to be sent now.
-    pub fn send(&mut self, mut carry: impl FnMut(&whimbrel_tcp::TxSegment)) {
+    pub fn send(&mut self, mut carry: impl FnMut(&whimbrel_base::packet::TxSegment)) {
         loop {
             let more = self.shard.tx(&mut self.batch);
             let pending = self.batch.pending();

@@ -27,11 +27,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
+use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_stack::shard::Census;
 use whimbrel_stack::udp::{Bind, Local};
 use whimbrel_stack::{Event, Handle, ListenerId, RxFrame, Shard, TxBatch, UdpHandle};
-use whimbrel_tcp::SegMeta;
-use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Endpoint, EthernetHeader, Family, Protocol, SeqNum};
 
@@ -440,7 +439,7 @@ impl Siege {
     fn judge_frame(
         &self,
         frame: &[u8],
-        segment: &whimbrel_tcp::TxSegment,
+        segment: &whimbrel_base::packet::TxSegment,
     ) -> Result<Option<judge::Sent>, Fault> {
         if !self.ethernet {
             return self.judge_sent(frame, segment);

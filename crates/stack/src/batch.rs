@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use whimbrel_tcp::TxSegment;
+use whimbrel_base::packet::TxSegment;
 
 /// A queue of segments between [`Shard::tx`](crate::Shard::tx), which fills it, and a device,
 /// which empties it. Its places are used again and again: nothing is allocated after the start.

@@ -1,7 +1,7 @@
 //! Frames as a device lends them.
 
 use bytes::Bytes;
-use whimbrel_tcp::SegMeta;
+use whimbrel_base::packet::SegMeta;
 
 /// A frame that arrived, lent for the length of one [`Shard::rx`](crate::Shard::rx).
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 //! A host: its internet layer, and its link below that where the device has one.
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::{Tunables, TxSegment};
+use whimbrel_base::packet::TxSegment;
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, EthernetHeader};
 
 use crate::TxBatch;

@@ -15,7 +15,8 @@
 //! ```
 //! use whimbrel_stack::base::{Instant, Secrets};
 //! use whimbrel_stack::bytes::Bytes;
-//! use whimbrel_stack::tcp::{SegMeta, Tunables};
+//! use whimbrel_stack::base::packet::SegMeta;
+//! use whimbrel_stack::tcp::Tunables;
 //! use whimbrel_stack::wire::{Address, Endpoint};
 //! use whimbrel_stack::{
 //!     Capabilities, InterfaceAddress, Medium, Recv, RxFrame, Shard, ShardConfig, TxBatch,

@@ -24,7 +24,8 @@ mod tentative;
 use alloc::collections::VecDeque;
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::{Tunables, TxSegment};
+use whimbrel_base::packet::TxSegment;
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::ethernet::{EtherType, EthernetHeader, MacAddress};
 use whimbrel_wire::{Address, ArpPacket};
 

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use whimbrel_tcp::TxSegment;
+use whimbrel_base::packet::TxSegment;
 
 /// A bounded queue. What does not fit is lost, as in the queue of an interface: who sent it sends it again.
 #[derive(Debug, Default)]

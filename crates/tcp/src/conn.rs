@@ -33,6 +33,7 @@ mod write;
 
 use alloc::boxed::Box;
 
+use whimbrel_base::packet::SoftError;
 use whimbrel_base::{Tick, cold_path};
 use whimbrel_wire::Address;
 use whimbrel_wire::tcp::SackBlock;
@@ -46,8 +47,8 @@ pub use attempt::Attempt;
 pub use close::Remains;
 pub use context::{BufferPool, Context};
 pub use fast_open::FastSyn;
+pub use icmp::IcmpVerdict;
 use icmp::TooBig;
-pub use icmp::{IcmpError, IcmpVerdict, LEAST_PATH_MTU_V4, SoftError};
 pub use metrics::RouteMetrics;
 pub use mishaps::Mishaps;
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};

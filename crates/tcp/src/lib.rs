@@ -14,10 +14,11 @@
 //!
 //! ```
 //! use whimbrel_tcp::base::Instant;
+//! use whimbrel_tcp::base::packet::{Payload, SegMeta, Slices};
 //! use whimbrel_tcp::conn::{ActiveOpen, Connection, State};
 //! use whimbrel_tcp::table::{Announced, PassiveOpen, SynEntry, SynStep};
 //! use whimbrel_tcp::wire::{Address, Mss, OptionOrder, SeqNum, TcpHeader, TcpView, WindowSize};
-//! use whimbrel_tcp::{Context, Payload, RxSegment, SegMeta, Slices, Tunables, Verdict};
+//! use whimbrel_tcp::{Context, RxSegment, Tunables, Verdict};
 //!
 //! let [client, server] = [1, 2].map(|host| Address::from_v4_octets([10, 0, 0, host]));
 //! let mss = Mss::new(1_460);
@@ -85,7 +86,7 @@ pub use bytes;
 pub use conn::Context;
 pub use counters::Counters;
 pub use identity::Identity;
-pub use segment::{Payload, RxSegment, SegMeta, Slices, TxSegment};
+pub use segment::RxSegment;
 pub use surroundings::Surroundings;
 pub use tunables::{TUNABLES, Tunables};
 pub use verdict::{CloseReason, DropReason, Reply, Step, Verdict};

@@ -5,9 +5,8 @@
 //! [`StackBuilder::packets`](crate::StackBuilder::packets) is what you want.
 
 pub use whimbrel_base::Instant;
+pub use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum, TxSegment};
 pub use whimbrel_io::device::{Device, DeviceCounters, MAX_BURST, TxOutcome};
 pub use whimbrel_link::cut;
 pub use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
-pub use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
-pub use whimbrel_tcp::{SegMeta, TxSegment};
 pub use whimbrel_wire::MacAddress;

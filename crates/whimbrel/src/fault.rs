@@ -5,11 +5,12 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
+use whimbrel_base::packet::SoftError;
 use whimbrel_stack::shard::{
     AddressError, ConfigError, ConnectError, InjectError, ListenError, RouteError,
 };
 use whimbrel_stack::{PingError, PingFailure, UdpError, Withdrawal};
-use whimbrel_tcp::conn::{Attempt, SoftError};
+use whimbrel_tcp::conn::Attempt;
 use whimbrel_tcp::{CloseReason, Tunables};
 use whimbrel_udp::{BindError, QueueError, SocketError};
 use whimbrel_wire::Endpoint;

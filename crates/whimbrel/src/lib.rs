@@ -154,6 +154,7 @@ pub use stack::{Census, ShardCensus, Stack};
 pub use stream::{TcpInfo, TcpStream};
 pub use udp::{AnyUdpSocket, UdpSocket};
 pub use unclaimed::Unclaimed;
+pub use whimbrel_base::packet::SoftError;
 pub use whimbrel_base::tunables::TunableError;
 pub use whimbrel_io::entropy::EntropyError;
 pub use whimbrel_io::group::GroupKeyError;
@@ -172,7 +173,7 @@ pub use whimbrel_stack::shard::NotLocal;
 pub use whimbrel_stack::{InterfaceAddress, Route, RouteMetrics, SendTo, Shard};
 pub use whimbrel_stack::{Ping, PingError, PingFailure, Pong};
 pub use whimbrel_tcp::cc;
-pub use whimbrel_tcp::conn::{BufferSize, Limit, Mishaps, SoftError, State, Tally};
+pub use whimbrel_tcp::conn::{BufferSize, Limit, Mishaps, State, Tally};
 pub use whimbrel_tcp::recovery::CaState;
 pub use whimbrel_tcp::{CloseReason, Counters, Tunables};
 pub use whimbrel_udp::{

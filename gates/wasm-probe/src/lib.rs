@@ -14,6 +14,7 @@ use bytes::Bytes;
 use whimbrel_apps::Model;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
 use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, LoadPlan, Until};
+use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, PortRange, ReservedPorts, Secrets};
 use whimbrel_lab::{CASES, Selection};
 use whimbrel_link::{Link, LinkConfig};
@@ -27,8 +28,8 @@ use whimbrel_script::snippet::{self, Variables};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, Profile, RxFrame, Shard, ShardConfig, TxBatch,
 };
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::table::FlowHasher;
-use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_udp::{Arrived, Bind, Local, Room, Sockets as UdpSockets};
 use whimbrel_wire::{Address, Endpoint, SeqNum, TrafficClass};
 

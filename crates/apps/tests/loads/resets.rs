@@ -4,14 +4,14 @@ use whimbrel_apps::http::{CloseBy, FixedBody, HttpServer, Limits};
 use whimbrel_apps::load::{Ending, Load, LoadPlan, Until};
 use whimbrel_apps::peer::{Parting, Role};
 use whimbrel_apps::{Model, PeerServer};
+use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::bytes::Bytes;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
-use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Endpoint, Flow, IpHeader, Ipv4Header, Protocol, RawWindow, SeqNum};
 

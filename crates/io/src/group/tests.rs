@@ -1,8 +1,9 @@
 use whimbrel_base::Instant;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_link::LinkConfig;
 use whimbrel_stack::{InterfaceAddress, ListenerId, RxFrame, ShardConfig, TxBatch};
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::tunables::SynCookies;
-use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::*;

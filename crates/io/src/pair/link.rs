@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_link::{Link, LinkConfig, LinkCounters, cut};
-use whimbrel_tcp::TxSegment;
 
 use crate::device::MAX_BURST;
 use crate::mem::Line;

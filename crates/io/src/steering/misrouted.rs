@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crossbeam_queue::ArrayQueue;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_stack::{Medium, RxFrame, Steering, queue_between};
-use whimbrel_tcp::SegMeta;
 
 use super::{Home, SteeringCounters, home};
 use crate::Waker;

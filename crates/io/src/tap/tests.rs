@@ -1,8 +1,8 @@
 use pcap_parser::pcapng::{Block, OptionCode, parse_block_le};
 use whimbrel_base::Secrets;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_link::LinkConfig;
 use whimbrel_stack::{InterfaceAddress, Medium, ShardConfig};
-use whimbrel_tcp::SegMeta;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::*;

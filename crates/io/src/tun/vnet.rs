@@ -1,9 +1,8 @@
 //! The offload header in front of each frame: `struct virtio_net_hdr` (linux/virtio_net.h), in the
 //! machine's byte order, which is TUN's unless it is told otherwise.
 
+use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum, TxSegment};
 use whimbrel_stack::Medium;
-use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
-use whimbrel_tcp::{SegMeta, TxSegment};
 use whimbrel_wire::{EtherType, EthernetHeader, UdpHeader};
 
 /// The header, its numbers as the kernel has them.

@@ -1,12 +1,12 @@
 //! What a host holds that speaks for every address, whoever scans it.
 
+use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Answer, Capabilities, InterfaceAddress, ListenerId, Medium, RxFrame, Shard, ShardConfig,
     TxBatch,
 };
-use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Ipv4Header, Protocol, RawWindow, SeqNum};
 

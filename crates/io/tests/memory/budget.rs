@@ -2,14 +2,14 @@
 //! counted. And that it keeps within its budget, whoever sends.
 
 use bytes::Bytes;
+use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Capabilities, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard, ShardConfig,
     TxBatch,
 };
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::budget::Pressure;
-use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::tcp::{
     FastOpen, OptionOrder, SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpOptions,
 };

@@ -1,9 +1,9 @@
 //! What a capture makes a process hold beside its shard, however many flows strangers begin.
 
+use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_link::recorder::{Recorder, RecorderConfig};
 use whimbrel_stack::{Medium, RxFrame};
-use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::TcpFlags;
 
 use crate::allocator::held;

@@ -1,12 +1,13 @@
 //! What a host with UDP sockets holds, whatever others send to it: for its ports, for any port, broken, in
 //! pieces, and about what it never sent.
 
+use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::udp::{Bind, Local};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch, UdpHandle,
 };
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{
     Address, Endpoint, IcmpMessage, Icmpv6Message, Ipv4Header, Ipv6Header, Protocol, UdpHeader,
 };

@@ -1,11 +1,12 @@
 //! What fragments that never become whole really take of memory, and what each costs in work: a
 //! shard, with every allocation counted.
 
+use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Fragment, Ipv4Header, Protocol};
 
 use crate::allocator::held;

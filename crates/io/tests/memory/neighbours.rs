@@ -1,11 +1,12 @@
 //! What the link makes a shard hold, whoever floods it: neighbours that are asked for or known, what
 //! waits for them, and messages of its own that wait to be sent.
 
+use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::ethernet::{EtherType, EthernetHeader};
 use whimbrel_wire::{
     Address, ArpOperation, ArpPacket, IcmpMessage, Ipv4Header, MacAddress, Protocol,

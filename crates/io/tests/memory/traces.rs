@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use whimbrel_base::packet::SegMeta;
 use whimbrel_link::tracer::Tracer;
 use whimbrel_stack::{Medium, RxFrame};
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::TcpFlags;
 
 use crate::allocator::held;

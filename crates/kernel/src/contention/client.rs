@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_stack::shard::ConfigError;
 use whimbrel_stack::{Event, Handle, Recv, RxFrame, Shard, TxBatch};
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::{Frames, Inboxes, PORT, SERVER, take_all};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_stack::{Event, Handle, ListenerId, Recv, RxFrame, Shard, TxBatch};
-use whimbrel_tcp::SegMeta;
 
 use super::client::{BATCH, Client, RESPONSE};
 use super::{Contended, Frames, Inboxes, lock, take_all};

@@ -6,11 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_io::netlink::{Netlink, interface_index};
 use whimbrel_io::{Device, Offload, Tun, TunConfig};
 use whimbrel_script::host::Network;
 use whimbrel_stack::InterfaceAddress;
-use whimbrel_tcp::TxSegment;
 use whimbrel_wire::{Address, Family};
 
 use super::KernelHostError;

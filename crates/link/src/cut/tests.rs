@@ -1,8 +1,7 @@
 //! Super-segments become packets that a receiver takes for the sender's own.
 
 use bytes::Bytes;
-use whimbrel_tcp::TxSegment;
-use whimbrel_tcp::segment::TxChecksum;
+use whimbrel_base::packet::{TxChecksum, TxSegment};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, IpHeader, Ipv4Header, Ipv6Header, Protocol, RawWindow, SeqNum, Sum};
 

@@ -1,7 +1,8 @@
 //! What is so of a socket now: its events as `poll` counts them, and its pending error.
 
+use whimbrel_base::packet::SoftError;
 use whimbrel_tcp::CloseReason;
-use whimbrel_tcp::conn::{Snapshot, SoftError, State};
+use whimbrel_tcp::conn::{Snapshot, State};
 use whimbrel_tcp::tunables::SoftErrors;
 
 use super::Sockets;

@@ -3,11 +3,12 @@
 use std::vec::Vec;
 
 use bytes::Bytes;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::{

@@ -5,13 +5,14 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use bytes::Bytes;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::shard::{Census, SocketState};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::tunables::BufferPolicy;
-use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{
     Address, Endpoint, IcmpMessage, IpHeader, Ipv4Header, Protocol as WireProtocol, Sum,
@@ -245,7 +246,7 @@ impl World {
                     }
                 }
                 if let Some(code) = self.unreachable.filter(|_| self.cut) {
-                    let sent = batch.pending().iter().map(whimbrel_tcp::TxSegment::to_vec);
+                    let sent = batch.pending().iter().map(whimbrel_base::packet::TxSegment::to_vec);
                     errors.extend(sent.map(|packet| (arrives, unreachable(code, &packet))));
                 }
                 batch.consume(batch.pending().len());

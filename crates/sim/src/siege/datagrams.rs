@@ -4,11 +4,10 @@
 //! What a datagram carries follows from the places of its octets, so that fragments out of place are seen.
 
 use bytes::Bytes;
+use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum, TxSegment};
 use whimbrel_stack::SendTo;
 use whimbrel_stack::ip::Unreachable;
 use whimbrel_stack::udp::{Bind, Fragmenting, Local, SendOptions, Sharing};
-use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
-use whimbrel_tcp::{SegMeta, TxSegment};
 use whimbrel_wire::{
     Address, Endpoint, Family, IpHeader, Protocol, TrafficClass, UdpHeader, UdpView,
 };

@@ -1,10 +1,10 @@
 //! What must hold after each step, whatever was done to the host.
 
+use whimbrel_base::packet::{TxChecksum, TxSegment};
 use whimbrel_stack::Shard;
 use whimbrel_stack::shard::Census;
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::State;
-use whimbrel_tcp::segment::TxChecksum;
-use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{Endpoint, IpHeader, Protocol, Sum};
 

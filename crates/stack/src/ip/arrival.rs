@@ -3,9 +3,8 @@
 use alloc::vec::Vec;
 
 use bytes::Bytes;
-use whimbrel_tcp::conn::IcmpError;
-use whimbrel_tcp::segment::ChunkText;
-use whimbrel_tcp::{Payload, RxSegment, SegMeta};
+use whimbrel_base::packet::{ChunkText, IcmpError, Payload, SegMeta};
+use whimbrel_tcp::RxSegment;
 use whimbrel_udp::Arrived;
 use whimbrel_wire::plain::PlainSegment;
 use whimbrel_wire::{Address, Endpoint, IpHeader, ParseError, Protocol, SeqNum};

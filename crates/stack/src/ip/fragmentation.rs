@@ -9,9 +9,8 @@
 
 use alloc::boxed::Box;
 
+use whimbrel_base::packet::{TxChecksum, TxSegment};
 use whimbrel_base::{Instant, Key, PairHasher};
-use whimbrel_tcp::TxSegment;
-use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_udp::Fragmenting;
 use whimbrel_wire::{Address, Family, Fragment, Ipv4Header, Ipv6Header, Protocol};
 

@@ -9,8 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
-use whimbrel_tcp::TxSegment;
-use whimbrel_tcp::segment::TxChecksum;
+use whimbrel_base::packet::{TxChecksum, TxSegment};
 use whimbrel_udp::Fragmenting;
 use whimbrel_wire::{
     Address, Family, IcmpMessage, Icmpv6Message, IpHeader, Protocol, Sum, TrafficClass,

@@ -1,8 +1,8 @@
 //! From a frame to a segment: whatever does not become one is dropped here, with a reason.
 
+use whimbrel_base::packet::{Payload, RxChecksum, SegMeta};
 use whimbrel_base::{Instant, cold_path};
-use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{Payload, RxSegment, SegMeta};
+use whimbrel_tcp::RxSegment;
 use whimbrel_wire::plain::{Checksum, PlainSegment};
 use whimbrel_wire::tcp::{TcpHeader, TcpView};
 use whimbrel_wire::{Address, IpHeader, Protocol, Sum};

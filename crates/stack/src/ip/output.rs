@@ -1,9 +1,9 @@
 //! Headers in front of what leaves.
 
 use whimbrel_base::Instant;
+use whimbrel_base::packet::{TxChecksum, TxSegment};
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::{Connection, Marking, OutgoingSegment};
-use whimbrel_tcp::segment::TxChecksum;
-use whimbrel_tcp::{Tunables, TxSegment};
 use whimbrel_wire::plain::{PlainHeaders, PlainOptions, Text};
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
 use whimbrel_wire::{

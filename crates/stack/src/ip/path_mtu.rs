@@ -3,8 +3,8 @@
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 
+use whimbrel_base::packet::LEAST_PATH_MTU_V4;
 use whimbrel_base::{Instant, cold_path};
-use whimbrel_tcp::conn::LEAST_PATH_MTU_V4;
 use whimbrel_wire::Address;
 
 /// Path MTUs below that of the link, by destination.

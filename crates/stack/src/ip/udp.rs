@@ -4,8 +4,7 @@ use alloc::vec;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
-use whimbrel_tcp::{SegMeta, TxSegment};
+use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum, TxSegment};
 use whimbrel_udp::{Arrived, Fragmenting, OutgoingDatagram};
 use whimbrel_wire::{
     Address, Endpoint, Family, IpHeader, Ipv4Header, Ipv6Header, ParseError, Protocol, Sum,

@@ -2,7 +2,7 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use whimbrel_tcp::TxSegment;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_wire::ethernet::{EtherType, EthernetHeader, MacAddress};
 use whimbrel_wire::ndp::{NdpMessage, NeighborFlags, solicited_node};
 use whimbrel_wire::{Address, ArpOperation, ArpPacket, Family, Ipv6Header, Protocol};

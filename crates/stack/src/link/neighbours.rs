@@ -46,8 +46,8 @@ mod questions;
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
 
+use whimbrel_base::packet::TxSegment;
 use whimbrel_base::{Instant, Slab};
-use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::tunables::NeighbourClaims;
 use whimbrel_wire::{Address, MacAddress};
 

@@ -4,7 +4,7 @@ use core::mem::size_of;
 use core::time::Duration;
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::TxSegment;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_tcp::budget::{Budget, Pressure};
 use whimbrel_tcp::recv::ChunkPool;
 use whimbrel_tcp::table::{Cookies, SynEntry, TimeWait};

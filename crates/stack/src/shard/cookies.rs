@@ -3,11 +3,12 @@
 use core::time::Duration;
 
 use whimbrel_base::Key;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_tcp::table::{
     CookieTerms, Cookies, Identity, Kind, Membership, PassiveOpen, Record, SynEntry,
 };
 use whimbrel_tcp::tunables::{MissingTimestamps, SynCookies};
-use whimbrel_tcp::{DropReason, Reply, TxSegment, Verdict};
+use whimbrel_tcp::{DropReason, Reply, Verdict};
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Endpoint, Flow, SeqNum, WindowScale};
 

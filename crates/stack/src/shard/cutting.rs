@@ -4,7 +4,7 @@
 use alloc::collections::VecDeque;
 
 use bytes::Bytes;
-use whimbrel_tcp::TxSegment;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_tcp::conn::{Marking, OutgoingSegment};
 use whimbrel_wire::tcp::TcpFlags;
 

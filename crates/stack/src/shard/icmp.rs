@@ -1,6 +1,7 @@
 //! ICMP errors, in both directions, where they meet connections and queues.
 
-use whimbrel_tcp::conn::{IcmpError, IcmpVerdict, SoftError};
+use whimbrel_base::packet::{IcmpError, SoftError};
+use whimbrel_tcp::conn::IcmpVerdict;
 use whimbrel_tcp::table::Kind;
 use whimbrel_wire::Address;
 

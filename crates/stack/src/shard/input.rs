@@ -3,10 +3,11 @@
 
 use alloc::vec::Vec;
 
+use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::table::{Kind, Record};
-use whimbrel_tcp::{DropReason, Reply, SegMeta, Verdict};
+use whimbrel_tcp::{DropReason, Reply, Verdict};
 use whimbrel_wire::Protocol;
 use whimbrel_wire::plain::PlainSegment;
 use whimbrel_wire::tcp::TcpFlags;

@@ -11,8 +11,7 @@
 
 use alloc::vec::Vec;
 
-use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{SegMeta, TxSegment};
+use whimbrel_base::packet::{RxChecksum, SegMeta, TxSegment};
 
 use super::Shard;
 use crate::RxFrame;

@@ -5,9 +5,10 @@
 //! where the one before it ends, with the same acknowledgment, window and timestamps, to a connection that
 //! has room for all of them. Everything else goes by itself.
 
+use whimbrel_base::packet::{Payload, SegMeta};
+use whimbrel_tcp::RxSegment;
 use whimbrel_tcp::budget::Pressure;
 use whimbrel_tcp::table::Kind;
-use whimbrel_tcp::{Payload, RxSegment, SegMeta};
 use whimbrel_wire::tcp::{OptionsView, TcpFlags};
 
 use super::Shard;

@@ -1,6 +1,7 @@
 //! How connections begin from the peer's side: SYN to accept queue.
 
 use whimbrel_base::cold_path;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_tcp::conn::{
     ActiveOpen, Connection, Handshake, Marking, RareOptions, RouteMetrics, SocketOptions,
     initial_window,
@@ -9,7 +10,7 @@ use whimbrel_tcp::table::{
     Announced, Due, Families, FlowHash, Identity, Kind, PassiveOpen, Record, ReuseBy, SynEntry,
     SynStep,
 };
-use whimbrel_tcp::{Context, DropReason, Reply, RxSegment, TxSegment, Verdict};
+use whimbrel_tcp::{Context, DropReason, Reply, RxSegment, Verdict};
 use whimbrel_wire::{Endpoint, Flow, Mss, SeqNum};
 
 use super::commands::ReleaseBy;

@@ -1,8 +1,9 @@
 //! Frames out: stateless replies first, then datagrams, then one segment for each dirty connection in turn.
 
 use whimbrel_base::cold_path;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_tcp::conn::{Connection, Marking, OutgoingSegment, RareOptions};
-use whimbrel_tcp::{Context, Reply, TxSegment};
+use whimbrel_tcp::{Context, Reply};
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;

@@ -2,7 +2,7 @@
 
 use alloc::vec;
 
-use whimbrel_tcp::conn::IcmpError;
+use whimbrel_base::packet::IcmpError;
 use whimbrel_udp::Fragmenting;
 use whimbrel_wire::{Address, IcmpMessage, Icmpv6Message};
 

@@ -4,8 +4,8 @@
 //! is no segment of TCP, fragments included (`io::steering`).
 
 use bytes::Bytes;
+use whimbrel_base::packet::{IcmpError, SoftError};
 use whimbrel_tcp::budget::Pressure;
-use whimbrel_tcp::conn::{IcmpError, SoftError};
 use whimbrel_udp::{
     Arrived, Bind, Fragmenting, Local, OutgoingDatagram, Received, Room, SendOptions, SocketError,
     Sockets, Undelivered,
@@ -432,7 +432,7 @@ impl Shard {
     }
 
     /// The next datagram, or the next fragment of one, or several that the device cuts.
-    fn write_udp(&mut self, tx: &mut whimbrel_tcp::TxSegment) -> bool {
+    fn write_udp(&mut self, tx: &mut whimbrel_base::packet::TxSegment) -> bool {
         let now = self.cx.now;
         if let Some(mut rest) = self.udp_leaving.fragments.take() {
             let written = self.host.ip.write_datagram(&mut rest, now, tx);

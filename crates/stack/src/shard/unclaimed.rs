@@ -4,8 +4,7 @@
 use alloc::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
-use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
-use whimbrel_tcp::{SegMeta, TxSegment};
+use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum, TxSegment};
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{IpHeader, Ipv6Header, Protocol, Sum};
 

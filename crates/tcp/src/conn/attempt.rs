@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use whimbrel_base::Instant;
 
-use super::{Connection, SoftError};
+use super::Connection;
+use whimbrel_base::packet::SoftError;
 
 /// What became of an attempt to open so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

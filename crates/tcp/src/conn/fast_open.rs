@@ -16,7 +16,8 @@ use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpOptions};
 use whimbrel_wire::{Mss, WindowScale};
 
 use super::{Connection, Flags, Handshake, KeepAlive, Signals, State};
-use crate::{Context, RxSegment, Slices};
+use crate::{Context, RxSegment};
+use whimbrel_base::packet::Slices;
 
 /// What a SYN brings of Fast Open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

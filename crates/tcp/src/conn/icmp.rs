@@ -8,6 +8,7 @@
 //! otherwise only if the segment that is quoted times out (RFC 5927 7.2): whoever forges such errors
 //! would have us cut what flows into crumbs.
 
+use whimbrel_base::packet::{IcmpError, LEAST_PATH_MTU_V4, SoftError};
 use whimbrel_wire::SeqNum;
 
 use super::open::TIMESTAMP_OCTETS;
@@ -15,49 +16,6 @@ use super::{Connection, Flags, State};
 use crate::tunables::{FragNeeded, ProhibitedByIcmp, TimeExceededByIcmp, UnreachableByIcmp};
 use crate::verdict::CloseReason;
 use crate::{Context, Tunables};
-
-/// What an ICMP error says of one of our segments, whatever the family.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IcmpError {
-    /// Hard: the peer's host has no such port.
-    Refused,
-    /// Hard: the peer's host does not speak TCP.
-    NoTcp,
-    /// Hard: the network has no such destination, or somebody forbids it.
-    Prohibited,
-    /// Soft: it did not arrive, and may do so later.
-    Soft(SoftError),
-    /// It exceeds what a link on the path carries: an IP packet of this many octets.
-    TooBig {
-        /// The link's MTU as the router said it, judged plausible by the caller. Of IPv4 it may be less than
-        /// [`LEAST_PATH_MTU_V4`].
-        mtu: u16,
-    },
-}
-
-/// Why a segment did not arrive, as routers last reported it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum SoftError {
-    /// No route to the peer's network (`ENETUNREACH`).
-    NetworkUnreachable,
-    /// The peer's host does not answer its router (`EHOSTUNREACH`).
-    HostUnreachable,
-    /// A router of a route that the sender chose is not there (`EOPNOTSUPP`).
-    SourceRouteFailed,
-    /// The hop limit ran out (`EHOSTUNREACH`).
-    TimeExceeded,
-    /// Fragments did not all come in time (`EHOSTUNREACH`).
-    FragmentsLost,
-    /// Somebody did not understand our header (`EPROTO`).
-    ParameterProblem,
-    /// The network has no such destination or forbids it: a hard error, which an established connection
-    /// outlives (`EHOSTUNREACH`).
-    Prohibited,
-    /// The peer's host has no such port, it says: a hard error likewise (`ECONNREFUSED`).
-    Refused,
-    /// The peer's host does not speak TCP, it says: a hard error likewise (`ENOPROTOOPT`).
-    NoTcp,
-}
 
 /// What became of an ICMP error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -330,11 +288,6 @@ impl Connection {
     }
 }
 
-/// The least path MTU that is believed for IPv4, octets (Linux' `net.ipv4.route.min_pmtu`). Towards a path
-/// that carries less, packets of this size leave without Don't Fragment (RFC 1191 3: "The host may either
-/// reduce the size of the datagrams it is sending along the path, or cease setting the Don't Fragment bit").
-/// RFC 791 promises only 68, and segments of 28 octets would serve forgers.
-pub const LEAST_PATH_MTU_V4: u16 = 552;
 const IPV4_HEADER: u16 = 20;
 const IPV6_HEADER: u16 = 40;
 const TCP_HEADER: u16 = 20;

@@ -9,7 +9,8 @@ use crate::recv::{Receiver, recv_scale};
 use crate::send::{AckPlace, Sender};
 use crate::tunables::ReceiveWindow;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Step, Verdict};
-use crate::{Context, Payload, RxSegment, Tunables};
+use crate::{Context, RxSegment, Tunables};
+use whimbrel_base::packet::Payload;
 
 /// What both ways of opening know.
 #[derive(Clone, Copy, Debug)]

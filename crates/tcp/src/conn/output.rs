@@ -9,9 +9,10 @@ use whimbrel_wire::tcp::{
 use whimbrel_wire::{Mss, RawWindow, WindowScale, WindowSize};
 
 use super::{Connection, Flags, State};
+use crate::Context;
 use crate::send::{Head, SendRange, segments};
 use crate::table::Identity;
-use crate::{Context, Slices};
+use whimbrel_base::packet::Slices;
 
 /// A segment to send; its text is in the [`Slices`] that were handed in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

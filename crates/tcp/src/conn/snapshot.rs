@@ -5,13 +5,14 @@ use core::time::Duration;
 use whimbrel_base::Instant;
 use whimbrel_wire::WindowScale;
 
-use super::{Connection, Flags, Limit, Mishaps, Nagle, SoftError, State, Tally};
+use super::{Connection, Flags, Limit, Mishaps, Nagle, State, Tally};
 use crate::Tunables;
 use crate::cc::Algorithm;
 use crate::recovery::CaState;
 use crate::recv::RecvSequence;
 use crate::send::SendSequence;
 use crate::verdict::CloseReason;
+use whimbrel_base::packet::SoftError;
 
 /// The variables of one connection at one moment.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,8 @@ use crate::budget::Pressure;
 use crate::recv::{Held, ShortTexts, Text};
 use crate::tunables::TextAfterShutdown;
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
-use crate::{Context, Payload, RxSegment, Tunables};
+use crate::{Context, RxSegment, Tunables};
+use whimbrel_base::packet::Payload;
 
 impl Connection {
     /// Sixth: URG. Urgent octets stay in the stream; the application learns where they end

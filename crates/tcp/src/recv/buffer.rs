@@ -8,7 +8,7 @@ use whimbrel_wire::tcp::{SackBlock, SackBlocks};
 
 use super::out_of_order::OutOfOrder;
 use super::{ChunkPool, ChunkQueue};
-use crate::Payload;
+use whimbrel_base::packet::Payload;
 
 /// What arrived and was not read.
 ///

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use bytes::BytesMut;
 
-use crate::segment::LARGEST_CHUNK;
+use whimbrel_base::packet::LARGEST_CHUNK;
 
 /// The chunks of a shard.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use whimbrel_base::cold_path;
 
 use super::ChunkPool;
 use super::part::each_part;
-use crate::Payload;
+use whimbrel_base::packet::Payload;
 
 /// Contiguous octets of a stream, in chunks that an application can keep.
 ///

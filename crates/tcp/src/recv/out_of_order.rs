@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use super::log::{Log, Place, Ready};
 use super::part::each_part;
 use super::{ChunkPool, ChunkQueue};
-use crate::Payload;
+use whimbrel_base::packet::Payload;
 
 /// Ranges beyond RCV.NXT, and their text.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! What of a payload is to be kept.
 
-use crate::Payload;
+use whimbrel_base::packet::Payload;
 
 /// Hands `each` the `take` octets of `payload` after its first `skip`, in order, in as many parts as they
 /// came in.

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 
 use whimbrel_base::cold_path;
 
-use crate::Slices;
+use whimbrel_base::packet::Slices;
 
 /// The stream from SND.UNA on: what was sent and not acknowledged, and what was not sent yet.
 ///

@@ -1,7 +1,7 @@
 //! A peer that sends pieces in some order, and a receive buffer that is measured after each.
 
 use bytes::Bytes;
-use whimbrel_tcp::Payload;
+use whimbrel_base::packet::Payload;
 use whimbrel_tcp::recv::{ChunkPool, Held, RecvBuffer, Text};
 
 use crate::allocator::held;

@@ -1,8 +1,9 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
+use whimbrel_base::packet::SoftError;
 use whimbrel_tcp::CloseReason;
-use whimbrel_tcp::conn::{Attempt, SoftError};
+use whimbrel_tcp::conn::Attempt;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::not_opened;

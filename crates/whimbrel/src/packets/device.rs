@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_io::device::{AnyDevice, MAX_BURST, boxed};
 use whimbrel_io::{Device, DeviceCounters, TxOutcome, Waker};
 use whimbrel_link::cut;
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
-use whimbrel_tcp::TxSegment;
 
 use super::PacketQueues;
 

@@ -1,8 +1,9 @@
 use bytes::Bytes;
 use whimbrel_base::Secrets;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_io::{Stop, Waker};
 use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, ShardConfig, TxBatch};
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::*;

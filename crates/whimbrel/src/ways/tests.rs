@@ -1,6 +1,7 @@
 use whimbrel_base::Secrets;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_stack::{Capabilities, Medium, RxFrame, SendTo, ShardConfig, TxBatch};
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_udp::{Bind, Local};
 use whimbrel_wire::{IcmpMessage, Protocol};
 

@@ -1,6 +1,6 @@
 use whimbrel_base::Secrets;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, RxFrame, ShardConfig};
-use whimbrel_tcp::SegMeta;
 use whimbrel_wire::Address;
 
 use super::*;

@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use whimbrel_base::packet::{TxChecksum, TxSegment};
 use whimbrel_io::{Clock, Device, UnixWire, WireSpec, entropy};
 use whimbrel_stack::{Handle, Recv, RxFrame, Shard, ShardConfig, TxBatch};
-use whimbrel_tcp::segment::TxChecksum;
-use whimbrel_tcp::{Tunables, TxSegment};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{
     Address, Endpoint, IpHeader, Ipv4Header, Mss, Protocol, RawWindow, SeqNum, Sum,

@@ -4,8 +4,8 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_base::{Instant, PairHasher, Secrets};
-use whimbrel_tcp::TxSegment;
 use whimbrel_udp::Fragmenting;
 use whimbrel_wire::{Address, Family, IpHeader, Ipv4Header, Protocol, TrafficClass};
 

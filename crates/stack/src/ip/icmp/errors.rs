@@ -8,7 +8,7 @@ use core::net::IpAddr;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_tcp::TxSegment;
+use whimbrel_base::packet::TxSegment;
 use whimbrel_udp::Received;
 use whimbrel_wire::{
     Address, Family, Ipv4Header, Ipv6Header, Protocol, QuotedSegment, SeqNum, Sum, TrafficClass,

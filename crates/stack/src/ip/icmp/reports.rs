@@ -1,7 +1,7 @@
 //! ICMP errors that arrive: which of our segments or datagrams, and what is wrong with it (RFC 1122
 //! 4.1.3.3 and 4.2.3.9, RFC 5461, RFC 5927).
 
-use whimbrel_tcp::conn::{IcmpError, LEAST_PATH_MTU_V4, SoftError};
+use whimbrel_base::packet::{IcmpError, LEAST_PATH_MTU_V4, SoftError};
 use whimbrel_wire::{
     Address, Endpoint, IcmpMessage, Icmpv6Message, IpHeader, Ipv6Header, Protocol, QuotedSegment,
 };

@@ -7,8 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use whimbrel_base::Instant;
-use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{Payload, SegMeta};
+use whimbrel_base::packet::{Payload, RxChecksum, SegMeta};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{Address, Family, Protocol, SeqNum};
 

@@ -5,10 +5,9 @@ use std::vec::Vec;
 use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use whimbrel_base::packet::{TxChecksum, TxSegment};
 use whimbrel_base::{Key, Secrets};
-use whimbrel_tcp::TxSegment;
 use whimbrel_tcp::conn::Marking;
-use whimbrel_tcp::segment::TxChecksum;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{
     Address, Family, IpHeader, Mss, Protocol, RawWindow, SeqNum, Sum, TrafficClass,

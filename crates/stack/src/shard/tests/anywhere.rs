@@ -4,9 +4,10 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use whimbrel_base::Instant;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_tcp::conn::{RouteMetrics, State};
 use whimbrel_tcp::tunables::SynCookies;
-use whimbrel_tcp::{CloseReason, DropReason, SegMeta, Tunables};
+use whimbrel_tcp::{CloseReason, DropReason, Tunables};
 use whimbrel_wire::tcp::{TcpFlags, TcpOptions};
 use whimbrel_wire::{Address, Endpoint, Flow, IcmpMessage, IpHeader, Protocol, QuotedSegment};
 

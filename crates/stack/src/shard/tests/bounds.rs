@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::string::String;
 use std::vec::Vec;
 
-use whimbrel_tcp::SegMeta;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_tcp::conn::RouteMetrics;
 use whimbrel_udp::{Bind, Local};
 use whimbrel_wire::tcp::{TcpFlags, TcpOptions};

@@ -1,7 +1,7 @@
 //! ICMP echo.
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::SegMeta;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_wire::{IcmpMessage, Icmpv6Message, IpHeader, Protocol};
 
 use super::hosts::{Over, client_addr, host, server_addr};

@@ -5,10 +5,11 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_base::Key;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_tcp::conn::{SocketOptions, State};
 use whimbrel_tcp::table::FastOpens;
 use whimbrel_tcp::tunables::SynCookies;
-use whimbrel_tcp::{CloseReason, Counters, SegMeta, Tunables};
+use whimbrel_tcp::{CloseReason, Counters, Tunables};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Endpoint, Mss, RawWindow, SeqNum};
 

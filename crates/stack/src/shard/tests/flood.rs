@@ -3,11 +3,11 @@
 use std::vec::Vec;
 
 use whimbrel_base::Instant;
+use whimbrel_base::packet::{RxChecksum, SegMeta};
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::State;
-use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::table::SynEntry;
 use whimbrel_tcp::tunables::SynCookies;
-use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, IpHeader, Mss, Protocol, RawWindow, SeqNum, WindowScale};
 
@@ -154,7 +154,7 @@ fn exchange(shard: &mut Shard, now: Instant, packets: &[Vec<u8>]) -> Vec<Vec<u8>
         while shard.advance(now, 64) {}
         loop {
             let more = shard.tx(&mut batch);
-            sent.extend(batch.pending().iter().map(whimbrel_tcp::TxSegment::to_vec));
+            sent.extend(batch.pending().iter().map(whimbrel_base::packet::TxSegment::to_vec));
             batch.consume(batch.pending().len());
             if !more {
                 break;

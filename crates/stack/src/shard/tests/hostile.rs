@@ -7,10 +7,10 @@ use bytes::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use whimbrel_base::Instant;
+use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_tcp::conn::{SocketOptions, State};
-use whimbrel_tcp::segment::RxChecksum;
 use whimbrel_tcp::table::{KnownServer, Service};
-use whimbrel_tcp::{DropReason, SegMeta, Tunables};
+use whimbrel_tcp::{DropReason, Tunables};
 use whimbrel_wire::tcp::{FastOpen, OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{Endpoint, IpHeader, Mss, Protocol, RawWindow, SeqNum};
 

@@ -8,8 +8,8 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_base::packet::{RxChecksum, SegMeta};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::{
     OptionOrder, SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps,
 };

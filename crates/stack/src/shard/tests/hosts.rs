@@ -5,9 +5,9 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use bytes::Bytes;
+use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_base::{Instant, Secrets};
-use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{Address, Endpoint, IpHeader};
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::conn::{SoftError, State};
-use whimbrel_tcp::{CloseReason, SegMeta, Tunables};
+use whimbrel_base::packet::{SegMeta, SoftError};
+use whimbrel_tcp::conn::State;
+use whimbrel_tcp::{CloseReason, Tunables};
 use whimbrel_wire::{Address, Endpoint, IcmpMessage, Icmpv6Message, IpHeader, Protocol, UdpHeader};
 
 use super::hosts::{

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_tcp::{CloseReason, SegMeta, Tunables};
+use whimbrel_base::packet::SegMeta;
+use whimbrel_tcp::{CloseReason, Tunables};
 use whimbrel_udp::{Bind, Local, SocketError};
 use whimbrel_wire::{Address, Endpoint};
 

@@ -5,8 +5,7 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_tcp::SegMeta;
-use whimbrel_tcp::segment::RxChecksum;
+use whimbrel_base::packet::{RxChecksum, SegMeta};
 
 use super::hosts::{Hosts, Over, drain, send};
 use crate::{Handle, Recv, RxFrame, Shard, TxBatch};

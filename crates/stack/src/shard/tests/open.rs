@@ -5,8 +5,9 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use whimbrel_base::Micros;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_tcp::conn::{SocketOptions, SocketOverrides, State};
-use whimbrel_tcp::{CloseReason, DropReason, SegMeta, Tunables};
+use whimbrel_tcp::{CloseReason, DropReason, Tunables};
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{Address, Endpoint};
 

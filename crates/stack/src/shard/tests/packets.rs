@@ -4,8 +4,7 @@ use std::net::Ipv6Addr;
 use std::vec::Vec;
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::SegMeta;
-use whimbrel_tcp::segment::RxChecksum;
+use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_wire::tcp::{OptionOrder, TcpHeader};
 use whimbrel_wire::{
     Address, IcmpMessage, Icmpv6Message, IpHeader, Ipv4Header, Ipv6Header, Protocol,
@@ -169,5 +168,5 @@ pub(super) fn exchange(shard: &mut Shard, now: Instant, packet: &[u8]) -> Vec<Ve
 pub(super) fn sent(shard: &mut Shard) -> Vec<Vec<u8>> {
     let mut batch = TxBatch::new(64);
     shard.tx(&mut batch);
-    batch.pending().iter().map(whimbrel_tcp::TxSegment::to_vec).collect()
+    batch.pending().iter().map(whimbrel_base::packet::TxSegment::to_vec).collect()
 }

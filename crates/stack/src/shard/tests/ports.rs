@@ -3,8 +3,9 @@
 use std::time::Duration;
 use std::vec::Vec;
 
+use whimbrel_base::packet::SegMeta;
 use whimbrel_tcp::conn::State;
-use whimbrel_tcp::{CloseReason, DropReason, SegMeta, Tunables};
+use whimbrel_tcp::{CloseReason, DropReason, Tunables};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, IpHeader};
 

@@ -1,7 +1,8 @@
 //! What a host does not take: each refusal has its reason.
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::{DropReason, SegMeta, Tunables};
+use whimbrel_base::packet::SegMeta;
+use whimbrel_tcp::{DropReason, Tunables};
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Protocol, RawWindow, SeqNum, Sum};
 

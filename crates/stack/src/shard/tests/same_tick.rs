@@ -4,8 +4,9 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use whimbrel_base::Instant;
+use whimbrel_base::packet::SegMeta;
+use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::State;
-use whimbrel_tcp::{SegMeta, Tunables};
 use whimbrel_wire::Endpoint;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 

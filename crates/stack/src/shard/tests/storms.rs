@@ -10,8 +10,8 @@ use std::vec::Vec;
 use bytes::Bytes;
 use proptest::prelude::*;
 use whimbrel_base::Instant;
-use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
-use whimbrel_tcp::{SegMeta, Tunables, TxSegment};
+use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum, TxSegment};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::Endpoint;
 
 use super::hosts::{BOTH, Device, Over, client_addr, host_on, server_addr, server_at};

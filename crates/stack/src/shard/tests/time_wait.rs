@@ -4,7 +4,8 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::{Counters, DropReason, SegMeta, Tunables};
+use whimbrel_base::packet::SegMeta;
+use whimbrel_tcp::{Counters, DropReason, Tunables};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader, TcpOptions, Timestamps};
 

@@ -6,8 +6,8 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_tcp::segment::{RxChecksum, TxChecksum};
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum};
+use whimbrel_tcp::Tunables;
 use whimbrel_udp::{
     Bind, BindError, Fragmenting, Local, QueueError, Received, SendOptions, SocketError,
 };

@@ -3,8 +3,8 @@
 use std::vec;
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::segment::RxChecksum;
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_base::packet::{RxChecksum, SegMeta};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, IpHeader, Protocol, Sum};
 
 use super::hosts::{Over, client_addr, host, server_addr};

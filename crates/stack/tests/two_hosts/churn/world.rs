@@ -5,13 +5,14 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::shard::ConnectError;
 use whimbrel_stack::{
     Capabilities, Event, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard,
     ShardConfig, TxBatch,
 };
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
 /// Who sends the first FIN.

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BinaryHeap};
 
 use bytes::Bytes;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets, SipHasher24};
 use whimbrel_stack::{
     Capabilities, Event, InterfaceAddress, Medium, RxFrame, SendTo, Shard, ShardConfig, TxBatch,
     UdpHandle,
 };
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_tcp::Tunables;
 use whimbrel_udp::{Bind, Local, Received};
 use whimbrel_wire::{Address, Endpoint, Family};
 

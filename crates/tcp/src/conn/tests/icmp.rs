@@ -6,8 +6,9 @@ use whimbrel_base::Instant;
 use whimbrel_wire::{Address, Mss, SeqNum};
 
 use super::pair::{Pair, Which, pattern};
-use crate::conn::{ActiveOpen, Connection, IcmpError, IcmpVerdict, Signals, SoftError, State};
-use crate::{CloseReason, Context, Counters, Slices, Tunables};
+use crate::conn::{ActiveOpen, Connection, IcmpVerdict, Signals, State};
+use crate::{CloseReason, Context, Counters, Tunables};
+use whimbrel_base::packet::{IcmpError, Slices, SoftError};
 
 const ISS: u32 = u32::MAX;
 

@@ -10,8 +10,8 @@ use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpView};
 use whimbrel_wire::{Address, Mss, SeqNum};
 
 use crate::conn::{ActiveOpen, Connection, FirstTrip, Handshake, Read, SocketOptions, State};
-use crate::segment::RxChecksum;
-use crate::{Context, Payload, RxSegment, SegMeta, Slices, Tunables, Verdict};
+use crate::{Context, RxSegment, Tunables, Verdict};
+use whimbrel_base::packet::{Payload, RxChecksum, SegMeta, Slices};
 
 /// A segment on the wire.
 #[derive(Clone, Debug)]

@@ -9,9 +9,8 @@ use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::{SackBlock, SackBlocks};
 
 use super::{Held, RecvBuffer, Text};
-use crate::Payload;
 use crate::recv::ChunkPool;
-use crate::segment::{ChunkText, LARGEST_CHUNK};
+use whimbrel_base::packet::{ChunkText, LARGEST_CHUNK, Payload};
 
 /// Close to the wrap.
 const START: SeqNum = SeqNum::new(u32::MAX - 700);

@@ -7,8 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::SendBuffer;
-use crate::Slices;
-use crate::segment::MAX_SLICES;
+use whimbrel_base::packet::{MAX_SLICES, Slices};
 
 fn slice(buffer: &mut SendBuffer, offset: u32, len: u32) -> Slices {
     let mut slices = Slices::new();

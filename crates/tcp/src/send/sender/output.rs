@@ -8,8 +8,9 @@ use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Flags, SendQueue, SendTimer, Sender, queued};
+use crate::Surroundings;
 use crate::cc::{Phase, Sent};
-use crate::{Slices, Surroundings};
+use whimbrel_base::packet::Slices;
 
 /// A range of the send sequence space that is to be sent. In 8 octets it stays in registers between what
 /// judges it and what makes a segment of it: in 12 it was stored and read back three times.

@@ -6,7 +6,8 @@ use whimbrel_wire::{Address, Endpoint, Mss, RawWindow, SeqNum, WindowScale, Wind
 use super::{Announced, PassiveOpen, SynEntry, SynStep};
 use crate::conn::FirstTrip;
 use crate::tunables::MissingTimestamps;
-use crate::{DropReason, Payload, Reply, RxSegment, SegMeta, Tunables};
+use crate::{DropReason, Reply, RxSegment, Tunables};
+use whimbrel_base::packet::{Payload, SegMeta};
 
 const PEER: Address = Address::from_v4_octets([198, 51, 100, 7]);
 const IRS: SeqNum = SeqNum::new(u32::MAX);

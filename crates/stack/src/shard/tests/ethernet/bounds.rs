@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use proptest::prelude::*;
 use whimbrel_base::Instant;
-use whimbrel_tcp::SegMeta;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_wire::MacAddress;
 use whimbrel_wire::ethernet::EtherType;
 

@@ -45,7 +45,7 @@ fn an_address_is_asked_for_three_times_then_added_and_announced_and_answers() {
         // Removed, it is silent, and what was to be said of it is not said.
         host.shard.rx(
             host.now,
-            &[crate::RxFrame::new(&asks_for(over, 3), whimbrel_tcp::SegMeta::SINGLE)],
+            &[crate::RxFrame::new(&asks_for(over, 3), whimbrel_base::packet::SegMeta::SINGLE)],
         );
         host.shard.remove_address(&added.addr).expect("it was added");
         assert_eq!(host.take(&asks_for(over, 3)), []);

@@ -177,10 +177,11 @@ fn an_unfinished_checksum_is_found_behind_both_headers() {
     while shard.tx(&mut batch) {}
     batch.consume(batch.pending().len());
     let answer = super::station::answers(Over::V4, 9, station(9));
-    shard.rx(Instant::ZERO, &[crate::RxFrame::new(&answer, whimbrel_tcp::SegMeta::SINGLE)]);
+    shard
+        .rx(Instant::ZERO, &[crate::RxFrame::new(&answer, whimbrel_base::packet::SegMeta::SINGLE)]);
     shard.tx(&mut batch);
     let syn = &batch.pending()[0];
     assert_eq!(usize::from(syn.transport_offset), EthernetHeader::LEN + 20);
     assert_eq!(syn.header()[..6], station(9).0);
-    assert_eq!(syn.checksum, whimbrel_tcp::segment::TxChecksum::Partial(16));
+    assert_eq!(syn.checksum, whimbrel_base::packet::TxChecksum::Partial(16));
 }

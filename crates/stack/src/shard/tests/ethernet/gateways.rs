@@ -3,8 +3,7 @@
 use std::time::Duration;
 use std::vec::Vec;
 
-use whimbrel_tcp::SegMeta;
-use whimbrel_tcp::conn::SoftError;
+use whimbrel_base::packet::{SegMeta, SoftError};
 use whimbrel_wire::ethernet::EthernetHeader;
 use whimbrel_wire::{Address, Endpoint, IpHeader, MacAddress, Protocol};
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::packet::SoftError;
 use whimbrel_tcp::Tunables;
-use whimbrel_tcp::conn::SoftError;
 use whimbrel_wire::{Address, MacAddress};
 
 use super::super::hosts::{BOTH, Hosts, Over, client_addr, config, drain, server_addr};

@@ -5,7 +5,8 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_base::packet::SegMeta;
+use whimbrel_tcp::Tunables;
 use whimbrel_wire::ethernet::{EtherType, EthernetHeader};
 use whimbrel_wire::ndp::{NdpMessage, NeighborFlags, solicited_node};
 use whimbrel_wire::{

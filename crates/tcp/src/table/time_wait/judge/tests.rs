@@ -6,13 +6,14 @@ use whimbrel_wire::tcp::{OptionsView, TcpFlags, TcpView, Timestamps};
 use whimbrel_wire::{RawWindow, SeqNum};
 
 use super::{RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer, SynVerdict, TakeOver};
-use crate::segment::{Payload, RxSegment, SegMeta};
+use crate::segment::RxSegment;
 use crate::table::time_wait::TimeWait;
 use crate::table::time_wait::tests::{RCV_NXT, SND_NXT, TS_RECENT, plain, with_timestamps};
 use crate::tunables::{
     AnswerInTimeWait, EmptyInTimeWait, MissingTimestamps, RstInTimeWait, SynInTimeWait, Tunables,
 };
 use crate::verdict::DropReason;
+use whimbrel_base::packet::{Payload, SegMeta};
 
 fn timestamps(val: u32) -> Option<Timestamps> {
     Some(Timestamps { val, ecr: 0 })

@@ -1,0 +1,87 @@
+//! The text of an arrived packet, where the device left it.
+
+use core::ops::Range;
+
+use bytes::Bytes;
+
+/// The largest chunk of memory for received text, bytes: a super-segment.
+pub const LARGEST_CHUNK: usize = 64 << 10;
+
+/// The text of an arrived segment.
+#[derive(Clone, Copy, Debug)]
+pub enum Payload<'a> {
+    /// In the device's memory, lent for the length of the call.
+    Borrowed(&'a [u8]),
+    /// The texts of several segments that follow each other, in the device's memory.
+    Gathered(&'a [&'a [u8]]),
+    /// In memory that may be kept.
+    InChunk(ChunkText<'a>),
+}
+
+/// Text that fills most of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub struct ChunkText<'a> {
+    chunk: &'a Bytes,
+    /// The offset of the text in the chunk, in bytes.
+    start: u32,
+    len: u32,
+}
+
+impl<'a> ChunkText<'a> {
+    /// The least of which the chunk is worth keeping, bytes: what is in the queue may take twice its memory.
+    const LEAST: usize = LARGEST_CHUNK / 4 * 3;
+
+    /// `text` as a part of `chunk`, if it is one and long enough, and the chunk no larger than
+    /// [`LARGEST_CHUNK`]: what it keeps alive counts as one of those.
+    pub fn find(chunk: &'a Bytes, text: &[u8]) -> Option<Self> {
+        let start = text.as_ptr().addr().checked_sub(chunk.as_ptr().addr())?;
+        let is_within = start + text.len() <= chunk.len() && chunk.len() <= LARGEST_CHUNK;
+        (is_within && text.len() >= Self::LEAST).then_some(Self {
+            chunk,
+            start: start as u32,
+            len: text.len() as u32,
+        })
+    }
+
+    /// The text, where it lies in the chunk.
+    pub fn octets(&self) -> &'a [u8] {
+        self.chunk.get(self.range()).unwrap_or_default()
+    }
+
+    /// A handle of the text, which keeps all of its chunk.
+    pub fn keep(&self) -> Bytes {
+        self.chunk.slice(self.range())
+    }
+
+    const fn range(&self) -> Range<usize> {
+        self.start as usize..(self.start + self.len) as usize
+    }
+}
+
+impl Payload<'_> {
+    /// Bytes: at most 65,535.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        match self {
+            Self::Borrowed(octets) => octets.len() as u32,
+            _ => self.long_len(),
+        }
+    }
+
+    /// The length of text that only comes in bulk: apart, so that it slows nothing else.
+    #[cold]
+    #[inline(never)]
+    fn long_len(&self) -> u32 {
+        match self {
+            Self::Borrowed(octets) => octets.len() as u32,
+            Self::Gathered(slices) => slices.iter().map(|slice| slice.len() as u32).sum(),
+            Self::InChunk(text) => text.len,
+        }
+    }
+
+    /// True if there is no text.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,0 +1,83 @@
+//! The text of an outgoing packet, by reference.
+
+use bytes::Bytes;
+
+/// The most slices that one outgoing segment is made of: with the device's header and ours, 20
+/// buffers of a gathering write, and 4 kB of application writes each for a full super-segment.
+pub const MAX_SLICES: usize = 18;
+
+/// Up to [`MAX_SLICES`] references to shared memory, in the order of the stream.
+#[derive(Clone, Debug)]
+pub struct Slices {
+    items: [Bytes; MAX_SLICES],
+    len: u8,
+    octets: u32,
+}
+
+impl Slices {
+    /// A text of no slices.
+    pub const fn new() -> Self {
+        Self { items: [const { Bytes::new() }; MAX_SLICES], len: 0, octets: 0 }
+    }
+
+    /// Appends a slice. Returns it if all [`MAX_SLICES`] places are taken.
+    pub fn push(&mut self, slice: Bytes) -> Result<(), Bytes> {
+        match self.items.get_mut(usize::from(self.len)) {
+            Some(place) => {
+                self.octets += slice.len() as u32;
+                // A vacant place holds nothing: to drop it would take a call.
+                core::mem::forget(core::mem::replace(place, slice));
+                self.len += 1;
+                Ok(())
+            }
+            None => Err(slice),
+        }
+    }
+
+    /// True if every place is taken.
+    pub fn is_full(&self) -> bool {
+        usize::from(self.len) == MAX_SLICES
+    }
+
+    /// The slices, in the order of the text.
+    pub fn as_slice(&self) -> &[Bytes] {
+        self.items.get(..usize::from(self.len)).unwrap_or_default()
+    }
+
+    /// The sum of the slices' lengths.
+    pub const fn octets(&self) -> u32 {
+        self.octets
+    }
+
+    /// Keeps the first `octets` octets.
+    pub fn truncate(&mut self, octets: u32) {
+        while self.octets > octets {
+            let excess = self.octets - octets;
+            let Some(last) = self.items.get_mut(usize::from(self.len) - 1) else { return };
+            let len = last.len() as u32;
+            if len > excess {
+                last.truncate((len - excess) as usize);
+                self.octets = octets;
+            } else {
+                *last = Bytes::new();
+                self.len -= 1;
+                self.octets -= len;
+            }
+        }
+    }
+
+    /// Removes all slices.
+    pub fn clear(&mut self) {
+        for item in self.items.iter_mut().take(usize::from(self.len)) {
+            *item = Bytes::new();
+        }
+        self.len = 0;
+        self.octets = 0;
+    }
+}
+
+impl Default for Slices {
+    fn default() -> Self {
+        Self::new()
+    }
+}
