@@ -76,6 +76,7 @@ pub enum TxChecksum {
 
 impl TxSegment {
     /// A segment with no header and no text, to be filled.
+    #[inline]
     pub const fn new() -> Self {
         Self {
             header: [0; MAX_HEADER],
@@ -88,6 +89,7 @@ impl TxSegment {
     }
 
     /// Removes headers and text.
+    #[inline]
     pub fn clear(&mut self) {
         self.header_len = 0;
         self.transport_offset = 0;
@@ -97,22 +99,26 @@ impl TxSegment {
     }
 
     /// The headers, as they go in front of the text.
+    #[inline]
     pub fn header(&self) -> &[u8] {
         self.header.get(..usize::from(self.header_len)).unwrap_or_default()
     }
 
     /// Room for the headers, not zeroed: write them, then call [`TxSegment::set_header_len`].
+    #[inline]
     pub fn header_room(&mut self) -> &mut [u8; MAX_HEADER] {
         &mut self.header
     }
 
     /// The first `len` bytes of the room are the headers (at most [`MAX_HEADER`]).
+    #[inline]
     pub fn set_header_len(&mut self, len: usize) {
         debug_assert!(len <= MAX_HEADER, "{len} octets of headers exceed {MAX_HEADER}");
         self.header_len = len.min(MAX_HEADER) as u8;
     }
 
     /// Bytes of headers and text.
+    #[inline]
     pub fn len(&self) -> usize {
         usize::from(self.header_len) + self.payload.octets() as usize
     }

@@ -16,11 +16,13 @@ pub struct Slices {
 
 impl Slices {
     /// A text of no slices.
+    #[inline]
     pub const fn new() -> Self {
         Self { items: [const { Bytes::new() }; MAX_SLICES], len: 0, octets: 0 }
     }
 
     /// Appends a slice. Returns it if all [`MAX_SLICES`] places are taken.
+    #[inline]
     pub fn push(&mut self, slice: Bytes) -> Result<(), Bytes> {
         match self.items.get_mut(usize::from(self.len)) {
             Some(place) => {
@@ -35,16 +37,19 @@ impl Slices {
     }
 
     /// True if every place is taken.
+    #[inline]
     pub fn is_full(&self) -> bool {
         usize::from(self.len) == MAX_SLICES
     }
 
     /// The slices, in the order of the text.
+    #[inline]
     pub fn as_slice(&self) -> &[Bytes] {
         self.items.get(..usize::from(self.len)).unwrap_or_default()
     }
 
     /// The sum of the slices' lengths.
+    #[inline]
     pub const fn octets(&self) -> u32 {
         self.octets
     }
@@ -67,6 +72,7 @@ impl Slices {
     }
 
     /// Removes all slices.
+    #[inline]
     pub fn clear(&mut self) {
         for item in self.items.iter_mut().take(usize::from(self.len)) {
             *item = Bytes::new();
