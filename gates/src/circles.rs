@@ -5,9 +5,9 @@
 //! re-exports. What a module and those within it have of each other is no arrow. Tests are not looked
 //! at.
 
-mod arrows;
+pub(crate) mod arrows;
 mod graph;
-mod modules;
+pub(crate) mod modules;
 
 use crate::finding::Finding;
 use crate::rooms::Package;

@@ -72,8 +72,8 @@ const RULES: [Rule; 4] = [
             "crates/cli/src/output",
             "crates/cli/src/report",
             // A screen, which shows cells; a log that escapes all but ASCII; a capture, of octets.
-            "crates/cli/src/load/screen",
-            "crates/cli/src/serve/access_log",
+            "crates/cli/src/runs/screen",
+            "crates/cli/src/serving/access_log",
             "crates/cli/src/capture",
         ],
         message: "what is printed goes by `streams`, and this writes on a stream itself",

@@ -22,6 +22,7 @@ mod requirements;
 mod rooms;
 mod self_calls;
 mod signatures;
+mod subcommands;
 mod tree;
 mod types;
 mod wasm;
@@ -80,6 +81,7 @@ fn judge_tree() -> Result<Vec<Finding>, Failure> {
     findings.extend(purity::judge_probe(&packages, &tree));
     findings.extend(purity::judge_clippy_settings(&packages, &tree));
     findings.extend(circles::judge(&packages, &tree));
+    findings.extend(subcommands::judge(&tree));
     findings.extend(objects::judge(&tree));
     findings.extend(self_calls::judge(&tree));
     findings.extend(weight::judge()?);

@@ -14,7 +14,7 @@ use crate::options::{OutputOptions, ScreenOptions, StackOptions, Whose};
 use crate::page_file::PageOption;
 use crate::report::{Form, Reporter};
 use crate::rules::Shorthand;
-use crate::serve::{self, ContentPlan, OtherServer};
+use crate::serving::{self, ContentPlan, OtherServer};
 use crate::wrap::wrap;
 use crate::{output, proc, quantity, size};
 
@@ -208,7 +208,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Is the other side until it is interrupted.
 fn be_server(arguments: &Arguments) -> Result<(), Failure> {
     let kernel = arguments.setup.typed_wire()? == Some("kernel:");
-    serve::other(OtherServer {
+    serving::other(OtherServer {
         setup: &arguments.setup,
         shorthands: arguments.shorthands(),
         content: ContentPlan::Iperf3(Settings {

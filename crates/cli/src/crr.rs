@@ -18,17 +18,16 @@ use whimbrel_wire::{Address, Endpoint};
 use crate::congestion;
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
-use crate::load::{
-    Closer, LoadReporter, Opposite, Outcome, RunsJob, errors, figure, figure_names, json, phases,
-    work,
-};
 use crate::options::{
-    OutputOptions, PaceOptions, ScreenOptions, StackOptions, StackSetup, answering_option,
+    Closer, OutputOptions, PaceOptions, ScreenOptions, StackOptions, StackSetup, answering_option,
 };
 use crate::page_file::PageOption;
 use crate::report::{Form, Reporter};
 use crate::rules::Shorthand;
-use crate::serve::{self, ContentPlan, NETSERVER, OtherServer};
+use crate::runs::{
+    LoadReporter, Opposite, Outcome, RunsJob, errors, figure, figure_names, json, phases, work,
+};
+use crate::serving::{self, ContentPlan, NETSERVER, OtherServer};
 use crate::target::{self, Typed};
 use crate::{output, quantity, size};
 
@@ -237,7 +236,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
         (Mode::Rr | Mode::Cc, None) | (_, Some(Closer::Client)) => Parting::Second,
         (_, Some(Closer::Rst)) => Parting::Reset,
     };
-    serve::other(OtherServer {
+    serving::other(OtherServer {
         setup: &arguments.setup,
         shorthands: arguments.shorthands(),
         content: ContentPlan::Octets(role(arguments.mode, request, answer), parting),
@@ -385,7 +384,7 @@ fn document(plan: &CrrPlan, ran: &Ran<Outcome>) -> Value {
     let mut config = json::config(&plan.load);
     config.insert("mode".into(), plan.mode.name().into());
     config.insert("sizes".into(), json!([plan.sizes.0, plan.sizes.1]));
-    config.insert("pace".into(), json::pace(plan.pace));
+    config.insert("pace".into(), output::pace(plan.pace));
     document.insert("config".into(), config.into());
     document.extend(json::results(&ran.outcome));
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);

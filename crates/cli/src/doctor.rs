@@ -4,14 +4,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::machine::{Finding, Machine, Verdict};
 use crate::need::Need;
 use crate::output;
 use crate::wrap::wrap;
-use finding::{Finding, Verdict};
-use machine::Machine;
-
-mod finding;
-mod machine;
 
 /// The command line of `whimbrel doctor`, as it was typed.
 #[derive(Args, Debug)]
@@ -38,22 +34,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let text =
         format!("missing: {}; each line that begins with fail says its fix", failed.join(", "));
     Err(Failure::Missing { text, needs: &[] })
-}
-
-/// The first of `needs` that this machine lacks, and what to do about it.
-pub(crate) fn lacks(needs: &'static [Need]) -> Option<(&'static [Need], String)> {
-    let machine = Machine::look();
-    needs.chunks(1).find_map(|one| {
-        let finding = one.first()?.judge(&machine);
-        let fix = finding.fix.as_ref().map_or_else(String::new, |fix| format!(": {fix}"));
-        (finding.verdict != Verdict::Ok).then(|| (one, format!("{}{fix}", finding.found)))
-    })
-}
-
-/// Whether a program of this name can be started.
-pub(crate) fn is_installed(program: &str) -> bool {
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
 }
 
 /// One need, for people.

@@ -5,36 +5,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::drive::{self, Ran};
 use crate::failure::Failure;
-use crate::options::{OutputOptions, PaceOptions, ScreenOptions, StackOptions};
+use crate::options::{Closer, OutputOptions, PaceOptions, ScreenOptions, StackOptions, Switch};
 use crate::page_file::PageOption;
 use crate::report::{Form, Reporter};
 use crate::rules::Shorthand;
+use crate::runs::{
+    LoadControl, LoadReporter, LoadRunPlan, Outcome, RunsJob, Screen, figure, figure_names, json,
+    oha, text,
+};
 use crate::{capture, congestion, output, quantity, size};
 
-mod agreement;
-mod control;
-mod figures;
-mod job;
-pub(crate) mod json;
-mod oha;
 mod plan;
-mod progress;
-#[cfg_attr(not(feature = "tui"), path = "load/no_screen.rs")]
-mod screen;
-mod summary;
-mod url;
-
-use control::LoadControl;
-pub(crate) use figures::{Outcome, figure, figure_names, of_some};
-pub(crate) use job::{LoadReporter, Opposite, RunsJob};
-use plan::LoadRunPlan;
-pub(crate) use plan::work;
-use screen::Screen;
-pub(crate) use summary::{errors, phases, runs};
 
 /// The command line of `whimbrel load`, as it was typed.
 #[derive(Args, Debug)]
@@ -139,30 +124,10 @@ impl Arguments {
     }
 }
 
-/// The value of an option that is on or off.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Switch {
-    /// On.
-    On,
-    /// Off.
-    Off,
-}
-
-/// Who ends a connection.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Closer {
-    /// The server closes first.
-    Server,
-    /// This side closes first.
-    Client,
-    /// This side resets the connection: no TIME-WAIT.
-    Rst,
-}
-
 /// Loads, and says what that took.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Reporter::new(&arguments.output, &["whimbrel", "oha"], &figure_names())?;
-    let plan = LoadRunPlan::new(arguments)?;
+    let plan = plan::new(arguments)?;
     let page = arguments.page.open()?;
     report.open()?;
     plan.setup.announce(&arguments.output);
@@ -190,7 +155,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Form::Document("oha") => oha::document(&ran.outcome),
         Form::Document(_) | Form::Stream => report.document(json::document(&plan, &ran), &figures),
         Form::Csv => json::csv(&ran.outcome),
-        Form::Text => summary::text(&plan, &ran) + &output::counters(&ran, report.detail()),
+        Form::Text => text(&plan, &ran) + &output::counters(&ran, report.detail()),
     };
     report.finish(&text)?;
     report.judge(&figures)?;
@@ -223,3 +188,6 @@ fn judge_success(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> Result<(), Failure> 
 
 const JSON_HELP: &str =
     "Print one JSON document (whimbrel.load/1) instead of text; =oha: as oha prints it";
+
+#[cfg(test)]
+mod tests;

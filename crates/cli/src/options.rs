@@ -480,3 +480,23 @@ impl OutputOptions {
 
 /// The wire that is none.
 const KERNEL: &str = "kernel:";
+
+/// The value of an option that is on or off.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Switch {
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
+/// Who ends a connection.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Closer {
+    /// The server closes first.
+    Server,
+    /// This side closes first.
+    Client,
+    /// This side resets the connection: no TIME-WAIT.
+    Rst,
+}

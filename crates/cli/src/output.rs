@@ -9,6 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde_json::{Map, Value, json};
+use whimbrel_apps::Pace;
+use whimbrel_apps::http::{KeepAlive, Limits};
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_link::LinkCounters;
 use whimbrel_stack::Capabilities;
@@ -210,4 +212,22 @@ fn cpu() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("model name"));
     line.and_then(|rest| rest.split_once(':')).map_or(String::new(), |(_, name)| name.trim().into())
+}
+
+/// How slowly a server answers, on purpose.
+pub(crate) fn pace(pace: Pace) -> Value {
+    json!({
+        "think": pace.think.as_secs_f64(),
+        "accept_delay": pace.accept.as_secs_f64(),
+        "service_rate": (!pace.work.is_zero()).then(|| 1.0 / pace.work.as_secs_f64()),
+    })
+}
+
+/// How many requests a server answers on each connection, if it counts them.
+pub(crate) fn requests_per_connection(limits: Limits) -> Option<u64> {
+    match limits.keep_alive {
+        KeepAlive::UpTo(most) => Some(most),
+        KeepAlive::Never => Some(1),
+        KeepAlive::AsAsked => None,
+    }
 }

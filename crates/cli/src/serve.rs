@@ -1,49 +1,17 @@
 //! `whimbrel serve`: an HTTP/1.1 server, or one of bytes, on the stack.
 
-use std::sync::Arc;
-
 use clap::Args;
-use whimbrel_io::signals::Question;
-use whimbrel_io::steering::SteeringCounters;
-use whimbrel_io::{Clock, Device, KeySource, StackShard, Steered, Stop};
-use whimbrel_stack::{ListenerId, Shard};
+use whimbrel_io::KeySource;
 
-use crate::capture::{self, CaptureOption};
-use crate::congestion;
-use crate::drive::{self, Ran, StackState};
+use crate::capture::CaptureOption;
 use crate::failure::Failure;
-use crate::load::Switch;
-use crate::options::{OutputOptions, PaceOptions};
-use crate::pcap::refusals;
-use crate::quantity::{self, thousands};
+use crate::options::{OutputOptions, PaceOptions, Switch};
 use crate::routes::RouteOptions;
 use crate::rules::{RuleOptions, Shorthand};
 use crate::shards::ShardOptions;
-use crate::{size, wires};
+use crate::{congestion, quantity, serving, size, wires};
 
-mod access_log;
-mod answers;
-mod closing;
-mod content;
-mod files;
-mod h2;
-mod json;
-mod kernel;
 mod plan;
-mod port;
-mod report;
-mod server;
-mod totals;
-
-use access_log::AccessLog;
-use answers::ShardAnswers;
-use closing::Closing;
-use plan::ServePlan;
-pub(crate) use plan::{ContentPlan, NETSERVER, OtherServer};
-use port::{Place, ServePort};
-use report::ServeReporter;
-use server::Server;
-use totals::{ShardTotals, Totals};
 
 /// The command line of `whimbrel serve`, as it was typed.
 #[derive(Args, Debug)]
@@ -51,13 +19,13 @@ use totals::{ShardTotals, Totals};
 #[command(mut_arg("fail_if", |option| option.help(FAIL_IF_HELP)))]
 pub(crate) struct Arguments {
     /// Where frames go.
-    #[arg(short, long, value_name = "SPEC", help = wires::FOR_SERVERS, default_value = plan::DEFAULT_WIRE)]
+    #[arg(short, long, value_name = "SPEC", help = wires::FOR_SERVERS, default_value = serving::DEFAULT_WIRE)]
     wire: String,
     /// Where to listen.
     #[arg(short, long, value_name = "ADDR:PORT", help = LISTEN_HELP)]
     listen: Vec<String>,
     /// The most connections that wait to be accepted, per address.
-    #[arg(long, value_name = "N", default_value_t = plan::BACKLOG, value_parser = quantity::whole::<u32>(1..=u32::MAX.into()))]
+    #[arg(long, value_name = "N", default_value_t = serving::BACKLOG, value_parser = quantity::whole::<u32>(1..=u32::MAX.into()))]
     backlog: u32,
     /// Accept data with SYNs (TCP Fast Open, RFC 7413), in up to N handshakes at a time and
     /// address. A request may then be carried out twice: a network can repeat a SYN.
@@ -172,168 +140,8 @@ pub(crate) enum Closer {
 
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let reporter = reporter(&arguments.output)?;
-    start(ServePlan::new(arguments)?, reporter)
-}
-
-/// Serves for another command until it is interrupted.
-pub(crate) fn other(server: OtherServer<'_>) -> Result<(), Failure> {
-    let reporter = reporter(server.output)?;
-    let plan = ServePlan::other(server)?;
-    if matches!(plan.content, ContentPlan::Iperf3(_)) && plan.setup.shards > 1 {
-        let text = "a test of iperf3's is one shard's work: leave it out, and queues= of the wire";
-        return Err(Failure::usage("--shards", text));
-    }
-    start(plan, reporter)
-}
-
-/// Whom it tells what it does.
-fn reporter(options: &OutputOptions) -> Result<report::Reporter, Failure> {
-    report::Reporter::new(options, &["whimbrel"], &json::FIGURES)
-}
-
-/// Whom a server tells of itself, and who ends it.
-struct ServeControl<'s> {
-    report: ServeReporter,
-    stop: &'s Stop,
-    clock: Clock,
-    /// Asks how it is.
-    question: &'s Question,
-}
-
-/// What is left of a server.
-struct Served {
-    /// What tells it, on the first shard.
-    report: Option<ServeReporter>,
-    /// What it did, as a line of people's tells it.
-    totals: Totals,
-    /// What became of a capture that was replayed to it.
-    replayed: Option<String>,
-}
-
-fn start(mut plan: ServePlan, mut reporter: report::Reporter) -> Result<(), Failure> {
-    // Each shard opens its own: whether that can be done is known before the wire is taken.
-    drop(Server::<Shard>::open(&plan)?);
-    reporter.open()?;
-    if access_log::is_standard_output(&plan.access_log) {
-        reporter.leave_standard_output();
-    }
-    plan.log = plan.access_log.as_deref().map(AccessLog::open).transpose()?;
-    let report = ServeReporter::new(reporter);
-    let question = Question::install().map_err(Failure::run)?;
-    let ran = drive::measure(|stop| serve_wire(&plan, report, stop, &question))?;
-    ServeReporter::conclude(&plan, ran)
-}
-
-fn serve_wire(
-    plan: &ServePlan,
-    report: ServeReporter,
-    stop: &Stop,
-    question: &Question,
-) -> Result<Ran<Served>, Failure> {
-    let reporter = ServeControl { report, stop, clock: Clock::start(), question };
-    match plan.setup.wire.is_kernel() {
-        true => kernel::serve(plan, reporter),
-        false => serve(plan, reporter),
-    }
-}
-
-/// Serves at each queue of the wire until it is stopped, then lets everything go.
-fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<Ran<Served>, Failure> {
-    let ServeControl { mut report, stop, clock, question } = reporter;
-    let stack = plan.setup.open(clock, stop, plan.group)?;
-    let shard_totals = Arc::new(ShardTotals::new(stack.len()));
-    let answers = ShardAnswers::new(stack.len(), plan.log.clone());
-    let awake: Vec<_> = stack.iter().map(|shard| shard.waker.clone()).collect();
-    let offloads = stack.first().map(|first| first.device.capabilities());
-    let headline = headline(&stack);
-    let place = |number| Place::new(number, Arc::clone(&shard_totals), Arc::clone(&answers));
-    let mut shards = Vec::new();
-    for mut shard in stack {
-        let listeners = listen(plan, &mut shard.shard)?;
-        shards.push(ServedShard { place: place(shard.number), shard, listeners });
-    }
-    report.begin(plan, &headline);
-    if let Some(first) = shards.first_mut() {
-        first.place.report = Some(report);
-    }
-    let threads = plan.setup.threads(stop);
-    let ended = threads.run(
-        shards,
-        |shard| shard.serve(plan, stop),
-        || answers.stay(question, stop, &awake, clock),
-    )?;
-    let mut steering = SteeringCounters::default();
-    ended.iter().for_each(|shard| steering += shard.device.steering());
-    let replayed = ended.first().filter(|_| plan.setup.wire.is_capture()).map(|only| {
-        let frames = thousands(only.device.counters().rx_frames);
-        format!("{frames} frames; {}", refusals([&only.shard]))
-    });
-    let server = StackState::sum(ended.iter().map(|shard| StackState::of(&shard.shard)));
-    let report = ended.into_iter().find_map(|shard| shard.report);
-    let served = Served { report, totals: shard_totals.total(), replayed };
-    let ran = Ran::over_the_kernel(served, plan.target());
-    Ok(Ran { server, steering, seed: plan.setup.seed, offloads, ..ran })
-}
-
-/// The wire, for people, and how many shards are on it if there are several.
-fn headline(stack: &[StackShard]) -> String {
-    let wire = stack.first().map(|first| first.device.about()).unwrap_or_default();
-    match stack.len() {
-        1 => wire,
-        shards => format!("{wire}  shards={shards}"),
-    }
-}
-
-/// A shard that serves, with all that it needs.
-struct ServedShard {
-    shard: StackShard,
-    listeners: Vec<ListenerId>,
-    place: Place,
-}
-
-/// What is left of it.
-struct Ended {
-    /// What is to print the summary, if it has it.
-    report: Option<ServeReporter>,
-    shard: Shard,
-    /// Its queue stays until all have ended: without it the kernel would deal its flows to the others.
-    device: Steered,
-}
-
-impl ServedShard {
-    /// Serves on this thread until it is stopped, then lets everything go.
-    fn serve(self, plan: &ServePlan, stop: &Stop) -> Result<Ended, Failure> {
-        let Self { shard, listeners, place } = self;
-        let (clock, port) =
-            (shard.clock, ServePort::new(Server::open(plan)?, listeners.clone(), place));
-        let mut worker = shard.worker(port);
-        worker.run(stop)?;
-
-        let released = Stop::new().map_err(Failure::run)?;
-        let mut worker = worker.with_port(|shard, mut port| {
-            for listener in listeners {
-                shard.close_listener(listener);
-            }
-            port.shut_down(shard);
-            Closing::new(port, clock.now(), released.clone())
-        });
-        worker.run(&released)?;
-        capture::finish(worker.take_tap());
-        worker.end_trace();
-        let (device, shard, closing) = worker.into_parts();
-        let report = closing.served.finish(&shard);
-        Ok(Ended { report, shard, device })
-    }
-}
-
-fn listen(plan: &ServePlan, shard: &mut Shard) -> Result<Vec<ListenerId>, Failure> {
-    let listen = |at: &_| {
-        let listener = shard.listen(*at, plan.backlog).map_err(Failure::run)?;
-        shard.set_fast_open(listener, plan.fast_open);
-        Ok(listener)
-    };
-    plan.listen.iter().map(listen).collect()
+    let reporter = serving::reporter(&arguments.output)?;
+    serving::start(plan::new(arguments)?, reporter)
 }
 
 const JSON_HELP: &str = "Print one JSON document (whimbrel.serve/1) at the end instead of text";

@@ -9,15 +9,15 @@ use syn::visit::{self, Visit};
 use super::modules::{self, Modules, Path};
 
 /// Something in one module, or in one within it, names something in another of the same parent.
-pub(super) struct Arrow {
-    pub(super) from: String,
-    pub(super) to: String,
+pub(crate) struct Arrow {
+    pub(crate) from: String,
+    pub(crate) to: String,
     /// The files and lines that do.
-    pub(super) places: BTreeSet<(String, usize)>,
+    pub(crate) places: BTreeSet<(String, usize)>,
 }
 
 /// Every arrow between modules of one parent.
-pub(super) fn of(modules: &Modules) -> Vec<Arrow> {
+pub(crate) fn of(modules: &Modules) -> Vec<Arrow> {
     let mut arrows = BTreeMap::new();
     for (path, module) in modules.iter() {
         let mut names = Names { found: Vec::new() };

@@ -11,7 +11,7 @@ pub(super) type Path = Vec<String>;
 
 /// Every module of a crate that is not for tests alone.
 #[derive(Default)]
-pub(super) struct Modules {
+pub(crate) struct Modules {
     by_path: BTreeMap<Path, Module>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Module {
 
 impl Modules {
     /// The modules of the crate whose root is the file `root`.
-    pub(super) fn read(root: &str, tree: &Tree) -> Self {
+    pub(crate) fn read(root: &str, tree: &Tree) -> Self {
         let mut reader = Reader { tree, modules: Self::default() };
         let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
         reader.read_file(root, folder, Vec::new());

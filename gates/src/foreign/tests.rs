@@ -20,7 +20,7 @@ fn code_printing_around_foreign_is_found() {
         "    text += name.verbatim();",
         "    names.iter().map(Foreign::verbatim)",
     ] {
-        let findings = found("crates/cli/src/serve/files.rs", line);
+        let findings = found("crates/cli/src/serving/files.rs", line);
         assert!(findings.len() == 1 && findings[0].contains("files.rs:2"), "{line}: {findings:?}");
     }
     assert_eq!(found("crates/io/src/pcap.rs", "format!(\"{}\", path.display())").len(), 1);
@@ -31,7 +31,7 @@ fn excused_code_is_not_found() {
     for (file, line) in [
         ("crates/cli/src/output.rs", "anstream::stderr().write_all(octets)"),
         ("crates/cli/src/report.rs", "anstream::stdout().lock()"),
-        ("crates/cli/src/load/screen/terminal.rs", "execute!(io::stdout(), Hide)"),
+        ("crates/cli/src/runs/screen/terminal.rs", "execute!(io::stdout(), Hide)"),
         ("crates/cli/src/pcap.rs", "if std::io::stdout().is_terminal() {"),
         ("crates/cli/src/pcap.rs", "/// As `path.display()` shows it."),
         ("crates/cli/src/pcap.rs", "    word.as_str()"),

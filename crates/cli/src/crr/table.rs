@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{CrrPlan, Mode, judged};
 use crate::drive::{Ran, StackState};
-use crate::load::{Outcome, of_some, runs};
+use crate::runs::{Outcome, of_some, runs};
 use crate::wrap::wrap;
 use crate::{output, quantity};
 

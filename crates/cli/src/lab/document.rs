@@ -17,7 +17,7 @@ use whimbrel_tcp::tunables::TunableInfo;
 use whimbrel_tcp::{Counters, TUNABLES, Tunables};
 
 use super::{Row, ablation, table, vary_words};
-use crate::load::json as load;
+use crate::runs::{Outcome, json as runs};
 use crate::{output, series};
 
 /// Every case that was run, and its rows; `command` is what runs them again.
@@ -149,9 +149,9 @@ fn results(measured: &Measured) -> Map<String, Value> {
 /// A run of a load: what `load --json` has of it.
 fn run(run: &Finished) -> Value {
     let (record, left, earlier) = (run.record.clone(), run.close, Vec::new());
-    let outcome = crate::load::Outcome { record, left, target: None, earlier };
+    let outcome = Outcome { record, left, target: None, earlier };
     let mut map = Map::new();
-    map.insert("summary".into(), load::summary(&outcome));
+    map.insert("summary".into(), runs::summary(&outcome));
     map.insert("connects".into(), output::encode(run.record.phase(Phase::Connect)).into());
     map.insert("latency".into(), output::encode(&run.record.corrected).into());
     map.into()

@@ -7,8 +7,8 @@ use whimbrel_io::Stop;
 use whimbrel_lab::{Bound, Case, Measured, Role, Selection, Setup};
 use whimbrel_stack::Profile;
 
-use crate::doctor;
 use crate::failure::Failure;
+use crate::machine;
 use crate::need::Need;
 
 mod fddi_70ms;
@@ -52,7 +52,7 @@ pub(super) fn setups(case: &'static Case, is_quick: bool) -> Result<Vec<Setup>, 
 /// Fails if this machine lacks something that takes.
 pub(super) fn check() -> Result<(), Failure> {
     const NEEDS: &[Need] = &[Need::Tun, Need::NetAdmin, Need::Namespaces, Need::Programs];
-    match doctor::lacks(NEEDS) {
+    match machine::lacks(NEEDS) {
         None => Ok(()),
         Some((needs, text)) => Err(Failure::Missing { text: format!("--real: {text}"), needs }),
     }

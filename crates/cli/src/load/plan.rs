@@ -12,89 +12,49 @@ use whimbrel_apps::load::{self, Answer, Correction, Ending, Exchange, FastOpen, 
 use whimbrel_io::{WireSpec, text};
 use whimbrel_wire::{Address, Endpoint};
 
-use super::url::Url;
-use super::{Arguments, Closer, Switch};
+use super::Arguments;
 use crate::failure::Failure;
-use crate::options::StackSetup;
-use crate::shards::Work;
+use crate::options::{Closer, StackSetup, Switch};
+use crate::runs::{LoadRunPlan, Url, work};
 
-/// What is to be loaded, over what, and how that is told.
-pub(crate) struct LoadRunPlan {
-    /// The wire, and the rules of the stacks at its ends.
-    pub(crate) setup: StackSetup,
-    /// What is loaded, if it is not in this process.
-    pub(crate) url: Option<Url>,
-    pub(crate) target: Option<Endpoint>,
-    /// What the client does; its target is set when it is known.
-    pub(crate) load: load::LoadPlan,
-    /// How many threads share that.
-    pub(crate) threads: u32,
-    /// How often it does that.
-    pub(crate) repeat: Repeat,
-    /// The method of each request, as in `GET`.
-    pub(crate) method: String,
-    /// Octets of each response of the server in this process.
-    pub(crate) body: u64,
-    /// How that server goes about connections.
-    pub(crate) limits: Limits,
-    /// At which pace it does.
-    pub(crate) pace: Pace,
-}
-
-impl LoadRunPlan {
-    /// What was typed, if it means something; otherwise which option to change.
-    pub(crate) fn new(arguments: &Arguments) -> Result<Self, Failure> {
-        let url = arguments.url.as_deref().map(Url::parse).transpose();
-        let url = url.map_err(|error| Failure::usage("URL", error))?;
-        let work = work(arguments.connections, arguments.requests);
-        let mut setup =
-            arguments.setup.setup(arguments.url.as_deref(), &arguments.shorthands(), work)?;
-        let pace = arguments.pace.pace(arguments.url.as_deref())?;
-        let is_timed = arguments.requests.is_none() || arguments.warmup.is_some();
-        if is_timed && arguments.rate.is_none() && pace == Pace::default() {
-            setup.check_that_time_passes()?;
-        }
-        setup.add_addresses(&arguments.local_addr)?;
-        check_fast_open(arguments, &setup)?;
-        let (wire, over_kernel) = (&setup.wire, setup.wire.is_kernel());
-        let found = url.as_ref().map(|url| url.resolve(over_kernel, |end| is_reachable(wire, end)));
-        let destinations = found.transpose()?.unwrap_or_default();
-        let close_by = match arguments.close {
-            Closer::Server => CloseBy::Server,
-            Closer::Client | Closer::Rst => CloseBy::Client,
-        };
-        Ok(Self {
-            target: destinations.first().map(|first| first.at),
-            load: load::LoadPlan { destinations, ..load_plan(arguments, url.as_ref())? },
-            threads: threads(arguments, &setup.wire)?,
-            setup,
-            url,
-            repeat: Repeat::times(arguments.repeat, arguments.gap),
-            method: arguments.method.clone(),
-            body: arguments.body,
-            limits: Limits { close_by, keep_alive: keep_alive(arguments), ..Limits::default() },
-            pace,
-        })
+/// What was typed, if it means something; otherwise which option to change.
+pub(super) fn new(arguments: &Arguments) -> Result<LoadRunPlan, Failure> {
+    let url = arguments.url.as_deref().map(Url::parse).transpose();
+    let url = url.map_err(|error| Failure::usage("URL", error))?;
+    let work = work(arguments.connections, arguments.requests);
+    let mut setup =
+        arguments.setup.setup(arguments.url.as_deref(), &arguments.shorthands(), work)?;
+    let pace = arguments.pace.pace(arguments.url.as_deref())?;
+    let is_timed = arguments.requests.is_none() || arguments.warmup.is_some();
+    if is_timed && arguments.rate.is_none() && pace == Pace::default() {
+        setup.check_that_time_passes()?;
     }
-
-    /// How many parts share the load, each on a thread of its own.
-    pub(crate) fn parts(&self) -> u32 {
-        self.threads.max(self.setup.shards.into())
-    }
+    setup.add_addresses(&arguments.local_addr)?;
+    check_fast_open(arguments, &setup)?;
+    let (wire, over_kernel) = (&setup.wire, setup.wire.is_kernel());
+    let found = url.as_ref().map(|url| url.resolve(over_kernel, |end| is_reachable(wire, end)));
+    let destinations = found.transpose()?.unwrap_or_default();
+    let close_by = match arguments.close {
+        Closer::Server => CloseBy::Server,
+        Closer::Client | Closer::Rst => CloseBy::Client,
+    };
+    Ok(LoadRunPlan {
+        target: destinations.first().map(|first| first.at),
+        load: load::LoadPlan { destinations, ..load_plan(arguments, url.as_ref())? },
+        threads: threads(arguments, &setup.wire)?,
+        setup,
+        url,
+        repeat: Repeat::times(arguments.repeat, arguments.gap),
+        method: arguments.method.clone(),
+        body: arguments.body,
+        limits: Limits { close_by, keep_alive: keep_alive(arguments), ..Limits::default() },
+        pace,
+    })
 }
 
 /// How many requests a connection serves.
 fn keep_alive(arguments: &Arguments) -> KeepAlive {
     arguments.requests_per_connection.map_or(KeepAlive::AsAsked, KeepAlive::UpTo)
-}
-
-/// What shards divide: each has a connection at least, and something to do on it.
-pub(crate) fn work(connections: u32, exchanges: Option<u64>) -> Work {
-    let connections = Work { parts: connections.into(), option: "--connections" };
-    match exchanges {
-        Some(parts) if parts < connections.parts => Work { parts, option: "-n" },
-        _ => connections,
-    }
 }
 
 /// Whether connections can open fast.

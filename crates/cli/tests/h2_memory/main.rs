@@ -5,10 +5,10 @@
 #[path = "../../../../tests/harness/allocator.rs"]
 mod allocator;
 #[allow(dead_code, reason = "what the server offers to its own program")]
-#[path = "../../src/serve/files.rs"]
+#[path = "../../src/serving/files.rs"]
 mod files;
 #[allow(dead_code, reason = "what the server offers to its own program")]
-#[path = "../../src/serve/h2.rs"]
+#[path = "../../src/serving/h2.rs"]
 mod h2;
 #[allow(dead_code, reason = "what the server offers to its own program")]
 #[path = "../../src/streams.rs"]

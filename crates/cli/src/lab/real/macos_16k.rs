@@ -9,7 +9,7 @@ use whimbrel_lab::{Measured, Setup, Unit};
 
 use super::testbed::Testbed;
 use super::{BETTER, CURE, REPORT, Real, RealRow, at_least, profile_of, seconds, within};
-use crate::doctor;
+use crate::machine;
 
 pub(super) const REAL: Real = Real {
     case: "macos-16k",
@@ -91,7 +91,7 @@ fn load(testbed: &Testbed<'_>, setup: &Setup, lasts: Duration) -> Result<Measure
 /// `oha` over the kernel's TCP, where it is installed.
 fn oha(testbed: &Testbed<'_>, lasts: Duration) -> Result<Measured, String> {
     let mut measured = Measured::default();
-    if !doctor::is_installed("oha") {
+    if !machine::is_installed("oha") {
         measured.notes.push("not measured: no oha in PATH (cargo install oha)".into());
         return Ok(measured);
     }

@@ -13,7 +13,7 @@ fn plan(words: &[&str]) -> Result<ServePlan, Failure> {
     let words = std::iter::once("serve").chain(words.iter().copied());
     let arguments = Typed::try_parse_from(words).unwrap().arguments;
     // As on a machine that has IPv6.
-    ServePlan::over(&arguments.wire, &arguments)
+    over(&arguments.wire, &arguments)
 }
 
 fn usage_error(words: &[&str]) -> String {

@@ -82,11 +82,14 @@ const ROWS: [(&str, Proof); 49] = [
             "crates/io/tests/memory/traces.rs#connections_that_went_without_a_segment_are_forgotten",
         ]),
     ),
-    ("pages that list", Tests(&["crates/cli/src/serve/files/listing/tests.rs#few_pages_are_kept"])),
+    (
+        "pages that list",
+        Tests(&["crates/cli/src/serving/files/listing/tests.rs#few_pages_are_kept"]),
+    ),
     (
         "lines of `--access-log`",
         Tests(&[
-            "crates/cli/src/serve/access_log/tests.rs#a_stuck_disk_stalls_nobody_and_what_has_no_room_is_counted",
+            "crates/cli/src/serving/access_log/tests.rs#a_stuck_disk_stalls_nobody_and_what_has_no_room_is_counted",
         ]),
     ),
     (

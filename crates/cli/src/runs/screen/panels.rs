@@ -12,8 +12,8 @@ use ratatui::widgets::{Block, BorderType, Sparkline, Widget};
 use super::ink::Ink;
 use super::lines::{both, cut_top, put, row};
 use super::view::{Ports, States, View};
-use crate::load::summary::growing_bars;
 use crate::quantity::{show, thousands};
+use crate::runs::summary::growing_bars;
 
 /// How many answers a second there were, and are.
 pub(super) fn rates(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {

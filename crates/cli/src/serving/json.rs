@@ -10,8 +10,7 @@ use super::Served;
 use super::access_log::LogLines;
 use super::plan::{ContentPlan, Protocol, ServePlan, SitePlan, Uploads};
 use crate::drive::Ran;
-use crate::load::json::{pace, requests_per_connection};
-use crate::output;
+use crate::output::{self, pace, requests_per_connection};
 
 /// The document of a server.
 pub(super) fn document(plan: &ServePlan, ran: &Ran<Served>) -> Value {

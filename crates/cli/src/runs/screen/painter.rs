@@ -21,11 +21,11 @@ use super::keys::{self, Intent};
 use super::rates::{Moment, Sampler};
 use super::terminal::{Terminal, give_back};
 use super::view::{self, Connections, LoadActivity, Message, Ports, Progress, Rates, Title, View};
-use crate::load::control::LoadControl;
-use crate::load::plan::LoadRunPlan;
-use crate::load::progress::{LoadProgress, Run, RunState};
-use crate::load::summary::{ending, whom};
 use crate::output;
+use crate::runs::control::LoadControl;
+use crate::runs::plan::LoadRunPlan;
+use crate::runs::progress::{LoadProgress, Run, RunState};
+use crate::runs::summary::{ending, whom};
 
 /// What is known of the load, and who steers it.
 pub(super) struct Painter {

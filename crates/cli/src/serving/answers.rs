@@ -18,8 +18,8 @@ use super::access_log::{AccessLog, LogLines};
 use super::report;
 use super::totals::{StackTotals, Totals};
 use crate::failure::Failure;
-use crate::pcap::Refusals;
 use crate::quantity::{of, thousands};
+use crate::refusals::Refusals;
 use crate::wrap::wrap;
 use crate::{size, streams};
 

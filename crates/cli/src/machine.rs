@@ -10,51 +10,70 @@ use whimbrel_io::netlink::veth::{self, Veth};
 use whimbrel_io::packet::fanout;
 use whimbrel_io::process::{FrameSocket, attempt_socket};
 
-use super::is_installed;
+use crate::need::Need;
 use crate::proc::{self, first_line};
+pub(crate) use finding::{Finding, Verdict};
+
+mod finding;
+
+/// The first of `needs` that this machine lacks, and what to do about it.
+pub(crate) fn lacks(needs: &'static [Need]) -> Option<(&'static [Need], String)> {
+    let machine = Machine::look();
+    needs.chunks(1).find_map(|one| {
+        let finding = one.first()?.judge(&machine);
+        let fix = finding.fix.as_ref().map_or_else(String::new, |fix| format!(": {fix}"));
+        (finding.verdict != Verdict::Ok).then(|| (one, format!("{}{fix}", finding.found)))
+    })
+}
+
+/// Whether a program of this name can be started.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
+}
 
 /// What there is on this machine.
 #[derive(Clone, Debug)]
-pub(super) struct Machine {
+pub(crate) struct Machine {
     /// The path of this program.
-    pub(super) program: PathBuf,
+    pub(crate) program: PathBuf,
     /// Why `/dev/net/tun` cannot be opened, if it cannot.
-    pub(super) tun: Result<(), io::ErrorKind>,
+    pub(crate) tun: Result<(), io::ErrorKind>,
     /// The effective capabilities of this process, a bit each.
-    pub(super) capabilities: u64,
+    pub(crate) capabilities: u64,
     /// The most network namespaces that its user may have.
-    pub(super) namespaces: u64,
+    pub(crate) namespaces: u64,
     /// The first port that needs no privilege.
-    pub(super) first_free_port: u16,
+    pub(crate) first_free_port: u16,
     /// The kernel's ephemeral ports, the last one included.
-    pub(super) ports: Option<(u16, u16)>,
+    pub(crate) ports: Option<(u16, u16)>,
     /// The kernel's congestion control.
-    pub(super) congestion_control: String,
+    pub(crate) congestion_control: String,
     /// The most open files; `None`: no limit.
-    pub(super) files: Option<u64>,
+    pub(crate) files: Option<u64>,
     /// The most locked memory, octets; `None`: no limit.
-    pub(super) locked: Option<u64>,
+    pub(crate) locked: Option<u64>,
     /// Folders for sockets that this user may write.
-    pub(super) folders: Vec<String>,
+    pub(crate) folders: Vec<String>,
     /// The kernel's own addresses.
-    pub(super) addresses: Vec<String>,
+    pub(crate) addresses: Vec<String>,
     /// Whether it forwards packets.
-    pub(super) forwards: bool,
+    pub(crate) forwards: bool,
     /// Why no packet socket can be had, if none can.
-    pub(super) packet: Result<(), io::ErrorKind>,
+    pub(crate) packet: Result<(), io::ErrorKind>,
     /// Why no packet sockets can share frames, if none can.
-    pub(super) fanout: Result<(), io::ErrorKind>,
+    pub(crate) fanout: Result<(), io::ErrorKind>,
     /// The ends of veth pairs.
-    pub(super) veths: Vec<Veth>,
+    pub(crate) veths: Vec<Veth>,
     /// Why no XDP socket can be had, if none can.
-    pub(super) xdp: Result<(), io::ErrorKind>,
+    pub(crate) xdp: Result<(), io::ErrorKind>,
     /// Programs of others that are not installed.
-    pub(super) programs: Vec<&'static str>,
+    pub(crate) programs: Vec<&'static str>,
 }
 
 impl Machine {
     /// The machine that this program runs on, as far as it may look.
-    pub(super) fn look() -> Self {
+    pub(crate) fn look() -> Self {
         let kernel = |name: &str| first_line(&format!("/proc/sys/{name}"));
         let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -85,14 +104,14 @@ impl Machine {
     }
 
     /// Whether the process has the capability of this number.
-    pub(super) const fn may(&self, capability: Capability) -> bool {
+    pub(crate) const fn may(&self, capability: Capability) -> bool {
         self.capabilities >> capability as u64 & 1 == 1
     }
 }
 
 /// capabilities(7): the numbers of those that matter here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Capability {
+pub(crate) enum Capability {
     DacOverride = 1,
     NetBindService = 10,
     NetAdmin = 12,
@@ -169,5 +188,5 @@ fn missing_programs() -> Vec<&'static str> {
 }
 
 /// What cases are measured with, and the package of Debian's that has it.
-pub(super) const PROGRAMS: [(&str, &str); 3] =
+pub(crate) const PROGRAMS: [(&str, &str); 3] =
     [("ip", "iproute2"), ("wrk", "wrk"), ("nginx", "nginx")];

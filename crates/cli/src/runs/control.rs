@@ -72,6 +72,3 @@ impl Controls for LoadControl {
 
 /// As many as `--connections` takes.
 const MOST_CONNECTIONS: u32 = 1_000_000;
-
-#[cfg(test)]
-mod tests;

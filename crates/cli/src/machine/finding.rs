@@ -5,24 +5,24 @@ use std::io::ErrorKind;
 use whimbrel_io::netlink::veth::Checksums;
 use whimbrel_io::text;
 
-use super::machine::{Capability, Machine, PROGRAMS};
+use super::{Capability, Machine, PROGRAMS};
 use crate::need::Need;
 use crate::quantity::thousands;
 use crate::size;
 
 /// One line of what `doctor` says.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Finding {
-    pub(super) verdict: Verdict,
+pub(crate) struct Finding {
+    pub(crate) verdict: Verdict,
     /// What is there, or is not.
-    pub(super) found: String,
+    pub(crate) found: String,
     /// What to do, unless all is well.
-    pub(super) fix: Option<String>,
+    pub(crate) fix: Option<String>,
 }
 
 /// Whether what was found is a hindrance, and to what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// As it should be.
     Ok,
     /// Something is slower, or compares badly.
@@ -32,7 +32,7 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Warn => "warn",
@@ -43,7 +43,7 @@ impl Verdict {
 
 impl Need {
     /// Whether `machine` has it.
-    pub(super) fn judge(self, machine: &Machine) -> Finding {
+    pub(crate) fn judge(self, machine: &Machine) -> Finding {
         match self {
             Self::Tun => tun(machine),
             Self::NetAdmin => capability(machine, Capability::NetAdmin, Verdict::Fail),

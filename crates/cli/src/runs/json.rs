@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use whimbrel_apps::http::{KeepAlive, Limits};
 use whimbrel_apps::load::{self, Correction, Ending, FastOpen, Until};
 use whimbrel_apps::record::{Ages, Intervals, Phase, SynCounts, per_second};
 use whimbrel_apps::transport::PortShortage;
-use whimbrel_apps::{ConnError, Pace, Record};
+use whimbrel_apps::{ConnError, Record};
 use whimbrel_lab::Distribution;
 use whimbrel_wire::Endpoint;
 
@@ -28,31 +27,16 @@ pub(crate) fn document(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> Value {
     config.insert("gap".into(), plan.repeat.gap.as_secs_f64().into());
     // Of the server in this process alone.
     config.insert("body".into(), plan.url.is_none().then_some(plan.body).into());
-    config.insert("pace".into(), pace(plan.pace));
-    config.insert("requests_per_connection".into(), requests_per_connection(plan.limits).into());
+    config.insert("pace".into(), output::pace(plan.pace));
+    config.insert(
+        "requests_per_connection".into(),
+        output::requests_per_connection(plan.limits).into(),
+    );
     document.insert("config".into(), config.into());
     document.extend(results(&ran.outcome));
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
     document.insert("runs".into(), runs.map(summary).collect());
     document.into()
-}
-
-/// How slowly a server answers, on purpose.
-pub(crate) fn pace(pace: Pace) -> Value {
-    json!({
-        "think": pace.think.as_secs_f64(),
-        "accept_delay": pace.accept.as_secs_f64(),
-        "service_rate": (!pace.work.is_zero()).then(|| 1.0 / pace.work.as_secs_f64()),
-    })
-}
-
-/// How many requests a server answers on each connection, if it counts them.
-pub(crate) fn requests_per_connection(limits: Limits) -> Option<u64> {
-    match limits.keep_alive {
-        KeepAlive::UpTo(most) => Some(most),
-        KeepAlive::Never => Some(1),
-        KeepAlive::AsAsked => None,
-    }
 }
 
 /// What a load of any kind was told.

@@ -209,7 +209,7 @@ fn quote(octets: Option<&[u8]>, line: &mut String) {
 }
 
 /// What was typed means the standard output.
-pub(super) fn is_standard_output(path: &Option<PathBuf>) -> bool {
+pub(crate) fn is_standard_output(path: &Option<PathBuf>) -> bool {
     path.as_deref() == Some(Path::new(STANDARD_OUTPUT))
 }
 

@@ -1,14 +1,12 @@
-use std::sync::Arc;
 use std::thread::{self, sleep};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Parser;
+use whimbrel_apps::Part;
+use whimbrel_apps::load::{Controls, Motion, Wanted};
 use whimbrel_apps::record::Connections;
 
 use super::*;
-use crate::drive::Ran;
-use crate::load::{Arguments, LoadReporter, LoadRunPlan, Outcome, carry_out, json, summary};
-use crate::report::Reporter;
 
 /// What is typed behind `load`.
 #[derive(Parser)]
@@ -22,7 +20,7 @@ fn steer(words: &str, hand: impl FnOnce(&LoadControl) + Send) -> (LoadRunPlan, R
     let line = ["load"].into_iter().chain(words.split_whitespace());
     let Line { arguments } = Line::parse_from(line);
     let mut report = Reporter::new(&arguments.output, &[], &[]).unwrap();
-    let plan = LoadRunPlan::new(&arguments).unwrap();
+    let plan = plan::new(&arguments).unwrap();
     let parts = plan.threads.max(plan.setup.shards.into());
     let control = Arc::new(LoadControl::new(plan.load.connections, parts));
     let told = LoadReporter::new(&mut report, arguments.screen, &plan.load);
@@ -59,7 +57,7 @@ fn every_driver_of_loads_pauses_takes_more_connections_and_ends_when_it_is_told_
         let document = json::document(&plan, &ran);
         assert_eq!(document["summary"]["paused"], record.paused.as_secs_f64());
         assert_eq!(document["summary"]["connections"]["most"], 6);
-        let text = summary::text(&plan, &ran);
+        let text = text(&plan, &ran);
         for part in ["  Paused:        ", "  Connections:   6 at the end, of 4 to 6"] {
             assert!(text.contains(part), "{part:?} is not in: {text}");
         }

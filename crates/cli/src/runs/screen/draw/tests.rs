@@ -4,7 +4,7 @@ use ratatui::backend::TestBackend;
 use ratatui::style::Modifier;
 
 use super::*;
-use crate::load::screen::view::{Ports, Rates, States, Title};
+use crate::runs::screen::view::{Ports, Rates, States, Title};
 
 /// Short connections in the middle of ten seconds, with ports running out.
 fn view() -> View {

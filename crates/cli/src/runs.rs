@@ -1,0 +1,23 @@
+//! Runs of a load, followed while they go on, and what they measured, for people and programs: what `load` and `crr`
+//! do, and `lab` writes down.
+
+mod agreement;
+mod control;
+mod figures;
+mod job;
+pub(crate) mod json;
+pub(crate) mod oha;
+mod plan;
+mod progress;
+#[cfg_attr(not(feature = "tui"), path = "runs/no_screen.rs")]
+mod screen;
+mod summary;
+mod url;
+
+pub(crate) use control::LoadControl;
+pub(crate) use figures::{Outcome, figure, figure_names, of_some};
+pub(crate) use job::{LoadReporter, Opposite, RunsJob};
+pub(crate) use plan::{LoadRunPlan, work};
+pub(crate) use screen::Screen;
+pub(crate) use summary::{errors, phases, runs, text};
+pub(crate) use url::Url;

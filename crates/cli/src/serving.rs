@@ -1,0 +1,204 @@
+//! Servers on the stack: HTTP/1.1 or HTTP/2, bytes, and iperf3's, for `serve`, `crr` and `bulk`.
+
+use std::sync::Arc;
+
+use whimbrel_io::signals::Question;
+use whimbrel_io::steering::SteeringCounters;
+use whimbrel_io::{Clock, Device, StackShard, Steered, Stop};
+use whimbrel_stack::{ListenerId, Shard};
+
+use crate::capture;
+use crate::drive::{self, Ran, StackState};
+use crate::failure::Failure;
+use crate::options::OutputOptions;
+use crate::quantity::thousands;
+use crate::refusals::refusals;
+use crate::report::Reporter;
+
+mod access_log;
+mod answers;
+mod closing;
+mod content;
+mod files;
+mod h2;
+mod json;
+mod kernel;
+mod plan;
+mod port;
+mod report;
+mod server;
+mod totals;
+
+use access_log::AccessLog;
+pub(crate) use access_log::is_standard_output;
+use answers::ShardAnswers;
+use closing::Closing;
+pub(crate) use plan::{
+    BACKLOG, ContentPlan, DEFAULT_WIRE, NETSERVER, OtherServer, Protocol, ServePlan, SitePlan,
+    Uploads, check_wire, default_wire, listen,
+};
+use port::{Place, ServePort};
+use report::ServeReporter;
+use server::Server;
+use totals::{ShardTotals, Totals};
+
+/// Serves what `crr` or `bulk` says until it is interrupted.
+pub(crate) fn other(server: OtherServer<'_>) -> Result<(), Failure> {
+    let reporter = reporter(server.output)?;
+    let plan = ServePlan::other(server)?;
+    if matches!(plan.content, ContentPlan::Iperf3(_)) && plan.setup.shards > 1 {
+        let text = "a test of iperf3's is one shard's work: leave it out, and queues= of the wire";
+        return Err(Failure::usage("--shards", text));
+    }
+    start(plan, reporter)
+}
+
+/// Whom it tells what it does.
+pub(crate) fn reporter(options: &OutputOptions) -> Result<Reporter, Failure> {
+    Reporter::new(options, &["whimbrel"], &json::FIGURES)
+}
+
+/// Whom a server tells of itself, and who ends it.
+struct ServeControl<'s> {
+    report: ServeReporter,
+    stop: &'s Stop,
+    clock: Clock,
+    /// Asks how it is.
+    question: &'s Question,
+}
+
+/// What is left of a server.
+struct Served {
+    /// What tells it, on the first shard.
+    report: Option<ServeReporter>,
+    /// What it did, as a line of people's tells it.
+    totals: Totals,
+    /// What became of a capture that was replayed to it.
+    replayed: Option<String>,
+}
+
+/// Serves by `plan` until it is interrupted, and says what came of it.
+pub(crate) fn start(mut plan: ServePlan, mut reporter: Reporter) -> Result<(), Failure> {
+    // Each shard opens its own: whether that can be done is known before the wire is taken.
+    drop(Server::<Shard>::open(&plan)?);
+    reporter.open()?;
+    if is_standard_output(&plan.access_log) {
+        reporter.leave_standard_output();
+    }
+    plan.log = plan.access_log.as_deref().map(AccessLog::open).transpose()?;
+    let report = ServeReporter::new(reporter);
+    let question = Question::install().map_err(Failure::run)?;
+    let ran = drive::measure(|stop| serve_wire(&plan, report, stop, &question))?;
+    ServeReporter::conclude(&plan, ran)
+}
+
+fn serve_wire(
+    plan: &ServePlan,
+    report: ServeReporter,
+    stop: &Stop,
+    question: &Question,
+) -> Result<Ran<Served>, Failure> {
+    let reporter = ServeControl { report, stop, clock: Clock::start(), question };
+    match plan.setup.wire.is_kernel() {
+        true => kernel::serve(plan, reporter),
+        false => serve(plan, reporter),
+    }
+}
+
+/// Serves at each queue of the wire until it is stopped, then lets everything go.
+fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<Ran<Served>, Failure> {
+    let ServeControl { mut report, stop, clock, question } = reporter;
+    let stack = plan.setup.open(clock, stop, plan.group)?;
+    let shard_totals = Arc::new(ShardTotals::new(stack.len()));
+    let answers = ShardAnswers::new(stack.len(), plan.log.clone());
+    let awake: Vec<_> = stack.iter().map(|shard| shard.waker.clone()).collect();
+    let offloads = stack.first().map(|first| first.device.capabilities());
+    let headline = headline(&stack);
+    let place = |number| Place::new(number, Arc::clone(&shard_totals), Arc::clone(&answers));
+    let mut shards = Vec::new();
+    for mut shard in stack {
+        let listeners = open_listeners(plan, &mut shard.shard)?;
+        shards.push(ServedShard { place: place(shard.number), shard, listeners });
+    }
+    report.begin(plan, &headline);
+    if let Some(first) = shards.first_mut() {
+        first.place.report = Some(report);
+    }
+    let threads = plan.setup.threads(stop);
+    let ended = threads.run(
+        shards,
+        |shard| shard.serve(plan, stop),
+        || answers.stay(question, stop, &awake, clock),
+    )?;
+    let mut steering = SteeringCounters::default();
+    ended.iter().for_each(|shard| steering += shard.device.steering());
+    let replayed = ended.first().filter(|_| plan.setup.wire.is_capture()).map(|only| {
+        let frames = thousands(only.device.counters().rx_frames);
+        format!("{frames} frames; {}", refusals([&only.shard]))
+    });
+    let server = StackState::sum(ended.iter().map(|shard| StackState::of(&shard.shard)));
+    let report = ended.into_iter().find_map(|shard| shard.report);
+    let served = Served { report, totals: shard_totals.total(), replayed };
+    let ran = Ran::over_the_kernel(served, plan.target());
+    Ok(Ran { server, steering, seed: plan.setup.seed, offloads, ..ran })
+}
+
+/// The wire, for people, and how many shards are on it if there are several.
+fn headline(stack: &[StackShard]) -> String {
+    let wire = stack.first().map(|first| first.device.about()).unwrap_or_default();
+    match stack.len() {
+        1 => wire,
+        shards => format!("{wire}  shards={shards}"),
+    }
+}
+
+/// A shard that serves, with all that it needs.
+struct ServedShard {
+    shard: StackShard,
+    listeners: Vec<ListenerId>,
+    place: Place,
+}
+
+/// What is left of it.
+struct Ended {
+    /// What is to print the summary, if it has it.
+    report: Option<ServeReporter>,
+    shard: Shard,
+    /// Its queue stays until all have ended: without it the kernel would deal its flows to the others.
+    device: Steered,
+}
+
+impl ServedShard {
+    /// Serves on this thread until it is stopped, then lets everything go.
+    fn serve(self, plan: &ServePlan, stop: &Stop) -> Result<Ended, Failure> {
+        let Self { shard, listeners, place } = self;
+        let (clock, port) =
+            (shard.clock, ServePort::new(Server::open(plan)?, listeners.clone(), place));
+        let mut worker = shard.worker(port);
+        worker.run(stop)?;
+
+        let released = Stop::new().map_err(Failure::run)?;
+        let mut worker = worker.with_port(|shard, mut port| {
+            for listener in listeners {
+                shard.close_listener(listener);
+            }
+            port.shut_down(shard);
+            Closing::new(port, clock.now(), released.clone())
+        });
+        worker.run(&released)?;
+        capture::finish(worker.take_tap());
+        worker.end_trace();
+        let (device, shard, closing) = worker.into_parts();
+        let report = closing.served.finish(&shard);
+        Ok(Ended { report, shard, device })
+    }
+}
+
+fn open_listeners(plan: &ServePlan, shard: &mut Shard) -> Result<Vec<ListenerId>, Failure> {
+    let listen = |at: &_| {
+        let listener = shard.listen(*at, plan.backlog).map_err(Failure::run)?;
+        shard.set_fast_open(listener, plan.fast_open);
+        Ok(listener)
+    };
+    plan.listen.iter().map(listen).collect()
+}
