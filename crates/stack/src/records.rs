@@ -2,11 +2,14 @@
 
 use whimbrel_base::Key;
 use whimbrel_tcp::Tunables;
-use whimbrel_tcp::table::{FlowHash, FlowHasher, FlowTable, Kind, Record, SynCache, TimeWaits};
+use whimbrel_tcp::table::{
+    FlowHash, FlowHasher, FlowTable, Kind, Lifetimes, Record, SynCache, TimeWaits,
+};
 
 use crate::Handle;
 use crate::connections::{ConnectionSlot, Connections};
 use crate::ip::FlowKey;
+use crate::markings::Markings;
 
 /// The records of a shard: one keyed probe finds that of a segment, whatever its kind.
 #[derive(Debug)]
@@ -16,6 +19,9 @@ pub(crate) struct Records {
     pub(crate) syns: SynCache,
     pub(crate) connections: Connections,
     pub(crate) waits: TimeWaits,
+    /// How long records in TIME-WAIT live, by the rules in force.
+    pub(crate) lifetimes: Lifetimes,
+    pub(crate) markings: Markings,
 }
 
 impl Records {
@@ -26,6 +32,8 @@ impl Records {
             syns: SynCache::new(tunables, key),
             connections: Connections::default(),
             waits: TimeWaits::new(),
+            lifetimes: Lifetimes::new(tunables),
+            markings: Markings::default(),
         }
     }
 

@@ -27,44 +27,40 @@ mod invariants;
 mod itself;
 mod merging;
 mod mtu;
+mod network;
 mod opening;
 mod output;
 mod pinging;
 mod ports;
 mod settings;
 mod udp;
-mod unclaimed;
 
-use whimbrel_base::{Instant, Tick};
+use whimbrel_base::Instant;
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::table::{
-    Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Lifetimes, Listeners, Ports,
+    Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Listeners, Ports,
 };
 use whimbrel_tcp::{Context, Counters, Tunables};
-use whimbrel_udp::{Local, Sockets};
+use whimbrel_udp::Sockets;
 use whimbrel_wire::{Address, Endpoint, Flow};
 
-use self::after_change::{EventSource, WorkLists};
+use self::after_change::{EventSource, WorkQueues};
 use self::anywhere::Dials;
-use self::budget::Released;
+use self::budget::MemoryWatch;
 use self::cutting::Cutting;
 use self::found::BurstPlaces;
 use self::input::BURST;
 use self::opening::Heard;
 use self::ports::SourcePool;
-use self::unclaimed::Unclaimed;
+use self::udp::UdpHost;
 use crate::connections::ConnectionSlot;
-use crate::host::Host;
 use crate::ip::{
     Addresses, Bounds, ErrorBudget, Identifications, IpCounters, IpLayer, Origin, PathMtus,
     Reassembly, Routes,
 };
 use crate::link::Link;
-use crate::markings::Markings;
-use crate::ping::Pings;
+use crate::net::Net;
 use crate::records::Records;
-use crate::replies::Replies;
-use crate::timers::Timers;
 use crate::{Handle, InterfaceAddress, ShardConfig};
 
 pub use budget::Memory;
@@ -82,49 +78,50 @@ pub use crate::error::{
 pub struct Shard {
     /// The time last told, the rules, the counters, and buffers: what a call into a connection is handed.
     cx: Context,
-    identity: Identity,
-    cookies: Cookies,
-    fast_open_keys: FastOpenKeys,
-    fast_open_cache: FastOpenCache,
-    fast_opens: FastOpens,
-    host: Host,
+    net: Net,
+    tcp: TcpHost,
+    udp: UdpHost,
+    memory: MemoryWatch,
+}
+
+/// The TCP of a host: its connections, and what else it remembers of flows.
+#[derive(Debug)]
+struct TcpHost {
     records: Records,
-    /// How long records in TIME-WAIT live, by the rules in force.
-    lifetimes: Lifetimes,
+    work: WorkQueues,
+    passive: Passive,
+    active: Active,
+    /// Handshakes that Fast Open began, from either side.
+    fast_opens: FastOpens,
+    identity: Identity,
+    burst: BurstPlaces,
+    /// What a connection sends in its turn, and what of it has not left yet.
+    cutting: Cutting,
+}
+
+/// The openings that peers begin.
+#[derive(Debug)]
+struct Passive {
     listeners: Listeners,
     /// The listener that a SYN was for last.
     heard: Option<Heard>,
     /// Handshakes for any destination.
     dials: Dials,
+    cookies: Cookies,
+    /// When a cookie announced a window of the usual size last.
+    wide_cookie: Option<Instant>,
+    fast_open_keys: FastOpenKeys,
+}
+
+/// The openings that this host begins.
+#[derive(Debug)]
+struct Active {
     ports: Ports,
     sources: SourcePool,
     /// Whom a connection was opened to last: it can be connected to, from this address if the caller
     /// has no wish.
     judged_peer: Option<(Address, Option<u16>)>,
-    /// Where a socket that receives there sent its last datagram, and from which address.
-    judged_way: Option<((Local, Address), Address)>,
-    markings: Markings,
-    udp: Sockets,
-    pings: Pings,
-    /// What of a datagram did not leave yet, where it leaves in fragments.
-    udp_leaving: udp::UdpLeaving,
-    /// What datagrams held when records were counted last, bytes.
-    udp_weighed: usize,
-    // What is to be done.
-    timers: Timers,
-    lists: WorkLists,
-    burst: BurstPlaces,
-    replies: Replies,
-    unclaimed: Unclaimed,
-    /// When records were counted last.
-    weighed: Tick,
-    /// When chunks that nobody needs are given back next, if there are any.
-    trim_at: Instant,
-    released: Released,
-    /// What a connection sends in its turn, and what of it has not left yet.
-    cutting: Cutting,
-    /// When a cookie announced a window of the usual size last.
-    wide_cookie: Option<Instant>,
+    fast_open_cache: FastOpenCache,
 }
 
 /// Whether the link carries what every link must.
@@ -160,41 +157,33 @@ impl Shard {
             error_budget: ErrorBudget::new(&secrets.ports),
             origin: Origin::Wire,
         };
-        let mut host = Host::new(ip, link);
-        host.set_link_rules(&tunables);
-        Ok(Self {
-            identity: Identity::new(&secrets, &tunables),
-            cookies: Cookies::new(&secrets),
-            fast_open_keys: FastOpenKeys::new(&secrets.fast_open),
-            fast_open_cache: FastOpenCache::new(),
-            fast_opens: FastOpens::default(),
+        let mut net = Net::new(ip, link, &secrets.timestamps);
+        net.set_link_rules(&tunables);
+        let tcp = TcpHost {
             records: Records::new(&secrets.flows, &tunables),
-            lifetimes: Lifetimes::new(&tunables),
-            listeners: Listeners::default(),
-            heard: None,
-            dials: Dials::default(),
-            ports: Ports::new(&secrets, range, &tunables),
-            sources: SourcePool::default(),
-            judged_peer: None,
-            judged_way: None,
-            markings: Markings::default(),
-            udp: Sockets::new(&secrets, range, tunables.reserved_ports),
-            pings: Pings::new(&secrets.timestamps),
-            udp_leaving: udp::UdpLeaving::default(),
-            udp_weighed: 0,
-            timers: Timers::new(),
-            lists: WorkLists::default(),
+            work: WorkQueues::new(),
+            passive: Passive {
+                listeners: Listeners::default(),
+                heard: None,
+                dials: Dials::default(),
+                cookies: Cookies::new(&secrets),
+                wide_cookie: None,
+                fast_open_keys: FastOpenKeys::new(&secrets.fast_open),
+            },
+            active: Active {
+                ports: Ports::new(&secrets, range, &tunables),
+                sources: SourcePool::default(),
+                judged_peer: None,
+                fast_open_cache: FastOpenCache::new(),
+            },
+            fast_opens: FastOpens::default(),
+            identity: Identity::new(&secrets, &tunables),
             burst: BurstPlaces::new(BURST),
-            replies: Replies::default(),
-            unclaimed: Unclaimed::default(),
-            weighed: Instant::ZERO.tick(),
-            trim_at: Instant::ZERO,
-            released: Released::default(),
-            cutting: Cutting::new(host.ip.max_text(), capabilities.mtu),
-            wide_cookie: None,
-            host,
-            cx: Context::new(Instant::ZERO, tunables),
-        })
+            cutting: Cutting::new(net.ip.max_text(), capabilities.mtu),
+        };
+        let udp = UdpHost::new(Sockets::new(&secrets, range, tunables.reserved_ports));
+        let cx = Context::new(Instant::ZERO, tunables);
+        Ok(Self { cx, net, tcp, udp, memory: MemoryWatch::default() })
     }
 
     /// The time last told.
@@ -209,22 +198,22 @@ impl Shard {
 
     /// What happened to packets that never became segments.
     pub fn ip_counters(&self) -> &IpCounters {
-        &self.host.ip.counters
+        &self.net.ip.counters
     }
 
     /// Its Ethernet: neighbours and counters. `None` where frames begin with their IP header.
     pub fn link(&self) -> Option<&Link> {
-        self.host.link.as_ref()
+        self.net.link.as_ref()
     }
 
     /// The addresses of this host, numbered.
     pub fn addresses(&self) -> &Addresses {
-        &self.host.ip.addresses
+        &self.net.ip.addresses
     }
 
     /// Its routes, those of its addresses' own networks among them.
     pub fn routes(&self) -> &Routes {
-        &self.host.ip.routes
+        &self.net.ip.routes
     }
 
     /// The rules in force.
@@ -235,7 +224,7 @@ impl Shard {
     /// The ends of a connection.
     pub fn flow(&self, handle: Handle) -> Option<Flow> {
         let connection = &self.slot(handle)?.connection;
-        let local = *self.host.ip.addresses.get(connection.local_index())?;
+        let local = *self.net.ip.addresses.get(connection.local_index())?;
         // It is over, and its address is no more.
         if local.is_unspecified() {
             return None;
@@ -260,41 +249,41 @@ impl Shard {
     /// How many of each record live now.
     pub fn census(&self) -> Census {
         Census {
-            connections: self.records.connections.0.len(),
-            syn_entries: self.records.syns.len(),
-            time_wait: self.records.waits.len(),
-            destinations: self.ports.destinations(),
-            listeners: self.listeners.len(),
-            fast_opens: self.fast_opens.len(),
+            connections: self.tcp.records.connections.0.len(),
+            syn_entries: self.tcp.records.syns.len(),
+            time_wait: self.tcp.records.waits.len(),
+            destinations: self.tcp.active.ports.destinations(),
+            listeners: self.tcp.passive.listeners.len(),
+            fast_opens: self.tcp.fast_opens.len(),
             buffers: self.cx.pool.lent(),
-            flows: self.records.flows.len(),
-            timers: self.timers.len(),
-            replies: self.replies.len(),
-            looped: self.host.looped(),
-            pings: self.pings.len(),
-            fragmented: self.host.ip.reassembly.len(),
-            fragment_octets: self.host.ip.reassembly.octets(),
-            udp_sockets: self.udp.len(),
-            udp_unsent: self.udp.unsent() + usize::from(!self.udp_leaving.is_empty()),
-            other_addresses: self.host.ip.addresses.others(),
-            by_verdict: self.dials.len(),
+            flows: self.tcp.records.flows.len(),
+            timers: self.tcp.work.timers.len(),
+            replies: self.net.replies.len(),
+            looped: self.net.looped(),
+            pings: self.net.pings.len(),
+            fragmented: self.net.ip.reassembly.len(),
+            fragment_octets: self.net.ip.reassembly.octets(),
+            udp_sockets: self.udp.sockets.len(),
+            udp_unsent: self.udp.sockets.unsent() + usize::from(!self.udp.leaving.is_empty()),
+            other_addresses: self.net.ip.addresses.others(),
+            by_verdict: self.tcp.passive.dials.len(),
         }
     }
 
     fn slot(&self, handle: Handle) -> Option<&ConnectionSlot> {
-        let slot = self.records.connections.0.get(handle.index)?;
+        let slot = self.tcp.records.connections.0.get(handle.index)?;
         // A handle outlives its connection, and its place may have another by now.
-        let current = self.records.connections.0.generation(handle.index) == handle.generation;
+        let current = self.tcp.records.connections.0.generation(handle.index) == handle.generation;
         (current && !slot.connection.is_orphan()).then_some(slot)
     }
 
     fn handle(&self, index: u32) -> Handle {
-        Handle { generation: self.records.connections.0.generation(index), index }
+        Handle { generation: self.tcp.records.connections.0.generation(index), index }
     }
 
     /// A connection and the surroundings of a call into it.
     fn connection(&mut self, index: u32) -> Option<(&mut Connection, &mut Context)> {
-        let slot = self.records.connections.0.get_mut(index)?;
+        let slot = self.tcp.records.connections.0.get_mut(index)?;
         Some((&mut slot.connection, &mut self.cx))
     }
 
@@ -305,10 +294,10 @@ impl Shard {
         index: u32,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
-        let slot = self.records.connections.0.get_mut(index)?;
+        let slot = self.tcp.records.connections.0.get_mut(index)?;
         // Whatever was done, what follows is found by comparing: no call must remember to say it.
         let done = act(&mut slot.connection, &mut self.cx);
-        if let Some(deadline) = self.lists.update(slot, index) {
+        if let Some(deadline) = self.tcp.work.update(slot, index) {
             self.update_timer(index, deadline);
         }
         Some(done)
@@ -321,9 +310,9 @@ impl Shard {
         handle: Handle,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
-        let (index, slot) = (handle.index, self.records.held_mut(handle)?);
+        let (index, slot) = (handle.index, self.tcp.records.held_mut(handle)?);
         let done = act(&mut slot.connection, &mut self.cx);
-        if let Some(deadline) = self.lists.update(slot, index) {
+        if let Some(deadline) = self.tcp.work.update(slot, index) {
             self.update_timer(index, deadline);
         }
         Some(done)
@@ -336,11 +325,11 @@ impl Shard {
         handle: Handle,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
-        let (index, slot) = (handle.index, self.records.held_mut(handle)?);
+        let (index, slot) = (handle.index, self.tcp.records.held_mut(handle)?);
         let done = act(&mut slot.connection, &mut self.cx);
         debug_assert!(slot.listed || !slot.has_news(), "its application would not hear of it");
-        self.lists.update_due(slot, index);
-        if let Some(deadline) = WorkLists::timer_update(slot) {
+        self.tcp.work.update_due(slot, index);
+        if let Some(deadline) = WorkQueues::timer_update(slot) {
             self.update_timer(index, deadline);
         }
         Some(done)

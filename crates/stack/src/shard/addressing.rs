@@ -29,7 +29,7 @@ impl Shard {
     ///
     /// [`AddressError::Checking`]: 64 are asked for, or their ends were not polled.
     pub fn check_address(&mut self, addr: Address) -> Result<Option<CheckedAddress>, AddressError> {
-        match self.host.check_tentative(addr, self.cx.now) {
+        match self.net.check_tentative(addr, self.cx.now) {
             Ok(true) => Ok(None),
             Ok(false) => Ok(Some(CheckedAddress { addr, conflict: None })),
             Err(TooManyChecks { limit }) => Err(AddressError::Checking { limit }),
@@ -38,7 +38,7 @@ impl Shard {
 
     /// The next address of which it is known whether somebody has it.
     pub fn poll_checked(&mut self) -> Option<CheckedAddress> {
-        self.host.pop_checked()
+        self.net.pop_checked()
     }
 
     /// Whether this host could be [given](Shard::add_address) this address now.
@@ -47,7 +47,7 @@ impl Shard {
         if addr.to_ip().is_loopback() {
             return Err(AddressError::Loopback(addr));
         }
-        if self.host.ip.addresses.is_local(&addr) {
+        if self.net.ip.addresses.is_local(&addr) {
             return Err(AddressError::Exists(addr));
         }
         check_mtu(self.mtu(), core::iter::once(address))?;
@@ -60,15 +60,15 @@ impl Shard {
     /// had until now, of a host that [takes any](Shard::take_any_address), are aborted.
     pub fn add_address(&mut self, address: InterfaceAddress) -> Result<(), AddressError> {
         self.judge_address(&address)?;
-        if self.host.ip.addresses.index_of_other(&address.addr).is_some() {
+        if self.net.ip.addresses.index_of_other(&address.addr).is_some() {
             self.end_flows_at(&address.addr);
         }
         let in_use = self.numbers_in_use();
-        let local = self.host.ip.addresses.add(address, &in_use)?;
-        let routed = self.host.ip.routes.add_own(&address);
+        let local = self.net.ip.addresses.add(address, &in_use)?;
+        let routed = self.net.ip.routes.add_own(&address);
         debug_assert!(routed.is_ok(), "the prefix fits the address");
         self.on_ways_changed(&network_of(&address));
-        if let Some(link) = &mut self.host.link {
+        if let Some(link) = &mut self.net.link {
             link.on_address_added(local);
         }
         Ok(())
@@ -78,18 +78,18 @@ impl Shard {
     /// hangs on it. It walks all records that there are. Its last address, too, may go: then the host hears
     /// nothing until it has another.
     pub fn remove_address(&mut self, addr: &Address) -> Result<(), AddressError> {
-        let Some(local) = self.host.ip.addresses.index_of(addr) else {
+        let Some(local) = self.net.ip.addresses.index_of(addr) else {
             return Err(AddressError::Unknown(*addr));
         };
         self.end_flows_at(addr);
         self.forget_answers(local, addr);
-        self.sources.forget(local);
-        let Some(removed) = self.host.ip.addresses.remove(addr) else {
+        self.tcp.active.sources.forget(local);
+        let Some(removed) = self.net.ip.addresses.remove(addr) else {
             return Err(AddressError::Unknown(*addr));
         };
-        self.host.ip.routes.remove_own(&removed);
+        self.net.ip.routes.remove_own(&removed);
         self.on_ways_changed(&network_of(&removed));
-        if let Some(link) = &mut self.host.link {
+        if let Some(link) = &mut self.net.link {
             link.on_address_removed(local);
         }
         Ok(())
@@ -98,14 +98,14 @@ impl Shard {
     /// Numbers of addresses that are no more and that a connection has which is over, and which its
     /// application holds still.
     fn numbers_in_use(&self) -> BTreeSet<u16> {
-        if !self.host.ip.addresses.has_holes() {
+        if !self.net.ip.addresses.has_holes() {
             return BTreeSet::new();
         }
         self.slots().map(|slot| slot.connection.local_index()).collect()
     }
 
     fn slots(&self) -> impl Iterator<Item = &ConnectionSlot> {
-        let slab = &self.records.connections.0;
+        let slab = &self.tcp.records.connections.0;
         let mut next = 0;
         core::iter::from_fn(move || {
             loop {
@@ -135,10 +135,10 @@ impl Shard {
 
     /// What was to leave from an address that is no more does not.
     fn forget_answers(&mut self, local: u16, addr: &Address) {
-        self.replies.forget(local, addr);
-        self.pings.on_address_removed(local);
-        self.cutting.forget(local);
-        self.udp_leaving.forget(addr);
+        self.net.replies.forget(local, addr);
+        self.net.pings.on_address_removed(local);
+        self.tcp.cutting.forget(local);
+        self.udp.leaving.forget(addr);
     }
 }
 
@@ -153,7 +153,7 @@ impl Shard {
         if is_group || gateway.is_some_and(is_other) {
             return Err(RouteError::NotANetwork(network));
         }
-        if self.host.ip.routes.len() >= Routes::MOST {
+        if self.net.ip.routes.len() >= Routes::MOST {
             return Err(RouteError::TooMany { limit: Routes::MOST });
         }
         if let Some(gateway) = gateway
@@ -162,10 +162,10 @@ impl Shard {
             return Err(RouteError::Gateway(gateway));
         }
         check_prefix(&network, prefix_len)?;
-        if self.host.ip.routes.given(&route).is_some() {
+        if self.net.ip.routes.given(&route).is_some() {
             return Err(RouteError::Exists { network, prefix_len });
         }
-        self.host.ip.routes.add(route)?;
+        self.net.ip.routes.add(route)?;
         self.on_ways_changed(&route);
         Ok(())
     }
@@ -176,7 +176,7 @@ impl Shard {
     pub fn remove_route(&mut self, route: &Route) -> Result<(), RouteError> {
         let Route { network, prefix_len, .. } = *route;
         check_prefix(&network, prefix_len)?;
-        let removed = self.host.ip.routes.remove(route);
+        let removed = self.net.ip.routes.remove(route);
         removed.ok_or(RouteError::Unknown { network, prefix_len })?;
         self.on_ways_changed(route);
         Ok(())
@@ -187,23 +187,23 @@ impl Shard {
     fn is_neighbour(&self, addr: &Address) -> bool {
         let is_host = !addr.is_unspecified()
             && !addr.is_multicast_or_broadcast()
-            && !self.host.ip.addresses.is_local(addr);
-        let direct = self.host.ip.routes.find(addr).is_some_and(|way| way.gateway.is_none());
+            && !self.net.ip.addresses.is_local(addr);
+        let direct = self.net.ip.routes.find(addr).is_some_and(|way| way.gateway.is_none());
         is_host && (direct || is_link_local(addr))
     }
 
     /// Whatever was found out by the former addresses and routes of the way to this network is not to be
     /// relied upon.
     fn on_ways_changed(&mut self, network: &Route) {
-        self.heard = None;
-        self.judged_peer = None;
-        self.judged_way = None;
-        self.host.look_at_destinations();
+        self.tcp.passive.heard = None;
+        self.tcp.active.judged_peer = None;
+        self.udp.judged_way = None;
+        self.net.look_at_destinations();
         let leads_there = |remote: &Address| is_within(network, remote);
-        self.host.ip.path_mtus.forget_those(leads_there);
-        self.host.ip.datagram_mtus.forget_those(leads_there);
-        self.host.ip.reply_mtus.forget_those(leads_there);
-        if let Some(link) = &mut self.host.link {
+        self.net.ip.path_mtus.forget_those(leads_there);
+        self.net.ip.datagram_mtus.forget_those(leads_there);
+        self.net.ip.reply_mtus.forget_those(leads_there);
+        if let Some(link) = &mut self.net.link {
             link.forget_ways();
         }
     }

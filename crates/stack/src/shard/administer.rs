@@ -36,11 +36,11 @@ impl Shard {
                 return Err(RetuneError::Fixed { name: info.name.text });
             }
         }
-        self.ports.set_rules(range, tunables.reserved_ports);
-        self.udp.set_rules(range, tunables.reserved_ports);
-        self.records.syns.set_rules(&tunables);
-        self.lifetimes = Lifetimes::new(&tunables);
-        self.host.set_link_rules(&tunables);
+        self.tcp.active.ports.set_rules(range, tunables.reserved_ports);
+        self.udp.sockets.set_rules(range, tunables.reserved_ports);
+        self.tcp.records.syns.set_rules(&tunables);
+        self.tcp.records.lifetimes = Lifetimes::new(&tunables);
+        self.net.set_link_rules(&tunables);
         self.cx.pool.set_budget(tunables.mem_budget, &mut self.cx.around.counters);
         self.cx.tunables = tunables;
         Ok(())
@@ -51,26 +51,26 @@ impl Shard {
     /// [done](AddressCheck::Done), 0.9 s later, nothing else is sent, and nothing that arrives is taken.
     /// The first 64 addresses are asked for. Without an Ethernet there is nobody to ask.
     pub fn check_addresses(&mut self) {
-        self.host.begin_check(self.cx.now);
+        self.net.begin_check(self.cx.now);
     }
 
     /// Whether this host's addresses are in use, asked for, or another station's.
     pub fn address_check(&self) -> AddressCheck {
-        self.host.address_check()
+        self.net.address_check()
     }
 
     /// Another station that turned out, while this host used it, to have an address of this host's; each
     /// is told once, and again after ten seconds. The address is kept and defended (RFC 5227 2.4):
     /// somebody has to give it to one of the two.
     pub fn take_conflict(&mut self) -> Option<AddressConflict> {
-        self.host.take_conflict()
+        self.net.take_conflict()
     }
 
     /// Drops whatever record a flow has, as `tcpdrop` does: a connection is reset and its
     /// application told that it was aborted, a half-open entry and a record in TIME-WAIT go in
     /// silence. Returns whether there was one.
     pub fn abort_flow(&mut self, flow: &Flow) -> bool {
-        let Some(local_index) = self.host.ip.addresses.index_of_any(&flow.local.addr) else {
+        let Some(local_index) = self.net.ip.addresses.index_of_any(&flow.local.addr) else {
             return false;
         };
         let key = FlowKey {
@@ -79,12 +79,16 @@ impl Shard {
             local_port: flow.local.port,
             local_index,
         };
-        let Some(record) = self.records.find(self.records.hash(&key), &key) else { return false };
+        let Some(record) = self.tcp.records.find(self.tcp.records.hash(&key), &key) else {
+            return false;
+        };
         let index = record.index();
         match record.kind() {
             Kind::Connection => self.drop_connection(index),
             Kind::SynEntry => {
-                if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
+                if let Some(entry) =
+                    self.tcp.records.syns.remove(index, &mut self.tcp.passive.listeners)
+                {
                     self.cx.counters.attempt_fails += 1;
                     self.forget_half_open(index, &entry);
                 }
@@ -120,10 +124,10 @@ impl Shard {
     /// `ip tcp_metrics flush`, FreeBSD's `hostcache.purgenow`): connections that begin from now on find
     /// out anew.
     pub fn purge_paths(&mut self) {
-        self.host.ip.path_mtus.clear();
-        self.host.ip.datagram_mtus.clear();
-        self.host.ip.reply_mtus.clear();
-        self.fast_open_cache.clear();
+        self.net.ip.path_mtus.clear();
+        self.net.ip.datagram_mtus.clear();
+        self.net.ip.reply_mtus.clear();
+        self.tcp.active.fast_open_cache.clear();
     }
 }
 

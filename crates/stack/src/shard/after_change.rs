@@ -12,13 +12,16 @@ use crate::connections::{ConnectionSlot, Connections};
 use crate::ip::{Addresses, FlowKey};
 use crate::markings::Markings;
 use crate::replies::Pending;
+use crate::timers::Timers;
 use crate::{Event, Handle, ListenerId};
 
-/// What connections are to be asked: by the device what they send, by the application what is new.
-#[derive(Debug, Default)]
-pub(super) struct WorkLists {
+/// What connections are to be asked: by the device what they send, by the application what is new, by the
+/// clock what is due.
+#[derive(Debug)]
+pub(super) struct WorkQueues {
     pub(super) dirty: VecDeque<u32>,
     pub(super) events: VecDeque<EventSource>,
+    pub(super) timers: Timers,
 }
 
 /// Whoever has something to tell an application.
@@ -28,7 +31,11 @@ pub(super) enum EventSource {
     Listener(ListenerId),
 }
 
-impl WorkLists {
+impl WorkQueues {
+    pub(super) fn new() -> Self {
+        Self { dirty: VecDeque::new(), events: VecDeque::new(), timers: Timers::new() }
+    }
+
     /// Brings the lists in line with the connection: this follows each call. Returns its deadline if
     /// the timer has to follow, too, which is rarely so.
     #[inline(always)]
@@ -134,36 +141,41 @@ impl Shard {
     #[inline(never)]
     pub(super) fn update_timer(&mut self, index: u32, deadline: Instant) {
         // Beforehand, so that what follows finds the connection once.
-        if !self.fast_opens.is_empty() {
+        if !self.tcp.fast_opens.is_empty() {
             cold_path();
             self.end_fast_opening(index);
         }
-        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
         if slot.is_over() {
             self.unlink(index);
         } else if deadline < slot.armed {
-            self.timers.arm(&mut self.records.connections, index, deadline, self.cx.now);
+            self.tcp.work.timers.arm(
+                &mut self.tcp.records.connections,
+                index,
+                deadline,
+                self.cx.now,
+            );
         } else {
-            self.timers.disarm(&mut self.records.connections, index);
+            self.tcp.work.timers.disarm(&mut self.tcp.records.connections, index);
         }
     }
 
     /// The connection is over: the table forgets it or leads to its TIME-WAIT record, and it goes
     /// as soon as no application holds it.
     fn unlink(&mut self, index: u32) {
-        let connections = &mut self.records.connections;
+        let connections = &mut self.tcp.records.connections;
         let found = match connections.0.current_mut(index) {
             Some((_, slot)) if slot.timer.is_armed() => {
-                self.timers.disarm(connections, index);
+                self.tcp.work.timers.disarm(connections, index);
                 connections.0.current_mut(index)
             }
             found => found,
         };
         let Some((generation, slot)) = found else { return };
-        self.timers.disarm_check(slot);
+        self.tcp.work.timers.disarm_check(slot);
         // Beforehand, and apart: what follows has enough to remember.
-        if self.host.ip.addresses.is_other(slot.connection.local_index()) {
-            hold_remains(&mut self.host.ip.addresses, slot);
+        if self.net.ip.addresses.is_other(slot.connection.local_index()) {
+            hold_remains(&mut self.net.ip.addresses, slot);
         }
         if let Some(opener) = slot.linked.take() {
             let (hash, record) = (slot.hash, Record::new(Kind::Connection, index));
@@ -173,21 +185,22 @@ impl Shard {
                 let cx = &self.cx;
                 let marking = connection.marking(&cx.tunables);
                 let usual = marking == Marking::usual(&cx.tunables);
-                let number = if usual { Markings::USUAL } else { self.markings.number(marking) };
+                let number =
+                    if usual { Markings::USUAL } else { self.tcp.records.markings.number(marking) };
                 let wait = TimeWait::new(ended(connection, generation, opener, number), cx.tick);
                 // It acknowledges the peer's FIN in place of the connection that received it, if that
                 // came last; where ours was acknowledged last (CLOSING), nothing.
                 if connection.owes_ack() {
                     let ack = wait.ack_reply(Some(connection.tsval(cx.tick)));
-                    self.replies.push_own(Pending::Reply(key, ack, marking));
+                    self.net.replies.push_own(Pending::Reply(key, ack, marking));
                 }
                 let waiting = self.start_waiting(wait, &key);
-                self.records.flows.replace(hash, record, waiting)
+                self.tcp.records.flows.replace(hash, record, waiting)
             } else {
                 if opener == Opener::Us {
                     self.release_port(&key);
                 }
-                self.records.flows.remove(hash, record)
+                self.tcp.records.flows.remove(hash, record)
             };
             debug_assert!(found, "a linked connection stands in the table");
         }
@@ -196,16 +209,16 @@ impl Shard {
 
     /// Frees a connection that is over and that nobody holds.
     pub(super) fn free_if_unheld(&mut self, index: u32) {
-        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
         if slot.connection.is_orphan() && slot.linked.is_none() {
             let local_index = slot.connection.local_index();
             // The dirty and event lists may still name it; they skip what is gone.
-            if let Some(slot) = self.records.connections.0.remove(index) {
+            if let Some(slot) = self.tcp.records.connections.0.remove(index) {
                 let listed = slot.dirty || slot.listed;
                 slot.connection.retire(&mut self.cx.pool);
-                self.host.ip.addresses.release(local_index);
+                self.net.ip.addresses.release(local_index);
                 if listed {
-                    self.lists.thin(&mut self.records.connections);
+                    self.tcp.work.thin(&mut self.tcp.records.connections);
                 }
             }
         }
@@ -213,10 +226,10 @@ impl Shard {
 
     /// The next thing an application should know.
     pub fn poll_event(&mut self) -> Option<Event> {
-        while let Some(source) = self.lists.events.pop_front() {
+        while let Some(source) = self.tcp.work.events.pop_front() {
             match source {
                 EventSource::Listener(id) => {
-                    if let Some(listener) = self.listeners.resolve_mut(id) {
+                    if let Some(listener) = self.tcp.passive.listeners.resolve_mut(id) {
                         listener.note_told();
                     }
                     return Some(Event::Accepted(id));
@@ -228,11 +241,11 @@ impl Shard {
                 }
             }
         }
-        self.udp.next_news().map(Event::Udp).or_else(|| self.next_dial())
+        self.udp.sockets.next_news().map(Event::Udp).or_else(|| self.next_dial())
     }
 
     fn poll_connection_event(&mut self, index: u32) -> Option<Event> {
-        let (generation, slot) = self.records.connections.0.current_mut(index)?;
+        let (generation, slot) = self.tcp.records.connections.0.current_mut(index)?;
         if !slot.listed {
             return None;
         }
@@ -248,7 +261,7 @@ impl Shard {
         let more = !signals.is_empty();
         slot.listed = more;
         if more {
-            self.lists.events.push_front(EventSource::Connection(index));
+            self.tcp.work.events.push_front(EventSource::Connection(index));
         }
         match first {
             Signals::READABLE => Some(Event::Readable(handle)),

@@ -38,22 +38,22 @@ impl Shard {
     /// socket for [any destination](Shard::udp_bind_any): without one they are refused, by an ICMP error from
     /// where they were for. Echo requests it does not take.
     pub fn take_any_address(&mut self) {
-        self.host.ip.addresses.take_any();
+        self.net.ip.addresses.take_any();
     }
 
     /// Listens for whatever SYN finds no other listener, at any port of any address that this host takes.
     /// [`Event::Asked`] tells of them.
     pub fn listen_any(&mut self) -> Result<ListenerId, ListenError> {
-        self.heard = None;
-        self.listeners.add_any().map_err(|taken| ListenError::InUse(taken.at))
+        self.tcp.passive.heard = None;
+        self.tcp.passive.listeners.add_any().map_err(|taken| ListenError::InUse(taken.at))
     }
 
     /// The SYN that has waited longest of those not returned so far; to be [answered](Shard::answer_syn) some time.
     pub fn asked(&mut self, listener: ListenerId) -> Option<Asked> {
-        self.listeners.resolve(listener).filter(|listener| listener.is_any())?;
-        let (index, entry) = self.records.syns.ask().map(|(index, entry)| (index, *entry))?;
+        self.tcp.passive.listeners.resolve(listener).filter(|listener| listener.is_any())?;
+        let (index, entry) = self.tcp.records.syns.ask().map(|(index, entry)| (index, *entry))?;
         let (syn, key) = (self.syn_at(index, &entry), FlowKey::of_half_open(&entry));
-        let local = *self.host.ip.addresses.get(key.local_index)?;
+        let local = *self.net.ip.addresses.get(key.local_index)?;
         let flow = Flow {
             local: Endpoint::new(local, key.local_port),
             remote: Endpoint::new(key.remote, key.remote_port),
@@ -63,13 +63,13 @@ impl Shard {
 
     /// The connection of a SYN that [`Event::Opened`] told of, once: it is yours, to be closed some time.
     pub fn opened(&mut self, syn: SynHandle) -> Option<Handle> {
-        let index = self.dials.opened.remove(&syn)?;
+        let index = self.tcp.passive.dials.opened.remove(&syn)?;
         self.hand_out(index)
     }
 
     /// Answers a SYN. Returns whether it was still there, and nobody had answered it.
     pub fn answer_syn(&mut self, syn: SynHandle, answer: Answer) -> bool {
-        let entry = self.records.syns.get(syn.index).copied();
+        let entry = self.tcp.records.syns.get(syn.index).copied();
         let Some(entry) = entry.filter(|it| it.is_held() && self.syn_at(syn.index, it) == syn)
         else {
             return false;
@@ -77,7 +77,7 @@ impl Shard {
         let key = FlowKey::of_half_open(&entry);
         match answer {
             Answer::Accept => {
-                self.records.syns.admit(syn.index, self.cx.now);
+                self.tcp.records.syns.admit(syn.index, self.cx.now);
                 self.reply(Pending::SynAck(syn.index));
                 return true;
             }
@@ -86,7 +86,7 @@ impl Shard {
                 self.reply_from(key.local_index, Pending::Reply(key, entry.refusal(), marking));
             }
             Answer::Unreachable(what) => {
-                let error = self.host.ip.unreachable(self.cx.now, &key, entry.irs(), what);
+                let error = self.net.ip.unreachable(self.cx.now, &key, entry.irs(), what);
                 if let Some(error) = error {
                     self.reply_from(error.local_index(), Pending::Error(error));
                 }
@@ -94,7 +94,7 @@ impl Shard {
             Answer::Ignore => {}
         }
         self.cx.counters.attempt_fails += 1;
-        self.records.syns.remove(syn.index, &mut self.listeners);
+        self.tcp.records.syns.remove(syn.index, &mut self.tcp.passive.listeners);
         self.unlink_half_open(syn.index, &entry);
         self.leave_destination(syn.index, &entry);
         true
@@ -115,13 +115,13 @@ impl Shard {
             return Verdict::Drop(DropReason::NoSocket);
         };
         if !self.make_room_for_dial(listener, &key) {
-            self.listeners.on_syn_dropped(listener);
+            self.tcp.passive.listeners.on_syn_dropped(listener);
             self.cx.counters.listen_drops += 1;
             self.cx.counters.syn_cache_overflows += 1;
             return Verdict::Drop(DropReason::SynCacheFull);
         }
-        let pipe = self.host.ip.recv_pipe_to(&key.remote, &self.cx.tunables);
-        let options = self.listeners.get(listener).map(|place| place.options());
+        let pipe = self.net.ip.recv_pipe_to(&key.remote, &self.cx.tunables);
+        let options = self.tcp.passive.listeners.get(listener).map(|place| place.options());
         let scale_limit = options.map_or(0, |it| it.scale_limit(&self.cx.tunables)).max(pipe);
         let open = PassiveOpen {
             remote: key.remote,
@@ -133,35 +133,37 @@ impl Shard {
         };
         let syn = &found.arrival.segment.header;
         let entry = SynEntry::from_syn(syn, open, &self.cx.tunables);
-        let index = self.records.syns.hold(entry, &mut self.listeners, self.cx.now);
+        let index = self.tcp.records.syns.hold(entry, &mut self.tcp.passive.listeners, self.cx.now);
         self.cx.counters.syn_received += 1;
         // The address keeps its number as long as this entry names it.
-        self.host.ip.addresses.hold(key.local_index);
-        self.dials.enter(index, &key);
+        self.net.ip.addresses.hold(key.local_index);
+        self.tcp.passive.dials.enter(index, &key);
         self.link_half_open(index, found.hash, opening);
-        if let Some(place) = self.listeners.get_mut(listener)
+        if let Some(place) = self.tcp.passive.listeners.get_mut(listener)
             && place.tells()
         {
             let id = place.id();
-            self.dials.news.push_back(Event::Asked(id));
+            self.tcp.passive.dials.news.push_back(Event::Asked(id));
         }
         Verdict::Accepted
     }
 
     /// True if one more SYN may wait for an answer, now that older ones gave way to it if they had to.
     fn make_room_for_dial(&mut self, listener: u32, key: &FlowKey) -> bool {
-        if let Some(oldest) = self.dials.oldest_of_crowd(key) {
+        if let Some(oldest) = self.tcp.passive.dials.oldest_of_crowd(key) {
             self.cx.counters.verdict_crowded += 1;
             self.displace_dial(oldest);
         }
         // Above a bound that was lowered, one more goes than comes.
         for _ in 0..2 {
-            let has_entry = self.records.syns.judge_room(listener, &self.listeners).is_ok();
-            let is_short = self.cx.pool.budget.is_full() && self.dials.len() >= MOST_WITHOUT_MEMORY;
+            let has_entry =
+                self.tcp.records.syns.judge_room(listener, &self.tcp.passive.listeners).is_ok();
+            let is_short = self.cx.pool.budget.is_full()
+                && self.tcp.passive.dials.len() >= MOST_WITHOUT_MEMORY;
             if has_entry && !is_short {
                 return true;
             }
-            if let Some(oldest) = self.dials.oldest() {
+            if let Some(oldest) = self.tcp.passive.dials.oldest() {
                 self.cx.counters.verdict_overflows += 1;
                 self.displace_dial(oldest);
             } else if !self.evict_half_open(listener) {
@@ -169,12 +171,13 @@ impl Shard {
                 break;
             }
         }
-        self.records.syns.judge_room(listener, &self.listeners).is_ok()
+        self.tcp.records.syns.judge_room(listener, &self.tcp.passive.listeners).is_ok()
     }
 
     /// The oldest handshake gives way to a newer one.
     fn displace_dial(&mut self, index: u32) {
-        let Some(entry) = self.records.syns.remove(index, &mut self.listeners) else {
+        let Some(entry) = self.tcp.records.syns.remove(index, &mut self.tcp.passive.listeners)
+        else {
             debug_assert!(false, "a handshake that is listed has its entry");
             return;
         };
@@ -185,7 +188,7 @@ impl Shard {
     /// A segment that hit a SYN which waits for an answer.
     #[cold]
     pub(super) fn on_held_segment(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
-        let Some(entry) = self.records.syns.get_mut(index) else {
+        let Some(entry) = self.tcp.records.syns.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
         match entry.judge_held(&found.arrival.segment) {
@@ -205,17 +208,17 @@ impl Shard {
     pub(super) fn seat_admitted(&mut self, index: u32, entry: &SynEntry, hash: FlowHash) -> u32 {
         let handshake = self.handshake(entry, self.timestamp_offset(entry), self.own_mss(entry));
         let connection = Connection::from_handshake(&mut self.cx, &handshake);
-        self.host.ip.addresses.hold(entry.local_index());
+        self.net.ip.addresses.hold(entry.local_index());
         let mut slot = ConnectionSlot::new(connection, hash);
         slot.unaccepted = true;
-        let place = self.records.connections.0.insert(slot);
+        let place = self.tcp.records.connections.0.insert(slot);
         self.hand_down(entry, place);
-        if let Some(listener) = self.listeners.get_mut(entry.listener()) {
+        if let Some(listener) = self.tcp.passive.listeners.get_mut(entry.listener()) {
             listener.on_opened();
         }
         let syn = self.syn_at(index, entry);
-        self.dials.opened.insert(syn, place);
-        self.dials.news.push_back(Event::Opened(syn));
+        self.tcp.passive.dials.opened.insert(syn, place);
+        self.tcp.passive.dials.news.push_back(Event::Opened(syn));
         self.leave_destination(index, entry);
         place
     }
@@ -223,14 +226,14 @@ impl Shard {
     /// What is new of handshakes for any destination.
     #[inline]
     pub(super) fn next_dial(&mut self) -> Option<Event> {
-        if self.dials.news.is_empty() { None } else { self.next_dial_news() }
+        if self.tcp.passive.dials.news.is_empty() { None } else { self.next_dial_news() }
     }
 
     #[inline(never)]
     fn next_dial_news(&mut self) -> Option<Event> {
-        let news = self.dials.news.pop_front()?;
+        let news = self.tcp.passive.dials.news.pop_front()?;
         if let Event::Asked(id) = news
-            && let Some(listener) = self.listeners.resolve_mut(id)
+            && let Some(listener) = self.tcp.passive.listeners.resolve_mut(id)
         {
             listener.note_told();
         }
@@ -239,7 +242,11 @@ impl Shard {
 
     /// The handle of the entry at `index`.
     fn syn_at(&self, index: u32, entry: &SynEntry) -> SynHandle {
-        SynHandle { index, generation: self.records.syns.generation(index), iss: entry.iss().raw() }
+        SynHandle {
+            index,
+            generation: self.tcp.records.syns.generation(index),
+            iss: entry.iss().raw(),
+        }
     }
 
     /// A handshake that a verdict decides about, or decided, is over, and no connection came of it.
@@ -252,27 +259,30 @@ impl Shard {
             // It was just taken out, so that its place is on its next generation.
             let now = self.syn_at(index, entry);
             let syn = SynHandle { generation: now.generation.wrapping_sub(1), ..now };
-            self.dials.news.push_back(Event::Withdrawn(syn, why));
+            self.tcp.passive.dials.news.push_back(Event::Withdrawn(syn, why));
         }
         self.leave_destination(index, entry);
     }
 
     /// One handshake less with a destination.
     fn leave_destination(&mut self, index: u32, entry: &SynEntry) {
-        self.dials.leave(index, &FlowKey::of_half_open(entry));
-        self.host.ip.addresses.release(entry.local_index());
+        self.tcp.passive.dials.leave(index, &FlowKey::of_half_open(entry));
+        self.net.ip.addresses.release(entry.local_index());
     }
 
     /// Their listener closed: who still waits is refused, and connections that nobody took are reset.
     pub(super) fn refuse_held(&mut self) {
-        while let Some((_, index)) = self.dials.opened.pop_first() {
-            if let Some(slot) = self.records.connections.0.get_mut(index) {
+        while let Some((_, index)) = self.tcp.passive.dials.opened.pop_first() {
+            if let Some(slot) = self.tcp.records.connections.0.get_mut(index) {
                 slot.unaccepted = false;
                 self.let_go(index, ReleaseBy::Abort);
             }
         }
-        while let Some(index) = self.records.syns.first_held() {
-            let Some(entry) = self.records.syns.remove(index, &mut self.listeners) else { return };
+        while let Some(index) = self.tcp.records.syns.first_held() {
+            let Some(entry) = self.tcp.records.syns.remove(index, &mut self.tcp.passive.listeners)
+            else {
+                return;
+            };
             self.cx.counters.attempt_fails += 1;
             let (key, marking) = (FlowKey::of_half_open(&entry), self.half_open_marking(&entry));
             self.reply_own(key, entry.refusal(), marking);
@@ -285,15 +295,15 @@ impl Shard {
     /// as there may be frames in it and as many again.
     #[cold]
     pub(super) fn reclaim_addresses(&mut self) {
-        self.host.ip.addresses.sweep();
+        self.net.ip.addresses.sweep();
         for _ in 0..SPARE_ADDRESSES {
-            if self.host.ip.addresses.spare() >= SPARE_ADDRESSES {
+            if self.net.ip.addresses.spare() >= SPARE_ADDRESSES {
                 break;
             }
-            let Some((index, wait)) = self.records.waits.recycle_oldest() else { break };
-            self.host.ip.counters.addresses_recycled += 1;
+            let Some((index, wait)) = self.tcp.records.waits.recycle_oldest() else { break };
+            self.net.ip.counters.addresses_recycled += 1;
             self.forget_wait(index, &wait);
-            self.host.ip.addresses.sweep();
+            self.net.ip.addresses.sweep();
         }
     }
 }

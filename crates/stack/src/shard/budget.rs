@@ -3,8 +3,8 @@
 use core::mem::size_of;
 use core::time::Duration;
 
-use whimbrel_base::Instant;
 use whimbrel_base::packet::TxSegment;
+use whimbrel_base::{Instant, Tick};
 use whimbrel_tcp::budget::{Budget, Pressure};
 use whimbrel_tcp::recv::ChunkPool;
 use whimbrel_tcp::table::{Cookies, SynEntry, TimeWait};
@@ -58,12 +58,12 @@ impl Shard {
     /// Looks at what records take, and so at the pressure: once a millisecond.
     #[inline(never)]
     pub(super) fn weigh_records(&mut self) {
-        self.weighed = self.cx.tick;
-        self.udp_weighed = self.udp.held();
+        self.memory.weighed = self.cx.tick;
+        self.udp.weighed = self.udp.sockets.held();
         let bytes = self.records_memory();
-        let wanted = self.cx.pool.wanted(self.records.connections.0.len());
+        let wanted = self.cx.pool.wanted(self.tcp.records.connections.0.len());
         self.cx.pool.budget.note_records(bytes, wanted as u64, &mut self.cx.around.counters);
-        self.released.note_held(self.cx.pool.budget.held());
+        self.memory.released.note_held(self.cx.pool.budget.held());
     }
 
     /// Whether so much less is held than was that the process should have its allocator give memory back
@@ -72,7 +72,7 @@ impl Shard {
     /// An allocator gives back what lies at the end of its memory. What lies in its midst, between what
     /// stays, it keeps, unless somebody asks (`malloc_trim`).
     pub fn take_release(&mut self) -> bool {
-        core::mem::take(&mut self.released.is_due)
+        core::mem::take(&mut self.memory.released.is_due)
     }
 
     /// The chunks that received text is kept in, for a device that [reads into
@@ -92,22 +92,22 @@ impl Shard {
     #[inline(never)]
     fn trim_unneeded(&mut self) {
         let has_more = self.cx.pool.chunks.trim();
-        self.trim_at = self.cx.now + if has_more { TRIMMED_EVERY } else { CHUNKS_KEPT };
-        self.released.note_trimmed(self.cx.pool.budget.held());
+        self.memory.trim_at = self.cx.now + if has_more { TRIMMED_EVERY } else { CHUNKS_KEPT };
+        self.memory.released.note_trimmed(self.cx.pool.budget.held());
     }
 
     /// When chunks that nobody needed are given back next, if there are chunks.
     pub(super) fn chunks_deadline(&self) -> Option<Instant> {
-        (!self.cx.pool.chunks.is_empty()).then_some(self.trim_at)
+        (!self.cx.pool.chunks.is_empty()).then_some(self.memory.trim_at)
     }
 
     /// What everything takes that is of one size, and what fragments do.
     fn records_memory(&self) -> u64 {
-        let (records, host) = (&self.records, &self.host);
+        let (records, host) = (&self.tcp.records, &self.net);
         let connections = records.connections.0.len();
         let waiting = host.link.as_ref().map_or(0, |link| link.neighbours().waiting());
-        let lists = self.lists.dirty.capacity() * size_of::<u32>()
-            + self.lists.events.capacity() * size_of::<EventSource>();
+        let lists = self.tcp.work.dirty.capacity() * size_of::<u32>()
+            + self.tcp.work.events.capacity() * size_of::<EventSource>();
         let bytes = connections * size_of::<ConnectionSlot>()
             + lists
             + self.cx.pool.memory(connections)
@@ -116,9 +116,9 @@ impl Shard {
             + records.waits.len() * size_of::<TimeWait>()
             + records.flows.memory()
             + host.ip.reassembly.octets()
-            + self.replies.len() * size_of::<Pending>()
+            + self.net.replies.len() * size_of::<Pending>()
             + waiting * size_of::<TxSegment>()
-            + self.udp.memory();
+            + self.udp.sockets.memory();
         bytes as u64
     }
 
@@ -140,19 +140,29 @@ impl Shard {
     /// (RFC 9293 3.8.6).
     pub(super) fn narrow_if_full(&mut self, place: u32, entry: &SynEntry) {
         let lasting = |wide| self.cx.now.since(wide) > Cookies::LIFETIME;
-        if !self.cx.pool.budget.is_full() || !self.wide_cookie.is_none_or(lasting) {
+        if !self.cx.pool.budget.is_full() || !self.tcp.passive.wide_cookie.is_none_or(lasting) {
             return;
         }
         let window = self.narrow_window(entry);
-        if let Some(slot) = self.records.connections.0.get_mut(place) {
+        if let Some(slot) = self.tcp.records.connections.0.get_mut(place) {
             slot.connection.narrow(window);
         }
     }
 }
 
+/// When a shard looks at its memory, and what it saw.
+#[derive(Debug, Default)]
+pub(super) struct MemoryWatch {
+    /// When records were counted last.
+    pub(super) weighed: Tick,
+    /// When chunks that nobody needs are given back next, if there are any.
+    trim_at: Instant,
+    released: Released,
+}
+
 /// What was held, and whether much less is.
 #[derive(Debug, Default)]
-pub(super) struct Released {
+struct Released {
     /// The most since much was let go of, bytes.
     most: u64,
     is_due: bool,

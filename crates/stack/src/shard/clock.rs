@@ -24,33 +24,33 @@ impl Shard {
     /// way round.
     pub fn advance(&mut self, now: Instant, budget: usize) -> bool {
         self.tell_time(now);
-        if self.cx.tick != self.weighed {
+        if self.cx.tick != self.memory.weighed {
             self.weigh_records();
         }
         let mut left = budget;
         while left > 0 && self.advance_half_open() {
             left -= 1;
         }
-        if self.host.has_looped() {
+        if self.net.has_looped() {
             self.advance_looped(&mut left);
         }
-        self.host.advance_link(self.cx.now, &mut left);
-        if self.host.link.is_some() {
+        self.net.advance_link(self.cx.now, &mut left);
+        if self.net.link.is_some() {
             self.report_unreachable();
         }
         while let Some(index) =
-            self.timers.pop_due(&mut self.records.connections, self.cx.now, &mut left)
+            self.tcp.work.timers.pop_due(&mut self.tcp.records.connections, self.cx.now, &mut left)
         {
             self.on_timer(index);
         }
-        while left > 0 && self.pings.advance(self.cx.now) {
+        while left > 0 && self.net.pings.advance(self.cx.now) {
             left -= 1;
         }
         self.advance_waits(&mut left);
         while left > 0 && self.advance_reassembly() {
             left -= 1;
         }
-        self.host.ip.addresses.sweep();
+        self.net.ip.addresses.sweep();
         // Last: what this host has just sent itself may be in the first chunks that there are.
         self.trim_chunks();
         left == 0 && self.is_more_due()
@@ -73,11 +73,11 @@ impl Shard {
             let key = FlowKey::of(connection);
             if connection.doubts_path(&cx.tunables) {
                 cx.counters.paths_doubted += 1;
-                self.host.doubt_path(&key.remote, self.cx.now);
+                self.net.doubt_path(&key.remote, self.cx.now);
             }
             // What a router said holds for others to the same host, too.
             if let Some(mtu) = believed {
-                self.host.note_path_mtu(self.cx.now, key.remote, mtu);
+                self.net.note_path_mtu(self.cx.now, key.remote, mtu);
             }
             if unheard {
                 self.on_syn_unheard(&key);
@@ -89,20 +89,20 @@ impl Shard {
     /// Of what few hosts do: packets to itself, and echo requests that are under way.
     #[inline]
     fn own_packets_deadline(&self) -> Option<Instant> {
-        match self.host.has_looped() {
+        match self.net.has_looped() {
             true => Some(self.cx.now),
-            false => self.pings.next_deadline(),
+            false => self.net.pings.next_deadline(),
         }
     }
 
     /// When [`Shard::advance`] must be called at the latest, if nothing else happens.
     pub fn next_deadline(&self) -> Option<Instant> {
         Instant::earliest([
-            self.timers.next_deadline(),
-            self.records.syns.next_deadline(),
+            self.tcp.work.timers.next_deadline(),
+            self.tcp.records.syns.next_deadline(),
             self.next_wait_expiry(),
-            self.host.ip.reassembly.next_deadline(),
-            self.host.next_link_deadline(),
+            self.net.ip.reassembly.next_deadline(),
+            self.net.next_link_deadline(),
             self.chunks_deadline(),
             self.own_packets_deadline(),
         ])

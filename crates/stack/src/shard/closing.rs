@@ -20,14 +20,14 @@ impl Shard {
     /// A record takes the connection's place. Returns where the table is to lead.
     #[inline]
     pub(super) fn start_waiting(&mut self, wait: TimeWait, key: &FlowKey) -> Record {
-        if self.records.waits.is_full(self.cx.tunables.max_time_wait)
+        if self.tcp.records.waits.is_full(self.cx.tunables.max_time_wait)
             || self.cx.pool.budget.is_full()
         {
             self.make_room_for_wait();
         }
-        let class = self.host.ip.addresses.path_class(&key.remote);
+        let class = self.net.ip.addresses.path_class(&key.remote);
         self.on_own_wait(&wait);
-        let index = self.records.waits.enter(class, wait);
+        let index = self.tcp.records.waits.enter(class, wait);
         Record::new(Kind::TimeWait, index)
     }
 
@@ -37,7 +37,7 @@ impl Shard {
         // Two: a ring may have used up its numbers, too. Above a bound that was lowered, the clock
         // takes out the rest.
         for _ in 0..2 {
-            if !self.records.waits.is_full(self.cx.tunables.max_time_wait) {
+            if !self.tcp.records.waits.is_full(self.cx.tunables.max_time_wait) {
                 break;
             }
             self.recycle_wait();
@@ -52,7 +52,7 @@ impl Shard {
     pub(super) fn on_waiting_segment(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
         let arrival = &found.arrival;
         // A copy: what follows changes the ring that it lies in.
-        let Some(wait) = self.records.waits.get(index).copied() else {
+        let Some(wait) = self.tcp.records.waits.get(index).copied() else {
             return Verdict::Drop(DropReason::TimeWait);
         };
         let header = &arrival.segment.header;
@@ -72,7 +72,7 @@ impl Shard {
                 Verdict::Accepted
             }
             SegmentVerdict::Drop(DropReason::TimeWait) => {
-                if let Some(wait) = self.records.waits.get_mut(index) {
+                if let Some(wait) = self.tcp.records.waits.get_mut(index) {
                     wait.on_acceptable(header.seq, header.options.timestamps);
                 }
                 Verdict::Drop(DropReason::TimeWait)
@@ -80,7 +80,7 @@ impl Shard {
             SegmentVerdict::Ack(reason) => {
                 let interval = self.cx.tunables.challenge_interval;
                 let now = self.cx.tick;
-                let wait = self.records.waits.get_mut(index);
+                let wait = self.tcp.records.waits.get_mut(index);
                 let answer = wait.is_some_and(|wait| wait.on_reply(now, interval)).into();
                 self.answer_from_wait(index, answer, reason)
             }
@@ -156,7 +156,7 @@ impl Shard {
         match wait.judge_answer(arrival.segment.header.seq, self.cx.tunables.tw_answer) {
             SynAnswer::ChallengeAck => {
                 let (interval, now) = (self.cx.tunables.challenge_interval, self.cx.tick);
-                let wait = self.records.waits.get_mut(index);
+                let wait = self.tcp.records.waits.get_mut(index);
                 let answer = wait.is_some_and(|wait| wait.on_challenge(now, interval)).into();
                 self.answer_from_wait(index, answer, DropReason::TimeWaitSyn)
             }
@@ -174,7 +174,7 @@ impl Shard {
         answer: AckAllowance,
         reason: DropReason,
     ) -> Verdict {
-        match (answer, self.records.waits.get(index)) {
+        match (answer, self.tcp.records.waits.get(index)) {
             (AckAllowance::Now, Some(wait)) => {
                 let reply = self.wait_ack(wait);
                 self.cx.counters.challenge_acks += 1;
@@ -189,26 +189,26 @@ impl Shard {
 
     fn wait_ack(&self, wait: &TimeWait) -> Reply {
         let ended = wait.ended();
-        let local = self.host.ip.addresses.get(ended.local_index);
-        let offset = local.map(|local| self.identity.timestamp_offset(local, &ended.remote));
+        let local = self.net.ip.addresses.get(ended.local_index);
+        let offset = local.map(|local| self.tcp.identity.timestamp_offset(local, &ended.remote));
         wait.ack_reply(offset.map(|offset| Identity::tsval(self.cx.tick, offset)))
     }
 
     /// The peer repeated its FIN: 2 MSL begin again.
     fn restart_wait(&mut self, index: u32, found: &FoundSegment<'_>) {
         let tsval = found.arrival.segment.header.options.timestamps.map(|stamps| stamps.val);
-        let moved = self.records.waits.restart(index, self.cx.tick, tsval);
+        let moved = self.tcp.records.waits.restart(index, self.cx.tick, tsval);
         let Some(moved) = moved else { return };
-        if let Some(wait) = self.records.waits.get(moved).copied() {
+        if let Some(wait) = self.tcp.records.waits.get(moved).copied() {
             self.on_wait_anew(&wait);
         }
         let (old, new) = (Record::new(Kind::TimeWait, index), Record::new(Kind::TimeWait, moved));
-        self.records.flows.replace(found.hash, old, new);
+        self.tcp.records.flows.replace(found.hash, old, new);
     }
 
     /// A record goes before its time.
     pub(super) fn end_wait(&mut self, index: u32) -> Option<TimeWait> {
-        let wait = self.records.waits.remove(index)?;
+        let wait = self.tcp.records.waits.remove(index)?;
         self.forget_wait(index, &wait);
         Some(wait)
     }
@@ -216,13 +216,13 @@ impl Shard {
     /// A record is gone: neither the flow table nor its port should know of it.
     pub(super) fn forget_wait(&mut self, index: u32, wait: &TimeWait) {
         self.on_wait_gone(wait);
-        let hash = self.records.hash(&FlowKey::of_waiting(wait));
-        self.records.flows.remove(hash, Record::new(Kind::TimeWait, index));
+        let hash = self.tcp.records.hash(&FlowKey::of_waiting(wait));
+        self.tcp.records.flows.remove(hash, Record::new(Kind::TimeWait, index));
     }
 
     /// At the bound the oldest record goes early.
     fn recycle_wait(&mut self) {
-        if let Some((index, wait)) = self.records.waits.recycle_oldest() {
+        if let Some((index, wait)) = self.tcp.records.waits.recycle_oldest() {
             self.cx.counters.time_wait_overflow += 1;
             self.forget_wait(index, &wait);
         }
@@ -230,12 +230,12 @@ impl Shard {
 
     /// Whether a bound was lowered below what there is.
     fn has_surplus_waits(&self) -> bool {
-        self.records.waits.len() > self.cx.tunables.max_time_wait as usize
+        self.tcp.records.waits.len() > self.cx.tunables.max_time_wait as usize
     }
 
     /// Records that are too many go, and those that expired; each takes one of what is `left`.
     pub(super) fn advance_waits(&mut self, left: &mut usize) {
-        if self.records.waits.is_empty() {
+        if self.tcp.records.waits.is_empty() {
             return;
         }
         while *left > 0 && self.has_surplus_waits() {
@@ -245,7 +245,7 @@ impl Shard {
         }
         while *left > 0
             && let Some((index, wait)) =
-                self.records.waits.pop_expired(self.cx.tick, &self.lifetimes)
+                self.tcp.records.waits.pop_expired(self.cx.tick, &self.tcp.records.lifetimes)
         {
             self.forget_wait(index, &wait);
             *left -= 1;
@@ -257,7 +257,7 @@ impl Shard {
         if self.has_surplus_waits() {
             return Some(self.cx.now);
         }
-        self.records.waits.next_expiry(self.cx.now, &self.lifetimes)
+        self.tcp.records.waits.next_expiry(self.cx.now, &self.tcp.records.lifetimes)
     }
 
     /// A half-open entry is gone without a connection.
@@ -276,14 +276,14 @@ impl Shard {
     /// The TIME-WAIT record that a half-open entry would have replaced is found again; if it expired
     /// meanwhile, nothing is.
     pub(super) fn unlink_half_open(&mut self, index: u32, entry: &SynEntry) {
-        let hash = self.records.hash(&FlowKey::of_half_open(entry));
+        let hash = self.tcp.records.hash(&FlowKey::of_half_open(entry));
         let record = Record::new(Kind::SynEntry, index);
         match entry.time_wait().filter(|wait| self.is_kept_by(*wait, entry)) {
             Some(wait) => {
                 self.cx.counters.time_wait_returned += 1;
-                self.records.flows.replace(hash, record, Record::new(Kind::TimeWait, wait))
+                self.tcp.records.flows.replace(hash, record, Record::new(Kind::TimeWait, wait))
             }
-            None => self.records.flows.remove(hash, record),
+            None => self.tcp.records.flows.remove(hash, record),
         };
     }
 
@@ -303,7 +303,7 @@ impl Shard {
 
     /// A record goes that the flow table no longer leads to.
     pub(super) fn drop_displaced(&mut self, index: u32) {
-        if let Some(wait) = self.records.waits.remove(index) {
+        if let Some(wait) = self.tcp.records.waits.remove(index) {
             self.on_wait_gone(&wait);
         }
     }
@@ -311,7 +311,7 @@ impl Shard {
     /// Whether the record with this index is still the one that the entry displaced.
     fn is_kept_by(&self, wait: u32, entry: &SynEntry) -> bool {
         let key = FlowKey::of_half_open(entry);
-        self.records.waits.get(wait).is_some_and(|wait| FlowKey::of_waiting(wait) == key)
+        self.tcp.records.waits.get(wait).is_some_and(|wait| FlowKey::of_waiting(wait) == key)
     }
 }
 

@@ -12,20 +12,20 @@ use crate::{Handle, ListenerId, Recv};
 impl Shard {
     /// The next complete connection of a listener, if one waits.
     pub fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
-        let index = self.listeners.resolve_mut(listener)?.pop_accepted()?;
+        let index = self.tcp.passive.listeners.resolve_mut(listener)?.pop_accepted()?;
         self.hand_out(index)
     }
 
     /// A connection is its application's from here on, and what is new of it, too.
     pub(super) fn hand_out(&mut self, index: u32) -> Option<Handle> {
-        let (generation, slot) = self.records.connections.0.current_mut(index)?;
+        let (generation, slot) = self.tcp.records.connections.0.current_mut(index)?;
         if !slot.unaccepted {
             return None;
         }
         slot.unaccepted = false;
         if !slot.listed && !slot.connection.signals_mut().is_empty() {
             slot.listed = true;
-            self.lists.events.push_back(EventSource::Connection(index));
+            self.tcp.work.events.push_back(EventSource::Connection(index));
         }
         Some(Handle { generation, index })
     }
@@ -70,7 +70,7 @@ impl Shard {
 
     /// The next octets that arrived in order, at most `most` (>= 1) of them.
     pub fn recv_up_to(&mut self, handle: Handle, most: usize) -> Recv {
-        let Some(slot) = self.records.held_mut(handle) else { return Recv::Unknown };
+        let Some(slot) = self.tcp.records.held_mut(handle) else { return Recv::Unknown };
         let read = match slot.connection.read_up_to(&mut self.cx, most) {
             Read::Data(data) => Recv::Data(data),
             Read::Pending => Recv::Pending,
@@ -78,7 +78,7 @@ impl Shard {
             Read::Closed(reason) => Recv::Closed(reason),
         };
         // Reading may open the window; no deadline follows from it, and no event.
-        self.lists.update_due(slot, handle.index);
+        self.tcp.work.update_due(slot, handle.index);
         read
     }
 

@@ -43,7 +43,7 @@ impl Shard {
     ) -> Result<Handle, ConnectError> {
         let source = self.check_peer(remote)?;
         let limit = self.cx.tunables.max_connections;
-        if self.records.connections.0.len() >= limit as usize {
+        if self.tcp.records.connections.0.len() >= limit as usize {
             cold_path();
             return Err(ConnectError::TooMany { limit });
         }
@@ -51,7 +51,7 @@ impl Shard {
             self.choose_end(remote, local, source)?;
         let key =
             FlowKey { remote: remote.addr, remote_port: remote.port, local_port, local_index };
-        let Some(addr) = self.host.ip.addresses.get(local_index).copied() else {
+        let Some(addr) = self.net.ip.addresses.get(local_index).copied() else {
             return Err(ConnectError::NoSource(remote));
         };
         let floor = succeeds.map(|it| it.iss_floor);
@@ -64,23 +64,23 @@ impl Shard {
             local_port,
             local_index,
             iss,
-            timestamp_offset: self.identity.timestamp_offset(&addr, &remote.addr),
-            mss: self.host.ip.mss_to(&remote.addr),
+            timestamp_offset: self.tcp.identity.timestamp_offset(&addr, &remote.addr),
+            mss: self.net.ip.mss_to(&remote.addr),
         };
         let slot = ConnectionSlot {
             linked: Some(Opener::Us),
             dirty: true,
             ..ConnectionSlot::new(Connection::connect(&mut self.cx, open), hash)
         };
-        let index = self.records.connections.0.insert(slot);
-        self.records.flows.insert(hash, Record::new(Kind::Connection, index));
-        self.lists.dirty.push_back(index);
-        let knows_paths = self.host.ip.routes.has_metrics() || !self.host.ip.path_mtus.is_empty();
+        let index = self.tcp.records.connections.0.insert(slot);
+        self.tcp.records.flows.insert(hash, Record::new(Kind::Connection, index));
+        self.tcp.work.dirty.push_back(index);
+        let knows_paths = self.net.ip.routes.has_metrics() || !self.net.ip.path_mtus.is_empty();
         if knows_paths || options.is_some() || succeeds.is_some() {
             self.prepare(index, options, succeeds.and_then(|it| it.ts_recent));
         }
         // It has a SYN to send, which starts its timer, and nothing to tell.
-        debug_assert!(self.records.connections.0.get(index).is_some_and(|slot| {
+        debug_assert!(self.tcp.records.connections.0.get(index).is_some_and(|slot| {
             let connection = &slot.connection;
             let sends = connection.may_transmit() && connection.next_deadline() == Instant::NEVER;
             sends && !slot.has_news()
@@ -93,10 +93,10 @@ impl Shard {
     // In its place: before, it would be built somewhere else and copied there.
     #[inline(never)]
     fn prepare(&mut self, index: u32, options: Option<&SocketOptions>, recent: Option<u32>) {
-        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
         let (connection, cx) = (&mut slot.connection, &mut self.cx);
         let remote = *connection.remote();
-        if let Some(metrics) = self.host.ip.routes.metrics_to(&remote) {
+        if let Some(metrics) = self.net.ip.routes.metrics_to(&remote) {
             connection.take_metrics(cx, metrics);
         }
         if let Some(options) = options {
@@ -105,7 +105,7 @@ impl Shard {
         if let Some(recent) = recent {
             connection.succeed(cx, recent);
         }
-        if let Some(mtu) = self.host.ip.path_mtus.said_of(cx.now, &remote) {
+        if let Some(mtu) = self.net.ip.path_mtus.said_of(cx.now, &remote) {
             let _ = connection.on_path_mtu(cx, mtu);
         }
     }
@@ -118,7 +118,7 @@ impl Shard {
     /// Whether `remote` can be connected to, and from which address if the caller has no wish.
     fn check_peer(&mut self, remote: Endpoint) -> Result<Option<u16>, ConnectError> {
         // Where this host's addresses or routes change, this is forgotten.
-        match self.judged_peer {
+        match self.tcp.active.judged_peer {
             Some((known, source)) if known == remote.addr && remote.port != 0 => Ok(source),
             _ => self.judge_peer(remote),
         }
@@ -129,19 +129,19 @@ impl Shard {
         let addr = &remote.addr;
         let no_host = addr.is_unspecified()
             || addr.is_multicast_or_broadcast()
-            || self.host.ip.routes.is_broadcast(addr);
+            || self.net.ip.routes.is_broadcast(addr);
         // RFC 9293 3.9.1.1: "A TCP implementation MUST reject as an error a local OPEN call for an
         // invalid remote IP address (e.g., a broadcast or multicast address) (MUST-46)."
         if remote.port == 0 || no_host {
             return Err(ConnectError::NotAPeer(remote));
         }
-        if self.host.ip.addresses.is_local(addr) {
-            self.host.look_at_destinations();
-        } else if addr.to_ip().is_loopback() || self.host.ip.routes.find(addr).is_none() {
+        if self.net.ip.addresses.is_local(addr) {
+            self.net.look_at_destinations();
+        } else if addr.to_ip().is_loopback() || self.net.ip.routes.find(addr).is_none() {
             return Err(ConnectError::NoRoute(remote));
         }
-        let source = self.host.ip.addresses.source_for(addr);
-        self.judged_peer = Some((*addr, source));
+        let source = self.net.ip.addresses.source_for(addr);
+        self.tcp.active.judged_peer = Some((*addr, source));
         Ok(source)
     }
 }

@@ -37,13 +37,13 @@ impl Shard {
     /// `net.ipv4.tcp_syncookies` is off. Listeners of the group are to have the same options: what
     /// the SYN-ACK announced is what the host that completes would announce.
     pub fn join_group(&mut self, clock: Duration) {
-        self.cookies.join_group(self.cx.now, clock);
+        self.tcp.passive.cookies.join_group(self.cx.now, clock);
     }
 
     /// Makes cookies under `key` from now on, and takes those under `other` as well:
     /// [`Cookies::set_keys`] says how a group changes its key.
     pub fn set_cookie_keys(&mut self, key: &Key, other: Option<&Key>) {
-        self.cookies.set_keys(key, other);
+        self.tcp.passive.cookies.set_keys(key, other);
     }
 }
 
@@ -57,7 +57,7 @@ impl Shard {
         if always && policy != SynCookies::Off && !reuses {
             return Some(WithoutEntry::Cookie);
         }
-        if self.records.syns.judge_room(listener, &self.listeners).is_ok() {
+        if self.tcp.records.syns.judge_room(listener, &self.tcp.passive.listeners).is_ok() {
             return None;
         }
         self.when_cache_is_full(listener, reuses)
@@ -77,7 +77,7 @@ impl Shard {
         if evicted > 0 {
             return None;
         }
-        self.listeners.on_syn_dropped(listener);
+        self.tcp.passive.listeners.on_syn_dropped(listener);
         self.cx.counters.syn_cache_overflows += 1;
         self.cx.counters.listen_drops += 1;
         Some(WithoutEntry::Drop)
@@ -86,7 +86,9 @@ impl Shard {
     /// A half-open entry that was answered makes room for one more of this listener, where there is
     /// none. Returns whether one did.
     pub(super) fn evict_half_open(&mut self, listener: u32) -> bool {
-        let Some((index, entry)) = self.records.syns.evict(listener, &mut self.listeners) else {
+        let Some((index, entry)) =
+            self.tcp.records.syns.evict(listener, &mut self.tcp.passive.listeners)
+        else {
             return false;
         };
         self.cx.counters.syn_evictions += 1;
@@ -116,8 +118,10 @@ impl Shard {
             time_wait: None,
         };
         let entry = SynEntry::from_syn(&arrival.segment.header, open, &self.cx.tunables)
-            .into_cookie(|terms, mss| self.cookies.issue(&flow, terms, mss, self.cx.now));
-        if let Some(place) = self.listeners.get_mut(listener) {
+            .into_cookie(|terms, mss| {
+                self.tcp.passive.cookies.issue(&flow, terms, mss, self.cx.now)
+            });
+        if let Some(place) = self.tcp.passive.listeners.get_mut(listener) {
             place.on_cookie_sent(self.cx.now);
         }
         self.cx.counters.cookies_sent += 1;
@@ -135,7 +139,7 @@ impl Shard {
         if self.cx.pool.budget.is_full() {
             announced.window = self.narrow_window(entry);
         } else {
-            self.wide_cookie = Some(self.cx.now);
+            self.tcp.passive.wide_cookie = Some(self.cx.now);
         }
         let syn_ack = entry.syn_ack(announced);
         self.cx.counters.out_segs += 1;
@@ -150,8 +154,8 @@ impl Shard {
         if !third {
             return false;
         }
-        let Some(listener) = self.listeners.get(listener) else { return false };
-        let grouped = self.cookies.membership() == Membership::Group
+        let Some(listener) = self.tcp.passive.listeners.get(listener) else { return false };
+        let grouped = self.tcp.passive.cookies.membership() == Membership::Group
             && self.cx.tunables.syn_cookies != SynCookies::Off;
         !listener.is_any() && (grouped || listener.has_cookies_out(self.cx.now))
     }
@@ -193,7 +197,7 @@ impl Shard {
         };
         let place = self.seat(&entry, offset, found.hash);
         self.narrow_if_full(place, &entry);
-        self.records.flows.insert(found.hash, Record::new(Kind::Connection, place));
+        self.tcp.records.flows.insert(found.hash, Record::new(Kind::Connection, place));
         self.on_connection_segment(place, arrival)
     }
 
@@ -201,14 +205,21 @@ impl Shard {
         let arrival = &found.arrival;
         let header = &arrival.segment.header;
         let iss = header.ack - 1;
-        let pipe = self.host.ip.recv_pipe_to(&arrival.key.remote, &self.cx.tunables);
-        let limit =
-            self.listeners.get(listener)?.options().scale_limit(&self.cx.tunables).max(pipe);
+        let pipe = self.net.ip.recv_pipe_to(&arrival.key.remote, &self.cx.tunables);
+        let limit = self
+            .tcp
+            .passive
+            .listeners
+            .get(listener)?
+            .options()
+            .scale_limit(&self.cx.tunables)
+            .max(pipe);
         // Our scale does not come back: it is what the SYN-ACK announced if the listener's options and
         // the route are as they were, and the cookie says whether they are.
         let (irs, own_scale) = (header.seq - 1, WindowScale::for_window(limit));
         let flow = self.flow_of(&arrival.key)?;
-        let mss_by = |terms: &CookieTerms| self.cookies.redeem(&flow, terms, iss, self.cx.now);
+        let mss_by =
+            |terms: &CookieTerms| self.tcp.passive.cookies.redeem(&flow, terms, iss, self.cx.now);
         let (terms, mss) = match header.options.timestamps {
             Some(stamps) => {
                 let terms = CookieTerms::echoed(irs, stamps.ecr, own_scale);
@@ -238,14 +249,14 @@ impl Shard {
         let own = self.timestamp_offset(entry);
         let age = Identity::tsval(self.cx.tick, own).wrapping_sub(tsecr);
         let is_ours = u128::from(age) <= Cookies::LIFETIME.as_millis() + CARRIED_LAG;
-        match self.cookies.membership() {
+        match self.tcp.passive.cookies.membership() {
             Membership::Group if !is_ours => tsecr.wrapping_sub(self.cx.tick.raw()),
             _ => own,
         }
     }
 
     fn flow_of(&self, key: &FlowKey) -> Option<Flow> {
-        let local = Endpoint::new(*self.host.ip.addresses.get(key.local_index)?, key.local_port);
+        let local = Endpoint::new(*self.net.ip.addresses.get(key.local_index)?, key.local_port);
         Some(Flow { local, remote: Endpoint::new(key.remote, key.remote_port) })
     }
 }

@@ -90,18 +90,18 @@ impl Shard {
     // Few are: inlined, it would take registers from those that are not.
     #[inline(never)]
     pub(super) fn write_cut(&mut self, tx: &mut TxSegment) -> bool {
-        let Some(Head { key, mut outgoing, marking, left }) = self.cutting.head.take() else {
+        let Some(Head { key, mut outgoing, marking, left }) = self.tcp.cutting.head.take() else {
             return false;
         };
         let len = u32::from(outgoing.gso_size).min(left);
         let mut missing = len as usize;
         while missing > 0
-            && let Some(first) = self.cutting.text.front_mut()
+            && let Some(first) = self.tcp.cutting.text.front_mut()
         {
             let part = first.split_to(missing.min(first.len()));
             missing -= part.len();
             if first.is_empty() {
-                self.cutting.text.pop_front();
+                self.tcp.cutting.text.pop_front();
             }
             // There is room: the whole had no more slices.
             let _pushed = tx.payload.push(part);
@@ -109,7 +109,7 @@ impl Shard {
         if len < left {
             let mut rest = outgoing;
             rest.seq += len;
-            self.cutting.head = Some(Head { key, outgoing: rest, marking, left: left - len });
+            self.tcp.cutting.head = Some(Head { key, outgoing: rest, marking, left: left - len });
             // What ends the text stands on its last segment.
             outgoing.flags = outgoing.flags.without(TcpFlags::PSH | TcpFlags::FIN);
         }

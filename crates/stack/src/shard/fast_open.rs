@@ -40,14 +40,14 @@ impl Shard {
     /// repeat a SYN, and nothing remembers one whose connection is over. Where a request may not be
     /// carried out twice, leave this off.
     pub fn set_fast_open(&mut self, listener: ListenerId, pending: u32) -> bool {
-        self.listeners.set_fast_open(listener, pending)
+        self.tcp.passive.listeners.set_fast_open(listener, pending)
     }
 
     /// Grants Fast Open cookies under this key from now on, at every listener that has none of its own.
     /// Those that were granted under the key so far are good until the next change, and answered by
     /// new ones.
     pub fn rotate_fast_open_key(&mut self, key: &Key) {
-        self.fast_open_keys.rotate(key);
+        self.tcp.passive.fast_open_keys.rotate(key);
     }
 
     /// Gives a listener keys of its own for its cookies: it grants them under `primary`, and takes
@@ -63,7 +63,7 @@ impl Shard {
             Some(backup) => keys.with_backup(backup),
             None => keys,
         };
-        self.listeners.set_fast_open_keys(listener, keys)
+        self.tcp.passive.listeners.set_fast_open_keys(listener, keys)
     }
 
     /// What the Fast Open option of a SYN for a listener comes to, whose half-open entry there is room
@@ -79,22 +79,24 @@ impl Shard {
         let Some(option) = syn.options.fast_open.filter(|_| serves) else {
             return FastOpenStep::Ignore;
         };
-        self.fast_opens.forget_resets(&mut self.listeners, self.cx.now);
-        let Some(place) = self.listeners.get(listener) else { return FastOpenStep::Ignore };
+        self.tcp.fast_opens.forget_resets(&mut self.tcp.passive.listeners, self.cx.now);
+        let Some(place) = self.tcp.passive.listeners.get(listener) else {
+            return FastOpenStep::Ignore;
+        };
         // RFC 7413 4.2: at the limit Fast Open is off for every new request.
         if place.is_fast_open_full() {
             self.cx.counters.fast_open_listen_overflows += 1;
             return FastOpenStep::Ignore;
         }
         let key = found.arrival.key;
-        let Some(local) = self.host.ip.addresses.get(key.local_index) else {
+        let Some(local) = self.net.ip.addresses.get(key.local_index) else {
             return FastOpenStep::Ignore;
         };
         if option.is_request() {
             self.cx.counters.fast_open_cookies_requested += 1;
             return FastOpenStep::Grant(option);
         }
-        let keys = place.fast_open_keys().unwrap_or(&self.fast_open_keys);
+        let keys = place.fast_open_keys().unwrap_or(&self.tcp.passive.fast_open_keys);
         let renewed = match keys.judge(local, &key.remote, &option) {
             CookieVerdict::Valid => None,
             CookieVerdict::Outdated => Some(keys.grant(local, &key.remote)),
@@ -107,7 +109,8 @@ impl Shard {
         // A SYN that its number alone shows to be new may still be an old duplicate (RFC 1122
         // 4.2.2.13 b): the handshake has to show it first.
         let doubtful = opening.replaces.is_some_and(|(_, by)| by == ReuseBy::Sequence);
-        let full = self.records.connections.0.len() >= self.cx.tunables.max_connections as usize;
+        let full =
+            self.tcp.records.connections.0.len() >= self.cx.tunables.max_connections as usize;
         if defers || doubtful || full || syn.flags.contains(TcpFlags::FIN) {
             return FastOpenStep::Ignore;
         }
@@ -138,14 +141,16 @@ impl Shard {
         match opening.replaces {
             Some((wait, _)) => {
                 let waiting = Record::new(Kind::TimeWait, wait);
-                self.records.flows.replace(found.hash, waiting, record);
+                self.tcp.records.flows.replace(found.hash, waiting, record);
                 self.drop_displaced(wait);
             }
-            None => self.records.flows.insert(found.hash, record),
+            None => self.tcp.records.flows.insert(found.hash, record),
         }
-        if let Some(id) = self.listeners.get(entry.listener()).map(|listener| listener.id()) {
-            self.listeners.admit_fast_open(id);
-            self.fast_opens.begin(place, Opened::ByPeer(id));
+        if let Some(id) =
+            self.tcp.passive.listeners.get(entry.listener()).map(|listener| listener.id())
+        {
+            self.tcp.passive.listeners.admit_fast_open(id);
+            self.tcp.fast_opens.begin(place, Opened::ByPeer(id));
         }
         self.cx.counters.fast_open_passive += 1;
         self.after_change(place);
@@ -161,9 +166,11 @@ impl Shard {
     #[cold]
     #[inline(never)]
     fn grant(&self, entry: &SynEntry, form: FastOpenForm) -> Option<FastOpen> {
-        let local = self.host.ip.addresses.get(entry.local_index())?;
-        let own = self.listeners.get(entry.listener()).and_then(Listener::fast_open_keys);
-        let cookie = own.unwrap_or(&self.fast_open_keys).grant(local, entry.remote_addr());
+        let local = self.net.ip.addresses.get(entry.local_index())?;
+        let own =
+            self.tcp.passive.listeners.get(entry.listener()).and_then(Listener::fast_open_keys);
+        let cookie =
+            own.unwrap_or(&self.tcp.passive.fast_open_keys).grant(local, entry.remote_addr());
         Some(match form {
             FastOpenForm::Plain => cookie,
             FastOpenForm::Experimental => cookie.into_experimental(),
@@ -199,12 +206,12 @@ impl Shard {
     /// Whether a SYN from `local`, or from where the route says, to `remote` would bring text: a
     /// cookie is known, and nothing failed lately.
     pub fn knows_fast_open_cookie(&self, local: Option<Address>, remote: &Endpoint) -> bool {
-        let addresses = &self.host.ip.addresses;
+        let addresses = &self.net.ip.addresses;
         let usual = || addresses.get(addresses.source_for(&remote.addr)?).copied();
         let local = local.filter(|addr| !addr.is_unspecified()).or_else(usual);
         local.is_some_and(|local| {
             let service = Service { local, remote: *remote };
-            self.may_open_fast(&service) && self.fast_open_cache.find(&service).is_some()
+            self.may_open_fast(&service) && self.tcp.active.fast_open_cache.find(&service).is_some()
         })
     }
 
@@ -212,17 +219,17 @@ impl Shard {
         let pause = self.cx.tunables.fast_open_pause;
         self.cx.tunables.fast_open_client
             && self.carries_any_options()
-            && !self.fast_open_cache.is_disabled(service, self.cx.now, pause)
+            && !self.tcp.active.fast_open_cache.is_disabled(service, self.cx.now, pause)
     }
 
     /// Whether a SYN with all the options that it may have fits the link. Beside the others a cookie does
     /// not fit the narrowest ones (IPv4's; IPv6's carry 1,280).
     fn carries_any_options(&self) -> bool {
-        usize::from(self.host.ip.capabilities.mtu) >= HEADERS + TcpOptions::MAX_LEN
+        usize::from(self.net.ip.capabilities.mtu) >= HEADERS + TcpOptions::MAX_LEN
     }
 
     fn open_fast(&mut self, index: u32, service: Service, data: &mut Bytes) {
-        let known = self.fast_open_cache.find(&service);
+        let known = self.tcp.active.fast_open_cache.find(&service);
         let unknown = self.cx.tunables.default_mss(&service.remote.addr);
         let syn = known
             .map_or(FastSyn { option: FastOpen::REQUEST, mss: unknown }, |known: KnownServer| {
@@ -235,7 +242,7 @@ impl Shard {
         // A new connection takes what its send buffer has room for.
         let taken = connection.write(cx, &mut text).unwrap_or(0);
         let _ = data.split_to(taken);
-        self.fast_opens.begin(index, Opened::ByUs(service));
+        self.tcp.fast_opens.begin(index, Opened::ByUs(service));
         self.after_change(index);
     }
 }
@@ -246,14 +253,16 @@ impl Shard {
     /// brought some.
     #[cold]
     pub(super) fn on_fast_opening(&mut self, index: u32, text: bool, arrival: &Arrival<'_>) {
-        let slot = self.records.connections.0.get(index);
+        let slot = self.tcp.records.connections.0.get(index);
         let Some(connection) = slot.map(|slot| &slot.connection) else { return };
         if connection.is_fast_opening() {
             return;
         }
         let taken = connection.has_syn_data();
-        match self.fast_opens.end(index) {
-            Some(Opened::ByPeer(listener)) => self.listeners.release_fast_open(listener),
+        match self.tcp.fast_opens.end(index) {
+            Some(Opened::ByPeer(listener)) => {
+                self.tcp.passive.listeners.release_fast_open(listener)
+            }
             Some(Opened::ByUs(service)) => {
                 let header = arrival.segment.header.whole();
                 // Where SYNs cross nothing is told of cookies, and nothing failed.
@@ -270,20 +279,25 @@ impl Shard {
         let mss = answer.options.mss.unwrap_or(self.cx.tunables.default_mss(&service.remote.addr));
         let granted = answer.options.fast_open.filter(|option| !option.is_request());
         match granted {
-            Some(cookie) => self.fast_open_cache.store(service, KnownServer { cookie, mss }),
-            None => self.fast_open_cache.note_mss(service, mss),
+            Some(cookie) => {
+                self.tcp.active.fast_open_cache.store(service, KnownServer { cookie, mss })
+            }
+            None => self.tcp.active.fast_open_cache.note_mss(service, mss),
         }
         match (text, taken) {
             (true, true) => {
                 self.cx.counters.fast_open_active += 1;
-                self.fast_open_cache.on_success(service);
+                self.tcp.active.fast_open_cache.on_success(service);
             }
             (true, false) => self.cx.counters.fast_open_active_fail += 1,
             (false, _) => {}
         }
         // RFC 7413 4.1.3.1: an answer as if there had been no option. With a cookie it is none: the
         // one that was sent had expired. A cookie alone, without text, may have been taken.
-        if granted.is_none() && !taken && (text || self.fast_open_cache.find(service).is_none()) {
+        if granted.is_none()
+            && !taken
+            && (text || self.tcp.active.fast_open_cache.find(service).is_none())
+        {
             self.on_fast_open_failure(service);
         }
     }
@@ -291,14 +305,14 @@ impl Shard {
     /// A connection may be over while its handshake of Fast Open was under way.
     #[cold]
     pub(super) fn end_fast_opening(&mut self, index: u32) {
-        let slot = self.records.connections.0.get(index).filter(|slot| slot.is_over());
+        let slot = self.tcp.records.connections.0.get(index).filter(|slot| slot.is_over());
         let Some(reason) = slot.map(|slot| slot.connection.closed()) else { return };
-        let Some(opened) = self.fast_opens.end(index) else { return };
+        let Some(opened) = self.tcp.fast_opens.end(index) else { return };
         match (opened, reason) {
             (Opened::ByPeer(listener), Some(CloseReason::Reset)) => {
-                self.fast_opens.on_reset(listener, self.cx.now);
+                self.tcp.fast_opens.on_reset(listener, self.cx.now);
             }
-            (Opened::ByPeer(listener), _) => self.listeners.release_fast_open(listener),
+            (Opened::ByPeer(listener), _) => self.tcp.passive.listeners.release_fast_open(listener),
             // RFC 7413 4.1.3.1: no answer at all, or ICMP errors.
             (Opened::ByUs(service), Some(CloseReason::TimedOut | CloseReason::Unreachable)) => {
                 self.cx.counters.fast_open_active_fail += 1;
@@ -311,7 +325,7 @@ impl Shard {
     fn on_fast_open_failure(&mut self, service: &Service) {
         if !self.cx.tunables.fast_open_pause.is_zero() {
             self.cx.counters.fast_open_blackholes += 1;
-            self.fast_open_cache.on_failure(service, self.cx.now);
+            self.tcp.active.fast_open_cache.on_failure(service, self.cx.now);
         }
     }
 }

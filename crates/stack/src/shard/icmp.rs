@@ -26,14 +26,14 @@ impl Shard {
 
     /// The largest IP packet that the link carries, octets.
     pub fn mtu(&self) -> u16 {
-        self.host.ip.capabilities.mtu
+        self.net.ip.capabilities.mtu
     }
 
     /// The largest IP packet that the path to `remote` carries, octets, if it was found by segments
     /// to be less than the link does within the last ten minutes. Of an IPv4 path that carries less than 552
     /// it is that: routers may fragment what is sent there.
     pub fn path_mtu(&self, remote: &Address) -> Option<u16> {
-        self.host.ip.path_mtus.find(self.cx.now, remote)
+        self.net.ip.path_mtus.find(self.cx.now, remote)
     }
 }
 
@@ -45,22 +45,22 @@ impl Shard {
             ErrorReport::Datagram(report) => self.on_udp_report(report),
             ErrorReport::Echo(report) => self.on_echo_report(report),
             ErrorReport::EchoReply { to, mtu } => {
-                self.host.ip.reply_mtus.note(self.cx.now, *to, *mtu);
+                self.net.ip.reply_mtus.note(self.cx.now, *to, *mtu);
                 true
             }
         };
         if known {
-            self.host.ip.counters.in_delivers += 1;
+            self.net.ip.counters.in_delivers += 1;
         } else if matches!(report, ErrorReport::Segment(_))
-            || !self.claim(packet, FrameDrop::IcmpNoSocket)
+            || !self.net.claim(packet, FrameDrop::IcmpNoSocket)
         {
-            self.host.ip.counters.drop_frame(FrameDrop::IcmpNoSocket);
+            self.net.ip.counters.drop_frame(FrameDrop::IcmpNoSocket);
         }
     }
 
     /// One about a segment. Returns whether it is about a record that can lose something by it.
     fn on_segment_report(&mut self, report: &IcmpReport) -> bool {
-        let record = self.records.find(self.records.hash(&report.key), &report.key);
+        let record = self.tcp.records.find(self.tcp.records.hash(&report.key), &report.key);
         match record.map(|record| (record.kind(), record.index())) {
             Some((Kind::Connection, index)) => self.on_connection_report(index, report),
             Some((Kind::SynEntry, index)) => self.on_half_open_report(index, report),
@@ -72,7 +72,7 @@ impl Shard {
 
     /// Packets that could not leave: their connections and sockets learn of it.
     pub(super) fn report_unreachable(&mut self) {
-        while let Some(report) = self.host.pop_unreachable() {
+        while let Some(report) = self.net.pop_unreachable() {
             let report = match report {
                 ErrorReport::Segment(report) => report,
                 ErrorReport::Datagram(report) => {
@@ -86,7 +86,7 @@ impl Shard {
                 // What did not leave was not too big.
                 ErrorReport::EchoReply { .. } => continue,
             };
-            let record = self.records.find(self.records.hash(&report.key), &report.key);
+            let record = self.tcp.records.find(self.tcp.records.hash(&report.key), &report.key);
             if let Some(record) = record.filter(|record| record.kind() == Kind::Connection) {
                 self.on_connection_report(record.index(), &report);
             }
@@ -94,7 +94,7 @@ impl Shard {
     }
 
     fn on_connection_report(&mut self, index: u32, report: &IcmpReport) {
-        let has_fragments = self.host.ip.path_mtus.has_fragments(self.cx.now, &report.key.remote);
+        let has_fragments = self.net.ip.path_mtus.has_fragments(self.cx.now, &report.key.remote);
         let Some((connection, cx)) = self.connection(index) else { return };
         if !has_fragments {
             // What the host has forgotten of the path is news again.
@@ -102,14 +102,14 @@ impl Shard {
         }
         let verdict = connection.on_icmp(cx, report.seq, report.error);
         if let (IcmpVerdict::Lowered, IcmpError::TooBig { mtu }) = (verdict, report.error) {
-            self.host.note_path_mtu(self.cx.now, report.key.remote, mtu);
+            self.net.note_path_mtu(self.cx.now, report.key.remote, mtu);
         }
         self.after_change(index);
     }
 
     /// RFC 5461 and Linux: a hard error about the SYN-ACK ends the attempt.
     fn on_half_open_report(&mut self, index: u32, report: &IcmpReport) {
-        let Some(entry) = self.records.syns.get(index) else { return };
+        let Some(entry) = self.tcp.records.syns.get(index) else { return };
         // Before its SYN-ACK nothing of it was sent that anybody could report.
         if entry.iss() != report.seq || entry.is_held() {
             self.cx.counters.icmp_out_of_window += 1;
@@ -121,7 +121,9 @@ impl Shard {
             {
                 self.cx.counters.icmp_aborts += 1;
                 self.cx.counters.attempt_fails += 1;
-                if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
+                if let Some(entry) =
+                    self.tcp.records.syns.remove(index, &mut self.tcp.passive.listeners)
+                {
                     self.forget_half_open(index, &entry);
                 }
             }
@@ -133,8 +135,8 @@ impl Shard {
     /// when it opened, so that a lesser path costs each flow at most one time-out, and segments
     /// that flow cost nothing.
     pub(super) fn tell_path_mtu(&mut self, index: u32) {
-        let Some(slot) = self.records.connections.0.get(index) else { return };
-        let paths = &self.host.ip.path_mtus;
+        let Some(slot) = self.tcp.records.connections.0.get(index) else { return };
+        let paths = &self.net.ip.path_mtus;
         let Some(mtu) = paths.said_of(self.cx.now, slot.connection.remote()) else { return };
         if let Some((connection, cx)) = self.connection(index) {
             let _ = connection.on_path_mtu(cx, mtu);
@@ -143,21 +145,21 @@ impl Shard {
 
     /// Answers a packet that was refused, if that is allowed.
     pub(super) fn answer(&mut self, packet: &[u8], answer: RefusalReply) {
-        if let Some(error) = self.host.ip.answer(self.cx.now, packet, answer) {
+        if let Some(error) = self.net.ip.answer(self.cx.now, packet, answer) {
             self.reply_from(error.local_index(), Pending::Error(error));
         }
     }
 
     /// The next datagram whose fragments did not all come in time; returns whether there was one.
     pub(super) fn advance_reassembly(&mut self) -> bool {
-        !self.host.ip.reassembly.is_empty() && self.end_reassembly()
+        !self.net.ip.reassembly.is_empty() && self.end_reassembly()
     }
 
     #[inline(never)]
     fn end_reassembly(&mut self) -> bool {
-        let Some(expired) = self.host.ip.reassembly.pop_expired(self.cx.now) else { return false };
-        self.host.ip.counters.reassembly_timeouts += 1;
-        self.host.ip.counters.reassembly_failures += 1;
+        let Some(expired) = self.net.ip.reassembly.pop_expired(self.cx.now) else { return false };
+        self.net.ip.counters.reassembly_timeouts += 1;
+        self.net.ip.counters.reassembly_failures += 1;
         // RFC 1122 3.3.2: "If this timeout expires, the partially-reassembled datagram MUST be
         // discarded and an ICMP Time Exceeded message sent to the source host (if fragment zero
         // has been received)."

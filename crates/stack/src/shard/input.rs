@@ -39,14 +39,14 @@ impl Shard {
     /// make places for a burst would take longer than all the rest.
     fn rx_alone(&mut self, frame: &RxFrame<'_>) {
         if let Some((key, segment)) = self.read_plain(frame) {
-            self.host.ip.counters.count_delivered(1);
+            self.net.ip.counters.count_delivered(1);
             let mut arrival = Arrival::of_plain(key, &segment, &frame.meta);
             arrival.stay_in(frame.chunk);
             self.find_and_process(arrival);
             return;
         }
         self.rx_rare(frame);
-        if self.host.ip.addresses.takes_any() {
+        if self.net.ip.addresses.takes_any() {
             self.reclaim_addresses();
         }
     }
@@ -65,14 +65,14 @@ impl Shard {
     }
 
     fn rx_pass(&mut self, frames: &[RxFrame<'_>]) {
-        let mut burst = self.burst.take();
+        let mut burst = self.tcp.burst.take();
         let mut whole = Vec::new();
         let mut others = 0;
         // Read all, hash all.
         for frame in frames {
             if let Some((key, segment)) = self.read_plain(frame) {
                 let arrival = Arrival::of_plain(key, &segment, &frame.meta);
-                burst.push(FoundSegment::new(&self.records, arrival));
+                burst.push(FoundSegment::new(&self.tcp.records, arrival));
             } else {
                 others += 1;
                 if !self.read_into(frame, &mut burst, &mut whole) {
@@ -83,25 +83,26 @@ impl Shard {
                 found.arrival.stay_if_long(chunk);
             }
         }
-        self.host.ip.counters.count_delivered((frames.len() - others) as u64);
+        self.net.ip.counters.count_delivered((frames.len() - others) as u64);
         // Touch slots, then records: independent loads, all under way at once.
         for found in &mut burst {
-            found.record = self.records.flows.candidate(found.hash);
+            found.record = self.tcp.records.flows.candidate(found.hash);
         }
         for found in &mut burst {
             let key = &found.arrival.key;
-            if found.record.is_some_and(|record| !self.records.is_record_of(record, key)) {
-                found.record = self.records.find(found.hash, key);
+            if found.record.is_some_and(|record| !self.tcp.records.is_record_of(record, key)) {
+                found.record = self.tcp.records.find(found.hash, key);
             }
         }
         // Process each. What one segment changes in the table, the next must see.
-        self.records.flows.forget_changes();
+        self.tcp.records.flows.forget_changes();
         let mut rest = burst.as_mut_slice();
         while let Some((found, behind)) = rest.split_first_mut() {
             rest = behind;
             let key = &found.arrival.key;
-            if self.records.flows.may_differ(found.hash) && !self.still_leads(found.record, key) {
-                found.record = self.records.find(found.hash, key);
+            if self.tcp.records.flows.may_differ(found.hash) && !self.still_leads(found.record, key)
+            {
+                found.record = self.tcp.records.find(found.hash, key);
             }
             match self.followers(found, rest) {
                 0 => self.process(found),
@@ -112,11 +113,11 @@ impl Shard {
                 }
             }
         }
-        self.burst.give_back(burst);
+        self.tcp.burst.give_back(burst);
         if !whole.is_empty() {
             self.rx_wholes(whole);
         }
-        if self.host.ip.addresses.takes_any() {
+        if self.net.ip.addresses.takes_any() {
             self.reclaim_addresses();
         }
     }
@@ -130,7 +131,7 @@ impl Shard {
         whole: &mut Vec<Vec<u8>>,
     ) -> bool {
         let Some(arrival) = self.read_frame(frame, whole) else { return false };
-        burst.push(FoundSegment::new(&self.records, arrival));
+        burst.push(FoundSegment::new(&self.tcp.records, arrival));
         true
     }
 
@@ -148,12 +149,12 @@ impl Shard {
     #[inline]
     fn still_leads(&self, record: Option<Record>, key: &FlowKey) -> bool {
         let telling = record.filter(|record| record.kind() != Kind::TimeWait);
-        telling.is_some_and(|record| self.records.is_record_of(record, key))
+        telling.is_some_and(|record| self.tcp.records.is_record_of(record, key))
     }
 
     /// A packet whose last fragment came: it goes alone, behind its burst.
     pub(super) fn rx_whole(&mut self, packet: &[u8]) {
-        let read = self.host.ip.read_whole(packet);
+        let read = self.net.ip.read_whole(packet);
         let frame = RxFrame::new(packet, SegMeta::SINGLE);
         if let Some(arrival) = self.on_read(read, &frame, &mut Vec::new()) {
             self.find_and_process(arrival);
@@ -163,16 +164,16 @@ impl Shard {
     /// A segment that is not of a burst: its record is found, and processes it.
     #[inline(always)]
     pub(super) fn find_and_process(&mut self, arrival: Arrival<'_>) {
-        let mut found = FoundSegment::new(&self.records, arrival);
-        found.record = self.records.find(found.hash, &found.arrival.key);
+        let mut found = FoundSegment::new(&self.tcp.records, arrival);
+        found.record = self.tcp.records.find(found.hash, &found.arrival.key);
         self.process(&found);
     }
 
     /// A frame that is what nearly every one is; its caller counts it. What is not, [`Shard::read_frame`] reads.
     #[inline(always)]
     fn read_plain<'a>(&mut self, frame: &RxFrame<'a>) -> Option<(FlowKey, PlainSegment<'a>)> {
-        let Ok(Unframed::Packet(packet)) = self.host.open(frame.octets) else { return None };
-        self.host.ip.read_plain(packet, frame.meta.checksum)
+        let Ok(Unframed::Packet(packet)) = self.net.open(frame.octets) else { return None };
+        self.net.ip.read_plain(packet, frame.meta.checksum)
     }
 
     /// A frame that became a segment, or was dealt with. What became whole by it is added to
@@ -184,24 +185,24 @@ impl Shard {
         frame: &RxFrame<'a>,
         whole: &mut Vec<Vec<u8>>,
     ) -> Option<Arrival<'a>> {
-        self.host.ip.counters.in_receives += 1;
-        let octets = match self.host.open(frame.octets) {
+        self.net.ip.counters.in_receives += 1;
+        let octets = match self.net.open(frame.octets) {
             Ok(Unframed::Packet(packet)) => packet,
             Ok(Unframed::LinkControl(heard)) => {
-                let heard = self.host.hear(heard, self.cx.now);
+                let heard = self.net.hear(heard, self.cx.now);
                 match heard {
-                    Ok(()) => self.host.ip.counters.in_delivers += 1,
-                    Err(reason) => self.host.ip.counters.drop_frame(reason),
+                    Ok(()) => self.net.ip.counters.in_delivers += 1,
+                    Err(reason) => self.net.ip.counters.drop_frame(reason),
                 }
                 return None;
             }
             Err(reason) => {
-                self.host.ip.counters.drop_frame(reason);
+                self.net.ip.counters.drop_frame(reason);
                 return None;
             }
         };
         let packet = RxFrame { octets, ..*frame };
-        let read = self.host.ip.read(self.cx.now, &packet);
+        let read = self.net.ip.read(self.cx.now, &packet);
         self.on_read(read, &packet, whole)
     }
 
@@ -213,21 +214,21 @@ impl Shard {
     ) -> Option<Arrival<'a>> {
         match read {
             Ok(Input::Segment(arrival)) => {
-                self.host.ip.counters.in_delivers += 1;
+                self.net.ip.counters.in_delivers += 1;
                 return Some(arrival);
             }
             Ok(Input::Echo(echo)) => {
-                if self.replies.push(Pending::Echo(echo)) {
-                    self.host.ip.counters.in_delivers += 1;
+                if self.net.replies.push(Pending::Echo(echo)) {
+                    self.net.ip.counters.in_delivers += 1;
                 } else {
-                    self.host.ip.counters.drop_frame(FrameDrop::ReplyLimit);
+                    self.net.ip.counters.drop_frame(FrameDrop::ReplyLimit);
                 }
             }
             Ok(Input::EchoReply(reply)) => {
                 if self.on_echo_reply(&reply) {
-                    self.host.ip.counters.in_delivers += 1;
+                    self.net.ip.counters.in_delivers += 1;
                 } else {
-                    self.host.ip.counters.drop_frame(FrameDrop::IcmpType);
+                    self.net.ip.counters.drop_frame(FrameDrop::IcmpType);
                 }
             }
             Ok(Input::Udp(arrived)) => self.on_udp(packet, &arrived),
@@ -236,14 +237,14 @@ impl Shard {
             // Behind what its sender sent before, and in front of what followed.
             Ok(Input::Whole(packet)) if is_udp(&packet) => self.rx_whole(&packet),
             Ok(Input::Whole(packet)) => whole.push(packet),
-            Err(Refused { reason, .. }) if self.claim(packet, reason) => {}
+            Err(Refused { reason, .. }) if self.net.claim(packet, reason) => {}
             Err(Refused { reason, answer }) => {
                 match reason {
                     FrameDrop::TcpChecksum => self.cx.counters.in_csum_errors += 1,
                     FrameDrop::TcpHeader | FrameDrop::TcpPort => self.cx.counters.in_errs += 1,
                     _ => self.on_udp_refused(reason),
                 }
-                self.host.ip.counters.drop_frame(reason);
+                self.net.ip.counters.drop_frame(reason);
                 if let Some(answer) = answer {
                     self.answer(packet.octets, answer);
                 }
@@ -298,14 +299,14 @@ impl Shard {
     }
 
     pub(super) fn on_connection_segment(&mut self, index: u32, arrival: &Arrival<'_>) -> Verdict {
-        let Some(slot) = self.records.connections.0.get_mut(index) else {
+        let Some(slot) = self.tcp.records.connections.0.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
         let connection = &mut slot.connection;
         let opens_fast = connection.is_fast_opening().then(|| connection.has_syn_data());
         let verdict = connection.on_segment(&mut self.cx, &arrival.segment);
-        if let Some(deadline) = self.lists.update(slot, index)
-            && !self.timers.defer(slot, index, deadline, self.cx.now)
+        if let Some(deadline) = self.tcp.work.update(slot, index)
+            && !self.tcp.work.timers.defer(slot, index, deadline, self.cx.now)
         {
             self.update_timer(index, deadline);
         }
@@ -349,11 +350,15 @@ impl Shard {
     pub(super) fn marking_of(&self, record: Option<Record>) -> Marking {
         let marking = record.and_then(|record| match record.kind() {
             Kind::Connection => {
-                let slot = self.records.connections.0.get(record.index())?;
+                let slot = self.tcp.records.connections.0.get(record.index())?;
                 Some(slot.connection.marking(&self.cx.tunables))
             }
-            Kind::SynEntry => Some(self.half_open_marking(self.records.syns.get(record.index())?)),
-            Kind::TimeWait => self.markings.get(self.records.waits.get(record.index())?.marking()),
+            Kind::SynEntry => {
+                Some(self.half_open_marking(self.tcp.records.syns.get(record.index())?))
+            }
+            Kind::TimeWait => {
+                self.tcp.records.markings.get(self.tcp.records.waits.get(record.index())?.marking())
+            }
         });
         marking.unwrap_or_else(|| Marking::usual(&self.cx.tunables))
     }

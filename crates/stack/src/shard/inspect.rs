@@ -125,28 +125,28 @@ impl Shard {
 
     /// A listener: where it listens, and how many wait.
     pub fn listener(&self, id: ListenerId) -> Option<&Listener> {
-        self.listeners.resolve(id)
+        self.tcp.passive.listeners.resolve(id)
     }
 
     /// Every listener, and every record in the flow table. It walks all of them.
     pub fn sockets(&self) -> impl Iterator<Item = SocketEntry> {
-        let listeners = self.listeners.iter().map(|listener| SocketEntry {
+        let listeners = self.tcp.passive.listeners.iter().map(|listener| SocketEntry {
             state: SocketState::Listen,
             local: listener.at(),
             remote: None,
         });
-        listeners.chain(self.records.flows.records().filter_map(|record| self.entry(record)))
+        listeners.chain(self.tcp.records.flows.records().filter_map(|record| self.entry(record)))
     }
 
     /// How many sockets are in each state. It walks every connection; half-open entries and TIME-WAIT
     /// records are counted already.
     pub fn states(&self) -> StateCounts {
         let mut counts = StateCounts::default();
-        counts.add(SocketState::Listen, self.listeners.len());
-        counts.add(SocketState::SynReceived, self.records.syns.len());
-        counts.add(SocketState::TimeWait, self.records.waits.len());
+        counts.add(SocketState::Listen, self.tcp.passive.listeners.len());
+        counts.add(SocketState::SynReceived, self.tcp.records.syns.len());
+        counts.add(SocketState::TimeWait, self.tcp.records.waits.len());
         let mut from = 0;
-        while let Some(found) = self.records.connections.0.first_from(from) {
+        while let Some(found) = self.tcp.records.connections.0.first_from(from) {
             let state = match found {
                 Ok((index, slot)) => {
                     from = index + 1;
@@ -177,7 +177,7 @@ impl Shard {
     pub fn snapshot_between(&self, flow: &Flow) -> Option<Snapshot> {
         let record = self.record_between(flow)?;
         let is_connection = record.kind() == Kind::Connection;
-        let slot = self.records.connections.0.get(record.index()).filter(|_| is_connection)?;
+        let slot = self.tcp.records.connections.0.get(record.index()).filter(|_| is_connection)?;
         Some(slot.connection.snapshot(self.cx.now, &self.cx.tunables))
     }
 
@@ -186,32 +186,32 @@ impl Shard {
             remote: flow.remote.addr,
             remote_port: flow.remote.port,
             local_port: flow.local.port,
-            local_index: self.host.ip.addresses.index_of_any(&flow.local.addr)?,
+            local_index: self.net.ip.addresses.index_of_any(&flow.local.addr)?,
         };
-        self.records.find(self.records.hash(&key), &key)
+        self.tcp.records.find(self.tcp.records.hash(&key), &key)
     }
 
     fn entry(&self, record: Record) -> Option<SocketEntry> {
         let index = record.index();
         let (state, local_index, local_port, remote) = match record.kind() {
             Kind::Connection => {
-                let connection = &self.records.connections.0.get(index)?.connection;
+                let connection = &self.tcp.records.connections.0.get(index)?.connection;
                 let remote = Endpoint::new(*connection.remote(), connection.remote_port());
                 let state = socket_state(connection.state())?;
                 (state, connection.local_index(), connection.local_port(), remote)
             }
             Kind::SynEntry => {
-                let entry = self.records.syns.get(index)?;
+                let entry = self.tcp.records.syns.get(index)?;
                 let (at, port) = (entry.local_index(), entry.local_port());
                 (SocketState::SynReceived, at, port, entry.remote())
             }
             Kind::TimeWait => {
-                let ended = self.records.waits.get(index)?.ended();
+                let ended = self.tcp.records.waits.get(index)?.ended();
                 let remote = Endpoint::new(ended.remote, ended.remote_port);
                 (SocketState::TimeWait, ended.local_index, ended.local_port, remote)
             }
         };
-        let local: Address = *self.host.ip.addresses.get(local_index)?;
+        let local: Address = *self.net.ip.addresses.get(local_index)?;
         Some(SocketEntry { state, local: Endpoint::new(local, local_port), remote: Some(remote) })
     }
 }

@@ -27,13 +27,13 @@ impl Shard {
     /// A connection wants to transmit only if it is dirty; dirty ones stand in the list once. (One
     /// that became dirty and then lost its wish stays listed until [`Shard::tx`] passes it.)
     pub fn check_invariants(&self) -> Result<(), String> {
-        let dirty = count(self.lists.dirty.iter().copied());
-        let listed = count(self.lists.events.iter().filter_map(|source| match source {
+        let dirty = count(self.tcp.work.dirty.iter().copied());
+        let listed = count(self.tcp.work.events.iter().filter_map(|source| match source {
             EventSource::Connection(index) => Some(*index),
             EventSource::Listener(_) => None,
         }));
         let mut tally = Walked::default();
-        let slab = &self.records.connections.0;
+        let slab = &self.tcp.records.connections.0;
         for (index, slot) in walk(|index| slab.first_from(index)) {
             let places = [&dirty, &listed].map(|list| list.get(&index).copied().unwrap_or(0));
             self.check_slot(index, slot, places)
@@ -52,7 +52,7 @@ impl Shard {
         slot: &ConnectionSlot,
         [dirty, listed]: [usize; 2],
     ) -> Result<(), &'static str> {
-        let max_text = self.cutting.turn;
+        let max_text = self.tcp.cutting.turn;
         let connection = &slot.connection;
         connection.check_invariants(max_text)?;
         let record = self.find(&FlowKey::of(connection));
@@ -73,7 +73,7 @@ impl Shard {
     /// How many TIME-WAIT records a half-open entry stands in front of.
     fn check_half_open(&self) -> Result<usize, String> {
         let mut displaced = 0;
-        for (index, entry) in walk(|index| self.records.syns.first_from(index)) {
+        for (index, entry) in walk(|index| self.tcp.records.syns.first_from(index)) {
             let key = FlowKey::of_half_open(entry);
             if self.find(&key) != Some(Record::new(Kind::SynEntry, index)) {
                 return Err(format!("half-open {index}: the flow table does not lead to it"));
@@ -85,7 +85,7 @@ impl Shard {
 
     fn keeps_wait(&self, entry: &SynEntry) -> bool {
         let key = FlowKey::of_half_open(entry);
-        let wait = entry.time_wait().and_then(|wait| self.records.waits.get(wait));
+        let wait = entry.time_wait().and_then(|wait| self.tcp.records.waits.get(wait));
         wait.is_some_and(|wait| FlowKey::of_waiting(wait) == key)
     }
 
@@ -111,7 +111,7 @@ impl Shard {
     }
 
     fn find(&self, key: &FlowKey) -> Option<Record> {
-        self.records.find(self.records.hash(key), key)
+        self.tcp.records.find(self.tcp.records.hash(key), key)
     }
 }
 

@@ -20,32 +20,32 @@ use crate::ip::Origin;
 impl Shard {
     /// Whether this host sent itself something that has not come in yet: [`Shard::advance`] is due.
     pub fn has_looped(&self) -> bool {
-        self.host.has_looped()
+        self.net.has_looped()
     }
 
     /// Takes in up to `left` packets that this host sent to itself, and takes them from `left`.
     #[inline(never)]
     pub(super) fn advance_looped(&mut self, left: &mut usize) {
-        self.host.ip.origin = Origin::Host;
+        self.net.ip.origin = Origin::Host;
         let mut packet = Vec::new();
         while *left > 0
-            && let Some(segment) = self.host.pop_looped()
+            && let Some(segment) = self.net.pop_looped()
         {
             *left -= 1;
             packet.resize(segment.len(), 0);
             if segment.copy_to(&mut packet).is_some() {
-                let at = self.host.ip.link_header_len();
+                let at = self.net.ip.link_header_len();
                 let octets = packet.get(at..).unwrap_or_default();
                 self.rx_looped(&RxFrame::new(octets, meta_of(&segment)));
             }
         }
-        self.host.ip.origin = Origin::Wire;
+        self.net.ip.origin = Origin::Wire;
     }
 
     fn rx_looped(&mut self, packet: &RxFrame<'_>) {
-        self.host.ip.counters.in_receives += 1;
+        self.net.ip.counters.in_receives += 1;
         let mut whole = Vec::new();
-        let read = self.host.ip.read(self.cx.now, packet);
+        let read = self.net.ip.read(self.cx.now, packet);
         if let Some(arrival) = self.on_read(read, packet, &mut whole) {
             self.find_and_process(arrival);
         }

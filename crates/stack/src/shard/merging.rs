@@ -31,7 +31,7 @@ impl Shard {
         let Some(record) = first.record.filter(|record| record.kind() == Kind::Connection) else {
             return 0;
         };
-        let Some(slot) = self.records.connections.0.get(record.index()) else { return 0 };
+        let Some(slot) = self.tcp.records.connections.0.get(record.index()) else { return 0 };
         let segment = &first.arrival.segment;
         let room = slot.connection.room_in_order(segment.header.seq).min(MOST);
         if !is_plain(segment) || self.cx.pool.budget.pressure() != Pressure::None {

@@ -20,13 +20,13 @@ impl Shard {
     ///
     /// [`ConfigError::Mtu`]: below 68, or below 1,280 where this host has an address of IPv6.
     pub fn set_mtu(&mut self, mtu: u16) -> Result<(), ConfigError> {
-        check_mtu(mtu, self.host.ip.addresses.iter())?;
-        let capabilities = &mut self.host.ip.capabilities;
+        check_mtu(mtu, self.net.ip.addresses.iter())?;
+        let capabilities = &mut self.net.ip.capabilities;
         let former = core::mem::replace(&mut capabilities.mtu, mtu);
         let cuts = capabilities.max_super > u32::from(former);
         let least = u32::from(mtu);
         capabilities.max_super = if cuts { capabilities.max_super.max(least) } else { least };
-        self.cutting.set_sizes(self.host.ip.max_text(), mtu);
+        self.tcp.cutting.set_sizes(self.net.ip.max_text(), mtu);
         if mtu < former {
             self.narrow_connections(mtu);
         }
@@ -35,7 +35,7 @@ impl Shard {
 
     fn narrow_connections(&mut self, mtu: u16) {
         let mut next = 0;
-        while let Some(found) = self.records.connections.0.first_from(next) {
+        while let Some(found) = self.tcp.records.connections.0.first_from(next) {
             let index = match found {
                 Ok((index, _)) => index,
                 Err(on) => {
@@ -48,7 +48,7 @@ impl Shard {
                 connection.on_link_mtu(cx, mtu);
                 let (key, mss) = (FlowKey::of(connection), connection.mss());
                 // What was being cut is in flight: it goes again with the rest.
-                self.cutting.forget_larger(&key, mss);
+                self.tcp.cutting.forget_larger(&key, mss);
                 self.after_change(index);
             }
         }
@@ -89,7 +89,7 @@ impl Shard {
     }
 
     fn datagram_tables(&self) -> [&PathMtus; 2] {
-        [&self.host.ip.path_mtus, &self.host.ip.datagram_mtus]
+        [&self.net.ip.path_mtus, &self.net.ip.datagram_mtus]
     }
 
     #[cold]

@@ -76,23 +76,27 @@ impl Shard {
         if at.port == 0 {
             return Err(ListenError::PortZero);
         }
-        if !at.addr.is_unspecified() && !self.host.ip.addresses.is_local(&at.addr) {
+        if !at.addr.is_unspecified() && !self.net.ip.addresses.is_local(&at.addr) {
             return Err(ListenError::NotLocal(at));
         }
-        self.heard = None;
-        self.listeners.add(at, families, backlog).map_err(|taken| ListenError::InUse(taken.at))
+        self.tcp.passive.heard = None;
+        self.tcp
+            .passive
+            .listeners
+            .add(at, families, backlog)
+            .map_err(|taken| ListenError::InUse(taken.at))
     }
 
     /// Stops listening: connections that nobody accepted are reset, half-open ones forgotten. SYNs that wait
     /// for an answer are refused.
     pub fn close_listener(&mut self, listener: ListenerId) {
-        if self.listeners.resolve(listener).is_some_and(|listener| listener.is_any()) {
+        if self.tcp.passive.listeners.resolve(listener).is_some_and(|listener| listener.is_any()) {
             self.refuse_held();
         }
-        self.heard = None;
-        let unaccepted = self.listeners.remove(listener).unwrap_or_default();
+        self.tcp.passive.heard = None;
+        let unaccepted = self.tcp.passive.listeners.remove(listener).unwrap_or_default();
         for index in unaccepted {
-            if let Some(slot) = self.records.connections.0.get_mut(index) {
+            if let Some(slot) = self.tcp.records.connections.0.get_mut(index) {
                 slot.unaccepted = false;
                 self.let_go(index, ReleaseBy::Abort);
             }
@@ -103,7 +107,7 @@ impl Shard {
     #[inline]
     pub(super) fn listener_for(&mut self, key: &FlowKey) -> Option<u32> {
         // Most are for the same. Where listeners or addresses come and go, this is forgotten.
-        match self.heard {
+        match self.tcp.passive.heard {
             Some(heard) if heard.is_at(key) => Some(heard.listener),
             _ => self.find_listener(key),
         }
@@ -112,11 +116,11 @@ impl Shard {
     #[inline(never)]
     fn find_listener(&mut self, key: &FlowKey) -> Option<u32> {
         let FlowKey { local_port, local_index, .. } = *key;
-        let Some(addr) = self.host.ip.addresses.local(local_index) else {
-            return self.listeners.any();
+        let Some(addr) = self.net.ip.addresses.local(local_index) else {
+            return self.tcp.passive.listeners.any();
         };
-        let listener = self.listeners.find(&Endpoint::new(*addr, local_port))?;
-        self.heard = Some(Heard { local_port, local_index, listener });
+        let listener = self.tcp.passive.listeners.find(&Endpoint::new(*addr, local_port))?;
+        self.tcp.passive.heard = Some(Heard { local_port, local_index, listener });
         Some(listener)
     }
 
@@ -127,8 +131,8 @@ impl Shard {
         found: &FoundSegment<'_>,
         opening: ReusedFlow,
     ) -> Verdict {
-        let pipe = self.host.ip.recv_pipe_to(&found.arrival.key.remote, &self.cx.tunables);
-        let Some(place) = self.listeners.get_mut(listener) else {
+        let pipe = self.net.ip.recv_pipe_to(&found.arrival.key.remote, &self.cx.tunables);
+        let Some(place) = self.tcp.passive.listeners.get_mut(listener) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
         if place.is_any() {
@@ -185,7 +189,8 @@ impl Shard {
     /// A SYN gets its half-open entry, for which there is room, and its SYN-ACK.
     #[inline(always)]
     fn hold_half_open(&mut self, entry: SynEntry, hash: FlowHash, opening: ReusedFlow) -> Verdict {
-        let index = self.records.syns.insert(entry, &mut self.listeners, self.cx.now);
+        let index =
+            self.tcp.records.syns.insert(entry, &mut self.tcp.passive.listeners, self.cx.now);
         self.cx.counters.syn_received += 1;
         self.link_half_open(index, hash, opening);
         // Queued by index: it is written when it is its turn, of the entry as it is then.
@@ -199,32 +204,32 @@ impl Shard {
         let record = Record::new(Kind::SynEntry, index);
         match opening.replaces {
             Some((wait, by)) => {
-                self.records.flows.replace(hash, Record::new(Kind::TimeWait, wait), record);
+                self.tcp.records.flows.replace(hash, Record::new(Kind::TimeWait, wait), record);
                 if by == ReuseBy::Timestamp {
                     self.drop_displaced(wait);
                 }
             }
-            None => self.records.flows.insert(hash, record),
+            None => self.tcp.records.flows.insert(hash, record),
         }
     }
 
     /// Our ISS for a flow; beyond the numbers of its former connection, if it had one
     /// (RFC 9293 3.4.1, RFC 1122 4.2.2.13).
     pub(super) fn choose_iss(&mut self, key: &FlowKey, floor: Option<SeqNum>) -> Option<SeqNum> {
-        let local = Endpoint::new(*self.host.ip.addresses.get(key.local_index)?, key.local_port);
+        let local = Endpoint::new(*self.net.ip.addresses.get(key.local_index)?, key.local_port);
         let flow = Flow { local, remote: Endpoint::new(key.remote, key.remote_port) };
-        let iss = self.identity.isn(&flow, self.cx.now);
+        let iss = self.tcp.identity.isn(&flow, self.cx.now);
         Some(floor.map_or(iss, |floor| iss.later(floor)))
     }
 
     /// A segment that hit a half-open entry.
     pub(super) fn on_half_open_segment(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
         let arrival = &found.arrival;
-        let pipe = self.host.ip.recv_pipe_to(&arrival.key.remote, &self.cx.tunables);
-        let Some(entry) = self.records.syns.get_mut(index) else {
+        let pipe = self.net.ip.recv_pipe_to(&arrival.key.remote, &self.cx.tunables);
+        let Some(entry) = self.tcp.records.syns.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
-        let Some(listener) = self.listeners.get(entry.listener()) else {
+        let Some(listener) = self.tcp.passive.listeners.get(entry.listener()) else {
             return self.on_unheard_segment(index, found);
         };
         if entry.is_held() {
@@ -261,7 +266,7 @@ impl Shard {
     #[cold]
     #[inline(never)]
     fn repeat_half_open(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
-        if let Some(entry) = self.records.syns.get_mut(index) {
+        if let Some(entry) = self.tcp.records.syns.get_mut(index) {
             entry.on_repeated_syn(&found.arrival.segment.header.whole());
             self.reply(Pending::SynAck(index));
         }
@@ -274,7 +279,7 @@ impl Shard {
     pub(super) fn reset_half_open(&mut self, index: u32) -> Verdict {
         self.cx.counters.attempt_fails += 1;
         self.cx.counters.embryonic_resets += 1;
-        if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
+        if let Some(entry) = self.tcp.records.syns.remove(index, &mut self.tcp.passive.listeners) {
             self.forget_half_open(index, &entry);
         }
         Verdict::Accepted
@@ -283,7 +288,7 @@ impl Shard {
     #[cold]
     #[inline(never)]
     fn challenge_half_open(&mut self, index: u32, reason: DropReason) -> Verdict {
-        let entry = self.records.syns.get_mut(index).and_then(|entry| {
+        let entry = self.tcp.records.syns.get_mut(index).and_then(|entry| {
             entry.may_challenge(self.cx.now, &self.cx.tunables).then_some(*entry)
         });
         let Some(entry) = entry else {
@@ -306,10 +311,12 @@ impl Shard {
         reply: &Reply,
         reason: DropReason,
     ) -> Verdict {
-        let Some(entry) = self.records.syns.get(index) else { return Verdict::Drop(reason) };
+        let Some(entry) = self.tcp.records.syns.get(index) else { return Verdict::Drop(reason) };
         let listener = entry.listener();
         if self.brings_cookie(listener, found) {
-            if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
+            if let Some(entry) =
+                self.tcp.records.syns.remove(index, &mut self.tcp.passive.listeners)
+            {
                 self.forget_half_open(index, &entry);
             }
             return self.on_cookie(listener, found);
@@ -322,10 +329,10 @@ impl Shard {
     /// what there is without it.
     #[cold]
     fn on_unheard_segment(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
-        if let Some(entry) = self.records.syns.remove(index, &mut self.listeners) {
+        if let Some(entry) = self.tcp.records.syns.remove(index, &mut self.tcp.passive.listeners) {
             self.on_orphaned(index, &entry);
         }
-        match self.records.find(found.hash, &found.arrival.key) {
+        match self.tcp.records.find(found.hash, &found.arrival.key) {
             Some(wait) => self.on_waiting_segment(wait.index(), found),
             None => self.on_stray_segment(found),
         }
@@ -340,17 +347,17 @@ impl Shard {
     /// only then sees the segment.
     fn complete(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
         let arrival = &found.arrival;
-        let Some(entry) = self.records.syns.get(index) else {
+        let Some(entry) = self.tcp.records.syns.get(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
-        let Some(listener) = self.listeners.get_mut(entry.listener()) else {
+        let Some(listener) = self.tcp.passive.listeners.get_mut(entry.listener()) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
         let entry = *entry;
         if listener.defers(entry.retries()) && arrival.segment.is_empty() {
             cold_path();
             self.cx.counters.defer_accept_drops += 1;
-            if let Some(entry) = self.records.syns.get_mut(index) {
+            if let Some(entry) = self.tcp.records.syns.get_mut(index) {
                 entry.on_deferred(self.cx.now);
             }
             return Verdict::Drop(DropReason::AcceptDeferred);
@@ -374,8 +381,8 @@ impl Shard {
         };
         let (half_open, whole) =
             (Record::new(Kind::SynEntry, index), Record::new(Kind::Connection, place));
-        self.records.flows.replace(found.hash, half_open, whole);
-        self.records.syns.remove_answered(index, &mut self.listeners);
+        self.tcp.records.flows.replace(found.hash, half_open, whole);
+        self.tcp.records.syns.remove_answered(index, &mut self.tcp.passive.listeners);
         self.end_kept_wait(&entry);
         self.on_connection_segment(place, arrival)
     }
@@ -383,11 +390,11 @@ impl Shard {
     /// Whether a listener takes one more complete connection. If not, the reason is counted, but
     /// for the drop.
     pub(super) fn make_room_for(&mut self, listener: u32) -> Result<(), DropReason> {
-        if self.records.connections.0.len() >= self.cx.tunables.max_connections as usize {
+        if self.tcp.records.connections.0.len() >= self.cx.tunables.max_connections as usize {
             cold_path();
             return Err(DropReason::ConnectionLimit);
         }
-        let place = self.listeners.get_mut(listener).ok_or(DropReason::NoSocket)?;
+        let place = self.tcp.passive.listeners.get_mut(listener).ok_or(DropReason::NoSocket)?;
         if place.is_accept_queue_full() {
             cold_path();
             place.on_overflow();
@@ -408,7 +415,7 @@ impl Shard {
         self.cx.counters.attempt_fails += 1;
         self.cx.counters.embryonic_resets += 1;
         let stamps = entry.timestamps(self.announced(entry).tsval);
-        self.records.syns.remove(index, &mut self.listeners);
+        self.tcp.records.syns.remove(index, &mut self.tcp.passive.listeners);
         self.forget_half_open(index, entry);
         Verdict::Reply(Reply::reset_for(segment).stamped(stamps), DropReason::ListenOverflow)
     }
@@ -431,7 +438,7 @@ impl Shard {
     #[inline(never)]
     pub(super) fn hand_down(&mut self, entry: &SynEntry, place: u32) {
         let handed_down = self.handed_down(entry);
-        if let Some(slot) = self.records.connections.0.get_mut(place) {
+        if let Some(slot) = self.tcp.records.connections.0.get_mut(place) {
             handed_down.give_to(&mut slot.connection, &mut self.cx);
         }
     }
@@ -440,12 +447,12 @@ impl Shard {
     pub(super) fn enqueue(&mut self, connection: Connection, listener: u32, hash: FlowHash) -> u32 {
         let mut slot = ConnectionSlot::new(connection, hash);
         slot.unaccepted = true;
-        let place = self.records.connections.0.insert(slot);
-        if let Some(listener) = self.listeners.get_mut(listener) {
+        let place = self.tcp.records.connections.0.insert(slot);
+        if let Some(listener) = self.tcp.passive.listeners.get_mut(listener) {
             let first = listener.waiting() == 0;
             let _ = listener.push_accepted(place);
             if first && listener.tells() {
-                self.lists.events.push_back(EventSource::Listener(listener.id()));
+                self.tcp.work.events.push_back(EventSource::Listener(listener.id()));
             }
         }
         place
@@ -454,14 +461,14 @@ impl Shard {
     /// What the connection of an entry has of its listener and of its route.
     #[inline(never)]
     pub(super) fn handed_down(&self, entry: &SynEntry) -> HandedDown {
-        let metrics = self.host.ip.routes.metrics_to(entry.remote_addr()).copied();
+        let metrics = self.net.ip.routes.metrics_to(entry.remote_addr()).copied();
         HandedDown { options: self.inherited_options(entry), metrics }
     }
 
     /// What the connection of an entry inherits. Most listeners have nothing to hand down, and it
     /// need not be copied.
     fn inherited_options(&self, entry: &SynEntry) -> Option<SocketOptions> {
-        let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
+        let listener = self.tcp.passive.listeners.get(entry.listener()).filter(|it| !it.is_usual());
         listener.map(|listener| *listener.options())
     }
 
@@ -479,7 +486,7 @@ impl Shard {
                 mss,
             },
             irs: entry.irs(),
-            peer_mss: self.host.ip.path_mss(self.cx.now, entry.mss(), entry.remote_addr()),
+            peer_mss: self.net.ip.path_mss(self.cx.now, entry.mss(), entry.remote_addr()),
             scales: entry.is_scaled().then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
             ts_recent: entry.ts_recent(),
             sack: entry.has_sack(),
@@ -492,7 +499,7 @@ impl Shard {
     // Few segments are: inlined, it would take registers from those that are not.
     #[inline(never)]
     pub(super) fn write_syn_ack(&mut self, index: u32, tx: &mut TxSegment) -> bool {
-        let entry = self.records.syns.get(index).filter(|entry| !entry.is_held());
+        let entry = self.tcp.records.syns.get(index).filter(|entry| !entry.is_held());
         let Some(entry) = entry else { return false };
         let (announced, marking) = if self.is_usual(entry) {
             (self.usually_announced(entry), Marking::usual(&self.cx.tunables))
@@ -505,7 +512,7 @@ impl Shard {
         }
         self.cx.counters.out_segs += 1;
         let (key, order) = (FlowKey::of_half_open(entry), self.cx.tunables.option_order);
-        self.host.ip.write_segment(&SegmentOut::of_flow(&key, &syn_ack, marking, order), tx)
+        self.net.ip.write_segment(&SegmentOut::of_flow(&key, &syn_ack, marking, order), tx)
     }
 
     #[inline(never)]
@@ -535,10 +542,10 @@ impl Shard {
     /// What the listener and the route ask to announce: MSS and window.
     fn asked_to_announce(&self, entry: &SynEntry) -> (Mss, u32) {
         let remote = entry.remote_addr();
-        let pipe = self.host.ip.recv_pipe_to(remote, &self.cx.tunables);
+        let pipe = self.net.ip.recv_pipe_to(remote, &self.cx.tunables);
         let limit =
             self.inherited(entry).map(|options| options.recv_limit(pipe, &self.cx.tunables));
-        let advmss = self.host.ip.routes.metrics_to(remote).and_then(|metrics| metrics.advmss);
+        let advmss = self.net.ip.routes.metrics_to(remote).and_then(|metrics| metrics.advmss);
         let mss = self.own_mss(entry);
         let least = self.cx.tunables.least_mss;
         let mss = advmss.map_or(mss, |most| mss.min(Mss::new(most.max(least))));
@@ -548,13 +555,18 @@ impl Shard {
     /// Whether neither its listener nor a route has anything to say of an entry's connection.
     #[inline]
     fn is_usual(&self, entry: &SynEntry) -> bool {
-        !self.host.ip.routes.has_metrics()
-            && self.listeners.get(entry.listener()).is_none_or(|listener| listener.is_usual())
+        !self.net.ip.routes.has_metrics()
+            && self
+                .tcp
+                .passive
+                .listeners
+                .get(entry.listener())
+                .is_none_or(|listener| listener.is_usual())
     }
 
     /// What the connection of a half-open entry will have of its listener.
     fn inherited(&self, entry: &SynEntry) -> Option<&SocketOptions> {
-        self.listeners.get(entry.listener()).map(|listener| listener.options())
+        self.tcp.passive.listeners.get(entry.listener()).map(|listener| listener.options())
     }
 
     /// The MSS to announce.
@@ -569,12 +581,12 @@ impl Shard {
     /// Our MSS to an entry's peer where its listener asks for none of its own.
     #[inline]
     fn usual_mss(&self, entry: &SynEntry) -> Mss {
-        self.host.ip.mss_to(entry.remote_addr())
+        self.net.ip.mss_to(entry.remote_addr())
     }
 
     /// What packets for a half-open entry say.
     pub(super) fn half_open_marking(&self, entry: &SynEntry) -> Marking {
-        let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
+        let listener = self.tcp.passive.listeners.get(entry.listener()).filter(|it| !it.is_usual());
         match listener {
             Some(listener) => {
                 let is_v4 = entry.remote_addr().is_v4();
@@ -585,13 +597,13 @@ impl Shard {
     }
 
     pub(super) fn timestamp_offset(&self, entry: &SynEntry) -> u32 {
-        let local = self.host.ip.addresses.get(entry.local_index());
-        local.map_or(0, |local| self.identity.timestamp_offset(local, entry.remote_addr()))
+        let local = self.net.ip.addresses.get(entry.local_index());
+        local.map_or(0, |local| self.tcp.identity.timestamp_offset(local, entry.remote_addr()))
     }
 
     /// What is due in the SYN cache; returns whether there was anything.
     pub(super) fn advance_half_open(&mut self) -> bool {
-        match self.records.syns.pop_due(self.cx.now, &mut self.listeners) {
+        match self.tcp.records.syns.pop_due(self.cx.now, &mut self.tcp.passive.listeners) {
             Some(due) => self.on_due_half_open(due),
             None => return false,
         }
@@ -619,8 +631,8 @@ impl Shard {
 
     /// Whether an entry only waits for text: its SYN-ACK arrived.
     fn is_deferred(&self, index: u32) -> bool {
-        let Some(entry) = self.records.syns.get(index) else { return false };
-        let listener = self.listeners.get(entry.listener());
+        let Some(entry) = self.tcp.records.syns.get(index) else { return false };
+        let listener = self.tcp.passive.listeners.get(entry.listener());
         entry.is_deferred() && listener.is_some_and(|it| it.defers(entry.retries()))
     }
 }

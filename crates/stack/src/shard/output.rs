@@ -7,7 +7,7 @@ use whimbrel_tcp::{Context, Reply};
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
-use super::after_change::WorkLists;
+use super::after_change::WorkQueues;
 use crate::TxBatch;
 use crate::ip::{Datagram, ErrorOut, FlowKey, IpLayer, SegmentOut};
 use crate::link::AddressCheck;
@@ -18,39 +18,39 @@ impl Shard {
     /// Fills `batch` with what is to be sent. Returns whether more waits.
     pub fn tx(&mut self, batch: &mut TxBatch) -> bool {
         // ARP and NDP first: packets may be waiting for what they ask.
-        self.host.tx_link(batch);
+        self.net.tx_link(batch);
         // Until our addresses are known to be free, nothing but the questions whether they are is sent.
-        if self.host.address_check() != AddressCheck::Done {
+        if self.net.address_check() != AddressCheck::Done {
             cold_path();
-            return self.host.link_waits();
+            return self.net.link_waits();
         }
         // What a connection sends is not overtaken by what it says next.
         self.tx_cut(batch);
         // Replies hold up other hosts' handshakes, and a list of connections may be long.
-        while !batch.is_full() && self.replies.len() > 0 {
+        while !batch.is_full() && self.net.replies.len() > 0 {
             batch.fill(|tx| self.send_reply(tx));
         }
         if self.has_udp_out() {
             self.tx_udp(batch);
         }
         while !batch.is_full() {
-            let Some(index) = self.lists.dirty.pop_front() else { break };
-            batch.fill(|tx| self.write_segment(index, tx) && self.host.depart(tx, self.cx.now));
+            let Some(index) = self.tcp.work.dirty.pop_front() else { break };
+            batch.fill(|tx| self.write_segment(index, tx) && self.net.depart(tx, self.cx.now));
             self.tx_cut(batch);
         }
-        self.host.ip.addresses.sweep();
-        self.replies.len() > 0
-            || !self.lists.dirty.is_empty()
-            || !self.cutting.is_empty()
+        self.net.ip.addresses.sweep();
+        self.net.replies.len() > 0
+            || !self.tcp.work.dirty.is_empty()
+            || !self.tcp.cutting.is_empty()
             || self.has_udp_out()
-            || self.host.link_waits()
+            || self.net.link_waits()
     }
 
     /// What is left of a super-segment that is cut here.
     #[inline]
     fn tx_cut(&mut self, batch: &mut TxBatch) {
-        while !self.cutting.is_empty() && !batch.is_full() {
-            batch.fill(|tx| self.write_cut(tx) && self.host.depart(tx, self.cx.now));
+        while !self.tcp.cutting.is_empty() && !batch.is_full() {
+            batch.fill(|tx| self.write_cut(tx) && self.net.depart(tx, self.cx.now));
         }
     }
 
@@ -58,15 +58,15 @@ impl Shard {
     // Always: it would be copied twice.
     #[inline(always)]
     pub(super) fn reply(&mut self, pending: Pending) {
-        if !self.replies.push(pending) {
+        if !self.net.replies.push(pending) {
             self.cx.counters.replies_refused += 1;
         }
     }
 
     /// The same of one that has its address by index.
     pub(super) fn reply_from(&mut self, local_index: u16, pending: Pending) {
-        if self.replies.push(pending) {
-            self.host.ip.addresses.hold(local_index);
+        if self.net.replies.push(pending) {
+            self.net.ip.addresses.hold(local_index);
         } else {
             self.cx.counters.replies_refused += 1;
         }
@@ -76,28 +76,28 @@ impl Shard {
     // Always: it would be copied twice.
     #[inline(always)]
     pub(super) fn reply_own(&mut self, key: FlowKey, reply: Reply, marking: Marking) {
-        self.host.ip.addresses.hold(key.local_index);
-        self.replies.push_own(Pending::Reply(key, reply, marking));
+        self.net.ip.addresses.hold(key.local_index);
+        self.net.replies.push_own(Pending::Reply(key, reply, marking));
     }
 
     /// The first of the replies.
     #[inline(always)]
     fn send_reply(&mut self, tx: &mut TxSegment) -> bool {
-        let written = match self.replies.first() {
+        let written = match self.net.replies.first() {
             // In their place: all of them would be copied at the length of the longest.
             Some(&Pending::SynAck(index)) => {
-                self.replies.pass_first();
+                self.net.replies.pass_first();
                 self.write_syn_ack(index, tx)
             }
             Some(Pending::Reply(key, reply, marking)) => {
                 let out = ReplyOut { key, reply, marking: *marking };
-                let written = write_reply(&out, &mut self.cx, &mut self.host.ip, tx);
-                self.replies.pass_first();
+                let written = write_reply(&out, &mut self.cx, &mut self.net.ip, tx);
+                self.net.replies.pass_first();
                 written
             }
-            _ => return self.replies.pop().is_some_and(|rare| self.send_rare_reply(rare, tx)),
+            _ => return self.net.replies.pop().is_some_and(|rare| self.send_rare_reply(rare, tx)),
         };
-        written && self.host.depart(tx, self.cx.now)
+        written && self.net.depart(tx, self.cx.now)
     }
 
     /// One that few hosts send.
@@ -113,21 +113,22 @@ impl Shard {
             // What was injected goes by the wire, whomever it is for.
             Pending::Packet(packet) => {
                 cold_path();
-                return self.write_packet(&packet, tx) && self.host.depart_by_wire(tx, self.cx.now);
+                return self.net.write_packet(&packet, tx)
+                    && self.net.depart_by_wire(tx, self.cx.now);
             }
         };
-        written && self.host.depart(tx, self.cx.now)
+        written && self.net.depart(tx, self.cx.now)
     }
 
     /// An echo reply, or the next fragment of it.
     #[inline(never)]
     fn write_echo(&mut self, mut echo: Datagram, tx: &mut TxSegment) -> bool {
-        let written = self.host.ip.write_datagram(&mut echo, self.cx.now, tx);
+        let written = self.net.ip.write_datagram(&mut echo, self.cx.now, tx);
         if echo.is_done() {
-            self.host.ip.counters.echo_replies += u64::from(written);
+            self.net.ip.counters.echo_replies += u64::from(written);
         } else {
             // More fragments follow: to the front, so that they leave together.
-            self.replies.put_back(Pending::Echo(echo));
+            self.net.replies.put_back(Pending::Echo(echo));
         }
         written
     }
@@ -135,11 +136,11 @@ impl Shard {
     /// An echo request, or the next fragment of it.
     #[inline(never)]
     fn write_echo_request(&mut self, mut request: Datagram, tx: &mut TxSegment) -> bool {
-        let written = self.host.ip.write_datagram(&mut request, self.cx.now, tx);
+        let written = self.net.ip.write_datagram(&mut request, self.cx.now, tx);
         if request.is_done() {
-            self.host.ip.counters.echo_requests += u64::from(written);
+            self.net.ip.counters.echo_requests += u64::from(written);
         } else {
-            self.replies.put_back(Pending::EchoRequest(request));
+            self.net.replies.put_back(Pending::EchoRequest(request));
         }
         written
     }
@@ -148,36 +149,36 @@ impl Shard {
     /// comes to. The connection goes to the end of the list if there is more.
     fn write_segment(&mut self, index: u32, tx: &mut TxSegment) -> bool {
         // The place may have been freed, or taken by another, since it was listed.
-        let slot = self.records.connections.0.get_mut(index).filter(|slot| slot.dirty);
+        let slot = self.tcp.records.connections.0.get_mut(index).filter(|slot| slot.dirty);
         let Some(slot) = slot else { return false };
         slot.dirty = false;
         let connection = &mut slot.connection;
-        let max_text = self.cutting.turn;
+        let max_text = self.tcp.cutting.turn;
         let written = if connection.syn_is_next() {
-            write_syn(connection, &mut self.cx, &mut self.host.ip, tx)
+            write_syn(connection, &mut self.cx, &mut self.net.ip, tx)
         } else {
             // It may have been listed for what windows do not admit, or for what was withdrawn since.
             let outgoing = connection.poll_behind_syn(&mut self.cx, max_text, &mut tx.payload);
             let Some(outgoing) = outgoing else {
-                if let Some(deadline) = WorkLists::timer_update(slot) {
+                if let Some(deadline) = WorkQueues::timer_update(slot) {
                     self.update_timer(index, deadline);
                 }
                 return false;
             };
             let marking = connection.marking(&self.cx.tunables);
             // At once: what it is made of would be put aside while the lists are brought in line.
-            if outgoing.gso_size > 0 && self.cutting.is_here {
+            if outgoing.gso_size > 0 && self.tcp.cutting.is_here {
                 // Its segments follow, from the first on.
-                self.cutting.begin(FlowKey::of(connection), outgoing, marking, tx);
+                self.tcp.cutting.begin(FlowKey::of(connection), outgoing, marking, tx);
                 false
             } else {
                 let order = self.cx.tunables.option_order;
                 let out = SegmentOut::of_connection(connection, &outgoing, marking, order);
-                self.host.ip.write_segment(&out, tx)
+                self.net.ip.write_segment(&out, tx)
             }
         };
-        if let Some(deadline) = self.lists.update_sent(slot, index)
-            && !self.timers.defer(slot, index, deadline, self.cx.now)
+        if let Some(deadline) = self.tcp.work.update_sent(slot, index)
+            && !self.tcp.work.timers.defer(slot, index, deadline, self.cx.now)
         {
             self.update_timer(index, deadline);
         }
@@ -195,14 +196,14 @@ impl Shard {
         tx: &mut TxSegment,
     ) -> bool {
         let order = self.cx.tunables.option_order;
-        self.host.ip.write_segment(&SegmentOut::of_flow(key, outgoing, marking, order), tx)
+        self.net.ip.write_segment(&SegmentOut::of_flow(key, outgoing, marking, order), tx)
     }
 
     #[inline(never)]
     fn write_error(&mut self, error: ErrorOut, tx: &mut TxSegment) -> bool {
         let local_index = error.local_index();
-        let written = self.host.ip.write_error(error, tx);
-        self.host.ip.addresses.release(local_index);
+        let written = self.net.ip.write_error(error, tx);
+        self.net.ip.addresses.release(local_index);
         written
     }
 }

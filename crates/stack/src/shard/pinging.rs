@@ -18,7 +18,7 @@ impl Shard {
     /// Sends an echo request. [`Shard::poll_ping`] says what came of it. With several shards it is the first
     /// that hears of replies.
     pub fn ping(&mut self, ping: &Ping) -> Result<PingId, PingError> {
-        if self.pings.len() >= Pings::MOST {
+        if self.net.pings.len() >= Pings::MOST {
             return Err(PingError::TooMany { limit: Pings::MOST });
         }
         let local_index = self.ping_source(ping)?;
@@ -26,27 +26,27 @@ impl Shard {
         if len > most {
             return Err(PingError::TooLong { len, most });
         }
-        let (number, waiting) = self.pings.begin(*ping, local_index, self.cx.now);
+        let (number, waiting) = self.net.pings.begin(*ping, local_index, self.cx.now);
         let request = self.echo_request(number, &waiting);
-        if request.is_some_and(|request| self.replies.push(Pending::EchoRequest(request))) {
+        if request.is_some_and(|request| self.net.replies.push(Pending::EchoRequest(request))) {
             return Ok(waiting.id);
         }
-        self.pings.forget(number);
+        self.net.pings.forget(number);
         Err(PingError::Full)
     }
 
     /// The next echo request of which is known what came of it.
     pub fn poll_ping(&mut self) -> Option<PingEnd> {
-        self.pings.pop_ended()
+        self.net.pings.pop_ended()
     }
 
     fn ping_source(&mut self, ping: &Ping) -> Result<u16, PingError> {
         let to = ping.to;
-        let is_broadcast = self.host.ip.routes.is_broadcast(&to);
+        let is_broadcast = self.net.ip.routes.is_broadcast(&to);
         if to.is_unspecified() || to.is_multicast_or_broadcast() || is_broadcast {
             return Err(PingError::NotAHost(to));
         }
-        let (addresses, routes) = (&self.host.ip.addresses, &self.host.ip.routes);
+        let (addresses, routes) = (&self.net.ip.addresses, &self.net.ip.routes);
         let is_itself = addresses.is_local(&to);
         if !is_itself && (to.to_ip().is_loopback() || routes.find(&to).is_none()) {
             return Err(PingError::NoRoute(to));
@@ -56,7 +56,7 @@ impl Shard {
             None => addresses.source_for(&to).ok_or(PingError::NoSource(to)),
         };
         if is_itself {
-            self.host.look_at_destinations();
+            self.net.look_at_destinations();
         }
         source
     }
@@ -71,7 +71,7 @@ impl Shard {
     }
 
     fn echo_request(&self, number: u32, waiting: &Waiting) -> Option<Datagram> {
-        let local = self.host.ip.addresses.get(waiting.local_index)?;
+        let local = self.net.ip.addresses.get(waiting.local_index)?;
         let (remote, data) = (waiting.ping.to, data_of(waiting));
         let (identifier, sequence) = ((number >> 16) as u16, number as u16);
         let mut message = vec![0; data.len() + 8];
@@ -93,7 +93,7 @@ impl Shard {
 
     /// An echo reply arrived. Returns whether it is one to something that was asked.
     pub(super) fn on_echo_reply(&mut self, reply: &EchoReply<'_>) -> bool {
-        self.pings.on_reply(reply, self.cx.now)
+        self.net.pings.on_reply(reply, self.cx.now)
     }
 
     /// Somebody says that an echo request did not arrive. Returns whether one of ours is under way that can
@@ -101,10 +101,10 @@ impl Shard {
     pub(super) fn on_echo_report(&mut self, report: &EchoReport) -> bool {
         let EchoReport { from, to, number, code, error } = *report;
         let failure = PingFailure::Reported { from, error: socket_error(error), code };
-        let outcome = self.pings.on_report(number, &to, failure);
+        let outcome = self.net.pings.on_report(number, &to, failure);
         if let (IcmpError::TooBig { mtu }, Reported::Again(_) | Reported::Ended) = (error, &outcome)
         {
-            self.host.ip.datagram_mtus.note(self.cx.now, to, mtu);
+            self.net.ip.datagram_mtus.note(self.cx.now, to, mtu);
         }
         match outcome {
             Reported::Unknown => return false,

@@ -71,17 +71,17 @@ impl Shard {
     pub fn set_source_pool(&mut self, pool: &[Address]) -> Result<(), NotLocal> {
         let mut sources = SourcePool::default();
         for addr in pool {
-            let index = self.host.ip.addresses.index_of(addr).ok_or(NotLocal(*addr))?;
+            let index = self.net.ip.addresses.index_of(addr).ok_or(NotLocal(*addr))?;
             sources.of_mut(addr.family()).pool.push(index);
         }
-        self.sources = sources;
+        self.tcp.active.sources = sources;
         Ok(())
     }
 
     /// What `bind` would give to a socket that knows no peer yet: a port at `local` for which
     /// `is_free` holds, in an order that nobody outside can guess.
     pub fn draw_port(&mut self, local: &Address, is_free: impl FnMut(u16) -> bool) -> Option<u16> {
-        self.ports.draw(local, is_free).ok()
+        self.tcp.active.ports.draw(local, is_free).ok()
     }
 }
 
@@ -118,18 +118,18 @@ impl Shard {
     /// always.
     #[inline(always)]
     fn take_next_end(&mut self, local_index: u16, remote: Endpoint) -> Option<LocalEnd> {
-        let towards = Destination { local: *self.host.ip.addresses.get(local_index)?, remote };
-        let next = self.ports.next(&towards)?;
+        let towards = Destination { local: *self.net.ip.addresses.get(local_index)?, remote };
+        let next = self.tcp.active.ports.next(&towards)?;
         let local_port = next.port();
-        if !self.host.ip.capabilities.steering.comes_home(local_port, remote.port) {
+        if !self.net.ip.capabilities.steering.comes_home(local_port, remote.port) {
             return None;
         }
         let key = key_of(local_index, local_port, remote);
-        let hash = self.records.hash(&key);
-        if self.records.flows.candidate(hash).is_some() {
+        let hash = self.tcp.records.hash(&key);
+        if self.tcp.records.flows.candidate(hash).is_some() {
             return None;
         }
-        self.ports.take_next(&towards, next, &mut self.cx.counters);
+        self.tcp.active.ports.take_next(&towards, next, &mut self.cx.counters);
         Some(LocalEnd { local_index, local_port, hash, succeeds: None })
     }
 
@@ -141,8 +141,8 @@ impl Shard {
         fixed: Option<u16>,
     ) -> Result<LocalEnd, PortShortage> {
         let mut shortage = PortShortage::default();
-        for _ in 0..self.sources.of(remote.addr.family()).len() {
-            let next = self.sources.of_mut(remote.addr.family()).take_turn();
+        for _ in 0..self.tcp.active.sources.of(remote.addr.family()).len() {
+            let next = self.tcp.active.sources.of_mut(remote.addr.family()).take_turn();
             let Some(local_index) = next else { break };
             if fixed.is_none()
                 && let Some(end) = self.take_next_end(local_index, remote)
@@ -170,7 +170,7 @@ impl Shard {
         shortage: &PortShortage,
     ) -> Result<LocalEnd, ConnectError> {
         if let Some((local_index, local_port)) = shortage.safe {
-            let hash = self.records.hash(&key_of(local_index, local_port, remote));
+            let hash = self.tcp.records.hash(&key_of(local_index, local_port, remote));
             let succeeds = self.take_over(local_index, local_port, remote);
             return Ok(LocalEnd { local_index, local_port, hash, succeeds });
         }
@@ -187,13 +187,13 @@ impl Shard {
         local: Option<Endpoint>,
         source: Option<u16>,
     ) -> Result<Option<u16>, ConnectError> {
-        let (addresses, addr) = (&self.host.ip.addresses, &remote.addr);
+        let (addresses, addr) = (&self.net.ip.addresses, &remote.addr);
         match local.filter(|local| !local.addr.is_unspecified()) {
             Some(local) => addresses
                 .source_index_of(&local.addr, addr)
                 .map(Some)
                 .ok_or(ConnectError::NotLocal(local)),
-            None if !self.sources.of(addr.family()).is_empty() => Ok(None),
+            None if !self.tcp.active.sources.of(addr.family()).is_empty() => Ok(None),
             None => source.map(Some).ok_or(ConnectError::NoSource(remote)),
         }
     }
@@ -205,13 +205,13 @@ impl Shard {
         remote: Endpoint,
         fixed: Option<u16>,
     ) -> Result<LocalEnd, PortShortage> {
-        let Some(local) = self.host.ip.addresses.get(local_index).copied() else {
+        let Some(local) = self.net.ip.addresses.get(local_index).copied() else {
             return Err(PortShortage::default());
         };
         let towards = Destination { local, remote };
         let key = |local_port| key_of(local_index, local_port, remote);
         let end = |local_port, hash| LocalEnd { local_index, local_port, hash, succeeds: None };
-        let (records, now) = (&self.records, self.cx.tick);
+        let (records, now) = (&self.tcp.records, self.cx.tick);
         // The 4-tuple as a whole must be free, not the port: one port serves many peers.
         let mut hash = FlowHash(0);
         let mut look = |port| {
@@ -221,12 +221,12 @@ impl Shard {
         };
         let Some(port) = fixed else {
             // What a port comes home to is this shard's queue, where that can be computed.
-            let steering = self.host.ip.capabilities.steering;
+            let steering = self.net.ip.capabilities.steering;
             let look_home = |port| match steering.comes_home(port, remote.port) {
                 true => look(port),
                 false => PortUse::Elsewhere,
             };
-            let chosen = self.ports.choose(&towards, &mut self.cx.counters, look_home);
+            let chosen = self.tcp.active.ports.choose(&towards, &mut self.cx.counters, look_home);
             // The port that was looked up last is the one that was found free.
             return chosen.map(|port| end(port, hash)).map_err(|exhausted| {
                 cold_path();
@@ -242,7 +242,7 @@ impl Shard {
         };
         match look(port) {
             PortUse::Free => {
-                self.ports.claim(&towards, port, &mut self.cx.counters);
+                self.tcp.active.ports.claim(&towards, port, &mut self.cx.counters);
                 Ok(end(port, hash))
             }
             PortUse::Waiting { .. } => Err(self.judge_wait(PortShortage::default(), &key(port))),
@@ -252,14 +252,14 @@ impl Shard {
 
     /// Adds to a shortage when this 4-tuple, in TIME-WAIT, could be taken over, or will be free.
     fn judge_wait(&self, shortage: PortShortage, key: &FlowKey) -> PortShortage {
-        let found = self.records.find(self.records.hash(key), key);
+        let found = self.tcp.records.find(self.tcp.records.hash(key), key);
         let index = found.filter(|record| record.kind() == Kind::TimeWait).map(Record::index);
-        let Some(wait) = index.and_then(|index| self.records.waits.get(index)) else {
+        let Some(wait) = index.and_then(|index| self.tcp.records.waits.get(index)) else {
             return shortage;
         };
-        let class = self.host.ip.addresses.path_class(&key.remote);
+        let class = self.net.ip.addresses.path_class(&key.remote);
         let now = self.cx.tick;
-        let lasts = self.lifetimes.millis(class) + 1;
+        let lasts = self.tcp.records.lifetimes.millis(class) + 1;
         let left = lasts.saturating_sub(now.millis_since(wait.entered()));
         let next = |left: u32| Some(shortage.next.map_or(left, |next| next.min(left)));
         match self.reuse_delay(class).map(|delay| wait.judge_take_over(now, delay)) {
@@ -296,10 +296,10 @@ impl Shard {
         remote: Endpoint,
     ) -> Option<Predecessor> {
         let key = key_of(local_index, local_port, remote);
-        let index = self.records.find(self.records.hash(&key), &key)?.index();
+        let index = self.tcp.records.find(self.tcp.records.hash(&key), &key)?.index();
         let wait = self.end_wait(index)?;
         let towards = self.destination(&key)?;
-        self.ports.claim(&towards, local_port, &mut self.cx.counters);
+        self.tcp.active.ports.claim(&towards, local_port, &mut self.cx.counters);
         self.cx.counters.time_wait_taken_over += 1;
         self.cx.counters.time_wait_recycled += 1;
         Some(Predecessor { iss_floor: wait.iss_floor(), ts_recent: wait.ts_recent() })
@@ -314,7 +314,7 @@ impl Shard {
         if let Some(local) = local.filter(|local| local.port != 0) {
             return ConnectError::InUse { local, remote };
         }
-        let range = self.ports.range();
+        let range = self.tcp.active.ports.range();
         ConnectError::PortsExhausted {
             remote,
             first: range.first(),
@@ -331,29 +331,29 @@ impl Shard {
     /// A connection that this side opened entered TIME-WAIT.
     pub(super) fn on_own_wait(&mut self, wait: &TimeWait) {
         if let Some((towards, port)) = self.own_port(wait) {
-            self.ports.start_waiting(&towards, port, stamped(wait));
+            self.tcp.active.ports.start_waiting(&towards, port, stamped(wait));
         }
     }
 
     /// A record in TIME-WAIT began anew.
     pub(super) fn on_wait_anew(&mut self, wait: &TimeWait) {
         if let Some((towards, port)) = self.own_port(wait) {
-            self.ports.wait_anew(&towards, port, stamped(wait));
+            self.tcp.active.ports.wait_anew(&towards, port, stamped(wait));
         }
     }
 
     /// A record in TIME-WAIT is gone.
     pub(super) fn on_wait_gone(&mut self, wait: &TimeWait) {
-        self.host.ip.addresses.release(wait.local_index());
+        self.net.ip.addresses.release(wait.local_index());
         if let Some((towards, port)) = self.own_port(wait) {
-            self.ports.stop_waiting(&towards, port, stamped(wait));
+            self.tcp.active.ports.stop_waiting(&towards, port, stamped(wait));
         }
     }
 
     /// A connection that this side opened is gone, without TIME-WAIT.
     pub(super) fn release_port(&mut self, key: &FlowKey) {
         if let Some(towards) = self.destination(key) {
-            self.ports.release(&towards, key.local_port);
+            self.tcp.active.ports.release(&towards, key.local_port);
         }
     }
 
@@ -361,7 +361,7 @@ impl Shard {
     pub(super) fn on_syn_unheard(&mut self, key: &FlowKey) {
         let Some(towards) = self.destination(key) else { return };
         // One who does not answer any SYN refuses nothing.
-        if self.ports.has_others(&towards) {
+        if self.tcp.active.ports.has_others(&towards) {
             self.cx.counters.syns_unheard += 1;
             self.on_refused(key);
         }
@@ -374,7 +374,7 @@ impl Shard {
             return;
         }
         if let Some(towards) = self.destination(key) {
-            self.ports.on_refused(&towards, &mut self.cx.counters);
+            self.tcp.active.ports.on_refused(&towards, &mut self.cx.counters);
         }
     }
 
@@ -388,7 +388,7 @@ impl Shard {
     }
 
     fn destination(&self, key: &FlowKey) -> Option<Destination> {
-        let local = *self.host.ip.addresses.get(key.local_index)?;
+        let local = *self.net.ip.addresses.get(key.local_index)?;
         Some(Destination { local, remote: Endpoint::new(key.remote, key.remote_port) })
     }
 }

@@ -83,13 +83,13 @@ impl Shard {
     /// What the SYN-ACK says of it (MSS, window, its scale, time to live) counts from the next SYN
     /// on. Returns whether `listener` names one.
     pub fn set_listener_options(&mut self, listener: ListenerId, options: &SocketOptions) -> bool {
-        self.listeners.set_options(listener, options)
+        self.tcp.passive.listeners.set_options(listener, options)
     }
 
     /// How many complete connections may wait for [`Shard::accept`] (0: none, for now). Returns
     /// whether `listener` names one.
     pub fn set_backlog(&mut self, listener: ListenerId, backlog: u32) -> bool {
-        self.listeners.set_backlog(listener, backlog)
+        self.tcp.passive.listeners.set_backlog(listener, backlog)
     }
 
     fn set(&mut self, handle: Handle, set: impl FnOnce(&mut Connection, &mut Context)) {

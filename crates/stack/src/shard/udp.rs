@@ -96,6 +96,24 @@ impl SendTo {
     }
 }
 
+/// The UDP of a host: its sockets, and what they have under way.
+#[derive(Debug)]
+pub(super) struct UdpHost {
+    pub(super) sockets: Sockets,
+    /// What of a datagram did not leave yet, where it leaves in fragments.
+    pub(super) leaving: UdpLeaving,
+    /// What datagrams held when records were counted last, bytes.
+    pub(super) weighed: usize,
+    /// Where a socket that receives there sent its last datagram, and from which address.
+    pub(super) judged_way: Option<((Local, Address), Address)>,
+}
+
+impl UdpHost {
+    pub(super) fn new(sockets: Sockets) -> Self {
+        Self { sockets, leaving: UdpLeaving::default(), weighed: 0, judged_way: None }
+    }
+}
+
 /// Datagram sockets, as their owner sees them.
 impl Shard {
     /// A socket that receives datagrams at one of this host's addresses, or at all of them.
@@ -104,9 +122,9 @@ impl Shard {
             self.check_single(own)?;
             // RFC 1122 4.1.3.6: "When a host sends a UDP datagram, the source address MUST be (one of)
             // the IP address(es) of the host."
-            self.host.ip.addresses.local_index_of(own).ok_or(UdpError::NotLocal(*own))?;
+            self.net.ip.addresses.local_index_of(own).ok_or(UdpError::NotLocal(*own))?;
         }
-        Ok(self.udp.bind(bind)?)
+        Ok(self.udp.sockets.bind(bind)?)
     }
 
     /// The socket for any destination: it receives what finds no other, at every port of this host's
@@ -114,14 +132,14 @@ impl Shard {
     /// [`Received::to`] says where each datagram was sent to; [`SendTo::answer`] answers from there.
     /// There is one at a time.
     pub fn udp_bind_any(&mut self) -> Result<UdpHandle, UdpError> {
-        Ok(self.udp.bind_any()?)
+        Ok(self.udp.sockets.bind_any()?)
     }
 
     /// Says to who sent `received` that where it was sent to cannot be reached, by an ICMP error as its
     /// receiver ([`Unreachable::Port`]) or a router on the way would send one; within what a host may send
     /// of these.
     pub fn udp_refuse(&mut self, received: &Received, what: Unreachable) {
-        if let Some(error) = self.host.ip.refuse_datagram(self.cx.now, received, what) {
+        if let Some(error) = self.net.ip.refuse_datagram(self.cx.now, received, what) {
             self.reply_from(error.local_index(), Pending::Error(error));
         }
     }
@@ -130,18 +148,18 @@ impl Shard {
     /// and is told of ICMP errors about what it sends there ([`Shard::udp_take_error`]). Nothing is sent.
     pub fn udp_connect(&mut self, handle: UdpHandle, remote: Endpoint) -> Result<(), UdpError> {
         let source = self.choose_source(handle, remote, None)?;
-        Ok(self.udp.connect(handle, source, remote)?)
+        Ok(self.udp.sockets.connect(handle, source, remote)?)
     }
 
     /// The socket is connected to nobody any more.
     pub fn udp_disconnect(&mut self, handle: UdpHandle) -> Result<(), UdpError> {
-        Ok(self.udp.disconnect(handle)?)
+        Ok(self.udp.sockets.disconnect(handle)?)
     }
 
     /// Lets go of the socket: its port is free at once, what was to be sent leaves. Returns whether there
     /// was one.
     pub fn udp_close(&mut self, handle: UdpHandle) -> bool {
-        self.udp.close(handle)
+        self.udp.sockets.close(handle)
     }
 
     /// Takes a datagram to be sent, whole or not at all. If there is no room for it now, an
@@ -158,60 +176,68 @@ impl Shard {
         send: &SendTo,
     ) -> Result<(), UdpError> {
         let SendTo { to, source, source_port, options, segment: _ } = *send;
-        let to = to.or_else(|| self.udp.remote(handle)).ok_or(UdpError::NotConnected)?;
+        let to = to.or_else(|| self.udp.sockets.remote(handle)).ok_or(UdpError::NotConnected)?;
         let source = self.choose_source(handle, to, source)?;
         let port = self.choose_port(handle, source_port)?;
-        let options = options.or_else(|| self.udp.options(handle)).unwrap_or_default();
+        let options = options.or_else(|| self.udp.sockets.options(handle)).unwrap_or_default();
         let (family, fragmenting) = (to.addr.family(), options.fragmenting);
         let whole = || self.udp_whole(&to.addr);
         let segment = send.judge_size(data.len(), family, fragmenting, whole)?;
         let from = Endpoint::new(source, port);
         let room = self.udp_room();
-        Ok(self.udp.queue(handle, OutgoingDatagram { from, to, data, segment, options }, room)?)
+        Ok(self.udp.sockets.queue(
+            handle,
+            OutgoingDatagram { from, to, data, segment, options },
+            room,
+        )?)
     }
 
     /// The datagram that has waited for longest; `None`: nothing yet, an
     /// [`Event::Udp`](crate::Event::Udp) will come.
     pub fn udp_recv(&mut self, handle: UdpHandle) -> Option<Received> {
-        self.udp.recv(handle)
+        self.udp.sockets.recv(handle)
     }
 
     /// The same, and it stays.
     pub fn udp_peek(&self, handle: UdpHandle) -> Option<&Received> {
-        self.udp.peek(handle)
+        self.udp.sockets.peek(handle)
     }
 
     /// What was last heard of what a connected socket had sent (RFC 1122 4.1.3.3); it is forgotten by
     /// that, and ends nothing: what `SO_ERROR` tells.
     pub fn udp_take_error(&mut self, handle: UdpHandle) -> Option<SocketError> {
-        self.udp.take_error(handle)
+        self.udp.sockets.take_error(handle)
     }
 
     /// What the socket's packets say from now on, where a datagram says nothing else: hop limit, traffic
     /// class, and whether they may be cut (RFC 1122 4.1.4).
     pub fn udp_set_options(&mut self, handle: UdpHandle, options: SendOptions) {
-        self.udp.set_options(handle, options);
+        self.udp.sockets.set_options(handle, options);
     }
 
     /// How many bytes may wait to be received (`SO_RCVBUF`), from 2 KiB to `buffers.recv.max`; what each
     /// datagram takes beside its data counts.
     pub fn udp_set_recv_size(&mut self, handle: UdpHandle, bytes: usize) {
-        self.udp.set_recv_size(handle, bytes.min(self.cx.tunables.recv_buffer_max as usize));
+        self.udp
+            .sockets
+            .set_recv_size(handle, bytes.min(self.cx.tunables.recv_buffer_max as usize));
     }
 
     /// How many bytes may wait to be sent (`SO_SNDBUF`), from 2 KiB to `buffers.send.max`.
     pub fn udp_set_send_size(&mut self, handle: UdpHandle, bytes: usize) {
-        self.udp.set_send_size(handle, bytes.min(self.cx.tunables.send_buffer_max as usize));
+        self.udp
+            .sockets
+            .set_send_size(handle, bytes.min(self.cx.tunables.send_buffer_max as usize));
     }
 
     /// The sockets: their ends, options and sizes, and what happened to datagrams.
     pub fn udp(&self) -> &Sockets {
-        &self.udp
+        &self.udp.sockets
     }
 
     /// The most octets that a datagram to `remote` carries in one packet (RFC 1122 3.4, GET_MAXSIZES).
     pub fn udp_whole(&self, remote: &Address) -> usize {
-        self.host.ip.whole_udp(self.cx.now, remote)
+        self.net.ip.whole_udp(self.cx.now, remote)
     }
 }
 
@@ -225,9 +251,9 @@ impl Shard {
         wish: Option<Address>,
     ) -> Result<Address, UdpError> {
         let unknown = UdpError::Bind(whimbrel_udp::BindError::Unknown);
-        let own = self.udp.receives_at(handle).ok_or(unknown)?;
+        let own = self.udp.sockets.receives_at(handle).ok_or(unknown)?;
         let way = (own, to.addr);
-        if let Some((known, source)) = self.judged_way
+        if let Some((known, source)) = self.udp.judged_way
             && known == way
             && wish.is_none()
             && to.port != 0
@@ -236,7 +262,7 @@ impl Shard {
         }
         let source = self.judge_source(handle, own, to, wish)?;
         if wish.is_none() {
-            self.judged_way = Some((way, source));
+            self.udp.judged_way = Some((way, source));
         }
         Ok(source)
     }
@@ -254,14 +280,14 @@ impl Shard {
         {
             return Err(UdpError::Family(to));
         }
-        let addresses = &self.host.ip.addresses;
+        let addresses = &self.net.ip.addresses;
         match (wish, own) {
             (Some(wish), own) if !own.covers(&wish) || wish.family() != to.addr.family() => {
                 Err(UdpError::NotLocal(wish))
             }
             (Some(wish), _) => {
                 let speaks = addresses.source_index_of(&wish, &to.addr).is_some()
-                    || (self.udp.is_any(handle) && self.host.ip.takes_other(&wish));
+                    || (self.udp.sockets.is_any(handle) && self.net.ip.takes_other(&wish));
                 speaks.then_some(wish).ok_or(UdpError::NotLocal(wish))
             }
             (None, Local::Address(own)) => {
@@ -279,7 +305,7 @@ impl Shard {
 
     /// The port from which a socket sends.
     fn choose_port(&self, handle: UdpHandle, wish: Option<u16>) -> Result<u16, UdpError> {
-        let local = self.udp.local(handle).ok_or(whimbrel_udp::QueueError::Unknown)?;
+        let local = self.udp.sockets.local(handle).ok_or(whimbrel_udp::QueueError::Unknown)?;
         match (wish, local.port) {
             (None | Some(0), 0) => Err(UdpError::NoSourcePort),
             (Some(wish), 0) => Ok(wish),
@@ -289,16 +315,16 @@ impl Shard {
     }
 
     fn check_destination(&mut self, to: Endpoint) -> Result<(), UdpError> {
-        let is_local = self.host.ip.addresses.is_local(&to.addr);
-        judge_destination(&self.host.ip.routes, is_local, to)?;
+        let is_local = self.net.ip.addresses.is_local(&to.addr);
+        judge_destination(&self.net.ip.routes, is_local, to)?;
         if is_local {
-            self.host.look_at_destinations();
+            self.net.look_at_destinations();
         }
         Ok(())
     }
 
     fn check_single(&self, addr: &Address) -> Result<(), UdpError> {
-        judge_single(&self.host.ip.routes, addr)
+        judge_single(&self.net.ip.routes, addr)
     }
 }
 
@@ -349,15 +375,15 @@ impl Shard {
         }
         let reason = match delivered {
             Ok(()) => {
-                self.host.ip.counters.in_delivers += 1;
+                self.net.ip.counters.in_delivers += 1;
                 return;
             }
-            Err(Undelivered::NoSocket) if self.claim(packet, FrameDrop::UdpPort) => return,
+            Err(Undelivered::NoSocket) if self.net.claim(packet, FrameDrop::UdpPort) => return,
             Err(Undelivered::NoSocket) => FrameDrop::UdpPort,
             Err(Undelivered::RecvBuffer) => FrameDrop::UdpBuffer,
             Err(Undelivered::Memory) => FrameDrop::UdpMemory,
         };
-        self.host.ip.counters.drop_frame(reason);
+        self.net.ip.counters.drop_frame(reason);
         if reason == FrameDrop::UdpPort {
             // RFC 1122 4.1.3.1: "If a datagram arrives addressed to a UDP port for which there is no
             // pending LISTEN call, UDP SHOULD send an ICMP Port Unreachable message."
@@ -367,16 +393,16 @@ impl Shard {
 
     fn deliver_udp(&mut self, arrived: &Arrived<'_>) -> Result<(), Undelivered> {
         let room = self.udp_room();
-        let addresses = &self.host.ip.addresses;
+        let addresses = &self.net.ip.addresses;
         if addresses.takes_any() && addresses.local_index_of(&arrived.to.addr).is_none() {
-            return self.udp.deliver_other(arrived, room);
+            return self.udp.sockets.deliver_other(arrived, room);
         }
-        self.udp.deliver(arrived, room)
+        self.udp.sockets.deliver(arrived, room)
     }
 
     /// A datagram that did not come so far as to a socket.
     pub(super) fn on_udp_refused(&mut self, reason: FrameDrop) {
-        let counters = &mut self.udp.counters;
+        let counters = &mut self.udp.sockets.counters;
         match reason {
             FrameDrop::UdpChecksum => {
                 counters.in_errors += 1;
@@ -391,11 +417,11 @@ impl Shard {
     /// An ICMP error about a datagram of ours. Returns whether it can be one: a socket has its port.
     pub(super) fn on_udp_report(&mut self, report: &DatagramReport) -> bool {
         let DatagramReport { from, to, error } = report;
-        let known = self.udp.on_error(from, to, socket_error(*error));
+        let known = self.udp.sockets.on_error(from, to, socket_error(*error));
         if let IcmpError::TooBig { mtu } = error
             && known
         {
-            self.host.ip.datagram_mtus.note(self.cx.now, to.addr, *mtu);
+            self.net.ip.datagram_mtus.note(self.cx.now, to.addr, *mtu);
         }
         known
     }
@@ -405,7 +431,7 @@ impl Shard {
     fn udp_room(&self) -> Room {
         let budget = &self.cx.pool.budget;
         // Records are looked at once a millisecond, in which many datagrams can come.
-        let since = self.udp.held().saturating_sub(self.udp_weighed) as u64;
+        let since = self.udp.sockets.held().saturating_sub(self.udp.weighed) as u64;
         let held = budget.held().saturating_add(since);
         let is_tight = held >= self.cx.tunables.mem_budget / 10 * 9;
         if is_tight || budget.pressure() >= Pressure::Tight { Room::None } else { Room::Enough }
@@ -417,7 +443,7 @@ impl Shard {
     /// Whether datagrams wait to leave.
     #[inline]
     pub(super) fn has_udp_out(&self) -> bool {
-        self.udp.has_out() || !self.udp_leaving.is_empty()
+        self.udp.sockets.has_out() || !self.udp.leaving.is_empty()
     }
 
     /// Datagrams in the order in which they were handed over, up to [`A_TURN`]: segments come next.
@@ -427,46 +453,46 @@ impl Shard {
             if batch.is_full() || !self.has_udp_out() {
                 return;
             }
-            batch.fill(|tx| self.write_udp(tx) && self.host.depart(tx, self.cx.now));
+            batch.fill(|tx| self.write_udp(tx) && self.net.depart(tx, self.cx.now));
         }
     }
 
     /// The next datagram, or the next fragment of one, or several that the device cuts.
     fn write_udp(&mut self, tx: &mut whimbrel_base::packet::TxSegment) -> bool {
         let now = self.cx.now;
-        if let Some(mut rest) = self.udp_leaving.fragments.take() {
-            let written = self.host.ip.write_datagram(&mut rest, now, tx);
-            self.udp_leaving.fragments = (!rest.is_done()).then_some(rest);
+        if let Some(mut rest) = self.udp.leaving.fragments.take() {
+            let written = self.net.ip.write_datagram(&mut rest, now, tx);
+            self.udp.leaving.fragments = (!rest.is_done()).then_some(rest);
             return written;
         }
-        let next = self.udp_leaving.segments.take().or_else(|| self.udp.next_out());
+        let next = self.udp.leaving.segments.take().or_else(|| self.udp.sockets.next_out());
         let Some(mut out) = next else { return false };
         if out.segment > 0 {
-            let len = self.host.ip.udp_at_once(now, &out).min(out.data.len());
+            let len = self.net.ip.udp_at_once(now, &out).min(out.data.len());
             let data = out.data.split_to(len);
             if !out.data.is_empty() {
-                self.udp_leaving.segments = Some(out.clone());
+                self.udp.leaving.segments = Some(out.clone());
             }
             out.data = data;
         }
         let segments = out.segments() as u64;
-        let is_whole = self.host.ip.carries_whole(now, &out);
+        let is_whole = self.net.ip.carries_whole(now, &out);
         let refused = !is_whole && out.options.fragmenting == Fragmenting::Refused;
         if refused {
             // The path, or the link, became narrower since it was taken.
-            let mtu = self.host.ip.datagram_mtu(now, &out.to.addr);
-            self.udp.on_error(&out.from, &out.to, SocketError::TooBig { mtu });
+            let mtu = self.net.ip.datagram_mtu(now, &out.to.addr);
+            self.udp.sockets.on_error(&out.from, &out.to, SocketError::TooBig { mtu });
         }
-        if refused || !self.host.ip.speaks_from(&out.from.addr) {
-            self.udp.counters.out_discards += segments;
+        if refused || !self.net.ip.speaks_from(&out.from.addr) {
+            self.udp.sockets.counters.out_discards += segments;
             return false;
         }
-        self.udp.counters.out_datagrams += segments;
+        self.udp.sockets.counters.out_datagrams += segments;
         let usual_hop_limit = self.cx.tunables.hop_limit;
         if is_whole {
-            return self.host.ip.write_udp(now, out, usual_hop_limit, tx);
+            return self.net.ip.write_udp(now, out, usual_hop_limit, tx);
         }
-        self.udp_leaving.fragments = Some(message_to_cut(&out, usual_hop_limit));
+        self.udp.leaving.fragments = Some(message_to_cut(&out, usual_hop_limit));
         self.write_udp(tx)
     }
 }

@@ -136,9 +136,9 @@ impl Siege {
         assert!(census.replies <= 1_024, "{} replies", census.replies);
         // Half as much again for the slab's places.
         let most = BACKLOG as usize * size_of::<SynEntry>() * 3 / 2;
-        let held = self.server.records.syns.memory();
+        let held = self.server.tcp.records.syns.memory();
         assert!(held <= most, "{held} octets of half-open entries");
-        let table = self.server.records.flows.memory();
+        let table = self.server.tcp.records.flows.memory();
         assert!(table <= 64 << 10, "{table} octets of table for {} flows", census.flows);
     }
 }

@@ -113,7 +113,7 @@ impl Siege {
         let (local, remote) = (server_addr(over), Endpoint::new(client_addr(over), 9_000));
         let cookie = FastOpen::from_cookie(&[7; 8]).expect("a cookie");
         let known = KnownServer { cookie, mss: Mss::new(1_000) };
-        server.fast_open_cache.store(&Service { local, remote }, known);
+        server.tcp.active.fast_open_cache.store(&Service { local, remote }, known);
         let flows = PORTS.map(|port| {
             let isn = SeqNum::new(ISN);
             Known { next: isn, edge: isn, ports: (port, 80), ..Known::default() }
@@ -182,7 +182,7 @@ impl Siege {
             ..TcpHeader::default()
         };
         let (local, remote) = (server_addr(self.over), client_addr(self.over));
-        let cookie = self.server.fast_open_keys.grant(&local, &remote);
+        let cookie = self.server.tcp.passive.fast_open_keys.grant(&local, &remote);
         let mut options = Options::Syn { mss: 1_000, shift: 3 }.octets(&known);
         options.extend([34, 10]);
         options.extend(cookie.cookie());
@@ -301,7 +301,7 @@ impl Siege {
         let dropped: u64 = counters.drops().map(|(_, count)| count).sum();
         assert_eq!(counters.in_segs, counters.accepted_segs + dropped);
         for index in 0..64 {
-            let Some(slot) = self.server.records.connections.0.get(index) else { continue };
+            let Some(slot) = self.server.tcp.records.connections.0.get(index) else { continue };
             let (snd, rcv) = (slot.connection.send_sequence(), slot.connection.recv_sequence());
             assert!(snd.una.at_or_before(snd.nxt) && snd.nxt.at_or_before(snd.max), "{snd:?}");
             assert!(rcv.nxt.at_or_before(rcv.edge), "{rcv:?}");
@@ -464,7 +464,8 @@ fn the_number_of_a_syn_that_was_not_sent_cannot_be_acknowledged() {
     let mut siege = Siege::new(Device::PLAIN, Over::V4, &Tunables::default());
     siege.connect(0, None);
     let (known, handle) = (siege.flows[3], siege.handles[0]);
-    let connection = &siege.server.records.connections.0.get(handle.index()).expect("it is new");
+    let connection =
+        &siege.server.tcp.records.connections.0.get(handle.index()).expect("it is new");
     let header = TcpHeader {
         src_port: known.ports.0,
         dst_port: known.ports.1,

@@ -198,7 +198,7 @@ impl Hosts {
                 let shard = if over_there { &mut self.server } else { &mut self.client };
                 let more = shard.tx(&mut batch);
                 let mtu =
-                    usize::from(shard.host.ip.capabilities.mtu) + shard.host.ip.link_header_len();
+                    usize::from(shard.net.ip.capabilities.mtu) + shard.net.ip.link_header_len();
                 for segment in batch.pending() {
                     assert!(segment.gso_size > 0 || segment.len() <= mtu, "beyond the MTU");
                     self.carry_packet(over_there, segment.to_vec());

@@ -14,13 +14,14 @@ impl Drop for Shard {
         if std::thread::panicking() {
             return;
         }
-        let listeners: Vec<_> = self.listeners.iter().map(|listener| listener.id()).collect();
+        let listeners: Vec<_> =
+            self.tcp.passive.listeners.iter().map(|listener| listener.id()).collect();
         listeners.into_iter().for_each(|listener| self.close_listener(listener));
-        while let Some(socket) = self.udp.first() {
+        while let Some(socket) = self.udp.sockets.first() {
             self.udp_close(socket);
         }
         let mut at = 0;
-        while let Some(found) = self.records.connections.0.first_from(at) {
+        while let Some(found) = self.tcp.records.connections.0.first_from(at) {
             at = match found {
                 Ok((index, _)) => {
                     self.let_go(index, ReleaseBy::Abort);
@@ -39,7 +40,7 @@ impl Drop for Shard {
             self.advance(next, 1024);
         }
         assert_eq!(self.census(), Census::default(), "something was left over");
-        assert_eq!(self.udp.memory(), 0, "no datagram waits, no port is taken");
+        assert_eq!(self.udp.sockets.memory(), 0, "no datagram waits, no port is taken");
         assert_eq!(self.memory().text, 0, "nobody holds text, and the account has some");
     }
 }

@@ -15,7 +15,7 @@ fn connections_that_go_while_the_device_takes_nothing_are_not_listed_for_ever() 
     for _ in 0..10_000 {
         let handle = client.connect(server_at(Over::V4), None).expect("a free port");
         client.abort(handle);
-        assert!(client.lists.dirty.len() <= SPARE + 2, "{} listed", client.lists.dirty.len());
+        assert!(client.tcp.work.dirty.len() <= SPARE + 2, "{} listed", client.tcp.work.dirty.len());
         client.check_invariants().expect("who stays is listed");
     }
     client.abort(stays);
@@ -35,7 +35,7 @@ fn connections_that_go_while_no_application_looks_are_not_listed_for_ever() {
         hosts.client.abort(client);
         hosts.run_until_quiet();
         for shard in [&hosts.client, &hosts.server] {
-            let listed = shard.lists.events.len();
+            let listed = shard.tcp.work.events.len();
             assert!(listed <= SPARE + 1 + 2 * shard.census().connections, "{listed} listed");
         }
     }

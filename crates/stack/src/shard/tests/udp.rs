@@ -593,10 +593,10 @@ fn a_device_that_cuts_datagrams_has_many_in_one_frame() {
     assert_eq!(host.udp().counters.out_datagrams, 50);
     batch.consume(1);
     // A path that carries less than one of them has each by itself, in fragments.
-    host.host.ip.datagram_mtus.note(Instant::ZERO, server_addr(Over::V4), 1_000);
+    host.net.ip.datagram_mtus.note(Instant::ZERO, server_addr(Over::V4), 1_000);
     let send = SendTo { segment: Some(900), ..send };
     host.udp_send(socket, Bytes::from(text(2_700)), &send).expect("sent");
-    host.host.ip.datagram_mtus.note(Instant::ZERO, server_addr(Over::V4), 600);
+    host.net.ip.datagram_mtus.note(Instant::ZERO, server_addr(Over::V4), 600);
     host.tx(&mut batch);
     assert_eq!(batch.pending().len(), 6);
     assert!(batch.pending().iter().all(|packet| packet.len() <= 600 && packet.gso_size == 0));

@@ -1,10 +1,14 @@
-//! A host: its internet layer, and its link below that where the device has one.
+//! The network of a host: its internet layer, its link below that where the device has one, and what it sends
+//! for no connection and no socket.
 
-use whimbrel_base::Instant;
+mod unclaimed;
+
 use whimbrel_base::packet::TxSegment;
+use whimbrel_base::{Instant, Key};
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, EthernetHeader};
 
+use self::unclaimed::Unclaimed;
 use crate::TxBatch;
 use crate::ip::{ErrorReport, FrameDrop, IpLayer};
 use crate::link::{
@@ -12,10 +16,12 @@ use crate::link::{
     destination_of,
 };
 use crate::looped::{Looped, QueueFull};
+use crate::ping::Pings;
+use crate::replies::Replies;
 
-/// Everything of a host below its protocols.
+/// Everything of a host below its transports.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(crate) struct Net {
     /// Its addresses, routes and packets.
     pub(crate) ip: IpLayer,
     /// Its Ethernet, if the device has one.
@@ -24,6 +30,10 @@ pub(crate) struct Host {
     /// to another host pays one comparison.
     looks: Looks,
     looped: Looped,
+    /// One queue for all protocols: what it holds leaves in the order in which it was asked for.
+    pub(crate) replies: Replies,
+    pub(crate) pings: Pings,
+    pub(crate) unclaimed: Unclaimed,
 }
 
 /// What packets are looked at for before they leave.
@@ -44,10 +54,18 @@ impl Looks {
     }
 }
 
-impl Host {
-    /// A host that has these layers.
-    pub(crate) fn new(ip: IpLayer, link: Option<Link>) -> Self {
-        Self { ip, link, looks: Looks::default(), looped: Looped::default() }
+impl Net {
+    /// The network of a host that has these layers; `key` numbers its echo requests.
+    pub(crate) fn new(ip: IpLayer, link: Option<Link>, key: &Key) -> Self {
+        Self {
+            ip,
+            link,
+            looks: Looks::default(),
+            looped: Looped::default(),
+            replies: Replies::default(),
+            pings: Pings::new(key),
+            unclaimed: Unclaimed::default(),
+        }
     }
 
     /// From now on the link goes by these rules.
@@ -205,7 +223,7 @@ impl Host {
         }
     }
 
-    /// Whether [`Host::tx_link`] has something to send.
+    /// Whether [`Net::tx_link`] has something to send.
     pub(crate) fn link_waits(&self) -> bool {
         self.link.as_ref().is_some_and(Link::waits)
     }
@@ -229,7 +247,7 @@ impl Host {
         }
     }
 
-    /// When [`Host::advance_link`] must be called at the latest.
+    /// When [`Net::advance_link`] must be called at the latest.
     pub(crate) fn next_link_deadline(&self) -> Option<Instant> {
         self.link.as_ref()?.next_deadline()
     }

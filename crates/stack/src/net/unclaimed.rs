@@ -8,38 +8,35 @@ use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum, TxSegment};
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{IpHeader, Ipv6Header, Protocol, Sum};
 
-use super::{InjectError, Shard};
+use super::Net;
 use crate::RxFrame;
+use crate::error::InjectError;
 use crate::ip::FrameDrop;
 use crate::replies::Pending;
 
 /// Packets that nothing here took, for whoever asks.
 #[derive(Default, Debug)]
-pub(super) struct Unclaimed {
+pub(crate) struct Unclaimed {
     /// How many may wait; 0: nobody wants them.
     most: usize,
     packets: VecDeque<Bytes>,
 }
 
-/// Handing out packets that nothing here takes.
-impl Shard {
-    /// Keeps, from now on, up to `most` packets that nothing here takes until they are
-    /// [polled](Shard::poll_unclaimed): those for other hosts' addresses, those of protocols that this
-    /// host does not speak, datagrams for ports that no socket has, and ICMP errors about datagrams that none
-    /// sent. They are answered by no ICMP error then. 0: keeps none, and lets go of those that wait.
-    pub fn keep_unclaimed(&mut self, most: usize) {
+impl Net {
+    /// Keeps up to `most` packets that nothing here takes from now on.
+    pub(crate) fn keep_unclaimed(&mut self, most: usize) {
         self.unclaimed.most = most;
         self.unclaimed.packets.truncate(most);
     }
 
-    /// The next packet that nothing took: whole, with complete checksums.
-    pub fn poll_unclaimed(&mut self) -> Option<Bytes> {
+    /// The next packet that nothing took.
+    pub(crate) fn poll_unclaimed(&mut self) -> Option<Bytes> {
         self.unclaimed.packets.pop_front()
     }
 
-    /// Sends this IP packet as it is, when it is its turn.
-    pub fn inject(&mut self, packet: Bytes) -> Result<(), InjectError> {
-        let mtu = self.host.ip.capabilities.mtu;
+    /// Queues an IP packet that is sent as it is.
+    pub(crate) fn inject(&mut self, packet: Bytes) -> Result<(), InjectError> {
+        let mtu = self.ip.capabilities.mtu;
         if packet.len() > mtu.into() {
             return Err(InjectError::TooLong { len: packet.len(), mtu });
         }
@@ -55,11 +52,9 @@ impl Shard {
         }
         if self.replies.push(Pending::Packet(packet)) { Ok(()) } else { Err(InjectError::Full) }
     }
-}
 
-impl Shard {
     /// Whether somebody wants a frame that was refused for this reason, and has it now.
-    pub(super) fn claim(&mut self, frame: &RxFrame<'_>, reason: FrameDrop) -> bool {
+    pub(crate) fn claim(&mut self, frame: &RxFrame<'_>, reason: FrameDrop) -> bool {
         let wanted = matches!(
             reason,
             FrameDrop::OtherHost
@@ -74,12 +69,12 @@ impl Shard {
         match whole(frame).filter(|_| room) {
             Some(packet) => {
                 self.unclaimed.packets.push_back(packet);
-                self.host.ip.counters.unclaimed += 1;
-                self.host.ip.counters.in_delivers += 1;
+                self.ip.counters.unclaimed += 1;
+                self.ip.counters.in_delivers += 1;
             }
             None => {
-                self.host.ip.counters.unclaimed_dropped += 1;
-                self.host.ip.counters.drop_frame(reason);
+                self.ip.counters.unclaimed_dropped += 1;
+                self.ip.counters.drop_frame(reason);
             }
         }
         true
@@ -87,16 +82,16 @@ impl Shard {
 
     /// Writes a packet that was injected.
     #[inline(never)]
-    pub(super) fn write_packet(&mut self, packet: &Bytes, tx: &mut TxSegment) -> bool {
+    pub(crate) fn write_packet(&mut self, packet: &Bytes, tx: &mut TxSegment) -> bool {
         // The link became narrower since it was taken.
-        if packet.len() > self.host.ip.capabilities.mtu.into() {
+        if packet.len() > self.ip.capabilities.mtu.into() {
             return false;
         }
         let header_len = match packet.first() {
             Some(first) if first >> 4 == 4 => usize::from(first & 0xf) * 4,
             _ => Ipv6Header::LEN,
         };
-        let at = self.host.ip.link_header_len();
+        let at = self.ip.link_header_len();
         let (Some(header), Some(room)) =
             (packet.get(..header_len), tx.header_room().get_mut(at..at + header_len))
         else {
@@ -107,7 +102,7 @@ impl Shard {
         tx.transport_offset = (at + header_len) as u8;
         tx.checksum = TxChecksum::Done;
         tx.gso_size = 0;
-        self.host.ip.counters.out_requests += 1;
+        self.ip.counters.out_requests += 1;
         tx.payload.push(packet.slice(header_len..)).is_ok()
     }
 }
