@@ -1,16 +1,20 @@
 //! The network of a host: its internet layer, its link below that where the device has one, and what it sends
 //! for no connection and no socket.
 
+mod addressing;
+mod echo;
+mod paths;
+mod reply;
 mod unclaimed;
 
 use whimbrel_base::packet::TxSegment;
 use whimbrel_base::{Instant, Key};
 use whimbrel_tcp::Tunables;
+use whimbrel_wire::plain::PlainSegment;
 use whimbrel_wire::{Address, EthernetHeader};
 
 use self::unclaimed::Unclaimed;
-use crate::TxBatch;
-use crate::ip::{ErrorReport, FrameDrop, IpLayer};
+use crate::ip::{ErrorReport, FlowKey, FrameDrop, IpLayer};
 use crate::link::{
     AddressCheck, AddressConflict, CheckedAddress, Link, LinkControl, TooManyChecks, Unframed,
     destination_of,
@@ -18,6 +22,11 @@ use crate::link::{
 use crate::looped::{Looped, QueueFull};
 use crate::ping::Pings;
 use crate::replies::Replies;
+use crate::{RxFrame, TxBatch};
+
+pub use self::paths::{DatagramPath, DatagramPathNews, DatagramPathsSeen};
+
+pub(crate) use self::paths::check_mtu;
 
 /// Everything of a host below its transports.
 #[derive(Debug)]
@@ -77,11 +86,40 @@ impl Net {
 
     /// What a frame carries.
     #[inline(always)]
-    pub(crate) fn open<'a>(&self, frame: &'a [u8]) -> Result<Unframed<'a>, FrameDrop> {
+    fn open<'a>(&self, frame: &'a [u8]) -> Result<Unframed<'a>, FrameDrop> {
         match &self.link {
             None => Ok(Unframed::Packet(frame)),
             Some(link) => link.open(frame),
         }
+    }
+
+    /// A frame that is what nearly every one is; its caller counts it. What is not, [`Net::unframe`] reads.
+    #[inline(always)]
+    pub(crate) fn read_plain<'a>(
+        &mut self,
+        frame: &RxFrame<'a>,
+    ) -> Option<(FlowKey, PlainSegment<'a>)> {
+        let Ok(Unframed::Packet(packet)) = self.open(frame.octets) else { return None };
+        self.ip.read_plain(packet, frame.meta.checksum)
+    }
+
+    /// The packet of a frame, if it has one that is to be read: what a neighbour said is dealt with.
+    #[inline(always)]
+    pub(crate) fn unframe<'a>(&mut self, now: Instant, frame: &RxFrame<'a>) -> Option<RxFrame<'a>> {
+        self.ip.counters.in_receives += 1;
+        let reason = match self.open(frame.octets) {
+            Ok(Unframed::Packet(octets)) => return Some(RxFrame { octets, ..*frame }),
+            Ok(Unframed::LinkControl(heard)) => match self.hear(heard, now) {
+                Ok(()) => {
+                    self.ip.counters.in_delivers += 1;
+                    return None;
+                }
+                Err(reason) => reason,
+            },
+            Err(reason) => reason,
+        };
+        self.ip.counters.drop_frame(reason);
+        None
     }
 
     /// Begins to ask whether our addresses are free, where there is somebody to ask.
@@ -119,7 +157,7 @@ impl Net {
     }
 
     /// Acts upon what a neighbour said.
-    pub(crate) fn hear(&mut self, heard: LinkControl, now: Instant) -> Result<(), FrameDrop> {
+    fn hear(&mut self, heard: LinkControl, now: Instant) -> Result<(), FrameDrop> {
         let Self { ip, link: Some(link), .. } = self else { return Err(FrameDrop::EtherType) };
         link.hear(&ip.addresses, heard, now)
     }
@@ -202,7 +240,7 @@ impl Net {
     }
 
     /// The same of one that goes by the wire in any case.
-    pub(crate) fn depart_by_wire(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
+    fn depart_by_wire(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
         match &mut self.link {
             None => true,
             Some(link) => link.depart(&self.ip.routes, tx, now),
@@ -244,6 +282,15 @@ impl Net {
             if let Some(report) = self.ip.report_unsent(packet) {
                 return Some(report);
             }
+        }
+    }
+
+    /// When packets of this host to itself, or echo requests that are under way, are due.
+    #[inline]
+    pub(crate) fn own_packets_deadline(&self, now: Instant) -> Option<Instant> {
+        match self.has_looped() {
+            true => Some(now),
+            false => self.pings.next_deadline(),
         }
     }
 

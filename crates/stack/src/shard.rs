@@ -30,7 +30,6 @@ mod mtu;
 mod network;
 mod opening;
 mod output;
-mod pinging;
 mod ports;
 mod settings;
 mod udp;
@@ -59,19 +58,19 @@ use crate::ip::{
     Reassembly, Routes,
 };
 use crate::link::Link;
-use crate::net::Net;
+use crate::net::{Net, check_mtu};
 use crate::records::Records;
-use crate::{Handle, InterfaceAddress, ShardConfig};
+use crate::{Handle, ShardConfig};
 
 pub use budget::Memory;
 pub use inspect::{SocketEntry, SocketState, StateCounts};
-pub use mtu::{DatagramPath, DatagramPathNews, DatagramPathsSeen};
 pub use udp::{SendTo, judge_destination};
 
 pub use crate::error::{
     AddressError, ConfigError, ConnectError, InjectError, ListenError, NotLocal, RetuneError,
     RouteError, SendError,
 };
+pub use crate::net::{DatagramPath, DatagramPathNews, DatagramPathsSeen};
 
 /// One host on one core. One thread owns it; nothing in it is shared.
 #[derive(Debug)]
@@ -122,15 +121,6 @@ struct Active {
     /// has no wish.
     judged_peer: Option<(Address, Option<u16>)>,
     fast_open_cache: FastOpenCache,
-}
-
-/// Whether the link carries what every link must.
-fn check_mtu<'a>(
-    mtu: u16,
-    mut addresses: impl Iterator<Item = &'a InterfaceAddress>,
-) -> Result<(), ConfigError> {
-    let least = if addresses.all(|own| own.addr.is_v4()) { 68 } else { 1_280 };
-    if mtu < least { Err(ConfigError::Mtu { mtu, least }) } else { Ok(()) }
 }
 
 /// Making a host, and asking it what it is and has.

@@ -1,6 +1,7 @@
 //! What a caller can do wrong with datagrams: each error names the limit, the value and the remedy.
 
-use whimbrel_udp::{BindError, QueueError};
+use whimbrel_base::packet::{IcmpError, SoftError};
+use whimbrel_udp::{BindError, QueueError, SocketError};
 use whimbrel_wire::{Address, Endpoint};
 
 /// Why a UDP socket could not be bound or connected, or a datagram not be sent.
@@ -74,4 +75,26 @@ pub enum UdpError {
     /// There is no room to queue it, or no such socket.
     #[error(transparent)]
     Queue(#[from] QueueError),
+}
+
+/// An ICMP error as a socket reports it.
+pub(crate) fn socket_error(error: IcmpError) -> SocketError {
+    match error {
+        IcmpError::Refused => SocketError::PortUnreachable,
+        IcmpError::NoTcp => SocketError::ProtocolUnreachable,
+        IcmpError::Prohibited => SocketError::Prohibited,
+        IcmpError::TooBig { mtu } => SocketError::TooBig { mtu },
+        IcmpError::Soft(soft) => match soft {
+            SoftError::NetworkUnreachable => SocketError::NetworkUnreachable,
+            SoftError::HostUnreachable => SocketError::HostUnreachable,
+            SoftError::TimeExceeded => SocketError::TimeExceeded,
+            SoftError::FragmentsLost => SocketError::FragmentsLost,
+            SoftError::ParameterProblem | SoftError::SourceRouteFailed => {
+                SocketError::ParameterProblem
+            }
+            SoftError::Prohibited => SocketError::Prohibited,
+            SoftError::Refused => SocketError::PortUnreachable,
+            SoftError::NoTcp => SocketError::ProtocolUnreachable,
+        },
+    }
 }

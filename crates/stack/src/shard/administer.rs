@@ -10,7 +10,6 @@ use whimbrel_wire::Flow;
 
 use super::{RetuneError, Shard, SocketEntry, SocketState};
 use crate::ip::FlowKey;
-use crate::link::{AddressCheck, AddressConflict};
 
 impl Shard {
     /// Sets one tunable, or group, by any of its names, as
@@ -44,26 +43,6 @@ impl Shard {
         self.cx.pool.set_budget(tunables.mem_budget, &mut self.cx.around.counters);
         self.cx.tunables = tunables;
         Ok(())
-    }
-
-    /// Begins to ask, at the time last told, whether somebody else on the link has an address of this
-    /// host's (RFC 5227 2.1, RFC 4862 5.4): until [`Shard::address_check`] says that it is
-    /// [done](AddressCheck::Done), 0.9 s later, nothing else is sent, and nothing that arrives is taken.
-    /// The first 64 addresses are asked for. Without an Ethernet there is nobody to ask.
-    pub fn check_addresses(&mut self) {
-        self.net.begin_check(self.cx.now);
-    }
-
-    /// Whether this host's addresses are in use, asked for, or another station's.
-    pub fn address_check(&self) -> AddressCheck {
-        self.net.address_check()
-    }
-
-    /// Another station that turned out, while this host used it, to have an address of this host's; each
-    /// is told once, and again after ten seconds. The address is kept and defended (RFC 5227 2.4):
-    /// somebody has to give it to one of the two.
-    pub fn take_conflict(&mut self) -> Option<AddressConflict> {
-        self.net.take_conflict()
     }
 
     /// Drops whatever record a flow has, as `tcpdrop` does: a connection is reset and its
@@ -115,7 +94,7 @@ impl Shard {
         let key = FlowKey::of(connection);
         let marking = connection.marking(&cx.tunables);
         if let Some(reset) = connection.drop_by_force(cx) {
-            self.reply_own(key, reset, marking);
+            self.net.reply_own(key, reset, marking);
         }
         self.after_change(index);
     }
@@ -124,9 +103,7 @@ impl Shard {
     /// `ip tcp_metrics flush`, FreeBSD's `hostcache.purgenow`): connections that begin from now on find
     /// out anew.
     pub fn purge_paths(&mut self) {
-        self.net.ip.path_mtus.clear();
-        self.net.ip.datagram_mtus.clear();
-        self.net.ip.reply_mtus.clear();
+        self.net.purge_paths();
         self.tcp.active.fast_open_cache.clear();
     }
 }

@@ -78,17 +78,21 @@ impl Shard {
         match answer {
             Answer::Accept => {
                 self.tcp.records.syns.admit(syn.index, self.cx.now);
-                self.reply(Pending::SynAck(syn.index));
+                self.net.reply(&mut self.cx, Pending::SynAck(syn.index));
                 return true;
             }
             Answer::Reset => {
                 let marking = self.half_open_marking(&entry);
-                self.reply_from(key.local_index, Pending::Reply(key, entry.refusal(), marking));
+                self.net.reply_from(
+                    &mut self.cx,
+                    key.local_index,
+                    Pending::Reply(key, entry.refusal(), marking),
+                );
             }
             Answer::Unreachable(what) => {
                 let error = self.net.ip.unreachable(self.cx.now, &key, entry.irs(), what);
                 if let Some(error) = error {
-                    self.reply_from(error.local_index(), Pending::Error(error));
+                    self.net.reply_from(&mut self.cx, error.local_index(), Pending::Error(error));
                 }
             }
             Answer::Ignore => {}
@@ -285,7 +289,7 @@ impl Shard {
             };
             self.cx.counters.attempt_fails += 1;
             let (key, marking) = (FlowKey::of_half_open(&entry), self.half_open_marking(&entry));
-            self.reply_own(key, entry.refusal(), marking);
+            self.net.reply_own(key, entry.refusal(), marking);
             self.forget_half_open(index, &entry);
         }
     }

@@ -47,7 +47,7 @@ impl Shard {
             left -= 1;
         }
         self.advance_waits(&mut left);
-        while left > 0 && self.advance_reassembly() {
+        while left > 0 && self.net.advance_reassembly(&mut self.cx) {
             left -= 1;
         }
         self.net.ip.addresses.sweep();
@@ -86,15 +86,6 @@ impl Shard {
         self.after_change(index);
     }
 
-    /// Of what few hosts do: packets to itself, and echo requests that are under way.
-    #[inline]
-    fn own_packets_deadline(&self) -> Option<Instant> {
-        match self.net.has_looped() {
-            true => Some(self.cx.now),
-            false => self.net.pings.next_deadline(),
-        }
-    }
-
     /// When [`Shard::advance`] must be called at the latest, if nothing else happens.
     pub fn next_deadline(&self) -> Option<Instant> {
         Instant::earliest([
@@ -104,7 +95,7 @@ impl Shard {
             self.net.ip.reassembly.next_deadline(),
             self.net.next_link_deadline(),
             self.chunks_deadline(),
-            self.own_packets_deadline(),
+            self.net.own_packets_deadline(self.cx.now),
         ])
     }
 }

@@ -68,7 +68,11 @@ impl Shard {
                 let marking = self.marking_of(Some(Record::new(Kind::TimeWait, index)));
                 self.restart_wait(index, found);
                 let ack = self.wait_ack(&wait);
-                self.reply_from(arrival.key.local_index, Pending::Reply(arrival.key, ack, marking));
+                self.net.reply_from(
+                    &mut self.cx,
+                    arrival.key.local_index,
+                    Pending::Reply(arrival.key, ack, marking),
+                );
                 Verdict::Accepted
             }
             SegmentVerdict::Drop(DropReason::TimeWait) => {

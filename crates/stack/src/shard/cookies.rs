@@ -125,7 +125,7 @@ impl Shard {
             place.on_cookie_sent(self.cx.now);
         }
         self.cx.counters.cookies_sent += 1;
-        self.reply(Pending::SynCookie(entry));
+        self.net.reply(&mut self.cx, Pending::SynCookie(entry));
         Verdict::Accepted
     }
 

@@ -3,11 +3,9 @@
 use whimbrel_base::packet::{IcmpError, SoftError};
 use whimbrel_tcp::conn::IcmpVerdict;
 use whimbrel_tcp::table::Kind;
-use whimbrel_wire::Address;
 
 use super::Shard;
-use crate::ip::{ErrorReport, FrameDrop, IcmpReport, RefusalReply};
-use crate::replies::Pending;
+use crate::ip::{ErrorReport, FrameDrop, IcmpReport};
 use crate::{Handle, RxFrame};
 
 /// What ICMP errors said of a connection.
@@ -23,18 +21,6 @@ impl Shard {
         self.slot(handle)?;
         self.connection(handle.index())?.0.take_soft_error()
     }
-
-    /// The largest IP packet that the link carries, octets.
-    pub fn mtu(&self) -> u16 {
-        self.net.ip.capabilities.mtu
-    }
-
-    /// The largest IP packet that the path to `remote` carries, octets, if it was found by segments
-    /// to be less than the link does within the last ten minutes. Of an IPv4 path that carries less than 552
-    /// it is that: routers may fragment what is sent there.
-    pub fn path_mtu(&self, remote: &Address) -> Option<u16> {
-        self.net.ip.path_mtus.find(self.cx.now, remote)
-    }
 }
 
 impl Shard {
@@ -43,7 +29,7 @@ impl Shard {
         let known = match report {
             ErrorReport::Segment(report) => self.on_segment_report(report),
             ErrorReport::Datagram(report) => self.on_udp_report(report),
-            ErrorReport::Echo(report) => self.on_echo_report(report),
+            ErrorReport::Echo(report) => self.net.on_echo_report(&mut self.cx, report),
             ErrorReport::EchoReply { to, mtu } => {
                 self.net.ip.reply_mtus.note(self.cx.now, *to, *mtu);
                 true
@@ -80,7 +66,7 @@ impl Shard {
                     continue;
                 }
                 ErrorReport::Echo(report) => {
-                    self.on_echo_report(&report);
+                    self.net.on_echo_report(&mut self.cx, &report);
                     continue;
                 }
                 // What did not leave was not too big.
@@ -141,31 +127,5 @@ impl Shard {
         if let Some((connection, cx)) = self.connection(index) {
             let _ = connection.on_path_mtu(cx, mtu);
         }
-    }
-
-    /// Answers a packet that was refused, if that is allowed.
-    pub(super) fn answer(&mut self, packet: &[u8], answer: RefusalReply) {
-        if let Some(error) = self.net.ip.answer(self.cx.now, packet, answer) {
-            self.reply_from(error.local_index(), Pending::Error(error));
-        }
-    }
-
-    /// The next datagram whose fragments did not all come in time; returns whether there was one.
-    pub(super) fn advance_reassembly(&mut self) -> bool {
-        !self.net.ip.reassembly.is_empty() && self.end_reassembly()
-    }
-
-    #[inline(never)]
-    fn end_reassembly(&mut self) -> bool {
-        let Some(expired) = self.net.ip.reassembly.pop_expired(self.cx.now) else { return false };
-        self.net.ip.counters.reassembly_timeouts += 1;
-        self.net.ip.counters.reassembly_failures += 1;
-        // RFC 1122 3.3.2: "If this timeout expires, the partially-reassembled datagram MUST be
-        // discarded and an ICMP Time Exceeded message sent to the source host (if fragment zero
-        // has been received)."
-        if let Some(first) = expired.first {
-            self.answer(&first, RefusalReply::ReassemblyTimeOut);
-        }
-        true
     }
 }

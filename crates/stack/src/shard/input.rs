@@ -9,14 +9,12 @@ use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::table::{Kind, Record};
 use whimbrel_tcp::{DropReason, Reply, Verdict};
 use whimbrel_wire::Protocol;
-use whimbrel_wire::plain::PlainSegment;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
 use super::found::{FoundSegment, ReusedFlow};
 use crate::RxFrame;
 use crate::ip::{Arrival, FlowKey, FrameDrop, Input, Refused};
-use crate::link::Unframed;
 use crate::replies::Pending;
 
 /// The frames of one pass.
@@ -38,7 +36,7 @@ impl Shard {
     /// A frame by itself: there are no others whose cache misses its own could overlap with, and to
     /// make places for a burst would take longer than all the rest.
     fn rx_alone(&mut self, frame: &RxFrame<'_>) {
-        if let Some((key, segment)) = self.read_plain(frame) {
+        if let Some((key, segment)) = self.net.read_plain(frame) {
             self.net.ip.counters.count_delivered(1);
             let mut arrival = Arrival::of_plain(key, &segment, &frame.meta);
             arrival.stay_in(frame.chunk);
@@ -70,7 +68,7 @@ impl Shard {
         let mut others = 0;
         // Read all, hash all.
         for frame in frames {
-            if let Some((key, segment)) = self.read_plain(frame) {
+            if let Some((key, segment)) = self.net.read_plain(frame) {
                 let arrival = Arrival::of_plain(key, &segment, &frame.meta);
                 burst.push(FoundSegment::new(&self.tcp.records, arrival));
             } else {
@@ -169,13 +167,6 @@ impl Shard {
         self.process(&found);
     }
 
-    /// A frame that is what nearly every one is; its caller counts it. What is not, [`Shard::read_frame`] reads.
-    #[inline(always)]
-    fn read_plain<'a>(&mut self, frame: &RxFrame<'a>) -> Option<(FlowKey, PlainSegment<'a>)> {
-        let Ok(Unframed::Packet(packet)) = self.net.open(frame.octets) else { return None };
-        self.net.ip.read_plain(packet, frame.meta.checksum)
-    }
-
     /// A frame that became a segment, or was dealt with. What became whole by it is added to
     /// `whole`.
     // Always: what it returns would be copied.
@@ -185,23 +176,7 @@ impl Shard {
         frame: &RxFrame<'a>,
         whole: &mut Vec<Vec<u8>>,
     ) -> Option<Arrival<'a>> {
-        self.net.ip.counters.in_receives += 1;
-        let octets = match self.net.open(frame.octets) {
-            Ok(Unframed::Packet(packet)) => packet,
-            Ok(Unframed::LinkControl(heard)) => {
-                let heard = self.net.hear(heard, self.cx.now);
-                match heard {
-                    Ok(()) => self.net.ip.counters.in_delivers += 1,
-                    Err(reason) => self.net.ip.counters.drop_frame(reason),
-                }
-                return None;
-            }
-            Err(reason) => {
-                self.net.ip.counters.drop_frame(reason);
-                return None;
-            }
-        };
-        let packet = RxFrame { octets, ..*frame };
+        let packet = self.net.unframe(self.cx.now, frame)?;
         let read = self.net.ip.read(self.cx.now, &packet);
         self.on_read(read, &packet, whole)
     }
@@ -217,20 +192,8 @@ impl Shard {
                 self.net.ip.counters.in_delivers += 1;
                 return Some(arrival);
             }
-            Ok(Input::Echo(echo)) => {
-                if self.net.replies.push(Pending::Echo(echo)) {
-                    self.net.ip.counters.in_delivers += 1;
-                } else {
-                    self.net.ip.counters.drop_frame(FrameDrop::ReplyLimit);
-                }
-            }
-            Ok(Input::EchoReply(reply)) => {
-                if self.on_echo_reply(&reply) {
-                    self.net.ip.counters.in_delivers += 1;
-                } else {
-                    self.net.ip.counters.drop_frame(FrameDrop::IcmpType);
-                }
-            }
+            Ok(Input::Echo(echo)) => self.net.on_echo(echo),
+            Ok(Input::EchoReply(reply)) => self.net.on_echo_reply(self.cx.now, &reply),
             Ok(Input::Udp(arrived)) => self.on_udp(packet, &arrived),
             Ok(Input::Report(report)) => self.on_report(packet, &report),
             Ok(Input::Held) => {}
@@ -246,7 +209,7 @@ impl Shard {
                 }
                 self.net.ip.counters.drop_frame(reason);
                 if let Some(answer) = answer {
-                    self.answer(packet.octets, answer);
+                    self.net.refuse(&mut self.cx, packet.octets, answer);
                 }
             }
         }
@@ -286,7 +249,11 @@ impl Shard {
                     self.on_unacceptable_ack(found);
                 }
                 let marking = self.marking_of(found.record);
-                self.reply_from(key.local_index, Pending::Reply(key, reply, marking));
+                self.net.reply_from(
+                    &mut self.cx,
+                    key.local_index,
+                    Pending::Reply(key, reply, marking),
+                );
             }
         }
     }

@@ -18,11 +18,6 @@ use crate::RxFrame;
 use crate::ip::Origin;
 
 impl Shard {
-    /// Whether this host sent itself something that has not come in yet: [`Shard::advance`] is due.
-    pub fn has_looped(&self) -> bool {
-        self.net.has_looped()
-    }
-
     /// Takes in up to `left` packets that this host sent to itself, and takes them from `left`.
     #[inline(never)]
     pub(super) fn advance_looped(&mut self, left: &mut usize) {

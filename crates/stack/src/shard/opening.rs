@@ -194,7 +194,7 @@ impl Shard {
         self.cx.counters.syn_received += 1;
         self.link_half_open(index, hash, opening);
         // Queued by index: it is written when it is its turn, of the entry as it is then.
-        self.reply(Pending::SynAck(index));
+        self.net.reply(&mut self.cx, Pending::SynAck(index));
         Verdict::Accepted
     }
 
@@ -268,7 +268,7 @@ impl Shard {
     fn repeat_half_open(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
         if let Some(entry) = self.tcp.records.syns.get_mut(index) {
             entry.on_repeated_syn(&found.arrival.segment.header.whole());
-            self.reply(Pending::SynAck(index));
+            self.net.reply(&mut self.cx, Pending::SynAck(index));
         }
         Verdict::Accepted
     }
@@ -618,7 +618,7 @@ impl Shard {
             Due::Repeat(index) => {
                 self.cx.counters.syn_retrans += 1;
                 self.cx.counters.retrans_segs += 1;
-                self.reply(Pending::SynAck(index));
+                self.net.reply(&mut self.cx, Pending::SynAck(index));
             }
             Due::Expired(index, entry) => {
                 self.cx.counters.syn_timeouts += u64::from(!entry.is_held());

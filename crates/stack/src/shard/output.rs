@@ -9,7 +9,7 @@ use whimbrel_wire::tcp::TcpFlags;
 use super::Shard;
 use super::after_change::WorkQueues;
 use crate::TxBatch;
-use crate::ip::{Datagram, ErrorOut, FlowKey, IpLayer, SegmentOut};
+use crate::ip::{FlowKey, IpLayer, SegmentOut};
 use crate::link::AddressCheck;
 use crate::replies::Pending;
 
@@ -54,32 +54,6 @@ impl Shard {
         }
     }
 
-    /// Queues an answer to what somebody sent, if there is room.
-    // Always: it would be copied twice.
-    #[inline(always)]
-    pub(super) fn reply(&mut self, pending: Pending) {
-        if !self.net.replies.push(pending) {
-            self.cx.counters.replies_refused += 1;
-        }
-    }
-
-    /// The same of one that has its address by index.
-    pub(super) fn reply_from(&mut self, local_index: u16, pending: Pending) {
-        if self.net.replies.push(pending) {
-            self.net.ip.addresses.hold(local_index);
-        } else {
-            self.cx.counters.replies_refused += 1;
-        }
-    }
-
-    /// Queues the last segment of a connection, for which there is room.
-    // Always: it would be copied twice.
-    #[inline(always)]
-    pub(super) fn reply_own(&mut self, key: FlowKey, reply: Reply, marking: Marking) {
-        self.net.ip.addresses.hold(key.local_index);
-        self.net.replies.push_own(Pending::Reply(key, reply, marking));
-    }
-
     /// The first of the replies.
     #[inline(always)]
     fn send_reply(&mut self, tx: &mut TxSegment) -> bool {
@@ -103,46 +77,12 @@ impl Shard {
     /// One that few hosts send.
     #[inline(never)]
     fn send_rare_reply(&mut self, rare: Pending, tx: &mut TxSegment) -> bool {
-        let written = match rare {
-            // Written in their place.
-            Pending::Reply(..) | Pending::SynAck(_) => false,
-            Pending::SynCookie(entry) => self.write_cookie(&entry, tx),
-            Pending::Echo(echo) => self.write_echo(echo, tx),
-            Pending::EchoRequest(request) => self.write_echo_request(request, tx),
-            Pending::Error(error) => self.write_error(error, tx),
-            // What was injected goes by the wire, whomever it is for.
-            Pending::Packet(packet) => {
-                cold_path();
-                return self.net.write_packet(&packet, tx)
-                    && self.net.depart_by_wire(tx, self.cx.now);
+        match rare {
+            Pending::SynCookie(entry) => {
+                self.write_cookie(&entry, tx) && self.net.depart(tx, self.cx.now)
             }
-        };
-        written && self.net.depart(tx, self.cx.now)
-    }
-
-    /// An echo reply, or the next fragment of it.
-    #[inline(never)]
-    fn write_echo(&mut self, mut echo: Datagram, tx: &mut TxSegment) -> bool {
-        let written = self.net.ip.write_datagram(&mut echo, self.cx.now, tx);
-        if echo.is_done() {
-            self.net.ip.counters.echo_replies += u64::from(written);
-        } else {
-            // More fragments follow: to the front, so that they leave together.
-            self.net.replies.put_back(Pending::Echo(echo));
+            other => self.net.write_reply(other, tx, self.cx.now),
         }
-        written
-    }
-
-    /// An echo request, or the next fragment of it.
-    #[inline(never)]
-    fn write_echo_request(&mut self, mut request: Datagram, tx: &mut TxSegment) -> bool {
-        let written = self.net.ip.write_datagram(&mut request, self.cx.now, tx);
-        if request.is_done() {
-            self.net.ip.counters.echo_requests += u64::from(written);
-        } else {
-            self.net.replies.put_back(Pending::EchoRequest(request));
-        }
-        written
     }
 
     /// One segment of a connection, or a super-segment that is cut here: [`Shard::tx_cut`] writes what that
@@ -197,14 +137,6 @@ impl Shard {
     ) -> bool {
         let order = self.cx.tunables.option_order;
         self.net.ip.write_segment(&SegmentOut::of_flow(key, outgoing, marking, order), tx)
-    }
-
-    #[inline(never)]
-    fn write_error(&mut self, error: ErrorOut, tx: &mut TxSegment) -> bool {
-        let local_index = error.local_index();
-        let written = self.net.ip.write_error(error, tx);
-        self.net.ip.addresses.release(local_index);
-        written
     }
 }
 

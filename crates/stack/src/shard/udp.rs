@@ -18,7 +18,7 @@ use crate::ip::{
     message_to_cut,
 };
 use crate::replies::Pending;
-use crate::udp_error::UdpError;
+use crate::udp_error::{UdpError, socket_error};
 use crate::{RxFrame, TxBatch, UdpHandle};
 
 /// Whom a datagram is for and what its packets say, where that is not what its socket has.
@@ -140,7 +140,7 @@ impl Shard {
     /// of these.
     pub fn udp_refuse(&mut self, received: &Received, what: Unreachable) {
         if let Some(error) = self.net.ip.refuse_datagram(self.cx.now, received, what) {
-            self.reply_from(error.local_index(), Pending::Error(error));
+            self.net.reply_from(&mut self.cx, error.local_index(), Pending::Error(error));
         }
     }
 
@@ -387,7 +387,7 @@ impl Shard {
         if reason == FrameDrop::UdpPort {
             // RFC 1122 4.1.3.1: "If a datagram arrives addressed to a UDP port for which there is no
             // pending LISTEN call, UDP SHOULD send an ICMP Port Unreachable message."
-            self.answer(packet.octets, RefusalReply::PortUnreachable);
+            self.net.refuse(&mut self.cx, packet.octets, RefusalReply::PortUnreachable);
         }
     }
 
@@ -516,27 +516,6 @@ impl UdpLeaving {
     pub(super) fn forget(&mut self, addr: &Address) {
         self.fragments.take_if(|rest| rest.local() == addr);
         self.segments.take_if(|rest| rest.from.addr == *addr);
-    }
-}
-
-pub(super) fn socket_error(error: IcmpError) -> SocketError {
-    match error {
-        IcmpError::Refused => SocketError::PortUnreachable,
-        IcmpError::NoTcp => SocketError::ProtocolUnreachable,
-        IcmpError::Prohibited => SocketError::Prohibited,
-        IcmpError::TooBig { mtu } => SocketError::TooBig { mtu },
-        IcmpError::Soft(soft) => match soft {
-            SoftError::NetworkUnreachable => SocketError::NetworkUnreachable,
-            SoftError::HostUnreachable => SocketError::HostUnreachable,
-            SoftError::TimeExceeded => SocketError::TimeExceeded,
-            SoftError::FragmentsLost => SocketError::FragmentsLost,
-            SoftError::ParameterProblem | SoftError::SourceRouteFailed => {
-                SocketError::ParameterProblem
-            }
-            SoftError::Prohibited => SocketError::Prohibited,
-            SoftError::Refused => SocketError::PortUnreachable,
-            SoftError::NoTcp => SocketError::ProtocolUnreachable,
-        },
     }
 }
 

@@ -2,51 +2,52 @@
 
 use alloc::vec;
 
+use whimbrel_base::Instant;
 use whimbrel_base::packet::IcmpError;
+use whimbrel_tcp::Context;
 use whimbrel_udp::Fragmenting;
 use whimbrel_wire::{Address, IcmpMessage, Icmpv6Message};
 
-use super::Shard;
-use super::udp::socket_error;
-use crate::ip::{Datagram, EchoReport, IcmpDatagram};
+use super::Net;
+use crate::ip::{Datagram, EchoReport, FrameDrop, IcmpDatagram};
 use crate::ping::{
     EchoReply, Ping, PingEnd, PingError, PingFailure, PingId, Pings, Reported, Waiting, data_of,
 };
 use crate::replies::Pending;
+use crate::udp_error::socket_error;
 
-impl Shard {
-    /// Sends an echo request. [`Shard::poll_ping`] says what came of it. With several shards it is the first
-    /// that hears of replies.
-    pub fn ping(&mut self, ping: &Ping) -> Result<PingId, PingError> {
-        if self.net.pings.len() >= Pings::MOST {
+impl Net {
+    /// Queues an echo request.
+    pub(crate) fn ping(&mut self, cx: &Context, ping: &Ping) -> Result<PingId, PingError> {
+        if self.pings.len() >= Pings::MOST {
             return Err(PingError::TooMany { limit: Pings::MOST });
         }
         let local_index = self.ping_source(ping)?;
-        let (len, most) = (usize::from(ping.size), self.most_echo(ping));
+        let (len, most) = (usize::from(ping.size), self.most_echo(cx, ping));
         if len > most {
             return Err(PingError::TooLong { len, most });
         }
-        let (number, waiting) = self.net.pings.begin(*ping, local_index, self.cx.now);
-        let request = self.echo_request(number, &waiting);
-        if request.is_some_and(|request| self.net.replies.push(Pending::EchoRequest(request))) {
+        let (number, waiting) = self.pings.begin(*ping, local_index, cx.now);
+        let request = self.echo_request(cx, number, &waiting);
+        if request.is_some_and(|request| self.replies.push(Pending::EchoRequest(request))) {
             return Ok(waiting.id);
         }
-        self.net.pings.forget(number);
+        self.pings.forget(number);
         Err(PingError::Full)
     }
 
     /// The next echo request of which is known what came of it.
-    pub fn poll_ping(&mut self) -> Option<PingEnd> {
-        self.net.pings.pop_ended()
+    pub(crate) fn poll_ping(&mut self) -> Option<PingEnd> {
+        self.pings.pop_ended()
     }
 
     fn ping_source(&mut self, ping: &Ping) -> Result<u16, PingError> {
         let to = ping.to;
-        let is_broadcast = self.net.ip.routes.is_broadcast(&to);
+        let is_broadcast = self.ip.routes.is_broadcast(&to);
         if to.is_unspecified() || to.is_multicast_or_broadcast() || is_broadcast {
             return Err(PingError::NotAHost(to));
         }
-        let (addresses, routes) = (&self.net.ip.addresses, &self.net.ip.routes);
+        let (addresses, routes) = (&self.ip.addresses, &self.ip.routes);
         let is_itself = addresses.is_local(&to);
         if !is_itself && (to.to_ip().is_loopback() || routes.find(&to).is_none()) {
             return Err(PingError::NoRoute(to));
@@ -56,22 +57,22 @@ impl Shard {
             None => addresses.source_for(&to).ok_or(PingError::NoSource(to)),
         };
         if is_itself {
-            self.net.look_at_destinations();
+            self.look_at_destinations();
         }
         source
     }
 
-    fn most_echo(&self, ping: &Ping) -> usize {
+    fn most_echo(&self, cx: &Context, ping: &Ping) -> usize {
         // The header of an echo request is as long as UDP's.
         match (ping.fragmenting, ping.to.is_v4()) {
-            (Fragmenting::Refused, _) => self.udp_whole(&ping.to),
+            (Fragmenting::Refused, _) => self.ip.whole_udp(cx.now, &ping.to),
             (Fragmenting::Allowed, true) => 65_535 - 20 - 8,
             (Fragmenting::Allowed, false) => 65_535 - 8,
         }
     }
 
-    fn echo_request(&self, number: u32, waiting: &Waiting) -> Option<Datagram> {
-        let local = self.net.ip.addresses.get(waiting.local_index)?;
+    fn echo_request(&self, cx: &Context, number: u32, waiting: &Waiting) -> Option<Datagram> {
+        let local = self.ip.addresses.get(waiting.local_index)?;
         let (remote, data) = (waiting.ping.to, data_of(waiting));
         let (identifier, sequence) = ((number >> 16) as u16, number as u16);
         let mut message = vec![0; data.len() + 8];
@@ -81,7 +82,7 @@ impl Shard {
             let echo = Icmpv6Message::EchoRequest { identifier, sequence, data: &data };
             echo.emit(v6(local), v6(&remote), &mut message);
         }
-        let usual = self.cx.tunables.hop_limit;
+        let usual = cx.tunables.hop_limit;
         Some(Datagram::of_icmp(IcmpDatagram {
             local: *local,
             remote,
@@ -91,28 +92,41 @@ impl Shard {
         }))
     }
 
-    /// An echo reply arrived. Returns whether it is one to something that was asked.
-    pub(super) fn on_echo_reply(&mut self, reply: &EchoReply<'_>) -> bool {
-        self.net.pings.on_reply(reply, self.cx.now)
+    /// Queues the answer to an echo request.
+    pub(crate) fn on_echo(&mut self, echo: Datagram) {
+        if self.replies.push(Pending::Echo(echo)) {
+            self.ip.counters.in_delivers += 1;
+        } else {
+            self.ip.counters.drop_frame(FrameDrop::ReplyLimit);
+        }
+    }
+
+    /// An echo reply arrived, perhaps to a request of ours.
+    pub(crate) fn on_echo_reply(&mut self, now: Instant, reply: &EchoReply<'_>) {
+        if self.pings.on_reply(reply, now) {
+            self.ip.counters.in_delivers += 1;
+        } else {
+            self.ip.counters.drop_frame(FrameDrop::IcmpType);
+        }
     }
 
     /// Somebody says that an echo request did not arrive. Returns whether one of ours is under way that can
     /// be meant.
-    pub(super) fn on_echo_report(&mut self, report: &EchoReport) -> bool {
+    pub(crate) fn on_echo_report(&mut self, cx: &mut Context, report: &EchoReport) -> bool {
         let EchoReport { from, to, number, code, error } = *report;
         let failure = PingFailure::Reported { from, error: socket_error(error), code };
-        let outcome = self.net.pings.on_report(number, &to, failure);
+        let outcome = self.pings.on_report(number, &to, failure);
         if let (IcmpError::TooBig { mtu }, Reported::Again(_) | Reported::Ended) = (error, &outcome)
         {
-            self.net.ip.datagram_mtus.note(self.cx.now, to, mtu);
+            self.ip.datagram_mtus.note(cx.now, to, mtu);
         }
         match outcome {
             Reported::Unknown => return false,
             Reported::Ended => {}
             Reported::Again(waiting) => {
                 // Without room it is lost, as on the way.
-                if let Some(request) = self.echo_request(number, &waiting) {
-                    self.reply(Pending::EchoRequest(request));
+                if let Some(request) = self.echo_request(cx, number, &waiting) {
+                    self.reply(cx, Pending::EchoRequest(request));
                 }
             }
         }
