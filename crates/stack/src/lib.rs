@@ -84,6 +84,7 @@ mod replies;
 pub mod shard;
 mod timers;
 mod udp_error;
+mod udp_host;
 pub mod wheel;
 
 pub use batch::TxBatch;

@@ -51,7 +51,6 @@ use self::found::BurstPlaces;
 use self::input::BURST;
 use self::opening::Heard;
 use self::ports::SourcePool;
-use self::udp::UdpHost;
 use crate::connections::ConnectionSlot;
 use crate::ip::{
     Addresses, Bounds, ErrorBudget, Identifications, IpCounters, IpLayer, Origin, PathMtus,
@@ -60,17 +59,18 @@ use crate::ip::{
 use crate::link::Link;
 use crate::net::{Net, check_mtu};
 use crate::records::Records;
+use crate::udp_host::UdpHost;
 use crate::{Handle, ShardConfig};
 
 pub use budget::Memory;
 pub use inspect::{SocketEntry, SocketState, StateCounts};
-pub use udp::{SendTo, judge_destination};
 
 pub use crate::error::{
     AddressError, ConfigError, ConnectError, InjectError, ListenError, NotLocal, RetuneError,
     RouteError, SendError,
 };
 pub use crate::net::{DatagramPath, DatagramPathNews, DatagramPathsSeen};
+pub use crate::udp_host::{SendTo, judge_destination};
 
 /// One host on one core. One thread owns it; nothing in it is shared.
 #[derive(Debug)]
@@ -254,7 +254,7 @@ impl Shard {
             fragmented: self.net.ip.reassembly.len(),
             fragment_octets: self.net.ip.reassembly.octets(),
             udp_sockets: self.udp.sockets.len(),
-            udp_unsent: self.udp.sockets.unsent() + usize::from(!self.udp.leaving.is_empty()),
+            udp_unsent: self.udp.unsent(),
             other_addresses: self.net.ip.addresses.others(),
             by_verdict: self.tcp.passive.dials.len(),
         }

@@ -13,7 +13,7 @@ use crate::{InterfaceAddress, Route};
 
 /// Addresses of this host.
 impl Net {
-    /// Begins to ask whether another station has `addr`. Returns the answer where nobody can be asked.
+    /// Begins to ask whether another station has `addr`. Returns the answer where no station can be asked.
     pub(crate) fn check_address(
         &mut self,
         addr: Address,

@@ -110,7 +110,7 @@ impl Net {
         }
     }
 
-    /// Somebody says that an echo request did not arrive. Returns whether one of ours is under way that can
+    /// A host says that an echo request did not arrive. Returns whether one of ours is under way that can
     /// be meant.
     pub(crate) fn on_echo_report(&mut self, cx: &mut Context, report: &EchoReport) -> bool {
         let EchoReport { from, to, number, code, error } = *report;

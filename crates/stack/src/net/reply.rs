@@ -4,13 +4,14 @@ use whimbrel_base::packet::TxSegment;
 use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::conn::Marking;
 use whimbrel_tcp::{Context, Reply};
+use whimbrel_udp::Received;
 
 use super::Net;
-use crate::ip::{Datagram, ErrorOut, FlowKey, RefusalReply};
+use crate::ip::{Datagram, ErrorOut, FlowKey, RefusalReply, Unreachable};
 use crate::replies::Pending;
 
 impl Net {
-    /// Queues an answer to what somebody sent, if there is room.
+    /// Queues an answer to what a host sent, if there is room.
     // Always: it would be copied twice.
     #[inline(always)]
     pub(crate) fn reply(&mut self, cx: &mut Context, pending: Pending) {
@@ -43,6 +44,18 @@ impl Net {
         }
     }
 
+    /// Refuses a datagram that a socket received, if that is allowed.
+    pub(crate) fn refuse_datagram(
+        &mut self,
+        cx: &mut Context,
+        received: &Received,
+        what: Unreachable,
+    ) {
+        if let Some(error) = self.ip.refuse_datagram(cx.now, received, what) {
+            self.reply_from(cx, error.local_index(), Pending::Error(error));
+        }
+    }
+
     /// The next datagram whose fragments did not all come in time; returns whether there was one.
     pub(crate) fn advance_reassembly(&mut self, cx: &mut Context) -> bool {
         !self.ip.reassembly.is_empty() && self.end_reassembly(cx)
@@ -70,7 +83,7 @@ impl Net {
             Pending::Echo(echo) => self.write_echo(echo, tx, now),
             Pending::EchoRequest(request) => self.write_echo_request(request, tx, now),
             Pending::Error(error) => self.write_error(error, tx),
-            // What was injected goes by the wire, whomever it is for.
+            // What was injected goes by the wire, even to this host itself.
             Pending::Packet(packet) => {
                 cold_path();
                 return self.write_packet(&packet, tx) && self.depart_by_wire(tx, now);

@@ -91,7 +91,7 @@ impl Shard {
     fn forget_answers(&mut self, local: u16, addr: &Address) {
         self.net.forget_answers(local, addr);
         self.tcp.cutting.forget(local);
-        self.udp.leaving.forget(addr);
+        self.udp.on_address_removed(addr);
     }
 }
 
@@ -118,6 +118,6 @@ impl Shard {
     fn forget_judged(&mut self) {
         self.tcp.passive.heard = None;
         self.tcp.active.judged_peer = None;
-        self.udp.judged_way = None;
+        self.udp.forget_judged();
     }
 }

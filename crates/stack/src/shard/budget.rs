@@ -59,7 +59,7 @@ impl Shard {
     #[inline(never)]
     pub(super) fn weigh_records(&mut self) {
         self.memory.weighed = self.cx.tick;
-        self.udp.weighed = self.udp.sockets.held();
+        self.udp.weigh();
         let bytes = self.records_memory();
         let wanted = self.cx.pool.wanted(self.tcp.records.connections.0.len());
         self.cx.pool.budget.note_records(bytes, wanted as u64, &mut self.cx.around.counters);

@@ -194,7 +194,9 @@ impl Shard {
             }
             Ok(Input::Echo(echo)) => self.net.on_echo(echo),
             Ok(Input::EchoReply(reply)) => self.net.on_echo_reply(self.cx.now, &reply),
-            Ok(Input::Udp(arrived)) => self.on_udp(packet, &arrived),
+            Ok(Input::Udp(arrived)) => {
+                self.udp.on_packet(&mut self.cx, &mut self.net, packet, &arrived)
+            }
             Ok(Input::Report(report)) => self.on_report(packet, &report),
             Ok(Input::Held) => {}
             // Behind what its sender sent before, and in front of what followed.
@@ -205,7 +207,7 @@ impl Shard {
                 match reason {
                     FrameDrop::TcpChecksum => self.cx.counters.in_csum_errors += 1,
                     FrameDrop::TcpHeader | FrameDrop::TcpPort => self.cx.counters.in_errs += 1,
-                    _ => self.on_udp_refused(reason),
+                    _ => self.udp.on_refused(reason),
                 }
                 self.net.ip.counters.drop_frame(reason);
                 if let Some(answer) = answer {

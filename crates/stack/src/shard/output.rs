@@ -30,8 +30,8 @@ impl Shard {
         while !batch.is_full() && self.net.replies.len() > 0 {
             batch.fill(|tx| self.send_reply(tx));
         }
-        if self.has_udp_out() {
-            self.tx_udp(batch);
+        if self.udp.has_output() {
+            self.udp.transmit(&self.cx, &mut self.net, batch);
         }
         while !batch.is_full() {
             let Some(index) = self.tcp.work.dirty.pop_front() else { break };
@@ -42,7 +42,7 @@ impl Shard {
         self.net.replies.len() > 0
             || !self.tcp.work.dirty.is_empty()
             || !self.tcp.cutting.is_empty()
-            || self.has_udp_out()
+            || self.udp.has_output()
             || self.net.link_waits()
     }
 

@@ -1,0 +1,479 @@
+//! Datagrams: sockets for applications, and their way through the host (RFC 768, RFC 1122 4.1).
+//!
+//! All sockets of a host with several shards are at the one of queue 0, where everything comes in that
+//! is no segment of TCP, fragments included (`io::steering`).
+
+use bytes::Bytes;
+use whimbrel_base::packet::{IcmpError, TxSegment};
+use whimbrel_tcp::Context;
+use whimbrel_tcp::budget::Pressure;
+use whimbrel_udp::{
+    Arrived, Bind, Fragmenting, Local, OutgoingDatagram, Received, Room, SendOptions, SocketError,
+    Sockets, Undelivered,
+};
+use whimbrel_wire::{Address, Endpoint, Family, UdpHeader};
+
+use crate::ip::{
+    Datagram, DatagramReport, FrameDrop, RefusalReply, Routes, UdpArrival, message_to_cut,
+};
+use crate::net::Net;
+use crate::udp_error::{UdpError, socket_error};
+use crate::{RxFrame, TxBatch, UdpHandle};
+
+/// Whom a datagram is for and what its packets say, where that is not what its socket has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SendTo {
+    /// Whom it is for; `None`: whom the socket is connected to.
+    pub to: Option<Endpoint>,
+    /// From which address of this host; `None`: the socket's own, or by the route. RFC 1122 4.1.3.5: "A
+    /// request/response application that uses UDP should use a source address for the response that is
+    /// the same as the specific destination address of the request."
+    pub source: Option<Address>,
+    /// From which port; `None`: the socket's own. That of a socket for [any
+    /// destination](crate::Shard::udp_bind_any) has to be given, that of another can be no other.
+    pub source_port: Option<u16>,
+    /// If there are more bytes than this, they are sent as several datagrams of so many each, the last
+    /// perhaps of fewer: up to [64](OutgoingDatagram::MOST_SEGMENTS), each of which the path carries whole (Linux'
+    /// `UDP_SEGMENT`). They are cut by the device, if it can, so that all of them cost little more than one.
+    pub segment: Option<u16>,
+    /// What its packets say; `None`: as was set on the socket.
+    pub options: Option<SendOptions>,
+}
+
+impl SendTo {
+    /// Nothing but the destination.
+    pub const fn peer(to: Endpoint) -> Self {
+        Self { to: Some(to), ..Self::CONNECTED }
+    }
+
+    /// To who sent `received`, from where it was sent to.
+    pub const fn answer(received: &Received) -> Self {
+        let Endpoint { addr, port } = received.to;
+        let to = Some(received.from);
+        Self { to, source: Some(addr), source_port: Some(port), ..Self::CONNECTED }
+    }
+
+    /// Whom the socket is connected to.
+    pub const CONNECTED: Self =
+        Self { to: None, source: None, source_port: None, segment: None, options: None };
+
+    /// Bytes of each of the datagrams that `len` bytes towards a host of this family are; 0: they are one.
+    /// `whole` says how many the path carries in one packet, and is asked only where they may not be cut.
+    ///
+    /// # Errors
+    ///
+    /// [`UdpError::TooLong`]: all of them are more than a datagram has, or one of them is more than the path
+    /// carries and may not be cut. [`UdpError::Segments`]: too many, or none of any size.
+    pub fn judge_size(
+        &self,
+        len: usize,
+        family: Family,
+        fragmenting: Fragmenting,
+        whole: impl FnOnce() -> usize,
+    ) -> Result<u16, UdpError> {
+        let most = UdpHeader::most_data(family);
+        if len > most {
+            return Err(UdpError::TooLong { len, most });
+        }
+        let segment = self.judge_segment(len)?;
+        // Several are never cut: what cuts datagrams apart makes no fragments.
+        if segment == 0 && fragmenting == Fragmenting::Allowed {
+            return Ok(0);
+        }
+        let one = if segment > 0 { usize::from(segment) } else { len };
+        let most = whole();
+        if one > most { Err(UdpError::TooLong { len: one, most }) } else { Ok(segment) }
+    }
+
+    fn judge_segment(&self, len: usize) -> Result<u16, UdpError> {
+        let Some(segment) = self.segment else { return Ok(0) };
+        let (each, most) = (usize::from(segment), OutgoingDatagram::MOST_SEGMENTS);
+        if each == 0 || len.div_ceil(each) > most {
+            return Err(UdpError::Segments { len, segment, most });
+        }
+        Ok(if len <= each { 0 } else { segment })
+    }
+}
+
+/// The UDP of a host: its sockets, and what they have under way.
+#[derive(Debug)]
+pub(crate) struct UdpHost {
+    pub(crate) sockets: Sockets,
+    /// What of a datagram did not leave yet, where it leaves in fragments.
+    leaving: UdpLeaving,
+    /// What datagrams held when records were counted last, bytes.
+    weighed: usize,
+    /// Where a socket that receives there sent its last datagram, and from which address.
+    judged_way: Option<((Local, Address), Address)>,
+}
+
+impl UdpHost {
+    pub(crate) fn new(sockets: Sockets) -> Self {
+        Self { sockets, leaving: UdpLeaving::default(), weighed: 0, judged_way: None }
+    }
+}
+
+/// Sockets.
+impl UdpHost {
+    pub(crate) fn bind(&mut self, net: &Net, bind: &Bind) -> Result<UdpHandle, UdpError> {
+        if let Local::Address(own) = &bind.local {
+            judge_single(&net.ip.routes, own)?;
+            // RFC 1122 4.1.3.6: "When a host sends a UDP datagram, the source address MUST be (one of)
+            // the IP address(es) of the host."
+            net.ip.addresses.local_index_of(own).ok_or(UdpError::NotLocal(*own))?;
+        }
+        Ok(self.sockets.bind(bind)?)
+    }
+
+    /// Connects a socket to `remote`. Nothing is sent.
+    pub(crate) fn connect(
+        &mut self,
+        net: &mut Net,
+        handle: UdpHandle,
+        remote: Endpoint,
+    ) -> Result<(), UdpError> {
+        let source = self.choose_source(net, handle, remote, None)?;
+        Ok(self.sockets.connect(handle, source, remote)?)
+    }
+
+    /// Queues a datagram, whole or not at all.
+    pub(crate) fn send(
+        &mut self,
+        cx: &Context,
+        net: &mut Net,
+        handle: UdpHandle,
+        data: Bytes,
+        send: &SendTo,
+    ) -> Result<(), UdpError> {
+        let SendTo { to, source, source_port, options, segment: _ } = *send;
+        let to = to.or_else(|| self.sockets.remote(handle)).ok_or(UdpError::NotConnected)?;
+        let source = self.choose_source(net, handle, to, source)?;
+        let port = self.choose_port(handle, source_port)?;
+        let options = options.or_else(|| self.sockets.options(handle)).unwrap_or_default();
+        let (family, fragmenting) = (to.addr.family(), options.fragmenting);
+        let whole = || net.ip.whole_udp(cx.now, &to.addr);
+        let segment = send.judge_size(data.len(), family, fragmenting, whole)?;
+        let from = Endpoint::new(source, port);
+        let room = self.room(cx);
+        Ok(self.sockets.queue(
+            handle,
+            OutgoingDatagram { from, to, data, segment, options },
+            room,
+        )?)
+    }
+
+    /// How many datagrams wait to leave.
+    pub(crate) fn unsent(&self) -> usize {
+        self.sockets.unsent() + usize::from(!self.leaving.is_empty())
+    }
+
+    /// Counts what datagrams hold, as [`UdpHost::room`] needs it once a millisecond.
+    pub(crate) fn weigh(&mut self) {
+        self.weighed = self.sockets.held();
+    }
+
+    /// Forgets what was judged by former addresses and routes.
+    pub(crate) fn forget_judged(&mut self) {
+        self.judged_way = None;
+    }
+
+    /// Drops what was to leave from an address that is no more.
+    pub(crate) fn on_address_removed(&mut self, addr: &Address) {
+        self.leaving.forget(addr);
+    }
+}
+
+/// From where a datagram leaves, and whom it may be for.
+impl UdpHost {
+    /// The address from which a socket sends to `to`, as a rule what it was for the datagram before.
+    fn choose_source(
+        &mut self,
+        net: &mut Net,
+        handle: UdpHandle,
+        to: Endpoint,
+        wish: Option<Address>,
+    ) -> Result<Address, UdpError> {
+        let unknown = UdpError::Bind(whimbrel_udp::BindError::Unknown);
+        let own = self.sockets.receives_at(handle).ok_or(unknown)?;
+        let way = (own, to.addr);
+        if let Some((known, source)) = self.judged_way
+            && known == way
+            && wish.is_none()
+            && to.port != 0
+        {
+            return Ok(source);
+        }
+        let source = self.judge_source(net, handle, own, to, wish)?;
+        if wish.is_none() {
+            self.judged_way = Some((way, source));
+        }
+        Ok(source)
+    }
+
+    fn judge_source(
+        &self,
+        net: &mut Net,
+        handle: UdpHandle,
+        own: Local,
+        to: Endpoint,
+        wish: Option<Address>,
+    ) -> Result<Address, UdpError> {
+        check_destination(net, to)?;
+        if matches!(own, Local::Address(own) if own.family() != to.addr.family())
+            || matches!(own, Local::Every(family) if family != to.addr.family())
+        {
+            return Err(UdpError::Family(to));
+        }
+        let addresses = &net.ip.addresses;
+        match (wish, own) {
+            (Some(wish), own) if !own.covers(&wish) || wish.family() != to.addr.family() => {
+                Err(UdpError::NotLocal(wish))
+            }
+            (Some(wish), _) => {
+                let speaks = addresses.source_index_of(&wish, &to.addr).is_some()
+                    || (self.sockets.is_any(handle) && net.ip.takes_other(&wish));
+                speaks.then_some(wish).ok_or(UdpError::NotLocal(wish))
+            }
+            (None, Local::Address(own)) => {
+                let index = addresses.source_index_of(&own, &to.addr);
+                index.map(|_| own).ok_or(UdpError::NotLocal(own))
+            }
+            // RFC 1122 4.1.3.5: "(in which case the networking software will choose an appropriate
+            // source address)".
+            (None, Local::Every(_) | Local::Both) => addresses
+                .source_for(&to.addr)
+                .and_then(|index| addresses.get(index).copied())
+                .ok_or(UdpError::NoSource(to)),
+        }
+    }
+
+    /// The port from which a socket sends.
+    fn choose_port(&self, handle: UdpHandle, wish: Option<u16>) -> Result<u16, UdpError> {
+        let local = self.sockets.local(handle).ok_or(whimbrel_udp::QueueError::Unknown)?;
+        match (wish, local.port) {
+            (None | Some(0), 0) => Err(UdpError::NoSourcePort),
+            (Some(wish), 0) => Ok(wish),
+            (Some(wish), own) if wish != own => Err(UdpError::NotItsPort { wish, own }),
+            (_, own) => Ok(own),
+        }
+    }
+}
+
+fn check_destination(net: &mut Net, to: Endpoint) -> Result<(), UdpError> {
+    let is_local = net.ip.addresses.is_local(&to.addr);
+    judge_destination(&net.ip.routes, is_local, to)?;
+    if is_local {
+        net.look_at_destinations();
+    }
+    Ok(())
+}
+
+/// Checks that datagrams can be sent to `to` by these routes; `is_local`: it is this host itself.
+///
+/// # Errors
+///
+/// [`UdpError::Multicast`] and [`UdpError::Broadcast`]: a group of hosts. [`UdpError::NotAPeer`]: port 0, or
+/// the unspecified address. [`UdpError::NoRoute`].
+pub fn judge_destination(routes: &Routes, is_local: bool, to: Endpoint) -> Result<(), UdpError> {
+    judge_single(routes, &to.addr)?;
+    if to.port == 0 || to.addr.is_unspecified() {
+        return Err(UdpError::NotAPeer(to));
+    }
+    if is_local {
+        return Ok(());
+    }
+    let route = routes.find(&to.addr).filter(|_| !to.addr.to_ip().is_loopback());
+    route.map(|_| ()).ok_or(UdpError::NoRoute(to))
+}
+
+/// Checks that an address is of one host: there is no membership in groups here, and no other socket
+/// sends to all hosts of a network.
+fn judge_single(routes: &Routes, addr: &Address) -> Result<(), UdpError> {
+    let is_limited = *addr == Address::from_v4_octets([255; 4]);
+    if is_limited || routes.is_broadcast(addr) {
+        return Err(UdpError::Broadcast(*addr));
+    }
+    if addr.is_multicast_or_broadcast() { Err(UdpError::Multicast(*addr)) } else { Ok(()) }
+}
+
+/// Datagrams that arrived, on their way to a socket.
+impl UdpHost {
+    /// A datagram for this host in `packet`, or several that came uncut.
+    pub(crate) fn on_packet(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        packet: &RxFrame<'_>,
+        arrived: &UdpArrival<'_>,
+    ) {
+        let UdpArrival { datagram, each } = arrived;
+        let each = match *each {
+            0 => datagram.data.len().max(1),
+            each => usize::from(each),
+        };
+        // An empty one has no chunk, and is one all the same. A frame counts once: as delivered, if any of
+        // it was.
+        let mut delivered = Err(Undelivered::NoSocket);
+        let (first, behind) = datagram.data.split_at(each.min(datagram.data.len()));
+        for data in core::iter::once(first).chain(behind.chunks(each)) {
+            let this = self.deliver(cx, net, &Arrived { data, ..*datagram });
+            delivered = delivered.or(this);
+        }
+        let reason = match delivered {
+            Ok(()) => {
+                net.ip.counters.in_delivers += 1;
+                return;
+            }
+            Err(Undelivered::NoSocket) if net.claim(packet, FrameDrop::UdpPort) => return,
+            Err(Undelivered::NoSocket) => FrameDrop::UdpPort,
+            Err(Undelivered::RecvBuffer) => FrameDrop::UdpBuffer,
+            Err(Undelivered::Memory) => FrameDrop::UdpMemory,
+        };
+        net.ip.counters.drop_frame(reason);
+        if reason == FrameDrop::UdpPort {
+            // RFC 1122 4.1.3.1: "If a datagram arrives addressed to a UDP port for which there is no
+            // pending LISTEN call, UDP SHOULD send an ICMP Port Unreachable message."
+            net.refuse(cx, packet.octets, RefusalReply::PortUnreachable);
+        }
+    }
+
+    fn deliver(
+        &mut self,
+        cx: &Context,
+        net: &Net,
+        arrived: &Arrived<'_>,
+    ) -> Result<(), Undelivered> {
+        let room = self.room(cx);
+        let addresses = &net.ip.addresses;
+        if addresses.takes_any() && addresses.local_index_of(&arrived.to.addr).is_none() {
+            return self.sockets.deliver_other(arrived, room);
+        }
+        self.sockets.deliver(arrived, room)
+    }
+
+    /// A datagram that did not come so far as to a socket.
+    pub(crate) fn on_refused(&mut self, reason: FrameDrop) {
+        let counters = &mut self.sockets.counters;
+        match reason {
+            FrameDrop::UdpChecksum => {
+                counters.in_errors += 1;
+                counters.in_csum_errors += 1;
+            }
+            FrameDrop::UdpHeader => counters.in_errors += 1,
+            FrameDrop::UdpGroup => counters.ignored_multi += 1,
+            _ => {}
+        }
+    }
+
+    /// An ICMP error about a datagram of ours. Returns whether it can be one: a socket has its port.
+    pub(crate) fn on_error(
+        &mut self,
+        cx: &Context,
+        net: &mut Net,
+        report: &DatagramReport,
+    ) -> bool {
+        let DatagramReport { from, to, error } = report;
+        let known = self.sockets.on_error(from, to, socket_error(*error));
+        if let IcmpError::TooBig { mtu } = error
+            && known
+        {
+            net.ip.datagram_mtus.note(cx.now, to.addr, *mtu);
+        }
+        known
+    }
+
+    /// Whether there is memory for another datagram. They go first where it is short: text was promised
+    /// room by a window, a datagram was promised nothing.
+    fn room(&self, cx: &Context) -> Room {
+        let budget = &cx.pool.budget;
+        // Records are looked at once a millisecond, in which many datagrams can come.
+        let since = self.sockets.held().saturating_sub(self.weighed) as u64;
+        let held = budget.held().saturating_add(since);
+        let is_tight = held >= cx.tunables.mem_budget / 10 * 9;
+        if is_tight || budget.pressure() >= Pressure::Tight { Room::None } else { Room::Enough }
+    }
+}
+
+/// Datagrams that wait to leave, in their turn before segments.
+impl UdpHost {
+    /// Whether datagrams wait to leave.
+    #[inline]
+    pub(crate) fn has_output(&self) -> bool {
+        self.sockets.has_out() || !self.leaving.is_empty()
+    }
+
+    /// Datagrams in the order in which they were handed over, up to [`A_TURN`]: segments come next.
+    #[inline(never)]
+    pub(crate) fn transmit(&mut self, cx: &Context, net: &mut Net, batch: &mut TxBatch) {
+        for _ in 0..A_TURN {
+            if batch.is_full() || !self.has_output() {
+                return;
+            }
+            batch.fill(|tx| self.write(cx, net, tx) && net.depart(tx, cx.now));
+        }
+    }
+
+    /// The next datagram, or the next fragment of one, or several that the device cuts.
+    fn write(&mut self, cx: &Context, net: &mut Net, tx: &mut TxSegment) -> bool {
+        let now = cx.now;
+        if let Some(mut rest) = self.leaving.fragments.take() {
+            let written = net.ip.write_datagram(&mut rest, now, tx);
+            self.leaving.fragments = (!rest.is_done()).then_some(rest);
+            return written;
+        }
+        let next = self.leaving.segments.take().or_else(|| self.sockets.next_out());
+        let Some(mut out) = next else { return false };
+        if out.segment > 0 {
+            let len = net.ip.udp_at_once(now, &out).min(out.data.len());
+            let data = out.data.split_to(len);
+            if !out.data.is_empty() {
+                self.leaving.segments = Some(out.clone());
+            }
+            out.data = data;
+        }
+        let segments = out.segments() as u64;
+        let is_whole = net.ip.carries_whole(now, &out);
+        let refused = !is_whole && out.options.fragmenting == Fragmenting::Refused;
+        if refused {
+            // The path, or the link, became narrower since it was taken.
+            let mtu = net.ip.datagram_mtu(now, &out.to.addr);
+            self.sockets.on_error(&out.from, &out.to, SocketError::TooBig { mtu });
+        }
+        if refused || !net.ip.speaks_from(&out.from.addr) {
+            self.sockets.counters.out_discards += segments;
+            return false;
+        }
+        self.sockets.counters.out_datagrams += segments;
+        let usual_hop_limit = cx.tunables.hop_limit;
+        if is_whole {
+            return net.ip.write_udp(now, out, usual_hop_limit, tx);
+        }
+        self.leaving.fragments = Some(message_to_cut(&out, usual_hop_limit));
+        self.write(cx, net, tx)
+    }
+}
+
+/// What is on its way out in several packets.
+#[derive(Default, Debug)]
+struct UdpLeaving {
+    /// The rest of a datagram.
+    fragments: Option<Datagram>,
+    /// The rest of several.
+    segments: Option<OutgoingDatagram>,
+}
+
+impl UdpLeaving {
+    /// Whether nothing is on its way out.
+    const fn is_empty(&self) -> bool {
+        self.fragments.is_none() && self.segments.is_none()
+    }
+
+    /// What was to leave from an address that is no more does not.
+    fn forget(&mut self, addr: &Address) {
+        self.fragments.take_if(|rest| rest.local() == addr);
+        self.segments.take_if(|rest| rest.from.addr == *addr);
+    }
+}
+
+/// Datagrams that leave before the connections have a turn: half of a usual batch.
+const A_TURN: usize = 32;
