@@ -192,7 +192,7 @@ const CEILINGS: &[Ceiling] = &[
     ("crates/posix", [46, 132, 122, 19]),
     ("crates/script", [30, 184, 236, 10]),
     ("crates/sim", [63, 294, 157, 9]),
-    ("crates/stack", [279, 587, 435, 163]),
+    ("crates/stack", [276, 587, 434, 163]),
     ("crates/tcp", [283, 941, 722, 143]),
     ("crates/udp", [34, 11, 61, 7]),
     ("crates/whimbrel", [207, 165, 297, 46]),

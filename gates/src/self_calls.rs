@@ -67,7 +67,7 @@ const EXCEPTIONS: &[Exception] = &[
     ("crates/stack", "IpLayer", 2),
     ("crates/stack", "Link", 3),
     ("crates/stack", "Neighbours", 2),
-    ("crates/stack", "Shard", 20),
+    ("crates/stack", "Shard", 18),
     ("crates/tcp", "Connection", 21),
     ("crates/tcp", "State", 2),
 ];

@@ -1,7 +1,7 @@
 //! A function takes one thing by each argument.
 //!
 //! A tuple that its own signature takes apart is two arguments that pass for one: the rule that there
-//! are five at most sees one, and a caller names neither. Functions of traits that stand elsewhere
+//! are six at most sees one, and a caller names neither. Functions of traits that stand elsewhere
 //! have the arguments that the trait gives them.
 
 use syn::spanned::Spanned;

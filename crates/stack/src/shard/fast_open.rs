@@ -261,7 +261,7 @@ impl Shard {
         let taken = connection.has_syn_data();
         match self.tcp.fast_opens.end(index) {
             Some(Opened::ByPeer(listener)) => {
-                self.tcp.passive.listeners.release_fast_open(listener)
+                self.tcp.passive.listeners.release_fast_open(listener);
             }
             Some(Opened::ByUs(service)) => {
                 let header = arrival.segment.header.whole();
@@ -280,7 +280,7 @@ impl Shard {
         let granted = answer.options.fast_open.filter(|option| !option.is_request());
         match granted {
             Some(cookie) => {
-                self.tcp.active.fast_open_cache.store(service, KnownServer { cookie, mss })
+                self.tcp.active.fast_open_cache.store(service, KnownServer { cookie, mss });
             }
             None => self.tcp.active.fast_open_cache.note_mss(service, mss),
         }

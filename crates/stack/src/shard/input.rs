@@ -195,7 +195,7 @@ impl Shard {
             Ok(Input::Echo(echo)) => self.net.on_echo(echo),
             Ok(Input::EchoReply(reply)) => self.net.on_echo_reply(self.cx.now, &reply),
             Ok(Input::Udp(arrived)) => {
-                self.udp.on_packet(&mut self.cx, &mut self.net, packet, &arrived)
+                self.udp.on_packet(&mut self.cx, &mut self.net, packet, &arrived);
             }
             Ok(Input::Report(report)) => self.on_report(packet, &report),
             Ok(Input::Held) => {}
