@@ -177,7 +177,7 @@ const HERE: &str = "gates/src/english.rs";
 
 /// The ceilings of folders from before this gate. A number rises only with files that move there.
 const CEILINGS: &[Ceiling] = &[
-    (".", [34, 0, 0, 0]),
+    (".", [30, 0, 0, 0]),
     (".ci", [12, 1, 0, 0]),
     ("bench/examples", [2, 5, 2, 0]),
     ("bench/peers", [2, 2, 0, 0]),
