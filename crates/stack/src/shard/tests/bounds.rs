@@ -146,7 +146,7 @@ const ROWS: [(&str, Proof); 49] = [
         ]),
     ),
     (
-        "who is to be asked",
+        "names of connections to serve",
         Tests(&[
             "crates/stack/src/shard/tests/lists.rs#connections_that_go_while_no_application_looks_are_not_listed_for_ever",
         ]),
@@ -154,15 +154,15 @@ const ROWS: [(&str, Proof); 49] = [
     ("packets of a user's own", Own),
     ("packets that nothing takes", Flood(unclaimed_packets_leave_connections_alone)),
     ("what crosses between a task", Own),
-    ("answers that servers of bytes", Own),
+    ("answers that byte servers", Own),
     (
-        "connections to a server of iperf3's",
+        "connections to an iperf3 server",
         Tests(&[
             "crates/apps/tests/loads/iperf3.rs#who_keeps_connections_open_and_says_nothing_keeps_nobody_out",
         ]),
     ),
     (
-        "what an iperf3 client tells",
+        "what an iperf3 client sends",
         Tests(&[
             "crates/apps/tests/loads/iperf3.rs#garbage_and_silence_cost_a_client_its_own_connection_alone",
         ]),
