@@ -51,7 +51,7 @@ pub struct TransferPlan {
     pub until: Until,
     /// The most bits a second that each stream sends; `None`: as fast as it goes.
     pub rate: Option<u64>,
-    /// Octets handed over at a time (>= 1).
+    /// Bytes handed over at a time (>= 1).
     pub block: usize,
     /// Time at the beginning that the totals leave out.
     pub omit: Duration,
@@ -83,7 +83,7 @@ pub enum Peer {
 pub struct Terms {
     /// What names the test.
     pub cookie: Cookie,
-    /// Octets of the buffers that the server is asked for.
+    /// Bytes of the buffers that the server is asked for.
     pub window: Option<u32>,
     /// Whether it is asked for what it prints.
     pub server_output: bool,
@@ -107,7 +107,7 @@ impl TransferPlan {
 pub enum Until {
     /// After this time, what is omitted not counted.
     Elapsed(Duration),
-    /// When each stream has sent (or received) this many octets.
+    /// When each stream has sent (or received) this many bytes.
     Octets(u64),
     /// When whoever drives it says so.
     Told,
@@ -120,7 +120,7 @@ pub struct Bulk<T: Transport> {
     block: Bytes,
     pub(crate) streams: Vec<Stream<T::Id>>,
     due: DueStreams,
-    /// Octets that were given to the transport, and read from it, on all streams.
+    /// Bytes that were given to the transport, and read from it, on all streams.
     progress: Totals,
     /// How many streams receive.
     receivers: u64,
@@ -170,11 +170,11 @@ pub struct Stream<I> {
     pending: Bytes,
     /// What goes first, and is not counted.
     pub(crate) prologue: Bytes,
-    /// Octets of it that were given to the transport.
+    /// Bytes of it that were given to the transport.
     pub(crate) prologue_given: u64,
-    /// Octets that were given to the transport.
+    /// Bytes that were given to the transport.
     given: u64,
-    /// Octets sent and received so far, the omitted ones included.
+    /// Bytes sent and received so far, the omitted ones included.
     totals: Totals,
     /// What the peer says came, and when it had said so.
     answer: Vec<u8>,
@@ -188,7 +188,7 @@ pub struct Stream<I> {
     pub(crate) theirs: Option<StreamResult>,
 }
 
-/// Octets of one stream, in each direction.
+/// Bytes of one stream, in each direction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
     /// Bytes that the other side's TCP acknowledged.
@@ -226,7 +226,7 @@ impl<I> Stream<I> {
         self.direction
     }
 
-    /// Octets that were given to the transport, the omitted part included.
+    /// Bytes that were given to the transport, the omitted part included.
     pub const fn given(&self) -> u64 {
         self.given
     }
@@ -288,7 +288,7 @@ impl<I> Stream<I> {
         }
     }
 
-    /// What a sink said came, octets.
+    /// What a sink said came, bytes.
     pub fn confirmed(&self) -> Option<u64> {
         let text = core::str::from_utf8(&self.answer).ok()?;
         text.split_once(" bytes, ")?.0.parse().ok()
@@ -360,7 +360,7 @@ impl<T: Transport> Bulk<T> {
         self.client.as_ref().and_then(Client::results)
     }
 
-    /// What processors did for this process while octets flowed.
+    /// What processors did for this process while bytes flowed.
     pub fn effort(&self) -> Option<[Duration; 2]> {
         let [before, after] = self.effort;
         // Both readings or none: half of a difference would look like a figure.
@@ -368,7 +368,7 @@ impl<T: Transport> Bulk<T> {
         Some([user_after.saturating_sub(user), system_after.saturating_sub(system)])
     }
 
-    /// Whether octets flow, or did.
+    /// Whether bytes flow, or did.
     pub const fn has_begun(&self) -> bool {
         !matches!(self.state, TransferState::NotBegun | TransferState::Opening)
     }

@@ -229,7 +229,7 @@ fn quantity(text: &str) -> Option<(f64, &'static str)> {
     let found =
         UNITS.iter().find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?, scale, unit)));
     let (number, scale, unit) = found.unwrap_or((text, 1.0, ""));
-    let digits = number.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
+    let digits = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let value: f64 = number.parse().ok().filter(|_| digits)?;
     Some((value * scale, unit))
 }

@@ -1,6 +1,6 @@
 //! Which way bytes go, as a transfer and the protocol of iperf3 both have it.
 
-/// Which way octets go.
+/// Which way bytes go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// This side sends, and the other reads.

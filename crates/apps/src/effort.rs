@@ -1,4 +1,4 @@
-//! The effort of a server's turn, counted by what its work costs: octets made, names looked at. Not by the
+//! The effort of a server's turn, counted by what its work costs: bytes made, names looked at. Not by the
 //! number of requests, of which one may cost a thousand times what another does; and not by a clock, with
 //! which the same input would give other turns.
 
@@ -72,7 +72,7 @@ impl Effort {
     }
 }
 
-/// A look at a name below a directory, as octets that could be made instead: 3 us at 5 GB/s.
+/// A look at a name below a directory, as bytes that could be made instead: 3 us at 5 GB/s.
 pub const LOOK: u64 = 16 << 10;
 /// The cost of a turn, bytes: 1 ms. Less costs turns; more is time in which no frame is looked at.
 const TURN: u64 = 4 << 20;

@@ -1,6 +1,6 @@
 //! An HTTP/1.1 origin server (RFC 9110, RFC 9112), without IO.
 //!
-//! [`Connection`] is the protocol: it is fed octets and asked for the next [`Step`]. [`HttpServer`]
+//! [`Connection`] is the protocol: it is fed bytes and asked for the next [`Step`]. [`HttpServer`]
 //! drives one per connection of a [`Shard`](whimbrel_stack::Shard). What is served comes from a
 //! [`Site`]: bodies in memory, or sources that are read piece by piece, so that a response of any
 //! size takes bounded memory; a request's body goes to an [`Upload`] the same way.

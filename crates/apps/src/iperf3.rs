@@ -90,13 +90,13 @@ impl State {
     ];
 
     /// As it is sent.
-    pub const fn octet(self) -> u8 {
+    pub const fn byte(self) -> u8 {
         (self as i8).cast_unsigned()
     }
 
     /// The one that is sent so.
-    pub fn from_octet(octet: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.octet() == octet)
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.byte() == byte)
     }
 }
 
@@ -134,7 +134,7 @@ impl Refusal {
     /// The message of nine bytes that tells it.
     pub fn message(self) -> [u8; 9] {
         let [a, b, c, d] = (self as u32).to_be_bytes();
-        [State::ServerError.octet(), a, b, c, d, 0, 0, 0, 0]
+        [State::ServerError.byte(), a, b, c, d, 0, 0, 0, 0]
     }
 }
 
@@ -223,8 +223,8 @@ impl fmt::Display for Fault {
                 write!(f, "the test was refused: {}", reason(*refusal as u32))
             }
             Self::Terminated => f.write_str("the other side was ended by its user"),
-            Self::Unexpected(octet) => {
-                write!(f, "control message {octet} has no place here: {IS_IT_ONE}")
+            Self::Unexpected(byte) => {
+                write!(f, "control message {byte} has no place here: {IS_IT_ONE}")
             }
             Self::TooLong { length, limit } => {
                 write!(f, "a document of {length} bytes, and at most {limit} are read: {IS_IT_ONE}")
@@ -275,9 +275,9 @@ pub(crate) const fn stream_id(place: usize) -> u64 {
 }
 
 /// Whether this is what iperf3 makes for a cookie: letters and digits of base 32.
-pub(crate) fn is_cookie(octets: &[u8]) -> bool {
-    let Some((0, letters)) = octets.split_last() else { return false };
-    octets.len() == COOKIE
+pub(crate) fn is_cookie(bytes: &[u8]) -> bool {
+    let Some((0, letters)) = bytes.split_last() else { return false };
+    bytes.len() == COOKIE
         && letters.iter().all(|letter| matches!(letter, b'a'..=b'z' | b'2'..=b'7'))
 }
 

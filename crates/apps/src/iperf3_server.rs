@@ -200,7 +200,7 @@ impl<T: Transport> Server<T> {
             }
             Some(_) => {
                 self.statistics.refused += 1;
-                say_last(net, id, &[State::AccessDenied.octet()]);
+                say_last(net, id, &[State::AccessDenied.byte()]);
             }
         }
     }
@@ -266,7 +266,7 @@ impl<I: Copy> Caller<I> {
     fn hear<T: Transport<Id = I>>(&mut self, net: &mut T) -> CallerMessage {
         while self.told.len() < COOKIE {
             match net.recv(self.id) {
-                Reading::Data(octets) => self.told.extend_from_slice(&octets),
+                Reading::Data(bytes) => self.told.extend_from_slice(&bytes),
                 Reading::Pending => return CallerMessage::Nothing,
                 Reading::End | Reading::Failed(_) => return CallerMessage::Gone,
             }

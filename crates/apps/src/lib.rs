@@ -1,9 +1,9 @@
-//! Applications as state machines: octets in, octets out, and no IO of their own.
+//! Applications as state machines: bytes in, bytes out, and no IO of their own.
 //!
 //! Servers ([`http::HttpServer`], [`PeerServer`]) and loads ([`Load`], [`Bulk`]) are written over a
 //! small [`Transport`], which a shard is, and which the kernel's sockets can be: the same machine
 //! runs on a shard's own thread, in a simulated world in virtual time, and over the kernel as the
-//! baseline to compare with. Time is an argument, so a run can be repeated to the octet.
+//! baseline to compare with. Time is an argument, so a run can be repeated to the byte.
 //!
 //! A web server on one shard, asked by hand from another:
 //!
@@ -63,8 +63,8 @@
 //!     }
 //! }
 //! let mut response = Vec::new();
-//! while let Recv::Data(octets) = client.recv(handle) {
-//!     response.extend_from_slice(&octets);
+//! while let Recv::Data(bytes) = client.recv(handle) {
+//!     response.extend_from_slice(&bytes);
 //! }
 //! assert!(response.starts_with(b"HTTP/1.1 200 OK\r\n"));
 //! assert!(response.ends_with(b"you asked for /birds"));

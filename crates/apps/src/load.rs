@@ -309,7 +309,7 @@ impl<T: Transport> Load<T> {
             ExchangeState::Opening => Turn::Wait,
             ExchangeState::Idle => match net.recv(id) {
                 Reading::Pending => Turn::Wait,
-                Reading::Data(octets) if slot.reader.forgives(&octets) => Turn::More,
+                Reading::Data(bytes) if slot.reader.forgives(&bytes) => Turn::More,
                 // A server may close what it has kept alive for long enough.
                 _ => {
                     net.close(id);
@@ -348,10 +348,10 @@ impl<T: Transport> Load<T> {
             Reading::Pending => return Turn::Wait,
             Reading::End => slot.reader.on_end().map(Some),
             Reading::Failed(conn_error) => Err(conn_error),
-            Reading::Data(mut octets) => {
+            Reading::Data(mut bytes) => {
                 slot.times.first.get_or_insert(now);
-                slot.reader.read(&mut octets).map(|whole| {
-                    let alone = slot.reader.forgives(&octets);
+                slot.reader.read(&mut bytes).map(|whole| {
+                    let alone = slot.reader.forgives(&bytes);
                     whole.map(|whole| CompleteAnswer {
                         persistent: whole.persistent && alone,
                         ..whole

@@ -1,4 +1,4 @@
-//! Servers of octets: what loads that are no HTTP talk to.
+//! Servers of bytes: what loads that are no HTTP talk to.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use crate::pace::Pace;
 use crate::reception::{self, Ready, Reception, Server, Turn};
 use crate::transport::{Model, Reading, Transport};
 
-/// What a server of octets does on each connection.
+/// What a server of bytes does on each connection.
 #[derive(Clone, Debug)]
 pub enum Role {
     /// Sends back what comes (RFC 862).
@@ -20,19 +20,19 @@ pub enum Role {
     Discard,
     /// Sends without end, and throws away what comes (RFC 864).
     Chargen,
-    /// Reads to the end, then says in one line how many octets came, and their CRC-32. A client of
+    /// Reads to the end, then says in one line how many bytes came, and their CRC-32. A client of
     /// iperf3's, who says nothing but a cookie, is told that this is none of its servers.
     Sink,
-    /// Answers each request of so many octets with these.
+    /// Answers each request of so many bytes with these.
     Respond {
-        /// Octets of a request (>= 1).
+        /// Bytes of a request (>= 1).
         request: u64,
         /// What is sent back for each of them.
         answer: Bytes,
     },
 }
 
-/// How a server of octets ends a connection.
+/// How a server of bytes ends a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parting {
     /// It closes first, after its first answer.
@@ -66,7 +66,7 @@ pub struct Statistics {
     pub failed: u64,
     /// Bytes that peers sent.
     pub received: u64,
-    /// Octets handed to the transport.
+    /// Bytes handed to the transport.
     pub sent: u64,
 }
 
@@ -127,17 +127,17 @@ impl<T: Transport> PeerServer<T> {
         self.reception.forget_tasks();
     }
 
-    fn on_octets(&mut self, id: T::Id, octets: Bytes, now: Instant) -> Turn {
+    fn on_octets(&mut self, id: T::Id, bytes: Bytes, now: Instant) -> Turn {
         let Some(slot) = self.reception.at(id) else { return Turn::Wait };
-        self.statistics.received += octets.len() as u64;
+        self.statistics.received += bytes.len() as u64;
         if slot.stage == PeerStage::Shut {
             return Turn::More;
         }
         let before = slot.received;
-        slot.received += octets.len() as u64;
+        slot.received += bytes.len() as u64;
         // iperf3 would wait for ever for an answer to its cookie.
         let reads = matches!(self.role, Role::Sink | Role::Discard);
-        if reads && before == 0 && iperf3::is_cookie(&octets) {
+        if reads && before == 0 && iperf3::is_cookie(&bytes) {
             slot.pending = Bytes::copy_from_slice(&iperf3::Refusal::Message.message());
             slot.stage = PeerStage::Last;
             return Turn::More;
@@ -145,11 +145,11 @@ impl<T: Transport> PeerServer<T> {
         let answers = match &self.role {
             Role::Discard | Role::Chargen => return Turn::More,
             Role::Sink => {
-                slot.sum.update(&octets);
+                slot.sum.update(&bytes);
                 return Turn::More;
             }
             Role::Echo => {
-                slot.pending = octets;
+                slot.pending = bytes;
                 1
             }
             Role::Respond { request, .. } => {
@@ -241,9 +241,9 @@ impl<T: Transport> Server<T> for PeerServer<T> {
             _ => usize::MAX,
         };
         match net.recv_up_to(id, most) {
-            Reading::Data(octets) => {
-                effort.spend(octets.len() as u64);
-                self.on_octets(id, octets, now)
+            Reading::Data(bytes) => {
+                effort.spend(bytes.len() as u64);
+                self.on_octets(id, bytes, now)
             }
             Reading::Pending if generates && !full => Turn::More,
             Reading::Pending => Turn::Wait,
@@ -281,7 +281,7 @@ impl<T: Transport> Model<T> for PeerServer<T> {
     }
 }
 
-/// The answer, as often as it is owed, but no more at a time than `at_once` octets, or one: a peer may ask
+/// The answer, as often as it is owed, but no more at a time than `at_once` bytes, or one: a peer may ask
 /// for more than there is memory for, and take none.
 fn next_answers(answer: &Bytes, owed: &mut u64, at_once: usize) -> Bytes {
     let times = (*owed).min((at_once.min(PIECE) / answer.len().max(1)).max(1) as u64);
@@ -293,7 +293,7 @@ fn next_answers(answer: &Bytes, owed: &mut u64, at_once: usize) -> Bytes {
     }
 }
 
-/// Octets to send: the printable characters in turn (RFC 864), in lines of 74.
+/// Bytes to send: the printable characters in turn (RFC 864), in lines of 74.
 pub(crate) fn pattern(length: usize) -> Bytes {
     let line = |number: usize| {
         let characters = (0..72).map(move |column| b' ' + ((number + column) % 95) as u8);
@@ -302,9 +302,9 @@ pub(crate) fn pattern(length: usize) -> Bytes {
     (0..).flat_map(line).take(length).collect::<Vec<u8>>().into()
 }
 
-/// The least that is read at a time to be sent back, octets.
+/// The least that is read at a time to be sent back, bytes.
 const LEAST: usize = 1 << 10;
-/// Octets made at a time by who sends without end, or owes many answers.
+/// Bytes made at a time by who sends without end, or owes many answers.
 const PIECE: usize = 128 << 10;
 
 #[cfg(test)]

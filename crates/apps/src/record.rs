@@ -24,7 +24,7 @@ mod openings;
 /// Everything that a run measured. Latencies are in nanoseconds, kept to three digits.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// From the moment an exchange began to its last octet.
+    /// From the moment an exchange began to its last byte.
     pub service: Histogram<u64>,
     /// The same from the moment it was due at the rate asked for: what a user would have waited
     /// (the correction of coordinated omission). Exchanges that were due and not answered by the end
@@ -36,9 +36,9 @@ pub struct Record {
     pub statuses: BTreeMap<u16, u64>,
     /// Exchanges that failed, by the reason.
     pub conn_errors: BTreeMap<ConnError, u64>,
-    /// Exchanges answered, and body octets received, by interval.
+    /// Exchanges answered, and body bytes received, by interval.
     pub intervals: Intervals,
-    /// Octets of the bodies of answers.
+    /// Bytes of the bodies of answers.
     pub body: u64,
     /// Connections that came to be established.
     pub opened: u64,
@@ -51,7 +51,7 @@ pub struct Record {
     /// Exchanges that were begun again on a new connection: the server had closed the one that was kept, or
     /// sent data there that no request had asked for.
     pub repeated: u64,
-    /// The most octets that came of a head until it was too long.
+    /// The most bytes that came of a head until it was too long.
     pub longest_head: u64,
     /// Addresses of the target's name where no server answered, and why, before one did or none was left.
     pub unreached: Vec<(Endpoint, ConnError)>,
@@ -77,9 +77,9 @@ pub struct Record {
 pub enum Phase {
     /// From SYN to open.
     Connect,
-    /// From the request's first octet to the answer's.
+    /// From the request's first byte to the answer's.
     FirstByte,
-    /// From the answer's first octet to its last.
+    /// From the answer's first byte to its last.
     Body,
     /// From there to the end of the connection, where it ends.
     Close,

@@ -46,19 +46,19 @@ pub trait Transport {
     /// The next complete connection of a listener.
     fn accept(&mut self, listener: Self::Listener) -> Option<Self::Id>;
 
-    /// Takes from the front of `data` what there is room for, and returns how many octets that
+    /// Takes from the front of `data` what there is room for, and returns how many bytes that
     /// was; if less than all, [`TransportEvent::Writable`] follows.
     fn send(&mut self, id: Self::Id, data: &mut Bytes) -> Result<usize, ConnError>;
 
-    /// The next octets that arrived.
+    /// The next bytes that arrived.
     fn recv(&mut self, id: Self::Id) -> Reading;
 
-    /// How many octets [`Transport::send`] would take now; without a bound if it cannot tell.
+    /// How many bytes [`Transport::send`] would take now; without a bound if it cannot tell.
     fn room(&self, _id: Self::Id) -> usize {
         usize::MAX
     }
 
-    /// The next octets that arrived, at most `most` (>= 1) of them if it can read a part of what it has.
+    /// The next bytes that arrived, at most `most` (>= 1) of them if it can read a part of what it has.
     fn recv_up_to(&mut self, id: Self::Id, _most: usize) -> Reading {
         self.recv(id)
     }
@@ -111,13 +111,13 @@ pub struct ConnectOptions {
     pub local: Option<Address>,
     /// Whether small segments wait for earlier ones.
     pub nagle: Nagle,
-    /// The most octets of text in a segment, either way.
+    /// The most bytes of text in a segment, either way.
     pub mss: Option<u16>,
     /// Whether it opens fast (RFC 7413): by a cookie that is known, or asking for one.
     pub fast: bool,
     /// The congestion control, by its name, where there is a choice.
     pub congestion: Option<String>,
-    /// Octets of its send buffer, and of its receive buffer.
+    /// Bytes of its send buffer, and of its receive buffer.
     pub buffers: Option<(u32, u32)>,
     /// The number of the interface in whose zone a link-local address of the peer's is meant; 0: none.
     /// Nothing to a transport that has one link.

@@ -40,7 +40,7 @@ impl<T: AsRef<[u8]>> Foreign<T> {
     /// The lines of a text that may have several; each of them is foreign.
     pub fn lines(&self) -> impl Iterator<Item = Foreign<&[u8]>> {
         let text = self.0.as_ref();
-        let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|octet| *octet == b'\n');
+        let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n');
         let of_any = (!text.is_empty()).then_some(lines).into_iter().flatten();
         of_any.map(|line| Foreign(line.strip_suffix(b"\r").unwrap_or(line)))
     }
@@ -86,16 +86,16 @@ pub fn is_printed(letter: char) -> bool {
 }
 
 /// At most so many letters; if there are more, the last that is shown is an ellipsis.
-fn shown(octets: &[u8], most: usize) -> String {
+fn shown(bytes: &[u8], most: usize) -> String {
     let mut out = String::new();
     let (mut letters, mut end) = (0, 0);
     let mut piece = String::new();
-    for letter in letters_of(octets) {
+    for letter in letters_of(bytes) {
         piece.clear();
         match letter {
             Ok(letter) if is_printed(letter) => piece.push(letter),
             Ok(letter) => escape(letter, &mut piece),
-            Err(octet) => drop(write!(piece, "\\x{octet:02x}")),
+            Err(byte) => drop(write!(piece, "\\x{byte:02x}")),
         }
         // An escape, which is ASCII, or one letter.
         letters += if piece.is_ascii() { piece.len() } else { 1 };
@@ -113,9 +113,9 @@ fn shown(octets: &[u8], most: usize) -> String {
     out
 }
 
-/// The letters of what should be UTF-8, and each octet that is not.
-fn letters_of(octets: &[u8]) -> impl Iterator<Item = Result<char, u8>> {
-    octets.utf8_chunks().flat_map(|chunk| {
+/// The letters of what should be UTF-8, and each byte that is not.
+fn letters_of(bytes: &[u8]) -> impl Iterator<Item = Result<char, u8>> {
+    bytes.utf8_chunks().flat_map(|chunk| {
         chunk.valid().chars().map(Ok).chain(chunk.invalid().iter().copied().map(Err))
     })
 }
@@ -134,7 +134,7 @@ fn escape(letter: char, out: &mut String) {
     }
 }
 
-/// Letters of a foreign text that are shown if nothing else is said: as many as a path has octets.
+/// Letters of a foreign text that are shown if nothing else is said: as many as a path has bytes.
 pub const MOST: usize = 4_096;
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ impl PairHasher {
         Self { prf: key.prf(), last: Cell::new(None) }
     }
 
-    /// The function itself, under the same key. An input of another length than 8 and 32 octets has
+    /// The function itself, under the same key. An input of another length than 8 and 32 bytes has
     /// nothing to do with the hash of a pair.
     #[inline]
     pub const fn prf(&self) -> &SipHasher24 {
@@ -55,11 +55,11 @@ impl PairHasher {
             let ([a, b, c, d], [e, f, g, h]) = (local.v4_octets(), remote.v4_octets());
             return self.prf.hash(&[a, b, c, d, e, f, g, h]);
         }
-        let mut octets = [0; 32];
-        let (front, back) = octets.split_at_mut(16);
+        let mut bytes = [0; 32];
+        let (front, back) = bytes.split_at_mut(16);
         front.copy_from_slice(local.octets());
         back.copy_from_slice(remote.octets());
-        self.prf.hash(&octets)
+        self.prf.hash(&bytes)
     }
 }
 

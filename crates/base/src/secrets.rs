@@ -25,15 +25,15 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Octets of entropy that all keys take together.
+    /// Bytes of entropy that all keys take together.
     pub const LEN: usize = 96;
 
-    /// Keys from entropy: six of 16 octets, in the order of the fields. The octets must come from
+    /// Keys from entropy: six of 16 bytes, in the order of the fields. The bytes must come from
     /// a generator fit for cryptography; whoever can guess them can forge what the keys protect.
     pub const fn from_entropy(entropy: [u8; Self::LEN]) -> Self {
         let (keys, _) = entropy.as_chunks::<{ Key::LEN }>();
         let &[isn, ports, timestamps, cookies, fast_open, flows] = keys else {
-            panic!("96 octets are six keys of 16")
+            panic!("96 bytes are six keys of 16")
         };
         Self {
             isn: Key(isn),
@@ -69,7 +69,7 @@ impl fmt::Debug for Secrets {
 pub struct Key(pub [u8; 16]);
 
 impl Key {
-    /// Octets of a key.
+    /// Bytes of a key.
     pub const LEN: usize = 16;
 
     /// SipHash-2-4 under this key: a pseudo-random function for short inputs.

@@ -1,7 +1,7 @@
 //! SipHash-2-4 (Aumasson and Bernstein, 2012): a pseudo-random function of short inputs, two rounds for
 //! each word and four at the end.
 //!
-//! Each input here has a length that its caller knows: four octets, or what makes up a flow. Compiled
+//! Each input here has a length that its caller knows: four bytes, or what makes up a flow. Compiled
 //! into the caller, loops over words and what is left of them become straight code, which saves a
 //! third of 143 instructions that a call of the crate `siphasher` takes. That crate is what the tests
 //! compare with.
@@ -14,7 +14,7 @@ pub struct SipHasher24 {
 }
 
 impl SipHasher24 {
-    /// Hashes under a key of 16 octets.
+    /// Hashes under a key of 16 bytes.
     #[inline]
     pub fn new_with_key(key: &[u8; 16]) -> Self {
         let [low, high] =
@@ -32,17 +32,17 @@ impl SipHasher24 {
     /// The hash of `octets`.
     // Always: a call would not know the length.
     #[inline(always)]
-    pub fn hash(&self, octets: &[u8]) -> u64 {
+    pub fn hash(&self, bytes: &[u8]) -> u64 {
         let mut state = self.start;
-        let (words, rest) = octets.as_chunks::<8>();
+        let (words, rest) = bytes.as_chunks::<8>();
         for word in words {
             absorb(&mut state, u64::from_le_bytes(*word));
         }
         let mut last = [0; 8];
-        for (place, octet) in last.iter_mut().zip(rest) {
-            *place = *octet;
+        for (place, byte) in last.iter_mut().zip(rest) {
+            *place = *byte;
         }
-        last[7] = octets.len() as u8;
+        last[7] = bytes.len() as u8;
         absorb(&mut state, u64::from_le_bytes(last));
         state[2] ^= 0xff;
         for _ in 0..4 {

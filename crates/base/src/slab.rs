@@ -1,14 +1,14 @@
 //! Records in numbered places that never move: a slab in chunks, with generations.
 //!
 //! A [`Slab`] hands out 30-bit indices, as many as a slot of the flow table can hold. Places come
-//! in chunks of 256, so growth allocates one chunk (16 KiB of 64-octet records, 64 KiB of
+//! in chunks of 256, so growth allocates one chunk (16 KiB of 64-byte records, 64 KiB of
 //! connections) and moves no record. Rejected: one growing vector, which copies every record when
 //! it doubles (a million connections: 256 MB, tens of milliseconds in which nobody is served).
 //!
-//! What it costs beside the records: 4 octets a place (its generation and the link of the list of
+//! What it costs beside the records: 4 bytes a place (its generation and the link of the list of
 //! vacant places, which lies beside the records so that walking it touches none of them), 40 a
 //! chunk, and nothing for "is it taken" where `T` leaves a bit pattern unused (any `bool`, enum,
-//! `Box` or `Option` in it). The directory of chunks does double when it grows, but has 16 octets
+//! `Box` or `Option` in it). The directory of chunks does double when it grows, but has 16 bytes
 //! a chunk: 64 KiB, some 5 us, at a million places.
 //!
 //! Memory comes back: a chunk that empties is freed, except one, kept so that a number of records
@@ -162,7 +162,7 @@ impl<T> Slab<T> {
         Some(found.ok_or((index | (PLACES as u32 - 1)) + 1))
     }
 
-    /// Octets held, its own included.
+    /// Bytes held, its own included.
     pub fn memory(&self) -> usize {
         let values = size_of::<[Option<T>; PLACES]>();
         size_of::<Self>()
@@ -245,7 +245,7 @@ impl<T> Default for Slab<T> {
     }
 }
 
-/// 256 places. What a look-up reads is here, the rest is behind `link`: 16 octets.
+/// 256 places. What a look-up reads is here, the rest is behind `link`: 16 bytes.
 #[derive(Debug)]
 struct Chunk<T> {
     values: Option<Box<[Option<T>; PLACES]>>,

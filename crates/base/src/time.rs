@@ -1,6 +1,6 @@
 //! Time as an argument: instants and ticks that somebody else reads from a clock.
 //!
-//! An [`Instant`] (8 octets, nanoseconds) is for deadlines, a [`Tick`] (4 octets, milliseconds on a circle)
+//! An [`Instant`] (8 bytes, nanoseconds) is for deadlines, a [`Tick`] (4 bytes, milliseconds on a circle)
 //! for what small records remember.
 
 use core::ops::Add;

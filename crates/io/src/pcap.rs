@@ -213,7 +213,7 @@ impl Survey {
                 survey.contents.outward += 1;
                 return;
             }
-            let cut = (packet.octets.len() as u64) < packet.wire_len.into();
+            let cut = (packet.bytes.len() as u64) < packet.wire_len.into();
             survey.contents.inward += 1;
             survey.contents.cut += usize::from(cut);
         };
@@ -252,7 +252,7 @@ impl Schedule {
 
 /// The station that a frame for one of `addresses` was sent to.
 fn station(packet: &Packet<'_>, addresses: &[InterfaceAddress]) -> Option<MacAddress> {
-    let (ethernet, rest) = EthernetHeader::parse(packet.octets).ok()?;
+    let (ethernet, rest) = EthernetHeader::parse(packet.bytes).ok()?;
     let (ip, _) = IpHeader::parse(rest).ok()?;
     let ours = addresses.iter().any(|address| address.addr == ip.dst);
     (ours && !ethernet.dst.is_multicast()).then_some(ethernet.dst)

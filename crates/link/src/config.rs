@@ -44,13 +44,13 @@ pub struct LinkConfig {
     /// connection (default none).
     pub drop: Vec<TargetedDrop>,
     /// `ecn`: frames of a transport that understands marks are marked "congestion experienced"
-    /// (RFC 3168 5) while at least this many octets wait, themselves included (0 ..= 1 G, default none).
+    /// (RFC 3168 5) while at least this many bytes wait, themselves included (0 ..= 1 G, default none).
     /// 0 marks all, a queue or not.
     pub ecn: Option<u64>,
     /// `queue`: what may wait in front of the link, the frame that is being sent included; what
     /// exceeds it is dropped (default 1,000 packets).
     pub queue: QueueLimit,
-    /// `mtu`: the longest frame that the link takes, octets (68 ..= 65,535, default 1,500).
+    /// `mtu`: the longest frame that the link takes, bytes (68 ..= 65,535, default 1,500).
     pub mtu: u16,
 }
 
@@ -129,9 +129,9 @@ pub struct Reorder {
 pub enum QueueLimit {
     /// This many frames: `queue=100p`.
     Packets(u32),
-    /// Frames of this many octets together: `queue=256k`.
+    /// Frames of this many bytes together: `queue=256k`.
     Octets(u64),
-    /// So many thousandths of the product of rate and round trip (twice `delay`), in octets, but at
+    /// So many thousandths of the product of rate and round trip (twice `delay`), in bytes, but at
     /// least [`QueueLimit::LEAST_BDP_FRAMES`] full frames: `queue=1bdp`.
     Bdp(u32),
 }
@@ -146,7 +146,7 @@ impl QueueLimit {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueBounds {
     pub frames: u64,
-    pub octets: u64,
+    pub bytes: u64,
 }
 
 impl LinkConfig {
@@ -157,17 +157,17 @@ impl LinkConfig {
     }
 
     pub(crate) fn queue_bounds(&self) -> QueueBounds {
-        let octets = |octets| QueueBounds { frames: u64::MAX, octets };
+        let bytes = |bytes| QueueBounds { frames: u64::MAX, bytes };
         match self.queue {
             QueueLimit::Packets(frames) => {
-                QueueBounds { frames: u64::from(frames), octets: u64::MAX }
+                QueueBounds { frames: u64::from(frames), bytes: u64::MAX }
             }
-            QueueLimit::Octets(most) => octets(most),
+            QueueLimit::Octets(most) => bytes(most),
             QueueLimit::Bdp(thousandths) => {
                 let bits = u128::from(self.rate.unwrap_or(0)) * (2 * self.delay.as_nanos());
                 let product = bits * u128::from(thousandths) / (8 * 1_000 * 1_000_000_000);
                 let least = QueueLimit::LEAST_BDP_FRAMES * u64::from(self.mtu);
-                octets(u64::try_from(product).unwrap_or(u64::MAX).max(least))
+                bytes(u64::try_from(product).unwrap_or(u64::MAX).max(least))
             }
         }
     }
@@ -177,10 +177,10 @@ impl LinkConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TargetedDrop {
     /// Which full segment of a stream's text, in the order of its numbers, from 1 on; what carries its
-    /// first octet is lost. Full is what fits the link's MTU beside the headers that the first segment
+    /// first byte is lost. Full is what fits the link's MTU beside the headers that the first segment
     /// with text has (1 ..= 100,000, within the first GiB of text).
     pub segment: u32,
-    /// Which transmission of that octet, from 1 on, lost ones counted (1 ..= 255, default 1).
+    /// Which transmission of that byte, from 1 on, lost ones counted (1 ..= 255, default 1).
     pub transmission: u8,
 }
 
@@ -219,13 +219,13 @@ pub enum ConfigError {
     },
     /// A queue that is shorter than one frame.
     #[error(
-        "queue={octets}: a full frame has {mtu} bytes (mtu=), none of which would ever pass: give {mtu} \
+        "queue={bytes}: a full frame has {mtu} bytes (mtu=), none of which would ever pass: give {mtu} \
          or more, or packets, as in queue=100p"
     )]
     QueueTooShort {
-        /// What was given, octets.
-        octets: u64,
-        /// The MTU of the same link, octets.
+        /// What was given, bytes.
+        bytes: u64,
+        /// The MTU of the same link, bytes.
         mtu: u16,
     },
 }

@@ -8,7 +8,7 @@ use crate::{Fate, Loss};
 pub struct LinkCounters {
     /// Frames handed to the link.
     pub sent: u64,
-    /// Octets of the frames that were sent.
+    /// Bytes of the frames that were sent.
     pub sent_octets: u64,
     /// Frames that left it at the far end, duplicates included.
     pub delivered: u64,

@@ -44,10 +44,10 @@ fn whole(segment: &TxSegment) -> Bytes {
     let mut packet = segment.to_vec();
     if let TxChecksum::Partial(offset) = segment.checksum {
         let transport = usize::from(segment.transport_offset);
-        if let Some(octets) = packet.get_mut(transport..) {
+        if let Some(bytes) = packet.get_mut(transport..) {
             // The field holds the pseudo-header's sum, which makes it part of this one.
-            let checksum = Sum::new().add_bytes(octets).finish();
-            put(octets, usize::from(offset), checksum.to_be_bytes());
+            let checksum = Sum::new().add_bytes(bytes).finish();
+            put(bytes, usize::from(offset), checksum.to_be_bytes());
         }
     }
     Bytes::from(packet)
@@ -57,7 +57,7 @@ fn whole(segment: &TxSegment) -> Bytes {
 #[derive(Clone, Copy)]
 struct CutPacket {
     place: u16,
-    /// Octets of text before it.
+    /// Bytes of text before it.
     done: usize,
     is_last: bool,
 }
@@ -95,13 +95,13 @@ fn rewrite_ip(packet: &mut [u8], transport: usize, place: u16) {
 }
 
 /// The 32 bits at `at`.
-fn word(octets: &[u8], at: usize) -> u32 {
-    let word = octets.get(at..).and_then(|rest| rest.first_chunk::<4>());
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let word = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
     word.map_or(0, |word| u32::from_be_bytes(*word))
 }
 
-fn put<const N: usize>(octets: &mut [u8], at: usize, value: [u8; N]) {
-    if let Some(place) = octets.get_mut(at..at + N) {
+fn put<const N: usize>(bytes: &mut [u8], at: usize, value: [u8; N]) {
+    if let Some(place) = bytes.get_mut(at..at + N) {
         place.copy_from_slice(&value);
     }
 }
@@ -109,7 +109,7 @@ fn put<const N: usize>(octets: &mut [u8], at: usize, value: [u8; N]) {
 /// Text in slices, taken from the front.
 struct Source<'a> {
     slices: &'a [Bytes],
-    /// Octets of the first slice that were taken.
+    /// Bytes of the first slice that were taken.
     skip: usize,
 }
 
@@ -133,7 +133,7 @@ impl Source<'_> {
 const SEQ: usize = 4;
 /// Where the low eight flags stand.
 const FLAGS: usize = 13;
-/// Octets of an IPv6 header, which its length field does not count.
+/// Bytes of an IPv6 header, which its length field does not count.
 const V6_HEADER: usize = 40;
 
 #[cfg(test)]

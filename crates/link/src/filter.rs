@@ -64,7 +64,7 @@ enum Term {
         equal: bool,
         value: u8,
     },
-    /// At most so many octets.
+    /// At most so many bytes.
     Less(usize),
     /// At least so many.
     Greater(usize),
@@ -122,8 +122,8 @@ impl Term {
             Self::Flags { mask, equal, value } => {
                 seen.flags.is_some_and(|flags| (flags & mask == *value) == *equal)
             }
-            Self::Less(octets) => seen.len <= *octets,
-            Self::Greater(octets) => seen.len >= *octets,
+            Self::Less(bytes) => seen.len <= *bytes,
+            Self::Greater(bytes) => seen.len >= *bytes,
         }
     }
 }

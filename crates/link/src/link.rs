@@ -33,9 +33,9 @@ pub struct Link {
     chance: Rng,
     /// The state of burst losses is the bad one.
     in_burst: bool,
-    /// When each frame in the queue will have been sent, and its octets.
+    /// When each frame in the queue will have been sent, and its bytes.
     queue: VecDeque<(Instant, u64)>,
-    queued_octets: u64,
+    queued_bytes: u64,
     queue_bounds: QueueBounds,
     targets: Targets,
     /// The arrival of the latest frame that kept its place: none of those comes before it.
@@ -44,7 +44,7 @@ pub struct Link {
     in_order: VecDeque<Travelling>,
     /// Frames that others may overtake.
     out_of_order: BinaryHeap<Reverse<Travelling>>,
-    /// What all of those take, octets: their own, and [`FRAME_OCTETS`] each.
+    /// What all of those take, bytes: their own, and [`FRAME_BYTES`] each.
     held: u64,
     /// Numbers frames, so that those of one instant arrive in the order in which they were sent.
     next_number: u64,
@@ -70,7 +70,7 @@ struct Travelling {
 
 /// Getters.
 impl Link {
-    /// The most memory that frames on one direction of a link take, octets, the record of each included:
+    /// The most memory that frames on one direction of a link take, bytes, the record of each included:
     /// 1 GiB, a second of 8 Gb/s. Delay times what is sent is what there would be; what comes beyond is
     /// lost ([`Loss::Crowded`]).
     pub const MOST_OCTETS: u64 = 1 << 30;
@@ -85,7 +85,7 @@ impl Link {
             chance: Rng::with_seed(seed),
             in_burst: false,
             queue: VecDeque::new(),
-            queued_octets: 0,
+            queued_bytes: 0,
             latest: Instant::ZERO,
             in_order: VecDeque::new(),
             out_of_order: BinaryHeap::new(),
@@ -115,7 +115,7 @@ impl Link {
         self.in_flight() == 0
     }
 
-    /// Octets that wait for the line, or are on their way into it; 0 of a line without a rate.
+    /// Bytes that wait for the line, or are on their way into it; 0 of a line without a rate.
     pub fn backlog(&self, now: Instant) -> u64 {
         let free = self.queue.back().map_or(now, |(until, _)| *until);
         let bits = free.since(now).as_secs_f64() * self.config.rate.unwrap_or(0) as f64;
@@ -186,7 +186,7 @@ impl Link {
             self.out_of_order.clear();
             self.held = 0;
             self.queue.clear();
-            self.queued_octets = 0;
+            self.queued_bytes = 0;
             self.latest = Instant::ZERO;
         }
     }
@@ -205,11 +205,11 @@ impl Link {
 
     /// The queue and the sender behind it: when the frame will have been sent.
     fn enqueue(&mut self, now: Instant, frame: &Bytes) -> Result<Instant, Loss> {
-        let octets = frame.len() as u64;
+        let bytes = frame.len() as u64;
         if self.state == LinkState::Down {
             return Err(Loss::Down);
         }
-        if octets > u64::from(self.config.mtu) {
+        if bytes > u64::from(self.config.mtu) {
             return Err(Loss::TooLong);
         }
         // It may arrive twice.
@@ -218,18 +218,18 @@ impl Link {
         }
         let Some(rate) = self.config.rate else { return Ok(now) };
         while let Some((_, sent)) = self.queue.pop_front_if(|(until, _)| *until <= now) {
-            self.queued_octets -= sent;
+            self.queued_bytes -= sent;
         }
-        let QueueBounds { frames: most_frames, octets: most_octets } = self.queue_bounds;
+        let QueueBounds { frames: most_frames, bytes: most_bytes } = self.queue_bounds;
         let is_full =
-            self.queue.len() as u64 >= most_frames || self.queued_octets + octets > most_octets;
+            self.queue.len() as u64 >= most_frames || self.queued_bytes + bytes > most_bytes;
         if is_full {
             return Err(Loss::Queue);
         }
         let free = self.queue.back().map_or(now, |(until, _)| *until);
-        let sent = free + Duration::from_nanos((octets * 8 * NANOS_PER_SECOND).div_ceil(rate));
-        self.queue.push_back((sent, octets));
-        self.queued_octets += octets;
+        let sent = free + Duration::from_nanos((bytes * 8 * NANOS_PER_SECOND).div_ceil(rate));
+        self.queue.push_back((sent, bytes));
+        self.queued_bytes += bytes;
         Ok(sent)
     }
 
@@ -285,21 +285,21 @@ impl Link {
 
     /// Marks the frame if the queue, in which it is the last, is long enough, and its sender wants marks.
     fn mark(&self, frame: Bytes) -> (Bytes, bool) {
-        if self.config.ecn.is_none_or(|from| self.queued_octets < from) {
+        if self.config.ecn.is_none_or(|from| self.queued_bytes < from) {
             return (frame, false);
         }
-        let mut octets = Vec::from(frame);
-        let marked = mark_congestion(&mut octets);
-        (Bytes::from(octets), marked)
+        let mut bytes = Vec::from(frame);
+        let marked = mark_congestion(&mut bytes);
+        (Bytes::from(bytes), marked)
     }
 
     fn corrupt(&mut self, frame: Bytes) -> Bytes {
-        let mut octets = Vec::from(frame);
-        if !octets.is_empty() {
-            let place = self.chance.usize(..octets.len());
-            octets[place] ^= 1 << self.chance.u32(..8);
+        let mut bytes = Vec::from(frame);
+        if !bytes.is_empty() {
+            let place = self.chance.usize(..bytes.len());
+            bytes[place] ^= 1 << self.chance.u32(..8);
         }
-        Bytes::from(octets)
+        Bytes::from(bytes)
     }
 
     /// What cannot happen, or must, takes no draw.
@@ -312,13 +312,13 @@ impl Link {
     }
 }
 
-/// The memory that a frame on its way takes, octets.
+/// The memory that a frame on its way takes, bytes.
 fn held(frame: &Bytes) -> u64 {
-    frame.len() as u64 + FRAME_OCTETS
+    frame.len() as u64 + FRAME_BYTES
 }
 
-/// The memory of a frame's record, octets.
-const FRAME_OCTETS: u64 = size_of::<Travelling>() as u64;
+/// The memory of a frame's record, bytes.
+const FRAME_BYTES: u64 = size_of::<Travelling>() as u64;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 #[cfg(test)]

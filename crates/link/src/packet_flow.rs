@@ -13,10 +13,10 @@ pub(crate) enum Way {
 }
 
 /// Whose packet it is, if it is an unbroken one of TCP.
-pub(crate) fn flow_of(medium: Medium, way: Way, octets: &[u8]) -> Option<Flow> {
+pub(crate) fn flow_of(medium: Medium, way: Way, bytes: &[u8]) -> Option<Flow> {
     let packet = match medium {
-        Medium::Ip => octets,
-        Medium::Ethernet { .. } => EthernetHeader::parse(octets).ok()?.1,
+        Medium::Ip => bytes,
+        Medium::Ethernet { .. } => EthernetHeader::parse(bytes).ok()?.1,
     };
     let (ip, segment) = IpHeader::parse(packet).ok()?;
     if ip.protocol != Protocol::TCP || ip.fragment.is_some() {
@@ -40,8 +40,8 @@ pub(crate) fn flow_of_segment(medium: Medium, segment: &TxSegment) -> Option<Flo
     // RFC 791 3.1 and RFC 8200 3: version, protocol, both addresses.
     let v4 = |at: usize| ip.get(at..)?.first_chunk().copied().map(Address::from_v4_octets);
     let v6 = |at: usize| {
-        let octets: [u8; 16] = *ip.get(at..)?.first_chunk()?;
-        Some(Address::from(core::net::Ipv6Addr::from(octets)))
+        let bytes: [u8; 16] = *ip.get(at..)?.first_chunk()?;
+        Some(Address::from(core::net::Ipv6Addr::from(bytes)))
     };
     let (protocol, src, dst) = match ip.first()? >> 4 {
         4 => (ip.get(9)?, v4(12)?, v4(16)?),

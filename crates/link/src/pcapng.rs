@@ -39,7 +39,7 @@ pub enum Direction {
     Out = 2,
 }
 
-/// What is known of a packet beside its octets.
+/// What is known of a packet beside its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketNote<'a> {
     /// Where it was seen.
@@ -48,9 +48,9 @@ pub struct PacketNote<'a> {
     pub at: Instant,
     /// Which way it went.
     pub direction: Direction,
-    /// Its length on the wire, octets: more than is given if it was cut short.
+    /// Its length on the wire, bytes: more than is given if it was cut short.
     pub wire_len: u32,
-    /// A remark, empty for none: `lost: queue full`. At most 65,535 octets count.
+    /// A remark, empty for none: `lost: queue full`. At most 65,535 bytes count.
     pub comment: &'a str,
 }
 
@@ -72,7 +72,7 @@ impl Section {
         block(out, INTERFACE_DESCRIPTION, |body| {
             body.extend_from_slice(&(link_type as u16).to_le_bytes());
             body.extend_from_slice(&[0; 2]);
-            body.extend_from_slice(&0u32.to_le_bytes()); // no limit on captured octets
+            body.extend_from_slice(&0u32.to_le_bytes()); // no limit on captured bytes
             option(body, IF_NAME, name.as_bytes());
             option(body, IF_TSRESOL, &[NANOSECONDS]);
             end_options(body);
@@ -83,16 +83,16 @@ impl Section {
     }
 
     /// Appends a packet, as far as `octets` has it.
-    pub fn packet(&self, out: &mut Vec<u8>, note: &PacketNote<'_>, octets: &[u8]) {
+    pub fn packet(&self, out: &mut Vec<u8>, note: &PacketNote<'_>, bytes: &[u8]) {
         debug_assert!(note.interface.0 < self.interfaces, "an interface of another section");
         block(out, ENHANCED_PACKET, |body| {
             let nanos = note.at.as_nanos();
             body.extend_from_slice(&note.interface.0.to_le_bytes());
             body.extend_from_slice(&((nanos >> 32) as u32).to_le_bytes());
             body.extend_from_slice(&(nanos as u32).to_le_bytes());
-            body.extend_from_slice(&(octets.len() as u32).to_le_bytes());
+            body.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
             body.extend_from_slice(&note.wire_len.to_le_bytes());
-            body.extend_from_slice(octets);
+            body.extend_from_slice(bytes);
             pad(body);
             option(body, EPB_FLAGS, &(note.direction as u32).to_le_bytes());
             if !note.comment.is_empty() {
@@ -131,7 +131,7 @@ fn pad(body: &mut Vec<u8>) {
     body.resize(body.len().next_multiple_of(4), 0);
 }
 
-/// Octets of a block around its body.
+/// Bytes of a block around its body.
 const BLOCK_FRAME: u32 = 12;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;

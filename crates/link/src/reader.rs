@@ -8,13 +8,13 @@ use alloc::vec::Vec;
 
 use crate::pcapng::{Direction, LinkType};
 
+mod bytes;
 mod error;
-mod octets;
 mod pcap;
 mod pcapng;
 
+use bytes::{Octets, Order};
 pub use error::{Fault, ReadError};
-use octets::{Octets, Order};
 
 /// What a capture holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,10 +32,10 @@ pub struct Packet<'a> {
     pub at: u64,
     /// Which way it went, if the file says so.
     pub direction: Option<Direction>,
-    /// Its length on the wire, octets.
+    /// Its length on the wire, bytes.
     pub wire_len: u32,
     /// As much of it as was captured.
-    pub octets: &'a [u8],
+    pub bytes: &'a [u8],
 }
 
 /// Reads a file of either format.
@@ -58,14 +58,14 @@ pub struct Reader {
     format: Option<Format>,
     /// Blocks that were read.
     blocks: usize,
-    /// Octets that they have.
+    /// Bytes that they have.
     offset: usize,
 }
 
 /// A block of a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block<'a> {
-    /// Its octets; more than none.
+    /// Its bytes; more than none.
     pub len: usize,
     /// The packet in it, if it holds one.
     pub packet: Option<Packet<'a>>,
@@ -98,7 +98,7 @@ impl Reader {
     }
 
     /// Reads the next block, with which `rest` begins. Where `rest` is not all that is left of the file,
-    /// [`Fault::Cut`] says how many octets more it takes at least: ask again with those.
+    /// [`Fault::Cut`] says how many bytes more it takes at least: ask again with those.
     pub fn block<'a>(&mut self, rest: &'a [u8]) -> Result<Block<'a>, ReadError> {
         let read = self.format_of(rest).and_then(|format| match format {
             Format::Pcap(pcap) => pcap.block(rest),
@@ -111,7 +111,7 @@ impl Reader {
         Ok(read)
     }
 
-    /// The format of the file, which its first octets say.
+    /// The format of the file, which its first bytes say.
     fn format_of(&mut self, first: &[u8]) -> Result<&mut Format, Fault> {
         if self.format.is_none() {
             let magic = Octets::new(first, Order::Little).u32_at(0).ok_or(Fault::Magic)?;

@@ -49,7 +49,7 @@ pub struct RecorderConfig {
     pub name: String,
     /// What the frames begin with.
     pub medium: Medium,
-    /// The octets of each frame that are written, from its first header on; at least 1.
+    /// The bytes of each frame that are written, from its first header on; at least 1.
     pub snap: usize,
     /// What the clock's zero is, nanoseconds since 1970; 0 for virtual time.
     pub zero: u64,
@@ -136,17 +136,17 @@ impl Recorder {
     /// Segments leave the shard.
     pub fn tx(&mut self, now: Instant, shard: &Shard, segments: &[TxSegment]) {
         for segment in segments {
-            let octets = segment.to_vec();
+            let bytes = segment.to_vec();
             let mut comment = String::new();
-            self.note_state(shard, Direction::Out, &octets, &mut comment);
-            self.record(now, Direction::Out, &octets, &comment);
+            self.note_state(shard, Direction::Out, &bytes, &mut comment);
+            self.record(now, Direction::Out, &bytes, &comment);
         }
     }
 
     /// Adds to the comment what state the packet's flow is in, if that is news.
-    fn note_state(&mut self, shard: &Shard, way: Direction, octets: &[u8], comment: &mut String) {
+    fn note_state(&mut self, shard: &Shard, way: Direction, bytes: &[u8], comment: &mut String) {
         let side = if way == Direction::In { Way::In } else { Way::Out };
-        let Some(flow) = flow_of(self.config.medium, side, octets) else { return };
+        let Some(flow) = flow_of(self.config.medium, side, bytes) else { return };
         let state = shard.state_between(&flow);
         let before = match state {
             Some(state) => self.states.insert(flow, state),
@@ -170,9 +170,9 @@ impl Recorder {
         }
     }
 
-    fn record(&mut self, now: Instant, direction: Direction, octets: &[u8], comment: &str) {
+    fn record(&mut self, now: Instant, direction: Direction, bytes: &[u8], comment: &str) {
         let link_type = self.config.link_type();
-        let unwanted = |filter: &Filter| !filter.matches(link_type, octets);
+        let unwanted = |filter: &Filter| !filter.matches(link_type, bytes);
         if self.is_full() || self.config.filter.as_ref().is_some_and(unwanted) {
             return;
         }
@@ -180,10 +180,10 @@ impl Recorder {
             interface: self.interface,
             at: Instant::from_nanos(self.config.zero.saturating_add(now.as_nanos())),
             direction,
-            wire_len: octets.len() as u32,
+            wire_len: bytes.len() as u32,
             comment,
         };
-        let shown = octets.get(..self.config.snap).unwrap_or(octets);
+        let shown = bytes.get(..self.config.snap).unwrap_or(bytes);
         self.section.packet(&mut self.recorded, &note, shown);
         self.packets += 1;
     }

@@ -15,7 +15,7 @@ use crate::config::TargetedDrop;
 #[derive(Debug)]
 pub(crate) struct Targets {
     drops: Vec<TargetedDrop>,
-    /// The MTU of the link, in octets.
+    /// The MTU of the link, in bytes.
     mtu: u16,
     streams: BTreeMap<[Endpoint; 2], Stream>,
 }
@@ -23,11 +23,11 @@ pub(crate) struct Targets {
 /// One direction of a connection.
 #[derive(Debug)]
 struct Stream {
-    /// The number of its first octet of text.
+    /// The number of its first byte of text.
     start: SeqNum,
-    /// Octets of text in a full segment, once a segment with text was seen.
+    /// Bytes of text in a full segment, once a segment with text was seen.
     mss: Option<u32>,
-    /// How often the first octet of each target was sent.
+    /// How often the first byte of each target was sent.
     transmissions: Vec<u8>,
 }
 
@@ -76,12 +76,12 @@ impl Targets {
 }
 
 impl Stream {
-    /// `len` octets of text are sent, the first of them `at` octets into the stream.
+    /// `len` bytes of text are sent, the first of them `at` bytes into the stream.
     fn is_hit(&mut self, drops: &[TargetedDrop], at: i32, len: usize) -> bool {
         let text = i64::from(at)..i64::from(at) + len as i64;
         let mut is_hit = false;
         for (drop, transmissions) in drops.iter().zip(&mut self.transmissions) {
-            // Text on a SYN comes before what a full segment holds is known: it has the first octet.
+            // Text on a SYN comes before what a full segment holds is known: it has the first byte.
             let target = i64::from(drop.segment - 1) * i64::from(self.mss.unwrap_or(u32::MAX));
             if target <= WITHIN && text.contains(&target) {
                 *transmissions = transmissions.saturating_add(1);

@@ -9,7 +9,7 @@
 //! what changed in between, as by a timer, is told by the segment that the timer sent. Nothing is asked
 //! of a shard of whose connections no segment passed, so that a stack without a tracer pays nothing.
 //!
-//! Kept in memory are some 150 octets of each connection that is there, and of as many that went without a
+//! Kept in memory are some 150 bytes of each connection that is there, and of as many that went without a
 //! segment, and the lines of one burst.
 
 use alloc::collections::BTreeMap;

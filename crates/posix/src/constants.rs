@@ -52,7 +52,7 @@ fn other(name: &str) -> Option<i64> {
     }
 }
 
-/// The octet with one of the code points that have names.
+/// The byte with one of the code points that have names.
 // RFC 2474 4.2.2.2: class selectors; RFC 2597 6: assured forwarding; RFC 3246 2.7: expedited.
 fn dscp(name: &str) -> Option<i64> {
     let class = name.strip_prefix("IPTOS_DSCP_").or_else(|| name.strip_prefix("IPTOS_CLASS_"))?;

@@ -15,7 +15,7 @@ c_enum! {
 c_enum! {
     /// A kind of socket.
     SocketType {
-        /// A stream of octets.
+        /// A stream of bytes.
         Stream = 1, "SOCK_STREAM";
         /// Datagrams: each whole, or not at all.
         Dgram = 2, "SOCK_DGRAM";

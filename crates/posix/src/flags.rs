@@ -3,7 +3,7 @@
 flag_set! {
     /// Flags of `send` and `recv`.
     MsgFlags {
-        /// Urgent data: the last octet.
+        /// Urgent data: the last byte.
         MSG_OOB = 0x1,
         /// Read and leave it unread.
         MSG_PEEK = 0x2,

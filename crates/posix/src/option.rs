@@ -143,7 +143,7 @@ pub enum OptionValue {
     Linger(Linger),
     /// A name, such as a congestion control's.
     Text(String),
-    /// Octets that mean something to the option alone.
+    /// Bytes that mean something to the option alone.
     Octets(Vec<u8>),
     /// What TCP knows of the connection: `struct tcp_info`.
     Info(Box<TcpInfo>),

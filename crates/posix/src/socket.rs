@@ -58,9 +58,9 @@ pub(crate) struct Stream {
     pub(crate) told: bool,
     /// A segment that is not full waits, because of `MSG_MORE` or `TCP_CORK`.
     pub(crate) corked: bool,
-    /// The last octet of urgent data, once the stream was read beyond it.
+    /// The last byte of urgent data, once the stream was read beyond it.
     pub(crate) oob: Option<u8>,
-    /// The end of the urgent data whose last octet `MSG_OOB` read.
+    /// The end of the urgent data whose last byte `MSG_OOB` read.
     pub(crate) oob_read: Option<SeqNum>,
     /// `close` was called, and lingers until then.
     pub(crate) lingers: Option<Instant>,
@@ -83,7 +83,7 @@ pub(crate) struct Settings {
     pub(crate) reuse_port: bool,
     /// `bind` to port 0 leaves the port to `connect`.
     pub(crate) no_port: bool,
-    /// The last octet of urgent data stays in the stream.
+    /// The last byte of urgent data stays in the stream.
     pub(crate) oob_inline: bool,
     pub(crate) linger: Linger,
     /// As a listener: how many connections may be in a handshake of Fast Open (`TCP_FASTOPEN`).

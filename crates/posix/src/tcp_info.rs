@@ -1,6 +1,6 @@
 //! `struct tcp_info` by Linux' field names, filled from what the stack knows at one moment.
 //!
-//! Linux counts in segments what the stack counts in octets: such fields are the octets in full
+//! Linux counts in segments what the stack counts in bytes: such fields are the bytes in full
 //! segments, rounded as said at each. A field of Linux' that the stack has no true value for is
 //! not there, and [`TcpInfo::field`] does not know its name.
 
@@ -58,7 +58,7 @@ tcp_info! {
     tcpi_rcv_wscale: u32,
     /// The retransmission time-out (RFC 6298), microseconds.
     tcpi_rto: u32,
-    /// Octets of text in a full segment.
+    /// Bytes of text in a full segment.
     tcpi_snd_mss: u32,
     /// Numbers sent and not acknowledged, in full segments, rounded up; at a listener the
     /// connections that wait.
@@ -84,9 +84,9 @@ tcp_info! {
     tcpi_advmss: u32,
     /// How many duplicates mean a loss.
     tcpi_reordering: u32,
-    /// Octets of text that were never sent.
+    /// Bytes of text that were never sent.
     tcpi_notsent_bytes: u32,
-    /// The peer's window, octets.
+    /// The peer's window, bytes.
     tcpi_snd_wnd: u32,
     /// The window that we announce, bytes.
     tcpi_rcv_wnd: u32,
@@ -97,9 +97,9 @@ tcp_info! {
     tcpi_delivered: u32,
     /// 0, as on Linux since 4.15.
     tcpi_fackets: u32,
-    /// The most octets of text that one segment brought.
+    /// The most bytes of text that one segment brought.
     tcpi_rcv_mss: u32,
-    /// The largest window that may be announced, octets.
+    /// The largest window that may be announced, bytes.
     tcpi_rcv_ssthresh: u32,
     /// The longest that an acknowledgment is delayed, microseconds.
     tcpi_ato: u32,
@@ -111,15 +111,15 @@ tcp_info! {
     tcpi_last_data_recv: u32,
     /// Milliseconds since an acknowledgment arrived.
     tcpi_last_ack_recv: u32,
-    /// The largest IP packet that the path is known to carry, octets.
+    /// The largest IP packet that the path is known to carry, bytes.
     tcpi_pmtu: u32,
-    /// Octets of text acknowledged.
+    /// Bytes of text acknowledged.
     tcpi_bytes_acked: u64,
-    /// Octets of text that arrived in order.
+    /// Bytes of text that arrived in order.
     tcpi_bytes_received: u64,
-    /// Octets of text sent, those sent again included.
+    /// Bytes of text sent, those sent again included.
     tcpi_bytes_sent: u64,
-    /// Octets of text sent again.
+    /// Bytes of text sent again.
     tcpi_bytes_retrans: u64,
     /// Segments sent, retransmissions and bare acknowledgments included.
     tcpi_segs_out: u32,

@@ -1,4 +1,4 @@
-//! Octets on their way through a call that may block: what is done of it, and what is left.
+//! Bytes on their way through a call that may block: what is done of it, and what is left.
 
 use alloc::vec::Vec;
 
@@ -15,8 +15,8 @@ pub struct Outgoing {
 
 impl Outgoing {
     /// A call that is to send all of `octets`.
-    pub const fn new(octets: Bytes) -> Self {
-        Self { rest: octets, sent: 0, opened: false }
+    pub const fn new(bytes: Bytes) -> Self {
+        Self { rest: bytes, sent: 0, opened: false }
     }
 
     /// A copy of the pieces, one after the other (`writev`, `sendmsg`).
@@ -24,18 +24,18 @@ impl Outgoing {
         Self::new(pieces.into_iter().flatten().copied().collect::<Vec<_>>().into())
     }
 
-    /// Octets taken so far.
+    /// Bytes taken so far.
     pub const fn sent(&self) -> usize {
         self.sent
     }
 
-    /// The octets that are still to be sent.
+    /// The bytes that are still to be sent.
     pub const fn rest(&self) -> &Bytes {
         &self.rest
     }
 }
 
-/// What a receiving call is to receive, and what it has. The octets are kept as they came; they
+/// What a receiving call is to receive, and what it has. The bytes are kept as they came; they
 /// are copied where the caller wants them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Incoming {
@@ -45,12 +45,12 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Nothing yet, and room for `most` octets: the sum of the buffers, for `readv` or `recvmsg`.
+    /// Nothing yet, and room for `most` bytes: the sum of the buffers, for `readv` or `recvmsg`.
     pub const fn new(most: usize) -> Self {
         Self { most, len: 0, chunks: Vec::new() }
     }
 
-    /// Octets received, those thrown away by `MSG_TRUNC` included.
+    /// Bytes received, those thrown away by `MSG_TRUNC` included.
     pub const fn len(&self) -> usize {
         self.len
     }
@@ -81,8 +81,8 @@ impl Incoming {
 /// What is wanted of what is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Keep {
-    /// The octets themselves are wanted.
+    /// The bytes themselves are wanted.
     Octets,
-    /// Only the number of octets is wanted.
+    /// Only the number of bytes is wanted.
     Count,
 }

@@ -10,7 +10,7 @@ pub struct Arrived<'a> {
     pub from: Endpoint,
     /// Which address and port of this host it was sent to.
     pub to: Endpoint,
-    /// The octets that it carries, without its header.
+    /// The bytes that it carries, without its header.
     pub data: &'a [u8],
     /// Its type of service or traffic class.
     pub class: TrafficClass,
@@ -49,7 +49,7 @@ pub struct OutgoingDatagram {
     pub from: Endpoint,
     /// Whom it is for.
     pub to: Endpoint,
-    /// The octets that it carries, without its header.
+    /// The bytes that it carries, without its header.
     pub data: Bytes,
     /// If `data` exceed this, they are those of several datagrams of so many bytes each, the last perhaps of
     /// fewer; 0: of one.

@@ -213,7 +213,7 @@ impl Drawing {
     /// A port that nobody has; it is not claimed by that.
     pub(crate) fn draw(&mut self) -> Option<u16> {
         // RFC 6056 3.3.1: "next_ephemeral = min_ephemeral + (random() % num_ephemeral)". random() is
-        // the PRF over a counter, in octets of which TCP's ports hash no as many under the same key.
+        // the PRF over a counter, in bytes of which TCP's ports hash no as many under the same key.
         let [a, b, c, d, e, f, g, h] = self.drawn.to_be_bytes();
         self.drawn = self.drawn.wrapping_add(1);
         let random = self.prf.hash(&[b'u', b'd', b'p', 0, a, b, c, d, e, f, g, h]);

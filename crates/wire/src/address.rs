@@ -1,4 +1,4 @@
-//! One address type for both families, in 16 octets.
+//! One address type for both families, in 16 bytes.
 //!
 //! Tables, hashes and records hold IPv4 and IPv6 side by side, so an IPv4 address is kept in its
 //! IPv4-mapped form `::ffff:a.b.c.d`. On the wire that form is never legitimate in an IPv6 header
@@ -8,7 +8,7 @@
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// An IPv4 or IPv6 address. 16 octets, no padding; the `std` type takes 17.
+/// An IPv4 or IPv6 address. 16 bytes, no padding; the `std` type takes 17.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Address([u8; 16]);
@@ -23,19 +23,19 @@ pub enum Family {
 }
 
 impl Address {
-    /// An IPv4 address from its four octets.
+    /// An IPv4 address from its four bytes.
     #[inline]
     pub const fn from_v4_octets([a, b, c, d]: [u8; 4]) -> Self {
         Self([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d])
     }
 
-    /// An address from its 16 octets; IPv4 in the IPv4-mapped form.
+    /// An address from its 16 bytes; IPv4 in the IPv4-mapped form.
     #[inline]
-    pub const fn from_octets(octets: [u8; 16]) -> Self {
-        Self(octets)
+    pub const fn from_octets(bytes: [u8; 16]) -> Self {
+        Self(bytes)
     }
 
-    /// The 16 octets; IPv4 in the IPv4-mapped form.
+    /// The 16 bytes; IPv4 in the IPv4-mapped form.
     #[inline]
     pub const fn octets(&self) -> &[u8; 16] {
         &self.0
@@ -50,12 +50,12 @@ impl Address {
     /// Whether this is an IPv4 address.
     #[inline]
     pub fn is_v4(&self) -> bool {
-        // By two words that are compared in memory, not by 12 octets that are loaded and put together.
+        // By two words that are compared in memory, not by 12 bytes that are loaded and put together.
         let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = self.0;
         u64::from_le_bytes([a, b, c, d, e, f, g, h]) == 0 && [i, j, k, l] == [0, 0, 0xff, 0xff]
     }
 
-    /// The last four octets: the whole of an IPv4 address.
+    /// The last four bytes: the whole of an IPv4 address.
     #[inline]
     pub const fn v4_octets(&self) -> [u8; 4] {
         let [_, _, _, _, _, _, _, _, _, _, _, _, a, b, c, d] = self.0;

@@ -32,7 +32,7 @@ pub struct ArpPacket {
 const ETHERNET: u16 = 1;
 
 impl ArpPacket {
-    /// Octets of a packet.
+    /// Bytes of a packet.
     pub const LEN: usize = 28;
 
     /// Reads the packet at the front of `bytes`; what follows is the frame's padding.
@@ -61,8 +61,8 @@ impl ArpPacket {
 
     /// The packet as it goes behind an Ethernet header.
     pub fn emit(&self) -> [u8; Self::LEN] {
-        let mut octets = [0; Self::LEN];
-        let mut fields = Writer(&mut octets);
+        let mut bytes = [0; Self::LEN];
+        let mut fields = Writer(&mut bytes);
         fields.u16(ETHERNET);
         fields.u16(EtherType::IPV4.0);
         fields.bytes(&[6, 4]);
@@ -74,7 +74,7 @@ impl ArpPacket {
         fields.bytes(&self.sender_ip.octets());
         fields.bytes(&self.target_mac.0);
         fields.bytes(&self.target_ip.octets());
-        octets
+        bytes
     }
 }
 

@@ -8,26 +8,26 @@ use crate::{Address, Family};
 
 /// A running ones'-complement sum. A value: every method returns the sum with more added.
 ///
-/// Slices chain: a slice of odd length may be followed by another, whose octets then fall into the
+/// Slices chain: a slice of odd length may be followed by another, whose bytes then fall into the
 /// other halves of their words, as if both had been one slice.
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct Sum {
     /// Modulo 2^64-1, a multiple of 2^16-1; words in memory order.
     sum: u64,
-    /// Whether an odd number of octets has been added.
+    /// Whether an odd number of bytes has been added.
     odd: bool,
 }
 
 impl Sum {
-    /// The sum of no octets.
+    /// The sum of no bytes.
     #[inline]
     pub const fn new() -> Self {
         Self { sum: 0, odd: false }
     }
 
     /// The sum of the pseudo-header that TCP, UDP and ICMPv6 are checked with (RFC 9293 3.1,
-    /// RFC 8200 8.1). `length` counts the octets of the upper-layer header and data.
+    /// RFC 8200 8.1). `length` counts the bytes of the upper-layer header and data.
     #[inline]
     pub fn pseudo_header(src: Address, dst: Address, protocol: u8, length: u32) -> Self {
         let v4 = |address: Address| u32::from_be_bytes(address.v4_octets());
@@ -45,22 +45,22 @@ impl Sum {
         Self { odd: self.odd ^ (bytes.len() % 2 == 1), ..sum }
     }
 
-    /// Adds a 16-bit field, as if its two octets in network order were added.
+    /// Adds a 16-bit field, as if its two bytes in network order were added.
     #[inline]
     pub const fn add_u16(self, field: u16) -> Self {
         self.add(field.to_be() as u64)
     }
 
-    /// Adds a 32-bit field, as if its four octets in network order were added.
+    /// Adds a 32-bit field, as if its four bytes in network order were added.
     #[inline]
     pub const fn add_u32(self, field: u32) -> Self {
         self.add(field.to_be() as u64)
     }
 
-    /// Adds words in memory order, the first of them at the next octet.
+    /// Adds words in memory order, the first of them at the next byte.
     #[inline]
     const fn add(self, words: u64) -> Self {
-        // 2^64-1 is a multiple of 2^16-1, so turning all four words at once by one octet
+        // 2^64-1 is a multiple of 2^16-1, so turning all four words at once by one byte
         // multiplies the sum by 2^8, as the shifted position does.
         let words = if self.odd { words.rotate_left(8) } else { words };
         Self { sum: add_with_carry(self.sum, words), odd: self.odd }
@@ -128,7 +128,7 @@ fn sum_in_memory_order(bytes: &[u8]) -> u64 {
     add_with_carry(sum, sum_of_tail(rest))
 }
 
-/// Fewer than eight octets: each half begins where the parts before it, of even length, end.
+/// Fewer than eight bytes: each half begins where the parts before it, of even length, end.
 #[inline]
 fn sum_of_tail(tail: &[u8]) -> u64 {
     let mut sum = 0u64;
@@ -147,7 +147,7 @@ fn sum_of_tail(tail: &[u8]) -> u64 {
     sum
 }
 
-/// An instruction for eight octets, each waiting for the one before.
+/// An instruction for eight bytes, each waiting for the one before.
 #[inline]
 fn sum_by_carry(blocks: &[[u8; 32]]) -> u64 {
     let (pairs, odd) = blocks.as_chunks::<2>();
@@ -166,7 +166,7 @@ fn add_chained(sum: u64, bytes: &[u8]) -> u64 {
     add_with_carry(sum, u64::from(carry))
 }
 
-/// Halves of 64-bit words, in lanes of their own: no lane overflows below 2^32 blocks. 1,480 octets
+/// Halves of 64-bit words, in lanes of their own: no lane overflows below 2^32 blocks. 1,480 bytes
 /// take 40 ns so, against 70 ns by 32-bit words and 63 ns by a 128-bit sum (baseline x86-64).
 fn sum_in_lanes(blocks: &[[u8; 32]]) -> u64 {
     let (mut low, mut high) = ([0u64; 4], [0u64; 4]);

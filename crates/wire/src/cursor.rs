@@ -29,7 +29,7 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// The next `len` octets.
+    /// The next `len` bytes.
     #[inline]
     pub(crate) fn bytes(&mut self, len: usize) -> Result<&'a [u8], ParseError> {
         let (field, rest) = self.0.split_at_checked(len).ok_or(ParseError::Truncated)?;

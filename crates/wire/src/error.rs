@@ -16,7 +16,7 @@ pub enum ParseError {
     BadLength,
     /// The checksum does not match.
     BadChecksum,
-    /// A fragment that is not a multiple of 8 octets and not the last, or that ends past 65,535;
+    /// A fragment that is not a multiple of 8 bytes and not the last, or that ends past 65,535;
     /// in a quoted packet, any fragment but the first.
     BadFragment,
     /// An IPv4-mapped address in an IPv6 header (RFC 4291 2.5.5.2).
@@ -24,7 +24,7 @@ pub enum ParseError {
     /// An address that this message must not have: a multicast target, a router off the link.
     BadAddress,
     /// More IPv6 extension headers than [`MAX_EXTENSIONS`](crate::ipv6::MAX_EXTENSIONS), or longer
-    /// than [`MAX_EXTENSION_OCTETS`](crate::ipv6::MAX_EXTENSION_OCTETS).
+    /// than [`MAX_EXTENSION_BYTES`](crate::ipv6::MAX_EXTENSION_BYTES).
     TooManyExtensions,
     /// An IPv6 option of a type that asks for a silent drop (RFC 8200 4.2, high bits `01`).
     DiscardOption,
@@ -32,7 +32,7 @@ pub enum ParseError {
     ParameterProblem {
         /// 0 erroneous field, 1 unrecognised next header, 2 unrecognised option.
         code: u8,
-        /// Octets from the start of the IPv6 header to the offending field.
+        /// Bytes from the start of the IPv6 header to the offending field.
         pointer: u16,
         /// Whether the answer is due even for a packet to a multicast address
         /// (RFC 4443 2.4 (e.3): option types with high bits `10`).

@@ -74,7 +74,7 @@ pub struct EthernetHeader {
 }
 
 impl EthernetHeader {
-    /// Octets of an untagged header.
+    /// Bytes of an untagged header.
     pub const LEN: usize = 14;
 
     /// The header and what follows it: the packet, and padding to the link's minimum if any.
@@ -95,15 +95,15 @@ impl EthernetHeader {
         Ok((Self { dst, src, ether_type }, fields.0))
     }
 
-    /// The header's octets, untagged.
+    /// The header's bytes, untagged.
     #[inline]
     pub fn emit(&self) -> [u8; Self::LEN] {
-        let mut octets = [0; Self::LEN];
-        let mut fields = Writer(&mut octets);
+        let mut bytes = [0; Self::LEN];
+        let mut fields = Writer(&mut bytes);
         fields.bytes(&self.dst.0);
         fields.bytes(&self.src.0);
         fields.u16(self.ether_type.0);
-        octets
+        bytes
     }
 }
 

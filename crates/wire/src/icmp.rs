@@ -15,7 +15,7 @@ pub enum IcmpMessage<'a> {
         identifier: u16,
         /// Sequence number: one more with each request.
         sequence: u16,
-        /// Octets that the reply repeats.
+        /// Bytes that the reply repeats.
         data: &'a [u8],
     },
     /// Type 3, any code but 4.
@@ -27,7 +27,7 @@ pub enum IcmpMessage<'a> {
     },
     /// Type 3, code 4: the packet was too big and must not be fragmented (RFC 1191 4).
     FragmentationNeeded {
-        /// The next link's MTU in octets; 0 from a router that does not know RFC 1191.
+        /// The next link's MTU in bytes; 0 from a router that does not know RFC 1191.
         next_hop_mtu: u16,
         /// The packet at fault.
         quoted: &'a [u8],
@@ -52,7 +52,7 @@ pub enum IcmpMessage<'a> {
         identifier: u16,
         /// Sequence number: one more with each request.
         sequence: u16,
-        /// Octets that the reply repeats.
+        /// Bytes that the reply repeats.
         data: &'a [u8],
     },
     /// Type 11: the hop limit, or the time for reassembly, ran out.
@@ -66,7 +66,7 @@ pub enum IcmpMessage<'a> {
     ParameterProblem {
         /// 0 the pointer indicates the error, 1 a missing option, 2 a bad length.
         code: u8,
-        /// Octets from the start of the quoted packet to the error, for code 0.
+        /// Bytes from the start of the quoted packet to the error, for code 0.
         pointer: u8,
         /// The packet at fault.
         quoted: &'a [u8],
@@ -81,7 +81,7 @@ pub enum IcmpMessage<'a> {
 }
 
 impl<'a> IcmpMessage<'a> {
-    /// Octets of the smallest message, and of every message's part before data or quotation.
+    /// Bytes of the smallest message, and of every message's part before data or quotation.
     pub const HEADER_LEN: usize = 8;
 
     /// Reads an IPv4 payload, verifying its checksum.
@@ -111,12 +111,12 @@ impl<'a> IcmpMessage<'a> {
         })
     }
 
-    /// Octets of the message.
+    /// Bytes of the message.
     pub const fn wire_len(&self) -> usize {
         Self::HEADER_LEN.saturating_add(self.layout().2.len())
     }
 
-    /// Writes the message with its checksum to the front of `buf`; returns its octets.
+    /// Writes the message with its checksum to the front of `buf`; returns its bytes.
     ///
     /// # Panics
     /// If `buf` is shorter than [`IcmpMessage::wire_len`].
@@ -131,7 +131,7 @@ impl<'a> IcmpMessage<'a> {
         self.wire_len()
     }
 
-    /// Type and code, the four octets after the checksum, and what follows.
+    /// Type and code, the four bytes after the checksum, and what follows.
     const fn layout(&self) -> ([u8; 2], u32, &'a [u8]) {
         match *self {
             Self::EchoReply { identifier, sequence, data } => {

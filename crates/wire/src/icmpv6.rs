@@ -19,7 +19,7 @@ pub enum Icmpv6Message<'a> {
     },
     /// Type 2: the packet exceeds the next link's MTU (RFC 8201).
     PacketTooBig {
-        /// That MTU in octets, as stated: values below 1280 are for the caller to judge.
+        /// That MTU in bytes, as stated: values below 1280 are for the caller to judge.
         mtu: u32,
         /// The packet at fault.
         quoted: &'a [u8],
@@ -35,7 +35,7 @@ pub enum Icmpv6Message<'a> {
     ParameterProblem {
         /// 0 erroneous field, 1 unrecognised next header, 2 unrecognised option.
         code: u8,
-        /// Octets from the start of the quoted packet to the error.
+        /// Bytes from the start of the quoted packet to the error.
         pointer: u32,
         /// The packet at fault.
         quoted: &'a [u8],
@@ -46,7 +46,7 @@ pub enum Icmpv6Message<'a> {
         identifier: u16,
         /// Sequence number: one more with each request.
         sequence: u16,
-        /// Octets that the reply repeats.
+        /// Bytes that the reply repeats.
         data: &'a [u8],
     },
     /// Type 129: answers a request with its identifier, sequence and data.
@@ -55,13 +55,13 @@ pub enum Icmpv6Message<'a> {
         identifier: u16,
         /// Sequence number: one more with each request.
         sequence: u16,
-        /// Octets that the reply repeats.
+        /// Bytes that the reply repeats.
         data: &'a [u8],
     },
     /// Types 133 ..= 137: Neighbour Discovery, for
     /// [`NdpMessage::parse`](crate::NdpMessage::parse).
     NeighborDiscovery {
-        /// The whole message, type and checksum included: at least 8 octets.
+        /// The whole message, type and checksum included: at least 8 bytes.
         message: &'a [u8],
     },
     /// A type that has no variant of its own; emitted without a body.
@@ -74,7 +74,7 @@ pub enum Icmpv6Message<'a> {
 }
 
 impl<'a> Icmpv6Message<'a> {
-    /// Octets of every message's part before data or quotation.
+    /// Bytes of every message's part before data or quotation.
     pub const HEADER_LEN: usize = 8;
 
     /// Reads the payload of a packet from `src` to `dst`, verifying its checksum.
@@ -103,12 +103,12 @@ impl<'a> Icmpv6Message<'a> {
         })
     }
 
-    /// Octets of the message.
+    /// Bytes of the message.
     pub const fn wire_len(&self) -> usize {
         Self::HEADER_LEN.saturating_add(self.layout().2.len())
     }
 
-    /// Writes the message with its checksum to the front of `buf`; returns its octets.
+    /// Writes the message with its checksum to the front of `buf`; returns its bytes.
     ///
     /// # Panics
     /// If `buf` is shorter than [`Icmpv6Message::wire_len`].
@@ -126,7 +126,7 @@ impl<'a> Icmpv6Message<'a> {
         self.wire_len()
     }
 
-    /// Type and code, the four octets after the checksum, and what follows.
+    /// Type and code, the four bytes after the checksum, and what follows.
     const fn layout(&self) -> ([u8; 2], u32, &'a [u8]) {
         match *self {
             Self::DestinationUnreachable { code, quoted } => ([1, code], 0, quoted),

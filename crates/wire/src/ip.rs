@@ -17,11 +17,11 @@ pub struct IpHeader {
     pub hop_limit: u8,
     /// Traffic class: DSCP (6 bits) and ECN (2 bits).
     pub traffic_class: TrafficClass,
-    /// Octets after the headers, 0 ..= 65,535.
+    /// Bytes after the headers, 0 ..= 65,535.
     pub payload_len: u16,
-    /// Octets of the header with its options or extension headers: where the payload begins.
+    /// Bytes of the header with its options or extension headers: where the payload begins.
     pub header_len: u16,
-    /// Octets from the start of the packet to the field that named `protocol`: for IPv6, the
+    /// Bytes from the start of the packet to the field that named `protocol`: for IPv6, the
     /// pointer of the Parameter Problem (code 1) that answers a protocol nobody here speaks.
     pub protocol_pointer: u16,
     /// If this packet is a fragment of another.
@@ -30,7 +30,7 @@ pub struct IpHeader {
 
 impl IpHeader {
     /// The header of an IPv4 or IPv6 packet, and its payload, trimmed to the length that the
-    /// header states: a link may pad. Packets of up to 65,535 octets pass, whatever the MTU:
+    /// header states: a link may pad. Packets of up to 65,535 bytes pass, whatever the MTU:
     /// devices merge segments on receive.
     #[inline]
     pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {

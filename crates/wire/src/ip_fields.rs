@@ -83,14 +83,14 @@ impl TrafficClass {
 pub struct Fragment {
     /// Names the packet, with its addresses (and IPv4's protocol); IPv4 uses the low 16 bits.
     pub identification: u32,
-    /// Octets of the packet's payload before this fragment: a multiple of 8, 0 ..= 65,528.
+    /// Bytes of the packet's payload before this fragment: a multiple of 8, 0 ..= 65,528.
     pub offset: u16,
     /// Whether more fragments follow.
     pub more: bool,
 }
 
 impl Fragment {
-    /// Octets of an IPv6 fragment header.
+    /// Bytes of an IPv6 fragment header.
     pub const HEADER_LEN: usize = 8;
 
     /// The IPv6 fragment header (RFC 8200 4.5) of a packet whose fragmentable part begins with
@@ -101,7 +101,7 @@ impl Fragment {
         [protocol.0, 0, high, low, a, b, c, d]
     }
 
-    /// Whether a payload of `len` octets can be this fragment of a packet.
+    /// Whether a payload of `len` bytes can be this fragment of a packet.
     pub(crate) const fn holds(self, len: usize) -> bool {
         let whole_units = !self.more || len.is_multiple_of(8);
         whole_units && (self.offset as usize).saturating_add(len) <= 65_535

@@ -24,9 +24,9 @@ pub struct Ipv4Header {
     pub dont_fragment: bool,
     /// If this packet is a fragment; its identification repeats the header's.
     pub fragment: Option<Fragment>,
-    /// Octets of header and payload: `header_len` ..= 65,535.
+    /// Bytes of header and payload: `header_len` ..= 65,535.
     pub total_len: u16,
-    /// Octets of header and options, 20 ..= 60. Emitting writes 20 whatever stands here.
+    /// Bytes of header and options, 20 ..= 60. Emitting writes 20 whatever stands here.
     pub header_len: u8,
 }
 
@@ -35,11 +35,11 @@ const MORE_FRAGMENTS: u16 = 0x2000;
 const OFFSET_MASK: u16 = 0x1fff;
 
 impl Ipv4Header {
-    /// Octets of a header without options.
+    /// Bytes of a header without options.
     pub const LEN: usize = 20;
 
-    /// The header of a whole packet of `payload` octets: TTL 64, no options, not to be fragmented. A payload
-    /// of more than 65,515 octets fits no packet; the length is then stated as 65,535.
+    /// The header of a whole packet of `payload` bytes: TTL 64, no options, not to be fragmented. A payload
+    /// of more than 65,515 bytes fits no packet; the length is then stated as 65,535.
     pub fn new(src: Ipv4Addr, dst: Ipv4Addr, protocol: Protocol, payload: usize) -> Self {
         Self {
             src,
@@ -74,11 +74,11 @@ impl Ipv4Header {
             return Err(ParseError::BadLength);
         }
         let packet = packet.get(..usize::from(total_len)).ok_or(ParseError::Truncated)?;
-        let (octets, payload) =
+        let (bytes, payload) =
             packet.split_at_checked(usize::from(header_len)).ok_or(ParseError::Truncated)?;
         // RFC 1122 3.2.1.2: "A host MUST verify the IP header checksum on every received datagram
         // and silently discard every datagram that has a bad checksum."
-        if !sum_header(octets).is_valid() {
+        if !sum_header(bytes).is_valid() {
             return Err(ParseError::BadChecksum);
         }
         let identification = fields.u16()?;
@@ -103,7 +103,7 @@ impl Ipv4Header {
         Ok((header, payload))
     }
 
-    /// Writes 20 octets to the front of `buf`, with their checksum.
+    /// Writes 20 bytes to the front of `buf`, with their checksum.
     ///
     /// # Panics
     /// If `buf` is shorter than [`Ipv4Header::LEN`].
@@ -113,8 +113,8 @@ impl Ipv4Header {
         let fragment = self.fragment.map_or(0, |fragment| {
             (fragment.offset >> 3) | if fragment.more { MORE_FRAGMENTS } else { 0 }
         });
-        let mut octets = [0; Self::LEN];
-        let mut fields = Writer(&mut octets);
+        let mut bytes = [0; Self::LEN];
+        let mut fields = Writer(&mut bytes);
         fields.bytes(&[0x45, self.tos.0]);
         fields.u16(self.total_len);
         fields.u16(self.identification);
@@ -122,28 +122,28 @@ impl Ipv4Header {
         fields.bytes(&[self.ttl, self.protocol.0, 0, 0]);
         fields.bytes(&self.src.octets());
         fields.bytes(&self.dst.octets());
-        let checksum = Sum::new().add_bytes(&octets).finish();
-        Writer(octets.split_at_mut(10).1).u16(checksum);
-        Writer(buf).bytes(&octets);
+        let checksum = Sum::new().add_bytes(&bytes).finish();
+        Writer(bytes.split_at_mut(10).1).u16(checksum);
+        Writer(buf).bytes(&bytes);
     }
 
     /// Clears Don't Fragment in a header that [`Ipv4Header::emit`] wrote, and numbers its packet.
-    pub fn allow_fragments(octets: &mut [u8; Self::LEN], identification: u16) {
-        let mut fields = Writer(octets.split_at_mut(4).1);
+    pub fn allow_fragments(bytes: &mut [u8; Self::LEN], identification: u16) {
+        let mut fields = Writer(bytes.split_at_mut(4).1);
         fields.u16(identification);
         fields.u16(0);
-        Writer(octets.split_at_mut(10).1).u16(0);
-        let checksum = Sum::new().add_bytes(octets).finish();
-        Writer(octets.split_at_mut(10).1).u16(checksum);
+        Writer(bytes.split_at_mut(10).1).u16(0);
+        let checksum = Sum::new().add_bytes(bytes).finish();
+        Writer(bytes.split_at_mut(10).1).u16(checksum);
     }
 }
 
 /// The sum of a header: nearly every one has no options, and of a known length it is five additions.
 #[inline]
-fn sum_header(octets: &[u8]) -> Sum {
-    match octets.first_chunk::<{ Ipv4Header::LEN }>() {
-        Some(fixed) if octets.len() == fixed.len() => Sum::new().add_bytes(fixed),
-        _ => Sum::new().add_bytes(octets),
+fn sum_header(bytes: &[u8]) -> Sum {
+    match bytes.first_chunk::<{ Ipv4Header::LEN }>() {
+        Some(fixed) if bytes.len() == fixed.len() => Sum::new().add_bytes(fixed),
+        _ => Sum::new().add_bytes(bytes),
     }
 }
 

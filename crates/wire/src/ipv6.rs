@@ -2,7 +2,7 @@
 //! ever sent ([`Fragment::emit`]).
 //!
 //! Extension headers are walked as a host does, and within bounds (RFC 8504 5.3 allows them): a
-//! sender could otherwise make every packet cost a walk over 65,535 octets.
+//! sender could otherwise make every packet cost a walk over 65,535 bytes.
 
 use core::net::Ipv6Addr;
 
@@ -12,8 +12,8 @@ use crate::{Fragment, ParseError, Protocol, TrafficClass};
 /// Extension headers that a packet may have. Hosts in the wild send at most two or three.
 pub const MAX_EXTENSIONS: usize = 8;
 
-/// Octets of extension headers that a packet may have.
-pub const MAX_EXTENSION_OCTETS: usize = 512;
+/// Bytes of extension headers that a packet may have.
+pub const MAX_EXTENSION_BYTES: usize = 512;
 
 /// An IPv6 header, with what its extension headers said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,22 +31,22 @@ pub struct Ipv6Header {
     pub traffic_class: TrafficClass,
     /// The flow label (RFC 6437), 0 ..= 0xf_ffff.
     pub flow_label: u32,
-    /// Octets after the extension headers, 0 ..= 65,535. (The field on the wire counts those, too.)
+    /// Bytes after the extension headers, 0 ..= 65,535. (The field on the wire counts those, too.)
     pub payload_len: u16,
-    /// Octets of header and extension headers, from 40. Emitting writes 40 whatever stands here.
+    /// Bytes of header and extension headers, from 40. Emitting writes 40 whatever stands here.
     pub header_len: u16,
-    /// Octets from the start of the packet to the Next Header field that named `protocol`.
+    /// Bytes from the start of the packet to the Next Header field that named `protocol`.
     pub protocol_pointer: u16,
     /// If this packet is a fragment; atomic ones (RFC 6946) are whole packets.
     pub fragment: Option<Fragment>,
 }
 
 impl Ipv6Header {
-    /// Octets of the header without extension headers.
+    /// Bytes of the header without extension headers.
     pub const LEN: usize = 40;
 
-    /// The header of a whole packet of `payload` octets, without extension headers: hop limit 64, traffic
-    /// class and flow label 0. A payload of more than 65,535 octets fits no packet; the length is then stated
+    /// The header of a whole packet of `payload` bytes, without extension headers: hop limit 64, traffic
+    /// class and flow label 0. A payload of more than 65,535 bytes fits no packet; the length is then stated
     /// as that.
     pub fn new(src: Ipv6Addr, dst: Ipv6Addr, protocol: Protocol, payload: usize) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Ipv6Header {
         Ok((header, payload))
     }
 
-    /// Writes 40 octets to the front of `buf`; extension headers and fragment are not written.
+    /// Writes 40 bytes to the front of `buf`; extension headers and fragment are not written.
     ///
     /// # Panics
     /// If `buf` is shorter than [`Ipv6Header::LEN`].
@@ -122,7 +122,7 @@ fn parse_address(fields: &mut Reader<'_>) -> Result<Ipv6Addr, ParseError> {
     }
 }
 
-/// `payload_at` octets from the start of the packet stands the fragment's payload.
+/// `payload_at` bytes from the start of the packet stands the fragment's payload.
 fn judge_fragment(fragment: Fragment, payload_at: u16, payload: &[u8]) -> Result<(), ParseError> {
     if fragment.holds(payload.len()) {
         return Ok(());
@@ -141,9 +141,9 @@ fn judge_fragment(fragment: Fragment, payload_at: u16, payload: &[u8]) -> Result
 pub(crate) struct Chain {
     /// The Next Header that the walk stands at.
     pub(crate) protocol: Protocol,
-    /// Where that field was, in octets from the start of the packet.
+    /// Where that field was, in bytes from the start of the packet.
     protocol_pointer: u16,
-    /// Octets from the start of the packet to where `protocol` begins.
+    /// Bytes from the start of the packet to where `protocol` begins.
     offset: u16,
     /// The fragment header that ended the walk.
     pub(crate) fragment: Option<Fragment>,
@@ -183,7 +183,7 @@ impl Chain {
         };
         let (header, payload) = rest.split_at_checked(len).ok_or(ParseError::Truncated)?;
         let end = usize::from(self.offset).saturating_add(len);
-        if end > Ipv6Header::LEN.saturating_add(MAX_EXTENSION_OCTETS) {
+        if end > Ipv6Header::LEN.saturating_add(MAX_EXTENSION_BYTES) {
             return Err(ParseError::TooManyExtensions);
         }
         match self.protocol {
@@ -272,7 +272,7 @@ const fn parameter_problem(code: u8, pointer: u16) -> ParseError {
 
 const PAD1: u8 = 0;
 
-/// Where the fixed header names what follows it, in octets from its start.
+/// Where the fixed header names what follows it, in bytes from its start.
 const NEXT_HEADER_AT: u16 = 6;
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ pub enum NdpOption {
     TargetLinkLayer(MacAddress),
     /// Type 3: a prefix of addresses on this link.
     Prefix(PrefixInformation),
-    /// Type 5, in octets.
+    /// Type 5, in bytes.
     Mtu(u32),
     /// Anything else, by its type. RFC 4861 4.2: "Receivers MUST silently ignore any options they
     /// do not recognize and continue processing the message."
@@ -145,7 +145,7 @@ impl<'a> NdpMessage<'a> {
         }
     }
 
-    /// Octets of the message.
+    /// Bytes of the message.
     pub fn wire_len(&self) -> usize {
         let (fixed, options) = match self {
             Self::RouterSolicitation { source_link_layer } => {
@@ -162,7 +162,7 @@ impl<'a> NdpMessage<'a> {
         options.saturating_add(fixed)
     }
 
-    /// Writes the message with its checksum to the front of `buf`; returns its octets. The packet
+    /// Writes the message with its checksum to the front of `buf`; returns its bytes. The packet
     /// goes from `src` to `dst` with [`NdpMessage::HOP_LIMIT`].
     ///
     /// # Panics
@@ -194,7 +194,7 @@ impl<'a> NdpMessage<'a> {
             }
             Self::NeighborAdvertisement { target, flags, target_link_layer } => {
                 fields.bytes(&[NEIGHBOR_ADVERTISEMENT, 0, 0, 0]);
-                fields.bytes(&[flags.to_octet(), 0, 0, 0]);
+                fields.bytes(&[flags.to_byte(), 0, 0, 0]);
                 fields.bytes(&target.octets());
                 emit_link_layer(&mut fields, TARGET_LINK_LAYER, target_link_layer);
             }
@@ -203,15 +203,11 @@ impl<'a> NdpMessage<'a> {
 }
 
 impl NeighborFlags {
-    const fn from_octet(octet: u8) -> Self {
-        Self {
-            router: octet & 0x80 != 0,
-            solicited: octet & 0x40 != 0,
-            overrides: octet & 0x20 != 0,
-        }
+    const fn from_byte(byte: u8) -> Self {
+        Self { router: byte & 0x80 != 0, solicited: byte & 0x40 != 0, overrides: byte & 0x20 != 0 }
     }
 
-    const fn to_octet(self) -> u8 {
+    const fn to_byte(self) -> u8 {
         (self.router as u8) << 7 | (self.solicited as u8) << 6 | (self.overrides as u8) << 5
     }
 }
@@ -246,8 +242,8 @@ impl PrefixInformation {
 
 impl<'a> NdpOptions<'a> {
     /// Checks the options at the end of a message.
-    fn parse(octets: &'a [u8]) -> Result<Self, ParseError> {
-        let mut rest = Reader(octets);
+    fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let mut rest = Reader(bytes);
         while let [_, units, ..] = *rest.0 {
             // RFC 4861 4.6: "Nodes MUST silently discard an ND packet that contains an option with
             // length zero."
@@ -256,7 +252,7 @@ impl<'a> NdpOptions<'a> {
             }
             rest.bytes(usize::from(units).saturating_mul(8))?;
         }
-        if rest.0.is_empty() { Ok(Self(octets)) } else { Err(ParseError::Truncated) }
+        if rest.0.is_empty() { Ok(Self(bytes)) } else { Err(ParseError::Truncated) }
     }
 
     fn source_link_layer(self) -> Option<MacAddress> {
@@ -274,7 +270,7 @@ impl<'a> NdpOptions<'a> {
     }
 }
 
-/// Yields each option; a message of 1280 octets has at most 158.
+/// Yields each option; a message of 1280 bytes has at most 158.
 #[derive(Clone, Copy, Debug)]
 pub struct NdpOptionsIter<'a>(Reader<'a>);
 
@@ -367,7 +363,7 @@ fn parse_neighbor_advertisement<'a>(
     mut fields: Reader<'a>,
 ) -> Result<NdpMessage<'a>, ParseError> {
     let [flags, _, _, _] = fields.array()?;
-    let flags = NeighborFlags::from_octet(flags);
+    let flags = NeighborFlags::from_byte(flags);
     let target = parse_target(&mut fields)?;
     let target_link_layer = NdpOptions::parse(fields.0)?.target_link_layer();
     // RFC 4861 7.1.2: "If the IP Destination Address is a multicast address the Solicited flag is

@@ -124,7 +124,7 @@ pub struct PlainHeaders {
     pub src_port: u16,
     /// Destination port: the receiver's.
     pub dst_port: u16,
-    /// SEG.SEQ: the number of the first octet.
+    /// SEG.SEQ: the number of the first byte.
     pub seq: SeqNum,
     /// SEG.ACK: the next number that the sender expects, if ACK is set.
     pub ack: SeqNum,
@@ -153,17 +153,17 @@ pub enum PlainOptions {
 /// The text behind headers that are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
-    /// Octets, at most 65,483.
+    /// Bytes, at most 65,483.
     pub len: u32,
-    /// What its octets sum up to; `None` if a device completes the checksum.
+    /// What its bytes sum up to; `None` if a device completes the checksum.
     pub sum: Option<Sum>,
 }
 
 impl PlainHeaders {
-    /// Octets of the longest.
+    /// Bytes of the longest.
     pub const MAX_LEN: usize = HEADS + 20;
 
-    /// Writes both headers to the front of `room`, their checksums included; returns their octets.
+    /// Writes both headers to the front of `room`, their checksums included; returns their bytes.
     /// Without the sum of the text the TCP checksum is that of the pseudo-header, not complemented.
     #[inline(always)]
     pub fn emit(&self, text: Text, room: &mut [u8; Self::MAX_LEN]) -> usize {
@@ -266,7 +266,7 @@ const fn fold(sum: u64) -> u16 {
 
 const IP_LEN: usize = crate::Ipv4Header::LEN;
 const TCP_LEN: usize = crate::TcpHeader::LEN;
-/// Octets of both headers without TCP options.
+/// Bytes of both headers without TCP options.
 const HEADS: usize = IP_LEN + TCP_LEN;
 /// Two NOPs, and the timestamps option's kind and length.
 const STAMPS: u32 = 0x0101_080a;

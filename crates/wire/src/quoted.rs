@@ -6,7 +6,7 @@ use crate::{Address, ParseError, Protocol, SeqNum};
 
 /// What an ICMP error tells of the segment that caused it.
 ///
-/// RFC 792 promises the IP header and 8 octets, so no more is asked for; the quoted packet's
+/// RFC 792 promises the IP header and 8 bytes, so no more is asked for; the quoted packet's
 /// lengths and checksums are not looked at, as routers cut and rewrite what they quote. Whoever
 /// acts on it checks the sequence number against what is in flight (RFC 5927 4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,7 +17,7 @@ pub struct QuotedSegment {
     pub dst: Address,
     /// The protocol that the quoted packet carried.
     pub protocol: Protocol,
-    /// The source port of TCP or UDP: the first two octets of the payload whatever its protocol.
+    /// The source port of TCP or UDP: the first two bytes of the payload whatever its protocol.
     pub src_port: u16,
     /// The destination port: the next two.
     pub dst_port: u16,

@@ -7,7 +7,7 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A TCP sequence number (RFC 9293 3.4): the number of one octet (or SYN, or FIN) of a stream.
+/// A TCP sequence number (RFC 9293 3.4): the number of one byte (or SYN, or FIN) of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(transparent)]
 pub struct SeqNum(u32);
@@ -34,7 +34,7 @@ impl SeqNum {
         self.0.wrapping_sub(other.0).cast_signed()
     }
 
-    /// The octets from `start` up to `self`, walking upward: in 0 ..= 2^32-1.
+    /// The bytes from `start` up to `self`, walking upward: in 0 ..= 2^32-1.
     #[inline]
     pub const fn offset_from(self, start: Self) -> u32 {
         self.0.wrapping_sub(start.0)
@@ -64,7 +64,7 @@ impl SeqNum {
         self.distance_from(other) >= 0
     }
 
-    /// `start =< self < start + len`: whether the octet lies in a window of up to 2^32-1 octets.
+    /// `start =< self < start + len`: whether the byte lies in a window of up to 2^32-1 bytes.
     #[inline]
     pub const fn in_window(self, start: Self, len: u32) -> bool {
         self.offset_from(start) < len
@@ -88,23 +88,23 @@ impl SeqNum {
 impl Add<u32> for SeqNum {
     type Output = Self;
     #[inline]
-    fn add(self, octets: u32) -> Self {
-        Self(self.0.wrapping_add(octets))
+    fn add(self, bytes: u32) -> Self {
+        Self(self.0.wrapping_add(bytes))
     }
 }
 
 impl AddAssign<u32> for SeqNum {
     #[inline]
-    fn add_assign(&mut self, octets: u32) {
-        self.0 = self.0.wrapping_add(octets);
+    fn add_assign(&mut self, bytes: u32) {
+        self.0 = self.0.wrapping_add(bytes);
     }
 }
 
 impl Sub<u32> for SeqNum {
     type Output = Self;
     #[inline]
-    fn sub(self, octets: u32) -> Self {
-        Self(self.0.wrapping_sub(octets))
+    fn sub(self, bytes: u32) -> Self {
+        Self(self.0.wrapping_sub(bytes))
     }
 }
 

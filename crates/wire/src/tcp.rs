@@ -28,7 +28,7 @@ pub struct TcpHeader {
     pub src_port: u16,
     /// Destination port: the receiver's.
     pub dst_port: u16,
-    /// SEG.SEQ: the number of the SYN if there is one, else of the first octet of text.
+    /// SEG.SEQ: the number of the SYN if there is one, else of the first byte of text.
     pub seq: SeqNum,
     /// SEG.ACK: the next number the sender expects; meaningless without [`TcpFlags::ACK`].
     pub ack: SeqNum,
@@ -36,35 +36,35 @@ pub struct TcpHeader {
     pub flags: TcpFlags,
     /// SEG.WND as it stands in the header, unscaled.
     pub window: RawWindow,
-    /// SEG.UP: octets from `seq` to urgent data's end; meaningless without [`TcpFlags::URG`].
+    /// SEG.UP: bytes from `seq` to urgent data's end; meaningless without [`TcpFlags::URG`].
     pub urgent: u16,
     /// The options that this stack knows, read.
     pub options: TcpOptions,
 }
 
 impl TcpHeader {
-    /// Octets of a header without options.
+    /// Bytes of a header without options.
     pub const LEN: usize = 20;
-    /// Octets of the longest header.
+    /// Bytes of the longest header.
     pub const MAX_LEN: usize = 60;
-    /// Octets from the start of the header to its checksum.
+    /// Bytes from the start of the header to its checksum.
     pub const CHECKSUM_OFFSET: usize = 16;
 
-    /// The header and its length in octets, 20 ..= 60: where the text begins. The checksum is not
+    /// The header and its length in bytes, 20 ..= 60: where the text begins. The checksum is not
     /// looked at.
     pub fn parse(segment: &[u8]) -> Result<(Self, usize), ParseError> {
         TcpView::parse(segment).map(|(view, header_len)| (view.whole(), header_len))
     }
 
-    /// Octets that [`TcpHeader::emit`] writes, 20 ..= 60.
+    /// Bytes that [`TcpHeader::emit`] writes, 20 ..= 60.
     #[inline]
     pub fn header_len(&self, order: OptionOrder) -> usize {
         self.options.encoded_len(order).wrapping_add(Self::LEN)
     }
 
-    /// Writes the header to the front of `buf` with a checksum of 0; returns its octets.
+    /// Writes the header to the front of `buf` with a checksum of 0; returns its bytes.
     ///
-    /// Options that do not fit in 40 octets are left out, see [`TcpOptions::encode`].
+    /// Options that do not fit in 40 bytes are left out, see [`TcpOptions::encode`].
     ///
     /// # Panics
     /// If `buf` is shorter than [`TcpHeader::header_len`]; [`TcpHeader::MAX_LEN`] always suffices.

@@ -24,13 +24,13 @@ pub struct UdpView<'a> {
 }
 
 impl UdpHeader {
-    /// Octets of the header.
+    /// Bytes of the header.
     pub const LEN: usize = 8;
 
     /// Where the checksum stands in it.
     pub const CHECKSUM_OFFSET: usize = 6;
 
-    /// The most octets that one datagram carries: what the 16 bits of an IP length leave behind the
+    /// The most bytes that one datagram carries: what the 16 bits of an IP length leave behind the
     /// headers, of which IPv4 counts its own and IPv6 does not.
     pub const fn most_data(family: Family) -> usize {
         match family {
@@ -39,7 +39,7 @@ impl UdpHeader {
         }
     }
 
-    /// Writes the header of a datagram that carries `data_len` octets to the front of `buf`, without
+    /// Writes the header of a datagram that carries `data_len` bytes to the front of `buf`, without
     /// its checksum ([`UdpHeader::set_checksum`]). Of a length beyond 65,527 the low bits count.
     ///
     /// # Panics
@@ -77,7 +77,7 @@ impl UdpHeader {
     }
 
     /// Writes a whole datagram from `src` to `dst` to the front of `buf`, its checksum included; returns
-    /// its octets.
+    /// its bytes.
     ///
     /// # Panics
     /// If `buf` is shorter than the header and `data`.

@@ -1,6 +1,6 @@
 //! Sizes that a peer announces: segment size, window, and the shift between its two units.
 
-/// The largest segment payload that an end accepts, in octets without options (RFC 9293 3.7.1).
+/// The largest segment payload that an end accepts, in bytes without options (RFC 9293 3.7.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(transparent)]
 pub struct Mss(u16);
@@ -14,18 +14,18 @@ impl Mss {
 
     /// An MSS of `octets` (0 ..= 65,535), as announced. A sender clamps it to a sane minimum.
     #[inline]
-    pub const fn new(octets: u16) -> Self {
-        Self(octets)
+    pub const fn new(bytes: u16) -> Self {
+        Self(bytes)
     }
 
-    /// The size as a number of octets.
+    /// The size as a number of bytes.
     #[inline]
     pub const fn get(self) -> u16 {
         self.0
     }
 }
 
-/// The window field of a header, in units of `1 << scale` octets (RFC 7323 2.2).
+/// The window field of a header, in units of `1 << scale` bytes (RFC 7323 2.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 #[repr(transparent)]
 pub struct RawWindow(u16);
@@ -43,14 +43,14 @@ impl RawWindow {
         self.0
     }
 
-    /// The window in octets. On a SYN the field is never scaled: use [`WindowScale::ZERO`].
+    /// The window in bytes. On a SYN the field is never scaled: use [`WindowScale::ZERO`].
     #[inline]
     pub const fn scaled(self, scale: WindowScale) -> WindowSize {
         WindowSize((self.0 as u32) << scale.0)
     }
 }
 
-/// A window in octets: 0 ..= 1,073,725,440 (65,535 << 14).
+/// A window in bytes: 0 ..= 1,073,725,440 (65,535 << 14).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 #[repr(transparent)]
 pub struct WindowSize(u32);
@@ -61,11 +61,11 @@ impl WindowSize {
 
     /// A window of `octets`, held to [`WindowSize::MAX`].
     #[inline]
-    pub const fn new(octets: u32) -> Self {
-        Self(if octets > Self::MAX.0 { Self::MAX.0 } else { octets })
+    pub const fn new(bytes: u32) -> Self {
+        Self(if bytes > Self::MAX.0 { Self::MAX.0 } else { bytes })
     }
 
-    /// The window as a number of octets.
+    /// The window as a number of bytes.
     #[inline]
     pub const fn get(self) -> u32 {
         self.0
@@ -104,8 +104,8 @@ impl WindowScale {
     }
 
     /// The least shift with which a window of `octets` can be announced in 16 bits.
-    pub const fn for_window(octets: u32) -> Self {
-        let bits = u32::BITS.saturating_sub(octets.leading_zeros());
+    pub const fn for_window(bytes: u32) -> Self {
+        let bits = u32::BITS.saturating_sub(bytes.leading_zeros());
         let shift = bits.saturating_sub(u16::BITS);
         Self::new(shift as u8)
     }

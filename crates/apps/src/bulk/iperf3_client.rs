@@ -199,14 +199,14 @@ impl<T: Transport> Bulk<T> {
                 .map_err(|_| Fault::Closed(phase.awaited()))?
                 .map(|numbers| {
                     let number = |at: usize| {
-                        let octets = numbers.get(at..).and_then(|rest| rest.first_chunk());
-                        octets.map_or(0, |octets| u32::from_be_bytes(*octets))
+                        let bytes = numbers.get(at..).and_then(|rest| rest.first_chunk());
+                        bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes))
                     };
                     Err(Fault::Refused { code: number(0), errno: number(4) })
                 }),
             _ => {
-                let octet = control.state(net).map_err(|_| Fault::Closed(phase.awaited()))?;
-                octet.map(|octet| self.on_state(octet, now))
+                let byte = control.state(net).map_err(|_| Fault::Closed(phase.awaited()))?;
+                byte.map(|byte| self.on_state(byte, now))
             }
         };
         match heard {
@@ -221,12 +221,12 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    fn on_state(&mut self, octet: u8, now: Instant) -> Result<Heard, Fault> {
+    fn on_state(&mut self, byte: u8, now: Instant) -> Result<Heard, Fault> {
         let parameters = self.parameters();
         let results = self.results();
         let Some(client) = &mut self.client else { return Ok(Heard::Nothing) };
         let Some(control) = &mut client.control else { return Ok(Heard::Nothing) };
-        match (State::from_octet(octet), client.phase) {
+        match (State::from_byte(byte), client.phase) {
             (Some(State::AccessDenied), _) => return Err(Fault::Denied),
             (Some(State::ServerTerminate), _) => return Err(Fault::Terminated),
             (Some(State::ServerError), _) => client.phase = Phase::Refused,
@@ -245,7 +245,7 @@ impl<T: Transport> Bulk<T> {
                 client.phase = Phase::Exchanging;
             }
             (Some(State::DisplayResults), Phase::Displaying) => return Ok(Heard::TheEnd),
-            _ => return Err(Fault::Unexpected(octet)),
+            _ => return Err(Fault::Unexpected(byte)),
         }
         Ok(Heard::Something)
     }
@@ -332,7 +332,7 @@ impl<T: Transport> Bulk<T> {
 
     fn parameters(&self) -> Option<Parameters> {
         let (plan, terms) = (&self.plan, &self.client.as_ref()?.terms);
-        let (time, octets) = match plan.until {
+        let (time, bytes) = match plan.until {
             Until::Elapsed(time) => (time, None),
             Until::Octets(each) => (Duration::ZERO, Some(each.saturating_mul(plan.streams.into()))),
             Until::Told => (Duration::ZERO, None),
@@ -341,7 +341,7 @@ impl<T: Transport> Bulk<T> {
             protocol: Protocol::Tcp,
             omit: plan.omit,
             time,
-            octets,
+            bytes,
             streams: plan.streams,
             direction: plan.direction,
             window: terms.window,
@@ -370,7 +370,7 @@ impl<T: Transport> Bulk<T> {
             let again = stream.samples().last().and_then(|sample| sample.sender_stats?.retransmits);
             StreamResult {
                 id: stream_id(place),
-                octets: if sends { counted.sent } else { counted.received },
+                bytes: if sends { counted.sent } else { counted.received },
                 retransmits: again.filter(|_| sends),
                 seconds,
             }

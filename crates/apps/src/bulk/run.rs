@@ -1,4 +1,4 @@
-//! The course of a transfer: all streams open, octets flow, time is over, the ends come.
+//! The course of a transfer: all streams open, bytes flow, time is over, the ends come.
 
 use core::time::Duration;
 
@@ -94,7 +94,7 @@ impl<T: Transport> Bulk<T> {
         self.streams.get(index).filter(|stream| stream.id == Some(id)).map(|_| index)
     }
 
-    /// Octets flow from now on.
+    /// Bytes flow from now on.
     pub(crate) fn start(&mut self, now: Instant) {
         self.state = TransferState::Running;
         self.began = now;
@@ -217,7 +217,7 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// Octets flow no more. Those who sent say so, and wait for what the peer says to it.
+    /// Bytes flow no more. Those who sent say so, and wait for what the peer says to it.
     pub(super) fn stop(&mut self, net: &mut T, now: Instant) {
         // Nothing was given since time was over, whenever that was noticed.
         self.stop_at(net, now, self.end_time().map_or(now, |end| end.min(now)));
@@ -323,7 +323,7 @@ impl<T: Transport> Bulk<T> {
         true
     }
 
-    /// Octets that a stream may still be given now: by its rate, and by the end.
+    /// Bytes that a stream may still be given now: by its rate, and by the end.
     fn allowance(&self, index: usize, now: Instant) -> u64 {
         let sent = self.streams.get(index).map_or(0, |stream| stream.given);
         let by_end = match self.plan.until {
@@ -346,8 +346,8 @@ impl<T: Transport> Bulk<T> {
         if matches!(self.plan.until, Until::Octets(all) if stream.given >= all) {
             return;
         }
-        let octets = stream.given + self.block.len() as u64;
-        let nanos = (octets as f64 * 8e9 / rate.max(1) as f64).ceil();
+        let bytes = stream.given + self.block.len() as u64;
+        let nanos = (bytes as f64 * 8e9 / rate.max(1) as f64).ceil();
         self.due.mark_later(index, self.began + Duration::from_nanos(nanos as u64 + 1));
     }
 
@@ -361,15 +361,15 @@ impl<T: Transport> Bulk<T> {
             let receives = stream.direction.receives();
             match net.recv(id) {
                 Reading::Pending => return Ok(false),
-                Reading::Data(octets) if receives => {
+                Reading::Data(bytes) if receives => {
                     if running {
-                        stream.totals.received += octets.len() as u64;
-                        self.progress.received += octets.len() as u64;
+                        stream.totals.received += bytes.len() as u64;
+                        self.progress.received += bytes.len() as u64;
                     }
                 }
-                Reading::Data(octets) => {
+                Reading::Data(bytes) => {
                     let room = LONGEST_ANSWER.saturating_sub(stream.answer.len());
-                    stream.answer.extend(octets.iter().take(room));
+                    stream.answer.extend(bytes.iter().take(room));
                 }
                 Reading::End if stream.shut => {
                     // Who read to the end has all.
@@ -447,9 +447,9 @@ impl<T: Transport> Bulk<T> {
 
 /// Blocks given, and pieces read, for one stream in one go.
 const STEPS: usize = 16;
-/// The longest line that a sink answers with, octets.
+/// The longest line that a sink answers with, bytes.
 const LONGEST_ANSWER: usize = 64;
 /// Samples that are kept of all streams of a test that somebody else asked for.
 const MOST_SAMPLES: usize = 8192;
-/// How often it is looked whether the last octets were acknowledged: no event tells that.
+/// How often it is looked whether the last bytes were acknowledged: no event tells that.
 const LOOK: Duration = Duration::from_millis(1);

@@ -3,9 +3,9 @@
 use alloc::format;
 use alloc::string::String;
 
-/// Octets, in powers of 1,024.
-pub fn transfer(octets: u64) -> String {
-    three(octets as f64, 1024.0, ["Bytes", "KBytes", "MBytes", "GBytes", "TBytes"])
+/// Bytes, in powers of 1,024.
+pub fn transfer(bytes: u64) -> String {
+    three(bytes as f64, 1024.0, ["Bytes", "KBytes", "MBytes", "GBytes", "TBytes"])
 }
 
 /// Bits a second, in powers of 1,000.

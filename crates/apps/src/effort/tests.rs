@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn turn_ends_when_its_octets_are_made() {
+fn turn_ends_when_its_bytes_are_made() {
     let mut effort = Effort::default();
     effort.begin_turn(false);
     effort.spend(TURN - 1);

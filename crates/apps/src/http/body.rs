@@ -10,7 +10,7 @@ use super::fault::Fault;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BodyReader {
     shape: Shape,
-    /// How many octets it may still have.
+    /// How many bytes it may still have.
     room: u64,
 }
 
@@ -21,7 +21,7 @@ enum Shape {
 }
 
 impl BodyReader {
-    /// The body that `framing` announces, of at most `limit` octets.
+    /// The body that `framing` announces, of at most `limit` bytes.
     pub fn new(framing: Framing, limit: u64) -> Result<Self, Fault> {
         let shape = match framing {
             Framing::None => Shape::Length { left: 0 },
@@ -59,8 +59,8 @@ impl BodyReader {
             }
             Shape::Chunked(decoder) => decoder.next(input, self.room)?,
         };
-        if let BodyPart::Data(octets) = &piece {
-            self.room = self.room.saturating_sub(octets.len() as u64);
+        if let BodyPart::Data(bytes) = &piece {
+            self.room = self.room.saturating_sub(bytes.len() as u64);
         }
         Ok(piece)
     }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 /// A response's body, read piece by piece as fast as the peer takes it.
 pub trait BodySource: Send {
-    /// The next octets: at least one, at most `at_most`. Empty means that nothing is left; before
+    /// The next bytes: at least one, at most `at_most`. Empty means that nothing is left; before
     /// the announced length that is an error, and the connection is reset.
     fn read(&mut self, at_most: usize) -> Result<Bytes, SourceError>;
 

@@ -4,11 +4,11 @@ use bytes::{Buf, Bytes};
 
 use super::fault::Fault;
 
-/// Where a decoder is. The octets of a chunk pass through without a copy.
+/// Where a decoder is. The bytes of a chunk pass through without a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decoder {
     place: Place,
-    /// Octets that extensions and trailers may still have.
+    /// Bytes that extensions and trailers may still have.
     extra: usize,
 }
 
@@ -20,13 +20,13 @@ enum Place {
     Extension { size: u64 },
     /// After the CR of the size's line.
     SizeEnd { size: u64 },
-    /// In a chunk's octets.
+    /// In a chunk's bytes.
     Data { left: u64 },
     /// After them, before CR.
     DataEnd,
     /// After them and CR, before LF.
     DataFeed,
-    /// In the trailers; how many octets of the current line came.
+    /// In the trailers; how many bytes of the current line came.
     Trailer { column: usize },
     /// After the CR of a trailer's line.
     TrailerFeed { column: usize },
@@ -37,7 +37,7 @@ enum Place {
 /// What a decoder found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BodyPart {
-    /// Octets of the body; never empty.
+    /// Bytes of the body; never empty.
     Data(Bytes),
     /// The input is used up, and the body goes on.
     More,
@@ -52,12 +52,12 @@ impl Decoder {
     }
 
     /// A decoder at the beginning of a response's body, whose extensions and trailers are thrown away
-    /// like its octets, and have no bound of their own.
+    /// like its bytes, and have no bound of their own.
     pub const fn of_response() -> Self {
         Self { extra: usize::MAX, ..Self::new() }
     }
 
-    /// The next piece of the body from the front of `input`. `room` is how many octets the body
+    /// The next piece of the body from the front of `input`. `room` is how many bytes the body
     /// may still have.
     pub fn next(&mut self, input: &mut Bytes, room: u64) -> Result<BodyPart, Fault> {
         loop {
@@ -71,9 +71,9 @@ impl Decoder {
                 }
                 _ => {}
             }
-            let Some(octet) = input.first().copied() else { return Ok(BodyPart::More) };
+            let Some(byte) = input.first().copied() else { return Ok(BodyPart::More) };
             input.advance(1);
-            self.place = self.after(octet, room)?;
+            self.place = self.after(byte, room)?;
         }
     }
 
@@ -84,13 +84,13 @@ impl Decoder {
         input.split_to(count)
     }
 
-    /// Where `octet` leads, outside of a chunk's octets.
-    fn after(&mut self, octet: u8, room: u64) -> Result<Place, Fault> {
-        match (self.place, octet) {
-            (Place::Size { value, digits }, _) => self.after_size(value, digits, octet),
+    /// Where `octet` leads, outside of a chunk's bytes.
+    fn after(&mut self, byte: u8, room: u64) -> Result<Place, Fault> {
+        match (self.place, byte) {
+            (Place::Size { value, digits }, _) => self.after_size(value, digits, byte),
             (Place::Extension { size }, b'\r') => Ok(Place::SizeEnd { size }),
             (Place::Extension { size }, _) => {
-                self.spend(octet)?;
+                self.spend(byte)?;
                 Ok(Place::Extension { size })
             }
             (Place::SizeEnd { size: 0 }, b'\n') => Ok(Place::Trailer { column: 0 }),
@@ -100,7 +100,7 @@ impl Decoder {
             (Place::DataFeed, b'\n') => Ok(Place::Size { value: 0, digits: 0 }),
             (Place::Trailer { column }, b'\r') => Ok(Place::TrailerFeed { column }),
             (Place::Trailer { column }, _) => {
-                self.spend(octet)?;
+                self.spend(byte)?;
                 Ok(Place::Trailer { column: column + 1 })
             }
             (Place::TrailerFeed { column: 0 }, b'\n') => Ok(Place::End),
@@ -110,8 +110,8 @@ impl Decoder {
         }
     }
 
-    fn after_size(&mut self, value: u64, digits: u8, octet: u8) -> Result<Place, Fault> {
-        match (octet, char::from(octet).to_digit(16)) {
+    fn after_size(&mut self, value: u64, digits: u8, byte: u8) -> Result<Place, Fault> {
+        match (byte, char::from(byte).to_digit(16)) {
             (_, Some(digit)) if digits < MAX_DIGITS => {
                 Ok(Place::Size { value: value << 4 | u64::from(digit), digits: digits + 1 })
             }
@@ -119,16 +119,16 @@ impl Decoder {
             (_, None) if digits == 0 => Err(Fault::Malformed("a chunk begins with its size")),
             (b'\r', None) => Ok(Place::SizeEnd { size: value }),
             (b';' | b' ' | b'\t', None) => {
-                self.spend(octet)?;
+                self.spend(byte)?;
                 Ok(Place::Extension { size: value })
             }
             _ => Err(Fault::Malformed("a chunk's size is hexadecimal")),
         }
     }
 
-    /// An octet of an extension or trailer: thrown away, but not without end.
-    fn spend(&mut self, octet: u8) -> Result<(), Fault> {
-        if octet.is_ascii_control() && octet != b'\t' {
+    /// A byte of an extension or trailer: thrown away, but not without end.
+    fn spend(&mut self, byte: u8) -> Result<(), Fault> {
+        if byte.is_ascii_control() && byte != b'\t' {
             return Err(Fault::Malformed("a control character between chunks"));
         }
         self.extra = self.extra.checked_sub(1).ok_or(Fault::HeadTooLarge)?;
@@ -144,7 +144,7 @@ impl Default for Decoder {
 
 /// The most hexadecimal digits of a size: 64 bits.
 const MAX_DIGITS: u8 = 16;
-/// The most octets of extensions and trailers of one body.
+/// The most bytes of extensions and trailers of one body.
 const MAX_EXTRA: usize = 4 << 10;
 
 #[cfg(test)]

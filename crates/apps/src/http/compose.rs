@@ -1,4 +1,4 @@
-//! A request in octets, from its parts.
+//! A request in bytes, from its parts.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -44,7 +44,7 @@ pub enum ComposeError {
 }
 
 impl Composition<'_> {
-    /// The request as octets, or which part of it HTTP/1.1 cannot carry.
+    /// The request as bytes, or which part of it HTTP/1.1 cannot carry.
     pub fn compose(&self) -> Result<Bytes, ComposeError> {
         self.check()?;
         let mut out = Vec::with_capacity(256 + self.body.len());
@@ -71,7 +71,7 @@ impl Composition<'_> {
         if !is_token(self.method) {
             return Err(ComposeError::Method(self.method.into()));
         }
-        let plain = self.target.bytes().all(|octet| octet.is_ascii_graphic());
+        let plain = self.target.bytes().all(|byte| byte.is_ascii_graphic());
         if !plain || !(self.target.starts_with('/') || self.target == "*") {
             return Err(ComposeError::Target(self.target.into()));
         }
@@ -79,7 +79,7 @@ impl Composition<'_> {
             if !is_token(name) {
                 return Err(ComposeError::Name(name.clone()));
             }
-            if value.bytes().any(|octet| octet.is_ascii_control() && octet != b'\t') {
+            if value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
                 return Err(ComposeError::Value(name.clone()));
             }
             let framing = ["content-length", "transfer-encoding", "connection"];
@@ -96,7 +96,7 @@ impl Composition<'_> {
 }
 
 fn is_token(text: &str) -> bool {
-    let allowed = |octet: u8| octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet);
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(allowed)
 }
 

@@ -1,7 +1,7 @@
-//! One connection of the server: octets in, octets out.
+//! One connection of the server: bytes in, bytes out.
 //!
 //! A [`Connection`] has one thing to do at a time, and [`Connection::poll`] says which: send
-//! octets, get more input, close. Its driver asks for input only when told to, so a request is not
+//! bytes, get more input, close. Its driver asks for input only when told to, so a request is not
 //! read while the response before it cannot be sent, and what one connection holds is bounded:
 //! a partial head ([`Limits::head`]), one piece of input, one piece of output
 //! ([`Limits::piece`]).
@@ -165,10 +165,10 @@ impl Connection {
         self.ended_last.take()
     }
 
-    /// Octets arrived. Call it after [`Step::NeedInput`].
-    pub fn on_octets(&mut self, octets: Bytes) {
+    /// Bytes arrived. Call it after [`Step::NeedInput`].
+    pub fn on_octets(&mut self, bytes: Bytes) {
         debug_assert!(self.input.is_empty(), "input is given when it is asked for");
-        self.input = octets;
+        self.input = bytes;
     }
 
     /// The peer closed its direction.
@@ -203,10 +203,10 @@ impl Connection {
     /// After [`Step::Close`], when the driver finds that more came in: reads on for a while
     /// instead, because closing now would reset the connection. Where it read on for long enough
     /// already, what came is thrown away.
-    pub fn on_late_octets(&mut self, octets: Bytes, terms: &Terms) {
+    pub fn on_late_bytes(&mut self, bytes: Bytes, terms: &Terms) {
         if !matches!(self.stage, RequestStage::Done { step: Last::Leave }) {
             self.stage = RequestStage::Linger { left: terms.limits.linger, shut: Shut::Due };
-            self.on_octets(octets);
+            self.on_octets(bytes);
         }
     }
 
@@ -215,7 +215,7 @@ impl Connection {
         self.poll_within(site, terms, &mut Effort::unbounded(), || usize::MAX)
     }
 
-    /// Returns the next step within a turn's `effort`, where the transport has `room` for so many octets: no more
+    /// Returns the next step within a turn's `effort`, where the transport has `room` for so many bytes: no more
     /// of a body is made than that, or 1 KiB.
     pub fn poll_within(
         &mut self,
@@ -342,7 +342,7 @@ impl Connection {
             return Some(Step::Send(Bytes::from_static(b"HTTP/1.1 100 Continue\r\n\r\n")));
         }
         let fault = match body.next(&mut self.input) {
-            Ok(BodyPart::Data(octets)) => match upload.write(&octets) {
+            Ok(BodyPart::Data(bytes)) => match upload.write(&bytes) {
                 Ok(()) => return None,
                 Err(response) => {
                     self.reply_and_part(response, terms);
@@ -382,12 +382,12 @@ impl Connection {
             return Some(Step::Later);
         }
         match body.next(terms.limits.piece, room) {
-            Some(Ok(octets)) => {
-                effort.spend(octets.len() as u64);
+            Some(Ok(bytes)) => {
+                effort.spend(bytes.len() as u64);
                 if let Some(exchange) = &mut self.under_way {
-                    exchange.sent += octets.len() as u64;
+                    exchange.sent += bytes.len() as u64;
                 }
-                return Some(Step::Send(octets));
+                return Some(Step::Send(bytes));
             }
             Some(Err(SourceError)) => {
                 self.stage = RequestStage::Done { step: Last::Abort };
@@ -474,14 +474,14 @@ impl Connection {
         }
         let body = match response.body {
             _ if exchange.head_only => OutgoingBody::Nothing,
-            Body::Bytes(octets) if octets.len() <= SMALL_BODY => {
-                head.extend_from_slice(&octets);
+            Body::Bytes(bytes) if bytes.len() <= SMALL_BODY => {
+                head.extend_from_slice(&bytes);
                 if let Some(exchange) = &mut self.under_way {
-                    exchange.sent = octets.len() as u64;
+                    exchange.sent = bytes.len() as u64;
                 }
                 OutgoingBody::Nothing
             }
-            Body::Bytes(octets) => OutgoingBody::Bytes(octets),
+            Body::Bytes(bytes) => OutgoingBody::Bytes(bytes),
             Body::Source { length, source } => OutgoingBody::Source { left: length, source },
         };
         self.stage = RequestStage::Reply { head: Bytes::from(head), body, after };
@@ -502,8 +502,8 @@ impl OutgoingBody {
     ) -> Option<Result<Bytes, SourceError>> {
         match self {
             Self::Nothing | Self::Source { left: 0, .. } => None,
-            Self::Bytes(octets) => {
-                let piece = octets.split_to(octets.len().min(at_most));
+            Self::Bytes(bytes) => {
+                let piece = bytes.split_to(bytes.len().min(at_most));
                 (!piece.is_empty()).then_some(Ok(piece))
             }
             Self::Source { left, source } => {
@@ -542,7 +542,7 @@ const LEAST: usize = 1 << 10;
 const SCRUTINY: u64 = 16;
 /// Room for a head as it usually is.
 const HEAD_ROOM: usize = 320;
-/// A body up to this is copied behind its head, octets: cheaper than one more slice to carry.
+/// A body up to this is copied behind its head, bytes: cheaper than one more slice to carry.
 const SMALL_BODY: usize = 512;
 
 #[cfg(test)]

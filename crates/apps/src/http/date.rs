@@ -12,7 +12,7 @@ impl HttpDate {
         let seconds = seconds.min(LAST_SECOND);
         let (days, second) = (seconds / 86_400, seconds % 86_400);
         let (year, month, day) = civil(days);
-        let mut text = Text { octets: [b' '; 29], length: 0 };
+        let mut text = Text { bytes: [b' '; 29], length: 0 };
         let written = write!(
             text,
             "{}, {day:02} {} {year:04} {:02}:{:02}:{:02} GMT",
@@ -22,8 +22,8 @@ impl HttpDate {
             second / 60 % 60,
             second % 60,
         );
-        debug_assert!(written.is_ok(), "29 octets hold every second up to the year 9999");
-        Self(text.octets)
+        debug_assert!(written.is_ok(), "29 bytes hold every second up to the year 9999");
+        Self(text.bytes)
     }
 
     /// The 29 characters of the date, as in `Sun, 06 Nov 1994 08:49:37 GMT`.
@@ -88,7 +88,7 @@ fn full_year(last_two: u64, now: u64) -> u64 {
 
 /// `digits` of them and nothing else.
 fn number(text: &str, digits: usize) -> Option<u64> {
-    let is_number = text.len() == digits && text.bytes().all(|octet| octet.is_ascii_digit());
+    let is_number = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
 }
 
@@ -124,14 +124,14 @@ fn name(names: &'static str, number: u64) -> &'static str {
 }
 
 struct Text {
-    octets: [u8; 29],
+    bytes: [u8; 29],
     length: usize,
 }
 
 impl Write for Text {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let end = self.length + text.len();
-        self.octets.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
         self.length = end;
         Ok(())
     }

@@ -19,7 +19,7 @@ pub struct LoggedExchange {
     pub agent: Option<Vec<u8>>,
     /// The status of the response; 0 while there is none.
     pub status: u16,
-    /// Octets of the response's body that were handed to the transport.
+    /// Bytes of the response's body that were handed to the transport.
     pub sent: u64,
 }
 
@@ -32,12 +32,12 @@ pub trait ExchangeLog {
 impl LoggedExchange {
     /// That of a request with this head, which need not be one that can be parsed.
     pub fn of(head: &[u8]) -> Self {
-        let mut lines = head.split(|octet| *octet == b'\n').map(<[u8]>::trim_ascii);
+        let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         // An empty line may precede the request line.
         let request = lines.find(|line| !line.is_empty()).unwrap_or_default();
         let mut exchange = Self { request: shortened(request), ..Self::default() };
         for line in lines {
-            let mut parts = line.splitn(2, |octet| *octet == b':');
+            let mut parts = line.splitn(2, |byte| *byte == b':');
             let (Some(name), Some(value)) = (parts.next(), parts.next()) else { continue };
             let place = match name {
                 name if name.eq_ignore_ascii_case(b"referer") => &mut exchange.referer,
@@ -51,11 +51,11 @@ impl LoggedExchange {
 }
 
 /// The beginning and the end of what is too long: at the end of a request line stands its version.
-fn shortened(octets: &[u8]) -> Vec<u8> {
-    let (front, back) = (MOST - ELLIPSIS.len() - VERSION, octets.len().saturating_sub(VERSION));
-    match (octets.get(..front), octets.get(back..)) {
-        (Some(front), Some(back)) if octets.len() > MOST => [front, ELLIPSIS, back].concat(),
-        _ => octets.to_vec(),
+fn shortened(bytes: &[u8]) -> Vec<u8> {
+    let (front, back) = (MOST - ELLIPSIS.len() - VERSION, bytes.len().saturating_sub(VERSION));
+    match (bytes.get(..front), bytes.get(back..)) {
+        (Some(front), Some(back)) if bytes.len() > MOST => [front, ELLIPSIS, back].concat(),
+        _ => bytes.to_vec(),
     }
 }
 

@@ -82,35 +82,35 @@ impl BodySource for Pattern {
 /// An upload that is counted, and kept nowhere.
 #[derive(Default)]
 struct Sum {
-    octets: u64,
+    bytes: u64,
     crc: crc32fast::Hasher,
 }
 
 impl Upload for Sum {
-    fn write(&mut self, octets: &[u8]) -> Result<(), Response> {
-        self.octets += octets.len() as u64;
-        self.crc.update(octets);
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Response> {
+        self.bytes += bytes.len() as u64;
+        self.crc.update(bytes);
         Ok(())
     }
 
     fn finish(self: Box<Self>) -> Response {
-        let text = format!("{} bytes, crc32 {:08x}\n", self.octets, self.crc.finalize());
+        let text = format!("{} bytes, crc32 {:08x}\n", self.bytes, self.crc.finalize());
         Response::text(Status::OK, text)
     }
 }
 
 /// Lines of 64 bytes, each beginning with its own offset within the block.
 fn pattern(length: usize) -> Bytes {
-    let mut octets = Vec::with_capacity(length.next_multiple_of(LINE));
-    while octets.len() < length {
-        let line = format!("{:08} {FILLER}\n", octets.len());
-        octets.extend_from_slice(line.as_bytes());
+    let mut bytes = Vec::with_capacity(length.next_multiple_of(LINE));
+    while bytes.len() < length {
+        let line = format!("{:08} {FILLER}\n", bytes.len());
+        bytes.extend_from_slice(line.as_bytes());
     }
-    octets.truncate(length);
-    if let Some(last) = octets.last_mut() {
+    bytes.truncate(length);
+    if let Some(last) = bytes.last_mut() {
         *last = b'\n';
     }
-    Bytes::from(octets)
+    Bytes::from(bytes)
 }
 
 /// The largest block, bytes. Longer bodies repeat it.

@@ -1,4 +1,4 @@
-//! A head's octets to a [`Request`], or the reason why not.
+//! A head's bytes to a [`Request`], or the reason why not.
 
 use core::mem::MaybeUninit;
 
@@ -17,7 +17,7 @@ pub const fn field_room<'h>() -> FieldRoom<'h> {
 }
 
 /// The answer of `site` to a request that came by another protocol, and whose head would be this one
-/// in HTTP/1.1. Its connection takes `at_once` octets of a body at once.
+/// in HTTP/1.1. Its connection takes `at_once` bytes of a body at once.
 pub fn respond(site: &mut impl Site, head: &[u8], limits: &Limits, at_once: usize) -> Answer {
     let mut room = field_room();
     let request =
@@ -71,7 +71,7 @@ fn syntax_fault(error: httparse::Error, head: &[u8]) -> Fault {
 /// Whether the request line ends with a version of HTTP, though not with one spoken here.
 fn names_a_version(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\r\n").unwrap_or(head);
-    let line = head.split(|octet| *octet == b'\r').next().unwrap_or_default();
+    let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
     matches!(
         line.last_chunk::<8>(),
         Some([b'H', b'T', b'T', b'P', b'/', major, b'.', minor])
@@ -86,7 +86,7 @@ fn judge_host(version: Version, fields: Fields<'_>) -> Result<(), Fault> {
     let mut hosts = fields.all("host");
     match (hosts.next(), hosts.next()) {
         (_, Some(_)) => Err(Fault::Malformed("more than one Host field")),
-        (Some(host), None) if !host.iter().all(|octet| allowed_in_host(*octet)) => {
+        (Some(host), None) if !host.iter().all(|byte| allowed_in_host(*byte)) => {
             Err(Fault::Malformed("the Host field is no host and port"))
         }
         (None, None) if version == Version::Http11 => Err(Fault::Malformed("no Host field")),
@@ -94,8 +94,8 @@ fn judge_host(version: Version, fields: Fields<'_>) -> Result<(), Fault> {
     }
 }
 
-fn allowed_in_host(octet: u8) -> bool {
-    octet.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=:[]".contains(&octet)
+fn allowed_in_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=:[]".contains(&byte)
 }
 
 /// RFC 9112 3.2: the target in the form that its method allows; of the absolute form, which a

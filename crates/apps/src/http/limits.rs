@@ -10,20 +10,20 @@ pub const MAX_FIELDS: usize = 64;
 /// The bounds of one connection, and who ends it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// The longest request head, octets (default 16 KiB, as much as common servers take). Less
+    /// The longest request head, bytes (default 16 KiB, as much as common servers take). Less
     /// refuses long cookies; more is memory that every silent peer can pin.
     pub head: usize,
-    /// The longest request body, octets (default 4 GiB). Bodies stream, so this bounds what an
+    /// The longest request body, bytes (default 4 GiB). Bodies stream, so this bounds what an
     /// upload puts on a disk, not memory.
     pub body: u64,
     /// The longest request body that is read and thrown away to keep a connection alive after an
-    /// answer that did not want it, octets (default 64 KiB). Less opens connections anew; more
+    /// answer that did not want it, bytes (default 64 KiB). Less opens connections anew; more
     /// reads in vain.
     pub discard: u64,
-    /// How much is read after the last response, so that a reset does not overtake it, octets
+    /// How much is read after the last response, so that a reset does not overtake it, bytes
     /// (default 4 MiB).
     pub linger: u64,
-    /// The largest piece of a response handed to the stack at once, octets (default 128 KiB).
+    /// The largest piece of a response handed to the stack at once, bytes (default 128 KiB).
     /// Less costs calls; more is memory per slow reader.
     pub piece: usize,
     /// The most bytes that all HTTP/2 connections of a server hold together (default 256 MiB): beyond, the

@@ -64,12 +64,12 @@ impl PathNames {
 
 /// Appends `name` to `path`, with everything encoded that is not unreserved (RFC 3986 2.3).
 pub fn encode_name(name: &str, path: &mut String) {
-    for octet in name.bytes() {
-        if octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) {
-            path.push(char::from(octet));
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            path.push(char::from(byte));
         } else {
             path.push('%');
-            for nibble in [octet >> 4, octet & 15] {
+            for nibble in [byte >> 4, byte & 15] {
                 path.push(
                     char::from_digit(u32::from(nibble), 16).unwrap_or('0').to_ascii_uppercase(),
                 );
@@ -79,22 +79,21 @@ pub fn encode_name(name: &str, path: &mut String) {
 }
 
 fn decode(part: &str) -> Result<String, PathFault> {
-    let mut octets = Vec::with_capacity(part.len());
+    let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.bytes();
-    while let Some(octet) = rest.next() {
-        octets.push(if octet == b'%' {
+    while let Some(byte) = rest.next() {
+        bytes.push(if byte == b'%' {
             let (high, low) = (hexadecimal(rest.next())?, hexadecimal(rest.next())?);
             high << 4 | low
         } else {
-            octet
+            byte
         });
     }
-    String::from_utf8(octets).map_err(|_| PathFault::Encoding)
+    String::from_utf8(bytes).map_err(|_| PathFault::Encoding)
 }
 
-fn hexadecimal(octet: Option<u8>) -> Result<u8, PathFault> {
-    octet
-        .and_then(|octet| char::from(octet).to_digit(16))
+fn hexadecimal(byte: Option<u8>) -> Result<u8, PathFault> {
+    byte.and_then(|byte| char::from(byte).to_digit(16))
         .and_then(|digit| u8::try_from(digit).ok())
         .ok_or(PathFault::Percent)
 }

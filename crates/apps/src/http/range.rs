@@ -1,16 +1,16 @@
-//! Range requests for a single range of octets (RFC 9110 14).
+//! Range requests for a single range of bytes (RFC 9110 14).
 
-/// A range of octets, both ends included; never empty.
+/// A range of bytes, both ends included; never empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ByteRange {
-    /// The place of the first octet, from 0.
+    /// The place of the first byte, from 0.
     pub first: u64,
-    /// The place of the last octet, which is part of the range.
+    /// The place of the last byte, which is part of the range.
     pub last: u64,
 }
 
 impl ByteRange {
-    /// The number of octets.
+    /// The number of bytes.
     pub const fn length(&self) -> u64 {
         self.last - self.first + 1
     }
@@ -27,7 +27,7 @@ pub enum RangeOutcome {
     Unsatisfiable,
 }
 
-/// What the value `field` asks of a representation of `length` octets. More than one range is
+/// What the value `field` asks of a representation of `length` bytes. More than one range is
 /// ignored, as RFC 9110 14.2 allows ("A server MAY ignore the Range header field"), and so is
 /// what does not parse.
 pub fn judge(field: &[u8], length: u64) -> RangeOutcome {
@@ -67,7 +67,7 @@ fn parse(field: &str) -> Option<Spec> {
 
 /// Digits alone: `str::parse` would take a sign.
 fn number(digits: &str) -> Option<u64> {
-    if digits.bytes().all(|octet| octet.is_ascii_digit()) { digits.parse().ok() } else { None }
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A response as a client reads it: octets in, and at its end what it was (RFC 9112 6 and 9).
+//! A response as a client reads it: bytes in, and at its end what it was (RFC 9112 6 and 9).
 
 use alloc::vec;
 
@@ -18,7 +18,7 @@ use crate::ConnError;
 pub struct Reply {
     /// The status code of its status line, 101 to 999.
     pub status: u16,
-    /// Octets of the body, without its framing.
+    /// Bytes of the body, without its framing.
     pub body: u64,
     /// Whether the connection can carry another request.
     pub persistent: bool,
@@ -43,7 +43,7 @@ pub struct ReplyReader {
     stage: ReplyStage,
     /// True if a head came whole, of an interim response or of the final one.
     begun: bool,
-    /// Octets of a head that was too long.
+    /// Bytes of a head that was too long.
     refused: usize,
 }
 
@@ -62,7 +62,7 @@ enum ReplyStage {
 }
 
 impl ReplyReader {
-    /// A reader before the first octet of a response to a request of that kind.
+    /// A reader before the first byte of a response to a request of that kind.
     pub const fn new(expected: Expected) -> Self {
         Self {
             expected,
@@ -78,7 +78,7 @@ impl ReplyReader {
         self.begun
     }
 
-    /// Octets that came of a head until it was too long; 0 if none was.
+    /// Bytes that came of a head until it was too long; 0 if none was.
     pub const fn refused_head(&self) -> usize {
         self.refused
     }
@@ -94,7 +94,7 @@ impl ReplyReader {
                 }
                 ReplyStage::Framed { body, reply } => {
                     match body.next(input).map_err(|_| ConnError::BadAnswer)? {
-                        BodyPart::Data(octets) => reply.body += octets.len() as u64,
+                        BodyPart::Data(bytes) => reply.body += bytes.len() as u64,
                         BodyPart::More => return Ok(None),
                         BodyPart::End => {
                             let reply = *reply;
@@ -124,7 +124,7 @@ impl ReplyReader {
     fn take_head(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, ConnError> {
         if self.head.is_empty() {
             // Behind the body before it, or in front of the first.
-            let empty = input.iter().take_while(|octet| matches!(octet, b'\r' | b'\n')).count();
+            let empty = input.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
             input.advance(empty);
         }
         let piece = (!self.head.is_empty()).then(|| input.clone());
@@ -157,7 +157,7 @@ impl ReplyReader {
             _ => return Err(ConnError::BadAnswer),
         }
         // A long head may have more fields than there is room for on the stack.
-        let lines = head.iter().filter(|octet| **octet == b'\n').count();
+        let lines = head.iter().filter(|byte| **byte == b'\n').count();
         let mut room = vec![httparse::EMPTY_HEADER; lines];
         let mut parsed = httparse::Response::new(&mut room);
         match config.parse_response(&mut parsed, head) {
@@ -243,7 +243,7 @@ fn framed(framing: Framing, reply: Reply) -> ReplyStage {
     ReplyStage::Framed { body: BodyReader::of_response(framing), reply }
 }
 
-/// The longest head of a response, octets: beyond what servers send, and within what common clients take.
+/// The longest head of a response, bytes: beyond what servers send, and within what common clients take.
 pub const HEAD_LIMIT: usize = 256 << 10;
 const _: () = assert!(MAX_FIELDS >= 64, "servers send dozens of fields");
 

@@ -20,7 +20,7 @@ pub struct Request<'h> {
     pub expects_continue: bool,
     /// Whether the peer wants to go on after this exchange.
     pub persistent: bool,
-    /// How many octets its connection takes at once: a body that is longer, and that is not in memory yet,
+    /// How many bytes its connection takes at once: a body that is longer, and that is not in memory yet,
     /// is better a source.
     pub at_once: usize,
 }
@@ -31,7 +31,7 @@ impl<'h> Request<'h> {
         self.target.split_once('?').map_or(self.target, |(path, _)| path)
     }
 
-    /// What part of a representation of `length` octets is asked for.
+    /// What part of a representation of `length` bytes is asked for.
     pub fn range(&self, length: u64) -> RangeOutcome {
         // RFC 9110 14.2: "A server MUST ignore a Range header field received with a request
         // method that is unrecognized or for which range handling is not defined."
@@ -67,7 +67,7 @@ impl<'h> Fields<'h> {
     /// The elements of a comma-separated list over all lines of this name, without empty ones.
     pub fn list(&self, name: &str) -> impl Iterator<Item = &'h [u8]> {
         self.all(name)
-            .flat_map(|value| value.split(|octet| *octet == b','))
+            .flat_map(|value| value.split(|byte| *byte == b','))
             .map(<[u8]>::trim_ascii)
             .filter(|element| !element.is_empty())
     }
@@ -133,7 +133,7 @@ pub enum Version {
 pub enum Framing {
     /// No framing field: no body.
     None,
-    /// `Content-Length`: a body of so many octets follows.
+    /// `Content-Length`: a body of so many bytes follows.
     Length(u64),
     /// `Transfer-Encoding: chunked`: a body in chunks follows, the last of which is empty.
     Chunked,

@@ -48,7 +48,7 @@ impl Body {
     /// The number of bytes.
     pub fn length(&self) -> u64 {
         match self {
-            Self::Bytes(octets) => octets.len() as u64,
+            Self::Bytes(bytes) => bytes.len() as u64,
             Self::Source { length, .. } => *length,
         }
     }

@@ -1,4 +1,4 @@
-//! Where a head ends, found once however the octets are split.
+//! Where a head ends, found once however the bytes are split.
 
 use alloc::vec::Vec;
 
@@ -9,24 +9,24 @@ use super::fault::Fault;
 /// The part of a head that arrived before the rest. Holds nothing between requests.
 #[derive(Debug, Default)]
 pub struct HeadBuffer {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl HeadBuffer {
-    /// A buffer that holds nothing, as before the first octet of a head.
+    /// A buffer that holds nothing, as before the first byte of a head.
     pub const fn new() -> Self {
-        Self { octets: Vec::new() }
+        Self { bytes: Vec::new() }
     }
 
     /// Whether part of a head is waiting for the rest.
     pub fn is_empty(&self) -> bool {
-        self.octets.is_empty()
+        self.bytes.is_empty()
     }
 
     /// Whether a head that begins with `name` can still come of what arrived, after empty lines.
     pub fn may_begin_with(&self, name: &[u8]) -> bool {
-        let begun = self.octets.iter().skip_while(|octet| matches!(octet, b'\r' | b'\n'));
-        begun.zip(name).all(|(octet, named)| octet == named)
+        let begun = self.bytes.iter().skip_while(|byte| matches!(byte, b'\r' | b'\n'));
+        begun.zip(name).all(|(byte, named)| byte == named)
     }
 
     /// Takes the next head, its empty line included, from the front of `input`; `None` if it is
@@ -36,13 +36,13 @@ impl HeadBuffer {
     }
 
     /// Takes the head of a response, whose lines may end with LF alone; an error if more than
-    /// `limit` octets came of it.
+    /// `limit` bytes came of it.
     pub(crate) fn take_reply(
         &mut self,
         input: &mut Bytes,
         limit: usize,
     ) -> Result<Option<Bytes>, HeadTooLong> {
-        let came = self.octets.len() + input.len();
+        let came = self.bytes.len() + input.len();
         self.take_by(input, limit, end_of_reply_head).map_err(|NoEnd| HeadTooLong { came })
     }
 
@@ -52,19 +52,19 @@ impl HeadBuffer {
         limit: usize,
         end_of_head: impl Fn(&[u8], usize, usize) -> Result<Option<usize>, E>,
     ) -> Result<Option<Bytes>, E> {
-        if self.octets.is_empty()
+        if self.bytes.is_empty()
             && let Some(end) = end_of_head(input, 0, limit)?
         {
             return Ok(Some(input.split_to(end)));
         }
-        let scanned = self.octets.len();
+        let scanned = self.bytes.len();
         let fresh = input.len().min(limit.saturating_sub(scanned));
-        self.octets.extend_from_slice(input.get(..fresh).unwrap_or_default());
-        match end_of_head(&self.octets, scanned, limit)? {
+        self.bytes.extend_from_slice(input.get(..fresh).unwrap_or_default());
+        match end_of_head(&self.bytes, scanned, limit)? {
             Some(end) => {
                 input.advance(end.saturating_sub(scanned));
-                self.octets.truncate(end);
-                Ok(Some(Bytes::from(core::mem::take(&mut self.octets))))
+                self.bytes.truncate(end);
+                Ok(Some(Bytes::from(core::mem::take(&mut self.bytes))))
             }
             None => {
                 input.advance(fresh);
@@ -77,7 +77,7 @@ impl HeadBuffer {
 /// A response's head that does not end within its limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct HeadTooLong {
-    /// Octets of it that came so far.
+    /// Bytes of it that came so far.
     pub(crate) came: usize,
 }
 
@@ -87,30 +87,30 @@ struct NoEnd;
 /// As [`end_of_head`] finds it, of a response. RFC 9112 2.2: "a recipient MAY recognize a single LF as a
 /// line terminator and ignore any preceding CR": old servers and scripts send it, and common clients
 /// take it.
-fn end_of_reply_head(octets: &[u8], scanned: usize, limit: usize) -> Result<Option<usize>, NoEnd> {
-    let octets = octets.get(..limit).unwrap_or(octets);
+fn end_of_reply_head(bytes: &[u8], scanned: usize, limit: usize) -> Result<Option<usize>, NoEnd> {
+    let bytes = bytes.get(..limit).unwrap_or(bytes);
     let mut at = scanned;
-    while let Some(offset) = octets.get(at..).and_then(line_feed) {
+    while let Some(offset) = bytes.get(at..).and_then(line_feed) {
         at += offset + 1;
-        let line = octets.get(..at).unwrap_or_default();
+        let line = bytes.get(..at).unwrap_or_default();
         if line.ends_with(b"\n\r\n") || line.ends_with(b"\n\n") {
             return Ok(Some(at));
         }
     }
-    if octets.len() < limit { Ok(None) } else { Err(NoEnd) }
+    if bytes.len() < limit { Ok(None) } else { Err(NoEnd) }
 }
 
-/// The number of octets up to and including the empty line. `scanned` octets were looked at
+/// The number of bytes up to and including the empty line. `scanned` bytes were looked at
 /// before. What it answers depends on the stream alone, not on how it was split.
-fn end_of_head(octets: &[u8], scanned: usize, limit: usize) -> Result<Option<usize>, Fault> {
-    if octets.first().is_some_and(|first| !begins_request(*first)) {
+fn end_of_head(bytes: &[u8], scanned: usize, limit: usize) -> Result<Option<usize>, Fault> {
+    if bytes.first().is_some_and(|first| !begins_request(*first)) {
         return Err(Fault::Malformed("a request begins with a method (is this TLS?)"));
     }
-    let octets = octets.get(..limit).unwrap_or(octets);
+    let bytes = bytes.get(..limit).unwrap_or(bytes);
     let mut at = scanned;
-    while let Some(offset) = octets.get(at..).and_then(line_feed) {
+    while let Some(offset) = bytes.get(at..).and_then(line_feed) {
         at += offset + 1;
-        let line = octets.get(..at).unwrap_or_default();
+        let line = bytes.get(..at).unwrap_or_default();
         if line.ends_with(b"\r\n\r\n") {
             return Ok(Some(at));
         }
@@ -120,34 +120,34 @@ fn end_of_head(octets: &[u8], scanned: usize, limit: usize) -> Result<Option<usi
             return Err(Fault::Malformed("lines end with CRLF, not with LF alone"));
         }
     }
-    if octets.len() < limit {
+    if bytes.len() < limit {
         return Ok(None);
     }
-    let line_ended = octets.get(2..).is_some_and(|rest| line_feed(rest).is_some());
+    let line_ended = bytes.get(2..).is_some_and(|rest| line_feed(rest).is_some());
     Err(if line_ended { Fault::HeadTooLarge } else { Fault::TargetTooLong })
 }
 
 /// A method's first character, or the empty line that may stand before a request (RFC 9112 2.2).
-fn begins_request(octet: u8) -> bool {
-    octet == b'\r' || octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet)
+fn begins_request(byte: u8) -> bool {
+    byte == b'\r' || byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Where the first LF is. Eight octets at a time: one by one it was a thirtieth of a request's instructions.
-fn line_feed(octets: &[u8]) -> Option<usize> {
-    let (words, rest) = octets.as_chunks::<8>();
+/// Where the first LF is. Eight bytes at a time: one by one it was a thirtieth of a request's instructions.
+fn line_feed(bytes: &[u8]) -> Option<usize> {
+    let (words, rest) = bytes.as_chunks::<8>();
     for (place, word) in words.iter().enumerate() {
-        // An octet of it is zero where an LF was. What a borrow marks besides lies above the first of those.
+        // A byte of it is zero where an LF was. What a borrow marks besides lies above the first of those.
         let differs = u64::from_le_bytes(*word) ^ (EACH * u64::from(b'\n'));
         let zeros = differs.wrapping_sub(EACH) & !differs & (EACH << 7);
         if zeros != 0 {
             return Some(8 * place + zeros.trailing_zeros() as usize / 8);
         }
     }
-    let offset = rest.iter().position(|octet| *octet == b'\n')?;
+    let offset = rest.iter().position(|byte| *byte == b'\n')?;
     Some(8 * words.len() + offset)
 }
 
-/// A one in each octet.
+/// A one in each byte.
 const EACH: u64 = 0x0101_0101_0101_0101;
 
 #[cfg(test)]

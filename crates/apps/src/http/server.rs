@@ -45,9 +45,9 @@ pub struct Statistics {
     pub silent: u64,
     /// Connections closed because the head of a request took longer than [`Limits::head_time`].
     pub slow_heads: u64,
-    /// Octets that the peers sent: heads and bodies.
+    /// Bytes that the peers sent: heads and bodies.
     pub received: u64,
-    /// Octets handed to the stack: heads and bodies.
+    /// Bytes handed to the stack: heads and bodies.
     pub sent: u64,
 }
 
@@ -72,7 +72,7 @@ impl core::ops::AddAssign for Statistics {
 #[derive(Default)]
 pub(crate) struct HttpSlot {
     connection: Connection,
-    /// Octets that the transport had no room for yet.
+    /// Bytes that the transport had no room for yet.
     pending: Bytes,
 }
 
@@ -108,12 +108,12 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
     }
 
     /// Takes over a connection that sent `octets` so far.
-    pub fn adopt(&mut self, net: &mut T, id: T::Id, octets: Bytes, now: Instant) {
-        self.statistics.received += octets.len() as u64;
+    pub fn adopt(&mut self, net: &mut T, id: T::Id, bytes: Bytes, now: Instant) {
+        self.statistics.received += bytes.len() as u64;
         self.reception.give_place(id);
         self.on_accepted(id, now);
         if let Some(slot) = self.reception.at(id) {
-            slot.connection.on_octets(octets);
+            slot.connection.on_octets(bytes);
         }
         self.drive(net, id, now);
     }
@@ -194,13 +194,13 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
     fn receive(&mut self, net: &mut T, id: T::Id, now: Instant) -> Turn {
         let Some(slot) = self.reception.at(id) else { return Turn::Wait };
         match net.recv(id) {
-            Reading::Data(octets) => {
-                self.statistics.received += octets.len() as u64;
+            Reading::Data(bytes) => {
+                self.statistics.received += bytes.len() as u64;
                 if !slot.connection.is_over() {
                     self.idle.touch(T::place(id), now);
                 }
-                let fresh = octets.len() as u64;
-                slot.connection.on_octets(octets);
+                let fresh = bytes.len() as u64;
+                slot.connection.on_octets(bytes);
                 self.reception.effort().spend(fresh);
                 Turn::More
             }
@@ -213,13 +213,13 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         }
     }
 
-    /// Closing with octets unread would reset the connection, and the reset may overtake the
+    /// Closing with bytes unread would reset the connection, and the reset may overtake the
     /// response.
     fn close_unless_more_came(&mut self, net: &mut T, id: T::Id) -> Turn {
         let Some(slot) = self.reception.at(id) else { return Turn::Wait };
         match net.recv(id) {
-            Reading::Data(octets) => {
-                slot.connection.on_late_octets(octets, &self.terms);
+            Reading::Data(bytes) => {
+                slot.connection.on_late_bytes(bytes, &self.terms);
                 Turn::More
             }
             Reading::Pending | Reading::End | Reading::Failed(_) => Turn::Over(Parting::Close),
@@ -280,8 +280,8 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
             self.idle.remove(T::place(id));
         }
         match step {
-            Step::Send(octets) => {
-                slot.pending = octets;
+            Step::Send(bytes) => {
+                slot.pending = bytes;
                 Turn::More
             }
             Step::NeedInput => self.receive(net, id, now),

@@ -9,8 +9,8 @@ pub trait Site {
     /// The answer to this request. Called when the head is complete, before the body.
     fn respond(&mut self, request: &Request<'_>) -> Answer;
 
-    /// What an answer costs at most beside the octets of its body, as [`Effort`](crate::effort::Effort)
-    /// counts. By default nothing: it is at hand, its body included, of which no octet is made.
+    /// What an answer costs at most beside the bytes of its body, as [`Effort`](crate::effort::Effort)
+    /// counts. By default nothing: it is at hand, its body included, of which no byte is made.
     fn cost(&self) -> u64 {
         0
     }
@@ -41,9 +41,9 @@ impl From<Response> for Answer {
 
 /// Takes a request's body. Dropped without [`Upload::finish`] if the body does not end well.
 pub trait Upload: Send {
-    /// The next octets of the body. An error is the response that tells why, and ends the
+    /// The next bytes of the body. An error is the response that tells why, and ends the
     /// connection after it.
-    fn write(&mut self, octets: &[u8]) -> Result<(), Response>;
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Response>;
 
     /// The body is complete: the response.
     fn finish(self: Box<Self>) -> Response;

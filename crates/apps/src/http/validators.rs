@@ -37,13 +37,13 @@ pub enum Judgment {
 }
 
 impl EntityTag {
-    /// One that changes with every change of the octets.
+    /// One that changes with every change of the bytes.
     pub fn strong(opaque: String) -> Self {
-        debug_assert!(opaque.bytes().all(|octet| octet.is_ascii_graphic() && octet != b'"'));
+        debug_assert!(opaque.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"'));
         Self { opaque, weak: false }
     }
 
-    /// One that may stay the same though octets changed.
+    /// One that may stay the same though bytes changed.
     pub fn weak(opaque: String) -> Self {
         Self { weak: true, ..Self::strong(opaque) }
     }
@@ -139,7 +139,7 @@ pub fn is_conditional(request: &Request<'_>) -> bool {
     names.iter().any(|name| request.fields.first(name).is_some())
 }
 
-/// What part of a representation of `length` octets is asked for, where `If-Range` may want the whole if
+/// What part of a representation of `length` bytes is asked for, where `If-Range` may want the whole if
 /// it is not the one whose other parts the client has.
 pub fn range(request: &Request<'_>, length: u64, now: &Validators) -> RangeOutcome {
     let mut conditions = request.fields.all("if-range");
@@ -173,14 +173,14 @@ fn lists(request: &Request<'_>, name: &str, wanted: impl Fn(&[u8]) -> bool) -> b
 
 /// The first entity tag of a list, and what follows it.
 fn next_tag(list: &[u8]) -> Option<(&[u8], &[u8])> {
-    let begin = list.iter().position(|octet| !matches!(octet, b',' | b' ' | b'\t'))?;
+    let begin = list.iter().position(|byte| !matches!(byte, b',' | b' ' | b'\t'))?;
     let list = list.get(begin..)?;
     let open = if list.starts_with(b"W/") { 2 } else { 0 };
     if list.get(open) != Some(&b'"') {
         return None;
     }
     let inside = list.get(open + 1..)?;
-    let close = inside.iter().position(|octet| *octet == b'"')? + open + 2;
+    let close = inside.iter().position(|byte| *byte == b'"')? + open + 2;
     Some((list.get(..close)?, list.get(close..)?))
 }
 

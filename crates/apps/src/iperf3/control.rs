@@ -33,16 +33,16 @@ impl<I: Copy + PartialEq> Control<I> {
     }
 
     /// Says this, as soon as there is room.
-    pub(crate) fn say(&mut self, octets: &[u8]) {
-        let mut all = Vec::with_capacity(self.outbox.len() + octets.len());
+    pub(crate) fn say(&mut self, bytes: &[u8]) {
+        let mut all = Vec::with_capacity(self.outbox.len() + bytes.len());
         all.extend_from_slice(&self.outbox);
-        all.extend_from_slice(octets);
+        all.extend_from_slice(bytes);
         self.outbox = all.into();
     }
 
-    /// Queues the octet that stands for a state.
+    /// Queues the byte that stands for a state.
     pub(crate) fn tell(&mut self, state: State) {
-        self.say(&[state.octet()]);
+        self.say(&[state.byte()]);
     }
 
     /// Queues a document, its length in front of it.
@@ -65,7 +65,7 @@ impl<I: Copy + PartialEq> Control<I> {
         net: &mut T,
     ) -> Result<Option<u8>, ConnError> {
         self.fill(net, 1)?;
-        Ok(self.take(1).map(|octets| octets.first().copied().unwrap_or_default()))
+        Ok(self.take(1).map(|bytes| bytes.first().copied().unwrap_or_default()))
     }
 
     /// The next so many bytes, if they came.
@@ -92,7 +92,7 @@ impl<I: Copy + PartialEq> Control<I> {
         }
         let whole = LENGTH.saturating_add(length as usize);
         self.fill(net, whole).map_err(Fault::Stream)?;
-        Ok(self.take(whole).map(|octets| octets.get(LENGTH..).unwrap_or_default().to_vec()))
+        Ok(self.take(whole).map(|bytes| bytes.get(LENGTH..).unwrap_or_default().to_vec()))
     }
 
     /// Reads until so many bytes are there, or no more have come. What is announced takes no room
@@ -100,7 +100,7 @@ impl<I: Copy + PartialEq> Control<I> {
     fn fill<T: Transport<Id = I>>(&mut self, net: &mut T, count: usize) -> Result<(), ConnError> {
         while self.inbox.len() < count && !self.ended {
             match net.recv(self.id) {
-                Reading::Data(octets) => self.inbox.extend_from_slice(&octets),
+                Reading::Data(bytes) => self.inbox.extend_from_slice(&bytes),
                 Reading::Pending => break,
                 Reading::End => self.ended = true,
                 Reading::Failed(conn_error) => return Err(conn_error),

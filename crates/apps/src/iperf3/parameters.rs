@@ -18,7 +18,7 @@ pub struct Parameters {
     /// The time after that, whole seconds; zero if something else ends it.
     pub time: Duration,
     /// The bytes that end it, of all streams together.
-    pub octets: Option<u64>,
+    pub bytes: Option<u64>,
     /// Streams, in each direction.
     pub streams: u32,
     /// Who sends, as the client sees it.
@@ -57,7 +57,7 @@ impl Parameters {
         map.insert("tcp".into(), true.into());
         map.insert("omit".into(), whole_seconds(self.omit).into());
         map.insert("time".into(), whole_seconds(self.time).into());
-        map.insert("num".into(), self.octets.unwrap_or(0).into());
+        map.insert("num".into(), self.bytes.unwrap_or(0).into());
         map.insert("blockcount".into(), 0.into());
         map.insert("parallel".into(), self.streams.into());
         map.insert("len".into(), self.block.into());
@@ -107,7 +107,7 @@ impl Parameters {
             },
             omit: seconds("omit")?,
             time: seconds("time")?,
-            octets: some("num")?,
+            bytes: some("num")?,
             streams: small(some("parallel")?).unwrap_or(1),
             direction,
             window: small(some("window")?),
@@ -131,7 +131,7 @@ impl Parameters {
             (self.omit > LONGEST_OMITTED, Refusal::Omit),
             (self.streams > MOST_STREAMS, Refusal::Streams),
             (self.block > LONGEST_BLOCK, Refusal::BlockSize),
-            (self.window.is_some_and(|octets| octets > LARGEST_WINDOW), Refusal::Buffers),
+            (self.window.is_some_and(|bytes| bytes > LARGEST_WINDOW), Refusal::Buffers),
             (self.beyond && sends, Refusal::Unimplemented),
             (self.congestion.as_deref().is_some_and(|name| !knows(name)), Refusal::Congestion),
         ];

@@ -53,7 +53,7 @@ pub struct StreamResult {
     /// The number by which iperf3 calls the stream: 1, then 3, 4, ….
     pub id: u64,
     /// Bytes sent or received, what is omitted not counted.
-    pub octets: u64,
+    pub bytes: u64,
     /// Segments sent again, if this side sent, and knows.
     pub retransmits: Option<u64>,
     /// In how many seconds.
@@ -106,7 +106,7 @@ impl StreamResult {
     fn value(&self) -> Value {
         json!({
             "id": self.id,
-            "bytes": self.octets,
+            "bytes": self.bytes,
             "retransmits": self.retransmits.map_or_else(|| json!(-1), Value::from),
             "jitter": 0,
             "errors": 0,
@@ -121,7 +121,7 @@ impl StreamResult {
         let time = |name: &str| value.get(name).and_then(Value::as_f64).unwrap_or(0.0);
         Ok(Self {
             id: whole("id")?,
-            octets: whole("bytes")?,
+            bytes: whole("bytes")?,
             retransmits: value.get("retransmits").and_then(count),
             seconds: (time("end_time") - time("start_time")).max(0.0),
         })

@@ -16,7 +16,7 @@ fn parameters_of_a_client_are_read_as_it_means_them() {
         protocol: Protocol::Tcp,
         omit: Duration::ZERO,
         time: Duration::from_secs(1),
-        octets: None,
+        bytes: None,
         streams: 2,
         direction: Direction::Send,
         window: None,
@@ -31,7 +31,7 @@ fn parameters_of_a_client_are_read_as_it_means_them() {
     assert_eq!(read, expected);
     let all = br#"{"tcp":true,"time":0,"num":1e10,"reverse":true,"window":65536,"MSS":1000,"nodelay":true,"congestion":"reno","TOS":16}"#;
     let read = Parameters::parse(all).unwrap();
-    assert_eq!((read.octets, read.direction), (Some(10_000_000_000), Direction::Receive));
+    assert_eq!((read.bytes, read.direction), (Some(10_000_000_000), Direction::Receive));
     assert_eq!((read.window, read.mss, read.no_delay), (Some(65_536), Some(1_000), true));
     assert_eq!((read.congestion.as_deref(), read.beyond), (Some("reno"), true));
     assert_eq!(Parameters::parse(br#"{"bidirectional":true}"#).unwrap().direction, Direction::Both);
@@ -43,7 +43,7 @@ fn what_is_asked_for_is_read_back() {
         protocol: Protocol::Tcp,
         omit: Duration::from_secs(1),
         time: Duration::from_millis(2_500),
-        octets: Some(10 << 30),
+        bytes: Some(10 << 30),
         streams: 3,
         direction: Direction::Both,
         window: Some(1 << 20),
@@ -67,7 +67,7 @@ fn results_are_read_with_what_is_not_known_left_out() {
     assert_eq!(read.congestion.as_ref().map(|it| it.verbatim().as_str()), Some("bbr"));
     assert_eq!(read.server_output.as_ref().map(|it| it.verbatim().as_str()), Some("Accepted\n"));
     let [first, second] = read.streams[..] else { panic!("two streams: {:?}", read.streams) };
-    assert_eq!((first.id, first.octets, first.retransmits), (1, 131_072, None));
+    assert_eq!((first.id, first.bytes, first.retransmits), (1, 131_072, None));
     assert_eq!((second.id, second.retransmits, second.seconds), (3, Some(7), 1.000_984));
     let again = Results::parse(read.document().as_bytes()).unwrap();
     assert_eq!(again, read);
@@ -78,18 +78,18 @@ fn results_that_lack_something_are_none() {
     for text in ["", "{}", "null", r#"{"cpu_util_total":0,"streams":[]}"#] {
         assert_eq!(Results::parse(text.as_bytes()), Err(Fault::Malformed), "{text}");
     }
-    let without_id = RESULTS.iter().copied().filter(|octet| *octet != b'd').collect::<Vec<_>>();
+    let without_id = RESULTS.iter().copied().filter(|byte| *byte != b'd').collect::<Vec<_>>();
     assert_eq!(Results::parse(&without_id), Err(Fault::Malformed));
 }
 
 #[test]
 fn states_and_refusals_are_sent_as_iperf3_sends_them() {
-    assert_eq!(State::AccessDenied.octet(), 0xff);
-    assert_eq!(State::ServerError.octet(), 0xfe);
+    assert_eq!(State::AccessDenied.byte(), 0xff);
+    assert_eq!(State::ServerError.byte(), 0xfe);
     for state in State::ALL {
-        assert_eq!(State::from_octet(state.octet()), Some(state));
+        assert_eq!(State::from_byte(state.byte()), Some(state));
     }
-    assert_eq!(State::from_octet(3), None);
+    assert_eq!(State::from_byte(3), None);
     assert_eq!(Refusal::Protocol.message(), [0xfe, 0, 0, 0, 131, 0, 0, 0, 0]);
     assert_eq!([0, 1, 2, 3].map(stream_id), [1, 3, 4, 5]);
 }

@@ -61,15 +61,15 @@ fn intervals<T: Transport>(
     for (place, stream) in bulk.streams().iter().enumerate() {
         let sample = stream.samples().get(interval).filter(|_| stream.direction() == direction);
         let Some(sample) = sample else { continue };
-        let octets = if direction.sends() { sample.moved.sent } else { sample.moved.received };
+        let bytes = if direction.sends() { sample.moved.sent } else { sample.moved.received };
         let span = [sample.from, sample.until];
         let end = if sample.omitted { "  (omitted)" } else { "" };
-        let _ = writeln!(text, "[{:>3}]{mark} {}{end}", stream_id(place), line(span, octets));
+        let _ = writeln!(text, "[{:>3}]{mark} {}{end}", stream_id(place), line(span, bytes));
         let (_, _, all) = sum.unwrap_or((span, end, 0));
-        sum = Some((span, end, all + octets));
+        sum = Some((span, end, all + bytes));
     }
-    if let Some((span, end, octets)) = sum.filter(|_| bulk.plan().streams > 1) {
-        let _ = writeln!(text, "[SUM]{mark} {}{end}", line(span, octets));
+    if let Some((span, end, bytes)) = sum.filter(|_| bulk.plan().streams > 1) {
+        let _ = writeln!(text, "[SUM]{mark} {}{end}", line(span, bytes));
     }
 }
 
@@ -89,14 +89,14 @@ fn totals<T: Transport>(text: &mut String, bulk: &Bulk<T>, direction: Direction,
             writeln!(text, "[{:>3}]{mark} {}  {role}", stream_id(place), line(span, of(stream)));
         sum = Some(sum.unwrap_or(0) + of(stream));
     }
-    if let Some(octets) = sum.filter(|_| bulk.plan().streams > 1) {
-        let _ = writeln!(text, "[SUM]{mark} {}  {role}", line(span, octets));
+    if let Some(bytes) = sum.filter(|_| bulk.plan().streams > 1) {
+        let _ = writeln!(text, "[SUM]{mark} {}  {role}", line(span, bytes));
     }
 }
 
-fn line(span: [Duration; 2], octets: u64) -> String {
+fn line(span: [Duration; 2], bytes: u64) -> String {
     let [from, until] = span;
-    let rate = bitrate(per_second(octets * 8, until.saturating_sub(from)));
+    let rate = bitrate(per_second(bytes * 8, until.saturating_sub(from)));
     let (from, until) = (from.as_secs_f64(), until.as_secs_f64());
-    format!("{from:>6.2}-{until:<6.2} sec  {:>11}  {rate:>15}", transfer(octets))
+    format!("{from:>6.2}-{until:<6.2} sec  {:>11}  {rate:>15}", transfer(bytes))
 }

@@ -77,17 +77,17 @@ fn intervals<T: Transport>(bulk: &Bulk<T>) -> Value {
             let mut sum = None;
             for (place, stream) in going(bulk, *way) {
                 let Some(sample) = stream.samples().get(at) else { continue };
-                let octets = if way.sends() { sample.moved.sent } else { sample.moved.received };
+                let bytes = if way.sends() { sample.moved.sent } else { sample.moved.received };
                 let span = sample.from.as_secs_f64()..sample.until.as_secs_f64();
-                let mut moved = moved(span.clone(), octets, *way);
+                let mut moved = moved(span.clone(), bytes, *way);
                 moved["omitted"] = sample.omitted.into();
                 moved["socket"] = stream_id(place).into();
                 streams.push(moved);
                 let (_, all, _) = sum.unwrap_or((span.clone(), 0, sample.omitted));
-                sum = Some((span, all + octets, sample.omitted));
+                sum = Some((span, all + bytes, sample.omitted));
             }
-            let Some((span, octets, omitted)) = sum else { continue };
-            let mut sum = moved(span, octets, *way);
+            let Some((span, bytes, omitted)) = sum else { continue };
+            let mut sum = moved(span, bytes, *way);
             sum["omitted"] = omitted.into();
             map.insert(format!("sum{suffix}"), sum);
         }
@@ -106,11 +106,11 @@ fn end<T: Transport>(bulk: &Bulk<T>, congestion: &str) -> Value {
         let mut all = 0;
         for (place, stream) in going(bulk, *way) {
             let counted = stream.counted();
-            let octets = if way.sends() { counted.sent } else { counted.received };
-            let mut moved = moved(span.clone(), octets, *way);
+            let bytes = if way.sends() { counted.sent } else { counted.received };
+            let mut moved = moved(span.clone(), bytes, *way);
             moved["socket"] = stream_id(place).into();
             streams.push(json!({ role: moved }));
-            all += octets;
+            all += bytes;
         }
         map.insert(format!("{sum}{suffix}"), moved(span.clone(), all, *way));
         map.insert(format!("{role}_tcp_congestion"), congestion.into());
@@ -126,15 +126,15 @@ fn going<T: Transport>(
     bulk.streams().iter().enumerate().filter(move |(_, stream)| stream.direction() == way)
 }
 
-fn moved(span: Range<f64>, octets: u64, way: Direction) -> Value {
+fn moved(span: Range<f64>, bytes: u64, way: Direction) -> Value {
     let Range { start, end } = span;
     let time = core::time::Duration::try_from_secs_f64(end - start).unwrap_or_default();
     json!({
         "start": start,
         "end": end,
         "seconds": end - start,
-        "bytes": octets,
-        "bits_per_second": per_second(octets * 8, time),
+        "bytes": bytes,
+        "bits_per_second": per_second(bytes * 8, time),
         "sender": way.sends(),
     })
 }

@@ -99,8 +99,8 @@ impl<T: Transport> Test<T> {
     /// Takes such a connection, on which so much came behind its cookie.
     pub(super) fn adopt(&mut self, net: &mut T, id: T::Id, early: u64) {
         let Some(parameters) = &self.parameters else { return };
-        let buffers = parameters.window.map(|octets| octets.max(LEAST_BUFFER));
-        let buffers = buffers.map(|octets| (octets, octets));
+        let buffers = parameters.window.map(|bytes| bytes.max(LEAST_BUFFER));
+        let buffers = buffers.map(|bytes| (bytes, bytes));
         let nagle = if parameters.no_delay { Nagle::Off } else { Nagle::On };
         let congestion = parameters.congestion.clone();
         net.adjust(id, &ConnectOptions { nagle, buffers, congestion, ..ConnectOptions::default() });
@@ -196,8 +196,8 @@ impl<T: Transport> Test<T> {
             }
             Phase::Streams | Phase::Running | Phase::Farewell => {
                 let closed = Fault::Closed(self.awaited());
-                let octet = self.control.state(net).map_err(|_| closed)?;
-                octet.map(|octet| self.on_state(net, octet, now))
+                let byte = self.control.state(net).map_err(|_| closed)?;
+                byte.map(|byte| self.on_state(net, byte, now))
             }
         };
         match heard {
@@ -241,8 +241,8 @@ impl<T: Transport> Test<T> {
         Ok(Step::More)
     }
 
-    fn on_state(&mut self, net: &mut T, octet: u8, now: Instant) -> Result<Step, Fault> {
-        match (State::from_octet(octet), self.phase) {
+    fn on_state(&mut self, net: &mut T, byte: u8, now: Instant) -> Result<Step, Fault> {
+        match (State::from_byte(byte), self.phase) {
             (Some(State::ClientTerminate), _) => Err(Fault::Terminated),
             (Some(State::TestEnd), Phase::Running) => {
                 // What came before its word is counted.
@@ -258,7 +258,7 @@ impl<T: Transport> Test<T> {
                 Ok(Step::More)
             }
             (Some(State::IperfDone), Phase::Farewell) => Ok(Step::Done),
-            _ => Err(Fault::Unexpected(octet)),
+            _ => Err(Fault::Unexpected(byte)),
         }
     }
 

@@ -100,7 +100,7 @@ impl AnswerReader {
         matches!(self, Self::Octets { of: 0, .. })
     }
 
-    /// The answer, if these octets complete it.
+    /// The answer, if these bytes complete it.
     pub(crate) fn read(&mut self, input: &mut Bytes) -> Result<Option<CompleteAnswer>, ConnError> {
         match self {
             Self::Http(reader) => {
@@ -127,10 +127,10 @@ impl AnswerReader {
     /// True if these bytes, which no request asked for, leave the connection in use. RFC 9112 9.2: "the
     /// client SHOULD close the connection, since message delimitation is now ambiguous, unless the data
     /// consists only of one or more CRLF (which can be discarded per Section 2.2)".
-    pub(crate) fn forgives(&self, octets: &[u8]) -> bool {
+    pub(crate) fn forgives(&self, bytes: &[u8]) -> bool {
         match self {
-            Self::Http(_) => octets.iter().all(|octet| matches!(octet, b'\r' | b'\n')),
-            Self::Octets { .. } => octets.is_empty(),
+            Self::Http(_) => bytes.iter().all(|byte| matches!(byte, b'\r' | b'\n')),
+            Self::Octets { .. } => bytes.is_empty(),
         }
     }
 
@@ -142,7 +142,7 @@ impl AnswerReader {
         }
     }
 
-    /// Octets that came of a head until it was too long; 0 if none was.
+    /// Bytes that came of a head until it was too long; 0 if none was.
     pub(crate) const fn refused_head(&self) -> usize {
         match self {
             Self::Http(reader) => reader.refused_head(),
@@ -165,7 +165,7 @@ impl AnswerReader {
 /// says.
 pub(crate) fn is_idempotent(exchange: &Exchange) -> bool {
     let Answer::Http(_) = exchange.answer else { return false };
-    let name = exchange.request.split(|octet| *octet == b' ').next().unwrap_or_default();
+    let name = exchange.request.split(|byte| *byte == b' ').next().unwrap_or_default();
     let method = core::str::from_utf8(name).ok().and_then(Method::parse);
     use Method::{Delete, Get, Head, Options, Put, Trace};
     matches!(method, Some(Get | Head | Put | Delete | Options | Trace))

@@ -101,7 +101,7 @@ pub struct Exchange {
 pub enum Answer {
     /// It is a response of HTTP/1.1.
     Http(Expected),
-    /// It has this many octets; none: an open connection is answer enough.
+    /// It has this many bytes; none: an open connection is answer enough.
     Octets(u64),
 }
 

@@ -8,9 +8,9 @@ fn v4(last: u8) -> Destination {
 }
 
 fn v6(last: u8) -> Destination {
-    let mut octets = [0; 16];
-    (octets[0], octets[15]) = (0xfd, last);
-    Endpoint::new(Address::from_octets(octets), 80).into()
+    let mut bytes = [0; 16];
+    (bytes[0], bytes[15]) = (0xfd, last);
+    Endpoint::new(Address::from_octets(bytes), 80).into()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Rates over time: exchanges and octets of each interval, and how much they differ.
+//! Rates over time: exchanges and bytes of each interval, and how much they differ.
 
 use alloc::vec::Vec;
 use core::ops::AddAssign;
@@ -16,8 +16,8 @@ pub struct Intervals {
 pub struct Count {
     /// Exchanges that were answered within the interval.
     pub exchanges: u64,
-    /// Octets of their bodies.
-    pub octets: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
     /// Exchanges that failed within the interval.
     pub failed: u64,
 }
@@ -25,7 +25,7 @@ pub struct Count {
 impl AddAssign for Count {
     fn add_assign(&mut self, other: Self) {
         self.exchanges += other.exchanges;
-        self.octets += other.octets;
+        self.bytes += other.bytes;
         self.failed += other.failed;
     }
 }
@@ -112,10 +112,10 @@ impl Intervals {
         }
     }
 
-    pub(crate) fn count(&mut self, since_begin: Duration, octets: u64) {
+    pub(crate) fn count(&mut self, since_begin: Duration, bytes: u64) {
         if let Some(count) = self.at(since_begin) {
             count.exchanges += 1;
-            count.octets += octets;
+            count.bytes += bytes;
         }
     }
 

@@ -7,13 +7,13 @@ use core::time::Duration;
 pub struct SenderStats {
     /// Segments sent again on this connection so far; `None` if they are not counted for each.
     pub retransmits: Option<u64>,
-    /// Octets of text that the peer acknowledged so far.
+    /// Bytes of text that the peer acknowledged so far.
     pub acked: u64,
-    /// The congestion window, octets.
+    /// The congestion window, bytes.
     pub cwnd: u64,
-    /// The peer's window, octets.
+    /// The peer's window, bytes.
     pub rwnd: u64,
-    /// Octets of text in a full segment.
+    /// Bytes of text in a full segment.
     pub mss: u32,
     /// The smoothed round-trip time, if it was measured.
     pub rtt: Option<Duration>,

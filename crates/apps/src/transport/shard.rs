@@ -68,7 +68,7 @@ impl Transport for Shard {
 
     fn recv_up_to(&mut self, id: Handle, most: usize) -> Reading {
         match Self::recv_up_to(self, id, most) {
-            Recv::Data(octets) => Reading::Data(octets),
+            Recv::Data(bytes) => Reading::Data(bytes),
             Recv::Pending => Reading::Pending,
             Recv::End | Recv::Closed(CloseReason::Finished) => Reading::End,
             Recv::Closed(reason) => Reading::Failed(reason.into()),

@@ -37,7 +37,7 @@ fn run(links: &str, plan: TransferPlan, role: Role) -> Ran<Bulk<Shard>, PeerServ
 }
 
 #[test]
-fn every_octet_sent_is_confirmed_by_the_sink() {
+fn every_byte_sent_is_confirmed_by_the_sink() {
     let ran = run("delay=5ms", plan(Direction::Send, Until::Octets(1 << 20)), Role::Sink);
     assert_eq!(ran.client().conn_error(), None);
     for stream in ran.client().streams() {
@@ -61,7 +61,7 @@ fn what_a_path_swallows_counts_as_nothing_sent() {
 }
 
 #[test]
-fn for_a_time_octets_come_from_who_generates_them() {
+fn for_a_time_bytes_come_from_who_generates_them() {
     let receive = plan(Direction::Receive, Until::Elapsed(3 * SECOND));
     let ran = run("rate=10M,delay=5ms", receive, Role::Chargen);
     let client = ran.client();

@@ -1,4 +1,4 @@
-//! Exchanges of fixed sizes against servers of octets: transactions, connections, both.
+//! Exchanges of fixed sizes against servers of bytes: transactions, connections, both.
 
 use std::time::Duration;
 

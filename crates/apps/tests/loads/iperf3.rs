@@ -56,7 +56,7 @@ fn both_rates(client: &Bulk<Shard>, direction: Direction) -> (f64, f64) {
     let theirs = streams.map(|stream| *stream.theirs().unwrap());
     let seconds = theirs.clone().map(|theirs| theirs.seconds).fold(0.0, f64::max);
     let (ours, _) = both_counts(client, direction);
-    let theirs: u64 = theirs.map(|theirs| theirs.octets).sum();
+    let theirs: u64 = theirs.map(|theirs| theirs.bytes).sum();
     (ours as f64 / client.elapsed().as_secs_f64(), theirs as f64 / seconds)
 }
 
@@ -66,7 +66,7 @@ fn both_counts(client: &Bulk<Shard>, direction: Direction) -> (u64, u64) {
     streams.fold((0, 0), |(ours, theirs), stream| {
         let counted = stream.counted();
         let own = if direction == Direction::Send { counted.sent } else { counted.received };
-        (ours + own, theirs + stream.theirs().unwrap().octets)
+        (ours + own, theirs + stream.theirs().unwrap().bytes)
     })
 }
 
@@ -231,7 +231,7 @@ impl Model<Shard> for Stranger {
             let _said = Transport::send(net, id, &mut line.pending);
             loop {
                 match Transport::recv(net, id) {
-                    Reading::Data(octets) => line.heard.extend_from_slice(&octets),
+                    Reading::Data(bytes) => line.heard.extend_from_slice(&bytes),
                     Reading::Pending => break,
                     Reading::End | Reading::Failed(_) => {
                         Transport::close(net, id);

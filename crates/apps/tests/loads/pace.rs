@@ -59,12 +59,12 @@ fn a_server_has_time_for_so_many_answers_a_second_however_many_ask() {
     let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
     let web = Exchange { request, answer: Answer::Http(Expected::Body) };
     for connections in [4, 20] {
-        let octets = LoadPlan { connections, ..plan(1, 1, Ending::KeepAlive) };
-        let web = LoadPlan { exchange: web.clone(), ..octets.clone() };
+        let bytes = LoadPlan { connections, ..plan(1, 1, Ending::KeepAlive) };
+        let web = LoadPlan { exchange: web.clone(), ..bytes.clone() };
         // 20 answers, one after the other; the first request comes after a round trip and a half.
         let whole = Duration::from_millis(30 + 20 * 10 + 10);
         let server = PeerServer::new(role.clone(), Parting::Second).with_pace(pace);
-        let ran = run(octets, server);
+        let ran = run(bytes, server);
         assert_eq!(ran.client().record().elapsed(), whole, "{connections}");
         ran.assert_nothing_leaked();
         let server = HttpServer::new(FixedBody::new(10), Limits::default()).with_pace(pace);

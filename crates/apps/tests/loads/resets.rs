@@ -88,10 +88,10 @@ impl<M: Model<Shard>> Played<M> {
         while self.shard.tx(&mut batch) || !batch.is_empty() {
             for segment in batch.pending() {
                 let packet = segment.to_vec();
-                let (_, octets) = IpHeader::parse(&packet).unwrap();
-                let (header, len) = TcpHeader::parse(octets).unwrap();
+                let (_, bytes) = IpHeader::parse(&packet).unwrap();
+                let (header, len) = TcpHeader::parse(bytes).unwrap();
                 self.flow.local.port = header.src_port;
-                self.sent = header.seq + header.flags.sequence_len() + (octets.len() - len) as u32;
+                self.sent = header.seq + header.flags.sequence_len() + (bytes.len() - len) as u32;
                 self.ended |= header.flags.contains(FIN);
             }
             batch.consume(batch.pending().len());
@@ -180,7 +180,7 @@ fn a_web_server_counts_no_failure_where_a_reset_follows_both_ends() {
 }
 
 #[test]
-fn a_server_of_octets_counts_no_failure_where_a_reset_follows_both_ends() {
+fn a_server_of_bytes_counts_no_failure_where_a_reset_follows_both_ends() {
     let answer = Bytes::from_static(b"pong");
     let roles = [Role::Echo, Role::Respond { request: 4, answer }, Role::Sink, Role::Discard];
     for role in roles {

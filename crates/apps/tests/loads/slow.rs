@@ -39,7 +39,7 @@ impl Trickle {
     fn hear(&mut self, shard: &mut Shard, id: Handle, now: Instant) {
         loop {
             match Transport::recv(shard, id) {
-                Reading::Data(octets) => self.heard.extend_from_slice(&octets),
+                Reading::Data(bytes) => self.heard.extend_from_slice(&bytes),
                 Reading::Pending => return,
                 Reading::End => {
                     self.ended.get_or_insert(now);
@@ -66,8 +66,8 @@ impl Model<Shard> for Trickle {
         if now >= self.next && self.over.is_none() {
             // Whoever sent all of it repeats its last byte.
             let at = self.sent.min(self.request.len() - 1);
-            let mut octet = Bytes::copy_from_slice(&self.request[at..=at]);
-            self.sent += Transport::send(shard, id, &mut octet).unwrap_or(0);
+            let mut byte = Bytes::copy_from_slice(&self.request[at..=at]);
+            self.sent += Transport::send(shard, id, &mut byte).unwrap_or(0);
             self.next = now + self.every;
         }
         false

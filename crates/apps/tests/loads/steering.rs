@@ -103,7 +103,7 @@ impl Model<Shard> for Driven {
     }
 }
 
-/// One octet there and one back, on a path whose round trip takes 20 ms.
+/// One byte there and one back, on a path whose round trip takes 20 ms.
 fn plan(ending: Ending, connections: u32, until: Until) -> LoadPlan {
     LoadPlan { connections, until, ..exchanges::plan(1, 1, ending) }
 }

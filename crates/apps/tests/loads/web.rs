@@ -17,11 +17,11 @@ use crate::world::{Nobody, Ran, target};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// What the server does about a request, or so many octets of one.
+/// What the server does about a request, or so many bytes of one.
 #[derive(Clone)]
 enum Deed {
     Say(Bytes),
-    /// Says it when so many octets of the request came.
+    /// Says it when so many bytes of the request came.
     SayAfter(usize, Bytes),
     /// Says it, and the rest a moment later.
     SayTwice(Bytes, Bytes),
@@ -56,7 +56,7 @@ impl Odd {
         let id = *id;
         loop {
             match Transport::recv(shard, id) {
-                Reading::Data(octets) => heard.extend_from_slice(&octets),
+                Reading::Data(bytes) => heard.extend_from_slice(&bytes),
                 Reading::Pending => break,
                 Reading::End | Reading::Failed(_) => {
                     Transport::close(shard, id);
@@ -66,7 +66,7 @@ impl Odd {
         }
         while let Some(deed) = self.deeds.get((*done).min(self.deeds.len() - 1)) {
             let end = match deed {
-                Deed::SayAfter(octets, _) => Some(*octets).filter(|octets| heard.len() >= *octets),
+                Deed::SayAfter(bytes, _) => Some(*bytes).filter(|bytes| heard.len() >= *bytes),
                 _ => heard.windows(4).position(|end| end == b"\r\n\r\n").map(|at| at + 4),
             };
             let Some(end) = end else { return true };
@@ -134,11 +134,11 @@ fn get(count: u64) -> LoadPlan {
     LoadPlan { connections: 2, ..plan(Ending::KeepAlive, Until::Exchanges(count)) }
 }
 
-fn upload(octets: usize) -> LoadPlan {
+fn upload(bytes: usize) -> LoadPlan {
     let mut plan = get(8);
     let mut request =
-        format!("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {octets}\r\n\r\n").into_bytes();
-    request.resize(request.len() + octets, b'x');
+        format!("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {bytes}\r\n\r\n").into_bytes();
+    request.resize(request.len() + bytes, b'x');
     plan.exchange.request = request.into();
     plan
 }
@@ -270,11 +270,11 @@ fn body_without_length_ends_with_its_connection() {
 
 #[test]
 fn heads_may_have_256_kib() {
-    let with = |octets: usize| {
+    let with = |bytes: usize| {
         let (begin, end) = ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n", "\r\n\r\n");
         // As many short fields as fit, and one that fills the rest.
         let mut head = begin.to_owned() + &"a: b\r\n".repeat(20_000) + "x: ";
-        head.extend(std::iter::repeat_n('y', octets - head.len() - end.len()));
+        head.extend(std::iter::repeat_n('y', bytes - head.len() - end.len()));
         run(get(4), &[say(&(head + end))])
     };
     let ran = with(256 << 10);

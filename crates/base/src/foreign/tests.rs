@@ -33,9 +33,9 @@ fn printable_text_stays_unchanged() {
 
 #[test]
 fn bytes_not_utf8_are_shown_by_number() {
-    let show = |octets: &[u8]| Foreign::new(octets).to_string();
+    let show = |bytes: &[u8]| Foreign::new(bytes).to_string();
     assert_eq!(show(b"a\x9bb\xff"), r"a\x9bb\xff");
-    // A control character of C1, of two octets, and one that is cut off.
+    // A control character of C1, of two bytes, and one that is cut off.
     assert_eq!(show(b"\xc2\x9b\xc2"), r"\u009b\xc2");
     assert_eq!(show(b"\xed\xa0\x80"), r"\xed\xa0\x80");
     assert_eq!(show("\u{e0041}".as_bytes()), r"\udb40\udc41");

@@ -5,14 +5,14 @@ use super::{Key, Secrets};
 
 fn keys(secrets: &Secrets) -> [[u8; 16]; 6] {
     let Secrets { isn, ports, timestamps, cookies, fast_open, flows } = *secrets;
-    [isn, ports, timestamps, cookies, fast_open, flows].map(|Key(octets)| octets)
+    [isn, ports, timestamps, cookies, fast_open, flows].map(|Key(bytes)| bytes)
 }
 
 #[test]
 fn entropy_becomes_six_keys_in_the_order_of_the_fields() {
     let mut entropy = [0; Secrets::LEN];
-    for (place, octet) in entropy.iter_mut().enumerate() {
-        *octet = place as u8;
+    for (place, byte) in entropy.iter_mut().enumerate() {
+        *byte = place as u8;
     }
     let joined: Vec<u8> = keys(&Secrets::from_entropy(entropy)).concat();
     assert_eq!(joined, entropy);

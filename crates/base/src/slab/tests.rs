@@ -68,7 +68,7 @@ fn memory_comes_back_when_records_go_and_one_empty_chunk_is_kept() {
 }
 
 #[test]
-fn a_place_costs_four_octets_beside_a_record_with_an_unused_pattern() {
+fn a_place_costs_four_bytes_beside_a_record_with_an_unused_pattern() {
     let mut slab = Slab::new();
     for _ in 0..64 * PLACES {
         slab.insert((false, [0_u32; 15]));

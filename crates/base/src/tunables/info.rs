@@ -114,7 +114,7 @@ impl Reading {
 /// What the values of a tunable mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// Octets: `65536`, `64k`, `1M`, `1G` (powers of 1,024).
+    /// Bytes: `65536`, `64k`, `1M`, `1G` (powers of 1,024).
     Octets,
     /// A time: `60s`, `200ms`, `1.125s`.
     Time,

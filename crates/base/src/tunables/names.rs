@@ -225,7 +225,7 @@ fn every_name<T: Table>() -> impl Iterator<Item = (&'static str, &'static str)> 
     ones.chain(groups.map(|name| (name.text, name.text)))
 }
 
-/// The least number of octets to insert, remove or replace (Levenshtein).
+/// The least number of bytes to insert, remove or replace (Levenshtein).
 fn changes(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (i, a) in from.bytes().enumerate() {

@@ -94,7 +94,7 @@ pub fn parse_time(text: &str) -> Option<Duration> {
 fn parse_number(text: &str, unit: Unit, reading: Reading) -> Option<u64> {
     let text = reading.plain(text);
     let number = match unit {
-        Unit::Octets => parse_octets(text)?,
+        Unit::Octets => parse_bytes(text)?,
         Unit::Nanos => parse_nanos(text, Some(1))?,
         _ => parse_digits(text)?,
     };
@@ -112,7 +112,7 @@ fn print_number(number: u64, unit: Unit) -> String {
     }
 }
 
-fn parse_octets(text: &str) -> Option<u64> {
+fn parse_bytes(text: &str) -> Option<u64> {
     let (digits, shift) = match text.as_bytes().last()? {
         b'k' | b'K' => (text.get(..text.len() - 1)?, 10),
         b'm' | b'M' => (text.get(..text.len() - 1)?, 20),
@@ -144,7 +144,7 @@ fn parse_nanos(text: &str, bare: Option<u64>) -> Option<u64> {
 
 /// Digits and nothing else: no sign, no space.
 fn parse_digits(text: &str) -> Option<u64> {
-    let digits = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits { text.parse().ok() } else { None }
 }
 

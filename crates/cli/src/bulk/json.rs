@@ -115,7 +115,7 @@ fn stream(stream: &StreamOutcome) -> Value {
         "confirmed": stream.confirmed,
         "confirmed_after": stream.confirmed_after.map(|after| after.as_secs_f64()),
         "peer": stream.theirs.map(|theirs| json!({
-            "octets": theirs.octets,
+            "octets": theirs.bytes,
             "seconds": theirs.seconds,
             "retransmits": theirs.retransmits,
         })),

@@ -66,7 +66,7 @@ impl StreamOutcome {
     /// told nothing.
     pub(super) fn counted_there(&self, direction: Direction) -> Option<(u64, Option<f64>)> {
         if let Some(theirs) = self.theirs {
-            return Some((theirs.octets, Some(theirs.seconds).filter(|seconds| *seconds > 0.0)));
+            return Some((theirs.bytes, Some(theirs.seconds).filter(|seconds| *seconds > 0.0)));
         }
         let omitted = self.totals.sent.saturating_sub(self.counted.sent);
         let confirmed = self.confirmed.filter(|_| direction == Direction::Send)?;

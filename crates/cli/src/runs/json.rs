@@ -232,7 +232,7 @@ pub(crate) fn interval(intervals: &Intervals, place: usize, elapsed: Duration) -
         "answered": count.exchanges,
         "failed": count.failed,
         "rate": per_second(count.exchanges, lasted),
-        "body_octets": count.octets,
+        "body_octets": count.bytes,
     })
 }
 

@@ -93,8 +93,8 @@ impl Tape {
             match self.reader.block(rest) {
                 Ok(Block { len, packet }) => {
                     if let Some(packet) = packet {
-                        let from = self.next + offset(rest, packet.octets);
-                        take(&packet, Place(from..from + packet.octets.len()));
+                        let from = self.next + offset(rest, packet.bytes);
+                        take(&packet, Place(from..from + packet.bytes.len()));
                     }
                     self.next += len;
                 }

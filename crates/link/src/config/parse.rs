@@ -38,8 +38,8 @@ impl LinkConfig {
     /// What no value says alone.
     fn check(&self) -> Result<(), ConfigError> {
         if self.rate.is_none() {
-            if let Some(octets @ 1..) = self.ecn {
-                return Err(ConfigError::NeedsRate { key: "ecn", value: octets.to_string() });
+            if let Some(bytes @ 1..) = self.ecn {
+                return Err(ConfigError::NeedsRate { key: "ecn", value: bytes.to_string() });
             }
             if let QueueLimit::Bdp(thousandths) = self.queue {
                 let value = alloc::format!("{}bdp", f64::from(thousandths) / 1_000.0);
@@ -47,8 +47,8 @@ impl LinkConfig {
             }
         }
         match self.queue {
-            QueueLimit::Octets(octets) if octets < u64::from(self.mtu) => {
-                Err(ConfigError::QueueTooShort { octets, mtu: self.mtu })
+            QueueLimit::Octets(bytes) if bytes < u64::from(self.mtu) => {
+                Err(ConfigError::QueueTooShort { bytes, mtu: self.mtu })
             }
             _ => Ok(()),
         }
@@ -138,7 +138,7 @@ const FORMS: [Form; 13] = [
         key: "ecn",
         range: "0 to 1G bytes (k, M, G)",
         example: "30k",
-        take: |config, value| octets(value).map(|octets| config.ecn = Some(octets)),
+        take: |config, value| bytes(value).map(|bytes| config.ecn = Some(bytes)),
     },
     Form {
         key: "queue",
@@ -200,12 +200,12 @@ fn queue(value: &str) -> Option<QueueLimit> {
         let packets = packets.parse().ok().filter(|it| (1..=1_000_000).contains(it))?;
         return Some(QueueLimit::Packets(packets));
     }
-    octets(value).filter(|octets| *octets > 0).map(QueueLimit::Octets)
+    bytes(value).filter(|bytes| *bytes > 0).map(QueueLimit::Octets)
 }
 
-fn octets(value: &str) -> Option<u64> {
-    let octets = with_suffix(value, &[("k", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)])?;
-    (octets <= 1 << 30).then_some(octets)
+fn bytes(value: &str) -> Option<u64> {
+    let bytes = with_suffix(value, &[("k", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)])?;
+    (bytes <= 1 << 30).then_some(bytes)
 }
 
 fn drops(value: &str) -> Option<Vec<TargetedDrop>> {
@@ -230,7 +230,7 @@ fn with_suffix(value: &str, suffixes: &[(&str, u64)]) -> Option<u64> {
 /// A decimal number times `unit`, rounded down; at most nine places behind the point.
 fn decimal(number: &str, unit: u64) -> Option<u64> {
     let (whole, places) = number.split_once('.').unwrap_or((number, ""));
-    let digits = |text: &str| text.bytes().all(|octet| octet.is_ascii_digit());
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || places.len() > 9 || !digits(whole) || !digits(places) {
         return None;
     }

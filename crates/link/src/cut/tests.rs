@@ -54,10 +54,10 @@ fn write_ip(over: Over, len: usize, room: &mut [u8]) -> usize {
     }
 }
 
-/// A segment with text in slices of 700 octets, its checksum left to the device.
-fn segment(over: Over, octets: usize, gso_size: u16) -> TxSegment {
+/// A segment with text in slices of 700 bytes, its checksum left to the device.
+fn segment(over: Over, bytes: usize, gso_size: u16) -> TxSegment {
     let mut tx = TxSegment::new();
-    let text: Vec<u8> = (0..octets).map(|at| (at * 7) as u8).collect();
+    let text: Vec<u8> = (0..bytes).map(|at| (at * 7) as u8).collect();
     for slice in text.chunks(700) {
         tx.payload.push(Bytes::copy_from_slice(slice)).expect("a place");
     }
@@ -75,10 +75,10 @@ fn segment(over: Over, octets: usize, gso_size: u16) -> TxSegment {
         },
     };
     let tcp_len = header.header_len(OptionOrder::Linux);
-    let at = write_ip(over, tcp_len + octets, tx.header_room());
+    let at = write_ip(over, tcp_len + bytes, tx.header_room());
     header.emit(OptionOrder::Linux, &mut tx.header_room()[at..]);
     let (src, dst) = addresses(over);
-    let pseudo = Sum::pseudo_header(src, dst, 6, (tcp_len + octets) as u32);
+    let pseudo = Sum::pseudo_header(src, dst, 6, (tcp_len + bytes) as u32);
     TcpHeader::set_checksum(&mut tx.header_room()[at..], pseudo.fold());
     tx.set_header_len(at + tcp_len);
     tx.transport_offset = at as u8;
@@ -110,7 +110,7 @@ fn a_super_segment_becomes_packets_with_numbers_flags_and_checksums_of_their_own
         assert_eq!(flags, [TcpFlags::ACK | TcpFlags::CWR, TcpFlags::ACK, last]);
         assert!(read.iter().all(|(header, _)| header.options.timestamps.is_some()));
         let text: Vec<u8> = read.into_iter().flat_map(|(_, text)| text).collect();
-        assert!(text.iter().enumerate().all(|(at, octet)| *octet == (at * 7) as u8));
+        assert!(text.iter().enumerate().all(|(at, byte)| *byte == (at * 7) as u8));
         assert_eq!(text.len(), 3_500);
         if over == Over::V4 {
             let ids = packets.iter().map(|packet| u16::from_be_bytes([packet[4], packet[5]]));
@@ -121,11 +121,11 @@ fn a_super_segment_becomes_packets_with_numbers_flags_and_checksums_of_their_own
 
 #[test]
 fn a_segment_that_fits_is_one_packet_with_its_checksum_completed() {
-    for (octets, gso_size) in [(0, 0), (1_401, 0), (1_448, 1_448)] {
+    for (bytes, gso_size) in [(0, 0), (1_401, 0), (1_448, 1_448)] {
         let mut packets = Vec::new();
-        cut(&segment(Over::V4, octets, gso_size), |packet| packets.push(packet));
+        cut(&segment(Over::V4, bytes, gso_size), |packet| packets.push(packet));
         assert_eq!(packets.len(), 1);
         let (header, text) = read(&packets[0]);
-        assert_eq!((header.flags.bits() & 0xff, text.len()), (0x99, octets));
+        assert_eq!((header.flags.bits() & 0xff, text.len()), (0x99, bytes));
     }
 }

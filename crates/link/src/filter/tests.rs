@@ -6,17 +6,17 @@ use super::*;
 
 /// A packet of TCP over IPv4 from 10.0.0.1 port 4000 to 10.0.1.2 port 80.
 fn packet(flags: u8, text: usize) -> Vec<u8> {
-    let mut octets = vec![0; 40 + text];
-    let len = octets.len() as u16;
-    octets[0] = 0x45;
-    octets[2..4].copy_from_slice(&len.to_be_bytes());
-    octets[8..10].copy_from_slice(&[64, 6]);
-    octets[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 1, 2]);
-    let checksum = whimbrel_wire::Sum::new().add_bytes(&octets[..20]).finish();
-    octets[10..12].copy_from_slice(&checksum.to_be_bytes());
-    octets[20..24].copy_from_slice(&[4000_u16.to_be_bytes(), 80_u16.to_be_bytes()].concat());
-    octets[32..34].copy_from_slice(&[5 << 4, flags]);
-    octets
+    let mut bytes = vec![0; 40 + text];
+    let len = bytes.len() as u16;
+    bytes[0] = 0x45;
+    bytes[2..4].copy_from_slice(&len.to_be_bytes());
+    bytes[8..10].copy_from_slice(&[64, 6]);
+    bytes[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 1, 2]);
+    let checksum = whimbrel_wire::Sum::new().add_bytes(&bytes[..20]).finish();
+    bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+    bytes[20..24].copy_from_slice(&[4000_u16.to_be_bytes(), 80_u16.to_be_bytes()].concat());
+    bytes[32..34].copy_from_slice(&[5 << 4, flags]);
+    bytes
 }
 
 fn holds(filter: &str) -> bool {

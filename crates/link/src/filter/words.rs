@@ -35,7 +35,7 @@ pub(super) fn split(text: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// Octets of the word that `rest` begins with.
+/// Bytes of the word that `rest` begins with.
 fn length(rest: &str) -> usize {
     let is_part = |c: char| c.is_alphanumeric() || "_.:/-".contains(c);
     match rest.find(|c| !is_part(c)) {

@@ -13,8 +13,8 @@ fn link(text: &str) -> Link {
     Link::new(text.parse().expect(text), 7)
 }
 
-fn frame(octets: usize) -> Bytes {
-    Bytes::from(vec![0; octets])
+fn frame(bytes: usize) -> Bytes {
+    Bytes::from(vec![0; bytes])
 }
 
 /// Pushes `count` numbered frames, one a millisecond.
@@ -30,7 +30,7 @@ fn arrivals(link: &mut Link) -> Vec<u32> {
     let mut arrived = Vec::new();
     while let Some(next) = link.next_arrival() {
         let frame = link.pop(next).expect("due");
-        arrived.push(u32::from_be_bytes(frame[..].try_into().expect("four octets")));
+        arrived.push(u32::from_be_bytes(frame[..].try_into().expect("four bytes")));
     }
     arrived
 }
@@ -50,7 +50,7 @@ fn a_frame_takes_its_time_to_send_and_to_travel() {
     let mut link = link("rate=8M,delay=35ms");
     link.push_frame(Instant::ZERO, frame(1_000));
     link.push_frame(Instant::ZERO, frame(500));
-    assert_eq!(link.next_arrival(), Some(Instant::from_millis(36)), "1,000 octets at 1 MB/s");
+    assert_eq!(link.next_arrival(), Some(Instant::from_millis(36)), "1,000 bytes at 1 MB/s");
     assert_eq!(link.pop(Instant::from_nanos(35_999_999)), None);
     assert!(link.pop(Instant::from_millis(36)).is_some());
     assert_eq!(link.next_arrival(), Some(Instant::from_nanos(36_500_000)));
@@ -151,7 +151,7 @@ fn duplicates_and_corrupted_frames_arrive() {
     assert_eq!(fate, Fate { corrupted: true, duplicated: true, ..Fate::default() });
     for _ in 0..2 {
         let frame = link.pop(Instant::ZERO).expect("two copies");
-        assert_eq!(frame.iter().map(|octet| octet.count_ones()).sum::<u32>(), 1, "one bit");
+        assert_eq!(frame.iter().map(|byte| byte.count_ones()).sum::<u32>(), 1, "one bit");
     }
     assert_eq!(link.pop(Instant::ZERO), None);
 }
@@ -190,8 +190,8 @@ fn the_same_seed_makes_the_same_choices_and_another_does_not() {
 
 #[test]
 fn a_queue_in_round_trips_holds_what_the_path_does_and_sixteen_frames_at_least() {
-    // 8 Mb/s for 2 x 25 ms are 50,000 octets; 2.5 times that, and for a short path 16 frames.
-    for (text, octets) in [
+    // 8 Mb/s for 2 x 25 ms are 50,000 bytes; 2.5 times that, and for a short path 16 frames.
+    for (text, bytes) in [
         ("rate=8M,delay=25ms,queue=1bdp", 50_000),
         ("rate=8M,delay=25ms,queue=2.5bdp", 125_000),
         ("rate=8M,delay=1ms,queue=1bdp", 24_000),
@@ -199,7 +199,7 @@ fn a_queue_in_round_trips_holds_what_the_path_does_and_sixteen_frames_at_least()
         let mut link = link(text);
         let taken =
             (0..200).take_while(|_| link.push_frame(Instant::ZERO, frame(1_000)).lost.is_none());
-        assert_eq!(taken.count(), octets / 1_000, "{text}");
+        assert_eq!(taken.count(), bytes / 1_000, "{text}");
     }
 }
 
@@ -220,7 +220,7 @@ fn a_queue_that_is_long_enough_marks_what_asked_for_marks() {
     assert_eq!(header.traffic_class.ecn(), Ecn::Ce);
 }
 
-/// 1,000 octets of a sender that understands marks.
+/// 1,000 bytes of a sender that understands marks.
 fn capable_frame() -> Bytes {
     let mut packet = vec![0; 1_000];
     let header = Ipv4Header {

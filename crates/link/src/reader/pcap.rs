@@ -1,6 +1,6 @@
 //! The old format: a header, and packets behind each other (draft-ietf-opsawg-pcap).
 
-use super::octets::{Octets, Order};
+use super::bytes::{Octets, Order};
 use super::{Block, Fault, Packet, link_type};
 use crate::pcapng::LinkType;
 
@@ -39,7 +39,7 @@ impl Reader {
             return Ok(Block { len: HEADER, packet: None });
         }
         let packet = packet(rest, self.unit)?;
-        Ok(Block { len: RECORD + packet.octets.len(), packet: Some(packet) })
+        Ok(Block { len: RECORD + packet.bytes.len(), packet: Some(packet) })
     }
 }
 
@@ -61,15 +61,15 @@ fn packet(rest: Octets<'_>, unit: u64) -> Result<Packet<'_>, Fault> {
     if len > MOST {
         return Err(Fault::Packet(len));
     }
-    let octets = rest.slice(RECORD, len as usize).ok_or_else(|| cut(RECORD + len as usize))?;
+    let bytes = rest.slice(RECORD, len as usize).ok_or_else(|| cut(RECORD + len as usize))?;
     let at = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * unit;
-    Ok(Packet { at, direction: None, wire_len, octets })
+    Ok(Packet { at, direction: None, wire_len, bytes })
 }
 
-/// The longest packet that tools write (MAXIMUM_SNAPLEN of libpcap), octets.
+/// The longest packet that tools write (MAXIMUM_SNAPLEN of libpcap), bytes.
 pub(super) const MOST: u32 = 262_144;
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
-/// Octets of the file's header, and of a packet's.
+/// Bytes of the file's header, and of a packet's.
 const HEADER: usize = 24;
 const RECORD: usize = 16;

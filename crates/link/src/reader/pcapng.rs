@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::octets::{Octets, Order};
+use super::bytes::{Octets, Order};
 use super::pcap::MOST;
 use super::{Block, Fault, Packet, link_type};
 use crate::pcapng::{Direction, LinkType};
@@ -23,7 +23,7 @@ pub(super) struct Reader {
 struct Interface {
     /// What its frames begin with, or the number of what is not known. Only its packets need it.
     link_type: Result<LinkType, Fault>,
-    /// The most octets of a packet that were captured.
+    /// The most bytes of a packet that were captured.
     snap: u32,
     /// Units of its time stamps in a second.
     units: u128,
@@ -110,12 +110,12 @@ impl Reader {
             return Err(Fault::Packet(len));
         }
         let len = len as usize;
-        let octets = body.slice(20, len).ok_or_else(|| short(body, "bytes of the packet"))?;
+        let bytes = body.slice(20, len).ok_or_else(|| short(body, "bytes of the packet"))?;
         let options = options(body.from(20 + len.next_multiple_of(4)));
         let flags = options.filter(|(code, _)| *code == EPB_FLAGS);
         let direction = flags.filter_map(|(_, value)| value.u32_at(0)).find_map(direction);
         let at = interface.nanoseconds(u64::from(high) << 32 | u64::from(low));
-        Ok(Packet { at, direction, wire_len, octets })
+        Ok(Packet { at, direction, wire_len, bytes })
     }
 
     /// A packet of the first interface, without its time: that of the packet before it.
@@ -125,9 +125,9 @@ impl Reader {
         if len > MOST {
             return Err(Fault::Packet(len));
         }
-        let octets = body.slice(4, len as usize);
-        let octets = octets.ok_or_else(|| short(body, "bytes of the packet"))?;
-        Ok(Packet { at: self.last, direction: None, wire_len, octets })
+        let bytes = body.slice(4, len as usize);
+        let bytes = bytes.ok_or_else(|| short(body, "bytes of the packet"))?;
+        Ok(Packet { at: self.last, direction: None, wire_len, bytes })
     }
 
     /// The interface of a packet, whose frames are like those before it.
@@ -201,9 +201,9 @@ const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
 const EPB_FLAGS: u16 = 2;
-/// Octets of a block around its body, and those of the shortest section header.
+/// Bytes of a block around its body, and those of the shortest section header.
 const FRAME: usize = 12;
 const SECTION: usize = 28;
-/// The longest block, octets: whoever reads a file piece by piece holds one whole.
+/// The longest block, bytes: whoever reads a file piece by piece holds one whole.
 const MOST_OF_BLOCK: u32 = 16 << 20;
 const NANOSECONDS: u128 = 1_000_000_000;

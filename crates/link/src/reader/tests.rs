@@ -20,7 +20,7 @@ fn ours() -> Vec<u8> {
     out
 }
 
-/// A file in the old format with one packet of three octets, at 2.5 s.
+/// A file in the old format with one packet of three bytes, at 2.5 s.
 fn old(magic: u32, fraction: u32, link: u32, order: Order) -> Vec<u8> {
     let numbers = [magic, 0, 0, 0, 65_535, link, 2, fraction, 3, 60];
     let mut out = Vec::new();
@@ -45,9 +45,9 @@ fn what_was_written_is_read() {
     let [first, second] = packets[..] else { panic!("{packets:?}") };
     let at = 1_700_000_000_123_456_789;
     let direction = Some(Direction::In);
-    assert_eq!(first, Packet { at, direction, wire_len: 5, octets: &[1, 2, 3, 4, 5] });
+    assert_eq!(first, Packet { at, direction, wire_len: 5, bytes: &[1, 2, 3, 4, 5] });
     let direction = Some(Direction::Out);
-    assert_eq!(second, Packet { at, direction, wire_len: 1_500, octets: &[9; 64] });
+    assert_eq!(second, Packet { at, direction, wire_len: 1_500, bytes: &[9; 64] });
 }
 
 #[test]
@@ -57,8 +57,8 @@ fn the_old_format_is_read_in_either_order_and_either_unit() {
             let file = old(magic, half, 1, order);
             let CaptureFile { link_type, packets } = read(&file).unwrap();
             assert_eq!(link_type, Some(LinkType::Ethernet));
-            let octets = &[7, 8, 9][..];
-            let packet = Packet { at: 2_500_000_000, direction: None, wire_len: 60, octets };
+            let bytes = &[7, 8, 9][..];
+            let packet = Packet { at: 2_500_000_000, direction: None, wire_len: 60, bytes };
             assert_eq!(packets, [packet], "{order:?} {magic:x}");
         }
     }
@@ -86,8 +86,8 @@ fn units_offsets_and_simple_packets_are_understood() {
     block(6, &[&[0; 8][..], &[0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 9, 5, 0, 0, 0]].concat());
     block(3, &[0, 0, 0, 40, 6, 7, 0, 0]);
     let CaptureFile { packets, .. } = read(&file).unwrap();
-    let first = Packet { at: 11_500_000_000, direction: None, wire_len: 9, octets: &[5] };
-    assert_eq!(packets, [first, Packet { wire_len: 40, octets: &[6, 7], ..first }]);
+    let first = Packet { at: 11_500_000_000, direction: None, wire_len: 9, bytes: &[5] };
+    assert_eq!(packets, [first, Packet { wire_len: 40, bytes: &[6, 7], ..first }]);
 }
 
 #[test]
@@ -99,9 +99,9 @@ fn what_cannot_be_read_says_which_block_where_and_why() {
         }
     };
     let good = ours();
-    let with = |at: usize, octets: &[u8]| {
+    let with = |at: usize, bytes: &[u8]| {
         let mut file = good.clone();
-        file[at..at + octets.len()].copy_from_slice(octets);
+        file[at..at + bytes.len()].copy_from_slice(bytes);
         file
     };
     let section = u32::from_le_bytes(good[4..8].try_into().unwrap()) as usize;
@@ -127,7 +127,7 @@ fn what_cannot_be_read_says_which_block_where_and_why() {
 }
 
 #[test]
-fn octet_by_octet_the_same_is_read_as_at_once() {
+fn byte_by_byte_the_same_is_read_as_at_once() {
     let order = Order::Big;
     for file in [ours(), old(0xa1b2_c3d4, 0, 101, order)] {
         let whole = read(&file).unwrap();
@@ -152,7 +152,7 @@ fn octet_by_octet_the_same_is_read_as_at_once() {
 }
 
 #[test]
-fn no_octets_make_it_panic() {
+fn no_bytes_make_it_panic() {
     let files =
         [ours(), old(0xa1b2_c3d4, 1, 1, Order::Little), old(0xa1b2_3c4d, 1, 101, Order::Big)];
     let seed = 7;
@@ -166,10 +166,7 @@ fn no_octets_make_it_panic() {
         file.truncate(random.usize(0..=file.len()));
         // Whether it can be read does not matter; what was read is within the file.
         if let Ok(CaptureFile { packets, .. }) = read(&file) {
-            assert!(
-                packets.iter().map(|it| it.octets.len()).sum::<usize>() <= file.len(),
-                "{seed}"
-            );
+            assert!(packets.iter().map(|it| it.bytes.len()).sum::<usize>() <= file.len(), "{seed}");
         }
     }
 }

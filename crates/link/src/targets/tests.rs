@@ -34,7 +34,7 @@ fn frame(port: u16, flags: TcpFlags, seq: SeqNum, text: u32) -> Bytes {
     packet.into()
 }
 
-/// Sends `len` octets of text, the first of them `at` octets into the stream of `port`.
+/// Sends `len` bytes of text, the first of them `at` bytes into the stream of `port`.
 fn is_lost(link: &mut Link, port: u16, at: u32, len: u32) -> bool {
     let fate = link.push_frame(Instant::ZERO, frame(port, TcpFlags::ACK, ISN + 1 + at, len));
     assert!(fate.is_unharmed() || fate == Fate::lost(Loss::Targeted), "{fate}");
@@ -104,7 +104,7 @@ fn text_on_a_syn_is_the_beginning_of_the_first_segment() {
 #[test]
 fn what_is_no_segment_passes() {
     let mut link = link("drop=1");
-    for octets in [&[][..], &[0x45; 30], &[0; 60]] {
-        assert!(link.push_frame(Instant::ZERO, Bytes::copy_from_slice(octets)).is_unharmed());
+    for bytes in [&[][..], &[0x45; 30], &[0; 60]] {
+        assert!(link.push_frame(Instant::ZERO, Bytes::copy_from_slice(bytes)).is_unharmed());
     }
 }

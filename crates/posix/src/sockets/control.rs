@@ -28,15 +28,15 @@ impl Fcntl {
 c_enum! {
     /// What `ioctl` is asked for: each answers a number.
     Ioctl {
-        /// Octets that can be read.
+        /// Bytes that can be read.
         Fionread = 0x541b, "FIONREAD";
         /// Bytes that wait to be read, by Linux' other name for it.
         Inq = 0x541b, "SIOCINQ";
-        /// Numbers sent and not acknowledged, octets to be sent included.
+        /// Numbers sent and not acknowledged, bytes to be sent included.
         Outq = 0x5411, "SIOCOUTQ";
-        /// Octets that were not sent yet.
+        /// Bytes that were not sent yet.
         OutqUnsent = 0x894b, "SIOCOUTQNSD";
-        /// Whether the next octet of the stream is the urgent one (`sockatmark`).
+        /// Whether the next byte of the stream is the urgent one (`sockatmark`).
         AtMark = 0x8905, "SIOCATMARK";
     }
 }
@@ -83,13 +83,13 @@ impl Sockets {
         }
         let connection = self.connection(fd)?.filter(|(_, it)| !is_opening(it));
         let Some((stream, snapshot)) = connection else { return Ok(0) };
-        let octets = match request {
+        let bytes = match request {
             Ioctl::Fionread | Ioctl::Inq => self.before_urgent(fd, &stream, &snapshot)?,
             Ioctl::Outq => snapshot.send_queued + u32::from(snapshot.fin_unacked),
             Ioctl::OutqUnsent => snapshot.unsent,
             Ioctl::AtMark => u32::from(self.shard.urgent_mark(stream.handle) == Some(1)),
         };
-        Ok(i32::try_from(octets).unwrap_or(i32::MAX))
+        Ok(i32::try_from(bytes).unwrap_or(i32::MAX))
     }
 
     /// `getsockname(2)`: unspecified, port 0, before the socket is bound.

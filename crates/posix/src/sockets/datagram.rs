@@ -14,14 +14,14 @@ use crate::{
     SocketOption, SocketType, Wait,
 };
 
-/// What `recvfrom(2)` says of what it received, beside the octets.
+/// What `recvfrom(2)` says of what it received, beside the bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceivedFrom {
-    /// Octets; with `MSG_TRUNC` as many as the datagram has, whatever fitted.
+    /// Bytes; with `MSG_TRUNC` as many as the datagram has, whatever fitted.
     pub len: usize,
     /// Who sent them; a stream does not tell.
     pub from: Option<Endpoint>,
-    /// Of a datagram some octets did not fit, and are lost (`MSG_TRUNC` in `msg_flags`).
+    /// Of a datagram some bytes did not fit, and are lost (`MSG_TRUNC` in `msg_flags`).
     pub is_truncated: bool,
 }
 
@@ -250,7 +250,7 @@ impl Sockets {
         readable | writable | error | ends
     }
 
-    /// `FIONREAD`: octets of the next datagram.
+    /// `FIONREAD`: bytes of the next datagram.
     pub(super) fn next_datagram_len(&self, fd: Fd) -> Result<i32, Errno> {
         let handle = self.udp_handle(fd)?;
         let next = handle.and_then(|handle| self.shard.udp_peek(handle));
@@ -366,7 +366,7 @@ fn hops(value: i32) -> Result<Option<u8>, Errno> {
 }
 
 /// What a size that was asked for means: as on Linux twice as much, since what each datagram takes beside
-/// its octets counts.
+/// its bytes counts.
 const fn counted(asked: u32) -> usize {
     asked.saturating_mul(2) as usize
 }
@@ -401,7 +401,7 @@ fn path_errno(error: SocketError) -> Errno {
     }
 }
 
-/// Linux' `net.core.rmem_default`, of which half counts as octets.
+/// Linux' `net.core.rmem_default`, of which half counts as bytes.
 const USUAL_BUFFER: u32 = 212_992 / 2;
 /// `IP_PMTUDISC_WANT`: datagrams larger than the path's MTU leave in fragments.
 const PMTUDISC_WANT: i32 = 1;

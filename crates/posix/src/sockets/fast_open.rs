@@ -28,8 +28,8 @@ pub(super) enum Deferral {
 impl Sockets {
     /// `sendto(2)`, and `sendmsg(2)` with an address: whom a datagram is for. Of a stream it counts with
     /// `MSG_FASTOPEN` alone: the call
-    /// then connects, and the SYN brings what it can of the octets, if the peer granted a cookie
-    /// before. It blocks until connected. A socket that does not block returns how many octets the SYN
+    /// then connects, and the SYN brings what it can of the bytes, if the peer granted a cookie
+    /// before. It blocks until connected. A socket that does not block returns how many bytes the SYN
     /// brings; if none, `EINPROGRESS`, and they are to be sent again once it is writable.
     ///
     /// What a SYN brings may come to the peer twice (RFC 7413 6.1).
@@ -67,7 +67,7 @@ impl Sockets {
 
     /// `sendto(2)` and `sendmsg(2)` as FreeBSD has them for a stream: a socket that is not connected connects to
     /// `to`, whatever `flags` are; the address of one that is counts for nothing. With `TCP_FASTOPEN` set the
-    /// SYN asks for a cookie, or brings what it can of the octets if the peer granted one before. What the
+    /// SYN asks for a cookie, or brings what it can of the bytes if the peer granted one before. What the
     /// SYN does not bring waits in the send buffer until the connection is open, and counts as sent: the
     /// call blocks for room alone.
     pub fn send_connecting(
@@ -200,10 +200,10 @@ impl Sockets {
 
 /// `TCP_FASTOPEN_KEY`.
 impl Sockets {
-    /// One key of 16 octets, or two: cookies are granted under the first, and taken under both. A
+    /// One key of 16 bytes, or two: cookies are granted under the first, and taken under both. A
     /// listener takes them up at once, any other socket when it listens. What it accepts has none.
-    pub(super) fn set_fast_open_keys(&mut self, fd: Fd, octets: &[u8]) -> Result<(), Errno> {
-        let (primary, backup) = match octets.as_chunks() {
+    pub(super) fn set_fast_open_keys(&mut self, fd: Fd, bytes: &[u8]) -> Result<(), Errno> {
+        let (primary, backup) = match bytes.as_chunks() {
             ([primary], []) => (Key(*primary), None),
             ([primary, backup], []) => (Key(*primary), Some(Key(*backup))),
             _ => return Err(Errno::EINVAL),

@@ -16,7 +16,7 @@ use crate::tcp_info::Surroundings;
 use crate::{Domain, Errno, Fd, OptionValue, Protocol, SocketOption, SocketType, TcpInfo};
 
 impl Sockets {
-    /// `getsockopt(2)`. Buffers are told at twice their octets, as on Linux, which counts its own
+    /// `getsockopt(2)`. Buffers are told at twice their bytes, as on Linux, which counts its own
     /// overhead, unless `Tunables::told_buffers` says otherwise.
     pub fn getsockopt(&mut self, fd: Fd, option: SocketOption) -> Result<OptionValue, Errno> {
         if self.is_datagrams(fd) {
@@ -47,7 +47,7 @@ impl Sockets {
         }
     }
 
-    /// What the path to the peer is known to carry, octets.
+    /// What the path to the peer is known to carry, bytes.
     fn told_mtu(&self, fd: Fd) -> Result<OptionValue, Errno> {
         let (stream, _) = self.connection(fd)?.ok_or(Errno::ENOTCONN)?;
         Ok(OptionValue::Int(i32::from(self.path_mtu(stream.handle))))
@@ -180,14 +180,14 @@ impl Sockets {
     }
 }
 
-fn number(octets: u32) -> i32 {
-    i32::try_from(octets).unwrap_or(i32::MAX)
+fn number(bytes: u32) -> i32 {
+    i32::try_from(bytes).unwrap_or(i32::MAX)
 }
 
-fn reported_size(octets: u32, rules: &Tunables) -> i32 {
+fn reported_size(bytes: u32, rules: &Tunables) -> i32 {
     match rules.told_buffers {
-        ToldBuffers::Doubled => number(octets.saturating_mul(2)),
-        ToldBuffers::AsSet => number(octets),
+        ToldBuffers::Doubled => number(bytes.saturating_mul(2)),
+        ToldBuffers::AsSet => number(bytes),
     }
 }
 

@@ -96,7 +96,7 @@ impl Sockets {
     }
 }
 
-/// `text`: octets that an ordinary `recv` would get.
+/// `text`: bytes that an ordinary `recv` would get.
 fn ready_stream(stream: &Stream, snapshot: &Snapshot, text: u32) -> PollEvents {
     let over = is_over(snapshot);
     let end = stream.shut_read || snapshot.fin_received || over;

@@ -11,7 +11,7 @@ use crate::{Errno, Fd, Incoming, MsgFlags, Outcome, Wait};
 
 impl Sockets {
     /// `recv(2)`; without flags `read(2)` and `readv(2)`. `recvfrom` and `recvmsg` tell no
-    /// address on a stream. Received octets are in `into`; the result is their number, 0 at the
+    /// address on a stream. Received bytes are in `into`; the result is their number, 0 at the
     /// end of the stream.
     pub fn recv(&mut self, fd: Fd, into: &mut Incoming, flags: MsgFlags) -> Outcome<usize> {
         if self.is_datagrams(fd) {
@@ -58,7 +58,7 @@ impl Sockets {
         if flags.without(known).is_empty() { Ok(()) } else { Err(Errno::EOPNOTSUPP) }
     }
 
-    /// Takes, or copies, what is there and fits, up to the urgent octet; only a call that begins
+    /// Takes, or copies, what is there and fits, up to the urgent byte; only a call that begins
     /// there goes on behind it.
     fn fill(&mut self, fd: Fd, into: &mut Incoming, flags: MsgFlags) -> Stopped {
         let Some(handle) = self.stream_mut(fd).map(|stream| stream.handle) else {
@@ -146,7 +146,7 @@ enum Stopped {
     AtUrgentMark,
 }
 
-/// What follows the last octet that arrived.
+/// What follows the last byte that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum After {
     /// More text may come.

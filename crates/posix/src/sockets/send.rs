@@ -10,8 +10,8 @@ use crate::{Errno, Fd, MsgFlags, Outcome, Outgoing, Wait};
 
 impl Sockets {
     /// `send(2)`; without flags `write(2)` and `writev(2)`; `sendto` and `sendmsg` ignore their
-    /// address on a stream. The result is how many octets were taken: all, unless the socket does
-    /// not block. With `MSG_OOB` the last octet is urgent. `EPIPE` would come with SIGPIPE unless `flags` has `MSG_NOSIGNAL`: there are no
+    /// address on a stream. The result is how many bytes were taken: all, unless the socket does
+    /// not block. With `MSG_OOB` the last byte is urgent. `EPIPE` would come with SIGPIPE unless `flags` has `MSG_NOSIGNAL`: there are no
     /// signals here. For `MSG_FASTOPEN` see [`Sockets::send_to`].
     pub fn send(&mut self, fd: Fd, out: &mut Outgoing, flags: MsgFlags) -> Outcome<usize> {
         self.send_to(fd, out, flags, None)

@@ -36,8 +36,8 @@ impl Sockets {
                 }
                 Ok(())
             }
-            (SocketOption::FastOpenKey, OptionValue::Octets(octets)) => {
-                self.set_fast_open_keys(fd, octets)
+            (SocketOption::FastOpenKey, OptionValue::Octets(bytes)) => {
+                self.set_fast_open_keys(fd, bytes)
             }
             (SocketOption::Linger | SocketOption::Congestion | SocketOption::FastOpenKey, _) => {
                 Err(Errno::EINVAL)
@@ -129,17 +129,17 @@ fn set_switch(settings: &mut Settings, option: SocketOption, value: i32) -> bool
     true
 }
 
-/// The octets given hold for text; Linux would take the value for its overhead too, and so tells
+/// The bytes given hold for text; Linux would take the value for its overhead too, and so tells
 /// twice as much.
 fn set_buffer(options: &mut SocketOptions, option: SocketOption, value: i32) -> bool {
     // As on Linux a negative number is a large one.
-    let octets = value.cast_unsigned();
+    let bytes = value.cast_unsigned();
     match option {
         SocketOption::SendBuffer => {
-            options.send_size = BufferSize::Asked(octets.clamp(LEAST_SEND, MOST_BUFFER));
+            options.send_size = BufferSize::Asked(bytes.clamp(LEAST_SEND, MOST_BUFFER));
         }
         SocketOption::RecvBuffer => {
-            options.recv_size = BufferSize::Asked(octets.clamp(LEAST_RECV, MOST_BUFFER));
+            options.recv_size = BufferSize::Asked(bytes.clamp(LEAST_RECV, MOST_BUFFER));
         }
         _ => return false,
     }

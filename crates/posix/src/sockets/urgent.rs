@@ -1,4 +1,4 @@
-//! Urgent data by Linux' rules: of what the peer marks, the last octet is urgent, and an ordinary
+//! Urgent data by Linux' rules: of what the peer marks, the last byte is urgent, and an ordinary
 //! `recv` passes it over unless `SO_OOBINLINE` is set. Beneath, all of it stays in the stream
 //! (RFC 6093).
 
@@ -13,7 +13,7 @@ use crate::transfer::Keep;
 use crate::{Errno, Fd, Incoming, MsgFlags, PollEvents};
 
 impl Sockets {
-    /// `recv` with `MSG_OOB`: the urgent octet, once. `EINVAL` if there is none, or if it is in the
+    /// `recv` with `MSG_OOB`: the urgent byte, once. `EINVAL` if there is none, or if it is in the
     /// stream; `EAGAIN` if it was announced and is not here yet. It never blocks.
     pub(super) fn recv_urgent(
         &mut self,
@@ -30,38 +30,38 @@ impl Sockets {
             return Err(Errno::EINVAL);
         }
         let peeks = flags.has(MsgFlags::MSG_PEEK);
-        let octet = match (stream.oob, self.mark(&stream, &snapshot)) {
+        let byte = match (stream.oob, self.mark(&stream, &snapshot)) {
             (_, Some((left, end))) if stream.oob_read != Some(end) => {
-                let octet = self.octet(&stream, left - 1).ok_or(Errno::EAGAIN)?;
+                let byte = self.byte(&stream, left - 1).ok_or(Errno::EAGAIN)?;
                 if let Some(stream) = self.stream_mut(fd).filter(|_| !peeks) {
                     stream.oob_read = Some(end);
                 }
-                octet
+                byte
             }
-            (Some(octet), _) => octet,
+            (Some(byte), _) => byte,
             _ => return Err(Errno::EINVAL),
         };
         if let Some(stream) = self.stream_mut(fd).filter(|_| !peeks) {
             stream.oob = None;
         }
-        into.take(Bytes::copy_from_slice(&[octet]), Keep::Octets);
+        into.take(Bytes::copy_from_slice(&[byte]), Keep::Octets);
         Ok(into.len)
     }
 
-    /// Takes the urgent octet out of the stream if it is the next: it waits for `MSG_OOB`.
+    /// Takes the urgent byte out of the stream if it is the next: it waits for `MSG_OOB`.
     pub(super) fn set_urgent_aside(&mut self, fd: Fd) {
         let Ok(Some((stream, snapshot))) = self.connection(fd) else { return };
         let Some((1, end)) = self.mark(&stream, &snapshot) else { return };
         if self.get(fd).is_ok_and(|socket| socket.settings.oob_inline) {
             return;
         }
-        let Recv::Data(octet) = self.shard.recv_up_to(stream.handle, 1) else { return };
+        let Recv::Data(byte) = self.shard.recv_up_to(stream.handle, 1) else { return };
         if let Some(stream) = self.stream_mut(fd).filter(|stream| stream.oob_read != Some(end)) {
-            stream.oob = octet.first().copied();
+            stream.oob = byte.first().copied();
         }
     }
 
-    /// An ordinary `recv` took octets from behind the urgent one that stands aside: that is gone, as it
+    /// An ordinary `recv` took bytes from behind the urgent one that stands aside: that is gone, as it
     /// is on Linux.
     pub(super) fn pass_urgent(&mut self, fd: Fd, taken: usize) {
         if let Some(stream) = self.stream_mut(fd).filter(|_| taken > 0) {
@@ -69,7 +69,7 @@ impl Sockets {
         }
     }
 
-    /// What `poll` says of urgent data, and how many octets an ordinary `recv` would get.
+    /// What `poll` says of urgent data, and how many bytes an ordinary `recv` would get.
     pub(super) fn look(
         &self,
         socket: &Socket,
@@ -84,7 +84,7 @@ impl Sockets {
         (if urgent { PollEvents::POLLPRI } else { PollEvents::NONE }, text)
     }
 
-    /// Octets that can be read in front of the urgent one, if that is there and set apart.
+    /// Bytes that can be read in front of the urgent one, if that is there and set apart.
     pub(super) fn before_urgent(
         &self,
         fd: Fd,
@@ -97,18 +97,18 @@ impl Sockets {
         Ok(mark.map_or(snapshot.unread, |(left, _)| left - 1))
     }
 
-    /// Octets to be read up to the end of the urgent data (>= 1), and where they end.
+    /// Bytes to be read up to the end of the urgent data (>= 1), and where they end.
     fn mark(&self, stream: &Stream, snapshot: &Snapshot) -> Option<(u32, SeqNum)> {
         let left = self.shard.urgent_mark(stream.handle).filter(|left| *left > 0)?;
         Some((left, snapshot.rcv.nxt - snapshot.unread + left))
     }
 
-    /// The octet that stands so far in front of what was read, if it is here.
-    fn octet(&self, stream: &Stream, ahead: u32) -> Option<u8> {
+    /// The byte that stands so far in front of what was read, if it is here.
+    fn byte(&self, stream: &Stream, ahead: u32) -> Option<u8> {
         let mut ahead = ahead as usize;
         for piece in self.shard.peek(stream.handle) {
             match piece.get(ahead) {
-                Some(octet) => return Some(*octet),
+                Some(byte) => return Some(*byte),
                 None => ahead -= piece.len(),
             }
         }

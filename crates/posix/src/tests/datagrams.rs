@@ -281,7 +281,7 @@ fn options_are_those_that_were_set_and_others_are_refused() {
 fn what_cannot_be_fails_as_on_linux() {
     let mut pair = Pair::new();
     let (near, other) = (socket(&mut pair.near), socket(&mut pair.near));
-    let to = |octets, port| Some(at(Address::from_v4_octets(octets), port));
+    let to = |bytes, port| Some(at(Address::from_v4_octets(bytes), port));
     for (to, errno) in [
         (to([255; 4], 67), Errno::EACCES),
         (to([10, 0, 0, 255], 67), Errno::EACCES),

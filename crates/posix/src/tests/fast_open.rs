@@ -155,13 +155,13 @@ fn without_a_cookie_it_asks_for_one_and_is_not_deferred() {
 }
 
 #[test]
-fn keys_are_one_or_two_of_sixteen_octets_and_hold_from_listen_on() {
+fn keys_are_one_or_two_of_sixteen_bytes_and_hold_from_listen_on() {
     let mut world = World::new();
     let early = stream(&mut world.server);
     let key = |len: u8| OptionValue::Octets((0..len).collect());
     for len in [0, 8, 15, 17, 31, 33, 48] {
         let set = world.server.setsockopt(early, SocketOption::FastOpenKey, &key(len));
-        assert_eq!(set, Err(Errno::EINVAL), "{len} octets");
+        assert_eq!(set, Err(Errno::EINVAL), "{len} bytes");
     }
     let number = world.server.setsockopt(early, SocketOption::FastOpenKey, &OptionValue::Int(1));
     assert_eq!(number, Err(Errno::EINVAL));

@@ -14,7 +14,7 @@ fn server(world: &World, fd: Fd) -> TcpInfo {
 }
 
 #[test]
-fn segments_and_octets_are_counted_on_both_sides() {
+fn segments_and_bytes_are_counted_on_both_sides() {
     let (mut world, _, fd, peer) = World::joined();
     let fresh = client(&world, fd);
     assert_eq!((fresh.tcpi_segs_out, fresh.tcpi_segs_in, fresh.tcpi_delivered), (2, 1, 1));

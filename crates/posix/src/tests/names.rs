@@ -39,14 +39,14 @@ fn constants_have_the_numbers_of_linux() {
     ] {
         assert_eq!(constants::value(name), Some(number), "{name}");
     }
-    for (name, octet) in [
+    for (name, byte) in [
         ("IPTOS_DSCP_CS7", 0xe0),
         ("IPTOS_CLASS_CS1", 0x20),
         ("IPTOS_DSCP_AF11", 0x28),
         ("IPTOS_DSCP_AF43", 0x98),
         ("IPTOS_DSCP_EF", 0xb8),
     ] {
-        assert_eq!(constants::value(name), Some(octet), "{name}");
+        assert_eq!(constants::value(name), Some(byte), "{name}");
     }
     assert_eq!(constants::value("IPTOS_DSCP_AF44"), None);
     assert_eq!(constants::value("SO_NONSENSE"), None);

@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[test]
-fn a_blocking_recv_waits_for_the_first_octets_and_takes_what_fits() {
+fn a_blocking_recv_waits_for_the_first_bytes_and_takes_what_fits() {
     let (mut world, _, client, server) = World::joined();
     let mut into = Incoming::new(4);
     let wait = World::blocks(world.server.recv(server, &mut into, MsgFlags::NONE));
@@ -76,23 +76,23 @@ fn a_blocking_send_takes_all_of_it_and_a_non_blocking_one_what_there_is_room_for
     let (mut world, _, client, server) = World::joined_with(&super::world::exact());
     set(&mut world.client, client, SocketOption::SendBuffer, 10_000);
     set(&mut world.server, server, SocketOption::RecvBuffer, 4_000);
-    let octets: Bytes = (0..1_000_000_u32).map(|at| (at ^ (at >> 9)) as u8).collect();
-    let mut out = Outgoing::new(octets.clone());
+    let bytes: Bytes = (0..1_000_000_u32).map(|at| (at ^ (at >> 9)) as u8).collect();
+    let mut out = Outgoing::new(bytes.clone());
     let wait = World::blocks(world.client.send(client, &mut out, MsgFlags::NONE));
     assert_eq!((wait, out.sent()), (Wait::Writable(client), 10_000));
     assert_eq!(send_now(&mut world.client, client, b"more"), Err(Errno::EAGAIN));
     let mut received = Vec::new();
-    while received.len() < octets.len() {
+    while received.len() < bytes.len() {
         world.run_until_quiet();
         received.extend(recv_now(&mut world.server, server, 3_000).expect("something came"));
         if world.client.may_go_on(&wait) && !out.rest().is_empty() {
             let _ = world.client.send(client, &mut out, MsgFlags::NONE);
         }
     }
-    assert_eq!(out.sent(), octets.len());
-    assert!(received == octets);
+    assert_eq!(out.sent(), bytes.len());
+    assert!(received == bytes);
     nonblocking(&mut world.client, client);
-    assert_eq!(send_now(&mut world.client, client, &octets), Ok(10_000));
+    assert_eq!(send_now(&mut world.client, client, &bytes), Ok(10_000));
     world.end();
 }
 
@@ -165,7 +165,7 @@ fn transfers_before_the_handshake_is_over_wait_for_it() {
 }
 
 #[test]
-fn reading_stops_in_front_of_the_urgent_octet() {
+fn reading_stops_in_front_of_the_urgent_byte() {
     let (mut world, _, client, server) = World::joined();
     world.urgent = Some(4);
     send_now(&mut world.client, client, b"stop and go").expect("room");

@@ -7,10 +7,10 @@ use whimbrel_wire::tcp::TcpFlags;
 use super::world::{Sent, Side, World, recv_now, recv_with, send_now, set};
 use crate::{Errno, Fd, Ioctl, MsgFlags, Outcome, Outgoing, PollEvents, PollFd, SocketOption};
 
-fn send_urgent(world: &mut World, fd: Fd, octets: &[u8]) {
-    let mut out = Outgoing::new(Bytes::copy_from_slice(octets));
+fn send_urgent(world: &mut World, fd: Fd, bytes: &[u8]) {
+    let mut out = Outgoing::new(Bytes::copy_from_slice(bytes));
     let flags = MsgFlags::MSG_OOB | MsgFlags::MSG_DONTWAIT;
-    assert_eq!(world.client.send(fd, &mut out, flags), Outcome::Done(Ok(octets.len())));
+    assert_eq!(world.client.send(fd, &mut out, flags), Outcome::Done(Ok(bytes.len())));
 }
 
 fn oob(world: &mut World, fd: Fd) -> Result<Vec<u8>, Errno> {
@@ -74,7 +74,7 @@ fn urgent_data_may_be_longer_than_the_field_reaches() {
 }
 
 #[test]
-fn the_urgent_octet_is_read_apart_and_passed_over_in_the_stream() {
+fn the_urgent_byte_is_read_apart_and_passed_over_in_the_stream() {
     let (mut world, _, client, server) = World::joined();
     assert_eq!(oob(&mut world, server), Err(Errno::EINVAL), "none was announced");
     send_urgent(&mut world, client, b"ab!");
@@ -94,7 +94,7 @@ fn the_urgent_octet_is_read_apart_and_passed_over_in_the_stream() {
 }
 
 #[test]
-fn the_urgent_octet_waits_when_the_stream_was_read_beyond_it() {
+fn the_urgent_byte_waits_when_the_stream_was_read_beyond_it() {
     let (mut world, _, client, server) = World::joined();
     send_urgent(&mut world, client, b"!");
     world.run_until_quiet();

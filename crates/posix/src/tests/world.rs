@@ -44,7 +44,7 @@ pub(super) struct World {
     pub(super) cut: bool,
     /// A router answers what the client sends into a cut wire by an error of this code.
     pub(super) unreachable: Option<u8>,
-    /// The client's segments with text end in urgent data after so many octets.
+    /// The client's segments with text end in urgent data after so many bytes.
     pub(super) urgent: Option<u16>,
 }
 
@@ -110,16 +110,16 @@ fn unreachable(code: u8, packet: &[u8]) -> Vec<u8> {
     let quoted = &packet[..28];
     let mut message = [0; 36];
     IcmpMessage::DestinationUnreachable { code, quoted }.emit(&mut message);
-    let mut octets = vec![0; Ipv4Header::LEN];
+    let mut bytes = vec![0; Ipv4Header::LEN];
     let header = Ipv4Header::new(
         std::net::Ipv4Addr::new(10, 0, 0, 254),
         client_addr().v4_octets().into(),
         WireProtocol::ICMP,
         message.len(),
     );
-    header.emit(&mut octets);
-    octets.extend(message);
-    octets
+    header.emit(&mut bytes);
+    bytes.extend(message);
+    bytes
 }
 
 fn process(last: u8, tunables: &Tunables) -> Sockets {
@@ -342,8 +342,8 @@ impl World {
         self.call(side, |it| it.recv(fd, &mut into, MsgFlags::NONE)).map(|_| into.to_vec())
     }
 
-    pub(super) fn send(&mut self, side: Side, fd: Fd, octets: &[u8]) -> Result<usize, Errno> {
-        let mut out = Outgoing::new(Bytes::copy_from_slice(octets));
+    pub(super) fn send(&mut self, side: Side, fd: Fd, bytes: &[u8]) -> Result<usize, Errno> {
+        let mut out = Outgoing::new(Bytes::copy_from_slice(bytes));
         self.call(side, |it| it.send(fd, &mut out, MsgFlags::NONE))
     }
 }
@@ -390,7 +390,7 @@ pub(super) fn recv_with(
 }
 
 /// One `send` that does not wait.
-pub(super) fn send_now(sockets: &mut Sockets, fd: Fd, octets: &[u8]) -> Result<usize, Errno> {
-    let mut out = Outgoing::new(Bytes::copy_from_slice(octets));
+pub(super) fn send_now(sockets: &mut Sockets, fd: Fd, bytes: &[u8]) -> Result<usize, Errno> {
+    let mut out = Outgoing::new(Bytes::copy_from_slice(bytes));
     sockets.send(fd, &mut out, MsgFlags::MSG_DONTWAIT).done().expect("it does not wait")
 }

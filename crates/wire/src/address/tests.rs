@@ -28,20 +28,20 @@ fn groups_and_nobody_are_recognised_in_both_families() {
 
 proptest! {
     #[test]
-    fn an_ipv4_address_survives_the_common_form(octets: [u8; 4]) {
-        let address = Address::from_v4_octets(octets);
+    fn an_ipv4_address_survives_the_common_form(bytes: [u8; 4]) {
+        let address = Address::from_v4_octets(bytes);
         prop_assert_eq!(address.family(), Family::V4);
-        prop_assert_eq!(address.v4_octets(), octets);
-        prop_assert_eq!(address.to_ip(), IpAddr::from(octets));
+        prop_assert_eq!(address.v4_octets(), bytes);
+        prop_assert_eq!(address.to_ip(), IpAddr::from(bytes));
         prop_assert_eq!(Address::from(address.to_ip()), address);
     }
 
     #[test]
-    fn an_ipv6_address_survives_the_common_form(octets: [u8; 16]) {
-        prop_assume!(Ipv6Addr::from(octets).to_ipv4_mapped().is_none());
-        let address = Address::from_octets(octets);
+    fn an_ipv6_address_survives_the_common_form(bytes: [u8; 16]) {
+        prop_assume!(Ipv6Addr::from(bytes).to_ipv4_mapped().is_none());
+        let address = Address::from_octets(bytes);
         prop_assert_eq!(address.family(), Family::V6);
-        prop_assert_eq!(address.to_ip(), IpAddr::from(octets));
+        prop_assert_eq!(address.to_ip(), IpAddr::from(bytes));
         prop_assert_eq!(Address::from(address.to_ip()), address);
     }
 }

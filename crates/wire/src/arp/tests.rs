@@ -34,7 +34,7 @@ fn other_hardware_protocols_lengths_and_operations_are_refused() {
     ] {
         let mut bytes = REQUEST.emit();
         bytes[offset] = 9;
-        assert_eq!(ArpPacket::parse(&bytes), Err(error), "octet {offset}");
+        assert_eq!(ArpPacket::parse(&bytes), Err(error), "byte {offset}");
     }
 }
 

@@ -73,29 +73,29 @@ proptest! {
     }
 
     #[test]
-    fn fields_sum_like_their_octets_even_behind_an_odd_slice(
+    fn fields_sum_like_their_bytes_even_behind_an_odd_slice(
         before in vec(any::<u8>(), 0..4), a: u16, b: u32, after in vec(any::<u8>(), 0..9),
     ) {
         let sum = Sum::new().add_bytes(&before).add_u16(a).add_u32(b).add_bytes(&after);
-        let octets: Vec<u8> =
+        let bytes: Vec<u8> =
             [&before[..], &a.to_be_bytes(), &b.to_be_bytes(), &after].concat();
-        prop_assert_eq!(sum.fold(), naive_sum(&octets));
+        prop_assert_eq!(sum.fold(), naive_sum(&bytes));
     }
 
     #[test]
-    fn pseudo_headers_sum_like_the_octets_of_the_rfcs(
+    fn pseudo_headers_sum_like_the_bytes_of_the_rfcs(
         src4: [u8; 4], dst4: [u8; 4], src6: [u8; 16], dst6: [u8; 16], protocol: u8, length: u16,
     ) {
         let [high, low] = length.to_be_bytes();
-        let octets = [&src4[..], &dst4, &[0, protocol, high, low]].concat();
+        let bytes = [&src4[..], &dst4, &[0, protocol, high, low]].concat();
         let sum = Sum::pseudo_header(
             Ipv4Addr::from(src4).into(), Ipv4Addr::from(dst4).into(), protocol, length.into());
-        prop_assert_eq!(sum.fold(), naive_sum(&octets));
+        prop_assert_eq!(sum.fold(), naive_sum(&bytes));
 
-        let octets = [&src6[..], &dst6, &[0, 0, high, low, 0, 0, 0, protocol]].concat();
+        let bytes = [&src6[..], &dst6, &[0, 0, high, low, 0, 0, 0, protocol]].concat();
         let sum = Sum::pseudo_header(
             Ipv6Addr::from(src6).into(), Ipv6Addr::from(dst6).into(), protocol, length.into());
-        prop_assert_eq!(sum.fold(), naive_sum(&octets));
+        prop_assert_eq!(sum.fold(), naive_sum(&bytes));
     }
 
     #[test]

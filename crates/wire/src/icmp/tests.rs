@@ -32,7 +32,7 @@ fn a_wrong_checksum_is_refused_unless_a_device_has_looked() {
 }
 
 #[test]
-fn a_message_without_its_eight_octets_is_truncated() {
+fn a_message_without_its_eight_bytes_is_truncated() {
     for len in 0..8 {
         assert_eq!(IcmpMessage::parse_verified(&[0; 8][..len]), Err(ParseError::Truncated));
     }

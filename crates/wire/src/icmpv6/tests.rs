@@ -35,7 +35,7 @@ fn the_checksum_covers_the_addresses() {
 }
 
 #[test]
-fn a_message_without_its_eight_octets_is_truncated() {
+fn a_message_without_its_eight_bytes_is_truncated() {
     for len in 0..8 {
         assert_eq!(Icmpv6Message::parse_verified(&[1; 8][..len]), Err(ParseError::Truncated));
     }

@@ -26,9 +26,9 @@ fn packet(header: Ipv4Header) -> Vec<u8> {
     packet
 }
 
-/// Changes octets and mends the checksum.
+/// Changes bytes and mends the checksum.
 fn rewritten(mut packet: Vec<u8>, changes: &[(usize, u8)]) -> Vec<u8> {
-    changes.iter().for_each(|(offset, octet)| packet[*offset] = *octet);
+    changes.iter().for_each(|(offset, byte)| packet[*offset] = *byte);
     let header_len = (usize::from(packet[0] & 15) * 4).min(packet.len());
     packet[10..12].fill(0);
     let checksum = Sum::new().add_bytes(&packet[..header_len]).finish();
@@ -70,7 +70,7 @@ fn impossible_headers_are_refused() {
 }
 
 #[test]
-fn a_fragment_that_is_not_whole_octets_of_eight_must_be_the_last() {
+fn a_fragment_that_is_not_whole_bytes_of_eight_must_be_the_last() {
     let fragment = |more| Some(Fragment { identification: 7, offset: 8, more });
     let header = Ipv4Header { identification: 7, dont_fragment: false, ..HEADER };
     let last = Ipv4Header { fragment: fragment(false), ..header };
@@ -90,7 +90,7 @@ fn a_fragment_that_ends_past_the_largest_packet_is_refused() {
 
 prop_compose! {
     fn any_header()(
-        src: [u8; 4], dst: [u8; 4], octets: [u8; 3], identification: u16, dont_fragment: bool,
+        src: [u8; 4], dst: [u8; 4], bytes: [u8; 3], identification: u16, dont_fragment: bool,
         units in 0u16..100, more: bool, payload_units in 0u16..20,
     ) -> Ipv4Header {
         let fragment =
@@ -98,9 +98,9 @@ prop_compose! {
         Ipv4Header {
             src: src.into(),
             dst: dst.into(),
-            protocol: Protocol(octets[0]),
-            ttl: octets[1],
-            tos: TrafficClass(octets[2]),
+            protocol: Protocol(bytes[0]),
+            ttl: bytes[1],
+            tos: TrafficClass(bytes[2]),
             identification,
             dont_fragment,
             fragment: (more || units != 0).then_some(fragment),

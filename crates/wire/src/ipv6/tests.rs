@@ -13,15 +13,15 @@ const TEXT: &[u8] = b"segment!";
 
 const PADDED: [u8; 6] = [1, 4, 0, 0, 0, 0];
 
-/// A packet whose extension headers are (kind, octets after Next Header), then TCP.
+/// A packet whose extension headers are (kind, bytes after Next Header), then TCP.
 fn packet(extensions: &[(Protocol, &[u8])]) -> Vec<u8> {
     let kinds = extensions.iter().map(|(kind, _)| *kind).chain([Protocol::TCP]);
     let mut kinds = kinds.collect::<Vec<_>>().into_iter();
     let first = kinds.next().unwrap();
     let mut body = Vec::new();
-    for (_, octets) in extensions {
+    for (_, bytes) in extensions {
         body.push(kinds.next().unwrap().0);
-        body.extend_from_slice(octets);
+        body.extend_from_slice(bytes);
     }
     body.extend_from_slice(TEXT);
     let header = Ipv6Header {
@@ -42,7 +42,7 @@ fn packet(extensions: &[(Protocol, &[u8])]) -> Vec<u8> {
     packet
 }
 
-/// An options header with one option, padded to eight octets.
+/// An options header with one option, padded to eight bytes.
 fn option(kind: u8) -> [u8; 7] {
     [0, 1, 0, kind, 2, 0, 0]
 }
@@ -121,7 +121,7 @@ fn hop_by_hop_options_stand_first_or_are_answered() {
 }
 
 #[test]
-fn more_than_eight_extension_headers_or_512_octets_are_refused() {
+fn more_than_eight_extension_headers_or_512_bytes_are_refused() {
     let options = [&[0][..], &PADDED].concat();
     let eight = [(Protocol::DESTINATION_OPTIONS, &options[..]); 8];
     assert!(Ipv6Header::parse(&packet(&eight)).is_ok());
@@ -129,9 +129,9 @@ fn more_than_eight_extension_headers_or_512_octets_are_refused() {
     assert_eq!(Ipv6Header::parse(&packet(&nine)), Err(ParseError::TooManyExtensions));
 
     let padded = |units: u8| {
-        let mut octets = std::vec![0; usize::from(units) * 8 + 7];
-        octets[0] = units;
-        octets
+        let mut bytes = std::vec![0; usize::from(units) * 8 + 7];
+        bytes[0] = units;
+        bytes
     };
     assert!(Ipv6Header::parse(&packet(&[(Protocol::DESTINATION_OPTIONS, &padded(63))])).is_ok());
     let long = packet(&[(Protocol::DESTINATION_OPTIONS, &padded(64))]);

@@ -155,7 +155,7 @@ proptest! {
             0 => NdpMessage::RouterSolicitation { source_link_layer: mac },
             1 => NdpMessage::NeighborSolicitation { target, source_link_layer: mac },
             _ => NdpMessage::NeighborAdvertisement {
-                target, flags: NeighborFlags::from_octet(bits << 5), target_link_layer: mac,
+                target, flags: NeighborFlags::from_byte(bits << 5), target_link_layer: mac,
             },
         };
         let bytes = emitted(message, ROUTER, HOST);

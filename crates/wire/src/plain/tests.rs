@@ -95,7 +95,7 @@ fn written(headers: &PlainHeaders, text: &[u8], whole: bool) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn in_one_go_the_same_octets_are_written_as_header_by_header(
+    fn in_one_go_the_same_bytes_are_written_as_header_by_header(
         headers in any_headers(),
         text in vec(any::<u8>(), 0..600),
         whole in any::<bool>(),
@@ -121,17 +121,17 @@ proptest! {
     }
 
     #[test]
-    fn an_octet_that_changed_on_the_way_is_noticed(
+    fn an_byte_that_changed_on_the_way_is_noticed(
         headers in any_headers(),
         text in vec(any::<u8>(), 0..40),
         place in any::<prop::sample::Index>(),
         change in 1_u8..,
     ) {
         let mut packet = written(&headers, &text, true);
-        // All but the octets that only say how the packet is read: those may make it a different one.
+        // All but the bytes that only say how the packet is read: those may make it a different one.
         let at = place.index(packet.len());
         packet[at] ^= change;
-        prop_assert!(PlainSegment::read(&packet, Checksum::Verify).is_none(), "octet {}", at);
+        prop_assert!(PlainSegment::read(&packet, Checksum::Verify).is_none(), "byte {}", at);
     }
 
     #[test]
@@ -180,15 +180,15 @@ fn fragments_options_and_other_protocols_are_left_to_others() {
     // Version and header length, MF, an offset, the bit that must be 0, the protocol, a TCP header
     // that is too short or longer than the packet.
     let changes = [(0, 0x46), (6, 0x20), (7, 1), (6, 0x80), (9, 17), (32, 0x40), (32, 0xf0)];
-    for (at, octet) in changes {
+    for (at, byte) in changes {
         let mut packet = packet.clone();
-        packet[at] = octet;
+        packet[at] = byte;
         packet[10..12].fill(0);
         let checksum = Sum::new().add_bytes(&packet[..20]).finish();
         packet[10..12].copy_from_slice(&checksum.to_be_bytes());
-        assert!(PlainSegment::read(&packet, Checksum::Trust).is_none(), "octet {at}: {octet:#x}");
+        assert!(PlainSegment::read(&packet, Checksum::Trust).is_none(), "byte {at}: {byte:#x}");
     }
     for len in 0..packet.len() {
-        assert!(PlainSegment::read(&packet[..len], Checksum::Trust).is_none(), "{len} octets");
+        assert!(PlainSegment::read(&packet[..len], Checksum::Trust).is_none(), "{len} bytes");
     }
 }

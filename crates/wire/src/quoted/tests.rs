@@ -51,7 +51,7 @@ fn v6() -> Vec<u8> {
 }
 
 #[test]
-fn eight_octets_name_the_connection_and_the_segment() {
+fn eight_bytes_name_the_connection_and_the_segment() {
     let quoted = QuotedSegment::parse(&v4(Protocol::TCP, 0)).unwrap();
     assert_eq!(
         quoted,

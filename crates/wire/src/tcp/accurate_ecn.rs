@@ -2,13 +2,13 @@
 
 use super::kinds::{ACCURATE_ECN_0, ACCURATE_ECN_1};
 
-/// Up to three counters of octets that arrived, by their ECN codepoint; modulo 2^24.
+/// Up to three counters of bytes that arrived, by their ECN codepoint; modulo 2^24.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct AccurateEcn {
     order: AccurateEcnOrder,
     len: u8,
-    /// Counters in the option's order, three octets each; zero beyond `len` of them.
-    octets: [[u8; 3]; 3],
+    /// Counters in the option's order, three bytes each; zero beyond `len` of them.
+    bytes: [[u8; 3]; 3],
 }
 
 /// The order of the counters. They are left out from the end, so the first is the most wanted.
@@ -24,8 +24,8 @@ impl AccurateEcn {
     /// The option with the first of `counters` (0 ..= 3 of them), which stand in `order`. Of each
     /// the low 24 bits count.
     pub fn new(order: AccurateEcnOrder, counters: &[u32]) -> Self {
-        let mut option = Self { order, len: 0, octets: [[0; 3]; 3] };
-        for (slot, counter) in option.octets.iter_mut().zip(counters) {
+        let mut option = Self { order, len: 0, bytes: [[0; 3]; 3] };
+        for (slot, counter) in option.bytes.iter_mut().zip(counters) {
             let [_, a, b, c] = counter.to_be_bytes();
             *slot = [a, b, c];
             option.len = option.len.wrapping_add(1);
@@ -38,7 +38,7 @@ impl AccurateEcn {
         self.order
     }
 
-    /// EE0B: octets of payload marked ECT(0), plus 1; 0 ..= 0xff_ffff.
+    /// EE0B: bytes of payload marked ECT(0), plus 1; 0 ..= 0xff_ffff.
     pub fn ect0_bytes(&self) -> Option<u32> {
         self.counter(match self.order {
             AccurateEcnOrder::Ect0First => 0,
@@ -46,12 +46,12 @@ impl AccurateEcn {
         })
     }
 
-    /// ECEB: octets of payload marked CE; 0 ..= 0xff_ffff.
+    /// ECEB: bytes of payload marked CE; 0 ..= 0xff_ffff.
     pub fn ce_bytes(&self) -> Option<u32> {
         self.counter(1)
     }
 
-    /// EE1B: octets of payload marked ECT(1), plus 1; 0 ..= 0xff_ffff.
+    /// EE1B: bytes of payload marked ECT(1), plus 1; 0 ..= 0xff_ffff.
     pub fn ect1_bytes(&self) -> Option<u32> {
         self.counter(match self.order {
             AccurateEcnOrder::Ect0First => 2,
@@ -66,9 +66,9 @@ impl AccurateEcn {
             _ => AccurateEcnOrder::Ect1First,
         };
         let (counters, []) = body.as_chunks::<3>() else { return None };
-        let mut octets = [[0; 3]; 3];
-        octets.get_mut(..counters.len())?.copy_from_slice(counters);
-        Some(Self { order, len: counters.len() as u8, octets })
+        let mut bytes = [[0; 3]; 3];
+        bytes.get_mut(..counters.len())?.copy_from_slice(counters);
+        Some(Self { order, len: counters.len() as u8, bytes })
     }
 
     /// The option's kind and body.
@@ -77,11 +77,11 @@ impl AccurateEcn {
             AccurateEcnOrder::Ect0First => ACCURATE_ECN_0,
             AccurateEcnOrder::Ect1First => ACCURATE_ECN_1,
         };
-        (kind, self.octets, usize::from(self.len).wrapping_mul(3))
+        (kind, self.bytes, usize::from(self.len).wrapping_mul(3))
     }
 
     fn counter(&self, index: usize) -> Option<u32> {
-        let counters = self.octets.get(..usize::from(self.len))?;
+        let counters = self.bytes.get(..usize::from(self.len))?;
         counters.get(index).map(|[a, b, c]| u32::from_be_bytes([0, *a, *b, *c]))
     }
 }

@@ -2,30 +2,30 @@
 
 use core::fmt;
 
-/// A cookie of 4 ..= 16 octets, or the empty request for one.
+/// A cookie of 4 ..= 16 bytes, or the empty request for one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FastOpen {
-    /// The cookie in the first `len` octets, zeros behind it.
-    octets: [u8; Self::MAX_COOKIE],
+    /// The cookie in the first `len` bytes, zeros behind it.
+    bytes: [u8; Self::MAX_COOKIE],
     len: u8,
     experimental: bool,
 }
 
 impl FastOpen {
-    /// Octets of the longest cookie.
+    /// Bytes of the longest cookie.
     pub const MAX_COOKIE: usize = 16;
 
     /// The request for a cookie.
-    pub const REQUEST: Self = Self { octets: [0; 16], len: 0, experimental: false };
+    pub const REQUEST: Self = Self { bytes: [0; 16], len: 0, experimental: false };
 
-    /// A cookie, if it has an even number of 4 ..= 16 octets (RFC 7413 4.1.1).
+    /// A cookie, if it has an even number of 4 ..= 16 bytes (RFC 7413 4.1.1).
     pub fn from_cookie(cookie: &[u8]) -> Option<Self> {
         Self::from_body(cookie, false).filter(|option| !option.is_request())
     }
 
     /// The cookie; empty in a request.
     pub fn cookie(&self) -> &[u8] {
-        self.octets.get(..usize::from(self.len)).unwrap_or(&self.octets)
+        self.bytes.get(..usize::from(self.len)).unwrap_or(&self.bytes)
     }
 
     /// Whether this asks for a cookie.
@@ -51,16 +51,16 @@ impl FastOpen {
         if !even || !matches!(cookie.len(), 0 | 4..=Self::MAX_COOKIE) {
             return None;
         }
-        let mut octets = [0; Self::MAX_COOKIE];
-        octets.get_mut(..cookie.len())?.copy_from_slice(cookie);
-        Some(Self { octets, len: cookie.len() as u8, experimental })
+        let mut bytes = [0; Self::MAX_COOKIE];
+        bytes.get_mut(..cookie.len())?.copy_from_slice(cookie);
+        Some(Self { bytes, len: cookie.len() as u8, experimental })
     }
 }
 
 impl fmt::Debug for FastOpen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.experimental { "experimental cookie " } else { "cookie " })?;
-        self.cookie().iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+        self.cookie().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

@@ -32,7 +32,7 @@ impl TcpFlags {
     /// SYN and ACK: the second segment of a handshake.
     pub const SYN_ACK: Self = Self(Self::SYN.0 | Self::ACK.0);
 
-    /// The low nine bits of `bits`, as they stand in the header's 13th and 14th octet.
+    /// The low nine bits of `bits`, as they stand in the header's 13th and 14th byte.
     ///
     /// RFC 9293 3.1 of the reserved bits: "Must be zero in generated segments and must be ignored
     /// in received segments".

@@ -25,7 +25,7 @@ pub enum OptionOrder {
 }
 
 impl TcpOptions {
-    /// Octets that [`TcpOptions::encode`] writes: a multiple of 4, 0 ..= 40.
+    /// Bytes that [`TcpOptions::encode`] writes: a multiple of 4, 0 ..= 40.
     #[inline]
     pub fn encoded_len(&self, order: OptionOrder) -> usize {
         match self.shape() {
@@ -35,10 +35,10 @@ impl TcpOptions {
         }
     }
 
-    /// Writes the options to the front of `buf`, padded to a multiple of 4; returns the octets.
+    /// Writes the options to the front of `buf`, padded to a multiple of 4; returns the bytes.
     ///
     /// They are placed as `order` says; then Fast Open, user time-out, accurate ECN. SACK blocks
-    /// take what is left of the 40 octets. An option that does not fit any more is left out.
+    /// take what is left of the 40 bytes. An option that does not fit any more is left out.
     ///
     /// # Panics
     /// If `buf` is shorter than [`TcpOptions::encoded_len`].
@@ -47,14 +47,14 @@ impl TcpOptions {
         match self.shape() {
             Shape::Empty => 0,
             Shape::TimestampsOnly(timestamps) => {
-                let [a, b, c, d, e, f, g, h] = timestamps.to_octets();
-                let octets = [NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h];
-                Writer(buf).bytes(&octets);
+                let [a, b, c, d, e, f, g, h] = timestamps.to_bytes();
+                let bytes = [NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h];
+                Writer(buf).bytes(&bytes);
                 TIMESTAMPS_ONLY_LEN
             }
             Shape::Mixed => {
-                let (octets, len) = encode(self, order);
-                let encoded = octets.get(..len).unwrap_or(&octets);
+                let (bytes, len) = encode(self, order);
+                let encoded = bytes.get(..len).unwrap_or(&bytes);
                 Writer(buf).bytes(encoded);
                 len
             }
@@ -87,7 +87,7 @@ enum Shape {
 
 /// The encoded options and their length, a multiple of 4.
 fn encode(options: &TcpOptions, order: OptionOrder) -> ([u8; TcpOptions::MAX_LEN], usize) {
-    let mut list = OptionList { octets: [0; TcpOptions::MAX_LEN], len: 0 };
+    let mut list = OptionList { bytes: [0; TcpOptions::MAX_LEN], len: 0 };
     match order {
         OptionOrder::Linux => list.put_as_linux(options),
         OptionOrder::FreeBsd => list.put_as_freebsd(options),
@@ -100,12 +100,12 @@ fn encode(options: &TcpOptions, order: OptionOrder) -> ([u8; TcpOptions::MAX_LEN
         OptionOrder::Linux | OptionOrder::LwIp | OptionOrder::Illumos => NOP,
         OptionOrder::FreeBsd => END_OF_LIST,
     });
-    (list.octets, list.len)
+    (list.bytes, list.len)
 }
 
 /// Options written so far. What does not fit is left out whole.
 struct OptionList {
-    octets: [u8; TcpOptions::MAX_LEN],
+    bytes: [u8; TcpOptions::MAX_LEN],
     len: usize,
 }
 
@@ -190,7 +190,7 @@ impl OptionList {
 
     fn put_timestamps(&mut self, options: &TcpOptions) {
         if let Some(timestamps) = options.timestamps {
-            self.put(&[&[TIMESTAMPS, 10], &timestamps.to_octets()]);
+            self.put(&[&[TIMESTAMPS, 10], &timestamps.to_bytes()]);
         }
     }
 
@@ -219,7 +219,7 @@ impl OptionList {
             return;
         }
         self.align_to(3, 2);
-        let room = self.octets.len().saturating_sub(self.len).saturating_sub(2) / 8;
+        let room = self.bytes.len().saturating_sub(self.len).saturating_sub(2) / 8;
         let blocks = options.sack.as_slice();
         let blocks = blocks.get(..room).unwrap_or(blocks);
         if blocks.is_empty() {
@@ -252,7 +252,7 @@ impl OptionList {
     fn put(&mut self, parts: &[&[u8]]) {
         let len = parts.iter().fold(0usize, |len, part| len.saturating_add(part.len()));
         let end = self.len.saturating_add(len);
-        if let Some(slot) = self.octets.get_mut(self.len..end) {
+        if let Some(slot) = self.bytes.get_mut(self.len..end) {
             let mut fields = Writer(slot);
             parts.iter().for_each(|part| fields.bytes(part));
             self.len = end;

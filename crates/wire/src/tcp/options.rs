@@ -99,19 +99,19 @@ pub struct Opening {
 }
 
 impl TcpOptions {
-    /// Octets of the longest options.
+    /// Bytes of the longest options.
     pub const MAX_LEN: usize = 40;
 
-    /// Reads the octets between the fixed header and the text.
+    /// Reads the bytes between the fixed header and the text.
     ///
     /// Never fails: an unknown kind, or a known one of a wrong length, is skipped by its length; a
     /// length that cannot be skipped ends the reading and sets `malformed`.
-    pub fn parse(octets: &[u8]) -> Self {
-        if let Some(options) = Self::parse_usual_syn(octets) {
+    pub fn parse(bytes: &[u8]) -> Self {
+        if let Some(options) = Self::parse_usual_syn(bytes) {
             return options;
         }
         let mut options = Self::default();
-        options.read_list(octets);
+        options.read_list(bytes);
         options
     }
 
@@ -123,8 +123,8 @@ impl TcpOptions {
 
     /// What nearly every SYN has: MSS, SACK-permitted and timestamps, NOP and window scale.
     #[inline]
-    pub(super) fn parse_usual_syn(octets: &[u8]) -> Option<Self> {
-        let (&[MSS, 4, a, b], rest) = octets.split_first_chunk()? else { return None };
+    pub(super) fn parse_usual_syn(bytes: &[u8]) -> Option<Self> {
+        let (&[MSS, 4, a, b], rest) = bytes.split_first_chunk()? else { return None };
         let stamped = Timestamps::first_of(rest, [SACK_PERMITTED, 2, TIMESTAMPS, 10])?;
         let (timestamps, &[NOP, WINDOW_SCALE, 3, shift]) = stamped else { return None };
         Some(Self {
@@ -136,15 +136,15 @@ impl TcpOptions {
         })
     }
 
-    fn read_list(&mut self, mut octets: &[u8]) {
-        while let [kind, rest @ ..] = octets {
+    fn read_list(&mut self, mut bytes: &[u8]) {
+        while let [kind, rest @ ..] = bytes {
             match *kind {
                 END_OF_LIST => return,
-                NOP => octets = rest,
+                NOP => bytes = rest,
                 kind => match split_body(rest) {
                     Some((body, next)) => {
                         self.read_option(kind, body);
-                        octets = next;
+                        bytes = next;
                     }
                     // RFC 9293 3.1 (MUST-7): "TCP implementations MUST be prepared to handle an
                     // illegal option length (e.g., zero)".
@@ -188,8 +188,8 @@ impl TcpOptions {
 impl Timestamps {
     /// The timestamps that follow `before` at the front of `octets`, and what is behind them.
     #[inline]
-    pub(super) fn first_of(octets: &[u8], before: [u8; 4]) -> Option<(Self, &[u8])> {
-        let (found, rest) = octets.split_first_chunk::<4>()?;
+    pub(super) fn first_of(bytes: &[u8], before: [u8; 4]) -> Option<(Self, &[u8])> {
+        let (found, rest) = bytes.split_first_chunk::<4>()?;
         let (stamps, rest) = rest.split_first_chunk::<8>()?;
         (*found == before).then_some((Self::from_octets(*stamps), rest))
     }
@@ -200,12 +200,12 @@ impl Timestamps {
     }
 
     #[inline]
-    pub(super) const fn to_octets(self) -> [u8; 8] {
+    pub(super) const fn to_bytes(self) -> [u8; 8] {
         (((self.val as u64) << 32) | self.ecr as u64).to_be_bytes()
     }
 }
 
-/// An option's body and what follows it; `rest` begins with its length octet.
+/// An option's body and what follows it; `rest` begins with its length byte.
 #[inline]
 fn split_body(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = rest.split_first()?;

@@ -4,12 +4,12 @@ use core::fmt;
 
 use crate::SeqNum;
 
-/// A run of octets that arrived: `left =< octet < right` (RFC 2018 3).
+/// A run of bytes that arrived: `left =< octet < right` (RFC 2018 3).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SackBlock {
-    /// The first octet's number.
+    /// The first byte's number.
     pub left: SeqNum,
-    /// The number after the last octet's. Nothing proves that it lies after `left`.
+    /// The number after the last byte's. Nothing proves that it lies after `left`.
     pub right: SeqNum,
 }
 
@@ -22,7 +22,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// What 40 octets of options have room for; 3 beside timestamps.
+    /// What 40 bytes of options have room for; 3 beside timestamps.
     pub const MAX: usize = 4;
 
     /// An option without any block.
@@ -54,11 +54,11 @@ impl SackBlocks {
         }
     }
 
-    /// Reads an option after its length: one to four blocks of eight octets.
+    /// Reads an option after its length: one to four blocks of eight bytes.
     pub(super) fn from_body(body: &[u8]) -> Option<Self> {
-        let (octets, []) = body.as_chunks::<8>() else { return None };
+        let (bytes, []) = body.as_chunks::<8>() else { return None };
         let mut blocks = Self::NONE;
-        for [a, b, c, d, e, f, g, h] in octets {
+        for [a, b, c, d, e, f, g, h] in bytes {
             let left = SeqNum::new(u32::from_be_bytes([*a, *b, *c, *d]));
             let right = SeqNum::new(u32::from_be_bytes([*e, *f, *g, *h]));
             if !blocks.push(SackBlock { left, right }) {

@@ -1,7 +1,7 @@
 //! A TCP header where it arrived: its fields as values, its options left where they lie.
 //!
 //! Nearly every segment has timestamps or nothing. They are read at once, and the other options by
-//! whoever asks for them: values of all that may be there are 96 octets, and a burst of headers is
+//! whoever asks for them: values of all that may be there are 96 bytes, and a burst of headers is
 //! handed on by value.
 
 use super::kinds::{NOP, TIMESTAMPS};
@@ -17,7 +17,7 @@ pub struct TcpView<'a> {
     pub src_port: u16,
     /// Destination port: the receiver's.
     pub dst_port: u16,
-    /// SEG.SEQ: the number of the SYN if there is one, else of the first octet of text.
+    /// SEG.SEQ: the number of the SYN if there is one, else of the first byte of text.
     pub seq: SeqNum,
     /// SEG.ACK: the next number the sender expects; meaningless without [`TcpFlags::ACK`].
     pub ack: SeqNum,
@@ -25,7 +25,7 @@ pub struct TcpView<'a> {
     pub flags: TcpFlags,
     /// SEG.WND as it stands in the header, unscaled.
     pub window: RawWindow,
-    /// SEG.UP: octets from `seq` to urgent data's end; meaningless without [`TcpFlags::URG`].
+    /// SEG.UP: bytes from `seq` to urgent data's end; meaningless without [`TcpFlags::URG`].
     pub urgent: u16,
     /// The options, each read when it is asked for.
     pub options: OptionsView<'a>,
@@ -37,7 +37,7 @@ pub struct OptionsView<'a> {
     /// Kind 8 (RFC 7323 3.2).
     pub timestamps: Option<Timestamps>,
     /// All options, if there are others.
-    octets: &'a [u8],
+    bytes: &'a [u8],
     /// What these are like.
     others: Others,
 }
@@ -57,7 +57,7 @@ enum Others {
 }
 
 impl<'a> TcpView<'a> {
-    /// The header and its length in octets, 20 ..= 60: where the text begins. The checksum is not
+    /// The header and its length in bytes, 20 ..= 60: where the text begins. The checksum is not
     /// looked at.
     #[inline]
     pub fn parse(segment: &'a [u8]) -> Result<(Self, usize), ParseError> {
@@ -90,29 +90,29 @@ impl<'a> TcpView<'a> {
 impl<'a> OptionsView<'a> {
     /// Timestamps and nothing else.
     pub const fn only(timestamps: Option<Timestamps>) -> Self {
-        Self { timestamps, octets: &[], others: Others::None }
+        Self { timestamps, bytes: &[], others: Others::None }
     }
 
     #[inline]
-    pub(crate) fn read(octets: &'a [u8]) -> Self {
-        if octets.is_empty() {
+    pub(crate) fn read(bytes: &'a [u8]) -> Self {
+        if bytes.is_empty() {
             return Self::only(None);
         }
         // What nearly every segment has.
-        if let Some((timestamps, [])) = Timestamps::first_of(octets, [NOP, NOP, TIMESTAMPS, 10]) {
+        if let Some((timestamps, [])) = Timestamps::first_of(bytes, [NOP, NOP, TIMESTAMPS, 10]) {
             return Self::only(Some(timestamps));
         }
-        Self::read_rare(octets)
+        Self::read_rare(bytes)
     }
 
-    fn read_rare(octets: &'a [u8]) -> Self {
+    fn read_rare(bytes: &'a [u8]) -> Self {
         // What nearly every SYN has.
-        if let Some(options) = TcpOptions::parse_usual_syn(octets) {
-            return Self { timestamps: options.timestamps, octets, others: Others::UsualSyn };
+        if let Some(options) = TcpOptions::parse_usual_syn(bytes) {
+            return Self { timestamps: options.timestamps, bytes, others: Others::UsualSyn };
         }
-        let options = TcpOptions::parse(octets);
+        let options = TcpOptions::parse(bytes);
         let others = if options.sack.is_empty() { Others::Rare } else { Others::Sack };
-        Self { timestamps: options.timestamps, octets, others }
+        Self { timestamps: options.timestamps, bytes, others }
     }
 
     /// Whether there is a SACK option.
@@ -128,10 +128,10 @@ impl<'a> OptionsView<'a> {
     }
 
     /// What those of a SYN offer.
-    // Not by way of all that could be there: each passive and each active open would make those 96 octets.
+    // Not by way of all that could be there: each passive and each active open would make those 96 bytes.
     #[inline]
     pub fn opening(&self) -> Opening {
-        match (self.others, self.octets) {
+        match (self.others, self.bytes) {
             (Others::UsualSyn, &[_, _, a, b, .., shift]) => Opening {
                 mss: Some(Mss::new(u16::from_be_bytes([a, b]))),
                 window_scale: Some(WindowScale::new(shift)),
@@ -148,7 +148,7 @@ impl<'a> OptionsView<'a> {
 
     /// Reads every option that this stack knows.
     pub fn whole(&self) -> TcpOptions {
-        TcpOptions { timestamps: self.timestamps, ..TcpOptions::parse(self.octets) }
+        TcpOptions { timestamps: self.timestamps, ..TcpOptions::parse(self.bytes) }
     }
 }
 

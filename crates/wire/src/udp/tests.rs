@@ -13,9 +13,9 @@ const FAR: Address = Address::from_v4_octets([10, 0, 0, 2]);
 const HEADER: UdpHeader = UdpHeader { src_port: 1234, dst_port: 53 };
 
 fn v6(last: u8) -> Address {
-    let mut octets = [0; 16];
-    (octets[0], octets[15]) = (0xfd, last);
-    Address::from_octets(octets)
+    let mut bytes = [0; 16];
+    (bytes[0], bytes[15]) = (0xfd, last);
+    Address::from_octets(bytes)
 }
 
 fn emitted(header: UdpHeader, src: Address, dst: Address, data: &[u8]) -> Vec<u8> {
@@ -25,7 +25,7 @@ fn emitted(header: UdpHeader, src: Address, dst: Address, data: &[u8]) -> Vec<u8
     buf
 }
 
-/// Two octets that make the checksum of a datagram with them alone come out as zero.
+/// Two bytes that make the checksum of a datagram with them alone come out as zero.
 fn data_that_sums_to_zero(src: Address, dst: Address) -> [u8; 2] {
     let bytes = emitted(HEADER, src, dst, &[0, 0]);
     [bytes[6], bytes[7]]
@@ -112,15 +112,15 @@ proptest! {
     }
 
     #[test]
-    fn no_octet_changes_unseen(
+    fn no_byte_changes_unseen(
         at in 0..30_usize, by in 1..255_u8, data in vec(any::<u8>(), 24..25),
     ) {
-        // Of another length other octets are summed.
+        // Of another length other bytes are summed.
         prop_assume!(at != 4 && at != 5);
         let mut bytes = emitted(HEADER, v6(1), v6(2), &data);
         bytes[at] ^= by;
         let seen = UdpView::parse(v6(1), v6(2), &bytes);
-        prop_assert!(seen.is_err(), "octet {at} changed by {by:#x}: {seen:?}");
+        prop_assert!(seen.is_err(), "byte {at} changed by {by:#x}: {seen:?}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ fn a_shift_above_fourteen_is_read_as_fourteen() {
 
 #[test]
 fn the_least_sufficient_shift_is_chosen() {
-    for (octets, shift) in [
+    for (bytes, shift) in [
         (0, 0),
         (65_535, 0),
         (65_536, 1),
@@ -21,7 +21,7 @@ fn the_least_sufficient_shift_is_chosen() {
         (1 << 30, 14),
         (u32::MAX, 14),
     ] {
-        assert_eq!(WindowScale::for_window(octets), WindowScale::new(shift), "{octets} octets");
+        assert_eq!(WindowScale::for_window(bytes), WindowScale::new(shift), "{bytes} bytes");
     }
 }
 
@@ -33,8 +33,8 @@ fn the_largest_window_is_the_largest_field_at_the_largest_shift() {
 
 proptest! {
     #[test]
-    fn an_announced_window_never_exceeds_the_true_one(octets: u32, shift in 0u8..=14) {
-        let (window, scale) = (WindowSize::new(octets), WindowScale::new(shift));
+    fn an_announced_window_never_exceeds_the_true_one(bytes: u32, shift in 0u8..=14) {
+        let (window, scale) = (WindowSize::new(bytes), WindowScale::new(shift));
         let announced = window.to_raw(scale).scaled(scale);
         prop_assert!(announced <= window);
         let saturated = window.to_raw(scale).get() == 65_535;

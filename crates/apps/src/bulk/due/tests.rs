@@ -14,7 +14,7 @@ use crate::transport::{
     ConnectOptions, OpenError, Reading, SenderStats, StackUsage, Transport, TransportEvent,
 };
 
-/// A transport of connections that open at once; each takes octets while it has room.
+/// A transport of connections that open at once; each takes bytes while it has room.
 #[derive(Default)]
 struct Counting {
     room: Vec<usize>,

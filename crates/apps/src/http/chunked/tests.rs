@@ -7,7 +7,7 @@ fn decode(stream: &'static [u8]) -> Result<Option<Vec<u8>>, Fault> {
     let (mut decoder, mut body) = (Decoder::new(), Vec::new());
     loop {
         match decoder.next(&mut input, 1 << 20)? {
-            BodyPart::Data(octets) => body.extend_from_slice(&octets),
+            BodyPart::Data(bytes) => body.extend_from_slice(&bytes),
             BodyPart::More => return Ok(None),
             BodyPart::End => {
                 assert!(input.is_empty(), "nothing follows in these tests");

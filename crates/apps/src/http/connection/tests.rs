@@ -38,9 +38,9 @@ fn converse(site: &mut impl Site, terms: &Terms, pieces: &[&[u8]]) -> Outcome {
     let mut outcome = Outcome { output: Vec::new(), last: Step::NeedInput, shut_down: false };
     for _ in 0..1_000_000 {
         match connection.poll(site, terms) {
-            Step::Send(octets) => {
-                assert!(!octets.is_empty() && !outcome.shut_down);
-                outcome.output.extend_from_slice(&octets);
+            Step::Send(bytes) => {
+                assert!(!bytes.is_empty() && !outcome.shut_down);
+                outcome.output.extend_from_slice(&bytes);
             }
             Step::NeedInput => match pieces.next() {
                 Some(piece) => connection.on_octets(Bytes::copy_from_slice(piece)),
@@ -344,7 +344,7 @@ fn who_is_told_of_a_slow_head_is_read_on_for_a_while_and_left_whatever_comes() {
     assert!(slow.is_over() && !slow.is_within_head());
     slow.on_silence(&terms);
     assert_eq!(slow.poll(&mut site, &terms), Step::Close);
-    slow.on_late_octets(Bytes::from_static(b"/1.1"), &terms);
+    slow.on_late_bytes(Bytes::from_static(b"/1.1"), &terms);
     assert_eq!(slow.poll(&mut site, &terms), Step::Close);
 }
 
@@ -364,9 +364,9 @@ impl BodySource for vec::IntoIter<Result<Bytes, SourceError>> {
 struct Remember(Arc<Mutex<Vec<u8>>>);
 
 impl Upload for Remember {
-    fn write(&mut self, octets: &[u8]) -> Result<(), Response> {
-        self.0.lock().unwrap().extend_from_slice(octets);
-        if octets.contains(&b'!') {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Response> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        if bytes.contains(&b'!') {
             return Err(Response::text(Status::INSUFFICIENT_STORAGE, "no room\n"));
         }
         Ok(())
@@ -420,9 +420,9 @@ fn the_response_is_sent_before_more_of_the_request_is_read() {
     let mut total = 0;
     loop {
         match connection.poll(&mut site, &terms) {
-            Step::Send(octets) => {
-                assert!(octets.len() <= terms.limits.piece);
-                total += octets.len();
+            Step::Send(bytes) => {
+                assert!(bytes.len() <= terms.limits.piece);
+                total += bytes.len();
             }
             Step::NeedInput => break,
             other => panic!("{other:?}"),

@@ -12,15 +12,15 @@ fn get(site: &mut FixedBody, fields: &str) -> Response {
 
 fn read(body: Body) -> Vec<u8> {
     match body {
-        Body::Bytes(octets) => octets.to_vec(),
+        Body::Bytes(bytes) => bytes.to_vec(),
         Body::Source { length, mut source } => {
-            let mut octets = Vec::new();
-            while (octets.len() as u64) < length {
+            let mut bytes = Vec::new();
+            while (bytes.len() as u64) < length {
                 let piece = source.read(10_000).unwrap();
                 assert!(!piece.is_empty() && piece.len() <= 10_000);
-                octets.extend_from_slice(&piece);
+                bytes.extend_from_slice(&piece);
             }
-            octets
+            bytes
         }
     }
 }

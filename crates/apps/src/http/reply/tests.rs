@@ -2,12 +2,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Every response in `stream`, given `piece` octets at a time; then what the end of it makes.
+/// Every response in `stream`, given `piece` bytes at a time; then what the end of it makes.
 fn read(stream: &[u8], piece: usize, expected: Expected) -> (Vec<Reply>, Result<Reply, ConnError>) {
     let mut reader = ReplyReader::new(expected);
     let mut replies = Vec::new();
-    for octets in stream.chunks(piece.max(1)) {
-        let mut input = Bytes::copy_from_slice(octets);
+    for bytes in stream.chunks(piece.max(1)) {
+        let mut input = Bytes::copy_from_slice(bytes);
         while !input.is_empty() {
             match reader.read(&mut input) {
                 Ok(Some(reply)) => replies.push(reply),

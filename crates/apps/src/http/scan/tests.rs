@@ -3,14 +3,14 @@
 use super::line_feed;
 
 #[test]
-fn the_first_line_feed_is_found_at_any_place_beside_octets_that_differ_in_a_bit() {
+fn the_first_line_feed_is_found_at_any_place_beside_bytes_that_differ_in_a_bit() {
     for length in 0..=26 {
         for other in [0x00, 0x08, 0x09, 0x0b, 0x0d, 0x7f, 0x80, 0x8a, 0xff] {
-            let mut octets = vec![other; length];
-            assert_eq!(line_feed(&octets), None, "{length} of {other:#04x}");
+            let mut bytes = vec![other; length];
+            assert_eq!(line_feed(&bytes), None, "{length} of {other:#04x}");
             for place in (0..length).rev() {
-                octets[place] = b'\n';
-                assert_eq!(line_feed(&octets), Some(place), "{place} of {length}, {other:#04x}");
+                bytes[place] = b'\n';
+                assert_eq!(line_feed(&bytes), Some(place), "{place} of {length}, {other:#04x}");
             }
         }
     }

@@ -29,7 +29,7 @@ struct Client {
 }
 
 impl Clients {
-    /// One more, that asks this so often, and takes so many octets of the answers.
+    /// One more, that asks this so often, and takes so many bytes of the answers.
     fn ask(&mut self, request: &str, times: usize, takes: usize) -> usize {
         let text = format!("{request} HTTP/1.1\r\nHost: a\r\n\r\n").repeat(times);
         let client = Client { asked: Some(Bytes::from(text)), heard: Vec::new(), takes };
@@ -122,7 +122,7 @@ impl Transport for Clients {
 #[derive(Clone, Default)]
 struct Costly {
     pages: Arc<AtomicUsize>,
-    octets: Arc<AtomicUsize>,
+    bytes: Arc<AtomicUsize>,
     answers: Arc<AtomicUsize>,
 }
 
@@ -154,7 +154,7 @@ impl LongAnswer for Costly {
 
 impl BodySource for Costly {
     fn read(&mut self, at_most: usize) -> Result<Bytes, SourceError> {
-        self.octets.fetch_add(at_most, Ordering::Relaxed);
+        self.bytes.fetch_add(at_most, Ordering::Relaxed);
         Ok(Bytes::from(vec![b'x'; at_most]))
     }
 }
@@ -202,7 +202,7 @@ fn long_answers_are_made_though_cheap_requests_never_end() {
 }
 
 #[test]
-fn turn_ends_by_what_its_requests_cost_and_its_octets() {
+fn turn_ends_by_what_its_requests_cost_and_its_bytes() {
     let site = Costly::default();
     let mut server = HttpServer::new(site.clone(), Limits::default());
     let mut clients = Clients::default();
@@ -213,8 +213,8 @@ fn turn_ends_by_what_its_requests_cost_and_its_octets() {
     let mut server = HttpServer::new(site.clone(), Limits::default());
     (0..100).for_each(|_| _ = clients.ask("GET /file", 100, usize::MAX));
     assert!(turn(&mut server, &mut clients));
-    let made = site.octets.load(Ordering::Relaxed);
-    assert!((1..=5 << 20).contains(&made), "{made} octets in one turn");
+    let made = site.bytes.load(Ordering::Relaxed);
+    assert!((1..=5 << 20).contains(&made), "{made} bytes in one turn");
 }
 
 #[test]
@@ -223,13 +223,13 @@ fn client_taking_nothing_has_1_kib_made() {
     let mut server = HttpServer::new(site.clone(), Limits::default());
     let mut clients = Clients::default();
     for _ in 0..100 {
-        // The head is taken, and 4,000 octets of the body.
+        // The head is taken, and 4,000 bytes of the body.
         clients.ask("GET /file", 10, 4_100);
     }
     while turn(&mut server, &mut clients) {}
     assert!(clients.clients.iter().all(|client| client.heard.len() == 4_100));
-    let made = site.octets.load(Ordering::Relaxed);
-    assert!(made <= 100 * (4_100 + 1_024), "{made} octets were made");
+    let made = site.bytes.load(Ordering::Relaxed);
+    assert!(made <= 100 * (4_100 + 1_024), "{made} bytes were made");
     // What is taken later is made then.
     clients.clients[7].takes = usize::MAX;
     clients.events.push_back(7);

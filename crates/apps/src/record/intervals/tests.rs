@@ -11,7 +11,7 @@ fn only_whole_intervals_are_compared_and_an_empty_one_counts() {
         }
     }
     assert_eq!(intervals.rates(SECOND * 7 / 2), [100.0, 200.0, 0.0]);
-    assert_eq!(intervals.counts()[1], Count { exchanges: 200, octets: 1_400, failed: 0 });
+    assert_eq!(intervals.counts()[1], Count { exchanges: 200, bytes: 1_400, failed: 0 });
     let spread = intervals.spread(SECOND * 7 / 2).unwrap();
     assert_eq!((spread.intervals, spread.min, spread.max, spread.mean), (3, 0.0, 200.0, 100.0));
     assert!((spread.variation() - (2.0f64 / 3.0).sqrt()).abs() < 1e-9);
@@ -37,7 +37,7 @@ fn the_counts_of_another_part_are_added_interval_by_interval() {
     other.count(Duration::ZERO, 3);
     other.count_failed(2 * SECOND);
     one += &other;
-    let count = |exchanges, octets, failed| Count { exchanges, octets, failed };
+    let count = |exchanges, bytes, failed| Count { exchanges, bytes, failed };
     assert_eq!(one.counts(), [count(2, 10, 0), count(0, 0, 0), count(0, 0, 1)]);
 }
 

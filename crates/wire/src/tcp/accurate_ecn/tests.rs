@@ -20,6 +20,6 @@ fn counters_wrap_at_24_bits() {
 fn an_option_has_up_to_three_whole_counters() {
     for len in 0..=12 {
         let parsed = AccurateEcn::from_body(ACCURATE_ECN_0, &[0xff; 12][..len]);
-        assert_eq!(parsed.is_some(), matches!(len, 0 | 3 | 6 | 9), "{len} octets");
+        assert_eq!(parsed.is_some(), matches!(len, 0 | 3 | 6 | 9), "{len} bytes");
     }
 }

@@ -3,13 +3,13 @@
 use super::*;
 
 #[test]
-fn a_cookie_has_an_even_number_of_four_to_sixteen_octets() {
-    let octets = [7; 20];
+fn a_cookie_has_an_even_number_of_four_to_sixteen_bytes() {
+    let bytes = [7; 20];
     for len in 0..=20 {
         let valid = matches!(len, 4 | 6 | 8 | 10 | 12 | 14 | 16);
-        let option = FastOpen::from_cookie(&octets[..len]);
-        assert_eq!(option.is_some(), valid, "{len} octets");
-        assert!(option.is_none_or(|option| option.cookie() == &octets[..len]));
+        let option = FastOpen::from_cookie(&bytes[..len]);
+        assert_eq!(option.is_some(), valid, "{len} bytes");
+        assert!(option.is_none_or(|option| option.cookie() == &bytes[..len]));
     }
 }
 

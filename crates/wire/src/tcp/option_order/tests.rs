@@ -29,7 +29,7 @@ fn encoded(options: &TcpOptions, order: OptionOrder) -> std::vec::Vec<u8> {
     let len = options.encode(order, &mut buf);
     assert_eq!(len, options.encoded_len(order));
     assert!(len.is_multiple_of(4) && len <= TcpOptions::MAX_LEN);
-    assert!(buf[len..].iter().all(|octet| *octet == 0xee), "wrote beyond its length");
+    assert!(buf[len..].iter().all(|byte| *byte == 0xee), "wrote beyond its length");
     buf[..len].to_vec()
 }
 
@@ -104,9 +104,9 @@ fn data_segments_look_alike_in_every_order() {
     for order in ORDERS {
         assert!(encoded(&TcpOptions::default(), order).is_empty());
         assert_eq!(encoded(&stamped, order), [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
-        let octets = encoded(&sacked, order);
-        assert_eq!(octets[..12], [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
-        assert_eq!(octets[12..], [1, 1, 5, 10, 0, 0, 0, 0, 0, 0, 0, 5]);
+        let bytes = encoded(&sacked, order);
+        assert_eq!(bytes[..12], [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
+        assert_eq!(bytes[12..], [1, 1, 5, 10, 0, 0, 0, 0, 0, 0, 0, 5]);
     }
 }
 
@@ -126,8 +126,8 @@ fn sack_blocks_take_the_room_that_is_left() {
 }
 
 fn any_fast_open() -> impl Strategy<Value = FastOpen> {
-    (any::<[u8; 16]>(), 1usize..=8, any::<bool>()).prop_map(|(octets, pairs, experimental)| {
-        let option = FastOpen::from_cookie(&octets[..pairs * 2]).unwrap_or(FastOpen::REQUEST);
+    (any::<[u8; 16]>(), 1usize..=8, any::<bool>()).prop_map(|(bytes, pairs, experimental)| {
+        let option = FastOpen::from_cookie(&bytes[..pairs * 2]).unwrap_or(FastOpen::REQUEST);
         if experimental { option.into_experimental() } else { option }
     })
 }
@@ -180,10 +180,10 @@ fn is_part_of(part: &TcpOptions, whole: &TcpOptions) -> bool {
 proptest! {
     #[test]
     fn what_is_encoded_is_parsed_less_what_does_not_fit(options in any_options(), order in prop::sample::select(&ORDERS[..])) {
-        let octets = encoded(&options, order);
-        let parsed = TcpOptions::parse(&octets);
+        let bytes = encoded(&options, order);
+        let parsed = TcpOptions::parse(&bytes);
         prop_assert!(is_part_of(&parsed, &options), "{parsed:?} of {options:?}");
-        prop_assert!(parsed == options || octets.len() >= 20, "{parsed:?} of {options:?}");
+        prop_assert!(parsed == options || bytes.len() >= 20, "{parsed:?} of {options:?}");
         prop_assert_eq!(TcpOptions::parse(&encoded(&parsed, order)), parsed);
     }
 

@@ -60,19 +60,19 @@ fn a_known_option_of_a_wrong_length_is_skipped_like_an_unknown_one() {
         &[254, 4, 0xf9, 0x88],
         &[254, 5, 0xf9, 0x89, 1],
     ] {
-        let octets = [wrong, &[4, 2]].concat();
+        let bytes = [wrong, &[4, 2]].concat();
         let expected = TcpOptions { sack_permitted: true, ..TcpOptions::default() };
-        assert_eq!(TcpOptions::parse(&octets), expected, "{wrong:?}");
+        assert_eq!(TcpOptions::parse(&bytes), expected, "{wrong:?}");
     }
 }
 
 #[test]
 fn an_impossible_length_ends_the_reading_and_keeps_what_came_before() {
     for broken in [&[77, 0, 1, 1][..], &[77, 1, 1, 1], &[77, 5, 1, 1], &[77], &[2, 255]] {
-        let octets = [&[4, 2], broken].concat();
+        let bytes = [&[4, 2], broken].concat();
         let expected =
             TcpOptions { sack_permitted: true, malformed: true, ..TcpOptions::default() };
-        assert_eq!(TcpOptions::parse(&octets), expected, "{broken:?}");
+        assert_eq!(TcpOptions::parse(&bytes), expected, "{broken:?}");
     }
 }
 
@@ -84,7 +84,7 @@ fn the_last_of_repeated_options_counts() {
 
 #[test]
 fn rare_options_are_read() {
-    let parsed = |octets: &[u8]| TcpOptions::parse(octets);
+    let parsed = |bytes: &[u8]| TcpOptions::parse(bytes);
     let block = SackBlock { left: SeqNum::new(1), right: SeqNum::new(2) };
     assert_eq!(parsed(&[5, 10, 0, 0, 0, 1, 0, 0, 0, 2]).sack.as_slice(), [block]);
     assert_eq!(parsed(&[34, 2]).fast_open, Some(FastOpen::REQUEST));
@@ -120,12 +120,12 @@ proptest! {
     fn no_list_of_known_kinds_panics(
         list in vec((prop::sample::select(std::vec![2u8, 3, 4, 5, 8, 28, 34, 172, 174, 254]), 0u8..20), 0..8),
     ) {
-        let octets = list.iter().flat_map(|(kind, len)| {
+        let bytes = list.iter().flat_map(|(kind, len)| {
             let mut option = std::vec![*kind, *len];
             option.resize(usize::from(*len).max(2), 7);
             option
         });
-        let octets: std::vec::Vec<u8> = octets.take(40).collect();
-        let _ = TcpOptions::parse(&octets);
+        let bytes: std::vec::Vec<u8> = bytes.take(40).collect();
+        let _ = TcpOptions::parse(&bytes);
     }
 }

@@ -16,10 +16,10 @@ fn a_fifth_block_is_refused() {
 
 #[test]
 fn an_option_has_one_to_four_whole_blocks() {
-    let octets = [0, 0, 0, 1, 0, 0, 0, 9].repeat(5);
-    for len in 0..=octets.len() {
+    let bytes = [0, 0, 0, 1, 0, 0, 0, 9].repeat(5);
+    for len in 0..=bytes.len() {
         let whole = matches!(len, 8 | 16 | 24 | 32);
-        assert_eq!(SackBlocks::from_body(&octets[..len]).is_some(), whole, "{len} octets");
+        assert_eq!(SackBlocks::from_body(&bytes[..len]).is_some(), whole, "{len} bytes");
     }
-    assert_eq!(SackBlocks::from_body(&octets[..8]).unwrap().as_slice(), [BLOCK]);
+    assert_eq!(SackBlocks::from_body(&bytes[..8]).unwrap().as_slice(), [BLOCK]);
 }

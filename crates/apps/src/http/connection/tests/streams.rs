@@ -1,4 +1,4 @@
-//! Streams at random: what is answered depends on the octets alone.
+//! Streams at random: what is answered depends on the bytes alone.
 
 use proptest::prelude::*;
 
@@ -47,16 +47,16 @@ proptest! {
             .iter()
             .map(|to| &stream[core::mem::replace(&mut from, *to)..*to])
             .collect();
-        let octets: Vec<&[u8]> = stream.chunks(1).collect();
+        let bytes: Vec<&[u8]> = stream.chunks(1).collect();
         let whole = converse(&mut FixedBody::new(9), &small(), &[&stream]);
         let split = converse(&mut FixedBody::new(9), &small(), &pieces);
-        let single = converse(&mut FixedBody::new(9), &small(), &octets);
+        let single = converse(&mut FixedBody::new(9), &small(), &bytes);
         prop_assert_eq!(whole.text(), split.text());
         prop_assert_eq!(whole.text(), single.text());
     }
 
     #[test]
-    fn no_octets_make_it_panic(stream in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn no_bytes_make_it_panic(stream in prop::collection::vec(any::<u8>(), 0..300)) {
         converse(&mut FixedBody::new(9), &small(), &[&stream]);
     }
 
@@ -68,7 +68,7 @@ proptest! {
     ) {
         let mut stream =
             b"PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
-        let body: Vec<u8> = body.iter().map(|octet| octet | 0x80).collect();
+        let body: Vec<u8> = body.iter().map(|byte| byte | 0x80).collect();
         for part in body.chunks(chunk) {
             stream.extend_from_slice(alloc::format!("{:x}\r\n", part.len()).as_bytes());
             stream.extend_from_slice(part);

@@ -1,15 +1,15 @@
 //! Numbers in the byte order of a file.
 
-/// Which octet of a number comes first.
+/// Which byte of a number comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
-    /// The least significant octet comes first.
+    /// The least significant byte comes first.
     Little,
-    /// The most significant octet comes first.
+    /// The most significant byte comes first.
     Big,
 }
 
-/// Octets with numbers in them.
+/// Bytes with numbers in them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Octets<'a> {
     bytes: &'a [u8],
@@ -25,7 +25,7 @@ impl<'a> Octets<'a> {
         self.bytes.len()
     }
 
-    /// `len` octets from `at` on, if there are so many.
+    /// `len` bytes from `at` on, if there are so many.
     pub(super) fn slice(self, at: usize, len: usize) -> Option<&'a [u8]> {
         self.bytes.get(at..at.checked_add(len)?)
     }
