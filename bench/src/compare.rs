@@ -191,7 +191,7 @@ impl Comparison {
 }
 
 impl Cell {
-    /// Whether another round would say nothing more, or take too long for what it says.
+    /// True if another round would say nothing more, or take too long for what it says.
     fn is_settled(&self) -> bool {
         match self {
             Self::Without(_) => true,
@@ -201,7 +201,7 @@ impl Cell {
 }
 
 impl Measured {
-    /// Whether the limits ended the filling: a twentieth less is what a moment's end makes.
+    /// True if the limits ended the filling: a twentieth less is what a moment's end makes.
     pub(crate) fn is_short_of(&self, case: Case) -> bool {
         self.scale * 20 < u64::from(case.scale) * 19
     }

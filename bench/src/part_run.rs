@@ -43,7 +43,7 @@ impl Part {
         ("expiry", Self::Expiry),
     ];
 
-    /// Whether a short connection has it, whatever follows.
+    /// True if a short connection has it, whatever follows.
     pub(crate) const fn is_of_every_connection(self) -> bool {
         match self {
             Self::Connect | Self::Handshake | Self::Request | Self::Close | Self::TimeWait => true,

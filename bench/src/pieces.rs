@@ -105,7 +105,7 @@ impl Case {
         self.starts().len() as u64
     }
 
-    /// Whether the other says the same, as its buffer is not full either and may have as many ranges.
+    /// True if the other says the same, as its buffer is not full either and may have as many ranges.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         let same =
             (self.order, self.len, self.ranges()) == (other.order, other.len, other.ranges());

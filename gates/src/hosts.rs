@@ -31,7 +31,7 @@ fn judge_line(name: &str, number: usize, line: &str) -> Vec<Finding> {
     findings
 }
 
-/// Whether an absolute path into the workplace begins in `line`: `crates/x` with that name in the
+/// True if an absolute path into the workplace begins in `line`: `crates/x` with that name in the
 /// middle is not one.
 fn names_workplace(line: &str) -> bool {
     let workplace = WORKPLACE.concat();

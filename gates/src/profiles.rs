@@ -17,12 +17,12 @@ pub(crate) fn judge(tree: &Tree) -> Vec<Finding> {
     code.flat_map(|(file, text)| judge_file(file, text, &names)).collect()
 }
 
-/// Whether profiles stand in this file.
+/// True if profiles stand in this file.
 fn is_data(file: &str) -> bool {
     file.starts_with("crates/stack/src/profile") && !file.contains("tests")
 }
 
-/// Whether what stands in this file runs outside of tests, and is no profile.
+/// True if what stands in this file runs outside of tests, and is no profile.
 fn is_code(file: &str) -> bool {
     let in_source = file.starts_with("crates/") && file.contains("/src/");
     in_source && !file.contains("tests") && !is_data(file)
@@ -46,7 +46,7 @@ fn judge_file(file: &str, text: &str, names: &[&str]) -> Vec<Finding> {
     known.map(|(number, _)| Finding::at(file, number, message.to_owned(), remedy)).collect()
 }
 
-/// Whether something is decided by this literal where it stands in the line.
+/// True if something is decided by this literal where it stands in the line.
 fn decides_by(line: &str, literal: &str) -> bool {
     line.match_indices(literal).any(|(at, _)| {
         let before = line[..at].trim_end();
@@ -57,7 +57,7 @@ fn decides_by(line: &str, literal: &str) -> bool {
     })
 }
 
-/// Whether the name of some profile is compared with something in this line.
+/// True if the name of some profile is compared with something in this line.
 fn compares_names(line: &str) -> bool {
     line.match_indices("profile.name").any(|(at, name)| {
         let after = line[at + name.len()..].trim_start();

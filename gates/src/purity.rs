@@ -54,7 +54,7 @@ fn judge_probed(package: &str, tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether a word of `text` is `name`.
+/// True if a word of `text` is `name`.
 fn names(text: &str, name: &str) -> bool {
     let is_separator = |c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-');
     text.split(is_separator).any(|word| word == name)

@@ -63,7 +63,7 @@ enum Level {
 }
 
 impl Level {
-    /// Whether the RFC leaves no choice.
+    /// True if the RFC leaves no choice.
     const fn is_must(self) -> bool {
         matches!(self, Self::Must | Self::MustNot)
     }

@@ -28,12 +28,12 @@ impl Package {
         format!("{}/Cargo.toml", self.folder)
     }
 
-    /// Whether it has no clock, no system call, no entropy, no `unsafe`.
+    /// True if it has no clock, no system call, no entropy, no `unsafe`.
     pub(crate) fn is_pure(&self) -> bool {
         has_room(&self.name) && !IMPURE.contains(&self.name.as_str())
     }
 
-    /// Whether it may say `unsafe`.
+    /// True if it may say `unsafe`.
     pub(crate) fn may_be_unsafe(&self) -> bool {
         self.name == UNSAFE
     }

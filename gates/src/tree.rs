@@ -43,7 +43,7 @@ impl Tree {
         self.texts.get(name).map(String::as_str)
     }
 
-    /// Whether `path` is a file of the repository, text or not, or a folder with files in it.
+    /// True if `path` is a file of the repository, text or not, or a folder with files in it.
     pub(crate) fn has(&self, path: &str) -> bool {
         let folder = if path.is_empty() { String::new() } else { format!("{path}/") };
         self.names.contains(path) || self.names.iter().any(|name| name.starts_with(&folder))

@@ -37,7 +37,7 @@ impl Link {
         if frames < BURST_FRAMES { frames } else { BURST_FRAMES }
     }
 
-    /// Whether checksums are computed and verified.
+    /// True if checksums are computed and verified.
     pub(super) const fn has_checksums(self) -> bool {
         matches!(self, Self::Mtu(_))
     }

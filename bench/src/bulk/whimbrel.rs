@@ -37,7 +37,7 @@ pub(crate) struct Whimbrel {
     written: Rooms,
     read: Vec<u8>,
     carried: u64,
-    /// Whether the server's application reads.
+    /// True if the server's application reads.
     reads: bool,
 }
 
@@ -93,7 +93,7 @@ impl Whimbrel {
         Ok(())
     }
 
-    /// Whether the server says that memory can be given back to the system.
+    /// True if the server says that memory can be given back to the system.
     pub(crate) fn take_release(&mut self) -> bool {
         self.server.take_release()
     }

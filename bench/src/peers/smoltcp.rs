@@ -32,7 +32,7 @@ pub(crate) struct Smoltcp {
     server: Side,
     /// Sockets of the server in TIME-WAIT, oldest first.
     waiting: VecDeque<SocketHandle>,
-    /// Whether sockets stay in TIME-WAIT.
+    /// True if sockets stay in TIME-WAIT.
     waits: bool,
     /// Virtual time that passes with each connection.
     pace: Duration,

@@ -85,7 +85,7 @@ pub struct Terms {
     pub cookie: Cookie,
     /// Bytes of the buffers that the server is asked for.
     pub window: Option<u32>,
-    /// Whether it is asked for what it prints.
+    /// True if it is asked for what it prints.
     pub server_output: bool,
     /// What this side controls congestion with.
     pub congestion: String,
@@ -368,7 +368,7 @@ impl<T: Transport> Bulk<T> {
         Some([user_after.saturating_sub(user), system_after.saturating_sub(system)])
     }
 
-    /// Whether bytes flow, or did.
+    /// True if bytes flow, or did.
     pub const fn has_begun(&self) -> bool {
         !matches!(self.state, TransferState::NotBegun | TransferState::Opening)
     }

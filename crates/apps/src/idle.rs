@@ -78,12 +78,12 @@ impl IdleList {
         self.len
     }
 
-    /// Whether no place is in the list.
+    /// True if no place is in the list.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether this place is in use.
+    /// True if this place is in use.
     pub fn holds(&self, place: u32) -> bool {
         self.node(place).is_some_and(|node| node.linked)
     }

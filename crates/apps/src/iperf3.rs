@@ -274,7 +274,7 @@ pub(crate) const fn stream_id(place: usize) -> u64 {
     if place == 0 { 1 } else { place as u64 + 2 }
 }
 
-/// Whether this is what iperf3 makes for a cookie: letters and digits of base 32.
+/// True if this is what iperf3 makes for a cookie: letters and digits of base 32.
 pub(crate) fn is_cookie(bytes: &[u8]) -> bool {
     let Some((0, letters)) = bytes.split_last() else { return false };
     bytes.len() == COOKIE

@@ -29,7 +29,7 @@ pub struct Settings {
     pub congestion: String,
     /// What processors did for this process so far, if anybody can tell.
     pub effort: Effort,
-    /// Whether its news are for programs: a line with a JSON document of each test.
+    /// True if its news are for programs: a line with a JSON document of each test.
     pub documents: bool,
 }
 

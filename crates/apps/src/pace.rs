@@ -68,7 +68,7 @@ impl<L: Copy + PartialEq> Pacing<L> {
         if self.pace.accept.is_zero() { most } else { 1 }
     }
 
-    /// Whether connections of `listener` may be accepted at once. If not, [`Pacing::next_accept`]
+    /// True if connections of `listener` may be accepted at once. If not, [`Pacing::next_accept`]
     /// says when.
     pub fn may_accept(&mut self, listener: L, now: Instant) -> bool {
         let may = self.pace.accept.is_zero();
@@ -96,7 +96,7 @@ impl<L: Copy + PartialEq> Pacing<L> {
         true
     }
 
-    /// Whether the answer at this place is put off.
+    /// True if the answer at this place is put off.
     pub fn is_thinking(&self, place: u32) -> bool {
         self.thinking.holds(place)
     }

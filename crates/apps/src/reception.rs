@@ -143,7 +143,7 @@ pub(crate) struct Reception<T: Transport, S> {
     again: IdleList,
     /// Listeners of which more wait than were accepted.
     accepting: VecDeque<T::Listener>,
-    /// Whether the transport's events are another server's, which passes them on.
+    /// True if the transport's events are another server's, which passes them on.
     leaves_events: bool,
     /// What this turn may take.
     effort: Effort,

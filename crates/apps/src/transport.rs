@@ -98,7 +98,7 @@ pub trait Transport {
     /// Sets on a connection that was accepted what can still be set.
     fn adjust(&mut self, _id: Self::Id, _how: &ConnectOptions) {}
 
-    /// Whether connections can have this congestion control.
+    /// True if connections can have this congestion control.
     fn knows_congestion(&self, _name: &str) -> bool {
         false
     }
@@ -113,7 +113,7 @@ pub struct ConnectOptions {
     pub nagle: Nagle,
     /// The most bytes of text in a segment, either way.
     pub mss: Option<u16>,
-    /// Whether it opens fast (RFC 7413): by a cookie that is known, or asking for one.
+    /// True if it opens fast (RFC 7413): by a cookie that is known, or asking for one.
     pub fast: bool,
     /// The congestion control, by its name, where there is a choice.
     pub congestion: Option<String>,
@@ -160,7 +160,7 @@ pub trait Model<T: Transport> {
     /// When to poll at the latest, though nothing happens.
     fn next_deadline(&self) -> Option<Instant>;
 
-    /// Whether it has done what it came for. A server never has.
+    /// True if it has done what it came for. A server never has.
     fn is_done(&self) -> bool {
         false
     }

@@ -138,7 +138,7 @@ impl<T> Slab<T> {
         self.len
     }
 
-    /// Whether there is no record.
+    /// True if there is no record.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -60,7 +60,7 @@ pub(super) trait Onlooker {
     /// A packet leaves. Says whether that is enough.
     fn on_sent(&mut self, at: Instant, from: Side, packet: &Bytes) -> Enough;
 
-    /// Whether it is to hear what a host makes of this packet.
+    /// True if it is to hear what a host makes of this packet.
     fn follows(&self, _to: Side, _packet: &Bytes) -> bool {
         false
     }
@@ -223,7 +223,7 @@ impl<M: Model<Shard>> Station<M> {
         &self.host.shard
     }
 
-    /// Whether it has something to do, or to receive by this link.
+    /// True if it has something to do, or to receive by this link.
     fn is_due(&self, now: Instant, inward: &Link) -> bool {
         Instant::earliest([self.due, inward.next_arrival()]).is_some_and(|due| due <= now)
     }

@@ -326,7 +326,7 @@ impl Case {
 }
 
 impl Setup {
-    /// Whether it is measured on real threads, in real time: not here.
+    /// True if it is measured on real threads, in real time: not here.
     pub const fn is_on_threads(&self) -> bool {
         matches!(self.case.measure, Measure::OnThreads)
     }

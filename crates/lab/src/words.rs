@@ -49,12 +49,12 @@ impl SeenPacket {
     }
 }
 
-/// Whether it would have been answered, had another not been a moment before.
+/// True if it would have been answered, had another not been a moment before.
 fn is_unanswered(ruling: &Ruling) -> bool {
     ruling.counted.iter().any(|(name, _)| *name == "TcpExtTCPACKSkippedTimeWait")
 }
 
-/// Whether SYNs in TIME-WAIT are judged by one of these.
+/// True if SYNs in TIME-WAIT are judged by one of these.
 fn judged_by(ruling: &Ruling, rules: &[&str]) -> bool {
     ruling.rules.iter().any(|(key, value)| *key == "tw.syn" && rules.contains(&value.as_str()))
 }

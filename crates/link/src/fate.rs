@@ -48,7 +48,7 @@ impl Fate {
         }
     }
 
-    /// Whether it arrives once, unchanged, in its place.
+    /// True if it arrives once, unchanged, in its place.
     pub fn is_unharmed(self) -> bool {
         self == Self::default()
     }

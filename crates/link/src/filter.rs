@@ -34,7 +34,7 @@ pub use words::FilterError;
 pub struct Filter(Term);
 
 impl Filter {
-    /// Whether a frame that begins as `link_type` says is wanted.
+    /// True if a frame that begins as `link_type` says is wanted.
     pub fn matches(&self, link_type: LinkType, frame: &[u8]) -> bool {
         self.0.holds(&Seen::of(link_type, frame))
     }
@@ -166,7 +166,7 @@ impl Seen {
     }
 }
 
-/// Whether the first `len` bits are the same.
+/// True if the first `len` bits are the same.
 fn lies_in(host: Address, network: Address, len: u8) -> bool {
     use core::net::IpAddr::{V4, V6};
     let differ = match (host.to_ip(), network.to_ip()) {

@@ -110,7 +110,7 @@ impl Link {
         &self.counters
     }
 
-    /// Whether nothing is on it.
+    /// True if nothing is on it.
     pub fn is_empty(&self) -> bool {
         self.in_flight() == 0
     }

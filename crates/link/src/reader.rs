@@ -84,7 +84,7 @@ impl Reader {
         Self::default()
     }
 
-    /// Whether a block was read.
+    /// True if a block was read.
     pub const fn has_begun(&self) -> bool {
         self.blocks > 0
     }

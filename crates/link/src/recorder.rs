@@ -117,7 +117,7 @@ impl Recorder {
         self.packets
     }
 
-    /// Whether as many were recorded as there may be.
+    /// True if as many were recorded as there may be.
     pub fn is_full(&self) -> bool {
         self.packets >= self.config.most
     }

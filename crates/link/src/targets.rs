@@ -36,7 +36,7 @@ impl Targets {
         Self { drops, mtu, streams: BTreeMap::new() }
     }
 
-    /// Whether this frame is one of them. Each is to be shown once, as it is sent.
+    /// True if this frame is one of them. Each is to be shown once, as it is sent.
     pub(crate) fn take(&mut self, frame: &[u8]) -> bool {
         if self.drops.is_empty() {
             return false;

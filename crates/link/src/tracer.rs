@@ -330,7 +330,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// Whether both sides know of the connection.
+/// True if both sides know of the connection.
 fn is_open(state: Option<SocketState>) -> bool {
     !matches!(state, None | Some(SocketState::SynSent | SocketState::SynReceived))
 }

@@ -25,7 +25,7 @@ macro_rules! flag_set {
                 self.0
             }
 
-            /// Whether any of `flags` is in.
+            /// True if any of `flags` is in.
             pub const fn has(self, flags: Self) -> bool {
                 self.0 & flags.0 != 0
             }
@@ -40,7 +40,7 @@ macro_rules! flag_set {
                 Self(self.0 & !flags.0)
             }
 
-            /// Whether none is in.
+            /// True if none is in.
             pub const fn is_empty(self) -> bool {
                 self.0 == 0
             }

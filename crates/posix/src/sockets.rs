@@ -123,7 +123,7 @@ impl Sockets {
         led + self.by_datagrams.len() + self.watchers.len() + self.bound.len()
     }
 
-    /// Whether a blocked call should be made again. It may come to nothing all the same.
+    /// True if a blocked call should be made again. It may come to nothing all the same.
     pub fn may_go_on(&self, wait: &Wait) -> bool {
         if wait.until() <= self.shard.now() {
             return true;

@@ -55,7 +55,7 @@ impl Incoming {
         self.len
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

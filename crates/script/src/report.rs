@@ -74,7 +74,7 @@ impl Fault {
 }
 
 impl Verdict {
-    /// Whether all was as the script has it.
+    /// True if all was as the script has it.
     pub const fn is_passed(&self) -> bool {
         matches!(self, Self::Passed { .. })
     }

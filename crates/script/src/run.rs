@@ -173,7 +173,7 @@ impl<'a, H: ScriptHost> Run<'a, H> {
         script.cleanup.as_ref().map_or(Ok(()), |shell| self.shell(shell))
     }
 
-    /// Whether the script has `--non_fatal` for what this is.
+    /// True if the script has `--non_fatal` for what this is.
     fn forgives(&self, action: &Action) -> bool {
         let kind = match action {
             Action::Packet(_) => NonFatal::Packets,

@@ -53,7 +53,7 @@ pub enum HowMany {
 }
 
 impl HowMany {
-    /// Whether `count` is right.
+    /// True if `count` is right.
     pub const fn is_met(self, count: usize) -> bool {
         match self {
             Self::Exactly(number) => count == number,

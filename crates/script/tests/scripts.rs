@@ -56,7 +56,7 @@ fn play(profile: &str, dress: impl Fn(&str) -> Option<String>) {
     assert!(played >= 700, "only {played} scripts");
 }
 
-/// Whether a script is for this profile.
+/// True if a script is for this profile.
 fn is_for(profile: &str, text: &str) -> bool {
     let Some(list) = text.lines().find_map(|line| line.strip_prefix("// Profiles: ")) else {
         return true;

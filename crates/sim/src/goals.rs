@@ -100,7 +100,7 @@ impl Line {
         (self.measure)(go_on)
     }
 
-    /// Whether every `/`-separated part of `pattern` is a part of its name.
+    /// True if every `/`-separated part of `pattern` is a part of its name.
     pub fn is_named_by(&self, pattern: &str) -> bool {
         pattern.split('/').all(|part| self.parts().any(|own| own == part))
     }
@@ -112,7 +112,7 @@ impl Line {
 }
 
 impl Goal {
-    /// Whether this figure reaches it.
+    /// True if this figure reaches it.
     pub fn is_met(self, value: f64) -> bool {
         match self {
             Self::AtLeast(least) => value >= least,
@@ -121,7 +121,7 @@ impl Goal {
         }
     }
 
-    /// Whether `value` is worse than `before` by more than [`Goal::TOLERANCE`] of it.
+    /// True if `value` is worse than `before` by more than [`Goal::TOLERANCE`] of it.
     pub fn is_worse(self, value: f64, before: f64) -> bool {
         let margin = before.abs() * Self::TOLERANCE;
         match self {

@@ -21,7 +21,7 @@ pub trait Application {
         0
     }
 
-    /// Whether it has done what it came for.
+    /// True if it has done what it came for.
     fn is_done(&self) -> bool {
         true
     }

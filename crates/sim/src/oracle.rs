@@ -48,7 +48,7 @@ pub struct Outcome {
 impl Outcome {
     const MEETINGS: usize = 13;
 
-    /// Whether every byte arrived and nothing was left.
+    /// True if every byte arrived and nothing was left.
     pub const fn is_ok(&self) -> bool {
         self.failure.is_none()
     }

@@ -32,7 +32,7 @@ pub struct PathPlan {
     pub starts: Vec<Duration>,
     /// Octets that each flow sends; `None`: as many as it can.
     pub octets: Option<u64>,
-    /// Whether FIN follows them.
+    /// True if FIN follows them.
     pub has_fin: bool,
     /// The times at which what was acknowledged is noted, ascending. At the last of them the run ends,
     /// or when all octets of all flows are acknowledged.

@@ -41,7 +41,7 @@ impl Local {
         }
     }
 
-    /// Whether datagrams for `address` are its.
+    /// True if datagrams for `address` are its.
     #[inline]
     pub fn covers(&self, address: &Address) -> bool {
         match self {
@@ -51,7 +51,7 @@ impl Local {
         }
     }
 
-    /// Whether a datagram could be for both.
+    /// True if a datagram could be for both.
     pub fn overlaps(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Address(address), wide) | (wide, Self::Address(address)) => wide.covers(address),
@@ -81,7 +81,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Whether a datagram to this address, from there, is its.
+    /// True if a datagram to this address, from there, is its.
     #[inline]
     pub(crate) fn takes(&self, to: &Address, from: &Endpoint) -> bool {
         self.local.covers(to) && self.remote.is_none_or(|remote| remote == *from)

@@ -381,7 +381,7 @@ impl Sockets {
         self.out.len()
     }
 
-    /// Whether something is to leave.
+    /// True if something is to leave.
     pub fn has_out(&self) -> bool {
         !self.out.is_empty()
     }
@@ -406,12 +406,12 @@ impl Sockets {
         self.sockets.len()
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub const fn is_empty(&self) -> bool {
         self.sockets.is_empty()
     }
 
-    /// Whether it is the socket for any destination.
+    /// True if it is the socket for any destination.
     pub fn is_any(&self, handle: UdpHandle) -> bool {
         self.any == Some(handle.index) && self.socket(handle).is_some()
     }
@@ -443,7 +443,7 @@ impl Sockets {
         Some(Sizes { recv: socket.received.most(), send: socket.most_unsent })
     }
 
-    /// Whether the socket would take a datagram to be sent.
+    /// True if the socket would take a datagram to be sent.
     pub fn is_writable(&self, handle: UdpHandle) -> bool {
         self.socket(handle).is_some_and(|socket| socket.unsent < socket.most_unsent)
     }

@@ -47,7 +47,7 @@ impl Address {
         if self.is_v4() { Family::V4 } else { Family::V6 }
     }
 
-    /// Whether this is an IPv4 address.
+    /// True if this is an IPv4 address.
     #[inline]
     pub fn is_v4(&self) -> bool {
         // By two words that are compared in memory, not by 12 bytes that are loaded and put together.
@@ -71,12 +71,12 @@ impl Address {
         }
     }
 
-    /// Whether this is `0.0.0.0` or `::`.
+    /// True if this is `0.0.0.0` or `::`.
     pub fn is_unspecified(&self) -> bool {
         self.to_ip().is_unspecified()
     }
 
-    /// Whether this names a group of hosts: multicast of either family, or IPv4's limited broadcast.
+    /// True if this names a group of hosts: multicast of either family, or IPv4's limited broadcast.
     pub fn is_multicast_or_broadcast(&self) -> bool {
         match self.to_ip() {
             IpAddr::V4(v4) => v4.is_multicast() || v4.is_broadcast(),

@@ -15,7 +15,7 @@ use crate::{Address, Family};
 pub struct Sum {
     /// Modulo 2^64-1, a multiple of 2^16-1; words in memory order.
     sum: u64,
-    /// Whether an odd number of bytes has been added.
+    /// True if an odd number of bytes has been added.
     odd: bool,
 }
 
@@ -91,7 +91,7 @@ impl Sum {
         !self.fold()
     }
 
-    /// Whether data that was added together with its checksum is intact.
+    /// True if data that was added together with its checksum is intact.
     #[inline]
     #[must_use]
     pub const fn is_valid(self) -> bool {

@@ -34,7 +34,7 @@ pub enum ParseError {
         code: u8,
         /// Bytes from the start of the IPv6 header to the offending field.
         pointer: u16,
-        /// Whether the answer is due even for a packet to a multicast address
+        /// True if the answer is due even for a packet to a multicast address
         /// (RFC 4443 2.4 (e.3): option types with high bits `10`).
         even_to_multicast: bool,
     },

@@ -18,7 +18,7 @@ impl MacAddress {
     /// Every station of the link.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// Whether this names a group of stations; broadcast is one.
+    /// True if this names a group of stations; broadcast is one.
     pub const fn is_multicast(self) -> bool {
         let [first, ..] = self.0;
         first & 1 == 1

@@ -85,7 +85,7 @@ pub struct Fragment {
     pub identification: u32,
     /// Bytes of the packet's payload before this fragment: a multiple of 8, 0 ..= 65,528.
     pub offset: u16,
-    /// Whether more fragments follow.
+    /// True if more fragments follow.
     pub more: bool,
 }
 
@@ -101,7 +101,7 @@ impl Fragment {
         [protocol.0, 0, high, low, a, b, c, d]
     }
 
-    /// Whether a payload of `len` bytes can be this fragment of a packet.
+    /// True if a payload of `len` bytes can be this fragment of a packet.
     pub(crate) const fn holds(self, len: usize) -> bool {
         let whole_units = !self.more || len.is_multiple_of(8);
         whole_units && (self.offset as usize).saturating_add(len) <= 65_535

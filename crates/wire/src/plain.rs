@@ -249,7 +249,7 @@ fn pseudo(tcp_len: usize) -> u64 {
     u64::from(((Protocol::TCP.0 as u32) << 16 | tcp_len as u32).to_be())
 }
 
-/// Whether data that was added together with its checksum, and is not all zeros, is intact: 2^16-1
+/// True if data that was added together with its checksum, and is not all zeros, is intact: 2^16-1
 /// divides its sum.
 #[inline(always)]
 const fn is_valid(sum: u64) -> bool {

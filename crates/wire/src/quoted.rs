@@ -86,12 +86,12 @@ impl QuotedSegment {
         self.echo.filter(|_| self.is_icmp_of(8, 128))
     }
 
-    /// Whether it is an echo reply.
+    /// True if it is an echo reply.
     pub fn is_echo_reply(&self) -> bool {
         self.echo.is_some() && self.is_icmp_of(0, 129)
     }
 
-    /// Whether its message is of this type: of ICMP, or of ICMPv6.
+    /// True if its message is of this type: of ICMP, or of ICMPv6.
     const fn is_icmp_of(&self, v4: u8, v6: u8) -> bool {
         let [kind, _] = self.src_port.to_be_bytes();
         kind == if self.protocol.0 == Protocol::ICMP.0 { v4 } else { v6 }

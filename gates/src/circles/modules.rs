@@ -209,7 +209,7 @@ fn child(path: &[String], name: &str) -> Path {
     [path, &[name.to_owned()]].concat()
 }
 
-/// Whether an item is compiled for tests alone.
+/// True if an item is compiled for tests alone.
 pub(super) fn is_for_tests(item: &Item) -> bool {
     let attributes = match item {
         Item::Const(item) => &item.attrs,

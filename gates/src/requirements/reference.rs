@@ -36,7 +36,7 @@ fn judge(kind: Kind, reference: &str, tree: &Tree) -> Option<String> {
     }
 }
 
-/// Whether `fn identifier` stands in `text`, in code.
+/// True if `fn identifier` stands in `text`, in code.
 fn defines(text: &str, identifier: &str) -> bool {
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     code.map(|line| words(line).collect::<Vec<_>>())

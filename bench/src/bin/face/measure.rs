@@ -103,7 +103,7 @@ impl Begun {
         Ok(Self { at, until: at + length, cpu: spent()?, switches: context_switches()? })
     }
 
-    /// Whether it has run for long enough.
+    /// True if it has run for long enough.
     pub(crate) fn is_over(&self) -> bool {
         Instant::now() >= self.until
     }

@@ -107,7 +107,7 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// Whether this is the control connection.
+    /// True if this is the control connection.
     pub(crate) fn is_control(&self, id: T::Id) -> bool {
         let control = self.client.as_ref().and_then(|client| client.control.as_ref());
         control.is_some_and(|control| control.id() == id)

@@ -412,7 +412,7 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// Whether all that was to be moved is received, or acknowledged.
+    /// True if all that was to be moved is received, or acknowledged.
     fn moved_all(&mut self, net: &T, now: Instant) -> bool {
         let Until::Octets(each) = self.plan.until else { return false };
         let sends = |stream: &&Stream<T::Id>| stream.direction.sends();

@@ -19,7 +19,7 @@ pub struct Sample {
     pub sender_stats: Option<SenderStats>,
     /// What the sender waited for.
     pub shares: Shares,
-    /// Whether the totals leave it out.
+    /// True if the totals leave it out.
     pub omitted: bool,
 }
 

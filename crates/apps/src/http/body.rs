@@ -42,7 +42,7 @@ impl BodyReader {
         Self { shape, room: u64::MAX }
     }
 
-    /// Whether nothing more will come.
+    /// True if nothing more will come.
     pub fn is_complete(&self) -> bool {
         matches!(self.shape, Shape::Length { left: 0 })
     }

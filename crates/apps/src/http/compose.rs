@@ -18,7 +18,7 @@ pub struct Composition<'a> {
     pub fields: &'a [(String, String)],
     /// The body; if there is one, a `Content-Length` goes with it.
     pub body: &'a [u8],
-    /// Whether the connection goes on afterwards; if not, the request says so.
+    /// True if the connection goes on afterwards; if not, the request says so.
     pub persistent: bool,
 }
 

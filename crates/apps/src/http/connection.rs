@@ -130,17 +130,17 @@ impl Connection {
         Self::default()
     }
 
-    /// Whether it is between requests: closing it now loses nothing.
+    /// True if it is between requests: closing it now loses nothing.
     pub fn is_idle(&self) -> bool {
         matches!(self.stage, RequestStage::Head) && self.input.is_empty() && self.head.is_empty()
     }
 
-    /// Whether part of a request's head has come, and the rest has not.
+    /// True if part of a request's head has come, and the rest has not.
     pub fn is_within_head(&self) -> bool {
         matches!(self.stage, RequestStage::Head) && !self.head.is_empty()
     }
 
-    /// Whether it has nothing more to send or to read.
+    /// True if it has nothing more to send or to read.
     pub const fn is_over(&self) -> bool {
         matches!(self.stage, RequestStage::Linger { .. } | RequestStage::Done { .. })
     }

@@ -68,7 +68,7 @@ fn syntax_fault(error: httparse::Error, head: &[u8]) -> Fault {
     }
 }
 
-/// Whether the request line ends with a version of HTTP, though not with one spoken here.
+/// True if the request line ends with a version of HTTP, though not with one spoken here.
 fn names_a_version(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\r\n").unwrap_or(head);
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
@@ -201,7 +201,7 @@ fn expects_continue(version: Version, fields: Fields<'_>) -> Result<bool, Fault>
     }
 }
 
-/// Whether the client wants the connection to stay open behind the response (RFC 9112 9.3).
+/// True if the client wants the connection to stay open behind the response (RFC 9112 9.3).
 fn persistent(version: Version, fields: Fields<'_>) -> bool {
     match version {
         _ if fields.lists("connection", "close") => false,

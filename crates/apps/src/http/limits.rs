@@ -76,7 +76,7 @@ pub enum KeepAlive {
 }
 
 impl KeepAlive {
-    /// Whether a connection may go on after the response that will be this one on it, from 1 on.
+    /// True if a connection may go on after the response that will be this one on it, from 1 on.
     pub(crate) const fn goes_on_after(self, response: u64) -> bool {
         match self {
             Self::AsAsked => true,
@@ -103,6 +103,6 @@ pub struct Terms {
     /// The time for the `Date` field, if the driver has a clock (RFC 9110 6.6.1: "An origin
     /// server without a clock MUST NOT generate a Date header field").
     pub date: Option<HttpDate>,
-    /// Whether somebody keeps a log: each connection then remembers what it was asked for.
+    /// True if somebody keeps a log: each connection then remembers what it was asked for.
     pub keeps_log: bool,
 }

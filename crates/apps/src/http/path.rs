@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 pub struct PathNames {
     /// The names. None is empty, `.` or `..`, or holds `/` or NUL.
     pub names: Vec<String>,
-    /// Whether the path ends with `/`, that is, names a directory.
+    /// True if the path ends with `/`, that is, names a directory.
     pub directory: bool,
 }
 
@@ -43,7 +43,7 @@ impl PathNames {
         Ok(Self { names, directory })
     }
 
-    /// Whether any name begins with a dot.
+    /// True if any name begins with a dot.
     pub fn is_hidden(&self) -> bool {
         self.names.iter().any(|name| name.starts_with('.'))
     }

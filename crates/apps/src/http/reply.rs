@@ -20,7 +20,7 @@ pub struct Reply {
     pub status: u16,
     /// Bytes of the body, without its framing.
     pub body: u64,
-    /// Whether the connection can carry another request.
+    /// True if the connection can carry another request.
     pub persistent: bool,
 }
 

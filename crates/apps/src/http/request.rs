@@ -16,9 +16,9 @@ pub struct Request<'h> {
     pub fields: Fields<'h>,
     /// How its body is framed.
     pub framing: Framing,
-    /// Whether the peer waits for `100 Continue` before it sends the body.
+    /// True if the peer waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
-    /// Whether the peer wants to go on after this exchange.
+    /// True if the peer wants to go on after this exchange.
     pub persistent: bool,
     /// How many bytes its connection takes at once: a body that is longer, and that is not in memory yet,
     /// is better a source.
@@ -72,7 +72,7 @@ impl<'h> Fields<'h> {
             .filter(|element| !element.is_empty())
     }
 
-    /// Whether a comma-separated list has this element, whatever its case.
+    /// True if a comma-separated list has this element, whatever its case.
     pub fn lists(&self, name: &str, element: &str) -> bool {
         self.list(name).any(|found| found.eq_ignore_ascii_case(element.as_bytes()))
     }

@@ -196,7 +196,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Whether it says that the request failed.
+    /// True if it says that the request failed.
     pub const fn is_error(self) -> bool {
         self.code >= 400
     }

@@ -18,12 +18,12 @@ impl HeadBuffer {
         Self { bytes: Vec::new() }
     }
 
-    /// Whether part of a head is waiting for the rest.
+    /// True if part of a head is waiting for the rest.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Whether a head that begins with `name` can still come of what arrived, after empty lines.
+    /// True if a head that begins with `name` can still come of what arrived, after empty lines.
     pub fn may_begin_with(&self, name: &[u8]) -> bool {
         let begun = self.bytes.iter().skip_while(|byte| matches!(byte, b'\r' | b'\n'));
         begun.zip(name).all(|(byte, named)| byte == named)

@@ -53,7 +53,7 @@ impl EntityTag {
         format!("{}\"{}\"", if self.weak { "W/" } else { "" }, self.opaque)
     }
 
-    /// Whether `listed`, which is a member of a list, is this one by the weak comparison.
+    /// True if `listed`, which is a member of a list, is this one by the weak comparison.
     fn is_weakly(&self, listed: &[u8]) -> bool {
         let opaque = listed.strip_prefix(b"W/").unwrap_or(listed);
         let opaque = opaque.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
@@ -133,7 +133,7 @@ pub fn judge(request: &Request<'_>, now: Option<&Validators>) -> Judgment {
     Judgment::Holds
 }
 
-/// Whether a request has conditions, so that another answer may be due once what is there changed.
+/// True if a request has conditions, so that another answer may be due once what is there changed.
 pub fn is_conditional(request: &Request<'_>) -> bool {
     let names = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
     names.iter().any(|name| request.fields.first(name).is_some())
@@ -157,7 +157,7 @@ pub fn range(request: &Request<'_>, length: u64, now: &Validators) -> RangeOutco
     field.map_or(RangeOutcome::Whole, |field| range::judge(field, length))
 }
 
-/// Whether a list of entity tags has one that is `wanted`. A comma may stand within a tag.
+/// True if a list of entity tags has one that is `wanted`. A comma may stand within a tag.
 fn lists(request: &Request<'_>, name: &str, wanted: impl Fn(&[u8]) -> bool) -> bool {
     request.fields.all(name).any(|value| {
         let mut rest = value;

@@ -27,7 +27,7 @@ impl<I: Copy + PartialEq> Control<I> {
         self.id
     }
 
-    /// Whether the other side ended it, and nothing of what it said is left.
+    /// True if the other side ended it, and nothing of what it said is left.
     pub(crate) fn is_over(&self) -> bool {
         self.ended && self.inbox.is_empty()
     }

@@ -31,11 +31,11 @@ pub struct Parameters {
     pub rate: Option<u64>,
     /// The most bytes of text in a segment.
     pub mss: Option<u16>,
-    /// Whether small segments go at once.
+    /// True if small segments go at once.
     pub no_delay: bool,
     /// The congestion control, by its name.
     pub congestion: Option<String>,
-    /// Whether the client wants to have what the server prints.
+    /// True if the client wants to have what the server prints.
     pub server_output: bool,
     /// Something that shapes what the server would send and that there is not here.
     pub beyond: bool,
@@ -122,7 +122,7 @@ impl Parameters {
         })
     }
 
-    /// Whether a server that knows these congestion controls can do it.
+    /// True if a server that knows these congestion controls can do it.
     pub(crate) fn judge(&self, knows: impl Fn(&str) -> bool) -> Result<(), Refusal> {
         let sends = self.direction != Direction::Send;
         let refused = [

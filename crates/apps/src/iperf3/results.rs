@@ -15,7 +15,7 @@ use super::parameters::number;
 pub struct Results {
     /// How busy it was.
     pub processors: Processors,
-    /// Whether it knows what it sent again.
+    /// True if it knows what it sent again.
     pub has_retransmits: bool,
     /// What it controls congestion with, if it says.
     pub congestion: Option<Foreign<String>>,

@@ -91,7 +91,7 @@ impl<T: Transport> Test<T> {
         }
     }
 
-    /// Whether a connection with this cookie is one of its streams.
+    /// True if a connection with this cookie is one of its streams.
     pub(super) fn awaits(&self, cookie: &Cookie) -> bool {
         self.phase == Phase::Streams && *cookie == self.cookie && self.missing() > 0
     }

@@ -45,7 +45,7 @@ impl Level {
 }
 
 impl Confidence {
-    /// Whether the mean of `values` is that sure.
+    /// True if the mean of `values` is that sure.
     pub fn holds(&self, values: &[f64]) -> bool {
         self.level.half_width(values).is_some_and(|half| 2.0 * half <= self.width)
     }

@@ -15,7 +15,7 @@ pub(crate) struct LoadConnection<I> {
     pub(crate) state: ExchangeState,
     /// What is still to be sent of the request.
     pub(crate) pending: Bytes,
-    /// Whether the request began with the SYN.
+    /// True if the request began with the SYN.
     pub(crate) early: bool,
     /// True if the connection was kept since an exchange before this one.
     pub(crate) kept: bool,
@@ -43,7 +43,7 @@ pub(crate) enum ExchangeState {
 pub(crate) struct Times {
     /// When it fell due, or would have, had the load not stood still before it began.
     pub(crate) due: Instant,
-    /// Whether it counts: it fell due after the warm-up.
+    /// True if it counts: it fell due after the warm-up.
     pub(crate) measured: bool,
     /// When it was begun: with the SYN, if there was one.
     pub(crate) began: Instant,
@@ -95,7 +95,7 @@ impl AnswerReader {
         }
     }
 
-    /// Whether an open connection is answer enough.
+    /// True if an open connection is answer enough.
     pub(crate) const fn wants_nothing(&self) -> bool {
         matches!(self, Self::Octets { of: 0, .. })
     }

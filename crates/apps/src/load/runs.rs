@@ -116,7 +116,7 @@ impl<T: Transport> Runs<T> {
         self.current.steer(wanted, now);
     }
 
-    /// Whether it stands still.
+    /// True if it stands still.
     fn is_paused(&self) -> bool {
         self.steered.as_ref().is_some_and(|steered| steered.motion == Motion::Paused)
     }

@@ -235,7 +235,7 @@ impl<T: Transport> Load<T> {
         }
     }
 
-    /// Whether it has done what it came for, or nothing at all goes well.
+    /// True if it has done what it came for, or nothing at all goes well.
     pub(super) fn is_due_to_end(&self, now: Instant) -> bool {
         let over = match self.plan.until {
             // The last connections are to end as all the others did.

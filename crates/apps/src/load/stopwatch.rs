@@ -29,7 +29,7 @@ impl Stopwatch {
         self.paused + self.since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    /// Whether it stands still.
+    /// True if it stands still.
     pub(super) const fn is_stopped(&self) -> bool {
         self.since.is_some()
     }

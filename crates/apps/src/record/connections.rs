@@ -19,7 +19,7 @@ impl Connections {
         Self { least: count, most: count, last: count }
     }
 
-    /// Whether there were not as many all the time.
+    /// True if there were not as many all the time.
     pub const fn have_changed(self) -> bool {
         self.least != self.most
     }

@@ -31,7 +31,7 @@ struct Played<M> {
     /// What the peer says next, and one past what the host said.
     next: SeqNum,
     sent: SeqNum,
-    /// Whether the host's FIN is among that.
+    /// True if the host's FIN is among that.
     ended: bool,
 }
 

@@ -31,7 +31,7 @@ impl PortRange {
         self.last as u32 - self.first as u32 + 1
     }
 
-    /// Whether `port` is one of them.
+    /// True if `port` is one of them.
     #[inline]
     pub const fn contains(self, port: u16) -> bool {
         self.first <= port && port <= self.last

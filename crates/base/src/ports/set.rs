@@ -32,7 +32,7 @@ impl ReservedPorts {
         self.stretches.iter().copied().take(usize::from(self.len))
     }
 
-    /// Whether `port` is one of them.
+    /// True if `port` is one of them.
     #[inline]
     pub fn contains(&self, port: u16) -> bool {
         self.iter().any(|(first, last)| first <= port && port <= last)
@@ -57,7 +57,7 @@ impl Drawable {
         Self { range, reserved, bits, count: range.count() - taken }
     }
 
-    /// Whether these are the rules already.
+    /// True if these are the rules already.
     pub fn is(&self, range: PortRange, reserved: ReservedPorts) -> bool {
         (self.range, self.reserved) == (range, reserved)
     }
@@ -74,7 +74,7 @@ impl Drawable {
         self.count
     }
 
-    /// Whether `port` may be drawn.
+    /// True if `port` may be drawn.
     #[inline]
     pub fn contains(&self, port: u16) -> bool {
         self.range.contains(port) && !self.bits.as_ref().is_some_and(|bits| bits.contains(port))
@@ -121,7 +121,7 @@ impl PortBits {
         bits
     }
 
-    /// Whether the set has `port`.
+    /// True if the set has `port`.
     #[inline]
     pub fn contains(&self, port: u16) -> bool {
         self.word(usize::from(port / 64)) & bit(port) != 0

@@ -167,7 +167,7 @@ impl TunableGroup {
     }
 }
 
-/// Whether these are three numbers, none less than the one before.
+/// True if these are three numbers, none less than the one before.
 fn is_ascending(value: &str) -> bool {
     let parts: Option<Vec<u64>> = value.split_whitespace().map(|part| part.parse().ok()).collect();
     parts.is_some_and(|parts| parts.len() == 3 && parts.is_sorted())

@@ -52,7 +52,7 @@ impl<'a> Parser<'a> {
         word
     }
 
-    /// Whether one of `texts` comes next, which is taken then.
+    /// True if one of `texts` comes next, which is taken then.
     fn take(&mut self, texts: &[&str]) -> bool {
         let found = self.peek().is_some_and(|next| texts.contains(&next));
         self.at += usize::from(found);

@@ -119,7 +119,7 @@ impl Sockets {
         Ok(taken || strict && self.is_lingered_at(at, ends))
     }
 
-    /// Whether a connection that outlived its socket stands at `at`. It walks all there are: only
+    /// True if a connection that outlived its socket stands at `at`. It walks all there are: only
     /// sockets without `SO_REUSEADDR` come here.
     fn is_lingered_at(&mut self, at: Endpoint, mine: (Address, Settings)) -> bool {
         let owned: BTreeSet<_> =
@@ -157,7 +157,7 @@ fn families_of(socket: &Socket) -> Families {
     }
 }
 
-/// Whether a segment could be for both.
+/// True if a segment could be for both.
 fn overlap(one: (Address, Settings), other: (Address, Settings)) -> bool {
     let covers = |(wide, settings): (Address, Settings), narrow: Address| {
         let same_family = wide.family() == narrow.family();

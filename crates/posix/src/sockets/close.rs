@@ -76,7 +76,7 @@ impl Sockets {
         Outcome::Done(Ok(()))
     }
 
-    /// Whether `close` of `fd` has to go on waiting.
+    /// True if `close` of `fd` has to go on waiting.
     pub(super) fn is_lingering(&self, fd: Fd) -> bool {
         let Ok(File::Socket(socket)) = self.files.get(fd) else { return false };
         let snapshot = socket.stream().and_then(|stream| self.shard.snapshot(stream.handle));

@@ -54,13 +54,13 @@ impl Sockets {
         self.ready(fd).has(ends | PollEvents::POLLNVAL)
     }
 
-    /// Whether `send` would take something, or fail.
+    /// True if `send` would take something, or fail.
     pub(super) fn is_sendable(&self, fd: Fd) -> bool {
         let ends = PollEvents::POLLERR | PollEvents::POLLHUP | PollEvents::POLLNVAL;
         self.ready(fd).has(PollEvents::POLLOUT | ends)
     }
 
-    /// Whether the connection of `fd` is still being opened.
+    /// True if the connection of `fd` is still being opened.
     pub(super) fn is_opening(&self, fd: Fd) -> bool {
         let connection = self.connection(fd).ok().flatten();
         connection.is_some_and(|(_, snapshot)| is_opening(&snapshot))
@@ -119,12 +119,12 @@ fn ready_stream(stream: &Stream, snapshot: &Snapshot, text: u32) -> PollEvents {
     ready
 }
 
-/// Whether the handshake is under way. One that Fast Open began is nobody's concern.
+/// True if the handshake is under way. One that Fast Open began is nobody's concern.
 pub(super) const fn is_opening(snapshot: &Snapshot) -> bool {
     !snapshot.early && matches!(snapshot.state, State::SynSent | State::SynReceived)
 }
 
-/// Whether the connection is over: what Linux calls `TCP_CLOSE`.
+/// True if the connection is over: what Linux calls `TCP_CLOSE`.
 pub(super) const fn is_over(snapshot: &Snapshot) -> bool {
     matches!(snapshot.state, State::Closed | State::TimeWait)
 }

@@ -44,7 +44,7 @@ pub struct FlowState {
     pub(super) remote_isn: Option<SeqNum>,
     /// The ISN of a SYN that came while another connection had the 4-tuple: valid once answered.
     pub(super) pending_syn: Option<SeqNum>,
-    /// Whether the next SYN of the host's may have an ISN of its own.
+    /// True if the next SYN of the host's may have an ISN of its own.
     pub(super) may_learn: bool,
     /// The flags of the host's last segment; none once the peer reset the connection.
     last_sent: TcpFlags,
@@ -280,14 +280,14 @@ impl FlowState {
         self.note_end(segment);
     }
 
-    /// Whether a segment of the host's acknowledges more, or announces another window, than its
+    /// True if a segment of the host's acknowledges more, or announces another window, than its
     /// last.
     pub(in super::super) fn is_news(&self, segment: &Segment) -> bool {
         let live = &self.windows.live;
         segment.ack.offset_from(self.remote(0)) != live.ack || segment.win != live.win
     }
 
-    /// Whether a pure acknowledgment as written says the same as the one that is written before.
+    /// True if a pure acknowledgment as written says the same as the one that is written before.
     pub(in super::super) fn repeats(&self, body: &TcpPacket) -> bool {
         let scripted = &self.windows.scripted;
         body.ack == Some(Ack::Relative(scripted.ack))

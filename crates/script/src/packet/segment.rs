@@ -119,12 +119,12 @@ impl Segment {
         self.text.len() as u32
     }
 
-    /// Whether there is no text.
+    /// True if there is no text.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Whether it says nothing but what has arrived.
+    /// True if it says nothing but what has arrived.
     pub fn is_pure_ack(&self) -> bool {
         self.is_empty() && self.flags.without(ECN_FLAGS) == TcpFlags::ACK
     }

@@ -38,7 +38,7 @@ fn is_kept(open: &[Conditional]) -> bool {
     open.last().is_none_or(|conditional| conditional.is_kept)
 }
 
-/// Whether a line is of a command or a step, behind which `-D` is no longer ours.
+/// True if a line is of a command or a step, behind which `-D` is no longer ours.
 fn ends_head(line: &str) -> bool {
     line.trim_start().starts_with(|c: char| matches!(c, '`' | '+' | '.') || c.is_ascii_digit())
 }
@@ -46,9 +46,9 @@ fn ends_head(line: &str) -> bool {
 /// A conditional that has begun.
 struct Conditional {
     line: u32,
-    /// Whether the lines of the present branch are kept.
+    /// True if the lines of the present branch are kept.
     is_kept: bool,
-    /// Whether those of the other one are.
+    /// True if those of the other one are.
     keeps_other: bool,
     has_else: bool,
 }

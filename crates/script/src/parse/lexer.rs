@@ -30,7 +30,7 @@ impl<'a> Cursor<'a> {
         self.rest
     }
 
-    /// Whether nothing but blanks and comments is left.
+    /// True if nothing but blanks and comments is left.
     pub(super) fn is_at_end(&mut self) -> bool {
         self.skip_blank();
         self.rest.is_empty()
@@ -42,13 +42,13 @@ impl<'a> Cursor<'a> {
         self.rest.chars().next()
     }
 
-    /// Whether `what` is next.
+    /// True if `what` is next.
     pub(super) fn sees(&mut self, what: &str) -> bool {
         self.skip_blank();
         self.sees_here(what)
     }
 
-    /// Whether `what` follows immediately.
+    /// True if `what` follows immediately.
     pub(super) fn sees_here(&self, what: &str) -> bool {
         self.rest.starts_with(what)
     }

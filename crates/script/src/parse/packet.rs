@@ -39,7 +39,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Action, ParseError> {
     Ok(Action::Packet(Packet { direction, marks, ends, body }))
 }
 
-/// Whether `(…)` or `[…]` is next and holds marks, not a quoted segment or an address.
+/// True if `(…)` or `[…]` is next and holds marks, not a quoted segment or an address.
 fn is_marks(cursor: &mut Cursor<'_>) -> bool {
     let mut inside = cursor.clone();
     (inside.eat("(") || inside.eat("["))

@@ -9,7 +9,7 @@ use super::ParseError;
 use super::lexer::Cursor;
 use crate::ast::{PacketEnds, Seq};
 
-/// Whether an address and port are next, or a port and an arrow.
+/// True if an address and port are next, or a port and an arrow.
 pub(super) fn sees_ends(cursor: &Cursor<'_>) -> bool {
     let mut ahead = cursor.clone();
     read_end(&mut ahead).is_some() && ahead.sees(">")

@@ -189,7 +189,7 @@ impl<H: ScriptHost> Run<'_, H> {
         }
     }
 
-    /// Whether semantic mode leaves the value that a call read to the host.
+    /// True if semantic mode leaves the value that a call read to the host.
     fn is_policy(&self, call: &Call, returned: &Returned) -> bool {
         let Call::GetSockOpt { option, .. } = call else { return false };
         let is_buffer = matches!(option, SocketOption::RecvBuffer | SocketOption::SendBuffer);

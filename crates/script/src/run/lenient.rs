@@ -101,7 +101,7 @@ impl<H: ScriptHost> Run<'_, H> {
         true
     }
 
-    /// Whether a packet is one that was owed. One that says more pays as well, and is still to be
+    /// True if a packet is one that was owed. One that says more pays as well, and is still to be
     /// judged itself.
     pub(super) fn pays_debt(&mut self, arrival: &PacketOut) -> bool {
         let Emitted::Segment(index, segment) = &arrival.body else { return false };
@@ -123,13 +123,13 @@ impl<H: ScriptHost> Run<'_, H> {
         false
     }
 
-    /// Whether a pure acknowledgment as written may be made needless by a later one.
+    /// True if a pure acknowledgment as written may be made needless by a later one.
     fn may_be_outdone(&self, body: &TcpPacket, index: usize) -> bool {
         let flow = self.flows.at(index);
         flow.may_be_outdone(body) && !flow.repeats(body)
     }
 
-    /// Whether a segment says all that a pure acknowledgment was to say: as much or more is
+    /// True if a segment says all that a pure acknowledgment was to say: as much or more is
     /// acknowledged, ECE is the same, and what was to be named is named or acknowledged.
     fn covers(&self, body: &TcpPacket, index: usize, segment: &Segment) -> bool {
         let Some(Ack::Relative(ack)) = body.ack else { return false };
@@ -144,7 +144,7 @@ impl<H: ScriptHost> Run<'_, H> {
             && flow.names_as_much(body, segment)
     }
 
-    /// Whether the acknowledgment that is written has become needless by the packet at hand.
+    /// True if the acknowledgment that is written has become needless by the packet at hand.
     pub(super) fn is_made_needless(&self, body: &TcpPacket, arrival: &PacketOut) -> bool {
         let Emitted::Segment(index, segment) = &arrival.body else { return false };
         self.is_lenient()
@@ -154,7 +154,7 @@ impl<H: ScriptHost> Run<'_, H> {
             && self.covers(body, *index, segment)
     }
 
-    /// Whether the packet at hand may be passed over.
+    /// True if the packet at hand may be passed over.
     pub(super) fn may_skip(&self, arrival: &PacketOut) -> bool {
         let Emitted::Segment(index, segment) = &arrival.body else { return false };
         self.is_lenient() && segment.is_pure_ack() && self.flows.at(*index).is_at_end(segment)
@@ -170,7 +170,7 @@ impl<H: ScriptHost> Run<'_, H> {
         self.forgiven.early.push(Early { arrival, repeats });
     }
 
-    /// Whether a packet is a pure acknowledgment of something new, or of a new window: as many of
+    /// True if a packet is a pure acknowledgment of something new, or of a new window: as many of
     /// those as a host likes. One that repeats the last is an answer to something.
     pub(super) fn is_redundant(&self, arrival: &PacketOut) -> bool {
         let Emitted::Segment(index, segment) = &arrival.body else { return false };
@@ -194,7 +194,7 @@ impl<H: ScriptHost> Run<'_, H> {
     }
 }
 
-/// Whether what is written says nothing but what has arrived.
+/// True if what is written says nothing but what has arrived.
 pub(super) fn is_pure_ack(body: &TcpPacket) -> bool {
     let ecn = TcpFlags::ECE | TcpFlags::CWR | TcpFlags::AE;
     body.len == 0 && body.flags.without(ecn) == TcpFlags::ACK

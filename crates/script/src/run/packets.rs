@@ -376,7 +376,7 @@ fn is_housekeeping(packet: &[u8]) -> bool {
     }
 }
 
-/// Whether a packet answers a question of ICMP's that the peer asked, for itself alone.
+/// True if a packet answers a question of ICMP's that the peer asked, for itself alone.
 pub(super) fn is_reply(arrival: &PacketOut) -> bool {
     let Emitted::Other(packet) = &arrival.body else { return false };
     match IpHeader::parse(packet) {

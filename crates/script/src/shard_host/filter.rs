@@ -56,7 +56,7 @@ fn closed(sockets: &Sockets, which: &SocketFilter) -> usize {
     ends.filter(|at| is_meant(*at)).count()
 }
 
-/// Whether `entry` is meant.
+/// True if `entry` is meant.
 pub(super) fn means(which: &SocketFilter, states: &[SocketState], entry: &SocketEntry) -> bool {
     let is = |wanted: Option<u16>, port: Option<u16>| wanted.is_none() || wanted == port;
     (states.is_empty() || states.contains(&entry.state))

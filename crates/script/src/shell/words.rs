@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether `word` is a group of one-letter options with this one.
+/// True if `word` is a group of one-letter options with this one.
 pub(super) fn is_flag(word: &str, letter: char) -> bool {
     word.strip_prefix('-').is_some_and(|it| !it.starts_with('-') && it.contains(letter))
 }

@@ -20,7 +20,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether `if` would take it for true.
+    /// True if `if` would take it for true.
     pub fn is_true(&self) -> bool {
         match self {
             Self::Int(number) => *number != 0,

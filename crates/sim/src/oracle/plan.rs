@@ -97,7 +97,7 @@ impl StreamPlan {
         }
     }
 
-    /// Whether it keeps to the end of both streams.
+    /// True if it keeps to the end of both streams.
     pub(super) const fn is_patient(&self) -> bool {
         self.gives_up_at.is_none()
     }
@@ -115,7 +115,7 @@ impl StreamPlan {
         (self.urgent_every > 0).then(|| self.urgent_every - 1 - at % self.urgent_every)
     }
 
-    /// Whether any octet is urgent.
+    /// True if any octet is urgent.
     pub(super) const fn has_urgent(&self) -> bool {
         self.urgent_every > 0 && self.octets >= self.urgent_every
     }

@@ -98,7 +98,7 @@ impl Scenario {
         [Oracle::client(shared, hosts, starts), Oracle::server(shared, hosts, starts)]
     }
 
-    /// Whether connections are opened fast.
+    /// True if connections are opened fast.
     pub(super) const fn opens_fast(&self) -> bool {
         matches!(self.shared.syn_data, SynData::Fast { .. })
     }
@@ -108,7 +108,7 @@ impl Scenario {
         self.shared.crossed()
     }
 
-    /// Whether the links neither lose nor hold back anything, and nobody lets go early.
+    /// True if the links neither lose nor hold back anything, and nobody lets go early.
     pub(super) fn is_perfect(&self) -> bool {
         let perfect = |(link, mtu): (&LinkConfig, u16)| {
             let LinkConfig { delay, queue, .. } = *link;

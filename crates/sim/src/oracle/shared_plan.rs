@@ -52,7 +52,7 @@ impl SharedPlan {
         })
     }
 
-    /// Whether both ends open this connection.
+    /// True if both ends open this connection.
     pub(super) fn is_crossed(&self, number: u16) -> bool {
         self.simultaneous_open == SimultaneousOpen::Some
             && mix(self.seed.rotate_left(31) ^ u64::from(number)).is_multiple_of(2)

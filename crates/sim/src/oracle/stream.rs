@@ -72,7 +72,7 @@ impl Stream {
         }
     }
 
-    /// Whether both ends keep to the end of both streams.
+    /// True if both ends keep to the end of both streams.
     pub(super) fn is_undisturbed(&self) -> bool {
         self.patience == Instant::NEVER
     }
@@ -104,7 +104,7 @@ impl Stream {
         if right { Ok(()) } else { Err(self.describe(&format!("urgent text ends at {end}"))) }
     }
 
-    /// Whether the application let go of it.
+    /// True if the application let go of it.
     pub(super) const fn is_over(&self) -> bool {
         self.phase.over
     }

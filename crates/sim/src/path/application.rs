@@ -72,7 +72,7 @@ impl PathApplication {
         Self::Receiver(Receiver { options: plan.options[1], is_listening: false, failure: None })
     }
 
-    /// Whether everything that was to be sent is acknowledged.
+    /// True if everything that was to be sent is acknowledged.
     pub(super) fn is_over(&self) -> bool {
         match self {
             Self::Sender(sender) => sender.flows.iter().all(|flow| flow.report.completed.is_some()),

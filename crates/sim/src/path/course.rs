@@ -47,7 +47,7 @@ impl PathCourse {
         &self.samples
     }
 
-    /// Whether the time of a sample has come.
+    /// True if the time of a sample has come.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         now >= Instant::ZERO + self.step * self.samples.len() as u32
     }

@@ -66,7 +66,7 @@ pub(super) fn answer(asked: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// Whether somebody but the host has this address.
+/// True if somebody but the host has this address.
 fn is_somebody(addr: &Address) -> bool {
     let own = |which| fuzzed_host::ours(addr.family(), which) == *addr;
     !own(0) && !own(1)

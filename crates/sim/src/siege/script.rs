@@ -12,7 +12,7 @@ impl<'a> Script<'a> {
         Self(octets)
     }
 
-    /// Whether nothing is left.
+    /// True if nothing is left.
     pub(super) const fn is_over(&self) -> bool {
         self.0.is_empty()
     }

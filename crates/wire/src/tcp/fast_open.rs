@@ -28,12 +28,12 @@ impl FastOpen {
         self.bytes.get(..usize::from(self.len)).unwrap_or(&self.bytes)
     }
 
-    /// Whether this asks for a cookie.
+    /// True if this asks for a cookie.
     pub const fn is_request(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether the option has the experimental form, kind 254 and 0xF989. An answer has the form
+    /// True if the option has the experimental form, kind 254 and 0xF989. An answer has the form
     /// of its question.
     pub const fn is_experimental(&self) -> bool {
         self.experimental

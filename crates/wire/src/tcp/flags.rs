@@ -47,13 +47,13 @@ impl TcpFlags {
         self.0
     }
 
-    /// Whether every bit of `other` is set.
+    /// True if every bit of `other` is set.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether any bit of `other` is set.
+    /// True if any bit of `other` is set.
     #[inline]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -73,31 +73,31 @@ impl TcpFlags {
         Self(self.0 & other.0)
     }
 
-    /// Whether no bit is set.
+    /// True if no bit is set.
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether SYN is set, with whatever else.
+    /// True if SYN is set, with whatever else.
     #[inline]
     pub const fn is_syn(self) -> bool {
         self.contains(Self::SYN)
     }
 
-    /// Whether ACK is set, with whatever else.
+    /// True if ACK is set, with whatever else.
     #[inline]
     pub const fn is_ack(self) -> bool {
         self.contains(Self::ACK)
     }
 
-    /// Whether FIN is set, with whatever else.
+    /// True if FIN is set, with whatever else.
     #[inline]
     pub const fn is_fin(self) -> bool {
         self.contains(Self::FIN)
     }
 
-    /// Whether RST is set, with whatever else.
+    /// True if RST is set, with whatever else.
     #[inline]
     pub const fn is_rst(self) -> bool {
         self.contains(Self::RST)

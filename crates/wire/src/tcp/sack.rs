@@ -35,7 +35,7 @@ impl SackBlocks {
         self.blocks.get(..usize::from(self.len)).unwrap_or(&self.blocks)
     }
 
-    /// Whether there is no block, and so no option.
+    /// True if there is no block, and so no option.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0

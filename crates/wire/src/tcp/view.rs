@@ -115,7 +115,7 @@ impl<'a> OptionsView<'a> {
         Self { timestamps: options.timestamps, bytes, others }
     }
 
-    /// Whether there is a SACK option.
+    /// True if there is a SACK option.
     #[inline]
     pub const fn has_sack(&self) -> bool {
         matches!(self.others, Others::Sack)

@@ -22,7 +22,7 @@ impl FlowState {
         }
     }
 
-    /// Whether a pure acknowledgment of the host's begins where all that it sent ends. Probes do not.
+    /// True if a pure acknowledgment of the host's begins where all that it sent ends. Probes do not.
     pub(crate) fn is_at_end(&self, segment: &Segment) -> bool {
         self.local_end.is_none_or(|end| end == segment.seq)
     }
@@ -36,7 +36,7 @@ impl FlowState {
         }
     }
 
-    /// Whether a pure acknowledgment as written follows from what was sent, so that a later one may
+    /// True if a pure acknowledgment as written follows from what was sent, so that a later one may
     /// say as much: it begins where all ends that the host sent, acknowledges up to the end of a
     /// segment of the peer's, echoes a timestamp of the peer's, and names what lies between segments' edges.
     pub(crate) fn may_be_outdone(&self, body: &TcpPacket) -> bool {
@@ -51,7 +51,7 @@ impl FlowState {
                 .all(|(left, right)| left != right && is_edge(left) && is_edge(right))
     }
 
-    /// Whether a segment of the host's names all that `body` was to name, or acknowledges it. What
+    /// True if a segment of the host's names all that `body` was to name, or acknowledges it. What
     /// came twice is named once, so that only the same block will do.
     pub(crate) fn names_as_much(&self, body: &TcpPacket, segment: &Segment) -> bool {
         let live = |edge: &u32| self.live_sack_edge(*edge);
