@@ -18,7 +18,8 @@ use super::packets::{exchange, packet_from, sent};
 use super::refuse::segment_between;
 use crate::ip::{FrameDrop, Unreachable};
 use crate::{
-    Answer, Asked, Event, InterfaceAddress, ListenerId, Recv, Route, RxFrame, Shard, Withdrawal,
+    Answer, Asked, Event, Handle, InterfaceAddress, ListenerId, Recv, Route, RxFrame, Shard,
+    Withdrawal,
 };
 
 /// Where nothing is.
@@ -563,22 +564,30 @@ fn crowded() -> (Shard, ListenerId) {
     (server, listener)
 }
 
+/// Opens a connection of port 4,000 to another address, and returns it with our ISS.
+fn dial(server: &mut Shard, listener: ListenerId, now: Instant, number: u32) -> (Handle, u32) {
+    let to = (other(number), 80);
+    exchange(server, now, &syn(4_000, to));
+    let asked = server.asked(listener).expect("room for it");
+    server.answer_syn(asked.syn, Answer::Accept);
+    let iss = super::packets::tcp(&sent(server)[0]).0.seq.raw();
+    exchange(server, now, &segment(4_000, to, TcpFlags::ACK, [101, iss + 1]));
+    (server.opened(asked.syn).expect("a connection"), iss)
+}
+
+/// The last segment of a peer that the server has closed before.
+fn last_fin(number: u32, iss: u32) -> Vec<u8> {
+    segment(4_000, (other(number), 80), TcpFlags::FIN | TcpFlags::ACK, [101, iss + 2])
+}
+
 #[test]
 fn the_address_that_has_waited_longest_goes_when_there_is_a_number_for_no_other() {
     let (mut server, listener) = crowded();
     for number in 0..1_000 {
-        let to = (other(number), 80);
-        exchange(&mut server, Instant::ZERO, &syn(4_000, to));
-        let asked = server.asked(listener).expect("room for it");
-        server.answer_syn(asked.syn, Answer::Accept);
-        let iss = super::packets::tcp(&sent(&mut server)[0]).0.seq.raw();
-        let third = segment(4_000, to, TcpFlags::ACK, [101, iss + 1]);
-        exchange(&mut server, Instant::ZERO, &third);
-        let handle = server.opened(asked.syn).expect("a connection");
+        let (handle, iss) = dial(&mut server, listener, Instant::ZERO, number);
         server.close(handle);
         sent(&mut server);
-        let fin = segment(4_000, to, TcpFlags::FIN | TcpFlags::ACK, [101, iss + 2]);
-        exchange(&mut server, Instant::ZERO, &fin);
+        exchange(&mut server, Instant::ZERO, &last_fin(number, iss));
         assert!(server.census().other_addresses <= 300);
     }
     // As many as the frames of two bursts have a number to spare.
@@ -586,6 +595,37 @@ fn the_address_that_has_waited_longest_goes_when_there_is_a_number_for_no_other(
     assert_eq!(server.census().time_wait, 300 - spare);
     assert_eq!(server.ip_counters().addresses_recycled, (1_000 - 300 + spare) as u64);
     assert_eq!(server.ip_counters().dropped(FrameDrop::AddressLimit), 0);
+}
+
+/// A hundred connections a second to as many addresses, which the server closes, for ten seconds. One that
+/// stays open has its text taken all the time, and of those that went the last hundred wait for a FIN that
+/// comes again.
+#[test]
+fn connection_keeps_its_address_while_a_thousand_others_come_and_go() {
+    let (mut server, listener) = crowded();
+    let (honest, own) = dial(&mut server, listener, Instant::ZERO, 9_999);
+    let mut flood = Vec::new();
+    for number in 0..1_000 {
+        let now = Instant::from_millis(u64::from(number) * 10);
+        server.advance(now, 64);
+        let (handle, iss) = dial(&mut server, listener, now, number);
+        server.close(handle);
+        sent(&mut server);
+        exchange(&mut server, now, &last_fin(number, iss));
+        flood.push(iss);
+        if number % 100 == 99 {
+            let text = segment(4_000, (other(9_999), 80), TcpFlags::ACK, [101, own + 1]);
+            exchange(&mut server, now, &text);
+            assert_eq!(server.state(honest), Some(State::Established), "{number}");
+            // RFC 9293 3.10.7.4: TIME-WAIT acknowledges a FIN that comes again, at most one in 500 ms.
+            let again = number - 99;
+            let answers = exchange(&mut server, now, &last_fin(again, flood[again as usize]));
+            assert_eq!(super::packets::tcp(&answers[0]).0.flags, TcpFlags::ACK, "{number}");
+        }
+    }
+    assert!(server.ip_counters().addresses_recycled > 700);
+    assert_eq!(server.ip_counters().dropped(FrameDrop::AddressLimit), 0);
+    server.check_invariants().expect("what must hold");
 }
 
 #[test]

@@ -79,6 +79,31 @@ fn beyond_its_bound_a_pool_forgets_what_it_lent_first() {
     assert!(held.iter().all(|text| text.iter().all(|octet| *octet == 7)), "the text stays");
 }
 
+/// In each of 1,000 bursts, as many as ten seconds have, four texts come that nobody reads, and one that is read
+/// at once. That has room beside them whatever they hold, and once they are gone needs no more of it.
+#[test]
+fn reader_has_chunks_amid_flood_of_text_that_is_held() {
+    let mut pool = ChunkPool::default();
+    pool.set_most(1 << 20);
+    let mut held = Vec::new();
+    for burst in 0..1_000 {
+        // What connections may hold is bounded elsewhere: the first ones give up.
+        held.drain(..if held.len() > 64 { 4 } else { 0 });
+        held.extend((0..4).map(|_| text(&mut pool, 60_000)));
+        let mut honest = pool.take(60_000);
+        assert!(honest.is_empty() && honest.capacity() >= 60_000, "{burst}");
+        honest.extend_from_slice(&[8; 60_000]);
+        assert!(pool.octets() <= 1 << 20, "{burst}: {}", pool.octets());
+        assert!(honest.iter().all(|octet| *octet == 8), "{burst}");
+        assert!(held.iter().all(|text| text[0] == 7 && text[59_999] == 7), "{burst}");
+    }
+    drop(held);
+    for _ in 0..100 {
+        drop(text(&mut pool, 60_000));
+        assert!(pool.octets() <= 1 << 20);
+    }
+}
+
 #[test]
 fn beyond_its_bound_a_large_chunk_takes_the_place_of_many_small_ones() {
     let mut pool = ChunkPool::default();

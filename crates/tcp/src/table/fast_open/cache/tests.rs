@@ -51,6 +51,30 @@ fn at_the_bound_the_server_that_was_silent_for_longest_is_forgotten() {
     assert_eq!(cache.find(&service(1, 80)), None);
 }
 
+/// 800 servers a second grant cookies, and as many fail, for ten seconds. One that is connected to in each second
+/// keeps its cookie, and one that fails in each is left alone.
+#[test]
+fn server_in_use_keeps_its_cookie_amid_flood_of_others() {
+    let mut cache = FastOpenCache::new();
+    let flood = |cache: &mut FastOpenCache, number: u32, now| {
+        let other = service(1_000 + number, 80);
+        cache.store(&other, known(1, 1460));
+        let failing = Service { remote: Endpoint { port: 81, ..other.remote }, ..other };
+        cache.on_failure(&failing, now);
+    };
+    (0..MOST as u32).for_each(|number| flood(&mut cache, number, at(0)));
+    cache.store(&service(1, 80), known(2, 1460));
+    for second in 0..10 {
+        // Its SYN-ACK names an MSS.
+        cache.note_mss(&service(1, 80), Mss::new(1460));
+        cache.on_failure(&service(2, 80), at(second));
+        let first = (MOST as u32) + second as u32 * 800;
+        (first..first + 800).for_each(|number| flood(&mut cache, number, at(second)));
+        assert_eq!(cache.find(&service(1, 80)), Some(known(2, 1460)), "{second}");
+        assert!(cache.is_disabled(&service(2, 80), at(second), FIRST), "{second}");
+    }
+}
+
 #[test]
 fn a_port_that_fails_is_left_alone_for_a_time_that_doubles() {
     let mut cache = FastOpenCache::new();
