@@ -95,8 +95,8 @@ fn spoofed(number: u32) -> Vec<u8> {
         },
         ..TcpHeader::default()
     };
-    let mut octets = [0; 80];
-    let (ip, tcp) = octets.split_at_mut(Ipv4Header::LEN);
+    let mut bytes = [0; 80];
+    let (ip, tcp) = bytes.split_at_mut(Ipv4Header::LEN);
     let len = Ipv4Header::LEN + syn.emit(OptionOrder::Linux, tcp);
     let [a, b, c, _] = mixed.to_be_bytes();
     let header = Ipv4Header::new(
@@ -106,7 +106,7 @@ fn spoofed(number: u32) -> Vec<u8> {
         len - Ipv4Header::LEN,
     );
     header.emit(ip);
-    octets[..len].to_vec()
+    bytes[..len].to_vec()
 }
 
 const SERVER: Address = Address::from_v4_octets([10, 0, 0, 2]);

@@ -69,7 +69,7 @@ enum Stamps {
 /// Two hosts, and connections between them.
 trait Pair {
     /// Carries until so many more bytes were read, or some more.
-    fn carry(&mut self, octets: u64, check: Check) -> Result<(), Failure>;
+    fn carry(&mut self, bytes: u64, check: Check) -> Result<(), Failure>;
 
     /// Bytes of text that were read.
     fn carried(&self) -> u64;
@@ -165,7 +165,7 @@ impl Buffer {
     /// Bytes of a new connection's: of one that sizes itself, Whimbrel's default.
     const fn begins_with(self) -> usize {
         match self.octets() {
-            Some(octets) => octets,
+            Some(bytes) => bytes,
             None => 256 << 10,
         }
     }

@@ -84,7 +84,7 @@ pub(crate) struct Limits {
     pub(crate) fill: Duration,
     /// CPU time of what is measured.
     pub(crate) measure: Duration,
-    /// Memory that it may fill, octets.
+    /// Memory that it may fill, bytes.
     pub(crate) memory: u64,
 }
 
@@ -128,7 +128,7 @@ pub(crate) enum Answer {
 pub(crate) struct Measured {
     /// The scale that was reached within the limits.
     pub(crate) scale: u64,
-    /// Microseconds or octets, see [`Kind::unit`].
+    /// Microseconds or bytes, see [`Kind::unit`].
     pub(crate) value: f64,
     /// What was carried while it was measured.
     pub(crate) tally: Tally,
@@ -150,9 +150,9 @@ pub(crate) struct Spent {
 pub(crate) struct Tally {
     /// Connections from the first SYN to both ends closed; datagrams that came back.
     pub(crate) connections: u64,
-    /// Octets that servers read, compared with what clients sent.
+    /// Bytes that servers read, compared with what clients sent.
     pub(crate) up: u64,
-    /// Octets that clients read, compared with what servers sent.
+    /// Bytes that clients read, compared with what servers sent.
     pub(crate) down: u64,
 }
 
@@ -170,9 +170,9 @@ impl Tally {
     /// done at the beginning or the end may carry theirs outside.
     pub(crate) fn check(self) -> Result<(), Failure> {
         let slack = u64::from(AT_A_TIME);
-        let fits = |octets: u64, size: usize| {
-            octets.is_multiple_of(size as u64)
-                && (octets / size as u64).abs_diff(self.connections) <= slack
+        let fits = |bytes: u64, size: usize| {
+            bytes.is_multiple_of(size as u64)
+                && (bytes / size as u64).abs_diff(self.connections) <= slack
         };
         if fits(self.up, REQUEST.len()) && fits(self.down, RESPONSE.len()) {
             return Ok(());
@@ -225,8 +225,8 @@ impl Answer {
         }
         if kind == Kind::Datagrams {
             let Tally { connections, up, down } = measured.tally;
-            let octets = connections * DATAGRAM as u64;
-            if connections == 0 || (up, down) != (octets, octets) {
+            let bytes = connections * DATAGRAM as u64;
+            if connections == 0 || (up, down) != (bytes, bytes) {
                 return Err(format!("work was left out: {:?}", measured.tally).into());
             }
         }

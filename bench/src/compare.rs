@@ -245,7 +245,7 @@ fn call(ready: &Ready, case: Case, limits: &Limits) -> Result<Answer, Failure> {
 
 /// The peers that `datagrams` compares, by their names on the command line.
 const ECHOING: [&str; 4] = ["whimbrel", "smoltcp", "lwip", "gvisor"];
-/// What a peer may fill, octets.
+/// What a peer may fill, bytes.
 const MEMORY: u64 = 12 << 30;
 /// What took longer is not repeated.
 const ONCE_ABOVE: Duration = Duration::from_secs(20);

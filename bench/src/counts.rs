@@ -83,7 +83,7 @@ fn judge_pieces() -> Result<u32, Failure> {
         .collect();
     let counts = side_by_side(&different, |case| a_piece(case))?;
     let mut dearer = 0;
-    let [small, usual, large] = BUFFERS.map(|octets| format!("{}K", octets >> 10));
+    let [small, usual, large] = BUFFERS.map(|bytes| format!("{}K", bytes >> 10));
     println!("{:<20}{small:>8}{usual:>8}{large:>8}{:>10}", "pieces into", "at most");
     for (pieces, places) in Pieces::ALL.iter().zip(places.chunks(BUFFERS.len())) {
         let mut line = format!("{:<20}", pieces.to_string());

@@ -56,11 +56,11 @@ fn micros(spent: Duration, count: u64) -> f64 {
 
 /// What the datagram with this number carries: no two carry the same.
 pub(crate) fn content(number: u64) -> [u8; DATAGRAM] {
-    let mut octets = [0; DATAGRAM];
-    for (word, place) in (0..).zip(octets.chunks_exact_mut(8)) {
+    let mut bytes = [0; DATAGRAM];
+    for (word, place) in (0..).zip(bytes.chunks_exact_mut(8)) {
         place.copy_from_slice(&(number + word).to_be_bytes());
     }
-    octets
+    bytes
 }
 
 /// The number of a datagram, each byte of which has to be as it was made.

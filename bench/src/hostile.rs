@@ -63,7 +63,7 @@ impl Stream {
 
 /// Every stream. Each bound is about half again what was measured when it was set; what must not
 /// happen is that packets become dearer the more of them came: while each moved what was held before,
-/// one of `descending-octets` and of `overlapping` took 139,000; while each could have all judged again that
+/// one of `descending-bytes` and of `overlapping` took 139,000; while each could have all judged again that
 /// is in flight, one of `renege` took millions.
 pub(crate) const STREAMS: &[Stream] = &[
     Stream::sent("syn-flood", floods::syn_flood, 7_500),
@@ -81,12 +81,12 @@ pub(crate) const STREAMS: &[Stream] = &[
     Stream::new("ndp-solicitations", Victim::on_ethernet, neighbours::solicitations, 6_800),
     Stream::new("ndp-advertisements", Victim::on_ethernet, neighbours::advertisements, 2_700),
     Stream::new("made-up-neighbours", Victim::on_ethernet, neighbours::made_up, 8_200),
-    Stream::sent("ascending-octets", texts::ascending, 14_000),
-    Stream::sent("descending-octets", texts::descending, 15_000),
-    Stream::sent("every-second-octet", texts::every_second, 13_000),
-    Stream::sent("descending-second-octet", texts::descending_second, 12_000),
+    Stream::sent("ascending-bytes", texts::ascending, 14_000),
+    Stream::sent("descending-bytes", texts::descending, 15_000),
+    Stream::sent("every-second-byte", texts::every_second, 13_000),
+    Stream::sent("descending-second-byte", texts::descending_second, 12_000),
     Stream::sent("triples", texts::triples, 14_000),
-    Stream::sent("random-octets", texts::random, 14_000),
+    Stream::sent("random-bytes", texts::random, 14_000),
     Stream::sent("overlapping", texts::overlapping, 16_000),
     Stream::sent("sliding-bursts", texts::sliding_bursts, 2_600),
     Stream::sent("bursts-again", texts::bursts_again, 2_100),
@@ -98,7 +98,7 @@ pub(crate) const STREAMS: &[Stream] = &[
     Stream::new("syns-at-full-queue", Victim::crowded, floods::syn_flood, 1_250),
     Stream::new("fast-syns", Victim::granting, records::fast_syns, 9_500),
     Stream::new("forged-fast-syns", Victim::granting, records::forged_fast_syns, 6_400),
-    Stream::new("http-head-octets", Victim::serving, heads::octets, 5_200),
+    Stream::new("http-head-bytes", Victim::serving, heads::bytes, 5_200),
     Stream::new("http-heads-of-16-kib", Victim::serving, heads::of_16_kib, 26_000),
     Stream::new("udp-strays", Victim::receiving, datagrams::strays, 1_500),
     Stream::new("udp-shared-strays", Victim::sharing, datagrams::to_socket, 3_600),
@@ -108,16 +108,16 @@ pub(crate) const STREAMS: &[Stream] = &[
     Stream::new("echo-reply-errors", Victim::receiving, datagrams::reply_errors, 7_000),
     Stream::new("unclaimed", Victim::observed, datagrams::of_no_protocol, 1_500),
     Stream::new("unclaimed-unread", Victim::unobserved, datagrams::of_no_protocol, 1_150),
-    Stream::told("sack-octets", receiver::sack_octets, 23_000),
+    Stream::told("sack-bytes", receiver::sack_bytes, 23_000),
     Stream::told("sack-backwards", receiver::sack_backwards, 11_500),
     Stream::told("renege", receiver::renege, 11_500),
     Stream::told("come-twice", receiver::come_twice, 10_500),
-    Stream::told("ack-octets", receiver::ack_octets, 3_600),
+    Stream::told("ack-bytes", receiver::ack_bytes, 3_600),
     Stream::told("ack-unsent", receiver::ack_unsent, 3_300),
     Stream::new(
-        "ack-octets-of-repair",
+        "ack-bytes-of-repair",
         Victim::sending_without_sack,
-        receiver::ack_octets_of_repair,
+        receiver::ack_bytes_of_repair,
         6_000,
     ),
 ];
@@ -279,7 +279,7 @@ impl Victim {
         }
     }
 
-    /// Text of so many octets at each of these places behind RCV.NXT.
+    /// Text of so many bytes at each of these places behind RCV.NXT.
     fn texts(&self, len: usize, places: impl Iterator<Item = u32>) -> Vec<Vec<u8>> {
         let at = |place| self.segment(TcpFlags::ACK, self.next + place, len);
         places.take(PACKETS as usize).map(at).collect()
@@ -301,17 +301,17 @@ fn shard(
     })?)
 }
 
-/// A segment to the server, with so many octets of text.
+/// A segment to the server, with so many bytes of text.
 fn frame(host: u32, header: &TcpHeader, text: usize) -> Vec<u8> {
     frame_with(host, header, &vec![7; text])
 }
 
 fn frame_with(host: u32, header: &TcpHeader, text: &[u8]) -> Vec<u8> {
-    let mut octets = vec![0; TcpHeader::MAX_LEN];
-    let len = header.emit(OptionOrder::Linux, &mut octets);
-    octets.truncate(len);
-    octets.extend_from_slice(text);
-    packet(host, Protocol::TCP, None, &octets)
+    let mut bytes = vec![0; TcpHeader::MAX_LEN];
+    let len = header.emit(OptionOrder::Linux, &mut bytes);
+    bytes.truncate(len);
+    bytes.extend_from_slice(text);
+    packet(host, Protocol::TCP, None, &bytes)
 }
 
 /// A packet to the server.
@@ -338,9 +338,9 @@ fn message(message: &IcmpMessage<'_>) -> Vec<u8> {
 }
 
 fn message_from(host: u32, message: &IcmpMessage<'_>) -> Vec<u8> {
-    let mut octets = vec![0; message.wire_len()];
-    message.emit(&mut octets);
-    packet(host, Protocol::ICMP, None, &octets)
+    let mut bytes = vec![0; message.wire_len()];
+    message.emit(&mut bytes);
+    packet(host, Protocol::ICMP, None, &bytes)
 }
 
 fn numbers() -> std::ops::Range<u32> {

@@ -34,7 +34,7 @@ pub(crate) fn minor_faults() -> Result<u64, Failure> {
     Ok(faults.parse()?)
 }
 
-/// Octets of memory that this process holds now.
+/// Bytes of memory that this process holds now.
 pub(crate) fn resident() -> Result<u64, Failure> {
     let statm = std::fs::read_to_string("/proc/self/statm")?;
     let pages = statm.split(' ').nth(1).ok_or("/proc/self/statm has no second field")?;

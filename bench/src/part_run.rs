@@ -19,7 +19,7 @@ pub(crate) enum Part {
     Connect,
     /// SYN, SYN-ACK and ACK, up to accept.
     Handshake,
-    /// 64 octets there, 256 back, read on both sides.
+    /// 64 bytes there, 256 back, read on both sides.
     Request,
     /// The server's FIN, and the client's, up to the frame that carries it.
     Close,

@@ -175,7 +175,7 @@ pub(crate) const PEERS: [Peer; 6] = [
         name: "smoltcp",
         title: "smoltcp",
         note: "no timestamps, no SACK blocks, random ISNs without a key or clock; no choice of \
-               ports; no SYN entries: a listening socket for each; buffers of 256 octets, which its \
+               ports; no SYN entries: a listening socket for each; buffers of 256 bytes, which its \
                memory includes; with none in TIME-WAIT its server aborts the sockets that come there",
         built: Built::Here,
     },

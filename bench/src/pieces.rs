@@ -147,7 +147,7 @@ impl Case {
 struct Receiver {
     pool: ChunkPool,
     buffer: RecvBuffer,
-    /// RCV.NXT, from the first octet of the stream.
+    /// RCV.NXT, from the first byte of the stream.
     nxt: usize,
     /// The most that are held out of order.
     ranges: usize,

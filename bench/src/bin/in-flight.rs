@@ -176,7 +176,7 @@ impl Sender {
         for _ in 0..segments {
             let mut text = text.clone();
             let taken = self.with(|connection, cx| connection.write(cx, &mut text));
-            debug_assert!(taken.is_ok_and(|octets| octets == TEXT as usize));
+            debug_assert!(taken.is_ok_and(|bytes| bytes == TEXT as usize));
             self.transmit();
         }
     }
@@ -220,10 +220,10 @@ impl Sender {
         };
         header.options.timestamps = Some(Timestamps { val: 2, ecr: sent });
         header.options.sack = blocks;
-        let mut octets = vec![0; TcpHeader::MAX_LEN];
-        let len = header.emit(OptionOrder::Linux, &mut octets);
-        octets.truncate(len);
-        octets
+        let mut bytes = vec![0; TcpHeader::MAX_LEN];
+        let len = header.emit(OptionOrder::Linux, &mut bytes);
+        bytes.truncate(len);
+        bytes
     }
 
     /// It arrives, and what may leave then does.
@@ -248,6 +248,6 @@ impl Sender {
 const ISS: SeqNum = SeqNum::new(1_000);
 const IRS: SeqNum = SeqNum::new(9_000);
 const TRIP: Duration = Duration::from_millis(100);
-/// Octets of a segment, beside timestamps.
+/// Bytes of a segment, beside timestamps.
 const TEXT: u32 = 1_448;
 const BUFFER: u32 = 160_000_000;

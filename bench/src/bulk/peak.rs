@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     }
     release();
     let after = resident()?;
-    let [before, peak, after] = [before, peak, after].map(|octets| octets as f64 / MIB);
+    let [before, peak, after] = [before, peak, after].map(|bytes| bytes as f64 / MIB);
     println!("{before:.1} MiB idle, {peak:.1} at the peak, {after:.1} ten seconds later");
     if after > 1.2 * before {
         return Err(format!("{after:.1} MiB are more than 1.2 times {before:.1}").into());

@@ -34,7 +34,7 @@ struct Flow {
     written: VecDeque<Vec<u8>>,
     /// How much of the first was sent.
     at: usize,
-    /// Octets that were taken from the source so far, and that were read.
+    /// Bytes that were taken from the source so far, and that were read.
     taken: u64,
     carried: u64,
 }
@@ -123,7 +123,7 @@ impl Flow {
         self.written.push_back(room);
     }
 
-    /// What is to be sent next, at most so many octets.
+    /// What is to be sent next, at most so many bytes.
     fn next(&mut self, source: &Source, copies: Copies, most: usize) -> &[u8] {
         let first = match copies {
             Copies::None => self.piece.len(),
@@ -154,8 +154,8 @@ impl Flow {
 }
 
 impl Pair for Plain {
-    fn carry(&mut self, octets: u64, check: Check) -> Result<(), Failure> {
-        let goal = self.carried + octets;
+    fn carry(&mut self, bytes: u64, check: Check) -> Result<(), Failure> {
+        let goal = self.carried + bytes;
         while self.carried < goal {
             let Some(mut flow) = self.flows.pop_front() else { break };
             self.send(&mut flow);

@@ -12,17 +12,17 @@ pub(super) struct Rooms(Arc<Mutex<Vec<Vec<u8>>>>);
 
 /// A piece in use. It goes back as it is dropped.
 struct Room {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     home: Rooms,
 }
 
 impl Rooms {
     /// A copy of `piece`, which is no longer than [`COPIED`].
     pub(super) fn copy(&self, piece: &[u8]) -> Bytes {
-        let mut octets = self.idle(Vec::pop).unwrap_or_else(|| Vec::with_capacity(COPIED));
-        octets.clear();
-        octets.extend_from_slice(piece);
-        Bytes::from_owner(Room { octets, home: Self(Arc::clone(&self.0)) })
+        let mut bytes = self.idle(Vec::pop).unwrap_or_else(|| Vec::with_capacity(COPIED));
+        bytes.clear();
+        bytes.extend_from_slice(piece);
+        Bytes::from_owner(Room { bytes, home: Self(Arc::clone(&self.0)) })
     }
 
     fn idle<T>(&self, act: impl FnOnce(&mut Vec<Vec<u8>>) -> T) -> T {
@@ -32,13 +32,13 @@ impl Rooms {
 
 impl AsRef<[u8]> for Room {
     fn as_ref(&self) -> &[u8] {
-        &self.octets
+        &self.bytes
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        let octets = std::mem::take(&mut self.octets);
-        self.home.idle(|idle| idle.push(octets));
+        let bytes = std::mem::take(&mut self.bytes);
+        self.home.idle(|idle| idle.push(bytes));
     }
 }

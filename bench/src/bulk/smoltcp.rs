@@ -136,8 +136,8 @@ impl Smoltcp {
 }
 
 impl Pair for Smoltcp {
-    fn carry(&mut self, octets: u64, check: Check) -> Result<(), Failure> {
-        let goal = self.carried + octets;
+    fn carry(&mut self, bytes: u64, check: Check) -> Result<(), Failure> {
+        let goal = self.carried + bytes;
         while self.carried < goal {
             self.turn(check)?;
         }

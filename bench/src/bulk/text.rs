@@ -7,7 +7,7 @@ use crate::Failure;
 
 /// The text that all flows carry.
 pub(super) struct Source {
-    octets: Bytes,
+    bytes: Bytes,
     /// Bytes of a piece, at most.
     most: usize,
 }
@@ -15,18 +15,18 @@ pub(super) struct Source {
 impl Source {
     pub(super) fn new(copies: Copies) -> Self {
         let mut state = 1u32;
-        let octets = (0..PERIOD).map(|_| {
+        let bytes = (0..PERIOD).map(|_| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 24) as u8
         });
         let most = if copies == Copies::Both { COPIED } else { PIECE };
-        Self { octets: octets.collect(), most }
+        Self { bytes: bytes.collect(), most }
     }
 
     /// What an application writes at a time, from this place of a stream on.
     pub(super) fn piece(&self, at: u64) -> Bytes {
         let from = (at % PERIOD as u64) as usize;
-        self.octets.slice(from..(from + self.most).min(PERIOD))
+        self.bytes.slice(from..(from + self.most).min(PERIOD))
     }
 
     /// Whether these are the bytes that stand at this place of a stream, if that is to be known.

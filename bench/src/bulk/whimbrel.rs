@@ -85,9 +85,9 @@ impl Whimbrel {
     }
 
     /// The server's application stops reading, until so many bytes of text wait for it.
-    pub(crate) fn fill(&mut self, octets: u64) -> Result<(), Failure> {
+    pub(crate) fn fill(&mut self, bytes: u64) -> Result<(), Failure> {
         self.reads = false;
-        while self.server.memory().text < octets {
+        while self.server.memory().text < bytes {
             self.turn(Check::None)?;
         }
         Ok(())
@@ -205,8 +205,8 @@ impl Whimbrel {
 }
 
 impl Pair for Whimbrel {
-    fn carry(&mut self, octets: u64, check: Check) -> Result<(), Failure> {
-        let goal = self.carried + octets;
+    fn carry(&mut self, bytes: u64, check: Check) -> Result<(), Failure> {
+        let goal = self.carried + bytes;
         while self.carried < goal {
             self.turn(check)?;
         }
@@ -278,9 +278,9 @@ impl Link {
 
 fn shard(case: Case, host: u32) -> Result<Shard, Failure> {
     let mut tunables = Tunables::default();
-    if let Some(octets) = case.buffer.octets() {
+    if let Some(bytes) = case.buffer.octets() {
         for name in ["buffers.send", "buffers.recv"] {
-            tunables.set_by_name(name, &octets.to_string())?;
+            tunables.set_by_name(name, &bytes.to_string())?;
         }
         tunables.set_by_name("buffers.send.auto", "off")?;
         tunables.set_by_name("net.ipv4.tcp_moderate_rcvbuf", "off")?;

@@ -107,10 +107,10 @@ pub(super) fn of_no_protocol(_: &Victim) -> Vec<Vec<u8>> {
 /// From the client of this number.
 fn datagram(client: u32, dst_port: u16) -> Vec<u8> {
     let data = [7; 64];
-    let mut octets = vec![0; UdpHeader::LEN + data.len()];
+    let mut bytes = vec![0; UdpHeader::LEN + data.len()];
     let header = UdpHeader { src_port: 4_000, dst_port };
-    header.emit_datagram(address(CLIENTS + client), address(SERVER), &data, &mut octets);
-    packet(client, Protocol::UDP, None, &octets)
+    header.emit_datagram(address(CLIENTS + client), address(SERVER), &data, &mut bytes);
+    packet(client, Protocol::UDP, None, &bytes)
 }
 
 /// The port of the sockets.

@@ -53,7 +53,7 @@ pub(super) fn fragment_flood(_: &Victim) -> Vec<Vec<u8>> {
     numbers().map(of).collect()
 }
 
-/// Fragments of eight octets, of whole datagrams, each of which comes from behind.
+/// Fragments of eight bytes, of whole datagrams, each of which comes from behind.
 pub(super) fn fragments_backwards(_: &Victim) -> Vec<Vec<u8>> {
     const EACH: u32 = 128;
     let of = |it: u32| {

@@ -52,7 +52,7 @@ impl Victim {
         text.unwrap_or_default().to_vec()
     }
 
-    /// What the client says once it has said and heard so many octets more.
+    /// What the client says once it has said and heard so many bytes more.
     fn said(&self, said: usize, heard: u32, text: &[u8]) -> Vec<u8> {
         let mut header = self.header(TcpFlags::ACK | TcpFlags::PSH, self.next + said as u32);
         header.ack += heard;
@@ -60,9 +60,9 @@ impl Victim {
     }
 }
 
-/// A head of which an octet comes at a time.
-pub(super) fn octets(victim: &Victim) -> Vec<Vec<u8>> {
-    let of = |(at, octet): (u32, &u8)| victim.said(at as usize, 0, &[*octet]);
+/// A head of which a byte comes at a time.
+pub(super) fn bytes(victim: &Victim) -> Vec<Vec<u8>> {
+    let of = |(at, byte): (u32, &u8)| victim.said(at as usize, 0, &[*byte]);
     numbers().zip(&head()).map(of).collect()
 }
 
@@ -77,7 +77,7 @@ pub(super) fn of_16_kib(victim: &Victim) -> Vec<Vec<u8>> {
     text.chunks(PIECE).take(PACKETS as usize).enumerate().map(of).collect()
 }
 
-/// A request with a head of [`HEAD`] octets, in many fields.
+/// A request with a head of [`HEAD`] bytes, in many fields.
 fn head() -> Vec<u8> {
     let mut head = b"GET / HTTP/1.1\r\nHost: whimbrel\r\n".to_vec();
     let mut field = 0;
@@ -93,5 +93,5 @@ fn head() -> Vec<u8> {
 
 /// The longest head that a server takes by default.
 const HEAD: usize = 16 << 10;
-/// Octets of a segment.
+/// Bytes of a segment.
 const PIECE: usize = 1_460;

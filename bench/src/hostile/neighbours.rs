@@ -93,12 +93,12 @@ fn arp(operation: ArpOperation, client: u32, at: u32) -> Vec<u8> {
 }
 
 fn ndp(client: u32, dst: Ipv6Addr, message: &NdpMessage<'_>) -> Vec<u8> {
-    let (src, mut octets) = (v6(CLIENTS + client), vec![0; message.wire_len()]);
-    message.emit(src, dst, &mut octets);
+    let (src, mut bytes) = (v6(CLIENTS + client), vec![0; message.wire_len()]);
+    message.emit(src, dst, &mut bytes);
     let mut packet = vec![0; Ipv6Header::LEN];
-    let header = Ipv6Header::new(src, dst, Protocol::ICMPV6, octets.len());
+    let header = Ipv6Header::new(src, dst, Protocol::ICMPV6, bytes.len());
     Ipv6Header { hop_limit: NdpMessage::HOP_LIMIT, ..header }.emit(&mut packet);
-    packet.extend(octets);
+    packet.extend(bytes);
     let mac = if dst.is_multicast() { MacAddress::of_ipv6_multicast(dst) } else { OURS };
     around(mac, client, EtherType::IPV6, &packet)
 }

@@ -1,4 +1,4 @@
-//! Streams of a receiver that lies: acknowledgments of what never arrived, octet by octet, and of what came
+//! Streams of a receiver that lies: acknowledgments of what never arrived, byte by byte, and of what came
 //! twice, to a server that has [`SEGMENTS`] segments in flight and more to send.
 
 use bytes::Bytes;
@@ -47,11 +47,11 @@ impl Victim {
     }
 
     /// Acknowledges `octets` of what is in flight, and names ranges of it.
-    fn ack(&self, octets: u32, ranges: &[(u32, u32)]) -> Vec<u8> {
+    fn ack(&self, bytes: u32, ranges: &[(u32, u32)]) -> Vec<u8> {
         let blocks = ranges
             .iter()
             .map(|(left, right)| SackBlock { left: self.sent + *left, right: self.sent + *right });
-        self.ack_at(self.sent + octets, &blocks.collect::<Vec<_>>())
+        self.ack_at(self.sent + bytes, &blocks.collect::<Vec<_>>())
     }
 
     fn ack_at(&self, ack: SeqNum, blocks: &[SackBlock]) -> Vec<u8> {
@@ -64,14 +64,14 @@ impl Victim {
     }
 }
 
-/// Every second octet, four at a time.
-pub(super) fn sack_octets(victim: &Victim) -> Vec<Vec<u8>> {
+/// Every second byte, four at a time.
+pub(super) fn sack_bytes(victim: &Victim) -> Vec<Vec<u8>> {
     let at = |it: u32| (2 * it + 1, 2 * it + 2);
     let of = |it: u32| victim.ack(0, &[at(4 * it), at(4 * it + 1), at(4 * it + 2), at(4 * it + 3)]);
     numbers().map(of).collect()
 }
 
-/// One octet of each segment, from behind.
+/// One byte of each segment, from behind.
 pub(super) fn sack_backwards(victim: &Victim) -> Vec<Vec<u8>> {
     let of = |it: u32| {
         let left = END - 1 - (it % SEGMENTS) * MSS - it / SEGMENTS;
@@ -80,7 +80,7 @@ pub(super) fn sack_backwards(victim: &Victim) -> Vec<Vec<u8>> {
     numbers().map(of).collect()
 }
 
-/// All but an octet is named as held, and once that came, nothing is; again and again.
+/// All but a byte is named as held, and once that came, nothing is; again and again.
 pub(super) fn renege(victim: &Victim) -> Vec<Vec<u8>> {
     let of = |it: u32| match it % 2 {
         0 => victim.ack(it / 2, &[(it / 2 + 1, END)]),
@@ -89,7 +89,7 @@ pub(super) fn renege(victim: &Victim) -> Vec<Vec<u8>> {
     numbers().map(of).collect()
 }
 
-/// The second half arrived; then what was sent again of the first came twice; and so on with an octet more.
+/// The second half arrived; then what was sent again of the first came twice; and so on with a byte more.
 pub(super) fn come_twice(victim: &Victim) -> Vec<Vec<u8>> {
     let half = END / 2;
     let of = |it: u32| match it % 2 {
@@ -99,13 +99,13 @@ pub(super) fn come_twice(victim: &Victim) -> Vec<Vec<u8>> {
     numbers().map(of).collect()
 }
 
-/// An octet at a time.
-pub(super) fn ack_octets(victim: &Victim) -> Vec<Vec<u8>> {
+/// A byte at a time.
+pub(super) fn ack_bytes(victim: &Victim) -> Vec<Vec<u8>> {
     numbers().map(|it| victim.ack(1 + it, &[])).collect()
 }
 
 /// The same, once three duplicates told of a loss.
-pub(super) fn ack_octets_of_repair(victim: &Victim) -> Vec<Vec<u8>> {
+pub(super) fn ack_bytes_of_repair(victim: &Victim) -> Vec<Vec<u8>> {
     numbers().map(|it| victim.ack(it.saturating_sub(3), &[])).collect()
 }
 
@@ -114,7 +114,7 @@ pub(super) fn ack_unsent(victim: &Victim) -> Vec<Vec<u8>> {
     numbers().map(|it| victim.ack((64 << 20) + it, &[])).collect()
 }
 
-/// Octets of each segment.
+/// Bytes of each segment.
 const MSS: u32 = 536;
 /// So many are in flight, at least.
 const SEGMENTS: u32 = 4_000;

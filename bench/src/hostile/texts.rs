@@ -18,7 +18,7 @@ pub(super) fn descending_second(victim: &Victim) -> Vec<Vec<u8>> {
     victim.texts(1, numbers().rev().map(|it| 1 + 2 * it))
 }
 
-/// A hole at RCV.NXT, then three octets of each four.
+/// A hole at RCV.NXT, then three bytes of each four.
 pub(super) fn triples(victim: &Victim) -> Vec<Vec<u8>> {
     victim.texts(3, (1..).step_by(4))
 }

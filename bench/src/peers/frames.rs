@@ -4,7 +4,7 @@ use whimbrel_wire::Sum;
 
 use crate::churn::address;
 
-/// Octets of the longest packet that is kept: IPv4 and TCP headers with 20 octets of options.
+/// Bytes of the longest packet that is kept: IPv4 and TCP headers with 20 bytes of options.
 const FRAME: usize = 60;
 
 /// The packet that each idle connection's client sent last, to be received once more: an

@@ -51,7 +51,7 @@ pub(crate) trait Hosts {
         u32::MAX
     }
 
-    /// Memory that the hosts hold, octets.
+    /// Memory that the hosts hold, bytes.
     fn memory(&self) -> Result<u64, Failure> {
         resident()
     }

@@ -265,12 +265,12 @@ fn watch(epoll: &OwnedFd, socket: &OwnedFd) -> Result<(), Errno> {
     epoll::add(epoll, socket, data, flags)
 }
 
-fn write(socket: &OwnedFd, octets: &[u8]) -> Result<(), Failure> {
-    let count = rustix::io::write(socket, octets)?;
-    if count == octets.len() {
+fn write(socket: &OwnedFd, bytes: &[u8]) -> Result<(), Failure> {
+    let count = rustix::io::write(socket, bytes)?;
+    if count == bytes.len() {
         return Ok(());
     }
-    Err(format!("{count} of {} bytes were taken", octets.len()).into())
+    Err(format!("{count} of {} bytes were taken", bytes.len()).into())
 }
 
 const SERVICE: u16 = 80;

@@ -351,22 +351,22 @@ fn listener(
     Ok(sockets.add(socket))
 }
 
-fn send(socket: &mut Socket<'_>, octets: &[u8]) -> Result<(), Failure> {
-    match socket.send_slice(octets) {
-        Ok(taken) if taken == octets.len() => Ok(()),
-        other => Err(format!("{other:?} of {} bytes were taken", octets.len()).into()),
+fn send(socket: &mut Socket<'_>, bytes: &[u8]) -> Result<(), Failure> {
+    match socket.send_slice(bytes) {
+        Ok(taken) if taken == bytes.len() => Ok(()),
+        other => Err(format!("{other:?} of {} bytes were taken", bytes.len()).into()),
     }
 }
 
-/// Reads what is there and compares it with what is to come; returns how many octets that were.
+/// Reads what is there and compares it with what is to come; returns how many bytes that were.
 fn receive(socket: &mut Socket<'_>, read: &mut usize, wanted: &[u8]) -> Result<u64, Failure> {
     if !socket.can_recv() {
         return Ok(0);
     }
     let before = *read;
-    let same = socket.recv(|octets| {
-        let same = wanted[before..].starts_with(octets);
-        (octets.len(), (same, octets.len()))
+    let same = socket.recv(|bytes| {
+        let same = wanted[before..].starts_with(bytes);
+        (bytes.len(), (same, bytes.len()))
     });
     match same.map_err(|error| error.to_string())? {
         (true, count) => {
@@ -382,7 +382,7 @@ fn address(host: u32) -> IpAddress {
     IpAddress::from(std::net::Ipv4Addr::from_bits(0x0a00_0000 + host))
 }
 
-/// Octets of each of a socket's two buffers: as small as the work allows.
+/// Bytes of each of a socket's two buffers: as small as the work allows.
 const BUFFER: usize = 256;
 const SERVICE: u16 = 80;
 /// What an interface of smoltcp holds at most, as it is built here.

@@ -149,7 +149,7 @@ fn repeat(seed: u64) -> String {
 
 impl SeedCounts {
     fn count(&mut self, outcome: Outcome) {
-        self.octets += outcome.octets;
+        self.octets += outcome.bytes;
         self.steps += outcome.steps;
         self.lasted += outcome.lasted;
         if outcome.is_ok() {

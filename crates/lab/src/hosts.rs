@@ -283,7 +283,7 @@ impl Enough {
 /// Where the server listens, and how many wait there.
 const PORT: u16 = 80;
 const BACKLOG: u32 = 4_096;
-/// Octets of each response: a small page.
+/// Bytes of each response: a small page.
 const BODY: u64 = 128;
 /// Events that an application deals with at a time.
 const BUDGET: usize = 256;

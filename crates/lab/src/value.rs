@@ -64,7 +64,7 @@ impl Unit {
         };
         let cut = |(suffix, factor): &(&str, f64)| Some((text.strip_suffix(suffix)?, *factor));
         let (digits, factor) = suffixes.iter().find_map(cut).unwrap_or((text, 1.0));
-        let is_plain = digits.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
+        let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let number: f64 = digits.parse().ok().filter(|_| is_plain)?;
         Some(number * factor)
     }

@@ -1,5 +1,5 @@
 //! One connection that shows what happened: found in a first run, and written down in a second, which is
-//! the same to the octet.
+//! the same to the byte.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -48,7 +48,7 @@ pub struct SeenPacket {
     /// Who sent it.
     pub from: Side,
     /// All of it, from the IP header on.
-    pub octets: Bytes,
+    pub bytes: Bytes,
     /// SEG.SEQ: how far beyond what its receiver expected as it came (RCV.NXT), of the connection or of that
     /// in TIME-WAIT; `None` if there was none.
     pub beyond: Option<i32>,
@@ -97,7 +97,7 @@ impl Search {
 
     /// A packet left.
     fn see(&mut self, now: Instant, from: Side, packet: &[u8]) {
-        // Of nearly all packets that is known from one octet.
+        // Of nearly all packets that is known from one byte.
         let flags = TcpFlags::from_bits(packet.get(33).copied().unwrap_or(0).into());
         if !flags.intersects(TcpFlags::SYN | TcpFlags::RST) {
             return;
@@ -146,7 +146,7 @@ impl Sighting {
         let mut packets: Vec<_> = notes.before.into_iter().rev().chain(notes.packets).collect();
         let (mut next, mut stamps) = ([None; 2], [None; 2]);
         for packet in &mut packets {
-            let Some(view) = tcp(&packet.octets) else { continue };
+            let Some(view) = tcp(&packet.bytes) else { continue };
             let side = usize::from(packet.from == Side::Server);
             let stamp = view.options.timestamps.map(|stamps| stamps.val);
             packet.newer = stamp.zip(stamps[side]).and_then(|(now, last)| later(now, last));
@@ -183,28 +183,22 @@ struct Notes {
 }
 
 impl Onlooker for Notes {
-    fn on_sent(&mut self, at: Instant, from: Side, octets: &Bytes) -> Enough {
-        let Some(view) = tcp(octets).filter(|view| self.of.is_of(from, view)) else {
+    fn on_sent(&mut self, at: Instant, from: Side, bytes: &Bytes) -> Enough {
+        let Some(view) = tcp(bytes).filter(|view| self.of.is_of(from, view)) else {
             return self.enough();
         };
         if self.is_over {
             return Enough::Yes;
         }
-        let packet = SeenPacket {
-            at,
-            from,
-            octets: octets.clone(),
-            beyond: None,
-            newer: None,
-            ruling: None,
-        };
+        let packet =
+            SeenPacket { at, from, bytes: bytes.clone(), beyond: None, newer: None, ruling: None };
         if at < self.of.began {
             self.before.truncate(BEFORE - 1);
             self.before.push_front(packet);
             return Enough::No;
         }
         self.packets.push(packet);
-        let answers = from == Side::Server && text_len(octets) > 0;
+        let answers = from == Side::Server && text_len(bytes) > 0;
         let refuses = from == Side::Server && view.flags.is_rst();
         self.is_over = answers || refuses || self.packets.len() == MOST;
         Enough::No
@@ -216,7 +210,7 @@ impl Onlooker for Notes {
 
     fn on_taken(&mut self, packet: &Bytes, ruling: Ruling) {
         let all = self.packets.iter_mut().rev().chain(&mut self.before);
-        let from = |it: &SeenPacket| it.ruling.is_none() && it.octets == *packet;
+        let from = |it: &SeenPacket| it.ruling.is_none() && it.bytes == *packet;
         if let Some(own) = all.filter(|it| from(it)).last() {
             own.ruling = Some(ruling);
         }
@@ -237,7 +231,7 @@ impl Witness {
         let mut capture = Capture::new(2);
         for packet in &self.packets {
             let host = usize::from(packet.from == Side::Server);
-            capture.on_sent(packet.at, host, &packet.octets, Some(Fate::default()));
+            capture.on_sent(packet.at, host, &packet.bytes, Some(Fate::default()));
         }
         capture.into_file()
     }
@@ -263,7 +257,7 @@ impl fmt::Display for SeenPacket {
             Side::Client => "client > server",
             Side::Server => "server > client",
         };
-        let Some(view) = tcp(&self.octets) else { return f.write_str(way) };
+        let Some(view) = tcp(&self.bytes) else { return f.write_str(way) };
         write!(
             f,
             "{:>11.6}  {way}  {:<7} seq {}",
@@ -280,7 +274,7 @@ impl fmt::Display for SeenPacket {
         if view.flags.is_ack() {
             write!(f, " ack {}", view.ack.raw())?;
         }
-        match text_len(&self.octets) {
+        match text_len(&self.bytes) {
             0 => Ok(()),
             len => write!(f, " len {len}"),
         }
@@ -290,12 +284,12 @@ impl fmt::Display for SeenPacket {
 impl SeenPacket {
     /// Its header; `None` of what is no segment.
     pub fn header(&self) -> Option<(TcpView<'_>, u32)> {
-        Some((tcp(&self.octets)?, text_len(&self.octets)))
+        Some((tcp(&self.bytes)?, text_len(&self.bytes)))
     }
 
     /// The names of its flags, as in `SYN,ACK`.
     pub fn flags(&self) -> String {
-        tcp(&self.octets).map_or_else(String::new, |view| names(view.flags))
+        tcp(&self.bytes).map_or_else(String::new, |view| names(view.flags))
     }
 }
 
@@ -320,8 +314,8 @@ fn later(now: u32, last: u32) -> Option<Duration> {
 
 /// The number behind all that a packet takes: what its receiver expects next.
 fn end_of(packet: &SeenPacket) -> Option<SeqNum> {
-    let view = tcp(&packet.octets)?;
-    let len = text_len(&packet.octets) + view.flags.sequence_len();
+    let view = tcp(&packet.bytes)?;
+    let len = text_len(&packet.bytes) + view.flags.sequence_len();
     (!view.flags.is_rst()).then(|| view.seq + len)
 }
 
@@ -330,7 +324,7 @@ fn tcp(packet: &[u8]) -> Option<TcpView<'_>> {
     TcpView::parse(segment).ok().map(|(view, _)| view)
 }
 
-/// Octets of text in a packet.
+/// Bytes of text in a packet.
 fn text_len(packet: &[u8]) -> u32 {
     let text = IpHeader::parse(packet).ok().and_then(|(_, segment)| {
         let (_, header) = TcpView::parse(segment).ok()?;

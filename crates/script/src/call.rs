@@ -101,7 +101,7 @@ pub enum Call {
 pub struct Reading {
     /// The call by which it is read, which decides how.
     pub call: ReadCall,
-    /// The size of each buffer, octets.
+    /// The size of each buffer, bytes.
     pub sizes: Vec<usize>,
 }
 

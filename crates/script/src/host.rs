@@ -61,7 +61,7 @@ pub struct Network {
     pub gateway: Address,
     /// The address of its peer, which the script plays.
     pub remote: Address,
-    /// The largest packet, octets.
+    /// The largest packet, bytes.
     pub mtu: u16,
 }
 

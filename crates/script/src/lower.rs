@@ -150,7 +150,7 @@ fn ioctl(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     let [fd, request, value] = args(step)?;
     let written = describe(request);
     let request = match written.as_str() {
-        // What FreeBSD calls the octets in the send buffer.
+        // What FreeBSD calls the bytes in the send buffer.
         "FIONWRITE" => Some(Ioctl::Outq),
         name => Ioctl::by_name(name),
     };

@@ -1,4 +1,4 @@
-//! Packets between script and wire: written ones become octets, those that came out are judged.
+//! Packets between script and wire: written ones become bytes, those that came out are judged.
 //!
 //! ```text
 //!  script                     live

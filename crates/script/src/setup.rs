@@ -186,7 +186,7 @@ impl Setup {
         Ok((address, prefix))
     }
 
-    /// Octets of the headers around a full segment.
+    /// Bytes of the headers around a full segment.
     fn headers(&self) -> u16 {
         if self.network.local.is_v4() { 40 } else { 60 }
     }

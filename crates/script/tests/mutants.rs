@@ -271,7 +271,7 @@ fn alter_option(option: &mut TcpOption) -> bool {
         }
         TcpOption::FastOpen(cookie) | TcpOption::FastOpenExperimental(cookie) => {
             match cookie.first_mut() {
-                Some(octet) => *octet ^= 1,
+                Some(byte) => *byte ^= 1,
                 None => cookie.push(0),
             }
             true

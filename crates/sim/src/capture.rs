@@ -38,7 +38,7 @@ impl Capture {
         self.section.packet(&mut self.file, &note, packet);
     }
 
-    /// What was captured, as the octets of a pcapng file.
+    /// What was captured, as the bytes of a pcapng file.
     pub fn into_file(self) -> Vec<u8> {
         self.file
     }

@@ -232,7 +232,7 @@ fn lost(numbers: impl Iterator<Item = u64>) -> String {
     numbers.map(|number| number.to_string()).collect::<Vec<_>>().join("+")
 }
 
-/// Why a flow of so many octets has no figure.
+/// Why a flow of so many bytes has no figure.
 const NO_END: &str = "not everything was acknowledged";
 /// Every algorithm that has a goal.
 const ALGORITHMS: [&str; 2] = ["reno", "cubic"];

@@ -15,7 +15,7 @@ pub trait Application {
         None
     }
 
-    /// A number that grows whenever the application comes nearer to its end: octets verified,
+    /// A number that grows whenever the application comes nearer to its end: bytes verified,
     /// requests answered. The world calls a run stuck when the sum of these stands still too long.
     fn progress(&self) -> u64 {
         0

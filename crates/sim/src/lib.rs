@@ -39,8 +39,8 @@
 //!             }
 //!         }
 //!         let Some(handle) = self.handle else { return };
-//!         while let Recv::Data(octets) = shard.recv(handle) {
-//!             self.heard.extend_from_slice(&octets);
+//!         while let Recv::Data(bytes) = shard.recv(handle) {
+//!             self.heard.extend_from_slice(&bytes);
 //!         }
 //!     }
 //!

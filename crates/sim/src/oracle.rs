@@ -31,7 +31,7 @@ pub struct Outcome {
     /// The seed that was played.
     pub seed: u64,
     /// Bytes verified at both ends.
-    pub octets: u64,
+    pub bytes: u64,
     /// How many instants something happened at.
     pub steps: u64,
     /// Virtual time until nothing was due any more.
@@ -62,10 +62,10 @@ impl Outcome {
 /// One line if all is well; otherwise the line that repeats the run, then what went wrong.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, octets, steps, lasted, digest, met: _, failure } = self;
+        let Self { seed, bytes, steps, lasted, digest, met: _, failure } = self;
         match failure {
             None => {
-                write!(f, "seed={seed}: {octets} bytes, {steps} steps, {lasted:?}, {digest:016x}")
+                write!(f, "seed={seed}: {bytes} bytes, {steps} steps, {lasted:?}, {digest:016x}")
             }
             Some(failure) => write!(f, "{}\n{}\n{failure}", self.repeat(), Scenario::new(*seed)),
         }
@@ -87,10 +87,10 @@ pub fn run_seed(seed: u64) -> Outcome {
         pair.plan_narrows(*from, *until, *mtu);
     }
     let failure = play(&scenario, &mut pair).err().map(|stuck| stuck.to_string());
-    let octets = [pair.client, pair.server].map(|host| pair.world.host(host).1.verified());
+    let bytes = [pair.client, pair.server].map(|host| pair.world.host(host).1.verified());
     Outcome {
         seed,
-        octets: octets.iter().sum(),
+        bytes: bytes.iter().sum(),
         steps: pair.world.steps(),
         lasted: pair.world.now().since(Instant::ZERO),
         digest: pair.world.digest(),
@@ -102,7 +102,7 @@ pub fn run_seed(seed: u64) -> Outcome {
 fn refused(seed: u64, failure: String) -> Outcome {
     let failure = Some(failure);
     let met = [("nothing", 0); Outcome::MEETINGS];
-    Outcome { seed, octets: 0, steps: 0, lasted: Duration::ZERO, digest: 0, met, failure }
+    Outcome { seed, bytes: 0, steps: 0, lasted: Duration::ZERO, digest: 0, met, failure }
 }
 
 fn meetings(scenario: &Scenario, pair: &Pair<Oracle>) -> [(&'static str, u64); Outcome::MEETINGS] {

@@ -36,7 +36,7 @@ pub struct PairConfig {
     pub metrics: [RouteMetrics; 2],
     /// What the device of each can do.
     pub offload: [Offload; 2],
-    /// The MTU of each device, octets. Where a link's is less, a router says so. Below 1,280 there
+    /// The MTU of each device, bytes. Where a link's is less, a router says so. Below 1,280 there
     /// is no IPv6.
     pub mtu: [u16; 2],
     /// From the client to the server, and back.
@@ -52,7 +52,7 @@ pub struct PairConfig {
 pub enum Offload {
     /// Each segment is a frame of its own, whose checksum the host computes.
     None,
-    /// It completes checksums and cuts super-segments of up to 65,535 octets.
+    /// It completes checksums and cuts super-segments of up to 65,535 bytes.
     Full,
 }
 

@@ -30,12 +30,12 @@ pub struct PathPlan {
     pub metrics: [RouteMetrics; 2],
     /// When each flow begins.
     pub starts: Vec<Duration>,
-    /// Octets that each flow sends; `None`: as many as it can.
-    pub octets: Option<u64>,
+    /// Bytes that each flow sends; `None`: as many as it can.
+    pub bytes: Option<u64>,
     /// True if FIN follows them.
     pub has_fin: bool,
     /// The times at which what was acknowledged is noted, ascending. At the last of them the run ends,
-    /// or when all octets of all flows are acknowledged.
+    /// or when all bytes of all flows are acknowledged.
     pub marks: Vec<Duration>,
     /// What losses and keys come from.
     pub seed: u64,
@@ -61,11 +61,11 @@ pub struct PathReport {
 /// What became of one flow.
 #[derive(Clone, Default, Debug)]
 pub struct FlowReport {
-    /// Octets of text that were acknowledged at each mark; fewer marks if it ended before.
+    /// Bytes of text that were acknowledged at each mark; fewer marks if it ended before.
     pub acked: Vec<u64>,
     /// When its handshake was complete, since the beginning of the run.
     pub opened: Option<Duration>,
-    /// When all of its octets were acknowledged, since the beginning of the run.
+    /// When all of its bytes were acknowledged, since the beginning of the run.
     pub completed: Option<Duration>,
     /// The sender's variables when it was last looked at; `None` if it never opened.
     pub snapshot: Option<Box<Snapshot>>,
@@ -78,7 +78,7 @@ impl FlowReport {
         (at(until).saturating_sub(at(from)) * 8) as f64 / apart.as_secs_f64()
     }
 
-    /// How long its octets took, from the end of the handshake until all were acknowledged.
+    /// How long its bytes took, from the end of the handshake until all were acknowledged.
     pub fn took(&self) -> Option<Duration> {
         Some(self.completed?.saturating_sub(self.opened?))
     }
@@ -105,7 +105,7 @@ impl PathPlan {
             options: Default::default(),
             metrics: Default::default(),
             starts: vec![Duration::ZERO],
-            octets: None,
+            bytes: None,
             has_fin: false,
             marks,
             seed: 1,

@@ -47,7 +47,7 @@ fn v6(to: &Address, error: &Icmpv6Message<'_>) -> Bytes {
 
 /// RFC 792: "Internet Header + 64 bits of Original Data Datagram".
 const V4_QUOTED: usize = 28;
-/// With its own 48 octets of headers an error fits the least MTU, 1,280.
+/// With its own 48 bytes of headers an error fits the least MTU, 1,280.
 const V6_QUOTED: usize = 1_232;
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! A host under siege: a script of octets says what a peer, applications, an administrator and time
+//! A host under siege: a script of bytes says what a peer, applications, an administrator and time
 //! do to a whole [`Shard`], and after each step everything that must hold is checked.
 //!
 //! The peer sees what the host sends, so what it forges lies near what is valid: segments in every
 //! state, errors about the host's own packets, fragments, rumours about neighbours. Any file is a
 //! script ([`play`]), so a fuzzer that knows nothing but coverage can write them.
 //!
-//! What streams carry follows from their sequence numbers (`text`), so octets out of place are seen
+//! What streams carry follows from their sequence numbers (`text`), so bytes out of place are seen
 //! in either direction. Nothing here decides what a host should answer: that is for packet scripts.
 
 mod calls;
@@ -51,8 +51,8 @@ use self::segment::{Flaw, Forged};
 ///
 /// A script that begins with [`OF_DATAGRAMS`] is more about datagrams than about segments, one that begins with
 /// [`OF_ROAMING`] about other hosts' addresses, and addresses and routes that come and go.
-pub fn play(octets: &[u8]) -> Result<(), Fault> {
-    let (theme, script) = Theme::of(octets);
+pub fn play(bytes: &[u8]) -> Result<(), Fault> {
+    let (theme, script) = Theme::of(bytes);
     let mut script = Script::new(script);
     let Some(fuzzed_host) = FuzzedHost::draw(&mut script) else { return Ok(()) };
     let mut siege = Siege::new(fuzzed_host);
@@ -63,7 +63,7 @@ pub fn play(octets: &[u8]) -> Result<(), Fault> {
         }
         siege.step(&mut script).map_err(|fault| Fault(format!("step {step}: {fault}")))?;
     }
-    siege.end(octets.len().is_multiple_of(2))
+    siege.end(bytes.len().is_multiple_of(2))
 }
 
 /// What a siege is about, beside segments.
@@ -76,11 +76,11 @@ enum Theme {
 
 impl Theme {
     /// As a script begins; and the rest of it.
-    fn of(octets: &[u8]) -> (Self, &[u8]) {
+    fn of(bytes: &[u8]) -> (Self, &[u8]) {
         [(Self::Datagrams, OF_DATAGRAMS), (Self::Roaming, OF_ROAMING)]
             .into_iter()
-            .find_map(|(theme, begin)| Some((theme, octets.strip_prefix(begin)?)))
-            .unwrap_or((Self::Segments, octets))
+            .find_map(|(theme, begin)| Some((theme, bytes.strip_prefix(begin)?)))
+            .unwrap_or((Self::Segments, bytes))
     }
 }
 
@@ -292,7 +292,7 @@ impl Siege {
         script: &mut Script<'_>,
     ) -> Result<(), Fault> {
         let flow = self.flows[place];
-        let octets = forged.emit(&flow, flaw);
+        let bytes = forged.emit(&flow, flaw);
         if flaw == Flaw::None && forged.seq == flow.next {
             self.flows[place].next = forged.end();
         }
@@ -301,7 +301,7 @@ impl Siege {
         }
         let meta = self.meta(forged, flaw, script);
         let resets = forged.flags.contains(TcpFlags::RST) && flaw == Flaw::None;
-        let packet = packet::wrap(flow.own.addr, flow.host.addr, Protocol::TCP, &octets);
+        let packet = packet::wrap(flow.own.addr, flow.host.addr, Protocol::TCP, &bytes);
         self.send_packet(packet, meta, resets, script)
     }
 
@@ -566,7 +566,7 @@ impl Siege {
                 return self
                     .kept
                     .iter()
-                    .try_for_each(|(from, octets)| self.judge_kept(*from, octets));
+                    .try_for_each(|(from, bytes)| self.judge_kept(*from, bytes));
             }
             let Some(next) = self.shard.next_deadline() else { break };
             self.now = self.now.max(next);

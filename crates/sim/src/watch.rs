@@ -129,7 +129,7 @@ impl Promises {
     }
 }
 
-/// Both ends, header and octets of text of a TCP segment.
+/// Both ends, header and bytes of text of a TCP segment.
 fn read(packet: &[u8]) -> Option<([Endpoint; 2], TcpHeader, u32)> {
     let (ip, payload) = IpHeader::parse(packet).ok()?;
     let (header, header_len) =

@@ -172,7 +172,7 @@ impl<A: Application> World<A> {
         self.unrouted
     }
 
-    /// A digest of every octet that was sent, by whom and when: equal runs have equal ones. 0 if nothing
+    /// A digest of every byte that was sent, by whom and when: equal runs have equal ones. 0 if nothing
     /// is checked.
     pub fn digest(&self) -> u64 {
         self.digest
@@ -330,16 +330,16 @@ impl<A: Application> World<A> {
     }
 }
 
-/// What `before` becomes with these octets (FNV-1a's step, over words).
-fn digest(before: u64, octets: &[u8]) -> u64 {
-    let words = octets.chunks(8).map(|chunk| {
+/// What `before` becomes with these bytes (FNV-1a's step, over words).
+fn digest(before: u64, bytes: &[u8]) -> u64 {
+    let words = bytes.chunks(8).map(|chunk| {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
         u64::from_le_bytes(word)
     });
     let step =
         |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
-    words.fold(before.wrapping_add(octets.len() as u64), step)
+    words.fold(before.wrapping_add(bytes.len() as u64), step)
 }
 
 /// Giving up.

@@ -150,7 +150,7 @@ static TEXT: [u8; 16 << 10] = [7; 16 << 10];
 const BUDGET: u64 = 128 << 20;
 
 /// Plays a fast flow beside so many slow ones, which come after a second, from a host whose device cuts
-/// super-segments or does not. Returns what the fast one carried in each second between these two, octets, and
+/// super-segments or does not. Returns what the fast one carried in each second between these two, bytes, and
 /// the pair as it is then.
 fn play(slow: usize, offload: Offload, seconds: [u64; 2]) -> (u64, Pair<End>) {
     let rules = [1 << 42, BUDGET].map(|mem_budget| Tunables { mem_budget, ..Tunables::default() });

@@ -1,4 +1,4 @@
-//! Every octet arrives, whatever the links do, and nothing is left at the end.
+//! Every byte arrives, whatever the links do, and nothing is left at the end.
 //!
 //! `seed=N cargo test -p whimbrel-sim --test oracle` plays one seed; `seeds=A..B` plays a range,
 //! and `progress=1` beside it says how far it is.
@@ -12,24 +12,24 @@ use whimbrel_sim::{Outcome, run_seed};
 const SEEDS: Range<u64> = 0..1_000;
 
 #[test]
-fn every_octet_arrives_and_nothing_is_left() {
+fn every_byte_arrives_and_nothing_is_left() {
     let outcomes = play(asked().unwrap_or(SEEDS));
     let failed: Vec<&Outcome> = outcomes.iter().filter(|outcome| !outcome.is_ok()).collect();
     failed.iter().for_each(|outcome| println!("{outcome}"));
     let repeats: Vec<String> = failed.iter().map(|outcome| outcome.repeat()).collect();
     assert!(failed.is_empty(), "{} seeds failed:\n{}", failed.len(), repeats.join("\n"));
-    let octets: u64 = outcomes.iter().map(|outcome| outcome.octets).sum();
+    let bytes: u64 = outcomes.iter().map(|outcome| outcome.bytes).sum();
     for place in 0..outcomes.first().map_or(0, |outcome| outcome.met.len()) {
         let (what, _) = outcomes[0].met[place];
         let times: u64 = outcomes.iter().map(|outcome| outcome.met[place].1).sum();
         assert!(times > 0 || outcomes.len() < SEEDS.count(), "no seed met {what}");
         println!("{what}: {times}");
     }
-    println!("{} seeds, {octets} bytes", outcomes.len());
+    println!("{} seeds, {bytes} bytes", outcomes.len());
 }
 
 #[test]
-fn a_seed_repeats_its_run_octet_by_octet() {
+fn a_seed_repeats_its_run_byte_by_byte() {
     for seed in [7, 8, 9] {
         assert_eq!(run_seed(seed), run_seed(seed));
     }

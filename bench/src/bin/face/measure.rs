@@ -12,7 +12,7 @@ use crate::Failure;
 pub(crate) enum Work {
     /// So many connections, on each a message there and back, again and again.
     Echo(usize),
-    /// One connection, octets one way as fast as they go.
+    /// One connection, bytes one way as fast as they go.
     Stream,
     /// Connections of one message there and back each, so many at a time.
     Short(usize),
@@ -41,7 +41,7 @@ impl Work {
     }
 }
 
-/// How it went: echoes, connections, or octets of a stream.
+/// How it went: echoes, connections, or bytes of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
     done: f64,
@@ -75,7 +75,7 @@ impl Figures {
         self.switches / self.done
     }
 
-    /// Gigabits in a second, of octets.
+    /// Gigabits in a second, of bytes.
     pub(crate) fn gigabits(&self) -> f64 {
         self.done * 8e-9 / self.wall
     }

@@ -68,12 +68,12 @@ impl Server {
     fn read(&mut self, shard: &mut Shard, handle: Handle) {
         loop {
             match shard.recv(handle) {
-                Recv::Data(mut octets) if self.work != Work::Stream => {
+                Recv::Data(mut bytes) if self.work != Work::Stream => {
                     // A message never exceeds the room there is.
-                    let _ = shard.send(handle, &mut octets);
+                    let _ = shard.send(handle, &mut bytes);
                 }
-                Recv::Data(octets) => {
-                    self.received += octets.len() as u64;
+                Recv::Data(bytes) => {
+                    self.received += bytes.len() as u64;
                     self.counts.store(self.received, Ordering::Relaxed);
                 }
                 Recv::End | Recv::Closed(_) => return shard.close(handle),

@@ -121,7 +121,7 @@ pub(in crate::peers) fn ready() -> Result<String, Failure> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/osrelease")?.trim_end().to_owned())
 }
 
-/// Octets of the kernel's objects, all of the machine.
+/// Bytes of the kernel's objects, all of the machine.
 pub(super) fn kernel_memory() -> Result<u64, Failure> {
     let text = std::fs::read_to_string("/proc/meminfo")?;
     let line = text.lines().find(|line| line.starts_with("Slab:")).ok_or("no Slab in meminfo")?;

@@ -2,7 +2,7 @@ use super::*;
 
 fn broken() -> Outcome {
     let (lasted, failure) = (Duration::from_secs(3), Some("leaked: one".into()));
-    Outcome { seed: 17, octets: 5, steps: 9, lasted, failure, ..Outcome::default() }
+    Outcome { seed: 17, bytes: 5, steps: 9, lasted, failure, ..Outcome::default() }
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn measure(setup: &Setup, go_on: GoOn<'_>) -> Result<Measured, String> {
     let report = plan.run(Captured::Nothing, go_on)?;
     let flow = report.flows.first().ok_or("there was no flow")?;
     let took = flow.completed.unwrap_or(report.lasted);
-    let bytes = match (flow.completed, plan.octets) {
+    let bytes = match (flow.completed, plan.bytes) {
         (Some(_), Some(bytes)) => bytes,
         _ => flow.acked.last().copied().unwrap_or(0),
     };
@@ -151,7 +151,7 @@ fn plan(setup: &Setup) -> PathPlan {
         queue: QueueLimit::Bdp(1_000),
         ..LinkConfig::default()
     };
-    let some = |name| Some(values.of_name(name) as u32).filter(|octets| *octets > 0);
+    let some = |name| Some(values.of_name(name) as u32).filter(|bytes| *bytes > 0);
     let size = some("window").map_or(BufferSize::Auto, BufferSize::Asked);
     let asked = SocketOptions { send_size: size, recv_size: size, ..SocketOptions::default() };
     let route = some("route");
@@ -159,7 +159,7 @@ fn plan(setup: &Setup) -> PathPlan {
         tunables: setup.rules.clone(),
         metrics: [RouteMetrics { sendpipe: route, recvpipe: route, ..RouteMetrics::default() }; 2],
         options: [asked; 2],
-        octets: Some(values.of_name("bytes") as u64),
+        bytes: Some(values.of_name("bytes") as u64),
         seed: setup.seed,
         ..PathPlan::new(link, (1..=LONGEST).map(Duration::from_secs).collect())
     }
@@ -178,8 +178,8 @@ fn series(flow: &FlowReport, course: &PathCourse) -> Vec<Series> {
     let each = before.zip(&flow.acked).map(|(before, after)| (after - before) as f64 * 8.0 / 1e6);
     let step = Duration::from_secs(1);
     let rate = Series { name: "Mb/s", unit: Unit::Megabits, step, values: each.collect() };
-    let of = |name, octets: fn(&PathSample) -> u64| {
-        let values = course.samples().iter().map(|it| octets(it) as f64).collect();
+    let of = |name, bytes: fn(&PathSample) -> u64| {
+        let values = course.samples().iter().map(|it| bytes(it) as f64).collect();
         Series { name, unit: Unit::Bytes, step: course.step(), values }
     };
     let samples = course.samples();

@@ -46,14 +46,14 @@ fn the_fifth_case_has_a_buffer_a_round_trip_whosever_that_is() {
         let settings = [&[("host-delay", "0s"), ("bytes", "16M")], settings].concat();
         measure("fddi-70ms", profile, &settings).figure("rate").unwrap()
     };
-    for (profile, settings, octets) in [
+    for (profile, settings, bytes) in [
         // TCP_WND, and tcp_xmit_hiwat, which is less than tcp_recv_hiwat.
         ("lwip-2.1", &[][..], 262_142.0),
         ("illumos-2011", &[], 49_152.0),
         // Whoever asks for a size has that, and no more.
         ("linux-6.18", &[("window", "64k")], 65_536.0),
     ] {
-        let (rate, bound) = (rate(profile, settings), octets * 8.0 / 0.070 / 1e6);
+        let (rate, bound) = (rate(profile, settings), bytes * 8.0 / 0.070 / 1e6);
         assert!((0.85 * bound..bound).contains(&rate), "{profile}: {rate} of {bound}");
     }
     // Who does not has a window that grows beyond the 875 KB of the path: its line is the bound.

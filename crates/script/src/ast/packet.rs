@@ -34,7 +34,7 @@ pub enum Direction {
 pub struct IpMarks {
     /// The two ECN bits.
     pub ecn: Option<Ecn>,
-    /// `tos n` or `class n`: the whole octet.
+    /// `tos n` or `class n`: the whole byte.
     pub tos: Option<u8>,
     /// `ttl n` or `hlim n`.
     pub ttl: Option<u8>,
@@ -80,9 +80,9 @@ pub struct TcpPacket {
     /// `S F R P . E W U`, and `A` for the AE bit; a digit is the ACE field (AE, CWR, ECE). `-` is
     /// none of them.
     pub flags: TcpFlags,
-    /// The number of its first octet of text.
+    /// The number of its first byte of text.
     pub seq: Seq,
-    /// How many octets of text it carries.
+    /// How many bytes of text it carries.
     pub len: u32,
     /// Its acknowledgment, `ack n`; none without the control bit.
     pub ack: Option<Ack>,
@@ -130,11 +130,11 @@ pub enum OptionList {
 pub enum TcpOption {
     /// The end of the options: `eol`.
     Eol,
-    /// A filler of one octet: `nop`.
+    /// A filler of one byte: `nop`.
     Nop,
     /// The maximum segment size: `mss n`.
     Mss(u16),
-    /// `wscale n`: any octet.
+    /// `wscale n`: any byte.
     WindowScale(u8),
     /// That SACK is understood: `sackOK`.
     SackPermitted,
@@ -160,12 +160,12 @@ pub enum TcpOption {
     FastOpenExperimental(Vec<u8>),
     /// `md5` with or without a digest: the option is there.
     Md5,
-    /// `raw hex`: these octets, whatever length they claim to have (inbound only).
+    /// `raw hex`: these bytes, whatever length they claim to have (inbound only).
     Raw(Vec<u8>),
     /// Any other that the parser reads, by its kind and contents (`ECN e0b n ceb n e1b n`,
     /// `kind n hex`).
     Other {
-        /// The option's kind, its first octet.
+        /// The option's kind, its first byte.
         kind: u8,
         /// What follows the length.
         data: Vec<u8>,
@@ -179,7 +179,7 @@ pub struct IcmpPacket {
     pub kind: String,
     /// `frag_needed`, `host_unreachable`, …, `code_4`, or `4`.
     pub code: Option<String>,
-    /// The MTU that the error tells, octets: `mtu n`.
+    /// The MTU that the error tells, bytes: `mtu n`.
     pub mtu: Option<u32>,
     /// `id n`: the identifier of an echo request or reply.
     pub id: Option<u16>,
@@ -195,10 +195,10 @@ pub struct Quoted {
     pub flags: Option<TcpFlags>,
     /// Where it begins, by the rules of who sent it: in an inbound error the host.
     pub seq: Seq,
-    /// How many octets of text the quoted segment carried.
+    /// How many bytes of text the quoted segment carried.
     pub len: u32,
     /// The packet ends, if written.
     pub ends: Option<PacketEnds>,
-    /// `first n`: the octets behind the IP header that are quoted; without it the TCP header.
+    /// `first n`: the bytes behind the IP header that are quoted; without it the TCP header.
     pub first: Option<u16>,
 }

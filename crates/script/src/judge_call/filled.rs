@@ -16,7 +16,7 @@ use crate::value::{bits, describe, endpoint, field, fields, int, number, only};
 pub(super) fn judge(step: &CallStep, returned: &Returned) -> Result<(), Mismatch> {
     match &returned.out {
         Filled::Nothing => Ok(()),
-        Filled::Octets(octets, flags) => judge_octets(step, octets, *flags),
+        Filled::Octets(bytes, flags) => judge_bytes(step, bytes, *flags),
         Filled::Peer(peer) => judge_peer(step, *peer),
         Filled::Option(value) => judge_option(step, value),
         Filled::Number(came) => judge_number(step, *came),
@@ -25,12 +25,12 @@ pub(super) fn judge(step: &CallStep, returned: &Returned) -> Result<(), Mismatch
     }
 }
 
-fn judge_octets(step: &CallStep, octets: &[u8], flags: MsgFlags) -> Result<(), Mismatch> {
+fn judge_bytes(step: &CallStep, bytes: &[u8], flags: MsgFlags) -> Result<(), Mismatch> {
     let buffer = step.args.get(1).map(|buffer| only(buffer).unwrap_or(buffer));
     match buffer {
-        Some(Arg::Text(text)) if text.as_bytes() != octets => {
+        Some(Arg::Text(text)) if text.as_bytes() != bytes => {
             let [expected, came] =
-                [text.as_bytes(), octets].map(|it| format!("{:?}", Foreign::new(it)));
+                [text.as_bytes(), bytes].map(|it| format!("{:?}", Foreign::new(it)));
             return Err(Mismatch::new("what was read", expected, came));
         }
         _ => {}
@@ -77,8 +77,8 @@ fn judge_option(step: &CallStep, came: &OptionValue) -> Result<(), Mismatch> {
             let expected = option_value(value)
                 .map_err(|error| Mismatch::new("the value", error, describe_value(came)))?;
             let same = match (&expected, came) {
-                (OptionValue::Text(text), OptionValue::Octets(octets)) => {
-                    text.chars().eq(octets.iter().copied().map(char::from))
+                (OptionValue::Text(text), OptionValue::Octets(bytes)) => {
+                    text.chars().eq(bytes.iter().copied().map(char::from))
                 }
                 (expected, came) => expected == came,
             };
@@ -118,7 +118,7 @@ fn judge_len(len: &Arg, came: &OptionValue) -> Result<(), Mismatch> {
     let size = match came {
         OptionValue::Int(_) => 4,
         OptionValue::Linger(_) => 8,
-        OptionValue::Octets(octets) => octets.len() as i64,
+        OptionValue::Octets(bytes) => bytes.len() as i64,
         OptionValue::Text(_) | OptionValue::Info(_) => return Ok(()),
     };
     if *len == Arg::Ellipsis {
@@ -182,7 +182,7 @@ fn describe_value(value: &OptionValue) -> String {
         OptionValue::Int(value) => value.to_string(),
         OptionValue::Linger(linger) => format!("{linger:?}"),
         OptionValue::Text(text) => format!("{text:?}"),
-        OptionValue::Octets(octets) => format!("{octets:?}"),
+        OptionValue::Octets(bytes) => format!("{bytes:?}"),
         OptionValue::Info(_) => "a struct tcp_info".to_string(),
     }
 }

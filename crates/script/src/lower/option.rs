@@ -38,20 +38,20 @@ pub(super) fn set(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
         _ => self::value(value)?,
     };
     let value = match (option, value) {
-        (SocketOption::FastOpenKey, OptionValue::Text(key)) => OptionValue::Octets(octets(&key)?),
+        (SocketOption::FastOpenKey, OptionValue::Text(key)) => OptionValue::Octets(bytes(&key)?),
         (_, value) => value,
     };
     if *len != Arg::Ellipsis {
         let len = number(len)?;
         let fits = match &value {
-            // Linux takes one octet for options of IP.
+            // Linux takes one byte for options of IP.
             OptionValue::Int(0..=255) if option.level() == IPPROTO_IP => matches!(len, 1 | 4),
             // FreeBSD's struct tcp_fastopen has room for a key.
             OptionValue::Int(_) if option == SocketOption::FastOpen => matches!(len, 4 | 20),
             OptionValue::Int(_) => len == 4,
             OptionValue::Linger(_) => len == 8,
             OptionValue::Text(text) => usize::try_from(len).is_ok_and(|len| len >= text.len()),
-            OptionValue::Octets(octets) => usize::try_from(len) == Ok(octets.len()),
+            OptionValue::Octets(bytes) => usize::try_from(len) == Ok(bytes.len()),
             OptionValue::Info(_) => false,
         };
         if !fits {
@@ -61,10 +61,10 @@ pub(super) fn set(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     Ok(Call::SetSockOpt { fd: host_fd(fd, names)?, option, value })
 }
 
-/// What a text stands for whose characters are octets.
-fn octets(text: &str) -> Result<Vec<u8>, LowerError> {
-    let octet = |letter: char| u8::try_from(letter).map_err(|_| invalid("a character of 16 bits"));
-    text.chars().map(octet).collect()
+/// What a text stands for whose characters are bytes.
+fn bytes(text: &str) -> Result<Vec<u8>, LowerError> {
+    let byte = |letter: char| u8::try_from(letter).map_err(|_| invalid("a character of 16 bits"));
+    text.chars().map(byte).collect()
 }
 
 /// The option, which must be of the level that is written.

@@ -134,7 +134,7 @@ fn every_way_to_read_has_its_buffers_and_flags() {
 }
 
 #[test]
-fn every_way_to_write_has_its_octets() {
+fn every_way_to_write_has_its_bytes() {
     let sent = |call, pieces: &[&[u8]], to, flags| {
         let pieces = pieces.iter().map(|piece| piece.to_vec()).collect();
         Call::Send {

@@ -51,7 +51,7 @@ pub(super) fn send(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     let (fd, call, pieces, flags, to) = match step.name.as_str() {
         "write" => {
             let [fd, buffer, len] = args(step)?;
-            (fd, WriteCall::Write, vec![octets(buffer, len)?], None, None)
+            (fd, WriteCall::Write, vec![bytes(buffer, len)?], None, None)
         }
         "writev" => {
             let [fd, list, count] = args(step)?;
@@ -59,12 +59,12 @@ pub(super) fn send(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
         }
         "send" => {
             let [fd, buffer, len, flags] = args(step)?;
-            (fd, WriteCall::Send, vec![octets(buffer, len)?], Some(flags), None)
+            (fd, WriteCall::Send, vec![bytes(buffer, len)?], Some(flags), None)
         }
         "sendto" => {
             let [fd, buffer, len, flags, to, to_len] = args(step)?;
             check_address_len(to_len)?;
-            (fd, WriteCall::SendTo, vec![octets(buffer, len)?], Some(flags), Some(to))
+            (fd, WriteCall::SendTo, vec![bytes(buffer, len)?], Some(flags), Some(to))
         }
         _ => {
             let [fd, message, flags] = args(step)?;
@@ -99,7 +99,7 @@ fn rooms(list: &Arg, count: Option<&Arg>) -> Result<Vec<usize>, LowerError> {
 }
 
 fn pieces(list: &Arg, count: Option<&Arg>) -> Result<Vec<Vec<u8>>, LowerError> {
-    let pieces = each_piece(list, count, octets)?;
+    let pieces = each_piece(list, count, bytes)?;
     match pieces.iter().map(Vec::len).sum::<usize>() {
         sum if sum > LARGEST => Err(unsupported(&format!("a message of {sum} bytes"))),
         _ => Ok(pieces),
@@ -138,7 +138,7 @@ fn room(buffer: &Arg, len: &Arg) -> Result<usize, LowerError> {
 }
 
 /// What is sent: zeros, or a text, as much of it as is asked for.
-fn octets(buffer: &Arg, len: &Arg) -> Result<Vec<u8>, LowerError> {
+fn bytes(buffer: &Arg, len: &Arg) -> Result<Vec<u8>, LowerError> {
     let size = size(len)?;
     match only(buffer).unwrap_or(buffer) {
         Arg::Ellipsis => Ok(vec![0; size]),
@@ -159,5 +159,5 @@ fn size(len: &Arg) -> Result<usize, LowerError> {
 
 const MESSAGE: &[&str] = &["msg_name", "msg_namelen", "msg_iov", "msg_iovlen", "msg_flags"];
 
-/// Octets: no script needs more, and a host may have to have them at hand.
+/// Bytes: no script needs more, and a host may have to have them at hand.
 const LARGEST: usize = 64 << 20;

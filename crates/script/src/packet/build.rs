@@ -79,7 +79,7 @@ fn live_options(list: &[TcpOption], flow: &FlowState, setup: &Setup) -> Vec<TcpO
     list.iter().map(live).collect()
 }
 
-/// The octet that the marks describe.
+/// The byte that the marks describe.
 pub(super) fn traffic_class(marks: IpMarks) -> TrafficClass {
     let class = TrafficClass(marks.tos.unwrap_or(0));
     marks.ecn.and_then(|ecn| codepoints(ecn).first()).map_or(class, |ecn| class.with_ecn(*ecn))

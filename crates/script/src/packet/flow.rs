@@ -78,7 +78,7 @@ struct Windows {
     peer_scales: bool,
     scripted: Announced,
     live: Announced,
-    /// The receive buffer by the script, octets: what its host accepts where it is more than a
+    /// The receive buffer by the script, bytes: what its host accepts where it is more than a
     /// header could announce.
     scripted_buffer: u32,
     /// The same, told while the host had not heard the acknowledgment of its SYN.
@@ -348,7 +348,7 @@ impl FlowState {
     /// How far to move a segment of the peer's that is written at `begin`, so that it lies to the
     /// host's window as it is written to lie to the scripted one; 0 if that is no matter.
     ///
-    /// Only what begins behind the expected number, at the last octet of the window or beyond it,
+    /// Only what begins behind the expected number, at the last byte of the window or beyond it,
     /// aims at the edge; a retransmission, a probe or text in order does not. What aims at an edge that no
     /// header could announce is moved to `right_edge`, which the host has in truth, if that is known.
     pub fn aim(&self, begin: u32, len: u32, right_edge: Option<SeqNum>) -> Option<u32> {
@@ -379,16 +379,16 @@ impl FlowState {
 
     /// The script says how large the receive buffer is. While the connection opens, its window is what
     /// the SYN announced, whatever the buffer holds.
-    pub const fn on_buffer(&mut self, octets: u32) {
+    pub const fn on_buffer(&mut self, bytes: u32) {
         if self.is_past_syn {
-            self.windows.scripted_buffer = octets;
+            self.windows.scripted_buffer = bytes;
         }
     }
 
     /// The same of a connection in SYN-RECEIVED: there its edge is what the SYN announced, unless a
     /// segment is written to lie at the end of the buffer.
-    pub const fn on_opening_buffer(&mut self, octets: u32) {
-        self.windows.opening_buffer = octets;
+    pub const fn on_opening_buffer(&mut self, bytes: u32) {
+        self.windows.opening_buffer = bytes;
     }
 
     /// A segment was moved.
@@ -507,13 +507,13 @@ impl Flows {
     }
 
     /// The script says how large the receive buffer of an open connection is.
-    pub fn on_buffer(&mut self, octets: u32) {
-        self.flows.iter_mut().for_each(|flow| flow.on_buffer(octets));
+    pub fn on_buffer(&mut self, bytes: u32) {
+        self.flows.iter_mut().for_each(|flow| flow.on_buffer(bytes));
     }
 
     /// The script says how large the receive buffer of a connection in SYN-RECEIVED is.
-    pub fn on_opening_buffer(&mut self, octets: u32) {
-        self.flows.iter_mut().for_each(|flow| flow.on_opening_buffer(octets));
+    pub fn on_opening_buffer(&mut self, bytes: u32) {
+        self.flows.iter_mut().for_each(|flow| flow.on_opening_buffer(bytes));
     }
 
     /// The application connects: the next flow is opened by its SYN.

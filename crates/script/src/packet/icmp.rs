@@ -105,7 +105,7 @@ fn judge_field(name: &str, wanted: Option<u32>, came: u32) -> Result<(), (String
     }
 }
 
-/// What a router repeats: the IP header, and so many octets of the segment; the TCP header with
+/// What a router repeats: the IP header, and so many bytes of the segment; the TCP header with
 /// nothing of the text if that is not written.
 fn quote(packet: &IcmpPacket, flow: &FlowState, about: Flow) -> Vec<u8> {
     let (seq, len, flags) = match packet.quoted.as_deref() {
@@ -143,11 +143,11 @@ fn quote(packet: &IcmpPacket, flow: &FlowState, about: Flow) -> Vec<u8> {
 /// The message with a checksum of 0.
 fn message(kind: Kind, fields: [u8; 4], quoted: &[u8]) -> Vec<u8> {
     let (icmp_type, code) = kind;
-    let mut octets = Vec::with_capacity(8 + quoted.len());
-    octets.extend([icmp_type, code, 0, 0]);
-    octets.extend(fields);
-    octets.extend(quoted);
-    octets
+    let mut bytes = Vec::with_capacity(8 + quoted.len());
+    bytes.extend([icmp_type, code, 0, 0]);
+    bytes.extend(fields);
+    bytes.extend(quoted);
+    bytes
 }
 
 /// What stands between checksum and quotation: an MTU, a gateway, an identifier, or nothing.

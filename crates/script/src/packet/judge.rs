@@ -338,11 +338,11 @@ impl Judge<'_> {
     }
 
     fn text(&self, came: &Segment) -> Result<(), Mismatch> {
-        let stray = came.text.iter().position(|octet| *octet != 0);
+        let stray = came.text.iter().position(|byte| *byte != 0);
         match (self.text, stray) {
             (Text::Zeros, Some(at)) => {
-                let octet = came.text.get(at).copied().unwrap_or_default();
-                Err(mismatch("text", "zeros", format!("{octet:#04x} at byte {at}")))
+                let byte = came.text.get(at).copied().unwrap_or_default();
+                Err(mismatch("text", "zeros", format!("{byte:#04x} at byte {at}")))
             }
             _ => Ok(()),
         }
@@ -353,8 +353,8 @@ fn length(written: &TcpPacket, came: &Segment) -> Field {
     if written.len == came.len() {
         return Ok(None);
     }
-    let octets = |len: u32| format!("{len} bytes");
-    Err(mismatch("length", octets(written.len), octets(came.len())))
+    let bytes = |len: u32| format!("{len} bytes");
+    Err(mismatch("length", bytes(written.len), bytes(came.len())))
 }
 
 fn urgent(written: &TcpPacket, came: &Segment) -> Field {
@@ -388,7 +388,7 @@ const fn ecn_name(ecn: whimbrel_wire::Ecn) -> &'static str {
     }
 }
 
-/// Without end-of-list octets at the end: those pad.
+/// Without end-of-list bytes at the end: those pad.
 fn trimmed(options: &[TcpOption]) -> Vec<TcpOption> {
     let end = options.iter().rposition(|option| *option != TcpOption::Eol).map_or(0, |at| at + 1);
     options.get(..end).unwrap_or_default().to_vec()

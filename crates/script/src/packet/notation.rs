@@ -89,13 +89,13 @@ fn option(option: &TcpOption) -> String {
             format!("FOEXP {}", hex(cookie)).trim_end().into()
         }
         TcpOption::Md5 => "md5".into(),
-        TcpOption::Raw(octets) => format!("raw {}", hex(octets)),
+        TcpOption::Raw(bytes) => format!("raw {}", hex(bytes)),
         TcpOption::Other { kind, data } => format!("kind {kind} {}", hex(data)).trim_end().into(),
     }
 }
 
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 const LETTERS: [(TcpFlags, char); 9] = [

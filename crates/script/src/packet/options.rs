@@ -1,4 +1,4 @@
-//! TCP options as a script writes them, one by one and in order, to octets and back.
+//! TCP options as a script writes them, one by one and in order, to bytes and back.
 //!
 //! [`whimbrel_wire::TcpOptions`] holds what a receiver makes of them; here the order, the padding
 //! and the mistakes count.
@@ -7,58 +7,58 @@ use alloc::vec::Vec;
 
 use super::super::ast::TcpOption;
 
-/// The options' octets, in order as written. A list whose length is no multiple of 4 is padded
-/// with end-of-list octets, so that a script may leave the padding to us; nothing else is mended.
+/// The options' bytes, in order as written. A list whose length is no multiple of 4 is padded
+/// with end-of-list bytes, so that a script may leave the padding to us; nothing else is mended.
 pub fn encode(options: &[TcpOption]) -> Vec<u8> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     for option in options {
-        encode_one(option, &mut octets);
+        encode_one(option, &mut bytes);
     }
-    octets.resize(octets.len().next_multiple_of(4), END_OF_LIST);
-    octets
+    bytes.resize(bytes.len().next_multiple_of(4), END_OF_LIST);
+    bytes
 }
 
-fn encode_one(option: &TcpOption, octets: &mut Vec<u8>) {
+fn encode_one(option: &TcpOption, bytes: &mut Vec<u8>) {
     match option {
-        TcpOption::Eol => octets.push(END_OF_LIST),
-        TcpOption::Nop => octets.push(NOP),
-        TcpOption::Mss(mss) => put(octets, MSS, &mss.to_be_bytes()),
-        TcpOption::WindowScale(shift) => put(octets, WINDOW_SCALE, &[*shift]),
-        TcpOption::SackPermitted => put(octets, SACK_PERMITTED, &[]),
+        TcpOption::Eol => bytes.push(END_OF_LIST),
+        TcpOption::Nop => bytes.push(NOP),
+        TcpOption::Mss(mss) => put(bytes, MSS, &mss.to_be_bytes()),
+        TcpOption::WindowScale(shift) => put(bytes, WINDOW_SCALE, &[*shift]),
+        TcpOption::SackPermitted => put(bytes, SACK_PERMITTED, &[]),
         TcpOption::Sack(blocks) => {
             let edges = blocks.iter().flat_map(|(left, right)| [left, right]);
             let body: Vec<u8> = edges.flat_map(|edge| edge.to_be_bytes()).collect();
-            put(octets, SACK, &body);
+            put(bytes, SACK, &body);
         }
         TcpOption::Timestamps { val, ecr } => {
             let body: Vec<u8> = [val, ecr].into_iter().flat_map(|it| it.to_be_bytes()).collect();
-            put(octets, TIMESTAMPS, &body);
+            put(bytes, TIMESTAMPS, &body);
         }
         TcpOption::SomeTimestamps { val, ecr } => {
             let (val, ecr) = (val.unwrap_or(0), ecr.unwrap_or(0));
-            encode_one(&TcpOption::Timestamps { val, ecr }, octets);
+            encode_one(&TcpOption::Timestamps { val, ecr }, bytes);
         }
-        TcpOption::FastOpen(cookie) => put(octets, FAST_OPEN, cookie),
+        TcpOption::FastOpen(cookie) => put(bytes, FAST_OPEN, cookie),
         TcpOption::FastOpenExperimental(cookie) => {
-            put(octets, EXPERIMENT, &[&FAST_OPEN_MAGIC, cookie.as_slice()].concat());
+            put(bytes, EXPERIMENT, &[&FAST_OPEN_MAGIC, cookie.as_slice()].concat());
         }
-        TcpOption::Md5 => put(octets, MD5, &[0; 16]),
-        TcpOption::Raw(raw) => octets.extend(raw),
-        TcpOption::Other { kind, data } => put(octets, *kind, data),
+        TcpOption::Md5 => put(bytes, MD5, &[0; 16]),
+        TcpOption::Raw(raw) => bytes.extend(raw),
+        TcpOption::Other { kind, data } => put(bytes, *kind, data),
     }
 }
 
-fn put(octets: &mut Vec<u8>, kind: u8, body: &[u8]) {
-    octets.extend([kind, (body.len() + 2) as u8]);
-    octets.extend(body);
+fn put(bytes: &mut Vec<u8>, kind: u8, body: &[u8]) {
+    bytes.extend([kind, (body.len() + 2) as u8]);
+    bytes.extend(body);
 }
 
 /// The options that `octets` hold. What a length leads beyond the end is one option of its kind
 /// with all that is left.
-pub fn decode(mut octets: &[u8]) -> Vec<TcpOption> {
+pub fn decode(mut bytes: &[u8]) -> Vec<TcpOption> {
     let mut options = Vec::new();
-    while let [kind, rest @ ..] = octets {
-        octets = match *kind {
+    while let [kind, rest @ ..] = bytes {
+        bytes = match *kind {
             END_OF_LIST => {
                 options.push(TcpOption::Eol);
                 rest
@@ -106,7 +106,7 @@ fn two_numbers([a, b, c, d, e, f, g, h]: [u8; 8]) -> (u32, u32) {
     (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]))
 }
 
-/// The most octets that a header has room for (RFC 9293 3.1: the data offset has four bits).
+/// The most bytes that a header has room for (RFC 9293 3.1: the data offset has four bits).
 pub const MAX_LEN: usize = 40;
 
 const END_OF_LIST: u8 = 0;

@@ -18,13 +18,13 @@ pub struct Segment {
     pub src: Endpoint,
     /// The end that receives it.
     pub dst: Endpoint,
-    /// The octet with DSCP and ECN.
+    /// The byte with DSCP and ECN.
     pub traffic_class: TrafficClass,
     /// Time to live, or hop limit.
     pub hop_limit: u8,
     /// Its control bits: SYN, ACK, FIN and so on.
     pub flags: TcpFlags,
-    /// SEG.SEQ: the number of its SYN, or else of the first octet of its text.
+    /// SEG.SEQ: the number of its SYN, or else of the first byte of its text.
     pub seq: SeqNum,
     /// SEG.ACK as in the header, whatever the flags say.
     pub ack: SeqNum,
@@ -34,7 +34,7 @@ pub struct Segment {
     pub urg: u16,
     /// The options, in order.
     pub options: Vec<TcpOption>,
-    /// The octets of its text.
+    /// The bytes of its text.
     pub text: Vec<u8>,
 }
 
@@ -79,7 +79,7 @@ impl Segment {
     }
 
     /// The packet, from its IP header on, with correct checksums. Options beyond
-    /// [`options::MAX_LEN`] octets are cut off, as the data offset cannot say more.
+    /// [`options::MAX_LEN`] bytes are cut off, as the data offset cannot say more.
     pub fn emit(&self) -> Vec<u8> {
         let mut tcp = self.emit_tcp();
         let len = tcp.len() as u32;
@@ -100,21 +100,21 @@ impl Segment {
         let mut list = options::encode(&self.options);
         list.truncate(options::MAX_LEN);
         let offset = ((TcpHeader::LEN + list.len()) / 4) as u16;
-        let mut octets = Vec::with_capacity(TcpHeader::MAX_LEN + self.text.len());
-        octets.extend(self.src.port.to_be_bytes());
-        octets.extend(self.dst.port.to_be_bytes());
-        octets.extend(self.seq.raw().to_be_bytes());
-        octets.extend(self.ack.raw().to_be_bytes());
-        octets.extend((offset << 12 | self.flags.bits()).to_be_bytes());
-        octets.extend(self.win.to_be_bytes());
-        octets.extend([0, 0]);
-        octets.extend(self.urg.to_be_bytes());
-        octets.extend(list);
-        octets.extend(&self.text);
-        octets
+        let mut bytes = Vec::with_capacity(TcpHeader::MAX_LEN + self.text.len());
+        bytes.extend(self.src.port.to_be_bytes());
+        bytes.extend(self.dst.port.to_be_bytes());
+        bytes.extend(self.seq.raw().to_be_bytes());
+        bytes.extend(self.ack.raw().to_be_bytes());
+        bytes.extend((offset << 12 | self.flags.bits()).to_be_bytes());
+        bytes.extend(self.win.to_be_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend(self.urg.to_be_bytes());
+        bytes.extend(list);
+        bytes.extend(&self.text);
+        bytes
     }
 
-    /// How many octets of text it has.
+    /// How many bytes of text it has.
     pub fn len(&self) -> u32 {
         self.text.len() as u32
     }
@@ -134,7 +134,7 @@ impl Segment {
         Flow { local: self.src, remote: self.dst }
     }
 
-    /// Cuts a segment without SYN in two, as if it had been sent so: the first `len` octets, and
+    /// Cuts a segment without SYN in two, as if it had been sent so: the first `len` bytes, and
     /// the rest with the FIN.
     pub fn split(mut self, len: u32) -> (Self, Self) {
         let rest = Self {
@@ -163,7 +163,7 @@ impl IpFields {
         self.wrap_part(payload, payload.len())
     }
 
-    /// The packet around a payload of `whole` octets of which only `payload` is there: what a
+    /// The packet around a payload of `whole` bytes of which only `payload` is there: what a
     /// router quotes.
     pub(super) fn wrap_part(&self, payload: &[u8], whole: usize) -> Vec<u8> {
         let (src, dst) = (self.flow.local.addr, self.flow.remote.addr);

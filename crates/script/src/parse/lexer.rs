@@ -197,9 +197,9 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves on by so many octets, which end at a character.
-    pub(super) fn advance(&mut self, octets: usize) {
-        let (Some(passed), Some(rest)) = (self.rest.get(..octets), self.rest.get(octets..)) else {
+    /// Moves on by so many bytes, which end at a character.
+    pub(super) fn advance(&mut self, bytes: usize) {
+        let (Some(passed), Some(rest)) = (self.rest.get(..bytes), self.rest.get(bytes..)) else {
             return;
         };
         self.rest = rest;

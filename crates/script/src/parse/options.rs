@@ -98,17 +98,17 @@ fn is_hex(word: &str) -> bool {
     word.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// Octets in hexadecimal digits, possibly none.
+/// Bytes in hexadecimal digits, possibly none.
 fn read_hex(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, ParseError> {
     cursor.skip_blank();
     let at = cursor.clone();
     cursor.eat_here("0x");
     let digits = cursor.take_while(|c| c.is_ascii_hexdigit());
-    let octets: Option<Vec<u8>> = (0..digits.len())
+    let bytes: Option<Vec<u8>> = (0..digits.len())
         .step_by(2)
         .map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok())
         .collect();
-    octets.filter(|octets| octets.len() <= LONGEST_OPTION).ok_or_else(|| {
+    bytes.filter(|bytes| bytes.len() <= LONGEST_OPTION).ok_or_else(|| {
         at.error("bytes in pairs of hexadecimal digits, as many as an option can have")
     })
 }
@@ -125,13 +125,13 @@ fn read_accurate_ecn(cursor: &mut Cursor<'_>) -> Result<TcpOption, ParseError> {
     for name in names {
         if cursor.eat_word(name) {
             let counter: u32 = cursor.number("a counter of 24 bits")?;
-            // The octet above is what the 24 bits of the field lose.
-            let [_, octets @ ..] = counter.to_be_bytes();
-            data.extend(octets);
+            // The byte above is what the 24 bits of the field lose.
+            let [_, bytes @ ..] = counter.to_be_bytes();
+            data.extend(bytes);
         }
     }
     Ok(TcpOption::Other { kind: *kind, data })
 }
 
-/// 40 octets of options, less a kind and a length.
+/// 40 bytes of options, less a kind and a length.
 const LONGEST_OPTION: usize = 38;

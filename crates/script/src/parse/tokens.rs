@@ -10,7 +10,7 @@ use super::lexer::Cursor;
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Token<'a> {
     pub(super) line: u32,
-    /// Where it begins and ends in the snippet, octets.
+    /// Where it begins and ends in the snippet, bytes.
     pub(super) place: (usize, usize),
     pub(super) kind: Kind<'a>,
 }

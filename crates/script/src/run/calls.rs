@@ -124,7 +124,7 @@ impl<H: ScriptHost> Run<'_, H> {
                 if connects || flags.has(MsgFlags::MSG_FASTOPEN) {
                     self.flows.on_connect();
                 }
-                if with.pieces.iter().flatten().any(|octet| *octet != 0) {
+                if with.pieces.iter().flatten().any(|byte| *byte != 0) {
                     self.text = Text::Any;
                 }
             }
@@ -163,8 +163,8 @@ impl<H: ScriptHost> Run<'_, H> {
                 self.flows.on_listen(port);
             }
             (Call::GetSockOpt { fd, option: SocketOption::RecvBuffer }, _) => {
-                if let Some(octets) = written_number(step) {
-                    self.on_buffer(*fd, octets);
+                if let Some(bytes) = written_number(step) {
+                    self.on_buffer(*fd, bytes);
                 }
             }
             (Call::Connect { fd, .. }, _) => self.calls.under_test = Some(*fd),
@@ -178,14 +178,14 @@ impl<H: ScriptHost> Run<'_, H> {
 
     /// The script says how large a socket's receive buffer is. That of a listener, or of a connection
     /// without the peer's SYN, tells nothing of any window.
-    fn on_buffer(&mut self, fd: i32, octets: u32) {
+    fn on_buffer(&mut self, fd: i32, bytes: u32) {
         const OPENING: u8 = state::number_of(State::SynReceived);
         const SYN_SENT: u8 = state::number_of(State::SynSent);
         let Ok(info) = self.host.tcp_info(fd) else { return };
         match u8::try_from(info.tcpi_state) {
-            Ok(OPENING) => self.flows.on_opening_buffer(octets),
+            Ok(OPENING) => self.flows.on_opening_buffer(bytes),
             Ok(SYN_SENT | state::LISTEN | state::CLOSE) | Err(_) => {}
-            Ok(_) => self.flows.on_buffer(octets),
+            Ok(_) => self.flows.on_buffer(bytes),
         }
     }
 

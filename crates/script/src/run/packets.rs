@@ -84,7 +84,7 @@ impl<H: ScriptHost> Run<'_, H> {
     /// A packet of the peer's goes in.
     pub(super) fn inject(&mut self, line: u32, packet: &Packet) -> Played {
         let unsupported = |why| Stop::Unsupported(format!("line {line}: {why}"));
-        let (text, octets) = match &packet.body {
+        let (text, bytes) = match &packet.body {
             PacketBody::Tcp(body) => {
                 let ends = packet.ends.map(|ends| self.setup.ends(ends, Direction::In));
                 let index = self.flows.receiving(ends, body.flags);
@@ -102,7 +102,7 @@ impl<H: ScriptHost> Run<'_, H> {
             }
         };
         self.log(self.host.now(), Direction::In, text.trim_end().into());
-        self.host.inject(&octets);
+        self.host.inject(&bytes);
         self.collect().map(|_| ())
     }
 

@@ -72,8 +72,8 @@ impl MayBlock {
             Self::Close(fd) => finish(sockets.close(*fd), zero),
             Self::Receive(fd, into, flags) => {
                 let outcome = sockets.recv(*fd, into, *flags);
-                finish(outcome, |octets| {
-                    (count(octets), Filled::Octets(into.to_vec(), MsgFlags::NONE))
+                finish(outcome, |bytes| {
+                    (count(bytes), Filled::Octets(into.to_vec(), MsgFlags::NONE))
                 })
             }
             Self::Send(fd, out, flags, to, unconnected) => {
@@ -83,7 +83,7 @@ impl MayBlock {
                     }
                     (to, _) => sockets.send_to(*fd, out, *flags, *to),
                 };
-                finish(outcome, |octets| (count(octets), Filled::Nothing))
+                finish(outcome, |bytes| (count(bytes), Filled::Nothing))
             }
             Self::Poll(fds, until) => {
                 let outcome = sockets.poll(fds, *until);
@@ -119,8 +119,8 @@ fn zero((): ()) -> (i64, Filled) {
     (0, Filled::Nothing)
 }
 
-fn count(octets: usize) -> i64 {
-    i64::try_from(octets).unwrap_or(i64::MAX)
+fn count(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 fn polled(fds: &[PollFd]) -> Vec<Polled> {

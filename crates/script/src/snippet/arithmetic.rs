@@ -192,5 +192,5 @@ fn mismatch(what: &str, left: &Value, right: &Value) -> SnippetError {
     SnippetError::Raised(format!("cannot {what} {left} and {right}"))
 }
 
-/// The longest text that a snippet may make, octets.
+/// The longest text that a snippet may make, bytes.
 const LONGEST: usize = 1 << 16;

@@ -35,7 +35,7 @@ impl Cell {
         cells.filter(|cell| 2 * cell.product() <= LARGEST_BUFFER)
     }
 
-    /// The product of rate and round trip, octets.
+    /// The product of rate and round trip, bytes.
     pub const fn product(&self) -> u64 {
         self.rate / 8 * self.rtt.as_millis() as u64 / 1_000
     }
@@ -107,7 +107,7 @@ impl Cell {
 
 const RATES: [u64; 3] = [10_000_000, 100_000_000, 1_000_000_000];
 const RTTS_MS: [u64; 5] = [1, 10, 70, 200, 600];
-/// The largest buffer that sizes itself, octets.
+/// The largest buffer that sizes itself, bytes.
 const LARGEST_BUFFER: u64 = 64_000_000;
-/// Ten segments of an Ethernet's MSS (RFC 6928 2), octets.
+/// Ten segments of an Ethernet's MSS (RFC 6928 2), bytes.
 const INITIAL_WINDOW: u64 = 14_600;

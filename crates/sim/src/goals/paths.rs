@@ -75,11 +75,11 @@ fn of_1998() -> impl Iterator<Item = Line> {
     })
 }
 
-/// The rate at which so many octets were acknowledged by those rules.
+/// The rate at which so many bytes were acknowledged by those rules.
 fn by_those_rules(
     round_trip: u64,
     window: u32,
-    octets: u64,
+    bytes: u64,
     go_on: GoOn<'_>,
 ) -> Result<Figure, String> {
     let link = link(&format!("rate=100M,delay={}ms,mtu=4352,queue=1000000p", round_trip / 2))?;
@@ -88,12 +88,12 @@ fn by_those_rules(
     let (sendpipe, recvpipe) = (Some(window), Some(window));
     let pipes = RouteMetrics { sendpipe, recvpipe, ..RouteMetrics::default() };
     let mut plan = plan(link, Some("reno"), [0, 300])?;
-    (plan.options, plan.metrics, plan.octets) = ([asked; 2], [pipes; 2], Some(octets));
+    (plan.options, plan.metrics, plan.bytes) = ([asked; 2], [pipes; 2], Some(bytes));
     plan.tunables.buffers = BufferPolicy::Route;
     let report = plan.run(Captured::Nothing, go_on)?;
     let flow = report.flows.first().ok_or("there was no flow")?;
     let took = flow.completed.ok_or("not everything was acknowledged in 300 s")?;
-    let value = octets as f64 * 8.0 / took.as_secs_f64() / 1e6;
+    let value = bytes as f64 * 8.0 / took.as_secs_f64() / 1e6;
     Ok(Figure { value, events: PathEvents::of(&report) })
 }
 
@@ -198,7 +198,7 @@ fn jain(report: &PathReport) -> f64 {
     if squares == 0.0 { 0.0 } else { sum * sum / (count * squares) }
 }
 
-/// The size of both buffers, octets.
+/// The size of both buffers, bytes.
 const EXACT: u32 = 256_000;
 /// Names, paths, and 90 % of what Linux reaches over `whimbrel link` with the same losses, as
 /// docs/measured/long-paths.md has it: megabits per second with reno, and with cubic.

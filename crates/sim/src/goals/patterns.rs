@@ -45,7 +45,7 @@ impl Pattern {
         let link = link(&format!("{PATH},drop={}", self.lost()))?;
         let plan = PathPlan {
             tunables: rules(algorithm)?,
-            octets: Some(20_000_000),
+            bytes: Some(20_000_000),
             has_fin: true,
             ..PathPlan::new(link, vec![LONGEST])
         };

@@ -67,9 +67,9 @@ fn lost_repairs() -> Line {
     }
 }
 
-/// A flow of so many octets, with nothing set.
-fn send(path: &str, octets: u64, go_on: GoOn<'_>) -> Result<PathReport, String> {
-    let mut plan = PathPlan { octets: Some(octets), ..PathPlan::new(link(path)?, vec![LONGEST]) };
+/// A flow of so many bytes, with nothing set.
+fn send(path: &str, bytes: u64, go_on: GoOn<'_>) -> Result<PathReport, String> {
+    let mut plan = PathPlan { bytes: Some(bytes), ..PathPlan::new(link(path)?, vec![LONGEST]) };
     // When the last repair arrived is to be known at once.
     plan.options[1].overrides.acks = AckTiming::AtOnce;
     plan.run(Captured::Nothing, go_on)
@@ -89,6 +89,6 @@ const TAILS: [Tail; 8] = [
     Tail { name: "all-10", rtt_ms: 400, segments: 10, lost: 10, within: 6.01 },
 ];
 const LOST_REPAIRS: &str = "1000+1000/2+1000/3+5000+5000/2+9000+9001+9001/2+9000/2";
-/// Octets in a full segment.
+/// Bytes in a full segment.
 const SEGMENT: u64 = 1_448;
 const LONGEST: Duration = Duration::from_secs(60);

@@ -31,7 +31,7 @@ pub struct Oracle {
     begun: usize,
     /// Connections without disturbance that were let go of.
     over: usize,
-    /// Octets of the streams that are gone.
+    /// Bytes of the streams that are gone.
     sent: u64,
     verified: u64,
     /// How often urgent text was announced.
@@ -95,7 +95,7 @@ impl Oracle {
         }
     }
 
-    /// Octets that arrived and were right.
+    /// Bytes that arrived and were right.
     pub fn verified(&self) -> u64 {
         self.verified + self.streams.values().map(|stream| stream.received).sum::<u64>()
     }

@@ -13,23 +13,23 @@ use super::shared_plan::{Patience, SharedPlan, mix};
 /// What one end does on a connection. Both ends compute it for both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamPlan {
-    /// From which the octets are computed.
+    /// From which the bytes are computed.
     pub(super) key: u64,
     /// How many are sent before the end of the stream.
-    pub octets: u64,
-    /// The most octets of one write.
+    pub bytes: u64,
+    /// The most bytes of one write.
     pub(super) most: usize,
     /// The longest pause between two writes; zero for none.
     pub(super) write_pause: Duration,
     /// The longest pause between two reads; zero reads all there is at once.
     pub(super) read_pause: Duration,
-    /// When it sends its first octet.
+    /// When it sends its first byte.
     pub(super) beginning: Beginning,
-    /// The last of so many octets is urgent, each time; 0: none is.
+    /// The last of so many bytes is urgent, each time; 0: none is.
     pub(super) urgent_every: u64,
     /// What follows the end of both streams.
     pub(super) ending: Ending,
-    /// At how many octets received it lets go without waiting for any end, and how.
+    /// At how many bytes received it lets go without waiting for any end, and how.
     pub(super) gives_up_at: Option<(u64, Parting)>,
     /// What it sets on its socket.
     pub(super) options: SocketOptions,
@@ -76,7 +76,7 @@ impl StreamPlan {
     pub(super) fn new(shared: &SharedPlan, number: u16, end: End) -> Self {
         let key = mix(shared.seed ^ mix(u64::from(number) * 2 + u64::from(end == End::Server)));
         let mut chance = Rng::with_seed(key);
-        let most_octets = shared.most_octets;
+        let most_bytes = shared.most_bytes;
         let gives_up = shared.patience == Patience::Short && chance.u32(..3) == 0;
         let patience = if gives_up { Patience::Short } else { Patience::Endless };
         let pause = |chance: &mut Rng, most: u64| match chance.u32(..4) {
@@ -85,14 +85,14 @@ impl StreamPlan {
         };
         Self {
             key,
-            octets: if chance.u32(..8) == 0 { 0 } else { chance.u64(1..=most_octets) },
+            bytes: if chance.u32(..8) == 0 { 0 } else { chance.u64(1..=most_bytes) },
             most: 1 << chance.u32(4..=16),
             write_pause: pause(&mut chance, 50),
             read_pause: pause(&mut chance, 400),
             beginning: draw_beginning(shared, number, end),
             urgent_every: if chance.u32(..6) == 0 { chance.u64(1..=30_000) } else { 0 },
             ending: if chance.bool() { Ending::LetGo } else { Ending::Wait },
-            gives_up_at: gives_up.then(|| (chance.u64(0..=most_octets), draw_parting(&mut chance))),
+            gives_up_at: gives_up.then(|| (chance.u64(0..=most_bytes), draw_parting(&mut chance))),
             options: draw_options(&mut chance, patience),
         }
     }
@@ -102,22 +102,22 @@ impl StreamPlan {
         self.gives_up_at.is_none()
     }
 
-    /// The octets from `at` on, `len` of them.
+    /// The bytes from `at` on, `len` of them.
     pub(super) fn text(&self, at: u64, len: usize) -> Vec<u8> {
         let last = at + len as u64;
         let words = (at / 8)..=(last / 8);
-        let octets = words.flat_map(|word| mix(self.key.wrapping_add(word)).to_le_bytes());
-        octets.skip((at % 8) as usize).take(len).collect()
+        let bytes = words.flat_map(|word| mix(self.key.wrapping_add(word)).to_le_bytes());
+        bytes.skip((at % 8) as usize).take(len).collect()
     }
 
-    /// Octets from `at` on until the next that is urgent; 0 if that is the one at `at`.
+    /// Bytes from `at` on until the next that is urgent; 0 if that is the one at `at`.
     pub(super) fn until_urgent(&self, at: u64) -> Option<u64> {
         (self.urgent_every > 0).then(|| self.urgent_every - 1 - at % self.urgent_every)
     }
 
-    /// True if any octet is urgent.
+    /// True if any byte is urgent.
     pub(super) const fn has_urgent(&self) -> bool {
-        self.urgent_every > 0 && self.octets >= self.urgent_every
+        self.urgent_every > 0 && self.bytes >= self.urgent_every
     }
 }
 
@@ -188,11 +188,11 @@ fn draw_options(chance: &mut Rng, patience: Patience) -> SocketOptions {
 
 /// The size of a buffer: that of the rules, mostly.
 fn draw_size(chance: &mut Rng) -> BufferSize {
-    let octets = (1 << chance.u32(11..=18)) + chance.u32(..1_000);
+    let bytes = (1 << chance.u32(11..=18)) + chance.u32(..1_000);
     match chance.u32(..8) {
-        0 => BufferSize::Asked(octets),
-        1 => BufferSize::Floor(octets),
-        2 => BufferSize::Exact(octets),
+        0 => BufferSize::Asked(bytes),
+        1 => BufferSize::Floor(bytes),
+        2 => BufferSize::Exact(bytes),
         _ => BufferSize::Auto,
     }
 }

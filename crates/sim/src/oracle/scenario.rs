@@ -142,12 +142,12 @@ impl Scenario {
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { family, offload, mtu, tunables, links, outages, narrows, shared, .. } = self;
-        let SharedPlan { connections, slots, most_octets, patience, syn_data, .. } = shared;
+        let SharedPlan { connections, slots, most_bytes, patience, syn_data, .. } = shared;
         let crossed = self.crossed();
         writeln!(f, "{family:?}, offload {offload:?}, MTU {mtu:?}")?;
         write!(f, "{connections} connections ({crossed} from both ends), opening {syn_data:?}, ")?;
         write!(f, "on {slots} ports of ")?;
-        writeln!(f, "at most {most_octets} bytes, patience {patience:?}, outages {outages:?}")?;
+        writeln!(f, "at most {most_bytes} bytes, patience {patience:?}, outages {outages:?}")?;
         writeln!(f, "narrow {narrows:?}")?;
         for (side, tunables) in ["client", "server"].into_iter().zip(tunables) {
             let Tunables { send_buffer, recv_buffer, timestamps, sack, window_scaling, .. } =
@@ -176,8 +176,8 @@ fn draw_connections(chance: &mut Rng, seed: u64) -> SharedPlan {
     let fast = slots == connections && mix(seed.rotate_left(9)).is_multiple_of(3);
     let pending = 1 + mix(seed.rotate_left(11)) as u32 % 8;
     let syn_data = if fast { SynData::Fast { pending } } else { SynData::Plain };
-    let most_octets = 1 << chance.u32(8..=19);
-    SharedPlan { seed, most_octets, connections, slots, patience, simultaneous_open, syn_data }
+    let most_bytes = 1 << chance.u32(8..=19);
+    SharedPlan { seed, most_bytes, connections, slots, patience, simultaneous_open, syn_data }
 }
 
 /// An MTU as links have it: IPv6 needs 1,280 at least.

@@ -6,8 +6,8 @@ use whimbrel_base::Instant;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharedPlan {
     pub(super) seed: u64,
-    /// The most octets of a stream.
-    pub(super) most_octets: u64,
+    /// The most bytes of a stream.
+    pub(super) most_bytes: u64,
     pub(super) connections: u16,
     /// How many ports the client has: with fewer than connections, each serves several in turn.
     pub(super) slots: u16,

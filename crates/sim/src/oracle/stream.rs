@@ -98,9 +98,9 @@ impl Stream {
         let Some(mark) = mark else { return Ok(()) };
         let end = self.received + u64::from(mark);
         // What lies beyond the reach of the urgent pointer is announced as far as it reaches.
-        let exact = self.peer.octets <= u64::from(u16::MAX);
+        let exact = self.peer.bytes <= u64::from(u16::MAX);
         let right =
-            end <= self.peer.octets && (!exact || end.is_multiple_of(self.peer.urgent_every));
+            end <= self.peer.bytes && (!exact || end.is_multiple_of(self.peer.urgent_every));
         if right { Ok(()) } else { Err(self.describe(&format!("urgent text ends at {end}"))) }
     }
 
@@ -203,7 +203,7 @@ impl Stream {
 
     fn write(&mut self, shard: &mut Shard, now: Instant) -> Result<(), String> {
         while self.may_write() && now >= self.write_at {
-            let left = self.own.octets - self.sent;
+            let left = self.own.bytes - self.sent;
             if left == 0 {
                 shard.shutdown(self.handle);
                 self.phase.shut = true;
@@ -238,15 +238,15 @@ impl Stream {
                     }
                 }
                 Recv::Pending => self.readable = false,
-                Recv::End if self.received == self.peer.octets => {
+                Recv::End if self.received == self.peer.bytes => {
                     if self.peer.has_urgent() && !self.alarmed {
                         return Err(self.describe("nobody told of urgent text"));
                     }
                     self.phase.ended = true;
                 }
                 other => {
-                    let (received, octets) = (self.received, self.peer.octets);
-                    return Err(self.describe(&format!("{other:?} at {received} of {octets}")));
+                    let (received, bytes) = (self.received, self.peer.bytes);
+                    return Err(self.describe(&format!("{other:?} at {received} of {bytes}")));
                 }
             }
         }
@@ -260,7 +260,7 @@ impl Stream {
             return Err(self.describe(&format!("byte {at} of the stream is wrong")));
         }
         self.received += data.len() as u64;
-        if self.received > self.peer.octets {
+        if self.received > self.peer.bytes {
             return Err(self.describe("more arrived than was sent"));
         }
         Ok(())

@@ -23,7 +23,7 @@ pub(super) enum PathApplication {
 #[derive(Debug)]
 pub(super) struct Sender {
     options: SocketOptions,
-    octets: Option<u64>,
+    bytes: Option<u64>,
     has_fin: bool,
     marks: Vec<Instant>,
     flows: Vec<Flow>,
@@ -35,7 +35,7 @@ pub(super) struct Sender {
 struct Flow {
     starts: Instant,
     handle: Option<Handle>,
-    /// Octets given so far.
+    /// Bytes given so far.
     given: u64,
     report: FlowReport,
 }
@@ -59,7 +59,7 @@ impl PathApplication {
         };
         Self::Sender(Box::new(Sender {
             options: plan.options[0],
-            octets: plan.octets,
+            bytes: plan.bytes,
             has_fin: plan.has_fin,
             marks: plan.marks.iter().map(at).collect(),
             flows: plan.starts.iter().map(flow).collect(),
@@ -167,7 +167,7 @@ impl Sender {
         let flow = self.flows.iter_mut().find(|flow| flow.handle == Some(handle));
         let Some(flow) = flow else { return };
         loop {
-            let left = self.octets.map_or(u64::MAX, |octets| octets - flow.given);
+            let left = self.bytes.map_or(u64::MAX, |bytes| bytes - flow.given);
             let most = usize::try_from(left).unwrap_or(usize::MAX).min(self.block.len());
             let mut piece = self.block.slice(..most);
             let taken = match shard.send(handle, &mut piece) {
@@ -176,7 +176,7 @@ impl Sender {
                 Err(error) => return self.failure = Some(error.to_string()),
             };
             flow.given += taken as u64;
-            if Some(flow.given) == self.octets {
+            if Some(flow.given) == self.bytes {
                 if self.has_fin {
                     shard.shutdown(handle);
                 }
@@ -188,12 +188,12 @@ impl Sender {
         }
     }
 
-    /// Whose octets are all acknowledged is over; the receiver does not close.
+    /// Whose bytes are all acknowledged is over; the receiver does not close.
     fn complete(&mut self, shard: &Shard, now: Instant) {
-        let Some(octets) = self.octets else { return };
+        let Some(bytes) = self.bytes else { return };
         for flow in self.flows.iter_mut().filter(|flow| flow.report.completed.is_none()) {
             let snapshot = flow.handle.and_then(|handle| shard.snapshot(handle));
-            if snapshot.is_some_and(|it| it.tally.bytes_acked >= octets) {
+            if snapshot.is_some_and(|it| it.tally.bytes_acked >= bytes) {
                 flow.report.completed = Some(now.since(Instant::ZERO));
             }
         }
@@ -236,5 +236,5 @@ impl Receiver {
 
 const PORT: u16 = 5_201;
 const BACKLOG: u32 = 64;
-/// Octets given at a time.
+/// Bytes given at a time.
 const BLOCK: usize = 1 << 16;

@@ -13,7 +13,7 @@ pub struct PathCourse {
     samples: Vec<PathSample>,
 }
 
-/// A flow at one moment, in octets.
+/// A flow at one moment, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PathSample {
     /// What the receiver has room for, as the sender knows (SND.WND).

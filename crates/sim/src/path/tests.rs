@@ -23,7 +23,7 @@ fn a_flow_fills_a_path_whose_product_its_window_holds() {
 
 #[test]
 fn a_flow_of_so_many_bytes_ends_when_they_are_acknowledged() {
-    let plan = PathPlan { octets: Some(100_000), ..plan("rate=10M,delay=5ms", 60) };
+    let plan = PathPlan { bytes: Some(100_000), ..plan("rate=10M,delay=5ms", 60) };
     let report = plan.run(Captured::All, &|| true).unwrap();
     let completed = report.flows[0].completed.unwrap();
     assert!((80..300).contains(&completed.as_millis()), "{completed:?}");
@@ -63,18 +63,18 @@ fn by_the_rules_of_1998_the_path_over_fddi_carries_what_was_measured_then() {
         (917_504, 512_000_000, 87.6e6),
         (192 << 10, 32_000_000, 18.7e6),
     ];
-    for (window, octets, expected) in cases {
+    for (window, bytes, expected) in cases {
         let set = SocketOptions {
             send_size: BufferSize::Asked(2 << 20),
             recv_size: BufferSize::Asked(window),
             ..SocketOptions::default()
         };
         let long = plan("rate=100M,delay=41ms,mtu=4352,queue=100000p", 200);
-        let mut plan = PathPlan { octets: Some(octets), options: [set; 2], ..long };
+        let mut plan = PathPlan { bytes: Some(bytes), options: [set; 2], ..long };
         plan.tunables.buffers = BufferPolicy::Route;
         let report = plan.run(Captured::Nothing, &|| true).unwrap();
         let took = report.flows[0].completed.unwrap();
-        let rate = octets as f64 * 8.0 / took.as_secs_f64();
+        let rate = bytes as f64 * 8.0 / took.as_secs_f64();
         assert!((0.9..1.1).contains(&(rate / expected)), "{window}: {rate} for {expected}");
     }
 }

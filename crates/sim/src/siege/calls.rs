@@ -67,7 +67,7 @@ impl Siege {
             }
             18 => self.write_single(handle, script)?,
             _ => {
-                // Reads and writes until neither goes on, as a server of octets does.
+                // Reads and writes until neither goes on, as a server of bytes does.
                 self.read(handle, script)?;
                 self.write(handle, script)?;
             }
@@ -107,7 +107,7 @@ impl Siege {
         matches!(self.shard.state(handle), None | Some(State::Closed | State::TimeWait))
     }
 
-    /// The number of the next octet that the application of this connection writes.
+    /// The number of the next byte that the application of this connection writes.
     fn next_written(&self, handle: Handle) -> Option<SeqNum> {
         let snapshot = self.shard.snapshot(handle)?;
         let syn = matches!(snapshot.state, State::SynSent | State::SynReceived);
@@ -120,18 +120,18 @@ impl Siege {
             1 => usize::from(script.u8()),
             _ => usize::from(script.u16()),
         };
-        self.write_octets(handle, len, script.rarely(8))
+        self.write_bytes(handle, len, script.rarely(8))
     }
 
-    /// An application that writes octet by octet.
+    /// An application that writes byte by byte.
     fn write_single(&mut self, handle: Handle, script: &mut Script<'_>) -> Result<(), Fault> {
         for _ in 0..script.u8() {
-            self.write_octets(handle, 1, false)?;
+            self.write_bytes(handle, 1, false)?;
         }
         Ok(())
     }
 
-    fn write_octets(&mut self, handle: Handle, len: usize, urgent: bool) -> Result<(), Fault> {
+    fn write_bytes(&mut self, handle: Handle, len: usize, urgent: bool) -> Result<(), Fault> {
         let Some(next) = self.next_written(handle) else { return Ok(()) };
         let mut data = text::text(Speaker::Host, next, len);
         let before = self.shard.snapshot(handle).map_or(0, |it| it.send_queued);
@@ -167,21 +167,21 @@ impl Siege {
     }
 
     /// Applications keep some of what they read, for long after its connection is gone: what is in it stays.
-    fn keep(&mut self, from: SeqNum, octets: Bytes) -> Result<(), Fault> {
-        if !octets.len().is_multiple_of(3) {
+    fn keep(&mut self, from: SeqNum, bytes: Bytes) -> Result<(), Fault> {
+        if !bytes.len().is_multiple_of(3) {
             return Ok(());
         }
-        self.kept.push_back((from, octets));
+        self.kept.push_back((from, bytes));
         if self.kept.len() <= MOST_KEPT {
             return Ok(());
         }
         let first = self.kept.pop_front();
-        first.map_or(Ok(()), |(from, octets)| self.judge_kept(from, &octets))
+        first.map_or(Ok(()), |(from, bytes)| self.judge_kept(from, &bytes))
     }
 
-    pub(super) fn judge_kept(&self, from: SeqNum, octets: &[u8]) -> Result<(), Fault> {
-        self.judge_text(from, octets).map_err(|at| {
-            Fault(format!("byte {at} of {} kept from {from:?} is another now", octets.len()))
+    pub(super) fn judge_kept(&self, from: SeqNum, bytes: &[u8]) -> Result<(), Fault> {
+        self.judge_text(from, bytes).map_err(|at| {
+            Fault(format!("byte {at} of {} kept from {from:?} is another now", bytes.len()))
         })
     }
 
@@ -196,21 +196,18 @@ impl Siege {
     }
 
     /// Who else speaks to a host that reaches itself is the host.
-    fn judge_text(&self, from: SeqNum, octets: &[u8]) -> Result<(), usize> {
-        let judged = text::judge(Speaker::Peer, from, octets);
+    fn judge_text(&self, from: SeqNum, bytes: &[u8]) -> Result<(), usize> {
+        let judged = text::judge(Speaker::Peer, from, bytes);
         if judged.is_err() && self.theme == Theme::Roaming {
-            return text::judge(Speaker::Host, from, octets).or(judged);
+            return text::judge(Speaker::Host, from, bytes).or(judged);
         }
         judged
     }
 
-    fn judge_read(&self, handle: Handle, from: SeqNum, octets: &[u8]) -> Result<(), Fault> {
-        self.judge_text(from, octets).map_err(|at| {
+    fn judge_read(&self, handle: Handle, from: SeqNum, bytes: &[u8]) -> Result<(), Fault> {
+        self.judge_text(from, bytes).map_err(|at| {
             let snapshot = self.shard.snapshot(handle);
-            Fault(format!(
-                "byte {at} of {} read from {from:?} is wrong: {snapshot:?}",
-                octets.len()
-            ))
+            Fault(format!("byte {at} of {} read from {from:?} is wrong: {snapshot:?}", bytes.len()))
         })
     }
 

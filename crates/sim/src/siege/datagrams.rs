@@ -1,7 +1,7 @@
 //! Sockets of datagrams under siege: what applications do with theirs, well advised or not, and what the
 //! besieger sends them.
 //!
-//! What a datagram carries follows from the places of its octets, so that fragments out of place are seen.
+//! What a datagram carries follows from the places of its bytes, so that fragments out of place are seen.
 
 use bytes::Bytes;
 use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum, TxSegment};
@@ -110,7 +110,7 @@ impl Siege {
         let (len, segment) = (length(script), script.rarely(4).then(|| script.u16() >> 3));
         // Each of several datagrams begins anew.
         let data = match segment.map(usize::from) {
-            Some(each @ 1..) => (0..len).map(|at| octet(at % each)).collect(),
+            Some(each @ 1..) => (0..len).map(|at| byte(at % each)).collect(),
             _ => Bytes::from(content(len)),
         };
         let send = SendTo { to, source, source_port, segment, options };
@@ -138,8 +138,8 @@ impl Siege {
                 }
                 _ => {}
             }
-            // The besieger sends others, too, of one octet again and again.
-            if received.data.iter().any(|octet| *octet != FILLER) {
+            // The besieger sends others, too, of one byte again and again.
+            if received.data.iter().any(|byte| *byte != FILLER) {
                 judge_content(0, &received.data)?;
             }
         }
@@ -174,24 +174,24 @@ impl Siege {
         let dst_port = port.map_or(script.one_of(&[9, 53, 0]), |local| local.port);
         let header = UdpHeader { src_port: script.one_of(&[9_000, 9_001, 53, 0]), dst_port };
         let data = content(length(script));
-        let mut octets = vec![0; UdpHeader::LEN + data.len()];
-        header.emit_datagram(from, to, &data, &mut octets);
+        let mut bytes = vec![0; UdpHeader::LEN + data.len()];
+        header.emit_datagram(from, to, &data, &mut bytes);
         let mut meta = SegMeta::SINGLE;
         match script.below(10) {
-            0 => octets[4..6].copy_from_slice(&script.u16().to_be_bytes()),
-            1 => octets[6] ^= 1 << script.below(8),
-            2 => octets.truncate(script.below(9)),
+            0 => bytes[4..6].copy_from_slice(&script.u16().to_be_bytes()),
+            1 => bytes[6] ^= 1 << script.below(8),
+            2 => bytes.truncate(script.below(9)),
             3 if self.offload && !data.is_empty() => {
                 let each = script.one_of(&[1_000_u16, 1, 7, 65_535]);
                 let segs = data.len().div_ceil(each.into()) as u16;
                 // Of several nobody knows by itself where it began.
-                octets[UdpHeader::LEN..].fill(FILLER);
+                bytes[UdpHeader::LEN..].fill(FILLER);
                 meta = SegMeta { segs, gso_size: each, checksum: RxChecksum::Verified };
             }
             4 if self.offload => meta.checksum = RxChecksum::Partial,
             _ => {}
         }
-        self.send_packet(wrap(from, to, Protocol::UDP, &octets), meta, false, script)
+        self.send_packet(wrap(from, to, Protocol::UDP, &bytes), meta, false, script)
     }
 }
 
@@ -213,18 +213,18 @@ pub(super) fn judge_sent(ip: &IpHeader, payload: &[u8], segment: &TxSegment) -> 
     }
 }
 
-/// What datagrams carry: of each octet its place says what it is.
+/// What datagrams carry: of each byte its place says what it is.
 fn content(len: usize) -> Vec<u8> {
-    (0..len).map(octet).collect()
+    (0..len).map(byte).collect()
 }
 
-const fn octet(place: usize) -> u8 {
+const fn byte(place: usize) -> u8 {
     (place / 8 % 251) as u8
 }
 
-fn judge_content(from: usize, octets: &[u8]) -> Result<(), Fault> {
-    let wrong = octets.iter().enumerate().position(|(at, it)| *it != octet(from + at));
-    judge(wrong.is_none(), || format!("octet {wrong:?} of {} from {from} on", octets.len()))
+fn judge_content(from: usize, bytes: &[u8]) -> Result<(), Fault> {
+    let wrong = bytes.iter().enumerate().position(|(at, it)| *it != byte(from + at));
+    judge(wrong.is_none(), || format!("byte {wrong:?} of {} from {from} on", bytes.len()))
 }
 
 /// Of a datagram: none, few, a packet's, or as many as there can be.

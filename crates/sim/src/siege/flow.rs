@@ -56,7 +56,7 @@ impl Flow {
         }
     }
 
-    /// The host sent this, with so many octets of text.
+    /// The host sent this, with so many bytes of text.
     pub(super) fn learn(&mut self, header: &TcpHeader, text: u32) {
         let flags = header.flags;
         if flags.contains(TcpFlags::RST) {

@@ -34,7 +34,7 @@ pub(super) struct Sent {
     pub(super) from: Endpoint,
     pub(super) to: Endpoint,
     pub(super) header: TcpHeader,
-    /// How many octets of text it carries.
+    /// How many bytes of text it carries.
     pub(super) text: u32,
 }
 
@@ -69,7 +69,7 @@ impl Siege {
             ("half-open entries", census.syn_entries, self.widest.syn_entries as usize),
             ("records in TIME-WAIT", census.time_wait, self.widest.time_wait as usize),
             ("datagrams in fragments", census.fragmented, FRAGMENTED),
-            ("bytes of fragments", census.fragment_octets, FRAGMENT_OCTETS),
+            ("bytes of fragments", census.fragment_octets, FRAGMENT_BYTES),
             ("replies", census.replies, REPLIES + self.widest.connections),
         ];
         let beyond = bounds.iter().find(|(_, count, most)| count > most);
@@ -133,14 +133,14 @@ impl Siege {
             let sum = Sum::pseudo_header(ip.src, ip.dst, Protocol::TCP.0, payload.len() as u32);
             judge(sum.add_bytes(payload).is_valid(), || wrong("sent a wrong checksum").0)?;
         }
-        let octets = &payload[len..];
-        let text = octets.len() as u32;
+        let bytes = &payload[len..];
+        let text = bytes.len() as u32;
         let (from, to) =
             (Endpoint::new(ip.src, header.src_port), Endpoint::new(ip.dst, header.dst_port));
         let begins = header.seq + u32::from(header.flags.contains(TcpFlags::SYN));
         let unread = self.flows.iter().any(|it| it.unread && it.host == from && it.own == to);
         if !unread {
-            let judged = text::judge(Speaker::Host, begins, octets);
+            let judged = text::judge(Speaker::Host, begins, bytes);
             judge(judged.is_ok(), || {
                 format!("byte {judged:?} of {text} is not what was written: {header:?}")
             })?;
@@ -152,8 +152,8 @@ impl Siege {
 /// The answers to a burst of frames.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Answers {
-    /// Octets of the packets without text.
-    pub(super) octets: usize,
+    /// Bytes of the packets without text.
+    pub(super) bytes: usize,
     /// How many of them are resets.
     pub(super) resets: u32,
 }
@@ -161,7 +161,7 @@ pub(super) struct Answers {
 impl Answers {
     pub(super) fn add(&mut self, packet: usize, sent: Option<&Sent>) {
         if sent.is_none_or(|sent| sent.text == 0) {
-            self.octets += packet;
+            self.bytes += packet;
         }
         let reset = sent.is_some_and(|sent| sent.header.flags.contains(TcpFlags::RST));
         self.resets += u32::from(reset);
@@ -172,21 +172,21 @@ impl Answers {
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Reflection {
     frames: usize,
-    octets: usize,
+    bytes: usize,
     answered: usize,
 }
 
 impl Reflection {
     pub(super) fn add(
         &mut self,
-        octets: usize,
+        bytes: usize,
         frames: usize,
         answers: &Answers,
     ) -> Result<(), Fault> {
         self.frames += frames;
-        self.octets += octets;
-        self.answered += answers.octets;
-        judge(self.answered <= 2 * self.octets + 64 * self.frames, || {
+        self.bytes += bytes;
+        self.answered += answers.bytes;
+        judge(self.answered <= 2 * self.bytes + 64 * self.frames, || {
             format!("answered more than was asked: {self:?}, {answers:?}")
         })
     }
@@ -194,5 +194,5 @@ impl Reflection {
 
 /// The bounds of reassembly, and of the queue of replies; what ends connections comes on top.
 const FRAGMENTED: usize = 256;
-const FRAGMENT_OCTETS: usize = 1 << 20;
+const FRAGMENT_BYTES: usize = 1 << 20;
 const REPLIES: usize = 1_024;

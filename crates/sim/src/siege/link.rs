@@ -80,15 +80,15 @@ fn arp(operation: ArpOperation, mac: MacAddress, [sender_ip, target_ip]: [Ipv4Ad
 
 /// A message with the hop limit that it must have.
 fn ndp(src: Ipv6Addr, dst: Ipv6Addr, message: &NdpMessage<'_>) -> Vec<u8> {
-    let mut octets = vec![0; message.wire_len()];
-    message.emit(src, dst, &mut octets);
-    let mut packet = wrap(src.into(), dst.into(), Protocol::ICMPV6, &octets);
+    let mut bytes = vec![0; message.wire_len()];
+    message.emit(src, dst, &mut bytes);
+    let mut packet = wrap(src.into(), dst.into(), Protocol::ICMPV6, &bytes);
     packet[7] = NdpMessage::HOP_LIMIT;
     let mac = if dst.is_multicast() { MacAddress::of_ipv6_multicast(dst) } else { OUR_MAC };
     around(mac, EtherType::IPV6, &packet)
 }
 
-/// A message about who is where: true, false, or malformed in one octet.
+/// A message about who is where: true, false, or malformed in one byte.
 pub(super) fn rumour(families: &[Family], script: &mut Script<'_>) -> Vec<u8> {
     let mut frame = match script.one_of(families) {
         Family::V4 => arp_rumour(script),

@@ -15,9 +15,9 @@ pub(super) fn wrap(src: Address, dst: Address, protocol: Protocol, payload: &[u8
     let (hop_limit, class) = (64, TrafficClass::default());
     let mut packet = match src.family() {
         Family::V4 => {
-            let mut octets = vec![0; Ipv4Header::LEN];
-            v4_header(src, dst, protocol, payload.len()).emit(&mut octets);
-            octets
+            let mut bytes = vec![0; Ipv4Header::LEN];
+            v4_header(src, dst, protocol, payload.len()).emit(&mut bytes);
+            bytes
         }
         Family::V6 => {
             let header = Ipv6Header {
@@ -25,9 +25,9 @@ pub(super) fn wrap(src: Address, dst: Address, protocol: Protocol, payload: &[u8
                 traffic_class: class,
                 ..Ipv6Header::new(v6(&src), v6(&dst), protocol, payload.len())
             };
-            let mut octets = vec![0; Ipv6Header::LEN];
-            header.emit(&mut octets);
-            octets
+            let mut bytes = vec![0; Ipv6Header::LEN];
+            header.emit(&mut bytes);
+            bytes
         }
     };
     packet.extend_from_slice(payload);
@@ -45,13 +45,13 @@ pub(super) fn v6(addr: &Address) -> Ipv6Addr {
     Ipv6Addr::from(*addr.octets())
 }
 
-/// Changes the IP header of a packet: its ECN field, options or extension headers, any octet.
+/// Changes the IP header of a packet: its ECN field, options or extension headers, any byte.
 pub(super) fn garnish(packet: &mut Vec<u8>, script: &mut Script<'_>) {
     let v4 = packet[0] >> 4 == 4;
     match script.below(5) {
         0 | 1 if v4 => packet[1] |= script.u8() % 4,
         0 | 1 => packet[1] |= (script.u8() % 4) << 4,
-        2 if v4 => insert_options(packet, script.octets(40)),
+        2 if v4 => insert_options(packet, script.bytes(40)),
         2 => insert_extension(packet, script),
         3 => {
             let header = if v4 { Ipv4Header::LEN } else { Ipv6Header::LEN };
@@ -64,7 +64,7 @@ pub(super) fn garnish(packet: &mut Vec<u8>, script: &mut Script<'_>) {
     }
 }
 
-/// IPv4 options of these octets, ended as they must be.
+/// IPv4 options of these bytes, ended as they must be.
 fn insert_options(packet: &mut Vec<u8>, options: &[u8]) {
     let mut options = options.to_vec();
     options.resize(options.len().next_multiple_of(4), 0);
@@ -83,7 +83,7 @@ fn insert_extension(packet: &mut Vec<u8>, script: &mut Script<'_>) {
         Protocol::AUTHENTICATION,
     ]);
     let mut header = vec![packet[6], script.rarely(8).into()];
-    header.extend(script.octets(14));
+    header.extend(script.bytes(14));
     header.resize(if header[1] == 0 { 8 } else { 16 }, 0);
     packet[6] = kind.0;
     let len = (packet.len() - Ipv6Header::LEN + header.len()).min(usize::from(u16::MAX)) as u16;
@@ -145,9 +145,9 @@ fn v4_error(from: Address, to: Address, quoted: &[u8], script: &mut Script<'_>) 
             },
         },
     };
-    let mut octets = vec![0; message.wire_len()];
-    message.emit(&mut octets);
-    wrap(from, to, Protocol::ICMP, &octets)
+    let mut bytes = vec![0; message.wire_len()];
+    message.emit(&mut bytes);
+    wrap(from, to, Protocol::ICMP, &bytes)
 }
 
 fn v6_error(from: Address, to: Address, quoted: &[u8], script: &mut Script<'_>) -> Vec<u8> {
@@ -165,9 +165,9 @@ fn v6_error(from: Address, to: Address, quoted: &[u8], script: &mut Script<'_>) 
         },
         _ => Icmpv6Message::Other { icmp_type: script.u8(), code: script.u8() },
     };
-    let mut octets = vec![0; message.wire_len()];
-    message.emit(v6(&from), v6(&to), &mut octets);
-    wrap(from, to, Protocol::ICMPV6, &octets)
+    let mut bytes = vec![0; message.wire_len()];
+    message.emit(v6(&from), v6(&to), &mut bytes);
+    wrap(from, to, Protocol::ICMPV6, &bytes)
 }
 
 /// What the packets carry that are no segments.
@@ -180,22 +180,22 @@ pub(super) fn other(from: Address, to: Address, script: &mut Script<'_>) -> Vec<
         1 => usize::from(script.u8()),
         _ => usize::from(script.u16()),
     };
-    let octets = vec![FILLER; len.min(60_000)];
-    let (identifier, sequence, data) = (7, 1, octets.as_slice());
+    let bytes = vec![FILLER; len.min(60_000)];
+    let (identifier, sequence, data) = (7, 1, bytes.as_slice());
     match (script.below(3), from.family()) {
         (0, Family::V4) => {
             let message = IcmpMessage::EchoRequest { identifier, sequence, data };
-            let mut octets = vec![0; message.wire_len()];
-            message.emit(&mut octets);
-            wrap(from, to, Protocol::ICMP, &octets)
+            let mut bytes = vec![0; message.wire_len()];
+            message.emit(&mut bytes);
+            wrap(from, to, Protocol::ICMP, &bytes)
         }
         (0, Family::V6) => {
             let message = Icmpv6Message::EchoRequest { identifier, sequence, data };
-            let mut octets = vec![0; message.wire_len()];
-            message.emit(v6(&from), v6(&to), &mut octets);
-            wrap(from, to, Protocol::ICMPV6, &octets)
+            let mut bytes = vec![0; message.wire_len()];
+            message.emit(v6(&from), v6(&to), &mut bytes);
+            wrap(from, to, Protocol::ICMPV6, &bytes)
         }
-        (1, _) if script.below(4) == 0 => wrap(from, to, Protocol::UDP, &octets),
+        (1, _) if script.below(4) == 0 => wrap(from, to, Protocol::UDP, &bytes),
         (1, _) => {
             // For the port that has a socket, or for another.
             let dst_port = if script.below(4) == 0 { 9 } else { PORTS[0] };
@@ -204,7 +204,7 @@ pub(super) fn other(from: Address, to: Address, script: &mut Script<'_>) -> Vec<
             header.emit_datagram(from, to, data, &mut datagram);
             wrap(from, to, Protocol::UDP, &datagram)
         }
-        _ => wrap(from, to, Protocol(script.u8()), &octets),
+        _ => wrap(from, to, Protocol(script.u8()), &bytes),
     }
 }
 
@@ -242,27 +242,27 @@ pub(super) fn fragments(packet: &[u8], script: &mut Script<'_>) -> Vec<Vec<u8>> 
             let offset = script.u16() / 8 * 8;
             let more = script.rarely(2);
             let fragment = Fragment { identification, offset, more };
-            pieces.push(fragment_of(&ip, fragment, script.octets(64)));
+            pieces.push(fragment_of(&ip, fragment, script.bytes(64)));
         }
     }
     pieces
 }
 
-fn fragment_of(ip: &IpHeader, fragment: Fragment, octets: &[u8]) -> Vec<u8> {
+fn fragment_of(ip: &IpHeader, fragment: Fragment, bytes: &[u8]) -> Vec<u8> {
     match ip.src.family() {
         Family::V4 => {
             let header = Ipv4Header {
                 identification: fragment.identification as u16,
                 fragment: Some(fragment),
-                ..v4_header(ip.src, ip.dst, ip.protocol, octets.len())
+                ..v4_header(ip.src, ip.dst, ip.protocol, bytes.len())
             };
             let mut packet = vec![0; Ipv4Header::LEN];
             header.emit(&mut packet);
-            packet.extend_from_slice(octets);
+            packet.extend_from_slice(bytes);
             packet
         }
         Family::V6 => {
-            let body = [&fragment.emit(ip.protocol)[..], octets].concat();
+            let body = [&fragment.emit(ip.protocol)[..], bytes].concat();
             wrap(ip.src, ip.dst, Protocol::FRAGMENT, &body)
         }
     }

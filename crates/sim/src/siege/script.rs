@@ -1,6 +1,6 @@
-//! Octets read as a script: every octet means something, and where there are no more, zeroes do.
+//! Bytes read as a script: every byte means something, and where there are no more, zeroes do.
 //!
-//! So any file is a siege, a fuzzer that changes an octet changes one decision, and a file cut short
+//! So any file is a siege, a fuzzer that changes a byte changes one decision, and a file cut short
 //! is the same siege that ends earlier.
 
 /// What is left of a script.
@@ -8,8 +8,8 @@
 pub(super) struct Script<'a>(&'a [u8]);
 
 impl<'a> Script<'a> {
-    pub(super) const fn new(octets: &'a [u8]) -> Self {
-        Self(octets)
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
     }
 
     /// True if nothing is left.
@@ -47,8 +47,8 @@ impl<'a> Script<'a> {
         self.below(often) == often - 1
     }
 
-    /// Up to `most` octets.
-    pub(super) fn octets(&mut self, most: usize) -> &'a [u8] {
+    /// Up to `most` bytes.
+    pub(super) fn bytes(&mut self, most: usize) -> &'a [u8] {
         let len = self.below(most + 1).min(self.0.len());
         let (taken, rest) = self.0.split_at(len);
         self.0 = rest;

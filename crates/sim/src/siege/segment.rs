@@ -1,4 +1,4 @@
-//! A segment of the besieger's, octet by octet: right, or wrong in one way.
+//! A segment of the besieger's, byte by byte: right, or wrong in one way.
 
 use bytes::Bytes;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
@@ -23,12 +23,12 @@ pub(super) struct Forged {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Flaw {
     None,
-    /// Its checksum is not that of its octets.
+    /// Its checksum is not that of its bytes.
     Checksum,
     /// Its header says that it is so many words long: fewer than there can be, or more than there
     /// are.
     DataOffset(u8),
-    /// Only so many octets of it came.
+    /// Only so many bytes of it came.
     Cut(u8),
 }
 
@@ -93,7 +93,7 @@ impl Forged {
             7 => self.ack = self.ack + script.u32() % 3 - 1,
             8 => self.window = script.u16(),
             9 => self.options.clear(),
-            10 => self.options.extend(script.octets(20)),
+            10 => self.options.extend(script.bytes(20)),
             _ => {}
         }
     }
@@ -120,66 +120,66 @@ impl Forged {
                 }
                 _ => (TcpHeader::LEN + options.len()) as u8 / 4,
             };
-        let mut octets = Vec::with_capacity(TcpHeader::MAX_LEN + self.text.len());
-        octets.extend(flow.own.port.to_be_bytes());
-        octets.extend(flow.host.port.to_be_bytes());
-        octets.extend(self.seq.raw().to_be_bytes());
-        octets.extend(self.ack.raw().to_be_bytes());
-        octets.extend((u16::from(words) << 12 | self.flags.bits()).to_be_bytes());
-        octets.extend(self.window.to_be_bytes());
-        octets.extend([0, 0]);
-        octets.extend(self.urgent.to_be_bytes());
-        octets.extend(options);
-        octets.extend(&self.text);
+        let mut bytes = Vec::with_capacity(TcpHeader::MAX_LEN + self.text.len());
+        bytes.extend(flow.own.port.to_be_bytes());
+        bytes.extend(flow.host.port.to_be_bytes());
+        bytes.extend(self.seq.raw().to_be_bytes());
+        bytes.extend(self.ack.raw().to_be_bytes());
+        bytes.extend((u16::from(words) << 12 | self.flags.bits()).to_be_bytes());
+        bytes.extend(self.window.to_be_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend(self.urgent.to_be_bytes());
+        bytes.extend(options);
+        bytes.extend(&self.text);
         if let Flaw::Cut(len) = flaw {
-            octets.truncate(usize::from(len));
+            bytes.truncate(usize::from(len));
         }
-        let (src, dst, len) = (flow.own.addr, flow.host.addr, octets.len() as u32);
-        let sum = Sum::pseudo_header(src, dst, Protocol::TCP.0, len).add_bytes(&octets);
+        let (src, dst, len) = (flow.own.addr, flow.host.addr, bytes.len() as u32);
+        let sum = Sum::pseudo_header(src, dst, Protocol::TCP.0, len).add_bytes(&bytes);
         let wrong = u16::from(flaw == Flaw::Checksum);
-        if let Some(field) = octets.get_mut(TcpHeader::CHECKSUM_OFFSET..TcpHeader::LEN - 2) {
+        if let Some(field) = bytes.get_mut(TcpHeader::CHECKSUM_OFFSET..TcpHeader::LEN - 2) {
             field.copy_from_slice(&(sum.finish() ^ wrong).to_be_bytes());
         }
-        octets
+        bytes
     }
 }
 
 fn timestamps(val: u32, ecr: u32) -> Vec<u8> {
-    let mut octets = vec![1, 1, 8, 10];
-    octets.extend(val.to_be_bytes());
-    octets.extend(ecr.to_be_bytes());
-    octets
+    let mut bytes = vec![1, 1, 8, 10];
+    bytes.extend(val.to_be_bytes());
+    bytes.extend(ecr.to_be_bytes());
+    bytes
 }
 
 /// MSS 1,000, SACK, timestamps, a shift of 3.
 fn syn_options() -> Vec<u8> {
-    let mut octets = vec![2, 4, 0x03, 0xe8, 4, 2, 1, 3, 3, 3];
-    octets.extend([8, 10, 0, 0, 0, 77, 0, 0, 0, 0]);
-    octets
+    let mut bytes = vec![2, 4, 0x03, 0xe8, 4, 2, 1, 3, 3, 3];
+    bytes.extend([8, 10, 0, 0, 0, 77, 0, 0, 0, 0]);
+    bytes
 }
 
 fn options(flow: &Flow, cookie: Option<Granted>, syn: bool, script: &mut Script<'_>) -> Vec<u8> {
     let chosen = script.u8();
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     if chosen & 1 == 0 {
-        octets.extend(near_timestamps(flow, script));
+        bytes.extend(near_timestamps(flow, script));
     }
     if chosen & 2 != 0 {
-        octets.extend(sack(flow, script));
+        bytes.extend(sack(flow, script));
     }
     if chosen & 4 != 0 || syn && chosen & 8 == 0 {
         let mss = script.one_of(&[1_000_u16, 1_460, 536, 0, 1, 48, 65_535]);
-        octets.extend([2, 4]);
-        octets.extend(mss.to_be_bytes());
-        octets.extend([3, 3, script.u8() % 16, 4, 2]);
+        bytes.extend([2, 4]);
+        bytes.extend(mss.to_be_bytes());
+        bytes.extend([3, 3, script.u8() % 16, 4, 2]);
     }
     if chosen & 16 != 0 {
-        octets.extend(fast_open(cookie, script));
+        bytes.extend(fast_open(cookie, script));
     }
     if chosen & 32 != 0 {
-        octets.extend(script.octets(40));
+        bytes.extend(script.bytes(40));
     }
-    octets
+    bytes
 }
 
 fn near_timestamps(flow: &Flow, script: &mut Script<'_>) -> Vec<u8> {
@@ -203,34 +203,34 @@ fn near_timestamps(flow: &Flow, script: &mut Script<'_>) -> Vec<u8> {
 /// Blocks of what the host sent, or nearly so.
 fn sack(flow: &Flow, script: &mut Script<'_>) -> Vec<u8> {
     let blocks = 1 + script.below(4);
-    let mut octets = vec![5, 2 + 8 * blocks as u8];
+    let mut bytes = vec![5, 2 + 8 * blocks as u8];
     for _ in 0..blocks {
         let left = flow.near(script, flow.last);
         let right = match script.below(3) {
             0 => left + u32::from(script.u16() % 2_000),
             _ => flow.near(script, flow.sent),
         };
-        octets.extend(left.raw().to_be_bytes());
-        octets.extend(right.raw().to_be_bytes());
+        bytes.extend(left.raw().to_be_bytes());
+        bytes.extend(right.raw().to_be_bytes());
     }
-    octets
+    bytes
 }
 
 /// A request, the cookie that was granted, or another.
 fn fast_open(cookie: Option<Granted>, script: &mut Script<'_>) -> Vec<u8> {
     let mut cookie = match (script.below(4), cookie) {
         (1 | 2, Some(granted)) => granted.option.cookie().to_vec(),
-        (3, _) => script.octets(16).to_vec(),
+        (3, _) => script.bytes(16).to_vec(),
         _ => Vec::new(),
     };
     if let Some(last) = cookie.last_mut().filter(|_| script.rarely(6)) {
         *last ^= 1;
     }
-    let mut octets = if script.rarely(4) {
+    let mut bytes = if script.rarely(4) {
         vec![254, 4 + cookie.len() as u8, 0xf9, 0x89]
     } else {
         vec![34, 2 + cookie.len() as u8]
     };
-    octets.extend(cookie);
-    octets
+    bytes.extend(cookie);
+    bytes
 }

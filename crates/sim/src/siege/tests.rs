@@ -7,46 +7,46 @@ use super::segment::{Flaw, Forged};
 use super::text::{self, Speaker};
 use super::{OF_DATAGRAMS, OF_ROAMING, Siege, play};
 
-/// Plays scripts of any octets behind these.
+/// Plays scripts of any bytes behind these.
 fn play_any(seeds: u64, begin: &[u8]) {
     for seed in 0..seeds {
         let mut chance = Rng::with_seed(seed);
         let len = chance.usize(..2_000);
-        let mut octets = begin.to_vec();
-        octets.extend((0..len).map(|_| chance.u8(..)));
-        let outcome = play(&octets);
+        let mut bytes = begin.to_vec();
+        bytes.extend((0..len).map(|_| chance.u8(..)));
+        let outcome = play(&bytes);
         assert!(outcome.is_ok(), "seed {seed}: {}", outcome.expect_err("a fault"));
     }
 }
 
 #[test]
-fn any_octets_are_a_siege_that_the_host_outlives() {
+fn any_bytes_are_a_siege_that_the_host_outlives() {
     play_any(400, &[]);
 }
 
 #[test]
-fn any_octets_are_a_siege_of_sockets_that_the_host_outlives() {
+fn any_bytes_are_a_siege_of_sockets_that_the_host_outlives() {
     play_any(150, OF_DATAGRAMS);
 }
 
 #[test]
-fn any_octets_are_a_siege_of_any_destination_that_the_host_outlives() {
+fn any_bytes_are_a_siege_of_any_destination_that_the_host_outlives() {
     play_any(1_500, OF_ROAMING);
 }
 
 #[test]
-fn a_siege_of_no_octets_is_over_at_once() {
+fn a_siege_of_no_bytes_is_over_at_once() {
     assert_eq!(play(&[]), Ok(()));
 }
 
-/// A segment of the first flow's, `at` octets behind what was sent when it began.
+/// A segment of the first flow's, `at` bytes behind what was sent when it began.
 fn piece(siege: &mut Siege, begin: whimbrel_wire::SeqNum, at: u32, len: usize) {
     let mut forged = Forged::polite(&siege.flows[0], TcpFlags::ACK | TcpFlags::PSH, 0);
     forged.seq = begin + at;
     forged.text = text::text(Speaker::Peer, forged.seq, len);
     let sent = siege.send(0, &forged, Flaw::None, &mut Script::new(&[]));
     let judged = sent.and_then(|()| siege.drain()).and_then(|_| siege.process_host());
-    judged.unwrap_or_else(|fault| panic!("{len} octets at {at}: {fault}"));
+    judged.unwrap_or_else(|fault| panic!("{len} bytes at {at}: {fault}"));
 }
 
 #[test]

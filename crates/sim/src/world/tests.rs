@@ -78,6 +78,6 @@ fn a_capture_shows_what_was_sent_and_what_was_lost() {
     pair.world.start().expect("all is well");
     let file = Bytes::from(pair.world.take_capture().expect("a capture"));
     let comment = b"lost: random loss";
-    assert!(file.windows(comment.len()).any(|octets| octets == comment));
+    assert!(file.windows(comment.len()).any(|bytes| bytes == comment));
     assert_eq!(file[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
 }

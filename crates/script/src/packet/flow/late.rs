@@ -7,7 +7,7 @@ use whimbrel_wire::SeqNum;
 use super::super::super::ast::{Ack, OptionList, Seq, TcpOption, TcpPacket};
 use super::{FlowState, Segment};
 
-/// Octets that a block names: from the first to the one behind the last.
+/// Bytes that a block names: from the first to the one behind the last.
 type Block = (SeqNum, SeqNum);
 
 impl FlowState {

@@ -25,7 +25,7 @@ fn a_list_that_is_not_padded_ends_in_zeros() {
 }
 
 #[test]
-fn raw_octets_are_sent_as_they_are() {
+fn raw_bytes_are_sent_as_they_are() {
     assert_eq!(encode(&[TcpOption::Raw([3, 0, 9].to_vec()), TcpOption::Nop]), [3, 0, 9, 1]);
 }
 

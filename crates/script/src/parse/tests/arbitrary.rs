@@ -82,8 +82,8 @@ fn pieces_thrown_together_never_panic() {
 fn arbitrary_octets_never_panic() {
     let mut random = fastrand::Rng::with_seed(2);
     for _ in 0..20_000 {
-        let octets: Vec<u8> = (0..random.usize(..60)).map(|_| random.u8(..)).collect();
-        parse_all(&String::from_utf8_lossy(&octets));
+        let bytes: Vec<u8> = (0..random.usize(..60)).map(|_| random.u8(..)).collect();
+        parse_all(&String::from_utf8_lossy(&bytes));
     }
 }
 

@@ -82,7 +82,7 @@ fn sendto_asks_for_cookie_and_takes_what_waits_for_it() {
 }
 
 #[test]
-fn sendto_brings_its_octets_by_syn_once_cookie_is_known() {
+fn sendto_brings_its_bytes_by_syn_once_cookie_is_known() {
     let text = acquainted(
         "+.1 socket(..., SOCK_STREAM, IPPROTO_TCP) = 4
 +0 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0

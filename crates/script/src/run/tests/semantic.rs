@@ -206,7 +206,7 @@ fn a_reset_beyond_the_window_is_aimed_at_ours() {
 }
 
 #[test]
-fn a_syn_at_the_last_octet_of_the_window_is_aimed_at_ours() {
+fn a_syn_at_the_last_byte_of_the_window_is_aimed_at_ours() {
     let text = |syn| {
         accepted(&format!(
             "+0 `sysctl -w net.inet.tcp.insecure_syn=1`
@@ -223,7 +223,7 @@ fn a_syn_at_the_last_octet_of_the_window_is_aimed_at_ours() {
 }
 
 #[test]
-fn a_reset_at_the_last_octet_of_the_window_is_aimed_at_ours() {
+fn a_reset_at_the_last_byte_of_the_window_is_aimed_at_ours() {
     let text = accepted(
         "+.1 < P. 1:11(10) ack 1 win 32792
 +.04 > . 1:1(0) ack 11 win 200
@@ -252,7 +252,7 @@ fn either_branch_may_be_met() {
     assert_eq!(rules, Rules::from([Rule::OtherBranch]));
 }
 
-/// A connection with SACK, descriptor 4, whose peer sent 100 octets beyond a hole; nine lines.
+/// A connection with SACK, descriptor 4, whose peer sent 100 bytes beyond a hole; nine lines.
 fn selective(rest: &str) -> String {
     format!(
         "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3

@@ -31,7 +31,7 @@ fn several_calls_block_at_once_and_each_ends_by_itself() {
     run(&mut host, ms(50));
     inject(&mut host, TcpFlags::ACK | TcpFlags::PSH, (1, isn + 1), b"hello");
     let (at, returned) = host.poll_call(reading).expect("something came");
-    assert_eq!((at, returned.value, octets(&returned)), (ms(50), Ok(5), &b"hello"[..]));
+    assert_eq!((at, returned.value, bytes(&returned)), (ms(50), Ok(5), &b"hello"[..]));
     assert!(host.poll_call(accepting).is_none());
     assert_eq!(done(&mut host, Call::Close { fd: listening }), Ok(0));
     let (at, returned) = host.poll_call(accepting).expect("there is no listener any more");
@@ -43,11 +43,11 @@ fn readv_fills_buffers_and_peeking_leaves_what_is_there() {
     let (mut host, _, fd, isn) = joined();
     inject(&mut host, TcpFlags::ACK, (1, isn + 1), b"0123456789");
     let peeked = returned(&mut host, recv(fd, &[4], MsgFlags::MSG_PEEK));
-    assert_eq!((peeked.value, octets(&peeked)), (Ok(4), &b"0123"[..]));
+    assert_eq!((peeked.value, bytes(&peeked)), (Ok(4), &b"0123"[..]));
     let inq = returned(&mut host, Call::Ioctl { fd, request: Ioctl::Inq });
     assert_eq!((inq.value, inq.out), (Ok(0), Filled::Number(10)));
     let read = returned(&mut host, recv(fd, &[4, 3], MsgFlags::NONE));
-    assert_eq!((read.value, octets(&read)), (Ok(7), &b"0123456"[..]));
+    assert_eq!((read.value, bytes(&read)), (Ok(7), &b"0123456"[..]));
     let rest = recv(fd, &[100], MsgFlags::MSG_DONTWAIT);
     assert_eq!(done(&mut host, rest.clone()), Ok(3));
     assert_eq!(done(&mut host, rest), Err(Errno::EAGAIN));

@@ -160,9 +160,9 @@ pub(super) fn send(fd: i32, pieces: &[&[u8]]) -> Call {
     Call::Send { fd, with, flags: MsgFlags::NONE }
 }
 
-pub(super) fn octets(returned: &Returned) -> &[u8] {
+pub(super) fn bytes(returned: &Returned) -> &[u8] {
     match &returned.out {
-        Filled::Octets(octets, _) => octets,
+        Filled::Octets(bytes, _) => bytes,
         other => panic!("nothing was read: {other:?}"),
     }
 }
