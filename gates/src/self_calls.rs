@@ -59,7 +59,6 @@ fn leads_back(arrows: &BTreeMap<&str, BTreeSet<&str>>, start: &str) -> bool {
 const EXCEPTIONS: &[Exception] = &[
     ("crates/apps", "Bulk", 4),
     ("crates/apps", "Load", 2),
-    ("crates/posix", "Sockets", 11),
     ("crates/script", "FlowState", 2),
     ("crates/script", "Run", 5),
     ("crates/sim", "Siege", 4),

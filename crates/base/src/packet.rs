@@ -113,7 +113,7 @@ impl TxSegment {
     /// The first `len` bytes of the room are the headers (at most [`MAX_HEADER`]).
     #[inline]
     pub fn set_header_len(&mut self, len: usize) {
-        debug_assert!(len <= MAX_HEADER, "{len} octets of headers exceed {MAX_HEADER}");
+        debug_assert!(len <= MAX_HEADER, "{len} bytes of headers exceed {MAX_HEADER}");
         self.header_len = len.min(MAX_HEADER) as u8;
     }
 

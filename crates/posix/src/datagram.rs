@@ -1,44 +1,61 @@
-//! One UDP socket: what was asked of it, and the socket of the stack that it has.
+//! One UDP socket: what was asked of it, the socket of the stack that it has, and the calls on it.
+
+mod calls;
+mod options;
 
 use whimbrel_stack::UdpHandle;
 use whimbrel_udp::{Fragmenting, Local, SendOptions, Sharing};
-use whimbrel_wire::{Address, Family, TrafficClass};
+use whimbrel_wire::{Address, Endpoint, Family, TrafficClass};
 
-use crate::socket::Blocking;
-use crate::{Domain, Errno};
+use crate::blocking::Blocking;
+use crate::{Domain, Errno, Fd};
+
+/// What `recvfrom(2)` says of what it received, beside the bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceivedFrom {
+    /// Bytes; with `MSG_TRUNC` as many as the datagram has, whatever fitted.
+    pub len: usize,
+    /// Who sent them; a stream does not tell.
+    pub from: Option<Endpoint>,
+    /// Of a datagram some bytes did not fit, and are lost (`MSG_TRUNC` in `msg_flags`).
+    pub is_truncated: bool,
+}
 
 /// What a descriptor of `SOCK_DGRAM` stands for.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
-    pub(crate) domain: Domain,
+    /// Its own descriptor.
+    fd: Fd,
+    domain: Domain,
     pub(crate) blocking: Blocking,
-    pub(crate) reuse_addr: bool,
-    pub(crate) v6_only: bool,
+    reuse_addr: bool,
+    v6_only: bool,
     /// `SO_RCVBUF` and `SO_SNDBUF`, bytes, where they were set.
-    pub(crate) recv_size: Option<u32>,
-    pub(crate) send_size: Option<u32>,
-    pub(crate) packets: Packets,
-    pub(crate) shut_read: bool,
-    pub(crate) shut_write: bool,
+    recv_size: Option<u32>,
+    send_size: Option<u32>,
+    packets: Packets,
+    shut_read: bool,
+    shut_write: bool,
     /// Once it is bound; the first call that sends or connects binds it.
-    pub(crate) handle: Option<UdpHandle>,
+    handle: Option<UdpHandle>,
 }
 
 /// What IP headers of either family say.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Packets {
-    pub(crate) ttl: Option<u8>,
-    pub(crate) hop_limit: Option<u8>,
-    pub(crate) tos: TrafficClass,
-    pub(crate) class: TrafficClass,
-    pub(crate) fragmenting: Fragmenting,
+struct Packets {
+    ttl: Option<u8>,
+    hop_limit: Option<u8>,
+    tos: TrafficClass,
+    class: TrafficClass,
+    fragmenting: Fragmenting,
     /// What is longer goes out as datagrams of so many bytes; 0: as one.
-    pub(crate) segment: u16,
+    segment: u16,
 }
 
 impl Datagrams {
-    pub(crate) fn new(domain: Domain, blocking: Blocking) -> Self {
+    pub(crate) fn new(fd: Fd, domain: Domain, blocking: Blocking) -> Self {
         Self {
+            fd,
             domain,
             blocking,
             reuse_addr: false,
@@ -53,7 +70,7 @@ impl Datagrams {
     }
 
     /// What it receives, bound to this address.
-    pub(crate) fn local_at(&self, addr: Address) -> Result<Local, Errno> {
+    fn local_at(&self, addr: Address) -> Result<Local, Errno> {
         match (self.domain, addr.family()) {
             (Domain::Inet, Family::V6) => Err(Errno::EAFNOSUPPORT),
             (Domain::Inet6, Family::V4) if self.v6_only => Err(Errno::EINVAL),
@@ -65,14 +82,14 @@ impl Datagrams {
         }
     }
 
-    pub(crate) const fn sharing(&self) -> Sharing {
+    const fn sharing(&self) -> Sharing {
         if self.reuse_addr { Sharing::Shared } else { Sharing::Alone }
     }
 }
 
 impl Packets {
     /// What packets to this address say.
-    pub(crate) fn options_to(&self, to: &Address) -> SendOptions {
+    fn options_to(&self, to: &Address) -> SendOptions {
         let (hop_limit, class) = match to.family() {
             Family::V4 => (self.ttl, self.tos),
             Family::V6 => (self.hop_limit, self.class),

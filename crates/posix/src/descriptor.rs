@@ -1,19 +1,26 @@
 //! Descriptors: small numbers, the lowest free one first.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use crate::datagram::Datagrams;
-use crate::epoll::Epoll;
 use crate::socket::Socket;
 use crate::{Errno, Fd};
 
 /// What a descriptor stands for.
 #[derive(Debug)]
 pub(crate) enum File {
-    Socket(Socket),
+    Socket(AnySocket),
+    /// An epoll instance: [`Polls`](crate::epoll::Polls) has it.
+    Epoll,
+}
+
+/// A socket of either type.
+#[derive(Debug)]
+pub(crate) enum AnySocket {
+    Stream(Box<Socket>),
     Datagrams(Datagrams),
-    Epoll(Epoll),
 }
 
 /// The descriptors in use.
@@ -40,8 +47,8 @@ impl Descriptors {
         if self.len() < self.limit { Ok(()) } else { Err(Errno::EMFILE) }
     }
 
-    /// Gives the lowest free number to `file`.
-    pub(crate) fn open(&mut self, file: File) -> Result<Fd, Errno> {
+    /// Gives the lowest free number to the file that `file` makes for it.
+    pub(crate) fn open(&mut self, file: impl FnOnce(Fd) -> File) -> Result<Fd, Errno> {
         self.check_room()?;
         let place = match self.free.pop_first() {
             Some(place) => place,
@@ -50,18 +57,54 @@ impl Descriptors {
                 self.files.len() - 1
             }
         };
+        let fd = Fd(Fd::FIRST.0 + place as i32);
         if let Some(slot) = self.files.get_mut(place) {
-            *slot = Some(file);
+            *slot = Some(file(fd));
         }
-        Ok(Fd(Fd::FIRST.0 + place as i32))
+        Ok(fd)
     }
 
+    /// What `fd` stands for, a socket that is being closed included.
+    pub(crate) fn entry(&self, fd: Fd) -> Option<&File> {
+        self.files.get(place(fd)?)?.as_ref()
+    }
+
+    pub(crate) fn entry_mut(&mut self, fd: Fd) -> Option<&mut File> {
+        self.files.get_mut(place(fd)?)?.as_mut()
+    }
+
+    /// What `fd` stands for, unless it is closed or being closed.
     pub(crate) fn get(&self, fd: Fd) -> Result<&File, Errno> {
-        place(fd).and_then(|place| self.files.get(place)?.as_ref()).ok_or(Errno::EBADF)
+        self.entry(fd).filter(|file| !is_closing(file)).ok_or(Errno::EBADF)
     }
 
-    pub(crate) fn get_mut(&mut self, fd: Fd) -> Result<&mut File, Errno> {
-        place(fd).and_then(|place| self.files.get_mut(place)?.as_mut()).ok_or(Errno::EBADF)
+    pub(crate) fn socket(&self, fd: Fd) -> Result<&AnySocket, Errno> {
+        match self.get(fd)? {
+            File::Socket(socket) => Ok(socket),
+            File::Epoll => Err(Errno::ENOTSOCK),
+        }
+    }
+
+    pub(crate) fn socket_mut(&mut self, fd: Fd) -> Result<&mut AnySocket, Errno> {
+        match self.entry_mut(fd).filter(|file| !is_closing(file)).ok_or(Errno::EBADF)? {
+            File::Socket(socket) => Ok(socket),
+            File::Epoll => Err(Errno::ENOTSOCK),
+        }
+    }
+
+    /// The socket behind `fd`, for calls that only streams have.
+    pub(crate) fn stream(&self, fd: Fd) -> Result<&Socket, Errno> {
+        match self.socket(fd)? {
+            AnySocket::Stream(socket) => Ok(socket),
+            AnySocket::Datagrams(_) => Err(Errno::EOPNOTSUPP),
+        }
+    }
+
+    pub(crate) fn stream_mut(&mut self, fd: Fd) -> Result<&mut Socket, Errno> {
+        match self.socket_mut(fd)? {
+            AnySocket::Stream(socket) => Ok(socket),
+            AnySocket::Datagrams(_) => Err(Errno::EOPNOTSUPP),
+        }
     }
 
     pub(crate) fn close(&mut self, fd: Fd) -> Option<File> {
@@ -76,6 +119,10 @@ impl Descriptors {
         let numbered = (Fd::FIRST.0..).zip(&self.files);
         numbered.filter_map(|(number, file)| Some((Fd(number), file.as_ref()?)))
     }
+}
+
+fn is_closing(file: &File) -> bool {
+    matches!(file, File::Socket(AnySocket::Stream(socket)) if socket.is_closing())
 }
 
 fn place(fd: Fd) -> Option<usize> {

@@ -5,29 +5,178 @@
 //! nobody was refused, while it waits for room.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::ops::Bound;
 
-use crate::{EpollEvents, Fd};
+use crate::{EpollEvents, Errno, Fd, PollEvents};
+
+c_enum! {
+    /// What `epoll_ctl` does to the set of descriptors.
+    EpollOp {
+        /// Watches one descriptor more: EEXIST if it is watched already.
+        Add = 1, "EPOLL_CTL_ADD";
+        /// Watch it no more.
+        Del = 2, "EPOLL_CTL_DEL";
+        /// Watch for something else.
+        Mod = 3, "EPOLL_CTL_MOD";
+    }
+}
+
+/// `struct epoll_event`, as `epoll_wait` fills it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EpollReport {
+    /// The events that are the case.
+    pub events: EpollEvents,
+    /// What was given with it.
+    pub data: u64,
+}
+
+/// All epoll instances of a process, and the descriptors that they watch.
+#[derive(Debug)]
+pub(crate) struct Polls {
+    instances: BTreeMap<Fd, Epoll>,
+    /// Which instance watches which descriptor: the descriptor first.
+    watchers: BTreeSet<(Fd, Fd)>,
+}
 
 #[derive(Default, Debug)]
 pub(crate) struct Epoll {
-    pub(crate) watched: BTreeMap<Fd, Watch>,
-    pub(crate) candidates: BTreeSet<Fd>,
+    watched: BTreeMap<Fd, Watch>,
+    candidates: BTreeSet<Fd>,
     /// Where the next walk over the candidates begins, so that each gets its turn.
-    pub(crate) next: Option<Fd>,
+    next: Option<Fd>,
 }
 
 /// One descriptor that is watched.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Watch {
-    pub(crate) events: EpollEvents,
-    pub(crate) data: u64,
+struct Watch {
+    events: EpollEvents,
+    data: u64,
     /// Reported once with `EPOLLONESHOT`: silent until it is changed.
-    pub(crate) disarmed: bool,
+    disarmed: bool,
+}
+
+impl Polls {
+    pub(crate) const fn new() -> Self {
+        Self { instances: BTreeMap::new(), watchers: BTreeSet::new() }
+    }
+
+    pub(crate) fn open(&mut self, epoll: Fd) {
+        self.instances.insert(epoll, Epoll::default());
+    }
+
+    pub(crate) fn close(&mut self, epoll: Fd) {
+        let instance = self.instances.remove(&epoll);
+        for watched in instance.iter().flat_map(|instance| instance.watched.keys()) {
+            self.watchers.remove(&(*watched, epoll));
+        }
+    }
+
+    /// Returns the instance that `epoll` stands for: `EINVAL` if it stands for something else.
+    pub(crate) fn get(&self, epoll: Fd) -> Result<&Epoll, Errno> {
+        self.instances.get(&epoll).ok_or(Errno::EINVAL)
+    }
+
+    pub(crate) fn get_mut(&mut self, epoll: Fd) -> Result<&mut Epoll, Errno> {
+        self.instances.get_mut(&epoll).ok_or(Errno::EINVAL)
+    }
+
+    /// `epoll_ctl(2)` for a socket `fd`.
+    pub(crate) fn control(
+        &mut self,
+        epoll: Fd,
+        op: EpollOp,
+        fd: Fd,
+        watch: EpollReport,
+    ) -> Result<(), Errno> {
+        let instance = self.get_mut(epoll)?;
+        let watched = instance.watched.contains_key(&fd);
+        match op {
+            EpollOp::Add if watched => return Err(Errno::EEXIST),
+            EpollOp::Del | EpollOp::Mod if !watched => return Err(Errno::ENOENT),
+            EpollOp::Del => {
+                instance.forget(fd);
+                self.watchers.remove(&(fd, epoll));
+            }
+            EpollOp::Add | EpollOp::Mod => {
+                let EpollReport { events, data } = watch;
+                instance.watched.insert(fd, Watch { events, data, disarmed: false });
+                instance.candidates.insert(fd);
+                self.watchers.insert((fd, epoll));
+            }
+        }
+        Ok(())
+    }
+
+    /// Something happened to `fd`: each instance that watches it looks.
+    pub(crate) fn notify(&mut self, fd: Fd) {
+        for (_, epoll) in self.watchers.range((fd, Fd::LEAST)..=(fd, Fd::GREATEST)) {
+            if let Some(instance) = self.instances.get_mut(epoll) {
+                instance.candidates.insert(fd);
+            }
+        }
+    }
+
+    /// Ends all watching of `fd`.
+    pub(crate) fn unwatch(&mut self, fd: Fd) {
+        while let Some(pair) = self.watchers.range((fd, Fd::LEAST)..=(fd, Fd::GREATEST)).next() {
+            let pair = *pair;
+            self.watchers.remove(&pair);
+            if let Some(instance) = self.instances.get_mut(&pair.1) {
+                instance.forget(fd);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.instances.len() + self.watchers.len()
+    }
+}
+
+impl Epoll {
+    /// The candidates, beginning behind the one that was looked at last.
+    pub(crate) fn turn(&self) -> Vec<Fd> {
+        let last = self.next.unwrap_or(Fd::LEAST);
+        let behind = self.candidates.range((Bound::Excluded(last), Bound::Unbounded));
+        behind.chain(self.candidates.range(..=last)).copied().collect()
+    }
+
+    /// Looks at `fd`, of which `ready` is so, and returns what there is to report of it.
+    pub(crate) fn look(&mut self, fd: Fd, ready: EpollEvents) -> Option<EpollReport> {
+        self.next = Some(fd);
+        let watch = self.watched.get_mut(&fd)?;
+        let events = watch.judge(ready);
+        let edge = watch.events.has(EpollEvents::EPOLLET);
+        // Nobody tells of room that nobody was refused.
+        let waits = watch.events.has(EpollEvents::EPOLLOUT) && !ready.has(EpollEvents::EPOLLOUT);
+        let report = EpollReport { events, data: watch.data };
+        if !events.is_empty() && watch.events.has(EpollEvents::EPOLLONESHOT) {
+            watch.disarmed = true;
+        }
+        if watch.disarmed || edge || events.is_empty() && !waits {
+            self.candidates.remove(&fd);
+        }
+        (!events.is_empty()).then_some(report)
+    }
+
+    /// True if any of those that it watches has something to report.
+    pub(crate) fn is_ready(&self, ready: impl Fn(Fd) -> PollEvents) -> bool {
+        self.candidates.iter().any(|fd| {
+            let watch = self.watched.get(fd);
+            watch.is_some_and(|watch| !watch.judge(ready(*fd).into()).is_empty())
+        })
+    }
+
+    fn forget(&mut self, fd: Fd) {
+        self.watched.remove(&fd);
+        self.candidates.remove(&fd);
+    }
 }
 
 impl Watch {
     /// What of `ready` is asked for; errors and the end always are.
-    pub(crate) fn judge(&self, ready: EpollEvents) -> EpollEvents {
+    fn judge(&self, ready: EpollEvents) -> EpollEvents {
         if self.disarmed {
             return EpollEvents::NONE;
         }

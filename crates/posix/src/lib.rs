@@ -77,7 +77,10 @@ extern crate alloc;
 #[macro_use]
 mod names;
 
+mod blocking;
+mod command;
 pub mod constants;
+mod context;
 mod datagram;
 pub mod descriptor;
 pub mod domain;
@@ -87,6 +90,7 @@ mod fd;
 pub mod flags;
 pub mod option;
 pub mod outcome;
+mod ports;
 mod socket;
 pub mod sockets;
 pub mod state;

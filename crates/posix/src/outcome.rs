@@ -50,6 +50,14 @@ impl<T> Outcome<T> {
         Self::Done(Err(errno))
     }
 
+    /// Applies `f` to the value of a call that succeeded.
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Outcome<U> {
+        match self {
+            Self::Done(result) => Outcome::Done(result.map(f)),
+            Self::Block(wait) => Outcome::Block(wait),
+        }
+    }
+
     /// The result, if there is one.
     pub fn done(self) -> Option<Result<T, Errno>> {
         match self {

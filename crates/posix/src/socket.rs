@@ -1,17 +1,33 @@
-//! One socket: what was asked of it, and the connection or listener it has.
+//! One stream socket: what was asked of it, the connection or listener it has, and the calls on it.
+
+mod close;
+mod connect;
+mod fast_open;
+mod getsockopt;
+mod names;
+mod open;
+mod readiness;
+mod receive;
+mod send;
+mod setsockopt;
+mod urgent;
 
 use alloc::boxed::Box;
 
 use whimbrel_base::{Instant, Key};
-use whimbrel_stack::{Handle, ListenerId};
-use whimbrel_tcp::conn::SocketOptions;
-use whimbrel_wire::{Endpoint, SeqNum};
+use whimbrel_stack::{Handle, ListenerId, Shard};
+use whimbrel_tcp::conn::{Snapshot, SocketOptions};
+use whimbrel_wire::{Address, Endpoint, SeqNum};
 
-use crate::{Domain, Errno, Linger};
+use crate::blocking::Blocking;
+use crate::context::Context;
+use crate::{Domain, Errno, Fd, Linger};
 
 /// What a socket descriptor stands for.
 #[derive(Debug)]
 pub(crate) struct Socket {
+    /// Its own descriptor.
+    pub(crate) fd: Fd,
     pub(crate) domain: Domain,
     pub(crate) blocking: Blocking,
     pub(crate) settings: Settings,
@@ -24,14 +40,6 @@ pub(crate) struct Socket {
     /// What `SO_ERROR` tells, once.
     pub(crate) error: Option<Errno>,
     pub(crate) phase: Phase,
-}
-
-/// Whether calls on the socket wait (`O_NONBLOCK`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Blocking {
-    Yes,
-    /// `O_NONBLOCK`, or `MSG_DONTWAIT` for one call.
-    No,
 }
 
 /// What a socket is just now.
@@ -102,8 +110,9 @@ pub(crate) struct FastOpenKeyPair {
 }
 
 impl Socket {
-    pub(crate) fn new(domain: Domain, blocking: Blocking) -> Self {
+    pub(crate) fn new(fd: Fd, domain: Domain, blocking: Blocking) -> Self {
         Self {
+            fd,
             domain,
             blocking,
             settings: Settings::default(),
@@ -126,6 +135,62 @@ impl Socket {
         match &mut self.phase {
             Phase::Stream(stream) => Some(stream),
             Phase::Idle | Phase::Listening(_) => None,
+        }
+    }
+
+    /// True once `close` was called and lingers: then no other call finds the socket.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.stream().is_some_and(|stream| stream.lingers.is_some())
+    }
+
+    /// Its connection as it is now, if it has one.
+    pub(crate) fn connection(&self, shard: &Shard) -> Option<(Stream, Snapshot)> {
+        let stream = self.stream()?;
+        shard.snapshot(stream.handle).map(|snapshot| (*stream, snapshot))
+    }
+
+    /// A phase begins; its handle or listener leads back to the socket.
+    pub(crate) fn enter(&mut self, cx: &mut Context, phase: Phase) {
+        match phase {
+            Phase::Idle => {}
+            Phase::Listening(listener) => {
+                cx.owners.listeners.insert(listener, self.fd);
+            }
+            Phase::Stream(stream) => {
+                cx.owners.connections.insert(stream.handle, self.fd);
+            }
+        }
+        self.phase = phase;
+    }
+
+    /// The socket is bound to `at` from now on.
+    pub(crate) fn occupy(&mut self, cx: &mut Context, at: Endpoint) {
+        self.local = Some(at);
+        cx.ports.bind(at.port, self.fd);
+    }
+
+    /// Checks that the address can be one of this socket's; IPv6 sockets take IPv4 in mapped form.
+    pub(crate) fn check_family(&self, addr: &Address, if_v6: Errno) -> Result<(), Errno> {
+        match (self.domain, addr.is_v4()) {
+            (Domain::Inet, true) | (Domain::Inet6, false) => Ok(()),
+            (Domain::Inet, false) => Err(Errno::EAFNOSUPPORT),
+            (Domain::Inet6, true) if self.settings.v6_only => Err(if_v6),
+            (Domain::Inet6, true) => Ok(()),
+        }
+    }
+}
+
+impl Phase {
+    /// The phase ends; its handle or listener is gone.
+    pub(crate) fn leave(self, cx: &mut Context) {
+        match self {
+            Self::Idle => {}
+            Self::Listening(listener) => {
+                cx.owners.listeners.remove(&listener);
+            }
+            Self::Stream(stream) => {
+                cx.owners.connections.remove(&stream.handle);
+            }
         }
     }
 }

@@ -63,7 +63,7 @@ impl Payload<'_> {
     #[inline]
     pub fn len(&self) -> u32 {
         match self {
-            Self::Borrowed(octets) => octets.len() as u32,
+            Self::Borrowed(bytes) => bytes.len() as u32,
             _ => self.long_len(),
         }
     }
@@ -73,7 +73,7 @@ impl Payload<'_> {
     #[inline(never)]
     fn long_len(&self) -> u32 {
         match self {
-            Self::Borrowed(octets) => octets.len() as u32,
+            Self::Borrowed(bytes) => bytes.len() as u32,
             Self::Gathered(slices) => slices.iter().map(|slice| slice.len() as u32).sum(),
             Self::InChunk(text) => text.len,
         }

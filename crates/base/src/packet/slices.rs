@@ -11,14 +11,14 @@ pub const MAX_SLICES: usize = 18;
 pub struct Slices {
     items: [Bytes; MAX_SLICES],
     len: u8,
-    octets: u32,
+    bytes: u32,
 }
 
 impl Slices {
     /// A text of no slices.
     #[inline]
     pub const fn new() -> Self {
-        Self { items: [const { Bytes::new() }; MAX_SLICES], len: 0, octets: 0 }
+        Self { items: [const { Bytes::new() }; MAX_SLICES], len: 0, bytes: 0 }
     }
 
     /// Appends a slice. Returns it if all [`MAX_SLICES`] places are taken.
@@ -26,7 +26,7 @@ impl Slices {
     pub fn push(&mut self, slice: Bytes) -> Result<(), Bytes> {
         match self.items.get_mut(usize::from(self.len)) {
             Some(place) => {
-                self.octets += slice.len() as u32;
+                self.bytes += slice.len() as u32;
                 // A vacant place holds nothing: to drop it would take a call.
                 core::mem::forget(core::mem::replace(place, slice));
                 self.len += 1;
@@ -51,22 +51,22 @@ impl Slices {
     /// The sum of the slices' lengths.
     #[inline]
     pub const fn octets(&self) -> u32 {
-        self.octets
+        self.bytes
     }
 
-    /// Keeps the first `octets` octets.
-    pub fn truncate(&mut self, octets: u32) {
-        while self.octets > octets {
-            let excess = self.octets - octets;
+    /// Keeps the first `octets` bytes.
+    pub fn truncate(&mut self, bytes: u32) {
+        while self.bytes > bytes {
+            let excess = self.bytes - bytes;
             let Some(last) = self.items.get_mut(usize::from(self.len) - 1) else { return };
             let len = last.len() as u32;
             if len > excess {
                 last.truncate((len - excess) as usize);
-                self.octets = octets;
+                self.bytes = bytes;
             } else {
                 *last = Bytes::new();
                 self.len -= 1;
-                self.octets -= len;
+                self.bytes -= len;
             }
         }
     }
@@ -78,7 +78,7 @@ impl Slices {
             *item = Bytes::new();
         }
         self.len = 0;
-        self.octets = 0;
+        self.bytes = 0;
     }
 }
 

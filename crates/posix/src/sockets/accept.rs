@@ -1,10 +1,13 @@
 //! `accept`: a connection becomes a descriptor.
 
+use alloc::boxed::Box;
+
 use whimbrel_wire::Endpoint;
 
-use super::{Sockets, blocking_of, wait_or};
-use crate::descriptor::File;
-use crate::socket::{Blocking, Phase, Progress, Settings, Socket, Stream};
+use super::Sockets;
+use crate::blocking::Blocking;
+use crate::descriptor::{AnySocket, File};
+use crate::socket::{Phase, Progress, Settings, Socket, Stream};
 use crate::{Errno, Fd, Outcome, SocketFlags, Wait};
 
 /// A connection that was accepted.
@@ -20,32 +23,32 @@ impl Sockets {
     /// `accept4(2)`; without flags `accept(2)`. The options of the listener hold for the
     /// connection, its descriptor's flags do not.
     pub fn accept(&mut self, fd: Fd, flags: SocketFlags) -> Outcome<Accepted> {
-        let blocking = match blocking_of(flags).and_then(|new| Ok((new, self.get(fd)?.blocking))) {
-            Ok((new, listener)) => (new, listener),
-            Err(errno) => return Outcome::fail(errno),
-        };
-        let (new, waits) = blocking;
-        match self.try_accept(fd, new) {
-            Ok(Some(accepted)) => Outcome::Done(Ok(accepted)),
-            Ok(None) => wait_or(waits, Wait::Accepted(fd), Errno::EAGAIN),
+        match self.try_accept(fd, flags) {
+            Ok(outcome) => outcome,
             Err(errno) => Outcome::fail(errno),
         }
     }
 
-    fn try_accept(&mut self, fd: Fd, blocking: Blocking) -> Result<Option<Accepted>, Errno> {
-        let socket = self.get(fd)?;
-        let (domain, settings) = (socket.domain, socket.settings);
-        let Phase::Listening(listener) = socket.phase else { return Err(Errno::EINVAL) };
+    fn try_accept(&mut self, fd: Fd, flags: SocketFlags) -> Result<Outcome<Accepted>, Errno> {
+        let blocking = Blocking::of(flags)?;
+        let parent = self.files.stream(fd)?;
+        let (domain, settings, waits) = (parent.domain, parent.settings, parent.blocking);
+        let Phase::Listening(listener) = parent.phase else { return Err(Errno::EINVAL) };
         self.files.check_room()?;
-        let Some(handle) = self.shard.accept(listener) else { return Ok(None) };
-        let flow = self.shard.flow(handle).ok_or(Errno::ECONNABORTED)?;
-        let mut socket = Socket::new(domain, blocking);
-        socket.settings = Settings { fast_open: 0, ..settings };
-        let fd = self.files.open(File::Socket(socket))?;
-        self.occupy(fd, flow.local);
-        self.enter(fd, Phase::Stream(Stream::new(handle, Progress::Connected)));
+        let Some(handle) = self.cx.shard.accept(listener) else {
+            return Ok(waits.wait_or(Wait::Accepted(fd), Errno::EAGAIN));
+        };
+        let flow = self.cx.shard.flow(handle).ok_or(Errno::ECONNABORTED)?;
+        let cx = &mut self.cx;
+        let fd = self.files.open(|fd| {
+            let mut socket = Socket::new(fd, domain, blocking);
+            socket.settings = Settings { fast_open: 0, ..settings };
+            socket.occupy(cx, flow.local);
+            socket.enter(cx, Phase::Stream(Stream::new(handle, Progress::Connected)));
+            File::Socket(AnySocket::Stream(Box::new(socket)))
+        })?;
         // It inherited what held when it became complete; since then other things may.
-        self.shard.set_options(handle, &settings.options);
-        Ok(Some(Accepted { fd, peer: flow.remote }))
+        self.cx.shard.set_options(handle, &settings.options);
+        Ok(Outcome::Done(Ok(Accepted { fd, peer: flow.remote })))
     }
 }

@@ -7,7 +7,8 @@ use whimbrel_tcp::table::Families;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::Sockets;
-use crate::descriptor::File;
+use crate::context::Context;
+use crate::descriptor::{AnySocket, File};
 use crate::socket::{Phase, Settings, Socket};
 use crate::{Domain, Errno, Fd};
 
@@ -17,39 +18,39 @@ impl Sockets {
     /// have `SO_REUSEADDR` and neither listens, or both have `SO_REUSEPORT` (but only one can
     /// listen: the next gets `EADDRINUSE`); connections that outlive their socket count.
     pub fn bind(&mut self, fd: Fd, at: Endpoint) -> Result<(), Errno> {
-        if self.is_datagrams(fd) {
-            return self.bind_datagrams(fd, at);
-        }
-        let socket = self.get(fd)?;
+        let socket = match self.files.socket_mut(fd)? {
+            AnySocket::Stream(socket) => socket,
+            AnySocket::Datagrams(socket) => return socket.bind(&mut self.cx, at),
+        };
         if !matches!(socket.phase, Phase::Idle) || socket.local.is_some() {
             return Err(Errno::EINVAL);
         }
-        check_family(socket, &at.addr, Errno::EINVAL)?;
-        if !at.addr.is_unspecified() && !self.shard.addresses().is_local(&at.addr) {
+        socket.check_family(&at.addr, Errno::EINVAL)?;
+        if !at.addr.is_unspecified() && !self.cx.shard.addresses().is_local(&at.addr) {
             return Err(Errno::EADDRNOTAVAIL);
         }
         if at.port == 0 && socket.settings.no_port {
-            self.get_mut(fd)?.local = Some(at);
+            socket.local = Some(at);
             return Ok(());
         }
         let at = if at.port == 0 { self.draw(at.addr)? } else { at };
         if self.conflicts(fd, at)? {
             return Err(Errno::EADDRINUSE);
         }
-        self.occupy(fd, at);
+        self.files.stream_mut(fd)?.occupy(&mut self.cx, at);
         Ok(())
     }
 
     /// `listen(2)`. As on Linux `backlog + 1` connections may wait, 4,097 at most, and a second
     /// call changes the backlog. An unbound socket is bound to a drawn port first.
     pub fn listen(&mut self, fd: Fd, backlog: i32) -> Result<(), Errno> {
-        let socket = self.get(fd)?;
+        let socket = self.files.stream(fd)?;
         // A negative number is a large one.
         let queue = backlog.cast_unsigned().min(SOMAXCONN) + 1;
         let at = match (socket.phase, socket.local) {
             (Phase::Stream(_), _) => return Err(Errno::EINVAL),
             (Phase::Listening(listener), _) => {
-                self.shard.set_backlog(listener, queue);
+                self.cx.shard.set_backlog(listener, queue);
                 return Ok(());
             }
             (Phase::Idle, Some(local)) if local.port == 0 => self.draw(local.addr)?,
@@ -59,50 +60,37 @@ impl Sockets {
         if self.conflicts(fd, at)? {
             return Err(Errno::EADDRINUSE);
         }
-        let families = families_of(self.get(fd)?);
-        let listener = self.shard.listen_for(at, families, queue).map_err(|error| match error {
-            ListenError::NotLocal(_) => Errno::EADDRNOTAVAIL,
-            ListenError::PortZero => Errno::EINVAL,
-            _ => Errno::EADDRINUSE,
-        })?;
-        let socket = self.get(fd)?;
-        let (settings, keys) = (socket.settings, socket.fast_open_keys.as_deref().copied());
-        self.shard.set_listener_options(listener, &settings.options);
-        self.shard.set_fast_open(listener, settings.fast_open);
-        if let Some(keys) = keys {
-            self.shard.set_fast_open_keys(listener, &keys.primary, keys.backup.as_ref());
+        let (socket, cx) = (self.files.stream_mut(fd)?, &mut self.cx);
+        let listener =
+            cx.shard.listen_for(at, families_of(socket), queue).map_err(|error| match error {
+                ListenError::NotLocal(_) => Errno::EADDRNOTAVAIL,
+                ListenError::PortZero => Errno::EINVAL,
+                _ => Errno::EADDRINUSE,
+            })?;
+        cx.shard.set_listener_options(listener, &socket.settings.options);
+        cx.shard.set_fast_open(listener, socket.settings.fast_open);
+        if let Some(keys) = socket.fast_open_keys.as_deref() {
+            cx.shard.set_fast_open_keys(listener, &keys.primary, keys.backup.as_ref());
         }
-        self.occupy(fd, at);
-        self.enter(fd, Phase::Listening(listener));
-        self.notify(fd);
+        socket.occupy(cx, at);
+        socket.enter(cx, Phase::Listening(listener));
+        cx.polls.notify(fd);
         Ok(())
-    }
-
-    /// `fd` is bound to `at` from now on.
-    pub(super) fn occupy(&mut self, fd: Fd, at: Endpoint) {
-        if let Ok(socket) = self.get_mut(fd) {
-            socket.local = Some(at);
-            self.bound.insert((at.port, fd));
-        }
     }
 
     /// A port at `addr` that nothing has.
     fn draw(&mut self, addr: Address) -> Result<Endpoint, Errno> {
-        let lingering: BTreeSet<u16> = self.shard.sockets().map(|it| it.local.port).collect();
-        let bound = &self.bound;
-        let is_free = |port| {
-            let mut sockets = bound.range((port, Fd::LEAST)..=(port, Fd::GREATEST));
-            sockets.next().is_none() && !lingering.contains(&port)
-        };
-        let port = self.shard.draw_port(&addr, is_free).ok_or(Errno::EADDRINUSE)?;
+        let Context { shard, ports, .. } = &mut self.cx;
+        let lingering: BTreeSet<u16> = shard.sockets().map(|it| it.local.port).collect();
+        let is_free = |port| ports.holders(port).next().is_none() && !lingering.contains(&port);
+        let port = shard.draw_port(&addr, is_free).ok_or(Errno::EADDRINUSE)?;
         Ok(Endpoint::new(addr, port))
     }
 
     /// Whether something forbids `fd` to take `at`.
     fn conflicts(&mut self, fd: Fd, at: Endpoint) -> Result<bool, Errno> {
-        let socket = self.get(fd)?;
+        let socket = self.files.stream(fd)?;
         let ends = (at.addr, socket.settings);
-        let others = self.bound.range((at.port, Fd::LEAST)..=(at.port, Fd::GREATEST));
         let forbids = |other: &Socket| {
             let (mine, its) = (&socket.settings, &other.settings);
             let port = mine.reuse_port && its.reuse_port;
@@ -112,41 +100,33 @@ impl Sockets {
             // A second listener is refused when it listens.
             theirs.is_some_and(|theirs| overlap(ends, theirs)) && (listens && !port || !shared)
         };
-        let taken = others.filter(|(_, other)| *other != fd).any(|(_, other)| {
-            matches!(self.files.get(*other), Ok(File::Socket(other)) if forbids(other))
+        let taken = self.cx.ports.holders(at.port).filter(|other| *other != fd).any(|other| {
+            let other = self.files.entry(other);
+            matches!(other, Some(File::Socket(AnySocket::Stream(other))) if forbids(other))
         });
-        let strict = !socket.settings.reuse_addr || self.strict.contains(&at.port);
+        let strict = !socket.settings.reuse_addr || self.cx.ports.strict.contains(&at.port);
         Ok(taken || strict && self.is_lingered_at(at, ends))
     }
 
     /// True if a connection that outlived its socket stands at `at`. It walks all there are: only
     /// sockets without `SO_REUSEADDR` come here.
     fn is_lingered_at(&mut self, at: Endpoint, mine: (Address, Settings)) -> bool {
+        let Context { shard, owners, ports, .. } = &mut self.cx;
         let owned: BTreeSet<_> =
-            self.by_handle.keys().filter_map(|handle| self.shard.flow(*handle)).collect();
+            owners.connections.keys().filter_map(|handle| shard.flow(*handle)).collect();
         let is_orphan = |entry: &SocketEntry| {
             let is_own =
                 |remote| owned.contains(&whimbrel_wire::Flow { local: entry.local, remote });
             entry.local.port == at.port && entry.remote.is_some_and(|remote| !is_own(remote))
         };
-        let mut orphans = self.shard.sockets().filter(is_orphan).peekable();
+        let mut orphans = shard.sockets().filter(is_orphan).peekable();
         let any = orphans.peek().is_some();
         let found = orphans.any(|it| overlap(mine, (it.local.addr, Settings::default())));
         drop(orphans);
         if !any {
-            self.strict.remove(&at.port);
+            ports.strict.remove(&at.port);
         }
         found
-    }
-}
-
-/// Whether the address can be one of this socket's; IPv6 sockets take IPv4 in mapped form.
-pub(super) fn check_family(socket: &Socket, addr: &Address, if_v6: Errno) -> Result<(), Errno> {
-    match (socket.domain, addr.is_v4()) {
-        (Domain::Inet, true) | (Domain::Inet6, false) => Ok(()),
-        (Domain::Inet, false) => Err(Errno::EAFNOSUPPORT),
-        (Domain::Inet6, true) if socket.settings.v6_only => Err(if_v6),
-        (Domain::Inet6, true) => Ok(()),
     }
 }
 

@@ -1,14 +1,13 @@
 //! `poll` and `epoll`.
 
 use alloc::vec::Vec;
-use core::ops::Bound;
 
 use whimbrel_base::Instant;
 
 use super::Sockets;
-use crate::descriptor::File;
-use crate::epoll::{Epoll, Watch};
-use crate::{EpollEvents, Errno, Fd, Outcome, PollEvents, Wait};
+use crate::descriptor::{AnySocket, File};
+use crate::epoll::{EpollOp, EpollReport};
+use crate::{Errno, Fd, Outcome, PollEvents, Wait};
 
 /// A descriptor, what is asked about it, and what was found: `struct pollfd`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,27 +18,6 @@ pub struct PollFd {
     pub events: PollEvents,
     /// What is so, of that; errors and the end without asking.
     pub revents: PollEvents,
-}
-
-c_enum! {
-    /// What `epoll_ctl` does to the set of descriptors.
-    EpollOp {
-        /// Watches one descriptor more: EEXIST if it is watched already.
-        Add = 1, "EPOLL_CTL_ADD";
-        /// Watch it no more.
-        Del = 2, "EPOLL_CTL_DEL";
-        /// Watch for something else.
-        Mod = 3, "EPOLL_CTL_MOD";
-    }
-}
-
-/// `struct epoll_event`, as `epoll_wait` fills it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EpollReport {
-    /// The events that are the case.
-    pub events: EpollEvents,
-    /// What was given with it.
-    pub data: u64,
 }
 
 impl Sockets {
@@ -54,7 +32,7 @@ impl Sockets {
             one.revents = ready.only(one.events | always);
             count += usize::from(!one.revents.is_empty());
         }
-        if count > 0 || until <= self.shard.now() {
+        if count > 0 || until <= self.cx.shard.now() {
             Outcome::Done(Ok(count))
         } else {
             Outcome::Block(Wait::Polling(until))
@@ -63,7 +41,9 @@ impl Sockets {
 
     /// A set of descriptors to be watched, as `epoll_create1(2)` makes it: EMFILE if no number is left.
     pub fn epoll_create(&mut self) -> Result<Fd, Errno> {
-        self.files.open(File::Epoll(Epoll::default()))
+        let fd = self.files.open(|_| File::Epoll)?;
+        self.cx.polls.open(fd);
+        Ok(fd)
     }
 
     /// `epoll_ctl(2)`. An instance cannot watch another.
@@ -74,31 +54,11 @@ impl Sockets {
         fd: Fd,
         watch: EpollReport,
     ) -> Result<(), Errno> {
-        self.files.get(epoll)?;
-        if let File::Epoll(_) = self.files.get(fd)? {
+        self.files.entry(epoll).ok_or(Errno::EBADF)?;
+        if let File::Epoll = self.files.get(fd)? {
             return Err(Errno::EINVAL);
         }
-        if !self.is_datagrams(fd) {
-            self.get(fd)?;
-        }
-        let instance = self.epoll_mut(epoll)?;
-        let watched = instance.watched.contains_key(&fd);
-        match op {
-            EpollOp::Add if watched => return Err(Errno::EEXIST),
-            EpollOp::Del | EpollOp::Mod if !watched => return Err(Errno::ENOENT),
-            EpollOp::Del => {
-                instance.watched.remove(&fd);
-                instance.candidates.remove(&fd);
-                self.watchers.remove(&(fd, epoll));
-            }
-            EpollOp::Add | EpollOp::Mod => {
-                let EpollReport { events, data } = watch;
-                instance.watched.insert(fd, Watch { events, data, disarmed: false });
-                instance.candidates.insert(fd);
-                self.watchers.insert((fd, epoll));
-            }
-        }
-        Ok(())
+        self.cx.polls.control(epoll, op, fd, watch)
     }
 
     /// `epoll_wait(2)`: at most `most` (>= 1) reports. It blocks until `until`, as
@@ -117,7 +77,7 @@ impl Sockets {
             Ok(reports) => reports,
             Err(errno) => return Outcome::fail(errno),
         };
-        if reports.is_empty() && self.shard.now() < until {
+        if reports.is_empty() && self.cx.shard.now() < until {
             return Outcome::Block(Wait::Epoll(epoll, until));
         }
         Outcome::Done(Ok(reports))
@@ -125,50 +85,57 @@ impl Sockets {
 
     /// Looks at each candidate once at most.
     fn collect(&mut self, epoll: Fd, most: usize) -> Result<Vec<EpollReport>, Errno> {
+        self.files.entry(epoll).ok_or(Errno::EBADF)?;
         let mut reports = Vec::new();
-        for fd in self.turn(epoll)? {
+        for fd in self.cx.polls.get(epoll)?.turn() {
             if reports.len() >= most {
                 break;
             }
-            reports.extend(self.report(epoll, fd)?);
-            self.epoll_mut(epoll)?.next = Some(fd);
+            let ready = self.ready(fd).into();
+            reports.extend(self.cx.polls.get_mut(epoll)?.look(fd, ready));
         }
         Ok(reports)
     }
 
-    /// The candidates, beginning behind the one that was looked at last.
-    fn turn(&self, epoll: Fd) -> Result<Vec<Fd>, Errno> {
-        let instance = self.epoll(epoll)?;
-        let last = instance.next.unwrap_or(Fd::LEAST);
-        let behind = instance.candidates.range((Bound::Excluded(last), Bound::Unbounded));
-        Ok(behind.chain(instance.candidates.range(..=last)).copied().collect())
+    /// Whether a blocked call should be made again. It may come to nothing all the same.
+    pub fn may_go_on(&self, wait: &Wait) -> bool {
+        if wait.until() <= self.cx.shard.now() {
+            return true;
+        }
+        let ends = PollEvents::POLLERR | PollEvents::POLLHUP | PollEvents::POLLNVAL;
+        match *wait {
+            Wait::Readable(fd) | Wait::Accepted(fd) => {
+                self.ready(fd).has(PollEvents::POLLIN | ends)
+            }
+            Wait::Writable(fd) => self.ready(fd).has(PollEvents::POLLOUT | ends),
+            Wait::Connected(fd) => {
+                !self.files.stream(fd).is_ok_and(|socket| socket.is_opening(&self.cx.shard))
+            }
+            Wait::Lingering(fd, _) => {
+                let Some(File::Socket(AnySocket::Stream(socket))) = self.files.entry(fd) else {
+                    return true;
+                };
+                !socket.is_lingering(&self.cx.shard)
+            }
+            // Whoever polls looks at each of its descriptors.
+            Wait::Polling(_) | Wait::Epoll(..) => true,
+        }
     }
 
-    fn report(&mut self, epoll: Fd, fd: Fd) -> Result<Option<EpollReport>, Errno> {
-        let ready = EpollEvents::from(self.ready(fd));
-        let instance = self.epoll_mut(epoll)?;
-        let Some(watch) = instance.watched.get_mut(&fd) else { return Ok(None) };
-        let events = watch.judge(ready);
-        let edge = watch.events.has(EpollEvents::EPOLLET);
-        // Nobody tells of room that nobody was refused.
-        let waits = watch.events.has(EpollEvents::EPOLLOUT) && !ready.has(EpollEvents::EPOLLOUT);
-        let report = EpollReport { events, data: watch.data };
-        if !events.is_empty() && watch.events.has(EpollEvents::EPOLLONESHOT) {
-            watch.disarmed = true;
+    /// What `poll` would say of `fd`.
+    fn ready(&self, fd: Fd) -> PollEvents {
+        match self.files.get(fd) {
+            Err(_) => PollEvents::POLLNVAL,
+            Ok(File::Socket(AnySocket::Stream(socket))) => socket.ready(&self.cx.shard),
+            Ok(File::Socket(AnySocket::Datagrams(socket))) => socket.ready(&self.cx.shard),
+            // Readable if one of those that it watches has something.
+            Ok(File::Epoll) => match self.cx.polls.get(fd) {
+                Ok(instance) if instance.is_ready(|fd| self.ready(fd)) => {
+                    PollEvents::POLLIN | PollEvents::POLLRDNORM
+                }
+                Ok(_) => PollEvents::NONE,
+                Err(_) => PollEvents::POLLNVAL,
+            },
         }
-        if watch.disarmed || edge || events.is_empty() && !waits {
-            instance.candidates.remove(&fd);
-        }
-        Ok((!events.is_empty()).then_some(report))
-    }
-
-    /// What `poll` says of an epoll instance: readable if one of those it watches has something.
-    pub(super) fn ready_epoll(&self, fd: Fd) -> PollEvents {
-        let Ok(instance) = self.epoll(fd) else { return PollEvents::POLLNVAL };
-        let any = instance.candidates.iter().any(|fd| {
-            let watch = instance.watched.get(fd);
-            watch.is_some_and(|watch| !watch.judge(self.ready(*fd).into()).is_empty())
-        });
-        if any { PollEvents::POLLIN | PollEvents::POLLRDNORM } else { PollEvents::NONE }
     }
 }

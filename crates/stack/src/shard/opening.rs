@@ -2,6 +2,7 @@
 
 use whimbrel_base::cold_path;
 use whimbrel_base::packet::TxSegment;
+use whimbrel_tcp::conn::RouteMetrics;
 use whimbrel_tcp::conn::{
     ActiveOpen, Connection, Handshake, Marking, RareOptions, RouteMetrics, SocketOptions,
     initial_window,

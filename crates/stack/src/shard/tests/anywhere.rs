@@ -5,7 +5,8 @@ use std::vec::Vec;
 
 use whimbrel_base::Instant;
 use whimbrel_base::packet::SegMeta;
-use whimbrel_tcp::conn::{RouteMetrics, State};
+use whimbrel_tcp::conn::RouteMetrics;
+use whimbrel_tcp::conn::State;
 use whimbrel_tcp::tunables::SynCookies;
 use whimbrel_tcp::{CloseReason, DropReason, Tunables};
 use whimbrel_wire::tcp::{TcpFlags, TcpOptions};

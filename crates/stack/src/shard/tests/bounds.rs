@@ -9,8 +9,10 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_tcp::conn::{RouteMetrics, SocketOptions, State};
-use whimbrel_tcp::{SegMeta, Tunables};
+use whimbrel_base::packet::SegMeta;
+use whimbrel_tcp::Tunables;
+use whimbrel_tcp::conn::RouteMetrics;
+use whimbrel_tcp::conn::{SocketOptions, State};
 use whimbrel_udp::{Bind, Local};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpOptions};
 use whimbrel_wire::{Address, Endpoint, IcmpMessage, Mss, Protocol, UdpHeader};
@@ -506,7 +508,7 @@ fn gone_connections_keep_nobody_from_lists() {
                 let given_up = hosts.client.connect(closed, None).expect("a free port");
                 hosts.client.abort(given_up);
             }
-            let lists = &hosts.client.lists;
+            let lists = &hosts.client.tcp.work;
             assert!(lists.dirty.len() <= 250 && lists.events.len() <= 250, "{lists:?}");
         },
     );

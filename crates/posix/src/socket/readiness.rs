@@ -1,47 +1,34 @@
 //! What is so of a socket now: its events as `poll` counts them, and its pending error.
 
 use whimbrel_base::packet::SoftError;
+use whimbrel_stack::Shard;
 use whimbrel_tcp::CloseReason;
 use whimbrel_tcp::conn::{Snapshot, State};
 use whimbrel_tcp::tunables::SoftErrors;
 
-use super::Sockets;
-use crate::descriptor::File;
-use crate::socket::{Phase, Socket, Stream};
-use crate::{Errno, Fd, PollEvents};
+use super::{Phase, Socket, Stream};
+use crate::{Errno, PollEvents};
 
-impl Sockets {
-    /// What `poll` would say of `fd`.
-    pub(super) fn ready(&self, fd: Fd) -> PollEvents {
-        match self.files.get(fd) {
-            Err(_) => PollEvents::POLLNVAL,
-            Ok(File::Epoll(_)) => self.ready_epoll(fd),
-            Ok(File::Datagrams(socket)) => self.ready_datagrams(socket),
-            Ok(File::Socket(_)) => match self.get(fd) {
-                Ok(socket) => self.ready_socket(socket),
-                Err(_) => PollEvents::POLLNVAL,
-            },
-        }
-    }
-
-    fn ready_socket(&self, socket: &Socket) -> PollEvents {
-        let error = if self.pending_error(socket).is_some() {
+impl Socket {
+    /// What `poll` would say of it.
+    pub(crate) fn ready(&self, shard: &Shard) -> PollEvents {
+        let error = if self.pending_error(shard).is_some() {
             PollEvents::POLLERR
         } else {
             PollEvents::NONE
         };
         error
-            | match socket.phase {
-                Phase::Idle if socket.deferred.is_some() => WRITABLE,
+            | match self.phase {
+                Phase::Idle if self.deferred.is_some() => WRITABLE,
                 // As on Linux: no connection counts as one that is over.
                 Phase::Idle => WRITABLE | PollEvents::POLLHUP,
                 Phase::Listening(listener) => {
-                    let waiting = self.shard.listener(listener).map_or(0, |it| it.waiting());
+                    let waiting = shard.listener(listener).map_or(0, |it| it.waiting());
                     if waiting > 0 { READABLE } else { PollEvents::NONE }
                 }
-                Phase::Stream(stream) => match self.shard.snapshot(stream.handle) {
+                Phase::Stream(stream) => match shard.snapshot(stream.handle) {
                     Some(snapshot) => {
-                        let (urgent, text) = self.look(socket, &stream, &snapshot);
+                        let (urgent, text) = self.look(shard, &stream, &snapshot);
                         urgent | ready_stream(&stream, &snapshot, text)
                     }
                     None => PollEvents::POLLHUP,
@@ -49,47 +36,34 @@ impl Sockets {
             }
     }
 
-    pub(super) fn is_readable(&self, fd: Fd) -> bool {
-        let ends = PollEvents::POLLIN | PollEvents::POLLERR | PollEvents::POLLHUP;
-        self.ready(fd).has(ends | PollEvents::POLLNVAL)
-    }
-
-    /// True if `send` would take something, or fail.
-    pub(super) fn is_sendable(&self, fd: Fd) -> bool {
-        let ends = PollEvents::POLLERR | PollEvents::POLLHUP | PollEvents::POLLNVAL;
-        self.ready(fd).has(PollEvents::POLLOUT | ends)
-    }
-
-    /// True if the connection of `fd` is still being opened.
-    pub(super) fn is_opening(&self, fd: Fd) -> bool {
-        let connection = self.connection(fd).ok().flatten();
-        connection.is_some_and(|(_, snapshot)| is_opening(&snapshot))
+    /// Whether the connection is still being opened.
+    pub(crate) fn is_opening(&self, shard: &Shard) -> bool {
+        self.connection(shard).is_some_and(|(_, snapshot)| is_opening(&snapshot))
     }
 
     /// What `SO_ERROR` would tell.
-    pub(super) fn pending_error(&self, socket: &Socket) -> Option<Errno> {
-        let untold = socket.stream().filter(|stream| !stream.told);
-        let ended = || self.shard.snapshot(untold?.handle).as_ref().and_then(end_errno);
-        socket.error.or_else(ended)
+    pub(super) fn pending_error(&self, shard: &Shard) -> Option<Errno> {
+        let untold = self.stream().filter(|stream| !stream.told);
+        let ended = || shard.snapshot(untold?.handle).as_ref().and_then(end_errno);
+        self.error.or_else(ended)
     }
 
     /// What `SO_ERROR` tells of ICMP errors that the connection outlives.
-    pub(super) fn take_soft_error(&mut self, fd: Fd) -> Option<Errno> {
-        if self.shard.tunables().soft_errors == SoftErrors::Kept {
+    pub(super) fn take_soft_error(&self, shard: &mut Shard) -> Option<Errno> {
+        if shard.tunables().soft_errors == SoftErrors::Kept {
             return None;
         }
-        let (stream, snapshot) = self.connection(fd).ok()??;
+        let (stream, snapshot) = self.connection(shard)?;
         snapshot.soft_error.filter(|_| snapshot.closed.is_none())?;
-        self.shard.take_soft_error(stream.handle).map(soft_errno)
+        shard.take_soft_error(stream.handle).map(soft_errno)
     }
 
     /// Takes the error that the connection ended with, or did not begin with.
-    pub(super) fn take_error(&mut self, fd: Fd) -> Option<Errno> {
-        let error = self.pending_error(self.get(fd).ok()?);
-        let ended = self.connection(fd).ok()?.is_some_and(|(_, it)| it.closed.is_some());
-        let socket = self.get_mut(fd).ok()?;
-        socket.error = None;
-        if let Some(stream) = socket.stream_mut() {
+    pub(super) fn take_error(&mut self, shard: &Shard) -> Option<Errno> {
+        let error = self.pending_error(shard);
+        let ended = self.connection(shard).is_some_and(|(_, it)| it.closed.is_some());
+        self.error = None;
+        if let Some(stream) = self.stream_mut() {
             stream.told |= ended;
         }
         error

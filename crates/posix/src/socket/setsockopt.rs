@@ -6,78 +6,72 @@ use core::time::Duration;
 use whimbrel_tcp::conn::{AckTiming, BufferSize, Cork, KeepAlive, Nagle, SocketOptions};
 use whimbrel_wire::TrafficClass;
 
-use super::Sockets;
-use crate::socket::{Phase, Settings, Socket};
-use crate::{Domain, Errno, Fd, OptionValue, SocketOption};
+use super::{Phase, Settings, Socket};
+use crate::context::Context;
+use crate::{Domain, Errno, OptionValue, SocketOption};
 
-impl Sockets {
-    /// `setsockopt(2)`. `ENOPROTOOPT` for whatever would have no effect. What is set on a listener
-    /// holds for the connections that it accepts.
-    pub fn setsockopt(
+impl Socket {
+    pub(crate) fn setsockopt(
         &mut self,
-        fd: Fd,
+        cx: &mut Context,
         option: SocketOption,
         value: &OptionValue,
     ) -> Result<(), Errno> {
-        if self.is_datagrams(fd) {
-            return self.set_datagrams_option(fd, option, value);
-        }
-        self.get(fd)?;
         match (option, value) {
             (SocketOption::Linger, OptionValue::Linger(linger)) => {
-                self.get_mut(fd)?.settings.linger = *linger;
-                Ok(())
+                self.settings.linger = *linger;
             }
             (SocketOption::Congestion, OptionValue::Text(name)) => {
-                let algorithm = self.shard.congestion_controls().find(name).ok_or(Errno::ENOENT)?;
-                let options = &mut self.get_mut(fd)?.settings.options;
-                if options.congestion_control.replace(algorithm) != Some(algorithm) {
-                    self.tell_options(fd, option)?;
+                let algorithm = cx.shard.congestion_controls().find(name).ok_or(Errno::ENOENT)?;
+                let set = self.settings.options.congestion_control.replace(algorithm);
+                if set != Some(algorithm) {
+                    self.tell_options(cx, option);
                 }
-                Ok(())
             }
             (SocketOption::FastOpenKey, OptionValue::Octets(bytes)) => {
-                self.set_fast_open_keys(fd, bytes)
+                self.set_fast_open_keys(cx, bytes)?;
             }
             (SocketOption::Linger | SocketOption::Congestion | SocketOption::FastOpenKey, _) => {
-                Err(Errno::EINVAL)
+                return Err(Errno::EINVAL);
             }
-            (SocketOption::V6Only, OptionValue::Int(value)) => self.set_v6_only(fd, *value),
-            (_, OptionValue::Int(value)) => self.set_number(fd, option, *value),
-            _ => Err(Errno::ENOPROTOOPT),
+            (SocketOption::V6Only, OptionValue::Int(value)) => self.set_v6_only(*value)?,
+            (_, OptionValue::Int(value)) => self.set_number(cx, option, *value)?,
+            _ => return Err(Errno::ENOPROTOOPT),
         }
+        Ok(())
     }
 
-    fn set_number(&mut self, fd: Fd, option: SocketOption, value: i32) -> Result<(), Errno> {
-        if self.set_fast_open(fd, option, value)? {
+    fn set_number(
+        &mut self,
+        cx: &mut Context,
+        option: SocketOption,
+        value: i32,
+    ) -> Result<(), Errno> {
+        if self.set_fast_open(cx, option, value)? {
             return Ok(());
         }
-        let socket = self.get_mut(fd)?;
-        let before = socket.settings;
-        let known = set_switch(&mut socket.settings, option, value)
-            || set_buffer(&mut socket.settings.options, option, value)
-            || set_time(&mut socket.settings.options, option, value)?
-            || set_segments(socket, option, value)?
-            || set_packets(socket, option, value)?;
+        let before = self.settings.options;
+        let known = set_switch(&mut self.settings, option, value)
+            || set_buffer(&mut self.settings.options, option, value)
+            || set_time(&mut self.settings.options, option, value)?
+            || set_segments(self, option, value)?
+            || set_packets(self, option, value)?;
         if !known {
             return Err(Errno::ENOPROTOOPT);
         }
-        let changed = before.options != socket.settings.options;
-        if changed {
-            self.tell_options(fd, option)?;
+        if before != self.settings.options {
+            self.tell_options(cx, option);
         }
         Ok(())
     }
 
     /// What was set takes effect.
-    fn tell_options(&mut self, fd: Fd, option: SocketOption) -> Result<(), Errno> {
-        let socket = self.get_mut(fd)?;
-        let mut options = socket.settings.options;
-        match &mut socket.phase {
+    fn tell_options(&mut self, cx: &mut Context, option: SocketOption) {
+        let mut options = self.settings.options;
+        match &mut self.phase {
             Phase::Idle => {}
             Phase::Listening(listener) => {
-                let listener = *listener;
-                self.shard.set_listener_options(listener, &options);
+                cx.shard.set_listener_options(*listener, &options);
             }
             Phase::Stream(stream) => {
                 if option == SocketOption::Cork {
@@ -86,23 +80,20 @@ impl Sockets {
                     // By `MSG_MORE`.
                     options.cork = Cork::On;
                 }
-                let handle = stream.handle;
-                self.shard.set_options(handle, &options);
+                cx.shard.set_options(stream.handle, &options);
             }
         }
-        self.notify(fd);
-        Ok(())
+        cx.polls.notify(self.fd);
     }
 
-    fn set_v6_only(&mut self, fd: Fd, value: i32) -> Result<(), Errno> {
-        let socket = self.get_mut(fd)?;
-        if socket.domain != Domain::Inet6 {
+    fn set_v6_only(&mut self, value: i32) -> Result<(), Errno> {
+        if self.domain != Domain::Inet6 {
             return Err(Errno::ENOPROTOOPT);
         }
-        if socket.local.is_some() {
+        if self.local.is_some() {
             return Err(Errno::EINVAL);
         }
-        socket.settings.v6_only = value != 0;
+        self.settings.v6_only = value != 0;
         Ok(())
     }
 }

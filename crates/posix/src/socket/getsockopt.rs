@@ -3,91 +3,80 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
-use whimbrel_stack::Handle;
+use whimbrel_stack::{Handle, Shard};
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::{AckTiming, Cork, KeepAlive, Nagle};
 use whimbrel_tcp::tunables::ToldBuffers;
 
-use super::Sockets;
-use super::fast_open::{fast_open_keys, fast_open_setting};
 use super::setsockopt::lasting;
-use crate::socket::{Phase, Socket};
+use super::{Phase, Socket};
 use crate::tcp_info::Surroundings;
-use crate::{Domain, Errno, Fd, OptionValue, Protocol, SocketOption, SocketType, TcpInfo};
+use crate::{Domain, Errno, OptionValue, Protocol, SocketOption, SocketType, TcpInfo};
 
-impl Sockets {
-    /// `getsockopt(2)`. Buffers are told at twice their bytes, as on Linux, which counts its own
-    /// overhead, unless `Tunables::told_buffers` says otherwise.
-    pub fn getsockopt(&mut self, fd: Fd, option: SocketOption) -> Result<OptionValue, Errno> {
-        if self.is_datagrams(fd) {
-            return self.get_datagrams_option(fd, option);
-        }
+impl Socket {
+    pub(crate) fn getsockopt(
+        &mut self,
+        shard: &mut Shard,
+        option: SocketOption,
+    ) -> Result<OptionValue, Errno> {
         if option == SocketOption::Error {
-            self.get(fd)?;
-            let error = self.take_error(fd).or_else(|| self.take_soft_error(fd));
+            let error = self.take_error(shard).or_else(|| self.take_soft_error(shard));
             return Ok(OptionValue::Int(error.map_or(0, Errno::number)));
         }
-        let socket = self.get(fd)?;
-        if let Some(value) = self.setting(socket, option) {
+        if let Some(value) = self.setting(shard, option) {
             return Ok(OptionValue::Int(value));
         }
         match option {
-            SocketOption::Linger => Ok(OptionValue::Linger(socket.settings.linger)),
+            SocketOption::Linger => Ok(OptionValue::Linger(self.settings.linger)),
             SocketOption::Congestion => {
-                Ok(OptionValue::Text(self.congestion_control(socket).into()))
+                Ok(OptionValue::Text(self.congestion_control(shard).into()))
             }
-            SocketOption::FastOpenKey => Ok(OptionValue::Octets(fast_open_keys(socket))),
-            SocketOption::Info => Ok(OptionValue::Info(Box::new(self.tcp_info(fd)?))),
-            SocketOption::V6Only if socket.domain == Domain::Inet6 => {
-                Ok(OptionValue::Int(i32::from(socket.settings.v6_only)))
+            SocketOption::FastOpenKey => Ok(OptionValue::Octets(self.fast_open_keys())),
+            SocketOption::Info => Ok(OptionValue::Info(Box::new(self.tcp_info(shard)))),
+            SocketOption::V6Only if self.domain == Domain::Inet6 => {
+                Ok(OptionValue::Int(i32::from(self.settings.v6_only)))
             }
-            SocketOption::Mtu => self.told_mtu(fd),
-            SocketOption::Mtu6 if socket.domain == Domain::Inet6 => self.told_mtu(fd),
+            SocketOption::Mtu => self.told_mtu(shard),
+            SocketOption::Mtu6 if self.domain == Domain::Inet6 => self.told_mtu(shard),
             _ => Err(Errno::ENOPROTOOPT),
         }
     }
 
     /// What the path to the peer is known to carry, bytes.
-    fn told_mtu(&self, fd: Fd) -> Result<OptionValue, Errno> {
-        let (stream, _) = self.connection(fd)?.ok_or(Errno::ENOTCONN)?;
-        Ok(OptionValue::Int(i32::from(self.path_mtu(stream.handle))))
+    fn told_mtu(&self, shard: &Shard) -> Result<OptionValue, Errno> {
+        let (stream, _) = self.connection(shard).ok_or(Errno::ENOTCONN)?;
+        Ok(OptionValue::Int(i32::from(path_mtu(shard, stream.handle))))
     }
 
-    fn path_mtu(&self, handle: Handle) -> u16 {
-        let flow = self.shard.flow(handle);
-        let narrow = flow.and_then(|flow| self.shard.path_mtu(&flow.remote.addr));
-        narrow.unwrap_or(self.shard.mtu())
-    }
-
-    /// `TCP_INFO`, as a struct.
-    pub fn tcp_info(&self, fd: Fd) -> Result<TcpInfo, Errno> {
-        if let Phase::Listening(id) = self.get(fd)?.phase {
-            let listener = self.shard.listener(id);
-            return Ok(listener.map_or_else(TcpInfo::unconnected, TcpInfo::of_listener));
+    pub(crate) fn tcp_info(&self, shard: &Shard) -> TcpInfo {
+        if let Phase::Listening(id) = self.phase {
+            return shard.listener(id).map_or_else(TcpInfo::unconnected, TcpInfo::of_listener);
         }
-        let Some((stream, snapshot)) = self.connection(fd)? else {
-            return Ok(TcpInfo::unconnected());
+        let Some((stream, snapshot)) = self.connection(shard) else {
+            return TcpInfo::unconnected();
         };
         let around = Surroundings {
-            now: self.shard.now(),
-            path_mtu: self.path_mtu(stream.handle),
-            delayed_ack: self.shard.tunables().delayed_ack,
+            now: shard.now(),
+            path_mtu: path_mtu(shard, stream.handle),
+            delayed_ack: shard.tunables().delayed_ack,
         };
-        Ok(TcpInfo::of(&snapshot, &around))
+        TcpInfo::of(&snapshot, &around)
     }
 
     /// The options whose value is a number.
-    fn setting(&self, socket: &Socket, option: SocketOption) -> Option<i32> {
-        let fast_open = fast_open_setting(socket, option);
+    fn setting(&self, shard: &Shard, option: SocketOption) -> Option<i32> {
+        let rules = shard.tunables();
+        let fast_open = self.fast_open_setting(option);
         fast_open
-            .or_else(|| self.own_setting(socket, option))
-            .or_else(|| self.time_setting(socket, option))
+            .or_else(|| self.own_setting(shard, option))
+            .or_else(|| self.time_setting(rules, option))
+            .or_else(|| self.packet_setting(rules, option))
     }
 
-    fn own_setting(&self, socket: &Socket, option: SocketOption) -> Option<i32> {
-        let settings = &socket.settings;
+    fn own_setting(&self, shard: &Shard, option: SocketOption) -> Option<i32> {
+        let settings = &self.settings;
         let options = &settings.options;
-        let rules = self.shard.tunables();
+        let rules = shard.tunables();
         let on = |flag: bool| Some(i32::from(flag));
         match option {
             SocketOption::ReuseAddr => on(settings.reuse_addr),
@@ -98,32 +87,31 @@ impl Sockets {
             SocketOption::KeepAlive => on(options.keep_alive == KeepAlive::On),
             SocketOption::NoDelay => on(options.nagle == Nagle::Off),
             SocketOption::Cork => on(options.cork == Cork::On),
-            SocketOption::AcceptConn => on(matches!(socket.phase, Phase::Listening(_))),
+            SocketOption::AcceptConn => on(matches!(self.phase, Phase::Listening(_))),
             SocketOption::Type => Some(SocketType::Stream.number()),
             SocketOption::ProtocolOf => Some(Protocol::Tcp.number()),
-            SocketOption::DomainOf => Some(socket.domain.number()),
+            SocketOption::DomainOf => Some(self.domain.number()),
             SocketOption::SendBuffer => {
                 Some(reported_size(options.send_size.octets().unwrap_or(rules.send_buffer), rules))
             }
             SocketOption::RecvBuffer => {
-                let snapshot =
-                    socket.stream().and_then(|stream| self.shard.snapshot(stream.handle));
                 let set = options.recv_size.octets().unwrap_or(rules.recv_buffer);
+                let connection = self.connection(shard);
                 // A connection may have rounded it up.
-                Some(reported_size(snapshot.map_or(set, |snapshot| snapshot.recv_size), rules))
+                Some(reported_size(connection.map_or(set, |(_, it)| it.recv_size), rules))
             }
-            SocketOption::MaxSeg => Some(self.max_seg(socket)),
+            SocketOption::MaxSeg => Some(self.max_seg(shard)),
             SocketOption::NotSentLowAt => {
                 Some(options.overrides.unsent_low_water.unwrap_or(0).cast_signed())
             }
             SocketOption::WindowClamp => Some(number(options.overrides.window_clamp.unwrap_or(0))),
-            _ => self.packet_setting(socket, option),
+            _ => None,
         }
     }
 
     /// Time-outs, and how often something is tried.
-    fn time_setting(&self, socket: &Socket, option: SocketOption) -> Option<i32> {
-        let (options, rules) = (&socket.settings.options, self.shard.tunables());
+    fn time_setting(&self, rules: &Tunables, option: SocketOption) -> Option<i32> {
+        let options = &self.settings.options;
         let set = &options.overrides;
         match option {
             SocketOption::KeepIdle => {
@@ -148,10 +136,10 @@ impl Sockets {
     }
 
     /// What IP headers say.
-    fn packet_setting(&self, socket: &Socket, option: SocketOption) -> Option<i32> {
-        let set = &socket.settings.options.overrides;
-        let usual = self.shard.tunables().hop_limit;
-        let v6 = socket.domain == Domain::Inet6;
+    fn packet_setting(&self, rules: &Tunables, option: SocketOption) -> Option<i32> {
+        let set = &self.settings.options.overrides;
+        let usual = rules.hop_limit;
+        let v6 = self.domain == Domain::Inet6;
         match option {
             SocketOption::Ttl => Some(i32::from(set.ttl.unwrap_or(usual))),
             SocketOption::Tos => Some(i32::from(set.tos.0)),
@@ -162,22 +150,25 @@ impl Sockets {
     }
 
     /// That of the connection, or what a connection of this socket would have as far as is known.
-    fn congestion_control(&self, socket: &Socket) -> &str {
-        let snapshot = socket.stream().and_then(|stream| self.shard.snapshot(stream.handle));
-        let set = socket.settings.options.congestion_control;
-        let algorithm = snapshot.map(|snapshot| snapshot.congestion_control).or(set);
-        let all = self.shard.congestion_controls();
-        let usual = || all.usual(self.shard.tunables().congestion_control);
+    fn congestion_control<'a>(&self, shard: &'a Shard) -> &'a str {
+        let set = self.settings.options.congestion_control;
+        let algorithm = self.connection(shard).map(|(_, it)| it.congestion_control).or(set);
+        let all = shard.congestion_controls();
+        let usual = || all.usual(shard.tunables().congestion_control);
         all.name(algorithm.unwrap_or_else(usual))
     }
 
     /// As on Linux: what was set, if there is no connection yet.
-    fn max_seg(&self, socket: &Socket) -> i32 {
-        let set = socket.settings.options.overrides.max_seg;
-        let snapshot = socket.stream().and_then(|stream| self.shard.snapshot(stream.handle));
-        let unconnected = set.map_or(DEFAULT_MSS, i32::from);
-        snapshot.map_or(unconnected, |snapshot| i32::from(snapshot.mss))
+    fn max_seg(&self, shard: &Shard) -> i32 {
+        let unconnected = self.settings.options.overrides.max_seg.map_or(DEFAULT_MSS, i32::from);
+        self.connection(shard).map_or(unconnected, |(_, it)| i32::from(it.mss))
     }
+}
+
+fn path_mtu(shard: &Shard, handle: Handle) -> u16 {
+    let flow = shard.flow(handle);
+    let narrow = flow.and_then(|flow| shard.path_mtu(&flow.remote.addr));
+    narrow.unwrap_or(shard.mtu())
 }
 
 fn number(bytes: u32) -> i32 {
