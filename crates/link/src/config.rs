@@ -11,6 +11,7 @@
 
 mod parse;
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -52,6 +53,22 @@ pub struct LinkConfig {
     pub queue: QueueLimit,
     /// `mtu`: the longest frame that the link takes, bytes (68 ..= 65,535, default 1,500).
     pub mtu: u16,
+    /// `police`: what exceeds a rate is dropped in front of the queue (default nothing).
+    pub police: Option<Policing>,
+    /// `ack-batch`: acknowledgments without text wait and leave together, at the multiples of this time
+    /// (0 ..= 1 h, default 0: none waits).
+    pub ack_batch: Duration,
+    /// `ack-filter`: a newer acknowledgment takes the place of an older one of its connection in the
+    /// queue, if it says all that the older says (default off).
+    pub ack_filter: bool,
+    /// `ecn-bleach`: frames enter without their ECN codepoint (default off).
+    pub ecn_bleach: bool,
+    /// `accecn-strip`: Accurate ECN options (RFC 9768 3.2.3) are overwritten (default off).
+    pub accecn_strip: bool,
+    /// `at`: what changes later, in the order of time (at most 1,000, default none).
+    pub steps: Vec<Step>,
+    /// `back.KEY`: what the way back is like, if it differs ([`LinkConfig::back`]).
+    pub back: Option<Box<Self>>,
 }
 
 impl Default for LinkConfig {
@@ -70,6 +87,13 @@ impl Default for LinkConfig {
             ecn: None,
             queue: QueueLimit::Packets(1_000),
             mtu: 1_500,
+            police: None,
+            ack_batch: Duration::ZERO,
+            ack_filter: false,
+            ecn_bleach: false,
+            accecn_strip: false,
+            steps: Vec::new(),
+            back: None,
         }
     }
 }
@@ -150,10 +174,23 @@ pub(crate) struct QueueBounds {
 }
 
 impl LinkConfig {
-    /// The way back of a path that is like this: alike, but that the slow host is at one end alone.
+    /// The way back of a path that is like this: what `back.KEY` said, or alike, but that the slow host is
+    /// at one end alone.
     #[must_use]
     pub fn back(&self) -> Self {
-        Self { host_delay: Duration::ZERO, ..self.clone() }
+        let alike = || Self { host_delay: Duration::ZERO, ..self.clone() };
+        self.back.as_deref().map_or_else(alike, Self::clone)
+    }
+
+    /// True if frames of different connections affect each other: they then need one link for all.
+    pub fn is_shared(&self) -> bool {
+        self.has_queue() || self.police.is_some() || self.burst_loss.is_some()
+    }
+
+    /// True if frames wait for each other, now or after a step.
+    pub fn has_queue(&self) -> bool {
+        let has_rate = |step: &Step| matches!(step.change, Change::Rate(_));
+        self.rate.is_some() || self.steps.iter().any(has_rate)
     }
 
     pub(crate) fn queue_bounds(&self) -> QueueBounds {
@@ -182,6 +219,39 @@ pub struct TargetedDrop {
     pub segment: u32,
     /// Which transmission of that byte, from 1 on, lost ones counted (1 ..= 255, default 1).
     pub transmission: u8,
+}
+
+/// A rate that nothing may exceed for long. Typed `police=RATE:BURST`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policing {
+    /// Bits per second of whole frames by which tokens come.
+    pub rate: u64,
+    /// Bytes that pass at once after a silence: the most tokens there are.
+    pub burst: u64,
+}
+
+/// A change of a link at a known time. Typed `at=TIME:CHANGE`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// When it happens, since the clock of the link's users began (0 ..= 1 h).
+    pub at: Duration,
+    /// The change.
+    pub change: Change,
+}
+
+/// A change of one thing. No host learns of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// `rate=RATE`: what waits is sent at the new rate, and so is the rest of the frame that is being sent.
+    Rate(u64),
+    /// `delay=TIME`: of what is sent from then on. Where it is shorter, nothing is overtaken.
+    Delay(Duration),
+    /// `mtu=BYTES`: longer frames that come from then on are dropped.
+    Mtu(u16),
+    /// `down`: what is on the link is lost, and what comes.
+    Down,
+    /// `up`: the link carries frames again.
+    Up,
 }
 
 /// Why what was typed describes no link.
@@ -228,9 +298,26 @@ pub enum ConfigError {
         /// The MTU of the same link, bytes.
         mtu: u16,
     },
+    /// A bucket that holds less than one frame.
+    #[error(
+        "police={rate}:{burst}: a full frame has {mtu} bytes (mtu=), none of which would ever pass: give a \
+         burst of {mtu} or more, as in police=10M:30k"
+    )]
+    BurstTooShort {
+        /// The rate that was given, bits per second.
+        rate: u64,
+        /// The burst that was given, bytes.
+        burst: u64,
+        /// The MTU of the same link, bytes.
+        mtu: u16,
+    },
+    /// An error in a key of the way back.
+    #[error("back.{0}")]
+    Back(Box<Self>),
 }
 
-const KEYS: &str = "rate, delay, host-delay, jitter, loss, burst-loss, drop, reorder, dup, corrupt, ecn, queue and mtu";
+const KEYS: &str = "rate, delay, host-delay, jitter, loss, burst-loss, drop, reorder, dup, corrupt, ecn, queue, \
+     mtu, police, ack-batch, ack-filter, ecn-bleach, accecn-strip, at, and back.KEY for the way back";
 const EXAMPLE: &str = "rate=45M,delay=35ms,loss=0.1%,queue=100p";
 
 #[cfg(test)]

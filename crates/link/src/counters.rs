@@ -20,6 +20,10 @@ pub struct LinkCounters {
     pub lost_burst: u64,
     /// Lost because they were named (`drop=`).
     pub lost_targeted: u64,
+    /// Lost because the policer had no tokens for them.
+    pub lost_policed: u64,
+    /// Acknowledgments whose place in the queue newer ones took.
+    pub lost_replaced: u64,
     /// Lost because the link was down, duplicates on their way included.
     pub lost_down: u64,
     /// Refused as longer than the MTU.
@@ -28,6 +32,12 @@ pub struct LinkCounters {
     pub lost_crowded: u64,
     /// Frames marked "congestion experienced".
     pub marked: u64,
+    /// Frames whose ECN codepoint was taken away.
+    pub bleached: u64,
+    /// Frames whose Accurate ECN option was overwritten.
+    pub stripped: u64,
+    /// Acknowledgments that waited to leave with others.
+    pub batched: u64,
     /// Frames of which one bit was flipped.
     pub corrupted: u64,
     /// Frames that arrive twice.
@@ -47,10 +57,15 @@ impl core::ops::AddAssign for LinkCounters {
             lost_random,
             lost_burst,
             lost_targeted,
+            lost_policed,
+            lost_replaced,
             lost_down,
             lost_too_long,
             lost_crowded,
             marked,
+            bleached,
+            stripped,
+            batched,
             corrupted,
             duplicated,
             reordered,
@@ -62,10 +77,15 @@ impl core::ops::AddAssign for LinkCounters {
         self.lost_random += lost_random;
         self.lost_burst += lost_burst;
         self.lost_targeted += lost_targeted;
+        self.lost_policed += lost_policed;
+        self.lost_replaced += lost_replaced;
         self.lost_down += lost_down;
         self.lost_too_long += lost_too_long;
         self.lost_crowded += lost_crowded;
         self.marked += marked;
+        self.bleached += bleached;
+        self.stripped += stripped;
+        self.batched += batched;
         self.corrupted += corrupted;
         self.duplicated += duplicated;
         self.reordered += reordered;
@@ -79,6 +99,8 @@ impl LinkCounters {
             + self.lost_random
             + self.lost_burst
             + self.lost_targeted
+            + self.lost_policed
+            + self.lost_replaced
             + self.lost_down
             + self.lost_too_long
             + self.lost_crowded
@@ -89,6 +111,9 @@ impl LinkCounters {
             self.count_lost(loss, 1);
         }
         self.marked += u64::from(fate.marked);
+        self.bleached += u64::from(fate.bleached);
+        self.stripped += u64::from(fate.stripped);
+        self.batched += u64::from(fate.batched);
         self.corrupted += u64::from(fate.corrupted);
         self.duplicated += u64::from(fate.duplicated);
         self.reordered += u64::from(fate.reordered);
@@ -100,6 +125,8 @@ impl LinkCounters {
             Loss::Random => &mut self.lost_random,
             Loss::Burst => &mut self.lost_burst,
             Loss::Targeted => &mut self.lost_targeted,
+            Loss::Policed => &mut self.lost_policed,
+            Loss::Replaced => &mut self.lost_replaced,
             Loss::Down => &mut self.lost_down,
             Loss::TooLong => &mut self.lost_too_long,
             Loss::Crowded => &mut self.lost_crowded,

@@ -9,6 +9,15 @@ pub struct Fate {
     pub lost: Option<Loss>,
     /// It was marked "congestion experienced" (RFC 3168 5).
     pub marked: bool,
+    /// Its ECN codepoint was taken away (`ecn-bleach`).
+    pub bleached: bool,
+    /// Its Accurate ECN option was overwritten (`accecn-strip`).
+    pub stripped: bool,
+    /// It waits to leave with other acknowledgments (`ack-batch`). What becomes of it then is counted,
+    /// and not said here.
+    pub batched: bool,
+    /// It took the place of an older acknowledgment in the queue (`ack-filter`).
+    pub replaces: bool,
     /// One bit of it was flipped.
     pub corrupted: bool,
     /// The frame arrives a second time.
@@ -28,6 +37,10 @@ pub enum Loss {
     Burst,
     /// It was named (`drop=`).
     Targeted,
+    /// The policer had no tokens for it.
+    Policed,
+    /// A newer acknowledgment took its place in the queue.
+    Replaced,
     /// The link was down, or went down while the frame was on it.
     Down,
     /// The frame is longer than the link's MTU.
@@ -42,6 +55,10 @@ impl Fate {
         Self {
             lost: Some(loss),
             marked: false,
+            bleached: false,
+            stripped: false,
+            batched: false,
+            replaces: false,
             corrupted: false,
             duplicated: false,
             reordered: false,
@@ -62,6 +79,8 @@ impl Loss {
             Self::Random => "random loss",
             Self::Burst => "burst loss",
             Self::Targeted => "targeted loss",
+            Self::Policed => "policed",
+            Self::Replaced => "replaced by a newer acknowledgment",
             Self::Down => "link down",
             Self::TooLong => "longer than the MTU",
             Self::Crowded => "too much on the way",
@@ -77,6 +96,10 @@ impl fmt::Display for Fate {
         }
         let marks = [
             (self.marked, "marked"),
+            (self.bleached, "ECN bleached"),
+            (self.stripped, "AccECN option stripped"),
+            (self.batched, "waits for other acknowledgments"),
+            (self.replaces, "replaces an older acknowledgment"),
             (self.corrupted, "corrupted"),
             (self.duplicated, "duplicated"),
             (self.reordered, "reordered"),

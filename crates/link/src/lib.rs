@@ -54,6 +54,7 @@
 
 extern crate alloc;
 
+mod ack_batch;
 pub mod config;
 pub mod counters;
 pub mod cut;
@@ -62,16 +63,22 @@ pub mod filter;
 pub mod link;
 mod packet_flow;
 pub mod pcapng;
+mod policer;
+mod pure_ack;
 pub mod reader;
 pub mod recorder;
+mod schedule;
 mod targets;
 pub mod tracer;
+pub mod waits;
 
 pub use config::{
-    BurstLoss, ConfigError, LinkConfig, Probability, QueueLimit, Reorder, TargetedDrop,
+    BurstLoss, Change, ConfigError, LinkConfig, Policing, Probability, QueueLimit, Reorder, Step,
+    TargetedDrop,
 };
 pub use counters::LinkCounters;
 pub use cut::cut;
 pub use fate::{Fate, Loss};
 pub use link::{Link, LinkState};
+pub use waits::Waits;
 pub use whimbrel_stack as stack;

@@ -1,7 +1,8 @@
 //! One direction of a link.
 //!
 //! ```text
-//! push -> up? short enough? -> queue -> marked? sending (rate) -> lost? corrupted? twice?
+//! push -> up? short enough? -> policed? -> bleached? -> acknowledgments: batched? in a place that waits?
+//!      -> queue -> marked? sending (rate) -> lost? corrupted? twice?
 //!      -> travelling (delay, jitter, reordering) -> pop
 //! ```
 //!
@@ -9,6 +10,7 @@
 //! its place travels in a queue, and what is put out of order in a heap by arrival: a frame costs O(1), or
 //! O(log n), and nothing is ever searched.
 
+use alloc::boxed::Box;
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -18,17 +20,32 @@ use bytes::Bytes;
 use fastrand::Rng;
 use whimbrel_base::Instant;
 use whimbrel_base::packet::TxSegment;
-use whimbrel_wire::ip::mark_congestion;
 
-use crate::config::{BurstLoss, LinkConfig, Probability, QueueBounds};
+use whimbrel_wire::ip::{bleach_ecn, mark_congestion};
+use whimbrel_wire::tcp::strip_accurate_ecn;
+use whimbrel_wire::{IpHeader, Protocol};
+
+use crate::ack_batch::AckBatch;
+use crate::config::{BurstLoss, Change, LinkConfig, Probability, QueueBounds};
+use crate::policer::Policer;
+use crate::pure_ack::{AckFilter, is_pure_ack};
+use crate::schedule::Schedule;
 use crate::targets::Targets;
-use crate::{Fate, LinkCounters, Loss, cut};
+use crate::{Fate, LinkCounters, Loss, Waits, cut};
 
 /// One direction of a link. Times told must not run backwards.
 #[derive(Debug)]
 pub struct Link {
     config: LinkConfig,
     state: LinkState,
+    schedule: Schedule,
+    /// The longest frame since a step of the configuration said so: silently.
+    step_mtu: u16,
+    policer: Option<Policer>,
+    ack_batch: Option<AckBatch>,
+    ack_filter: Option<AckFilter>,
+    /// Times that frames wait, if these are measured.
+    waits: Option<Box<Waits>>,
     /// All chance of this link comes from here: its draws shift no other link's.
     chance: Rng,
     /// The state of burst losses is the bad one.
@@ -68,6 +85,12 @@ struct Travelling {
     frame: Bytes,
 }
 
+/// When the first bit of a frame is sent, and when all of it has been.
+struct Sending {
+    starts: Instant,
+    ends: Instant,
+}
+
 /// Getters.
 impl Link {
     /// The most memory that frames on one direction of a link take, bytes, the record of each included:
@@ -80,6 +103,12 @@ impl Link {
         Self {
             queue_bounds: config.queue_bounds(),
             targets: Targets::new(config.drop.clone(), config.mtu),
+            schedule: Schedule::new(&config),
+            step_mtu: u16::MAX,
+            policer: config.police.map(Policer::new),
+            ack_batch: (!config.ack_batch.is_zero()).then(|| AckBatch::new(config.ack_batch)),
+            ack_filter: config.ack_filter.then(AckFilter::default),
+            waits: None,
             config,
             state: LinkState::Up,
             chance: Rng::with_seed(seed),
@@ -118,13 +147,19 @@ impl Link {
     /// Bytes that wait for the line, or are on their way into it; 0 of a line without a rate.
     pub fn backlog(&self, now: Instant) -> u64 {
         let free = self.queue.back().map_or(now, |(until, _)| *until);
-        let bits = free.since(now).as_secs_f64() * self.config.rate.unwrap_or(0) as f64;
-        (bits / 8.0) as u64
+        (self.schedule.bits(now, free) / 8.0) as u64
+    }
+
+    /// Returns the times from a frame's arrival at the queue until its first bit was sent, if these are
+    /// measured ([`Link::measure_waits`]).
+    pub fn waits(&self) -> Option<&Waits> {
+        self.waits.as_deref()
     }
 
     /// Frames between their sending and their arrival, waiting ones included.
     pub fn in_flight(&self) -> usize {
-        self.in_order.len() + self.out_of_order.len()
+        let batched = self.ack_batch.as_ref().map_or(0, AckBatch::len);
+        self.in_order.len() + self.out_of_order.len() + batched
     }
 }
 
@@ -139,25 +174,28 @@ impl Link {
 
     /// Puts one frame on the link, and says what becomes of it.
     pub fn push_frame(&mut self, now: Instant, frame: Bytes) -> Fate {
+        self.advance(now);
         self.counters.sent += 1;
         self.counters.sent_octets += frame.len() as u64;
         let is_target = self.targets.take(&frame);
-        let fate = match self.enqueue(now, &frame) {
-            Ok(_) if is_target => Fate::lost(Loss::Targeted),
-            Ok(sent) => self.send(sent, frame),
+        let fate = match self.admit(now, &frame) {
+            Ok(()) => self.carry(now, frame, is_target),
             Err(loss) => Fate::lost(loss),
         };
         self.counters.count(fate);
         fate
     }
 
-    /// When the next frame arrives.
+    /// When the next frame arrives, or a batch of acknowledgments leaves.
     pub fn next_arrival(&self) -> Option<Instant> {
-        self.next_travelling().map(|next| next.arrives)
+        let leaves = self.ack_batch.as_ref().and_then(AckBatch::leaves);
+        let arrives = self.next_travelling().map(|next| next.arrives);
+        arrives.into_iter().chain(leaves).min()
     }
 
     /// The next frame that has arrived.
     pub fn pop(&mut self, now: Instant) -> Option<Bytes> {
+        self.advance(now);
         let (next, first) = (self.next_travelling()?, self.in_order.front());
         if next.arrives > now {
             return None;
@@ -172,6 +210,11 @@ impl Link {
         Some(frame)
     }
 
+    /// Measures how long frames that come from `from` on wait in the queue.
+    pub fn measure_waits(&mut self, from: Instant) {
+        self.waits = Some(Box::new(Waits::new(from)));
+    }
+
     /// From now on it takes packets of at most `mtu` bytes; longer ones that are on it arrive.
     pub const fn set_mtu(&mut self, mtu: u16) {
         self.config.mtu = mtu;
@@ -181,13 +224,63 @@ impl Link {
     pub fn set_state(&mut self, state: LinkState) {
         self.state = state;
         if state == LinkState::Down {
-            self.counters.count_lost(Loss::Down, self.in_flight() as u64);
-            self.in_order.clear();
-            self.out_of_order.clear();
-            self.held = 0;
-            self.queue.clear();
-            self.queued_bytes = 0;
-            self.latest = Instant::ZERO;
+            self.lose_after(None);
+        }
+    }
+}
+
+/// Changes that time brings.
+impl Link {
+    /// Does what was due until now: steps, and batches that leave, in the order of time.
+    fn advance(&mut self, now: Instant) {
+        while let Some(leaves) = self.ack_batch.as_ref().and_then(AckBatch::leaves)
+            && leaves <= now
+        {
+            self.step(leaves);
+            self.release(leaves);
+        }
+        self.step(now);
+    }
+
+    /// Changes what was to change until now.
+    fn step(&mut self, now: Instant) {
+        while let Some(step) = self.schedule.pop(now) {
+            match step.change {
+                Change::Mtu(mtu) => self.step_mtu = mtu,
+                Change::Up => self.state = LinkState::Up,
+                Change::Down => {
+                    self.state = LinkState::Down;
+                    self.lose_after(Some(Instant::ZERO + step.at));
+                }
+                Change::Rate(_) | Change::Delay(_) => {}
+            }
+        }
+    }
+
+    /// The acknowledgments that waited for each other go on.
+    fn release(&mut self, now: Instant) {
+        while let Some(frame) = self.ack_batch.as_mut().and_then(AckBatch::pop) {
+            self.held -= held(&frame);
+            let fate = self.transmit(now, frame, false);
+            self.counters.count(fate);
+        }
+    }
+
+    /// Loses what is on the link, but for what has arrived at `at`.
+    fn lose_after(&mut self, at: Option<Instant>) {
+        let before = self.in_flight();
+        let has_arrived = |frame: &Travelling| at.is_some_and(|at| frame.arrives <= at);
+        self.in_order.retain(has_arrived);
+        self.out_of_order.retain(|Reverse(frame)| has_arrived(frame));
+        while self.ack_batch.as_mut().and_then(AckBatch::pop).is_some() {}
+        self.counters.count_lost(Loss::Down, (before - self.in_flight()) as u64);
+        let out_of_order = self.out_of_order.iter().map(|Reverse(frame)| frame);
+        self.held = self.in_order.iter().chain(out_of_order).map(|it| held(&it.frame)).sum();
+        self.queue.clear();
+        self.queued_bytes = 0;
+        self.latest = Instant::ZERO;
+        if let Some(filter) = &mut self.ack_filter {
+            filter.clear();
         }
     }
 }
@@ -203,20 +296,76 @@ impl Link {
         }
     }
 
-    /// The queue and the sender behind it: when the frame will have been sent.
-    fn enqueue(&mut self, now: Instant, frame: &Bytes) -> Result<Instant, Loss> {
+    /// Says why a frame may not enter, if it may not.
+    fn admit(&mut self, now: Instant, frame: &Bytes) -> Result<(), Loss> {
         let bytes = frame.len() as u64;
         if self.state == LinkState::Down {
             return Err(Loss::Down);
         }
-        if bytes > u64::from(self.config.mtu) {
+        if bytes > u64::from(self.config.mtu.min(self.step_mtu)) {
             return Err(Loss::TooLong);
+        }
+        if self.policer.as_mut().is_some_and(|policer| !policer.admits(now, bytes)) {
+            return Err(Loss::Policed);
         }
         // It may arrive twice.
         if self.held + 2 * held(frame) > Self::MOST_OCTETS {
             return Err(Loss::Crowded);
         }
-        let Some(rate) = self.config.rate else { return Ok(now) };
+        Ok(())
+    }
+
+    /// Takes a frame through what lies in front of the queue.
+    fn carry(&mut self, now: Instant, mut frame: Bytes, is_target: bool) -> Fate {
+        let bleached = self.config.ecn_bleach && change(&mut frame, bleach_ecn);
+        let stripped = self.config.accecn_strip && change(&mut frame, strip_accecn);
+        let bytes = held(&frame);
+        let leaving = match &mut self.ack_batch {
+            Some(batch) if is_pure_ack(&frame) => batch.push(now, frame),
+            _ => Some(frame),
+        };
+        let fate = match leaving {
+            Some(frame) => self.transmit(now, frame, is_target),
+            None => {
+                self.held += bytes;
+                Fate { batched: true, ..Fate::default() }
+            }
+        };
+        Fate { bleached, stripped, ..fate }
+    }
+
+    /// Takes a frame through the queue and onto the line.
+    fn transmit(&mut self, now: Instant, frame: Bytes, is_target: bool) -> Fate {
+        if let Some(number) = self.ack_filter.as_mut().and_then(|it| it.replace(now, &frame))
+            && let Ok(place) = self.in_order.binary_search_by_key(&number, |it| it.number)
+            && let Some(older) = self.in_order.get_mut(place)
+        {
+            older.frame = frame;
+            self.counters.count_lost(Loss::Replaced, 1);
+            return Fate { replaces: true, ..Fate::default() };
+        }
+        let Sending { starts, ends } = match self.enqueue(now, frame.len() as u64) {
+            Ok(sending) => sending,
+            Err(loss) => return Fate::lost(loss),
+        };
+        if is_target {
+            return Fate::lost(Loss::Targeted);
+        }
+        let (number, copy) = (self.next_number, self.ack_filter.is_some().then(|| frame.clone()));
+        let fate = self.send(ends, frame);
+        if let Some((filter, frame)) = self.ack_filter.as_mut().zip(copy)
+            && fate.is_unharmed()
+        {
+            filter.note(now, starts, number, &frame);
+        }
+        fate
+    }
+
+    /// Puts a frame at the end of the queue.
+    fn enqueue(&mut self, now: Instant, bytes: u64) -> Result<Sending, Loss> {
+        if self.schedule.rate(now).is_none() {
+            return Ok(Sending { starts: now, ends: now });
+        }
         while let Some((_, sent)) = self.queue.pop_front_if(|(until, _)| *until <= now) {
             self.queued_bytes -= sent;
         }
@@ -226,22 +375,25 @@ impl Link {
         if is_full {
             return Err(Loss::Queue);
         }
-        let free = self.queue.back().map_or(now, |(until, _)| *until);
-        let sent = free + Duration::from_nanos((bytes * 8 * NANOS_PER_SECOND).div_ceil(rate));
-        self.queue.push_back((sent, bytes));
+        let starts = self.queue.back().map_or(now, |(until, _)| *until);
+        let ends = self.schedule.sent(starts, bytes);
+        self.queue.push_back((ends, bytes));
         self.queued_bytes += bytes;
-        Ok(sent)
+        if let Some(waits) = &mut self.waits {
+            waits.count(now, starts.since(now));
+        }
+        Ok(Sending { starts, ends })
     }
 
     /// What the line does to a frame behind the queue.
-    fn send(&mut self, sent: Instant, frame: Bytes) -> Fate {
+    fn send(&mut self, sent: Instant, mut frame: Bytes) -> Fate {
         if self.draw(self.config.loss) {
             return Fate::lost(Loss::Random);
         }
         if self.config.burst_loss.is_some_and(|burst| self.is_hit_by(burst)) {
             return Fate::lost(Loss::Burst);
         }
-        let (frame, marked) = self.mark(frame);
+        let marked = self.mark(&mut frame);
         let corrupted = self.draw(self.config.corrupt);
         let duplicated = self.draw(self.config.duplicate);
         let frame = if corrupted { self.corrupt(frame) } else { frame };
@@ -259,7 +411,7 @@ impl Link {
             0 => 0,
             most => self.chance.u64(0..=most),
         };
-        let delay = self.config.delay + self.config.host_delay;
+        let delay = self.schedule.delay(sent) + self.config.host_delay;
         let mut arrives = sent + delay + Duration::from_nanos(jitter);
         arrives = arrives.max(self.latest);
         self.held += held(&frame);
@@ -284,13 +436,9 @@ impl Link {
     }
 
     /// Marks the frame if the queue, in which it is the last, is long enough, and its sender wants marks.
-    fn mark(&self, frame: Bytes) -> (Bytes, bool) {
-        if self.config.ecn.is_none_or(|from| self.queued_bytes < from) {
-            return (frame, false);
-        }
-        let mut bytes = Vec::from(frame);
-        let marked = mark_congestion(&mut bytes);
-        (Bytes::from(bytes), marked)
+    fn mark(&self, frame: &mut Bytes) -> bool {
+        let is_long = self.config.ecn.is_some_and(|from| self.queued_bytes >= from);
+        is_long && change(frame, mark_congestion)
     }
 
     fn corrupt(&mut self, frame: Bytes) -> Bytes {
@@ -312,6 +460,22 @@ impl Link {
     }
 }
 
+/// Has `act` change a frame, and returns what it says.
+fn change(frame: &mut Bytes, act: fn(&mut [u8]) -> bool) -> bool {
+    let mut bytes = Vec::from(core::mem::take(frame));
+    let is_changed = act(&mut bytes);
+    *frame = Bytes::from(bytes);
+    is_changed
+}
+
+/// Overwrites the Accurate ECN option of a packet that has one, and says whether it has.
+fn strip_accecn(packet: &mut [u8]) -> bool {
+    let Ok((ip, _)) = IpHeader::parse(packet) else { return false };
+    let is_segment = ip.protocol == Protocol::TCP && ip.fragment.is_none();
+    let segment = packet.get_mut(usize::from(ip.header_len)..).filter(|_| is_segment);
+    segment.is_some_and(strip_accurate_ecn)
+}
+
 /// The memory that a frame on its way takes, bytes.
 fn held(frame: &Bytes) -> u64 {
     frame.len() as u64 + FRAME_BYTES
@@ -319,7 +483,6 @@ fn held(frame: &Bytes) -> u64 {
 
 /// The memory of a frame's record, bytes.
 const FRAME_BYTES: u64 = size_of::<Travelling>() as u64;
-const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 #[cfg(test)]
 mod tests;

@@ -47,6 +47,17 @@ impl IpHeader {
 /// (RFC 3168 5: "CE"), and mends IPv4's checksum. Returns whether it bears the mark now; a packet of
 /// another transport, or none at all, stays as it was.
 pub fn mark_congestion(packet: &mut [u8]) -> bool {
+    replace_ecn(packet, Ecn::Ce)
+}
+
+/// Makes a packet whose transport understands marks one that does not, as a faulty router does, and
+/// mends IPv4's checksum. Returns whether it changed.
+pub fn bleach_ecn(packet: &mut [u8]) -> bool {
+    replace_ecn(packet, Ecn::NotEct)
+}
+
+/// Replaces the codepoint of a packet that has one.
+fn replace_ecn(packet: &mut [u8], ecn: Ecn) -> bool {
     let Ok((header, _)) = IpHeader::parse(packet) else { return false };
     if header.traffic_class.ecn() == Ecn::NotEct {
         return false;
@@ -55,7 +66,8 @@ pub fn mark_congestion(packet: &mut [u8]) -> bool {
     let Some((word, rest)) = packet.split_first_chunk_mut::<2>() else { return false };
     let old = u16::from_be_bytes(*word);
     let is_v4 = old >> 12 == 4;
-    let new = old | if is_v4 { 3 } else { 3 << 4 };
+    let shift = if is_v4 { 0 } else { 4 };
+    let new = old & !(3 << shift) | u16::from(TrafficClass::new(0, ecn).0) << shift;
     *word = new.to_be_bytes();
     if is_v4 && let Some(checksum) = rest.get_mut(8..).and_then(<[u8]>::first_chunk_mut::<2>) {
         *checksum = update(u16::from_be_bytes(*checksum), old, new).to_be_bytes();

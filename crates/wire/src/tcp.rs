@@ -8,6 +8,7 @@ mod kinds;
 mod option_order;
 mod options;
 mod sack;
+mod strip;
 mod view;
 
 pub use accurate_ecn::{AccurateEcn, AccurateEcnOrder};
@@ -16,6 +17,7 @@ pub use flags::TcpFlags;
 pub use option_order::OptionOrder;
 pub use options::{Authentication, Opening, TcpOptions, Timestamps, UserTimeout};
 pub use sack::{SackBlock, SackBlocks};
+pub use strip::strip_accurate_ecn;
 pub use view::{OptionsView, TcpView};
 
 use crate::cursor::Writer;

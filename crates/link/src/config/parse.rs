@@ -1,30 +1,73 @@
 //! `key=value[,key=value…]`, and the quantities in it.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::str::FromStr;
 use core::time::Duration;
 
-use super::{BurstLoss, ConfigError, LinkConfig, Probability, QueueLimit, Reorder, TargetedDrop};
+use super::{
+    BurstLoss, Change, ConfigError, LinkConfig, Policing, Probability, QueueLimit, Reorder, Step,
+    TargetedDrop,
+};
 
 /// What stands behind `mem:`; nothing at all describes a perfect link. A key without a value
-/// (`jitter=`) keeps its default.
+/// (`jitter=`) keeps its default. `back.` before a key makes it one of the way back, which is like the way
+/// there in all else.
 impl FromStr for LinkConfig {
     type Err = ConfigError;
 
     fn from_str(text: &str) -> Result<Self, ConfigError> {
-        let mut config = Self::default();
-        let mut seen = 0u16;
+        let (mut there, mut back) = (Vec::new(), Vec::new());
         for part in text.split(',').filter(|part| !part.is_empty()) {
-            let (key, value) =
-                part.split_once('=').ok_or_else(|| ConfigError::NoValue(part.into()))?;
-            let place = FORMS.iter().position(|form| form.key == key);
-            let place = place.ok_or_else(|| ConfigError::UnknownKey(key.into()))?;
-            let form = &FORMS[place];
-            if seen & 1 << place != 0 {
+            match part.strip_prefix(BACK) {
+                Some(own) => back.push(Setting::read(own, part)?),
+                None => there.push(Setting::read(part, part)?),
+            }
+        }
+        let mut config = Self::of(&there)?;
+        if !back.is_empty() {
+            let of_back = |error| ConfigError::Back(Box::new(error));
+            Self::of(&back).map_err(of_back)?;
+            let is_own = |it: &Setting<'_>| back.iter().any(|own| own.form.key == it.form.key);
+            there.retain(|it| !is_own(it) && it.form.key != "host-delay");
+            there.extend(back);
+            config.back = Some(Box::new(Self::of(&there).map_err(of_back)?));
+        }
+        Ok(config)
+    }
+}
+
+/// A key and its value, as they were typed.
+struct Setting<'t> {
+    form: &'static Form,
+    value: &'t str,
+}
+
+impl<'t> Setting<'t> {
+    /// Reads `key=value`, or a key that is on or off; an error names it as it was `typed`.
+    fn read(text: &'t str, typed: &str) -> Result<Self, ConfigError> {
+        let (key, value) = text.split_once('=').unwrap_or((text, ON));
+        let form = FORMS.iter().find(|form| form.key == key);
+        let is_switch = form.is_some_and(|form| form.range == SWITCH);
+        if !text.contains('=') && !is_switch {
+            return Err(ConfigError::NoValue(typed.into()));
+        }
+        let typed_key = typed.split_once('=').map_or(typed, |(key, _)| key);
+        let form = form.ok_or_else(|| ConfigError::UnknownKey(typed_key.into()))?;
+        Ok(Self { form, value })
+    }
+}
+
+impl LinkConfig {
+    /// The default, with these settings.
+    fn of(settings: &[Setting<'_>]) -> Result<Self, ConfigError> {
+        let mut config = Self::default();
+        for (place, Setting { form, value }) in settings.iter().enumerate() {
+            let before = settings.get(..place).unwrap_or_default();
+            if form.key != AT && before.iter().any(|other| other.form.key == form.key) {
                 return Err(ConfigError::Repeated(form.key));
             }
-            seen |= 1 << place;
             if !value.is_empty() && (form.take)(&mut config, value).is_none() {
                 return Err(form.refuse(value));
             }
@@ -32,9 +75,7 @@ impl FromStr for LinkConfig {
         config.check()?;
         Ok(config)
     }
-}
 
-impl LinkConfig {
     /// What no value says alone.
     fn check(&self) -> Result<(), ConfigError> {
         if self.rate.is_none() {
@@ -45,6 +86,14 @@ impl LinkConfig {
                 let value = alloc::format!("{}bdp", f64::from(thousandths) / 1_000.0);
                 return Err(ConfigError::NeedsRate { key: "queue", value });
             }
+            if self.ack_filter {
+                return Err(ConfigError::NeedsRate { key: "ack-filter", value: ON.into() });
+            }
+        }
+        if let Some(Policing { rate, burst }) = self.police
+            && burst < u64::from(self.mtu)
+        {
+            return Err(ConfigError::BurstTooShort { rate, burst, mtu: self.mtu });
         }
         match self.queue {
             QueueLimit::Octets(bytes) if bytes < u64::from(self.mtu) => {
@@ -70,7 +119,7 @@ impl Form {
     }
 }
 
-const FORMS: [Form; 13] = [
+const FORMS: [Form; 19] = [
     Form {
         key: "rate",
         range: "1 to 1000G bits a second (k, M, G)",
@@ -150,12 +199,90 @@ const FORMS: [Form; 13] = [
         key: "mtu",
         range: "68 to 65535 bytes",
         example: "1500",
+        take: |config, value| mtu(value).map(|mtu| config.mtu = mtu),
+    },
+    Form {
+        key: "police",
+        range: "RATE:BURST, 1 to 1000G bits per second and 1 to 1G bytes (k, M, G)",
+        example: "10M:30k",
+        take: |config, value| policing(value).map(|police| config.police = Some(police)),
+    },
+    Form {
+        key: "ack-batch",
+        range: "0s to 3600s (s, ms, us, ns)",
+        example: "5ms",
+        take: |config, value| duration(value).map(|time| config.ack_batch = time),
+    },
+    Form {
+        key: "ack-filter",
+        range: SWITCH,
+        example: ON,
+        take: |config, value| switch(value).map(|is_on| config.ack_filter = is_on),
+    },
+    Form {
+        key: "ecn-bleach",
+        range: SWITCH,
+        example: ON,
+        take: |config, value| switch(value).map(|is_on| config.ecn_bleach = is_on),
+    },
+    Form {
+        key: "accecn-strip",
+        range: SWITCH,
+        example: ON,
+        take: |config, value| switch(value).map(|is_on| config.accecn_strip = is_on),
+    },
+    Form {
+        key: AT,
+        range: "TIME:rate=RATE, TIME:delay=TIME, TIME:mtu=BYTES, TIME:down or TIME:up (0s to 3600s, in the \
+                order of time, at most 1000)",
+        example: "10s:rate=1M",
         take: |config, value| {
-            config.mtu = value.parse().ok().filter(|mtu| *mtu >= 68)?;
-            Some(())
+            let step = step(value)?;
+            let is_ordered = config.steps.last().is_none_or(|last| last.at <= step.at);
+            (is_ordered && config.steps.len() < MOST_STEPS).then(|| config.steps.push(step))
         },
     },
 ];
+
+/// The prefix of keys of the way back.
+const BACK: &str = "back.";
+/// The key that may be given several times.
+const AT: &str = "at";
+const ON: &str = "on";
+/// The values of a key that may also stand alone.
+const SWITCH: &str = "on or off";
+const MOST_STEPS: usize = 1_000;
+
+fn switch(value: &str) -> Option<bool> {
+    match value {
+        ON => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn mtu(value: &str) -> Option<u16> {
+    value.parse().ok().filter(|mtu| *mtu >= 68)
+}
+
+fn policing(value: &str) -> Option<Policing> {
+    let (speed, burst) = value.split_once(':')?;
+    let burst = bytes(burst).filter(|burst| *burst > 0)?;
+    Some(Policing { rate: rate(speed)?, burst })
+}
+
+fn step(value: &str) -> Option<Step> {
+    let (at, change) = value.split_once(':')?;
+    let change = match change.split_once('=').unwrap_or((change, "")) {
+        ("rate", speed) => Change::Rate(rate(speed)?),
+        ("delay", time) => Change::Delay(duration(time)?),
+        ("mtu", longest) => Change::Mtu(mtu(longest)?),
+        ("down", "") => Change::Down,
+        ("up", "") => Change::Up,
+        _ => return None,
+    };
+    Some(Step { at: duration(at)?, change })
+}
 
 fn rate(value: &str) -> Option<u64> {
     let rate = with_suffix(value, &[("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)])?;

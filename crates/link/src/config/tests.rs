@@ -3,7 +3,9 @@
 use std::string::ToString;
 use std::time::Duration;
 
-use super::{BurstLoss, LinkConfig, Probability, QueueLimit, Reorder, TargetedDrop};
+use super::{
+    BurstLoss, Change, LinkConfig, Policing, Probability, QueueLimit, Reorder, Step, TargetedDrop,
+};
 
 fn refused(text: &str) -> String {
     text.parse::<LinkConfig>().expect_err(text).to_string()
@@ -18,7 +20,9 @@ fn nothing_describes_a_perfect_link() {
 #[test]
 fn every_key_has_its_quantity() {
     let text = "rate=45.5M,delay=35ms,host-delay=12ms,jitter=1500us,loss=0.1%,burst-loss=0.5%:20%:90%,\
-                drop=1+20/3,reorder=1%:5ms,dup=2%,corrupt=0.0001%,ecn=30k,queue=64k,mtu=4352";
+                drop=1+20/3,reorder=1%:5ms,dup=2%,corrupt=0.0001%,ecn=30k,queue=64k,mtu=4352,\
+                police=10M:30k,ack-batch=5ms,ack-filter,ecn-bleach,accecn-strip,at=10s:rate=1M,\
+                at=11s:delay=1ms,at=11s:mtu=1200,at=12s:down,at=13.5s:up";
     let expected = LinkConfig {
         rate: Some(45_500_000),
         delay: Duration::from_millis(35),
@@ -43,6 +47,21 @@ fn every_key_has_its_quantity() {
         ecn: Some(30 << 10),
         queue: QueueLimit::Octets(64 << 10),
         mtu: 4_352,
+        police: Some(Policing { rate: 10_000_000, burst: 30 << 10 }),
+        ack_batch: Duration::from_millis(5),
+        ack_filter: true,
+        ecn_bleach: true,
+        accecn_strip: true,
+        steps: [
+            (10_000, Change::Rate(1_000_000)),
+            (11_000, Change::Delay(Duration::from_millis(1))),
+            (11_000, Change::Mtu(1_200)),
+            (12_000, Change::Down),
+            (13_500, Change::Up),
+        ]
+        .map(|(at, change)| Step { at: Duration::from_millis(at), change })
+        .to_vec(),
+        back: None,
     };
     assert_eq!(text.parse(), Ok(expected));
 }
@@ -69,6 +88,15 @@ fn both_ends_of_each_range_are_taken_and_one_beyond_is_not() {
         ("drop", ["7/1", "1+2"], ["7/0", "7/256"]),
         ("rate=1k,ecn", ["0", "1G"], ["-1", "1.1G"]),
         ("mtu", ["68", "65535"], ["67", "65536"]),
+        ("police", ["1:1500", "1000G:1G"], ["0:1500", "1M:0"]),
+        ("police", ["10M:30k", "1k:2k"], ["10M", "10M:1.1G"]),
+        ("ack-batch", ["0s", "3600s"], ["5", "3601s"]),
+        ("rate=1k,ack-filter", ["on", "off"], ["yes", "1"]),
+        ("ecn-bleach", ["on", "off"], ["yes", "1"]),
+        ("accecn-strip", ["on", "off"], ["yes", "1"]),
+        ("at", ["0s:up", "3600s:down"], ["3601s:up", "1s:up=1"]),
+        ("at", ["1s:mtu=68", "1s:delay=0s"], ["1s:loss=1%", "1s:rate="]),
+        ("at=2s:down,at", ["2s:up", "3s:rate=1k"], ["1s:up", "up"]),
     ];
     for (key, good, bad) in ends {
         for value in good {
@@ -91,7 +119,8 @@ fn errors_name_key_value_range_and_an_example() {
     assert_eq!(
         refused("lose=1%"),
         "key \"lose\" is unknown; a link has the keys rate, delay, host-delay, jitter, loss, burst-loss, \
-         drop, reorder, dup, corrupt, ecn, queue and mtu, as in rate=45M,delay=35ms,loss=0.1%,queue=100p"
+         drop, reorder, dup, corrupt, ecn, queue, mtu, police, ack-batch, ack-filter, ecn-bleach, \
+         accecn-strip, at, and back.KEY for the way back, as in rate=45M,delay=35ms,loss=0.1%,queue=100p"
     );
     assert!(refused("fast").starts_with("\"fast\" is no key=value"));
 }
@@ -112,4 +141,55 @@ fn what_only_a_queue_can_do_wants_a_rate_and_a_queue_takes_a_frame() {
          more, or packets, as in queue=100p"
     );
     assert!("rate=1M,mtu=1000,queue=1000".parse::<LinkConfig>().is_ok());
+}
+
+#[test]
+fn keys_of_way_back_change_nothing_else() {
+    let link = |text: &str| text.parse::<LinkConfig>().expect(text);
+    let path = link(
+        "rate=10M,delay=20ms,host-delay=1ms,ack-filter,back.rate=1M,back.loss=1%,back.ack-filter=off",
+    );
+    assert_eq!(path.back(), link("rate=1M,delay=20ms,loss=1%"));
+    let there = LinkConfig { back: None, ..path };
+    assert_eq!(there, link("rate=10M,delay=20ms,host-delay=1ms,ack-filter"));
+    assert_eq!(there.back(), link("rate=10M,delay=20ms,ack-filter"));
+    // Without a value a key has its default, and steps of the way back are all that it has.
+    let path = link("rate=10M,police=1M:3k,at=1s:down,at=2s:up,back.police=,back.at=3s:rate=1k");
+    assert_eq!(path.back(), link("rate=10M,at=3s:rate=1k"));
+    assert_eq!(link("loss=1%,back.host-delay=1s").back(), link("loss=1%,host-delay=1s"));
+}
+
+#[test]
+fn errors_of_way_back_name_its_keys() {
+    for (text, error) in [
+        ("back.rate=0", "back.rate=0: give 1 to 1000G bits a second (k, M, G), as in rate=45M"),
+        ("back.loss=1%,back.loss=2%", "back.loss is given twice: give it once"),
+        (
+            "rate=1M,queue=1bdp,back.rate=",
+            "back.queue=1bdp: without rate= no frame ever waits: give a rate, too, as in rate=45M",
+        ),
+    ] {
+        assert_eq!(refused(text), error);
+    }
+    assert!(refused("back.lose=1%").starts_with("key \"back.lose\" is unknown"));
+    assert!(refused("back.back.loss=1%").starts_with("key \"back.back.loss\" is unknown"));
+    assert!(refused("back=loss:1%").starts_with("key \"back\" is unknown"));
+    assert!(refused("back.loss").starts_with("\"back.loss\" is no key=value"));
+}
+
+#[test]
+fn short_bucket_and_filter_without_queue_are_refused() {
+    assert_eq!(
+        refused("police=10M:1k"),
+        "police=10000000:1024: a full frame has 1500 bytes (mtu=), none of which would ever pass: give a \
+         burst of 1500 or more, as in police=10M:30k"
+    );
+    assert_eq!(
+        refused("ack-filter"),
+        "ack-filter=on: without rate= no frame ever waits: give a rate, too, as in rate=45M"
+    );
+    assert!(
+        refused("at=2s:down,at=1s:up")
+            .ends_with("(0s to 3600s, in the order of time, at most 1000), as in at=10s:rate=1M")
+    );
 }

@@ -9,6 +9,8 @@ use whimbrel_wire::{Ecn, IpHeader, Ipv4Header, Protocol, TrafficClass};
 use super::{Link, LinkState};
 use crate::{Fate, LinkConfig, Loss};
 
+mod keys;
+
 fn link(text: &str) -> Link {
     Link::new(text.parse().expect(text), 7)
 }

@@ -102,6 +102,16 @@ proptest! {
 
 #[test]
 fn a_mark_says_congestion_to_those_who_asked_and_leaves_an_intact_header() {
+    check_replacing(mark_congestion, Ecn::Ce);
+}
+
+#[test]
+fn bleaching_takes_every_codepoint_and_leaves_intact_header() {
+    check_replacing(bleach_ecn, Ecn::NotEct);
+}
+
+/// `replace` makes each codepoint but Not-ECT `into`, and changes nothing else of a packet.
+fn check_replacing(replace: fn(&mut [u8]) -> bool, into: Ecn) {
     for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
         let class = TrafficClass::new(46, ecn);
         let mut packets = [vec![0; 40], vec![0; 60]];
@@ -109,14 +119,14 @@ fn a_mark_says_congestion_to_those_who_asked_and_leaves_an_intact_header() {
         Ipv6Header { traffic_class: class, ..v6(20) }.emit(&mut packets[1]);
         for packet in &mut packets {
             let (before, _) = IpHeader::parse(packet).expect("valid");
-            let bears_mark = mark_congestion(packet);
-            assert_eq!(bears_mark, ecn != Ecn::NotEct);
-            let traffic_class = if bears_mark { class.with_ecn(Ecn::Ce) } else { class };
+            let is_replaced = replace(packet);
+            assert_eq!(is_replaced, ecn != Ecn::NotEct);
+            let traffic_class = if is_replaced { class.with_ecn(into) } else { class };
             // IPv4's checksum is verified here.
             let after = IpHeader::parse(packet).map(|(header, _)| header);
             assert_eq!(after, Ok(IpHeader { traffic_class, ..before }));
         }
     }
-    assert!(!mark_congestion(&mut []));
-    assert!(!mark_congestion(&mut [0x45; 19]));
+    assert!(!replace(&mut []));
+    assert!(!replace(&mut [0x45; 19]));
 }

@@ -1,0 +1,48 @@
+//! Options taken away on the way, as faulty middleboxes do it: for tests of what then becomes of a
+//! connection.
+
+use super::kinds::{ACCURATE_ECN_0, ACCURATE_ECN_1, END_OF_LIST, NOP};
+use super::{TcpHeader, TcpView};
+use crate::checksum::update;
+
+/// Overwrites each Accurate ECN option of a TCP segment with no-operations, as a middlebox that removes
+/// unknown options does, and mends the checksum: one that was wrong stays so. Returns whether there was
+/// such an option.
+pub fn strip_accurate_ecn(segment: &mut [u8]) -> bool {
+    let Ok((_, header_len)) = TcpView::parse(segment) else { return false };
+    let (mut at, mut is_stripped) = (TcpHeader::LEN, false);
+    loop {
+        let (kind, len) = match segment.get(at..header_len) {
+            Some([NOP, ..]) => (NOP, 1),
+            Some([kind, len @ 2..=u8::MAX, ..]) if *kind != END_OF_LIST => {
+                (*kind, usize::from(*len))
+            }
+            _ => return is_stripped,
+        };
+        let end = at.wrapping_add(len);
+        if matches!(kind, ACCURATE_ECN_0 | ACCURATE_ECN_1) && end <= header_len {
+            (at..end).for_each(|place| overwrite(segment, place, NOP));
+            is_stripped = true;
+        }
+        at = end;
+    }
+}
+
+/// Replaces one byte of a TCP header, and what it adds to the checksum.
+fn overwrite(segment: &mut [u8], place: usize, byte: u8) {
+    let Some(word) = segment.get_mut(place & !1..).and_then(<[u8]>::first_chunk_mut::<2>) else {
+        return;
+    };
+    let old = u16::from_be_bytes(*word);
+    if let Some(replaced) = word.get_mut(place & 1) {
+        *replaced = byte;
+    }
+    let new = u16::from_be_bytes(*word);
+    let checksum = segment.get_mut(TcpHeader::CHECKSUM_OFFSET..);
+    if let Some(checksum) = checksum.and_then(<[u8]>::first_chunk_mut::<2>) {
+        *checksum = update(u16::from_be_bytes(*checksum), old, new).to_be_bytes();
+    }
+}
+
+#[cfg(test)]
+mod tests;
