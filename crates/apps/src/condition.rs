@@ -107,6 +107,11 @@ impl Condition {
         self.terms.iter().flatten().try_for_each(|comparison| comparison.check(known))
     }
 
+    /// The names of the figures that are compared.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.terms.iter().flatten().map(|comparison| comparison.name.as_str())
+    }
+
     /// What makes it hold for what `figure` says was measured, if it does: each comparison of the
     /// first term that holds. What was not measured makes no comparison hold.
     pub fn met(&self, figure: impl Fn(&str) -> Option<Figure>) -> Option<Vec<Met<'_>>> {

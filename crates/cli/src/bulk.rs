@@ -23,11 +23,13 @@ mod iperf3;
 mod job;
 mod json;
 mod outcome;
+mod path;
 mod plan;
 mod table;
 mod target;
 
 use outcome::{FIGURES, Outcome, StreamOutcome};
+use path::PathFigures;
 use plan::{BulkPlan, congestion};
 
 /// The command line of `whimbrel bulk`, as it was typed.
@@ -165,6 +167,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut report = Reporter::new(&arguments.output, &["whimbrel", "iperf3"], &FIGURES)?;
     let plan = BulkPlan::new(arguments)?;
+    path::check(&plan, report.names())?;
     let page = arguments.page.open()?;
     report.open()?;
     plan.setup.announce(&arguments.output);
@@ -178,17 +181,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if !ran.outcome.moved_anything() {
         ran.outcome.judge(ran.target, typed)?;
     }
-    let figures = |name: &str| ran.outcome.figure(name);
+    let path = PathFigures::of(&plan, &ran);
+    let figures = |name: &str| ran.outcome.figure(name).or_else(|| path.figure(name));
     if let Some(page) = page {
-        page.write(&json::document(&plan, &ran))?;
+        page.write(&json::document(&plan, &ran, &path))?;
     }
     let text = match report.form() {
         Form::Document("iperf3") => iperf3::document(&plan, &ran),
-        Form::Document(_) | Form::Stream => report.document(json::document(&plan, &ran), &figures),
+        Form::Document(_) | Form::Stream => {
+            report.document(json::document(&plan, &ran, &path), &figures)
+        }
         Form::Csv => json::csv(&ran.outcome),
         Form::Text => {
             let advice = wrap(&advice::text(&plan, &ran.outcome), 2);
-            let mut text = table::text(&plan, &ran) + &advice;
+            let mut text = table::text(&plan, &ran) + &path.text() + &advice;
             if let Some(theirs) =
                 ran.outcome.theirs.as_ref().and_then(|it| it.server_output.as_ref())
             {
@@ -320,5 +326,6 @@ const CLIENTS_OPTIONS: [&str; 23] = [
 ];
 const JSON_HELP: &str = "Print one JSON document (whimbrel.bulk/1) instead of text; =iperf3: as iperf3 prints it. With \
      --server: one for each test, as iperf3 -s prints it, and at the end one of the server (whimbrel.serve/1)";
-const FAIL_IF_HELP: &str =
-    "Exit with code 3 if this is true of the result, as in 'bitrate<900M || retransmits>0'";
+const FAIL_IF_HELP: &str = "Exit with code 3 if this is true of the result, as in 'bitrate<900M || again>1%': \
+     bitrate, sent, received, retransmits, again (segments sent again, a number or % of all), and over mem: with a \
+     rate wait.mean and wait.p99, the time in its queue, as in wait.p99>20ms";

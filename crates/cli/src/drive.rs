@@ -12,7 +12,7 @@ use whimbrel_io::process::{CpuTime, cpu_time};
 use whimbrel_io::signals::Signals;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{Clock, Stop};
-use whimbrel_link::LinkCounters;
+use whimbrel_link::{LinkCounters, Waits};
 use whimbrel_stack::shard::{Census, StateCounts};
 use whimbrel_stack::{Capabilities, Shard};
 use whimbrel_tcp::Counters;
@@ -59,6 +59,11 @@ pub(crate) trait Job {
     /// Whether anybody is told how the clients go.
     fn is_followed(&self) -> bool;
 
+    /// Returns the time after which the waits for links in memory are measured; `None`: they are not.
+    fn measures_waits(&self) -> Option<Duration> {
+        None
+    }
+
     /// How far a client is, and what its transport holds, if that is there already.
     fn progress<T: Transport>(
         client: &Self::Client<T>,
@@ -95,6 +100,8 @@ pub(crate) struct Ran<O> {
     pub(crate) server: Option<StackState>,
     /// The links between them, there and back, if they were in memory.
     pub(crate) links: Option<[LinkCounters; 2]>,
+    /// Times that frames waited for each of them, if these were measured.
+    pub(crate) waits: [Option<Waits>; 2],
     /// What came in by the wrong queue, of both sides.
     pub(crate) steering: SteeringCounters,
     pub(crate) target: Endpoint,
@@ -119,6 +126,7 @@ impl<O> Ran<O> {
             client: None,
             server: None,
             links: None,
+            waits: [const { None }; 2],
             steering: SteeringCounters::default(),
             target,
             seed: None,

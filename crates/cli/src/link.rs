@@ -30,7 +30,13 @@ pub(crate) struct Arguments {
     /// loss=PERCENT. burst-loss=ENTER:LEAVE[:LOSS]: of Gilbert and Elliott.
     /// drop=N[/K][+N[/K]…]: the K-th transmission (the first, if not given) of the N-th full segment of
     /// each connection. reorder=PERCENT[:TIME]. dup=PERCENT. corrupt=PERCENT. ecn=BYTES: mark from that
-    /// queue on. queue=100p, 256k or 1bdp (of rate x 2 x delay, at least 16 full packets). mtu=BYTES.
+    /// queue on (0: all). queue=100p, 256k or 1bdp (of rate x 2 x delay, at least 16 full packets). mtu=BYTES.
+    ///
+    /// police=RATE:BURST: drop what exceeds this, without a queue. ack-batch=TIME: acknowledgments leave
+    /// together each TIME. ack-filter: a newer one takes the place of one that waits. ecn-bleach: take ECN
+    /// codepoints away. accecn-strip: take Accurate ECN options away. at=TIME:CHANGE, which may repeat:
+    /// rate=, delay=, mtu= (silent), down or up, that long after the start. back.KEY=VALUE: of the way from
+    /// B to A alone, as in back.rate=1M.
     #[arg(value_name = "KEY=VALUE")]
     path: Vec<String>,
     /// What the way from B to A is like, if another.
@@ -55,6 +61,14 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let typed = arguments.path.join(",");
     let there: LinkConfig = typed.parse().map_err(|error| Failure::usage("KEY=VALUE", error))?;
+    if there.back.is_some() && arguments.back.is_some() {
+        let text = "back.KEY says what the way back is like, too: give one of them";
+        return Err(Failure::usage("--back", text));
+    }
+    if arguments.back.as_ref().is_some_and(|back| back.back.is_some()) {
+        let text = "back.KEY has no meaning here: leave back. out, as in --back rate=1M";
+        return Err(Failure::usage("--back", text));
+    }
     let back = arguments.back.clone().unwrap_or_else(|| there.back());
     let seed = arguments.seed.map_or_else(entropy::seed, Ok).map_err(Failure::run)?;
     let stop = Stop::new().map_err(Failure::run)?;
@@ -163,7 +177,7 @@ fn micros(time: Duration) -> u64 {
 /// A name, the figure of a direction, and whether it is shown though it is 0.
 type Row = (&'static str, fn(&Passage) -> Option<u64>, bool);
 
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 21] = [
     ("packets sent", |it| Some(it.link.sent), true),
     ("bytes sent", |it| Some(it.link.sent_octets), true),
     ("packets delivered", |it| Some(it.link.delivered), true),
@@ -171,8 +185,14 @@ const ROWS: [Row; 15] = [
     ("lost: queue full", |it| Some(it.link.lost_queue), true),
     ("lost: by chance", |it| Some(it.link.lost_random + it.link.lost_burst), true),
     ("lost: by drop=", |it| Some(it.link.lost_targeted), false),
+    ("lost: policed", |it| Some(it.link.lost_policed), false),
+    ("lost: link down", |it| Some(it.link.lost_down), false),
     ("lost: longer than the MTU", |it| Some(it.link.lost_too_long), false),
     ("lost: too much on the way", |it| Some(it.link.lost_crowded), false),
+    ("acknowledgments replaced", |it| Some(it.link.lost_replaced), false),
+    ("acknowledgments batched", |it| Some(it.link.batched), false),
+    ("ECN bleached", |it| Some(it.link.bleached), false),
+    ("AccECN options stripped", |it| Some(it.link.stripped), false),
     ("marked", |it| Some(it.link.marked), false),
     ("corrupted", |it| Some(it.link.corrupted), false),
     ("duplicated", |it| Some(it.link.duplicated), false),

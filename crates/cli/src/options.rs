@@ -13,7 +13,7 @@ use whimbrel_io::{
     Clock, GroupKey, ShardPlan, ShardThreads, StackConfig, StackShard, Stop, WireSpec, entropy,
     stack,
 };
-use whimbrel_link::Probability;
+use whimbrel_link::{LinkConfig, Probability};
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::capture::{CaptureOption, CaptureOutcome, CapturePlan};
@@ -239,10 +239,12 @@ impl StackSetup {
     pub(crate) fn check_that_time_passes(&self) -> Result<(), Failure> {
         let Some(link) = self.wire.mem_link() else { return Ok(()) };
         // Of what is lost, and of nothing else, retransmissions are waited for.
-        let takes_time = link.rate.is_some()
-            || !(link.delay + link.host_delay + link.jitter).is_zero()
-            || link.loss == Probability::ONE;
-        if self.clock == ClockKind::Real || takes_time {
+        let takes_time = |link: &LinkConfig| {
+            link.rate.is_some()
+                || !(link.delay + link.host_delay + link.jitter + link.ack_batch).is_zero()
+                || link.loss == Probability::ONE
+        };
+        if self.clock == ClockKind::Real || takes_time(link) || takes_time(&link.back()) {
             return Ok(());
         }
         let text = "nothing takes time on this link, so that a run which ends after a time never \

@@ -161,6 +161,11 @@ impl Reporter {
         }
     }
 
+    /// The figures that the condition of `--fail-if` is about.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.condition.iter().flat_map(Condition::names)
+    }
+
     /// What the condition of `--fail-if` is met by, if it is.
     pub(crate) fn met(&self, figures: &Figures<'_>) -> Option<Vec<Met<'_>>> {
         self.condition.as_ref()?.met(figures)

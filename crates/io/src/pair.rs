@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use whimbrel_base::Instant;
 use whimbrel_base::packet::SegMeta;
-use whimbrel_link::{LinkConfig, LinkCounters};
+use whimbrel_link::{LinkConfig, LinkCounters, Waits};
 use whimbrel_stack::{Capabilities, Medium, RxFrame, Shard, Steering, TxBatch};
 
 use crate::device::MAX_BURST;
@@ -91,7 +91,7 @@ impl<A: Port, B: Port> MemPair<A, B> {
     }
 
     /// A pair for each shard of two hosts, in the order of their queues; `hosts` must have the
-    /// steering of theirs. With a rate, or losses that come together, all share the links;
+    /// steering of theirs. With a rate, a policer, or losses that come together, all share the links;
     /// otherwise frames of different flows know nothing of each other, and each pair has its own.
     pub fn shards(
         link: &LinkConfig,
@@ -105,7 +105,7 @@ impl<A: Port, B: Port> MemPair<A, B> {
             line.open(wakers.clone().into());
             Arc::new(line)
         };
-        let is_shared = link.rate.is_some() || link.burst_loss.is_some();
+        let is_shared = ways(link).iter().any(|(_, link)| link.is_shared());
         let lines = is_shared.then(|| ways(link).map(|(way, link)| shared(link, seed ^ way)));
         let misrouted =
             MisroutedFrames::join(&wakers).into_iter().zip(MisroutedFrames::join(&wakers));
@@ -218,6 +218,18 @@ impl<A: Port, B: Port> MemPair<A, B> {
     /// share, the first of them tells.
     pub fn links(&self) -> [LinkCounters; 2] {
         [self.there.counters(), self.back.counters()]
+    }
+
+    /// Measures how long frames that come from `from` on wait for the links.
+    pub fn measure_waits(&mut self, from: Instant) {
+        self.there.measure_waits(from);
+        self.back.measure_waits(from);
+    }
+
+    /// Returns the times that they waited, from the near host to the far one, and back; `None` if these
+    /// are not measured, or another pair has them.
+    pub fn waits(&self) -> [Option<Waits>; 2] {
+        [self.there.waits(), self.back.waits()]
     }
 
     /// What came in by the wrong queue of the near host, and of the far one.

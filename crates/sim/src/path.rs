@@ -20,7 +20,8 @@ mod course;
 /// What flows, over what.
 #[derive(Clone, Debug)]
 pub struct PathPlan {
-    /// The path, alike in both directions; the slow host, if there is one, is the receiver.
+    /// The path, alike in both directions but for what its `back` says; the slow host, if there is one, is
+    /// the receiver.
     pub link: LinkConfig,
     /// The rules of both hosts.
     pub tunables: Tunables,
@@ -117,7 +118,7 @@ impl PathPlan {
         let config = PairConfig {
             tunables: [self.tunables.clone(), self.tunables.clone()],
             metrics: self.metrics,
-            mtu: [self.link.mtu; 2],
+            mtu: [self.link.mtu, self.link.back().mtu],
             links: [self.link.clone(), self.link.back()],
             seed: self.seed,
             checks: Checks::Nothing,

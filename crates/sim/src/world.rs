@@ -311,7 +311,10 @@ impl<A: Application> World<A> {
         if let Some(capture) = &mut self.capture {
             capture.on_sent(self.now, from, &frame, fate);
         }
-        if let Some(link) = route.filter(|_| fate == Some(Fate::lost(Loss::TooLong))) {
+        let is_narrow = |link: &usize| frame.len() > self.links[*link].link.config().mtu.into();
+        let is_too_long = fate == Some(Fate::lost(Loss::TooLong));
+        // A step of the link's own configuration is silent.
+        if let Some(link) = route.filter(is_narrow).filter(|_| is_too_long) {
             self.send_back(link, &frame);
         }
         Ok(())

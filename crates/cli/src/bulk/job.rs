@@ -114,6 +114,10 @@ impl Job for BulkJob<'_> {
         self.progress.is_shown() || self.report.is_followed()
     }
 
+    fn measures_waits(&self) -> Option<Duration> {
+        Some(self.plan.bulk.omit)
+    }
+
     fn progress<T: Transport>(client: &Bulk<T>, _: Option<&T>, now: Instant) -> BulkProgress {
         let stream = |stream: &bulk::Stream<T::Id>| {
             let moved = stream.given().max(stream.totals().received);

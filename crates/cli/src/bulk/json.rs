@@ -1,4 +1,5 @@
-//! The document `whimbrel.bulk/1`: times in seconds, sizes in bytes, rates in bits a second.
+//! The document `whimbrel.bulk/1`: times in seconds, sizes in bytes, rates in bits a second, and `again` in
+//! percent of segments.
 
 use std::time::Duration;
 
@@ -9,11 +10,11 @@ use whimbrel_apps::transport::Limit;
 use whimbrel_tcp::conn::Nagle;
 
 use super::table::span_seconds;
-use super::{BulkPlan, Outcome, Ran, StreamOutcome};
+use super::{BulkPlan, Outcome, PathFigures, Ran, StreamOutcome};
 use crate::{output, report, series};
 
 /// The document of a transfer.
-pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>) -> Value {
+pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>, path: &PathFigures) -> Value {
     let outcome = &ran.outcome;
     let mut document = output::document("whimbrel.bulk/1", &plan.setup, ran);
     document.insert("config".into(), config(plan));
@@ -27,6 +28,10 @@ pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>) -> Value {
             "sent_rate": per_second(sent * 8, outcome.elapsed),
             "received_rate": per_second(received * 8, outcome.elapsed),
             "retransmits": outcome.retransmits,
+            "again": path.again(),
+            "wait": path.mean().zip(path.p99()).map(|(mean, p99)| {
+                json!({ "mean": mean.as_secs_f64(), "p99": p99.as_secs_f64() })
+            }),
             "error": outcome.fault.map(|fault| fault.to_string()).or_else(|| {
                 outcome.conn_error.map(|conn_error| conn_error.name().to_owned())
             }),

@@ -128,6 +128,7 @@ impl Outcome {
         })
     }
 
+    /// Returns a figure that conditions compare; [`PathFigures`](super::path::PathFigures) has the others.
     pub(super) fn figure(&self, name: &str) -> Option<Figure> {
         let Totals { sent, received } = self.counted();
         let bits = |octets: u64| whimbrel_apps::record::per_second(octets * 8, self.elapsed);
@@ -143,9 +144,12 @@ impl Outcome {
 }
 
 /// What `--fail-if` can name.
-pub(super) const FIGURES: [(&str, Measure); 4] = [
+pub(super) const FIGURES: [(&str, Measure); 7] = [
     ("bitrate", Measure::Number),
     ("sent", Measure::Number),
     ("received", Measure::Number),
     ("retransmits", Measure::Number),
+    ("again", Measure::Share),
+    ("wait.mean", Measure::Time),
+    ("wait.p99", Measure::Time),
 ];

@@ -6,7 +6,7 @@ use whimbrel_base::{Instant, Secrets};
 use whimbrel_io::pair::mem_capabilities;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{Clock, MemPair, MemTime, Port, Stop, entropy};
-use whimbrel_link::{LinkConfig, LinkCounters};
+use whimbrel_link::{LinkConfig, LinkCounters, Waits};
 use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig, Steering};
 use whimbrel_wire::Endpoint;
 
@@ -44,22 +44,28 @@ where
     let target = Endpoint::new(address(SERVER), PORT);
     let clients = clients(job, setup.shards.into(), target);
     let mut watcher = Watcher::new(job, &clients, stop);
-    let mut hosts = Vec::new();
+    let (mut hosts, back) = (Vec::new(), link.back());
     for (queue, client) in (0..).zip(clients) {
-        let host = |host| shard(setup, link, seed, host, queue);
+        let host = |host| {
+            let outward = if host == CLIENT { link } else { &back };
+            shard(setup, outward, seed, host, queue)
+        };
         let (near, mut far) = (host(CLIENT)?, host(SERVER)?);
         let listener = far.listen(target, BACKLOG).map_err(Failure::run)?;
         far.set_fast_open(listener, job.fast_opens());
         let client = ClientPort::<J>::new(client, watcher.shared(), queue.into());
         hosts.push(((near, client), (far, ServerPort(job.server()))));
     }
-    let pairs = match (setup.shards, hosts.pop()) {
+    let mut pairs = match (setup.shards, hosts.pop()) {
         (1, Some(only)) => vec![MemPair::new(link, seed, only, time)],
         (_, last) => {
             hosts.extend(last);
             MemPair::shards(link, seed, hosts, time).map_err(Failure::run)?
         }
     };
+    if let Some(omit) = job.measures_waits() {
+        pairs.iter_mut().for_each(|pair| pair.measure_waits(time.now() + omit));
+    }
     let open = |plan: &CapturePlan| plan.open(&setup.typed, Medium::Ip, clock);
     let taps = capture::spread(setup.pcap.as_ref().map(open).transpose()?, pairs.len());
     let trace = setup.trace.as_ref().map(|plan| plan.open(Medium::Ip, pairs.len())).transpose()?;
@@ -86,12 +92,14 @@ fn conclude<J: Job, B: Port>(
     seed: u64,
 ) -> Result<Ran<J::Outcome>, Failure> {
     let (mut near, mut far, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut waits = [const { None }; 2];
     let (mut links, mut steering) = ([LinkCounters::default(); 2], SteeringCounters::default());
     for mut pair in pairs {
         capture::finish(pair.take_tap());
         pair.end_trace();
         let now = pair.now();
         links.iter_mut().zip(pair.links()).for_each(|(sum, link)| *sum += link);
+        waits.iter_mut().zip(pair.waits()).for_each(|(sum, waits)| add(sum, waits));
         pair.steering().into_iter().for_each(|side| steering += side);
         far.push(StackState::of(pair.far().0));
         let (mut shard, port) = pair.into_near();
@@ -103,12 +111,22 @@ fn conclude<J: Job, B: Port>(
         client: StackState::sum(near),
         server: StackState::sum(far),
         links: Some(links),
+        waits,
         steering,
         target: Endpoint::new(address(SERVER), PORT),
         seed: Some(seed),
         offloads: Some(mem_capabilities(link)),
         effort: None,
     })
+}
+
+/// Adds what was measured to what was measured before.
+fn add(sum: &mut Option<Waits>, waits: Option<Waits>) {
+    match (sum, waits) {
+        (Some(sum), Some(waits)) => *sum += &waits,
+        (sum @ None, waits) => *sum = waits,
+        (Some(_), None) => {}
+    }
 }
 
 /// One of the shards of a host: that at this queue.

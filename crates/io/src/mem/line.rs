@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_link::{Link, LinkConfig, LinkCounters};
+use whimbrel_link::{Link, LinkConfig, LinkCounters, Waits};
 
 use crate::Waker;
 use crate::device::MAX_BURST;
@@ -55,6 +55,16 @@ impl Line {
     /// What happened on it.
     pub(crate) fn counters(&self) -> LinkCounters {
         *self.lock().link.counters()
+    }
+
+    /// Measures how long packets that come from `from` on wait.
+    pub(crate) fn measure_waits(&self, from: Instant) {
+        self.lock().link.measure_waits(from);
+    }
+
+    /// Returns the times that they waited, if these are measured.
+    pub(crate) fn waits(&self) -> Option<Waits> {
+        self.lock().link.waits().cloned()
     }
 
     /// Puts packets on it, and wakes whom they are for.

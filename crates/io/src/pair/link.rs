@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_base::packet::TxSegment;
-use whimbrel_link::{Link, LinkConfig, LinkCounters, cut};
+use whimbrel_link::{Link, LinkConfig, LinkCounters, Waits, cut};
 
 use crate::device::MAX_BURST;
 use crate::mem::Line;
@@ -65,6 +65,24 @@ impl PairLink {
         match self {
             Self::Own(link) => link.next_arrival(),
             Self::Shared { line, queue } => line.next_arrival(*queue),
+        }
+    }
+
+    /// Measures how long frames that come from `from` on wait.
+    pub(super) fn measure_waits(&mut self, from: Instant) {
+        match self {
+            Self::Own(link) => link.measure_waits(from),
+            Self::Shared { line, queue: 0 } => line.measure_waits(from),
+            Self::Shared { .. } => {}
+        }
+    }
+
+    /// Returns the times that they waited; of a shared link, the first of those who share it has them.
+    pub(super) fn waits(&self) -> Option<Waits> {
+        match self {
+            Self::Own(link) => link.waits().cloned(),
+            Self::Shared { line, queue: 0 } => line.waits(),
+            Self::Shared { .. } => None,
         }
     }
 
