@@ -122,7 +122,7 @@ impl Net {
         None
     }
 
-    /// Begins to ask whether our addresses are free, where there is somebody to ask.
+    /// Begins to check our addresses for duplicates, if the link has neighbours.
     pub(crate) fn begin_check(&mut self, now: Instant) {
         if let Some(link) = &mut self.link {
             link.begin_check(now);
@@ -139,7 +139,7 @@ impl Net {
         self.link.as_mut()?.take_conflict()
     }
 
-    /// Begins to ask whether an address is free. `false`: there is nobody to ask.
+    /// Begins to check an address for duplicates; returns false if the link has no neighbours.
     pub(crate) fn check_tentative(
         &mut self,
         addr: Address,
@@ -151,7 +151,7 @@ impl Net {
         }
     }
 
-    /// The next address of which it is known whether somebody has it.
+    /// The next address whose check has ended.
     pub(crate) fn pop_checked(&mut self) -> Option<CheckedAddress> {
         self.link.as_mut()?.pop_checked()
     }
@@ -167,7 +167,7 @@ impl Net {
         self.looks.destinations = true;
     }
 
-    /// The path to `remote` carries no more than `said` octets, as a router said.
+    /// The path to `remote` carries no more than `said` bytes, by a router's report.
     pub(crate) fn note_path_mtu(&mut self, now: Instant, remote: Address, said: u16) {
         self.ip.path_mtus.note(now, remote, said);
         self.looks.narrow_paths |= self.ip.path_mtus.has_narrow();
@@ -261,7 +261,7 @@ impl Net {
         }
     }
 
-    /// Whether [`Net::tx_link`] has something to send.
+    /// True if [`Net::tx_link`] has something to send.
     pub(crate) fn link_waits(&self) -> bool {
         self.link.as_ref().is_some_and(Link::waits)
     }

@@ -75,7 +75,7 @@ impl Link {
         Ok(())
     }
 
-    /// The next address of which it is known whether somebody has it.
+    /// The next address whose check has ended.
     pub(crate) fn pop_checked(&mut self) -> Option<CheckedAddress> {
         self.tentative.checked.pop_front()
     }

@@ -54,7 +54,7 @@ impl Net {
 pub struct DatagramPath {
     /// The address that the path leads to.
     pub remote: Address,
-    /// The largest IP packet, octets.
+    /// The largest IP packet, bytes.
     pub mtu: u16,
     /// For how long that is believed from now on.
     pub left: Duration,

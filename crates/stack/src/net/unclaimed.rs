@@ -14,7 +14,7 @@ use crate::error::InjectError;
 use crate::ip::FrameDrop;
 use crate::replies::Pending;
 
-/// Packets that nothing here took, for whoever asks.
+/// Packets that nothing here took, for the application that asks.
 #[derive(Default, Debug)]
 pub(crate) struct Unclaimed {
     /// How many may wait; 0: nobody wants them.
@@ -136,7 +136,7 @@ fn whole(frame: &RxFrame<'_>) -> Option<Bytes> {
     Some(packet.freeze())
 }
 
-/// The length that an IP packet says it has, octets.
+/// The length field of an IP packet, bytes.
 fn length_of(packet: &[u8]) -> Option<usize> {
     let field =
         |at: usize| Some(usize::from(u16::from_be_bytes(*packet.get(at..)?.first_chunk()?)));

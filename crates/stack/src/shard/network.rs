@@ -42,7 +42,7 @@ impl Shard {
         self.net.check_address(addr, self.cx.now)
     }
 
-    /// The next address of which it is known whether somebody has it.
+    /// The next address whose check has ended.
     pub fn poll_checked(&mut self) -> Option<CheckedAddress> {
         self.net.pop_checked()
     }

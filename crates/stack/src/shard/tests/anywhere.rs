@@ -602,7 +602,7 @@ fn the_address_that_has_waited_longest_goes_when_there_is_a_number_for_no_other(
 /// stays open has its text taken all the time, and of those that went the last hundred wait for a FIN that
 /// comes again.
 #[test]
-fn connection_keeps_its_address_while_a_thousand_others_come_and_go() {
+fn connection_keeps_its_address_amid_flood_of_others() {
     let (mut server, listener) = crowded();
     let (honest, own) = dial(&mut server, listener, Instant::ZERO, 9_999);
     let mut flood = Vec::new();

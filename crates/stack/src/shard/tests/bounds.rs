@@ -113,7 +113,7 @@ const ROWS: [(&str, Proof); 49] = [
     (
         "addresses of others",
         Tests(&[
-            "crates/stack/src/shard/tests/anywhere.rs#connection_keeps_its_address_while_a_thousand_others_come_and_go",
+            "crates/stack/src/shard/tests/anywhere.rs#connection_keeps_its_address_amid_flood_of_others",
         ]),
     ),
     ("packets of a host to itself", Own),
@@ -145,7 +145,7 @@ const ROWS: [(&str, Proof); 49] = [
             "crates/tcp/src/table/fast_open/cache/tests.rs#server_in_use_keeps_its_cookie_amid_flood_of_others",
         ]),
     ),
-    ("names of connections to serve", Flood(gone_connections_keep_nobody_from_lists)),
+    ("names of connections to serve", Flood(gone_connections_leave_room_in_lists)),
     ("packets of a user's own", Own),
     ("packets that nothing takes", Flood(unclaimed_packets_leave_connections_alone)),
     ("what crosses between a task", Own),
@@ -454,7 +454,7 @@ fn full_time_wait_leaves_clients_alone() {
 }
 
 /// 800 SYNs a second with a valid cookie, of which none is followed up, where eight may open connections. A
-/// client's text is answered beside them, though it has to follow an ordinary handshake.
+/// client's text is answered meanwhile, after an ordinary handshake.
 fn full_fast_open_leaves_ordinary_handshake() {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 16);
@@ -487,8 +487,8 @@ fn full_fast_open_leaves_ordinary_handshake() {
 }
 
 /// In each burst 24 connections of the client's are refused and 150 given up before their SYN left, and no
-/// application looks. Its one connection that is answered has its SYN sent at once, and its news is told.
-fn gone_connections_keep_nobody_from_lists() {
+/// application looks. Its one connection that is answered has its SYN sent at once, and its event is reported.
+fn gone_connections_leave_room_in_lists() {
     let mut hosts = Hosts::new();
     let mut asker = Asker::of(hosts.listen(Over::V4, 8));
     let (closed, mut refused, mut told) = (Endpoint::new(server_addr(Over::V4), 9), Vec::new(), 0);
@@ -518,7 +518,7 @@ fn gone_connections_keep_nobody_from_lists() {
 /// Destinations that are heard of before a siege of paths, as many as are remembered.
 const PATHS: u32 = 4_096;
 
-/// The server dials 200 destinations a second, and is told of each that the path there is narrow; a client behind a narrow path
+/// The server dials 200 destinations a second, each with a report of a narrow path; a client behind a narrow path
 /// has 4,000 bytes within 40 ms, and its path is remembered once it was found.
 fn narrow_path_of_segments_stays_known() {
     let mut hosts =
@@ -620,15 +620,15 @@ fn narrow_path_of_echo_replies_is_found_again() {
 
 fn narrow_path_of_datagrams_is_found_again() {
     let datagram = |to| {
-        let mut octets = std::vec![0; 1_400];
+        let mut segment = std::vec![0; 1_400];
         let from = server_addr(Over::V4);
         UdpHeader { src_port: 53, dst_port: 4_000 }.emit_datagram(
             from,
             to,
             &[7; 1_392],
-            &mut octets,
+            &mut segment,
         );
-        packet_from(from, to, Protocol::UDP, &octets)
+        packet_from(from, to, Protocol::UDP, &segment)
     };
     let mut hosts = Hosts::new();
     let socket = hosts.server.udp_bind(&Bind::new(Local::Both, 53)).expect("a free port");

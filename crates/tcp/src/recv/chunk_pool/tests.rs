@@ -79,8 +79,8 @@ fn beyond_its_bound_a_pool_forgets_what_it_lent_first() {
     assert!(held.iter().all(|text| text.iter().all(|octet| *octet == 7)), "the text stays");
 }
 
-/// In each of 1,000 bursts, as many as ten seconds have, four texts come that nobody reads, and one that is read
-/// at once. That has room beside them whatever they hold, and once they are gone needs no more of it.
+/// In each of 1,000 bursts, as many as ten seconds have, four unread texts come, and one that is read
+/// at once. It always has room, and needs no more once they are gone.
 #[test]
 fn reader_has_chunks_amid_flood_of_text_that_is_held() {
     let mut pool = ChunkPool::default();
@@ -93,8 +93,8 @@ fn reader_has_chunks_amid_flood_of_text_that_is_held() {
         let mut honest = pool.take(60_000);
         assert!(honest.is_empty() && honest.capacity() >= 60_000, "{burst}");
         honest.extend_from_slice(&[8; 60_000]);
-        assert!(pool.octets() <= 1 << 20, "{burst}: {}", pool.octets());
-        assert!(honest.iter().all(|octet| *octet == 8), "{burst}");
+        assert!(pool.octets() <= 1 << 20, "{burst}");
+        assert!(honest.iter().all(|byte| *byte == 8), "{burst}");
         assert!(held.iter().all(|text| text[0] == 7 && text[59_999] == 7), "{burst}");
     }
     drop(held);

@@ -52,7 +52,7 @@ fn at_the_bound_the_server_that_was_silent_for_longest_is_forgotten() {
 }
 
 /// 800 servers a second grant cookies, and as many fail, for ten seconds. One that is connected to in each second
-/// keeps its cookie, and one that fails in each is left alone.
+/// keeps its cookie, and one that fails in each is not tried.
 #[test]
 fn server_in_use_keeps_its_cookie_amid_flood_of_others() {
     let mut cache = FastOpenCache::new();
