@@ -10,7 +10,8 @@
 //! ```
 //! use whimbrel_apps::http::{Answer, HttpServer, Limits, Request, Response, Site, Status};
 //! use whimbrel_apps::stack::base::{Instant, Secrets};
-//! use whimbrel_apps::stack::tcp::{SegMeta, Tunables};
+//! use whimbrel_apps::stack::base::packet::SegMeta;
+//! use whimbrel_apps::stack::tcp::Tunables;
 //! use whimbrel_apps::stack::wire::{Address, Endpoint};
 //! use whimbrel_apps::stack::{
 //!     Capabilities, InterfaceAddress, Medium, Recv, RxFrame, Shard, ShardConfig, TxBatch, bytes::Bytes,

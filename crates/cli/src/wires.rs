@@ -25,9 +25,10 @@ pub(crate) const FOR_LOADS: &str = "\
 Where frames go:
 mem:[rate=45M][,delay=35ms][,host-delay=][,jitter=][,loss=0.1%]
 [,burst-loss=][,drop=N[/K]+…][,reorder=][,dup=][,corrupt=][,ecn=BYTES]
-[,queue=100p|1bdp][,mtu=][,police=RATE:BURST][,ack-batch=][,ack-filter]
-[,ecn-bleach][,accecn-strip][,at=TIME:CHANGE][,back.KEY=] (both hosts
-in this process; `whimbrel link --help` explains the keys),
+[,queue=100p|1bdp][,mtu=][,police=RATE:BURST][,ack-batch=]
+[,ack-filter][,ecn-bleach][,accecn-strip][,at=TIME:CHANGE][,back.KEY=]
+(both hosts in this process; `whimbrel link --help` explains
+the keys),
 tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,queues=N],
 tap:NAME,…,
 packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N],

@@ -12,7 +12,8 @@
 //!
 //! ```
 //! use whimbrel_posix::stack::base::{Instant, Secrets};
-//! use whimbrel_posix::stack::tcp::{SegMeta, Tunables};
+//! use whimbrel_posix::stack::base::packet::SegMeta;
+//! use whimbrel_posix::stack::tcp::Tunables;
 //! use whimbrel_posix::stack::wire::{Address, Endpoint};
 //! use whimbrel_posix::stack::{
 //!     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch, bytes::Bytes,

@@ -246,3 +246,106 @@ fn http_client_and_served_files_act_on_no_terminal() {
     );
     fs::remove_dir_all(&folder).unwrap();
 }
+
+/// A block of pcapng: its type, what it says, and its length in front and behind.
+fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(12 + body.len()).unwrap().to_le_bytes();
+    [&kind.to_le_bytes()[..], &length, body, &length].concat()
+}
+
+/// Bytes up to the next word of 32 bits.
+fn padded(bytes: &[u8]) -> Vec<u8> {
+    [bytes, &[0; 3][..bytes.len().wrapping_neg() % 4]].concat()
+}
+
+/// Each of these options with [`HOSTILE`], and the end of options.
+fn hostile_options(codes: &[u16]) -> Vec<u8> {
+    let option = |code: &u16| {
+        let length = u16::try_from(HOSTILE.len()).unwrap();
+        [&code.to_le_bytes()[..], &length.to_le_bytes(), &padded(HOSTILE.as_bytes())].concat()
+    };
+    [codes.iter().flat_map(option).collect(), vec![0; 4]].concat()
+}
+
+/// A packet of IPv4 to 10.9.0.2 with this protocol.
+fn packet(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(20 + payload.len()).unwrap();
+    let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2];
+    packet[2..4].copy_from_slice(&length.to_be_bytes());
+    let sum: u32 = packet.chunks(2).map(|it| u32::from(it[0]) << 8 | u32::from(it[1])).sum();
+    let sum = !u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    [&packet, payload].concat()
+}
+
+/// A capture whose every text is [`HOSTILE`]: comments, names of the machine and its interface, filters, resolved
+/// names, an unknown block, and what segments, datagrams, echo requests and unknown protocols carry.
+fn hostile_capture() -> Vec<u8> {
+    let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
+    let section = [section, hostile_options(&[1, 2, 3, 4])].concat();
+    let interface =
+        [vec![101, 0, 0, 0, 0, 0, 4, 0], hostile_options(&[1, 2, 3, 11, 12, 15])].concat();
+    let name = [&[10, 9, 0, 1][..], HOSTILE.as_bytes(), &[0]].concat();
+    let record = [&[1, 0][..], &u16::try_from(name.len()).unwrap().to_le_bytes()].concat();
+    let names = [record, padded(&name), vec![0; 4], hostile_options(&[1, 2])].concat();
+    let text = HOSTILE.as_bytes();
+    let segment = |flags| {
+        [&[4, 0, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, flags, 1, 0, 0, 0, 0, 0], text].concat()
+    };
+    let datagram = [&[4, 0, 0, 80, 0, u8::try_from(8 + text.len()).unwrap(), 0, 0], text].concat();
+    let packets = [
+        packet(6, &segment(2)),
+        packet(6, &segment(0x18)),
+        packet(17, &datagram),
+        packet(1, &[&[8, 0, 0, 0, 0, 1, 0, 1], text].concat()),
+        packet(200, text),
+        text.to_vec(),
+    ];
+    let packets = packets.iter().flat_map(|bytes| {
+        let length = u32::try_from(bytes.len()).unwrap().to_le_bytes();
+        let body = [&[0; 12][..], &length, &length, &padded(bytes), &hostile_options(&[1])];
+        block(6, &body.concat())
+    });
+    let blocks = [block(0x0a0d_0d0a, &section), block(1, &interface), block(4, &names)];
+    [blocks.concat(), block(0x8000_1234, &padded(text)), packets.collect()].concat()
+}
+
+#[test]
+fn captures_act_on_no_terminal() {
+    let folder = folder("foreign-captures");
+    let capture = hostile_capture();
+    let wire = |name: &str, bytes: &[u8]| {
+        let path = write(&folder, name.as_ref(), bytes);
+        OsString::from(format!("pcap:{},addr=10.9.0.2/24,speed=max", path.display()))
+    };
+    let whole = wire(&format!("{HOSTILE}.pcapng"), &capture);
+    for (words, shown) in [
+        ("pcap -o out.pcapng -w", "frames captured"),
+        ("serve -w", "replayed"),
+        ("serve --access-log - --pcap again.pcapng -w", "replayed"),
+        ("load http://10.9.0.1/ -w", "error"),
+        ("crr 10.9.0.1:7 -w", "error"),
+        ("bulk send 10.9.0.1 -w", "error"),
+    ] {
+        on_terminal(&folder, words, &[&whole], shown);
+    }
+    // Files that are none, or end anywhere: the error names the file.
+    let (half, none) = (&capture[..capture.len() / 2], HOSTILE.as_bytes());
+    for (name, bytes) in [("half", half), ("none", none)] {
+        let broken = wire(&format!("{name}{HOSTILE}"), bytes);
+        for words in ["pcap -o broken.pcapng -w", "serve -w"] {
+            on_terminal(&folder, words, &[&broken], "cannot be replayed");
+        }
+    }
+    let path = write(&folder, HOSTILE.as_ref(), &capture);
+    for words in ["compare", "compare --json"] {
+        on_terminal(&folder, words, &[path.as_os_str(), path.as_os_str()], "forged");
+    }
+    for words in ["sysctl --config", "sim grid 10M/1ms --baseline"] {
+        on_terminal(&folder, words, &[path.as_os_str()], "forged");
+    }
+    let filter = format!("-wpcap:x,addr=10.9.0.2/24 -oy -- {HOSTILE}");
+    let filter: Vec<_> = filter.splitn(4, ' ').map(OsStr::new).collect();
+    on_terminal(&folder, "pcap", &filter, "FILTER");
+    fs::remove_dir_all(&folder).unwrap();
+}

@@ -37,3 +37,27 @@ fn states_of_flows_that_are_gone_are_forgotten() {
     }
     assert!((BOUND / 2..=BOUND).contains(&most), "{most} bytes");
 }
+
+/// SYNs of 100,000 flows pass, of which all but some thousand are gone again. A connection that stays is not
+/// forgotten with them: its state is said once.
+#[test]
+fn flood_of_flows_leaves_state_of_connection_that_is_there() {
+    let mut server = Server::new(Tunables::default());
+    let mut recorder = Recorder::begin(RecorderConfig::new("whim0", Medium::Ip));
+    let (honest, _) = server.connected_to(Peer::new(u16::MAX - 1, 9));
+    let mut said = Vec::new();
+    for number in 0..100_000_u32 {
+        if number % 10_000 == 0 {
+            let packet = honest.packet(TcpFlags::ACK, honest.seq, &[]);
+            recorder.rx(server.now, &mut server.shard, &[RxFrame::new(&packet, SegMeta::SINGLE)]);
+            said.push(recorder.take().windows(18).any(|it| it == b"state: ESTABLISHED"));
+        }
+        let peer = Peer::new((number >> 8) as u16, 1_024 + (number & 0xff) as u16);
+        let packet = peer.packet(TcpFlags::SYN, peer.seq, &[]);
+        let meta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
+        recorder.rx(server.now, &mut server.shard, &[RxFrame::new(&packet, meta)]);
+        recorder.take().clear();
+        server.pass(if number % 4_000 == 0 { 120_000 } else { 0 }, peer.port);
+    }
+    assert_eq!(said, [true, false, false, false, false, false, false, false, false, false]);
+}

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use whimbrel_base::packet::SegMeta;
 use whimbrel_link::tracer::Tracer;
-use whimbrel_stack::{Medium, RxFrame};
+use whimbrel_stack::{Medium, Recv, RxFrame};
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::TcpFlags;
 
@@ -44,4 +44,37 @@ fn connections_that_went_without_a_segment_are_forgotten() {
     }
     println!("{most} bytes, at most {BOUND}");
     assert!((BOUND / 4..=BOUND).contains(&most), "{most} bytes, at most {BOUND}");
+}
+
+/// While 4,000 connections come and go, one that stays is not forgotten: its opening is traced once.
+#[test]
+fn flood_of_connections_leaves_trace_of_one_that_is_there() {
+    let mut server = Server::new(Tunables::default());
+    let mut tracer = Tracer::new(Medium::Ip, 0, 1);
+    let (mut honest, own) = server.connected_to(Peer::new(u16::MAX - 1, 9));
+    let mut open = VecDeque::new();
+    for number in 0..4_000_u32 {
+        let peer = Peer::new((number >> 8) as u16, 1_024 + (number & 0xff) as u16);
+        let (peer, handle) = server.connected_to(peer);
+        open.push_back(handle);
+        if number % 100 == 0 {
+            let packet = honest.packet(TcpFlags::ACK, honest.seq, b"text");
+            let frame = [RxFrame::new(&packet, SegMeta::SINGLE)];
+            server.shard.rx(server.now, &frame);
+            honest.seq += 4;
+            while let Recv::Data(_) = server.shard.recv(own) {}
+            tracer.rx(server.now, &server.shard, &frame);
+            // Of a connection that is forgotten it would say again that it opened.
+            let line = String::from_utf8(tracer.take().clone()).unwrap();
+            assert!(line.contains(r#""conn":1,"#) == (number == 0), "{number}: {line}");
+            assert!(number == 0 || line.is_empty(), "{number}: {line}");
+        }
+        let packet = peer.packet(TcpFlags::ACK, peer.seq, &[]);
+        tracer.rx(server.now, &server.shard, &[RxFrame::new(&packet, SegMeta::SINGLE)]);
+        tracer.take().clear();
+        if open.len() > 200 {
+            server.shard.abort(open.pop_front().unwrap());
+            server.pass(0, peer.port);
+        }
+    }
 }

@@ -78,6 +78,31 @@ fn a_stuck_disk_stalls_nobody_and_what_has_no_room_is_counted() {
     assert!(written.ends_with(b"\n"));
 }
 
+/// A disk takes nothing while more lines come than may wait: the newest have no room. One that comes once it
+/// goes on is written, behind those that waited.
+#[test]
+fn flood_of_lines_leaves_room_for_line_that_comes_later() {
+    let (go, release) = mpsc::channel();
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let mut log = AccessLog::begin(Stuck { release, written: Arc::clone(&written) }, "x".into());
+    let first = LoggedExchange { request: b"GET /first HTTP/1.1".to_vec(), ..exchange() };
+    log.note(&first);
+    while log.counted().lost < 1_000 {
+        log.note(&exchange());
+    }
+    drop(go);
+    while log.0.lock().lines > 0 {
+        thread::yield_now();
+    }
+    let later = LoggedExchange { request: b"GET /later HTTP/1.1".to_vec(), ..exchange() };
+    log.note(&later);
+    assert!(log.finish().lost >= 1_000);
+    let written = String::from_utf8(written.lock().unwrap().clone()).unwrap();
+    let mut lines = written.lines();
+    assert!(lines.next().unwrap().contains("/first"));
+    assert!(lines.next_back().unwrap().contains("/later"));
+}
+
 #[test]
 fn an_end_does_not_wait_for_a_disk_that_stays_stuck() {
     let (go, release) = mpsc::channel();

@@ -81,26 +81,26 @@ const ROWS: [(&str, Proof); 49] = [
     (
         "a capture",
         Tests(&[
-            "crates/io/tests/memory/captures.rs#states_of_flows_that_are_gone_are_forgotten",
+            "crates/io/tests/memory/captures.rs#flood_of_flows_leaves_state_of_connection_that_is_there",
         ]),
     ),
     ("what travels on a link", Own),
     (
         "a trace",
         Tests(&[
-            "crates/io/tests/memory/traces.rs#connections_that_went_without_a_segment_are_forgotten",
+            "crates/io/tests/memory/traces.rs#flood_of_connections_leaves_trace_of_one_that_is_there",
         ]),
     ),
     (
         "pages that list",
         Tests(&[
-            "crates/cli/src/serve/files/listing/tests.rs#few_pages_are_kept",
+            "crates/cli/src/serving/files/listing/tests.rs#page_in_use_is_kept_amid_flood_of_others",
         ]),
     ),
     (
         "lines of `--access-log`",
         Tests(&[
-            "crates/cli/src/serving/access_log/tests.rs#a_stuck_disk_stalls_nobody_and_what_has_no_room_is_counted",
+            "crates/cli/src/serving/access_log/tests.rs#flood_of_lines_leaves_room_for_line_that_comes_later",
         ]),
     ),
     (

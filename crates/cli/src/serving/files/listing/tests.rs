@@ -146,3 +146,26 @@ fn few_pages_are_kept() {
         assert!(listings.lock().len() <= PAGES);
     }
 }
+
+/// Others ask for three directories in each hundredth of ten seconds. A page that one client asks for as often
+/// is made once a second, and no more; where they ask for more than are kept, it is made each time, and whole.
+#[test]
+fn page_in_use_is_kept_amid_flood_of_others() {
+    let folder = Folder::of("listed-amid", (0..9).map(|number| number.to_string()));
+    let begin = folder.changed() + Duration::from_secs(1);
+    for (others, made) in [(PAGES - 1, 10), (PAGES, 1_000)] {
+        let listings = counted();
+        let (page, mut looks) = ask(&listings, &folder, begin);
+        for burst in 1..1_000 {
+            let at = begin + Duration::from_millis(10) * burst as u32;
+            for other in 0..others {
+                let other = folder.directory(&format!("/{}/", burst * others + other));
+                listings.listings.make(&other, at).unwrap();
+            }
+            let (again, more) = ask(&listings, &folder, at);
+            assert_eq!(again, page);
+            looks += more;
+        }
+        assert_eq!(looks, 9 * made, "{others} others each time");
+    }
+}
