@@ -11,7 +11,7 @@ use whimbrel_wire::Endpoint;
 
 use crate::descriptors;
 use crate::failure::Failure;
-use crate::target::{at, each};
+use crate::target::{at, each, split, zone_of};
 
 /// What is left of a transfer.
 pub(super) struct Outcome {
@@ -75,18 +75,30 @@ impl StreamOutcome {
     }
 }
 
+/// The name of the other side in errors: the typed one and a colon, if it says more than the address that was
+/// tried, and that address with the typed zone.
+fn names(target: Endpoint, typed: Option<&str>) -> (String, String) {
+    let host = typed.and_then(split).map_or("", |(host, _)| host);
+    match (zone_of(host).1, typed) {
+        (Some(zone), _) => (String::new(), format!("[{}%{zone}]:{}", target.addr, target.port)),
+        (None, Some(typed)) if !at(target, typed).is_empty() => {
+            (format!("{typed}: "), target.to_string())
+        }
+        _ => (String::new(), target.to_string()),
+    }
+}
+
 impl Outcome {
     pub(super) fn moved_anything(&self) -> bool {
         self.streams.iter().any(|stream| stream.totals != Totals::default())
     }
 
     /// Fails if the transfer broke off, or more was sent than came; the error names the other side as `typed`,
-    /// too, where that is a name or has a zone.
+    /// too, where that is a name, and its zone.
     pub(super) fn judge(&self, target: Endpoint, typed: Option<&str>) -> Result<(), Failure> {
-        let typed = typed.filter(|typed| typed.contains('%') || !at(target, typed).is_empty());
-        let name = typed.map_or_else(String::new, |typed| format!("{typed}: "));
+        let (name, tried) = names(target, typed);
         if let Some(fault) = self.fault {
-            return Err(Failure::run(format!("{name}{target}: {fault}")));
+            return Err(Failure::run(format!("{name}{tried}: {fault}")));
         }
         if let Some(conn_error) = self.conn_error {
             let about = match (self.shortage, conn_error) {
@@ -97,14 +109,14 @@ impl Outcome {
             let before = self.unreached.iter().filter(|(at, _)| *at != target);
             let before: String = before.map(|failed| each(&[*failed]) + "; ").collect();
             return Err(Failure::run(format!(
-                "{name}{before}{target}: {conn_error}{about}: {}",
+                "{name}{before}{tried}: {conn_error}{about}: {}",
                 conn_error.remedy()
             )));
         }
         let plain = self.theirs.is_none();
         if self.only_receives && !self.moved_anything() && plain {
             return Err(Failure::run(format!(
-                "{name}{target}: not one byte came: is it a server that sends, as `whimbrel serve \
+                "{name}{tried}: not one byte came: is it a server that sends, as `whimbrel serve \
                  --chargen` is?"
             )));
         }
@@ -114,7 +126,7 @@ impl Outcome {
         });
         match lacking {
             Some((sent, came)) => Err(Failure::run(format!(
-                "{name}{target}: {sent} bytes were sent on a stream and the other side has {came}"
+                "{name}{tried}: {sent} bytes were sent on a stream and the other side has {came}"
             ))),
             None => Ok(()),
         }

@@ -59,12 +59,16 @@ fn each_address_of_name_is_tried_over_kernels_sockets() {
     let web = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:8080"]);
     let echo = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:7", "--echo"]);
     let bulk = net.serving(&["bulk", "--server", "-w", "kernel:", "--listen", "127.0.0.1:5201"]);
+    let sink = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:9001", "--sink"]);
+    let source = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:9002", "--chargen"]);
     for words in [
         "load http://both:8080/ -n 20 -c 2 --json",
         "load http://both:8080/ -n 20 -c 2 -K --json",
         "crr both:7 -n 20 --json",
         "bulk send both -n 1M --json",
         "bulk recv both -n 1M -P 2 --json",
+        "bulk send both:9001 --peer plain -n 1M -P 2 --json",
+        "bulk recv both:9002 --peer plain -n 1M -P 2 --json",
     ] {
         let text = succeed(&mut with_name(&net, words));
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -76,13 +80,18 @@ fn each_address_of_name_is_tried_over_kernels_sockets() {
             assert_eq!(summary["unreached"][0]["address"], "[::1]:8080", "{summary}");
         }
     }
-    for words in ["load http://both:9/ -n 20", "crr both:9 -n 20", "bulk send both:9 -n 1M"] {
+    for words in [
+        "load http://both:9/ -n 20",
+        "crr both:9 -n 20",
+        "bulk send both:9 -n 1M",
+        "bulk send both:9 --peer plain -n 1M",
+    ] {
         let (code, error) = fail(&mut with_name(&net, words));
         for part in ["both:9", "[::1]:9: connection refused", "127.0.0.1:9: connection refused"] {
             assert!(code == 1 && error.contains(part), "{words}: {code} {error}");
         }
     }
-    for serve in [web, echo, bulk] {
+    for serve in [web, echo, bulk, sink, source] {
         serve.end_complaining();
     }
 }
@@ -103,6 +112,14 @@ fn link_local_address_is_reached_in_its_zone() {
     let mut command = net.command(WHIMBREL);
     let (code, error) = fail(command.args(["load", "http://[fe80::7]:8080/", "-w", "kernel:"]));
     assert!(code == 2 && error.contains("[fe80::1%eth0]"), "{code} {error}");
+    for peer in ["iperf3", "plain"] {
+        let mut command = net.command(WHIMBREL);
+        let words = ["bulk", "send", "[fe80::7%lo]:9", "-w", "kernel:", "--peer", peer];
+        let (code, error) = fail(command.args(words));
+        let refused = "[fe80::7%lo]:9: connection refused";
+        assert!(code == 1 && error.contains(refused), "{code} {error}");
+        assert_eq!(error.matches("fe80").count(), 1, "{error}");
+    }
 }
 
 /// A server that listens at every address of the namespace.
