@@ -7,11 +7,11 @@
 
 use std::time::Instant as Clock;
 
+use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
-use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 use whimbrel_wire::{Address, Endpoint, Ipv4Header, Mss, Protocol, RawWindow, SeqNum, WindowScale};

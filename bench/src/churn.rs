@@ -7,12 +7,12 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Capabilities, Event, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard,
     ShardConfig, TxBatch,
 };
-use whimbrel_base::packet::SegMeta;
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 

@@ -15,11 +15,11 @@ mod texts;
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Capabilities, InterfaceAddress, ListenerId, Medium, RxFrame, Shard, ShardConfig, TxBatch,
 };
-use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{

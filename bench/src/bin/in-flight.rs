@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_tcp::conn::{ActiveOpen, Connection, FirstTrip, Handshake};
 use whimbrel_base::packet::{Payload, RxChecksum, SegMeta, Slices};
+use whimbrel_tcp::conn::{ActiveOpen, Connection, FirstTrip, Handshake};
 use whimbrel_tcp::{Context, RxSegment, Tunables};
 use whimbrel_wire::tcp::{
     OptionOrder, SackBlock, SackBlocks, TcpFlags, TcpHeader, TcpView, Timestamps,

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
+use whimbrel_base::packet::{RxChecksum, SegMeta, TxSegment};
 use whimbrel_base::{Instant, Secrets};
 use whimbrel_stack::{
     Capabilities, Event, Handle, InterfaceAddress, ListenerId, Medium, Recv, RxFrame, Shard,
     ShardConfig, TxBatch,
 };
-use whimbrel_base::packet::{RxChecksum, SegMeta, TxSegment};
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::Endpoint;
 

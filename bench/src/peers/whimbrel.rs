@@ -1,8 +1,8 @@
 //! Whimbrel: two shards in one thread, see [`Churn`].
 
+use whimbrel_base::packet::SegMeta;
 use whimbrel_stack::shard::ConnectError;
 use whimbrel_stack::{Handle, RxFrame};
-use whimbrel_base::packet::SegMeta;
 use whimbrel_wire::Endpoint;
 
 use super::frames::{Kept, NOT_KEPT, syn};

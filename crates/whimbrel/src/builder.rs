@@ -71,7 +71,7 @@ pub struct StackBuilder {
 #[derive(Debug)]
 enum Wire {
     #[cfg(target_os = "linux")]
-    Spec(WireSpec),
+    Spec(Box<WireSpec>),
     Mem(MemEnd),
     /// A lock that nobody waits for: a device may be sent to another thread, and not be shared.
     #[cfg(target_os = "linux")]
@@ -166,7 +166,7 @@ impl StackBuilder {
     /// the stack gets. Linux alone has them.
     #[cfg(target_os = "linux")]
     pub fn wire(mut self, wire: WireSpec) -> Self {
-        self.wire = Some(Wire::Spec(wire));
+        self.wire = Some(Wire::Spec(Box::new(wire)));
         self
     }
 
@@ -502,7 +502,7 @@ impl StackBuilder {
         let shards = match self.wire.take().ok_or(BuildError::NoWire)? {
             Wire::Mem(end) => stack::open_mem(end, self.shards.unwrap_or(1), self.config()?)?,
             #[cfg(target_os = "linux")]
-            Wire::Spec(spec) => self.open(spec, &stop)?,
+            Wire::Spec(spec) => self.open(*spec, &stop)?,
             #[cfg(target_os = "linux")]
             Wire::Device(device) => {
                 self.open_device(device.into_inner().unwrap_or_else(PoisonError::into_inner))?

@@ -501,7 +501,7 @@ fn gone_connections_leave_room_in_lists() {
                 told += events(&mut hosts.client).iter().filter(|it| Some(**it) == own).count();
             }
             asker.step(hosts, burst);
-            refused.drain(..).for_each(|it| _ = hosts.client.abort(it));
+            refused.drain(..).for_each(|it| hosts.client.abort(it));
             let mut dial = || hosts.client.connect(closed, None).expect("a free port");
             refused.extend((0..24).map(|_| dial()));
             for _ in 0..150 {
