@@ -140,7 +140,7 @@ pub extern "C" fn probe_link(seed: u64, nanos: u64) -> u64 {
 /// Links `sim`: a whole world, from a seed to its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn probe_sim(seed: u64) -> u64 {
-    whimbrel_sim::run_seed(seed).octets
+    whimbrel_sim::run_seed(seed).bytes
 }
 
 /// Links `lab`: the first row of a case is measured.

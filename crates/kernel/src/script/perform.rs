@@ -213,7 +213,8 @@ fn poll(machine: &Machine, fds: &[Polled], time_out: TimeOut) -> Outcome {
     let invalid = fds.iter().zip(&held).filter(|it| is_invalid(*it)).count();
     let time_out = if invalid > 0 { TimeOut::After(Duration::ZERO) } else { time_out };
     let asked = fds.iter().zip(&held).filter_map(|(polled, held)| {
-        let events = PollFlags::from_bits_retain(polled.events.bits() as u16);
+        // rustix has them signed where it goes by libc, as under Miri.
+        let events = PollFlags::from_bits_retain(polled.events.bits() as _);
         Some(PollFd::new(held.as_deref()?, events))
     });
     let mut asked: Vec<_> = asked.collect();
@@ -227,7 +228,7 @@ fn poll(machine: &Machine, fds: &[Polled], time_out: TimeOut) -> Outcome {
             None if polled.fd < 0 => PollFlags::empty(),
             None => PollFlags::NVAL,
         };
-        Polled { revents: PollEvents::from_bits(revents.bits().into()), ..*polled }
+        Polled { revents: PollEvents::from_bits(revents.bits() as u32), ..*polled }
     });
     Ok(((ready.unwrap_or(0) + invalid) as i64, Filled::Polled(found.collect())))
 }
