@@ -13,7 +13,6 @@ use whimbrel_tcp::Tunables;
 use whimbrel_wire::plain::PlainSegment;
 use whimbrel_wire::{Address, EthernetHeader};
 
-use self::unclaimed::Unclaimed;
 use crate::ip::{ErrorReport, FlowKey, FrameDrop, IpLayer};
 use crate::link::{
     AddressCheck, AddressConflict, CheckedAddress, Link, LinkControl, TooManyChecks, Unframed,
@@ -23,6 +22,8 @@ use crate::looped::{Looped, QueueFull};
 use crate::ping::Pings;
 use crate::replies::Replies;
 use crate::{RxFrame, TxBatch};
+
+use self::unclaimed::Unclaimed;
 
 pub use self::paths::{DatagramPath, DatagramPathNews, DatagramPathsSeen};
 

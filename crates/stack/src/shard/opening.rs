@@ -4,8 +4,7 @@ use whimbrel_base::cold_path;
 use whimbrel_base::packet::TxSegment;
 use whimbrel_tcp::conn::RouteMetrics;
 use whimbrel_tcp::conn::{
-    ActiveOpen, Connection, Handshake, Marking, RareOptions, RouteMetrics, SocketOptions,
-    initial_window,
+    ActiveOpen, Connection, Handshake, Marking, RareOptions, SocketOptions, initial_window,
 };
 use whimbrel_tcp::table::{
     Announced, Due, Families, FlowHash, Identity, Kind, PassiveOpen, Record, ReuseBy, SynEntry,
