@@ -203,7 +203,7 @@ fn a_server_that_is_busy_says_so_and_goes_on() {
     let Some(net) = Net::with(&["iperf3"]) else { return };
     let serve = server(&net, "");
     // Long enough for both that are refused, and no faster than leaves them a processor.
-    let first = ["-c", "10.9.0.2", "-t", "6", "-b", "10M", "--forceflush", "-i", "0.2"];
+    let first = ["-c", "10.9.0.2", "-t", "20", "-b", "10M", "--forceflush", "-i", "0.2"];
     let mut busy = net.command("iperf3");
     let mut busy = Running::start(busy.args(first).stdout(Stdio::piped()));
     let mut text = String::new();
@@ -212,6 +212,7 @@ fn a_server_that_is_busy_says_so_and_goes_on() {
     while !text.contains("0.00-0.20") && lines.read(&mut octet).unwrap() > 0 {
         text.push(octet[0].into());
     }
+    assert!(text.contains("0.00-0.20"), "it ended before: {text}");
     let mut second = net.command("iperf3");
     let (code, error) = fail(second.args(["-c", "10.9.0.2", "-t", "1"]));
     let said = "the server is busy running a test. try again later";
