@@ -235,7 +235,7 @@ pub struct Policing {
 pub struct Step {
     /// When it happens, since the clock of the link's users began (0 ..= 1 h).
     pub at: Duration,
-    /// The change.
+    /// The property that changes, and its new value.
     pub change: Change,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Schedule {
 #[derive(Debug)]
 struct Timeline<T> {
     first: T,
-    /// Ascending.
+    /// The changes in the order of time, each with the new value.
     later: Vec<(Instant, T)>,
 }
 

@@ -52,7 +52,7 @@ pub struct HostId(pub(crate) usize);
 /// A shard, its application, and what is between them and the world.
 #[derive(Debug)]
 pub struct Host<A> {
-    /// The stack.
+    /// The stack that the world drives.
     pub shard: Shard,
     /// What runs on it.
     pub application: A,
