@@ -1,6 +1,6 @@
 //! Streams of a client that asks a web server at great length.
 
-use whimbrel_apps::http::{Answer, HttpServer, Limits, Request, Response, Site, Status};
+use whimbrel_apps::http::{HttpServer, Limits, Request, Response, Site, SiteResponse, Status};
 use whimbrel_base::Instant;
 use whimbrel_stack::Shard;
 use whimbrel_tcp::Tunables;
@@ -14,7 +14,7 @@ use crate::Failure;
 struct Greeting;
 
 impl Site for Greeting {
-    fn respond(&mut self, request: &Request<'_>) -> Answer {
+    fn respond(&mut self, request: &Request<'_>) -> SiteResponse {
         Response::text(Status::OK, request.path().len().to_string()).into()
     }
 }

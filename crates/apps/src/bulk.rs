@@ -48,7 +48,7 @@ pub struct TransferPlan {
     /// Streams side by side (>= 1).
     pub streams: u32,
     /// When it ends: after a time, after so many bytes, or when the other side says so.
-    pub until: Until,
+    pub until: StopCondition,
     /// The most bits a second that each stream sends; `None`: as fast as it goes.
     pub rate: Option<u64>,
     /// Bytes handed over at a time (>= 1).
@@ -64,7 +64,7 @@ pub struct TransferPlan {
     /// What the other side speaks.
     pub peer: Peer,
     /// What processors did for this process so far, if anybody can tell.
-    pub effort: Effort,
+    pub effort: CpuTimes,
 }
 
 /// What the other side speaks.
@@ -73,14 +73,14 @@ pub enum Peer {
     /// Nothing: it reads or sends, or both.
     Plain,
     /// iperf3's protocol, as a server.
-    Iperf3(Terms),
+    Iperf3(Iperf3Params),
     /// The same as a client, whose connections were accepted.
     Iperf3Client,
 }
 
 /// What only iperf3's protocol has.
 #[derive(Clone, Debug)]
-pub struct Terms {
+pub struct Iperf3Params {
     /// What names the test.
     pub cookie: Cookie,
     /// Bytes of the buffers that the server is asked for.
@@ -92,7 +92,7 @@ pub struct Terms {
 }
 
 /// Tells what processors did for this process so far: for itself, and in the kernel.
-pub type Effort = fn() -> Option<[Duration; 2]>;
+pub type CpuTimes = fn() -> Option<[Duration; 2]>;
 
 impl TransferPlan {
     /// What one part of the transfer is to do: its share of the streams.
@@ -104,7 +104,7 @@ impl TransferPlan {
 
 /// When a transfer ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Until {
+pub enum StopCondition {
     /// After this time, what is omitted not counted.
     Elapsed(Duration),
     /// When each stream has sent (or received) this many bytes.

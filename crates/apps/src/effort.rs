@@ -5,10 +5,10 @@
 /// The work that a server's turn may still do.
 ///
 /// Work of which one piece takes more than a turn is *long*: a page of a thousand names. It has to wait
-/// until nothing else is to be done ([`Effort::grant`]), and ends its turn. So a client that asks for
+/// until nothing else is to be done ([`TurnBudget::grant`]), and ends its turn. So a client that asks for
 /// something else waits for one such piece at most, however many others asked for.
 #[derive(Debug, Default)]
-pub struct Effort {
+pub struct TurnBudget {
     left: u64,
     /// One piece of long work may be done now.
     granted: bool,
@@ -16,7 +16,7 @@ pub struct Effort {
     put_off: u32,
 }
 
-impl Effort {
+impl TurnBudget {
     /// Without a bound, for a caller that drives a single connection.
     pub const fn unbounded() -> Self {
         Self { left: u64::MAX, granted: true, put_off: 0 }

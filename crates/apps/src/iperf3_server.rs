@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use whimbrel_base::Instant;
 
-use crate::bulk::Effort;
+use crate::bulk::CpuTimes;
 use crate::iperf3::{COOKIE, Cookie, Refusal, State};
 use crate::transport::{Model, Reading, Transport, TransportEvent};
 use test::{Step, Test};
@@ -28,7 +28,7 @@ pub struct Settings {
     /// What it controls congestion with.
     pub congestion: String,
     /// What processors did for this process so far, if anybody can tell.
-    pub effort: Effort,
+    pub effort: CpuTimes,
     /// True if its news are for programs: a line with a JSON document of each test.
     pub documents: bool,
 }

@@ -88,8 +88,8 @@ pub mod pace;
 pub mod part;
 pub mod peer;
 mod race;
-mod reception;
 pub mod record;
+mod server_connections;
 pub mod transport;
 
 pub use bulk::Bulk;

@@ -23,8 +23,8 @@ use stopwatch::Stopwatch;
 
 pub use agreement::{RunAgreement, RunCount};
 pub use confidence::{Confidence, Level, MOST_RUNS};
-pub use controls::{Controls, LOOK, Motion, Wanted};
-pub use plan::{Answer, Correction, Ending, Exchange, FastOpen, LoadPlan, Until};
+pub use controls::{Controls, LOOK, LoadState, Wanted};
+pub use plan::{Correction, Ending, Exchange, FastOpen, LoadPlan, ResponseEnd, StopCondition};
 pub use runs::{Finished, Repeat, Runs};
 pub use states::States;
 pub use unfinished::Unfinished;
@@ -80,7 +80,7 @@ pub struct Load<T: Transport> {
     record: Record,
     /// The time of arrivals and of the record.
     watch: Stopwatch,
-    state: LoadState,
+    state: LoadPhase,
     close: Unfinished,
     /// The place of the next connection's address among the plan's.
     next_local: usize,
@@ -92,7 +92,7 @@ pub struct Load<T: Transport> {
 
 /// How far a load is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum LoadState {
+enum LoadPhase {
     NotBegun,
     /// One of several addresses is to answer first.
     Seeking,
@@ -102,7 +102,7 @@ enum LoadState {
 
 /// What became of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Turn {
+enum StepResult {
     More,
     Wait,
 }
@@ -133,7 +133,7 @@ impl<T: Transport> Load<T> {
             failed_warm: 0,
             record,
             watch: Stopwatch::default(),
-            state: LoadState::NotBegun,
+            state: LoadPhase::NotBegun,
             close: Unfinished::default(),
             next_local: 0,
             race: None,
@@ -164,7 +164,7 @@ impl<T: Transport> Load<T> {
 
     /// True once the first exchange may have begun, or it has ended.
     pub fn has_begun(&self) -> bool {
-        !matches!(self.state, LoadState::NotBegun | LoadState::Seeking)
+        !matches!(self.state, LoadPhase::NotBegun | LoadPhase::Seeking)
     }
 
     /// What was left when it ended.
@@ -176,11 +176,11 @@ impl<T: Transport> Load<T> {
 impl<T: Transport> Model<T> for Load<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         match self.state {
-            LoadState::NotBegun if self.plan.destinations.len() > 1 => self.begin_seeking(),
-            LoadState::NotBegun => self.begin_running(now),
+            LoadPhase::NotBegun if self.plan.destinations.len() > 1 => self.begin_seeking(),
+            LoadPhase::NotBegun => self.begin_running(now),
             _ => {}
         }
-        if self.state == LoadState::Seeking {
+        if self.state == LoadPhase::Seeking {
             return self.seek(net, now, budget);
         }
         let mut left = budget;
@@ -189,7 +189,7 @@ impl<T: Transport> Model<T> for Load<T> {
             self.on_event(net, event, now);
             left -= 1;
         }
-        if self.state == LoadState::Over || self.is_due_to_end(now) {
+        if self.state == LoadPhase::Over || self.is_due_to_end(now) {
             self.end(net, now);
             return left == 0;
         }
@@ -210,12 +210,14 @@ impl<T: Transport> Model<T> for Load<T> {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        if self.state != LoadState::Running {
+        if self.state != LoadPhase::Running {
             return self.race.as_ref().and_then(Race::next_deadline);
         }
         let moves = !self.watch.is_stopped();
         let end = match self.plan.until {
-            Until::Elapsed(time) if moves => Some(self.watch.when(self.record.began + time)),
+            StopCondition::Elapsed(time) if moves => {
+                Some(self.watch.when(self.record.began + time))
+            }
             _ => None,
         };
         let oldest = |list: &IdleList, time| list.oldest().map(|(_, since)| since + time);
@@ -233,6 +235,6 @@ impl<T: Transport> Model<T> for Load<T> {
     }
 
     fn is_done(&self) -> bool {
-        self.state == LoadState::Over
+        self.state == LoadPhase::Over
     }
 }

@@ -8,7 +8,7 @@ use whimbrel_base::Instant;
 
 use crate::iperf3;
 use crate::pace::Pace;
-use crate::reception::{self, Ready, Reception, Server, Turn};
+use crate::server_connections::{self, Ready, Server, ServerConnections, StepResult};
 use crate::transport::{Model, Reading, Transport};
 
 /// What a server of bytes does on each connection.
@@ -34,7 +34,7 @@ pub enum Role {
 
 /// How a server of bytes ends a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Parting {
+pub enum CloseMode {
     /// It closes first, after its first answer.
     First,
     /// It closes when the peer did.
@@ -47,9 +47,9 @@ pub enum Parting {
 #[derive(Debug)]
 pub struct PeerServer<T: Transport> {
     role: Role,
-    parting: Parting,
+    close_mode: CloseMode,
     pattern: Bytes,
-    reception: Reception<T, PeerSlot>,
+    connections: ServerConnections<T, PeerSlot>,
     statistics: Statistics,
 }
 
@@ -94,12 +94,12 @@ enum PeerStage {
 
 impl<T: Transport> PeerServer<T> {
     /// A server without connections.
-    pub fn new(role: Role, parting: Parting) -> Self {
+    pub fn new(role: Role, close_mode: CloseMode) -> Self {
         Self {
             role,
-            parting,
+            close_mode,
             pattern: pattern(PIECE),
-            reception: Reception::new(Pace::default()),
+            connections: ServerConnections::new(Pace::default()),
             statistics: Statistics::default(),
         }
     }
@@ -107,7 +107,7 @@ impl<T: Transport> PeerServer<T> {
     /// The same at this pace: roles that answer nothing have nothing to think about.
     #[must_use]
     pub fn with_pace(mut self, pace: Pace) -> Self {
-        self.reception = Reception::new(pace);
+        self.connections = ServerConnections::new(pace);
         self
     }
 
@@ -118,20 +118,20 @@ impl<T: Transport> PeerServer<T> {
 
     /// Resets what is open.
     pub fn shut_down(&mut self, net: &mut T) {
-        for place in 0..self.reception.places() {
-            let Some((id, _)) = self.reception.at_place(place) else { continue };
-            self.reception.dismiss(id);
+        for place in 0..self.connections.places() {
+            let Some((id, _)) = self.connections.at_place(place) else { continue };
+            self.connections.dismiss(id);
             self.statistics.open -= 1;
             net.abort(id);
         }
-        self.reception.forget_tasks();
+        self.connections.forget_tasks();
     }
 
-    fn on_octets(&mut self, id: T::Id, bytes: Bytes, now: Instant) -> Turn {
-        let Some(slot) = self.reception.at(id) else { return Turn::Wait };
+    fn on_octets(&mut self, id: T::Id, bytes: Bytes, now: Instant) -> StepResult {
+        let Some(slot) = self.connections.at(id) else { return StepResult::Wait };
         self.statistics.received += bytes.len() as u64;
         if slot.stage == PeerStage::Shut {
-            return Turn::More;
+            return StepResult::More;
         }
         let before = slot.received;
         slot.received += bytes.len() as u64;
@@ -140,13 +140,13 @@ impl<T: Transport> PeerServer<T> {
         if reads && before == 0 && iperf3::is_cookie(&bytes) {
             slot.pending = Bytes::copy_from_slice(&iperf3::Refusal::Message.message());
             slot.stage = PeerStage::Last;
-            return Turn::More;
+            return StepResult::More;
         }
         let answers = match &self.role {
-            Role::Discard | Role::Chargen => return Turn::More,
+            Role::Discard | Role::Chargen => return StepResult::More,
             Role::Sink => {
                 slot.sum.update(&bytes);
-                return Turn::More;
+                return StepResult::More;
             }
             Role::Echo => {
                 slot.pending = bytes;
@@ -161,33 +161,33 @@ impl<T: Transport> PeerServer<T> {
         };
         self.statistics.answers += answers;
         if answers > 0 {
-            if self.parting == Parting::First {
+            if self.close_mode == CloseMode::First {
                 slot.stage = PeerStage::Last;
             }
-            self.reception.think(id, answers, now);
+            self.connections.think(id, answers, now);
         }
-        Turn::More
+        StepResult::More
     }
 
     /// The peer closed its direction.
-    fn on_end(&mut self, id: T::Id, now: Instant) -> Turn {
-        let Some(slot) = self.reception.at(id) else { return Turn::Wait };
+    fn on_end(&mut self, id: T::Id, now: Instant) -> StepResult {
+        let Some(slot) = self.connections.at(id) else { return StepResult::Wait };
         if matches!(self.role, Role::Sink) && slot.stage == PeerStage::Open {
             let sum = core::mem::take(&mut slot.sum).finalize();
             slot.pending = Bytes::from(format!("{} bytes, crc32 {sum:08x}\n", slot.received));
             slot.stage = PeerStage::Last;
             self.statistics.answers += 1;
-            self.reception.think(id, 1, now);
-            return Turn::More;
+            self.connections.think(id, 1, now);
+            return StepResult::More;
         }
         self.over()
     }
 
     /// Nothing more is to be said on a connection.
-    const fn over(&self) -> Turn {
-        Turn::Over(match self.parting {
-            Parting::Reset => reception::Parting::Abort,
-            Parting::First | Parting::Second => reception::Parting::Close,
+    const fn over(&self) -> StepResult {
+        StepResult::Over(match self.close_mode {
+            CloseMode::Reset => server_connections::CloseMode::Abort,
+            CloseMode::First | CloseMode::Second => server_connections::CloseMode::Close,
         })
     }
 }
@@ -195,8 +195,8 @@ impl<T: Transport> PeerServer<T> {
 impl<T: Transport> Server<T> for PeerServer<T> {
     type ConnectionState = PeerSlot;
 
-    fn reception(&mut self) -> &mut Reception<T, PeerSlot> {
-        &mut self.reception
+    fn connections(&mut self) -> &mut ServerConnections<T, PeerSlot> {
+        &mut self.connections
     }
 
     fn on_accepted(&mut self, _: T::Id, _: Instant) {
@@ -204,8 +204,10 @@ impl<T: Transport> Server<T> for PeerServer<T> {
         self.statistics.open += 1;
     }
 
-    fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> Turn {
-        let Some(Ready { slot, effort, .. }) = self.reception.ready(id) else { return Turn::Wait };
+    fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> StepResult {
+        let Some(Ready { slot, effort, .. }) = self.connections.ready(id) else {
+            return StepResult::Wait;
+        };
         let generates = matches!(self.role, Role::Chargen) && slot.stage == PeerStage::Open;
         if generates && slot.pending.is_empty() {
             slot.pending = self.pattern.clone();
@@ -227,7 +229,7 @@ impl<T: Transport> Server<T> for PeerServer<T> {
             // What is not answered yet is not read on: memory is bounded, and the peer's window
             // closes. Who generates reads all the same.
             if !generates {
-                return if slot.pending.is_empty() { Turn::More } else { Turn::Wait };
+                return if slot.pending.is_empty() { StepResult::More } else { StepResult::Wait };
             }
         }
         if slot.stage == PeerStage::Last {
@@ -245,8 +247,8 @@ impl<T: Transport> Server<T> for PeerServer<T> {
                 effort.spend(bytes.len() as u64);
                 self.on_octets(id, bytes, now)
             }
-            Reading::Pending if generates && !full => Turn::More,
-            Reading::Pending => Turn::Wait,
+            Reading::Pending if generates && !full => StepResult::More,
+            Reading::Pending => StepResult::Wait,
             Reading::End => self.on_end(id, now),
             Reading::Failed(_) => {
                 self.statistics.failed += 1;
@@ -259,14 +261,14 @@ impl<T: Transport> Server<T> for PeerServer<T> {
         self.drive(net, id, now);
     }
 
-    fn release(&mut self, net: &mut T, id: T::Id, parting: reception::Parting) {
-        if self.reception.dismiss(id).is_none() {
+    fn release(&mut self, net: &mut T, id: T::Id, close_mode: server_connections::CloseMode) {
+        if self.connections.dismiss(id).is_none() {
             return;
         }
         self.statistics.open -= 1;
-        match parting {
-            reception::Parting::Close => net.close(id),
-            reception::Parting::Abort => net.abort(id),
+        match close_mode {
+            server_connections::CloseMode::Close => net.close(id),
+            server_connections::CloseMode::Abort => net.abort(id),
         }
     }
 }
@@ -277,7 +279,7 @@ impl<T: Transport> Model<T> for PeerServer<T> {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.reception.next_deadline()
+        self.connections.next_deadline()
     }
 }
 

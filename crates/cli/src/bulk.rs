@@ -8,9 +8,9 @@ use whimbrel_apps::iperf3 as protocol;
 use whimbrel_apps::iperf3_server::Settings;
 
 use crate::congestion;
-use crate::drive::{self, Ran};
+use crate::drive::{self, FinishedRun};
 use crate::failure::Failure;
-use crate::options::{OutputOptions, ScreenOptions, StackOptions, Whose};
+use crate::options::{OutputOptions, ScreenOptions, StackKind, StackOptions};
 use crate::page_file::PageOption;
 use crate::report::{Form, Reporter};
 use crate::rules::Shorthand;
@@ -239,7 +239,7 @@ impl Arguments {
     pub(super) fn is_over_the_kernel(&self) -> bool {
         match (self.setup.wire.as_deref(), self.setup.stack) {
             (Some(wire), _) => wire == "kernel:",
-            (None, Some(whose)) => whose == Whose::Kernel,
+            (None, Some(whose)) => whose == StackKind::Kernel,
             (None, None) => self.target.is_some(),
         }
     }

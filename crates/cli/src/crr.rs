@@ -9,14 +9,15 @@ use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use whimbrel_apps::load::{
-    self, Answer, Confidence, Correction, Ending, Exchange, FastOpen, Level, Repeat, Until,
+    self, Confidence, Correction, Ending, Exchange, FastOpen, Level, Repeat, ResponseEnd,
+    StopCondition,
 };
-use whimbrel_apps::peer::{Parting, PeerServer, Role};
+use whimbrel_apps::peer::{CloseMode, PeerServer, Role};
 use whimbrel_apps::{Destination, Pace, Transport};
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::congestion;
-use crate::drive::{self, Ran};
+use crate::drive::{self, FinishedRun};
 use crate::failure::Failure;
 use crate::options::{
     Closer, OutputOptions, PaceOptions, ScreenOptions, StackOptions, StackSetup, answering_option,
@@ -25,7 +26,7 @@ use crate::page_file::PageOption;
 use crate::report::{Form, Reporter};
 use crate::rules::Shorthand;
 use crate::runs::{
-    LoadReporter, Opposite, Outcome, RunsJob, errors, figure, figure_names, json, phases, work,
+    LoadReporter, LocalServer, Outcome, RunsJob, errors, figure, figure_names, json, phases, work,
 };
 use crate::serving::{self, ContentPlan, NETSERVER, OtherServer};
 use crate::target::{self, Typed};
@@ -231,15 +232,15 @@ fn pace(arguments: &Arguments, target: Option<&str>) -> Result<Pace, Failure> {
 fn serve(arguments: &Arguments) -> Result<(), Failure> {
     arguments.target.as_deref().map(end).transpose()?;
     let (request, answer) = exchange_sizes(arguments)?;
-    let parting = match (arguments.mode, arguments.close) {
-        (Mode::Crr, None) | (_, Some(Closer::Server)) => Parting::First,
-        (Mode::Rr | Mode::Cc, None) | (_, Some(Closer::Client)) => Parting::Second,
-        (_, Some(Closer::Rst)) => Parting::Reset,
+    let close_mode = match (arguments.mode, arguments.close) {
+        (Mode::Crr, None) | (_, Some(Closer::Server)) => CloseMode::First,
+        (Mode::Rr | Mode::Cc, None) | (_, Some(Closer::Client)) => CloseMode::Second,
+        (_, Some(Closer::Rst)) => CloseMode::Reset,
     };
     serving::other(OtherServer {
         setup: &arguments.setup,
         shorthands: arguments.shorthands(),
-        content: ContentPlan::Octets(role(arguments.mode, request, answer), parting),
+        content: ContentPlan::Octets(role(arguments.mode, request, answer), close_mode),
         port: NETSERVER,
         pace: pace(arguments, None)?,
         listen: arguments.target.as_deref(),
@@ -286,8 +287,8 @@ fn ending(mode: Mode, close: Option<Closer>, target: Option<Endpoint>) -> Result
 
 fn load_plan(arguments: &Arguments, request: u64, answer: u64, ending: Ending) -> load::LoadPlan {
     let until = match (arguments.transactions, arguments.duration) {
-        (Some(count), _) => Until::Exchanges(count),
-        (None, duration) => Until::Elapsed(duration.unwrap_or(DEFAULT_DURATION)),
+        (Some(count), _) => StopCondition::Exchanges(count),
+        (None, duration) => StopCondition::Elapsed(duration.unwrap_or(DEFAULT_DURATION)),
     };
     load::LoadPlan {
         // Whoever drives it says where the server is.
@@ -295,7 +296,7 @@ fn load_plan(arguments: &Arguments, request: u64, answer: u64, ending: Ending) -
         destinations: Vec::new(),
         exchange: Exchange {
             request: vec![b'q'; usize::try_from(request).unwrap_or(0)].into(),
-            answer: Answer::Octets(answer),
+            answer: ResponseEnd::Octets(answer),
         },
         connections: arguments.connections,
         until,
@@ -366,20 +367,20 @@ fn confidence(text: &str) -> Result<Confidence, String> {
     Ok(Confidence { level, width: width / 100.0 })
 }
 
-impl Opposite for CrrPlan {
+impl LocalServer for CrrPlan {
     type Server<T: Transport> = PeerServer<T>;
 
     fn server<T: Transport>(&self) -> PeerServer<T> {
-        let parting = match self.load.ending {
-            Ending::Server => Parting::First,
-            _ => Parting::Second,
+        let close_mode = match self.load.ending {
+            Ending::Server => CloseMode::First,
+            _ => CloseMode::Second,
         };
         let pace = self.pace.shared_by(self.setup.shards.into());
-        PeerServer::new(role(self.mode, self.sizes.0, self.sizes.1), parting).with_pace(pace)
+        PeerServer::new(role(self.mode, self.sizes.0, self.sizes.1), close_mode).with_pace(pace)
     }
 }
 
-fn document(plan: &CrrPlan, ran: &Ran<Outcome>) -> Value {
+fn document(plan: &CrrPlan, ran: &FinishedRun<Outcome>) -> Value {
     let mut document = output::document("whimbrel.crr/1", &plan.setup, ran);
     let mut config = json::config(&plan.load);
     config.insert("mode".into(), plan.mode.name().into());
@@ -411,7 +412,7 @@ fn judged(plan: &CrrPlan, outcome: &Outcome) -> Option<(Confidence, Vec<f64>)> {
     plan.repeat.until.map(|sure| (sure, runs.map(|run| run.record.rate()).collect()))
 }
 
-fn text(plan: &CrrPlan, ran: &Ran<Outcome>) -> String {
+fn text(plan: &CrrPlan, ran: &FinishedRun<Outcome>) -> String {
     let mut text = table::text(plan, ran);
     text.push('\n');
     for line in phases(&ran.outcome.record) {

@@ -91,7 +91,7 @@ pub(crate) enum Watch {
 }
 
 /// A run that is over.
-pub(crate) struct Ran<O> {
+pub(crate) struct FinishedRun<O> {
     /// What is left of the client.
     pub(crate) outcome: O,
     /// Its stack, unless it was the kernel's.
@@ -110,10 +110,10 @@ pub(crate) struct Ran<O> {
     /// What the client's device did for it, unless its stack was the kernel's.
     pub(crate) offloads: Option<Capabilities>,
     /// What processors did for this process meanwhile, if the system tells.
-    pub(crate) effort: Option<Effort>,
+    pub(crate) effort: Option<ResourceUsage>,
 }
 
-impl<O> Ran<O> {
+impl<O> FinishedRun<O> {
     /// Whether the stack was the kernel's, on this side at least.
     pub(crate) const fn is_over_the_kernel(&self) -> bool {
         self.client.is_none() && self.server.is_none()
@@ -138,7 +138,7 @@ impl<O> Ran<O> {
 
 /// What the machine did for this process, for both sides of a connection if both are in it.
 #[derive(Clone, Debug)]
-pub(crate) struct Effort {
+pub(crate) struct ResourceUsage {
     /// Processor time that the run took, of the program and of the kernel for it.
     pub(crate) cpu: CpuTime,
     /// What the kernel's TCP counted, whoever for.
@@ -187,7 +187,7 @@ pub(crate) fn run<J: Job>(
     job: &mut J,
     setup: &StackSetup,
     target: Option<Endpoint>,
-) -> Result<Ran<J::Outcome>, Failure>
+) -> Result<FinishedRun<J::Outcome>, Failure>
 where
     J::Client<Shard>: Send,
     J::Server<Shard>: Send,
@@ -210,8 +210,8 @@ fn clients<J: Job, T: Transport>(job: &J, of: u32, target: Endpoint) -> Vec<J::C
 
 /// Runs what is ended by signals, too, and says what processors did meanwhile.
 pub(crate) fn measure<O>(
-    run: impl FnOnce(&Stop) -> Result<Ran<O>, Failure>,
-) -> Result<Ran<O>, Failure> {
+    run: impl FnOnce(&Stop) -> Result<FinishedRun<O>, Failure>,
+) -> Result<FinishedRun<O>, Failure> {
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
     let (began, before, counters) = (Clock::start(), cpu_time(), proc::counters());
@@ -219,7 +219,7 @@ pub(crate) fn measure<O>(
     ran.effort = before.and_then(|before| Ok((before, cpu_time()?))).ok().map(|(before, after)| {
         let cpu = CpuTime { user: after.user - before.user, system: after.system - before.system };
         let kernel = proc::counted_since(&counters);
-        Effort { cpu, kernel, elapsed: began.now().since(Instant::ZERO) }
+        ResourceUsage { cpu, kernel, elapsed: began.now().since(Instant::ZERO) }
     });
     Ok(ran)
 }

@@ -333,11 +333,11 @@ impl<'s> Row<'s> {
 
     /// Writes the packets of its witness, if it has one.
     fn write_capture(&mut self, folder: &Path, number: usize) -> Result<(), Failure> {
-        let witness = self.measured.as_ref().ok().and_then(|measured| measured.witness.as_ref());
-        let Some(witness) = witness else { return Ok(()) };
+        let evidence = self.measured.as_ref().ok().and_then(|measured| measured.evidence.as_ref());
+        let Some(evidence) = evidence else { return Ok(()) };
         let Setup { case, profile, .. } = self.setup;
         let path = folder.join(format!("{}-{number:02}-{profile}.pcapng", case.name));
-        fs::write(&path, witness.capture()).map_err(|error| unwritable(&path, &error))?;
+        fs::write(&path, evidence.capture()).map_err(|error| unwritable(&path, &error))?;
         self.capture = Some(text::path(&path).to_string());
         Ok(())
     }

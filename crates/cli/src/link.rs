@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{Stop, entropy};
-use whimbrel_kernel::bridge::{Lateness, Passage};
+use whimbrel_kernel::bridge::{BridgeCounters, Lateness};
 use whimbrel_kernel::{Bridge, BridgeEnd};
 use whimbrel_link::LinkConfig;
 
@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// What there is to say at the end.
 struct Run<'b> {
-    passages: [Passage; 2],
+    passages: [BridgeCounters; 2],
     lateness: &'b Lateness,
     took: Duration,
 }
@@ -175,7 +175,7 @@ fn micros(time: Duration) -> u64 {
 }
 
 /// A name, the figure of a direction, and whether it is shown though it is 0.
-type Row = (&'static str, fn(&Passage) -> Option<u64>, bool);
+type Row = (&'static str, fn(&BridgeCounters) -> Option<u64>, bool);
 
 const ROWS: [Row; 21] = [
     ("packets sent", |it| Some(it.link.sent), true),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::drive::{self, Ran};
+use crate::drive::{self, FinishedRun};
 use crate::failure::Failure;
 use crate::options::{Closer, OutputOptions, PaceOptions, ScreenOptions, StackOptions, Switch};
 use crate::page_file::PageOption;
@@ -167,7 +167,7 @@ fn carry_out(
     plan: &LoadRunPlan,
     reporter: LoadReporter<'_>,
     control: Option<Arc<LoadControl>>,
-) -> Result<Ran<Outcome>, Failure> {
+) -> Result<FinishedRun<Outcome>, Failure> {
     let mut job = RunsJob {
         load: &plan.load,
         repeat: plan.repeat,
@@ -181,7 +181,7 @@ fn carry_out(
 }
 
 /// A load of which nothing was answered measured nothing.
-fn judge_success(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> Result<(), Failure> {
+fn judge_success(plan: &LoadRunPlan, ran: &FinishedRun<Outcome>) -> Result<(), Failure> {
     ran.outcome
         .judge(&plan.url.as_ref().map_or_else(|| ran.target.to_string(), |url| url.to_string()))
 }

@@ -31,14 +31,14 @@ pub(crate) struct StackOptions {
     #[arg(short, long, value_name = "SPEC", help = wires::FOR_LOADS)]
     pub(crate) wire: Option<String>,
     /// Which TCP: this stack's, or the kernel's (short for -w kernel:).
-    #[arg(long, value_enum, value_name = "WHOSE")]
-    pub(crate) stack: Option<Whose>,
+    #[arg(long, value_enum, value_name = "STACK")]
+    pub(crate) stack: Option<StackKind>,
     /// Seed of keys, ports and what mem: links lose: in virtual time the same seed gives the same
     /// run [default: 1 in virtual time, else random].
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(0..=u64::MAX))]
     pub(crate) seed: Option<u64>,
     /// The clock of a mem: wire.
-    #[arg(long, value_enum, value_name = "WHOSE", default_value_t = ClockKind::Real)]
+    #[arg(long, value_enum, value_name = "CLOCK", default_value_t = ClockKind::Real)]
     pub(crate) clock: ClockKind,
     /// By which rules the stack goes.
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub(crate) struct StackOptions {
 
 /// Whose TCP.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Whose {
+pub(crate) enum StackKind {
     /// This stack's.
     User,
     /// The kernel's.
@@ -331,7 +331,7 @@ impl StackOptions {
         let (typed, by_default) = match (self.typed_wire()?, target) {
             (Some(wire), _) => (wire.to_owned(), false),
             (None, None) => ("mem:".into(), true),
-            (None, Some(target)) if self.stack == Some(Whose::User) => {
+            (None, Some(target)) if self.stack == Some(StackKind::User) => {
                 let text = format!(
                     "user: this stack reaches {target} over a wire of its own: give it, as in -w \
                      tun:whim0,addr=10.9.0.2/24,host=10.9.0.1 (needs root)"
@@ -361,11 +361,11 @@ impl StackOptions {
     /// The wire that was typed, if one was.
     pub(crate) fn typed_wire(&self) -> Result<Option<&str>, Failure> {
         let text = match (self.wire.as_deref(), self.stack) {
-            (None | Some(KERNEL), Some(Whose::Kernel)) => return Ok(Some(KERNEL)),
-            (Some(KERNEL), Some(Whose::User)) => {
+            (None | Some(KERNEL), Some(StackKind::Kernel)) => return Ok(Some(KERNEL)),
+            (Some(KERNEL), Some(StackKind::User)) => {
                 "user: -w kernel: takes the kernel's: leave one of them out".into()
             }
-            (Some(wire), Some(Whose::Kernel)) => {
+            (Some(wire), Some(StackKind::Kernel)) => {
                 format!("kernel: {wire} is a wire of this stack: leave one of them out")
             }
             (wire, _) => return Ok(wire),

@@ -16,7 +16,7 @@ use whimbrel_link::LinkCounters;
 use whimbrel_stack::Capabilities;
 use whimbrel_stack::shard::SocketState;
 
-use crate::drive::{Effort, Ran, StackState};
+use crate::drive::{FinishedRun, ResourceUsage, StackState};
 use crate::failure::Failure;
 use crate::options::{ClockKind, Detail, StackSetup};
 use crate::proc::{self, first_line};
@@ -42,7 +42,7 @@ pub(crate) fn unwritable(error: &io::Error) -> Failure {
 pub(crate) fn document(
     schema: &str,
     setup: &StackSetup,
-    ran: &Ran<impl Sized>,
+    ran: &FinishedRun<impl Sized>,
 ) -> Map<String, Value> {
     let mut document = Map::new();
     document.insert("schema".into(), schema.into());
@@ -93,7 +93,7 @@ fn offloads(of: &Capabilities) -> Value {
     })
 }
 
-fn effort(effort: &Effort) -> Value {
+fn effort(effort: &ResourceUsage) -> Value {
     json!({
         "user": effort.cpu.user.as_secs_f64(),
         "system": effort.cpu.system.as_secs_f64(),
@@ -137,7 +137,7 @@ pub(crate) fn on_shards(setup: &StackSetup) -> String {
 }
 
 /// The counters of both stacks, for people, if they are ours.
-pub(crate) fn counters(ran: &Ran<impl Sized>, detail: Detail) -> String {
+pub(crate) fn counters(ran: &FinishedRun<impl Sized>, detail: Detail) -> String {
     let mut text = String::new();
     if detail == Detail::Plain {
         return text;
@@ -176,7 +176,7 @@ fn stack(state: &StackState) -> Value {
 }
 
 /// What the kernel counted meanwhile in this network namespace, and its TIME-WAIT of now.
-fn kernel(effort: &Effort) -> Value {
+fn kernel(effort: &ResourceUsage) -> Value {
     json!({ "counters": effort.kernel, "time_wait": proc::time_wait() })
 }
 

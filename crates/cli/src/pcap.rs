@@ -12,8 +12,8 @@ use whimbrel_base::Instant;
 use whimbrel_io::rules::Rules;
 use whimbrel_io::signals::Signals;
 use whimbrel_io::{
-    Activity, Clock, Dad, Port, ShardThreads, StackConfig, StackShard, StackWorker, Stop, Tap,
-    WireSpec, Worker, entropy, stack,
+    Activity, Clock, DuplicateAddressDetection, Port, ShardThreads, StackConfig, StackShard,
+    StackWorker, Stop, Tap, WireSpec, Worker, entropy, stack,
 };
 use whimbrel_stack::Shard;
 
@@ -126,13 +126,13 @@ fn watch(plan: &PcapPlan, stop: &Stop) -> Result<String, Failure> {
     let (clock, secrets) = (Clock::start(), entropy::secrets().map_err(Failure::run)?);
     let config = StackConfig::new(&plan.wire, plan.rules.tunables.clone(), secrets);
     // It is no host that others are to reach: it looks on.
-    let config = StackConfig { dad: Dad::Off, ..config };
+    let config = StackConfig { dad: DuplicateAddressDetection::Off, ..config };
     let shards = stack::open(&plan.wire, config, clock, stop)?;
     let shards = plan.capture.tap(shards, &plan.typed, Some(stop))?;
     let until = plan.lasts.map(|lasts| clock.now() + lasts);
-    let worker = |shard: StackShard| shard.worker(Onlooker { until, stop: stop.clone() });
+    let worker = |shard: StackShard| shard.worker(IdlePort { until, stop: stop.clone() });
     let workers = shards.into_iter().map(worker);
-    let run = |mut worker: StackWorker<Onlooker>| {
+    let run = |mut worker: StackWorker<IdlePort>| {
         worker.run(stop)?;
         Ok::<_, Failure>(worker)
     };
@@ -146,12 +146,12 @@ fn watch(plan: &PcapPlan, stop: &Stop) -> Result<String, Failure> {
 }
 
 /// Lets the stack do what it does by itself.
-struct Onlooker {
+struct IdlePort {
     until: Option<Instant>,
     stop: Stop,
 }
 
-impl Port for Onlooker {
+impl Port for IdlePort {
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
         while shard.poll_event().is_some() {}
         if self.until.is_some_and(|until| now >= until) {

@@ -52,7 +52,7 @@ pub(crate) struct Shorthand {
 
 /// What can be asked of the rules, so that nothing is done but an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Question {
+pub(crate) enum RuleQuery {
     /// `--print-config`: every rule in force, and who set it.
     Rules,
     /// `-S help`: every tunable that there is.
@@ -93,11 +93,11 @@ impl RuleOptions {
     }
 
     /// What shall be printed instead of doing anything, if that is so.
-    pub(crate) fn question(&self) -> Option<Question> {
+    pub(crate) fn question(&self) -> Option<RuleQuery> {
         let lists = self.set.iter().any(|text| text == HELP);
         match (lists, self.print_config) {
-            (true, _) => Some(Question::Tunables),
-            (false, true) => Some(Question::Rules),
+            (true, _) => Some(RuleQuery::Tunables),
+            (false, true) => Some(RuleQuery::Rules),
             (false, false) => None,
         }
     }
@@ -105,18 +105,18 @@ impl RuleOptions {
     /// The answer to a question, of a command whose server may be in this process.
     pub(crate) fn answer(
         &self,
-        question: Question,
+        question: RuleQuery,
         server: Option<&ServerRuleOptions>,
         shorthands: &[Shorthand],
     ) -> Result<String, Failure> {
         let rules = self.rules(shorthands)?;
         let server = server.map(|server| server.rules(&rules, shorthands)).transpose()?.flatten();
         Ok(match question {
-            Question::Rules => match server {
+            RuleQuery::Rules => match server {
                 Some(server) => server::both(&rules, &server),
                 None => rules.to_string(),
             },
-            Question::Tunables => list::text(&rules),
+            RuleQuery::Tunables => list::text(&rules),
         })
     }
 

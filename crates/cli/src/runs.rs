@@ -16,7 +16,7 @@ mod url;
 
 pub(crate) use control::LoadControl;
 pub(crate) use figures::{Outcome, figure, figure_names, of_some};
-pub(crate) use job::{LoadReporter, Opposite, RunsJob};
+pub(crate) use job::{LoadReporter, LocalServer, RunsJob};
 pub(crate) use plan::{LoadRunPlan, work};
 pub(crate) use screen::Screen;
 pub(crate) use summary::{errors, phases, runs, text};

@@ -44,8 +44,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "FILE|DIR", required = true)]
     paths: Vec<PathBuf>,
     /// What is put to the test.
-    #[arg(long, value_enum, default_value_t = Against::Shard)]
-    against: Against,
+    #[arg(long, value_enum, default_value_t = ScriptTarget::Shard)]
+    against: ScriptTarget,
     /// Whose way of writing scripts they follow, whatever the profile: linux (IPv6 at an MTU of 1520),
     /// freebsd (tolerances of 5 %, #ifdef FreeBSD) or whimbrel [default: what each tells by the
     /// variables, programs and names that it uses; whimbrel if it tells nothing].
@@ -85,7 +85,7 @@ pub(crate) struct Arguments {
 
 /// What is put to the test.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Against {
+pub(crate) enum ScriptTarget {
     /// The stack, in virtual time.
     Shard,
     /// This machine's kernel, in real time; needs root.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use whimbrel_io::signals::Question;
+use whimbrel_io::signals::StatusRequest;
 use whimbrel_io::steering::SteeringCounters;
 use whimbrel_io::{Clock, Device, StackShard, Steered, Stop};
 use whimbrel_stack::{ListenerId, Shard};
 
 use crate::capture;
-use crate::drive::{self, Ran, StackState};
+use crate::drive::{self, FinishedRun, StackState};
 use crate::failure::Failure;
 use crate::options::OutputOptions;
 use crate::quantity::thousands;
@@ -64,7 +64,7 @@ struct ServeControl<'s> {
     stop: &'s Stop,
     clock: Clock,
     /// Asks how it is.
-    question: &'s Question,
+    question: &'s StatusRequest,
 }
 
 /// What is left of a server.
@@ -87,7 +87,7 @@ pub(crate) fn start(mut plan: ServePlan, mut reporter: Reporter) -> Result<(), F
     }
     plan.log = plan.access_log.as_deref().map(AccessLog::open).transpose()?;
     let report = ServeReporter::new(reporter);
-    let question = Question::install().map_err(Failure::run)?;
+    let question = StatusRequest::install().map_err(Failure::run)?;
     let ran = drive::measure(|stop| serve_wire(&plan, report, stop, &question))?;
     ServeReporter::conclude(&plan, ran)
 }
@@ -96,8 +96,8 @@ fn serve_wire(
     plan: &ServePlan,
     report: ServeReporter,
     stop: &Stop,
-    question: &Question,
-) -> Result<Ran<Served>, Failure> {
+    question: &StatusRequest,
+) -> Result<FinishedRun<Served>, Failure> {
     let reporter = ServeControl { report, stop, clock: Clock::start(), question };
     match plan.setup.wire.is_kernel() {
         true => kernel::serve(plan, reporter),
@@ -106,7 +106,7 @@ fn serve_wire(
 }
 
 /// Serves at each queue of the wire until it is stopped, then lets everything go.
-fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<Ran<Served>, Failure> {
+fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<FinishedRun<Served>, Failure> {
     let ServeControl { mut report, stop, clock, question } = reporter;
     let stack = plan.setup.open(clock, stop, plan.group)?;
     let shard_totals = Arc::new(ShardTotals::new(stack.len()));
@@ -139,8 +139,8 @@ fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<Ran<Served>, Fa
     let server = StackState::sum(ended.iter().map(|shard| StackState::of(&shard.shard)));
     let report = ended.into_iter().find_map(|shard| shard.report);
     let served = Served { report, totals: shard_totals.total(), replayed };
-    let ran = Ran::over_the_kernel(served, plan.target());
-    Ok(Ran { server, steering, seed: plan.setup.seed, offloads, ..ran })
+    let ran = FinishedRun::over_the_kernel(served, plan.target());
+    Ok(FinishedRun { server, steering, seed: plan.setup.seed, offloads, ..ran })
 }
 
 /// The wire, for people, and how many shards are on it if there are several.

@@ -3,7 +3,7 @@
 use std::thread;
 
 use clap::Args;
-use whimbrel_io::{ShardCount, ShardPlan, ShardPlanError, WireSpec};
+use whimbrel_io::{ShardConfigError, ShardCount, ShardPlan, WireSpec};
 
 use crate::failure::Failure;
 
@@ -39,7 +39,7 @@ impl ShardOptions {
     pub(crate) fn plan(&self, wire: WireSpec, work: Option<Work>) -> Result<ShardPlan, Failure> {
         let plan = ShardPlan::new(wire, self.shards.unwrap_or_default(), work.map(|it| it.parts));
         let plan = plan.map_err(|error| match error {
-            ShardPlanError::Kernel(_) => format!("{error}; `load` shares them among --threads"),
+            ShardConfigError::Kernel(_) => format!("{error}; `load` shares them among --threads"),
             _ => error.to_string(),
         });
         let refused = match (plan, work) {

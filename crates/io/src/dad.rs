@@ -18,7 +18,7 @@ use crate::{AnyDevice, Clock};
 
 /// Whether others are asked for the stack's addresses before it uses them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Dad {
+pub enum DuplicateAddressDetection {
     /// They are, for 0.9 s (default).
     #[default]
     On,
@@ -29,7 +29,7 @@ pub enum Dad {
 /// Why the stack may not use its addresses.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum DadError {
+pub enum AddressCheckError {
     /// Another station has one of them.
     #[error(
         "{addr} is in use by the station {station}: give another address, or take it from that \
@@ -49,14 +49,14 @@ pub enum DadError {
     Device(#[from] io::Error),
 }
 
-impl Dad {
+impl DuplicateAddressDetection {
     /// Asks over these devices, the queues of one wire, whether `addresses` are free, and waits for the
     /// answer: 0.9 s. Without Ethernet there is nobody to ask.
     pub fn check(
         self,
         devices: &mut [AnyDevice],
         addresses: &[InterfaceAddress],
-    ) -> Result<(), DadError> {
+    ) -> Result<(), AddressCheckError> {
         let Some(capabilities) = devices.first().map(|first| first.capabilities()) else {
             return Ok(());
         };
@@ -82,7 +82,7 @@ impl Dad {
             match shard.address_check() {
                 AddressCheck::Done => return Ok(()),
                 AddressCheck::Conflict(AddressConflict { addr, station }) => {
-                    return Err(DadError::Conflict { addr, station });
+                    return Err(AddressCheckError::Conflict { addr, station });
                 }
                 AddressCheck::UnderWay => {}
             }

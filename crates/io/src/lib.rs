@@ -76,7 +76,7 @@ pub mod stop;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(not(target_os = "linux"))]
-#[path = "sys/elsewhere.rs"]
+#[path = "sys/unsupported.rs"]
 mod sys;
 pub mod tap;
 #[cfg(test)]
@@ -96,7 +96,7 @@ pub mod worker;
 
 pub use clock::Clock;
 pub use config::ConfigError;
-pub use dad::{Dad, DadError};
+pub use dad::{AddressCheckError, DuplicateAddressDetection};
 pub use device::{AnyDevice, Device, DeviceCounters, TxOutcome};
 pub use group::{GroupKey, KeySource};
 pub use mem::{MemEnd, MemWire};
@@ -108,7 +108,7 @@ pub use pair::{MemPair, MemTime};
 pub use pcap::{PcapConfig, PcapError, PcapWire};
 #[cfg(target_os = "linux")]
 pub use shards::ShardPlan;
-pub use shards::{ShardCount, ShardPlanError};
+pub use shards::{ShardConfigError, ShardCount};
 #[cfg(target_os = "linux")]
 pub use spec::{SpecError, WireSpec};
 pub use stack::{StackConfig, StackShard, StackWorker};
@@ -123,4 +123,4 @@ pub use tun::{Layer, Offload, Tun, TunConfig, TunError};
 pub use unix::{UnixConfig, UnixError, UnixWire};
 pub use waker::Waker;
 pub use wire_error::WireError;
-pub use worker::{Activity, Polled, Port, Wait, Worker, WorkerError};
+pub use worker::{Activity, PollInterest, Polled, Port, Worker, WorkerError};

@@ -31,13 +31,13 @@ mod tape;
 
 pub use config::{PcapConfig, Speed};
 pub use error::PcapError;
-use tape::{Place, Source, Tape, Turn};
+use tape::{CaptureReader, Place, Reading, Source};
 
 /// A capture that is being replayed.
 #[derive(Debug)]
 pub struct PcapWire {
     path: PathBuf,
-    tape: Tape,
+    tape: CaptureReader,
     /// Frames of the piece that is in memory: when each is due, and where it is.
     frames: VecDeque<(Instant, Place)>,
     /// Whether the tape may have more.
@@ -73,7 +73,7 @@ impl PcapWire {
         let unreadable = |error| PcapError::Unreadable { path: path.into(), error };
         let mut source = Source::find(path).map_err(unreadable)?;
         let Survey { link_type, station, contents } =
-            Survey::of(source.rewind(path, Turn::First).map_err(unreadable)?, config)?;
+            Survey::of(source.rewind(path, Reading::First).map_err(unreadable)?, config)?;
         let medium = match link_type {
             None | Some(LinkType::Raw) => Medium::Ip,
             Some(LinkType::Ethernet) => Medium::Ethernet {
@@ -85,7 +85,7 @@ impl PcapWire {
         };
         let mut wire = Self {
             path: path.into(),
-            tape: source.rewind(path, Turn::Last).map_err(unreadable)?,
+            tape: source.rewind(path, Reading::Last).map_err(unreadable)?,
             frames: VecDeque::new(),
             more: true,
             schedule: Schedule::begin(config.speed(), clock.now()),
@@ -203,7 +203,7 @@ struct Survey {
 }
 
 impl Survey {
-    fn of(mut tape: Tape, config: &PcapConfig) -> Result<Self, PcapError> {
+    fn of(mut tape: CaptureReader, config: &PcapConfig) -> Result<Self, PcapError> {
         let mut survey = Self::default();
         let mut count = |packet: &Packet<'_>, _| {
             if survey.station.is_none() {

@@ -25,7 +25,7 @@ pub enum ShardCount {
 /// Why a wire cannot have so many shards.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ShardPlanError {
+pub enum ShardConfigError {
     /// The kernel's sockets, on which there are none.
     #[error("{0}: the kernel's sockets have none: leave it out")]
     Kernel(u16),

@@ -59,12 +59,12 @@ impl Drop for Signals {
 /// While it lives, SIGUSR1 is a question that somebody waits for, and no longer fatal.
 #[derive(Debug)]
 #[must_use = "the signal is handled only while this lives"]
-pub struct Question {
+pub struct StatusRequest {
     asked: PipeReader,
     registered: SigId,
 }
 
-impl Question {
+impl StatusRequest {
     /// Takes the signal over: an error if the system has no descriptor.
     pub fn install() -> io::Result<Self> {
         let (asked, writer) = io::pipe()?;
@@ -79,14 +79,14 @@ impl Question {
     }
 }
 
-impl AsFd for Question {
+impl AsFd for StatusRequest {
     /// Readable once the signal came.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.asked.as_fd()
     }
 }
 
-impl Drop for Question {
+impl Drop for StatusRequest {
     fn drop(&mut self) {
         low_level::unregister(self.registered);
     }

@@ -25,7 +25,7 @@ use crate::packet::{PacketConfig, PacketWire};
 use crate::pcap::{PcapConfig, PcapWire, Speed};
 use crate::tun::{Layer, Offload, Tun, TunConfig};
 use crate::unix::{UnixConfig, UnixWire};
-use crate::{Clock, Dad, Stop, WireError};
+use crate::{Clock, DuplicateAddressDetection, Stop, WireError};
 
 pub use error::{Kind, SpecError};
 
@@ -71,11 +71,13 @@ impl WireSpec {
     }
 
     /// Whether others on the wire are asked for the stack's addresses before it uses them.
-    pub fn dad(&self) -> Dad {
+    pub fn dad(&self) -> DuplicateAddressDetection {
         match self {
             Self::Tun(config) | Self::Tap(config) => config.dad(),
             Self::Packet(config) => config.dad(),
-            Self::Unix(_) | Self::Pcap(_) | Self::Mem(_) | Self::Kernel => Dad::Off,
+            Self::Unix(_) | Self::Pcap(_) | Self::Mem(_) | Self::Kernel => {
+                DuplicateAddressDetection::Off
+            }
         }
     }
 
@@ -229,7 +231,7 @@ struct Typed {
     queues: Option<u16>,
     fanout: Option<u16>,
     offload: Option<Offload>,
-    dad: Option<Dad>,
+    dad: Option<DuplicateAddressDetection>,
     mtu: Option<u16>,
 }
 
@@ -363,8 +365,10 @@ fn offload(value: &str) -> Option<Offload> {
     [("on", Offload::On), ("off", Offload::Off)].into_iter().find_map(named(value))
 }
 
-fn dad(value: &str) -> Option<Dad> {
-    [("on", Dad::On), ("off", Dad::Off)].into_iter().find_map(named(value))
+fn dad(value: &str) -> Option<DuplicateAddressDetection> {
+    [("on", DuplicateAddressDetection::On), ("off", DuplicateAddressDetection::Off)]
+        .into_iter()
+        .find_map(named(value))
 }
 
 fn named<T>(value: &str) -> impl Fn((&str, T)) -> Option<T> {

@@ -7,7 +7,8 @@ use whimbrel_tcp::Tunables;
 
 use crate::device::{AnyDevice, Device, boxed};
 use crate::{
-    Clock, Dad, GroupKey, MemEnd, MemWire, Port, Steered, Tap, Trace, Waker, WireError, Worker,
+    Clock, DuplicateAddressDetection, GroupKey, MemEnd, MemWire, Port, Steered, Tap, Trace, Waker,
+    WireError, Worker,
 };
 #[cfg(target_os = "linux")]
 use crate::{Stop, WireSpec};
@@ -24,7 +25,7 @@ pub struct StackConfig {
     /// Its ways beyond their networks.
     pub routes: Vec<Route>,
     /// Whether others on the wire are asked for the addresses first.
-    pub dad: Dad,
+    pub dad: DuplicateAddressDetection,
     /// The group whose handshakes it completes.
     pub group: Option<GroupKey>,
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use sleepers::Sleepers;
 
-#[cfg_attr(not(target_os = "linux"), path = "stop/sleepers_elsewhere.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "stop/sleepers_unsupported.rs")]
 mod sleepers;
 
 /// Ends workers. Once set it stays set. Clones are the same request: a flag for those who run, and

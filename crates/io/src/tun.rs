@@ -26,7 +26,7 @@ pub mod error;
 mod long_frames;
 pub mod vnet;
 
-use config::Given;
+use config::TunHandle;
 pub use config::{Layer, Offload, TunConfig};
 pub use error::TunError;
 use long_frames::{LongFrames, ReadTo};
@@ -173,7 +173,7 @@ impl Tun {
     }
 
     /// A queue that somebody else opened.
-    fn adopt(config: &TunConfig, given: &Given) -> Result<Self, TunError> {
+    fn adopt(config: &TunConfig, given: &TunHandle) -> Result<Self, TunError> {
         let file = given.file()?;
         // The others may be anybody's: a flow stays with the queue that last sent for it.
         let steering = if given.is_multi_queue() { Steering::Consistent } else { Steering::None };

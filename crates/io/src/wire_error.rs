@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::DadError;
+use crate::AddressCheckError;
 #[cfg(target_os = "linux")]
 use crate::{PacketError, PcapError, TunError, UnixError};
 
@@ -32,7 +32,7 @@ pub enum WireError {
     Pcap(#[from] PcapError),
     /// Another station has an address of the stack's.
     #[error(transparent)]
-    Conflict(#[from] DadError),
+    Conflict(#[from] AddressCheckError),
     /// Addresses, routes and rules that make no host.
     #[error(transparent)]
     Config(#[from] whimbrel_stack::shard::ConfigError),

@@ -16,7 +16,7 @@ use crate::sys::{Interest, PollFd, ppoll};
 use crate::{Clock, Stop, Tap, Trace, Waker};
 use spin::Spin;
 
-pub use polled::{Polled, Wait};
+pub use polled::{PollInterest, Polled};
 
 mod polled;
 mod spin;
@@ -80,7 +80,7 @@ pub struct Worker<D, P> {
     clock: Clock,
     waker: Waker,
     batch: TxBatch,
-    stuck: Option<Stuck>,
+    stuck: Option<BatchBlock>,
     spin: Spin,
     tap: Option<Box<Tap>>,
     trace: Option<Box<Trace>>,
@@ -88,11 +88,11 @@ pub struct Worker<D, P> {
 
 /// Why segments wait in the batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stuck {
+enum BatchBlock {
     /// Until the device is writable.
     UntilWritable,
     /// Until then: no descriptor tells.
-    Until(Instant),
+    StopCondition(Instant),
     /// Until somebody makes room, and wakes it.
     UntilWoken,
 }
@@ -297,9 +297,11 @@ impl<D: Device, P: Port> Worker<D, P> {
             }
             self.stuck = match outcome {
                 TxOutcome::Drained => None,
-                TxOutcome::Blocked => Some(Stuck::UntilWritable),
-                TxOutcome::Congested => Some(Stuck::Until(self.clock.now() + CONGESTION_PAUSE)),
-                TxOutcome::Full => Some(Stuck::UntilWoken),
+                TxOutcome::Blocked => Some(BatchBlock::UntilWritable),
+                TxOutcome::Congested => {
+                    Some(BatchBlock::StopCondition(self.clock.now() + CONGESTION_PAUSE))
+                }
+                TxOutcome::Full => Some(BatchBlock::UntilWoken),
             };
             if self.stuck.is_some() || !more {
                 return Ok(Activity::busy_if(self.shard.has_looped()));
@@ -342,7 +344,7 @@ impl<D: Device, P: Port> Worker<D, P> {
     #[cfg(target_os = "linux")]
     fn wait(&mut self, until: &Stop) -> Result<(), WorkerError> {
         let interest = match self.stuck {
-            Some(Stuck::UntilWritable) => Interest::ReadWrite,
+            Some(BatchBlock::UntilWritable) => Interest::ReadWrite,
             _ => Interest::Read,
         };
         let timeout = self.next_deadline().map(|deadline| self.clock.until(deadline));
@@ -367,7 +369,7 @@ impl<D: Device, P: Port> Worker<D, P> {
     /// When something is due without any descriptor telling.
     fn next_deadline(&self) -> Option<Instant> {
         let retry = match self.stuck {
-            Some(Stuck::Until(retry)) => Some(retry),
+            Some(BatchBlock::StopCondition(retry)) => Some(retry),
             _ => None,
         };
         Instant::earliest([

@@ -14,7 +14,7 @@ use station::{PATIENCE, Running, attempt, command};
 use whimbrel_io::device::boxed;
 use whimbrel_io::packet::RING_FRAMES;
 use whimbrel_io::worker::WorkerError;
-use whimbrel_io::{DadError, Device, PacketConfig, PacketError, PacketWire, WireSpec};
+use whimbrel_io::{AddressCheckError, Device, PacketConfig, PacketError, PacketWire, WireSpec};
 use whimbrel_stack::ip::FrameDrop;
 use whimbrel_wire::Endpoint;
 
@@ -156,7 +156,7 @@ fn frames_that_nobody_took_in_time_are_counted() {
 }
 
 /// Asks over the interface whether the stack may have these addresses.
-fn check(spec: &str, meanwhile: impl FnOnce()) -> Result<(), DadError> {
+fn check(spec: &str, meanwhile: impl FnOnce()) -> Result<(), AddressCheckError> {
     let config = config(spec);
     let wire = PacketWire::open(&config).unwrap();
     meanwhile();
@@ -183,7 +183,7 @@ fn an_address_that_the_kernel_has_is_not_taken() {
             let error =
                 check(spec, || drop(command(&format!("ip address add {add}")))).unwrap_err();
             let text = error.to_string();
-            assert!(matches!(error, DadError::Conflict { .. }), "{text}");
+            assert!(matches!(error, AddressCheckError::Conflict { .. }), "{text}");
             assert!(text.contains(addr) && text.contains(&kernel), "{text}");
         }
     });

@@ -40,7 +40,7 @@ struct Side {
 
 /// What became of the packets of one direction.
 #[derive(Clone, Debug)]
-pub struct Passage {
+pub struct BridgeCounters {
     /// The interface that they came from.
     pub from: String,
     /// The interface that they were for.
@@ -117,9 +117,9 @@ impl Bridge {
     }
 
     /// What became of each direction's packets.
-    pub fn passages(&self) -> [Passage; 2] {
+    pub fn passages(&self) -> [BridgeCounters; 2] {
         let [a, b] = &self.sides;
-        [(a, b), (b, a)].map(|(from, to)| Passage {
+        [(a, b), (b, a)].map(|(from, to)| BridgeCounters {
             from: from.end.name().into(),
             to: to.end.name().into(),
             link: *from.link.counters(),

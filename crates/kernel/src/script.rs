@@ -35,7 +35,7 @@ mod perform;
 mod settings;
 mod wire;
 
-use at_once::{AtOnce, Rest};
+use at_once::{AtOnce, BlockedCall};
 use calls::{CallThread, Ended};
 use descriptors::Descriptors;
 pub use error::KernelHostError;
@@ -142,7 +142,7 @@ impl KernelHost {
     }
 
     /// Hands a call to a thread of its own, and stays until it ends or sleeps.
-    fn hand_over(&mut self, rest: Rest) -> Progress {
+    fn hand_over(&mut self, rest: BlockedCall) -> Progress {
         let number = CallId(self.calls);
         self.calls = self.calls.wrapping_add(1);
         let thread = match CallThread::begin(&self.machine, number, rest, self.sender.clone()) {

@@ -10,7 +10,7 @@ use super::{Case, Role, Selection, Setup};
 
 /// A value of a profile that is back at the default.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Back {
+pub struct AblatedSetting {
     /// What the profile calls it, of one tunable or of a group.
     pub name: &'static str,
     /// The profile's value.
@@ -44,7 +44,7 @@ pub fn ablate(case: &'static Case, selection: &Selection) -> Result<Vec<Setup>, 
 
 /// The measurement with only these values of the profile, and the default's otherwise; `None` where those
 /// contradict it.
-pub fn only(whole: &Setup, values: &[Back]) -> Option<Setup> {
+pub fn only(whole: &Setup, values: &[AblatedSetting]) -> Option<Setup> {
     let mut rules = Tunables::default();
     let is_rule = |key: &str| whole.case.parameters.iter().all(|parameter| parameter.name != key);
     for (key, value) in whole.settings.iter().filter(|(key, _)| is_rule(key)) {
@@ -80,7 +80,7 @@ fn trials(whole: &Setup, profile: &'static Profile) -> Vec<Setup> {
         if rules.validate().is_ok() {
             let [from, to] = [&whole.rules, &default]
                 .map(|rules| rules.value_of(setting.name).unwrap_or_default());
-            let back = Some(Back { name: setting.name, from, to });
+            let back = Some(AblatedSetting { name: setting.name, from, to });
             setups.push(Setup { rules, role: Some(Role::Trial), back, ..whole.clone() });
         }
     }

@@ -19,7 +19,7 @@ use whimbrel_tcp::{Counters, Tunables};
 use whimbrel_wire::Family;
 
 use super::Moment;
-use super::ruling::Ruling;
+use super::packet_verdict::PacketVerdict;
 
 /// What is to happen between two hosts.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(super) struct Scene {
 
 /// What came of it.
 #[derive(Clone, Debug)]
-pub(super) struct Played {
+pub(super) struct CaseRun {
     pub runs: Vec<Finished>,
     /// A look at both hosts each second.
     pub moments: Vec<Moment>,
@@ -56,9 +56,9 @@ pub enum Side {
 }
 
 /// Whoever looks on.
-pub(super) trait Onlooker {
+pub(super) trait Observer {
     /// A packet leaves. Says whether that is enough.
-    fn on_sent(&mut self, at: Instant, from: Side, packet: &Bytes) -> Enough;
+    fn on_sent(&mut self, at: Instant, from: Side, packet: &Bytes) -> ObserverStatus;
 
     /// True if it is to hear what a host makes of this packet.
     fn follows(&self, _to: Side, _packet: &Bytes) -> bool {
@@ -66,12 +66,12 @@ pub(super) trait Onlooker {
     }
 
     /// What a host made of a packet that it is to hear of.
-    fn on_taken(&mut self, _packet: &Bytes, _ruling: Ruling) {}
+    fn on_taken(&mut self, _packet: &Bytes, _ruling: PacketVerdict) {}
 }
 
 /// Whether an onlooker has seen enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Enough {
+pub(super) enum ObserverStatus {
     Yes,
     No,
 }
@@ -80,14 +80,14 @@ impl Scene {
     /// Lets it happen, to its end, or until the onlooker has seen enough.
     pub(super) fn play(
         &self,
-        onlooker: &mut dyn Onlooker,
+        onlooker: &mut dyn Observer,
         go_on: GoOn<'_>,
-    ) -> Result<Played, String> {
+    ) -> Result<CaseRun, String> {
         let mut hosts = Hosts::new(self).map_err(|error| error.to_string())?;
         let mut moments = Vec::new();
         let mut enough = hosts.wake_both(onlooker);
         for step in 0_u64.. {
-            if hosts.near.model().is_done() || enough == Enough::Yes {
+            if hosts.near.model().is_done() || enough == ObserverStatus::Yes {
                 break;
             }
             if step.is_multiple_of(STEPS) && !go_on() {
@@ -102,7 +102,7 @@ impl Scene {
         let runs = hosts.near.model().finished().to_vec();
         let counters =
             [hosts.near.shard(), hosts.far.shard()].map(|shard| shard.counters().clone());
-        Ok(Played { runs, moments, counters })
+        Ok(CaseRun { runs, moments, counters })
     }
 }
 
@@ -173,7 +173,7 @@ impl Hosts {
         Instant::earliest([self.near.due, self.far.due, up, down])
     }
 
-    fn wake_both(&mut self, onlooker: &mut dyn Onlooker) -> Enough {
+    fn wake_both(&mut self, onlooker: &mut dyn Observer) -> ObserverStatus {
         let Self { near, far, up, down, now } = self;
         let first = near.wake(*now, [down, up], onlooker);
         let second = far.wake(*now, [up, down], onlooker);
@@ -181,10 +181,10 @@ impl Hosts {
     }
 
     /// What is due at `next` happens.
-    fn step(&mut self, next: Instant, onlooker: &mut dyn Onlooker) -> Enough {
+    fn step(&mut self, next: Instant, onlooker: &mut dyn Observer) -> ObserverStatus {
         self.now = self.now.max(next);
         let Self { near, far, up, down, now } = self;
-        let mut enough = Enough::No;
+        let mut enough = ObserverStatus::No;
         if near.is_due(*now, down) {
             enough = enough.or(near.wake(*now, [&mut *down, &mut *up], onlooker));
         }
@@ -233,11 +233,11 @@ impl<M: Model<Shard>> Station<M> {
         &mut self,
         now: Instant,
         [inward, outward]: [&mut Link; 2],
-        onlooker: &mut dyn Onlooker,
-    ) -> Enough {
+        onlooker: &mut dyn Observer,
+    ) -> ObserverStatus {
         self.receive(now, inward, onlooker);
         self.host.act(now);
-        let (side, mut enough) = (self.side, Enough::No);
+        let (side, mut enough) = (self.side, ObserverStatus::No);
         self.host.send(|segment| {
             cut(segment, |frame| {
                 enough = enough.or(onlooker.on_sent(now, side, &frame));
@@ -249,13 +249,13 @@ impl<M: Model<Shard>> Station<M> {
     }
 
     /// It receives what has arrived.
-    fn receive(&mut self, now: Instant, inward: &mut Link, onlooker: &mut dyn Onlooker) {
+    fn receive(&mut self, now: Instant, inward: &mut Link, onlooker: &mut dyn Observer) {
         self.arrived.extend(iter::from_fn(|| inward.pop(now)));
         let mut rest = self.arrived.as_slice();
         // What is followed is taken by itself, so that what was counted meanwhile is of it.
         while let Some(place) = rest.iter().position(|frame| onlooker.follows(self.side, frame)) {
             self.host.take(now, &rest[..place]);
-            let ruling = Ruling::of(&rest[place], now, &mut self.host.shard);
+            let ruling = PacketVerdict::of(&rest[place], now, &mut self.host.shard);
             onlooker.on_taken(&rest[place], ruling);
             rest = &rest[place + 1..];
         }
@@ -274,7 +274,7 @@ impl Side {
     }
 }
 
-impl Enough {
+impl ObserverStatus {
     fn or(self, other: Self) -> Self {
         if self == Self::Yes { self } else { other }
     }

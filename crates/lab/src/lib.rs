@@ -14,24 +14,24 @@ use whimbrel_base::Instant;
 use whimbrel_sim::path::GoOn;
 use whimbrel_tcp::{Counters, Tunables};
 
-pub use ablation::{Back, ablate, only};
+pub use ablation::{AblatedSetting, ablate, only};
 pub use cases::CASES;
 pub use distribution::Distribution;
+pub use evidence::{Evidence, EvidenceKind, SeenPacket};
 pub use hosts::Side;
+pub use packet_verdict::PacketVerdict;
 pub use plan::{PlanError, Selection, plan};
-pub use ruling::Ruling;
 pub use value::{Parameter, Unit, Values};
-pub use witness::{SeenPacket, Shows, Witness};
 
 mod ablation;
 mod cases;
 mod distribution;
+mod evidence;
 mod hosts;
 mod load;
+mod packet_verdict;
 mod plan;
-mod ruling;
 mod value;
-mod witness;
 mod words;
 
 /// A case, and how it is measured.
@@ -61,9 +61,9 @@ pub struct Case {
     /// What is drawn of each row.
     pub picture: Picture,
     /// The series that are drawn one below the other, and what is to be seen in each.
-    pub strips: &'static [Strip],
+    pub strips: &'static [TimelineSeries],
     /// What somebody sees of it who has a minute.
-    pub glance: Glance,
+    pub glance: CaseSummary,
     /// The distribution that tells most, of those that rows have.
     pub distribution: Option<&'static str>,
     /// Times that stand out in how long things took, seconds, and what they are.
@@ -73,7 +73,7 @@ pub struct Case {
 
 /// What somebody sees of a case who has a minute, and never heard of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Glance {
+pub struct CaseSummary {
     /// What went wrong, in a few words.
     pub title: &'static str,
     /// Why, in a sentence that begins with "because".
@@ -120,7 +120,7 @@ pub struct Column {
 
 /// A series that is drawn.
 #[derive(Clone, Copy, Debug)]
-pub struct Strip {
+pub struct TimelineSeries {
     /// The name of the series.
     pub series: &'static str,
     /// What it shows.
@@ -210,9 +210,9 @@ pub struct Setup {
     /// Within which its figures are, where that is known.
     pub bounds: Vec<Bound>,
     /// The value of the profile that is back at the default, if one is.
-    pub back: Option<Back>,
+    pub back: Option<AblatedSetting>,
     /// The values of the profile that alone are not at the default, of [`only`].
-    pub kept: Vec<Back>,
+    pub kept: Vec<AblatedSetting>,
 }
 
 /// What was measured.
@@ -235,7 +235,7 @@ pub struct Measured {
     /// When each part of it began, and what it is called.
     pub marks: Vec<(Duration, String)>,
     /// A connection that shows it.
-    pub witness: Option<Witness>,
+    pub evidence: Option<Evidence>,
 }
 
 /// Something measured.
@@ -392,8 +392,8 @@ const fn column(figure: &'static str, head: &'static str, about: &'static str) -
 }
 
 /// A series that has no bound.
-const fn strip(series: &'static str, title: &'static str, says: &'static str) -> Strip {
-    Strip { series, title, says, limit: None }
+const fn strip(series: &'static str, title: &'static str, says: &'static str) -> TimelineSeries {
+    TimelineSeries { series, title, says, limit: None }
 }
 
 /// At least so much.

@@ -14,8 +14,8 @@ use whimbrel_sim::path::GoOn;
 use whimbrel_stack::Profile;
 use whimbrel_tcp::Tunables;
 
+use super::evidence::Search;
 use super::hosts::Scene;
-use super::witness::Search;
 use super::{Distribution, Measured, Moment, Series, Setup, Unit};
 
 /// A web server on a local network, without a bound of its own, and this load.
@@ -36,7 +36,7 @@ pub(super) fn play(scene: &Scene, from: Duration, go_on: GoOn<'_>) -> Result<Mea
     let mut search = Search::from(Instant::ZERO + from);
     let played = scene.play(&mut search, go_on)?;
     let sighting = search.found();
-    let witness = sighting.map(|it| it.write_down(scene, go_on)).transpose()?;
+    let evidence = sighting.map(|it| it.write_down(scene, go_on)).transpose()?;
     let ports = scene.rules[0].port_last - scene.rules[0].port_first;
     let waiting = played.runs.iter().map(|run| run.close.opening_for);
     let all =
@@ -51,7 +51,7 @@ pub(super) fn play(scene: &Scene, from: Duration, go_on: GoOn<'_>) -> Result<Mea
         runs: played.runs,
         moments: played.moments,
         counters: played.counters.into(),
-        witness,
+        evidence,
         ..Measured::default()
     })
 }

@@ -67,9 +67,9 @@ fn lwip_refuses_syns_until_two_lifetimes_are_over_and_half_of_them_end_in_a_run(
 #[test]
 fn an_unlucky_connection_shows_what_the_server_says_to_its_syn() {
     let settings = [SMALL, &[("runs", "1"), ("lasts", "30s")]].concat();
-    let witness = measure("unikraft-nginx", "lwip-2.1", &settings).witness.unwrap();
-    assert_eq!(witness.shows, Shows::Repetition);
-    let lines: Vec<_> = witness.packets.iter().map(ToString::to_string).collect();
+    let evidence = measure("unikraft-nginx", "lwip-2.1", &settings).evidence.unwrap();
+    assert_eq!(evidence.shows, EvidenceKind::Repetition);
+    let lines: Vec<_> = evidence.packets.iter().map(ToString::to_string).collect();
     let first = lines.iter().position(|line| line.contains("SYN ")).unwrap();
     // Behind the end of the connection before it: SYN, ACK of the old one, RST, and so on.
     assert!(lines[first - 1].contains("ACK"), "{lines:#?}");
@@ -78,16 +78,16 @@ fn an_unlucky_connection_shows_what_the_server_says_to_its_syn() {
     assert!(lines[first + 2].contains("client > server  RST"), "{lines:#?}");
     let syns = lines[first..].iter().filter(|line| line.contains("SYN ")).count();
     assert!(syns > 3, "{lines:#?}");
-    assert!(witness.capture().len() > 60 * witness.packets.len());
+    assert!(evidence.capture().len() > 60 * evidence.packets.len());
 }
 
 #[test]
 fn of_each_packet_it_is_known_by_which_rule_its_receiver_judged_it() {
     let settings = [SMALL, &[("runs", "1"), ("lasts", "30s")]].concat();
     let packets = |profile| {
-        let witness = measure("unikraft-nginx", profile, &settings).witness.unwrap();
-        let first = witness.packets.iter().position(|packet| packet.flags() == "SYN").unwrap();
-        let all = witness.packets[first..].iter();
+        let evidence = measure("unikraft-nginx", profile, &settings).evidence.unwrap();
+        let first = evidence.packets.iter().position(|packet| packet.flags() == "SYN").unwrap();
+        let all = evidence.packets[first..].iter();
         let told = all.filter_map(|packet| Some((packet.flags(), packet.ruling.clone()?)));
         told.collect::<Vec<_>>()
     };
@@ -114,9 +114,9 @@ fn of_each_packet_it_is_known_by_which_rule_its_receiver_judged_it() {
 fn what_became_of_a_syn_is_told_in_words_with_the_timestamp_that_decided() {
     let settings = [SMALL, &[("runs", "1"), ("lasts", "30s")]].concat();
     let told = |profile: &str, settings: &[(&str, &str)]| {
-        let witness = measure("unikraft-nginx", profile, settings).witness.unwrap();
+        let evidence = measure("unikraft-nginx", profile, settings).evidence.unwrap();
         let of = |packet: &SeenPacket| Some((packet.flags(), packet.newer, packet.outcome()?));
-        witness.packets.iter().filter_map(of).collect::<Vec<_>>()
+        evidence.packets.iter().filter_map(of).collect::<Vec<_>>()
     };
     let refused = told("lwip-2.1", &settings);
     let outcomes: Vec<_> = refused.iter().map(|(.., outcome)| *outcome).take(3).collect();
@@ -289,7 +289,7 @@ fn the_same_seed_gives_the_same_figures_and_packets_and_another_others() {
     let settings = [("rate", "500"), ("warmup", "0s"), ("lasts", "60s")];
     let setup = setup("illumos-1125ms", "illumos-2011", &settings);
     let of = |seed| Setup { seed, ..setup.clone() }.measure(&|| true).unwrap();
-    let packets = |measured: &Measured| measured.witness.as_ref().unwrap().packets.clone();
+    let packets = |measured: &Measured| measured.evidence.as_ref().unwrap().packets.clone();
     let (one, again, other) = (of(5), of(5), of(6));
     assert_eq!((&one.figures, &one.series), (&again.figures, &again.series));
     assert_eq!(packets(&one), packets(&again));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_tcp::DropReason;
 
-use super::{Ruling, SeenPacket};
+use super::{PacketVerdict, SeenPacket};
 
 impl SeenPacket {
     /// What its receiver made of it, in a few words; `None` where that is nothing to speak of.
@@ -28,7 +28,7 @@ impl SeenPacket {
     }
 
     /// Why a SYN does not open what is remembered.
-    fn refusal(&self, ruling: &Ruling) -> &'static str {
+    fn refusal(&self, ruling: &PacketVerdict) -> &'static str {
         match self.beyond {
             _ if judged_by(ruling, &["never"]) && is_unanswered(ruling) => {
                 "port remembered: ignored"
@@ -40,7 +40,7 @@ impl SeenPacket {
     }
 
     /// Why one does.
-    fn admission(&self, ruling: &Ruling) -> &'static str {
+    fn admission(&self, ruling: &PacketVerdict) -> &'static str {
         let is_newer = self.newer.is_some_and(|newer| newer > Duration::ZERO);
         match judged_by(ruling, &["rfc6191", "linux"]) && is_newer {
             true => "newer timestamp: let in",
@@ -50,11 +50,11 @@ impl SeenPacket {
 }
 
 /// True if it would have been answered, had another not been a moment before.
-fn is_unanswered(ruling: &Ruling) -> bool {
+fn is_unanswered(ruling: &PacketVerdict) -> bool {
     ruling.counted.iter().any(|(name, _)| *name == "TcpExtTCPACKSkippedTimeWait")
 }
 
 /// True if SYNs in TIME-WAIT are judged by one of these.
-fn judged_by(ruling: &Ruling, rules: &[&str]) -> bool {
+fn judged_by(ruling: &PacketVerdict, rules: &[&str]) -> bool {
     ruling.rules.iter().any(|(key, value)| *key == "tw.syn" && rules.contains(&value.as_str()))
 }

@@ -1,6 +1,6 @@
 //! What happened on a link, by reason.
 
-use crate::{Fate, Loss};
+use crate::{LinkOutcome, Loss};
 
 /// Frames of one direction of a link. `sent` is `delivered`, less the duplicates, plus what is
 /// lost or still on its way.
@@ -106,7 +106,7 @@ impl LinkCounters {
             + self.lost_crowded
     }
 
-    pub(crate) fn count(&mut self, fate: Fate) {
+    pub(crate) fn count(&mut self, fate: LinkOutcome) {
         if let Some(loss) = fate.lost {
             self.count_lost(loss, 1);
         }

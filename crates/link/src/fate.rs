@@ -4,7 +4,7 @@ use core::fmt;
 
 /// What happened to one frame on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Fate {
+pub struct LinkOutcome {
     /// Why it never arrives.
     pub lost: Option<Loss>,
     /// It was marked "congestion experienced" (RFC 3168 5).
@@ -49,7 +49,7 @@ pub enum Loss {
     Crowded,
 }
 
-impl Fate {
+impl LinkOutcome {
     /// The fate of a frame that is lost.
     pub const fn lost(loss: Loss) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Loss {
 }
 
 /// As a capture's comment says it: `lost: queue full`, `corrupted, reordered`.
-impl fmt::Display for Fate {
+impl fmt::Display for LinkOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(loss) = self.lost {
             return write!(f, "lost: {}", loss.name());

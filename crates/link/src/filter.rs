@@ -36,7 +36,7 @@ pub struct Filter(Term);
 impl Filter {
     /// True if a frame that begins as `link_type` says is wanted.
     pub fn matches(&self, link_type: LinkType, frame: &[u8]) -> bool {
-        self.0.holds(&Seen::of(link_type, frame))
+        self.0.holds(&PacketView::of(link_type, frame))
     }
 }
 
@@ -99,7 +99,7 @@ impl Side {
 }
 
 impl Term {
-    fn holds(&self, seen: &Seen) -> bool {
+    fn holds(&self, seen: &PacketView) -> bool {
         match self {
             Self::Not(term) => !term.holds(seen),
             Self::And(terms) => terms.iter().all(|term| term.holds(seen)),
@@ -130,7 +130,7 @@ impl Term {
 
 /// What can be asked of a packet.
 #[derive(Default)]
-struct Seen {
+struct PacketView {
     is_arp: bool,
     hosts: Option<[Address; 2]>,
     protocol: Option<Protocol>,
@@ -140,7 +140,7 @@ struct Seen {
     len: usize,
 }
 
-impl Seen {
+impl PacketView {
     fn of(link_type: LinkType, frame: &[u8]) -> Self {
         let mut seen = Self { len: frame.len(), ..Self::default() };
         let mut packet = frame;

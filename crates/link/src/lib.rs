@@ -78,7 +78,7 @@ pub use config::{
 };
 pub use counters::LinkCounters;
 pub use cut::cut;
-pub use fate::{Fate, Loss};
+pub use fate::{LinkOutcome, Loss};
 pub use link::{Link, LinkState};
 pub use waits::Waits;
 pub use whimbrel_stack as stack;

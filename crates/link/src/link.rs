@@ -31,7 +31,7 @@ use crate::policer::Policer;
 use crate::pure_ack::{AckFilter, is_pure_ack};
 use crate::schedule::Schedule;
 use crate::targets::Targets;
-use crate::{Fate, LinkCounters, Loss, Waits, cut};
+use crate::{LinkCounters, LinkOutcome, Loss, Waits, cut};
 
 /// One direction of a link. Times told must not run backwards.
 #[derive(Debug)]
@@ -173,14 +173,14 @@ impl Link {
     }
 
     /// Puts one frame on the link, and says what becomes of it.
-    pub fn push_frame(&mut self, now: Instant, frame: Bytes) -> Fate {
+    pub fn push_frame(&mut self, now: Instant, frame: Bytes) -> LinkOutcome {
         self.advance(now);
         self.counters.sent += 1;
         self.counters.sent_octets += frame.len() as u64;
         let is_target = self.targets.take(&frame);
         let fate = match self.admit(now, &frame) {
             Ok(()) => self.carry(now, frame, is_target),
-            Err(loss) => Fate::lost(loss),
+            Err(loss) => LinkOutcome::lost(loss),
         };
         self.counters.count(fate);
         fate
@@ -316,7 +316,7 @@ impl Link {
     }
 
     /// Takes a frame through what lies in front of the queue.
-    fn carry(&mut self, now: Instant, mut frame: Bytes, is_target: bool) -> Fate {
+    fn carry(&mut self, now: Instant, mut frame: Bytes, is_target: bool) -> LinkOutcome {
         let bleached = self.config.ecn_bleach && change(&mut frame, bleach_ecn);
         let stripped = self.config.accecn_strip && change(&mut frame, strip_accecn);
         let bytes = held(&frame);
@@ -328,28 +328,28 @@ impl Link {
             Some(frame) => self.transmit(now, frame, is_target),
             None => {
                 self.held += bytes;
-                Fate { batched: true, ..Fate::default() }
+                LinkOutcome { batched: true, ..LinkOutcome::default() }
             }
         };
-        Fate { bleached, stripped, ..fate }
+        LinkOutcome { bleached, stripped, ..fate }
     }
 
     /// Takes a frame through the queue and onto the line.
-    fn transmit(&mut self, now: Instant, frame: Bytes, is_target: bool) -> Fate {
+    fn transmit(&mut self, now: Instant, frame: Bytes, is_target: bool) -> LinkOutcome {
         if let Some(number) = self.ack_filter.as_mut().and_then(|it| it.replace(now, &frame))
             && let Ok(place) = self.in_order.binary_search_by_key(&number, |it| it.number)
             && let Some(older) = self.in_order.get_mut(place)
         {
             older.frame = frame;
             self.counters.count_lost(Loss::Replaced, 1);
-            return Fate { replaces: true, ..Fate::default() };
+            return LinkOutcome { replaces: true, ..LinkOutcome::default() };
         }
         let Sending { starts, ends } = match self.enqueue(now, frame.len() as u64) {
             Ok(sending) => sending,
-            Err(loss) => return Fate::lost(loss),
+            Err(loss) => return LinkOutcome::lost(loss),
         };
         if is_target {
-            return Fate::lost(Loss::Targeted);
+            return LinkOutcome::lost(Loss::Targeted);
         }
         let (number, copy) = (self.next_number, self.ack_filter.is_some().then(|| frame.clone()));
         let fate = self.send(ends, frame);
@@ -386,18 +386,18 @@ impl Link {
     }
 
     /// What the line does to a frame behind the queue.
-    fn send(&mut self, sent: Instant, mut frame: Bytes) -> Fate {
+    fn send(&mut self, sent: Instant, mut frame: Bytes) -> LinkOutcome {
         if self.draw(self.config.loss) {
-            return Fate::lost(Loss::Random);
+            return LinkOutcome::lost(Loss::Random);
         }
         if self.config.burst_loss.is_some_and(|burst| self.is_hit_by(burst)) {
-            return Fate::lost(Loss::Burst);
+            return LinkOutcome::lost(Loss::Burst);
         }
         let marked = self.mark(&mut frame);
         let corrupted = self.draw(self.config.corrupt);
         let duplicated = self.draw(self.config.duplicate);
         let frame = if corrupted { self.corrupt(frame) } else { frame };
-        let mut fate = Fate { marked, corrupted, duplicated, ..Fate::default() };
+        let mut fate = LinkOutcome { marked, corrupted, duplicated, ..LinkOutcome::default() };
         if duplicated {
             fate.reordered |= self.travel(sent, frame.clone());
         }

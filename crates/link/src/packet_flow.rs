@@ -5,15 +5,10 @@ use whimbrel_stack::Medium;
 use whimbrel_wire::tcp::TcpHeader;
 use whimbrel_wire::{Address, Endpoint, EthernetHeader, Flow, IpHeader, Protocol};
 
-/// Which way a packet goes, seen from the shard.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
-    In,
-    Out,
-}
+use crate::pcapng::Direction;
 
 /// Whose packet it is, if it is an unbroken one of TCP.
-pub(crate) fn flow_of(medium: Medium, way: Way, bytes: &[u8]) -> Option<Flow> {
+pub(crate) fn flow_of(medium: Medium, direction: Direction, bytes: &[u8]) -> Option<Flow> {
     let packet = match medium {
         Medium::Ip => bytes,
         Medium::Ethernet { .. } => EthernetHeader::parse(bytes).ok()?.1,
@@ -24,9 +19,9 @@ pub(crate) fn flow_of(medium: Medium, way: Way, bytes: &[u8]) -> Option<Flow> {
     }
     let (tcp, _) = TcpHeader::parse(segment).ok()?;
     let (src, dst) = (Endpoint::new(ip.src, tcp.src_port), Endpoint::new(ip.dst, tcp.dst_port));
-    Some(match way {
-        Way::In => Flow { local: dst, remote: src },
-        Way::Out => Flow { local: src, remote: dst },
+    Some(match direction {
+        Direction::In => Flow { local: dst, remote: src },
+        Direction::Out => Flow { local: src, remote: dst },
     })
 }
 

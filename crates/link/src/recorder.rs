@@ -18,7 +18,7 @@ use core::fmt::Write as _;
 use core::slice;
 
 use crate::filter::Filter;
-use crate::packet_flow::{Way, flow_of};
+use crate::packet_flow::flow_of;
 use crate::pcapng::{Direction, InterfaceId, LinkType, PacketNote, Section};
 use whimbrel_base::Instant;
 use whimbrel_base::packet::TxSegment;
@@ -144,9 +144,14 @@ impl Recorder {
     }
 
     /// Adds to the comment what state the packet's flow is in, if that is news.
-    fn note_state(&mut self, shard: &Shard, way: Direction, bytes: &[u8], comment: &mut String) {
-        let side = if way == Direction::In { Way::In } else { Way::Out };
-        let Some(flow) = flow_of(self.config.medium, side, bytes) else { return };
+    fn note_state(
+        &mut self,
+        shard: &Shard,
+        direction: Direction,
+        bytes: &[u8],
+        comment: &mut String,
+    ) {
+        let Some(flow) = flow_of(self.config.medium, direction, bytes) else { return };
         let state = shard.state_between(&flow);
         let before = match state {
             Some(state) => self.states.insert(flow, state),

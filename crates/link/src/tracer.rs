@@ -26,7 +26,8 @@ use whimbrel_tcp::conn::{Limit, Snapshot};
 use whimbrel_tcp::recovery::CaState;
 use whimbrel_wire::{Flow, SeqNum};
 
-use crate::packet_flow::{Way, flow_of, flow_of_segment};
+use crate::packet_flow::{flow_of, flow_of_segment};
+use crate::pcapng::Direction;
 
 /// Notes what becomes of connections. What was noted waits until it is [taken](Tracer::take).
 #[derive(Debug)]
@@ -112,7 +113,7 @@ impl Tracer {
     /// Frames arrived, and the shard has dealt with them.
     pub fn rx(&mut self, now: Instant, shard: &Shard, burst: &[RxFrame<'_>]) {
         for frame in burst {
-            self.touch(flow_of(self.medium, Way::In, frame.octets));
+            self.touch(flow_of(self.medium, Direction::In, frame.octets));
         }
         self.note_touched(now, shard);
     }

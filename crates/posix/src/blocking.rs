@@ -1,6 +1,6 @@
 //! Blocking calls and calls that return at once.
 
-use crate::{Errno, FileFlags, MsgFlags, Outcome, SocketFlags, Wait};
+use crate::{BlockedOn, Errno, FileFlags, MsgFlags, Outcome, SocketFlags};
 
 /// Whether calls on the socket wait (`O_NONBLOCK`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ impl Blocking {
     }
 
     /// Ends a call that cannot go on: it waits, or fails with `errno`.
-    pub(crate) fn wait_or<T>(self, wait: Wait, errno: Errno) -> Outcome<T> {
+    pub(crate) fn wait_or<T>(self, wait: BlockedOn, errno: Errno) -> Outcome<T> {
         match self {
             Self::Yes => Outcome::Block(wait),
             Self::No => Outcome::fail(errno),

@@ -103,7 +103,7 @@ pub use errno::Errno;
 pub use fd::Fd;
 pub use flags::{EpollEvents, FileFlags, MsgFlags, PollEvents, SocketFlags};
 pub use option::{Linger, OptionValue, SocketOption};
-pub use outcome::{Outcome, Wait};
+pub use outcome::{BlockedOn, Outcome};
 pub use sockets::{
     Accepted, EpollOp, EpollReport, Fcntl, Ioctl, PollFd, ReceivedFrom, Shut, Sockets,
 };

@@ -12,12 +12,12 @@ pub enum Outcome<T> {
     Done(Result<T, Errno>),
     /// It blocks. To be called again with the same arguments once the wait may be over
     /// ([`Sockets::may_go_on`](crate::Sockets::may_go_on)); what it did so far is in them.
-    Block(Wait),
+    Block(BlockedOn),
 }
 
 /// What a blocked call waits for, and until when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wait {
+pub enum BlockedOn {
     /// `recv`: something to read, or the end of it.
     Readable(Fd),
     /// `send`: there is room in the send buffer.
@@ -34,7 +34,7 @@ pub enum Wait {
     Epoll(Fd, Instant),
 }
 
-impl Wait {
+impl BlockedOn {
     /// When it ends even if nothing happens; [`Instant::NEVER`] if it does not.
     pub const fn until(&self) -> Instant {
         match self {

@@ -11,7 +11,7 @@ pub use packet::{
     Seq, TcpOption, TcpPacket,
 };
 pub use snippet::{Operator, Snippet, Statement, Term, Unary};
-pub use time::{Ending, When};
+pub use time::{Ending, EventTime};
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -55,7 +55,7 @@ pub struct Step {
     /// Where it stands (1 ..).
     pub line: u32,
     /// The time, absolute or since the step before.
-    pub when: When,
+    pub when: EventTime,
     /// What happens at that time.
     pub action: Action,
 }

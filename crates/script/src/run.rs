@@ -4,11 +4,11 @@
 //! Relative times count from when the event before was to happen, not from when it did, so that
 //! small delays do not add up; behind `*` and ranges they count from when it did.
 
-mod asides;
 mod calls;
 mod clock;
-mod lenient;
+mod notes;
 mod packets;
+mod tolerance;
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::format;
@@ -25,8 +25,8 @@ use super::setup::{Dialect, NonFatal, Setup};
 use super::snippet::Variables;
 use calls::Calls;
 use clock::Clock;
-use lenient::Forgiven;
 use packets::PacketOut;
+use tolerance::Tolerances;
 
 /// How a script is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -55,7 +55,7 @@ pub fn run<H: ScriptHost>(script: &Script, settings: &Settings, host: &mut H) ->
         Ok(setup) => setup,
         Err(reasons) => return Verdict::Skipped(reasons),
     };
-    let reasons = asides::unsupported(script);
+    let reasons = notes::unsupported(script);
     if !reasons.is_empty() {
         return Verdict::Skipped(reasons);
     }
@@ -123,7 +123,7 @@ struct Run<'a, H> {
     /// Packets that came out and are not accounted for.
     queue: VecDeque<PacketOut>,
     calls: Calls,
-    forgiven: Forgiven,
+    forgiven: Tolerances,
     variables: Variables,
     text: Text,
     /// What the script calls the ISNs of the host, besides 0.
@@ -142,7 +142,7 @@ impl<'a, H: ScriptHost> Run<'a, H> {
             flows: Flows::new(&setup),
             queue: VecDeque::new(),
             calls: Calls::new(&setup, settings.dialect),
-            forgiven: Forgiven::default(),
+            forgiven: Tolerances::default(),
             variables: Variables::new(settings.dialect),
             text: Text::Zeros,
             isns: BTreeSet::new(),

@@ -17,7 +17,8 @@ use std::time::Duration;
 mod files;
 
 use whimbrel_script::ast::{
-    Ack, Action, Direction, OptionList, PacketBody, Script, Seq, Step, TcpOption, TcpPacket, When,
+    Ack, Action, Direction, EventTime, OptionList, PacketBody, Script, Seq, Step, TcpOption,
+    TcpPacket,
 };
 use whimbrel_script::dialect::Dialect;
 use whimbrel_script::packet::Mode;
@@ -198,13 +199,13 @@ fn alter(step: &mut Step, what: What) -> bool {
     }
 }
 
-fn delay(when: &mut When) -> bool {
+fn delay(when: &mut EventTime) -> bool {
     // A long time has a long tolerance: an eighth.
     let more = |time: Duration| Duration::from_secs(1).max(time / 4);
     match when {
-        When::Any => return false,
-        When::Absolute(at) | When::Relative(at) => *at += more(*at),
-        When::AbsoluteRange(from, until) | When::RelativeRange(from, until) => {
+        EventTime::Any => return false,
+        EventTime::Absolute(at) | EventTime::Relative(at) => *at += more(*at),
+        EventTime::AbsoluteRange(from, until) | EventTime::RelativeRange(from, until) => {
             let length = *until - *from;
             *from = *until + more(*until);
             *until = *from + length;

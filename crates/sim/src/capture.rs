@@ -2,7 +2,7 @@
 //! comment if its link harmed it.
 
 use whimbrel_base::Instant;
-use whimbrel_link::Fate;
+use whimbrel_link::LinkOutcome;
 use whimbrel_link::pcapng::{Direction, InterfaceId, LinkType, PacketNote, Section};
 
 /// A capture under way.
@@ -25,7 +25,7 @@ impl Capture {
     }
 
     /// A host sent a packet, and this became of it; `None` if no link leads to its receiver.
-    pub fn on_sent(&mut self, at: Instant, host: usize, packet: &[u8], fate: Option<Fate>) {
+    pub fn on_sent(&mut self, at: Instant, host: usize, packet: &[u8], fate: Option<LinkOutcome>) {
         let Some(interface) = self.interfaces.get(host) else { return };
         let comment = fate.map_or("lost: no link".to_owned(), |fate| fate.to_string());
         let note = PacketNote {

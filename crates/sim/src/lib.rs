@@ -80,4 +80,4 @@ pub use oracle::{Outcome, run_seed};
 pub use pair::Pair;
 pub use whimbrel_apps as apps;
 pub use whimbrel_link as link;
-pub use world::{Limits, Stuck, World};
+pub use world::{Limits, StuckRun, World};

@@ -19,7 +19,7 @@ use whimbrel_stack::shard::Census;
 use whimbrel_tcp::Counters;
 
 use crate::pair::Pair;
-use crate::world::{Checks, Limits, Stuck};
+use crate::world::{Checks, Limits, StuckRun};
 
 pub use app::Oracle;
 pub use plan::StreamPlan;
@@ -131,7 +131,7 @@ fn meetings(scenario: &Scenario, pair: &Pair<Oracle>) -> [(&'static str, u64); O
 /// twice, but for window probes: a refused byte is sent again, and one that crosses others can
 /// cost a time-out. Where both ends open a connection, each SYN is sent again with an ACK, and so is
 /// the text of a SYN that is not taken.
-fn judge_perfection(scenario: &Scenario, pair: &Pair<Oracle>) -> Result<(), Stuck> {
+fn judge_perfection(scenario: &Scenario, pair: &Pair<Oracle>) -> Result<(), StuckRun> {
     let counters = [pair.client, pair.server].map(|host| pair.world.host(host).0.counters());
     let repeated = counters.map(|it| it.retrans_segs + it.timeouts + it.fast_retrans);
     // A loss probe may repeat what the peer has, and delays to acknowledge.
@@ -146,10 +146,10 @@ fn judge_perfection(scenario: &Scenario, pair: &Pair<Oracle>) -> Result<(), Stuc
         return Ok(());
     }
     let why = format!("{repeated} retransmissions and time-outs over perfect links");
-    Err(Stuck { why, dump: pair.world.dump() })
+    Err(StuckRun { why, dump: pair.world.dump() })
 }
 
-fn play(scenario: &Scenario, pair: &mut Pair<Oracle>) -> Result<(), Stuck> {
+fn play(scenario: &Scenario, pair: &mut Pair<Oracle>) -> Result<(), StuckRun> {
     let limits = Limits::default();
     pair.world.run(&limits)?;
     if scenario.is_perfect() {
@@ -163,7 +163,7 @@ fn play(scenario: &Scenario, pair: &mut Pair<Oracle>) -> Result<(), Stuck> {
         let expected = Census { listeners: census.listeners, ..Census::default() };
         if census != expected {
             let why = format!("leaked: {census:?}");
-            return Err(Stuck { why, dump: pair.world.dump() });
+            return Err(StuckRun { why, dump: pair.world.dump() });
         }
     }
     Ok(())

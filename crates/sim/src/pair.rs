@@ -10,7 +10,7 @@ use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint, Family};
 
 use crate::host::{Application, HostId};
-use crate::world::{Checks, LinkId, Turn, World};
+use crate::world::{Checks, LinkChange, LinkId, World};
 
 /// Two hosts, each with an address of both families, and the links between them.
 #[derive(Debug)]
@@ -86,8 +86,8 @@ impl<A: Application> Pair<A> {
     /// Plans an outage of both directions.
     pub fn plan_outage(&mut self, from: Instant, until: Instant) {
         for link in [self.up, self.down] {
-            self.world.plan(from, link, Turn::State(LinkState::Down));
-            self.world.plan(until, link, Turn::State(LinkState::Up));
+            self.world.plan(from, link, LinkChange::State(LinkState::Down));
+            self.world.plan(until, link, LinkChange::State(LinkState::Up));
         }
     }
 
@@ -95,8 +95,8 @@ impl<A: Application> Pair<A> {
     pub fn plan_narrows(&mut self, from: Instant, until: Instant, mtu: u16) {
         for link in [self.up, self.down] {
             let usual = self.world.link(link).config().mtu;
-            self.world.plan(from, link, Turn::Mtu(mtu.min(usual)));
-            self.world.plan(until, link, Turn::Mtu(usual));
+            self.world.plan(from, link, LinkChange::Mtu(mtu.min(usual)));
+            self.world.plan(until, link, LinkChange::Mtu(usual));
         }
     }
 }

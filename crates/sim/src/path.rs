@@ -130,7 +130,7 @@ impl PathPlan {
         if captured == Captured::All {
             world.start_capture();
         }
-        let stuck = |stuck: crate::Stuck| stuck.to_string();
+        let stuck = |stuck: crate::StuckRun| stuck.to_string();
         let end = self.marks.last().map_or(Instant::ZERO, |last| Instant::ZERO + *last);
         let mut course = PathCourse::default();
         world.start().map_err(stuck)?;

@@ -42,7 +42,7 @@ use self::fault::judge;
 use self::flow::{Flow, Granted};
 use self::fuzzed_host::{FuzzedHost, PORTS, ours, peer_end};
 use self::judge::{Answers, Reflection, Widest};
-use self::roaming::Roaming;
+use self::roaming::AnyDestinationModel;
 use self::script::Script;
 use self::segment::{Flaw, Forged};
 
@@ -71,13 +71,13 @@ pub fn play(bytes: &[u8]) -> Result<(), Fault> {
 enum Theme {
     Segments,
     Datagrams,
-    Roaming,
+    AnyDestinationModel,
 }
 
 impl Theme {
     /// As a script begins; and the rest of it.
     fn of(bytes: &[u8]) -> (Self, &[u8]) {
-        [(Self::Datagrams, OF_DATAGRAMS), (Self::Roaming, OF_ROAMING)]
+        [(Self::Datagrams, OF_DATAGRAMS), (Self::AnyDestinationModel, OF_ROAMING)]
             .into_iter()
             .find_map(|(theme, begin)| Some((theme, bytes.strip_prefix(begin)?)))
             .unwrap_or((Self::Segments, bytes))
@@ -99,7 +99,7 @@ struct Siege {
     /// Other sockets of datagrams.
     sockets: Vec<UdpHandle>,
     theme: Theme,
-    roaming: Roaming,
+    roaming: AnyDestinationModel,
     flows: Vec<Flow>,
     granted: Option<Granted>,
     /// The host's last packets, which errors are about.
@@ -142,7 +142,7 @@ impl Siege {
             datagrams: None,
             sockets: Vec::new(),
             theme: Theme::Segments,
-            roaming: Roaming::default(),
+            roaming: AnyDestinationModel::default(),
             granted: None,
             recent: VecDeque::new(),
             burst: Vec::new(),
@@ -188,7 +188,7 @@ impl Siege {
             0..=5 => self.polite(script)?,
             6..=8 if self.theme == Theme::Datagrams => self.besiege_sockets(script)?,
             9..=13 if self.theme == Theme::Datagrams => self.call_socket(script)?,
-            6..=10 if self.theme == Theme::Roaming => self.roam(script)?,
+            6..=10 if self.theme == Theme::AnyDestinationModel => self.roam(script)?,
             6..=13 => self.wild(script)?,
             14 | 15 => self.complain(script)?,
             16 => self.send_other(script)?,

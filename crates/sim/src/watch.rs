@@ -14,13 +14,13 @@ use crate::sacked::Sacked;
 /// Everything seen of every flow.
 #[derive(Default, Debug)]
 pub struct Watch {
-    flows: BTreeMap<[Endpoint; 2], Promises>,
+    flows: BTreeMap<[Endpoint; 2], EndObserved>,
     sacked: Sacked,
 }
 
 /// What one end of a flow has said.
 #[derive(Clone, Copy, Default, Debug)]
-struct Promises {
+struct EndObserved {
     /// The scale on its SYN, if there was one.
     scale: Option<WindowScale>,
     /// Its initial sequence number: a SYN with another begins a new connection.
@@ -73,7 +73,7 @@ impl Watch {
     }
 }
 
-impl Promises {
+impl EndObserved {
     fn on_syn(&mut self, header: &TcpHeader, text: u32) {
         if self.isn != Some(header.seq) {
             let (isn, begun) = (Some(header.seq), self.begun + 1);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_link::{Fate, Link, LinkConfig, LinkState, Loss, cut};
+use whimbrel_link::{Link, LinkConfig, LinkOutcome, LinkState, Loss, cut};
 use whimbrel_stack::Shard;
 use whimbrel_wire::{Address, IpHeader};
 
@@ -29,7 +29,7 @@ pub struct World<A> {
     /// Which link leads from a host to an address.
     routes: BTreeMap<(usize, Address), usize>,
     /// What becomes of links, by time.
-    turns: BTreeMap<Instant, Vec<(LinkId, Turn)>>,
+    turns: BTreeMap<Instant, Vec<(LinkId, LinkChange)>>,
     watch: Watch,
     capture: Option<Capture>,
     checks: Checks,
@@ -44,7 +44,7 @@ pub struct World<A> {
 
 /// What becomes of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub enum LinkChange {
     /// It goes down, or comes back.
     State(LinkState),
     /// It takes packets of at most so many bytes.
@@ -98,7 +98,7 @@ impl Default for Limits {
 /// A run that did not come to its end: why, and the state of everything.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{why}\n{dump}")]
-pub struct Stuck {
+pub struct StuckRun {
     /// What was the matter.
     pub why: String,
     /// Hosts, applications and links as they stand.
@@ -143,7 +143,7 @@ impl<A: Application> World<A> {
     }
 
     /// Plans a turn of a link.
-    pub fn plan(&mut self, at: Instant, link: LinkId, turn: Turn) {
+    pub fn plan(&mut self, at: Instant, link: LinkId, turn: LinkChange) {
         self.turns.entry(at).or_default().push((link, turn));
     }
 
@@ -215,7 +215,7 @@ impl<A: Application> World<A> {
 /// Running.
 impl<A: Application> World<A> {
     /// Runs until every application is done.
-    pub fn run(&mut self, limits: &Limits) -> Result<(), Stuck> {
+    pub fn run(&mut self, limits: &Limits) -> Result<(), StuckRun> {
         self.start()?;
         while !self.hosts.iter().all(|host| host.application.is_done()) {
             if !self.step()? {
@@ -227,7 +227,7 @@ impl<A: Application> World<A> {
     }
 
     /// Runs until nothing is due any more: all timers ran out, all records expired.
-    pub fn run_to_silence(&mut self, limits: &Limits) -> Result<(), Stuck> {
+    pub fn run_to_silence(&mut self, limits: &Limits) -> Result<(), StuckRun> {
         self.progress.1 = self.now;
         while self.step()? {
             self.check_progress(limits)?;
@@ -236,7 +236,7 @@ impl<A: Application> World<A> {
     }
 
     /// Wakes every host once, at the present time: applications begin what they came for.
-    pub fn start(&mut self) -> Result<(), Stuck> {
+    pub fn start(&mut self) -> Result<(), StuckRun> {
         for host in 0..self.hosts.len() {
             self.wake(host)?;
         }
@@ -244,7 +244,7 @@ impl<A: Application> World<A> {
     }
 
     /// Goes on to the next instant at which something is due. Returns whether there was one.
-    pub fn step(&mut self) -> Result<bool, Stuck> {
+    pub fn step(&mut self) -> Result<bool, StuckRun> {
         let Some(next) = self.next_deadline() else { return Ok(false) };
         self.now = self.now.max(next);
         self.steps += 1;
@@ -252,8 +252,8 @@ impl<A: Application> World<A> {
             for (LinkId(link), turn) in turns.remove() {
                 let link = &mut self.links[link].link;
                 match turn {
-                    Turn::State(state) => link.set_state(state),
-                    Turn::Mtu(mtu) => link.set_mtu(mtu),
+                    LinkChange::State(state) => link.set_state(state),
+                    LinkChange::Mtu(mtu) => link.set_mtu(mtu),
                 }
             }
         }
@@ -281,7 +281,7 @@ impl<A: Application> World<A> {
     }
 
     /// A host receives what has arrived, does what is due, and sends.
-    fn wake(&mut self, number: usize) -> Result<(), Stuck> {
+    fn wake(&mut self, number: usize) -> Result<(), StuckRun> {
         let mut frames = Vec::new();
         for line in self.links.iter_mut().filter(|line| line.to == number) {
             while let Some(frame) = line.link.pop(self.now) {
@@ -297,7 +297,7 @@ impl<A: Application> World<A> {
         sent.into_iter().try_for_each(|frame| self.carry(number, frame))
     }
 
-    fn carry(&mut self, from: usize, frame: Bytes) -> Result<(), Stuck> {
+    fn carry(&mut self, from: usize, frame: Bytes) -> Result<(), StuckRun> {
         if self.checks != Checks::Nothing {
             if let Err(broken) = self.watch.on_packet(&frame) {
                 return Err(self.stuck(&broken.to_string()));
@@ -312,7 +312,7 @@ impl<A: Application> World<A> {
             capture.on_sent(self.now, from, &frame, fate);
         }
         let is_narrow = |link: &usize| frame.len() > self.links[*link].link.config().mtu.into();
-        let is_too_long = fate == Some(Fate::lost(Loss::TooLong));
+        let is_too_long = fate == Some(LinkOutcome::lost(Loss::TooLong));
         // A step of the link's own configuration is silent.
         if let Some(link) = route.filter(is_narrow).filter(|_| is_too_long) {
             self.send_back(link, &frame);
@@ -347,7 +347,7 @@ fn digest(before: u64, bytes: &[u8]) -> u64 {
 
 /// Giving up.
 impl<A: Application> World<A> {
-    fn check(&self) -> Result<(), Stuck> {
+    fn check(&self) -> Result<(), StuckRun> {
         if self.checks != Checks::EachStep {
             return Ok(());
         }
@@ -358,7 +358,7 @@ impl<A: Application> World<A> {
         Ok(())
     }
 
-    fn check_progress(&mut self, limits: &Limits) -> Result<(), Stuck> {
+    fn check_progress(&mut self, limits: &Limits) -> Result<(), StuckRun> {
         let progress = self.hosts.iter().map(|host| host.application.progress()).sum();
         if progress > self.progress.0 {
             self.progress = (progress, self.now);
@@ -372,8 +372,8 @@ impl<A: Application> World<A> {
         Ok(())
     }
 
-    fn stuck(&self, why: &str) -> Stuck {
-        Stuck { why: why.to_owned(), dump: self.dump() }
+    fn stuck(&self, why: &str) -> StuckRun {
+        StuckRun { why: why.to_owned(), dump: self.dump() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use whimbrel_io::Dad;
+use whimbrel_io::DuplicateAddressDetection;
 use whimbrel_stack::{InterfaceAddress, Route, Shard};
 use whimbrel_wire::Address;
 
@@ -47,7 +47,7 @@ impl Stack {
         let first = self.first()?;
         let judged = inspect(first, move |shard, _| shard.judge_address(&address)).await?;
         judged.map_err(fault::address)?;
-        if self.dad() == Dad::On {
+        if self.dad() == DuplicateAddressDetection::On {
             let (answer, free) = oneshot::channel();
             first.ask(Request::Check(AddressCheck { addr: address.addr, answer }));
             free.await.map_err(|_| first.ended())?.map_err(fault::address)?;

@@ -14,8 +14,8 @@ use whimbrel_io::rules::{Rules, RulesError, Sources, Variables};
 #[cfg(target_os = "linux")]
 use whimbrel_io::{AnyDevice, ConfigError, Device, ShardPlan, Waker, WireSpec};
 use whimbrel_io::{
-    Clock, Dad, GroupKey, MemEnd, ShardCount, ShardPlanError, StackConfig, StackShard, Stop,
-    WireError, entropy, stack,
+    Clock, DuplicateAddressDetection, GroupKey, MemEnd, ShardConfigError, ShardCount, StackConfig,
+    StackShard, Stop, WireError, entropy, stack,
 };
 use whimbrel_link::LinkConfig;
 #[cfg(target_os = "linux")]
@@ -31,7 +31,7 @@ use crate::driver::Driver;
 use crate::mailbox::Mailbox;
 use crate::packets::{PacketEnd, PacketQueues};
 use crate::shutdown::Shutdown;
-use crate::stack::Habits;
+use crate::stack::StackOptions;
 use crate::stack_port::StackPort;
 use crate::ways::Ways;
 use crate::{PacketPort, Stack};
@@ -62,7 +62,7 @@ pub struct StackBuilder {
     fast_open_key: Option<GroupKey>,
     any_address: bool,
     /// Whether addresses are asked for before the stack has them; nothing: nobody can be asked.
-    dad: Option<Dad>,
+    dad: Option<DuplicateAddressDetection>,
     packet_queues: Option<Arc<PacketQueues>>,
     #[cfg(feature = "rules")]
     files_and_variables: Sources,
@@ -117,7 +117,7 @@ pub enum BuildError {
     },
     /// The wire cannot have so many shards.
     #[error("shards: {0}")]
-    Plan(#[from] ShardPlanError),
+    Plan(#[from] ShardConfigError),
     /// The wire could not be opened, or another station has an address of the stack's.
     #[error(transparent)]
     Wire(#[from] WireError),
@@ -529,14 +529,14 @@ impl StackBuilder {
     #[cfg(target_os = "linux")]
     fn open_device(&mut self, device: AnyDevice) -> Result<Vec<StackShard>, BuildError> {
         if let Some(shards) = self.shards.filter(|shards| *shards != 1) {
-            return Err(ShardPlanError::Wire(ConfigError::OneQueue(shards)).into());
+            return Err(ShardConfigError::Wire(ConfigError::OneQueue(shards)).into());
         }
         let dad = match device.capabilities().medium {
             Medium::Ip => {
                 self.routes.extend(default_routes(&self.addresses, &[]));
-                Dad::Off
+                DuplicateAddressDetection::Off
             }
-            Medium::Ethernet { .. } => Dad::On,
+            Medium::Ethernet { .. } => DuplicateAddressDetection::On,
         };
         self.dad = Some(dad);
         let config = self.config()?;
@@ -563,7 +563,7 @@ impl StackBuilder {
             secrets,
             addresses: self.addresses.clone(),
             routes: self.routes.clone(),
-            dad: self.dad.unwrap_or(Dad::Off),
+            dad: self.dad.unwrap_or(DuplicateAddressDetection::Off),
             group: self.group,
         })
     }
@@ -600,8 +600,8 @@ impl StackBuilder {
         }
         driver.start(workers, shutdown)?;
         let seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
-        let dad = self.dad.unwrap_or(Dad::Off);
-        let habits = Habits { packet_queues: self.packet_queues, dad, seed };
+        let dad = self.dad.unwrap_or(DuplicateAddressDetection::Off);
+        let habits = StackOptions { packet_queues: self.packet_queues, dad, seed };
         Ok(Stack::new(mailboxes.into(), self.addresses, self.tunables, habits))
     }
 }

@@ -153,20 +153,22 @@ pub use split_owned::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 pub use stack::{Census, ShardCensus, Stack};
 pub use stream::{TcpInfo, TcpStream};
 pub use udp::{AnyUdpSocket, UdpSocket};
-pub use unclaimed::Unclaimed;
+pub use unclaimed::UnclaimedPackets;
 pub use whimbrel_base::packet::SoftError;
 pub use whimbrel_base::tunables::TunableError;
 pub use whimbrel_io::entropy::EntropyError;
 pub use whimbrel_io::group::GroupKeyError;
 #[cfg(feature = "rules")]
 pub use whimbrel_io::rules::RulesError;
-pub use whimbrel_io::{ConfigError, Dad, DadError, GroupKey, KeySource, MemEnd};
+pub use whimbrel_io::{
+    AddressCheckError, ConfigError, DuplicateAddressDetection, GroupKey, KeySource, MemEnd,
+};
 #[cfg(target_os = "linux")]
 pub use whimbrel_io::{
     Layer, Offload, PacketConfig, PacketError, PcapConfig, PcapError, SpecError, TunConfig,
     TunError, UnixConfig, UnixError, WireSpec,
 };
-pub use whimbrel_io::{ShardPlanError, WireError};
+pub use whimbrel_io::{ShardConfigError, WireError};
 pub use whimbrel_link::LinkConfig;
 pub use whimbrel_stack::ip::Unreachable;
 pub use whimbrel_stack::shard::NotLocal;
@@ -196,5 +198,5 @@ const _: () = {
     is_send_and_sync::<AnyUdpSocket>();
     is_send_and_sync::<OwnedReadHalf>();
     is_send_and_sync::<OwnedWriteHalf>();
-    is_send_and_sync::<Unclaimed>();
+    is_send_and_sync::<UnclaimedPackets>();
 };

@@ -64,7 +64,7 @@ pub(crate) enum Request {
     /// Tell when nothing is left of streams that were dropped.
     Drain(oneshot::Sender<()>),
     /// Hand out what nothing takes.
-    Unclaimed(UnclaimedSender),
+    UnclaimedPackets(UnclaimedSender),
     /// Ask whether an address is free.
     Check(AddressCheck),
     /// Send an echo request.
@@ -238,7 +238,7 @@ impl Mailbox {
                 | Request::Udp(_)
                 | Request::Inspect(_)
                 | Request::Drain(_)
-                | Request::Unclaimed(_)
+                | Request::UnclaimedPackets(_)
                 | Request::Check(_)
                 | Request::Ping(_) => {}
             }
@@ -257,7 +257,7 @@ impl std::fmt::Debug for Request {
             Self::Udp(_) => "Udp",
             Self::Inspect(_) => "Inspect",
             Self::Drain(_) => "Drain",
-            Self::Unclaimed(_) => "Unclaimed",
+            Self::UnclaimedPackets(_) => "Unclaimed",
             Self::Check(_) => "Check",
             Self::Ping(_) => "Ping",
         })

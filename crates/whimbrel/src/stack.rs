@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
-use whimbrel_io::{Dad, GroupKey};
+use whimbrel_io::{DuplicateAddressDetection, GroupKey};
 use whimbrel_stack::ip::Addresses;
 use whimbrel_stack::{InterfaceAddress, Shard, queue_between};
 use whimbrel_tcp::{Counters, Tunables};
 use whimbrel_wire::Endpoint;
 
-use crate::Unclaimed;
+use crate::UnclaimedPackets;
 use crate::bind_table::{BindTable, ReservedAddr, ReservedAny, Share};
 use crate::congestion::CongestionNames;
 use crate::fault;
@@ -45,17 +45,17 @@ pub(crate) struct Inner {
     /// The addresses that it began with, by their numbers.
     first_addresses: Box<[InterfaceAddress]>,
     /// Whether another address is asked for before the stack has it.
-    dad: Dad,
+    dad: DuplicateAddressDetection,
     tunables: Tunables,
 }
 
 /// What a stack does beside its tunables.
 #[derive(Debug)]
-pub(crate) struct Habits {
+pub(crate) struct StackOptions {
     /// Its wire, where that is packets of the user's.
     pub(crate) packet_queues: Option<Arc<PacketQueues>>,
     /// Whether addresses are asked for before it has them.
-    pub(crate) dad: Dad,
+    pub(crate) dad: DuplicateAddressDetection,
     /// From which the order of ports follows that `bind` draws.
     pub(crate) seed: u64,
 }
@@ -78,9 +78,9 @@ impl Stack {
         mailboxes: Box<[Arc<Mailbox>]>,
         addresses: Vec<InterfaceAddress>,
         tunables: Tunables,
-        habits: Habits,
+        habits: StackOptions,
     ) -> Self {
-        let Habits { packet_queues, dad, seed } = habits;
+        let StackOptions { packet_queues, dad, seed } = habits;
         let bind_table = Arc::new(BindTable::new(&addresses, &tunables, seed));
         let next = AtomicUsize::new(0);
         let first_addresses = addresses.into();
@@ -200,10 +200,10 @@ impl Stack {
     /// let mut stream = TcpStream::connect(&stack, "10.0.0.1:7").await?;
     /// stream.write_all(b"last words").await?;
     /// drop(stream);
-    /// stack.drained().await
+    /// stack.wait_drained().await
     /// # }
     /// ```
-    pub async fn drained(&self) -> io::Result<()> {
+    pub async fn wait_drained(&self) -> io::Result<()> {
         for mailbox in &self.inner.mailboxes {
             let (sender, drained) = oneshot::channel();
             mailbox.ask(Request::Drain(sender));
@@ -262,8 +262,8 @@ impl Stack {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn unclaimed(&self) -> Unclaimed {
-        Unclaimed::begin(&self.inner.mailboxes)
+    pub fn unclaimed(&self) -> UnclaimedPackets {
+        UnclaimedPackets::begin(&self.inner.mailboxes)
     }
 
     /// Sends a whole IP packet by the wire as it is, from whatever address: the answer to one that was
@@ -341,7 +341,7 @@ impl Stack {
     }
 
     /// Whether another address is asked for before the stack has it.
-    pub(crate) fn dad(&self) -> Dad {
+    pub(crate) fn dad(&self) -> DuplicateAddressDetection {
         self.inner.dad
     }
 

@@ -185,7 +185,7 @@ impl StackPort {
             Request::Drain(done) => self.draining.push(done),
             Request::Check(check) => self.addresses.process_request(shard, check),
             Request::Ping(ping) => self.pings.process_request(shard, ping),
-            Request::Unclaimed(sender) => {
+            Request::UnclaimedPackets(sender) => {
                 shard.keep_unclaimed(UNCLAIMED);
                 self.unclaimed = Some(sender);
             }
@@ -465,7 +465,7 @@ impl Port for StackPort {
         }
         self.addresses.tell(shard);
         self.pings.tell(shard);
-        if self.unclaimed.as_ref().is_some_and(|wanted| !wanted.hand_on(shard)) {
+        if self.unclaimed.as_ref().is_some_and(|wanted| !wanted.forward(shard)) {
             shard.keep_unclaimed(0);
             self.unclaimed = None;
         }

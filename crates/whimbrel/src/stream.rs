@@ -33,7 +33,7 @@ pub type TcpInfo = Snapshot;
 /// What was written is still delivered, then the peer learns of the end, without anybody waiting.
 /// If something was received and not read, the connection is reset after what can be sent at once; if
 /// [`TcpStream::set_linger`] said zero, it is reset instead. A stack ends with its process, whatever is
-/// still on its way: see [`Stack::drained`].
+/// still on its way: see [`Stack::wait_drained`].
 ///
 /// # Buffers
 ///

@@ -13,13 +13,13 @@ use crate::unclaimed_sender::UnclaimedSender;
 
 /// Packets that arrive and that nothing in the stack takes, as [`Stack::unclaimed`](crate::Stack::unclaimed)
 /// hands them out.
-pub struct Unclaimed {
+pub struct UnclaimedPackets {
     packets: Receiver<Bytes>,
     dropped: Arc<AtomicU64>,
     mailboxes: Vec<Arc<Mailbox>>,
 }
 
-impl Unclaimed {
+impl UnclaimedPackets {
     /// Packets that wait to be taken, at most.
     pub const CAPACITY: usize = 512;
 
@@ -29,7 +29,7 @@ impl Unclaimed {
         let dropped = Arc::new(AtomicU64::new(0));
         let sender = UnclaimedSender::new(sender, Arc::clone(&dropped));
         for mailbox in mailboxes {
-            mailbox.ask(Request::Unclaimed(sender.clone()));
+            mailbox.ask(Request::UnclaimedPackets(sender.clone()));
         }
         Self { packets, dropped, mailboxes: mailboxes.to_vec() }
     }
@@ -48,7 +48,7 @@ impl Unclaimed {
     ///
     /// # Errors
     ///
-    /// `WouldBlock`: none waits. Others as [`Unclaimed::recv`].
+    /// `WouldBlock`: none waits. Others as [`UnclaimedPackets::recv`].
     pub fn try_recv(&mut self) -> io::Result<Bytes> {
         self.packets.try_recv().map_err(|error| match error {
             TryRecvError::Empty => fault::would_block(),
@@ -56,7 +56,7 @@ impl Unclaimed {
         })
     }
 
-    /// How many packets were dropped because [`Unclaimed::CAPACITY`] of them waited.
+    /// How many packets were dropped because [`UnclaimedPackets::CAPACITY`] of them waited.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -72,7 +72,7 @@ impl Unclaimed {
     }
 }
 
-impl std::fmt::Debug for Unclaimed {
+impl std::fmt::Debug for UnclaimedPackets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Unclaimed").field("dropped", &self.dropped()).finish_non_exhaustive()
     }

@@ -21,7 +21,7 @@ impl UnclaimedSender {
     }
 
     /// Hands on what a shard keeps. Returns whether somebody wants more.
-    pub(crate) fn hand_on(&self, shard: &mut Shard) -> bool {
+    pub(crate) fn forward(&self, shard: &mut Shard) -> bool {
         while let Some(packet) = shard.poll_unclaimed() {
             match self.packets.try_send(packet) {
                 Ok(()) => {}

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Bulk, Direction, Terms, Until};
+use super::{Bulk, Direction, Iperf3Params, StopCondition};
 use crate::iperf3::{
     Awaited, Control, Fault, Parameters, Processors, Protocol, Results, State, StreamResult,
     stream_id,
@@ -17,7 +17,7 @@ use whimbrel_tcp::conn::Nagle;
 /// Whoever speaks with a server.
 #[derive(Debug)]
 pub(crate) struct Client<I> {
-    terms: Terms,
+    terms: Iperf3Params,
     control: Option<Control<I>>,
     phase: Phase,
     results: Option<Results>,
@@ -70,7 +70,7 @@ enum Heard {
 }
 
 impl<I> Client<I> {
-    pub(crate) const fn new(terms: Terms) -> Self {
+    pub(crate) const fn new(terms: Iperf3Params) -> Self {
         Self { terms, control: None, phase: Phase::Connecting, results: None, fault: None }
     }
 
@@ -333,9 +333,11 @@ impl<T: Transport> Bulk<T> {
     fn parameters(&self) -> Option<Parameters> {
         let (plan, terms) = (&self.plan, &self.client.as_ref()?.terms);
         let (time, bytes) = match plan.until {
-            Until::Elapsed(time) => (time, None),
-            Until::Octets(each) => (Duration::ZERO, Some(each.saturating_mul(plan.streams.into()))),
-            Until::Told => (Duration::ZERO, None),
+            StopCondition::Elapsed(time) => (time, None),
+            StopCondition::Octets(each) => {
+                (Duration::ZERO, Some(each.saturating_mul(plan.streams.into())))
+            }
+            StopCondition::Told => (Duration::ZERO, None),
         };
         Some(Parameters {
             protocol: Protocol::Tcp,

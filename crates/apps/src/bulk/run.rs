@@ -7,8 +7,8 @@ use whimbrel_base::Instant;
 
 use super::series::StreamState;
 use super::{
-    Bulk, ConnError, Direction, GRACE, OpenError, Peer, Reading, Stream, Totals, TransferState,
-    Transport, TransportEvent, Until,
+    Bulk, ConnError, Direction, GRACE, OpenError, Peer, Reading, StopCondition, Stream, Totals,
+    TransferState, Transport, TransportEvent,
 };
 
 impl<T: Transport> Bulk<T> {
@@ -195,8 +195,8 @@ impl<T: Transport> Bulk<T> {
     /// When time is over, if that ends it.
     pub(super) fn end_time(&self) -> Option<Instant> {
         match self.plan.until {
-            Until::Elapsed(time) => Some(self.began + self.plan.omit + time),
-            Until::Octets(_) | Until::Told => None,
+            StopCondition::Elapsed(time) => Some(self.began + self.plan.omit + time),
+            StopCondition::Octets(_) | StopCondition::Told => None,
         }
     }
 
@@ -308,7 +308,7 @@ impl<T: Transport> Bulk<T> {
             stream.given += taken as u64;
             self.progress.sent += taken as u64;
             // Where it ends by itself the FIN goes with the last of it, and has all acknowledged at once.
-            if matches!(self.plan.until, Until::Octets(all) if stream.given >= all)
+            if matches!(self.plan.until, StopCondition::Octets(all) if stream.given >= all)
                 && matches!(self.plan.peer, Peer::Plain)
                 && stream.direction == Direction::Send
             {
@@ -327,8 +327,8 @@ impl<T: Transport> Bulk<T> {
     fn allowance(&self, index: usize, now: Instant) -> u64 {
         let sent = self.streams.get(index).map_or(0, |stream| stream.given);
         let by_end = match self.plan.until {
-            Until::Octets(all) => all.saturating_sub(sent),
-            Until::Elapsed(_) | Until::Told => u64::MAX,
+            StopCondition::Octets(all) => all.saturating_sub(sent),
+            StopCondition::Elapsed(_) | StopCondition::Told => u64::MAX,
         };
         let by_rate = self.plan.rate.map_or(u64::MAX, |rate| {
             let bits = now.since(self.began).as_secs_f64() * rate as f64;
@@ -343,7 +343,7 @@ impl<T: Transport> Bulk<T> {
     /// what it was allowed waits for room, not for time.
     fn await_token(&mut self, index: usize) {
         let (Some(rate), Some(stream)) = (self.plan.rate, self.streams.get(index)) else { return };
-        if matches!(self.plan.until, Until::Octets(all) if stream.given >= all) {
+        if matches!(self.plan.until, StopCondition::Octets(all) if stream.given >= all) {
             return;
         }
         let bytes = stream.given + self.block.len() as u64;
@@ -414,7 +414,7 @@ impl<T: Transport> Bulk<T> {
 
     /// True if all that was to be moved is received, or acknowledged.
     fn moved_all(&mut self, net: &T, now: Instant) -> bool {
-        let Until::Octets(each) = self.plan.until else { return false };
+        let StopCondition::Octets(each) = self.plan.until else { return false };
         let sends = |stream: &&Stream<T::Id>| stream.direction.sends();
         let given = self.streams.iter().filter(sends).all(|stream| stream.given >= each);
         if !given || self.progress.received < each.saturating_mul(self.receivers) {

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn turn_ends_when_its_bytes_are_made() {
-    let mut effort = Effort::default();
+    let mut effort = TurnBudget::default();
     effort.begin_turn(false);
     effort.spend(TURN - 1);
     assert!(!effort.is_spent());
@@ -14,7 +14,7 @@ fn turn_ends_when_its_bytes_are_made() {
 
 #[test]
 fn long_work_is_done_once_it_was_granted_and_ends_its_turn() {
-    let mut effort = Effort::default();
+    let mut effort = TurnBudget::default();
     effort.begin_turn(true);
     assert!(!effort.begin_long() && !effort.is_spent());
     effort.grant();
@@ -27,7 +27,7 @@ fn long_work_is_done_once_it_was_granted_and_ends_its_turn() {
 
 #[test]
 fn long_work_goes_first_after_sixteen_turns() {
-    let mut effort = Effort::default();
+    let mut effort = TurnBudget::default();
     for _ in 0..PATIENCE {
         effort.begin_turn(true);
         assert!(!effort.is_overdue());
@@ -41,7 +41,7 @@ fn long_work_goes_first_after_sixteen_turns() {
 
 #[test]
 fn who_drives_one_connection_alone_is_not_bounded() {
-    let mut effort = Effort::unbounded();
+    let mut effort = TurnBudget::unbounded();
     effort.spend(1 << 40);
     assert!(effort.begin_long() && effort.begin_long() && !effort.is_spent());
 }

@@ -8,7 +8,7 @@ pub trait BodySource: Send {
     /// the announced length that is an error, and the connection is reset.
     fn read(&mut self, at_most: usize) -> Result<Bytes, SourceError>;
 
-    /// True if what is read next is long work ([`Effort`](crate::effort::Effort)), which has a turn of its
+    /// True if what is read next is long work ([`TurnBudget`](crate::effort::TurnBudget)), which has a turn of its
     /// own.
     fn is_long(&self) -> bool {
         false

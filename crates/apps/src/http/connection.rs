@@ -15,13 +15,14 @@ use super::body::BodyReader;
 use super::chunked::BodyPart;
 use super::fault::Fault;
 use super::head::{self, field_room};
-use super::response::Persistence;
+use super::response::ConnectionOption;
 use super::scan::HeadBuffer;
 use super::{
-    Answer, Body, BodySource, CloseBy, Framing, Limits, Method, Request, Response, exchange_log,
+    Body, BodySource, CloseBy, Framing, Limits, Method, Request, Response, SiteResponse,
+    exchange_log,
 };
-use super::{LongAnswer, Site, SourceError, Status, Terms, Upload, Version};
-use crate::effort::Effort;
+use super::{LongAnswer, ServerSettings, Site, SourceError, Status, Upload, Version};
+use crate::effort::TurnBudget;
 
 /// The state of one connection.
 #[derive(Default)]
@@ -177,7 +178,7 @@ impl Connection {
     }
 
     /// The connection was silent for [`Limits::idle`]. Says why if a request had begun.
-    pub fn on_silence(&mut self, terms: &Terms) {
+    pub fn on_silence(&mut self, terms: &ServerSettings) {
         let mid_request =
             matches!(self.stage, RequestStage::Upload { .. }) || !self.head.is_empty();
         if mid_request {
@@ -191,7 +192,7 @@ impl Connection {
     }
 
     /// The head of a request took longer than [`Limits::head_time`]. Says so, and parts.
-    pub fn on_late_head(&mut self, terms: &Terms) {
+    pub fn on_late_head(&mut self, terms: &ServerSettings) {
         self.refuse(Fault::HeadTooSlow, terms);
     }
 
@@ -203,7 +204,7 @@ impl Connection {
     /// After [`Step::Close`], when the driver finds that more came in: reads on for a while
     /// instead, because closing now would reset the connection. Where it read on for long enough
     /// already, what came is thrown away.
-    pub fn on_late_bytes(&mut self, bytes: Bytes, terms: &Terms) {
+    pub fn on_late_bytes(&mut self, bytes: Bytes, terms: &ServerSettings) {
         if !matches!(self.stage, RequestStage::Done { step: Last::Leave }) {
             self.stage = RequestStage::Linger { left: terms.limits.linger, shut: Shut::Due };
             self.on_octets(bytes);
@@ -211,8 +212,8 @@ impl Connection {
     }
 
     /// Returns the next step, however long it takes. `site` answers requests.
-    pub fn poll(&mut self, site: &mut impl Site, terms: &Terms) -> Step {
-        self.poll_within(site, terms, &mut Effort::unbounded(), || usize::MAX)
+    pub fn poll(&mut self, site: &mut impl Site, terms: &ServerSettings) -> Step {
+        self.poll_within(site, terms, &mut TurnBudget::unbounded(), || usize::MAX)
     }
 
     /// Returns the next step within a turn's `effort`, where the transport has `room` for so many bytes: no more
@@ -220,8 +221,8 @@ impl Connection {
     pub fn poll_within(
         &mut self,
         site: &mut impl Site,
-        terms: &Terms,
-        effort: &mut Effort,
+        terms: &ServerSettings,
+        effort: &mut TurnBudget,
         room: impl Fn() -> usize,
     ) -> Step {
         // Each turn uses up input or leads to a later stage of the exchange, and a piece of input
@@ -246,8 +247,8 @@ impl Connection {
     fn poll_head(
         &mut self,
         site: &mut impl Site,
-        terms: &Terms,
-        effort: &mut Effort,
+        terms: &ServerSettings,
+        effort: &mut TurnBudget,
         room: impl Fn() -> usize,
     ) -> Progress {
         if self.input.is_empty() {
@@ -276,7 +277,7 @@ impl Connection {
         }
     }
 
-    fn poll_end_between(&mut self, terms: &Terms) -> Progress {
+    fn poll_end_between(&mut self, terms: &ServerSettings) -> Progress {
         if !self.ended {
             return Some(Step::NeedInput);
         }
@@ -294,7 +295,7 @@ impl Connection {
         head: &[u8],
         at_once: usize,
         site: &mut impl Site,
-        terms: &Terms,
+        terms: &ServerSettings,
     ) -> Result<(), Fault> {
         let mut room = field_room();
         let request = Request { at_once, ..head::parse(head, &mut room)? };
@@ -306,16 +307,16 @@ impl Connection {
             head_only: request.method == Method::Head,
         };
         match site.respond(&request) {
-            Answer::Upload(upload) => {
+            SiteResponse::Upload(upload) => {
                 let awaited = request.expects_continue && !body.is_complete();
                 let go_ahead = if awaited { GoAhead::Awaited } else { GoAhead::NotAwaited };
                 self.stage = RequestStage::Upload { body, upload, exchange, go_ahead };
             }
-            Answer::Response(response) => {
+            SiteResponse::Response(response) => {
                 let after = judge_rest(&request, body, &terms.limits);
                 self.reply(response, exchange, after, terms);
             }
-            Answer::Long(work) => {
+            SiteResponse::Long(work) => {
                 let after = judge_rest(&request, body, &terms.limits);
                 self.stage = RequestStage::Long { work, exchange, after };
             }
@@ -323,7 +324,7 @@ impl Connection {
         Ok(())
     }
 
-    fn poll_long(&mut self, terms: &Terms, effort: &mut Effort) -> Progress {
+    fn poll_long(&mut self, terms: &ServerSettings, effort: &mut TurnBudget) -> Progress {
         if !effort.begin_long() {
             return Some(Step::Later);
         }
@@ -333,7 +334,7 @@ impl Connection {
         None
     }
 
-    fn poll_upload(&mut self, terms: &Terms) -> Progress {
+    fn poll_upload(&mut self, terms: &ServerSettings) -> Progress {
         let RequestStage::Upload { body, upload, go_ahead, .. } = &mut self.stage else {
             return None;
         };
@@ -361,7 +362,7 @@ impl Connection {
         None
     }
 
-    fn finish_upload(&mut self, terms: &Terms) {
+    fn finish_upload(&mut self, terms: &ServerSettings) {
         if let RequestStage::Upload { upload, exchange, .. } = core::mem::take(&mut self.stage) {
             let response = upload.finish();
             self.reply(response, exchange, After::Next, terms);
@@ -370,8 +371,8 @@ impl Connection {
 
     fn poll_reply(
         &mut self,
-        terms: &Terms,
-        effort: &mut Effort,
+        terms: &ServerSettings,
+        effort: &mut TurnBudget,
         room: impl Fn() -> usize,
     ) -> Progress {
         let RequestStage::Reply { head, body, after } = &mut self.stage else { return None };
@@ -442,32 +443,38 @@ impl Connection {
     }
 
     /// Answers what cannot be served, and ends the connection.
-    fn refuse(&mut self, fault: Fault, terms: &Terms) {
+    fn refuse(&mut self, fault: Fault, terms: &ServerSettings) {
         self.reply_and_part(fault.response(&terms.limits), terms);
     }
 
     /// Answers in the middle of a request, whose rest nobody will read.
-    fn reply_and_part(&mut self, response: Response, terms: &Terms) {
+    fn reply_and_part(&mut self, response: Response, terms: &ServerSettings) {
         let exchange = Exchange { version: Version::Http11, persistent: false, head_only: false };
         self.head = HeadBuffer::default();
         self.reply(response, exchange, After::Linger, terms);
     }
 
-    fn reply(&mut self, response: Response, exchange: Exchange, after: After, terms: &Terms) {
+    fn reply(
+        &mut self,
+        response: Response,
+        exchange: Exchange,
+        after: After,
+        terms: &ServerSettings,
+    ) {
         let after = match after {
             After::Next if !exchange.persistent => After::Close,
             After::Discard(_) if !exchange.persistent => After::Linger,
             after => after,
         };
-        let persistence = match (&after, exchange.version) {
-            (After::Close | After::Linger, _) => Persistence::Ends,
-            (_, Version::Http10) => Persistence::Said,
-            (_, Version::Http11) => Persistence::Implied,
+        let connection_option = match (&after, exchange.version) {
+            (After::Close | After::Linger, _) => ConnectionOption::Ends,
+            (_, Version::Http10) => ConnectionOption::Said,
+            (_, Version::Http11) => ConnectionOption::Implied,
         };
         self.responses += 1;
         self.last_status = Some(response.status);
         let mut head = Vec::with_capacity(HEAD_ROOM);
-        response.write_head(persistence, terms.date.as_ref(), &mut head);
+        response.write_head(connection_option, terms.date.as_ref(), &mut head);
         if terms.keeps_log {
             // Of what never became a request there is none yet.
             self.under_way.get_or_insert_default().status = response.status.code;

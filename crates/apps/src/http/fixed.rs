@@ -6,7 +6,9 @@ use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-use super::{Answer, Body, BodySource, Method, RangeOutcome, Request, Response, Site, SourceError};
+use super::{
+    Body, BodySource, Method, RangeOutcome, Request, Response, Site, SiteResponse, SourceError,
+};
 use super::{Status, Upload};
 
 /// Answers GET of any path with as many bytes as it was made for, in a pattern that shows where
@@ -51,10 +53,10 @@ impl FixedBody {
 }
 
 impl Site for FixedBody {
-    fn respond(&mut self, request: &Request<'_>) -> Answer {
+    fn respond(&mut self, request: &Request<'_>) -> SiteResponse {
         match request.method {
             Method::Get | Method::Head => self.representation(request).into(),
-            Method::Post | Method::Put => Answer::Upload(Box::new(Sum::default())),
+            Method::Post | Method::Put => SiteResponse::Upload(Box::new(Sum::default())),
             _ => Response::method_not_allowed("GET, HEAD, POST, PUT").into(),
         }
     }

@@ -6,7 +6,7 @@ use super::body::BodyReader;
 use super::fault::Fault;
 use super::limits::MAX_FIELDS;
 use super::request::Fields;
-use super::{Answer, Framing, Limits, Method, Request, Site, Version};
+use super::{Framing, Limits, Method, Request, Site, SiteResponse, Version};
 
 /// Room for the fields of one head.
 pub type FieldRoom<'h> = [MaybeUninit<httparse::Header<'h>>; MAX_FIELDS];
@@ -18,7 +18,7 @@ pub const fn field_room<'h>() -> FieldRoom<'h> {
 
 /// The answer of `site` to a request that came by another protocol, and whose head would be this one
 /// in HTTP/1.1. Its connection takes `at_once` bytes of a body at once.
-pub fn respond(site: &mut impl Site, head: &[u8], limits: &Limits, at_once: usize) -> Answer {
+pub fn respond(site: &mut impl Site, head: &[u8], limits: &Limits, at_once: usize) -> SiteResponse {
     let mut room = field_room();
     let request =
         if head.len() > limits.head { Err(Fault::HeadTooLarge) } else { parse(head, &mut room) };

@@ -97,7 +97,7 @@ pub enum CloseBy {
 
 /// What every connection of a server goes by.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Terms {
+pub struct ServerSettings {
     /// The bounds that every connection of the server has.
     pub limits: Limits,
     /// The time for the `Date` field, if the driver has a clock (RFC 9110 6.6.1: "An origin

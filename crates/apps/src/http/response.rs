@@ -125,7 +125,7 @@ impl Response {
     /// Appends the head's bytes to `out`.
     pub(crate) fn write_head(
         &self,
-        persistence: Persistence,
+        connection_option: ConnectionOption,
         date: Option<&HttpDate>,
         out: &mut Vec<u8>,
     ) {
@@ -150,10 +150,10 @@ impl Response {
         for Field { name, value } in &self.fields {
             line(out, &[name, ": ", value]);
         }
-        match persistence {
-            Persistence::Implied => {}
-            Persistence::Said => line(out, &["Connection: keep-alive"]),
-            Persistence::Ends => line(out, &["Connection: close"]),
+        match connection_option {
+            ConnectionOption::Implied => {}
+            ConnectionOption::Said => line(out, &["Connection: keep-alive"]),
+            ConnectionOption::Ends => line(out, &["Connection: close"]),
         }
         out.extend_from_slice(b"\r\n");
     }
@@ -164,7 +164,7 @@ const SHOWN: usize = 128;
 
 /// What a response says of the connection's future.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Persistence {
+pub enum ConnectionOption {
     /// It goes on, as HTTP/1.1 assumes.
     Implied,
     /// It goes on, and a peer of HTTP/1.0 must be told.

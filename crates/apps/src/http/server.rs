@@ -5,11 +5,11 @@ use whimbrel_base::Instant;
 use whimbrel_stack::Shard;
 
 use super::connection::{Connection, Step};
-use super::{ExchangeLog, HttpDate, Limits, Site, Status, Terms};
-use crate::effort::Effort;
+use super::{ExchangeLog, HttpDate, Limits, ServerSettings, Site, Status};
+use crate::effort::TurnBudget;
 use crate::idle::IdleList;
 use crate::pace::Pace;
-use crate::reception::{Parting, Ready, Reception, Server, Turn};
+use crate::server_connections::{CloseMode, Ready, Server, ServerConnections, StepResult};
 use crate::transport::{Model, Reading, Transport, TransportEvent};
 
 /// Serves a [`Site`] over the connections of one transport, a shard's by default, whose listeners
@@ -19,8 +19,8 @@ use crate::transport::{Model, Reading, Transport, TransportEvent};
 /// [`HttpServer::next_deadline`] says when to call at the latest.
 pub struct HttpServer<S, T: Transport = Shard> {
     site: S,
-    terms: Terms,
-    reception: Reception<T, HttpSlot>,
+    terms: ServerSettings,
+    connections: ServerConnections<T, HttpSlot>,
     idle: IdleList,
     /// Whose head has come in part, by when its first byte came.
     heads: IdleList,
@@ -81,8 +81,8 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
     pub fn new(site: S, limits: Limits) -> Self {
         Self {
             site,
-            terms: Terms { limits, ..Terms::default() },
-            reception: Reception::new(Pace::default()),
+            terms: ServerSettings { limits, ..ServerSettings::default() },
+            connections: ServerConnections::new(Pace::default()),
             idle: IdleList::default(),
             heads: IdleList::default(),
             statistics: Statistics::default(),
@@ -103,16 +103,16 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
     /// [`HttpServer::on_event`] what concerns them.
     #[must_use]
     pub fn behind_another(mut self) -> Self {
-        self.reception.leave_events();
+        self.connections.leave_events();
         self
     }
 
     /// Takes over a connection that sent `octets` so far.
     pub fn adopt(&mut self, net: &mut T, id: T::Id, bytes: Bytes, now: Instant) {
         self.statistics.received += bytes.len() as u64;
-        self.reception.give_place(id);
+        self.connections.give_place(id);
         self.on_accepted(id, now);
-        if let Some(slot) = self.reception.at(id) {
+        if let Some(slot) = self.connections.at(id) {
             slot.connection.on_octets(bytes);
         }
         self.drive(net, id, now);
@@ -120,13 +120,13 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
 
     /// What a turn may take. Who is in front of this server begins its turns, and may have it do long work
     /// by [`HttpServer::serve_long`].
-    pub const fn effort(&mut self) -> &mut Effort {
-        self.reception.effort()
+    pub const fn effort(&mut self) -> &mut TurnBudget {
+        self.connections.effort()
     }
 
     /// True if a connection waits for a turn of long work.
     pub const fn has_long(&self) -> bool {
-        self.reception.has_long()
+        self.connections.has_long()
     }
 
     /// Has the connection that waited longest do its long work. Returns whether there was one.
@@ -142,7 +142,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         else {
             return false;
         };
-        let is_own = self.reception.at(*id).is_some();
+        let is_own = self.connections.at(*id).is_some();
         match event {
             TransportEvent::Closed(..) if is_own => self.on_closed(net, *id, now),
             _ if is_own => self.drive(net, *id, now),
@@ -154,7 +154,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
     /// The same at this pace. What is put off counts as no silence of its peer's.
     #[must_use]
     pub fn with_pace(mut self, pace: Pace) -> Self {
-        self.reception = Reception::new(pace);
+        self.connections = ServerConnections::new(pace);
         self
     }
 
@@ -168,7 +168,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         let Limits { idle, head_time, .. } = self.terms.limits;
         let silent = self.idle.oldest().map(|(_, since)| since + idle);
         let late = self.heads.oldest().map(|(_, since)| since + head_time);
-        Instant::earliest([silent, late, self.reception.next_deadline()])
+        Instant::earliest([silent, late, self.connections.next_deadline()])
     }
 
     /// The time for the `Date` field, from now on.
@@ -183,16 +183,16 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
 
     /// Lets go of every connection: those between requests are closed, the others reset.
     pub fn shut_down(&mut self, net: &mut T) {
-        for place in 0..self.reception.places() {
-            let Some((id, slot)) = self.reception.at_place(place) else { continue };
+        for place in 0..self.connections.places() {
+            let Some((id, slot)) = self.connections.at_place(place) else { continue };
             let idle = slot.pending.is_empty() && slot.connection.is_idle();
-            self.release(net, id, if idle { Parting::Close } else { Parting::Abort });
+            self.release(net, id, if idle { CloseMode::Close } else { CloseMode::Abort });
         }
-        self.reception.forget_tasks();
+        self.connections.forget_tasks();
     }
 
-    fn receive(&mut self, net: &mut T, id: T::Id, now: Instant) -> Turn {
-        let Some(slot) = self.reception.at(id) else { return Turn::Wait };
+    fn receive(&mut self, net: &mut T, id: T::Id, now: Instant) -> StepResult {
+        let Some(slot) = self.connections.at(id) else { return StepResult::Wait };
         match net.recv(id) {
             Reading::Data(bytes) => {
                 self.statistics.received += bytes.len() as u64;
@@ -201,28 +201,30 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
                 }
                 let fresh = bytes.len() as u64;
                 slot.connection.on_octets(bytes);
-                self.reception.effort().spend(fresh);
-                Turn::More
+                self.connections.effort().spend(fresh);
+                StepResult::More
             }
             Reading::End => {
                 slot.connection.on_end();
-                Turn::More
+                StepResult::More
             }
-            Reading::Pending => Turn::Wait,
-            Reading::Failed(_) => Turn::Over(Parting::Close),
+            Reading::Pending => StepResult::Wait,
+            Reading::Failed(_) => StepResult::Over(CloseMode::Close),
         }
     }
 
     /// Closing with bytes unread would reset the connection, and the reset may overtake the
     /// response.
-    fn close_unless_more_came(&mut self, net: &mut T, id: T::Id) -> Turn {
-        let Some(slot) = self.reception.at(id) else { return Turn::Wait };
+    fn close_unless_more_came(&mut self, net: &mut T, id: T::Id) -> StepResult {
+        let Some(slot) = self.connections.at(id) else { return StepResult::Wait };
         match net.recv(id) {
             Reading::Data(bytes) => {
                 slot.connection.on_late_bytes(bytes, &self.terms);
-                Turn::More
+                StepResult::More
             }
-            Reading::Pending | Reading::End | Reading::Failed(_) => Turn::Over(Parting::Close),
+            Reading::Pending | Reading::End | Reading::Failed(_) => {
+                StepResult::Over(CloseMode::Close)
+            }
         }
     }
 }
@@ -230,8 +232,8 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
 impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
     type ConnectionState = HttpSlot;
 
-    fn reception(&mut self) -> &mut Reception<T, HttpSlot> {
-        &mut self.reception
+    fn connections(&mut self) -> &mut ServerConnections<T, HttpSlot> {
+        &mut self.connections
     }
 
     fn on_accepted(&mut self, id: T::Id, now: Instant) {
@@ -240,19 +242,19 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
         self.idle.touch(T::place(id), now);
     }
 
-    fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> Turn {
-        let Some(Ready { slot, pacing, effort }) = self.reception.ready(id) else {
-            return Turn::Wait;
+    fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> StepResult {
+        let Some(Ready { slot, pacing, effort }) = self.connections.ready(id) else {
+            return StepResult::Wait;
         };
         if !slot.pending.is_empty() {
             let Ok(taken) = net.send(id, &mut slot.pending) else {
-                return Turn::Over(Parting::Abort);
+                return StepResult::Over(CloseMode::Abort);
             };
             self.statistics.sent += taken as u64;
             if taken > 0 {
                 self.idle.touch(T::place(id), now);
             }
-            return if slot.pending.is_empty() { Turn::More } else { Turn::Wait };
+            return if slot.pending.is_empty() { StepResult::More } else { StepResult::Wait };
         }
         let before = slot.connection.responses();
         let room = || net.room(id);
@@ -282,21 +284,21 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
         match step {
             Step::Send(bytes) => {
                 slot.pending = bytes;
-                Turn::More
+                StepResult::More
             }
             Step::NeedInput => self.receive(net, id, now),
-            Step::Later => Turn::Later,
+            Step::Later => StepResult::Later,
             Step::Shutdown => {
                 net.shutdown(id);
-                Turn::More
+                StepResult::More
             }
             Step::Close => self.close_unless_more_came(net, id),
-            Step::Abort => Turn::Over(Parting::Abort),
+            Step::Abort => StepResult::Over(CloseMode::Abort),
         }
     }
 
     fn on_closed(&mut self, net: &mut T, id: T::Id, _: Instant) {
-        self.release(net, id, Parting::Close);
+        self.release(net, id, CloseMode::Close);
     }
 
     fn on_thought(&mut self, id: T::Id, now: Instant) {
@@ -311,7 +313,7 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
             self.statistics.slow_heads += 1;
             self.heads.remove(place);
             self.idle.touch(place, now);
-            let (id, slot) = self.reception.at_place(place)?;
+            let (id, slot) = self.connections.at_place(place)?;
             let before = slot.connection.responses();
             slot.connection.on_late_head(&self.terms);
             self.statistics.count_responses(before, &slot.connection);
@@ -323,7 +325,7 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
         }
         self.statistics.silent += 1;
         self.idle.touch(place, now);
-        let (id, slot) = self.reception.at_place(place)?;
+        let (id, slot) = self.connections.at_place(place)?;
         if slot.pending.is_empty() {
             let before = slot.connection.responses();
             slot.connection.on_silence(&self.terms);
@@ -335,8 +337,8 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
         Some(id)
     }
 
-    fn release(&mut self, net: &mut T, id: T::Id, parting: Parting) {
-        let Some(mut slot) = self.reception.dismiss(id) else { return };
+    fn release(&mut self, net: &mut T, id: T::Id, close_mode: CloseMode) {
+        let Some(mut slot) = self.connections.dismiss(id) else { return };
         if let Some(exchange_log) = &mut self.exchange_log
             && let Some(exchange) = slot.connection.under_way().filter(|it| it.status > 0)
         {
@@ -344,15 +346,15 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
             exchange_log.note(exchange);
         }
         let unfinished = !slot.pending.is_empty() || !slot.connection.is_over();
-        if parting == Parting::Abort || unfinished && !slot.connection.is_idle() {
+        if close_mode == CloseMode::Abort || unfinished && !slot.connection.is_idle() {
             self.statistics.failed += 1;
         }
         self.statistics.open -= 1;
         self.idle.remove(T::place(id));
         self.heads.remove(T::place(id));
-        match parting {
-            Parting::Close => net.close(id),
-            Parting::Abort => net.abort(id),
+        match close_mode {
+            CloseMode::Close => net.close(id),
+            CloseMode::Abort => net.abort(id),
         }
     }
 }

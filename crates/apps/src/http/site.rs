@@ -7,9 +7,9 @@ use super::{Request, Response};
 /// Answers requests, whatever connection they came by: the part of a server that knows its content.
 pub trait Site {
     /// The answer to this request. Called when the head is complete, before the body.
-    fn respond(&mut self, request: &Request<'_>) -> Answer;
+    fn respond(&mut self, request: &Request<'_>) -> SiteResponse;
 
-    /// What an answer costs at most beside the bytes of its body, as [`Effort`](crate::effort::Effort)
+    /// What an answer costs at most beside the bytes of its body, as [`TurnBudget`](crate::effort::TurnBudget)
     /// counts. By default nothing: it is at hand, its body included, of which no byte is made.
     fn cost(&self) -> u64 {
         0
@@ -17,12 +17,12 @@ pub trait Site {
 }
 
 /// What becomes of a request.
-pub enum Answer {
+pub enum SiteResponse {
     /// This response. A body that comes with the request is not wanted.
     Response(Response),
     /// The body goes there, and the response comes from there.
     Upload(Box<dyn Upload>),
-    /// The response is long work ([`Effort`](crate::effort::Effort)), which has a turn of its own. A body
+    /// The response is long work ([`TurnBudget`](crate::effort::TurnBudget)), which has a turn of its own. A body
     /// that comes with the request is not wanted.
     Long(Box<dyn LongAnswer>),
 }
@@ -33,7 +33,7 @@ pub trait LongAnswer: Send {
     fn make(self: Box<Self>) -> Response;
 }
 
-impl From<Response> for Answer {
+impl From<Response> for SiteResponse {
     fn from(response: Response) -> Self {
         Self::Response(response)
     }

@@ -8,7 +8,7 @@ use whimbrel_tcp::conn::Nagle;
 use whimbrel_wire::{Address, Endpoint};
 
 use super::{Greeting, Settings, account, document};
-use crate::bulk::{self, Bulk, Direction, Peer, Until};
+use crate::bulk::{self, Bulk, Direction, Peer, StopCondition};
 use crate::iperf3::{Awaited, Control, Cookie, Fault, Parameters, Refusal, Results, State};
 use crate::transport::{ConnectOptions, Transport};
 
@@ -353,7 +353,7 @@ fn plan(parameters: Option<&Parameters>, settings: &Settings) -> bulk::TransferP
         destinations: Vec::new(),
         direction,
         streams: parameters.map_or(1, |parameters| parameters.streams),
-        until: Until::Told,
+        until: StopCondition::Told,
         rate: parameters.and_then(|parameters| parameters.rate),
         block: parameters.map_or(1, |parameters| parameters.block),
         omit: parameters.map_or(Duration::ZERO, |parameters| parameters.omit),

@@ -6,7 +6,7 @@ use core::time::Duration;
 use bytes::Bytes;
 use whimbrel_wire::{Address, Endpoint};
 
-use super::{Answer, Correction, Ending, Exchange, FastOpen, LoadPlan, Until};
+use super::{Correction, Ending, Exchange, FastOpen, LoadPlan, ResponseEnd, StopCondition};
 use crate::http::Composition;
 use crate::http::reply::Expected;
 
@@ -39,7 +39,7 @@ impl LoadPlan {
             exchange,
             destinations: Vec::new(),
             connections,
-            until: Until::Elapsed(lasts),
+            until: StopCondition::Elapsed(lasts),
             rate: None,
             offset: Duration::ZERO,
             ending: Ending::Client,
@@ -66,7 +66,7 @@ impl Exchange {
             persistent,
         };
         let request = composition.compose().unwrap_or_else(|_| Bytes::new());
-        Self { request, answer: Answer::Http(Expected::Body) }
+        Self { request, answer: ResponseEnd::Http(Expected::Body) }
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use whimbrel_base::Instant;
 
-use super::plan::{Answer, Exchange};
+use super::plan::{Exchange, ResponseEnd};
 use crate::ConnError;
 use crate::http::Method;
 use crate::http::reply::ReplyReader;
@@ -88,10 +88,10 @@ impl<I> LoadConnection<I> {
 }
 
 impl AnswerReader {
-    pub(crate) const fn new(answer: Answer) -> Self {
+    pub(crate) const fn new(answer: ResponseEnd) -> Self {
         match answer {
-            Answer::Http(expected) => Self::Http(ReplyReader::new(expected)),
-            Answer::Octets(of) => Self::Octets { of, left: of },
+            ResponseEnd::Http(expected) => Self::Http(ReplyReader::new(expected)),
+            ResponseEnd::Octets(of) => Self::Octets { of, left: of },
         }
     }
 
@@ -164,7 +164,7 @@ impl AnswerReader {
 /// True if to carry the request out twice has the effect of once (RFC 9110 9.2.2), as far as its method
 /// says.
 pub(crate) fn is_idempotent(exchange: &Exchange) -> bool {
-    let Answer::Http(_) = exchange.answer else { return false };
+    let ResponseEnd::Http(_) = exchange.answer else { return false };
     let name = exchange.request.split(|byte| *byte == b' ').next().unwrap_or_default();
     let method = core::str::from_utf8(name).ok().and_then(Method::parse);
     use Method::{Delete, Get, Head, Options, Put, Trace};

@@ -7,7 +7,7 @@ use core::time::Duration;
 use whimbrel_base::Instant;
 
 use super::connection::LoadConnection;
-use super::{Load, LoadState};
+use super::{Load, LoadPhase};
 use crate::Part;
 use crate::transport::Transport;
 
@@ -24,12 +24,12 @@ pub struct Wanted {
     /// too many, the ones without an exchange go at once and the others when theirs is over.
     pub connections: u32,
     /// Whether it goes on.
-    pub motion: Motion,
+    pub state: LoadState,
 }
 
 /// Whether a load goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Motion {
+pub enum LoadState {
     /// Requests are sent as the plan has it.
     Running,
     /// It stands still, and its time with it: no exchange begins or falls due, kept connections stay
@@ -44,18 +44,18 @@ pub(super) struct ControlledPart {
     part: Part,
     /// When they were asked last, and what they said.
     looked: Instant,
-    pub(super) motion: Motion,
+    pub(super) state: LoadState,
 }
 
 impl ControlledPart {
     pub(super) fn new(controls: Arc<dyn Controls>, part: Part) -> Self {
-        Self { controls, part, looked: Instant::ZERO, motion: Motion::Running }
+        Self { controls, part, looked: Instant::ZERO, state: LoadState::Running }
     }
 
     /// What is wanted of the load at this moment.
     pub(super) fn look(&mut self, now: Instant) -> Wanted {
         let wanted = self.controls.wanted(self.part);
-        (self.looked, self.motion) = (now, wanted.motion);
+        (self.looked, self.state) = (now, wanted.state);
         Wanted { connections: wanted.connections.max(1), ..wanted }
     }
 
@@ -68,12 +68,12 @@ impl ControlledPart {
 impl<T: Transport> Load<T> {
     /// Does what is wanted from now on.
     pub(super) fn steer(&mut self, wanted: Wanted, now: Instant) {
-        if self.state == LoadState::Over {
+        if self.state == LoadPhase::Over {
             return;
         }
-        match wanted.motion {
-            Motion::Running => self.watch.go_on(now),
-            Motion::Paused => self.watch.stop(now),
+        match wanted.state {
+            LoadState::Running => self.watch.go_on(now),
+            LoadState::Paused => self.watch.stop(now),
         }
         self.record.paused = self.watch.paused(now);
         if wanted.connections != self.plan.connections {

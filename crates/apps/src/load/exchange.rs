@@ -3,7 +3,7 @@
 use whimbrel_base::Instant;
 
 use super::connection::{CompleteAnswer, ExchangeState};
-use super::{Correction, Ending, Load, Turn};
+use super::{Correction, Ending, Load, StepResult};
 use crate::record::{Answered, Phase};
 use crate::transport::{ConnError, Reading, Transport, TransportEvent};
 
@@ -65,7 +65,7 @@ impl<T: Transport> Load<T> {
     /// Moves a connection on until it must wait.
     pub(super) fn drive(&mut self, net: &mut T, place: u32, now: Instant) {
         for _ in 0..STEPS {
-            if self.turn(net, place, now) == Turn::Wait {
+            if self.turn(net, place, now) == StepResult::Wait {
                 return;
             }
         }
@@ -73,27 +73,27 @@ impl<T: Transport> Load<T> {
         self.again.push_back(place);
     }
 
-    fn turn(&mut self, net: &mut T, place: u32, now: Instant) -> Turn {
-        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
-        let Some(id) = slot.id else { return Turn::Wait };
+    fn turn(&mut self, net: &mut T, place: u32, now: Instant) -> StepResult {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return StepResult::Wait };
+        let Some(id) = slot.id else { return StepResult::Wait };
         match slot.state {
-            ExchangeState::Opening => Turn::Wait,
+            ExchangeState::Opening => StepResult::Wait,
             ExchangeState::Idle => match net.recv(id) {
-                Reading::Pending => Turn::Wait,
-                Reading::Data(bytes) if slot.reader.forgives(&bytes) => Turn::More,
+                Reading::Pending => StepResult::Wait,
+                Reading::Data(bytes) if slot.reader.forgives(&bytes) => StepResult::More,
                 // A server may close what it has kept alive for long enough.
                 _ => {
                     net.close(id);
                     slot.id = None;
                     self.kept -= 1;
-                    Turn::Wait
+                    StepResult::Wait
                 }
             },
             ExchangeState::Exchange => self.turn_exchange(net, place, now),
             ExchangeState::Closing => match net.recv(id) {
                 // Read and thrown away: unread, it would turn our close into a reset.
-                Reading::Data(_) => Turn::More,
-                Reading::Pending => Turn::Wait,
+                Reading::Data(_) => StepResult::More,
+                Reading::Pending => StepResult::Wait,
                 Reading::End => self.on_closed(net, place, now),
                 Reading::Failed(_) => {
                     self.record.unclean += 1;
@@ -103,9 +103,9 @@ impl<T: Transport> Load<T> {
         }
     }
 
-    fn turn_exchange(&mut self, net: &mut T, place: u32, now: Instant) -> Turn {
-        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
-        let Some(id) = slot.id else { return Turn::Wait };
+    fn turn_exchange(&mut self, net: &mut T, place: u32, now: Instant) -> StepResult {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return StepResult::Wait };
+        let Some(id) = slot.id else { return StepResult::Wait };
         if !slot.pending.is_empty() && net.send(id, &mut slot.pending).is_err() {
             // The answer may have come all the same; reading tells, and says why not.
             slot.pending.clear();
@@ -116,7 +116,7 @@ impl<T: Transport> Load<T> {
             return self.on_answer(net, place, whole, now);
         }
         let answer = match net.recv(id) {
-            Reading::Pending => return Turn::Wait,
+            Reading::Pending => return StepResult::Wait,
             Reading::End => slot.reader.on_end().map(Some),
             Reading::Failed(conn_error) => Err(conn_error),
             Reading::Data(mut bytes) => {
@@ -132,14 +132,20 @@ impl<T: Transport> Load<T> {
         };
         match answer {
             Ok(Some(whole)) => self.on_answer(net, place, whole, now),
-            Ok(None) => Turn::More,
+            Ok(None) => StepResult::More,
             Err(conn_error) => self.on_no_answer(net, place, conn_error, now),
         }
     }
 
     /// No answer will come on this connection.
-    fn on_no_answer(&mut self, net: &mut T, place: u32, why: ConnError, now: Instant) -> Turn {
-        let Some(slot) = self.slots.get(place as usize) else { return Turn::Wait };
+    fn on_no_answer(
+        &mut self,
+        net: &mut T,
+        place: u32,
+        why: ConnError,
+        now: Instant,
+    ) -> StepResult {
+        let Some(slot) = self.slots.get(place as usize) else { return StepResult::Wait };
         // RFC 9112 9.3.1: "a client MAY open a new connection and automatically retransmit an aborted
         // sequence of requests if all of those requests have idempotent methods"
         let is_stale = match why {
@@ -155,8 +161,14 @@ impl<T: Transport> Load<T> {
         self.fail(net, place, why, now)
     }
 
-    fn on_answer(&mut self, net: &mut T, place: u32, whole: CompleteAnswer, now: Instant) -> Turn {
-        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
+    fn on_answer(
+        &mut self,
+        net: &mut T,
+        place: u32,
+        whole: CompleteAnswer,
+        now: Instant,
+    ) -> StepResult {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return StepResult::Wait };
         slot.times.answered = now;
         let times = slot.times;
         self.waiting.remove(place);
@@ -180,9 +192,9 @@ impl<T: Transport> Load<T> {
     }
 
     /// What becomes of the connection after the answer.
-    fn part(&mut self, net: &mut T, place: u32, whole: CompleteAnswer, now: Instant) -> Turn {
-        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
-        let Some(id) = slot.id else { return Turn::Wait };
+    fn part(&mut self, net: &mut T, place: u32, whole: CompleteAnswer, now: Instant) -> StepResult {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return StepResult::Wait };
+        let Some(id) = slot.id else { return StepResult::Wait };
         let asked_whole = slot.pending.is_empty() && !slot.cut;
         match self.plan.ending {
             Ending::KeepAlive if whole.persistent && asked_whole => self.kept += 1,
@@ -201,20 +213,20 @@ impl<T: Transport> Load<T> {
         slot.pending.clear();
         slot.state = ExchangeState::Idle;
         self.free.push_back(place);
-        Turn::Wait
+        StepResult::Wait
     }
 
     /// The connection is to end before its place is used again.
-    fn await_end(&mut self, place: u32, now: Instant) -> Turn {
-        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
+    fn await_end(&mut self, place: u32, now: Instant) -> StepResult {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return StepResult::Wait };
         slot.state = ExchangeState::Closing;
         self.closing.touch(place, now);
-        Turn::More
+        StepResult::More
     }
 
     /// The connection is over, as it should be.
-    fn on_closed(&mut self, net: &mut T, place: u32, now: Instant) -> Turn {
-        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
+    fn on_closed(&mut self, net: &mut T, place: u32, now: Instant) -> StepResult {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return StepResult::Wait };
         self.closing.remove(place);
         if slot.times.measured {
             self.record.phase_took(Phase::Close, now.since(slot.times.answered));
@@ -224,7 +236,7 @@ impl<T: Transport> Load<T> {
         }
         slot.state = ExchangeState::Idle;
         self.free.push_back(place);
-        Turn::Wait
+        StepResult::Wait
     }
 
     /// The slot of a connection.

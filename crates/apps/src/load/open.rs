@@ -7,13 +7,13 @@ use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Nagle;
 
 use super::connection::{AnswerReader, ExchangeState, Times};
-use super::{FastOpen, Load, Turn};
+use super::{FastOpen, Load, StepResult};
 use crate::transport::{ConnError, ConnectOptions, OpenError, PortShortage, Transport};
 
 impl<T: Transport> Load<T> {
     /// The exchange goes on with a connection of its own: the one that was kept cannot be used.
-    pub(super) fn ask_anew(&mut self, net: &mut T, place: u32, now: Instant) -> Turn {
-        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
+    pub(super) fn ask_anew(&mut self, net: &mut T, place: u32, now: Instant) -> StepResult {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return StepResult::Wait };
         if let Some(id) = slot.id.take() {
             net.close(id);
         }
@@ -24,7 +24,7 @@ impl<T: Transport> Load<T> {
         self.record.repeated += u64::from(slot.times.measured);
         self.waiting.remove(place);
         self.open_or_wait(net, place, now);
-        Turn::Wait
+        StepResult::Wait
     }
 
     /// Begins to open the connection of a slot, now or when there is a port for it.
@@ -147,8 +147,8 @@ impl<T: Transport> Load<T> {
         place: u32,
         conn_error: ConnError,
         now: Instant,
-    ) -> Turn {
-        let Some(slot) = self.slots.get_mut(place as usize) else { return Turn::Wait };
+    ) -> StepResult {
+        let Some(slot) = self.slots.get_mut(place as usize) else { return StepResult::Wait };
         if let Some(id) = slot.id.take() {
             net.abort(id);
         }
@@ -164,7 +164,7 @@ impl<T: Transport> Load<T> {
             self.failed_warm += 1;
         }
         self.record.until = at;
-        Turn::Wait
+        StepResult::Wait
     }
 }
 

@@ -22,7 +22,7 @@ pub struct LoadPlan {
     /// How many connections there are at a time (>= 1).
     pub connections: u32,
     /// When it ends: after a time, or after so many exchanges.
-    pub until: Until,
+    pub until: StopCondition,
     /// Exchanges that fall due each second, evenly; `None`: one after the other on each
     /// connection, as fast as they are answered.
     pub rate: Option<f64>,
@@ -67,8 +67,8 @@ impl LoadPlan {
         Self {
             connections: least(part.share(self.connections.into())),
             until: match self.until {
-                Until::Exchanges(count) => Until::Exchanges(part.share(count)),
-                elapsed @ Until::Elapsed(_) => elapsed,
+                StopCondition::Exchanges(count) => StopCondition::Exchanges(part.share(count)),
+                elapsed @ StopCondition::Elapsed(_) => elapsed,
             },
             rate: self.rate.map(|rate| rate / f64::from(part.of)),
             offset: self.offset + self.rate.map_or(Duration::ZERO, offset),
@@ -93,12 +93,12 @@ pub struct Exchange {
     /// The request; may be empty.
     pub request: Bytes,
     /// How the answer's end is known.
-    pub answer: Answer,
+    pub answer: ResponseEnd,
 }
 
 /// How the end of an answer is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum ResponseEnd {
     /// It is a response of HTTP/1.1.
     Http(Expected),
     /// It has this many bytes; none: an open connection is answer enough.
@@ -107,7 +107,7 @@ pub enum Answer {
 
 /// When a load ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Until {
+pub enum StopCondition {
     /// When this many exchanges are over.
     Exchanges(u64),
     /// After this time, the warm-up not counted. What is on its way then is given up.

@@ -8,7 +8,7 @@ use core::time::Duration;
 use whimbrel_base::Instant;
 
 use super::controls::ControlledPart;
-use super::{Confidence, Controls, Load, LoadPlan, Motion, RunAgreement, RunCount, Unfinished};
+use super::{Confidence, Controls, Load, LoadPlan, LoadState, RunAgreement, RunCount, Unfinished};
 use crate::transport::{Model, Transport};
 use crate::{Part, Record};
 
@@ -118,7 +118,7 @@ impl<T: Transport> Runs<T> {
 
     /// True if it stands still.
     fn is_paused(&self) -> bool {
-        self.steered.as_ref().is_some_and(|steered| steered.motion == Motion::Paused)
+        self.steered.as_ref().is_some_and(|steered| steered.state == LoadState::Paused)
     }
 
     fn finish(&mut self) {

@@ -5,14 +5,14 @@ use alloc::vec;
 use whimbrel_base::Instant;
 
 use super::arrivals::Arrivals;
-use super::{Ending, Load, LoadState};
+use super::{Ending, Load, LoadPhase};
 use crate::race::{Race, Winner};
 use crate::record::Phase;
 use crate::transport::{ConnectOptions, Transport};
 
 impl<T: Transport> Load<T> {
     pub(super) fn begin_running(&mut self, now: Instant) {
-        self.state = LoadState::Running;
+        self.state = LoadPhase::Running;
         let at = self.watch.at(now);
         self.arrivals = Arrivals::new(self.plan.rate, at + self.plan.offset);
         // What was measured before the end of the warm-up does not count.
@@ -20,7 +20,7 @@ impl<T: Transport> Load<T> {
     }
 
     pub(super) fn begin_seeking(&mut self) {
-        self.state = LoadState::Seeking;
+        self.state = LoadPhase::Seeking;
         self.race = Some(Race::new(&self.plan.destinations, self.plan.connect_timeout));
     }
 
@@ -74,6 +74,6 @@ impl<T: Transport> Load<T> {
                 self.over += 1;
             }
         }
-        self.state = LoadState::Over;
+        self.state = LoadPhase::Over;
     }
 }

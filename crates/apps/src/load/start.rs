@@ -6,7 +6,7 @@ use whimbrel_base::Instant;
 
 use super::connection::{AnswerReader, ExchangeState};
 use super::open::REST;
-use super::{Load, Until};
+use super::{Load, StopCondition};
 use crate::transport::{ConnError, Transport};
 
 impl<T: Transport> Load<T> {
@@ -73,8 +73,8 @@ impl<T: Transport> Load<T> {
 
     pub(super) fn has_more_to_begin(&self) -> bool {
         match self.plan.until {
-            Until::Exchanges(count) => self.arrivals.taken() < count,
-            Until::Elapsed(_) => true,
+            StopCondition::Exchanges(count) => self.arrivals.taken() < count,
+            StopCondition::Elapsed(_) => true,
         }
     }
 
@@ -82,8 +82,8 @@ impl<T: Transport> Load<T> {
     pub(super) fn is_due_to_end(&self, now: Instant) -> bool {
         let over = match self.plan.until {
             // The last connections are to end as all the others did.
-            Until::Exchanges(count) => self.over >= count && self.closing.is_empty(),
-            Until::Elapsed(time) => self.watch.at(now) >= self.record.began + time,
+            StopCondition::Exchanges(count) => self.over >= count && self.closing.is_empty(),
+            StopCondition::Elapsed(time) => self.watch.at(now) >= self.record.began + time,
         };
         over || self.is_hopeless()
     }

@@ -6,7 +6,7 @@ use core::time::Duration;
 use whimbrel_base::Instant;
 
 use super::connection::ExchangeState;
-use super::{Correction, Load, LoadState, Until};
+use super::{Correction, Load, LoadPhase, StopCondition};
 use crate::Record;
 use crate::record::Ages;
 use crate::transport::Transport;
@@ -40,16 +40,16 @@ impl<T: Transport> Load<T> {
         if let Some(mut race) = self.race.take() {
             race.give_up(net);
         }
-        if self.state != LoadState::Running {
-            self.state = LoadState::Over;
+        if self.state != LoadPhase::Running {
+            self.state = LoadPhase::Over;
             return;
         }
-        self.state = LoadState::Over;
+        self.state = LoadPhase::Over;
         let at = self.watch.at(now);
         self.record.paused = self.watch.paused(now);
         self.record.until = match self.plan.until {
-            Until::Elapsed(time) => at.min(self.record.began + time),
-            Until::Exchanges(_) => at,
+            StopCondition::Elapsed(time) => at.min(self.record.began + time),
+            StopCondition::Exchanges(_) => at,
         };
         self.record.intervals.close(self.record.elapsed());
         self.close.never_begun = self.arrivals.missed(self.record.until);

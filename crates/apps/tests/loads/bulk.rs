@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use whimbrel_apps::bulk::{Bulk, Direction, Peer, TransferPlan, Until};
-use whimbrel_apps::peer::{Parting, PeerServer, Role};
+use whimbrel_apps::bulk::{Bulk, Direction, Peer, StopCondition, TransferPlan};
+use whimbrel_apps::peer::{CloseMode, PeerServer, Role};
 use whimbrel_apps::transport::{ConnectOptions, Limit};
 use whimbrel_apps::{ConnError, Destination};
 use whimbrel_sim::pair::{PairConfig, server_at};
@@ -14,7 +14,7 @@ use crate::world::{Ran, target};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-pub(crate) fn plan(direction: Direction, until: Until) -> TransferPlan {
+pub(crate) fn plan(direction: Direction, until: StopCondition) -> TransferPlan {
     TransferPlan {
         target: target(),
         destinations: Vec::new(),
@@ -33,12 +33,12 @@ pub(crate) fn plan(direction: Direction, until: Until) -> TransferPlan {
 }
 
 fn run(links: &str, plan: TransferPlan, role: Role) -> Ran<Bulk<Shard>, PeerServer<Shard>> {
-    Ran::new(links, Bulk::new(plan), PeerServer::new(role, Parting::Second))
+    Ran::new(links, Bulk::new(plan), PeerServer::new(role, CloseMode::Second))
 }
 
 #[test]
 fn every_byte_sent_is_confirmed_by_the_sink() {
-    let ran = run("delay=5ms", plan(Direction::Send, Until::Octets(1 << 20)), Role::Sink);
+    let ran = run("delay=5ms", plan(Direction::Send, StopCondition::Octets(1 << 20)), Role::Sink);
     assert_eq!(ran.client().conn_error(), None);
     for stream in ran.client().streams() {
         assert_eq!(stream.totals().sent, 1 << 20);
@@ -52,7 +52,8 @@ fn every_byte_sent_is_confirmed_by_the_sink() {
 #[test]
 fn what_a_path_swallows_counts_as_nothing_sent() {
     // The handshake passes in half a second; a full segment takes six.
-    let one = TransferPlan { streams: 1, ..plan(Direction::Send, Until::Elapsed(3 * SECOND)) };
+    let one =
+        TransferPlan { streams: 1, ..plan(Direction::Send, StopCondition::Elapsed(3 * SECOND)) };
     let ran = run("rate=2k,delay=5ms", one, Role::Sink);
     let stream = &ran.client().streams()[0];
     assert!(stream.given() > 100_000, "{}", stream.given());
@@ -62,7 +63,7 @@ fn what_a_path_swallows_counts_as_nothing_sent() {
 
 #[test]
 fn for_a_time_bytes_come_from_who_generates_them() {
-    let receive = plan(Direction::Receive, Until::Elapsed(3 * SECOND));
+    let receive = plan(Direction::Receive, StopCondition::Elapsed(3 * SECOND));
     let ran = run("rate=10M,delay=5ms", receive, Role::Chargen);
     let client = ran.client();
     assert_eq!((client.elapsed(), client.conn_error()), (3 * SECOND, None));
@@ -77,7 +78,7 @@ fn for_a_time_bytes_come_from_who_generates_them() {
 
 #[test]
 fn both_ways_at_once_move_both() {
-    let both = plan(Direction::Both, Until::Elapsed(2 * SECOND));
+    let both = plan(Direction::Both, StopCondition::Elapsed(2 * SECOND));
     let ran = run("rate=10M,delay=5ms", both, Role::Chargen);
     for stream in ran.client().streams() {
         let totals = stream.totals();
@@ -92,7 +93,7 @@ fn a_rate_is_kept_and_the_application_is_then_the_limit() {
     let slow = TransferPlan {
         rate: Some(2_000_000),
         streams: 1,
-        ..plan(Direction::Send, Until::Elapsed(4 * SECOND))
+        ..plan(Direction::Send, StopCondition::Elapsed(4 * SECOND))
     };
     let ran = run("delay=1ms", slow, Role::Sink);
     let stream = &ran.client().streams()[0];
@@ -102,14 +103,15 @@ fn a_rate_is_kept_and_the_application_is_then_the_limit() {
 
 #[test]
 fn a_window_below_the_path_is_named_as_the_limit() {
-    let one = TransferPlan { streams: 1, ..plan(Direction::Send, Until::Elapsed(4 * SECOND)) };
+    let one =
+        TransferPlan { streams: 1, ..plan(Direction::Send, StopCondition::Elapsed(4 * SECOND)) };
     let mut config = PairConfig::default();
     for rules in &mut config.tunables {
         for grows in ["net.ipv4.tcp_moderate_rcvbuf", "buffers.send.auto"] {
             rules.set_by_name(grows, "0").unwrap();
         }
     }
-    let server = PeerServer::new(Role::Sink, Parting::Second);
+    let server = PeerServer::new(Role::Sink, CloseMode::Second);
     let ran: Ran<_, PeerServer<Shard>> =
         Ran::configured("rate=100M,delay=50ms", config, Bulk::new(one), server);
     let (limit, share) = ran.client().streams()[0].shares().greatest().unwrap();
@@ -123,7 +125,7 @@ fn a_server_that_sends_is_as_fast_as_a_client_that_does() {
         let one = TransferPlan {
             streams: 1,
             omit: SECOND,
-            ..plan(direction, Until::Elapsed(9 * SECOND))
+            ..plan(direction, StopCondition::Elapsed(9 * SECOND))
         };
         let counted = run("rate=45M,delay=35ms", one, role).client().streams()[0].counted();
         counted.sent.max(counted.received)
@@ -138,7 +140,7 @@ fn what_is_omitted_is_in_no_total() {
     let warm = TransferPlan {
         omit: SECOND,
         streams: 1,
-        ..plan(Direction::Send, Until::Elapsed(2 * SECOND))
+        ..plan(Direction::Send, StopCondition::Elapsed(2 * SECOND))
     };
     let ran = run("rate=10M,delay=5ms", warm, Role::Sink);
     let client = ran.client();
@@ -153,14 +155,14 @@ fn what_is_omitted_is_in_no_total() {
 #[test]
 fn a_peer_that_hangs_up_ends_it_with_a_reason() {
     let role = Role::Echo;
-    let client = Bulk::new(plan(Direction::Receive, Until::Elapsed(5 * SECOND)));
+    let client = Bulk::new(plan(Direction::Receive, StopCondition::Elapsed(5 * SECOND)));
     // Nobody sends, so nobody answers: the end comes by time, and nothing was moved.
-    let ran = Ran::new("delay=5ms", client, PeerServer::new(role, Parting::First));
+    let ran = Ran::new("delay=5ms", client, PeerServer::new(role, CloseMode::First));
     assert_eq!(ran.client().conn_error(), None);
     assert_eq!(ran.client().streams()[0].totals().received, 0);
     let nowhere = TransferPlan {
         target: Endpoint { port: 81, ..target() },
-        ..plan(Direction::Send, Until::Elapsed(SECOND))
+        ..plan(Direction::Send, StopCondition::Elapsed(SECOND))
     };
     let ran = run("delay=5ms", nowhere, Role::Sink);
     assert_eq!(ran.client().conn_error(), Some(ConnError::Refused));
@@ -173,7 +175,7 @@ fn streams_go_to_first_address_with_answer() {
     let sought = TransferPlan {
         target: refuses,
         destinations,
-        ..plan(Direction::Send, Until::Octets(1 << 20))
+        ..plan(Direction::Send, StopCondition::Octets(1 << 20))
     };
     let ran = run("delay=5ms", sought, Role::Sink);
     let client = ran.client();
@@ -194,7 +196,7 @@ fn transfer_without_server_names_each_address() {
     let sought = TransferPlan {
         target: silent,
         destinations: vec![silent.into(), refuses.into()],
-        ..plan(Direction::Send, Until::Octets(1 << 20))
+        ..plan(Direction::Send, StopCondition::Octets(1 << 20))
     };
     let ran = run("delay=5ms", sought, Role::Sink);
     let failed = [(refuses, ConnError::Refused), (silent, ConnError::ConnectTimeout)];

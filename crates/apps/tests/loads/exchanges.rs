@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, LoadPlan, Until};
-use whimbrel_apps::peer::{Parting, PeerServer, Role};
+use whimbrel_apps::load::{
+    Correction, Ending, Exchange, FastOpen, Load, LoadPlan, ResponseEnd, StopCondition,
+};
+use whimbrel_apps::peer::{CloseMode, PeerServer, Role};
 use whimbrel_apps::record::Phase;
 use whimbrel_stack::Shard;
 
@@ -17,10 +19,10 @@ pub(crate) fn plan(request: usize, answer: u64, ending: Ending) -> LoadPlan {
         destinations: Vec::new(),
         exchange: Exchange {
             request: Bytes::from(vec![b'q'; request]),
-            answer: Answer::Octets(answer),
+            answer: ResponseEnd::Octets(answer),
         },
         connections: 2,
-        until: Until::Exchanges(20),
+        until: StopCondition::Exchanges(20),
         rate: None,
         offset: Duration::ZERO,
         ending,
@@ -34,14 +36,14 @@ pub(crate) fn plan(request: usize, answer: u64, ending: Ending) -> LoadPlan {
     }
 }
 
-fn run(plan: LoadPlan, role: Role, parting: Parting) -> Ran<Load<Shard>, PeerServer<Shard>> {
-    Ran::new("delay=10ms", Load::new(plan), PeerServer::new(role, parting))
+fn run(plan: LoadPlan, role: Role, close_mode: CloseMode) -> Ran<Load<Shard>, PeerServer<Shard>> {
+    Ran::new("delay=10ms", Load::new(plan), PeerServer::new(role, close_mode))
 }
 
 #[test]
 fn transactions_on_kept_connections_take_a_round_trip_each() {
     let role = Role::Respond { request: 100, answer: Bytes::from_static(&[b'a'; 3_000]) };
-    let ran = run(plan(100, 3_000, Ending::KeepAlive), role, Parting::Second);
+    let ran = run(plan(100, 3_000, Ending::KeepAlive), role, CloseMode::Second);
     let record = ran.client().record();
     assert_eq!((record.answered(), record.opened, record.body), (20, 2, 60_000));
     assert_eq!(record.elapsed(), Duration::from_millis(220));
@@ -53,18 +55,18 @@ fn transactions_on_kept_connections_take_a_round_trip_each() {
 #[test]
 fn a_connection_for_each_transaction_is_ended_by_whoever_shall_end_it() {
     let endings = [
-        (Ending::Server, Parting::First),
-        (Ending::Client, Parting::Second),
-        (Ending::Reset, Parting::Second),
-        (Ending::Client, Parting::Reset),
+        (Ending::Server, CloseMode::First),
+        (Ending::Client, CloseMode::Second),
+        (Ending::Reset, CloseMode::Second),
+        (Ending::Client, CloseMode::Reset),
     ];
-    for (ending, parting) in endings {
-        let ran = run(plan(1, 1, ending), Role::Echo, parting);
+    for (ending, close_mode) in endings {
+        let ran = run(plan(1, 1, ending), Role::Echo, close_mode);
         let record = ran.client().record();
         assert_eq!((record.answered(), record.failed(), record.opened), (20, 0, 20));
         // A connection that the server resets after this side closed was answered all the same.
-        let unclean = if parting == Parting::Reset { 20 } else { 0 };
-        assert_eq!(record.unclean, unclean, "{ending:?} {parting:?}");
+        let unclean = if close_mode == CloseMode::Reset { 20 } else { 0 };
+        assert_eq!(record.unclean, unclean, "{ending:?} {close_mode:?}");
         assert_eq!(ran.server().statistics().accepted, 20);
         ran.assert_nothing_leaked();
     }
@@ -72,7 +74,7 @@ fn a_connection_for_each_transaction_is_ended_by_whoever_shall_end_it() {
 
 #[test]
 fn an_open_connection_is_answer_enough_where_nothing_is_asked() {
-    let ran = run(plan(0, 0, Ending::Client), Role::Discard, Parting::Second);
+    let ran = run(plan(0, 0, Ending::Client), Role::Discard, CloseMode::Second);
     let record = ran.client().record();
     assert_eq!((record.answered(), record.opened, record.body), (20, 20, 0));
     assert_eq!(record.service.max() / 1_000_000, record.phase(Phase::Connect).max() / 1_000_000);
@@ -82,11 +84,11 @@ fn an_open_connection_is_answer_enough_where_nothing_is_asked() {
 #[test]
 fn more_answers_than_fit_into_memory_are_made_a_piece_at_a_time() {
     let mut plan = plan(65_536, u64::MAX, Ending::Client);
-    (plan.connections, plan.until) = (1, Until::Exchanges(1));
+    (plan.connections, plan.until) = (1, StopCondition::Exchanges(1));
     plan.timeout = Duration::from_millis(200);
     // Together 64 TiB are asked for, by 64 KiB.
     let role = Role::Respond { request: 1, answer: Bytes::from(vec![b'a'; 1 << 30]) };
-    let ran = run(plan, role, Parting::Second);
+    let ran = run(plan, role, CloseMode::Second);
     assert_eq!((ran.client().record().answered(), ran.client().record().failed()), (0, 1));
     assert!(ran.server().statistics().sent > 0);
     ran.assert_nothing_leaked();
@@ -99,7 +101,7 @@ fn connections_are_counted_by_the_syn_that_opened_them() {
         connect_timeout: Duration::from_secs(300),
         ..plan(1, 1, Ending::Client)
     };
-    let server = PeerServer::new(Role::Echo, Parting::Second);
+    let server = PeerServer::new(Role::Echo, CloseMode::Second);
     let ran = Ran::new("delay=10ms,loss=30%", Load::new(plan), server);
     let syns = ran.client().record().syns.unwrap();
     let repeated = syns.iter().map(|(syns, count)| u64::from(syns - 1) * count).sum::<u64>();
@@ -111,14 +113,14 @@ fn connections_are_counted_by_the_syn_that_opened_them() {
 #[test]
 fn handshakes_that_never_end_are_counted_by_their_age() {
     let plan = LoadPlan {
-        until: Until::Elapsed(Duration::from_secs(8)),
+        until: StopCondition::Elapsed(Duration::from_secs(8)),
         connect_timeout: Duration::from_secs(300),
         ..plan(1, 1, Ending::Client)
     };
     let ran = Ran::new(
         "delay=10ms,loss=100%",
         Load::new(plan),
-        PeerServer::new(Role::Echo, Parting::Second),
+        PeerServer::new(Role::Echo, CloseMode::Second),
     );
     let left = ran.client().close();
     assert_eq!((left.in_flight, left.opening), (2, 2));
@@ -130,11 +132,11 @@ fn handshakes_that_never_end_are_counted_by_their_age() {
 #[test]
 fn the_phases_of_a_warm_up_are_not_measured() {
     let warm = LoadPlan {
-        until: Until::Elapsed(Duration::from_secs(1)),
+        until: StopCondition::Elapsed(Duration::from_secs(1)),
         warmup: Duration::from_secs(1),
         ..plan(1, 1, Ending::Client)
     };
-    let ran = run(warm, Role::Echo, Parting::Second);
+    let ran = run(warm, Role::Echo, CloseMode::Second);
     let record = ran.client().record();
     let phases = Phase::ALL.map(|phase| record.phase(phase).len());
     // Twenty in each of the two seconds, on each of two connections; some are under way at the end.

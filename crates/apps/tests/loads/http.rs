@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{CloseBy, Composition, FixedBody, HttpServer, Limits};
-use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, LoadPlan, Until};
+use whimbrel_apps::load::{
+    Correction, Ending, Exchange, FastOpen, Load, LoadPlan, ResponseEnd, StopCondition,
+};
 use whimbrel_apps::record::Phase;
 use whimbrel_apps::{ConnError, Pace, Part, Record};
 use whimbrel_stack::Shard;
@@ -13,7 +15,7 @@ use crate::world::{Nobody, Ran, target};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-pub(crate) fn plan(ending: Ending, until: Until) -> LoadPlan {
+pub(crate) fn plan(ending: Ending, until: StopCondition) -> LoadPlan {
     let composition = Composition {
         method: "GET",
         target: "/",
@@ -27,7 +29,7 @@ pub(crate) fn plan(ending: Ending, until: Until) -> LoadPlan {
         destinations: Vec::new(),
         exchange: Exchange {
             request: composition.compose().unwrap(),
-            answer: Answer::Http(Expected::Body),
+            answer: ResponseEnd::Http(Expected::Body),
         },
         connections: 4,
         until,
@@ -61,7 +63,7 @@ fn millis(record: &Record, phase: Phase, quantile: f64) -> u64 {
 
 #[test]
 fn kept_connections_carry_every_request_and_each_takes_a_round_trip() {
-    let ran = run("delay=10ms", plan(Ending::KeepAlive, Until::Exchanges(100)));
+    let ran = run("delay=10ms", plan(Ending::KeepAlive, StopCondition::Exchanges(100)));
     let record = ran.client().record();
     assert_eq!((record.answered(), record.failed(), record.opened), (100, 0, 4));
     assert_eq!(record.statuses.iter().collect::<Vec<_>>(), [(&200, &100)]);
@@ -78,7 +80,7 @@ fn kept_connections_carry_every_request_and_each_takes_a_round_trip() {
 #[test]
 fn a_connection_for_each_request_ends_as_asked_and_its_end_is_measured() {
     for ending in [Ending::Server, Ending::Client, Ending::Reset] {
-        let ran = run("delay=10ms", plan(ending, Until::Exchanges(40)));
+        let ran = run("delay=10ms", plan(ending, StopCondition::Exchanges(40)));
         let record = ran.client().record();
         assert_eq!((record.answered(), record.failed(), record.unclean), (40, 0, 0), "{ending:?}");
         assert_eq!(record.opened, 40);
@@ -100,8 +102,10 @@ fn a_connection_for_each_request_ends_as_asked_and_its_end_is_measured() {
 
 #[test]
 fn at_a_rate_requests_fall_due_evenly_and_none_is_made_up() {
-    let at_rate =
-        LoadPlan { rate: Some(100.0), ..plan(Ending::KeepAlive, Until::Elapsed(5 * SECOND)) };
+    let at_rate = LoadPlan {
+        rate: Some(100.0),
+        ..plan(Ending::KeepAlive, StopCondition::Elapsed(5 * SECOND))
+    };
     let ran = run("delay=1ms", at_rate);
     let record = ran.client().record();
     assert_eq!((record.answered() + ran.client().close().in_flight, record.failed()), (500, 0));
@@ -112,8 +116,10 @@ fn at_a_rate_requests_fall_due_evenly_and_none_is_made_up() {
 
 #[test]
 fn the_parts_of_a_load_make_it_up() {
-    let whole =
-        LoadPlan { rate: Some(90.0), ..plan(Ending::KeepAlive, Until::Elapsed(5 * SECOND)) };
+    let whole = LoadPlan {
+        rate: Some(90.0),
+        ..plan(Ending::KeepAlive, StopCondition::Elapsed(5 * SECOND))
+    };
     let mut sum = Record::new(SECOND);
     let (mut in_flight, mut never_begun) = (0, 0);
     for number in 0..3 {
@@ -128,8 +134,9 @@ fn the_parts_of_a_load_make_it_up() {
     }
     assert_eq!((sum.answered() + in_flight, sum.elapsed()), (450, 5 * SECOND));
     assert_eq!(sum.corrected.len(), sum.answered() + in_flight + never_begun);
-    let counted = plan(Ending::KeepAlive, Until::Exchanges(100)).part(Part { number: 2, of: 3 });
-    assert_eq!(counted.until, Until::Exchanges(33));
+    let counted =
+        plan(Ending::KeepAlive, StopCondition::Exchanges(100)).part(Part { number: 2, of: 3 });
+    assert_eq!(counted.until, StopCondition::Exchanges(33));
 }
 
 #[test]
@@ -138,7 +145,7 @@ fn what_a_stall_kept_from_beginning_counts_in_the_corrected_latency() {
     let at_rate = LoadPlan {
         rate: Some(20.0),
         connections: 1,
-        ..plan(Ending::KeepAlive, Until::Elapsed(10 * SECOND))
+        ..plan(Ending::KeepAlive, StopCondition::Elapsed(10 * SECOND))
     };
     let ran = run("delay=50ms", at_rate);
     let record = ran.client().record();
@@ -161,7 +168,7 @@ fn a_server_that_stalls_to_the_end_was_waited_for_until_then() {
             warmup: SECOND,
             timeout: 60 * SECOND,
             correction,
-            ..plan(Ending::KeepAlive, Until::Elapsed(10 * SECOND))
+            ..plan(Ending::KeepAlive, StopCondition::Elapsed(10 * SECOND))
         };
         let server = HttpServer::new(FixedBody::new(10), Limits::default()).with_pace(stalls);
         let ran = Ran::new("delay=10ms", Load::new(at_rate), server);
@@ -180,7 +187,7 @@ fn what_the_end_cuts_short_makes_no_answer_look_faster_than_the_path() {
     let at_rate = LoadPlan {
         rate: Some(100.0),
         connections: 20,
-        ..plan(Ending::KeepAlive, Until::Elapsed(SECOND))
+        ..plan(Ending::KeepAlive, StopCondition::Elapsed(SECOND))
     };
     let ran = run("delay=50ms", at_rate);
     assert!(ran.client().close().in_flight > 0);
@@ -190,7 +197,8 @@ fn what_the_end_cuts_short_makes_no_answer_look_faster_than_the_path() {
 
 #[test]
 fn the_warm_up_is_made_and_not_measured() {
-    let warm = LoadPlan { warmup: SECOND, ..plan(Ending::KeepAlive, Until::Elapsed(SECOND)) };
+    let warm =
+        LoadPlan { warmup: SECOND, ..plan(Ending::KeepAlive, StopCondition::Elapsed(SECOND)) };
     let ran = run("delay=10ms", warm);
     let record = ran.client().record();
     assert_eq!(record.elapsed(), SECOND);
@@ -202,7 +210,7 @@ fn the_warm_up_is_made_and_not_measured() {
 fn a_server_that_is_not_there_ends_the_load_at_once() {
     let client = Load::new(LoadPlan {
         target: whimbrel_wire::Endpoint { port: 81, ..target() },
-        ..plan(Ending::KeepAlive, Until::Elapsed(60 * SECOND))
+        ..plan(Ending::KeepAlive, StopCondition::Elapsed(60 * SECOND))
     });
     let ran = Ran::new("delay=10ms", client, Nobody);
     let record = ran.client().record();
@@ -213,7 +221,8 @@ fn a_server_that_is_not_there_ends_the_load_at_once() {
 
 #[test]
 fn a_server_that_says_nothing_is_a_time_out() {
-    let quick = LoadPlan { timeout: SECOND, ..plan(Ending::KeepAlive, Until::Exchanges(4)) };
+    let quick =
+        LoadPlan { timeout: SECOND, ..plan(Ending::KeepAlive, StopCondition::Exchanges(4)) };
     let ran = Ran::new("delay=10ms", Load::new(quick), Nobody);
     let conn_errors = &ran.client().record().conn_errors;
     assert_eq!(conn_errors.iter().collect::<Vec<_>>(), [(&ConnError::ResponseTimeout, &4)]);
@@ -223,7 +232,7 @@ fn a_server_that_says_nothing_is_a_time_out() {
 fn the_same_seed_gives_the_same_run_over_a_bad_link() {
     let record = || {
         let lossy = "rate=5M,delay=20ms,jitter=5ms,loss=2%,reorder=1%,dup=1%";
-        let ran = run(lossy, plan(Ending::Server, Until::Exchanges(200)));
+        let ran = run(lossy, plan(Ending::Server, StopCondition::Exchanges(200)));
         let record = ran.client().record();
         assert_eq!((record.answered(), record.failed()), (200, 0));
         (record.elapsed(), record.service.max(), record.phase(Phase::Connect).max())

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_apps::bulk::{Bulk, Direction, Peer, Terms, TransferPlan, Until};
+use whimbrel_apps::bulk::{Bulk, Direction, Iperf3Params, Peer, StopCondition, TransferPlan};
 use whimbrel_apps::iperf3::{COOKIE, Cookie, Fault, Refusal};
 use whimbrel_apps::iperf3_server::{Server, Settings};
-use whimbrel_apps::peer::{Parting, PeerServer, Role};
+use whimbrel_apps::peer::{CloseMode, PeerServer, Role};
 use whimbrel_apps::transport::ConnectOptions;
 use whimbrel_apps::{Model, Reading, Transport, TransportEvent};
 use whimbrel_base::Instant;
@@ -24,8 +24,8 @@ fn cookie(letter: u8) -> Cookie {
     cookie
 }
 
-fn plan(direction: Direction, until: Until) -> TransferPlan {
-    let terms = Terms {
+fn plan(direction: Direction, until: StopCondition) -> TransferPlan {
+    let terms = Iperf3Params {
         cookie: cookie(b'a'),
         window: None,
         server_output: true,
@@ -73,7 +73,7 @@ fn both_counts(client: &Bulk<Shard>, direction: Direction) -> (u64, u64) {
 #[test]
 fn both_sides_count_the_same_whichever_way_it_goes() {
     for direction in [Direction::Send, Direction::Receive, Direction::Both] {
-        let ran = run("rate=20M,delay=5ms", plan(direction, Until::Elapsed(20 * SECOND)));
+        let ran = run("rate=20M,delay=5ms", plan(direction, StopCondition::Elapsed(20 * SECOND)));
         let client = ran.client();
         assert_eq!((client.fault(), client.conn_error()), (None, None), "{direction:?}");
         assert_eq!(client.elapsed(), 20 * SECOND);
@@ -100,9 +100,9 @@ fn both_sides_count_the_same_whichever_way_it_goes() {
 
 #[test]
 fn a_test_of_some_bytes_ends_when_they_are_acknowledged_or_read() {
-    let ran = run("delay=2ms", plan(Direction::Send, Until::Octets(1 << 20)));
+    let ran = run("delay=2ms", plan(Direction::Send, StopCondition::Octets(1 << 20)));
     assert_eq!(both_counts(ran.client(), Direction::Send), (2 << 20, 2 << 20));
-    let ran = run("delay=2ms", plan(Direction::Receive, Until::Octets(1 << 20)));
+    let ran = run("delay=2ms", plan(Direction::Receive, StopCondition::Octets(1 << 20)));
     assert!(both_counts(ran.client(), Direction::Receive).0 >= 2 << 20);
     ran.assert_nothing_leaked();
 }
@@ -111,7 +111,8 @@ fn a_test_of_some_bytes_ends_when_they_are_acknowledged_or_read() {
 fn losses_on_the_way_hurt_no_message() {
     for seed in 0..8_u64 {
         let config = whimbrel_sim::pair::PairConfig { seed, ..Default::default() };
-        let short = TransferPlan { streams: 4, ..plan(Direction::Both, Until::Elapsed(SECOND)) };
+        let short =
+            TransferPlan { streams: 4, ..plan(Direction::Both, StopCondition::Elapsed(SECOND)) };
         let ran: Ran<_, Server<Shard>> =
             Ran::configured("rate=20M,delay=5ms,loss=3%", config, Bulk::new(short), server());
         let client = ran.client();
@@ -123,7 +124,8 @@ fn losses_on_the_way_hurt_no_message() {
 
 #[test]
 fn what_is_omitted_is_in_neither_sides_results() {
-    let warm = TransferPlan { omit: SECOND, ..plan(Direction::Send, Until::Elapsed(2 * SECOND)) };
+    let warm =
+        TransferPlan { omit: SECOND, ..plan(Direction::Send, StopCondition::Elapsed(2 * SECOND)) };
     let ran = run("rate=10M,delay=5ms", warm);
     let (ours, theirs) = both_rates(ran.client(), Direction::Send);
     assert!((1.1e6..1.25e6).contains(&ours), "{ours}");
@@ -137,7 +139,7 @@ fn what_is_omitted_is_in_neither_sides_results() {
 fn a_rate_is_the_servers_to_keep_when_it_sends() {
     let slow = TransferPlan {
         rate: Some(2_000_000),
-        ..plan(Direction::Receive, Until::Elapsed(4 * SECOND))
+        ..plan(Direction::Receive, StopCondition::Elapsed(4 * SECOND))
     };
     let ran = run("delay=1ms", slow);
     let (ours, _) = both_counts(ran.client(), Direction::Receive);
@@ -147,8 +149,8 @@ fn a_rate_is_the_servers_to_keep_when_it_sends() {
 #[test]
 fn servers_of_something_else_are_named_as_that() {
     let fault = |role: Role| {
-        let client = Bulk::new(plan(Direction::Send, Until::Elapsed(SECOND)));
-        let ran = Ran::new("delay=5ms", client, PeerServer::new(role, Parting::Second));
+        let client = Bulk::new(plan(Direction::Send, StopCondition::Elapsed(SECOND)));
+        let ran = Ran::new("delay=5ms", client, PeerServer::new(role, CloseMode::Second));
         let fault = ran.client().fault().map(|fault| fault.to_string());
         ran.assert_nothing_leaked();
         fault.unwrap()
@@ -163,7 +165,7 @@ fn servers_of_something_else_are_named_as_that() {
     assert!(fault(Role::Chargen).contains("control message 32"), "{}", fault(Role::Chargen));
     assert!(fault(Role::Echo).contains("control message 97"), "{}", fault(Role::Echo));
     // Nobody accepts what the kernel of that host completes.
-    let client = Bulk::new(plan(Direction::Send, Until::Elapsed(SECOND)));
+    let client = Bulk::new(plan(Direction::Send, StopCondition::Elapsed(SECOND)));
     let ran = Ran::new("delay=5ms", client, Nobody);
     let told = ran.client().fault().unwrap().to_string();
     assert!(told.contains("timeout: waited for an answer to the cookie"), "{told}");
@@ -422,7 +424,7 @@ fn a_server_that_vanishes_in_the_midst_is_noticed() {
         }
     }
     for direction in [Direction::Send, Direction::Receive, Direction::Both] {
-        let client = Bulk::new(plan(direction, Until::Elapsed(5 * SECOND)));
+        let client = Bulk::new(plan(direction, StopCondition::Elapsed(5 * SECOND)));
         let ran = Ran::new("rate=20M,delay=5ms", client, Ending(server(), 0));
         assert_eq!(ran.client().fault(), Some(Fault::Terminated), "{direction:?}");
         let moved: u64 = ran
@@ -442,7 +444,7 @@ fn test_has_one_control_connection_whichever_address_answers() {
     let sought = TransferPlan {
         target: refuses,
         destinations: vec![refuses.into(), target().into()],
-        ..plan(Direction::Send, Until::Octets(1 << 20))
+        ..plan(Direction::Send, StopCondition::Octets(1 << 20))
     };
     let ran = run("delay=5ms", sought);
     let client = ran.client();

@@ -5,8 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
-use whimbrel_apps::load::{Answer, Ending, Exchange, Load, LoadPlan, Repeat, Runs, Until};
-use whimbrel_apps::peer::{Parting, PeerServer, Role};
+use whimbrel_apps::load::{
+    Ending, Exchange, Load, LoadPlan, Repeat, ResponseEnd, Runs, StopCondition,
+};
+use whimbrel_apps::peer::{CloseMode, PeerServer, Role};
 use whimbrel_apps::record::Phase;
 use whimbrel_apps::{Model, Pace};
 use whimbrel_stack::Shard;
@@ -26,7 +28,7 @@ fn run<S: Model<Shard>>(plan: LoadPlan, server: S) -> Ran<Load<Shard>, S> {
 #[test]
 fn whoever_thinks_about_one_answer_goes_on_with_other_connections() {
     let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
-    let server = PeerServer::new(role, Parting::Second).with_pace(THINK);
+    let server = PeerServer::new(role, CloseMode::Second).with_pace(THINK);
     let ran = run(plan(1, 1, Ending::KeepAlive), server);
     let record = ran.client().record();
     // 20 exchanges on two connections: ten in turn, each a round trip and a thought.
@@ -39,7 +41,7 @@ fn whoever_thinks_about_one_answer_goes_on_with_other_connections() {
 fn a_server_of_the_web_thinks_for_longer_than_it_would_bear_silence() {
     let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
     let plan = LoadPlan {
-        exchange: Exchange { request, answer: Answer::Http(Expected::Body) },
+        exchange: Exchange { request, answer: ResponseEnd::Http(Expected::Body) },
         ..plan(1, 1, Ending::KeepAlive)
     };
     let limits = Limits { idle: Duration::from_millis(60), ..Limits::default() };
@@ -57,13 +59,13 @@ fn a_server_has_time_for_so_many_answers_a_second_however_many_ask() {
     let pace = Pace { work: Pace::work_at(100.0), ..Pace::default() };
     let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
     let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
-    let web = Exchange { request, answer: Answer::Http(Expected::Body) };
+    let web = Exchange { request, answer: ResponseEnd::Http(Expected::Body) };
     for connections in [4, 20] {
         let bytes = LoadPlan { connections, ..plan(1, 1, Ending::KeepAlive) };
         let web = LoadPlan { exchange: web.clone(), ..bytes.clone() };
         // 20 answers, one after the other; the first request comes after a round trip and a half.
         let whole = Duration::from_millis(30 + 20 * 10 + 10);
-        let server = PeerServer::new(role.clone(), Parting::Second).with_pace(pace);
+        let server = PeerServer::new(role.clone(), CloseMode::Second).with_pace(pace);
         let ran = run(bytes, server);
         assert_eq!(ran.client().record().elapsed(), whole, "{connections}");
         ran.assert_nothing_leaked();
@@ -79,9 +81,12 @@ fn answers_that_were_asked_for_at_once_are_work_each() {
     let pace = Pace { work: Duration::from_millis(10), ..Pace::default() };
     let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
     // Five requests in one segment.
-    let plan =
-        LoadPlan { connections: 1, until: Until::Exchanges(1), ..plan(5, 5, Ending::KeepAlive) };
-    let ran = run(plan, PeerServer::new(role, Parting::Second).with_pace(pace));
+    let plan = LoadPlan {
+        connections: 1,
+        until: StopCondition::Exchanges(1),
+        ..plan(5, 5, Ending::KeepAlive)
+    };
+    let ran = run(plan, PeerServer::new(role, CloseMode::Second).with_pace(pace));
     assert_eq!(ran.client().record().elapsed(), Duration::from_millis(40 + 5 * 10));
 }
 
@@ -89,7 +94,7 @@ fn answers_that_were_asked_for_at_once_are_work_each() {
 fn connections_leave_the_accept_queue_one_at_a_time() {
     for server in [Role::Echo, Role::Respond { request: 1, answer: Bytes::from_static(b"a") }] {
         let plan = LoadPlan { connections: 20, ..plan(1, 1, Ending::Client) };
-        let server = PeerServer::new(server, Parting::Second).with_pace(SLOW_ACCEPT);
+        let server = PeerServer::new(server, CloseMode::Second).with_pace(SLOW_ACCEPT);
         let ran = run(plan, server);
         let record = ran.client().record();
         assert_eq!((record.answered(), record.opened), (20, 20));
@@ -106,7 +111,7 @@ fn the_webs_connections_leave_the_accept_queue_one_at_a_time_too() {
     let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
     let plan = LoadPlan {
         connections: 20,
-        exchange: Exchange { request, answer: Answer::Http(Expected::Body) },
+        exchange: Exchange { request, answer: ResponseEnd::Http(Expected::Body) },
         ..plan(1, 1, Ending::KeepAlive)
     };
     let server = HttpServer::new(FixedBody::new(10), Limits::default()).with_pace(SLOW_ACCEPT);
@@ -121,11 +126,11 @@ fn the_webs_connections_leave_the_accept_queue_one_at_a_time_too() {
 #[test]
 fn who_leaves_while_a_server_thinks_leaves_no_thought_to_who_comes_next() {
     let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
-    let server = PeerServer::new(role, Parting::Second).with_pace(THINK);
+    let server = PeerServer::new(role, CloseMode::Second).with_pace(THINK);
     assert_each_run_is_answered(plan(1, 1, Ending::KeepAlive).exchange, server);
 
     let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
-    let exchange = Exchange { request, answer: Answer::Http(Expected::Body) };
+    let exchange = Exchange { request, answer: ResponseEnd::Http(Expected::Body) };
     let server = HttpServer::new(FixedBody::new(10), Limits::default()).with_pace(THINK);
     assert_each_run_is_answered(exchange, server);
 }
@@ -133,7 +138,7 @@ fn who_leaves_while_a_server_thinks_leaves_no_thought_to_who_comes_next() {
 /// Two runs of 150 ms, in each of which a connection has one answer. At the end of the first its server
 /// thinks about another, and the connections of the second take the places of those of the first.
 fn assert_each_run_is_answered<S: Model<Shard>>(exchange: Exchange, server: S) {
-    let until = Until::Elapsed(Duration::from_millis(150));
+    let until = StopCondition::Elapsed(Duration::from_millis(150));
     let plan = LoadPlan { exchange, until, ..plan(1, 1, Ending::KeepAlive) };
     let client = Runs::new(plan, Repeat::times(2, Duration::ZERO));
     let ran = Ran::new("delay=10ms", client, server);

@@ -1,8 +1,8 @@
 //! Resets behind ends that both sides told: all was said, acknowledged and heard, so nothing failed.
 
 use whimbrel_apps::http::{CloseBy, FixedBody, HttpServer, Limits};
-use whimbrel_apps::load::{Ending, Load, LoadPlan, Until};
-use whimbrel_apps::peer::{Parting, Role};
+use whimbrel_apps::load::{Ending, Load, LoadPlan, StopCondition};
+use whimbrel_apps::peer::{CloseMode, Role};
 use whimbrel_apps::{Model, PeerServer};
 use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_base::{Instant, Secrets};
@@ -185,12 +185,13 @@ fn a_server_of_bytes_counts_no_failure_where_a_reset_follows_both_ends() {
     let roles = [Role::Echo, Role::Respond { request: 4, answer }, Role::Sink, Role::Discard];
     for role in roles {
         for (first, hears_end) in WAYS {
-            let parting = if first == First::Host { Parting::First } else { Parting::Second };
+            let close_mode =
+                if first == First::Host { CloseMode::First } else { CloseMode::Second };
             let answers = matches!(role, Role::Echo | Role::Respond { .. });
             if first == First::Host && !answers {
                 continue;
             }
-            let mut played = Played::to_server(PeerServer::new(role.clone(), parting));
+            let mut played = Played::to_server(PeerServer::new(role.clone(), close_mode));
             played.say(ACK, b"ping");
             played.reset(first, hears_end);
             let told = *played.model.statistics();
@@ -204,7 +205,7 @@ fn a_server_of_bytes_counts_no_failure_where_a_reset_follows_both_ends() {
 fn a_load_counts_no_failure_where_a_reset_follows_both_ends() {
     for (first, hears_end) in WAYS {
         let ending = if first == First::Host { Ending::Client } else { Ending::Server };
-        let once = LoadPlan { connections: 1, ..plan(ending, Until::Exchanges(1)) };
+        let once = LoadPlan { connections: 1, ..plan(ending, StopCondition::Exchanges(1)) };
         let mut played = Played::from_client(Load::new(LoadPlan {
             target: Endpoint::new(address(2), 80),
             ..once

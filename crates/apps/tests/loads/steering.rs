@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_apps::load::{
-    Controls, Ending, LOOK, LoadPlan, Motion, Repeat, Runs, States, Until, Wanted,
+    Controls, Ending, LOOK, LoadPlan, LoadState, Repeat, Runs, States, StopCondition, Wanted,
 };
-use whimbrel_apps::peer::{Parting, PeerServer, Role};
+use whimbrel_apps::peer::{CloseMode, PeerServer, Role};
 use whimbrel_apps::record::Connections;
 use whimbrel_apps::transport::Transport;
 use whimbrel_apps::{ConnError, Model, Part, Record};
@@ -58,7 +58,7 @@ impl Driven {
     }
 
     fn repeated(plan: LoadPlan, repeat: Repeat, moves: &[(u64, Move)], part: Part) -> Self {
-        let wanted = Wanted { connections: plan.connections, motion: Motion::Running };
+        let wanted = Wanted { connections: plan.connections, state: LoadState::Running };
         let controls = Arc::new(TestControls(Mutex::new(wanted)));
         let runs = Runs::new(plan.part(part), repeat).steered_by(controls.clone(), part);
         let moves = moves.iter().map(|(at, step)| (Duration::from_millis(*at), *step)).collect();
@@ -68,8 +68,8 @@ impl Driven {
     fn do_next(&mut self, step: Move, net: &mut Shard, now: Instant) {
         let mut wanted = self.controls.0.lock().unwrap();
         match step {
-            Move::Pause => wanted.motion = Motion::Paused,
-            Move::GoOn => wanted.motion = Motion::Running,
+            Move::Pause => wanted.state = LoadState::Paused,
+            Move::GoOn => wanted.state = LoadState::Running,
             Move::Connections(count) => wanted.connections = count,
             Move::Look => self.seen.push(self.runs.current().states()),
             Move::End => self.runs.end(net, now),
@@ -104,13 +104,13 @@ impl Model<Shard> for Driven {
 }
 
 /// One byte there and one back, on a path whose round trip takes 20 ms.
-fn plan(ending: Ending, connections: u32, until: Until) -> LoadPlan {
+fn plan(ending: Ending, connections: u32, until: StopCondition) -> LoadPlan {
     LoadPlan { connections, until, ..exchanges::plan(1, 1, ending) }
 }
 
 fn run(driven: Driven) -> Ran<Driven, PeerServer<Shard>> {
     let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
-    Ran::new("delay=10ms", driven, PeerServer::new(role, Parting::Second))
+    Ran::new("delay=10ms", driven, PeerServer::new(role, CloseMode::Second))
 }
 
 fn total(record: &Record) -> u64 {
@@ -119,7 +119,7 @@ fn total(record: &Record) -> u64 {
 
 #[test]
 fn a_pause_is_no_part_of_what_a_load_took_and_connections_stay_open() {
-    let plan = plan(Ending::KeepAlive, 4, Until::Elapsed(2 * SECOND));
+    let plan = plan(Ending::KeepAlive, 4, StopCondition::Elapsed(2 * SECOND));
     let paused = [(1_005, Move::Pause), (1_500, Move::Look), (4_005, Move::GoOn)];
     let ran = run(Driven::new(plan, &paused));
     let record = ran.client().record();
@@ -137,8 +137,10 @@ fn a_pause_is_no_part_of_what_a_load_took_and_connections_stay_open() {
 
 #[test]
 fn at_a_rate_nothing_falls_due_in_a_pause_and_nothing_is_made_up() {
-    let plan =
-        LoadPlan { rate: Some(100.0), ..plan(Ending::KeepAlive, 8, Until::Elapsed(4 * SECOND)) };
+    let plan = LoadPlan {
+        rate: Some(100.0),
+        ..plan(Ending::KeepAlive, 8, StopCondition::Elapsed(4 * SECOND))
+    };
     let ran = run(Driven::new(plan, &[(1_005, Move::Pause), (61_005, Move::GoOn)]));
     let record = ran.client().record();
     let close = ran.client().runs.finished()[0].close;
@@ -159,7 +161,7 @@ fn at_a_rate_nothing_falls_due_in_a_pause_and_nothing_is_made_up() {
 fn what_waits_for_a_connection_waits_no_longer_for_a_pause() {
     // One connection answers 50 a second of the 100 that fall due.
     let worst = |moves: &[(u64, Move)]| {
-        let late = plan(Ending::KeepAlive, 1, Until::Elapsed(4 * SECOND));
+        let late = plan(Ending::KeepAlive, 1, StopCondition::Elapsed(4 * SECOND));
         let ran = run(Driven::new(LoadPlan { rate: Some(100.0), ..late }, moves));
         let (record, close) = (ran.client().record(), ran.client().runs.finished()[0].close);
         assert_eq!(record.answered() + close.in_flight + close.never_begun, 400);
@@ -175,7 +177,7 @@ fn what_waits_for_a_connection_waits_no_longer_for_a_pause() {
 fn whether_an_exchange_belongs_to_the_warm_up_is_as_if_there_had_been_no_pause() {
     let pauses = [(995, 3_000), (1_005, 3_000), (500, 3_000)];
     for (pause, go_on) in pauses {
-        let until = Until::Elapsed(SECOND);
+        let until = StopCondition::Elapsed(SECOND);
         let warm = LoadPlan { warmup: SECOND, ..plan(Ending::KeepAlive, 1, until) };
         let ran = run(Driven::new(warm, &[(pause, Move::Pause), (go_on, Move::GoOn)]));
         let record = ran.client().record();
@@ -188,7 +190,7 @@ fn whether_an_exchange_belongs_to_the_warm_up_is_as_if_there_had_been_no_pause()
 
 #[test]
 fn a_load_at_rest_ends_when_it_is_told_to_and_not_by_time() {
-    let plan = plan(Ending::KeepAlive, 2, Until::Elapsed(SECOND));
+    let plan = plan(Ending::KeepAlive, 2, StopCondition::Elapsed(SECOND));
     let ran = run(Driven::new(plan, &[(505, Move::Pause), (9_505, Move::End)]));
     let record = ran.client().record();
     let half = Duration::from_millis(505);
@@ -201,7 +203,7 @@ fn a_load_at_rest_ends_when_it_is_told_to_and_not_by_time() {
 
 #[test]
 fn whoever_is_not_answered_is_given_up_in_a_pause_too() {
-    let quick = plan(Ending::KeepAlive, 2, Until::Elapsed(5 * SECOND));
+    let quick = plan(Ending::KeepAlive, 2, StopCondition::Elapsed(5 * SECOND));
     let quick = LoadPlan { timeout: SECOND, ..quick };
     let moves = [(500, Move::Pause), (900, Move::Look), (3_000, Move::End)];
     let ran = Ran::new("delay=10ms", Driven::new(quick, &moves), Nobody);
@@ -214,7 +216,7 @@ fn whoever_is_not_answered_is_given_up_in_a_pause_too() {
 
 #[test]
 fn whoever_is_not_answered_has_waited_in_the_pause_that_a_load_ends_in() {
-    let stalled = plan(Ending::KeepAlive, 1, Until::Elapsed(5 * SECOND));
+    let stalled = plan(Ending::KeepAlive, 1, StopCondition::Elapsed(5 * SECOND));
     let stalled = LoadPlan { rate: Some(1.0), ..stalled };
     let moves = [(500, Move::Pause), (3_000, Move::End)];
     let ran = Ran::new("delay=10ms", Driven::new(stalled, &moves), Nobody);
@@ -224,7 +226,7 @@ fn whoever_is_not_answered_has_waited_in_the_pause_that_a_load_ends_in() {
 
 #[test]
 fn more_connections_open_at_once_and_those_too_many_go_when_they_are_answered() {
-    let plan = plan(Ending::KeepAlive, 2, Until::Elapsed(3 * SECOND));
+    let plan = plan(Ending::KeepAlive, 2, StopCondition::Elapsed(3 * SECOND));
     let moves = [
         (1_005, Move::Connections(6)),
         (1_010, Move::Look),
@@ -248,7 +250,7 @@ fn more_connections_open_at_once_and_those_too_many_go_when_they_are_answered() 
 
 #[test]
 fn in_a_pause_idle_connections_that_are_too_many_are_closed_and_none_is_opened() {
-    let plan = plan(Ending::KeepAlive, 5, Until::Elapsed(SECOND));
+    let plan = plan(Ending::KeepAlive, 5, StopCondition::Elapsed(SECOND));
     let moves = [
         (505, Move::Pause),
         (600, Move::Connections(2)),
@@ -271,7 +273,7 @@ fn in_a_pause_idle_connections_that_are_too_many_are_closed_and_none_is_opened()
 #[test]
 fn a_total_is_reached_with_any_number_of_connections_and_no_more_is_done() {
     for ending in [Ending::KeepAlive, Ending::Client, Ending::Reset] {
-        let plan = plan(ending, 4, Until::Exchanges(200));
+        let plan = plan(ending, 4, StopCondition::Exchanges(200));
         let moves = [
             (105, Move::Connections(1)),
             (305, Move::Connections(20)),
@@ -299,10 +301,10 @@ fn slots_that_wait_for_a_port_go_when_they_have_had_it() {
         ..Tunables::default()
     };
     let config = PairConfig { tunables: [tunables, Tunables::default()], ..PairConfig::default() };
-    let plan = plan(Ending::Client, 8, Until::Exchanges(24));
+    let plan = plan(Ending::Client, 8, StopCondition::Exchanges(24));
     let moves = [(500, Move::Look), (505, Move::Connections(1)), (4_800, Move::Look)];
     let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
-    let server = PeerServer::new(role, Parting::Second);
+    let server = PeerServer::new(role, CloseMode::Second);
     let ran = Ran::configured("delay=10ms", config, Driven::new(plan, &moves), server);
     let record = ran.client().record();
     assert_eq!((record.answered(), record.failed()), (24, 0));
@@ -314,7 +316,7 @@ fn slots_that_wait_for_a_port_go_when_they_have_had_it() {
 
 #[test]
 fn the_next_run_begins_when_the_pause_is_over_and_with_as_many_connections() {
-    let plan = plan(Ending::KeepAlive, 1, Until::Elapsed(SECOND));
+    let plan = plan(Ending::KeepAlive, 1, StopCondition::Elapsed(SECOND));
     let moves = [(505, Move::Connections(3)), (1_500, Move::Pause), (7_000, Move::GoOn)];
     let repeat = Repeat::times(2, SECOND);
     let ran = run(Driven::repeated(plan, repeat, &moves, Part::WHOLE));
@@ -328,8 +330,10 @@ fn the_next_run_begins_when_the_pause_is_over_and_with_as_many_connections() {
 
 #[test]
 fn parts_that_are_steered_together_make_up_the_whole() {
-    let at_rate =
-        LoadPlan { rate: Some(90.0), ..plan(Ending::KeepAlive, 9, Until::Elapsed(5 * SECOND)) };
+    let at_rate = LoadPlan {
+        rate: Some(90.0),
+        ..plan(Ending::KeepAlive, 9, StopCondition::Elapsed(5 * SECOND))
+    };
     let mut sum = Record::new(SECOND);
     let (mut in_flight, mut asking) = (0, 0);
     for number in 0..2 {
@@ -354,7 +358,7 @@ fn parts_that_are_steered_together_make_up_the_whole() {
 
 #[test]
 fn a_shard_tells_what_it_holds() {
-    let plan = plan(Ending::Client, 3, Until::Exchanges(30));
+    let plan = plan(Ending::Client, 3, StopCondition::Exchanges(30));
     let ran = run(Driven::new(plan, &[]));
     let (shard, _) = ran.pair.world.host(ran.pair.client);
     let stack_usage = Transport::stack_usage(shard).unwrap();

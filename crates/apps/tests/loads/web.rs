@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use whimbrel_apps::load::{Ending, Load, LoadPlan, Until};
+use whimbrel_apps::load::{Ending, Load, LoadPlan, StopCondition};
 use whimbrel_apps::{ConnError, Destination, Model, Reading, Transport, TransportEvent};
 use whimbrel_base::Instant;
 use whimbrel_sim::pair::server_at;
@@ -131,7 +131,7 @@ fn run(plan: LoadPlan, deeds: &[Deed]) -> Ran<Load<Shard>, Odd> {
 }
 
 fn get(count: u64) -> LoadPlan {
-    LoadPlan { connections: 2, ..plan(Ending::KeepAlive, Until::Exchanges(count)) }
+    LoadPlan { connections: 2, ..plan(Ending::KeepAlive, StopCondition::Exchanges(count)) }
 }
 
 fn upload(bytes: usize) -> LoadPlan {

@@ -7,19 +7,19 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
-use whimbrel_apps::bulk::{Direction, Peer, Sample, Totals, Until};
+use whimbrel_apps::bulk::{Direction, Peer, Sample, StopCondition, Totals};
 use whimbrel_apps::http::HttpDate;
 use whimbrel_base::Foreign;
 use whimbrel_io::process::CpuTime;
 
 use super::table::span_seconds;
-use super::{BulkPlan, Outcome, Ran, StreamOutcome};
-use crate::drive::Effort;
+use super::{BulkPlan, FinishedRun, Outcome, StreamOutcome};
+use crate::drive::ResourceUsage;
 use crate::output::{cookie, system};
 use crate::{proc, routes};
 
 /// The result as the JSON document that iperf3 prints.
-pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
+pub(super) fn document(plan: &BulkPlan, ran: &FinishedRun<Outcome>) -> String {
     let ways: &[Sending] = match plan.bulk.direction {
         Direction::Send => &[Sending::Send],
         Direction::Receive => &[Sending::Receive],
@@ -61,7 +61,7 @@ impl Sending {
     }
 }
 
-fn start(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Sending]) -> Value {
+fn start(plan: &BulkPlan, ran: &FinishedRun<Outcome>, ways: &[Sending]) -> Value {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     // A stream for each way, as with iperf3, though one connection carries both here.
     let streams = ways.iter().flat_map(|way| way.streams(&ran.outcome));
@@ -75,9 +75,9 @@ fn start(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Sending]) -> Value {
         })
     });
     let (duration, octets) = match plan.bulk.until {
-        Until::Elapsed(time) => (time.as_secs(), 0),
-        Until::Octets(each) => (0, each.saturating_mul(plan.bulk.streams.into())),
-        Until::Told => (0, 0),
+        StopCondition::Elapsed(time) => (time.as_secs(), 0),
+        StopCondition::Octets(each) => (0, each.saturating_mul(plan.bulk.streams.into())),
+        StopCondition::Told => (0, 0),
     };
     let cookie = match &plan.bulk.peer {
         Peer::Iperf3(terms) => {
@@ -204,7 +204,7 @@ fn retransmits(stream: &StreamOutcome, place: usize) -> Option<u64> {
     at(place).map(|count| count.saturating_sub(before))
 }
 
-fn end(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Sending]) -> Value {
+fn end(plan: &BulkPlan, ran: &FinishedRun<Outcome>, ways: &[Sending]) -> Value {
     let outcome = &ran.outcome;
     let mut streams = Vec::new();
     let mut map = Map::new();
@@ -252,7 +252,7 @@ fn end(plan: &BulkPlan, ran: &Ran<Outcome>, ways: &[Sending]) -> Value {
 }
 
 /// The load of this process, in percent of one processor.
-fn cpu(effort: &Effort, outcome: &Outcome) -> Value {
+fn cpu(effort: &ResourceUsage, outcome: &Outcome) -> Value {
     let percent = |time: Duration| 100.0 * time.as_secs_f64() / effort.elapsed.as_secs_f64();
     let CpuTime { user, system } = effort.cpu;
     let mut load = json!({
@@ -269,7 +269,7 @@ fn cpu(effort: &Effort, outcome: &Outcome) -> Value {
 }
 
 /// What this side's stack controls congestion with.
-fn congestion(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
+fn congestion(plan: &BulkPlan, ran: &FinishedRun<Outcome>) -> String {
     match ran.client {
         Some(_) => routes::congestion(&plan.setup.routes, ran.target.addr)
             .map_or_else(|| super::congestion(&plan.setup.rules), str::to_owned),

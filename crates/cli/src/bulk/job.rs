@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use whimbrel_apps::bulk::{self, Bulk, Direction, Peer, Sample, Until, bitrate};
-use whimbrel_apps::peer::{Parting, PeerServer, Role};
+use whimbrel_apps::bulk::{self, Bulk, Direction, Peer, Sample, StopCondition, bitrate};
+use whimbrel_apps::peer::{CloseMode, PeerServer, Role};
 use whimbrel_apps::record::per_second;
 use whimbrel_apps::{Model, Part, Transport, iperf3_server};
 use whimbrel_base::Instant;
@@ -36,9 +36,9 @@ pub(super) struct BulkProgress {
 impl<'p> BulkJob<'p> {
     pub(super) fn new(plan: &'p BulkPlan, report: &'p mut Reporter, screen: ScreenOptions) -> Self {
         let steps = match plan.bulk.until {
-            Until::Elapsed(time) => progress::steps(time + plan.bulk.omit),
-            Until::Octets(count) => count.saturating_mul(plan.bulk.streams.into()),
-            Until::Told => 0,
+            StopCondition::Elapsed(time) => progress::steps(time + plan.bulk.omit),
+            StopCondition::Octets(count) => count.saturating_mul(plan.bulk.streams.into()),
+            StopCondition::Told => 0,
         };
         let progress = report.progress(steps, screen);
         Self { plan, report, progress, told: 0 }
@@ -60,12 +60,12 @@ impl<'p> BulkJob<'p> {
 }
 
 /// The server in this process.
-pub(super) enum Opposite<T: Transport> {
+pub(super) enum LocalServer<T: Transport> {
     Plain(Box<PeerServer<T>>),
     Iperf3(Box<iperf3_server::Server<T>>),
 }
 
-impl<T: Transport> Model<T> for Opposite<T> {
+impl<T: Transport> Model<T> for LocalServer<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         match self {
             Self::Plain(server) => server.poll(net, now, budget),
@@ -83,7 +83,7 @@ impl<T: Transport> Model<T> for Opposite<T> {
 
 impl Job for BulkJob<'_> {
     type Client<T: Transport> = Bulk<T>;
-    type Server<T: Transport> = Opposite<T>;
+    type Server<T: Transport> = LocalServer<T>;
     type Progress = BulkProgress;
     type Outcome = Outcome;
 
@@ -91,9 +91,9 @@ impl Job for BulkJob<'_> {
         Bulk::new(bulk::TransferPlan { target, ..self.plan.bulk.part(part) })
     }
 
-    fn server<T: Transport>(&self) -> Opposite<T> {
+    fn server<T: Transport>(&self) -> LocalServer<T> {
         if let Peer::Iperf3(terms) = &self.plan.bulk.peer {
-            return Opposite::Iperf3(Box::new(iperf3_server::Server::new(
+            return LocalServer::Iperf3(Box::new(iperf3_server::Server::new(
                 iperf3_server::Settings {
                     timeout: self.plan.bulk.timeout,
                     idle: super::IDLE,
@@ -107,7 +107,7 @@ impl Job for BulkJob<'_> {
             Direction::Send => Role::Sink,
             Direction::Receive | Direction::Both => Role::Chargen,
         };
-        Opposite::Plain(Box::new(PeerServer::new(role, Parting::Second)))
+        LocalServer::Plain(Box::new(PeerServer::new(role, CloseMode::Second)))
     }
 
     fn is_followed(&self) -> bool {
@@ -142,8 +142,8 @@ impl Job for BulkJob<'_> {
         self.tell(samples(), samples().map(<[_]>::len).min());
         let octets = streams().map(|(_, moved)| moved).sum();
         let done = match self.plan.bulk.until {
-            Until::Elapsed(_) => progress::steps(elapsed),
-            Until::Octets(_) | Until::Told => octets,
+            StopCondition::Elapsed(_) => progress::steps(elapsed),
+            StopCondition::Octets(_) | StopCondition::Told => octets,
         };
         self.progress.show(done, || {
             let rate = per_second(octets * 8, elapsed);

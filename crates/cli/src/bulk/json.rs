@@ -4,17 +4,17 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use whimbrel_apps::bulk::{Direction, Peer, Sample, Shares, Totals, Until};
+use whimbrel_apps::bulk::{Direction, Peer, Sample, Shares, StopCondition, Totals};
 use whimbrel_apps::record::per_second;
 use whimbrel_apps::transport::Limit;
 use whimbrel_tcp::conn::Nagle;
 
 use super::table::span_seconds;
-use super::{BulkPlan, Outcome, PathFigures, Ran, StreamOutcome};
+use super::{BulkPlan, FinishedRun, Outcome, PathFigures, StreamOutcome};
 use crate::{output, report, series};
 
 /// The document of a transfer.
-pub(super) fn document(plan: &BulkPlan, ran: &Ran<Outcome>, path: &PathFigures) -> Value {
+pub(super) fn document(plan: &BulkPlan, ran: &FinishedRun<Outcome>, path: &PathFigures) -> Value {
     let outcome = &ran.outcome;
     let mut document = output::document("whimbrel.bulk/1", &plan.setup, ran);
     document.insert("config".into(), config(plan));
@@ -88,9 +88,9 @@ pub(super) fn csv(outcome: &Outcome) -> String {
 
 fn config(plan: &BulkPlan) -> Value {
     let (duration, octets) = match plan.bulk.until {
-        Until::Elapsed(time) => (Some(time.as_secs_f64()), None),
-        Until::Octets(each) => (None, Some(each.saturating_mul(plan.bulk.streams.into()))),
-        Until::Told => (None, None),
+        StopCondition::Elapsed(time) => (Some(time.as_secs_f64()), None),
+        StopCondition::Octets(each) => (None, Some(each.saturating_mul(plan.bulk.streams.into()))),
+        StopCondition::Told => (None, None),
     };
     json!({
         "direction": match plan.bulk.direction {

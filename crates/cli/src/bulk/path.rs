@@ -6,7 +6,7 @@ use whimbrel_apps::bulk::Direction;
 use whimbrel_apps::condition::Figure;
 use whimbrel_link::Waits;
 
-use super::{BulkPlan, Outcome, Ran};
+use super::{BulkPlan, FinishedRun, Outcome};
 use crate::drive::StackState;
 use crate::failure::Failure;
 use crate::quantity;
@@ -26,7 +26,7 @@ struct Segments {
 
 impl PathFigures {
     /// The figures of a run.
-    pub(super) fn of(plan: &BulkPlan, ran: &Ran<Outcome>) -> Self {
+    pub(super) fn of(plan: &BulkPlan, ran: &FinishedRun<Outcome>) -> Self {
         let [there, back] = &ran.waits;
         let ways = [(there, &ran.client), (back, &ran.server)];
         let goes = match plan.bulk.direction {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use whimbrel_apps::bulk::{self, Direction, Peer, Terms, Until};
+use whimbrel_apps::bulk::{self, Direction, Iperf3Params, Peer, StopCondition};
 use whimbrel_apps::iperf3 as protocol;
 use whimbrel_apps::transport::ConnectOptions;
 use whimbrel_io::rules::Rules;
@@ -65,8 +65,10 @@ impl BulkPlan {
                 direction,
                 streams: arguments.parallel,
                 until: match (arguments.bytes, arguments.time) {
-                    (Some(count), _) => Until::Octets(count.div_ceil(arguments.parallel.into())),
-                    (None, time) => Until::Elapsed(time.unwrap_or(DEFAULT_TIME)),
+                    (Some(count), _) => {
+                        StopCondition::Octets(count.div_ceil(arguments.parallel.into()))
+                    }
+                    (None, time) => StopCondition::Elapsed(time.unwrap_or(DEFAULT_TIME)),
                 },
                 rate: arguments.bitrate.map(|rate| rate as u64),
                 block,
@@ -142,7 +144,7 @@ impl Arguments {
             .iter_mut()
             .zip(output::cookie(seed).bytes())
             .for_each(|(place, letter)| *place = letter);
-        Ok(Peer::Iperf3(Terms {
+        Ok(Peer::Iperf3(Iperf3Params {
             cookie,
             window: self.window.map(|it| u32::try_from(it.send.max(it.recv)).unwrap_or(u32::MAX)),
             server_output: self.get_server_output,

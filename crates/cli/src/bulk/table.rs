@@ -6,12 +6,12 @@ use std::time::Duration;
 use whimbrel_apps::bulk::{Direction, Sample, Shares, Totals, bitrate, transfer};
 use whimbrel_apps::record::per_second;
 
-use super::{BulkPlan, Outcome, Ran, StreamOutcome};
+use super::{BulkPlan, FinishedRun, Outcome, StreamOutcome};
 use crate::wrap::wrap;
 use crate::{output, quantity};
 
 /// The result as the table that iperf3 prints.
-pub(super) fn text(plan: &BulkPlan, ran: &Ran<Outcome>) -> String {
+pub(super) fn text(plan: &BulkPlan, ran: &FinishedRun<Outcome>) -> String {
     let outcome = &ran.outcome;
     let headline = format!(
         "whimbrel {}  {}  over {}{}\n",

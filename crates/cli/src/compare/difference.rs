@@ -8,7 +8,7 @@ use whimbrel_base::Foreign;
 use super::figure::Reading;
 use super::matched;
 use super::part::Part;
-use super::shape::{self, Apart};
+use super::shape::{self, MaxDivergence};
 
 /// Two parts beside each other.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Pair {
     /// What was asked for differently: a name, and the value of each, if it has one.
     pub(super) rules: Vec<RuleOfBoth>,
     pub(super) figures: Vec<Difference>,
-    pub(super) apart: Option<Apart>,
+    pub(super) apart: Option<MaxDivergence>,
 }
 
 /// A rule's name, and its value on each side.
@@ -128,7 +128,7 @@ impl Difference {
     }
 }
 
-impl Apart {
+impl MaxDivergence {
     /// Whether it is more than chance.
     pub(super) fn differs(&self) -> bool {
         self.share > self.by_chance

@@ -10,7 +10,7 @@ use super::figure::{Figure, Reading, figure};
 
 /// Where two distributions lie farthest apart.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Apart {
+pub(super) struct MaxDivergence {
     /// By which share of all.
     pub(super) share: f64,
     /// At which time, seconds.
@@ -45,11 +45,11 @@ pub(super) fn quantiles(times: &Histogram<u64>) -> Vec<Figure> {
 }
 
 /// Where both lie farthest apart, as Kolmogorov and Smirnov measure it.
-pub(super) fn apart(a: &Histogram<u64>, b: &Histogram<u64>) -> Apart {
+pub(super) fn apart(a: &Histogram<u64>, b: &Histogram<u64>) -> MaxDivergence {
     let counts = [a.len() as f64, b.len() as f64];
     let both = counts[0] * counts[1];
     let by_chance = ONCE_IN_TWENTY * ((counts[0] + counts[1]) / both.max(1.0)).sqrt();
-    let mut apart = Apart { share: 0.0, at: 0.0, below: [0.0; 2], by_chance };
+    let mut apart = MaxDivergence { share: 0.0, at: 0.0, below: [0.0; 2], by_chance };
     let mut values: Vec<u64> =
         a.iter_recorded().chain(b.iter_recorded()).map(|it| it.value_iterated_to()).collect();
     values.sort_unstable();
@@ -66,7 +66,7 @@ pub(super) fn apart(a: &Histogram<u64>, b: &Histogram<u64>) -> Apart {
         let share = (below[0] - below[1]).abs();
         // Of several the last: those that come later do so from there on.
         if share + ROUNDING >= apart.share {
-            apart = Apart { share, at: value as f64 / 1e9, below, by_chance };
+            apart = MaxDivergence { share, at: value as f64 / 1e9, below, by_chance };
         }
     }
     apart

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use super::{CrrPlan, Mode, judged};
-use crate::drive::{Ran, StackState};
+use crate::drive::{FinishedRun, StackState};
 use crate::runs::{Outcome, of_some, runs};
 use crate::wrap::wrap;
 use crate::{output, quantity};
 
 /// The table, with a line above that says what was measured.
-pub(super) fn text(plan: &CrrPlan, ran: &Ran<Outcome>) -> String {
+pub(super) fn text(plan: &CrrPlan, ran: &FinishedRun<Outcome>) -> String {
     let record = &ran.outcome.record;
     let latency = &record.corrected;
     let micros = |nanos: f64| {
@@ -84,7 +84,7 @@ fn sureness(plan: &CrrPlan, outcome: &Outcome) -> String {
 }
 
 /// The sizes of the client's buffers; the kernel chooses its own as it goes.
-fn buffers(plan: &CrrPlan, ran: &Ran<Outcome>) -> (String, String) {
+fn buffers(plan: &CrrPlan, ran: &FinishedRun<Outcome>) -> (String, String) {
     match ran.client {
         None => ("auto".into(), "auto".into()),
         Some(_) => {
@@ -99,7 +99,7 @@ fn counted(state: &Option<StackState>, count: impl Fn(&StackState) -> u64) -> St
 }
 
 /// How many of the connections took the place of one in TIME-WAIT, at whoever kept it.
-fn reused(plan: &CrrPlan, ran: &Ran<Outcome>) -> String {
+fn reused(plan: &CrrPlan, ran: &FinishedRun<Outcome>) -> String {
     // Stacks count over all runs.
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);
     let opened: u64 = runs.map(|run| run.record.opened).sum();

@@ -9,7 +9,7 @@ use whimbrel_stack::Shard;
 use whimbrel_wire::Endpoint;
 
 use super::port::{ClientPort, Watcher};
-use super::{Job, Ran, StackState, clients, nobody};
+use super::{FinishedRun, Job, StackState, clients, nobody};
 use crate::capture;
 use crate::failure::Failure;
 use crate::options::StackSetup;
@@ -20,7 +20,7 @@ pub(super) fn run<J: Job>(
     setup: &StackSetup,
     target: Endpoint,
     stop: &Stop,
-) -> Result<Ran<J::Outcome>, Failure>
+) -> Result<FinishedRun<J::Outcome>, Failure>
 where
     J::Client<Shard>: Send,
 {
@@ -50,8 +50,8 @@ where
         outcomes.push(outcome);
     }
     let (client, steering, seed) = (StackState::sum(states), sum, setup.seed);
-    let ran = Ran::over_the_kernel(job.conclude(outcomes).ok_or_else(nobody)?, target);
-    Ok(Ran { client, steering, seed, offloads, ..ran })
+    let ran = FinishedRun::over_the_kernel(job.conclude(outcomes).ok_or_else(nobody)?, target);
+    Ok(FinishedRun { client, steering, seed, offloads, ..ran })
 }
 
 /// What is left of a shard with a client. Its queue stays until all have ended: without it the kernel
@@ -75,7 +75,7 @@ fn drive<J: Job>(
         let now = clock.now();
         let outcome = J::end(port.client, shard, now);
         left = Some((outcome, StackState::of(shard)));
-        Parting { until: now + GRACE, gone: gone.clone() }
+        ClosingPort { until: now + GRACE, gone: gone.clone() }
     });
     worker.run(&gone)?;
     capture::finish(worker.take_tap());
@@ -86,12 +86,12 @@ fn drive<J: Job>(
 }
 
 /// Lets the last segments out, so that the peer does not keep what nobody will use.
-struct Parting {
+struct ClosingPort {
     until: Instant,
     gone: Stop,
 }
 
-impl Port for Parting {
+impl Port for ClosingPort {
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
         while shard.poll_event().is_some() {}
         let census = shard.census();

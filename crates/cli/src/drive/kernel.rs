@@ -9,7 +9,7 @@ use whimbrel_io::{Clock, ShardThreads, Stop};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::port::{WATCH, Watcher};
-use super::{BUDGET, Job, KernelNet, Ran, clients, nobody};
+use super::{BUDGET, FinishedRun, Job, KernelNet, clients, nobody};
 use crate::failure::Failure;
 
 /// Runs the client's parts on threads of their own, each with a server if nobody else is there.
@@ -17,7 +17,7 @@ pub(super) fn run<J: Job>(
     job: &mut J,
     target: Option<Endpoint>,
     stop: &Stop,
-) -> Result<Ran<J::Outcome>, Failure>
+) -> Result<FinishedRun<J::Outcome>, Failure>
 where
     J::Client<KernelNet>: Send,
     J::Server<KernelNet>: Send,
@@ -51,7 +51,7 @@ where
     let threads = ShardThreads { stop, processors: &[] };
     let outcomes = threads.run(pairs, drive, || watcher.stay(job, || clock.now(), stop))?;
     let outcome = job.conclude(outcomes).ok_or_else(nobody)?;
-    Ok(Ran::over_the_kernel(outcome, target))
+    Ok(FinishedRun::over_the_kernel(outcome, target))
 }
 
 /// The sockets of so many servers, all at one free port of this machine's own: the kernel gives

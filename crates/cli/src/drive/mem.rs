@@ -11,7 +11,7 @@ use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig,
 use whimbrel_wire::Endpoint;
 
 use super::port::{ClientPort, ServerPort, Watcher};
-use super::{Job, Ran, StackState, clients, nobody};
+use super::{FinishedRun, Job, StackState, clients, nobody};
 use crate::capture::{self, CapturePlan};
 use crate::failure::Failure;
 use crate::options::{ClockKind, StackSetup};
@@ -23,7 +23,7 @@ pub(super) fn run<J: Job>(
     setup: &StackSetup,
     link: &LinkConfig,
     stop: &Stop,
-) -> Result<Ran<J::Outcome>, Failure>
+) -> Result<FinishedRun<J::Outcome>, Failure>
 where
     J::Client<Shard>: Send,
     J::Server<Shard>: Send,
@@ -90,7 +90,7 @@ fn conclude<J: Job, B: Port>(
     pairs: Vec<MemPair<ClientPort<J>, B>>,
     link: &LinkConfig,
     seed: u64,
-) -> Result<Ran<J::Outcome>, Failure> {
+) -> Result<FinishedRun<J::Outcome>, Failure> {
     let (mut near, mut far, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
     let mut waits = [const { None }; 2];
     let (mut links, mut steering) = ([LinkCounters::default(); 2], SteeringCounters::default());
@@ -106,7 +106,7 @@ fn conclude<J: Job, B: Port>(
         outcomes.push(J::end(port.client, &mut shard, now));
         near.push(StackState::of(&shard));
     }
-    Ok(Ran {
+    Ok(FinishedRun {
         outcome: job.conclude(outcomes).ok_or_else(nobody)?,
         client: StackState::sum(near),
         server: StackState::sum(far),

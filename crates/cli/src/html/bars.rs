@@ -1,7 +1,7 @@
 //! Figures as bars, with the figure at the end of each.
 
 use super::figure::{attributes, show, tick};
-use super::hue::Hue;
+use super::hue::SeriesColor;
 use super::markup::{Anchor, Drawing, escaped, width};
 use super::node::Node;
 use super::scale::Scale;
@@ -11,7 +11,7 @@ use super::timeline::{LEFT, Limit, RIGHT, WIDTH};
 #[derive(Clone, Debug)]
 pub(crate) struct Bar<'d> {
     pub(crate) name: String,
-    pub(crate) hue: Hue,
+    pub(crate) hue: SeriesColor,
     pub(crate) value: Node<'d>,
 }
 

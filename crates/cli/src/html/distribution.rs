@@ -2,7 +2,7 @@
 //! thousand is seen as well as one in two.
 
 use super::figure::tick;
-use super::hue::Hue;
+use super::hue::SeriesColor;
 use super::markup::{Anchor, Drawing, escaped, width};
 use super::node::Node;
 use super::scale::Scale;
@@ -11,7 +11,7 @@ use super::timeline::{LEFT, RIGHT, WIDTH};
 /// One of the curves.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve<'d> {
-    pub(crate) hue: Hue,
+    pub(crate) hue: SeriesColor,
     /// What a document has of it: `classes` and `waiting`.
     pub(crate) of: Node<'d>,
 }

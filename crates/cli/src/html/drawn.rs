@@ -1,12 +1,12 @@
 //! Which rows of a case are drawn, and whose they are.
 
-use super::hue::Hue;
+use super::hue::SeriesColor;
 use super::markup::escaped;
 use super::node::Node;
 
 /// A row that is drawn, and whose it is.
 pub(crate) struct DrawnRow<'d> {
-    pub(crate) hue: Hue,
+    pub(crate) hue: SeriesColor,
     pub(crate) row: Node<'d>,
 }
 
@@ -42,33 +42,33 @@ pub(crate) fn drawn_rows<'d>(case: &Node<'d>) -> Vec<DrawnRow<'d>> {
 }
 
 /// Whose a row is.
-pub(crate) fn hue(row: &Node<'_>, case: &Node<'_>) -> Hue {
+pub(crate) fn hue(row: &Node<'_>, case: &Node<'_>) -> SeriesColor {
     let old = case.at("glance").at("old").number();
     let failing = old.map(|place| case.at("rows").at(place as usize).at("profile").text());
     match row.at("profile").text() {
-        DEFAULT => Hue::Own,
-        profile if Some(profile) == failing => Hue::Old,
-        _ => Hue::Other,
+        DEFAULT => SeriesColor::Own,
+        profile if Some(profile) == failing => SeriesColor::Old,
+        _ => SeriesColor::Other,
     }
 }
 
 /// The same in words.
-pub(crate) fn whose(hue: Hue, row: &Node<'_>) -> &'static str {
+pub(crate) fn whose(hue: SeriesColor, row: &Node<'_>) -> &'static str {
     match (hue, row.at("role").text()) {
-        (Hue::Other, "better" | "works") => "people's workaround",
+        (SeriesColor::Other, "better" | "works") => "people's workaround",
         _ => hue.word(),
     }
 }
 
 /// The rows of a case that are compared: where it fails, and the default, as far as they were run.
-pub(crate) fn compared<'d>(case: &Node<'d>) -> Vec<(Hue, Node<'d>)> {
+pub(crate) fn compared<'d>(case: &Node<'d>) -> Vec<(SeriesColor, Node<'d>)> {
     let glance = case.at("glance");
     let row = |key: &str| {
         let place = glance.at(key).number()?;
         Some(case.at("rows").at(place as usize)).filter(|row| row.at("error").is_nothing())
     };
-    let old = row("old").map(|row| (Hue::Old, row));
-    old.into_iter().chain(row("default").map(|row| (Hue::Own, row))).collect()
+    let old = row("old").map(|row| (SeriesColor::Old, row));
+    old.into_iter().chain(row("default").map(|row| (SeriesColor::Own, row))).collect()
 }
 
 const DEFAULT: &str = "whimbrel";

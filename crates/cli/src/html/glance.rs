@@ -3,10 +3,10 @@
 use super::bars::{Bar, bars};
 use super::drawn::{compared, hue as hue_of};
 use super::figure::figure;
-use super::hue::Hue;
+use super::hue::SeriesColor;
 use super::markup::{escaped, prose};
 use super::node::Node;
-use super::timeline::{Limit, Strip, most, timeline};
+use super::timeline::{Limit, TimelineSeries, most, timeline};
 
 /// A card for each case.
 pub(crate) fn cards(cases: &[Node<'_>]) -> String {
@@ -34,7 +34,7 @@ fn card(case: &Node<'_>) -> String {
     )
 }
 
-fn side(hue: Hue, row: &Node<'_>, name: &str) -> String {
+fn side(hue: SeriesColor, row: &Node<'_>, name: &str) -> String {
     let value = row.at("figures").at(name);
     let unit = value.at("unit").text();
     format!(
@@ -47,7 +47,7 @@ fn side(hue: Hue, row: &Node<'_>, name: &str) -> String {
 }
 
 /// Both over time, or as bars.
-fn picture<'d>(case: &Node<'d>, rows: &[(Hue, Node<'d>)]) -> String {
+fn picture<'d>(case: &Node<'d>, rows: &[(SeriesColor, Node<'d>)]) -> String {
     let title = case.at("glance").at("title").text();
     match case.at("picture").at("series").text() {
         "" => as_bars(case, rows, title),
@@ -57,7 +57,7 @@ fn picture<'d>(case: &Node<'d>, rows: &[(Hue, Node<'d>)]) -> String {
             let most = most(all);
             let drawn = rows.iter().filter_map(|(hue, row)| {
                 let series = found(row)?;
-                let strip = Strip {
+                let strip = TimelineSeries {
                     title: format!("{}: {name}", row.at("profile").text()),
                     values: series.at("values"),
                     unit: series.at("unit").text().into(),
@@ -73,13 +73,16 @@ fn picture<'d>(case: &Node<'d>, rows: &[(Hue, Node<'d>)]) -> String {
 }
 
 /// The figure of both as bars, or of those rows that the case would have drawn.
-fn as_bars<'d>(case: &Node<'d>, rows: &[(Hue, Node<'d>)], title: &str) -> String {
+fn as_bars<'d>(case: &Node<'d>, rows: &[(SeriesColor, Node<'d>)], title: &str) -> String {
     let glance = case.at("glance");
     let name = glance.at("figure").text();
     let drawn: Vec<_> = glance.at("bars").numbers();
     let value = |row: &Node<'d>| row.at("figures").at(name).at("value");
-    let bar =
-        |name: &str, hue: Hue, row: &Node<'d>| Bar { name: name.into(), hue, value: value(row) };
+    let bar = |name: &str, hue: SeriesColor, row: &Node<'d>| Bar {
+        name: name.into(),
+        hue,
+        value: value(row),
+    };
     let own = drawn.iter().map(|place| case.at("rows").at(*place as usize));
     let own: Vec<_> =
         own.map(|row| bar(row.at("label").text(), hue_of(&row, case), &row)).collect();

@@ -3,7 +3,7 @@
 
 /// Whose rules.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Hue {
+pub(crate) enum SeriesColor {
     /// Those that fail.
     Old,
     /// This stack's own.
@@ -12,7 +12,7 @@ pub(crate) enum Hue {
     Other,
 }
 
-impl Hue {
+impl SeriesColor {
     /// The class of what is drawn.
     pub(crate) const fn class(self) -> &'static str {
         match self {

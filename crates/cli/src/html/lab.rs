@@ -5,14 +5,14 @@ use super::drawn::{DrawnRow, drawn_rows};
 use super::figure::attributes;
 use super::glance::cards;
 use super::markup::{escaped, prose};
+use super::narrative::{LEAD, WORDS, advice, narrative};
 use super::node::Node;
 use super::outcome::figures;
 use super::page::{beside, captioned, page as whole, part, section};
 use super::rules::rules;
 use super::scale::round_up;
 use super::sequence::sequence;
-use super::story::{LEAD, WORDS, advice, story};
-use super::timeline::{Limit, Strip, most, timeline};
+use super::timeline::{Limit, TimelineSeries, most, timeline};
 use super::waits::times;
 
 /// The page of `whimbrel.lab/1`.
@@ -36,7 +36,7 @@ fn case(case: &Node<'_>) -> String {
     body +=
         &format!("<div class=\"why\"><p>{}</p></div>\n", prose(case.at("glance").at("why").text()));
     body += &advice(case);
-    body += &story(case);
+    body += &narrative(case);
     body += &figures(case);
     body += &timelines(case, &rows);
     body += &transfers(&rows);
@@ -67,7 +67,7 @@ fn timelines<'d>(case: &Node<'d>, rows: &[DrawnRow<'d>]) -> String {
             let bound = limit.number().unwrap_or_default();
             let values = rows.iter().filter_map(|it| Some(of(&it.row, name)?.at("values")));
             let name = strip.at("limit").at("name").text();
-            Some(Strip {
+            Some(TimelineSeries {
                 title: strip.at("title").text().to_owned(),
                 values: series.at("values"),
                 unit: series.at("unit").text().into(),
@@ -117,18 +117,18 @@ fn transfers<'d>(rows: &[DrawnRow<'d>]) -> String {
 /// A connection of each row.
 fn packets(rows: &[DrawnRow<'_>]) -> String {
     let drawing = |drawn: &DrawnRow<'_>| {
-        let witness = drawn.row.at("witness");
-        if witness.is_nothing() {
+        let evidence = drawn.row.at("witness");
+        if evidence.is_nothing() {
             return None;
         }
         let label = drawn.row.at("label").text();
         let drawing =
-            sequence(&witness, drawn.hue, &format!("{label}: the packets of a connection"));
-        let port = witness.at("port");
+            sequence(&evidence, drawn.hue, &format!("{label}: the packets of a connection"));
+        let port = evidence.at("port");
         let caption = format!(
             "{}<br>{}, from port <data{}>{}</data>",
             drawn.caption(),
-            escaped(witness.at("shows").text()),
+            escaped(evidence.at("shows").text()),
             attributes(&port),
             port.number().unwrap_or_default()
         );

@@ -4,13 +4,13 @@ use super::bars::{Bar, bars};
 use super::curves::curves;
 use super::distribution::{Curve, distribution};
 use super::figure::figure;
-use super::hue::Hue;
+use super::hue::SeriesColor;
 use super::markup::escaped;
 use super::node::Node;
 use super::page::{beside, captioned, page, section};
 use super::scale::round_up;
 use super::table::{Cell, table};
-use super::timeline::{Strip, most, timeline};
+use super::timeline::{TimelineSeries, most, timeline};
 
 /// The page of `whimbrel.load/1` and of `whimbrel.crr/1`.
 pub(crate) fn load(root: &Node<'_>) -> String {
@@ -96,7 +96,7 @@ fn strips(root: &Node<'_>) -> Vec<String> {
         let series = root.at("series").find("name", name)?;
         let values = series.at("values");
         let has_some = values.numbers().iter().any(|value| *value > 0.0);
-        has_some.then(|| Strip {
+        has_some.then(|| TimelineSeries {
             title: (*title).to_owned(),
             most: most([values.clone()]),
             unit: series.at("unit").text().into(),
@@ -109,7 +109,10 @@ fn strips(root: &Node<'_>) -> Vec<String> {
     if strips.is_empty() {
         return Vec::new();
     }
-    vec![captioned(&timeline(&strips, &[], Hue::Own, "over time"), "Each step is an interval.")]
+    vec![captioned(
+        &timeline(&strips, &[], SeriesColor::Own, "over time"),
+        "Each step is an interval.",
+    )]
 }
 
 fn tails(root: &Node<'_>) -> Vec<String> {
@@ -118,7 +121,7 @@ fn tails(root: &Node<'_>) -> Vec<String> {
     let drawing = |(name, title): &(&str, &str)| {
         let of = root.at("distributions").find("name", name)?;
         let has_some = !of.at("classes").items().is_empty();
-        let curve = Curve { hue: Hue::Own, of };
+        let curve = Curve { hue: SeriesColor::Own, of };
         let curves = std::slice::from_ref(&curve);
         has_some.then(|| captioned(&distribution(curves, curves, &[], title), title))
     };
@@ -167,7 +170,7 @@ fn limits(root: &Node<'_>) -> String {
     let of_stream = |stream: &Node<'_>| {
         let bar = |(key, name): &(&str, &str)| Bar {
             name: (*name).to_owned(),
-            hue: if *key == "cwnd" { Hue::Own } else { Hue::Other },
+            hue: if *key == "cwnd" { SeriesColor::Own } else { SeriesColor::Other },
             value: stream.at("limited").at(key),
         };
         let all: Vec<_> = names.iter().map(bar).collect();

@@ -2,7 +2,7 @@
 
 use super::drawn::{hue, whose};
 use super::figure::figure;
-use super::hue::Hue;
+use super::hue::SeriesColor;
 use super::markup::{escaped, prose};
 use super::node::Node;
 use super::page::part;
@@ -35,12 +35,13 @@ pub(super) fn figures(case: &Node<'_>) -> String {
 
 /// Whose the rows are.
 fn key(case: &Node<'_>, rows: &[Node<'_>]) -> String {
-    let item = |own: Hue| {
+    let item = |own: SeriesColor| {
         let row = rows.iter().find(|row| hue(row, case) == own)?;
-        let whose = if own == Hue::Own { "Whimbrel" } else { whose(own, row) };
+        let whose = if own == SeriesColor::Own { "Whimbrel" } else { whose(own, row) };
         Some(format!("<li class=\"{}-ink\">{} {whose}</li>", own.class(), own.mark()))
     };
-    let items = [Hue::Old, Hue::Own, Hue::Other].into_iter().filter_map(item);
+    let items =
+        [SeriesColor::Old, SeriesColor::Own, SeriesColor::Other].into_iter().filter_map(item);
     format!("<ul class=\"key\">{}</ul>\n", items.collect::<String>())
 }
 

@@ -1,7 +1,7 @@
 //! What each profile changes: first what decides the case.
 
 use super::drawn::DrawnRow;
-use super::hue::Hue;
+use super::hue::SeriesColor;
 use super::markup::{escaped, prose};
 use super::node::Node;
 use super::page::part;
@@ -18,7 +18,7 @@ pub(super) fn rules(rows: &[DrawnRow<'_>]) -> String {
             (folded("Rules that decide this case", &deciding), folded("Other rules", &other));
         let nothing = match (drawn.hue, deciding.is_empty() && other.is_empty()) {
             (_, false) => "",
-            (Hue::Own, true) => ": nothing, these are its defaults",
+            (SeriesColor::Own, true) => ": nothing, these are its defaults",
             (_, true) => ": nothing",
         };
         text += &format!("<p>{}{nothing}</p>\n{deciding}{other}", drawn.caption());

@@ -1,14 +1,14 @@
 //! The packets of a connection between two hosts, with the rule by which the receiver judged each.
 
 use super::figure::{attributes, show, time};
-use super::hue::Hue;
+use super::hue::SeriesColor;
 use super::markup::{Anchor, Drawing, escaped, width};
 use super::node::Node;
 use super::timeline::WIDTH;
 
 /// The packets of a witness, as `lab --json` has it.
-pub(crate) fn sequence(witness: &Node<'_>, hue: Hue, title: &str) -> String {
-    let packets = witness.at("packets").items();
+pub(crate) fn sequence(evidence: &Node<'_>, hue: SeriesColor, title: &str) -> String {
+    let packets = evidence.at("packets").items();
     let shown = &packets[..packets.len().min(MOST)];
     let (places, bottom) = places(shown);
     let height = bottom + FOOT;
@@ -140,7 +140,7 @@ fn band(drawing: &mut Drawing, x: f64, [from, until]: [f64; 2]) {
 }
 
 /// An arrow with what it says, and below it what became of that.
-fn one(drawing: &mut Drawing, packet: &Node<'_>, hue: Hue, y: f64) {
+fn one(drawing: &mut Drawing, packet: &Node<'_>, hue: SeriesColor, y: f64) {
     let is_clients = packet.at("from").text() == "client";
     let [from, to] =
         if is_clients { [CLIENT + 6.0, SERVER - 7.0] } else { [SERVER - 6.0, CLIENT + 7.0] };
@@ -148,7 +148,7 @@ fn one(drawing: &mut Drawing, packet: &Node<'_>, hue: Hue, y: f64) {
     let colour = match (is_earlier(packet), is_dropped, hue) {
         (true, ..) => "earlier",
         (_, true, _) => "dropped",
-        (_, _, Hue::Other) => "taken other",
+        (_, _, SeriesColor::Other) => "taken other",
         (..) => "taken",
     };
     drawing.line(&format!("arrow {colour}"), [from, y], [to, y + FALL]);
@@ -166,9 +166,9 @@ fn one(drawing: &mut Drawing, packet: &Node<'_>, hue: Hue, y: f64) {
     drawing.marked("packet", Anchor::Middle.at([middle, y - 3.0]), "", &says(packet, is_dropped));
     if says_more(packet) {
         let class = match (is_dropped, hue) {
-            (false, Hue::Other) => "verdict other",
+            (false, SeriesColor::Other) => "verdict other",
             (false, _) => "verdict own",
-            (true, Hue::Own) => "verdict quiet",
+            (true, SeriesColor::Own) => "verdict quiet",
             (true, _) => "verdict old",
         };
         let at = [middle, y + FALL + 12.0];

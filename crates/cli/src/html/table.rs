@@ -1,7 +1,7 @@
 //! Tables.
 
 use super::figure::figure;
-use super::hue::Hue;
+use super::hue::SeriesColor;
 use super::markup::escaped;
 use super::node::Node;
 
@@ -30,7 +30,7 @@ impl Cell {
 }
 
 /// A table with these headings; on a telephone each row is a block of its own.
-pub(crate) fn table(heads: &[&str], rows: &[(Option<Hue>, Vec<Cell>)]) -> String {
+pub(crate) fn table(heads: &[&str], rows: &[(Option<SeriesColor>, Vec<Cell>)]) -> String {
     let is_number = |column: usize| {
         rows.first().and_then(|(_, cells)| cells.get(column)).is_some_and(|cell| cell.class == "n")
     };
@@ -39,8 +39,8 @@ pub(crate) fn table(heads: &[&str], rows: &[(Option<Hue>, Vec<Cell>)]) -> String
         format!("<th{class}>{}</th>", escaped(head))
     };
     let heading: String = heads.iter().enumerate().map(head).collect();
-    let row = |(hue, cells): &(Option<Hue>, Vec<Cell>)| {
-        let class = hue.map_or("", Hue::class);
+    let row = |(hue, cells): &(Option<SeriesColor>, Vec<Cell>)| {
+        let class = hue.map_or("", SeriesColor::class);
         let cell = |(column, cell): (usize, &Cell)| {
             let head = escaped(heads.get(column).copied().unwrap_or_default());
             format!("<td class=\"{}\" data-head=\"{head}\">{}</td>", cell.class, cell.text)

@@ -3,14 +3,14 @@
 use std::fmt::Write;
 
 use super::figure::{attributes, tick};
-use super::hue::Hue;
+use super::hue::SeriesColor;
 use super::markup::{Anchor, Drawing, escaped};
 use super::node::Node;
 use super::scale::{Scale, round_up};
 
 /// A series of a timeline.
 #[derive(Clone, Debug)]
-pub(crate) struct Strip<'d> {
+pub(crate) struct TimelineSeries<'d> {
     /// What it shows, for people.
     pub(crate) title: String,
     /// The values, at equal distances of time.
@@ -35,8 +35,13 @@ pub(crate) struct Limit<'d> {
 }
 
 /// Strips of one run, whose parts begin at these marks.
-pub(crate) fn timeline(strips: &[Strip<'_>], marks: &[Node<'_>], hue: Hue, title: &str) -> String {
-    let lasts = |strip: &Strip<'_>| strip.step * strip.values.items().len() as f64;
+pub(crate) fn timeline(
+    strips: &[TimelineSeries<'_>],
+    marks: &[Node<'_>],
+    hue: SeriesColor,
+    title: &str,
+) -> String {
+    let lasts = |strip: &TimelineSeries<'_>| strip.step * strip.values.items().len() as f64;
     let seconds = strips.iter().map(lasts).fold(0.0, f64::max);
     let foot = if marks.is_empty() { FOOT } else { FOOT + NAMES };
     let height = strips.len() as f64 * EACH + foot;
@@ -94,8 +99,8 @@ pub(crate) fn most<'d>(series: impl IntoIterator<Item = Node<'d>>) -> f64 {
 /// A line of steps, and what is below it.
 pub(crate) fn steps(
     drawing: &mut Drawing,
-    strip: &Strip<'_>,
-    hue: Hue,
+    strip: &TimelineSeries<'_>,
+    hue: SeriesColor,
     [time, values]: [&Scale; 2],
 ) {
     let numbers = strip.values.numbers();

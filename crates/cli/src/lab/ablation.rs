@@ -1,7 +1,7 @@
 //! `whimbrel lab run --ablate`: which values of a profile make a case.
 
 use serde_json::{Value, json};
-use whimbrel_lab::{Back, CASES, Role, Setup, Verdict};
+use whimbrel_lab::{AblatedSetting, CASES, Role, Setup, Verdict};
 
 use super::Row;
 use crate::failure::Failure;
@@ -21,7 +21,9 @@ pub(super) fn alone(rows: &[Row<'_>]) -> Vec<Setup> {
 /// What is switched, of a trial.
 pub(super) fn label(setup: &Setup) -> Option<String> {
     match &setup.back {
-        Some(Back { name, from, to }) => Some(format!("{name} {}, not {}", short(to), short(from))),
+        Some(AblatedSetting { name, from, to }) => {
+            Some(format!("{name} {}, not {}", short(to), short(from)))
+        }
         None if is_trial(setup) => {
             Some(format!("all of whimbrel but {} of these", of(setup.kept.len() as u64, "value")))
         }
@@ -44,7 +46,8 @@ pub(super) fn is_trial(setup: &Setup) -> bool {
 
 /// What of the rules is another than the profile's.
 pub(super) fn document(setup: &Setup) -> Value {
-    let value = |it: &Back| json!({ "name": it.name, "profile": it.from, "default": it.to });
+    let value =
+        |it: &AblatedSetting| json!({ "name": it.name, "profile": it.from, "default": it.to });
     json!({
         "back": setup.back.as_ref().map(value),
         "kept": setup.kept.iter().map(value).collect::<Vec<_>>(),
@@ -87,7 +90,7 @@ fn sentence(rows: &[Row<'_>], whole: &Setup, label: Label) -> String {
 }
 
 /// The values whose absence ends the failure.
-fn found(rows: &[Row<'_>], whole: &Setup) -> Vec<Back> {
+fn found(rows: &[Row<'_>], whole: &Setup) -> Vec<AblatedSetting> {
     let ends = trials(rows, whole).filter(|row| row.verdict == Verdict::FailsNoMore);
     ends.filter_map(|row| row.setup.back.clone()).collect()
 }
@@ -99,7 +102,7 @@ fn trials<'r>(rows: &'r [Row<'r>], whole: &'r Setup) -> impl Iterator<Item = &'r
 }
 
 /// A value as the profile has it.
-fn of_profile(value: &Back) -> String {
+fn of_profile(value: &AblatedSetting) -> String {
     format!("{}={}", value.name, value.from)
 }
 

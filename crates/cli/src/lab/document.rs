@@ -9,8 +9,8 @@ use whimbrel_apps::load::Finished;
 use whimbrel_apps::record::Phase;
 use whimbrel_base::Instant;
 use whimbrel_lab::{
-    Advice, Bound, CASES, Case, Column, Figure, Measured, Moment, Parameter, Picture, Role, Ruling,
-    SeenPacket, Series, Setup, Side, Strip, Unit, Verdict, Witness,
+    Advice, Bound, CASES, Case, Column, Evidence, Figure, Measured, Moment, PacketVerdict,
+    Parameter, Picture, Role, SeenPacket, Series, Setup, Side, TimelineSeries, Unit, Verdict,
 };
 use whimbrel_stack::Profile;
 use whimbrel_tcp::tunables::TunableInfo;
@@ -126,7 +126,7 @@ fn results(measured: &Measured) -> Map<String, Value> {
         moments,
         counters,
         marks,
-        witness,
+        evidence,
     } = measured;
     let mark = |(at, name): &(Duration, String)| json!({ "at": at.as_secs_f64(), "name": name });
     let figure =
@@ -142,7 +142,7 @@ fn results(measured: &Measured) -> Map<String, Value> {
     put("runs", runs.iter().map(run).collect());
     put("moments", moments.iter().map(moment).collect());
     put("counters", counters.iter().map(counts).collect());
-    put("witness", witness.as_ref().map(of_witness).into());
+    put("witness", evidence.as_ref().map(of_witness).into());
     map
 }
 
@@ -173,13 +173,13 @@ fn counts(counters: &Counters) -> Value {
     some.map(|(name, _, value)| (name.to_owned(), value.into())).collect::<Map<_, _>>().into()
 }
 
-fn of_witness(witness: &Witness) -> Value {
-    let first = witness.packets.iter().find(|packet| packet.flags() == "SYN");
+fn of_witness(evidence: &Evidence) -> Value {
+    let first = evidence.packets.iter().find(|packet| packet.flags() == "SYN");
     let began = first.map_or(Instant::ZERO, |packet| packet.at);
     json!({
-        "shows": witness.shows.about(),
-        "port": witness.port,
-        "packets": witness.packets.iter().map(|it| packet(it, began)).collect::<Vec<_>>(),
+        "shows": evidence.shows.about(),
+        "port": evidence.port,
+        "packets": evidence.packets.iter().map(|it| packet(it, began)).collect::<Vec<_>>(),
     })
 }
 
@@ -210,7 +210,7 @@ fn packet(packet: &SeenPacket, began: Instant) -> Value {
 }
 
 /// What the receiver of a packet made of it.
-fn ruling(ruling: &Ruling) -> Value {
+fn ruling(ruling: &PacketVerdict) -> Value {
     let rules = ruling.rules.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into()));
     let [before, after] = ruling.states.map(|state| state.map(|state| state.to_string()));
     json!({
@@ -259,9 +259,9 @@ fn advice(advice: &Advice) -> Value {
     table::advice(advice).map(line).to_vec().into()
 }
 
-fn strip(strip: &Strip) -> Value {
+fn strip(strip: &TimelineSeries) -> Value {
     let limit = strip.limit.map(|(figure, name)| json!({ "figure": figure, "name": name }));
-    let Strip { series, title, says, .. } = strip;
+    let TimelineSeries { series, title, says, .. } = strip;
     json!({ "series": series, "title": title, "says": in_a_line(says), "limit": limit })
 }
 

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use whimbrel_lab::{
-    Advice, CASES, Case, Column, Figure, Measured, Miss, Parameter, Picture, Series, Setup, Unit,
-    Verdict, Witness,
+    Advice, CASES, Case, Column, Evidence, Figure, Measured, Miss, Parameter, Picture, Series,
+    Setup, Unit, Verdict,
 };
 
 use super::{Row, ablation};
@@ -265,18 +265,18 @@ fn evidence(row: &Row<'_>) -> String {
             text += &wrap(&format!("  {label}: {}\n", miss_text(row, miss)), 4);
         }
     }
-    if let Ok(Measured { witness: Some(witness), .. }) = &row.measured {
-        let about = witness.shows.about();
-        text += &wrap(&format!("  {label}: {about}, from port {}:\n", witness.port), 4);
-        text += &packets(witness);
+    if let Ok(Measured { evidence: Some(evidence), .. }) = &row.measured {
+        let about = evidence.shows.about();
+        text += &wrap(&format!("  {label}: {about}, from port {}:\n", evidence.port), 4);
+        text += &packets(evidence);
     }
     text.push('\n');
     text
 }
 
-fn packets(witness: &Witness) -> String {
+fn packets(evidence: &Evidence) -> String {
     let line = |packet: &_| wrap(&format!("    {packet}\n"), 34);
-    witness.packets.iter().map(line).collect()
+    evidence.packets.iter().map(line).collect()
 }
 
 fn miss_text(row: &Row<'_>, miss: &Miss) -> String {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use whimbrel_apps::Pace;
 use whimbrel_apps::http::reply::Expected;
 use whimbrel_apps::http::{CloseBy, Composition, KeepAlive, Limits};
-use whimbrel_apps::load::{self, Answer, Correction, Ending, Exchange, FastOpen, Repeat, Until};
+use whimbrel_apps::load::{
+    self, Correction, Ending, Exchange, FastOpen, Repeat, ResponseEnd, StopCondition,
+};
 use whimbrel_io::{WireSpec, text};
 use whimbrel_wire::{Address, Endpoint};
 
@@ -107,8 +109,8 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::LoadPlan,
         _ => Expected::Body,
     };
     let until = match (arguments.requests, arguments.duration) {
-        (Some(requests), _) => Until::Exchanges(requests),
-        (None, duration) => Until::Elapsed(duration.unwrap_or(DEFAULT_DURATION)),
+        (Some(requests), _) => StopCondition::Exchanges(requests),
+        (None, duration) => StopCondition::Elapsed(duration.unwrap_or(DEFAULT_DURATION)),
     };
     let ending = match (arguments.no_keepalive, arguments.close) {
         (false, _) => Ending::KeepAlive,
@@ -120,7 +122,10 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::LoadPlan,
         // Whoever drives it says where the server is.
         target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
         destinations: Vec::new(),
-        exchange: Exchange { request: request(arguments, url)?, answer: Answer::Http(expected) },
+        exchange: Exchange {
+            request: request(arguments, url)?,
+            answer: ResponseEnd::Http(expected),
+        },
         connections: arguments.connections,
         until,
         rate: arguments.rate,

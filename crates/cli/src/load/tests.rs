@@ -3,7 +3,7 @@ use std::time::Instant;
 
 use clap::Parser;
 use whimbrel_apps::Part;
-use whimbrel_apps::load::{Controls, Motion, Wanted};
+use whimbrel_apps::load::{Controls, LoadState, Wanted};
 use whimbrel_apps::record::Connections;
 
 use super::*;
@@ -16,7 +16,10 @@ struct Line {
 }
 
 /// Runs it, while `hand` controls it from another thread.
-fn steer(words: &str, hand: impl FnOnce(&LoadControl) + Send) -> (LoadRunPlan, Ran<Outcome>) {
+fn steer(
+    words: &str,
+    hand: impl FnOnce(&LoadControl) + Send,
+) -> (LoadRunPlan, FinishedRun<Outcome>) {
     let line = ["load"].into_iter().chain(words.split_whitespace());
     let Line { arguments } = Line::parse_from(line);
     let mut report = Reporter::new(&arguments.output, &[], &[]).unwrap();
@@ -84,9 +87,9 @@ fn parts_share_what_is_wanted_and_each_has_one_at_least() {
 fn a_pause_lasts_until_it_is_asked_for_again() {
     let (control, part) = (LoadControl::new(1, 1), Part::WHOLE);
     control.pause_or_go_on();
-    assert_eq!(control.wanted(part), Wanted { connections: 1, motion: Motion::Paused });
+    assert_eq!(control.wanted(part), Wanted { connections: 1, state: LoadState::Paused });
     control.pause_or_go_on();
-    assert_eq!((control.motion(), control.has_ended()), (Motion::Running, false));
+    assert_eq!((control.state(), control.has_ended()), (LoadState::Running, false));
     control.end();
     assert!(control.has_ended());
 }

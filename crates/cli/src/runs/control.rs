@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use whimbrel_apps::Part;
-use whimbrel_apps::load::{Controls, Motion, Wanted};
+use whimbrel_apps::load::{Controls, LoadState, Wanted};
 
 /// What is wanted of all parts of a load. They hear of it one by one: nothing else hangs on it, so
 /// that every order is relaxed.
@@ -40,10 +40,10 @@ impl LoadControl {
     }
 
     /// Whether it goes on.
-    pub(crate) fn motion(&self) -> Motion {
+    pub(crate) fn state(&self) -> LoadState {
         match self.is_paused.load(Ordering::Relaxed) {
-            false => Motion::Running,
-            true => Motion::Paused,
+            false => LoadState::Running,
+            true => LoadState::Paused,
         }
     }
 
@@ -66,7 +66,7 @@ impl LoadControl {
 impl Controls for LoadControl {
     fn wanted(&self, part: Part) -> Wanted {
         let share = part.share(self.connections().into());
-        Wanted { connections: u32::try_from(share).unwrap_or(u32::MAX), motion: self.motion() }
+        Wanted { connections: u32::try_from(share).unwrap_or(u32::MAX), state: self.state() }
     }
 }
 

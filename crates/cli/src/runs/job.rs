@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use whimbrel_apps::http::{FixedBody, HttpServer};
-use whimbrel_apps::load::{self, FastOpen, Repeat, Runs, Until};
+use whimbrel_apps::load::{self, FastOpen, Repeat, Runs, StopCondition};
 use whimbrel_apps::record::Intervals;
 use whimbrel_apps::{Model, Part, Transport};
 use whimbrel_base::Instant;
@@ -40,7 +40,7 @@ pub(crate) struct RunsJob<'p, O> {
 }
 
 /// Whoever serves a load in this process.
-pub(crate) trait Opposite {
+pub(crate) trait LocalServer {
     type Server<T: Transport>: Model<T>;
 
     /// A server for it.
@@ -84,7 +84,7 @@ impl<'r> LoadReporter<'r> {
     }
 
     /// Tells of what is over, and how it goes.
-    pub(crate) fn follow(&mut self, parts: &[LoadProgress], until: Until, unit: &str) {
+    pub(crate) fn follow(&mut self, parts: &[LoadProgress], until: StopCondition, unit: &str) {
         let Some(progress) = LoadProgress::sum(parts) else { return };
         for (number, run) in progress.runs.iter().enumerate().skip(self.next.0) {
             self.intervals(&run.intervals, run.elapsed, run.whole());
@@ -121,7 +121,7 @@ impl<'r> LoadReporter<'r> {
     }
 }
 
-impl<O: Opposite> Job for RunsJob<'_, O> {
+impl<O: LocalServer> Job for RunsJob<'_, O> {
     type Client<T: Transport> = Runs<T>;
     type Server<T: Transport> = O::Server<T>;
     type Progress = LoadProgress;
@@ -185,7 +185,7 @@ impl<O: Opposite> Job for RunsJob<'_, O> {
     }
 }
 
-impl Opposite for LoadRunPlan {
+impl LocalServer for LoadRunPlan {
     type Server<T: Transport> = HttpServer<FixedBody, T>;
 
     fn server<T: Transport>(&self) -> HttpServer<FixedBody, T> {
@@ -201,7 +201,7 @@ impl Opposite for LoadRunPlan {
 /// How many steps of its bar a load has.
 fn steps(plan: &load::LoadPlan) -> u64 {
     match plan.until {
-        Until::Exchanges(count) => count,
-        Until::Elapsed(time) => progress::steps(time),
+        StopCondition::Exchanges(count) => count,
+        StopCondition::Elapsed(time) => progress::steps(time),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use whimbrel_apps::load::{self, Correction, Ending, FastOpen, Until};
+use whimbrel_apps::load::{self, Correction, Ending, FastOpen, StopCondition};
 use whimbrel_apps::record::{Ages, Intervals, Phase, SynCounts, per_second};
 use whimbrel_apps::transport::PortShortage;
 use whimbrel_apps::{ConnError, Record};
@@ -12,11 +12,11 @@ use whimbrel_wire::Endpoint;
 
 use super::figures::{Outcome, QUANTILES, of_some, seconds};
 use super::plan::LoadRunPlan;
-use crate::drive::Ran;
+use crate::drive::FinishedRun;
 use crate::{output, report, series};
 
 /// The document of a load.
-pub(crate) fn document(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> Value {
+pub(crate) fn document(plan: &LoadRunPlan, ran: &FinishedRun<Outcome>) -> Value {
     let mut document = output::document("whimbrel.load/1", &plan.setup, ran);
     let mut config = config(&plan.load);
     config.insert("url".into(), plan.url.as_ref().map(ToString::to_string).into());
@@ -42,8 +42,8 @@ pub(crate) fn document(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> Value {
 /// What a load of any kind was told.
 pub(crate) fn config(plan: &load::LoadPlan) -> Map<String, Value> {
     let (requests, duration) = match plan.until {
-        Until::Exchanges(count) => (Some(count), None),
-        Until::Elapsed(time) => (None, Some(time.as_secs_f64())),
+        StopCondition::Exchanges(count) => (Some(count), None),
+        StopCondition::Elapsed(time) => (None, Some(time.as_secs_f64())),
     };
     let ending = match plan.ending {
         Ending::KeepAlive => "keep-alive",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use whimbrel_apps::load::{Runs, States, Until};
+use whimbrel_apps::load::{Runs, States, StopCondition};
 use whimbrel_apps::record::{Intervals, per_second};
 use whimbrel_apps::transport::StackUsage;
 use whimbrel_apps::{ConnError, Model, Record, Transport};
@@ -92,11 +92,11 @@ impl LoadProgress {
     }
 
     /// How many steps of its bar it has done.
-    pub(crate) fn steps(&self, until: Until) -> u64 {
+    pub(crate) fn steps(&self, until: StopCondition) -> u64 {
         let Some(run) = self.runs.last() else { return 0 };
         match until {
-            Until::Exchanges(_) => run.over,
-            Until::Elapsed(_) => progress::steps(run.elapsed),
+            StopCondition::Exchanges(_) => run.over,
+            StopCondition::Elapsed(_) => progress::steps(run.elapsed),
         }
     }
 

@@ -13,13 +13,13 @@ use whimbrel_wire::Endpoint;
 use super::figures::{Outcome, about, mean, of_some, seconds};
 use super::oha::counts_below;
 use super::plan::LoadRunPlan;
-use crate::drive::{Ran, StackState};
+use crate::drive::{FinishedRun, StackState};
 use crate::options::ClockKind;
 use crate::wrap::{WIDTH, wrap};
 use crate::{output, quantity, size};
 
 /// The result as text for people.
-pub(crate) fn text(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> String {
+pub(crate) fn text(plan: &LoadRunPlan, ran: &FinishedRun<Outcome>) -> String {
     let outcome = &ran.outcome;
     let mut text = headline(plan, ran);
     text += &runs(outcome);
@@ -32,7 +32,7 @@ pub(crate) fn text(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> String {
     text
 }
 
-fn headline(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> String {
+fn headline(plan: &LoadRunPlan, ran: &FinishedRun<Outcome>) -> String {
     let whom = whom(plan, Some(ran.target));
     let clock = match plan.setup.clock {
         ClockKind::Real => "",
@@ -165,7 +165,7 @@ fn steered(plan: &LoadRunPlan, record: &Record) -> Vec<String> {
     lines
 }
 
-fn stack(plan: &LoadRunPlan, ran: &Ran<Outcome>) -> Vec<String> {
+fn stack(plan: &LoadRunPlan, ran: &FinishedRun<Outcome>) -> Vec<String> {
     let record = &ran.outcome.record;
     let line = |name: &str, value: u64| format!("  {name:<22}{:>12}", quantity::thousands(value));
     let Some(client) = &ran.client else {

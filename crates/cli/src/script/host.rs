@@ -5,7 +5,7 @@ use whimbrel_script::dialect::Dialect;
 use whimbrel_script::setup::{IpVersion, Setup};
 use whimbrel_script::shard_host::{Recording, ShardHost};
 
-use super::Against;
+use super::ScriptTarget;
 use super::plan::ScriptPlan;
 use crate::failure::Failure;
 
@@ -33,7 +33,7 @@ pub(super) fn kernel(setup: &Setup) -> Result<KernelHost, String> {
 /// Whether there can be any host at all: a privilege or a device that is missing is missing for
 /// all of the scripts.
 pub(super) fn check(plan: &ScriptPlan) -> Result<(), Failure> {
-    if plan.against == Against::Shard {
+    if plan.against == ScriptTarget::Shard {
         return Ok(());
     }
     let setup = Setup::new(IpVersion::V4, Dialect::default());

@@ -7,7 +7,7 @@ use whimbrel_script::report::{ScriptReport, Verdict};
 
 use super::plan::ScriptPlan;
 use super::work::{Done, ScriptCounts};
-use super::{Against, seconds};
+use super::{ScriptTarget, seconds};
 use crate::rules;
 
 /// The document, being written.
@@ -20,8 +20,8 @@ impl Document {
     pub(super) fn new(plan: &ScriptPlan) -> Self {
         let config = json!({
             "against": match plan.against {
-                Against::Shard => "shard",
-                Against::Kernel => "kernel",
+                ScriptTarget::Shard => "shard",
+                ScriptTarget::Kernel => "kernel",
             },
             "rules": rules::document(&plan.rules),
             "mode": match plan.mode() {

@@ -9,13 +9,13 @@ use whimbrel_script::packet::Mode;
 use whimbrel_script::parse::Defines;
 use whimbrel_script::run::{Leftovers, Settings};
 
-use super::{Against, Arguments};
+use super::{Arguments, ScriptTarget};
 use crate::failure::Failure;
 
 /// Which scripts are to be run, against what, and how that is told.
 #[derive(Debug)]
 pub(super) struct ScriptPlan {
-    pub(super) against: Against,
+    pub(super) against: ScriptTarget,
     /// The rules of the stack, before a script changes them.
     pub(super) rules: Rules,
     /// In the dialect that was named, if one was.
@@ -33,13 +33,13 @@ pub(super) struct ScriptPlan {
 
 impl ScriptPlan {
     pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
-        if arguments.against == Against::Kernel
+        if arguments.against == ScriptTarget::Kernel
             && let Some(option) = arguments.rules.set_option()
         {
             let text = "the kernel goes by its own rules: give none, or --against shard";
             return Err(Failure::usage(option, text));
         }
-        if arguments.against == Against::Kernel && arguments.pcap_dir.is_some() {
+        if arguments.against == ScriptTarget::Kernel && arguments.pcap_dir.is_some() {
             let text = "the kernel says neither states nor why it drops: capture with tcpdump, or \
                         give --against shard";
             return Err(Failure::usage("--pcap-dir", text));
@@ -92,10 +92,10 @@ fn definition(text: &str) -> Result<(String, String), Failure> {
     Ok((name.into(), value.into()))
 }
 
-fn default_jobs(against: Against) -> usize {
+fn default_jobs(against: ScriptTarget) -> usize {
     match against {
-        Against::Shard => thread::available_parallelism().map_or(1, usize::from),
-        Against::Kernel => KERNEL_JOBS,
+        ScriptTarget::Shard => thread::available_parallelism().map_or(1, usize::from),
+        ScriptTarget::Kernel => KERNEL_JOBS,
     }
 }
 

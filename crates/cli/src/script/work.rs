@@ -15,7 +15,7 @@ use whimbrel_script::shard_host::Recording;
 
 use super::files::File;
 use super::plan::ScriptPlan;
-use super::{Against, capture, host};
+use super::{ScriptTarget, capture, host};
 use crate::failure::Failure;
 
 /// What became of a file.
@@ -66,13 +66,13 @@ pub(super) fn run_file(plan: &ScriptPlan, file: &File) -> Done {
     let settings = plan.settings(&file.text);
     // One script that finds a way to make the stack panic is that script's failure.
     let verdict = panic::catch_unwind(AssertUnwindSafe(|| match plan.against {
-        Against::Shard => match other_profiles(&file.text, plan.rules.profile.name) {
+        ScriptTarget::Shard => match other_profiles(&file.text, plan.rules.profile.name) {
             Some(reason) => Verdict::Skipped(vec![reason]),
             None => {
                 judge(plan, &settings, &file.text, |setup| host::shard(plan, setup, &recording))
             }
         },
-        Against::Kernel => judge(plan, &settings, &file.text, host::kernel),
+        ScriptTarget::Kernel => judge(plan, &settings, &file.text, host::kernel),
     }));
     let verdict = verdict.unwrap_or_else(|panic| panicked(&*panic));
     let written = capture::write(plan, &file.path, &recording.borrow());

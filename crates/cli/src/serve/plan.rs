@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use whimbrel_apps::Pace;
 use whimbrel_apps::http::{CloseBy, KeepAlive, Limits};
-use whimbrel_apps::peer::{Parting, Role};
+use whimbrel_apps::peer::{CloseMode, Role};
 use whimbrel_io::GroupKey;
 use whimbrel_tcp::tunables::SynCookies;
 
@@ -98,12 +98,12 @@ fn group(arguments: &Arguments, setup: &StackSetup) -> Result<Option<GroupKey>, 
 
 fn content(arguments: &Arguments) -> Result<ContentPlan, Failure> {
     if let Some(role) = role(&arguments.role)? {
-        let parting = match arguments.close {
-            Some(Closer::Server) => Parting::First,
-            None | Some(Closer::Client) => Parting::Second,
-            Some(Closer::Rst) => Parting::Reset,
+        let close_mode = match arguments.close {
+            Some(Closer::Server) => CloseMode::First,
+            None | Some(Closer::Client) => CloseMode::Second,
+            Some(Closer::Rst) => CloseMode::Reset,
         };
-        return Ok(ContentPlan::Octets(role, parting));
+        return Ok(ContentPlan::Octets(role, close_mode));
     }
     if arguments.close == Some(Closer::Rst) {
         let text = "a web server does not reset who it answered: give server or client, or serve \

@@ -10,7 +10,7 @@ use std::time::Duration;
 use whimbrel_apps::http::Statistics;
 use whimbrel_base::Instant;
 use whimbrel_io::poll::{Interest, PollFd, ppoll};
-use whimbrel_io::signals::Question;
+use whimbrel_io::signals::StatusRequest;
 use whimbrel_io::{Clock, Stop, Waker};
 use whimbrel_stack::Shard;
 
@@ -80,7 +80,7 @@ impl ShardAnswers {
     /// Asks whenever somebody wants to know, and tells, until `stop` is set.
     pub(crate) fn stay(
         &self,
-        question: &Question,
+        question: &StatusRequest,
         stop: &Stop,
         wakers: &[Waker],
         clock: Clock,

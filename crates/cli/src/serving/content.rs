@@ -1,6 +1,6 @@
 //! What is served: one of the sites.
 
-use whimbrel_apps::http::{Answer, FixedBody, Request, Site};
+use whimbrel_apps::http::{FixedBody, Request, Site, SiteResponse};
 use whimbrel_io::{descriptors, text};
 
 use super::files::FileRoot;
@@ -34,7 +34,7 @@ impl Content {
 }
 
 impl Site for Content {
-    fn respond(&mut self, request: &Request<'_>) -> Answer {
+    fn respond(&mut self, request: &Request<'_>) -> SiteResponse {
         match self {
             Self::Fixed(site) => site.respond(request),
             Self::Files(site) => site.respond(request),

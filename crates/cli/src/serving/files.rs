@@ -22,8 +22,8 @@ use bytes::Bytes;
 use whimbrel_apps::effort::LOOK;
 use whimbrel_apps::http::path::PathNames;
 use whimbrel_apps::http::{
-    Answer, Body, BodySource, EntityTag, Judgment, Method, RangeOutcome, Request, Response, Site,
-    SourceError, Status, Upload, Validators, content_type, validators,
+    Body, BodySource, EntityTag, Judgment, Method, RangeOutcome, Request, Response, Site,
+    SiteResponse, SourceError, Status, Upload, Validators, content_type, validators,
 };
 use whimbrel_io::{descriptors, text};
 
@@ -68,7 +68,7 @@ impl FileRoot {
         Ok(Self { names, uploads, file_cache, listings, uploading, most_uploads: files })
     }
 
-    fn get(&self, path: PathNames, request: &Request<'_>) -> Answer {
+    fn get(&self, path: PathNames, request: &Request<'_>) -> SiteResponse {
         let Some(found) = self.names.resolve(&path) else {
             return Response::not_found(request).into();
         };
@@ -81,7 +81,7 @@ impl FileRoot {
         self.file(&found, request).unwrap_or_else(|error| failed(&error)).into()
     }
 
-    fn directory(&self, found: PathBuf, path: PathNames, request: &Request<'_>) -> Answer {
+    fn directory(&self, found: PathBuf, path: PathNames, request: &Request<'_>) -> SiteResponse {
         if !path.directory {
             // Relative links in the page would lead beside it.
             let location = format!("{}/", path.encode());
@@ -92,13 +92,13 @@ impl FileRoot {
         let mut index = path.clone();
         index.names.push(INDEX.into());
         match self.names.resolve(&index).filter(|index| index.is_file()) {
-            Some(index) => self.file(&index, request).map(Answer::from),
+            Some(index) => self.file(&index, request).map(SiteResponse::from),
             None => self.listings.answer(Directory { found, path }, now()),
         }
         .unwrap_or_else(|error| failed(&error).into())
     }
 
-    fn put(&self, path: &PathNames, request: &Request<'_>) -> Answer {
+    fn put(&self, path: &PathNames, request: &Request<'_>) -> SiteResponse {
         if self.uploads == Uploads::Refused {
             return Response::method_not_allowed(READING).into();
         }
@@ -137,7 +137,7 @@ impl FileRoot {
                 let _place = Arc::clone(&self.uploading);
                 let is_conditional = validators::is_conditional(request);
                 let judged = is_conditional.then(|| (target, there.as_ref().map(Identity::of)));
-                Answer::Upload(Box::new(Placed { upload, judged, _place }))
+                SiteResponse::Upload(Box::new(Placed { upload, judged, _place }))
             }
             Err(response) => response.into(),
         }
@@ -256,7 +256,7 @@ impl Upload for Placed {
 }
 
 impl Site for FileRoot {
-    fn respond(&mut self, request: &Request<'_>) -> Answer {
+    fn respond(&mut self, request: &Request<'_>) -> SiteResponse {
         let known = matches!(request.method, Method::Get | Method::Head | Method::Put);
         if !known {
             let writing = self.uploads == Uploads::Allowed;

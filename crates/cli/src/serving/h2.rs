@@ -97,7 +97,7 @@ enum Task<T: Transport> {
 
 /// What becomes of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Parting {
+enum CloseMode {
     Close,
     Abort,
 }
@@ -146,8 +146,8 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
     pub(crate) fn shut_down(&mut self, net: &mut T) {
         for place in 0..self.slots.len() {
             let Some(Some(slot)) = self.slots.get(place) else { continue };
-            let parting = if slot.is_busy() { Parting::Abort } else { Parting::Close };
-            self.release(net, place as u32, parting);
+            let close_mode = if slot.is_busy() { CloseMode::Abort } else { CloseMode::Close };
+            self.release(net, place as u32, close_mode);
         }
         self.again.clear();
         self.plain.shut_down(net);
@@ -260,7 +260,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
                     self.spend(before);
                     return self.bound(net);
                 }
-                Step::Over(parting) => return self.release(net, place, parting),
+                Step::Over(close_mode) => return self.release(net, place, close_mode),
             }
         }
         self.bound(net);
@@ -298,7 +298,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         {
             let is_busy = self.slots.get(place as usize).and_then(Option::as_ref);
             let is_busy = is_busy.is_some_and(H2Connection::is_busy);
-            self.release(net, place, if is_busy { Parting::Abort } else { Parting::Close });
+            self.release(net, place, if is_busy { CloseMode::Abort } else { CloseMode::Close });
         }
     }
 
@@ -319,16 +319,16 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         true
     }
 
-    fn release(&mut self, net: &mut T, place: u32, parting: Parting) {
+    fn release(&mut self, net: &mut T, place: u32, close_mode: CloseMode) {
         let Some(slot) = self.slots.get_mut(place as usize).and_then(Option::take) else { return };
         if let H2Connection::Known(speaker) = &slot {
             self.held -= speaker.weight;
         }
         self.idle.remove(place);
         self.statistics.open -= 1;
-        match parting {
-            Parting::Close => net.close(slot.id()),
-            Parting::Abort => {
+        match close_mode {
+            CloseMode::Close => net.close(slot.id()),
+            CloseMode::Abort => {
                 self.statistics.failed += 1;
                 net.abort(slot.id());
             }
@@ -376,7 +376,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
                 continue;
             }
             self.statistics.silent += 1;
-            self.release(net, place, Parting::Close);
+            self.release(net, place, CloseMode::Close);
         }
     }
 }
@@ -385,7 +385,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
 enum Step {
     More,
     Wait,
-    Over(Parting),
+    Over(CloseMode),
 }
 
 impl<S: Site + 'static, I: Copy> H2Connection<S, I> {
@@ -424,7 +424,7 @@ impl<S: Site + 'static, I: Copy> Speaker<S, I> {
         }
         if !self.pending.is_empty() {
             let Ok(taken) = net.send(self.id, &mut self.pending) else {
-                return Step::Over(Parting::Abort);
+                return Step::Over(CloseMode::Abort);
             };
             statistics.sent += taken as u64;
             if !self.pending.is_empty() {
@@ -433,7 +433,7 @@ impl<S: Site + 'static, I: Copy> Speaker<S, I> {
             return Step::More;
         }
         if self.over {
-            return Step::Over(Parting::Close);
+            return Step::Over(CloseMode::Close);
         }
         if self.near.wants_input() {
             match net.recv(self.id) {
@@ -443,7 +443,7 @@ impl<S: Site + 'static, I: Copy> Speaker<S, I> {
                 }
                 Reading::End => self.near.end(),
                 Reading::Pending => {}
-                Reading::Failed(_) => return Step::Over(Parting::Abort),
+                Reading::Failed(_) => return Step::Over(CloseMode::Abort),
             }
         }
         let mut cx = Context::from_waker(&self.waker);
@@ -453,7 +453,7 @@ impl<S: Site + 'static, I: Copy> Speaker<S, I> {
             Poll::Pending => false,
             Poll::Ready(Ok(())) => true,
             Poll::Ready(Err(_)) if self.near.has_output() => true,
-            Poll::Ready(Err(_)) => return Step::Over(Parting::Abort),
+            Poll::Ready(Err(_)) => return Step::Over(CloseMode::Abort),
         };
         let more = self.over || self.near.has_output() || self.near.was_fed();
         if more { Step::More } else { Step::Wait }

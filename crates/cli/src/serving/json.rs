@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 use whimbrel_apps::condition::{Figure, Measure};
 use whimbrel_apps::http::{CloseBy, KeepAlive, Statistics};
-use whimbrel_apps::peer::{Parting, Role};
+use whimbrel_apps::peer::{CloseMode, Role};
 use whimbrel_io::text;
 
 use super::Served;
 use super::access_log::LogLines;
 use super::plan::{ContentPlan, Protocol, ServePlan, SitePlan, Uploads};
-use crate::drive::Ran;
+use crate::drive::FinishedRun;
 use crate::output::{self, pace, requests_per_connection};
 
 /// The document of a server.
-pub(super) fn document(plan: &ServePlan, ran: &Ran<Served>) -> Value {
+pub(super) fn document(plan: &ServePlan, ran: &FinishedRun<Served>) -> Value {
     let mut document = output::document("whimbrel.serve/1", &plan.setup, ran);
     document.insert("config".into(), config(plan));
     let Statistics {
@@ -88,17 +88,17 @@ fn content(content: &ContentPlan) -> Value {
 /// Which side closes connections first, as the document names it.
 fn close(plan: &ServePlan) -> &'static str {
     match (&plan.content, plan.limits.close_by) {
-        (ContentPlan::Octets(_, Parting::First), _) | (ContentPlan::Web(..), CloseBy::Server) => {
+        (ContentPlan::Octets(_, CloseMode::First), _) | (ContentPlan::Web(..), CloseBy::Server) => {
             "server"
         }
-        (ContentPlan::Octets(_, Parting::Second) | ContentPlan::Iperf3(_), _)
+        (ContentPlan::Octets(_, CloseMode::Second) | ContentPlan::Iperf3(_), _)
         | (ContentPlan::Web(..), CloseBy::Client) => "client",
-        (ContentPlan::Octets(_, Parting::Reset), _) => "rst",
+        (ContentPlan::Octets(_, CloseMode::Reset), _) => "rst",
     }
 }
 
 /// A figure by its name.
-pub(super) fn figure(ran: &Ran<Served>, name: &str) -> Option<Figure> {
+pub(super) fn figure(ran: &FinishedRun<Served>, name: &str) -> Option<Figure> {
     let Statistics { accepted, requests, refused, failed, silent, slow_heads, .. } =
         ran.outcome.totals.statistics;
     let stack = ran.server.as_ref().map(|server| &server.counters);

@@ -10,12 +10,15 @@ use super::port::{BUDGET, Dates};
 use super::server::Server;
 use super::totals::Totals;
 use super::{ServeControl, ServePlan, Served};
-use crate::drive::{KernelNet, Ran};
+use crate::drive::{FinishedRun, KernelNet};
 use crate::failure::Failure;
 use crate::need::Need;
 
 /// Serves until it is stopped.
-pub(super) fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<Ran<Served>, Failure> {
+pub(super) fn serve(
+    plan: &ServePlan,
+    reporter: ServeControl<'_>,
+) -> Result<FinishedRun<Served>, Failure> {
     let ServeControl { mut report, stop, clock, question } = reporter;
     let mut server = Server::open(plan)?;
     // Without that it accepts fewer, and says so.
@@ -54,7 +57,10 @@ pub(super) fn serve(plan: &ServePlan, reporter: ServeControl<'_>) -> Result<Ran<
     server.let_go(&mut net, clock.now());
     server.take_news().inspect(|news| report.tell(news));
     let totals = Totals::of(server.statistics(), None);
-    Ok(Ran::over_the_kernel(Served { report: Some(report), totals, replayed: None }, plan.target()))
+    Ok(FinishedRun::over_the_kernel(
+        Served { report: Some(report), totals, replayed: None },
+        plan.target(),
+    ))
 }
 
 fn refused(error: &io::Error, at: &str) -> Failure {

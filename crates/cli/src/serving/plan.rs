@@ -7,7 +7,7 @@ use whimbrel_apps::Pace;
 use whimbrel_apps::http::Limits;
 use whimbrel_apps::iperf3;
 use whimbrel_apps::iperf3_server::Settings;
-use whimbrel_apps::peer::{Parting, Role};
+use whimbrel_apps::peer::{CloseMode, Role};
 use whimbrel_io::{GroupKey, WireSpec};
 use whimbrel_stack::InterfaceAddress;
 use whimbrel_wire::{Address, Endpoint};
@@ -57,7 +57,7 @@ pub(crate) enum ContentPlan {
     /// HTTP/1.1, or HTTP/2 by prior knowledge.
     Web(SitePlan, Protocol),
     /// Bytes, in this role.
-    Octets(Role, Parting),
+    Octets(Role, CloseMode),
     /// Tests of iperf3's clients.
     Iperf3(Settings),
 }

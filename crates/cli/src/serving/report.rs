@@ -13,7 +13,7 @@ use super::access_log::LogLines;
 use super::plan::ServePlan;
 use super::totals::{StackTotals, Totals};
 use super::{Served, json};
-use crate::drive::Ran;
+use crate::drive::FinishedRun;
 use crate::failure::Failure;
 use crate::options::Detail;
 use crate::quantity::{of, thousands};
@@ -120,7 +120,7 @@ impl ServeReporter {
     }
 
     /// Says what was done, and what is left.
-    pub(crate) fn conclude(plan: &ServePlan, mut ran: Ran<Served>) -> Result<(), Failure> {
+    pub(crate) fn conclude(plan: &ServePlan, mut ran: FinishedRun<Served>) -> Result<(), Failure> {
         let Some(mut report) = ran.outcome.report.take() else { return Ok(()) };
         let figures = |name: &str| json::figure(&ran, name);
         let text = match report.reporter.form() {
@@ -137,7 +137,7 @@ impl ServeReporter {
 }
 
 /// What was done, and what is left; and of several shards, what came in by the wrong queue.
-fn summary(plan: &ServePlan, ran: &Ran<Served>) -> String {
+fn summary(plan: &ServePlan, ran: &FinishedRun<Served>) -> String {
     let Served { totals, replayed, .. } = &ran.outcome;
     let mut text = served(&totals.statistics);
     if let Some(log) = &plan.log {

@@ -27,8 +27,8 @@ impl<T: Transport> Server<T> {
     pub(crate) fn open(plan: &ServePlan) -> Result<Self, Failure> {
         let pace = plan.pace.shared_by(plan.setup.shards.into());
         Ok(match &plan.content {
-            ContentPlan::Octets(role, parting) => {
-                let server = PeerServer::new(role.clone(), *parting);
+            ContentPlan::Octets(role, close_mode) => {
+                let server = PeerServer::new(role.clone(), *close_mode);
                 Self::Octets(Box::new(server.with_pace(pace)))
             }
             ContentPlan::Iperf3(settings) => {

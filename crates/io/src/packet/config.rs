@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_wire::{Address, MacAddress};
 
-use crate::Dad;
+use crate::DuplicateAddressDetection;
 use crate::config::{
     ConfigError, check_address, check_addresses, check_mtu, check_station, contains,
     default_routes, interface_name,
@@ -22,7 +22,7 @@ pub struct PacketConfig {
     mac: Option<MacAddress>,
     fanout: NonZeroU16,
     offload: Offload,
-    dad: Dad,
+    dad: DuplicateAddressDetection,
 }
 
 impl PacketConfig {
@@ -39,7 +39,7 @@ impl PacketConfig {
             mac: None,
             fanout: NonZeroU16::MIN,
             offload: Offload::On,
-            dad: Dad::On,
+            dad: DuplicateAddressDetection::On,
         })
     }
 
@@ -85,13 +85,13 @@ impl PacketConfig {
     }
 
     /// Whether others are asked for the stack's addresses first, where frames are Ethernet's.
-    pub fn with_dad(mut self, dad: Dad) -> Self {
+    pub fn with_dad(mut self, dad: DuplicateAddressDetection) -> Self {
         self.dad = dad;
         self
     }
 
     /// Whether others are asked for the stack's addresses first.
-    pub fn dad(&self) -> Dad {
+    pub fn dad(&self) -> DuplicateAddressDetection {
         self.dad
     }
 

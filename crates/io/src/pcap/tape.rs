@@ -11,7 +11,7 @@ use whimbrel_link::reader::{Block, Fault, Packet, ReadError, Reader};
 use super::PcapError;
 
 /// A capture, from its beginning to its end.
-pub(super) struct Tape {
+pub(super) struct CaptureReader {
     file: Box<dyn Read + Send>,
     reader: Reader,
     /// A piece of the file.
@@ -47,27 +47,27 @@ impl Source {
     }
 
     /// Begins to read it. In memory it is read once more and no further.
-    pub(super) fn rewind(&mut self, path: &Path, turn: Turn) -> io::Result<Tape> {
+    pub(super) fn rewind(&mut self, path: &Path, turn: Reading) -> io::Result<CaptureReader> {
         let file: Box<dyn Read + Send> = match (self, turn) {
             (Self::File, _) => Box::new(File::open(path)?),
-            (Self::Memory(whole), Turn::Last) => Box::new(Cursor::new(std::mem::take(whole))),
-            (Self::Memory(whole), Turn::First) => Box::new(Cursor::new(whole.clone())),
+            (Self::Memory(whole), Reading::Last) => Box::new(Cursor::new(std::mem::take(whole))),
+            (Self::Memory(whole), Reading::First) => Box::new(Cursor::new(whole.clone())),
         };
         let (reader, piece) = (Reader::new(), Vec::new());
-        Ok(Tape { file, reader, piece, next: 0, last: false })
+        Ok(CaptureReader { file, reader, piece, next: 0, last: false })
     }
 }
 
 /// Whether a capture is read again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Turn {
+pub(super) enum Reading {
     /// It will be read once more.
     First,
     /// It will not: what of it is in memory goes.
     Last,
 }
 
-impl Tape {
+impl CaptureReader {
     /// What its packets so far begin with.
     pub(super) fn link_type(&self) -> Option<LinkType> {
         self.reader.link_type()
@@ -129,7 +129,7 @@ fn offset(whole: &[u8], part: &[u8]) -> usize {
     part.as_ptr().addr().saturating_sub(whole.as_ptr().addr())
 }
 
-impl std::fmt::Debug for Tape {
+impl std::fmt::Debug for CaptureReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tape").field("piece", &self.piece.len()).field("next", &self.next).finish()
     }

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use super::{ShardCount, ShardPlanError};
+use super::{ShardConfigError, ShardCount};
 use crate::{ConfigError, TunConfig, WireSpec};
 
 /// A wire, and how many shards are on it.
@@ -21,7 +21,7 @@ impl ShardPlan {
         wire: WireSpec,
         count: ShardCount,
         parts: Option<u64>,
-    ) -> Result<Self, ShardPlanError> {
+    ) -> Result<Self, ShardConfigError> {
         Ok(match count {
             ShardCount::PerQueue => Self { shards: wire.queues(), wire },
             ShardCount::Auto => Self::automatic(wire, parts),
@@ -29,13 +29,13 @@ impl ShardPlan {
         })
     }
 
-    fn exactly(wire: WireSpec, shards: u16) -> Result<Self, ShardPlanError> {
+    fn exactly(wire: WireSpec, shards: u16) -> Result<Self, ShardConfigError> {
         let queues = wire.queues();
         if wire == WireSpec::Kernel && shards != 1 {
-            return Err(ShardPlanError::Kernel(shards));
+            return Err(ShardConfigError::Kernel(shards));
         }
         if queues != 1 && queues != shards {
-            return Err(ShardPlanError::Queues { shards, queues });
+            return Err(ShardConfigError::Queues { shards, queues });
         }
         Ok(Self { wire: with_queues(wire, shards)?, shards })
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::WireSpec;
 
-fn plan(count: ShardCount, wire: &str) -> Result<u16, ShardPlanError> {
+fn plan(count: ShardCount, wire: &str) -> Result<u16, ShardConfigError> {
     let plan = ShardPlan::new(wire.parse().unwrap(), count, None)?;
     let has_queues = !matches!(plan.wire, WireSpec::Mem(_));
     assert!(!has_queues || plan.wire.queues() == plan.shards, "{wire}");

@@ -5,7 +5,7 @@ use crate::sys::{Interest, PollFd, ppoll};
 
 #[test]
 fn a_question_is_asked_once_however_often_the_signal_comes() {
-    let question = Question::install().unwrap();
+    let question = StatusRequest::install().unwrap();
     let is_asked = || {
         let mut fds = [PollFd::new(&question, Interest::Read)];
         ppoll(&mut fds, Some(Duration::ZERO)).unwrap() == 1

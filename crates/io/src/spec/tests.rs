@@ -61,12 +61,19 @@ fn ethernet_frames_and_a_socket_are_typed_alike() {
 #[test]
 fn others_are_asked_for_addresses_unless_it_is_said_that_they_are_not() {
     for wire in ["tap:t", "packet:e"] {
-        for (key, dad) in [("", Dad::On), (",dad=on", Dad::On), (",dad=off", Dad::Off)] {
+        for (key, dad) in [
+            ("", DuplicateAddressDetection::On),
+            (",dad=on", DuplicateAddressDetection::On),
+            (",dad=off", DuplicateAddressDetection::Off),
+        ] {
             let spec: WireSpec = format!("{wire},addr=10.9.0.2/24{key}").parse().unwrap();
             assert_eq!(spec.dad(), dad, "{wire}{key}");
         }
     }
-    assert_eq!("unix:/tmp/w,addr=10.9.0.2/24".parse::<WireSpec>().unwrap().dad(), Dad::Off);
+    assert_eq!(
+        "unix:/tmp/w,addr=10.9.0.2/24".parse::<WireSpec>().unwrap().dad(),
+        DuplicateAddressDetection::Off
+    );
 }
 
 #[test]

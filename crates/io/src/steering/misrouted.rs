@@ -15,13 +15,13 @@ use crate::device::MAX_BURST;
 #[derive(Debug)]
 pub(crate) struct MisroutedFrames {
     queue: u16,
-    lanes: Arc<[Lane]>,
+    lanes: Arc<[ShardQueue]>,
     counters: SteeringCounters,
 }
 
 /// The way to the shard of a queue.
 #[derive(Debug)]
-struct Lane {
+struct ShardQueue {
     frames: ArrayQueue<(Box<[u8]>, SegMeta)>,
     waker: Waker,
 }
@@ -29,8 +29,9 @@ struct Lane {
 impl MisroutedFrames {
     /// Of the shards of one host, in the order of their queues, each with what wakes its worker.
     pub(crate) fn join(wakers: &[Waker]) -> Vec<Self> {
-        let lane = |waker: &Waker| Lane { frames: ArrayQueue::new(LANE), waker: waker.clone() };
-        let lanes: Arc<[Lane]> = wakers.iter().map(lane).collect();
+        let lane =
+            |waker: &Waker| ShardQueue { frames: ArrayQueue::new(LANE), waker: waker.clone() };
+        let lanes: Arc<[ShardQueue]> = wakers.iter().map(lane).collect();
         let misrouted = |queue| {
             let counters = SteeringCounters::default();
             Self { queue, lanes: Arc::clone(&lanes), counters }

@@ -61,7 +61,7 @@ pub fn set(socket: BorrowedFd<'_>, option: PlainOption, value: &[u8]) -> io::Res
 
 /// Those requests of ioctl(2) about a socket that answer a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Question {
+pub enum SocketRequest {
     /// Bytes that wait to be read: FIONREAD, SIOCINQ.
     Unread,
     /// Bytes that are not acknowledged: SIOCOUTQ.
@@ -73,12 +73,12 @@ pub enum Question {
 }
 
 /// ioctl(2) with one of these requests.
-pub fn ask(socket: BorrowedFd<'_>, question: Question) -> io::Result<i32> {
+pub fn request_number(socket: BorrowedFd<'_>, question: SocketRequest) -> io::Result<i32> {
     let request = match question {
-        Question::Unread => libc::FIONREAD,
-        Question::Unacknowledged => libc::TIOCOUTQ,
-        Question::Unsent => SIOCOUTQNSD,
-        Question::AtMark => SIOCATMARK,
+        SocketRequest::Unread => libc::FIONREAD,
+        SocketRequest::Unacknowledged => libc::TIOCOUTQ,
+        SocketRequest::Unsent => SIOCOUTQNSD,
+        SocketRequest::AtMark => SIOCATMARK,
     };
     let mut number: c_int = 0;
     // SAFETY: each of the requests writes one `int`, which is lent exclusively.

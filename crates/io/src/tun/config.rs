@@ -6,13 +6,13 @@ use std::num::NonZeroU16;
 use whimbrel_stack::{InterfaceAddress, Route};
 use whimbrel_wire::{Address, EthernetHeader, MacAddress};
 
-use crate::Dad;
+use crate::DuplicateAddressDetection;
 use crate::config::{
     ConfigError, check_address, check_addresses, check_mtu, check_station, contains,
     default_routes, interface_name, member,
 };
 
-pub(super) use given::Given;
+pub(super) use given::TunHandle;
 
 mod given;
 
@@ -26,9 +26,9 @@ pub struct TunConfig {
     mtu: u16,
     queues: NonZeroU16,
     offload: Offload,
-    dad: Dad,
+    dad: DuplicateAddressDetection,
     /// The queue of it that somebody else opened.
-    given: Option<Given>,
+    given: Option<TunHandle>,
 }
 
 /// What the frames of an interface begin with.
@@ -68,7 +68,7 @@ impl TunConfig {
             mtu: Self::DEFAULT_MTU,
             queues: NonZeroU16::MIN,
             offload: Offload::On,
-            dad: Dad::On,
+            dad: DuplicateAddressDetection::On,
             given: None,
         };
         config.derive_hosts();
@@ -87,7 +87,7 @@ impl TunConfig {
             mtu: Self::DEFAULT_MTU,
             queues: NonZeroU16::MIN,
             offload: Offload::On,
-            dad: Dad::On,
+            dad: DuplicateAddressDetection::On,
             given: None,
         })
     }
@@ -147,13 +147,13 @@ impl TunConfig {
     }
 
     /// Whether others are asked for the stack's addresses first, where frames are Ethernet's.
-    pub fn with_dad(mut self, dad: Dad) -> Self {
+    pub fn with_dad(mut self, dad: DuplicateAddressDetection) -> Self {
         self.dad = dad;
         self
     }
 
     /// Whether others are asked for the stack's addresses first.
-    pub fn dad(&self) -> Dad {
+    pub fn dad(&self) -> DuplicateAddressDetection {
         self.dad
     }
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::task;
 use std::time::Duration;
 
-use super::{Activity, Port, Stuck, Worker, WorkerError};
+use super::{Activity, BatchBlock, Port, Worker, WorkerError};
 use crate::Stop;
 use crate::device::Device;
 use crate::sys::Interest;
@@ -17,14 +17,14 @@ pub enum Polled {
     /// There is more to do, once others had their turn.
     Busy,
     /// There is nothing to do until one of these.
-    Waiting(Wait),
+    Waiting(PollInterest),
     /// It was asked to end.
     Ended,
 }
 
 /// What a worker waits for, beside being woken by its [`Waker`](crate::Waker).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wait {
+pub struct PollInterest {
     /// Whether its device is to be readable, or writable again, too. What came before the poll began it
     /// has seen: edges are enough.
     pub interest: Interest,
@@ -63,7 +63,7 @@ impl<D: Device, P: Port> Worker<D, P> {
     }
 
     /// Announces its sleep, and says until when it is, unless there is something to do.
-    fn begin_to_wait(&mut self, until: &Stop) -> Result<Option<Wait>, WorkerError> {
+    fn begin_to_wait(&mut self, until: &Stop) -> Result<Option<PollInterest>, WorkerError> {
         self.waker.announce();
         // What was put into the port's queue before the announcement woke nobody.
         let now = self.clock.now();
@@ -79,10 +79,10 @@ impl<D: Device, P: Port> Worker<D, P> {
             return Ok(None);
         }
         let interest = match self.stuck {
-            Some(Stuck::UntilWritable) => Interest::ReadWrite,
+            Some(BatchBlock::UntilWritable) => Interest::ReadWrite,
             _ => Interest::Read,
         };
-        Ok(Some(Wait { interest, timeout }))
+        Ok(Some(PollInterest { interest, timeout }))
     }
 }
 

@@ -22,17 +22,17 @@ pub(super) enum AtOnce {
     /// The call is over, and returned this.
     Done(Returned),
     /// The call would block: what is left of it goes to a thread.
-    Blocks(Rest),
+    Blocks(BlockedCall),
 }
 
 /// What remains of a call that would block.
-pub(super) struct Rest {
+pub(super) struct BlockedCall {
     call: Call,
     /// Octets that are sent already.
     sent: i64,
 }
 
-impl Rest {
+impl BlockedCall {
     /// Makes the call; the calling thread blocks as long as it does.
     pub(super) fn perform(&self, machine: &Machine) -> Returned {
         let mut returned = perform(&self.call, machine);
@@ -50,7 +50,7 @@ pub(super) fn attempt(call: Call, machine: &Machine) -> AtOnce {
         Err(error) => AtOnce::Done(failed(&error)),
         Ok(false) => AtOnce::Done(perform(&call, machine)),
         Ok(true) => match impatient(&call) {
-            None => AtOnce::Blocks(Rest { call, sent: 0 }),
+            None => AtOnce::Blocks(BlockedCall { call, sent: 0 }),
             Some(hasty) => judge(call, perform(&hasty, machine)),
         },
     }
@@ -101,14 +101,17 @@ fn judge(call: Call, returned: Returned) -> AtOnce {
         (_, value) => *value == Ok(0),
     };
     match (call, &returned.value) {
-        (call, _) if nothing => AtOnce::Blocks(Rest { call, sent: 0 }),
+        (call, _) if nothing => AtOnce::Blocks(BlockedCall { call, sent: 0 }),
         (Call::Send { fd, with, flags }, Ok(sent)) => {
             let octets = with.pieces.concat();
             match octets.get(*sent as usize..).filter(|rest| !rest.is_empty()) {
                 None => AtOnce::Done(returned),
                 Some(rest) => {
                     let with = Writing { pieces: vec![rest.to_vec()], ..with };
-                    AtOnce::Blocks(Rest { call: Call::Send { fd, with, flags }, sent: *sent })
+                    AtOnce::Blocks(BlockedCall {
+                        call: Call::Send { fd, with, flags },
+                        sent: *sent,
+                    })
                 }
             }
         }

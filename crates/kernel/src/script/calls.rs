@@ -13,7 +13,7 @@ use whimbrel_script::call::Returned;
 use whimbrel_script::host::CallId;
 
 use super::Machine;
-use super::at_once::Rest;
+use super::at_once::BlockedCall;
 
 /// A call that ended, and when.
 pub(super) type Ended = (CallId, Instant, Returned);
@@ -30,7 +30,7 @@ impl CallThread {
     pub(super) fn begin(
         machine: &Arc<Machine>,
         number: CallId,
-        rest: Rest,
+        rest: BlockedCall,
         ends: Sender<Ended>,
     ) -> io::Result<Self> {
         let id = Arc::new(AtomicI32::new(0));

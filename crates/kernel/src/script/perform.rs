@@ -15,7 +15,7 @@ use rustix::net::{
     self, AddressFamily, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown,
 };
 use whimbrel_io::Stop;
-use whimbrel_io::socket_option::{Question, ask};
+use whimbrel_io::socket_option::{SocketRequest, request_number};
 use whimbrel_posix::sockets::{EpollOp, Ioctl, Shut};
 use whimbrel_posix::{Domain, EpollEvents, Errno, MsgFlags, PollEvents, SocketFlags};
 use whimbrel_script::call::{
@@ -116,12 +116,12 @@ fn attempt_control(call: &Call, machine: &Machine) -> Outcome {
         }
         Call::Ioctl { fd, request } => {
             let question = match request {
-                Ioctl::Fionread | Ioctl::Inq => Question::Unread,
-                Ioctl::Outq => Question::Unacknowledged,
-                Ioctl::OutqUnsent => Question::Unsent,
-                Ioctl::AtMark => Question::AtMark,
+                Ioctl::Fionread | Ioctl::Inq => SocketRequest::Unread,
+                Ioctl::Outq => SocketRequest::Unacknowledged,
+                Ioctl::OutqUnsent => SocketRequest::Unsent,
+                Ioctl::AtMark => SocketRequest::AtMark,
             };
-            let answer = ask(descriptors.find(fd)?.as_fd(), question)?;
+            let answer = request_number(descriptors.find(fd)?.as_fd(), question)?;
             Ok((0, Filled::Number(answer)))
         }
         Call::GetSockOpt { fd, option } => {

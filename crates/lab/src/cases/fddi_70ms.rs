@@ -8,8 +8,8 @@ use whimbrel_stack::RouteMetrics;
 use whimbrel_tcp::conn::{BufferSize, Limit, SocketOptions};
 
 use crate::{
-    Advice, Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Series, Setup,
-    Unit, at_least, column, strip, within,
+    Advice, Bound, Case, CaseSummary, Measure, Measured, Parameter, Picture, Role, Row, Series,
+    Setup, Unit, at_least, column, strip, within,
 };
 
 pub(super) const CASE: Case = Case {
@@ -82,7 +82,7 @@ it: the line is full without any setting.",
 None where the window is too small: nothing is lost, so no counter of losses tells of it, and a capture looks
 healthy. ✓ fills the line until its queue overflows now and then, which is how it finds out what the line carries."),
     ],
-    glance: Glance {
+    glance: CaseSummary {
         title: "A fast line across a continent, nine tenths of it idle",
         because: "\
 because the receiver's window is 64 KB: no more may be on the way at a time, and the

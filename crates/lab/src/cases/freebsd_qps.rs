@@ -1,8 +1,8 @@
 //! Short connections on FreeBSD 9.2, whose cores wait for one lock.
 
 use crate::{
-    Advice, Bound, Case, Glance, Measure, Parameter, Picture, Role, Row, Unit, column, exactly,
-    strip, within,
+    Advice, Bound, Case, CaseSummary, Measure, Parameter, Picture, Role, Row, Unit, column,
+    exactly, strip, within,
 };
 
 pub(super) const CASE: Case = Case {
@@ -65,7 +65,7 @@ where each has its own tables (✓)."),
         strip("waiting", "of the time threads wait for the lock", "\
 ✕ waits whenever the other thread is inside. ✓ has no lock to wait for."),
     ],
-    glance: Glance {
+    glance: CaseSummary {
         title: "A server that a second thread makes no faster",
         because: "\
 because each step of each connection, some seven for a query, takes one lock that all threads share",

@@ -7,8 +7,8 @@ use whimbrel_sim::path::GoOn;
 use super::{MSL, PORTS};
 use crate::load::{late, play, scene};
 use crate::{
-    Advice, Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit,
-    column, exactly, strip, within,
+    Advice, Bound, Case, CaseSummary, Measure, Measured, Parameter, Picture, Role, Row, Setup,
+    Unit, column, exactly, strip, within,
 };
 
 pub(super) const CASE: Case = Case {
@@ -92,7 +92,7 @@ Nearly all, by all rules: what is short is not ports, but numbers that look new.
         strip("segments sent again/s", "packets sent again per second", "\
 Each is the SYN of a connection that was refused, 1.125 seconds later."),
     ],
-    glance: Glance {
+    glance: CaseSummary {
         title: "Connections that open 1.1 seconds late, three of ten",
         because: "\
 because the first sequence number of a new connection often looks older than that of the last one on the same

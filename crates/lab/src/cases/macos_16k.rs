@@ -12,8 +12,8 @@ use super::MSL;
 use crate::hosts::Scene;
 use crate::load::{play, scene};
 use crate::{
-    Advice, Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Setup, Unit,
-    column, exactly, strip, within,
+    Advice, Bound, Case, CaseSummary, Measure, Measured, Parameter, Picture, Role, Row, Setup,
+    Unit, column, exactly, strip, within,
 };
 
 pub(super) const CASE: Case = Case {
@@ -88,7 +88,7 @@ None, by all rules: what decides is whether one that has been quiet for a second
         strip("segments sent again/s", "packets sent again per second", "\
 None: a connection without a port sends no packet, so neither counters nor a capture show what is wrong."),
     ],
-    glance: Glance {
+    glance: CaseSummary {
         title: "A load test that stops after 16,384 requests",
         because: "\
 because each connection uses up one of the machine's 16,384 ports for half a minute, longer than the test",

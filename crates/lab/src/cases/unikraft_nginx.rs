@@ -14,8 +14,8 @@ use super::{MSL, PORTS};
 use crate::hosts::Scene;
 use crate::load::{play, rules_of, scene};
 use crate::{
-    Advice, Bound, Case, Glance, Measure, Measured, Parameter, Picture, Role, Row, Setup, Strip,
-    Unit, at_least, column, strip, within,
+    Advice, Bound, Case, CaseSummary, Measure, Measured, Parameter, Picture, Role, Row, Setup,
+    TimelineSeries, Unit, at_least, column, strip, within,
 };
 
 pub(super) const CASE: Case = Case {
@@ -101,7 +101,7 @@ network, as here, and of 60 beyond a router) and with 60, and neither is slower 
         strip("requests/s", "requests answered per second", "\
 ✕ answers for eleven seconds of every two minutes, so its mean over a minute (in the table) is a fifth of its
 peak. The dip between two runs is the pause of a second."),
-        Strip {
+        TimelineSeries {
             series: "TIME-WAIT, server",
             title: "client's ports that the server remembers",
             says: "\
@@ -115,7 +115,7 @@ Nearly all, by all rules: the client has ports enough, and the server refuses th
         strip("segments sent again/s", "packets sent again per second", "\
 SYNs of connections that were refused, and ask again."),
     ],
-    glance: Glance {
+    glance: CaseSummary {
         title: "nginx that works for eleven seconds in every two minutes",
         because: "\
 because for two minutes after it closed a connection this server, whose TCP is lwIP, remembers it, and refuses a

@@ -27,14 +27,14 @@ struct Parser<'a> {
     /// The column behind the text.
     end: usize,
     /// What was said of the last address or number.
-    last: Option<(Side, What)>,
+    last: Option<(Side, FilterField)>,
     /// Open parentheses and `not`s.
     depth: u32,
 }
 
 /// What an address or a number is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
+enum FilterField {
     Host,
     Net,
     Port,
@@ -129,10 +129,10 @@ impl<'a> Parser<'a> {
             word = self.expect("an address")?;
         }
         let mut what = match word.text {
-            "host" => Some(What::Host),
-            "net" => Some(What::Net),
-            "port" => Some(What::Port),
-            "portrange" => Some(What::Range),
+            "host" => Some(FilterField::Host),
+            "net" => Some(FilterField::Net),
+            "port" => Some(FilterField::Port),
+            "portrange" => Some(FilterField::Range),
             _ => None,
         };
         if what.is_some() {
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
         } else if address(word.text).is_none() {
             return Err(wrong(word, if side.is_some() { "host, net, port" } else { TERMS }));
         }
-        let (side, what) = (side.unwrap_or(Side::Either), what.unwrap_or(What::Host));
+        let (side, what) = (side.unwrap_or(Side::Either), what.unwrap_or(FilterField::Host));
         self.last = Some((side, what));
         identify(word, side, what)
     }
@@ -216,15 +216,17 @@ impl<'a> Parser<'a> {
 }
 
 /// The term about an address or a number.
-fn identify(word: Word<'_>, side: Side, what: What) -> Result<Term, FilterError> {
+fn identify(word: Word<'_>, side: Side, what: FilterField) -> Result<Term, FilterError> {
     let text = word.text;
     let (term, example) = match what {
-        What::Host => (address(text).map(|addr| Term::Host(side, addr)), "an address (10.0.0.1)"),
-        What::Net => (net(text, side), "a network: 10.0.0.0/24"),
-        What::Port => {
+        FilterField::Host => {
+            (address(text).map(|addr| Term::Host(side, addr)), "an address (10.0.0.1)")
+        }
+        FilterField::Net => (net(text, side), "a network: 10.0.0.0/24"),
+        FilterField::Port => {
             (text.parse().ok().map(|port| Term::Ports(side, port, port)), "a port (0 to 65535)")
         }
-        What::Range => (range(text, side), "two ports: 8000-8080"),
+        FilterField::Range => (range(text, side), "two ports: 8000-8080"),
     };
     term.ok_or_else(|| wrong(word, example))
 }

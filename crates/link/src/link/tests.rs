@@ -7,7 +7,7 @@ use whimbrel_base::Instant;
 use whimbrel_wire::{Ecn, IpHeader, Ipv4Header, Protocol, TrafficClass};
 
 use super::{Link, LinkState};
-use crate::{Fate, LinkConfig, Loss};
+use crate::{LinkConfig, LinkOutcome, Loss};
 
 mod keys;
 
@@ -89,8 +89,8 @@ fn what_a_long_link_without_a_rate_holds_is_bounded_and_what_comes_beyond_is_cou
     let full = frame(65_535);
     let pushed = Link::MOST_OCTETS / 65_535 + 10;
     let fates: Vec<_> = (0..pushed).map(|_| link.push_frame(Instant::ZERO, full.clone())).collect();
-    assert_eq!(fates.first(), Some(&Fate::default()));
-    assert_eq!(fates.last(), Some(&Fate::lost(Loss::Crowded)));
+    assert_eq!(fates.first(), Some(&LinkOutcome::default()));
+    assert_eq!(fates.last(), Some(&LinkOutcome::lost(Loss::Crowded)));
     let lost = link.counters().lost_crowded;
     assert!(lost > 0 && link.in_flight() as u64 == pushed - lost, "{:?}", link.counters());
     assert_eq!(link.counters().lost(), lost);
@@ -99,10 +99,10 @@ fn what_a_long_link_without_a_rate_holds_is_bounded_and_what_comes_beyond_is_cou
     for _ in 0..3 {
         assert!(link.pop(hour).is_some());
     }
-    assert_eq!(link.push_frame(hour, full.clone()), Fate::default());
+    assert_eq!(link.push_frame(hour, full.clone()), LinkOutcome::default());
     link.set_state(LinkState::Down);
     link.set_state(LinkState::Up);
-    assert_eq!(link.push_frame(hour, full), Fate::default());
+    assert_eq!(link.push_frame(hour, full), LinkOutcome::default());
     assert_eq!(link.in_flight(), 1);
 }
 
@@ -110,10 +110,10 @@ fn what_a_long_link_without_a_rate_holds_is_bounded_and_what_comes_beyond_is_cou
 fn a_full_queue_drops_what_comes_and_takes_again_what_comes_later() {
     for queue in ["queue=3p", "queue=3000"] {
         let mut link = link(&format!("rate=8M,{queue}"));
-        let fates: Vec<Fate> =
+        let fates: Vec<LinkOutcome> =
             (0..5).map(|_| link.push_frame(Instant::ZERO, frame(1_000))).collect();
-        let lost = Fate::lost(Loss::Queue);
-        assert_eq!(fates[2..], [Fate::default(), lost, lost], "{queue}");
+        let lost = LinkOutcome::lost(Loss::Queue);
+        assert_eq!(fates[2..], [LinkOutcome::default(), lost, lost], "{queue}");
         assert!(link.push_frame(Instant::from_millis(1), frame(1_000)).is_unharmed());
         assert_eq!((link.counters().lost_queue, link.in_flight()), (2, 4));
     }
@@ -150,7 +150,7 @@ fn jitter_keeps_the_order_and_reordering_does_not() {
 fn duplicates_and_corrupted_frames_arrive() {
     let mut link = link("dup=100%,corrupt=100%");
     let fate = link.push_frame(Instant::ZERO, frame(64));
-    assert_eq!(fate, Fate { corrupted: true, duplicated: true, ..Fate::default() });
+    assert_eq!(fate, LinkOutcome { corrupted: true, duplicated: true, ..LinkOutcome::default() });
     for _ in 0..2 {
         let frame = link.pop(Instant::ZERO).expect("two copies");
         assert_eq!(frame.iter().map(|byte| byte.count_ones()).sum::<u32>(), 1, "one bit");
@@ -164,7 +164,7 @@ fn a_link_that_goes_down_loses_what_is_on_it_and_comes_back_empty() {
     link.push_frame(Instant::ZERO, frame(1_000));
     link.push_frame(Instant::ZERO, frame(1_000));
     link.set_state(LinkState::Down);
-    assert_eq!(link.push_frame(Instant::ZERO, frame(1_000)), Fate::lost(Loss::Down));
+    assert_eq!(link.push_frame(Instant::ZERO, frame(1_000)), LinkOutcome::lost(Loss::Down));
     assert_eq!((link.next_arrival(), link.counters().lost_down), (None, 3));
     link.set_state(LinkState::Up);
     link.push_frame(Instant::ZERO, frame(1_000));
@@ -175,7 +175,7 @@ fn a_link_that_goes_down_loses_what_is_on_it_and_comes_back_empty() {
 fn frames_beyond_the_mtu_are_refused() {
     let mut link = link("mtu=100");
     assert!(link.push_frame(Instant::ZERO, frame(100)).is_unharmed());
-    assert_eq!(link.push_frame(Instant::ZERO, frame(101)), Fate::lost(Loss::TooLong));
+    assert_eq!(link.push_frame(Instant::ZERO, frame(101)), LinkOutcome::lost(Loss::TooLong));
 }
 
 #[test]

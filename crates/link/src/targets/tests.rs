@@ -7,7 +7,7 @@ use whimbrel_base::Instant;
 use whimbrel_wire::tcp::{OptionOrder, TcpFlags, TcpHeader};
 use whimbrel_wire::{Ipv4Header, Protocol, SeqNum};
 
-use crate::{Fate, Link, Loss};
+use crate::{Link, LinkOutcome, Loss};
 
 /// The last numbers before the wrap, so that every stream crosses it.
 const ISN: SeqNum = SeqNum::new(u32::MAX - 2_000);
@@ -37,7 +37,7 @@ fn frame(port: u16, flags: TcpFlags, seq: SeqNum, text: u32) -> Bytes {
 /// Sends `len` bytes of text, the first of them `at` bytes into the stream of `port`.
 fn is_lost(link: &mut Link, port: u16, at: u32, len: u32) -> bool {
     let fate = link.push_frame(Instant::ZERO, frame(port, TcpFlags::ACK, ISN + 1 + at, len));
-    assert!(fate.is_unharmed() || fate == Fate::lost(Loss::Targeted), "{fate}");
+    assert!(fate.is_unharmed() || fate == LinkOutcome::lost(Loss::Targeted), "{fate}");
     !fate.is_unharmed()
 }
 
@@ -97,7 +97,7 @@ fn every_connection_has_its_losses_and_one_that_was_not_seen_to_begin_has_none()
 fn text_on_a_syn_is_the_beginning_of_the_first_segment() {
     let mut link = link("drop=1");
     let fate = link.push_frame(Instant::ZERO, frame(1_000, TcpFlags::SYN, ISN, 100));
-    assert_eq!(fate, Fate::lost(Loss::Targeted));
+    assert_eq!(fate, LinkOutcome::lost(Loss::Targeted));
     assert!(!is_lost(&mut link, 1_000, 0, MSS));
 }
 

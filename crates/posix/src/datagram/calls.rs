@@ -9,7 +9,7 @@ use super::{Datagrams, ReceivedFrom};
 use crate::command::{Ioctl, Shut};
 use crate::context::Context;
 use crate::transfer::Keep;
-use crate::{Errno, Incoming, MsgFlags, Outcome, Outgoing, PollEvents, Wait};
+use crate::{BlockedOn, Errno, Incoming, MsgFlags, Outcome, Outgoing, PollEvents};
 
 /// What it is bound and connected to.
 impl Datagrams {
@@ -110,7 +110,9 @@ impl Datagrams {
             None if self.shut_read => {
                 Outcome::Done(Ok(ReceivedFrom { len: 0, from: None, is_truncated: false }))
             }
-            None => self.blocking.in_call(flags).wait_or(Wait::Readable(self.fd), Errno::EAGAIN),
+            None => {
+                self.blocking.in_call(flags).wait_or(BlockedOn::Readable(self.fd), Errno::EAGAIN)
+            }
         }
     }
 
@@ -148,7 +150,7 @@ impl Datagrams {
                 Outcome::Done(Ok(len))
             }
             Err(UdpError::Queue(QueueError::Full { .. })) => {
-                self.blocking.in_call(flags).wait_or(Wait::Writable(self.fd), Errno::EAGAIN)
+                self.blocking.in_call(flags).wait_or(BlockedOn::Writable(self.fd), Errno::EAGAIN)
             }
             Err(error) => Outcome::fail(errno(error)),
         }

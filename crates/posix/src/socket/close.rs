@@ -9,7 +9,7 @@ use super::readiness::{is_opening, is_over};
 use super::{Phase, Socket, Stream};
 use crate::command::Shut;
 use crate::context::Context;
-use crate::{Errno, Linger, Wait};
+use crate::{BlockedOn, Errno, Linger};
 
 impl Socket {
     /// On a listener reading ends listening; on an attempt to open that the peer's SYN
@@ -46,7 +46,7 @@ impl Socket {
     }
 
     /// Closes the connection or listener, or returns what `close` has to wait for first.
-    pub(crate) fn close(&mut self, cx: &mut Context) -> Option<Wait> {
+    pub(crate) fn close(&mut self, cx: &mut Context) -> Option<BlockedOn> {
         match self.phase {
             Phase::Idle => {}
             Phase::Listening(listener) => cx.shard.close_listener(listener),
@@ -66,7 +66,7 @@ impl Socket {
         None
     }
 
-    fn close_stream(&mut self, cx: &mut Context, stream: Stream) -> Option<Wait> {
+    fn close_stream(&mut self, cx: &mut Context, stream: Stream) -> Option<BlockedOn> {
         match self.settings.linger {
             Linger::Seconds(0) => {
                 cx.shard.abort(stream.handle);
@@ -84,7 +84,7 @@ impl Socket {
     }
 
     /// Sends FIN, and waits for its acknowledgment.
-    fn linger(&mut self, cx: &mut Context, stream: Stream, seconds: u32) -> Option<Wait> {
+    fn linger(&mut self, cx: &mut Context, stream: Stream, seconds: u32) -> Option<BlockedOn> {
         let now = cx.shard.now();
         let until = match stream.lingers {
             Some(until) => until,
@@ -97,7 +97,8 @@ impl Socket {
                 until
             }
         };
-        (now < until && self.is_lingering(&cx.shard)).then_some(Wait::Lingering(self.fd, until))
+        (now < until && self.is_lingering(&cx.shard))
+            .then_some(BlockedOn::Lingering(self.fd, until))
     }
 
     /// Whether `close` has to go on waiting.

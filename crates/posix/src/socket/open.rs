@@ -7,7 +7,7 @@ use whimbrel_wire::Endpoint;
 use super::readiness::{is_opening, is_over};
 use super::{Phase, Progress, Socket, Stream};
 use crate::context::Context;
-use crate::{Errno, Outcome, Wait};
+use crate::{BlockedOn, Errno, Outcome};
 
 impl Socket {
     /// Connects; the SYN is to bring of `text` what it can, if there is any (Fast Open).
@@ -40,7 +40,7 @@ impl Socket {
     pub(super) fn go_on_connecting(&mut self, cx: &mut Context, under_way: Errno) -> Outcome<()> {
         match self.connection(&cx.shard) {
             Some((_, snapshot)) if is_opening(&snapshot) => {
-                self.blocking.wait_or(Wait::Connected(self.fd), under_way)
+                self.blocking.wait_or(BlockedOn::Connected(self.fd), under_way)
             }
             Some((_, snapshot)) if !is_over(&snapshot) => {
                 if let Some(stream) = self.stream_mut() {

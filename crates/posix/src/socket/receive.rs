@@ -8,7 +8,7 @@ use super::readiness::is_over;
 use crate::blocking::Blocking;
 use crate::context::Context;
 use crate::transfer::Keep;
-use crate::{Errno, Incoming, MsgFlags, Outcome, Wait};
+use crate::{BlockedOn, Errno, Incoming, MsgFlags, Outcome};
 
 impl Socket {
     pub(crate) fn recv(
@@ -86,7 +86,8 @@ impl Socket {
             return Outcome::Done(Ok(into.len));
         }
         let opening = self.is_opening(shard);
-        let wait = if opening { Wait::Connected(self.fd) } else { Wait::Readable(self.fd) };
+        let wait =
+            if opening { BlockedOn::Connected(self.fd) } else { BlockedOn::Readable(self.fd) };
         blocking.wait_or(wait, Errno::EAGAIN)
     }
 }

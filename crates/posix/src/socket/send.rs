@@ -8,7 +8,7 @@ use super::readiness::{is_opening, is_over};
 use super::{Phase, Socket};
 use crate::blocking::Blocking;
 use crate::context::Context;
-use crate::{Errno, MsgFlags, Outcome, Outgoing, Wait};
+use crate::{BlockedOn, Errno, MsgFlags, Outcome, Outgoing};
 
 /// Sending that may connect first (Fast Open).
 impl Socket {
@@ -125,7 +125,7 @@ impl Socket {
         };
         if is_opening(&snapshot) && !stream.shut_write {
             let blocking = self.blocking.in_call(flags);
-            return blocking.wait_or(Wait::Connected(self.fd), Errno::EAGAIN);
+            return blocking.wait_or(BlockedOn::Connected(self.fd), Errno::EAGAIN);
         }
         if stream.shut_write || is_over(&snapshot) {
             return self.refuse_send(cx, out);
@@ -148,7 +148,7 @@ impl Socket {
         match self.blocking.in_call(flags) {
             _ if out.rest.is_empty() => Outcome::Done(Ok(out.sent)),
             Blocking::No if out.sent > 0 => Outcome::Done(Ok(out.sent)),
-            blocking => blocking.wait_or(Wait::Writable(self.fd), Errno::EAGAIN),
+            blocking => blocking.wait_or(BlockedOn::Writable(self.fd), Errno::EAGAIN),
         }
     }
 

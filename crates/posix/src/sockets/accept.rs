@@ -8,7 +8,7 @@ use super::Sockets;
 use crate::blocking::Blocking;
 use crate::descriptor::{AnySocket, File};
 use crate::socket::{Phase, Progress, Settings, Socket, Stream};
-use crate::{Errno, Fd, Outcome, SocketFlags, Wait};
+use crate::{BlockedOn, Errno, Fd, Outcome, SocketFlags};
 
 /// A connection that was accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ impl Sockets {
         let Phase::Listening(listener) = parent.phase else { return Err(Errno::EINVAL) };
         self.files.check_room()?;
         let Some(handle) = self.cx.shard.accept(listener) else {
-            return Ok(waits.wait_or(Wait::Accepted(fd), Errno::EAGAIN));
+            return Ok(waits.wait_or(BlockedOn::Accepted(fd), Errno::EAGAIN));
         };
         let flow = self.cx.shard.flow(handle).ok_or(Errno::ECONNABORTED)?;
         let cx = &mut self.cx;

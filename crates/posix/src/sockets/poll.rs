@@ -7,7 +7,7 @@ use whimbrel_base::Instant;
 use super::Sockets;
 use crate::descriptor::{AnySocket, File};
 use crate::epoll::{EpollOp, EpollReport};
-use crate::{Errno, Fd, Outcome, PollEvents, Wait};
+use crate::{BlockedOn, Errno, Fd, Outcome, PollEvents};
 
 /// A descriptor, what is asked about it, and what was found: `struct pollfd`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ impl Sockets {
         if count > 0 || until <= self.cx.shard.now() {
             Outcome::Done(Ok(count))
         } else {
-            Outcome::Block(Wait::Polling(until))
+            Outcome::Block(BlockedOn::Polling(until))
         }
     }
 
@@ -78,7 +78,7 @@ impl Sockets {
             Err(errno) => return Outcome::fail(errno),
         };
         if reports.is_empty() && self.cx.shard.now() < until {
-            return Outcome::Block(Wait::Epoll(epoll, until));
+            return Outcome::Block(BlockedOn::Epoll(epoll, until));
         }
         Outcome::Done(Ok(reports))
     }
@@ -98,27 +98,27 @@ impl Sockets {
     }
 
     /// Whether a blocked call should be made again. It may come to nothing all the same.
-    pub fn may_go_on(&self, wait: &Wait) -> bool {
+    pub fn may_go_on(&self, wait: &BlockedOn) -> bool {
         if wait.until() <= self.cx.shard.now() {
             return true;
         }
         let ends = PollEvents::POLLERR | PollEvents::POLLHUP | PollEvents::POLLNVAL;
         match *wait {
-            Wait::Readable(fd) | Wait::Accepted(fd) => {
+            BlockedOn::Readable(fd) | BlockedOn::Accepted(fd) => {
                 self.ready(fd).has(PollEvents::POLLIN | ends)
             }
-            Wait::Writable(fd) => self.ready(fd).has(PollEvents::POLLOUT | ends),
-            Wait::Connected(fd) => {
+            BlockedOn::Writable(fd) => self.ready(fd).has(PollEvents::POLLOUT | ends),
+            BlockedOn::Connected(fd) => {
                 !self.files.stream(fd).is_ok_and(|socket| socket.is_opening(&self.cx.shard))
             }
-            Wait::Lingering(fd, _) => {
+            BlockedOn::Lingering(fd, _) => {
                 let Some(File::Socket(AnySocket::Stream(socket))) = self.files.entry(fd) else {
                     return true;
                 };
                 !socket.is_lingering(&self.cx.shard)
             }
             // Whoever polls looks at each of its descriptors.
-            Wait::Polling(_) | Wait::Epoll(..) => true,
+            BlockedOn::Polling(_) | BlockedOn::Epoll(..) => true,
         }
     }
 

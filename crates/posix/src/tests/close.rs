@@ -5,7 +5,9 @@ use std::time::Duration;
 use whimbrel_stack::shard::SocketState;
 
 use super::world::{Side, World, get, nonblocking, recv_now, send_now, server_at, stream};
-use crate::{Errno, Linger, OptionValue, Outcome, Shut, SocketFlags, SocketOption, Sockets, Wait};
+use crate::{
+    BlockedOn, Errno, Linger, OptionValue, Outcome, Shut, SocketFlags, SocketOption, Sockets,
+};
 
 #[test]
 fn shutting_down_writing_lets_the_peer_read_to_the_end_and_answer() {
@@ -84,7 +86,7 @@ fn a_lingering_close_waits_for_the_last_acknowledgment() {
     send_now(&mut world.client, client, b"to be delivered").expect("room");
     let started = world.now;
     let wait = World::blocks(world.client.close(client));
-    assert_eq!(wait, Wait::Lingering(client, started + Duration::from_secs(5)));
+    assert_eq!(wait, BlockedOn::Lingering(client, started + Duration::from_secs(5)));
     assert_eq!(recv_now(&mut world.client, client, 1), Err(Errno::EBADF));
     assert_eq!(world.call(Side::Client, |it| it.close(client)), Ok(()));
     assert!(world.now < started + Duration::from_millis(50));

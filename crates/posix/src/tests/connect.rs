@@ -10,7 +10,8 @@ use super::world::{
     server_addr_v6, server_at, set, stream,
 };
 use crate::{
-    Domain, Errno, Fd, FileFlags, Outcome, Protocol, SocketFlags, SocketOption, SocketType, Wait,
+    BlockedOn, Domain, Errno, Fd, FileFlags, Outcome, Protocol, SocketFlags, SocketOption,
+    SocketType,
 };
 
 #[test]
@@ -20,7 +21,7 @@ fn a_blocking_connect_waits_until_the_handshake_is_over() {
     let fd = stream(&mut world.client);
     assert_eq!(fd, Fd(3));
     let wait = World::blocks(world.client.connect(fd, server_at()));
-    assert_eq!(wait, Wait::Connected(fd));
+    assert_eq!(wait, BlockedOn::Connected(fd));
     assert!(!world.client.may_go_on(&wait));
     assert_eq!(world.client.getpeername(fd), Err(Errno::ENOTCONN));
     world.run_until_quiet();
@@ -119,7 +120,7 @@ fn accept_waits_or_says_that_nobody_came() {
     let mut world = World::new();
     let listener = world.listen(8);
     let wait = World::blocks(world.server.accept(listener, SocketFlags::NONE));
-    assert_eq!(wait, Wait::Accepted(listener));
+    assert_eq!(wait, BlockedOn::Accepted(listener));
     assert!(!world.server.may_go_on(&wait));
     nonblocking(&mut world.server, listener);
     let nobody = world.server.accept(listener, SocketFlags::NONE);

@@ -12,9 +12,9 @@ use whimbrel_tcp::Tunables;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::{
-    Domain, EpollEvents, EpollOp, EpollReport, Errno, Fcntl, Fd, FileFlags, Incoming, Ioctl,
-    MsgFlags, OptionValue, Outcome, Outgoing, PollEvents, PollFd, Protocol, ReceivedFrom, Shut,
-    SocketFlags, SocketOption, SocketType, Sockets, Wait,
+    BlockedOn, Domain, EpollEvents, EpollOp, EpollReport, Errno, Fcntl, Fd, FileFlags, Incoming,
+    Ioctl, MsgFlags, OptionValue, Outcome, Outgoing, PollEvents, PollFd, Protocol, ReceivedFrom,
+    Shut, SocketFlags, SocketOption, SocketType, Sockets,
 };
 
 const NONE: MsgFlags = MsgFlags::NONE;
@@ -191,7 +191,7 @@ fn a_call_that_finds_nothing_waits_until_there_is_something() {
     pair.far.epoll_ctl(epoll, EpollOp::Add, far, watch).expect("watched");
     let mut into = Incoming::new(100);
     let blocked = pair.far.recv(far, &mut into, NONE);
-    let wait = Wait::Readable(far);
+    let wait = BlockedOn::Readable(far);
     assert_eq!(blocked, Outcome::Block(wait));
     assert!(!pair.far.may_go_on(&wait));
     assert_eq!(poll(&mut pair.far, far), WRITABLE);
@@ -227,7 +227,7 @@ fn a_full_send_buffer_makes_the_sender_wait() {
             Outcome::Block(wait) => break wait,
         }
     };
-    assert_eq!((wait, sent), (Wait::Writable(near), 7_000));
+    assert_eq!((wait, sent), (BlockedOn::Writable(near), 7_000));
     assert!(!pair.near.may_go_on(&wait));
     let full = pair.near.send(near, &mut Outgoing::new(Bytes::new()), MsgFlags::MSG_DONTWAIT);
     assert_eq!(full, Outcome::fail(Errno::EAGAIN));

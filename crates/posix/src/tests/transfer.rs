@@ -5,7 +5,8 @@ use whimbrel_base::Instant;
 
 use super::world::{Side, World, nonblocking, recv_now, recv_with, send_now, set, stream};
 use crate::{
-    Errno, Incoming, Ioctl, MsgFlags, Outcome, Outgoing, PollEvents, PollFd, SocketOption, Wait,
+    BlockedOn, Errno, Incoming, Ioctl, MsgFlags, Outcome, Outgoing, PollEvents, PollFd,
+    SocketOption,
 };
 
 #[test]
@@ -13,7 +14,7 @@ fn a_blocking_recv_waits_for_the_first_bytes_and_takes_what_fits() {
     let (mut world, _, client, server) = World::joined();
     let mut into = Incoming::new(4);
     let wait = World::blocks(world.server.recv(server, &mut into, MsgFlags::NONE));
-    assert_eq!(wait, Wait::Readable(server));
+    assert_eq!(wait, BlockedOn::Readable(server));
     assert_eq!(world.send(Side::Client, client, b"hello"), Ok(5));
     assert_eq!(world.recv(Side::Server, server, 4), Ok(b"hell".to_vec()));
     assert_eq!(world.server.ioctl(server, Ioctl::Fionread), Ok(1));
@@ -60,7 +61,7 @@ fn waiting_for_all_goes_on_until_all_or_the_end_is_there() {
     send_now(&mut world.client, client, b"abc").expect("room");
     world.run_until_quiet();
     let wait = World::blocks(world.server.recv(server, &mut into, MsgFlags::MSG_WAITALL));
-    assert_eq!((wait, into.len()), (Wait::Readable(server), 3));
+    assert_eq!((wait, into.len()), (BlockedOn::Readable(server), 3));
     send_now(&mut world.client, client, b"defg").expect("room");
     let read = world.call(Side::Server, |it| it.recv(server, &mut into, MsgFlags::MSG_WAITALL));
     assert_eq!((read, into.to_vec()), (Ok(6), b"abcdef".to_vec()));
@@ -79,7 +80,7 @@ fn a_blocking_send_takes_all_of_it_and_a_non_blocking_one_what_there_is_room_for
     let bytes: Bytes = (0..1_000_000_u32).map(|at| (at ^ (at >> 9)) as u8).collect();
     let mut out = Outgoing::new(bytes.clone());
     let wait = World::blocks(world.client.send(client, &mut out, MsgFlags::NONE));
-    assert_eq!((wait, out.sent()), (Wait::Writable(client), 10_000));
+    assert_eq!((wait, out.sent()), (BlockedOn::Writable(client), 10_000));
     assert_eq!(send_now(&mut world.client, client, b"more"), Err(Errno::EAGAIN));
     let mut received = Vec::new();
     while received.len() < bytes.len() {
@@ -152,10 +153,10 @@ fn transfers_before_the_handshake_is_over_wait_for_it() {
     let _ = world.client.connect(fd, super::world::server_at());
     let mut out = Outgoing::new(Bytes::from_static(b"early"));
     let wait = World::blocks(world.client.send(fd, &mut out, MsgFlags::NONE));
-    assert_eq!((wait, wait.until()), (Wait::Connected(fd), Instant::NEVER));
+    assert_eq!((wait, wait.until()), (BlockedOn::Connected(fd), Instant::NEVER));
     let mut into = Incoming::new(1);
     let wait = World::blocks(world.client.recv(fd, &mut into, MsgFlags::NONE));
-    assert_eq!(wait, Wait::Connected(fd));
+    assert_eq!(wait, BlockedOn::Connected(fd));
     let sent = world.call(Side::Client, |it| it.send(fd, &mut out, MsgFlags::NONE));
     assert_eq!(sent, Ok(5));
     let server = world.call(Side::Server, |it| it.accept(listener, crate::SocketFlags::NONE));

@@ -19,8 +19,8 @@ use whimbrel_wire::{
 };
 
 use crate::{
-    Domain, Errno, Fd, FileFlags, Incoming, MsgFlags, OptionValue, Outcome, Outgoing, Protocol,
-    SocketFlags, SocketOption, SocketType, Sockets, Wait,
+    BlockedOn, Domain, Errno, Fd, FileFlags, Incoming, MsgFlags, OptionValue, Outcome, Outgoing,
+    Protocol, SocketFlags, SocketOption, SocketType, Sockets,
 };
 
 pub(super) const DELAY: Duration = Duration::from_millis(1);
@@ -204,7 +204,7 @@ impl World {
     }
 
     /// What a call waits for.
-    pub(super) fn blocks<T: std::fmt::Debug>(outcome: Outcome<T>) -> Wait {
+    pub(super) fn blocks<T: std::fmt::Debug>(outcome: Outcome<T>) -> BlockedOn {
         match outcome {
             Outcome::Block(wait) => wait,
             Outcome::Done(result) => panic!("it does not block: {result:?}"),

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 /// The time of an event. Relative times count from the event before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum When {
+pub enum EventTime {
     /// `*`: whenever it does.
     Any,
     /// So long after the script's beginning: `.100`.

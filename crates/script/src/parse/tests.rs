@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::*;
-use crate::ast::{PacketBody, When};
+use crate::ast::{EventTime, PacketBody};
 
 mod arbitrary;
 mod calls;
@@ -82,15 +82,15 @@ fn a_whole_script_is_read() {
 fn times_are_absolute_relative_ranges_or_any() {
     let when = |text: &str| read(&format!("{text} > . 1:1(0)")).steps[0].when;
     let ms = Duration::from_millis;
-    assert_eq!(when("0"), When::Absolute(ms(0)));
-    assert_eq!(when(".1"), When::Absolute(ms(100)));
-    assert_eq!(when("2.000000001"), When::Absolute(Duration::new(2, 1)));
-    assert_eq!(when("+0.25"), When::Relative(ms(250)));
-    assert_eq!(when("+ 0.1"), When::Relative(ms(100)));
-    assert_eq!(when("1~2.5"), When::AbsoluteRange(ms(1000), ms(2500)));
-    assert_eq!(when("+.1~+.2"), When::RelativeRange(ms(100), ms(200)));
-    assert_eq!(when("+.1 ~ .2"), When::RelativeRange(ms(100), ms(200)));
-    assert_eq!(when("*"), When::Any);
+    assert_eq!(when("0"), EventTime::Absolute(ms(0)));
+    assert_eq!(when(".1"), EventTime::Absolute(ms(100)));
+    assert_eq!(when("2.000000001"), EventTime::Absolute(Duration::new(2, 1)));
+    assert_eq!(when("+0.25"), EventTime::Relative(ms(250)));
+    assert_eq!(when("+ 0.1"), EventTime::Relative(ms(100)));
+    assert_eq!(when("1~2.5"), EventTime::AbsoluteRange(ms(1000), ms(2500)));
+    assert_eq!(when("+.1~+.2"), EventTime::RelativeRange(ms(100), ms(200)));
+    assert_eq!(when("+.1 ~ .2"), EventTime::RelativeRange(ms(100), ms(200)));
+    assert_eq!(when("*"), EventTime::Any);
 }
 
 #[test]

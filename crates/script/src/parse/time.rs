@@ -4,12 +4,12 @@ use core::time::Duration;
 
 use super::ParseError;
 use super::lexer::Cursor;
-use crate::ast::{Ending, When};
+use crate::ast::{Ending, EventTime};
 
 /// The time at which a step begins, and the one at which its call ends if it is written.
-pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(When, Option<Ending>), ParseError> {
+pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(EventTime, Option<Ending>), ParseError> {
     if cursor.eat("*") {
-        return Ok((When::Any, None));
+        return Ok((EventTime::Any, None));
     }
     let begin = read_one(cursor)?;
     if cursor.eat("~") {
@@ -27,10 +27,10 @@ enum Point {
 }
 
 impl Point {
-    const fn when(self) -> When {
+    const fn when(self) -> EventTime {
         match self {
-            Self::Absolute(at) => When::Absolute(at),
-            Self::Relative(after) => When::Relative(after),
+            Self::Absolute(at) => EventTime::Absolute(at),
+            Self::Relative(after) => EventTime::Relative(after),
         }
     }
 
@@ -47,7 +47,7 @@ fn read_one(cursor: &mut Cursor<'_>) -> Result<Point, ParseError> {
     Ok(if is_relative { Point::Relative(time) } else { Point::Absolute(time) })
 }
 
-fn read_range(cursor: &mut Cursor<'_>, begin: Point) -> Result<When, ParseError> {
+fn read_range(cursor: &mut Cursor<'_>, begin: Point) -> Result<EventTime, ParseError> {
     cursor.skip_blank();
     let at = cursor.clone();
     let end = read_one(cursor)?;
@@ -55,8 +55,8 @@ fn read_range(cursor: &mut Cursor<'_>, begin: Point) -> Result<When, ParseError>
     match (begin, end) {
         _ if to < from => Err(at.error("a range that does not end before it begins")),
         // Behind a relative beginning, the sign may be left out.
-        (Point::Relative(_), _) => Ok(When::RelativeRange(from, to)),
-        (Point::Absolute(_), Point::Absolute(_)) => Ok(When::AbsoluteRange(from, to)),
+        (Point::Relative(_), _) => Ok(EventTime::RelativeRange(from, to)),
+        (Point::Absolute(_), Point::Absolute(_)) => Ok(EventTime::AbsoluteRange(from, to)),
         (Point::Absolute(_), Point::Relative(_)) => Err(at.error("an absolute time")),
     }
 }

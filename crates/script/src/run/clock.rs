@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::super::ast::When;
+use super::super::ast::EventTime;
 
 /// The script's clock: it knows the event before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,13 +26,13 @@ pub(super) struct Moment {
 
 impl Clock {
     /// What `when` means; `now` is what `*` means for what we do ourselves.
-    pub(super) fn moment(&self, when: When, now: Duration) -> Moment {
+    pub(super) fn moment(&self, when: EventTime, now: Duration) -> Moment {
         let (from, until) = match when {
-            When::Any => (now, None),
-            When::Absolute(at) => (at, Some(at)),
-            When::Relative(gap) => (self.base + gap, Some(self.base + gap)),
-            When::AbsoluteRange(from, until) => (from, Some(until)),
-            When::RelativeRange(from, until) => (self.base + from, Some(self.base + until)),
+            EventTime::Any => (now, None),
+            EventTime::Absolute(at) => (at, Some(at)),
+            EventTime::Relative(gap) => (self.base + gap, Some(self.base + gap)),
+            EventTime::AbsoluteRange(from, until) => (from, Some(until)),
+            EventTime::RelativeRange(from, until) => (self.base + from, Some(self.base + until)),
         };
         Moment { from, until, base: self.base, gap: from.saturating_sub(self.base) }
     }

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use whimbrel_base::Instant;
 use whimbrel_posix::{
-    EpollReport, Errno, Fd, Incoming, MsgFlags, Outcome, Outgoing, PollFd, SocketFlags, Sockets,
-    Wait,
+    BlockedOn, EpollReport, Errno, Fd, Incoming, MsgFlags, Outcome, Outgoing, PollFd, SocketFlags,
+    Sockets,
 };
 use whimbrel_wire::Endpoint;
 
@@ -17,7 +17,7 @@ pub(super) struct UnderWay {
     /// The call, with what is done of it.
     pub(super) call: MayBlock,
     /// What it waits for.
-    pub(super) wait: Wait,
+    pub(super) wait: BlockedOn,
 }
 
 /// A call that may block, with what is done of it.
@@ -63,7 +63,7 @@ impl MayBlock {
     }
 
     /// Makes it, or goes on with it: what it returned, or what it waits for.
-    pub(super) fn attempt(&mut self, sockets: &mut Sockets) -> Result<Returned, Wait> {
+    pub(super) fn attempt(&mut self, sockets: &mut Sockets) -> Result<Returned, BlockedOn> {
         match self {
             Self::Accept(fd, flags) => finish(sockets.accept(*fd, *flags), |it| {
                 (i64::from(it.fd.0), Filled::Peer(it.peer))
@@ -104,7 +104,10 @@ pub(super) fn failure(errno: Errno) -> Returned {
     Returned { value: Err(errno), out: Filled::Nothing }
 }
 
-fn finish<T>(outcome: Outcome<T>, tell: impl FnOnce(T) -> (i64, Filled)) -> Result<Returned, Wait> {
+fn finish<T>(
+    outcome: Outcome<T>,
+    tell: impl FnOnce(T) -> (i64, Filled),
+) -> Result<Returned, BlockedOn> {
     match outcome {
         Outcome::Done(Ok(value)) => {
             let (value, out) = tell(value);

@@ -8,7 +8,7 @@ use whimbrel_tcp::conn::{
     AckTiming, BufferSize, Cork, KeepAlive, Nagle, SocketOptions, SocketOverrides,
 };
 
-use super::shared_plan::{Patience, SharedPlan, mix};
+use super::shared_plan::{RetryPolicy, SharedPlan, mix};
 
 /// What one end does on a connection. Both ends compute it for both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ pub struct StreamPlan {
     /// What follows the end of both streams.
     pub(super) ending: Ending,
     /// At how many bytes received it lets go without waiting for any end, and how.
-    pub(super) gives_up_at: Option<(u64, Parting)>,
+    pub(super) gives_up_at: Option<(u64, CloseMode)>,
     /// What it sets on its socket.
     pub(super) options: SocketOptions,
 }
@@ -55,7 +55,7 @@ pub(super) enum Ending {
 
 /// How an application lets go before the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Parting {
+pub(super) enum CloseMode {
     /// It closes: what was written is delivered.
     Close,
     /// It aborts: the peer is sent a reset.
@@ -77,8 +77,8 @@ impl StreamPlan {
         let key = mix(shared.seed ^ mix(u64::from(number) * 2 + u64::from(end == End::Server)));
         let mut chance = Rng::with_seed(key);
         let most_bytes = shared.most_bytes;
-        let gives_up = shared.patience == Patience::Short && chance.u32(..3) == 0;
-        let patience = if gives_up { Patience::Short } else { Patience::Endless };
+        let gives_up = shared.patience == RetryPolicy::Short && chance.u32(..3) == 0;
+        let patience = if gives_up { RetryPolicy::Short } else { RetryPolicy::Endless };
         let pause = |chance: &mut Rng, most: u64| match chance.u32(..4) {
             0 => Duration::from_millis(chance.u64(1..=most)),
             _ => Duration::ZERO,
@@ -145,20 +145,20 @@ fn draw_beginning(shared: &SharedPlan, number: u16, end: End) -> Beginning {
     if waits == Some(end) { Beginning::AfterPeersEnd } else { Beginning::AtOnce }
 }
 
-fn draw_parting(chance: &mut Rng) -> Parting {
+fn draw_parting(chance: &mut Rng) -> CloseMode {
     match chance.u32(..3) {
-        0 => Parting::Close,
-        1 => Parting::Abort,
-        _ => Parting::Linger(Duration::from_millis(chance.u64(0..=20_000))),
+        0 => CloseMode::Close,
+        1 => CloseMode::Abort,
+        _ => CloseMode::Linger(Duration::from_millis(chance.u64(0..=20_000))),
     }
 }
 
 /// An end that is not to give up sets no time-out that is shorter than all outages in a row.
-fn draw_options(chance: &mut Rng, patience: Patience) -> SocketOptions {
+fn draw_options(chance: &mut Rng, patience: RetryPolicy) -> SocketOptions {
     let sometimes = |chance: &mut Rng| chance.u32(..6) == 0;
     let time_limit = match patience {
-        Patience::Endless => Duration::from_secs(300),
-        Patience::Short => Duration::from_millis(chance.u64(500..=40_000)),
+        RetryPolicy::Endless => Duration::from_secs(300),
+        RetryPolicy::Short => Duration::from_millis(chance.u64(500..=40_000)),
     };
     let keep_alive = sometimes(chance);
     SocketOptions {
@@ -169,8 +169,8 @@ fn draw_options(chance: &mut Rng, patience: Patience) -> SocketOptions {
             keepalive_time: keep_alive.then(|| Duration::from_secs(chance.u64(1..=10))),
             keepalive_interval: keep_alive.then(|| Duration::from_secs(chance.u64(3..=9))),
             keepalive_probes: keep_alive.then_some(match patience {
-                Patience::Endless => 100,
-                Patience::Short => chance.u8(1..=3),
+                RetryPolicy::Endless => 100,
+                RetryPolicy::Short => chance.u8(1..=3),
             }),
             user_timeout: sometimes(chance).then_some(time_limit),
             max_seg: sometimes(chance).then(|| chance.u16(88..=9_000)),

@@ -11,7 +11,7 @@ use whimbrel_tcp::tunables::BufferPolicy;
 use whimbrel_wire::Family;
 
 use super::Oracle;
-use super::shared_plan::{Patience, SharedPlan, SimultaneousOpen, SynData, mix};
+use super::shared_plan::{RetryPolicy, SharedPlan, SimultaneousOpen, SynData, mix};
 use crate::pair::{Offload, PairConfig, client_addr, server_at};
 use crate::world::Checks;
 
@@ -81,7 +81,7 @@ impl Scenario {
     fn make_perfect(&mut self) {
         self.outages.clear();
         self.narrows.clear();
-        self.shared.patience = Patience::Endless;
+        self.shared.patience = RetryPolicy::Endless;
         for (link, mtu) in self.links.iter_mut().zip(self.mtu) {
             let LinkConfig { delay, queue, .. } = *link;
             *link = LinkConfig { delay, mtu, queue, ..LinkConfig::default() };
@@ -118,7 +118,7 @@ impl Scenario {
         let prompt = |rules: &Tunables| rules.delayed_ack <= Duration::from_millis(40);
         let undisturbed = self.outages.is_empty()
             && self.narrows.is_empty()
-            && self.shared.patience == Patience::Endless;
+            && self.shared.patience == RetryPolicy::Endless;
         undisturbed
             && self.links.iter().zip(self.mtu).all(perfect)
             && self.tunables.iter().all(prompt)
@@ -167,8 +167,8 @@ impl fmt::Display for Scenario {
 
 fn draw_connections(chance: &mut Rng, seed: u64) -> SharedPlan {
     let connections = chance.u16(1..=8);
-    let patience = if chance.u32(..4) == 0 { Patience::Short } else { Patience::Endless };
-    let fewer = patience == Patience::Endless && chance.u32(..3) == 0;
+    let patience = if chance.u32(..4) == 0 { RetryPolicy::Short } else { RetryPolicy::Endless };
+    let fewer = patience == RetryPolicy::Endless && chance.u32(..3) == 0;
     let slots = if fewer { chance.u16(1..=connections) } else { connections };
     let crossed = slots == connections && chance.u32(..3) == 0;
     let simultaneous_open = if crossed { SimultaneousOpen::Some } else { SimultaneousOpen::None };

@@ -11,7 +11,7 @@ pub(super) struct SharedPlan {
     pub(super) connections: u16,
     /// How many ports the client has: with fewer than connections, each serves several in turn.
     pub(super) slots: u16,
-    pub(super) patience: Patience,
+    pub(super) patience: RetryPolicy,
     pub(super) simultaneous_open: SimultaneousOpen,
     pub(super) syn_data: SynData,
 }
@@ -34,7 +34,7 @@ pub(super) enum SimultaneousOpen {
 /// Whether some applications let go before the streams end. Not where ports are used again: the
 /// server counts a port's connections, and one that was given up early it may never have seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Patience {
+pub(super) enum RetryPolicy {
     Endless,
     Short,
 }

@@ -9,7 +9,7 @@ use whimbrel_stack::shard::SendError;
 use whimbrel_stack::{Handle, Recv, Shard};
 use whimbrel_tcp::CloseReason;
 
-use super::plan::{Beginning, Ending, Parting, StreamPlan};
+use super::plan::{Beginning, CloseMode, Ending, StreamPlan};
 
 /// One end of a connection.
 #[derive(Debug)]
@@ -149,26 +149,26 @@ impl Stream {
         if !lost {
             self.read_some(shard)?;
         }
-        let has_enough = |(at, _): (u64, Parting)| self.received >= at;
+        let has_enough = |(at, _): (u64, CloseMode)| self.received >= at;
         if self.phase.lingers && !lost && !self.phase.ended && now < self.patience {
             return Ok(false);
         }
         if lost || self.phase.lingers || now >= self.patience {
-            self.part(shard, Parting::Abort, now);
-        } else if let Some((_, parting)) = self.own.gives_up_at.filter(|it| has_enough(*it)) {
-            self.part(shard, parting, now);
+            self.part(shard, CloseMode::Abort, now);
+        } else if let Some((_, close_mode)) = self.own.gives_up_at.filter(|it| has_enough(*it)) {
+            self.part(shard, close_mode, now);
         } else {
             return Ok(false);
         }
         Ok(!self.phase.lingers)
     }
 
-    fn part(&mut self, shard: &mut Shard, parting: Parting, now: Instant) {
+    fn part(&mut self, shard: &mut Shard, close_mode: CloseMode, now: Instant) {
         self.phase.lingers = false;
-        match parting {
-            Parting::Close => shard.close(self.handle),
-            Parting::Abort => shard.abort(self.handle),
-            Parting::Linger(pause) => {
+        match close_mode {
+            CloseMode::Close => shard.close(self.handle),
+            CloseMode::Abort => shard.abort(self.handle),
+            CloseMode::Linger(pause) => {
                 shard.shutdown(self.handle);
                 self.phase.lingers = true;
                 self.phase.shut = true;

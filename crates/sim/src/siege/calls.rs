@@ -198,7 +198,7 @@ impl Siege {
     /// Who else speaks to a host that reaches itself is the host.
     fn judge_text(&self, from: SeqNum, bytes: &[u8]) -> Result<(), usize> {
         let judged = text::judge(Speaker::Peer, from, bytes);
-        if judged.is_err() && self.theme == Theme::Roaming {
+        if judged.is_err() && self.theme == Theme::AnyDestinationModel {
             return text::judge(Speaker::Host, from, bytes).or(judged);
         }
         judged

@@ -18,7 +18,7 @@ use super::script::Script;
 
 /// What an application knows of connections to any destination.
 #[derive(Default)]
-pub(super) struct Roaming {
+pub(super) struct AnyDestinationModel {
     listener: Option<ListenerId>,
     /// Handshakes that it was asked about and did not answer yet.
     asked: Vec<SynHandle>,
@@ -68,7 +68,7 @@ impl Siege {
 
     /// Nobody listens for any destination any more.
     pub(super) fn stop_roaming(&mut self) {
-        let Roaming { listener, .. } = core::mem::take(&mut self.roaming);
+        let AnyDestinationModel { listener, .. } = core::mem::take(&mut self.roaming);
         listener.into_iter().for_each(|listener| self.shard.close_listener(listener));
     }
 

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::time::{Instant, Sleep, sleep_until};
-use whimbrel_io::{Polled, StackWorker, Wait, WorkerError};
+use whimbrel_io::{PollInterest, Polled, StackWorker, WorkerError};
 
 use crate::shutdown::Shutdown;
 use crate::stack_port::StackPort;
 use ready::DeviceReady;
 
-#[cfg_attr(not(target_os = "linux"), path = "task/ready_elsewhere.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "task/ready_unsupported.rs")]
 mod ready;
 
 /// A shard as a task.
@@ -78,7 +78,7 @@ impl ShardTask {
     }
 
     /// Whether what is waited for is there. If not, the task is woken when it is.
-    fn is_over(&mut self, wait: Wait, cx: &mut Context<'_>) -> io::Result<bool> {
+    fn is_over(&mut self, wait: PollInterest, cx: &mut Context<'_>) -> io::Result<bool> {
         if self.ready.is_writable(wait, &self.worker, cx)? {
             return Ok(true);
         }

@@ -86,7 +86,7 @@ async fn axum_knows_its_peers_and_answers_whom_it_heard_before_it_shuts_down() {
     serving.await.unwrap().unwrap();
     assert!(http.get(uri("/")).await.unwrap_err().is_connect());
     drop(http);
-    timeout(Duration::from_secs(5), server.drained()).await.unwrap().unwrap();
+    timeout(Duration::from_secs(5), server.wait_drained()).await.unwrap().unwrap();
     crate::assert_empty([&server, &client]).await;
 }
 

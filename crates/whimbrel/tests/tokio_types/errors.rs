@@ -303,7 +303,7 @@ async fn when_the_wire_is_lost_everybody_is_told_why() {
     let late = [
         TcpStream::connect(&client, SERVER).await.map(drop),
         client.census().await.map(drop),
-        client.drained().await,
+        client.wait_drained().await,
         connected.tcp_info().await.map(drop),
     ];
     for result in late {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::timeout;
-use whimbrel::{PacketPort, Stack, TcpListener, TcpStream, Unclaimed};
+use whimbrel::{PacketPort, Stack, TcpListener, TcpStream, UnclaimedPackets};
 
 use crate::world::{SERVER, assert_empties, builder, text, until};
 
@@ -194,7 +194,7 @@ async fn a_host_of_ipv6_needs_an_mtu_of_1280_and_says_so() {
 }
 
 /// A stack of one address, its port, and what it does not take.
-fn stack_with_unclaimed() -> (Stack, PacketPort, Unclaimed) {
+fn stack_with_unclaimed() -> (Stack, PacketPort, UnclaimedPackets) {
     let (builder, port) = builder().packets(1_500);
     let stack = builder.address("10.0.0.1", 24).unwrap().build().unwrap();
     let unclaimed = stack.unclaimed();
@@ -232,14 +232,15 @@ async fn what_nothing_takes_is_handed_out_and_answered_by_no_error() {
 #[tokio::test]
 async fn packets_that_nobody_takes_out_are_dropped_and_counted() {
     let (stack, port, mut unclaimed) = stack_with_unclaimed();
-    for _ in 0..Unclaimed::CAPACITY + 100 {
+    for _ in 0..UnclaimedPackets::CAPACITY + 100 {
         port.send(ping([192, 0, 2, 9])).await.unwrap();
     }
     let received =
         async || stack.inspect(0, |shard| shard.ip_counters().in_receives).await.unwrap();
-    until("all came in", async || received().await == Unclaimed::CAPACITY as u64 + 100).await;
+    until("all came in", async || received().await == UnclaimedPackets::CAPACITY as u64 + 100)
+        .await;
     until("a hundred are dropped", async || unclaimed.dropped() == 100).await;
-    for _ in 0..Unclaimed::CAPACITY {
+    for _ in 0..UnclaimedPackets::CAPACITY {
         unclaimed.try_recv().unwrap();
     }
     assert_eq!(unclaimed.try_recv().unwrap_err().kind(), ErrorKind::WouldBlock);

@@ -249,7 +249,7 @@ async fn a_program_that_is_about_to_end_awaits_that_what_it_wrote_has_arrived() 
         let world = World::over("delay=20ms", 1, shards);
         let (mut server, mut client) = world.connection().await;
         let held = world.connection().await;
-        timeout(Duration::from_secs(5), world.client.drained()).await.unwrap().unwrap();
+        timeout(Duration::from_secs(5), world.client.wait_drained()).await.unwrap().unwrap();
         let sent = text(300_000);
         client.write_all(&sent).await.unwrap();
         let reader = tokio::spawn(async move {
@@ -257,7 +257,7 @@ async fn a_program_that_is_about_to_end_awaits_that_what_it_wrote_has_arrived() 
             server.read_to_end(&mut received).await.map(|_| received)
         });
         drop(client);
-        timeout(Duration::from_secs(5), world.client.drained()).await.unwrap().unwrap();
+        timeout(Duration::from_secs(5), world.client.wait_drained()).await.unwrap().unwrap();
         // Streams that are held stay, and are not waited for.
         assert_eq!(world.client.census().await.unwrap().shards.connections, 1);
         assert!(reader.is_finished(), "{shards} shards: not all was delivered");

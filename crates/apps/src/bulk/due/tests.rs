@@ -9,7 +9,7 @@ use whimbrel_base::Instant;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::Model;
-use crate::bulk::{Bulk, Direction, Peer, TransferPlan, Until};
+use crate::bulk::{Bulk, Direction, Peer, StopCondition, TransferPlan};
 use crate::transport::{
     ConnectOptions, OpenError, Reading, SenderStats, StackUsage, Transport, TransportEvent,
 };
@@ -100,7 +100,7 @@ fn running(streams: u32, rate: Option<u64>) -> (Bulk<Counting>, Counting) {
         destinations: Vec::new(),
         direction: Direction::Send,
         streams,
-        until: Until::Elapsed(second * 10),
+        until: StopCondition::Elapsed(second * 10),
         rate,
         block: BLOCK,
         omit: Duration::ZERO,

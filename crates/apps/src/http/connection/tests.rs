@@ -32,7 +32,7 @@ impl Outcome {
 }
 
 /// Gives `pieces` one after the other, then the end, and collects what is sent.
-fn converse(site: &mut impl Site, terms: &Terms, pieces: &[&[u8]]) -> Outcome {
+fn converse(site: &mut impl Site, terms: &ServerSettings, pieces: &[&[u8]]) -> Outcome {
     let mut connection = Connection::new();
     let mut pieces = pieces.iter().filter(|piece| !piece.is_empty());
     let mut outcome = Outcome { output: Vec::new(), last: Step::NeedInput, shut_down: false };
@@ -58,11 +58,15 @@ fn converse(site: &mut impl Site, terms: &Terms, pieces: &[&[u8]]) -> Outcome {
 }
 
 fn fixed(length: u64, stream: &str) -> Outcome {
-    converse(&mut FixedBody::new(length), &Terms::default(), &[stream.as_bytes()])
+    converse(&mut FixedBody::new(length), &ServerSettings::default(), &[stream.as_bytes()])
 }
 
 fn with_limits(limits: Limits, stream: &str) -> Outcome {
-    converse(&mut FixedBody::new(5), &Terms { limits, ..Terms::default() }, &[stream.as_bytes()])
+    converse(
+        &mut FixedBody::new(5),
+        &ServerSettings { limits, ..ServerSettings::default() },
+        &[stream.as_bytes()],
+    )
 }
 
 fn refused(stream: &str) -> u16 {
@@ -87,7 +91,7 @@ fn a_get_is_answered_and_the_connection_goes_on() {
 #[test]
 fn the_date_is_said_by_whoever_has_a_clock() {
     let date = Some(crate::http::HttpDate::from_unix_seconds(0));
-    let terms = Terms { date, ..Terms::default() };
+    let terms = ServerSettings { date, ..ServerSettings::default() };
     let stream = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     let outcome = converse(&mut FixedBody::new(1), &terms, &[stream]);
     assert!(outcome.text().contains("\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"));
@@ -128,7 +132,10 @@ fn the_server_closes_first_unless_told_otherwise() {
     let stream = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     for (close_by, expected) in [(CloseBy::Server, Step::Close), (CloseBy::Client, Step::NeedInput)]
     {
-        let terms = Terms { limits: Limits { close_by, ..Limits::default() }, ..Terms::default() };
+        let terms = ServerSettings {
+            limits: Limits { close_by, ..Limits::default() },
+            ..ServerSettings::default()
+        };
         let (mut connection, mut site) = (Connection::new(), FixedBody::new(1));
         connection.on_octets(Bytes::copy_from_slice(stream.as_bytes()));
         assert!(matches!(connection.poll(&mut site, &terms), Step::Send(_)));
@@ -142,7 +149,7 @@ fn the_server_closes_first_unless_told_otherwise() {
 fn an_expectation_to_continue_is_met_before_the_body() {
     let head = b"PUT /x HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
     let (mut connection, mut site) = (Connection::new(), FixedBody::new(1));
-    let terms = Terms::default();
+    let terms = ServerSettings::default();
     connection.on_octets(Bytes::from_static(head));
     let go_ahead = Bytes::from_static(b"HTTP/1.1 100 Continue\r\n\r\n");
     assert_eq!(connection.poll(&mut site, &terms), Step::Send(go_ahead));
@@ -256,7 +263,7 @@ fn what_could_smuggle_a_request_is_refused() {
 #[test]
 fn a_server_that_keeps_nothing_alive_ends_each_connection_and_says_so() {
     let limits = Limits { keep_alive: KeepAlive::Never, ..Limits::default() };
-    let terms = Terms { limits, ..Terms::default() };
+    let terms = ServerSettings { limits, ..ServerSettings::default() };
     let stream = b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n";
     let outcome = converse(&mut FixedBody::new(3), &terms, &[stream]);
     assert_eq!(outcome.statuses(), [200]);
@@ -267,7 +274,7 @@ fn a_server_that_keeps_nothing_alive_ends_each_connection_and_says_so() {
 #[test]
 fn a_server_that_counts_requests_ends_the_connection_with_the_last_it_serves() {
     let limits = Limits { keep_alive: KeepAlive::UpTo(2), ..Limits::default() };
-    let terms = Terms { limits, ..Terms::default() };
+    let terms = ServerSettings { limits, ..ServerSettings::default() };
     let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     let outcome = converse(&mut FixedBody::new(3), &terms, &[request.repeat(3).as_bytes()]);
     assert_eq!(outcome.statuses(), [200, 200]);
@@ -310,7 +317,7 @@ fn the_target_may_be_absolute() {
 
 #[test]
 fn silence_in_the_middle_of_a_request_is_told_and_between_requests_it_is_not() {
-    let terms = Terms::default();
+    let terms = ServerSettings::default();
     let mut site = FixedBody::new(1);
     let mut between = Connection::new();
     assert_eq!(between.poll(&mut site, &terms), Step::NeedInput);
@@ -327,7 +334,7 @@ fn silence_in_the_middle_of_a_request_is_told_and_between_requests_it_is_not() {
 
 #[test]
 fn who_is_told_of_a_slow_head_is_read_on_for_a_while_and_left_whatever_comes() {
-    let terms = Terms::default();
+    let terms = ServerSettings::default();
     let mut site = FixedBody::new(1);
     let mut slow = Connection::new();
     slow.on_octets(Bytes::from_static(b"GET / HT"));
@@ -378,9 +385,9 @@ impl Upload for Remember {
 }
 
 impl Site for Odd {
-    fn respond(&mut self, request: &Request<'_>) -> Answer {
+    fn respond(&mut self, request: &Request<'_>) -> SiteResponse {
         if request.method == Method::Put {
-            return Answer::Upload(Box::new(Remember(Arc::clone(&self.received))));
+            return SiteResponse::Upload(Box::new(Remember(Arc::clone(&self.received))));
         }
         let source = Box::new(core::mem::take(&mut self.pieces).into_iter());
         let body = Body::Source { length: self.length, source };
@@ -397,7 +404,7 @@ fn a_source_that_fails_or_ends_early_or_gives_too_much_resets_the_connection() {
     let part = || Ok(Bytes::from_static(b"abc"));
     for pieces in [vec![part(), Err(SourceError)], vec![part()], vec![part(), part()]] {
         let stream = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-        let outcome = converse(&mut odd(5, pieces), &Terms::default(), &[stream]);
+        let outcome = converse(&mut odd(5, pieces), &ServerSettings::default(), &[stream]);
         assert!(outcome.text().ends_with("Content-Length: 5\r\n\r\nabc"));
         assert_eq!(outcome.last, Step::Abort);
     }
@@ -406,7 +413,7 @@ fn a_source_that_fails_or_ends_early_or_gives_too_much_resets_the_connection() {
 #[test]
 fn an_upload_that_fails_is_answered_at_once() {
     let stream = b"PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabcd!";
-    let outcome = converse(&mut odd(0, vec![]), &Terms::default(), &[stream]);
+    let outcome = converse(&mut odd(0, vec![]), &ServerSettings::default(), &[stream]);
     assert_eq!(outcome.statuses(), [507]);
     assert!(outcome.shut_down);
 }
@@ -415,7 +422,7 @@ fn an_upload_that_fails_is_answered_at_once() {
 fn the_response_is_sent_before_more_of_the_request_is_read() {
     let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     let (mut connection, mut site) = (Connection::new(), FixedBody::new(1 << 20));
-    let terms = Terms::default();
+    let terms = ServerSettings::default();
     connection.on_octets(Bytes::copy_from_slice(request.repeat(3).as_bytes()));
     let mut total = 0;
     loop {

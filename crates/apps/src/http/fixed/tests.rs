@@ -5,8 +5,10 @@ fn get(site: &mut FixedBody, fields: &str) -> Response {
     let head = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
     let mut room = field_room();
     match site.respond(&head::parse(head.as_bytes(), &mut room).unwrap()) {
-        Answer::Response(response) => response,
-        Answer::Upload(_) | Answer::Long(_) => panic!("GET uploads nothing, and is at hand"),
+        SiteResponse::Response(response) => response,
+        SiteResponse::Upload(_) | SiteResponse::Long(_) => {
+            panic!("GET uploads nothing, and is at hand")
+        }
     }
 }
 

@@ -6,7 +6,7 @@ fn the_head_has_every_field_on_a_line_of_its_own() {
     let response =
         Response::partial(range, 9, "text/plain", Body::Bytes(Bytes::from_static(b"cde")));
     let mut head = Vec::new();
-    response.write_head(Persistence::Said, None, &mut head);
+    response.write_head(ConnectionOption::Said, None, &mut head);
     assert_eq!(
         core::str::from_utf8(&head).unwrap(),
         "HTTP/1.1 206 Partial Content\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\

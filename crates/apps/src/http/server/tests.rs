@@ -10,7 +10,7 @@ use whimbrel_wire::Endpoint;
 
 use super::*;
 use crate::effort::LOOK;
-use crate::http::{Answer, Body, BodySource, LongAnswer, Request, Response, SourceError};
+use crate::http::{Body, BodySource, LongAnswer, Request, Response, SiteResponse, SourceError};
 use crate::transport::{ConnError, ConnectOptions, OpenError, SenderStats, StackUsage};
 
 /// A transport of clients that ask all at once, and take so much.
@@ -127,10 +127,10 @@ struct Costly {
 }
 
 impl Site for Costly {
-    fn respond(&mut self, request: &Request<'_>) -> Answer {
+    fn respond(&mut self, request: &Request<'_>) -> SiteResponse {
         self.answers.fetch_add(1, Ordering::Relaxed);
         match request.path() {
-            "/page" => Answer::Long(Box::new(self.clone())),
+            "/page" => SiteResponse::Long(Box::new(self.clone())),
             "/file" => {
                 let source = Box::new(self.clone());
                 let body = Body::Source { length: 1 << 20, source };

@@ -6,9 +6,9 @@ fn the_parts_of_a_load_are_the_whole_and_fall_due_in_turn() {
     let whole = LoadPlan {
         target: Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), 80),
         destinations: Vec::new(),
-        exchange: Exchange { request: Bytes::new(), answer: Answer::Octets(1) },
+        exchange: Exchange { request: Bytes::new(), answer: ResponseEnd::Octets(1) },
         connections: 11,
-        until: Until::Exchanges(100),
+        until: StopCondition::Exchanges(100),
         rate: Some(300.0),
         offset: Duration::ZERO,
         ending: Ending::KeepAlive,
@@ -26,9 +26,9 @@ fn the_parts_of_a_load_are_the_whole_and_fall_due_in_turn() {
         (part.connections, part.until, part.rate, millis.round() as u64)
     };
     let expected = [
-        (4, Until::Exchanges(34), Some(100.0), 0),
-        (4, Until::Exchanges(33), Some(100.0), 3),
-        (3, Until::Exchanges(33), Some(100.0), 7),
+        (4, StopCondition::Exchanges(34), Some(100.0), 0),
+        (4, StopCondition::Exchanges(33), Some(100.0), 3),
+        (3, StopCondition::Exchanges(33), Some(100.0), 7),
     ];
     assert_eq!(parts.iter().map(of).collect::<Vec<_>>(), expected);
 }

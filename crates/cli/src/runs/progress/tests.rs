@@ -28,7 +28,7 @@ fn an_interval_is_whole_once_it_is_for_every_client_that_is_under_way() {
     let sum = LoadProgress::sum(&parts).unwrap();
     assert_eq!(sum.runs[0].whole(), 1);
     assert_eq!((sum.runs[0].state, sum.runs[0].answered), (RunState::UnderWay, 30));
-    assert_eq!(sum.steps(Until::Exchanges(100)), 33);
+    assert_eq!(sum.steps(StopCondition::Exchanges(100)), 33);
 }
 
 #[test]

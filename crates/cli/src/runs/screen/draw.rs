@@ -6,14 +6,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::ink::Ink;
+use super::ink::ColorMode;
 use super::lines::{both, cut_bottom, cut_right, cut_top, put, row, width};
 use super::panels;
 use super::view::{Connections, LoadActivity, Message, Progress, View};
 use crate::quantity::{show, thousands};
 
 /// Draws `view` over all of `area`.
-pub(super) fn draw(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     if area.width < NARROW || area.height < LOW {
         return short(view, ink, area, buffer);
     }
@@ -32,7 +32,7 @@ pub(super) fn draw(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
     footer(view, ink, foot, buffer);
 }
 
-fn header(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+fn header(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let title = &view.title;
     let name = concat!(" whimbrel ", env!("CARGO_PKG_VERSION"), "  ");
     let whom = Line::from(vec![
@@ -62,7 +62,7 @@ fn connections(connections: Connections) -> String {
     if typed == wanted { text } else { format!("{text} (begun with {})", thousands(typed.into())) }
 }
 
-fn activity(view: &View, ink: Ink) -> Span<'static> {
+fn activity(view: &View, ink: ColorMode) -> Span<'static> {
     match view.activity {
         LoadActivity::Running => Span::styled("running", ink.good()),
         LoadActivity::Paused => Span::styled(" PAUSED ", ink.badge()),
@@ -72,7 +72,7 @@ fn activity(view: &View, ink: Ink) -> Span<'static> {
 }
 
 /// A line that fills while it goes.
-fn progress(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+fn progress(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let share = view.progress.share();
     let before = format!(" {}  ", done(view.progress));
     let after = format!("  {:.0}%  {}", (share * 100.0).floor(), left(view));
@@ -114,7 +114,7 @@ fn left(view: &View) -> String {
     }
 }
 
-fn footer(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+fn footer(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let keys = keys(view, ink, area.width);
     let Some(message) = &view.message else { return put(area, buffer, &keys) };
     let message = match message {
@@ -130,7 +130,7 @@ fn footer(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
 }
 
 /// As many keys as there is room for.
-fn keys(view: &View, ink: Ink, room: u16) -> Line<'static> {
+fn keys(view: &View, ink: ColorMode, room: u16) -> Line<'static> {
     let pause = if view.activity == LoadActivity::Paused { "go on" } else { "pause" };
     let keys = [("q", "quit"), ("p", pause), ("+/-", "connections"), ("s", "save as HTML")];
     let mut line = Line::default();
@@ -147,7 +147,7 @@ fn keys(view: &View, ink: Ink, room: u16) -> Line<'static> {
 }
 
 /// What matters most, a line each, where there is no room for panels.
-fn short(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+fn short(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let mut lines = vec![
         Line::from(vec![
             activity(view, ink),

@@ -4,13 +4,13 @@ use ratatui::style::{Color, Modifier, Style};
 
 /// Whether there are colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ink {
+pub(super) enum ColorMode {
     Colours,
     /// Bold, dim and reversed text say what colours would.
     Plain,
 }
 
-impl Ink {
+impl ColorMode {
     pub(super) const fn dim(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::{event, style};
-use whimbrel_apps::load::{Correction, Motion, Until};
+use whimbrel_apps::load::{Correction, LoadState, StopCondition};
 use whimbrel_apps::record::per_second;
 use whimbrel_io::text;
 
@@ -16,7 +16,7 @@ use super::ScreenFeed;
 use super::draw::draw;
 use super::file::{self, Stamp};
 use super::html;
-use super::ink::Ink;
+use super::ink::ColorMode;
 use super::keys::{self, Intent};
 use super::rates::{Moment, Sampler};
 use super::terminal::{Terminal, give_back};
@@ -31,12 +31,12 @@ use crate::runs::summary::{ending, whom};
 pub(super) struct Painter {
     view: View,
     sampler: Sampler,
-    until: Until,
+    until: StopCondition,
     /// How many addresses connections begin at.
     addresses: u64,
     has_warmup: bool,
     control: Arc<LoadControl>,
-    ink: Ink,
+    ink: ColorMode,
     /// When the message goes.
     forget: Option<Instant>,
 }
@@ -145,7 +145,7 @@ impl Painter {
         if self.forget.is_some_and(|forget| now >= forget) {
             (self.view.message, self.forget) = (None, None);
         }
-        if self.control.motion() == Motion::Paused {
+        if self.control.state() == LoadState::Paused {
             self.view.activity = LoadActivity::Paused;
             self.view.rates.now = 0;
         }
@@ -211,21 +211,21 @@ fn title(plan: &LoadRunPlan) -> Title {
     }
 }
 
-fn bar(until: Until, over: u64, elapsed: Duration) -> Progress {
+fn bar(until: StopCondition, over: u64, elapsed: Duration) -> Progress {
     match until {
-        Until::Exchanges(of) => Progress::Exchanges { done: over.min(of), of, elapsed },
-        Until::Elapsed(of) => Progress::Elapsed { elapsed, of },
+        StopCondition::Exchanges(of) => Progress::Exchanges { done: over.min(of), of, elapsed },
+        StopCondition::Elapsed(of) => Progress::Elapsed { elapsed, of },
     }
 }
 
 /// In colours unless somebody does not want any.
-fn ink() -> Ink {
+fn ink() -> ColorMode {
     match anstream::AutoStream::choice(&std::io::stdout()) {
-        anstream::ColorChoice::Never => Ink::Plain,
+        anstream::ColorChoice::Never => ColorMode::Plain,
         _ => {
             // The option goes before NO_COLOR.
             style::force_color_output(true);
-            Ink::Colours
+            ColorMode::Colours
         }
     }
 }

@@ -9,14 +9,14 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Sparkline, Widget};
 
-use super::ink::Ink;
+use super::ink::ColorMode;
 use super::lines::{both, cut_top, put, row};
 use super::view::{Ports, States, View};
 use crate::quantity::{show, thousands};
 use crate::runs::summary::growing_bars;
 
 /// How many answers a second there were, and are.
-pub(super) fn rates(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+pub(super) fn rates(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let rates = &view.rates;
     let figures = [("now", rates.now), ("mean", rates.mean), ("max", rates.max)];
     let figures = figures.into_iter().flat_map(|(name, rate)| {
@@ -36,7 +36,7 @@ pub(super) fn rates(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
 }
 
 /// How long answers took.
-pub(super) fn latency(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+pub(super) fn latency(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let latency = &view.latency;
     let about = Line::styled(view.title.latency, ink.dim()).right_aligned();
     let inner = framed(panel(" Latency ", ink).title_top(about), area, buffer);
@@ -76,7 +76,7 @@ fn some_of(mut parts: Vec<(String, u8)>, room: u16) -> String {
 }
 
 /// Name and time of each, in turn.
-fn quantiles(latency: &Histogram<u64>, ink: Ink) -> Vec<Span<'static>> {
+fn quantiles(latency: &Histogram<u64>, ink: ColorMode) -> Vec<Span<'static>> {
     let shades = Shades::of(latency);
     let spans = QUANTILES.into_iter().flat_map(|(name, quantile)| {
         let value = latency.value_at_quantile(quantile);
@@ -90,7 +90,7 @@ fn quantiles(latency: &Histogram<u64>, ink: Ink) -> Vec<Span<'static>> {
     spans.collect()
 }
 
-fn histogram(latency: &Histogram<u64>, ink: Ink, area: Rect, buffer: &mut Buffer) {
+fn histogram(latency: &Histogram<u64>, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let bars = growing_bars(latency, u32::from(area.height).min(MOST_BARS));
     let most = bars.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
     let (counts, shades) = (thousands(most).len(), Shades::of(latency));
@@ -122,7 +122,7 @@ impl Shades {
         Self { p90: latency.value_at_quantile(0.9), p99: latency.value_at_quantile(0.99) }
     }
 
-    fn of_time(self, value: u64, ink: Ink) -> Style {
+    fn of_time(self, value: u64, ink: ColorMode) -> Style {
         match value {
             _ if value <= self.p90 => ink.good(),
             _ if value <= self.p99 => ink.warning(),
@@ -132,7 +132,7 @@ impl Shades {
 }
 
 /// In which states connections are.
-pub(super) fn states(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+pub(super) fn states(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let inner = framed(panel(" Connections ", ink), area, buffer);
     let Some(states) = view.states else {
         return put(inner, buffer, &Line::styled(" not known on this wire", ink.dim()));
@@ -174,7 +174,7 @@ fn named(states: States) -> [(&'static str, Option<u64>); 4] {
 }
 
 /// How many ports are left.
-pub(super) fn ports(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+pub(super) fn ports(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let inner = framed(panel(" Ports ", ink), area, buffer);
     let Some(ports) = view.ports else {
         return put(inner, buffer, &Line::styled(" not known on this wire", ink.dim()));
@@ -207,7 +207,7 @@ pub(super) fn ports(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
     both(row(inner, 1), buffer, &left, &waiting(ports, ink));
 }
 
-fn waiting(ports: Ports, ink: Ink) -> Line<'static> {
+fn waiting(ports: Ports, ink: ColorMode) -> Line<'static> {
     match ports.waiting {
         0 => Line::from(""),
         1 => Line::styled(" 1 waits ", ink.bad()),
@@ -216,7 +216,7 @@ fn waiting(ports: Ports, ink: Ink) -> Line<'static> {
 }
 
 /// What came of exchanges.
-pub(super) fn answers(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
+pub(super) fn answers(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let block = panel(" Responses ", ink).title_top(errors(view, ink).right_aligned());
     let inner = framed(block, area, buffer);
     let answered = view.answers.iter().map(|(status, count)| {
@@ -240,7 +240,7 @@ pub(super) fn answers(view: &View, ink: Ink, area: Rect, buffer: &mut Buffer) {
     put(row(inner, shown as u16), buffer, &Line::styled(rest, ink.dim()));
 }
 
-fn errors(view: &View, ink: Ink) -> Line<'static> {
+fn errors(view: &View, ink: ColorMode) -> Line<'static> {
     let failed = view.errors.iter().map(|(_, count)| count).sum::<u64>();
     let wrong = view.answers.iter().filter(|(status, _)| *status >= 400).map(|(_, count)| count);
     match failed + wrong.sum::<u64>() {
@@ -251,7 +251,7 @@ fn errors(view: &View, ink: Ink) -> Line<'static> {
 }
 
 /// The lower panels, a line each.
-pub(super) fn short_lines(view: &View, ink: Ink, room: u16) -> Vec<Line<'static>> {
+pub(super) fn short_lines(view: &View, ink: ColorMode, room: u16) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(vec![
         Span::raw(match view.answers.iter().map(|(_, count)| count).sum() {
             0 => "no response yet".into(),
@@ -275,7 +275,7 @@ pub(super) fn short_lines(view: &View, ink: Ink, room: u16) -> Vec<Line<'static>
     lines
 }
 
-fn panel(title: &'static str, ink: Ink) -> Block<'static> {
+fn panel(title: &'static str, ink: ColorMode) -> Block<'static> {
     Block::bordered()
         .border_type(BorderType::Rounded)
         .border_style(ink.dim())

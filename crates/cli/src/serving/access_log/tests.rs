@@ -41,12 +41,12 @@ fn what_a_peer_sends_ends_no_line_and_no_quotes() {
 }
 
 /// A disk that takes nothing until it is told to.
-struct Stuck {
+struct StuckRun {
     release: mpsc::Receiver<()>,
     written: Arc<Mutex<Vec<u8>>>,
 }
 
-impl Write for Stuck {
+impl Write for StuckRun {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
         let _ = self.release.recv();
         self.written.lock().unwrap().extend_from_slice(octets);
@@ -62,7 +62,7 @@ impl Write for Stuck {
 fn a_stuck_disk_stalls_nobody_and_what_has_no_room_is_counted() {
     let (go, release) = mpsc::channel();
     let written = Arc::new(Mutex::new(Vec::new()));
-    let mut log = AccessLog::begin(Stuck { release, written: Arc::clone(&written) }, "x".into());
+    let mut log = AccessLog::begin(StuckRun { release, written: Arc::clone(&written) }, "x".into());
     let length = line(&exchange(), 1_795_392_000).len();
     // Three times what may wait and what may be on its way: more than half of that has no room.
     let all = 6 * ROOM / length;
@@ -84,7 +84,7 @@ fn a_stuck_disk_stalls_nobody_and_what_has_no_room_is_counted() {
 fn flood_of_lines_leaves_room_for_line_that_comes_later() {
     let (go, release) = mpsc::channel();
     let written = Arc::new(Mutex::new(Vec::new()));
-    let mut log = AccessLog::begin(Stuck { release, written: Arc::clone(&written) }, "x".into());
+    let mut log = AccessLog::begin(StuckRun { release, written: Arc::clone(&written) }, "x".into());
     let first = LoggedExchange { request: b"GET /first HTTP/1.1".to_vec(), ..exchange() };
     log.note(&first);
     while log.counted().lost < 1_000 {
@@ -106,7 +106,7 @@ fn flood_of_lines_leaves_room_for_line_that_comes_later() {
 #[test]
 fn an_end_does_not_wait_for_a_disk_that_stays_stuck() {
     let (go, release) = mpsc::channel();
-    let mut log = AccessLog::begin(Stuck { release, written: Arc::default() }, "x".into());
+    let mut log = AccessLog::begin(StuckRun { release, written: Arc::default() }, "x".into());
     log.note(&exchange());
     while log.0.lock().lines > 0 {
         thread::yield_now();

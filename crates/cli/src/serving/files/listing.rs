@@ -1,7 +1,7 @@
 //! A page that names what a directory holds.
 //!
 //! A page costs a look at each name, 3 ms for a thousand: it is made in a turn of its own
-//! ([`Effort`](whimbrel_apps::effort::Effort)), and one that was made within the last second is handed out
+//! ([`TurnBudget`](whimbrel_apps::effort::TurnBudget)), and one that was made within the last second is handed out
 //! again. A response keeps no page, however many wait for a client to take them: it is read piece by piece
 //! from the few that are kept, and made again where it is no longer among them, as a file is opened again.
 
@@ -15,7 +15,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_apps::http::path::{PathNames, encode_name};
-use whimbrel_apps::http::{Answer, Body, BodySource, LongAnswer, Response, SourceError, Status};
+use whimbrel_apps::http::{
+    Body, BodySource, LongAnswer, Response, SiteResponse, SourceError, Status,
+};
 use whimbrel_base::Foreign;
 
 use super::{failed, now};
@@ -55,10 +57,10 @@ impl Listings {
     }
 
     /// What is answered with the page of a directory at `now`.
-    pub(super) fn answer(&self, directory: Directory, now: Duration) -> io::Result<Answer> {
+    pub(super) fn answer(&self, directory: Directory, now: Duration) -> io::Result<SiteResponse> {
         let directory = Arc::new(directory);
         let fresh = self.fresh(&directory, now)?;
-        let work = || Answer::Long(Box::new(PageWork { listings: self.clone(), directory }));
+        let work = || SiteResponse::Long(Box::new(PageWork { listings: self.clone(), directory }));
         Ok(fresh.map_or_else(work, |listing| self.response(listing).into()))
     }
 

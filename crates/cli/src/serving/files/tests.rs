@@ -2,7 +2,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use whimbrel_apps::http::limits::Terms;
+use whimbrel_apps::http::limits::ServerSettings;
 use whimbrel_apps::http::{Connection, Step};
 
 use super::*;
@@ -59,7 +59,7 @@ fn ask(site: &mut FileRoot, stream: &str) -> String {
     let (mut connection, mut answer) = (Connection::new(), Vec::new());
     let mut input = Some(Bytes::copy_from_slice(stream.as_bytes()));
     loop {
-        match connection.poll(site, &Terms::default()) {
+        match connection.poll(site, &ServerSettings::default()) {
             Step::Send(octets) => answer.extend_from_slice(&octets),
             Step::NeedInput => match input.take() {
                 Some(octets) => connection.on_octets(octets),
@@ -267,7 +267,7 @@ fn more_uploads_than_there_is_room_for_are_told_to_come_again() {
     let mut begun: Vec<_> = (0..4).map(|_| Connection::new()).collect();
     for connection in &mut begun {
         connection.on_octets(Bytes::copy_from_slice(put.as_bytes()));
-        assert_eq!(connection.poll(&mut site, &Terms::default()), Step::NeedInput);
+        assert_eq!(connection.poll(&mut site, &ServerSettings::default()), Step::NeedInput);
     }
     let answer = ask(&mut site, &format!("{put}xyz"));
     assert!(status(&answer) == "503" && answer.contains("Retry-After: 1\r\n"), "{answer}");
@@ -289,11 +289,11 @@ fn an_upload_whose_condition_holds_no_longer_when_it_ends_replaces_nothing() {
             format!("PUT {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n{condition}\r\n\r\n");
         let mut slow = Connection::new();
         slow.on_octets(Bytes::from(format!("{head}lo")));
-        assert_eq!(slow.poll(&mut site, &Terms::default()), Step::NeedInput);
+        assert_eq!(slow.poll(&mut site, &ServerSettings::default()), Step::NeedInput);
         let fast = ask(&mut site, &format!("{head}fast"));
         assert!(matches!(status(&fast), "200" | "201"), "{fast}");
         slow.on_octets(Bytes::from_static(b"st"));
-        let Step::Send(answer) = slow.poll(&mut site, &Terms::default()) else { panic!() };
+        let Step::Send(answer) = slow.poll(&mut site, &ServerSettings::default()) else { panic!() };
         assert_eq!(status(&String::from_utf8_lossy(&answer)), "412", "{path}");
         assert!(get(&mut site, path).ends_with("fast"));
     }
@@ -311,7 +311,9 @@ fn a_response_that_nobody_reads_keeps_no_file_open() {
         let mut connection = Connection::new();
         let request = format!("GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n");
         connection.on_octets(Bytes::from(request));
-        let Step::Send(head) = connection.poll(&mut site, &Terms::default()) else { panic!() };
+        let Step::Send(head) = connection.poll(&mut site, &ServerSettings::default()) else {
+            panic!()
+        };
         assert!(head.starts_with(b"HTTP/1.1 200 OK\r\n"));
         assert_eq!(
             site.file_cache.open_files(),
@@ -319,7 +321,9 @@ fn a_response_that_nobody_reads_keeps_no_file_open() {
             "opened when it is sent"
         );
         // The first piece leaves, and the peer reads no more.
-        let Step::Send(_) = connection.poll(&mut site, &Terms::default()) else { panic!() };
+        let Step::Send(_) = connection.poll(&mut site, &ServerSettings::default()) else {
+            panic!()
+        };
         stalled.push((number, connection));
     }
     assert_eq!(site.file_cache.open_files(), 4);
@@ -327,10 +331,10 @@ fn a_response_that_nobody_reads_keeps_no_file_open() {
     // Whoever reads on gets the rest, though its file was closed meanwhile.
     for (number, mut connection) in stalled {
         let mut rest = Vec::new();
-        while let Step::Send(piece) = connection.poll(&mut site, &Terms::default()) {
+        while let Step::Send(piece) = connection.poll(&mut site, &ServerSettings::default()) {
             rest.extend_from_slice(&piece);
         }
-        assert!(rest == vec![number; 300_000 - Terms::default().limits.piece], "{number}");
+        assert!(rest == vec![number; 300_000 - ServerSettings::default().limits.piece], "{number}");
     }
     assert_eq!(site.file_cache.open_files(), 0);
 }

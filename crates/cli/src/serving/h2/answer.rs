@@ -16,7 +16,7 @@ use hyper::service::Service;
 use hyper::{Method, Request, Response, StatusCode};
 use whimbrel_apps::http::fault::Fault;
 use whimbrel_apps::http::{
-    self, Answer, BodySource, ExchangeLog, Limits, LoggedExchange, Site, SourceError, Upload,
+    self, BodySource, ExchangeLog, Limits, LoggedExchange, Site, SiteResponse, SourceError, Upload,
 };
 use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
@@ -42,7 +42,7 @@ pub(super) struct Shared<S> {
     exchange_log: Option<RefCell<Box<dyn ExchangeLog + Send>>>,
     /// Whose answers, or pieces of them, are long work.
     pub(super) long: Rc<LongQueue>,
-    /// What was done since this was asked, as [`Effort`](whimbrel_apps::effort::Effort) counts.
+    /// What was done since this was asked, as [`TurnBudget`](whimbrel_apps::effort::TurnBudget) counts.
     spent: Cell<u64>,
 }
 
@@ -86,7 +86,7 @@ impl<S> Clone for Common<S> {
 }
 
 impl<S: Site> Site for Common<S> {
-    fn respond(&mut self, request: &http::Request<'_>) -> Answer {
+    fn respond(&mut self, request: &http::Request<'_>) -> SiteResponse {
         self.0.borrow_mut().respond(request)
     }
 
@@ -163,12 +163,12 @@ impl<S: Site> Shared<S> {
         // Of what waits for its body, or for its turn, no head is kept.
         let mut body = request.into_body();
         let response = match answer {
-            Answer::Response(response) => {
+            SiteResponse::Response(response) => {
                 self.discard(&mut body).await;
                 response
             }
-            Answer::Upload(upload) => self.take(upload, &mut body).await,
-            Answer::Long(work) => {
+            SiteResponse::Upload(upload) => self.take(upload, &mut body).await,
+            SiteResponse::Long(work) => {
                 self.discard(&mut body).await;
                 long.turn().await;
                 self.spend(u64::MAX);
@@ -178,7 +178,7 @@ impl<S: Site> Shared<S> {
         (response, body)
     }
 
-    fn answer(&self, request: &Request<Incoming>, at_once: usize) -> Answer {
+    fn answer(&self, request: &Request<Incoming>, at_once: usize) -> SiteResponse {
         let (head, mut site) = (head(request), self.site.clone());
         self.spend(site.cost());
         http::head::respond(&mut site, &head, &self.limits, at_once)
@@ -230,7 +230,7 @@ impl<S: Site + 'static> Service<Request<Incoming>> for Answerer<S> {
             let exchange = shared.exchange_log.is_some().then(|| exchange(&request, peer));
             let (response, unread) = shared.respond(request, room.at_once(), &long).await;
             if !shared.think.is_zero() {
-                Thought { shared: &shared, place: None }.await;
+                ThinkDelay { shared: &shared, place: None }.await;
             }
             let status = response.status.code;
             shared.count(status);
@@ -376,13 +376,13 @@ fn next_piece(
 }
 
 /// Ready when an answer was thought about for long enough.
-struct Thought<'s, S> {
+struct ThinkDelay<'s, S> {
     shared: &'s Shared<S>,
     /// Among those that are thought about.
     place: Option<(Instant, u64)>,
 }
 
-impl<S> Future for Thought<'_, S> {
+impl<S> Future for ThinkDelay<'_, S> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -402,7 +402,7 @@ impl<S> Future for Thought<'_, S> {
 }
 
 /// Whoever resets a stream leaves nothing behind that waits.
-impl<S> Drop for Thought<'_, S> {
+impl<S> Drop for ThinkDelay<'_, S> {
     fn drop(&mut self) {
         if let Some(place) = self.place {
             self.shared.thoughts.borrow_mut().remove(&place);

@@ -1,4 +1,4 @@
-use whimbrel_apps::http::{Answer, FixedBody, LongAnswer, Response, Status};
+use whimbrel_apps::http::{FixedBody, LongAnswer, Response, SiteResponse, Status};
 
 use super::*;
 
@@ -120,10 +120,10 @@ impl Pages {
 }
 
 impl Site for Pages {
-    fn respond(&mut self, request: &whimbrel_apps::http::Request<'_>) -> Answer {
+    fn respond(&mut self, request: &whimbrel_apps::http::Request<'_>) -> SiteResponse {
         match request.path() {
             "/" => Response::text(Status::OK, "at once").into(),
-            _ => Answer::Long(Box::new(self.clone())),
+            _ => SiteResponse::Long(Box::new(self.clone())),
         }
     }
 }

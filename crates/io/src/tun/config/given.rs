@@ -7,25 +7,25 @@ use std::sync::Arc;
 use whimbrel_stack::InterfaceAddress;
 
 use super::{Layer, Offload, TunConfig};
-use crate::Dad;
+use crate::DuplicateAddressDetection;
 use crate::config::check_addresses;
 use crate::sys::tun::TunFile;
 use crate::tun::{Framing, TunError};
 
 /// The queue, and what its interface was made with. Clones are the same queue.
 #[derive(Clone, Debug)]
-pub(crate) struct Given {
+pub(crate) struct TunHandle {
     file: Arc<TunFile>,
     flags: i32,
 }
 
-impl PartialEq for Given {
+impl PartialEq for TunHandle {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.file, &other.file)
     }
 }
 
-impl Eq for Given {}
+impl Eq for TunHandle {}
 
 impl TunConfig {
     /// A stack that has `addresses`, behind an interface that is there already: `fd` is one of its queues,
@@ -66,7 +66,7 @@ impl TunConfig {
             _ => refused("find the name and flags")(error),
         })?;
         let is_tap = flags & libc::IFF_TAP != 0;
-        let given = Given { file: Arc::new(file), flags };
+        let given = TunHandle { file: Arc::new(file), flags };
         let mut config = Self {
             name,
             layer: if is_tap { Layer::Ethernet(None) } else { Layer::Ip },
@@ -75,7 +75,7 @@ impl TunConfig {
             mtu: Self::DEFAULT_MTU,
             queues: NonZeroU16::MIN,
             offload: Offload::On,
-            dad: Dad::On,
+            dad: DuplicateAddressDetection::On,
             given: Some(given),
         };
         config.derive_hosts();
@@ -83,12 +83,12 @@ impl TunConfig {
     }
 
     /// The queue that somebody else opened, if it is of one.
-    pub(crate) fn given(&self) -> Option<&Given> {
+    pub(crate) fn given(&self) -> Option<&TunHandle> {
         self.given.as_ref()
     }
 }
 
-impl Given {
+impl TunHandle {
     /// The queue, once more.
     pub(crate) fn file(&self) -> Result<TunFile, TunError> {
         let refused = |error| TunError::on_setup("take the descriptor", "of the descriptor", error);

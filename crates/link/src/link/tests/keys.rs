@@ -11,7 +11,7 @@ use whimbrel_wire::tcp::{
 use whimbrel_wire::{Ecn, IpHeader, Ipv4Header, Protocol, RawWindow, SeqNum, Sum, TrafficClass};
 
 use super::{arrivals, capable_frame, frame, link, push_numbered};
-use crate::{Fate, Link, Loss};
+use crate::{Link, LinkOutcome, Loss};
 
 fn at_millis(millis: u64) -> Instant {
     Instant::from_millis(millis)
@@ -30,15 +30,16 @@ fn times(link: &mut Link) -> Vec<(Instant, usize)> {
 fn policer_passes_its_burst_and_then_its_rate() {
     // 8 Mb/s is a byte each microsecond.
     let mut link = link("police=8M:3000");
-    let fates: Vec<Fate> = (0..4).map(|_| link.push_frame(Instant::ZERO, frame(1_000))).collect();
-    assert_eq!(fates[2..], [Fate::default(), Fate::lost(Loss::Policed)]);
+    let fates: Vec<LinkOutcome> =
+        (0..4).map(|_| link.push_frame(Instant::ZERO, frame(1_000))).collect();
+    assert_eq!(fates[2..], [LinkOutcome::default(), LinkOutcome::lost(Loss::Policed)]);
     // A nanosecond before the tokens are there, and then.
     let early = Instant::from_nanos(999_999);
-    assert_eq!(link.push_frame(early, frame(1_000)), Fate::lost(Loss::Policed));
+    assert_eq!(link.push_frame(early, frame(1_000)), LinkOutcome::lost(Loss::Policed));
     assert!(link.push_frame(at_millis(1), frame(1_000)).is_unharmed());
     // A shorter one may pass where a longer does not, and what is dropped takes no tokens.
     let half = Instant::from_nanos(1_500_000);
-    assert_eq!(link.push_frame(half, frame(1_000)), Fate::lost(Loss::Policed));
+    assert_eq!(link.push_frame(half, frame(1_000)), LinkOutcome::lost(Loss::Policed));
     assert!(link.push_frame(half, frame(500)).is_unharmed());
     assert_eq!((link.counters().lost_policed, link.counters().lost()), (3, 3));
     // However long it is silent, the bucket holds no more than its burst.
@@ -300,7 +301,7 @@ fn bleaching_and_stripping_leave_right_checksums() {
     };
     let segment = Segment { text: 30, options, ..ack(1) };
     let fate = link.push_frame(Instant::ZERO, segment.packet());
-    assert_eq!(fate, Fate { bleached: true, stripped: true, ..Fate::default() });
+    assert_eq!(fate, LinkOutcome { bleached: true, stripped: true, ..LinkOutcome::default() });
     assert_eq!(fate.to_string(), "ECN bleached, AccECN option stripped");
     let arrived = link.pop(Instant::ZERO).expect("arrived");
     let (ip, _) = IpHeader::parse(&arrived).expect("its checksum is right");

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use whimbrel_io::{StackWorker, Wait, WorkerError, poll};
+use whimbrel_io::{PollInterest, StackWorker, WorkerError, poll};
 
 use crate::stack_port::StackPort;
 
@@ -56,7 +56,7 @@ impl DeviceReady {
     /// Whether the device takes more, if that is waited for. If not, the task is woken when it does.
     pub(super) fn is_writable(
         &mut self,
-        wait: Wait,
+        wait: PollInterest,
         worker: &StackWorker<StackPort>,
         cx: &mut Context<'_>,
     ) -> io::Result<bool> {

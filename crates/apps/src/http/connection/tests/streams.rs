@@ -27,9 +27,9 @@ fn part() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-fn small() -> Terms {
+fn small() -> ServerSettings {
     let limits = Limits { head: 120, body: 64, discard: 8, ..Limits::default() };
-    Terms { limits, ..Terms::default() }
+    ServerSettings { limits, ..ServerSettings::default() }
 }
 
 proptest! {
@@ -77,7 +77,7 @@ proptest! {
         stream.extend_from_slice(b"0\r\n\r\n");
         let pieces: Vec<&[u8]> = stream.chunks(piece).collect();
         let mut site = odd(0, vec![]);
-        let outcome = converse(&mut site, &Terms::default(), &pieces);
+        let outcome = converse(&mut site, &ServerSettings::default(), &pieces);
         prop_assert_eq!(outcome.statuses(), [201]);
         prop_assert_eq!(&*site.received.lock().unwrap(), &body);
     }

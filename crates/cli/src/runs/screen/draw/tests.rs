@@ -45,7 +45,7 @@ fn view() -> View {
     }
 }
 
-fn terminal(view: &View, ink: Ink, size: (u16, u16)) -> Terminal<TestBackend> {
+fn terminal(view: &View, ink: ColorMode, size: (u16, u16)) -> Terminal<TestBackend> {
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
     terminal.draw(|frame| draw(view, ink, frame.area(), frame.buffer_mut())).unwrap();
     terminal
@@ -53,7 +53,7 @@ fn terminal(view: &View, ink: Ink, size: (u16, u16)) -> Terminal<TestBackend> {
 
 /// What is read on it, without blanks at the ends of lines.
 fn text(view: &View, size: (u16, u16)) -> String {
-    let terminal = terminal(view, Ink::Plain, size);
+    let terminal = terminal(view, ColorMode::Plain, size);
     let buffer = terminal.backend().buffer();
     let line = |y| (0..size.0).map(|x| buffer[(x, y)].symbol()).collect::<String>();
     (0..size.1).map(|y| line(y).trim_end().to_owned() + "\n").collect()
@@ -168,12 +168,16 @@ fn without_colours_no_cell_has_one_and_what_matters_is_bold_or_reversed() {
     let is_coloured = |cell: &ratatui::buffer::Cell| {
         cell.fg != ratatui::style::Color::Reset || cell.bg != ratatui::style::Color::Reset
     };
-    let plain = cells(Ink::Plain);
+    let plain = cells(ColorMode::Plain);
     assert!(!plain.iter().any(is_coloured));
     assert!(plain.iter().any(|cell| cell.modifier.contains(Modifier::REVERSED)));
-    assert!(cells(Ink::Colours).iter().any(is_coloured));
+    assert!(cells(ColorMode::Colours).iter().any(is_coloured));
     let symbols = |ink| cells(ink).iter().map(|cell| cell.symbol().to_owned()).collect::<Vec<_>>();
-    assert_eq!(symbols(Ink::Plain), symbols(Ink::Colours), "colours add nothing to read");
+    assert_eq!(
+        symbols(ColorMode::Plain),
+        symbols(ColorMode::Colours),
+        "colours add nothing to read"
+    );
 }
 
 #[test]

@@ -92,7 +92,9 @@ fn no_name_is_looked_at_before_its_turn() {
     let folder = Folder::of("listed-later", (0..9).map(|number| number.to_string()));
     let Counted { listings, looks } = counted();
     let directory = || Arc::unwrap_or_clone(folder.directory("/"));
-    let Ok(Answer::Long(work)) = listings.answer(directory(), now()) else { panic!("at once") };
+    let Ok(SiteResponse::Long(work)) = listings.answer(directory(), now()) else {
+        panic!("at once")
+    };
     assert_eq!(looks.load(Ordering::Relaxed), 0);
     assert_eq!(work.make().status, Status::OK);
     assert_eq!(looks.load(Ordering::Relaxed), 9);

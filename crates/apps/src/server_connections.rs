@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use whimbrel_base::Instant;
 
-use crate::effort::Effort;
+use crate::effort::TurnBudget;
 use crate::idle::IdleList;
 use crate::pace::{Pace, Pacing};
 use crate::transport::{Transport, TransportEvent};
@@ -16,13 +16,13 @@ pub(crate) trait Server<T: Transport> {
     /// What it knows of a connection.
     type ConnectionState: Default;
 
-    fn reception(&mut self) -> &mut Reception<T, Self::ConnectionState>;
+    fn connections(&mut self) -> &mut ServerConnections<T, Self::ConnectionState>;
 
     /// A connection was accepted, and has its place.
     fn on_accepted(&mut self, id: T::Id, now: Instant);
 
     /// Takes a step of a connection.
-    fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> Turn;
+    fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> StepResult;
 
     /// The connection is over: what came before can still be read.
     fn on_closed(&mut self, net: &mut T, id: T::Id, now: Instant);
@@ -36,20 +36,20 @@ pub(crate) trait Server<T: Transport> {
     }
 
     /// Lets go of a connection.
-    fn release(&mut self, net: &mut T, id: T::Id, parting: Parting);
+    fn release(&mut self, net: &mut T, id: T::Id, close_mode: CloseMode);
 
     /// Acts on what happened: takes up to `budget` events and tasks, and what a turn may take. Returns
     /// whether more waits. Long work comes when nothing else is left.
     fn serve(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
-        let leads = self.reception().begin_turn();
-        if leads && self.reception().effort.is_overdue() {
+        let leads = self.connections().begin_turn();
+        if leads && self.connections().effort.is_overdue() {
             self.serve_long(net, now);
         }
         for _ in 0..budget {
-            if self.reception().effort.is_spent() {
+            if self.connections().effort.is_spent() {
                 return true;
             }
-            let task = self.reception().next_task(net, now);
+            let task = self.connections().next_task(net, now);
             match task.or_else(|| self.next_silent(now).map(Task::Drive)) {
                 None => return leads && self.serve_long(net, now),
                 Some(Task::Accept(listener)) => self.accept(net, listener, now),
@@ -66,32 +66,34 @@ pub(crate) trait Server<T: Transport> {
 
     /// Moves on the connection whose long work has waited longest. Returns whether there was one.
     fn serve_long(&mut self, net: &mut T, now: Instant) -> bool {
-        let reception = self.reception();
-        let Some((place, _)) = reception.long.oldest() else { return false };
-        reception.long.remove(place);
-        reception.effort.grant();
-        if let Some((id, _)) = reception.at_place(place) {
+        let connections = self.connections();
+        let Some((place, _)) = connections.long.oldest() else { return false };
+        connections.long.remove(place);
+        connections.effort.grant();
+        if let Some((id, _)) = connections.at_place(place) {
             self.drive(net, id, now);
         }
-        self.reception().effort.withdraw();
+        self.connections().effort.withdraw();
         true
     }
 
     /// Accepts connections of a listener, and drives each.
     fn accept(&mut self, net: &mut T, listener: T::Listener, now: Instant) {
-        for _ in 0..self.reception().pacing.accepts_at_once(ACCEPTS) {
-            if self.reception().effort.is_spent() {
+        for _ in 0..self.connections().pacing.accepts_at_once(ACCEPTS) {
+            if self.connections().effort.is_spent() {
                 break;
             }
-            let Some(id) = self.reception().admit(net, listener) else { return };
+            let Some(id) = self.connections().admit(net, listener) else { return };
             self.on_accepted(id, now);
             // The request may have come with the handshake, and no event would follow.
             self.drive(net, id, now);
         }
-        let reception = self.reception();
+        let connections = self.connections();
         // There may be more than one pass takes; an event comes only for those that arrive later.
-        if reception.pacing.may_accept(listener, now) && !reception.accepting.contains(&listener) {
-            reception.accepting.push_back(listener);
+        if connections.pacing.may_accept(listener, now)
+            && !connections.accepting.contains(&listener)
+        {
+            connections.accepting.push_back(listener);
         }
     }
 
@@ -99,20 +101,20 @@ pub(crate) trait Server<T: Transport> {
     fn drive(&mut self, net: &mut T, id: T::Id, now: Instant) {
         for _ in 0..STEPS {
             match self.turn(net, id, now) {
-                Turn::More if self.reception().effort.is_spent() => break,
-                Turn::More => {}
-                Turn::Wait => return,
-                Turn::Later => return self.reception().put_off(T::place(id), now),
-                Turn::Over(parting) => return self.release(net, id, parting),
+                StepResult::More if self.connections().effort.is_spent() => break,
+                StepResult::More => {}
+                StepResult::Wait => return,
+                StepResult::Later => return self.connections().put_off(T::place(id), now),
+                StepResult::Over(close_mode) => return self.release(net, id, close_mode),
             }
         }
         // The others first: one that always has more must not starve them.
-        self.reception().again.touch(T::place(id), now);
+        self.connections().again.touch(T::place(id), now);
     }
 }
 
 /// What became of one step of a connection.
-pub(crate) enum Turn {
+pub(crate) enum StepResult {
     /// There may be more to do at once.
     More,
     /// An event must come first.
@@ -120,12 +122,12 @@ pub(crate) enum Turn {
     /// A turn of long work must.
     Later,
     /// Nothing is left to send or to read: it parts so.
-    Over(Parting),
+    Over(CloseMode),
 }
 
 /// How a connection's place becomes free.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Parting {
+pub(crate) enum CloseMode {
     /// What was sent is delivered, then FIN.
     Close,
     /// RST: what was not sent is thrown away.
@@ -134,7 +136,7 @@ pub(crate) enum Parting {
 
 /// The connections of a server, with an `S` for each.
 #[derive(Debug)]
-pub(crate) struct Reception<T: Transport, S> {
+pub(crate) struct ServerConnections<T: Transport, S> {
     /// Connections and what the server keeps of each, by [`Transport::place`].
     slots: Vec<Option<(T::Id, S)>>,
     pacing: Pacing<T::Listener>,
@@ -146,7 +148,7 @@ pub(crate) struct Reception<T: Transport, S> {
     /// True if the transport's events are another server's, which passes them on.
     leaves_events: bool,
     /// What this turn may take.
-    effort: Effort,
+    effort: TurnBudget,
     /// The places of connections that wait for a turn of long work.
     long: IdleList,
     /// Whose turn it is: that of events, of connections that have more to do, or of listeners.
@@ -159,7 +161,7 @@ pub(crate) struct Ready<'r, S, L> {
     /// By what its answers can be put off.
     pub(crate) pacing: &'r mut Pacing<L>,
     /// What that may take.
-    pub(crate) effort: &'r mut Effort,
+    pub(crate) effort: &'r mut TurnBudget,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -171,7 +173,7 @@ enum Task<I, L> {
     Close(I),
 }
 
-impl<T: Transport, S: Default> Reception<T, S> {
+impl<T: Transport, S: Default> ServerConnections<T, S> {
     /// Without connections, at this pace.
     pub(crate) fn new(pace: Pace) -> Self {
         Self {
@@ -180,7 +182,7 @@ impl<T: Transport, S: Default> Reception<T, S> {
             again: IdleList::default(),
             accepting: VecDeque::new(),
             leaves_events: false,
-            effort: Effort::default(),
+            effort: TurnBudget::default(),
             long: IdleList::default(),
             round: 0,
         }
@@ -195,7 +197,7 @@ impl<T: Transport, S: Default> Reception<T, S> {
     }
 
     /// What this turn may take.
-    pub(crate) const fn effort(&mut self) -> &mut Effort {
+    pub(crate) const fn effort(&mut self) -> &mut TurnBudget {
         &mut self.effort
     }
 

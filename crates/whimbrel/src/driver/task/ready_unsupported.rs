@@ -3,7 +3,7 @@
 use std::io;
 use std::task::Context;
 
-use whimbrel_io::{StackWorker, Wait, WorkerError};
+use whimbrel_io::{PollInterest, StackWorker, WorkerError};
 
 use crate::stack_port::StackPort;
 
@@ -30,7 +30,7 @@ impl DeviceReady {
 
     pub(super) fn is_writable(
         &mut self,
-        _: Wait,
+        _: PollInterest,
         _: &StackWorker<StackPort>,
         _: &mut Context<'_>,
     ) -> io::Result<bool> {

@@ -17,7 +17,7 @@ use super::{Played, Run, Stop};
 
 /// What is forgiven for now.
 #[derive(Debug, Default)]
-pub(super) struct Forgiven {
+pub(super) struct Tolerances {
     owed: Vec<Debt>,
     early: Vec<Early>,
 }
@@ -43,7 +43,7 @@ struct Early {
     repeats: bool,
 }
 
-impl Forgiven {
+impl Tolerances {
     /// When the first debt must be paid.
     pub(super) fn deadline(&self) -> Option<Duration> {
         self.owed.iter().map(|debt| debt.deadline).min()

@@ -14,7 +14,7 @@ pub(super) fn advice(case: &Node<'_>) -> String {
     format!("<dl class=\"advice\">\n{lines}</dl>\n")
 }
 
-pub(super) fn story(case: &Node<'_>) -> String {
+pub(super) fn narrative(case: &Node<'_>) -> String {
     let paragraphs = case.at("story").text().split("\n\n");
     let paragraphs = paragraphs.map(|it| format!("<p>{}</p>\n", prose(&it.replace('\n', " "))));
     part("What people saw, and what was wrong", &paragraphs.collect::<String>())

@@ -13,7 +13,7 @@ use whimbrel_wire::{Endpoint, Flow, IpHeader, SeqNum, TcpFlags, TcpView};
 
 /// What became of a packet at its receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ruling {
+pub struct PacketVerdict {
     /// When it arrived.
     pub at: Instant,
     /// The state between the two ends before it and after it; `None`: nothing was there.
@@ -28,10 +28,10 @@ pub struct Ruling {
     pub counted: Vec<(&'static str, &'static str)>,
 }
 
-impl Ruling {
+impl PacketVerdict {
     /// Gives it to the stack, and says what came of that.
     pub(super) fn of(packet: &Bytes, now: Instant, shard: &mut Shard) -> Self {
-        let seen = Seen::of(packet);
+        let seen = RuledPacket::of(packet);
         let state = |shard: &Shard| shard.state_between(&seen?.flow);
         let before = (state(shard), shard.counters().clone());
         let expected = seen.and_then(|seen| expected(shard, &seen.flow));
@@ -54,12 +54,12 @@ impl Ruling {
 
 /// Whose packet it is.
 #[derive(Clone, Copy)]
-struct Seen {
+struct RuledPacket {
     flow: Flow,
     flags: TcpFlags,
 }
 
-impl Seen {
+impl RuledPacket {
     fn of(packet: &[u8]) -> Option<Self> {
         let (ip, segment) = IpHeader::parse(packet).ok()?;
         let (tcp, _) = TcpView::parse(segment).ok()?;

@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
-use whimbrel_link::Fate;
+use whimbrel_link::LinkOutcome;
 use whimbrel_sim::capture::Capture;
 use whimbrel_sim::path::GoOn;
 use whimbrel_stack::shard::SocketState;
 use whimbrel_wire::{IpHeader, SeqNum, TcpFlags, TcpView};
 
-use super::hosts::{Enough, Onlooker, Scene, Side};
-use super::ruling::Ruling;
+use super::hosts::{Observer, ObserverStatus, Scene, Side};
+use super::packet_verdict::PacketVerdict;
 
 /// The connection, with the end of the one before it on the same ports.
 #[derive(Clone, Debug)]
-pub struct Witness {
+pub struct Evidence {
     /// What it shows.
-    pub shows: Shows,
+    pub shows: EvidenceKind,
     /// The client's port.
     pub port: u16,
     /// Its packets, the first of the earlier connection's first.
@@ -29,7 +29,7 @@ pub struct Witness {
 
 /// What a connection is a witness of, the most telling last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Shows {
+pub enum EvidenceKind {
     /// That a connection opens.
     Opening,
     /// That one follows another on the same ports while the server keeps that in TIME-WAIT.
@@ -56,7 +56,7 @@ pub struct SeenPacket {
     /// there was none, or it has none.
     pub newer: Option<Duration>,
     /// What its receiver made of it; `None` if it did not arrive before the record ends.
-    pub ruling: Option<Ruling>,
+    pub ruling: Option<PacketVerdict>,
 }
 
 /// Looks for a witness in what leaves the hosts.
@@ -64,7 +64,7 @@ pub struct SeenPacket {
 pub(super) struct Search {
     ports: Vec<Port>,
     from: Instant,
-    found: Option<Sighting>,
+    found: Option<EvidenceAt>,
 }
 
 /// What is known of one of the client's ports.
@@ -79,8 +79,8 @@ struct Port {
 
 /// Where a witness is to be found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Sighting {
-    shows: Shows,
+pub(super) struct EvidenceAt {
+    shows: EvidenceKind,
     port: u16,
     began: Instant,
 }
@@ -91,7 +91,7 @@ impl Search {
         Self { ports: vec![Port::default(); 1 << 16], from, found: None }
     }
 
-    pub(super) fn found(&self) -> Option<Sighting> {
+    pub(super) fn found(&self) -> Option<EvidenceAt> {
         self.found
     }
 
@@ -106,11 +106,13 @@ impl Search {
         let own = if from == Side::Client { view.src_port } else { view.dst_port };
         let Some(port) = self.ports.get_mut(usize::from(own)) else { return };
         let shows = match (from, view.flags.is_syn()) {
-            (Side::Client, true) if port.is_opening && port.iss == view.seq => Shows::Repetition,
+            (Side::Client, true) if port.is_opening && port.iss == view.seq => {
+                EvidenceKind::Repetition
+            }
             (Side::Client, true) => {
                 let lives = port.lives + 1;
                 *port = Port { began: now, iss: view.seq, lives, is_opening: true };
-                if lives > 1 { Shows::Reuse } else { Shows::Opening }
+                if lives > 1 { EvidenceKind::Reuse } else { EvidenceKind::Opening }
             }
             (Side::Server, true) => {
                 port.is_opening = false;
@@ -118,11 +120,11 @@ impl Search {
             }
             (Side::Server, false) if port.is_opening => {
                 port.is_opening = false;
-                Shows::Refusal
+                EvidenceKind::Refusal
             }
             _ => return,
         };
-        let sighting = Sighting { shows, port: own, began: port.began };
+        let sighting = EvidenceAt { shows, port: own, began: port.began };
         let is_better = self.found.is_none_or(|found| found.shows < shows);
         if is_better && sighting.began >= self.from {
             self.found = Some(sighting);
@@ -130,16 +132,16 @@ impl Search {
     }
 }
 
-impl Onlooker for Search {
-    fn on_sent(&mut self, at: Instant, from: Side, packet: &Bytes) -> Enough {
+impl Observer for Search {
+    fn on_sent(&mut self, at: Instant, from: Side, packet: &Bytes) -> ObserverStatus {
         self.see(at, from, packet);
-        Enough::No
+        ObserverStatus::No
     }
 }
 
-impl Sighting {
+impl EvidenceAt {
     /// Runs the scene again, as far as the witness goes.
-    pub(super) fn write_down(self, scene: &Scene, go_on: GoOn<'_>) -> Result<Witness, String> {
+    pub(super) fn write_down(self, scene: &Scene, go_on: GoOn<'_>) -> Result<Evidence, String> {
         let mut notes =
             Notes { of: self, before: VecDeque::new(), packets: Vec::new(), is_over: false };
         scene.play(&mut notes, go_on)?;
@@ -164,7 +166,7 @@ impl Sighting {
                 next[side] = end_of(packet).or(next[side]);
             }
         }
-        Ok(Witness { shows: self.shows, port: self.port, packets })
+        Ok(Evidence { shows: self.shows, port: self.port, packets })
     }
 
     fn is_of(self, from: Side, view: &TcpView<'_>) -> bool {
@@ -174,7 +176,7 @@ impl Sighting {
 
 /// What is written down of it.
 struct Notes {
-    of: Sighting,
+    of: EvidenceAt,
     /// The end of the connection before it, the last packet first.
     before: VecDeque<SeenPacket>,
     packets: Vec<SeenPacket>,
@@ -182,33 +184,33 @@ struct Notes {
     is_over: bool,
 }
 
-impl Onlooker for Notes {
-    fn on_sent(&mut self, at: Instant, from: Side, bytes: &Bytes) -> Enough {
+impl Observer for Notes {
+    fn on_sent(&mut self, at: Instant, from: Side, bytes: &Bytes) -> ObserverStatus {
         let Some(view) = tcp(bytes).filter(|view| self.of.is_of(from, view)) else {
             return self.enough();
         };
         if self.is_over {
-            return Enough::Yes;
+            return ObserverStatus::Yes;
         }
         let packet =
             SeenPacket { at, from, bytes: bytes.clone(), beyond: None, newer: None, ruling: None };
         if at < self.of.began {
             self.before.truncate(BEFORE - 1);
             self.before.push_front(packet);
-            return Enough::No;
+            return ObserverStatus::No;
         }
         self.packets.push(packet);
         let answers = from == Side::Server && text_len(bytes) > 0;
         let refuses = from == Side::Server && view.flags.is_rst();
         self.is_over = answers || refuses || self.packets.len() == MOST;
-        Enough::No
+        ObserverStatus::No
     }
 
     fn follows(&self, to: Side, packet: &Bytes) -> bool {
         tcp(packet).is_some_and(|view| self.of.is_of(to.other(), &view))
     }
 
-    fn on_taken(&mut self, packet: &Bytes, ruling: Ruling) {
+    fn on_taken(&mut self, packet: &Bytes, ruling: PacketVerdict) {
         let all = self.packets.iter_mut().rev().chain(&mut self.before);
         let from = |it: &SeenPacket| it.ruling.is_none() && it.bytes == *packet;
         if let Some(own) = all.filter(|it| from(it)).last() {
@@ -219,25 +221,25 @@ impl Onlooker for Notes {
 
 impl Notes {
     /// Whether the last packet has been taken, too.
-    fn enough(&self) -> Enough {
+    fn enough(&self) -> ObserverStatus {
         let is_taken = self.packets.last().is_some_and(|last| last.ruling.is_some());
-        if self.is_over && is_taken { Enough::Yes } else { Enough::No }
+        if self.is_over && is_taken { ObserverStatus::Yes } else { ObserverStatus::No }
     }
 }
 
-impl Witness {
+impl Evidence {
     /// Its packets as a pcapng file, each at its sender.
     pub fn capture(&self) -> Vec<u8> {
         let mut capture = Capture::new(2);
         for packet in &self.packets {
             let host = usize::from(packet.from == Side::Server);
-            capture.on_sent(packet.at, host, &packet.bytes, Some(Fate::default()));
+            capture.on_sent(packet.at, host, &packet.bytes, Some(LinkOutcome::default()));
         }
         capture.into_file()
     }
 }
 
-impl Shows {
+impl EvidenceKind {
     /// What it is, for people.
     pub const fn about(self) -> &'static str {
         match self {
