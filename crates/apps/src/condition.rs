@@ -6,8 +6,8 @@
 //! comparison = NAME ( ">" | ">=" | "<" | "<=" | "==" | "!=" ) NUMBER [ UNIT ]
 //! ```
 //!
-//! Times are in seconds unless they say `ns`, `us`, `ms` or `s`; `%` is a share of the whole, `k`, `M`
-//! and `G` multiply by powers of a thousand. A figure takes the units of its [`Measure`] alone.
+//! A time needs a unit (`ns`, `us`, `ms` or `s`); `%` is a share of the whole; `k`, `M` and `G` multiply by
+//! powers of a thousand. A figure takes only the units of its [`Measure`].
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -72,7 +72,7 @@ pub struct Figure {
 }
 
 /// What was typed is no condition.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConditionError {
     /// A comparison without an operator: holds what was given.
@@ -89,8 +89,18 @@ pub enum ConditionError {
         /// The names that there are.
         known: String,
     },
+    /// A time without a unit: `p99>100` would mean 100 seconds and never hold.
+    #[error("{name:?} is a time, and {value} has no unit: give one of {units}, as in {name}>100ms")]
+    NoUnit {
+        /// The figure that is compared.
+        name: String,
+        /// The number that was given.
+        value: f64,
+        /// The units that the figure takes, for people.
+        units: String,
+    },
     /// A unit of something else.
-    #[error("{name:?} is not measured in {unit}: give a number alone, or with {units}")]
+    #[error("{name:?} is not measured in {unit}: give a number {units}")]
     WrongUnit {
         /// The figure that is compared.
         name: String,
@@ -158,15 +168,23 @@ fn rounded(value: f64) -> f64 {
 
 impl Comparison {
     fn check(&self, known: &[(&str, Measure)]) -> Result<(), ConditionError> {
-        let Self { name, unit, .. } = self;
+        let Self { name, unit, value, .. } = self;
         match known.iter().find(|(known, _)| known == name) {
             None => {
                 let known: Vec<_> = known.iter().map(|(name, _)| *name).collect();
                 let (name, known) = (name.clone(), known.join(", "));
                 Err(ConditionError::UnknownName { name, known })
             }
+            Some((_, Measure::Time)) if unit.is_empty() => {
+                let (name, units) = (name.clone(), Measure::Time.units().join(", "));
+                Err(ConditionError::NoUnit { name, value: *value, units })
+            }
             Some((_, measure)) if !unit.is_empty() && !measure.units().contains(unit) => {
-                let (name, units) = (name.clone(), measure.units().join(", "));
+                let with = match measure {
+                    Measure::Time => "with one of ",
+                    Measure::Number | Measure::Share => "without a unit, or with one of ",
+                };
+                let (name, units) = (name.clone(), [with, &measure.units().join(", ")].concat());
                 Err(ConditionError::WrongUnit { name, unit, units })
             }
             Some(_) => Ok(()),

@@ -81,6 +81,8 @@ pub struct Load<T: Transport> {
     /// The time of arrivals and of the record.
     watch: Stopwatch,
     state: LoadPhase,
+    /// When it is to be polled to begin the next exchange, at the rate asked for.
+    next_arrival: Option<Instant>,
     close: Unfinished,
     /// The place of the next connection's address among the plan's.
     next_local: usize,
@@ -134,6 +136,7 @@ impl<T: Transport> Load<T> {
             record,
             watch: Stopwatch::default(),
             state: LoadPhase::NotBegun,
+            next_arrival: None,
             close: Unfinished::default(),
             next_local: 0,
             race: None,
@@ -167,6 +170,12 @@ impl<T: Transport> Load<T> {
         !matches!(self.state, LoadPhase::NotBegun | LoadPhase::Seeking)
     }
 
+    /// When the next exchange begins, if a connection is free for it.
+    fn arrival(&self) -> Option<Instant> {
+        let begins = !self.watch.is_stopped() && !self.free.is_empty() && self.has_more_to_begin();
+        begins.then(|| self.watch.when(self.arrivals.next(self.record.until)))
+    }
+
     /// What was left when it ended.
     pub const fn close(&self) -> Unfinished {
         self.close
@@ -182,6 +191,9 @@ impl<T: Transport> Model<T> for Load<T> {
         }
         if self.state == LoadPhase::Seeking {
             return self.seek(net, now, budget);
+        }
+        if let (Some(due), Some(rate)) = (self.next_arrival.take(), self.plan.rate) {
+            self.record.held.count_late(now.since(due), rate);
         }
         let mut left = budget;
         while left > 0 {
@@ -206,6 +218,7 @@ impl<T: Transport> Model<T> for Load<T> {
         if self.is_due_to_end(now) {
             self.end(net, now);
         }
+        self.next_arrival = self.arrival().filter(|due| *due >= self.record.began);
         more || left == 0
     }
 
@@ -221,11 +234,9 @@ impl<T: Transport> Model<T> for Load<T> {
             _ => None,
         };
         let oldest = |list: &IdleList, time| list.oldest().map(|(_, since)| since + time);
-        let arrival = (moves && !self.free.is_empty() && self.has_more_to_begin())
-            .then(|| self.watch.when(self.arrivals.next(self.record.until)));
         Instant::earliest([
             end,
-            arrival,
+            self.arrival(),
             oldest(&self.opening, self.plan.connect_timeout),
             oldest(&self.waiting, self.plan.timeout),
             oldest(&self.closing, self.plan.timeout),

@@ -14,10 +14,12 @@ use crate::ConnError;
 use crate::transport::PortShortage;
 
 pub use connections::Connections;
+pub use held::{Held, LATE};
 pub use intervals::{Count, Intervals, Spread};
 pub use openings::{Ages, SynCounts};
 
 mod connections;
+mod held;
 mod intervals;
 mod openings;
 
@@ -57,8 +59,8 @@ pub struct Record {
     pub unreached: Vec<(Endpoint, ConnError)>,
     /// Exchanges that found no port free, and waited for one.
     pub starved: u64,
-    /// How long they waited, all together.
-    pub starved_for: Duration,
+    /// What held connections up, and for how long.
+    pub held: Held,
     /// What kept the ports, when one was last sought in vain.
     pub shortage: Option<PortShortage>,
     /// How many connections there were to be.
@@ -119,7 +121,7 @@ impl Record {
             longest_head: 0,
             unreached: Vec::new(),
             starved: 0,
-            starved_for: Duration::ZERO,
+            held: Held::default(),
             shortage: None,
             connections: Connections::default(),
             paused: Duration::ZERO,
@@ -151,6 +153,12 @@ impl Record {
     /// How long it took, without pauses.
     pub fn elapsed(&self) -> Duration {
         self.until.since(self.began)
+    }
+
+    /// `time` as a share of the time of all connections, 0 to 1.
+    pub fn share(&self, time: Duration) -> f64 {
+        let whole = self.elapsed().as_secs_f64() * f64::from(self.connections.most);
+        if whole > 0.0 { (time.as_secs_f64() / whole).min(1.0) } else { 0.0 }
     }
 
     /// Exchanges answered in a second.
@@ -216,7 +224,7 @@ impl AddAssign<&Self> for Record {
             }
         }
         self.starved += other.starved;
-        self.starved_for += other.starved_for;
+        self.held += other.held;
         self.shortage = match (self.shortage, other.shortage) {
             (Some(one), Some(another)) => Some(one.beside(another)),
             (one, another) => one.or(another),

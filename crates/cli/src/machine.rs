@@ -47,6 +47,8 @@ pub(crate) struct Machine {
     pub(crate) first_free_port: u16,
     /// The kernel's ephemeral ports, the last one included.
     pub(crate) ports: Option<(u16, u16)>,
+    /// True if the kernel never uses a port in TIME-WAIT again early.
+    pub(crate) is_port_reuse_off: bool,
     /// The kernel's congestion control.
     pub(crate) congestion_control: String,
     /// The most open files; `None`: no limit.
@@ -86,6 +88,7 @@ impl Machine {
             namespaces: kernel("user/max_net_namespaces").parse().unwrap_or(0),
             first_free_port: kernel("net/ipv4/ip_unprivileged_port_start").parse().unwrap_or(1024),
             ports: proc::ports(),
+            is_port_reuse_off: proc::is_port_reuse_off(true),
             congestion_control: kernel("net/ipv4/tcp_congestion_control"),
             files: limit(&limits, "Max open files"),
             locked: limit(&limits, "Max locked memory"),

@@ -33,6 +33,15 @@ fn range(line: &str) -> Option<(u16, u16)> {
     Some((ports.next()?.ok()?, ports.next()?.ok()?))
 }
 
+/// True if the kernel never uses a port in TIME-WAIT again early: 0, or 2 ("loopback only") elsewhere.
+pub(crate) fn is_port_reuse_off(to_loopback: bool) -> bool {
+    match first_line("/proc/sys/net/ipv4/tcp_tw_reuse").as_str() {
+        "0" => true,
+        "2" => !to_loopback,
+        _ => false,
+    }
+}
+
 /// Connections of this network namespace that are in TIME-WAIT, whoever their peer is.
 pub(crate) fn time_wait() -> Option<u32> {
     waiting(&fs::read_to_string("/proc/net/sockstat").ok()?)

@@ -19,5 +19,5 @@ pub(crate) use figures::{Outcome, figure, figure_names, of_some};
 pub(crate) use job::{LoadReporter, LocalServer, RunsJob};
 pub(crate) use plan::{LoadRunPlan, work};
 pub(crate) use screen::Screen;
-pub(crate) use summary::{errors, phases, runs, text};
+pub(crate) use summary::{errors, hindrances, phases, runs, text};
 pub(crate) use url::Url;

@@ -17,7 +17,7 @@ fn holds(text: &str) -> bool {
 #[test]
 fn a_comparison_takes_units() {
     assert!(holds("p99>49ms") && holds("p99 >= 50000us") && holds("p99 < 1s"));
-    assert!(!holds("p99>50ms") && !holds("p99 != 0.05"));
+    assert!(!holds("p99>50ms") && !holds("p99 != 0.05s"));
     assert!(holds("rps<1.6k") && holds("rps == 1500"));
 }
 
@@ -35,7 +35,7 @@ fn what_meets_it_is_told_in_the_unit_that_was_typed() {
         met.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     };
     assert_eq!(told("p99>49ms"), "p99 is 50 ms, limit 49 ms");
-    assert_eq!(told("p99>0.01"), "p99 is 0.05, limit 0.01");
+    assert_eq!(told("p99>0.01s"), "p99 is 0.05 s, limit 0.01 s");
     assert_eq!(told("errors>0.1%"), "errors is 0.2%, limit 0.1%");
     assert_eq!(
         told("p99>1s || rps<1.6k && errors>1"),
@@ -66,14 +66,21 @@ fn what_means_nothing_is_refused() {
 #[test]
 fn a_figure_takes_units_of_its_own_kind_alone() {
     let check = |text: &str| text.parse::<Condition>().unwrap().check(&KNOWN);
-    for good in ["p99>5", "p99>5us", "rps<1k", "errors>0.1%", "errors>2", "errors>2k"] {
+    for good in ["p99>5s", "p99>5us", "rps<1k", "errors>0.1%", "errors>2", "errors>2k"] {
         assert_eq!(check(good), Ok(()), "{good}");
     }
     for (bad, said) in [
-        ("rps>5ms", "\"rps\" is not measured in ms: give a number alone, or with k, M, G"),
-        ("p99>1% || rps>1", "\"p99\" is not measured in %: give a number alone, or with ns, us"),
-        ("rps>1 && errors>1s", "\"errors\" is not measured in s: give a number alone, or with %"),
+        (
+            "rps>5ms",
+            "\"rps\" is not measured in ms: give a number without a unit, or with one of k, M, G",
+        ),
+        ("p99>1% || rps>1", "\"p99\" is not measured in %: give a number with one of ns, us"),
+        (
+            "rps>1 && errors>1s",
+            "\"errors\" is not measured in s: give a number without a unit, or with one of %",
+        ),
         ("rps<50%", "\"rps\" is not measured in %"),
+        ("rps>1 || p99>100", "\"p99\" is a time, and 100 has no unit: give one of ns, us, ms, s"),
     ] {
         let error = check(bad).unwrap_err().to_string();
         assert!(error.starts_with(said), "{bad}: {error}");

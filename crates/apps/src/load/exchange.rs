@@ -30,6 +30,7 @@ impl<T: Transport> Load<T> {
     }
 
     fn on_connected(&mut self, net: &mut T, place: u32, now: Instant) {
+        self.count_attempt(net, place, now);
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         self.opening.remove(place);
         self.record.opened += 1;

@@ -111,7 +111,16 @@ impl<T: Transport> Load<T> {
         let Some(slot) = self.slots.get(place as usize) else { return };
         let Times { measured, began, .. } = slot.times;
         if measured {
-            self.record.starved_for += now.since(began);
+            self.record.held.ports += now.since(began);
+        }
+    }
+
+    /// Counts the time of an attempt until `now` if its first SYN was not enough.
+    pub(super) fn count_attempt(&mut self, net: &T, place: u32, now: Instant) {
+        let Some(slot) = self.slots.get(place as usize) else { return };
+        let syns = slot.id.and_then(|id| net.syns_sent(id));
+        if slot.times.measured && syns.is_some_and(|syns| syns > 1) {
+            self.record.held.syns += now.since(slot.times.opened);
         }
     }
 

@@ -45,6 +45,7 @@ impl<T: Transport> Load<T> {
     /// Whoever waited for too long, and whoever rested for long enough.
     pub(super) fn expire(&mut self, net: &mut T, now: Instant) {
         while let Some(place) = expired(self.opening.oldest(), self.plan.connect_timeout, now) {
+            self.count_attempt(net, place, now);
             self.fail(net, place, ConnError::ConnectTimeout, now);
         }
         while let Some(place) = expired(self.waiting.oldest(), self.plan.timeout, now) {

@@ -58,6 +58,10 @@ impl<T: Transport> Load<T> {
             self.close.in_flight += 1;
             self.count_wait(place, now);
         }
+        while let Some((place, _)) = self.opening.oldest() {
+            self.opening.remove(place);
+            self.count_attempt(net, place, now);
+        }
         for slot in &mut self.slots {
             let Some(id) = slot.id.take() else { continue };
             match slot.state {

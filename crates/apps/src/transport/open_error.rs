@@ -1,5 +1,6 @@
 //! Why no connection could be begun, and what is known of ports that ran out.
 
+use alloc::string::String;
 use core::fmt;
 use core::time::Duration;
 
@@ -44,9 +45,17 @@ pub struct PortShortage {
     pub waiting: Option<u32>,
     /// When the next of those comes free, if that is known.
     pub next: Option<Duration>,
+    /// True if a port in TIME-WAIT is never used again early: `net.ipv4.tcp_tw_reuse=0`.
+    pub is_reuse_off: bool,
 }
 
 impl PortShortage {
+    /// What to do about it, best first.
+    pub fn remedy(&self) -> String {
+        let reuse = if self.is_reuse_off { "set net.ipv4.tcp_tw_reuse=1, " } else { "" };
+        [reuse, ConnError::PortsExhausted.remedy()].concat()
+    }
+
     /// With what another shard of the same host found, which has other ports of the same range. Figures
     /// that are the host's as a whole are the same for both.
     #[must_use]

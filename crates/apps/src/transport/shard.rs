@@ -6,6 +6,7 @@ use whimbrel_stack::{Event, Handle, ListenerId, Recv, Shard};
 use whimbrel_tcp::CloseReason;
 use whimbrel_tcp::cc::Algorithm;
 use whimbrel_tcp::conn::{BufferSize, Limit, Snapshot, SocketOptions, SocketOverrides};
+use whimbrel_tcp::tunables::PortReuse;
 use whimbrel_wire::Endpoint;
 
 use super::{
@@ -43,7 +44,12 @@ impl Transport for Shard {
         opened.map_err(|error| match error {
             ConnectError::PortsExhausted { first, last, in_use, waiting, next, remote: _ } => {
                 let (in_use, waiting) = (Some(in_use), Some(waiting));
-                OpenError::Ports(PortShortage { first, last, in_use, waiting, next })
+                let is_reuse_off = match self.tunables().tw_reuse {
+                    PortReuse::Never => true,
+                    PortReuse::Loopback => !remote.addr.to_ip().is_loopback(),
+                    PortReuse::Timestamped => false,
+                };
+                OpenError::Ports(PortShortage { first, last, in_use, waiting, next, is_reuse_off })
             }
             ConnectError::TooMany { .. } => ConnError::TooMany.into(),
             _ => ConnError::Unreachable.into(),

@@ -108,9 +108,9 @@ impl Outcome {
             };
             let before = self.unreached.iter().filter(|(at, _)| *at != target);
             let before: String = before.map(|failed| each(&[*failed]) + "; ").collect();
+            let remedy = self.shortage.map_or_else(|| conn_error.remedy().into(), |it| it.remedy());
             return Err(Failure::run(format!(
-                "{name}{before}{tried}: {conn_error}{about}: {}",
-                conn_error.remedy()
+                "{name}{before}{tried}: {conn_error}{about}: {remedy}"
             )));
         }
         let plain = self.theirs.is_none();

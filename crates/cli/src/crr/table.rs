@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{CrrPlan, Mode, judged};
 use crate::drive::{FinishedRun, StackState};
-use crate::runs::{Outcome, of_some, runs};
+use crate::runs::{Outcome, hindrances, of_some, runs};
 use crate::wrap::wrap;
 use crate::{output, quantity};
 
@@ -28,6 +28,9 @@ pub(super) fn text(plan: &CrrPlan, ran: &FinishedRun<Outcome>) -> String {
     );
     let mut text = wrap(&headline, 4);
     text += &wrap(&sureness(plan, &ran.outcome), 4);
+    for line in hindrances(record) {
+        let _ = writeln!(text, "{}", line.trim_start());
+    }
     text += HEADING;
     let _ = writeln!(
         text,

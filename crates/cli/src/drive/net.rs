@@ -98,7 +98,7 @@ impl Transport for KernelNet {
             true => self.sockets.connect_fast(remote, &options, first),
             false => self.sockets.connect(remote, &options),
         };
-        opened.map_err(|error| unopened(&error))
+        opened.map_err(|error| unopened(&error, remote))
     }
 
     fn accept(&mut self, listener: KernelListener) -> Option<SocketId> {
@@ -204,7 +204,7 @@ fn sender_stats(info: &KernelInfo) -> SenderStats {
     }
 }
 
-fn unopened(error: &io::Error) -> OpenError {
+fn unopened(error: &io::Error, remote: Endpoint) -> OpenError {
     match (error.kind(), proc::ports()) {
         (io::ErrorKind::AddrNotAvailable, Some((first, last))) => OpenError::Ports(PortShortage {
             first,
@@ -212,6 +212,7 @@ fn unopened(error: &io::Error) -> OpenError {
             in_use: None,
             waiting: proc::time_wait(),
             next: None,
+            is_reuse_off: proc::is_port_reuse_off(remote.addr.to_ip().is_loopback()),
         }),
         _ => OpenError::Other(conn_error(error)),
     }

@@ -15,7 +15,13 @@ use super::timeline::{TimelineSeries, most, timeline};
 /// The page of `whimbrel.load/1` and of `whimbrel.crr/1`.
 pub(crate) fn load(root: &Node<'_>) -> String {
     let (summary, latency) = (root.at("summary"), root.at("latency_corrected"));
-    let big = [
+    let held = summary.at("held").items();
+    let hindrance =
+        |it: &Node<'_>| format!("of connections' time held up: {}", it.at("cause").text());
+    let causes: Vec<_> = held.iter().map(hindrance).collect();
+    let first =
+        held.iter().zip(&causes).map(|(it, cause)| (it.at("percent"), "percent", cause.as_str()));
+    let figures = [
         (summary.at("rate").at("mean"), "per_second", "responses per second, mean"),
         (summary.at("answered"), "count", "answered"),
         (summary.at("failed"), "count", "failed"),
@@ -23,7 +29,7 @@ pub(crate) fn load(root: &Node<'_>) -> String {
         (latency.at("p99"), "s", "all but one in a hundred took no longer than"),
         (latency.at("max"), "s", "the slowest took"),
     ];
-    let mut sections = vec![numbers(&big)];
+    let mut sections = vec![numbers(&first.chain(figures).collect::<Vec<_>>())];
     let drawn = [strips(root), tails(root)].concat();
     sections.push(section("times", "Over time, and how long it took", &beside(&drawn)));
     sections.push(section("phases", "Where the time goes", &phases(root)));

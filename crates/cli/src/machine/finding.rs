@@ -260,7 +260,14 @@ fn kernel_ports(machine: &Machine) -> Finding {
     };
     let count = u64::from(last.saturating_sub(first)) + 1;
     let found = format!("ip_local_port_range {first} to {last}: {} ports", thousands(count));
-    if count >= USUAL_PORTS { ok(found) } else { warn(found, fix) }
+    if count < USUAL_PORTS {
+        return warn(found, fix);
+    }
+    if machine.is_port_reuse_off {
+        let found = format!("{found}, each kept for 60 s by TIME-WAIT (tcp_tw_reuse 0)");
+        return warn(found, "sudo sysctl -w net.ipv4.tcp_tw_reuse=1");
+    }
+    ok(found)
 }
 
 fn kernel_congestion(machine: &Machine) -> Finding {

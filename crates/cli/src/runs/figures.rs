@@ -72,7 +72,7 @@ impl Outcome {
             Some((conn_error, count)) => Err(Failure::run(format!(
                 "{target}: no response ({}): {}",
                 self.reason(target, *conn_error, *count),
-                conn_error.remedy()
+                remedy(record, *conn_error)
             ))),
             None => Err(Failure::run(format!(
                 "{target}: no response in {}, and {} on the way at the end: is the path up, \
@@ -115,12 +115,29 @@ pub(super) fn about(record: &Record, conn_error: ConnError) -> String {
     }
 }
 
+/// What to do about an error.
+pub(super) fn remedy(record: &Record, conn_error: ConnError) -> String {
+    match (conn_error, record.shortage) {
+        (ConnError::PortsExhausted, Some(shortage)) => shortage.remedy(),
+        _ => conn_error.remedy().into(),
+    }
+}
+
+/// The share of connections' time that something held up, and what; the greatest first.
+pub(crate) fn held(record: &Record) -> Vec<(f64, &'static str)> {
+    let causes = [(record.held.ports, "no free port"), (record.held.syns, "SYNs unanswered")];
+    let mut shares = causes.map(|(time, cause)| (record.share(time), cause)).to_vec();
+    shares.retain(|(share, _)| *share > 0.0);
+    shares.sort_by(|one, other| other.0.total_cmp(&one.0));
+    shares
+}
+
 /// The names that [`figure`] knows.
 pub(crate) fn figure_names() -> Vec<(&'static str, Measure)> {
     let quantiles = QUANTILES.iter().map(|(name, _)| *name);
     let times = quantiles.chain(["min", "max", "mean"]).map(|name| (name, Measure::Time));
     let numbers = ["rps", "requests"].map(|name| (name, Measure::Number));
-    let shares = ["errors", "success"].map(|name| (name, Measure::Share));
+    let shares = ["errors", "success", "held"].map(|name| (name, Measure::Share));
     times.chain(numbers).chain(shares).collect()
 }
 
@@ -142,6 +159,7 @@ pub(crate) fn figure(outcome: &Outcome, name: &str) -> Option<Figure> {
         "rps" => plain(record.rate()),
         "requests" => plain(all as f64),
         "errors" => Some(Figure { value: (all - record.succeeded()) as f64, whole: all as f64 }),
+        "held" => plain(held(record).iter().map(|(share, _)| share).sum()),
         "success" => Some(Figure { value: record.succeeded() as f64, whole: all as f64 }),
         _ => None,
     }

@@ -10,7 +10,7 @@ use whimbrel_apps::{ConnError, Record};
 use whimbrel_lab::Distribution;
 use whimbrel_wire::Endpoint;
 
-use super::figures::{Outcome, QUANTILES, of_some, seconds};
+use super::figures::{Outcome, QUANTILES, held, of_some, seconds};
 use super::plan::LoadRunPlan;
 use crate::drive::FinishedRun;
 use crate::{output, report, series};
@@ -128,9 +128,13 @@ pub(crate) fn summary(outcome: &Outcome) -> Value {
         "unreached": record.unreached.iter().map(unreached).collect::<Vec<_>>(),
         "port_waits": {
             "exchanges": record.starved,
-            "seconds": record.starved_for.as_secs_f64(),
+            "seconds": record.held.ports.as_secs_f64(),
             "last": record.shortage.map(shortage),
         },
+        // Percent of the time of all connections.
+        "held": held(record).into_iter().map(|(share, cause)| json!({ "percent": 100.0 * share, "cause": cause })).collect::<Vec<_>>(),
+        // Requests that the generator itself began more than a millisecond late.
+        "generator": { "late": record.held.late, "latest": record.held.latest.as_secs_f64() },
         "body_octets": record.body,
         "rate": {
             "mean": record.rate(),

@@ -10,7 +10,7 @@ use whimbrel_apps::{ConnError, Record};
 use whimbrel_tcp::Counters;
 use whimbrel_wire::Endpoint;
 
-use super::figures::{Outcome, about, mean, of_some, seconds};
+use super::figures::{Outcome, about, held, mean, of_some, remedy, seconds};
 use super::oha::counts_below;
 use super::plan::LoadRunPlan;
 use crate::drive::{FinishedRun, StackState};
@@ -116,6 +116,7 @@ fn summary(plan: &LoadRunPlan, outcome: &Outcome) -> Vec<String> {
         format!("  Success rate:  {:.2}%", 100.0 * outcome.success_rate()),
         format!("  Total:         {:.4} secs", elapsed.as_secs_f64()),
     ];
+    lines.extend(hindrances(record));
     lines.extend(steered(plan, record));
     let time = |seconds: f64| match latency.is_empty() {
         false => format!("{seconds:.6} secs"),
@@ -135,6 +136,10 @@ fn summary(plan: &LoadRunPlan, outcome: &Outcome) -> Vec<String> {
             quantity::thousands(min)
         ));
         lines.push(format!("    greatest     {} (cv {variation:.1}%)", quantity::thousands(max)));
+        let empty = record.intervals.rates(elapsed).iter().filter(|rate| **rate == 0.0).count();
+        if empty > 0 {
+            lines.push(format!("    none         in {empty} of {intervals} intervals"));
+        }
     }
     lines.push(format!("  Requests:      {}", quantity::thousands(answered)));
     lines.push(format!("  Total data:    {}", size::display(record.body)));
@@ -150,6 +155,20 @@ fn summary(plan: &LoadRunPlan, outcome: &Outcome) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// Lines that say what held connections up, and whether the generator itself was late.
+pub(crate) fn hindrances(record: &Record) -> Vec<String> {
+    let held = held(record)
+        .into_iter()
+        .map(|(share, cause)| format!("  Held up:       {:.1}%, {cause}", 100.0 * share));
+    let late = (record.held.late > 0).then(|| {
+        let all = (record.answered() + record.failed()).max(record.held.late).max(1);
+        let share = 100.0 * record.held.late as f64 / all as f64;
+        let latest = quantity::show(record.held.latest);
+        format!("  Sent late:     {share:.1}%, by up to {latest}")
+    });
+    held.chain(late).collect()
 }
 
 /// What was changed while it ran.
@@ -315,7 +334,7 @@ pub(crate) fn errors(outcome: &Outcome) -> String {
             ConnError::PortsExhausted => String::new(),
             _ => about(record, *conn_error),
         };
-        let _ = writeln!(text, "  [{count}] {conn_error}{about}: {}", conn_error.remedy());
+        let _ = writeln!(text, "  [{count}] {conn_error}{about}: {}", remedy(record, *conn_error));
     }
     for (at, why) in &record.unreached {
         let _ = writeln!(text, "  {at}: {why}, so that the next address of the name was tried");
@@ -331,14 +350,14 @@ pub(crate) fn errors(outcome: &Outcome) -> String {
     if let Some(shortage) = record.shortage.filter(|_| record.starved > 0) {
         let _ = write!(
             text,
-            "  {} waited for a free port, {} in all ({shortage})",
+            "  {} waited for a free port ({} in total, {shortage})",
             quantity::thousands(record.starved),
-            quantity::show(record.starved_for)
+            quantity::show(record.held.ports)
         );
         // What to do stands above already, where some of them gave up.
         let _ = match record.conn_errors.contains_key(&ConnError::PortsExhausted) {
             true => writeln!(text),
-            false => writeln!(text, ": {}", ConnError::PortsExhausted.remedy()),
+            false => writeln!(text, ": {}", shortage.remedy()),
         };
     }
     if record.unclosed > 0 {

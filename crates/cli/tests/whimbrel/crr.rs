@@ -120,9 +120,10 @@ fn the_kernel_without_a_free_port_is_waited_for_and_explained() {
     // It keeps its ports in TIME-WAIT for a minute.
     let text = net.run(&format!("{whimbrel} crr 10.9.0.2:7 -w kernel: -n 6 --timeout 500ms"));
     for part in [
-        "[2] no free port: widen net.ipv4.ip_local_port_range",
-        "2 waited for a free port, ",
-        "(ports 50000 to 50003: 4 in TIME-WAIT)",
+        "Held up: ",
+        "[2] no free port: set net.ipv4.tcp_tw_reuse=1, widen",
+        "2 waited for a free port (",
+        " in total, ports 50000 to 50003: 4 in TIME-WAIT)",
     ] {
         assert!(text.contains(part), "{part:?} is not in: {text}");
     }
@@ -131,6 +132,7 @@ fn the_kernel_without_a_free_port_is_waited_for_and_explained() {
     let (code, error) = fail(&mut again);
     let reason = "no response (no free port, 3 times, ports 50000 to 50003: 4 in TIME-WAIT)";
     assert!(code == 1 && error.contains(reason), "{code} {error}");
+    assert!(error.contains(": set net.ipv4.tcp_tw_reuse=1, widen "), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
     ours.stop();
 }

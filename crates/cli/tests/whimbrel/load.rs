@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::netns::Net;
 use crate::running::{
@@ -302,6 +302,59 @@ fn without_a_free_port_exchanges_wait_for_one_and_say_why() {
     let (code, error) =
         fail(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(command.split_whitespace()));
     assert_eq!(code, 3, "who waits for longer than a connection may take has failed: {error}");
+}
+
+#[test]
+fn summary_begins_with_what_held_connections_up() {
+    let load = "load -z 10s -c 20 -K --close client --local-ports 50000-53999 -S tcp_tw_reuse=0 \
+                -w mem:delay=1ms --clock virtual";
+    let text = whimbrel(load);
+    let (_, rest) = text.split_once("  Held up:       ").expect(&text);
+    assert!(rest.starts_with("87.9%, no free port"), "{text}");
+    assert!(text.find("Held up") < text.find("Slowest"), "{text}");
+    assert!(text.contains("none         in 8 of 10 intervals"), "{text}");
+    assert!(text.contains("no free port: set net.ipv4.tcp_tw_reuse=1, widen"), "{text}");
+    let document = document(&format!("{load} --json"));
+    let held = &document["summary"]["held"][0];
+    assert_eq!(held["cause"], "no free port");
+    assert!((87.0..89.0).contains(&held["percent"].as_f64().unwrap()), "{held}");
+    let page = scratch("held.html");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+    succeed(command.args(load.split_whitespace()).arg("--html").arg(&page));
+    let html = fs::read_to_string(&page).unwrap();
+    let first = html.split_once("<article class=\"card\">").unwrap().1;
+    let first = first.split_once("</article>").unwrap().0;
+    assert!(first.contains("87.9 %") && first.contains("held up: no free port"), "{first}");
+    for (condition, expected) in [("held>50%", 3), ("held>90%", 0)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+        let ran = command.args(load.split_whitespace()).args(["--fail-if", condition]).output();
+        assert_eq!(ran.unwrap().status.code(), Some(expected), "{condition}");
+    }
+}
+
+#[test]
+fn unanswered_syns_hold_connections_up() {
+    let load = "load -n 40 -c 2 -K -w mem:delay=1ms,loss=30% --clock virtual --seed 3 --json";
+    let held = &document(load)["summary"]["held"];
+    let causes: Vec<_> = held.as_array().unwrap().iter().map(|it| &it["cause"]).collect();
+    assert_eq!(causes, ["SYNs unanswered"], "{held}");
+    assert!(held[0]["percent"].as_f64() > Some(10.0), "{held}");
+    assert_eq!(document("load -n 40 -w mem: --clock virtual --json")["summary"]["held"], json!([]));
+}
+
+#[test]
+fn limit_of_a_time_needs_a_unit() {
+    let load = "load -n 100 -w mem:delay=70ms --clock virtual --fail-if";
+    let run = |condition: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
+        fail(command.args(load.split_whitespace()).arg(condition))
+    };
+    let (code, error) = run("p99>100");
+    let reason =
+        "\"p99\" is a time, and 100 has no unit: give one of ns, us, ms, s, as in p99>100ms";
+    assert!(code == 2 && error.contains(reason), "{code} {error}");
+    let (code, error) = run("p99>100ms");
+    assert!(code == 3 && error.contains(" ms, limit 100 ms"), "{code} {error}");
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use whimbrel_apps::Pace;
 use whimbrel_apps::http::{CloseBy, Limits};
 use whimbrel_apps::load::LoadPlan;
 use whimbrel_apps::transport::PortShortage;
-use whimbrel_apps::{ConnError, Pace};
 use whimbrel_sim::path::GoOn;
 
 use super::MSL;
@@ -145,7 +145,7 @@ fn measure(setup: &Setup, go_on: GoOn<'_>) -> Result<Measured, String> {
 
 /// What there is to say of ports that ran out, and whoever waited had one in time or not.
 fn note(shortage: PortShortage, failed: u64) -> String {
-    let remedy = ConnError::PortsExhausted.remedy();
+    let remedy = shortage.remedy();
     match failed {
         0 => format!(
             "limited by its ports, each of which is used again when TIME-WAIT is over, or \

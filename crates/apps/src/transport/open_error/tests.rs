@@ -10,6 +10,7 @@ fn it_says_what_is_known_and_no_more() {
         in_use: Some(1),
         waiting: Some(3),
         next: Some(Duration::from_millis(1_250)),
+        is_reuse_off: true,
     };
     let text = "ports 50000 to 50003: 1 in use, 3 in TIME-WAIT, the next comes free in 1.2 s";
     assert_eq!(all.to_string(), text);
@@ -18,6 +19,9 @@ fn it_says_what_is_known_and_no_more() {
     assert_eq!(soon.to_string(), text);
     let nothing = PortShortage { in_use: None, waiting: None, next: None, ..all };
     assert_eq!(nothing.to_string(), "ports 50000 to 50003");
+    assert!(all.remedy().starts_with("set net.ipv4.tcp_tw_reuse=1, widen net.ipv4."));
+    let reused = PortShortage { is_reuse_off: false, ..all };
+    assert!(reused.remedy().starts_with("widen net.ipv4.ip_local_port_range"));
 }
 
 #[test]
@@ -28,6 +32,7 @@ fn what_two_shards_lack_adds_up_and_what_the_host_lacks_is_told_once() {
         in_use: Some(in_use),
         waiting: Some(waiting),
         next: Some(Duration::from_millis(millis)),
+        is_reuse_off: false,
     };
     assert_eq!(of_shard(1, 4, 70).beside(of_shard(2, 3, 50)), of_shard(3, 7, 50));
     let never = PortShortage { next: None, ..of_shard(5, 0, 0) };

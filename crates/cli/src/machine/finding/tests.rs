@@ -16,6 +16,7 @@ fn rich() -> Machine {
         namespaces: 1_000,
         first_free_port: 1_024,
         ports: Some((32_768, 60_999)),
+        is_port_reuse_off: false,
         congestion_control: "cubic".into(),
         files: None,
         locked: None,
@@ -36,6 +37,7 @@ fn poor() -> Machine {
         tun: Err(ErrorKind::NotFound),
         capabilities: 0,
         ports: Some((40_000, 40_099)),
+        is_port_reuse_off: true,
         congestion_control: "reno".into(),
         files: Some(1_024),
         locked: Some(64 << 10),
@@ -90,6 +92,14 @@ fn what_is_missing_comes_with_the_command_that_mends_it() {
         let fix = finding.fix.unwrap();
         assert!(fix.contains(part), "{part:?} is not in: {fix}");
     }
+}
+
+#[test]
+fn kernel_that_keeps_ports_in_time_wait_is_a_warning() {
+    let finding = Need::KernelPorts.judge(&Machine { is_port_reuse_off: true, ..rich() });
+    assert_eq!(finding.verdict, Verdict::Warn);
+    assert!(finding.found.contains("28,232 ports, each kept for 60 s"), "{}", finding.found);
+    assert_eq!(finding.fix.unwrap(), "sudo sysctl -w net.ipv4.tcp_tw_reuse=1");
 }
 
 #[test]
