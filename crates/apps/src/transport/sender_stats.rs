@@ -17,6 +17,8 @@ pub struct SenderStats {
     pub mss: u32,
     /// The smoothed round-trip time, if it was measured.
     pub rtt: Option<Duration>,
+    /// The least round-trip time of late, if it was measured.
+    pub min_rtt: Option<Duration>,
     /// How much round trips vary (RTTVAR).
     pub rttvar: Duration,
     /// For how long it was kept from sending more so far.

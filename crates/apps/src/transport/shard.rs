@@ -169,6 +169,7 @@ fn sender_stats(snapshot: &Snapshot) -> SenderStats {
         rwnd: snapshot.snd.wnd.get().into(),
         mss: snapshot.mss.into(),
         rtt: snapshot.srtt,
+        min_rtt: snapshot.tally.min_rtt(),
         rttvar: snapshot.rttvar,
         limited: Limited {
             cwnd: snapshot.limited(Limit::Network),

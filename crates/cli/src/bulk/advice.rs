@@ -2,14 +2,16 @@
 
 use std::fmt::Write;
 use std::ops::Range;
+use std::time::Duration;
 
 use whimbrel_apps::bulk::{Direction, Peer, Shares, bitrate, transfer};
 use whimbrel_apps::record::per_second;
 use whimbrel_apps::transport::{Limit, SenderStats};
+use whimbrel_link::LinkConfig;
 use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::BufferSize;
 
-use super::{BulkPlan, Outcome};
+use super::{BulkPlan, Outcome, StreamOutcome};
 use crate::quantity;
 
 /// Some lines, or none if this side did not send, or does not know.
@@ -36,7 +38,8 @@ pub(super) fn text(plan: &BulkPlan, outcome: &Outcome) -> String {
     if busy.is_some_and(|busy| busy >= SATURATED) {
         text += "This side's processor is the limit: windows and buffers fill up behind it.\n";
     } else {
-        text += &remedy(plan, greatest, &sender_stats, rate(outcome));
+        let path = Path::of(plan, outcome, &sender_stats);
+        text += &path.full().unwrap_or_else(|| remedy(plan, greatest, &sender_stats, &path));
     }
     text
 }
@@ -49,15 +52,78 @@ fn busy(plan: &BulkPlan, outcome: &Outcome) -> Option<f64> {
     (whole > 0.0).then(|| ((user + system).as_secs_f64() / whole / threads).min(1.0))
 }
 
-/// Bits a second of the first stream that this side sent on.
-fn rate(outcome: &Outcome) -> f64 {
-    let mut senders = outcome.streams.iter().filter(|it| it.direction != Direction::Receive);
-    senders.next().map_or(0.0, |it| per_second(it.counted.sent * 8, outcome.elapsed))
+/// What the run showed of the path on which this side sends.
+struct Path {
+    /// Bits per second of the first stream, over the whole run.
+    first_stream: f64,
+    /// Bits per second of all streams in each interval of the run's second half, without slow start.
+    rates: Vec<f64>,
+    /// The rate of the line, bits per second, if it is one of this process and does not change.
+    line: Option<u64>,
+    /// The least round trip, and the last one.
+    trips: Option<(Duration, Duration)>,
+}
+
+impl Path {
+    fn of(plan: &BulkPlan, outcome: &Outcome, sender_stats: &SenderStats) -> Self {
+        let senders = || outcome.streams.iter().filter(|it| it.direction != Direction::Receive);
+        let is_plain = |link: &&LinkConfig| link.steps.is_empty() && link.back.is_none();
+        let rate = |it: &StreamOutcome| per_second(it.counted.sent * 8, outcome.elapsed);
+        Self {
+            first_stream: senders().next().map_or(0.0, rate),
+            rates: second_half(senders()),
+            line: plan.setup.wire.mem_link().filter(is_plain).and_then(|link| link.rate),
+            trips: sender_stats.min_rtt.zip(sender_stats.rtt),
+        }
+    }
+
+    /// A line if the path carries all that it can: a larger window would only fill its queue.
+    fn full(&self) -> Option<String> {
+        let (least, last) = self.trips?;
+        let queue = last.saturating_sub(least);
+        let rate = self.rates.iter().sum::<f64>() / self.rates.len().max(1) as f64;
+        let fills = self.line.is_some_and(|line| rate >= FULL * line as f64);
+        let differs = |it: &f64| (it - rate).abs() > rate / 4.0;
+        let is_flat = self.rates.len() > 1 && !self.rates.iter().any(differs);
+        if !fills && !(is_flat && queue >= SHORTEST_QUEUE.max(least / 2)) {
+            return None;
+        }
+        let of = match self.line {
+            Some(line) => format!("{} of {}", bitrate(rate), bitrate(line as f64)),
+            None => bitrate(rate),
+        };
+        let [least, last, queue] = [least, last, queue].map(quantity::show);
+        Some(format!(
+            "The line is full ({of}), its queue {queue} long (round trip {least} to {last})\n"
+        ))
+    }
+
+    /// Bytes that the line holds during a round trip without a queue, if its rate is known.
+    fn product(&self) -> Option<u64> {
+        let (line, (least, _)) = self.line.zip(self.trips)?;
+        Some((line as f64 / 8.0 * least.as_secs_f64()) as u64)
+    }
+}
+
+/// Bits per second of all `streams` in each interval of the second half.
+fn second_half<'s>(streams: impl Iterator<Item = &'s StreamOutcome>) -> Vec<f64> {
+    let mut sums: Vec<f64> = Vec::new();
+    for stream in streams {
+        let counted = stream.samples.iter().filter(|sample| !sample.omitted);
+        for (place, it) in counted.enumerate() {
+            let rate = per_second(it.moved.sent * 8, it.until.saturating_sub(it.from));
+            match sums.get_mut(place) {
+                Some(sum) => *sum += rate,
+                None => sums.push(rate),
+            }
+        }
+    }
+    sums.split_off(sums.len() / 2)
 }
 
 /// What the greatest limit makes of the path, and what raises it. What the last interval knew explains
 /// a rate only if it comes near it.
-fn remedy(plan: &BulkPlan, limit: Limit, sender_stats: &SenderStats, rate: f64) -> String {
+fn remedy(plan: &BulkPlan, limit: Limit, sender_stats: &SenderStats, path: &Path) -> String {
     let kernel = plan.setup.wire.is_kernel();
     let window = match limit {
         Limit::Rwnd => Some(sender_stats.rwnd),
@@ -69,15 +135,18 @@ fn remedy(plan: &BulkPlan, limit: Limit, sender_stats: &SenderStats, rate: f64) 
     let window = window.filter(|window| *window > 0);
     let most = window.zip(sender_stats.rtt.filter(|rtt| !rtt.is_zero()));
     let most = most.map(|(window, rtt)| (window, rtt, window as f64 * 8.0 / rtt.as_secs_f64()));
-    let ceiling = most.filter(|(_, _, most)| EXPLAINS.contains(&(*most / rate))).map(
+    let ceiling = most.filter(|(_, _, most)| EXPLAINS.contains(&(*most / path.first_stream))).map(
         |(window, rtt, most)| {
             let (window, rtt, most) = (transfer(window), quantity::show(rtt), bitrate(most));
             format!("{window} per {rtt} round trip: at most {most}")
         },
     );
     let window = window.filter(|_| ceiling.is_some());
-    // Twice as much, in a number that is easy to type.
-    let more = window.map(|window| typed(window.saturating_mul(2)));
+    // What the line holds in a round trip without a queue, where that is known.
+    let more = window.map(|window| match path.product() {
+        Some(product) if product > window => typed(product),
+        _ => format!("{} or more", typed(window.saturating_mul(2))),
+    });
     let remedy = match (limit, more) {
         (Limit::App, _) if plan.bulk.rate.is_some() => Some("--bitrate keeps it there".to_owned()),
         (Limit::Rwnd, Some(more)) if is_asked(plan) => Some(format!("give --window {more}")),
@@ -124,6 +193,10 @@ const fn words(limit: Limit) -> &'static str {
 /// How many times the rate what a window makes possible is, if it explains it: less than the rate says
 /// that window or round trip were others before the last interval ended.
 const EXPLAINS: Range<f64> = 0.9..2.0;
+/// The share of a line's rate from which on it is full: headers take the rest.
+const FULL: f64 = 0.9;
+/// The shortest queue that counts as one: less is the time of a few segments.
+const SHORTEST_QUEUE: Duration = Duration::from_millis(2);
 /// From which share on a processor has no time left.
 const SATURATED: f64 = 0.9;
 

@@ -20,6 +20,8 @@ use crate::{drive, output, proc};
 pub(super) struct BulkPlan {
     pub(super) setup: StackSetup,
     pub(super) target: Option<Endpoint>,
+    /// What `--window` gave.
+    pub(super) window: Option<Window>,
     pub(super) bulk: bulk::TransferPlan,
 }
 
@@ -57,6 +59,7 @@ impl BulkPlan {
         let block = block.ok_or_else(|| Failure::usage("--length", "give 1 to 16M bytes"))?;
         Ok(Self {
             target,
+            window: arguments.window,
             bulk: bulk::TransferPlan {
                 // Whoever drives it says where the other side is.
                 target: target

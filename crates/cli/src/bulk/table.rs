@@ -6,19 +6,20 @@ use std::time::Duration;
 use whimbrel_apps::bulk::{Direction, Sample, Shares, Totals, bitrate, transfer};
 use whimbrel_apps::record::per_second;
 
-use super::{BulkPlan, FinishedRun, Outcome, StreamOutcome};
+use super::{BulkPlan, FinishedRun, Outcome, StreamOutcome, Window};
 use crate::wrap::wrap;
-use crate::{output, quantity};
+use crate::{output, quantity, size};
 
 /// The result as the table that iperf3 prints.
 pub(super) fn text(plan: &BulkPlan, ran: &FinishedRun<Outcome>) -> String {
     let outcome = &ran.outcome;
     let headline = format!(
-        "whimbrel {}  {}  over {}{}\n",
+        "whimbrel {}  {}  over {}{}{}\n",
         env!("CARGO_PKG_VERSION"),
         ran.target,
         plan.setup.typed,
-        output::on_shards(&plan.setup)
+        output::on_shards(&plan.setup),
+        window(plan)
     );
     let mut text = wrap(&headline, 4);
     let directions: &[Direction] = match plan.bulk.direction {
@@ -35,6 +36,17 @@ pub(super) fn text(plan: &BulkPlan, ran: &FinishedRun<Outcome>) -> String {
         text += &totals(outcome, *direction);
     }
     text
+}
+
+/// What `--window` means for this transfer: this stack's buffers grow from it, the kernel's keep it.
+fn window(plan: &BulkPlan) -> String {
+    let Some(Window { send, recv, exact }) = plan.window else { return String::new() };
+    let sizes = match send == recv {
+        true => size::display(send),
+        false => format!("{} / {}", size::display(send), size::display(recv)),
+    };
+    let grows = !exact && !plan.setup.wire.is_kernel();
+    format!(", window {sizes}{}", if grows { " and growing" } else { ", fixed" })
 }
 
 fn intervals(outcome: &Outcome, direction: Direction) -> String {

@@ -195,6 +195,7 @@ fn sender_stats(info: &KernelInfo) -> SenderStats {
         rwnd: info.rwnd.into(),
         mss: info.mss,
         rtt: (!info.rtt.is_zero()).then_some(info.rtt),
+        min_rtt: (!info.min_rtt.is_zero()).then_some(info.min_rtt),
         rttvar: info.rttvar,
         limited: Limited {
             cwnd: info.busy.saturating_sub(info.rwnd_limited + info.sndbuf_limited),

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::netns::Net;
-use crate::running::{fail, succeed};
+use crate::running::{fail, succeed, unbroken};
 
 fn whimbrel(words: &str) -> String {
     succeed(Command::new(env!("CARGO_BIN_EXE_whimbrel")).args(words.split_whitespace()))
@@ -37,6 +37,49 @@ fn every_octet_that_was_sent_came() {
     }
     let document = parse(&whimbrel("bulk recv -n 5M -w kernel: --json"));
     assert!(document["summary"]["received"].as_u64().unwrap() >= 5 << 20);
+}
+
+#[test]
+fn full_line_is_named_instead_of_a_window() {
+    let said = |wire: &str| {
+        let text = whimbrel(&format!("bulk send -t 10 --clock virtual -w mem:{wire}"));
+        unbroken(text.split_once("Limited by: ").expect(&text).1)
+    };
+    let full = said("rate=45M,delay=35ms");
+    assert!(
+        full.contains("The line is full (43.4 Mbits/sec of 45.0 Mbits/sec), its queue 2"),
+        "{full}"
+    );
+    assert!(full.contains("(round trip 70.02ms to 2") && !full.contains("at most"), "{full}");
+    // A rate that changes is not known: a flat rate and a round trip that grew tell.
+    let unknown = said("rate=10M,delay=20ms,at=1s:rate=11M");
+    assert!(unknown.contains("The line is full (10.6 Mbits/sec), its queue "), "{unknown}");
+    // Losses leave it empty.
+    let lossy = said("rate=100M,delay=20ms,loss=1%");
+    assert!(!lossy.contains("is full"), "{lossy}");
+}
+
+#[test]
+fn window_to_set_is_the_rate_times_the_least_round_trip() {
+    let small = "bulk send -t 5 --clock virtual --window 64k,exact -w mem:delay=100ms";
+    let known = whimbrel(&format!("{small},rate=20M"));
+    // 20 Mb/s x 200 ms are 500 kB.
+    assert!(known.contains("give --window 512k\n"), "{known}");
+    let unknown = whimbrel(&format!("{small},rate=20M,at=1ms:rate=21M"));
+    assert!(unbroken(&unknown).contains("give --window 128k or more"), "{unknown}");
+}
+
+#[test]
+fn first_line_says_whether_the_window_grows() {
+    for (typed, said) in [
+        ("--window 64k", ", window 64.0 KiB and growing"),
+        ("--window 64k/32k,exact", ", window 64.0 KiB / 32.0 KiB, fixed"),
+        ("--window 64k -w kernel:", ", window 64.0 KiB, fixed"),
+    ] {
+        let text = whimbrel(&format!("bulk send -n 1M {typed}"));
+        let first = unbroken(text.split_once("[ ID]").unwrap().0);
+        assert!(first.trim_end().ends_with(said), "{first}");
+    }
 }
 
 #[test]

@@ -9,6 +9,8 @@ pub struct KernelInfo {
     pub mss: u32,
     /// The smoothed round-trip time: `tcpi_rtt`.
     pub rtt: Duration,
+    /// The least round trip of the last minutes: `tcpi_min_rtt`; zero if the kernel does not tell.
+    pub min_rtt: Duration,
     /// How much round trips vary: `tcpi_rttvar`.
     pub rttvar: Duration,
     /// The congestion window in segments: `tcpi_snd_cwnd`.
@@ -41,6 +43,7 @@ impl KernelInfo {
         Self {
             mss: word(16),
             rtt: Duration::from_micros(word(68).into()),
+            min_rtt: Duration::from_micros(word(148).into()),
             rttvar: Duration::from_micros(word(72).into()),
             cwnd: word(80),
             retransmits: word(100),
