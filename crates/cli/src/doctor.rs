@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::machine::{Finding, Machine, Verdict};
 use crate::need::Need;
-use crate::output;
 use crate::wrap::wrap;
+use crate::{output, streams};
 
 /// The command line of `whimbrel doctor`, as it was typed.
 #[derive(Args, Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Looks at everything; fails if there is a command that would exit with 4.
+/// Looks at everything; fails if something is missing that this user could have without root.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let machine = Machine::look();
     let findings: Vec<_> = Need::ALL.iter().map(|need| (*need, need.judge(&machine))).collect();
@@ -27,12 +27,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     output::print(&text)?;
     let failed = findings.iter().filter(|(_, finding)| finding.verdict == Verdict::Fail);
-    let failed: Vec<_> = failed.map(|(need, _)| need.name()).collect();
+    let (privileged, failed): (Vec<Need>, Vec<Need>) = failed
+        .map(|(need, _)| *need)
+        .partition(|need| machine.capabilities == 0 && need.is_privileged());
+    let names =
+        |needs: &[Need]| needs.iter().map(|need| need.name()).collect::<Vec<_>>().join(", ");
     if failed.is_empty() {
+        if !privileged.is_empty() {
+            let names = names(&privileged);
+            streams::tell(&format!("without root, these are missing: {names}; all else works\n"));
+        }
         return Ok(());
     }
-    let text =
-        format!("missing: {}; each line that begins with fail says its fix", failed.join(", "));
+    let text = format!("missing: {}; each line that begins with fail says its fix", names(&failed));
     Err(Failure::Missing { text, needs: &[] })
 }
 

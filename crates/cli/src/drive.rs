@@ -111,6 +111,8 @@ pub(crate) struct FinishedRun<O> {
     pub(crate) offloads: Option<Capabilities>,
     /// What processors did for this process meanwhile, if the system tells.
     pub(crate) effort: Option<ResourceUsage>,
+    /// True if a signal ended it.
+    pub(crate) is_interrupted: bool,
 }
 
 impl<O> FinishedRun<O> {
@@ -132,6 +134,7 @@ impl<O> FinishedRun<O> {
             seed: None,
             offloads: None,
             effort: None,
+            is_interrupted: false,
         }
     }
 }
@@ -213,9 +216,10 @@ pub(crate) fn measure<O>(
     run: impl FnOnce(&Stop) -> Result<FinishedRun<O>, Failure>,
 ) -> Result<FinishedRun<O>, Failure> {
     let stop = Stop::new().map_err(Failure::run)?;
-    let _signals = Signals::install(&stop).map_err(Failure::run)?;
+    let signals = Signals::install(&stop).map_err(Failure::run)?;
     let (began, before, counters) = (Clock::start(), cpu_time(), proc::counters());
     let mut ran = run(&stop)?;
+    ran.is_interrupted = signals.have_come();
     ran.effort = before.and_then(|before| Ok((before, cpu_time()?))).ok().map(|(before, after)| {
         let cpu = CpuTime { user: after.user - before.user, system: after.system - before.system };
         let kernel = proc::counted_since(&counters);

@@ -15,11 +15,11 @@ Examples:
 /// The examples at the end of the help of `whimbrel link`.
 pub(crate) const LINK: &str = "\
 Examples:
-  sudo whimbrel link tun:a,addr=10.1.0.1/24 tun:b,addr=10.2.0.1/24 delay=20ms
-      A path of 40 ms there and back between two interfaces
-  sudo whimbrel link tun:a,netns=left tun:b,netns=right rate=45M queue=1bdp
-      Between two network namespaces, as of `ip netns add`
-  sudo whimbrel link tun:a tun:b delay=20ms drop=10+10/2 -z 30s --json
+  whimbrel link tun:a,addr=10.1.0.1/24 tun:b,netns=b,addr=10.1.0.2/24 delay=20ms
+      40 ms there and back to the namespace b; needs root, and `ip netns add b`
+  whimbrel link tun:a,netns=a tun:b,netns=b rate=45M queue=1bdp -i 1s
+      Between two namespaces with addresses of their own; a line each second
+  whimbrel link tun:a,netns=a tun:b,netns=b drop=10+10/2 -z 30s --json
       One that loses the tenth segment of each connection, and its first repair";
 
 /// The examples at the end of the help of `whimbrel load`.

@@ -11,8 +11,8 @@ use whimbrel_kernel::{Bridge, BridgeEnd};
 use whimbrel_link::LinkConfig;
 
 use crate::failure::{self, Failure};
-use crate::output;
 use crate::quantity::{self, thousands};
+use crate::{output, status};
 
 /// The two ends and the path between them, as they were typed.
 #[derive(Args, Debug)]
@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
     /// End after this time.
     #[arg(short = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
     duration: Option<Duration>,
+    /// Print a line after each such interval, of 100ms or more.
+    #[arg(short, long, value_name = "TIME", value_parser = quantity::some_time, conflicts_with_all = ["json", "quiet"])]
+    interval: Option<Duration>,
     /// Draw losses and the like from this number: the same packets at the same times meet the same
     /// fate [default: from the system's entropy].
     #[arg(long, value_name = "N")]
@@ -59,6 +62,9 @@ pub(crate) struct Arguments {
 
 /// Carries packets until it is told to end.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.interval.is_some_and(|interval| interval < LOOK) {
+        return Err(Failure::usage("--interval", "give 100ms or more"));
+    }
     let typed = arguments.path.join(",");
     let there: LinkConfig = typed.parse().map_err(|error| Failure::usage("KEY=VALUE", error))?;
     if there.back.is_some() && arguments.back.is_some() {
@@ -85,9 +91,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         ))?;
     }
     let began = Instant::now();
-    let ran = bridge.run(&stop, arguments.duration);
-    let run =
-        Run { passages: bridge.passages(), lateness: bridge.lateness(), took: began.elapsed() };
+    let ran = carry(&mut bridge, &stop, arguments, began);
+    let run = Run::of(&bridge, began);
     match (arguments.json, arguments.quiet) {
         (true, _) => output::print(&format!("{:#}\n", run.document(&typed, seed)))?,
         (false, false) => output::print(&run.table())?,
@@ -99,6 +104,59 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(ran?)
 }
 
+/// Carries packets for `--duration`, with a pause of no packet's time at each request for the counters and
+/// each `--interval`.
+fn carry(
+    bridge: &mut Bridge,
+    stop: &Stop,
+    arguments: &Arguments,
+    began: Instant,
+) -> Result<(), Failure> {
+    let mut intervals = Intervals::new(arguments.interval, bridge);
+    loop {
+        let left = arguments.duration.map(|lasts| lasts.saturating_sub(began.elapsed()));
+        if stop.is_set() || left.is_some_and(|left| left.is_zero()) {
+            return Ok(());
+        }
+        bridge.run(stop, Some(left.map_or(LOOK, |left| left.min(LOOK))))?;
+        status::answer(|| Run::of(bridge, began).table());
+        intervals.follow(bridge, began.elapsed())?;
+    }
+}
+
+/// The lines of `--interval`.
+struct Intervals {
+    length: Option<Duration>,
+    /// When the current one began, since the start, and the counters then.
+    since: Duration,
+    before: [BridgeCounters; 2],
+}
+
+impl Intervals {
+    fn new(length: Option<Duration>, bridge: &Bridge) -> Self {
+        Self { length, since: Duration::ZERO, before: bridge.passages() }
+    }
+
+    /// Prints the line of an interval that is over at `now`, since the start.
+    fn follow(&mut self, bridge: &Bridge, now: Duration) -> Result<(), Failure> {
+        if self.length.is_none_or(|length| now < self.since + length) {
+            return Ok(());
+        }
+        let passages = bridge.passages();
+        let seconds = (now - self.since).as_secs_f64();
+        let mut line = format!("{:>9.2} s", now.as_secs_f64());
+        for (it, before) in passages.iter().zip(&self.before) {
+            let rate = (it.link.delivered - before.link.delivered) as f64 / seconds;
+            let lost = it.link.lost() - before.link.lost();
+            let [rate, lost] = [rate as u64, lost].map(thousands);
+            line += &format!("  {} -> {}: {rate:>9} packets/s, {lost} lost", it.from, it.to);
+        }
+        output::print(&format!("{line}\n"))?;
+        (self.since, self.before) = (now, passages);
+        Ok(())
+    }
+}
+
 /// What there is to say at the end.
 struct Run<'b> {
     passages: [BridgeCounters; 2],
@@ -106,7 +164,11 @@ struct Run<'b> {
     took: Duration,
 }
 
-impl Run<'_> {
+impl<'b> Run<'b> {
+    fn of(bridge: &'b Bridge, began: Instant) -> Self {
+        Self { passages: bridge.passages(), lateness: bridge.lateness(), took: began.elapsed() }
+    }
+
     /// Whether the path was not what was asked for.
     fn is_late(&self) -> bool {
         self.lateness.percentile(99.0) > LATE
@@ -201,5 +263,7 @@ const ROWS: [Row; 21] = [
     ("refused by the other interface", |it| Some(it.refused), false),
 ];
 
+/// How often requests for the counters are looked for.
+const LOOK: Duration = Duration::from_millis(100);
 /// From here on the path is not the one that was asked for.
 const LATE: Duration = Duration::from_millis(1);

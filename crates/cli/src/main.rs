@@ -50,6 +50,7 @@ mod serving;
 mod shards;
 mod sim;
 mod size;
+mod status;
 mod streams;
 mod sysctl;
 mod target;
@@ -63,7 +64,8 @@ mod wrap;
 /// Exit codes: 0 success; 1 it could not run, or could not finish; 2 usage error; 3 it ran, and a
 /// script, a seed or a case of the lab failed, or --fail-if is true; 4 a privilege or a device is missing.
 ///
-/// SIGINT, SIGTERM and SIGHUP end a command, which prints what was done so far.
+/// SIGINT, SIGTERM and SIGHUP end a command, which prints what was done so far; SIGUSR1 has it say how
+/// far it is.
 #[derive(Parser)]
 #[command(
     name = "whimbrel",
@@ -196,6 +198,7 @@ fn main() -> ExitCode {
     }
     // Where that is not to be had, a limit is met as it always was.
     let _ = survive_file_limits();
+    status::install();
     match run(&command.tool) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

@@ -80,6 +80,20 @@ impl Need {
         }
     }
 
+    /// True if only root, or a capability, gives it.
+    pub(crate) const fn is_privileged(self) -> bool {
+        matches!(
+            self,
+            Self::Tun
+                | Self::NetAdmin
+                | Self::Namespaces
+                | Self::LowPorts
+                | Self::NetRaw
+                | Self::Packet
+                | Self::Fanout
+        )
+    }
+
     /// What it is for.
     pub(crate) const fn purpose(self) -> &'static str {
         match self {

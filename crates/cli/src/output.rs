@@ -66,6 +66,7 @@ pub(crate) fn document(
     if let Some(server) = &setup.server_rules {
         document.insert("server_rules".into(), rules::document(server));
     }
+    document.insert("interrupted".into(), ran.is_interrupted.into());
     document.insert("seed".into(), ran.seed.map_or(Value::Null, Value::from));
     document.insert("target".into(), ran.target.to_string().into());
     document.insert(

@@ -7,12 +7,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
 use crate::options::ScreenOptions;
-use crate::output;
+use crate::{output, status};
 
 /// A line on the standard error that says how far a run is, if that is a terminal.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
+    /// Steps of the whole run (>= 1).
+    of: u64,
 }
 
 impl Progress {
@@ -26,7 +28,7 @@ impl Progress {
             }
             bar
         });
-        Self { bar }
+        Self { bar, of: of.max(1) }
     }
 
     /// Whether anybody sees it.
@@ -35,7 +37,8 @@ impl Progress {
     }
 
     /// So many steps are done, and this is how it goes.
-    pub(crate) fn show(&self, done: u64, text: impl FnOnce() -> String) {
+    pub(crate) fn show(&self, done: u64, text: impl Fn() -> String) {
+        status::answer(|| format!("{}%  {}", 100 * done.min(self.of) / self.of, text()));
         if let Some(bar) = &self.bar {
             // It is drawn at the first of the two, and not again at once.
             bar.set_message(text());

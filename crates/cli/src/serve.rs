@@ -147,5 +147,4 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 const JSON_HELP: &str = "Print one JSON document (whimbrel.serve/1) at the end instead of text";
 const FAIL_IF_HELP: &str =
     "Exit with code 3 if this is true of the result, as in 'failed>1% || overflows>0'";
-const LISTEN_HELP: &str =
-    "Listen there; may repeat [default: the port of what is served, on every address of the stack]";
+const LISTEN_HELP: &str = "Listen there: ADDR:PORT, NAME:PORT, or PORT on every address; may repeat [default: the port of what is served]";

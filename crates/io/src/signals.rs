@@ -3,6 +3,7 @@
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use signal_hook::SigId;
@@ -21,13 +22,14 @@ use crate::sys::signal::{FirstSignal, end_at_second, is_ignored};
 #[must_use = "the signals are handled only while this lives"]
 pub struct Signals {
     registered: Vec<SigId>,
+    first: Arc<FirstSignal>,
 }
 
 impl Signals {
     /// Lets the signals set `stop`.
     pub fn install(stop: &Stop) -> io::Result<Self> {
-        let mut signals = Self { registered: Vec::with_capacity(6) };
         let first = Arc::new(FirstSignal::new(stop.writer()?));
+        let mut signals = Self { registered: Vec::with_capacity(6), first: Arc::clone(&first) };
         // SIGINT last: a process that is seen to handle it (`SigCgt` in /proc) handles all of them.
         for signal in [SIGHUP, SIGTERM, SIGINT] {
             if signal == SIGHUP && is_ignored(signal)? {
@@ -39,6 +41,11 @@ impl Signals {
             signals.registered.push(end_at_second(signal, first, MEANT_TWICE)?);
         }
         Ok(signals)
+    }
+
+    /// True if one of them came.
+    pub fn have_come(&self) -> bool {
+        self.first.has_come()
     }
 }
 
@@ -54,6 +61,11 @@ impl Drop for Signals {
             low_level::unregister(id);
         }
     }
+}
+
+/// Sets `asked` at each SIGUSR1, from now on, in place of ending the process.
+pub fn on_status_request(asked: Arc<AtomicBool>) -> io::Result<()> {
+    flag::register(SIGUSR1, asked).map(|_for_good| ())
 }
 
 /// While it lives, SIGUSR1 is a question that somebody waits for, and no longer fatal.

@@ -117,6 +117,7 @@ fn conclude<J: Job, B: Port>(
         seed: Some(seed),
         offloads: Some(mem_capabilities(link)),
         effort: None,
+        is_interrupted: false,
     })
 }
 

@@ -13,6 +13,7 @@ use whimbrel_stack::link::AddressConflict;
 
 use super::{BUDGET, Job, Watch};
 use crate::failure::{Failure, tell_conflict};
+use crate::status;
 
 /// Where the clients tell how far they are, and that they are done.
 pub(super) struct ClientProgress<C> {
@@ -58,14 +59,19 @@ impl<C: Send> Watcher<C> {
     /// Tells `job` how far all are, if it is time to, and somebody wants to know. Ends all if they
     /// are to end.
     pub(super) fn look(&mut self, job: &mut impl Job<Progress = C>, now: Instant) {
-        if !self.shared.is_followed || now < self.next {
+        if !self.shared.is_followed() || now < self.next {
             return;
         }
         self.next = now + WATCH;
+        let mut has_news = self.shared.is_followed;
         for (latest, told) in self.latest.iter_mut().zip(&self.shared.progress) {
             if let Some(progress) = lock(told).take() {
-                *latest = progress;
+                (*latest, has_news) = (progress, true);
             }
+        }
+        // A request came just now: the clients have to report first.
+        if !has_news {
+            return;
         }
         if job.watch(&self.latest) == Watch::End {
             self.shared.done.set();
@@ -79,9 +85,8 @@ impl<C: Send> Watcher<C> {
         now: impl Fn() -> Instant,
         stop: &Stop,
     ) -> Result<(), Failure> {
-        let timeout = self.shared.is_followed.then_some(WATCH);
         while !stop.is_set() {
-            ppoll(&mut [PollFd::new(stop, Interest::Read)], timeout).map_err(Failure::run)?;
+            ppoll(&mut [PollFd::new(stop, Interest::Read)], Some(WATCH)).map_err(Failure::run)?;
             self.look(job, now());
         }
         Ok(())
@@ -89,9 +94,14 @@ impl<C: Send> Watcher<C> {
 }
 
 impl<C> ClientProgress<C> {
+    /// True if progress is shown, or asked for by a signal.
+    fn is_followed(&self) -> bool {
+        self.is_followed || status::is_asked()
+    }
+
     /// The client numbered `number` is so far, if anybody wants to know.
     pub(super) fn tell(&self, number: usize, progress: impl FnOnce() -> C) {
-        if let Some(place) = self.progress.get(number).filter(|_| self.is_followed) {
+        if let Some(place) = self.progress.get(number).filter(|_| self.is_followed()) {
             // Another one's progress is dropped after the lock is.
             let _replaced = lock(place).replace(progress());
         }

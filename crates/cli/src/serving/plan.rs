@@ -1,6 +1,6 @@
 //! Plan of a server: its contents, its ends, its pace.
 
-use std::net::SocketAddr;
+use std::net::ToSocketAddrs;
 use std::path::PathBuf;
 
 use whimbrel_apps::Pace;
@@ -188,27 +188,36 @@ pub(crate) fn listen(
     wire: &WireSpec,
     port: u16,
 ) -> Result<Vec<Endpoint>, Failure> {
-    let own = wire.addresses();
-    let kernel = wire.is_kernel();
-    if typed.is_empty() && kernel {
-        return Ok(vec![Endpoint::new(Address::from_v4_octets([0; 4]), port)]);
-    }
-    if typed.is_empty() {
-        return Ok(own.iter().map(|own| Endpoint::new(own.addr, port)).collect());
-    }
     // The kernel knows its addresses, and says so.
-    let own = (!kernel).then_some(own);
-    typed
-        .iter()
-        .map(|text| endpoint(text, own).map_err(|error| Failure::usage("--listen", error)))
-        .collect()
+    let own = (!wire.is_kernel()).then_some(wire.addresses());
+    let everywhere = |port| match own {
+        None => vec![Endpoint::new(Address::from_v4_octets([0; 4]), port)],
+        Some(own) => own.iter().map(|own| Endpoint::new(own.addr, port)).collect(),
+    };
+    if typed.is_empty() {
+        return Ok(everywhere(port));
+    }
+    let ends = typed.iter().map(|text| match only_port(text) {
+        Some(port) => Ok(everywhere(port)),
+        None => Ok(vec![endpoint(text, own).map_err(|error| Failure::usage("--listen", error))?]),
+    });
+    Ok(ends.collect::<Result<Vec<_>, Failure>>()?.concat())
+}
+
+/// The port of `8080` and `:8080`.
+fn only_port(text: &str) -> Option<u16> {
+    text.strip_prefix(':').unwrap_or(text).parse().ok().filter(|port| *port > 0)
 }
 
 fn endpoint(text: &str, own: Option<&[InterfaceAddress]>) -> Result<Endpoint, String> {
-    let example = "as in 10.9.0.2:80 or [fd09::2]:80";
-    let at: SocketAddr = text
-        .parse()
-        .map_err(|_| format!("{text:?} is no address with a port: give ADDR:PORT, {example}"))?;
+    let refused = || {
+        format!(
+            "{text:?} is no address with a port: give ADDR:PORT, PORT or NAME:PORT, as in 10.9.0.2:80, \
+             [fd09::2]:80 or localhost:80"
+        )
+    };
+    let found = || text.to_socket_addrs().ok()?.next();
+    let at = text.parse().ok().or_else(found).ok_or_else(refused)?;
     if at.port() == 0 {
         return Err(format!("{text}: port 0 cannot be listened on, give 1 to 65535"));
     }

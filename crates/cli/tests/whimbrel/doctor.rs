@@ -32,8 +32,10 @@ fn each_need_has_a_line_and_a_program_reads_the_same() {
         assert_eq!((words.next(), words.next()), (Some(verdict), Some(name)), "{line}");
         assert_eq!(line.contains(". Fix: "), verdict != "ok", "{line}");
     }
-    let failed = needs.iter().any(|need| need["verdict"] == "fail");
-    assert_eq!((code, same_code), if failed { (4, 4) } else { (0, 0) }, "{text}");
+    // An ordinary user does not miss what only root has.
+    assert_eq!(code, same_code, "{text}");
+    assert!(matches!(code, 0 | 4), "{text}");
+    assert!(code == 0 || needs.iter().any(|need| need["verdict"] == "fail"), "{text}");
 }
 
 #[test]
@@ -47,7 +49,11 @@ fn who_lacks_a_privilege_is_led_to_the_line_that_says_so() {
     };
     let output = output(&mut nobody(&["doctor"]));
     let text = unbroken(output.stdout);
-    assert_eq!(output.status.code(), Some(4), "{text}");
+    let error = unbroken(output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{text}{error}");
+    let reason =
+        "without root, these are missing: tun-device, net-admin, net-namespaces, low-ports,";
+    assert!(error.starts_with(reason) && error.ends_with("; all else works\n"), "{error}");
     let setcap = format!("sudo setcap cap_net_admin+ep {}", copy.display());
     assert!(
         text.lines().any(|it| it.starts_with("fail  net-admin") && it.contains(&setcap)),

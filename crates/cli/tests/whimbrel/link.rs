@@ -1,5 +1,6 @@
 //! `whimbrel link`: two kernels at the ends of a path of our making.
 
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -58,6 +59,32 @@ fn kernels_meet_the_delay_and_the_loss_that_were_asked_for_and_nothing_else() {
         assert_eq!(packets("sent"), told, "{document}");
     }
     assert!(document["late_us"]["max"].as_u64() >= document["late_us"]["p50"].as_u64());
+}
+
+#[test]
+fn link_reports_on_sigusr1_and_after_each_interval() {
+    let (Some(client), Some(server)) = (Net::with(&["ping"]), Net::new()) else { return };
+    let far = format!("tun:right,netns={},addr=10.1.0.2/24", server.name());
+    let mut command = client.command(WHIMBREL);
+    command.args(["link", "tun:left,addr=10.1.0.1/24", &far, "delay=1ms", "-i", "200ms"]);
+    let mut link = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut lines = BufReader::new(link.take_stdout()).lines();
+    assert!(lines.next().unwrap().unwrap().contains("left <-> right"));
+    let interval = lines.next().unwrap().unwrap();
+    assert!(interval.contains("left -> right: ") && interval.contains(" lost"), "{interval}");
+    client.run("ping -c 1 10.1.0.2");
+    let mut errors = BufReader::new(link.take_stderr());
+    link.signal(Signal::USR1);
+    let mut line = String::new();
+    errors.read_line(&mut line).unwrap();
+    assert!(line.starts_with(&format!("whimbrel, pid {}: after ", link.id())), "{line}");
+    line.clear();
+    errors.read_line(&mut line).unwrap();
+    let sent = line.split_whitespace().nth(2).and_then(|count| count.parse::<u64>().ok());
+    assert!(line.starts_with("packets sent") && sent >= Some(1), "{line}");
+    link.signal(Signal::TERM);
+    let rest: Vec<_> = lines.map(Result::unwrap).collect();
+    assert!(rest.iter().any(|line| line.starts_with("packets delivered")), "{rest:?}");
 }
 
 #[test]

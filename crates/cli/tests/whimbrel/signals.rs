@@ -5,9 +5,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::process::{ChildStdout, Command, Stdio};
 
+use serde_json::Value;
+
 use crate::needs;
 use crate::netns::Net;
-use crate::running::{Running, Signal, await_handler, await_that, unbroken};
+use crate::running::{Running, Signal, await_handler, await_that, output, unbroken};
 
 fn whimbrel(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
@@ -37,6 +39,37 @@ fn a_terminal_that_is_closed_ends_a_run_and_the_summary_comes() {
         assert!(run.wait().success(), "{words}: {text}");
         assert!(text.lines().last().unwrap().contains("\"event\":\"summary\""), "{words}: {text}");
     }
+}
+
+#[test]
+fn sigusr1_reports_how_far_a_run_is_and_the_run_goes_on() {
+    for words in [
+        "load -z 1h -c 2 --quiet --json",
+        "load -z 1h -c 2 -w kernel: --json",
+        "load -z 1000h -c 2 -w mem:delay=1ms --clock virtual --json",
+        "crr -l 1h --json",
+        "bulk send -t 1h --json",
+        "sim run --seeds 0..1000000 --json",
+    ] {
+        let mut run = Running::start(&mut whimbrel(words));
+        await_handler(run.id());
+        let (mut errors, mut line) = (BufReader::new(run.take_stderr()), String::new());
+        run.signal(Signal::USR1);
+        errors.read_line(&mut line).unwrap();
+        let expected = format!("whimbrel, pid {}: ", run.id());
+        assert!(line.starts_with(&expected) && line.contains('%'), "{words}: {line}");
+        run.signal(Signal::INT);
+        let mut document = String::new();
+        run.take_stdout().read_to_string(&mut document).unwrap();
+        let document: Value = serde_json::from_str(&document).unwrap();
+        if !words.starts_with("sim") {
+            assert_eq!(document["interrupted"], true, "{words}");
+        }
+        drop(run);
+    }
+    let whole = output(&mut whimbrel("load -n 5 --json"));
+    let whole: Value = serde_json::from_slice(&whole.stdout).unwrap();
+    assert_eq!(whole["interrupted"], false);
 }
 
 #[test]

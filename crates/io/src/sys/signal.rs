@@ -28,6 +28,11 @@ impl FirstSignal {
         Self { clock: Clock::start(), came: AtomicU64::new(NONE), wakes }
     }
 
+    /// True if one came.
+    pub(crate) fn has_come(&self) -> bool {
+        self.came.load(Ordering::Relaxed) != NONE
+    }
+
     /// One comes `now`. Returns whether it is a second one, `gap` or more behind the first.
     fn take(&self, now: Instant, gap: Duration) -> bool {
         let now = now.as_nanos();

@@ -39,6 +39,21 @@ fn an_unspecified_address_is_any_of_its_family() {
 }
 
 #[test]
+fn port_alone_is_that_of_every_address_and_names_are_resolved() {
+    let listen = |words: &[&str]| {
+        let plan = plan(words).unwrap();
+        plan.listen.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for typed in ["8080", ":8080"] {
+        assert_eq!(listen(&["-l", typed]), ["10.9.0.2:8080", "[fd09::2]:8080"]);
+        assert_eq!(listen(&["-w", "kernel:", "-l", typed]), ["0.0.0.0:8080"]);
+    }
+    let named = listen(&["-w", "kernel:", "-l", "localhost:8080"]);
+    assert!(named == ["127.0.0.1:8080"] || named == ["[::1]:8080"], "{named:?}");
+    assert!(usage_error(&["-l", "localhost:80"]).contains("which has 10.9.0.2 and fd09::2"));
+}
+
+#[test]
 fn what_cannot_be_listened_on_is_refused_with_what_can() {
     assert!(usage_error(&["-l", "10.9.0.3:80"]).contains("which has 10.9.0.2 and fd09::2"));
     assert!(usage_error(&["-l", "10.9.0.2"]).contains("ADDR:PORT"));
