@@ -1,5 +1,6 @@
 //! Whether addresses are free that a stack is to get: who awaits it, where the shard is driven.
 
+use crate::waiters::deliver;
 use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
@@ -27,8 +28,8 @@ impl AddressPort {
         match shard.check_address(addr) {
             Ok(None) => self.waiting.entry(addr).or_default().push(answer),
             // Whoever asked may have gone.
-            Ok(Some(checked)) => drop(answer.send(verdict(checked))),
-            Err(error) => drop(answer.send(Err(error))),
+            Ok(Some(checked)) => drop(deliver(answer, verdict(checked))),
+            Err(error) => drop(deliver(answer, Err(error))),
         }
     }
 
@@ -36,7 +37,7 @@ impl AddressPort {
     pub(crate) fn tell(&mut self, shard: &mut Shard) {
         while let Some(checked) = shard.poll_checked() {
             for answer in self.waiting.remove(&checked.addr).unwrap_or_default() {
-                drop(answer.send(verdict(checked)));
+                deliver(answer, verdict(checked));
             }
         }
     }

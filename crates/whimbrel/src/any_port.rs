@@ -10,6 +10,7 @@ use whimbrel_wire::Flow;
 use crate::cell::Settings;
 use crate::dials::{AnyEnd, AnyRequest, Decision, Dial, OpenedSender};
 use crate::fault;
+use crate::waiters::deliver;
 
 /// The listener for any destination, if there is one, and whom it was asked about.
 #[derive(Default, Debug)]
@@ -90,9 +91,9 @@ impl AnyPort {
     pub(crate) fn on_withdrawn(&mut self, syn: SynHandle, why: Withdrawal) {
         let Some(Waiting { withdrawn, opened, flow }) = self.asked.remove(&syn) else { return };
         // Whoever waited may have gone.
-        let _ = withdrawn.send(why);
+        deliver(withdrawn, why);
         if let Some(opened) = opened {
-            let _ = opened.send(Err(fault::withdrawn(why, flow.remote)));
+            deliver(opened, Err(fault::withdrawn(why, flow.remote)));
         }
     }
 
@@ -101,7 +102,7 @@ impl AnyPort {
         self.listening = None;
         for waiting in std::mem::take(&mut self.asked).into_values() {
             if let Some(opened) = waiting.opened {
-                let _ = opened.send(Err(ended()));
+                deliver(opened, Err(ended()));
             }
         }
     }

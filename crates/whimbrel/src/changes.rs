@@ -8,6 +8,7 @@ use whimbrel_stack::Shard;
 
 use crate::fault;
 use crate::mailbox::{Mailbox, Request};
+use crate::waiters::deliver;
 
 /// Has the shards behind these mailboxes send packets of up to `mtu` bytes; `at_wire` follows where each is
 /// driven.
@@ -47,7 +48,7 @@ where
         let change = change(mailbox);
         mailbox.ask(Request::Inspect(Box::new(move |shard, _| {
             // The caller may have gone.
-            let _ = sender.send(change(shard));
+            deliver(sender, change(shard));
         })));
         answers.push((mailbox, answer));
     }

@@ -19,7 +19,7 @@ use crate::fault;
 use crate::ping_port::PingRequest;
 use crate::udp_port::UdpRequest;
 use crate::unclaimed_sender::UnclaimedSender;
-use crate::waiters::wake_all;
+use crate::waiters::{guarded, wake_all};
 use crate::ways::Ways;
 use worker_state::WorkerState;
 
@@ -179,7 +179,7 @@ impl Mailbox {
         let _ = self.ended.set(why);
         self.worker_state.end();
         self.refuse_all();
-        self.end.notify_waiters();
+        guarded(|| self.end.notify_waiters());
     }
 
     /// Waits until the worker has ended.

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use whimbrel_stack::{Ping, PingId, Pong, Shard};
 
 use crate::fault;
+use crate::waiters::deliver;
 
 /// An echo request to be sent, and who awaits what comes of it.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ impl PingPort {
         match shard.ping(&ping) {
             Ok(id) => drop(self.waiting.insert(id, answer)),
             // Whoever asked may have gone.
-            Err(error) => drop(answer.send(Err(fault::ping(error)))),
+            Err(error) => drop(deliver(answer, Err(fault::ping(error)))),
         }
     }
 
@@ -35,7 +36,7 @@ impl PingPort {
     pub(crate) fn tell(&mut self, shard: &mut Shard) {
         while let Some(end) = shard.poll_ping() {
             if let Some(answer) = self.waiting.remove(&end.id) {
-                drop(answer.send(end.result.map_err(fault::unanswered)));
+                deliver(answer, end.result.map_err(fault::unanswered));
             }
         }
     }

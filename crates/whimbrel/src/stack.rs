@@ -22,6 +22,7 @@ use crate::congestion::CongestionNames;
 use crate::fault;
 use crate::mailbox::{Held, Mailbox, Request};
 use crate::packets::PacketQueues;
+use crate::waiters::deliver;
 
 pub use whimbrel_stack::shard::Census as ShardCensus;
 
@@ -394,7 +395,7 @@ pub(crate) async fn inspect<T: Send + 'static>(
         // A panic is that of whoever asked, not of the connections of this shard.
         let seen = catch_unwind(AssertUnwindSafe(|| look(shard, held)));
         // Whoever asked may have gone.
-        let _ = sender.send(seen);
+        deliver(sender, seen);
     };
     mailbox.ask(Request::Inspect(Box::new(look)));
     let seen = answer.await.map_err(|_| mailbox.ended())?;

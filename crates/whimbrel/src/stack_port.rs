@@ -27,7 +27,7 @@ use crate::ping_port::PingPort;
 use crate::shutdown::Shutdown;
 use crate::udp_port::UdpPort;
 use crate::unclaimed_sender::UnclaimedSender;
-use crate::waiters::wake_all;
+use crate::waiters::{deliver, wake_all};
 
 /// What joins the tasks of a stack to one of its shards, where that is driven.
 #[derive(Debug)]
@@ -316,7 +316,7 @@ impl StackPort {
         let _kept = cell.lock().exchange(shard, handle, &mut self.woken);
         self.keep(handle, Arc::clone(&cell));
         // Nobody waits for it any more.
-        if opened.send(Ok(Accepted { cell, flow })).is_err() {
+        if !deliver(opened, Ok(Accepted { cell, flow })) {
             self.reset(shard, handle);
         }
     }
@@ -402,7 +402,7 @@ impl StackPort {
         }
         for done in drained {
             // Whoever asked may have gone.
-            let _ = done.send(());
+            deliver(done, ());
         }
         any
     }

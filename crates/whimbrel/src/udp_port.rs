@@ -12,6 +12,7 @@ use whimbrel_wire::Endpoint;
 
 use crate::fault;
 use crate::udp_cell::UdpCell;
+use crate::waiters::deliver;
 
 /// What is asked of a shard about a UDP socket, and who awaits the answer.
 #[derive(Debug)]
@@ -52,10 +53,10 @@ impl UdpPort {
         // Whoever asked may have gone: who dropped the socket said so in its cell.
         match request {
             UdpRequest::Bind { cell, bind, answer } => {
-                let _ = answer.send(self.bind(shard, cell, bind));
+                deliver(answer, self.bind(shard, cell, bind));
             }
             UdpRequest::Connect { cell, remote, answer } => {
-                let _ = answer.send(Self::connect(shard, &cell, remote));
+                deliver(answer, Self::connect(shard, &cell, remote));
             }
             UdpRequest::Refuse { received, what } => shard.udp_refuse(&received, what),
             UdpRequest::Close { cell } => {

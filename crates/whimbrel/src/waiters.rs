@@ -6,7 +6,10 @@
 //! Wakers come out of here to be woken and dropped by the caller, after it unlocked: both run code
 //! of the executor's, and dropping the last waker of a task can drop the task, and its streams.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
+
+use tokio::sync::oneshot;
 
 /// Who waits. 24 octets, and nothing more unless somebody awaits.
 #[derive(Default, Debug)]
@@ -78,8 +81,22 @@ impl Waiters {
 /// Wakes and drops. Nothing must be locked.
 pub(crate) fn wake_all(wakers: &mut Vec<Waker>) {
     for waker in wakers.drain(..) {
-        waker.wake();
+        guarded(|| waker.wake());
     }
+}
+
+/// Calls `wake`, which runs the wakers of tasks. A waker that panics harms its own task, not the stack:
+/// the panic hook has reported it.
+pub(crate) fn guarded(wake: impl FnOnce()) {
+    let _panic = catch_unwind(AssertUnwindSafe(wake));
+}
+
+/// Sends `value` to the task that awaits it; returns true if the task still does.
+pub(crate) fn deliver<T>(to: oneshot::Sender<T>, value: T) -> bool {
+    // The value is there before the task is woken.
+    let mut is_awaited = true;
+    guarded(|| is_awaited = to.send(value).is_ok());
+    is_awaited
 }
 
 const _: () = assert!(size_of::<Waiters>() == 24);

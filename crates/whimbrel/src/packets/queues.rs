@@ -12,6 +12,7 @@ use whimbrel_io::steering::queue_of;
 use super::{PacketCounters, PacketPort};
 use crate::mailbox::Mailbox;
 use crate::shutdown::Shutdown;
+use crate::waiters::guarded;
 
 /// The queues of a wire. "Inward" is towards the stack.
 #[derive(Debug)]
@@ -241,7 +242,7 @@ impl PacketQueues {
             (taken, taken > 0 && before >= PacketPort::CAPACITY)
         };
         if made_room {
-            self.room.notify_waiters();
+            guarded(|| self.room.notify_waiters());
         }
         Some(taken)
     }
@@ -283,7 +284,7 @@ impl PacketQueues {
             let lost = (before + reserved).saturating_sub(outward.packets.len());
             outward.outgrown += lost as u64;
         }
-        self.arrived.notify_waiters();
+        guarded(|| self.arrived.notify_waiters());
     }
 
     /// Whether a shard that was blocked is to wait still.
@@ -300,8 +301,8 @@ impl PacketQueues {
             inward.lost += lost as u64;
             self.outward().ended = true;
         }
-        self.room.notify_waiters();
-        self.arrived.notify_waiters();
+        guarded(|| self.room.notify_waiters());
+        guarded(|| self.arrived.notify_waiters());
     }
 
     /// A panicking worker's reason is told by its device, which goes first.

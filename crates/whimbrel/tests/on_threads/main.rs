@@ -36,6 +36,8 @@ mod tun;
 mod udp;
 #[path = "../tokio_types/udp_tun.rs"]
 mod udp_tun;
+#[path = "../tokio_types/wakers.rs"]
+mod wakers;
 #[path = "../tokio_types/world.rs"]
 mod world;
 

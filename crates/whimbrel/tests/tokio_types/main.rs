@@ -40,6 +40,7 @@ mod tun;
 mod udp;
 mod udp_kernel;
 mod udp_tun;
+mod wakers;
 mod world;
 
 const DRIVER: whimbrel::Driver = whimbrel::Driver::Runtime;
