@@ -90,6 +90,7 @@ pub mod peer;
 mod race;
 pub mod record;
 mod server_connections;
+pub mod source;
 pub mod transport;
 
 pub use bulk::Bulk;

@@ -1,9 +1,12 @@
 //! `--access-log`: a line for each request, in the combined format that tools of logs read, written by a
 //! thread of its own.
 //!
-//! Whoever answers never waits for a disk or a reader: what does not fit into [`ROOM`] is lost, and
-//! counted. The file is appended to, so that it may be cut by copying and truncating it.
+//! The server never waits for a disk or a reader: what does not fit into [`ROOM`] is lost, and counted. A
+//! client's lines may take as much as they leave: half if they are the only ones. So however many one client
+//! causes, those of others have room, and of many clients each has an equal part. The file is appended to, so
+//! that it may be cut by copying and truncating it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -13,6 +16,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use whimbrel_apps::http::{ExchangeLog, HttpDate, LoggedExchange};
+use whimbrel_apps::source::Source;
 use whimbrel_io::text;
 
 use crate::failure::Failure;
@@ -43,6 +47,8 @@ struct State {
     /// Whole lines that wait, and how many they are.
     waiting: Vec<u8>,
     lines: u64,
+    /// Bytes of them that each source has.
+    of_sources: BTreeMap<Source, usize>,
     /// How many are being written.
     on_their_way: u64,
     counted: LogLines,
@@ -99,14 +105,27 @@ impl ExchangeLog for AccessLog {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let line = line(exchange, since_epoch.as_secs());
         let mut state = self.0.lock();
-        if state.ends || state.waiting.len() + line.len() > ROOM {
+        if state.ends || !state.push(Source::of(exchange.peer), &line) {
             state.counted.lost += 1;
             return;
         }
-        state.waiting.extend_from_slice(line.as_bytes());
-        state.lines += 1;
         drop(state);
         self.0.changed.notify_all();
+    }
+}
+
+impl State {
+    /// Appends a line unless its source has more then than is left. Returns true if it was appended.
+    fn push(&mut self, source: Source, line: &str) -> bool {
+        let (own, room) = (self.of_sources.get(&source), ROOM - self.waiting.len());
+        let own = own.map_or(0, |own| *own) + line.len();
+        if room < line.len() || own > room - line.len() {
+            return false;
+        }
+        self.of_sources.insert(source, own);
+        self.waiting.extend_from_slice(line.as_bytes());
+        self.lines += 1;
+        true
     }
 }
 
@@ -137,6 +156,7 @@ impl Writer {
                     return self.shared.changed.notify_all();
                 }
                 std::mem::swap(&mut state.waiting, &mut lines);
+                state.of_sources.clear();
                 state.on_their_way = std::mem::take(&mut state.lines);
                 state.on_their_way
             };
