@@ -16,6 +16,7 @@ use hyper::server::conn::http2;
 use whimbrel_apps::http::{ExchangeLog, HttpDate, HttpServer, Limits, Site, Statistics};
 use whimbrel_apps::idle::IdleList;
 use whimbrel_apps::pace::{Pace, Pacing};
+use whimbrel_apps::source::Source;
 use whimbrel_apps::{Model, Reading, Transport, TransportEvent};
 use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
@@ -24,6 +25,7 @@ use answer::{Answerer, Common, Shared};
 use pipe::{Near, Pipe};
 use ready_queue::{ReadyQueue, ReadyWaker};
 use room::Room;
+use shares::Shares;
 use tasks::Tasks;
 
 // Named by their files, so that tests elsewhere find them, too.
@@ -37,6 +39,8 @@ mod pipe;
 mod ready_queue;
 #[path = "h2/room.rs"]
 mod room;
+#[path = "h2/shares.rs"]
+mod shares;
 #[path = "h2/tasks.rs"]
 mod tasks;
 
@@ -58,7 +62,7 @@ pub(crate) struct H2Server<S: Site + 'static, T: Transport> {
     /// The next turn of long work is first offered to those who speak HTTP/1.1.
     plain_first: bool,
     /// What the connections hold, as [`Speaker::weigh`] has it.
-    held: u64,
+    shares: Shares,
     statistics: Statistics,
 }
 
@@ -82,8 +86,9 @@ struct Speaker<S: Site + 'static, I> {
     over: bool,
     /// What its answers hold.
     room: Room,
-    /// What all of it holds, as it counts in [`H2Server::held`].
+    /// What all of it holds, as it counts in [`H2Server::shares`], and for whom.
     weight: u64,
+    source: Source,
 }
 
 type Served<S> = http2::Connection<Pipe, Answerer<S>, Tasks>;
@@ -124,7 +129,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
             again: VecDeque::new(),
             round: 0,
             plain_first: false,
-            held: 0,
+            shares: Shares::default(),
             statistics: Statistics::default(),
         }
     }
@@ -229,8 +234,8 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
             .max_pending_accept_reset_streams(Some(RESETS))
             .serve_connection(far, Answerer { shared, peer, room: room.clone(), long });
         let (connection, pending) = (Box::pin(connection), Bytes::new());
-        let over = false;
-        Speaker { id, connection, tasks, near, pending, waker, over, room, weight: 0 }
+        let (over, weight, source) = (false, 0, Source::of(peer));
+        Speaker { id, connection, tasks, near, pending, waker, over, room, weight, source }
     }
 
     /// Moves a connection on until it must wait.
@@ -246,7 +251,8 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
             let busy = slot.is_busy();
             let step = slot.step(net, &mut self.statistics);
             let weight = slot.weigh();
-            self.held = self.held + weight - std::mem::replace(&mut slot.weight, weight);
+            let before_step = std::mem::replace(&mut slot.weight, weight);
+            self.shares.change(slot.source, place, before_step, weight);
             // What moves while no request is there (a head that comes byte by byte, PING and its
             // answer) is no sign of life: it would keep the place for ever.
             let busy = busy || slot.is_busy() || answered != self.shared.answered();
@@ -291,10 +297,10 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         effort.is_spent()
     }
 
-    /// Closes the connections that were silent for longest while all hold more than they may.
+    /// Closes the connections that hold most while all hold more than they may.
     fn bound(&mut self, net: &mut T) {
-        while self.held > self.limits.held
-            && let Some((place, _)) = self.idle.oldest()
+        while self.shares.held() > self.limits.held
+            && let Some(place) = self.shares.greatest()
         {
             let is_busy = self.slots.get(place as usize).and_then(Option::as_ref);
             let is_busy = is_busy.is_some_and(H2Connection::is_busy);
@@ -322,7 +328,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
     fn release(&mut self, net: &mut T, place: u32, close_mode: CloseMode) {
         let Some(slot) = self.slots.get_mut(place as usize).and_then(Option::take) else { return };
         if let H2Connection::Known(speaker) = &slot {
-            self.held -= speaker.weight;
+            self.shares.change(speaker.source, place, speaker.weight, 0);
         }
         self.idle.remove(place);
         self.statistics.open -= 1;

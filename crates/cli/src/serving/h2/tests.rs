@@ -3,6 +3,8 @@ use whimbrel_apps::http::{FixedBody, LongAnswer, Response, SiteResponse, Status}
 use super::*;
 
 // Named by its file, as all that tests elsewhere find, too.
+#[path = "tests/bounds.rs"]
+mod bounds;
 #[path = "tests/peer.rs"]
 pub(crate) mod peer;
 
