@@ -106,6 +106,24 @@ fn what_a_long_link_without_a_rate_holds_is_bounded_and_what_comes_beyond_is_cou
     assert_eq!(link.in_flight(), 1);
 }
 
+/// Twice what a link holds is sent over it for ten seconds. Of 100 small packets a second beside, all arrive.
+#[test]
+fn small_packets_arrive_amid_flood_that_fills_link() {
+    let mut link = link("delay=1s,mtu=65535");
+    let (full, small) = (frame(65_535), frame(100));
+    let mut arrived = 0;
+    for burst in 0..1_000 {
+        let now = Instant::from_millis(burst * 10);
+        while let Some(frame) = link.pop(now) {
+            arrived += u32::from(frame.len() == small.len());
+        }
+        (0..330).for_each(|_| _ = link.push_frame(now, full.clone()));
+        assert!(link.push_frame(now, small.clone()).is_unharmed());
+    }
+    assert_eq!(arrived, 900);
+    assert!(link.counters().lost_crowded > 150_000, "{:?}", link.counters());
+}
+
 #[test]
 fn a_full_queue_drops_what_comes_and_takes_again_what_comes_later() {
     for queue in ["queue=3p", "queue=3000"] {

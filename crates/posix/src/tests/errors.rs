@@ -1,5 +1,7 @@
 //! What comes of calls on sockets that are not ready for them, or over.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::world::{Side, World, get, recv_now, send_now, server_at, set, stream};
@@ -73,6 +75,38 @@ fn descriptors_are_the_lowest_free_and_have_a_bound() {
     }
     assert_eq!(more(&mut world.client), Ok(Fd(5)));
     assert_eq!(more(&mut world.client), Ok(Fd(9)));
+    world.end();
+}
+
+/// Connections whose clients are gone have all descriptors but those of a client that is served meanwhile, for
+/// ten seconds. Another waits until one is free.
+#[test]
+fn client_is_served_while_all_descriptors_are_used() {
+    let (mut world, listener, client, server) = World::joined();
+    let mut left = None;
+    for _ in 2..Sockets::USUAL_LIMIT {
+        let (gone, accepted) = world.connected(listener);
+        world.call(Side::Client, |it| it.close(gone)).expect("open");
+        left = Some(accepted);
+    }
+    let late = stream(&mut world.client);
+    world.call(Side::Client, |it| it.connect(late, server_at())).expect("it listens");
+    for _ in 0..10 {
+        let accepted = world.server.accept(listener, SocketFlags::NONE);
+        assert_eq!(accepted, Outcome::fail(Errno::EMFILE));
+        for [(from, fd), (to, peer)] in [
+            [(Side::Client, client), (Side::Server, server)],
+            [(Side::Server, server), (Side::Client, client)],
+        ] {
+            assert_eq!(world.send(from, fd, b"text"), Ok(4));
+            assert_eq!(world.recv(to, peer, 9), Ok(b"text".to_vec()));
+        }
+        world.run(Duration::from_secs(1));
+    }
+    world.call(Side::Server, |it| it.close(left.expect("many"))).expect("open");
+    let accepted = world.call(Side::Server, |it| it.accept(listener, SocketFlags::NONE));
+    assert_eq!(world.send(Side::Server, accepted.expect("it waited").fd, b"at last"), Ok(7));
+    assert_eq!(world.recv(Side::Client, late, 9), Ok(b"at last".to_vec()));
     world.end();
 }
 

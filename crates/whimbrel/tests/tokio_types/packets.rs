@@ -150,6 +150,43 @@ async fn a_full_queue_drops_and_counts_what_is_tried_and_lets_others_wait() {
     assert_eq!(port.counters().too_long, 1);
 }
 
+/// The server's device drops of a flood what has no room. A client whose packets wait for room, as others'
+/// devices have it, is answered meanwhile.
+#[tokio::test]
+async fn connection_goes_on_beside_flood_of_its_device() {
+    let ends = Ends::joined(1);
+    let listener = TcpListener::bind(&ends.server, SERVER).await.unwrap();
+    let (stream, accepted) =
+        tokio::join!(TcpStream::connect(&ends.client, SERVER), listener.accept());
+    let (mut stream, mut peer) = (stream.unwrap(), accepted.unwrap().0);
+    let port = Arc::clone(&ends.server_port);
+    let flood = tokio::spawn(async move {
+        loop {
+            for _ in 0..2 * PacketPort::CAPACITY {
+                let _ = port.try_send(ping([192, 0, 2, 9]));
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    let (text, mut buf) = (text(4_000), vec![0; 4_000]);
+    let mut rounds = 0;
+    while rounds < 10 || ends.server_port.counters().full < 1_000 {
+        let exchange = async {
+            stream.write_all(&text).await.unwrap();
+            peer.read_exact(&mut buf).await.unwrap();
+            peer.write_all(&buf).await.unwrap();
+            stream.read_exact(&mut buf).await.unwrap();
+        };
+        timeout(Duration::from_secs(20), exchange).await.expect("it is answered");
+        assert!(buf == text, "other bytes arrived");
+        rounds += 1;
+    }
+    flood.abort();
+    drop((stream, peer, listener));
+    assert_empties(&ends.server).await;
+    assert_empties(&ends.client).await;
+}
+
 #[tokio::test]
 async fn a_port_outlives_its_stack_gives_out_what_it_sent_and_says_why_it_ended() {
     let (builder, port) = builder().packets(1_500);

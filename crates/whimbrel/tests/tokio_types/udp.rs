@@ -3,7 +3,9 @@
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::timeout;
 use whimbrel::{Endpoint, Fragmenting, SendTo, Stack, TrafficClass, UdpSocket};
 
 use crate::world::{World, pair, text, until};
@@ -97,6 +99,32 @@ async fn a_burst_that_nobody_reads_is_bounded_and_the_sender_waits_for_its_own_q
     }
     assert!(received <= counters.in_datagrams);
     drop((server, client));
+    world.assert_empty().await;
+}
+
+/// More comes for a socket that nobody reads than it may hold; one beside it has each datagram.
+#[tokio::test]
+async fn socket_is_served_beside_flood_of_another() {
+    let world = World::new();
+    let (server, client) = sockets(&world).await;
+    let full = UdpSocket::bind(&world.server, "10.0.0.1:8").await.unwrap();
+    let flood = UdpSocket::bind(&world.client, "0.0.0.0:0").await.unwrap();
+    flood.connect("10.0.0.1:8").await.unwrap();
+    let (data, mut buf) = (text(1_000), [0; 9]);
+    for _ in 0..20 {
+        for _ in 0..100 {
+            flood.send(&data).await.unwrap();
+        }
+        client.send(b"question").await.unwrap();
+        let received = timeout(Duration::from_secs(20), server.recv_from(&mut buf)).await;
+        let (_, peer) = received.expect("the question was lost").unwrap();
+        server.send_to(b"answer", peer).await.unwrap();
+        let received = timeout(Duration::from_secs(20), client.recv(&mut buf)).await;
+        assert_eq!(received.expect("the answer was lost").unwrap(), 6);
+    }
+    let counters = world.server.udp_counters().await.unwrap();
+    assert!(counters.rcvbuf_errors > 1_000, "{counters:?}");
+    drop((server, client, full, flood));
     world.assert_empty().await;
 }
 

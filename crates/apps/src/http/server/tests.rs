@@ -226,9 +226,12 @@ fn client_taking_nothing_has_1_kib_made() {
         // The head is taken, and 4,000 bytes of the body.
         clients.ask("GET /file", 10, 4_100);
     }
+    // One beside them takes all.
+    let honest = clients.ask("GET /file", 1, usize::MAX);
     while turn(&mut server, &mut clients) {}
-    assert!(clients.clients.iter().all(|client| client.heard.len() == 4_100));
-    let made = site.bytes.load(Ordering::Relaxed);
+    assert!(clients.clients[honest].heard.len() > 1 << 20);
+    assert!(clients.clients[..honest].iter().all(|client| client.heard.len() == 4_100));
+    let made = site.bytes.load(Ordering::Relaxed) - (1 << 20);
     assert!(made <= 100 * (4_100 + 1_024), "{made} bytes were made");
     // What is taken later is made then.
     clients.clients[7].takes = usize::MAX;

@@ -52,6 +52,23 @@ fn readers_of_more_files_than_may_be_open_each_read_their_own() {
     assert!(file_cache.lock().read.is_empty());
 }
 
+/// A hundred read a piece by turns, two of them each time before one that reads on: its file is open all the time.
+#[test]
+fn file_in_use_stays_open_amid_flood_of_others() {
+    let (folder, file_cache) = (Folder::new(101), FileCache::new(3));
+    let others: Vec<_> = (0..100).map(|number| folder.reader(&file_cache, number)).collect();
+    let honest = folder.reader(&file_cache, 100);
+    honest.read(0, 1).unwrap();
+    for burst in 0..1_000 {
+        for other in 2 * burst..2 * burst + 2 {
+            assert_eq!(others[other % 100].read(50, 50).unwrap(), [(other % 100) as u8; 50][..]);
+        }
+        assert!(file_cache.lock().read[&honest.identity].open.is_some(), "closed in {burst}");
+        assert_eq!(honest.read(burst as u64 % 100, 1).unwrap(), [100][..]);
+        assert_eq!(file_cache.open_files(), 3);
+    }
+}
+
 #[test]
 fn readers_of_one_file_have_one_descriptor_together() {
     let (folder, file_cache) = (Folder::new(1), FileCache::new(9));
