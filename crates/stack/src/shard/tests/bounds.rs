@@ -93,6 +93,7 @@ const ROWS: [(&str, Proof); 49] = [
         "a capture",
         Tests(&[
             "crates/io/tests/memory/captures.rs#flood_of_flows_leaves_state_of_connection_that_is_there",
+            "crates/io/tests/memory/captures.rs#states_of_flows_that_are_gone_are_forgotten",
         ]),
     ),
     (
@@ -103,18 +104,21 @@ const ROWS: [(&str, Proof); 49] = [
         "a trace",
         Tests(&[
             "crates/io/tests/memory/traces.rs#flood_of_connections_leaves_trace_of_one_that_is_there",
+            "crates/io/tests/memory/traces.rs#connections_that_went_without_a_segment_are_forgotten",
         ]),
     ),
     (
         "pages that list",
         Tests(&[
             "crates/cli/src/serving/files/listing/tests.rs#page_in_use_is_kept_amid_flood_of_others",
+            "crates/cli/src/serving/files/listing/tests.rs#few_pages_are_kept",
         ]),
     ),
     (
         "lines of `--access-log`",
         Tests(&[
             "crates/cli/src/serving/access_log/tests.rs#lines_of_honest_client_are_written_amid_flood",
+            "crates/cli/src/serving/access_log/tests.rs#a_stuck_disk_stalls_nobody_and_what_has_no_room_is_counted",
         ]),
     ),
     (

@@ -4,7 +4,7 @@ use std::vec::Vec;
 
 use bytes::Bytes;
 
-use super::ChunkPool;
+use super::{ChunkPool, SIZES};
 
 /// Text in a chunk of the pool, as an application has it.
 fn text(pool: &mut ChunkPool, octets: usize) -> Bytes {
@@ -96,7 +96,15 @@ fn reader_has_chunks_amid_flood_of_text_that_is_held() {
         assert!(pool.octets() <= 1 << 20, "{burst}");
         assert!(honest.iter().all(|byte| *byte == 8), "{burst}");
         assert!(held.iter().all(|text| text[0] == 7 && text[59_999] == 7), "{burst}");
+        // What was read is used again, as the first ones went beyond the bound.
+        drop(honest);
+        let last = pool.sizes[SIZES - 1].lent.back_mut().expect("it was lent");
+        assert!(last.handle.try_reclaim(64 << 10), "{burst}");
     }
+    // Those that are held for long are left to their holders. What is counted is what there is.
+    (0..1_000).for_each(|_| drop(text(&mut pool, 60_000)));
+    let chunks = pool.sizes.iter().enumerate().map(|(at, chunks)| chunks.len() << (12 + at));
+    assert_eq!(chunks.sum::<usize>(), pool.octets());
     drop(held);
     for _ in 0..100 {
         drop(text(&mut pool, 60_000));

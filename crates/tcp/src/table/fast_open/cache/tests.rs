@@ -73,6 +73,9 @@ fn server_in_use_keeps_its_cookie_amid_flood_of_others() {
         assert_eq!(cache.find(&service(1, 80)), Some(known(2, 1460)), "{second}");
         assert!(cache.is_disabled(&service(2, 80), at(second), FIRST), "{second}");
     }
+    let known =
+        (0..MOST as u32 + 8_000).filter(|it| cache.find(&service(1_000 + it, 80)).is_some());
+    assert_eq!(known.count(), MOST - 1, "beside the one in use");
 }
 
 #[test]
