@@ -1,10 +1,11 @@
 //! Bulk transfer, as ttcp and iperf3 measure it: streams that send, receive, or both.
 //!
 //! The other side is a server of iperf3's ([`iperf3`](crate::iperf3)), or a
-//! [`PeerServer`](crate::PeerServer): one that sinks tells at the end how much came, so that what the
-//! sender counted is held against what the receiver has; one that generates is received from.
+//! [`PeerServer`](crate::PeerServer). A sink reports at the end how many bytes came, to compare
+//! with the sender's count; a generator only sends.
 //!
-//! What counts as sent is what the other side's TCP acknowledged, and as received what was read.
+//! Bytes count as sent when the other side's TCP has acknowledged them, and as received when they
+//! were read.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -35,81 +36,81 @@ mod seek;
 mod series;
 mod units;
 
-/// What is to be transferred.
+/// Plan of a transfer.
 #[derive(Clone, Debug)]
 pub struct TransferPlan {
     /// The server to connect to.
     pub target: Endpoint,
-    /// The addresses of its name in the order in which they are tried, until a server answers at one, which
-    /// is the target then; none or one: the target alone.
+    /// Addresses of its name in the order to try. The first where a server answers becomes the
+    /// target. With none or one, only the target is tried.
     pub destinations: Vec<Destination>,
-    /// Whether this side sends, receives, or does both.
+    /// Direction of the bytes: sent, received, or both.
     pub direction: Direction,
     /// Streams side by side (>= 1).
     pub streams: u32,
-    /// When it ends: after a time, after so many bytes, or when the other side says so.
+    /// End of the transfer: after a time, after a number of bytes, or at the driver's request.
     pub until: StopCondition,
-    /// The most bits a second that each stream sends; `None`: as fast as it goes.
+    /// Most bits per second on each stream; `None`: no limit.
     pub rate: Option<u64>,
-    /// Bytes handed over at a time (>= 1).
+    /// Bytes per call (>= 1).
     pub block: usize,
     /// Time at the beginning that the totals leave out.
     pub omit: Duration,
-    /// The length of the intervals.
+    /// Length of the intervals.
     pub interval: Duration,
-    /// How long a connection may take to open, and to end.
+    /// Time limit for opening a connection, and for ending it.
     pub timeout: Duration,
-    /// What is set on each connection.
+    /// Options of each connection.
     pub options: ConnectOptions,
-    /// What the other side speaks.
+    /// Protocol of the other side.
     pub peer: Peer,
-    /// What processors did for this process so far, if anybody can tell.
+    /// Processor time of this process so far, if the system counts it.
     pub effort: CpuTimes,
 }
 
-/// What the other side speaks.
+/// Protocol of the other side.
 #[derive(Clone, Debug)]
 pub enum Peer {
-    /// Nothing: it reads or sends, or both.
+    /// None: this side reads, sends, or both.
     Plain,
     /// iperf3's protocol, as a server.
     Iperf3(Iperf3Params),
-    /// The same as a client, whose connections were accepted.
+    /// Client of iperf3 on connections that a server accepted.
     Iperf3Client,
 }
 
-/// What only iperf3's protocol has.
+/// Parameters that only iperf3's protocol has.
 #[derive(Clone, Debug)]
 pub struct Iperf3Params {
-    /// What names the test.
+    /// Identifies the test.
     pub cookie: Cookie,
-    /// Bytes of the buffers that the server is asked for.
+    /// Buffer size that the server is asked to use, bytes.
     pub window: Option<u32>,
-    /// True if it is asked for what it prints.
+    /// True if the server is asked for its output.
     pub server_output: bool,
-    /// What this side controls congestion with.
+    /// Congestion control of this side.
     pub congestion: String,
 }
 
-/// Tells what processors did for this process so far: for itself, and in the kernel.
+/// Returns the processor time of this process so far: user and system.
 pub type CpuTimes = fn() -> Option<[Duration; 2]>;
 
 impl TransferPlan {
-    /// What one part of the transfer is to do: its share of the streams.
+    /// Share of one part of the transfer: its streams.
     pub fn part(&self, part: Part) -> Self {
         let streams = part.share(self.streams.into());
         Self { streams: u32::try_from(streams).unwrap_or(u32::MAX).max(1), ..self.clone() }
     }
 }
 
-/// When a transfer ends.
+/// End of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StopCondition {
-    /// After this time, what is omitted not counted.
+    /// After this time, without the omitted part.
     Elapsed(Duration),
     /// When each stream has sent (or received) this many bytes.
-    Octets(u64),
-    /// When whoever drives it says so.
+    Bytes(u64),
+    /// When the driver stops it.
     Told,
 }
 
@@ -122,28 +123,28 @@ pub struct Bulk<T: Transport> {
     due: DueStreams,
     /// Bytes that were given to the transport, and read from it, on all streams.
     progress: Totals,
-    /// How many streams receive.
+    /// Number of streams that receive.
     receivers: u64,
     state: TransferState,
-    /// When all streams were open, and the clock began.
+    /// Time when all streams were open, and the clock started.
     began: Instant,
-    /// When the last stream stopped.
+    /// Time when the last stream stopped.
     until: Instant,
-    /// When the next sample is due.
+    /// Time of the next sample.
     next_sample: Instant,
-    /// When to look again whether all was acknowledged.
+    /// Time of the next check whether all was acknowledged.
     next_look: Option<Instant>,
-    /// A stream was lost while the control connection may still tell why, and when that was.
+    /// Error and time of a lost stream, while the control connection may still report why.
     lost: Option<(ConnError, Instant)>,
     conn_error: Option<ConnError>,
     pub(crate) shortage: Option<PortShortage>,
-    /// Whoever speaks with a server of iperf3's.
+    /// Control connection to a server of iperf3, of a client.
     pub(crate) client: Option<Client<T::Id>>,
     /// The addresses of the target's name, while none has answered.
     race: Option<Race<T::Id>>,
-    /// Those where no server answered, and why, before one did or none was left.
+    /// Addresses where no server answered, with the errors.
     unreached: Vec<(Endpoint, ConnError)>,
-    /// What processors did when it began, and in all.
+    /// Processor time at the start, and in all.
     effort: [Option<[Duration; 2]>; 2],
 }
 
@@ -152,7 +153,7 @@ enum TransferState {
     NotBegun,
     Opening,
     Running,
-    /// Time is over: the ends are awaited.
+    /// The time is over: the streams end.
     Ending {
         since: Instant,
     },
@@ -168,23 +169,23 @@ pub struct Stream<I> {
     local: Option<Endpoint>,
     remote: Option<Endpoint>,
     pending: Bytes,
-    /// What goes first, and is not counted.
+    /// Bytes sent first and not counted.
     pub(crate) prologue: Bytes,
-    /// Bytes of it that were given to the transport.
+    /// Bytes of it passed to the transport.
     pub(crate) prologue_given: u64,
-    /// Bytes that were given to the transport.
+    /// Bytes passed to the transport.
     given: u64,
-    /// Bytes sent and received so far, the omitted ones included.
+    /// Bytes sent and received so far, with the omitted part.
     totals: Totals,
-    /// What the peer says came, and when it had said so.
+    /// Report of the peer, and the time when it was complete.
     answer: Vec<u8>,
     answered: Option<Instant>,
     shut: bool,
-    /// For how long it had nothing to give, and since when it has nothing again.
+    /// Time without data to send, and the start of the present such time.
     idle: Duration,
     idle_since: Option<Instant>,
     series: Series,
-    /// What the other side counted.
+    /// Counts of the other side.
     pub(crate) theirs: Option<StreamResult>,
 }
 
@@ -193,12 +194,12 @@ pub struct Stream<I> {
 pub struct Totals {
     /// Bytes that the other side's TCP acknowledged.
     pub sent: u64,
-    /// Bytes that were read here.
+    /// Bytes that this side read.
     pub received: u64,
 }
 
 impl<I> Stream<I> {
-    /// One that nothing happened on.
+    /// A stream before its first event.
     fn new(id: I, direction: Direction, keep: usize) -> Self {
         Self {
             id: Some(id),
@@ -221,64 +222,64 @@ impl<I> Stream<I> {
         }
     }
 
-    /// Which way it goes.
+    /// Direction of its bytes.
     pub const fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// Bytes that were given to the transport, the omitted part included.
+    /// Bytes passed to the transport, with the omitted part.
     pub const fn given(&self) -> u64 {
         self.given
     }
 
-    /// The other end of its connection, if that is known.
+    /// Remote endpoint, if known.
     pub const fn remote(&self) -> Option<Endpoint> {
         self.remote
     }
 
-    /// What the other side counted, if it told.
+    /// Counts of the other side, if it sent them.
     pub const fn theirs(&self) -> Option<&StreamResult> {
         self.theirs.as_ref()
     }
 
-    /// So much of what was given is acknowledged.
+    /// Takes over the number of acknowledged bytes.
     fn acknowledge(&mut self, sender_stats: &SenderStats) {
         // The transport counts all that it sent, the cookie of iperf3's in front of the text included.
         let text = sender_stats.acked.saturating_sub(self.prologue_given);
         self.totals.sent = self.totals.sent.max(text.min(self.given));
     }
 
-    /// What it moved so far, the omitted part included.
+    /// Totals so far, with the omitted part.
     pub const fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// What it moved in each interval.
+    /// Samples, one for each interval.
     pub fn samples(&self) -> &[Sample] {
         self.series.samples()
     }
 
-    /// What it moved, without what was omitted.
+    /// Totals without the omitted part.
     pub fn counted(&self) -> Totals {
         self.series.counted(self.totals)
     }
 
-    /// How long its sender waited for what.
+    /// Time that its sender waited for each limit.
     pub const fn shares(&self) -> &Shares {
         self.series.shares()
     }
 
-    /// This side's end of its connection, if that is known.
+    /// Local endpoint, if known.
     pub const fn local(&self) -> Option<Endpoint> {
         self.local
     }
 
-    /// For how long it had nothing to give until `now`.
+    /// Time without data to send until `now`.
     fn idle(&self, now: Instant) -> Duration {
         self.idle + self.idle_since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    /// It has something to give now, or nothing.
+    /// Notes if there is data to send now.
     fn note_idle(&mut self, now: Instant) {
         if self.pending.is_empty() {
             self.idle_since.get_or_insert(now);
@@ -288,7 +289,7 @@ impl<I> Stream<I> {
         }
     }
 
-    /// What a sink said came, bytes.
+    /// Number of bytes that a sink confirmed.
     pub fn confirmed(&self) -> Option<u64> {
         let text = core::str::from_utf8(&self.answer).ok()?;
         text.split_once(" bytes, ")?.0.parse().ok()
@@ -325,7 +326,7 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// What the transfer was begun with.
+    /// The plan of this transfer.
     pub const fn plan(&self) -> &TransferPlan {
         &self.plan
     }
@@ -335,7 +336,7 @@ impl<T: Transport> Bulk<T> {
         &self.streams
     }
 
-    /// What ended it early, if something did.
+    /// The error that ended it early, if there was one.
     pub const fn conn_error(&self) -> Option<ConnError> {
         self.conn_error
     }
@@ -345,22 +346,22 @@ impl<T: Transport> Bulk<T> {
         &self.unreached
     }
 
-    /// What kept the ports, if there was none for one of the streams.
+    /// Why a stream found no port, if one did not.
     pub const fn shortage(&self) -> Option<PortShortage> {
         self.shortage
     }
 
-    /// Why a test of iperf3's came to nothing, if it did.
+    /// Error of an iperf3 test, if it failed.
     pub fn fault(&self) -> Option<Fault> {
         self.client.as_ref().and_then(Client::fault)
     }
 
-    /// What the other side told at the end, if it is iperf3's.
+    /// Results of the other side, if it speaks iperf3's protocol.
     pub fn theirs(&self) -> Option<&Results> {
         self.client.as_ref().and_then(Client::results)
     }
 
-    /// What processors did for this process while bytes flowed.
+    /// Processor time of this process while bytes flowed.
     pub fn effort(&self) -> Option<[Duration; 2]> {
         let [before, after] = self.effort;
         // Both readings or none: half of a difference would look like a figure.
@@ -368,30 +369,30 @@ impl<T: Transport> Bulk<T> {
         Some([user_after.saturating_sub(user), system_after.saturating_sub(system)])
     }
 
-    /// True if bytes flow, or did.
+    /// True once bytes flow.
     pub const fn has_begun(&self) -> bool {
         !matches!(self.state, TransferState::NotBegun | TransferState::Opening)
     }
 
-    /// When all streams were open.
+    /// Time when all streams were open.
     pub const fn began(&self) -> Instant {
         self.began
     }
 
-    /// How long it ran, what was omitted not counted.
+    /// Running time without the omitted part.
     pub fn elapsed(&self) -> Duration {
         self.until.since(self.began + self.plan.omit)
     }
 
-    /// How long it took until a sink had said how much came on `stream`, what was omitted not counted: what
-    /// was under way when the time ran out is in its count, too.
+    /// Time until a sink confirmed the bytes of `stream`, without the omitted part. Its count
+    /// includes bytes that were under way when the time ran out.
     pub fn confirmed_after(&self, stream: &Stream<T::Id>) -> Option<Duration> {
         Some(stream.answered?.since(self.began + self.plan.omit))
     }
 
-    /// Ends the transfer now, as if its time were over: totals count what was moved so far.
+    /// Ends the transfer now; totals count the bytes moved so far.
     pub fn end(&mut self, net: &mut T, now: Instant) {
-        self.take_leave(net);
+        self.send_termination(net);
         if let Some(mut race) = self.race.take() {
             race.give_up(net);
         }
@@ -406,16 +407,16 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// Nothing is left to be done.
+    /// Marks the transfer as over.
     pub(crate) fn be_over(&mut self) {
         self.state = TransferState::Over;
     }
 
-    /// Lets go of the streams: those that were sent on deliver what is under way.
-    pub(crate) fn let_go(&mut self, net: &mut T) {
+    /// Releases the streams; those that sent deliver what is under way.
+    pub(crate) fn release(&mut self, net: &mut T) {
         for stream in &mut self.streams {
             match (stream.id.take(), stream.direction) {
-                // Whoever is received from may send for ever: only a reset ends that.
+                // A sender may go on for ever: only a reset ends that.
                 (Some(id), Direction::Send) => net.close(id),
                 (Some(id), _) => net.abort(id),
                 (None, _) => {}
@@ -424,7 +425,7 @@ impl<T: Transport> Bulk<T> {
         self.state = TransferState::Over;
     }
 
-    /// When to go on at the latest, though nothing happens.
+    /// Latest time of the next poll.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         match self.state {
             TransferState::NotBegun | TransferState::Over => None,
@@ -448,13 +449,13 @@ impl<T: Transport> Model<T> for Bulk<T> {
         }
         let mut left = budget;
         while left > 0 {
-            // Events first: what they bring is counted in the interval in which it came.
+            // Events come first: their data counts in the interval of their arrival.
             let Some(event) = net.poll_event() else { break };
             self.on_event(net, event, now);
             left -= 1;
         }
         let more = self.go_on(net, now);
-        // A budget used up says nothing of what is left: whoever drives is to ask again.
+        // A used-up budget says nothing about the work left: the driver must poll again.
         (more || left == 0) && self.state != TransferState::Over
     }
 
@@ -467,5 +468,5 @@ impl<T: Transport> Model<T> for Bulk<T> {
     }
 }
 
-/// How long the control connection of a test has to tell why a stream was lost.
+/// Time for the control connection of a test to report why a stream was lost.
 const GRACE: Duration = Duration::from_secs(1);

@@ -17,7 +17,7 @@ use core::str::FromStr;
 /// A condition over the figures of a result, as `--fail-if` has it: `p99>50ms || failed>1%`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Condition {
-    /// One of them must hold; each holds if all of its comparisons do.
+    /// One of the terms must hold; a term holds if all of its comparisons do.
     terms: Vec<Vec<Comparison>>,
 }
 
@@ -26,7 +26,7 @@ struct Comparison {
     name: String,
     operator: Operator,
     value: f64,
-    /// As it was given; empty if there was none.
+    /// Unit as given; empty if there was none.
     unit: &'static str,
 }
 
@@ -40,7 +40,7 @@ enum Operator {
     Unequal,
 }
 
-/// What a figure can be compared with.
+/// Kind of value that a figure is compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Measure {
     /// A duration, given with ns, us, ms or s.
@@ -52,7 +52,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// The units that it takes.
+    /// Units that it takes.
     const fn units(self) -> &'static [&'static str] {
         match self {
             Self::Time => &["ns", "us", "ms", "s"],
@@ -62,49 +62,49 @@ impl Measure {
     }
 }
 
-/// A figure that was measured, by the name that conditions call it by.
+/// A measured figure, with its name in conditions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Figure {
     /// Its value, in seconds if it is a time.
     pub value: f64,
-    /// What it is a share of: divided by this when it is compared with a percentage.
+    /// The whole that it is a share of: the divisor when it is compared with a percentage.
     pub whole: f64,
 }
 
-/// What was typed is no condition.
+/// Error of a text that is no condition.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConditionError {
-    /// A comparison without an operator: holds what was given.
+    /// A comparison without an operator, as given.
     #[error("{0:?} compares nothing: give NAME > VALUE, as in p99>50ms or errors>0.1%")]
     NoOperator(String),
     /// The value is no number with a unit.
     #[error("{0:?} is no value: give a number and ns, us, ms, s, %, k, M or G, as in p99>50ms")]
     BadValue(String),
-    /// Nothing of that name is measured.
+    /// The name is no figure.
     #[error("{name:?} is not measured; there are {known}")]
     UnknownName {
-        /// The name that no figure has.
+        /// The unknown name.
         name: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
     /// A time without a unit: `p99>100` would mean 100 seconds and never hold.
     #[error("{name:?} is a time, and {value} has no unit: give one of {units}, as in {name}>100ms")]
     NoUnit {
-        /// The figure that is compared.
+        /// The compared figure.
         name: String,
-        /// The number that was given.
+        /// The number given.
         value: f64,
         /// The units that the figure takes, for people.
         units: String,
     },
-    /// A unit of something else.
+    /// A unit of another measure.
     #[error("{name:?} is not measured in {unit}: give a number {units}")]
     WrongUnit {
-        /// The figure that is compared.
+        /// The compared figure.
         name: String,
-        /// The unit that was given, which the figure does not have.
+        /// The unit given, which the figure does not have.
         unit: &'static str,
         /// The units that the figure takes, for people.
         units: String,
@@ -112,7 +112,7 @@ pub enum ConditionError {
 }
 
 impl Condition {
-    /// Whether every name is one of `known`, and compared with what it can be.
+    /// Checks that every name is one of `known` and that its comparison fits its measure.
     pub fn check(&self, known: &[(&str, Measure)]) -> Result<(), ConditionError> {
         self.terms.iter().flatten().try_for_each(|comparison| comparison.check(known))
     }
@@ -122,8 +122,8 @@ impl Condition {
         self.terms.iter().flatten().map(|comparison| comparison.name.as_str())
     }
 
-    /// What makes it hold for what `figure` says was measured, if it does: each comparison of the
-    /// first term that holds. What was not measured makes no comparison hold.
+    /// Returns the comparisons of the first term that holds for the measurements in `figure`, if
+    /// one does. A comparison with a figure that was not measured never holds.
     pub fn met(&self, figure: impl Fn(&str) -> Option<Figure>) -> Option<Vec<Met<'_>>> {
         let met = |comparison| Comparison::met(comparison, figure(&comparison.name)?);
         self.terms.iter().find_map(|term| term.iter().map(met).collect())
@@ -135,9 +135,9 @@ impl Condition {
 pub struct Met<'c> {
     /// The name of the figure that is compared.
     pub name: &'c str,
-    /// What was measured, in `unit`.
+    /// Measured value, in `unit`.
     pub measured: f64,
-    /// What it was compared with, in `unit`.
+    /// Limit it was compared with, in `unit`.
     pub limit: f64,
     /// The unit of the comparison; empty if it has none.
     pub unit: &'static str,
@@ -147,14 +147,14 @@ impl fmt::Display for Met<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, measured, limit, unit } = self;
         let unit = [if matches!(*unit, "" | "%") { "" } else { " " }, unit].concat();
-        // Short, unless what lies just beyond the limit would then seem to be the limit itself.
+        // Rounded, unless that would hide that the value is just beyond the limit.
         let short = rounded(*measured);
         let measured = if short == *limit { (measured * 1e6).round() / 1e6 } else { short };
         write!(f, "{name} is {measured}{unit}, limit {limit}{unit}")
     }
 }
 
-/// To four digits, and whole from 1,000 on.
+/// Rounds to four digits, and to whole numbers from 1,000 on.
 fn rounded(value: f64) -> f64 {
     let scale = match value.abs() {
         size if size < 1.0 => 10_000.0,
@@ -198,7 +198,7 @@ impl Comparison {
         let met = Met {
             name: &self.name,
             measured: measured / scale,
-            // The number that was typed: dividing brought back another.
+            // The number as typed: division gives another.
             limit: (self.value / scale * 1e9).round() / 1e9,
             unit: self.unit,
         };
@@ -247,7 +247,7 @@ fn comparison(text: &str) -> Result<Comparison, ConditionError> {
     Ok(Comparison { name: name.into(), operator, value, unit })
 }
 
-/// The value, and the unit that it was given in.
+/// The value, and its unit.
 fn quantity(text: &str) -> Option<(f64, &'static str)> {
     let found =
         UNITS.iter().find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?, scale, unit)));
@@ -257,7 +257,7 @@ fn quantity(text: &str) -> Option<(f64, &'static str)> {
     Some((value * scale, unit))
 }
 
-/// What one of a unit is.
+/// Factor of a unit.
 fn scale(unit: &str) -> f64 {
     UNITS.iter().find(|(known, _)| *known == unit).map_or(1.0, |(_, scale)| *scale)
 }

@@ -1,6 +1,6 @@
-//! Which way bytes go, as a transfer and the protocol of iperf3 both have it.
+//! Direction of bytes in a transfer, and in iperf3's protocol.
 
-/// Which way bytes go.
+/// Direction of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// This side sends, and the other reads.

@@ -1,11 +1,11 @@
 //! An HTTP/1.1 origin server (RFC 9110, RFC 9112), without IO.
 //!
-//! [`Connection`] is the protocol: it is fed bytes and asked for the next [`Step`]. [`HttpServer`]
-//! drives one per connection of a [`Shard`](whimbrel_stack::Shard). What is served comes from a
-//! [`Site`]: bodies in memory, or sources that are read piece by piece, so that a response of any
-//! size takes bounded memory; a request's body goes to an [`Upload`] the same way.
+//! [`Connection`] is the protocol: it takes bytes and returns the next [`Step`]. [`HttpServer`]
+//! drives one per connection of a [`Shard`](whimbrel_stack::Shard). The content comes from a
+//! [`Site`]: bodies in memory, or sources read piece by piece, so that a response of any size takes
+//! bounded memory; a request's body goes to an [`Upload`] the same way.
 //!
-//! It is strict where leniency let others smuggle requests: line ends are CRLF, a request has one
+//! It is strict where leniency would allow request smuggling: line ends are CRLF, a request has one
 //! framing, folded lines are refused.
 
 #![deny(clippy::indexing_slicing)]

@@ -1,11 +1,11 @@
-//! Connections by how long they have been silent: one list, linked through their places, so that
-//! every operation costs the same at any number.
+//! Connections by idle time, in one list linked through their places, so that each operation takes
+//! constant time.
 
 use alloc::vec::Vec;
 
 use whimbrel_base::Instant;
 
-/// The places in use, the longest silent first.
+/// Places in use, the longest idle first.
 #[derive(Debug)]
 pub struct IdleList {
     nodes: Vec<Node>,
@@ -22,7 +22,7 @@ struct Node {
     linked: bool,
 }
 
-/// No place in use.
+/// An empty list.
 impl Default for IdleList {
     fn default() -> Self {
         Self { nodes: Vec::new(), oldest: NONE, newest: NONE, len: 0 }
@@ -30,12 +30,12 @@ impl Default for IdleList {
 }
 
 impl IdleList {
-    /// The place that has been silent for longest, and since when.
+    /// The place that was idle longest, and the time since.
     pub fn oldest(&self) -> Option<(u32, Instant)> {
         self.node(self.oldest).map(|node| (self.oldest, node.since))
     }
 
-    /// Something happened at this place, which is taken into the list if it was not there.
+    /// Notes activity at this place, and adds it to the list if necessary.
     pub fn touch(&mut self, place: u32, now: Instant) {
         self.remove(place);
         let needed = place as usize + 1;
@@ -54,7 +54,7 @@ impl IdleList {
         self.len += 1;
     }
 
-    /// The place is no longer in use.
+    /// Removes a place.
     pub fn remove(&mut self, place: u32) {
         let Some(Node { before, after, .. }) = self.node(place).filter(|node| node.linked) else {
             return;
@@ -73,7 +73,7 @@ impl IdleList {
         self.len -= 1;
     }
 
-    /// How many places are in use.
+    /// Number of places in use.
     pub const fn len(&self) -> u32 {
         self.len
     }

@@ -1,4 +1,4 @@
-//! The protocol of iperf3, as version 3.12 speaks it: a control connection beside the streams.
+//! The protocol of iperf3, as version 3.12 speaks it: a control connection and the streams.
 //!
 //! ```text
 //! client                                 server
@@ -9,7 +9,7 @@
 //!   streams, one after the other ══════>
 //!          <── TEST_START, TEST_RUNNING
 //!   ═════════════ streams ══════════════
-//!   TEST_END ──────────────────────────>   (the client's clock ends the test, whoever sends)
+//!   TEST_END ──────────────────────────>   (the client's clock ends the test, also of the server's data)
 //!          <────────── EXCHANGE_RESULTS
 //!   results ───────────────────────────>
 //!          <─────────────────── results
@@ -18,8 +18,7 @@
 //! ```
 //!
 //! [`Bulk`](crate::Bulk) is its client if its plan says so; [`Server`](crate::iperf3_server::Server) answers. Only tests of TCP
-//! are known here. There is no text that defines the protocol: it was read off the wire and out of the
-//! program.
+//! are supported. The protocol has no specification: this follows the program and its packets.
 
 use core::fmt;
 
@@ -37,13 +36,13 @@ pub(crate) use control::Control;
 /// Bytes of a cookie: 36 letters and digits, and a NUL.
 pub const COOKIE: usize = 37;
 
-/// The port that servers listen on if they are not told otherwise.
+/// Default port of servers.
 pub const PORT: u16 = 5201;
 
-/// What names a test: each of its connections begins with it.
+/// Identifies a test: each of its connections begins with it.
 pub type Cookie = [u8; COOKIE];
 
-/// What one side tells the other in one byte.
+/// Control message of one byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i8)]
 pub enum State {
@@ -61,15 +60,15 @@ pub enum State {
     ServerTerminate = 11,
     /// The client ends the test before its time.
     ClientTerminate = 12,
-    /// The server takes the client's results, and then tells its own.
+    /// The server takes the client's results, then sends its own.
     ExchangeResults = 13,
-    /// The server told all.
+    /// The server has sent its results.
     DisplayResults = 14,
-    /// The client has heard all.
+    /// The client has received all.
     IperfDone = 16,
     /// The server runs another test.
     AccessDenied = -1,
-    /// The server cannot run this one: two numbers of 32 bits follow, iperf3's and the system's.
+    /// The server cannot run this test: two 32-bit numbers follow, iperf3's and the system's.
     ServerError = -2,
 }
 
@@ -89,56 +88,56 @@ impl State {
         Self::ServerError,
     ];
 
-    /// As it is sent.
+    /// The byte on the wire.
     pub const fn byte(self) -> u8 {
         (self as i8).cast_unsigned()
     }
 
-    /// The one that is sent so.
+    /// The state of a byte.
     pub fn from_byte(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.byte() == byte)
     }
 }
 
-/// Why a server does not run a test, by the numbers that iperf3 has for it.
+/// Reason for which a server refuses a test, as iperf3 numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Refusal {
     /// The time is longer than a day.
     Duration = 5,
-    /// More streams than there may be.
+    /// Too many streams.
     Streams = 6,
-    /// Blocks longer than they may be.
+    /// Blocks too long.
     BlockSize = 7,
-    /// More is omitted than may be.
+    /// Omitted time too long.
     Omit = 12,
-    /// It asks for what there is not here.
+    /// A parameter that is not supported here.
     Unimplemented = 13,
-    /// What came is no cookie.
+    /// The message is no cookie.
     Cookie = 106,
-    /// A message that nobody knows, or that has no place there.
+    /// A message that is unknown or out of place.
     Message = 110,
     /// Parameters that cannot be read.
     Parameters = 114,
     /// Results that cannot be read.
     Results = 117,
-    /// Another protocol than TCP was asked for.
+    /// A protocol other than TCP.
     Protocol = 131,
-    /// Larger buffers than a client may have made here.
+    /// Buffers larger than a client may request.
     Buffers = 141,
-    /// A congestion control that there is not here.
+    /// An unknown congestion control.
     Congestion = 134,
 }
 
 impl Refusal {
-    /// The message of nine bytes that tells it.
+    /// Its message of nine bytes.
     pub fn message(self) -> [u8; 9] {
         let [a, b, c, d] = (self as u32).to_be_bytes();
         [State::ServerError.byte(), a, b, c, d, 0, 0, 0, 0]
     }
 }
 
-/// What is waited for.
+/// The message that is awaited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Awaited {
     /// An open control connection.
@@ -147,13 +146,13 @@ pub enum Awaited {
     Answer,
     /// The document with the client's parameters.
     Parameters,
-    /// That all streams are there.
+    /// The message that all streams are open.
     Streams,
     /// The end of the test.
     End,
     /// The other side's results.
     Results,
-    /// The client's last word.
+    /// The client's last message.
     Farewell,
 }
 
@@ -171,40 +170,40 @@ impl Awaited {
     }
 }
 
-/// Why a test came to nothing.
+/// Reason for which a test failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// The server runs another test.
     Denied,
-    /// The server refused it, by these numbers of iperf3's and of the system's.
+    /// The server refused it, with these numbers of iperf3's and of the system's.
     Refused {
-        /// What failed, by iperf3's own numbers (its `i_errno`).
+        /// The failure, as iperf3 numbers it (its `i_errno`).
         code: u32,
-        /// Why it failed, by the system's numbers; 0 if no call of the system did.
+        /// The system's error number; 0 if no call of the system failed.
         errno: u32,
     },
     /// This server refused it.
     Declined(Refusal),
-    /// The user of the other side ended it.
+    /// The other side's user ended it.
     Terminated,
-    /// A message that nobody knows, or that has no place there.
+    /// A message that is unknown or out of place.
     Unexpected(u8),
-    /// A document longer than is read.
+    /// A document longer than the limit.
     TooLong {
-        /// Bytes that it is said to have.
+        /// Its length.
         length: u32,
-        /// Bytes that it may have.
+        /// The limit.
         limit: u32,
     },
-    /// A document that is none, or lacks something.
+    /// An invalid or incomplete document.
     Malformed,
-    /// This did not come in time.
+    /// A message did not come in time.
     Silent(Awaited),
-    /// The control connection ended while this was waited for.
+    /// The control connection ended before this message.
     Closed(Awaited),
-    /// Nothing was moved for so long that nobody waits any more.
+    /// Nothing was moved for too long.
     Idle,
-    /// One of the streams failed, for this reason.
+    /// A stream failed.
     Stream(ConnError),
 }
 
@@ -244,7 +243,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What iperf3 means by a number, as far as a server sends it.
+/// Text of an iperf3 error number, as far as a server sends it.
 fn reason(code: u32) -> String {
     let text = match code {
         5 => "the test is too long",
@@ -269,19 +268,19 @@ fn reason(code: u32) -> String {
     text.into()
 }
 
-/// The number of the stream at that place in the order of opening: 1, 3, 4, 5 and so on.
+/// Number of the stream at that place in the order of opening: 1, 3, 4, 5 and so on.
 pub(crate) const fn stream_id(place: usize) -> u64 {
     if place == 0 { 1 } else { place as u64 + 2 }
 }
 
-/// True if this is what iperf3 makes for a cookie: letters and digits of base 32.
+/// True if the bytes are a cookie in iperf3's alphabet: letters and digits of base 32.
 pub(crate) fn is_cookie(bytes: &[u8]) -> bool {
     let Some((0, letters)) = bytes.split_last() else { return false };
     bytes.len() == COOKIE
         && letters.iter().all(|letter| matches!(letter, b'a'..=b'z' | b'2'..=b'7'))
 }
 
-/// What a server of something else answers a cookie with.
+/// Reply of another server to a cookie.
 const UNKNOWN: u32 = Refusal::Message as u32;
 const IS_IT_ONE: &str = "is the other side iperf3? (`iperf3 -s` and `whimbrel bulk --server` are; \
                          for `whimbrel serve --sink` and `--chargen` give --peer plain)";

@@ -1,8 +1,8 @@
 //! A server of iperf3's tests: one at a time, one after the other.
 //!
-//! Whoever opens a connection has some seconds to tell a cookie. The first who does has the server for
-//! a test; to others who come meanwhile it says that it is busy. A client that falls silent in the
-//! middle loses its test by a time-out of the phase it is in.
+//! A connection has some seconds to send a cookie. The first that does gets the server for a test;
+//! others are refused as busy until it ends. A client that falls silent in the middle loses its
+//! test by a time-out of the phase it is in.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -18,33 +18,33 @@ mod account;
 mod document;
 mod test;
 
-/// How a server goes about it.
+/// Settings of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How long a client may take for each step before the test and after it.
+    /// Time limit for each step of the client before and after the test.
     pub timeout: Duration,
-    /// How long nothing may be moved in a test.
+    /// Time without progress after which a test fails.
     pub idle: Duration,
-    /// What it controls congestion with.
+    /// Name of the congestion control.
     pub congestion: String,
-    /// What processors did for this process so far, if anybody can tell.
+    /// Processor time of this process so far, if the system counts it.
     pub effort: CpuTimes,
-    /// True if its news are for programs: a line with a JSON document of each test.
+    /// True if reports are for programs: a line with a JSON document for each test.
     pub documents: bool,
 }
 
-/// What happened so far.
+/// Counters of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Statistics {
     /// Connections accepted since the server began: of control and of streams.
     pub accepted: u64,
     /// Connections that are open at this moment.
     pub open: usize,
-    /// Tests that came to their end.
+    /// Tests completed.
     pub tests: u64,
-    /// Connections that were told that the server is busy, and tests that it does not do.
+    /// Connections refused as busy, and tests refused.
     pub refused: u64,
-    /// Tests that broke off, and connections that told no cookie.
+    /// Tests that failed, and connections without a cookie.
     pub failed: u64,
     /// Bytes received in tests.
     pub received: u64,
@@ -57,14 +57,14 @@ pub struct Statistics {
 pub struct Server<T: Transport> {
     settings: Settings,
     listeners: VecDeque<T::Listener>,
-    /// In the order in which they came.
+    /// Connections without a test, in order of arrival.
     callers: VecDeque<Caller<T::Id>>,
     test: Option<Box<Test<T>>>,
     news: String,
     statistics: Statistics,
 }
 
-/// A connection that is to tell its cookie.
+/// A connection that is to send its cookie.
 #[derive(Debug)]
 struct Caller<I> {
     id: I,
@@ -72,19 +72,19 @@ struct Caller<I> {
     told: Vec<u8>,
 }
 
-/// With what a connection begins.
+/// Start of a connection.
 struct Greeting {
-    /// Which test it belongs to.
+    /// Cookie of its test.
     cookie: Cookie,
-    /// What came behind that.
+    /// Bytes after the cookie.
     rest: Vec<u8>,
 }
 
-/// What a caller told so far.
+/// Progress of a caller's first message.
 enum CallerMessage {
     Nothing,
     Greeting(Box<Greeting>),
-    /// The connection ended before it told one.
+    /// The connection ended before its cookie.
     Gone,
 }
 
@@ -101,7 +101,7 @@ impl<T: Transport> Server<T> {
         }
     }
 
-    /// What happened so far.
+    /// Counters so far.
     pub fn statistics(&self) -> Statistics {
         let streams = self.test.as_ref().map_or(0, |test| 1 + test.bulk.streams().len());
         let totals = self.test.as_ref().map(|test| test.bulk.totals()).unwrap_or_default();
@@ -113,13 +113,13 @@ impl<T: Transport> Server<T> {
         }
     }
 
-    /// What there is to print since this was asked last.
+    /// Output since the last call.
     pub fn take_news(&mut self) -> Option<String> {
         (!self.news.is_empty()).then(|| core::mem::take(&mut self.news))
     }
 
-    /// Tells the client of a test that it is over. [`Server::let_go`] is to follow when that is on its
-    /// way: the end of its streams would overtake it, and be all that the client hears.
+    /// Tells the client that the test is over. Call [`Server::close_all`] after that message has left: the
+    /// end of the streams would overtake it.
     pub fn shut_down(&mut self, net: &mut T) {
         if let Some(test) = &mut self.test {
             test.tell_end(net);
@@ -129,15 +129,15 @@ impl<T: Transport> Server<T> {
         }
     }
 
-    /// Lets go of every connection.
-    pub fn let_go(&mut self, net: &mut T, now: Instant) {
+    /// Closes all connections.
+    pub fn close_all(&mut self, net: &mut T, now: Instant) {
         if let Some(test) = self.test.take() {
             self.count(&test);
             self.news += &test.terminate(net, now);
         }
     }
 
-    /// Accepts who waits. Returns whether more may.
+    /// Accepts waiting connections. Returns true if more may wait.
     fn accept(&mut self, net: &mut T, now: Instant) -> bool {
         for _ in 0..ACCEPTS {
             let Some(listener) = self.listeners.front() else { return false };
@@ -146,7 +146,7 @@ impl<T: Transport> Server<T> {
                 continue;
             };
             self.statistics.accepted += 1;
-            // Whoever says nothing for longest gives way: nobody is kept out by those who are silent.
+            // The connection idle longest is closed, so idle clients cannot block new ones.
             if self.callers.len() >= MOST_CALLERS
                 && let Some(oldest) = self.callers.pop_front()
             {
@@ -185,7 +185,7 @@ impl<T: Transport> Server<T> {
         }
     }
 
-    /// Somebody told a cookie.
+    /// Handles a cookie.
     fn receive(&mut self, net: &mut T, id: T::Id, greeting: Greeting, now: Instant) {
         if greeting.cookie.last() != Some(&0) {
             self.statistics.failed += 1;
@@ -205,7 +205,7 @@ impl<T: Transport> Server<T> {
         }
     }
 
-    /// Moves the test on. Returns whether there may be more to do at once.
+    /// Advances the test. Returns true if there may be more to do at once.
     fn go_on(&mut self, net: &mut T, now: Instant) -> bool {
         let Some(mut test) = self.test.take() else { return false };
         let step = test.go_on(net, now);
@@ -281,17 +281,17 @@ impl<I: Copy> Caller<I> {
     }
 }
 
-/// Says this to somebody with whom nothing else is to be spoken.
+/// Sends a last message to a client, and closes.
 fn say_last<T: Transport>(net: &mut T, id: T::Id, message: &[u8]) {
     let mut message = bytes::Bytes::copy_from_slice(message);
-    // There is room for a few bytes on a fresh connection, or it is gone.
+    // A fresh connection has room for a few bytes, unless it is gone.
     let _sent = net.send(id, &mut message);
     net.close(id);
 }
 
-/// Connections that may wait to tell their cookie.
+/// Most connections that wait for their cookie.
 const MOST_CALLERS: usize = 64;
-/// How long each may take for that.
+/// Time limit for the cookie.
 const COOKIE_TIME: Duration = Duration::from_secs(5);
-/// Connections accepted in one go.
+/// Connections accepted at a time.
 const ACCEPTS: usize = 64;

@@ -5,10 +5,10 @@
 //! runs on a shard's own thread, in a simulated world in virtual time, and over the kernel as the
 //! baseline to compare with. Time is an argument, so a run can be repeated to the byte.
 //!
-//! A web server on one shard, asked by hand from another:
+//! A web server on one shard, with a client on another:
 //!
 //! ```
-//! use whimbrel_apps::http::{Answer, HttpServer, Limits, Request, Response, Site, Status};
+//! use whimbrel_apps::http::{HttpServer, Limits, Request, Response, Site, SiteResponse, Status};
 //! use whimbrel_apps::stack::base::{Instant, Secrets};
 //! use whimbrel_apps::stack::base::packet::SegMeta;
 //! use whimbrel_apps::stack::tcp::Tunables;
@@ -21,7 +21,7 @@
 //! struct Greeting;
 //!
 //! impl Site for Greeting {
-//!     fn respond(&mut self, request: &Request<'_>) -> Answer {
+//!     fn respond(&mut self, request: &Request<'_>) -> SiteResponse {
 //!         Response::text(Status::OK, format!("you asked for {}", request.path())).into()
 //!     }
 //! }
@@ -49,7 +49,7 @@
 //!
 //! let (mut client, mut shard) = (host(1), host(2));
 //! let at = Endpoint::new(Address::from_v4_octets([10, 0, 0, 2]), 80);
-//! shard.listen(at, 16).expect("nobody else listens");
+//! shard.listen(at, 16).expect("the port is free");
 //! let mut server = HttpServer::new(Greeting, Limits::default());
 //!
 //! let handle = client.connect(at, None).expect("a port is free");
@@ -57,7 +57,7 @@
 //! client.send(handle, &mut request).expect("it is open, or opening");
 //! loop {
 //!     let there = carry(&mut client, &mut shard);
-//!     // After each burst the server acts on what happened.
+//!     // After each burst the server handles its events.
 //!     server.poll(&mut shard, Instant::ZERO, usize::MAX);
 //!     if there + carry(&mut shard, &mut client) == 0 {
 //!         break;

@@ -1,9 +1,9 @@
-//! A load: many connections that ask and are answered, and what that took.
+//! A load: many connections that send requests, and the time to each response.
 //!
 //! One machine for two tools: with HTTP exchanges it loads a web server, with exchanges of fixed
-//! sizes it is netperf's TCP_RR, TCP_CRR and TCP_CC. It asks a bounded number of questions at a
-//! time, one for each connection; at a given rate, those that fall due while all connections are
-//! busy wait, and the record's corrected latency counts from when they were due.
+//! sizes it is netperf's TCP_RR, TCP_CRR and TCP_CC. Each connection has one request at a time. At
+//! a given rate, requests that fall due while all connections are busy wait, and the record's
+//! corrected latency counts from the time they were due.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -50,59 +50,59 @@ mod unfinished;
 pub struct Load<T: Transport> {
     plan: LoadPlan,
     slots: Vec<LoadConnection<T::Id>>,
-    /// The slot of a connection, by [`Transport::place`].
+    /// Slot of each connection, by [`Transport::place`].
     by_place: Vec<u32>,
-    /// Slots that have nothing to do.
+    /// Slots without an exchange.
     free: VecDeque<u32>,
-    /// Of those, how many have a connection.
+    /// Number of them with a connection.
     kept: u32,
-    /// Slots that nobody wants any more.
+    /// Slots not in use.
     spare: Vec<u32>,
-    /// Slots that have more to do than one turn allows.
+    /// Slots with more to do than one turn allows.
     again: VecDeque<u32>,
-    /// Slots whose connection opens, by when that began.
+    /// Slots whose connection is opening, by its start.
     opening: IdleList,
-    /// Slots that wait for an answer, by when that began.
+    /// Slots that wait for a response, by the start of the wait.
     waiting: IdleList,
-    /// Slots that wait for the end of their connection, by when that began.
+    /// Slots that wait for the end of their connection, by the start of the wait.
     closing: IdleList,
-    /// Slots that failed and rest.
+    /// Slots that rest after a failure.
     resting: IdleList,
     /// Slots whose exchange waits for a port, the oldest first.
     starved: VecDeque<u32>,
-    /// When the first of them asks again.
+    /// Time when the first of them tries again.
     next_asking: Instant,
     arrivals: Arrivals,
-    /// Exchanges that are over, measured or not.
+    /// Finished exchanges, measured or not.
     over: u64,
     /// Exchanges of the warm-up that failed.
     failed_warm: u64,
     record: Record,
-    /// The time of arrivals and of the record.
+    /// Clock of arrivals and of the record.
     watch: Stopwatch,
     state: LoadPhase,
     /// When it is to be polled to begin the next exchange, at the rate asked for.
     next_arrival: Option<Instant>,
     close: Unfinished,
-    /// The place of the next connection's address among the plan's.
+    /// Index of the next local address in the plan.
     next_local: usize,
     /// The addresses of the target's name, while none has answered.
     race: Option<Race<T::Id>>,
-    /// True if an exchange may be begun again that found its connection closed.
+    /// True if an exchange may be repeated whose kept connection was closed.
     repeats: bool,
 }
 
-/// How far a load is.
+/// Phase of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LoadPhase {
     NotBegun,
-    /// One of several addresses is to answer first.
+    /// Tries several addresses for a server.
     Seeking,
     Running,
     Over,
 }
 
-/// What became of a step.
+/// Result of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum StepResult {
     More,
@@ -145,27 +145,27 @@ impl<T: Transport> Load<T> {
         }
     }
 
-    /// What it does; its connections are those that are wanted now.
+    /// The plan, with the number of connections wanted now.
     pub const fn plan(&self) -> &LoadPlan {
         &self.plan
     }
 
-    /// What it measured so far.
+    /// Measurements so far.
     pub const fn record(&self) -> &Record {
         &self.record
     }
 
-    /// Exchanges that are over, those of the warm-up included.
+    /// Finished exchanges, with those of the warm-up.
     pub const fn over(&self) -> u64 {
         self.over
     }
 
-    /// How long it has measured, without pauses.
+    /// Measured time so far, without pauses.
     pub fn elapsed(&self, now: Instant) -> Duration {
         self.watch.at(now).since(self.record.began)
     }
 
-    /// True once the first exchange may have begun, or it has ended.
+    /// True once the first exchange may have begun, or the load has ended.
     pub fn has_begun(&self) -> bool {
         !matches!(self.state, LoadPhase::NotBegun | LoadPhase::Seeking)
     }
@@ -176,7 +176,7 @@ impl<T: Transport> Load<T> {
         begins.then(|| self.watch.when(self.arrivals.next(self.record.until)))
     }
 
-    /// What was left when it ended.
+    /// Exchanges and connections not finished at its end.
     pub const fn close(&self) -> Unfinished {
         self.close
     }
@@ -210,9 +210,9 @@ impl<T: Transport> Model<T> for Load<T> {
             self.drive(net, place, now);
             left -= 1;
         }
-        // Behind the events: an answer that is there in time is no time-out.
+        // After the events, so that a response in time is no time-out.
         self.expire(net, now);
-        // Events and beginnings have a budget each: neither keeps the other waiting.
+        // Events and new exchanges have a budget each, so that neither delays the other.
         let more =
             self.retire(net, budget) || self.feed(net, now, budget) || self.start(net, now, budget);
         if self.is_due_to_end(now) {

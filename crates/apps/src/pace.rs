@@ -1,5 +1,4 @@
-//! How slowly a server goes about its work, on purpose: so that its accept queue fills, and its
-//! clients wait.
+//! Slows a server down on purpose, so that its accept queue fills and its clients wait.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -8,41 +7,41 @@ use whimbrel_base::Instant;
 
 use crate::idle::IdleList;
 
-/// For how long a server puts off what it could do at once. By default it does not.
+/// Delays of a server. By default there are none.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pace {
-    /// It waits that long before it accepts a connection, and accepts one at a time of each listener:
-    /// as an application does that is busy elsewhere.
+    /// Delay before it accepts a connection, one at a time of each listener, as a busy application
+    /// does.
     pub accept: Duration,
-    /// It waits that long before each answer, while other connections go on.
+    /// Delay of each response, while other connections continue.
     pub think: Duration,
-    /// It is at work on each answer for that long, one at a time of all connections together, in the order
-    /// in which they were asked for: a second has room for so many answers.
+    /// Work on each response, one at a time over all connections, in the order of the requests:
+    /// this limits the responses per second.
     pub work: Duration,
 }
 
 impl Pace {
-    /// The work on an answer of a server that gives so many of them a second, to a nanosecond.
+    /// Work for a response at this rate, to a nanosecond.
     pub fn work_at(rate: f64) -> Duration {
         Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX)
     }
 
-    /// The pace of each of so many servers that stand for one.
+    /// Pace of each of several servers that together act as one.
     #[must_use]
     pub fn shared_by(self, servers: u32) -> Self {
         Self { work: self.work.saturating_mul(servers), ..self }
     }
 }
 
-/// What a server has put off.
+/// Responses that a server put off.
 #[derive(Debug)]
 pub struct Pacing<L> {
     pace: Pace,
     /// Listeners, the first due first.
     accepts: VecDeque<(Instant, L)>,
-    /// The places of connections whose answer is put off, and until when.
+    /// Places of connections with a delayed response, and the time of each.
     thinking: IdleList,
-    /// When all work that it has taken on so far is done.
+    /// End of all work so far.
     done_at: Instant,
 }
 
@@ -58,18 +57,18 @@ impl<L> Default for Pacing<L> {
 }
 
 impl<L: Copy + PartialEq> Pacing<L> {
-    /// A server's pace of which nothing was put off yet.
+    /// The state for `pace`, before any delay.
     pub fn at(pace: Pace) -> Self {
         Self { pace, ..Self::default() }
     }
 
-    /// How many connections may be accepted in one go, where `most` could be.
+    /// Number of connections to accept at once, at most `most`.
     pub const fn accepts_at_once(&self, most: usize) -> usize {
         if self.pace.accept.is_zero() { most } else { 1 }
     }
 
-    /// True if connections of `listener` may be accepted at once. If not, [`Pacing::next_accept`]
-    /// says when.
+    /// True if connections of `listener` may be accepted now. If not, [`Pacing::next_accept`]
+    /// returns it later.
     pub fn may_accept(&mut self, listener: L, now: Instant) -> bool {
         let may = self.pace.accept.is_zero();
         if !may && self.accepts.iter().all(|(_, known)| *known != listener) {
@@ -78,12 +77,12 @@ impl<L: Copy + PartialEq> Pacing<L> {
         may
     }
 
-    /// The next listener whose time has come.
+    /// The next listener that is due.
     pub fn next_accept(&mut self, now: Instant) -> Option<L> {
         self.accepts.pop_front_if(|(due, _)| *due <= now).map(|(_, listener)| listener)
     }
 
-    /// So many answers are ready at this place. Returns whether they are put off.
+    /// Delays the `answers` ready at this place. Returns true if there is a delay.
     pub fn think(&mut self, place: u32, answers: u64, now: Instant) -> bool {
         let Pace { think, work, .. } = self.pace;
         if think.is_zero() && work.is_zero() {
@@ -91,17 +90,17 @@ impl<L: Copy + PartialEq> Pacing<L> {
         }
         let work = work.saturating_mul(u32::try_from(answers).unwrap_or(u32::MAX));
         self.done_at = self.done_at.max(now) + work;
-        // Whoever is taken on later is done later: the list is in the order of its moments.
+        // A connection taken later is done later, so the list is in order of time.
         self.thinking.touch(place, self.done_at + think);
         true
     }
 
-    /// True if the answer at this place is put off.
+    /// True if the response at this place is delayed.
     pub fn is_thinking(&self, place: u32) -> bool {
         self.thinking.holds(place)
     }
 
-    /// The next place whose answer is put off no longer.
+    /// The next place whose delay is over.
     pub fn next_thought(&mut self, now: Instant) -> Option<u32> {
         let (place, until) = self.thinking.oldest()?;
         (until <= now).then(|| {
@@ -110,12 +109,12 @@ impl<L: Copy + PartialEq> Pacing<L> {
         })
     }
 
-    /// There is no connection at this place any more.
+    /// Forgets a place without a connection.
     pub fn forget(&mut self, place: u32) {
         self.thinking.remove(place);
     }
 
-    /// When something that was put off falls due.
+    /// Time of the next delay's end.
     pub fn next_deadline(&self) -> Option<Instant> {
         let accept = self.accepts.front().map(|(due, _)| *due);
         let thought = self.thinking.oldest().map(|(_, until)| until);

@@ -1,4 +1,4 @@
-//! Servers of bytes: what loads that are no HTTP talk to.
+//! Servers of bytes, for loads without HTTP.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -11,39 +11,39 @@ use crate::pace::Pace;
 use crate::server_connections::{self, Ready, Server, ServerConnections, StepResult};
 use crate::transport::{Model, Reading, Transport};
 
-/// What a server of bytes does on each connection.
+/// Behaviour of a byte server on each connection.
 #[derive(Clone, Debug)]
 pub enum Role {
-    /// Sends back what comes (RFC 862).
+    /// Echoes the bytes (RFC 862).
     Echo,
-    /// Reads and throws away (RFC 863).
+    /// Reads and discards (RFC 863).
     Discard,
-    /// Sends without end, and throws away what comes (RFC 864).
+    /// Sends without end, and discards input (RFC 864).
     Chargen,
-    /// Reads to the end, then says in one line how many bytes came, and their CRC-32. A client of
-    /// iperf3's, who says nothing but a cookie, is told that this is none of its servers.
+    /// Reads to the end, then sends one line with the number of bytes and their CRC-32. It refuses
+    /// a client of iperf3, which sends only a cookie, with that protocol's error.
     Sink,
-    /// Answers each request of so many bytes with these.
+    /// Answers each request of a fixed length.
     Respond {
         /// Bytes of a request (>= 1).
         request: u64,
-        /// What is sent back for each of them.
+        /// Response to each request.
         answer: Bytes,
     },
 }
 
-/// How a server of bytes ends a connection.
+/// The way a byte server ends a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CloseMode {
-    /// It closes first, after its first answer.
+    /// Closes first, after its first response.
     First,
-    /// It closes when the peer did.
+    /// Closes after the peer.
     Second,
-    /// It resets the connection when the peer has closed.
+    /// Resets the connection after the peer has closed.
     Reset,
 }
 
-/// Plays one role over the connections of one transport, whose listeners are all its own.
+/// Plays one role over all connections of one transport.
 #[derive(Debug)]
 pub struct PeerServer<T: Transport> {
     role: Role,
@@ -53,29 +53,29 @@ pub struct PeerServer<T: Transport> {
     statistics: Statistics,
 }
 
-/// What happened so far.
+/// Counters of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Statistics {
     /// Connections accepted since the server began.
     pub accepted: u64,
     /// Connections that are open at this moment.
     pub open: usize,
-    /// Answers: pieces echoed, responses, sums.
+    /// Responses: pieces echoed, responses, sums.
     pub answers: u64,
     /// Connections that were reset by either side, or timed out.
     pub failed: u64,
-    /// Bytes that peers sent.
+    /// Bytes received.
     pub received: u64,
-    /// Bytes handed to the transport.
+    /// Bytes passed to the transport.
     pub sent: u64,
 }
 
 /// A connection of the server's.
 #[derive(Default, Debug)]
 pub(crate) struct PeerSlot {
-    /// What the transport had no room for yet.
+    /// Bytes that the transport had no room for yet.
     pending: Bytes,
-    /// Answers that are due behind that.
+    /// Responses due after that.
     owed: u64,
     received: u64,
     sum: crc32fast::Hasher,
@@ -86,9 +86,9 @@ pub(crate) struct PeerSlot {
 enum PeerStage {
     #[default]
     Open,
-    /// The last answer goes out; then this side closes.
+    /// Sends the last response, then closes.
     Last,
-    /// This side closed, the peer has not.
+    /// This side has closed, the peer has not.
     Shut,
 }
 
@@ -104,19 +104,19 @@ impl<T: Transport> PeerServer<T> {
         }
     }
 
-    /// The same at this pace: roles that answer nothing have nothing to think about.
+    /// Sets the pace; it has no effect on roles without responses.
     #[must_use]
     pub fn with_pace(mut self, pace: Pace) -> Self {
         self.connections = ServerConnections::new(pace);
         self
     }
 
-    /// What happened so far.
+    /// Counters so far.
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Resets what is open.
+    /// Resets open connections.
     pub fn shut_down(&mut self, net: &mut T) {
         for place in 0..self.connections.places() {
             let Some((id, _)) = self.connections.at_place(place) else { continue };
@@ -127,7 +127,7 @@ impl<T: Transport> PeerServer<T> {
         self.connections.forget_tasks();
     }
 
-    fn on_octets(&mut self, id: T::Id, bytes: Bytes, now: Instant) -> StepResult {
+    fn on_bytes(&mut self, id: T::Id, bytes: Bytes, now: Instant) -> StepResult {
         let Some(slot) = self.connections.at(id) else { return StepResult::Wait };
         self.statistics.received += bytes.len() as u64;
         if slot.stage == PeerStage::Shut {
@@ -135,7 +135,7 @@ impl<T: Transport> PeerServer<T> {
         }
         let before = slot.received;
         slot.received += bytes.len() as u64;
-        // iperf3 would wait for ever for an answer to its cookie.
+        // iperf3 would wait for ever for a reply to its cookie.
         let reads = matches!(self.role, Role::Sink | Role::Discard);
         if reads && before == 0 && iperf3::is_cookie(&bytes) {
             slot.pending = Bytes::copy_from_slice(&iperf3::Refusal::Message.message());
@@ -169,7 +169,7 @@ impl<T: Transport> PeerServer<T> {
         StepResult::More
     }
 
-    /// The peer closed its direction.
+    /// Handles the end of the peer's direction.
     fn on_end(&mut self, id: T::Id, now: Instant) -> StepResult {
         let Some(slot) = self.connections.at(id) else { return StepResult::Wait };
         if matches!(self.role, Role::Sink) && slot.stage == PeerStage::Open {
@@ -183,7 +183,7 @@ impl<T: Transport> PeerServer<T> {
         self.over()
     }
 
-    /// Nothing more is to be said on a connection.
+    /// Result for a connection without more to send.
     const fn over(&self) -> StepResult {
         StepResult::Over(match self.close_mode {
             CloseMode::Reset => server_connections::CloseMode::Abort,
@@ -226,8 +226,8 @@ impl<T: Transport> Server<T> for PeerServer<T> {
                 }
                 Err(_) => (slot.pending, slot.owed) = (Bytes::new(), 0),
             }
-            // What is not answered yet is not read on: memory is bounded, and the peer's window
-            // closes. Who generates reads all the same.
+            // Input beyond the responses is not read, so memory is bounded and the peer's window
+            // closes. A generator reads all the same.
             if !generates {
                 return if slot.pending.is_empty() { StepResult::More } else { StepResult::Wait };
             }
@@ -237,7 +237,7 @@ impl<T: Transport> Server<T> for PeerServer<T> {
             net.shutdown(id);
         }
         let full = !slot.pending.is_empty();
-        // What comes back is read as far as it finds room: more would wait here, beside all bounds.
+        // Reads only as much as can be echoed: more would wait here outside of all bounds.
         let most = match self.role {
             Role::Echo => net.room(id).max(LEAST),
             _ => usize::MAX,
@@ -245,7 +245,7 @@ impl<T: Transport> Server<T> for PeerServer<T> {
         match net.recv_up_to(id, most) {
             Reading::Data(bytes) => {
                 effort.spend(bytes.len() as u64);
-                self.on_octets(id, bytes, now)
+                self.on_bytes(id, bytes, now)
             }
             Reading::Pending if generates && !full => StepResult::More,
             Reading::Pending => StepResult::Wait,
@@ -283,8 +283,8 @@ impl<T: Transport> Model<T> for PeerServer<T> {
     }
 }
 
-/// The answer, as often as it is owed, but no more at a time than `at_once` bytes, or one: a peer may ask
-/// for more than there is memory for, and take none.
+/// The responses owed, at most `at_once` bytes or one response: a peer may request more than fits
+/// in memory and read none.
 fn next_answers(answer: &Bytes, owed: &mut u64, at_once: usize) -> Bytes {
     let times = (*owed).min((at_once.min(PIECE) / answer.len().max(1)).max(1) as u64);
     *owed -= times;
@@ -304,9 +304,9 @@ pub(crate) fn pattern(length: usize) -> Bytes {
     (0..).flat_map(line).take(length).collect::<Vec<u8>>().into()
 }
 
-/// The least that is read at a time to be sent back, bytes.
+/// Least bytes read at a time to be echoed.
 const LEAST: usize = 1 << 10;
-/// Bytes made at a time by who sends without end, or owes many answers.
+/// Bytes made at a time by a generator, or for many responses.
 const PIECE: usize = 128 << 10;
 
 #[cfg(test)]

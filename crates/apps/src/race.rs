@@ -1,4 +1,4 @@
-//! The addresses of one name, tried in turn until a server answers at one (RFC 8305, "Happy Eyeballs").
+//! Tries the addresses of one name in turn until a server answers (RFC 8305, "Happy Eyeballs").
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -15,8 +15,8 @@ use crate::transport::{ConnError, ConnectOptions, Transport, TransportEvent};
 pub struct Destination {
     /// The address and the port.
     pub at: Endpoint,
-    /// The number of the interface in whose zone a link-local address is meant (RFC 4007 11), where
-    /// there are several; 0: none.
+    /// Number of the interface for the zone of a link-local address (RFC 4007 11), if there are
+    /// several; 0: none.
     pub zone: u32,
 }
 
@@ -42,14 +42,14 @@ pub fn interleave(found: Vec<Destination>) -> Vec<Destination> {
 /// Attempts to connect to one of several addresses.
 #[derive(Debug)]
 pub(crate) struct Race<I> {
-    /// Those that were not tried yet.
+    /// Destinations not tried yet.
     left: VecDeque<Destination>,
     under_way: Vec<Attempt<I>>,
-    /// Those that failed, and why.
+    /// Destinations that failed, and why.
     failed: Vec<(Endpoint, ConnError)>,
-    /// When the next is tried, though none failed since.
+    /// Time of the next attempt, even without a failure.
     next: Instant,
-    /// How long an attempt may take.
+    /// Time limit of an attempt.
     timeout: Duration,
 }
 
@@ -61,18 +61,18 @@ struct Attempt<I> {
     began: Instant,
 }
 
-/// An attempt that succeeded first.
+/// The attempt that succeeded first.
 #[derive(Debug)]
 pub(crate) struct Winner<I> {
-    /// The connection, which is open.
+    /// The open connection.
     pub(crate) id: I,
     pub(crate) to: Destination,
-    /// How long it took to open.
+    /// Time it took to open.
     pub(crate) took: Duration,
 }
 
 impl<I: Copy + PartialEq> Race<I> {
-    /// A race between these, each of which may take so long.
+    /// A race between these destinations, with a time limit for each.
     pub(crate) fn new(destinations: &[Destination], timeout: Duration) -> Self {
         Self {
             left: destinations.iter().copied().collect(),
@@ -83,8 +83,8 @@ impl<I: Copy + PartialEq> Race<I> {
         }
     }
 
-    /// Takes note of what happened to a connection. Returns the attempt that succeeded, if that is it;
-    /// the others are given up then.
+    /// Handles an event of a connection. Returns the attempt if it succeeded, and gives up the
+    /// others.
     pub(crate) fn on_event<T: Transport<Id = I>>(
         &mut self,
         net: &mut T,
@@ -109,7 +109,8 @@ impl<I: Copy + PartialEq> Race<I> {
         }
     }
 
-    /// Begins the next attempt if it is due, by `options` for its destination. Returns whether all failed.
+    /// Begins the next attempt if it is due, with `options` for its destination. Returns true if
+    /// all failed.
     pub(crate) fn go_on<T: Transport<Id = I>>(
         &mut self,
         net: &mut T,
@@ -136,14 +137,14 @@ impl<I: Copy + PartialEq> Race<I> {
         self.under_way.is_empty() && self.left.is_empty()
     }
 
-    /// When to go on at the latest, though nothing happens.
+    /// Latest time of the next step.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let next = (!self.left.is_empty()).then_some(self.next);
         let oldest = self.under_way.iter().map(|attempt| attempt.began + self.timeout).min();
         Instant::earliest([next, oldest])
     }
 
-    /// Gives up what is under way.
+    /// Gives up the attempts under way.
     pub(crate) fn give_up<T: Transport<Id = I>>(&mut self, net: &mut T) {
         self.under_way.drain(..).for_each(|attempt| net.abort(attempt.id));
     }

@@ -1,4 +1,4 @@
-//! What a run measured: latencies, phases, rates, statuses and errors.
+//! Measurements of a run: latencies, phases, rates, statuses and errors.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -23,54 +23,54 @@ mod held;
 mod intervals;
 mod openings;
 
-/// Everything that a run measured. Latencies are in nanoseconds, kept to three digits.
+/// All measurements of a run. Latencies are in nanoseconds, to three digits.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// From the moment an exchange began to its last byte.
+    /// From the start of an exchange to its last byte.
     pub service: Histogram<u64>,
-    /// The same from the moment it was due at the rate asked for: what a user would have waited
-    /// (the correction of coordinated omission). Exchanges that were due and not answered by the end
-    /// count with what was waited until then, if some answer took no longer. Without a rate equal to
+    /// Latency from the time at which the exchange was due at the requested rate: a user's waiting
+    /// time (the correction of coordinated omission). Exchanges due but not answered by the end
+    /// count with their wait until then, if some response took no longer. Without a rate equal to
     /// `service`.
     pub corrected: Histogram<u64>,
     phases: [Histogram<u64>; Phase::ALL.len()],
-    /// Exchanges that were answered, by the status of the answer (0 where there is none).
+    /// Exchanges answered, by status (0 if there is none).
     pub statuses: BTreeMap<u16, u64>,
-    /// Exchanges that failed, by the reason.
+    /// Failed exchanges, by reason.
     pub conn_errors: BTreeMap<ConnError, u64>,
     /// Exchanges answered, and body bytes received, by interval.
     pub intervals: Intervals,
     /// Bytes of the bodies of answers.
     pub body: u64,
-    /// Connections that came to be established.
+    /// Connections established.
     pub opened: u64,
-    /// Those of measured exchanges by how many SYNs that took, if the transport tells.
+    /// Number of SYNs for those of measured exchanges, if the transport counts them.
     pub syns: Option<SynCounts>,
-    /// Connections that failed after their exchange had been answered.
+    /// Connections that failed after their response.
     pub unclean: u64,
-    /// Connections that the server was to close after its answer, and did not in time.
+    /// Connections that the server was to close after its response, and did not in time.
     pub unclosed: u64,
-    /// Exchanges that were begun again on a new connection: the server had closed the one that was kept, or
-    /// sent data there that no request had asked for.
+    /// Exchanges repeated on a new connection: the server had closed the kept one, or sent data
+    /// there without a request.
     pub repeated: u64,
-    /// The most bytes that came of a head until it was too long.
+    /// Most bytes of a head until it was too long.
     pub longest_head: u64,
-    /// Addresses of the target's name where no server answered, and why, before one did or none was left.
+    /// Addresses of the target's name where no server answered, with the errors.
     pub unreached: Vec<(Endpoint, ConnError)>,
-    /// Exchanges that found no port free, and waited for one.
+    /// Exchanges that waited for a port.
     pub starved: u64,
     /// What held connections up, and for how long.
     pub held: Held,
-    /// What kept the ports, when one was last sought in vain.
+    /// Why no port was free at the last failed search.
     pub shortage: Option<PortShortage>,
-    /// How many connections there were to be.
+    /// Number of connections wanted.
     pub connections: Connections,
-    /// How long the load stood still, which is no time here: the moments below are its own, and
-    /// intervals too. What went on meanwhile counts with the moment that it stood still at.
+    /// Time in pauses, which is not part of the run. The times below, and intervals, leave it out.
+    /// Events during a pause count at its start.
     pub paused: Duration,
-    /// When measuring began: behind the warm-up.
+    /// Start of the measurement, after the warm-up.
     pub began: Instant,
-    /// When it ended, or the last thing happened.
+    /// End, or time of the last event.
     pub until: Instant,
 }
 
@@ -83,12 +83,12 @@ pub enum Phase {
     FirstByte,
     /// From the answer's first byte to its last.
     Body,
-    /// From there to the end of the connection, where it ends.
+    /// From there to the end of the connection, if it ends.
     Close,
 }
 
 impl Phase {
-    /// Every phase, in its order.
+    /// All phases, in order.
     pub const ALL: [Self; 4] = [Self::Connect, Self::FirstByte, Self::Body, Self::Close];
 
     /// Its name in reports.
@@ -103,7 +103,7 @@ impl Phase {
 }
 
 impl Record {
-    /// Nothing measured; intervals of this length (>= 1 ms).
+    /// An empty record with intervals of this length (>= 1 ms).
     pub fn new(interval: Duration) -> Self {
         Self {
             service: histogram(),
@@ -135,22 +135,22 @@ impl Record {
         &self.phases[phase as usize]
     }
 
-    /// Exchanges that were answered.
+    /// Exchanges answered.
     pub fn answered(&self) -> u64 {
         self.statuses.values().sum()
     }
 
-    /// Answered ones whose status is no error (below 400).
+    /// Exchanges answered with a status below 400.
     pub fn succeeded(&self) -> u64 {
         self.statuses.range(..400).map(|(_, count)| count).sum()
     }
 
-    /// Exchanges that were not answered, whatever the reason.
+    /// Exchanges that failed for any reason.
     pub fn failed(&self) -> u64 {
         self.conn_errors.values().sum()
     }
 
-    /// How long it took, without pauses.
+    /// Duration without pauses.
     pub fn elapsed(&self) -> Duration {
         self.until.since(self.began)
     }
@@ -161,7 +161,7 @@ impl Record {
         if whole > 0.0 { (time.as_secs_f64() / whole).min(1.0) } else { 0.0 }
     }
 
-    /// Exchanges answered in a second.
+    /// Exchanges answered per second.
     pub fn rate(&self) -> f64 {
         per_second(self.answered(), self.elapsed())
     }
@@ -183,7 +183,7 @@ impl Record {
         self.intervals.count(at.since(self.began), answer.body);
     }
 
-    /// `count` exchanges that were due so long before the end were not answered.
+    /// Counts `count` exchanges that were due this long before the end and not answered.
     pub(crate) fn leave_unanswered(&mut self, waited: Duration, count: u64) {
         self.corrected.saturating_record_n(nanos(waited), count);
     }
@@ -194,7 +194,7 @@ impl Record {
     }
 }
 
-/// What was measured beside it at the same time, by another thread, together with it.
+/// Adds the measurements of another thread during the same time.
 impl AddAssign<&Self> for Record {
     fn add_assign(&mut self, other: &Self) {
         self.service += &other.service;
@@ -226,7 +226,7 @@ impl AddAssign<&Self> for Record {
         self.starved += other.starved;
         self.held += other.held;
         self.shortage = match (self.shortage, other.shortage) {
-            (Some(one), Some(another)) => Some(one.beside(another)),
+            (Some(one), Some(another)) => Some(one.merge(another)),
             (one, another) => one.or(another),
         };
         self.connections += other.connections;
@@ -236,7 +236,7 @@ impl AddAssign<&Self> for Record {
     }
 }
 
-/// An exchange that was answered.
+/// An exchange with its response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered {
     pub(crate) service: Duration,
@@ -245,7 +245,7 @@ pub(crate) struct Answered {
     pub(crate) body: u64,
 }
 
-/// `count` in a second, if it took `time`.
+/// Rate of `count` in `time`.
 pub fn per_second(count: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
 }
@@ -254,7 +254,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Up to an hour; what takes longer counts as an hour.
+/// Values up to an hour; longer ones count as an hour.
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_max(3_600_000_000_000, 3).expect("the bounds are constants, and good ones")
 }

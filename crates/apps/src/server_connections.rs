@@ -1,5 +1,5 @@
-//! What servers have in common, whatever they speak: connections are accepted within a budget, known
-//! by their places, and driven when something happened.
+//! Code shared by servers of all protocols: it accepts connections within a budget, finds them by
+//! their places, and drives them on events.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -11,35 +11,35 @@ use crate::idle::IdleList;
 use crate::pace::{Pace, Pacing};
 use crate::transport::{Transport, TransportEvent};
 
-/// A server over the connections of one transport, whose listeners are all its own.
+/// A server of all connections of one transport.
 pub(crate) trait Server<T: Transport> {
-    /// What it knows of a connection.
+    /// State of a connection.
     type ConnectionState: Default;
 
     fn connections(&mut self) -> &mut ServerConnections<T, Self::ConnectionState>;
 
-    /// A connection was accepted, and has its place.
+    /// Called with an accepted connection at its place.
     fn on_accepted(&mut self, id: T::Id, now: Instant);
 
     /// Takes a step of a connection.
     fn turn(&mut self, net: &mut T, id: T::Id, now: Instant) -> StepResult;
 
-    /// The connection is over: what came before can still be read.
+    /// Called when a connection is over; data before its end can still be read.
     fn on_closed(&mut self, net: &mut T, id: T::Id, now: Instant);
 
-    /// An answer that was put off is due.
+    /// Called when a delayed response is due.
     fn on_thought(&mut self, _id: T::Id, _now: Instant) {}
 
-    /// A connection to turn to though nothing happened there.
+    /// An idle connection to handle.
     fn next_silent(&mut self, _now: Instant) -> Option<T::Id> {
         None
     }
 
-    /// Lets go of a connection.
+    /// Releases a connection.
     fn release(&mut self, net: &mut T, id: T::Id, close_mode: CloseMode);
 
-    /// Acts on what happened: takes up to `budget` events and tasks, and what a turn may take. Returns
-    /// whether more waits. Long work comes when nothing else is left.
+    /// Handles up to `budget` events and tasks, within a turn's effort. Returns true if there are
+    /// more. Long work comes last.
     fn serve(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         let leads = self.connections().begin_turn();
         if leads && self.connections().effort.is_overdue() {
@@ -64,7 +64,7 @@ pub(crate) trait Server<T: Transport> {
         true
     }
 
-    /// Moves on the connection whose long work has waited longest. Returns whether there was one.
+    /// Serves the connection whose long work waited longest. Returns true if there was one.
     fn serve_long(&mut self, net: &mut T, now: Instant) -> bool {
         let connections = self.connections();
         let Some((place, _)) = connections.long.oldest() else { return false };
@@ -89,7 +89,7 @@ pub(crate) trait Server<T: Transport> {
             self.drive(net, id, now);
         }
         let connections = self.connections();
-        // There may be more than one pass takes; an event comes only for those that arrive later.
+        // More may wait than one pass takes; an event comes only for later arrivals.
         if connections.pacing.may_accept(listener, now)
             && !connections.accepting.contains(&listener)
         {
@@ -97,7 +97,7 @@ pub(crate) trait Server<T: Transport> {
         }
     }
 
-    /// Moves a connection on until it must wait.
+    /// Drives a connection until it must wait.
     fn drive(&mut self, net: &mut T, id: T::Id, now: Instant) {
         for _ in 0..STEPS {
             match self.turn(net, id, now) {
@@ -108,59 +108,58 @@ pub(crate) trait Server<T: Transport> {
                 StepResult::Over(close_mode) => return self.release(net, id, close_mode),
             }
         }
-        // The others first: one that always has more must not starve them.
+        // Others first: a connection with endless work must not starve them.
         self.connections().again.touch(T::place(id), now);
     }
 }
 
-/// What became of one step of a connection.
+/// Result of one step of a connection.
 pub(crate) enum StepResult {
     /// There may be more to do at once.
     More,
     /// An event must come first.
     Wait,
-    /// A turn of long work must.
+    /// A turn of long work must come first.
     Later,
-    /// Nothing is left to send or to read: it parts so.
+    /// Nothing is left to send or to read: it closes this way.
     Over(CloseMode),
 }
 
-/// How a connection's place becomes free.
+/// The way a connection's place becomes free.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CloseMode {
-    /// What was sent is delivered, then FIN.
+    /// Delivers the data sent, then sends FIN.
     Close,
-    /// RST: what was not sent is thrown away.
+    /// RST: unsent data is discarded.
     Abort,
 }
 
 /// The connections of a server, with an `S` for each.
 #[derive(Debug)]
 pub(crate) struct ServerConnections<T: Transport, S> {
-    /// Connections and what the server keeps of each, by [`Transport::place`].
+    /// Connections and the server's state of each, by [`Transport::place`].
     slots: Vec<Option<(T::Id, S)>>,
     pacing: Pacing<T::Listener>,
-    /// The places of connections that have more to do, and were left because their steps or the turn's
-    /// effort were used up.
+    /// Places of connections with more to do, beyond their steps or the turn's effort.
     again: IdleList,
-    /// Listeners of which more wait than were accepted.
+    /// Listeners with more connections to accept.
     accepting: VecDeque<T::Listener>,
-    /// True if the transport's events are another server's, which passes them on.
+    /// True if another server takes the transport's events and forwards them.
     leaves_events: bool,
-    /// What this turn may take.
+    /// Budget of this turn.
     effort: TurnBudget,
     /// The places of connections that wait for a turn of long work.
     long: IdleList,
-    /// Whose turn it is: that of events, of connections that have more to do, or of listeners.
+    /// Source of work whose turn it is: events, connections with more to do, or listeners.
     round: u8,
 }
 
-/// A connection that may be moved on.
+/// A connection ready for work.
 pub(crate) struct Ready<'r, S, L> {
     pub(crate) slot: &'r mut S,
-    /// By what its answers can be put off.
+    /// Pace of its responses.
     pub(crate) pacing: &'r mut Pacing<L>,
-    /// What that may take.
+    /// Budget of the turn.
     pub(crate) effort: &'r mut TurnBudget,
 }
 
@@ -168,7 +167,7 @@ pub(crate) struct Ready<'r, S, L> {
 enum Task<I, L> {
     Accept(L),
     Drive(I),
-    /// An answer was put off for long enough.
+    /// A delayed response is due.
     Answer(I),
     Close(I),
 }
@@ -188,7 +187,7 @@ impl<T: Transport, S: Default> ServerConnections<T, S> {
         }
     }
 
-    /// A turn begins, unless that is another server's to say. Returns whether it is not.
+    /// Begins a turn, unless another server does that. Returns true if it did.
     fn begin_turn(&mut self) -> bool {
         if !self.leaves_events {
             self.effort.begin_turn(!self.long.is_empty());
@@ -196,7 +195,7 @@ impl<T: Transport, S: Default> ServerConnections<T, S> {
         !self.leaves_events
     }
 
-    /// What this turn may take.
+    /// Budget of this turn.
     pub(crate) const fn effort(&mut self) -> &mut TurnBudget {
         &mut self.effort
     }
@@ -206,19 +205,19 @@ impl<T: Transport, S: Default> ServerConnections<T, S> {
         !self.long.is_empty()
     }
 
-    /// The connection at `place` waits for a turn of long work.
+    /// Notes that the connection at `place` waits for a turn of long work.
     fn put_off(&mut self, place: u32, now: Instant) {
         if !self.long.holds(place) {
             self.long.touch(place, now);
         }
     }
 
-    /// From now on the transport's events are another server's.
+    /// Leaves the transport's events to another server.
     pub(crate) fn leave_events(&mut self) {
         self.leaves_events = true;
     }
 
-    /// A connection that another accepted is at its place.
+    /// Gives a place to a connection that another server accepted.
     pub(crate) fn give_place(&mut self, id: T::Id) {
         let place = T::place(id) as usize;
         if self.slots.len() <= place {
@@ -229,18 +228,18 @@ impl<T: Transport, S: Default> ServerConnections<T, S> {
         }
     }
 
-    /// When something that was put off falls due.
+    /// Time of the next delay's end.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.pacing.next_deadline()
     }
 
-    /// The connection of that name, if it is not stale.
+    /// State of a connection, unless its name is stale.
     pub(crate) fn at(&mut self, id: T::Id) -> Option<&mut S> {
         let slot = self.slots.get_mut(T::place(id) as usize)?.as_mut();
         slot.filter(|(known, _)| *known == id).map(|(_, slot)| slot)
     }
 
-    /// The same, if no answer of its is put off.
+    /// Returns a connection ready for work, if none of its responses is put off.
     pub(crate) fn ready(&mut self, id: T::Id) -> Option<Ready<'_, S, T::Listener>> {
         if self.pacing.is_thinking(T::place(id)) {
             return None;
@@ -250,18 +249,18 @@ impl<T: Transport, S: Default> ServerConnections<T, S> {
         (*known == id).then_some(Ready { slot, pacing, effort })
     }
 
-    /// The connection at that place, and its name.
+    /// Name and state of the connection at that place.
     pub(crate) fn at_place(&mut self, place: u32) -> Option<(T::Id, &mut S)> {
         let (id, slot) = self.slots.get_mut(place as usize)?.as_mut()?;
         Some((*id, slot))
     }
 
-    /// So many answers are ready at this connection. Returns whether they are put off.
+    /// Delays the `answers` ready at this connection. Returns true if there is a delay.
     pub(crate) fn think(&mut self, id: T::Id, answers: u64, now: Instant) -> bool {
         self.pacing.think(T::place(id), answers, now)
     }
 
-    /// There is no such connection any more. Returns what was known of it.
+    /// Removes a connection. Returns its state.
     pub(crate) fn dismiss(&mut self, id: T::Id) -> Option<S> {
         self.at(id)?;
         self.pacing.forget(T::place(id));
@@ -270,19 +269,19 @@ impl<T: Transport, S: Default> ServerConnections<T, S> {
         self.slots.get_mut(T::place(id) as usize)?.take().map(|(_, slot)| slot)
     }
 
-    /// How many places there are; not at each is a connection.
+    /// Number of places; some have no connection.
     pub(crate) fn places(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// Nothing is left to be done.
+    /// Removes all tasks.
     pub(crate) fn forget_tasks(&mut self) {
         self.accepting.clear();
         self.again = IdleList::default();
     }
 
-    /// Events and what was left over by turns, so that neither waits for all of the other; then what was
-    /// put off.
+    /// The next task: events and left-over work in turn, so that neither waits for all of the
+    /// other; then delayed work.
     fn next_task(&mut self, net: &mut T, now: Instant) -> Option<Task<T::Id, T::Listener>> {
         self.round = self.round.wrapping_add(1) % 4;
         let first = match self.round {
@@ -307,7 +306,7 @@ impl<T: Transport, S: Default> ServerConnections<T, S> {
         self.at_place(place).map(|(id, _)| Task::Drive(id))
     }
 
-    /// What the transport tells next.
+    /// The transport's next event, as a task.
     fn next_event(&mut self, net: &mut T, now: Instant) -> Option<Task<T::Id, T::Listener>> {
         while let Some(event) = (!self.leaves_events).then(|| net.poll_event()).flatten() {
             match event {
@@ -335,7 +334,7 @@ impl<T: Transport, S: Default> ServerConnections<T, S> {
     }
 }
 
-/// Connections accepted in one go.
+/// Connections accepted at a time.
 const ACCEPTS: usize = 64;
-/// Steps of one connection in one go.
+/// Steps of one connection at a time.
 const STEPS: usize = 128;

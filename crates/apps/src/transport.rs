@@ -1,7 +1,7 @@
-//! What an application asks of the network, whoever carries it: a shard, or the kernel's sockets.
+//! An application's interface to the network, which may be a shard or the kernel's sockets.
 //!
-//! Nothing blocks. A call says what happened so far, and [`Transport::poll_event`] says when to ask
-//! again.
+//! Nothing blocks. A call returns the progress so far, and [`Transport::poll_event`] says when to
+//! ask again.
 
 use alloc::string::String;
 use core::fmt::Debug;
@@ -25,16 +25,16 @@ mod stack_usage;
 
 /// Connections, as applications use them.
 pub trait Transport {
-    /// Names a connection; a stale one names nothing.
+    /// Name of a connection; a stale one has no effect.
     type Id: Copy + PartialEq + Debug;
-    /// What names a listener of this transport.
+    /// Name of a listener of this transport.
     type Listener: Copy + PartialEq + Debug;
 
-    /// A small number, unique among the connections of any one time: for tables.
+    /// A small number for tables, unique among the connections at any time.
     fn place(id: Self::Id) -> u32;
 
-    /// Begins to open a connection; [`TransportEvent::Connected`] or [`TransportEvent::Closed`] follows. If
-    /// [`ConnectOptions::fast`] says so and may be, what travels with the SYN is taken from the front of
+    /// Begins to open a connection; [`TransportEvent::Connected`] or [`TransportEvent::Closed`]
+    /// follows. With [`ConnectOptions::fast`], the data for the SYN is taken from the front of
     /// `first`.
     fn connect(
         &mut self,
@@ -46,121 +46,122 @@ pub trait Transport {
     /// The next complete connection of a listener.
     fn accept(&mut self, listener: Self::Listener) -> Option<Self::Id>;
 
-    /// Takes from the front of `data` what there is room for, and returns how many bytes that
-    /// was; if less than all, [`TransportEvent::Writable`] follows.
+    /// Takes data that fits from the front of `data`, and returns the number of bytes; if less than
+    /// all, [`TransportEvent::Writable`] follows.
     fn send(&mut self, id: Self::Id, data: &mut Bytes) -> Result<usize, ConnError>;
 
-    /// The next bytes that arrived.
+    /// Reads the next bytes.
     fn recv(&mut self, id: Self::Id) -> Reading;
 
-    /// How many bytes [`Transport::send`] would take now; without a bound if it cannot tell.
+    /// Number of bytes [`Transport::send`] would take now; unbounded if the transport cannot tell.
     fn room(&self, _id: Self::Id) -> usize {
         usize::MAX
     }
 
-    /// The next bytes that arrived, at most `most` (>= 1) of them if it can read a part of what it has.
+    /// Reads at most `most` (>= 1) of the next bytes, if the transport can read in part.
     fn recv_up_to(&mut self, id: Self::Id, _most: usize) -> Reading {
         self.recv(id)
     }
 
-    /// Sends FIN after what was sent so far; reading goes on.
+    /// Sends FIN after the data sent so far; reading continues.
     fn shutdown(&mut self, id: Self::Id);
 
-    /// Lets go of the connection: what was sent is delivered, then FIN. The name is stale.
+    /// Closes the connection: data sent is delivered, then FIN. The name becomes stale.
     fn close(&mut self, id: Self::Id);
 
-    /// Resets the connection. The name is stale.
+    /// Resets the connection. The name becomes stale.
     fn abort(&mut self, id: Self::Id);
 
-    /// What happened next, if anything did: each event is told once.
+    /// The next event, if there is one; each is returned once.
     fn poll_event(&mut self) -> Option<TransportEvent<Self>>;
 
-    /// What the connection's sender knows of its path; `None` if it cannot tell.
+    /// The sender's statistics of the connection's path; `None` if the transport has none.
     fn sender_stats(&self, id: Self::Id) -> Option<SenderStats>;
 
-    /// Segments sent again by all connections together; `None` if only each tells.
+    /// Segments retransmitted by all connections together; `None` if they are counted for each.
     fn retransmits(&self) -> Option<u64>;
 
-    /// What it holds at this moment; `None` if it cannot tell.
+    /// Resources in use now; `None` if the transport cannot tell.
     fn stack_usage(&self) -> Option<StackUsage>;
 
-    /// How many SYNs it took to open a connection that has just opened; `None` if it cannot tell.
+    /// Number of SYNs it took to open a connection that has just opened; `None` if the transport
+    /// cannot tell.
     fn syns_sent(&self, _id: Self::Id) -> Option<u32> {
         None
     }
 
-    /// This side's end of the connection, if it is known.
+    /// Local endpoint of the connection, if known.
     fn local(&self, id: Self::Id) -> Option<Endpoint>;
 
-    /// The peer's end of the connection, if it is known.
+    /// Remote endpoint of the connection, if known.
     fn remote(&self, id: Self::Id) -> Option<Endpoint>;
 
-    /// Sets on a connection that was accepted what can still be set.
+    /// Sets the options that an accepted connection can still take.
     fn adjust(&mut self, _id: Self::Id, _how: &ConnectOptions) {}
 
-    /// True if connections can have this congestion control.
+    /// True if connections can use this congestion control.
     fn knows_congestion(&self, _name: &str) -> bool {
         false
     }
 }
 
-/// What is set on a connection before it opens. The default leaves all to the transport.
+/// Options set on a connection before it opens. The default leaves all to the transport.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ConnectOptions {
-    /// The address to connect from; `None`: whichever the route suggests.
+    /// Local address; `None`: the route's choice.
     pub local: Option<Address>,
-    /// Whether small segments wait for earlier ones.
+    /// Delay of small segments until earlier ones are acknowledged.
     pub nagle: Nagle,
-    /// The most bytes of text in a segment, either way.
+    /// Most bytes of text in a segment, in both directions.
     pub mss: Option<u16>,
-    /// True if it opens fast (RFC 7413): by a cookie that is known, or asking for one.
+    /// True for TCP Fast Open (RFC 7413): with a known cookie, or to request one.
     pub fast: bool,
-    /// The congestion control, by its name, where there is a choice.
+    /// Name of the congestion control, if there is a choice.
     pub congestion: Option<String>,
-    /// Bytes of its send buffer, and of its receive buffer.
+    /// Bytes of its send buffer and its receive buffer.
     pub buffers: Option<(u32, u32)>,
-    /// The number of the interface in whose zone a link-local address of the peer's is meant; 0: none.
-    /// Nothing to a transport that has one link.
+    /// Number of the interface for the zone of the peer's link-local address; 0: none. A transport
+    /// with one link ignores it.
     pub zone: u32,
 }
 
-/// Something happened. Like a shard's events these are hints: act until nothing is left.
+/// Events. Like a shard's they are hints: act until nothing is left.
 pub enum TransportEvent<T: Transport + ?Sized> {
     /// Connections wait to be accepted.
     Accepted(T::Listener),
-    /// A connection that was begun is open.
+    /// A connection is open.
     Connected(T::Id),
-    /// There is something to read, or the end.
+    /// There is data to read, or the end.
     Readable(T::Id),
-    /// There is room again.
+    /// There is room to send again.
     Writable(T::Id),
-    /// The connection is over. What came before can still be read; the name is good until it is
-    /// let go. `None`: it ended well.
+    /// The connection is over. Earlier data can still be read; the name is valid until it is
+    /// released. `None`: it ended without error.
     Closed(T::Id, Option<ConnError>),
 }
 
-/// What there is to read.
+/// Result of a read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reading {
     /// Bytes in order, at least one.
     Data(Bytes),
-    /// No byte has come since; an event will tell when one does.
+    /// No data yet; an event will follow.
     Pending,
-    /// The peer closed its direction, and all was read.
+    /// The peer closed its direction, and all data was read.
     End,
-    /// The connection failed, and all that came was read.
+    /// The connection failed, and all data was read.
     Failed(ConnError),
 }
 
 /// An application under a driver.
 pub trait Model<T: Transport> {
-    /// Acts on what happened, up to `budget` events. Returns whether more waits.
+    /// Handles up to `budget` events. Returns true if there are more.
     fn poll(&mut self, transport: &mut T, now: Instant, budget: usize) -> bool;
 
-    /// When to poll at the latest, though nothing happens.
+    /// Latest time of the next poll.
     fn next_deadline(&self) -> Option<Instant>;
 
-    /// True if it has done what it came for. A server never has.
+    /// True if it is finished. A server never is.
     fn is_done(&self) -> bool {
         false
     }

@@ -296,7 +296,7 @@ fn load_plan(arguments: &Arguments, request: u64, answer: u64, ending: Ending) -
         destinations: Vec::new(),
         exchange: Exchange {
             request: vec![b'q'; usize::try_from(request).unwrap_or(0)].into(),
-            answer: ResponseEnd::Octets(answer),
+            answer: ResponseEnd::Bytes(answer),
         },
         connections: arguments.connections,
         until,

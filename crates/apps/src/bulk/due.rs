@@ -1,5 +1,5 @@
-//! Which streams of a transfer are to be moved on: those that something happened on. A look at each of a
-//! hundred for each packet took more than all else that the packet took.
+//! Streams of a transfer that need work, because they had an event. A look at each of a hundred
+//! streams for each packet took more time than all other work on the packet.
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -8,15 +8,15 @@ use core::mem;
 
 use whimbrel_base::Instant;
 
-/// Streams by their indices: which one a connection is, which are to be moved on now, and which when their
+/// Streams by index: the connection of each, those to work on now, and those to work on when their
 /// rate allows.
 #[derive(Default, Debug)]
 pub(super) struct DueStreams {
-    /// The index of the stream whose connection has that place at the transport.
+    /// Index of the stream at each place of the transport.
     at_place: Vec<Option<usize>>,
     now: Vec<usize>,
     later: BinaryHeap<Reverse<(Instant, usize)>>,
-    /// The marks of each stream, by its index.
+    /// Marks of each stream, by its index.
     marks: Vec<Marks>,
 }
 
@@ -27,7 +27,7 @@ struct Marks {
 }
 
 impl DueStreams {
-    /// The stream at `index` has the connection at `place`.
+    /// Notes that the stream at `index` has the connection at `place`.
     pub(super) fn join(&mut self, place: u32, index: usize) {
         let place = place as usize;
         self.at_place.resize(self.at_place.len().max(place + 1), None);
@@ -37,12 +37,12 @@ impl DueStreams {
         self.marks.resize(self.marks.len().max(index + 1), Marks::default());
     }
 
-    /// The stream that joined last with that place.
+    /// The stream that was joined last with that place.
     pub(super) fn at_place(&self, place: u32) -> Option<usize> {
         self.at_place.get(place as usize).copied().flatten()
     }
 
-    /// The stream at `index` is to be moved on.
+    /// Marks the stream at `index` for work now.
     pub(super) fn mark(&mut self, index: usize) {
         if let Some(marks) = self.marks.get_mut(index)
             && !mem::replace(&mut marks.is_now, true)
@@ -51,12 +51,12 @@ impl DueStreams {
         }
     }
 
-    /// Every stream is to be moved on.
+    /// Marks every stream for work now.
     pub(super) fn mark_all(&mut self) {
         (0..self.marks.len()).for_each(|index| self.mark(index));
     }
 
-    /// The stream at `index` is to be moved on at `time`.
+    /// Marks the stream at `index` for work at `time`.
     pub(super) fn mark_later(&mut self, index: usize, time: Instant) {
         if let Some(marks) = self.marks.get_mut(index)
             && !mem::replace(&mut marks.is_later, true)
@@ -65,12 +65,12 @@ impl DueStreams {
         }
     }
 
-    /// When the next stream is to be moved on that none is said to be now.
+    /// Earliest time of a stream that waits for its rate.
     pub(super) fn next_time(&self) -> Option<Instant> {
         self.later.peek().map(|Reverse((time, _))| *time)
     }
 
-    /// The streams that are to be moved on at `now`, in order; none of them is any more.
+    /// Takes the streams due at `now`, in order, and clears their marks.
     pub(super) fn take(&mut self, now: Instant) -> Vec<usize> {
         while let Some(Reverse((_, index))) = self.later.peek().copied().filter(|it| it.0.0 <= now)
         {

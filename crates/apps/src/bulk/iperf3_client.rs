@@ -1,4 +1,4 @@
-//! The side of a client of iperf3's: the control connection beside the streams of a [`Bulk`].
+//! The client side of iperf3's protocol: the control connection of a [`Bulk`].
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -14,7 +14,7 @@ use crate::transport::{ConnError, ConnectOptions, OpenError, Transport};
 use whimbrel_base::{Foreign, Instant};
 use whimbrel_tcp::conn::Nagle;
 
-/// Whoever speaks with a server.
+/// Control connection to a server of iperf3.
 #[derive(Debug)]
 pub(crate) struct Client<I> {
     terms: Iperf3Params,
@@ -28,23 +28,23 @@ pub(crate) struct Client<I> {
 enum Phase {
     /// The control connection opens.
     Connecting,
-    /// The cookie was told.
+    /// The cookie was sent.
     Cookie,
-    /// The parameters were told, and the server's answer is awaited.
+    /// The parameters were sent, and the server's reply is awaited.
     Parameters,
     /// Streams open, one after the other.
     Creating,
-    /// All streams are open, and the server is to say that the test begins.
+    /// All streams are open, and the server is to start the test.
     Created,
     /// The test runs: the streams carry bytes until its end.
     Running,
-    /// They do not any more.
+    /// The test has ended on this side.
     Ending,
-    /// This side told its results.
+    /// This side sent its results.
     Exchanging,
-    /// The other told its own.
+    /// The other side sent its results.
     Displaying,
-    /// The server is about to say why it refuses.
+    /// The server is about to send the reason of its refusal.
     Refused,
 }
 
@@ -60,12 +60,12 @@ impl Phase {
     }
 }
 
-/// What hearing the control connection came to.
+/// Result of reading the control connection.
 enum Heard {
-    /// Something: there may be more.
+    /// A message: there may be more.
     Something,
     Nothing,
-    /// All: it is over.
+    /// The last message: the test is over.
     TheEnd,
 }
 
@@ -74,7 +74,7 @@ impl<I> Client<I> {
         Self { terms, control: None, phase: Phase::Connecting, results: None, fault: None }
     }
 
-    /// The control connection is this one.
+    /// Sets the control connection.
     pub(crate) fn take_control(&mut self, control: Control<I>) {
         self.control = Some(control);
     }
@@ -113,7 +113,7 @@ impl<T: Transport> Bulk<T> {
         control.is_some_and(|control| control.id() == id)
     }
 
-    /// A connection is open: if it is the control connection, the cookie goes.
+    /// Sends the cookie if the open connection is the control connection.
     pub(crate) fn on_control_open(&mut self, id: T::Id) {
         if !self.is_control(id) {
             return;
@@ -126,14 +126,14 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// What did not come in time is what is to blame.
+    /// Blames the step that did not come in time.
     pub(crate) fn on_silence(&mut self) {
         if let Some(client) = self.client.as_mut().filter(|it| it.phase != Phase::Connecting) {
             client.fault.get_or_insert(Fault::Silent(client.phase.awaited()));
         }
     }
 
-    /// Hears what the server says, and answers. Returns whether there may be more.
+    /// Reads the server's messages and answers them. Returns true if there may be more.
     pub(crate) fn talk(&mut self, net: &mut T, now: Instant) -> bool {
         for _ in 0..MESSAGES {
             self.create(net, now);
@@ -157,7 +157,7 @@ impl<T: Transport> Bulk<T> {
         true
     }
 
-    /// Its own time is over.
+    /// Tells the server that the client's time is over.
     pub(crate) fn tell_end(&mut self) {
         if let Some(client) = self.client.as_mut().filter(|it| it.phase == Phase::Running)
             && let Some(control) = &mut client.control
@@ -167,8 +167,8 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// Lets the server know that nobody goes on, and goes.
-    pub(crate) fn take_leave(&mut self, net: &mut T) {
+    /// Tells the server that the client stops, and closes.
+    pub(crate) fn send_termination(&mut self, net: &mut T) {
         let Some(client) = &mut self.client else { return };
         let Some(mut control) = client.control.take() else { return };
         if client.phase == Phase::Connecting {
@@ -177,7 +177,7 @@ impl<T: Transport> Bulk<T> {
         if client.fault.is_none() {
             control.tell(State::ClientTerminate);
         }
-        // Whoever is gone hears it not.
+        // The result does not matter: the server may be gone.
         let _gone = control.flush(net);
         net.close(control.id());
     }
@@ -257,7 +257,7 @@ impl<T: Transport> Bulk<T> {
             stream.ok_or(Fault::Malformed)?.theirs = Some(*theirs);
         }
         if let Some(client) = &mut self.client {
-            // Servers of iperf3's go on to tell it, once one client has asked.
+            // After one client has asked, iperf3's server sends its output to each later one, too.
             let server_output = results.server_output.filter(|_| client.terms.server_output);
             client.results = Some(Results { server_output, ..results });
             client.phase = Phase::Displaying;
@@ -265,8 +265,8 @@ impl<T: Transport> Bulk<T> {
         Ok(Heard::Something)
     }
 
-    /// Opens the streams, each when the one before it is open and has told its cookie: the server
-    /// knows them by their order.
+    /// Opens the streams in sequence, each after the one before it sent its cookie: the server
+    /// numbers them by their order.
     fn create(&mut self, net: &mut T, now: Instant) {
         loop {
             let Some(client) = self.client.as_mut().filter(|it| it.phase == Phase::Creating) else {
@@ -274,7 +274,7 @@ impl<T: Transport> Bulk<T> {
             };
             if let Some(last) = self.streams.last_mut() {
                 let Some(id) = last.id.filter(|_| last.open) else { return };
-                // Why it sends no more, the transport tells by an event.
+                // If sending failed, an event of the transport reports why.
                 last.prologue_given += net.send(id, &mut last.prologue).unwrap_or(0) as u64;
                 if !last.prologue.is_empty() {
                     return;
@@ -316,7 +316,7 @@ impl<T: Transport> Bulk<T> {
         self.break_off(net, ConnError::EndedEarly, now);
     }
 
-    /// Closes the control connection: all was said.
+    /// Closes the control connection after the last message.
     fn finish(&mut self, net: &mut T) {
         for id in self.streams.iter_mut().filter_map(|stream| stream.id.take()) {
             net.close(id);
@@ -334,7 +334,7 @@ impl<T: Transport> Bulk<T> {
         let (plan, terms) = (&self.plan, &self.client.as_ref()?.terms);
         let (time, bytes) = match plan.until {
             StopCondition::Elapsed(time) => (time, None),
-            StopCondition::Octets(each) => {
+            StopCondition::Bytes(each) => {
                 (Duration::ZERO, Some(each.saturating_mul(plan.streams.into())))
             }
             StopCondition::Told => (Duration::ZERO, None),
@@ -357,13 +357,13 @@ impl<T: Transport> Bulk<T> {
         })
     }
 
-    /// What this side counted.
+    /// Results of this side.
     fn results(&self) -> Option<Results> {
         let congestion = self.client.as_ref()?.terms.congestion.clone();
         Some(self.counted_results(congestion))
     }
 
-    /// The same for either side.
+    /// Results of this side, as either a client or a server.
     pub(crate) fn counted_results(&self, congestion: String) -> Results {
         let seconds = self.elapsed().as_secs_f64();
         let streams = self.streams.iter().enumerate().map(|(place, stream)| {
@@ -391,7 +391,7 @@ impl<T: Transport> Bulk<T> {
     }
 }
 
-/// Messages that are heard in one go.
+/// Messages read at a time.
 const MESSAGES: usize = 16;
-/// The longest document of results that is read, bytes: a server's output is in it.
+/// Longest document of results, bytes: it contains a server's output.
 const MOST_RESULTS: u32 = 16 << 20;

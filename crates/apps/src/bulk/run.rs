@@ -1,4 +1,4 @@
-//! The course of a transfer: all streams open, bytes flow, time is over, the ends come.
+//! Course of a transfer: the streams open, bytes flow, the time ends, the streams end.
 
 use core::time::Duration;
 
@@ -25,7 +25,7 @@ impl<T: Transport> Bulk<T> {
         self.open_streams(net, now);
     }
 
-    /// Begins to open the streams that are not yet.
+    /// Begins to open the next streams.
     pub(super) fn open_streams(&mut self, net: &mut T, now: Instant) {
         for _ in self.streams.len()..self.plan.streams.max(1) as usize {
             if !self.open_stream(net, self.plan.direction, Bytes::new(), now) {
@@ -34,8 +34,8 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// Begins to open a stream, on which `prologue` goes first. Returns whether that could be done; if
-    /// not, all is over.
+    /// Begins to open a stream, on which `prologue` goes first. Returns false, and ends the
+    /// transfer, if that failed.
     pub(crate) fn open_stream(
         &mut self,
         net: &mut T,
@@ -58,9 +58,9 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// A stream that was accepted, and of which so much was read.
+    /// Adds a stream that was accepted, with the bytes already read from it.
     pub(crate) fn adopt(&mut self, net: &T, id: T::Id, direction: Direction, early: u64) {
-        // A client may ask for many streams and a day.
+        // A client may request many streams and a day.
         let keep = MOST_SAMPLES / (self.plan.streams.max(1) as usize);
         let (local, remote) = (net.local(id), net.remote(id));
         let mut stream = Stream { local, remote, open: true, ..Stream::new(id, direction, keep) };
@@ -77,7 +77,7 @@ impl<T: Transport> Bulk<T> {
         self.streams.push(stream);
     }
 
-    /// Something happened on a connection: if it is one of the streams, that is to be moved on.
+    /// Notes an event: if its connection is one of the streams, that needs work.
     pub(crate) fn note(&mut self, event: &TransportEvent<T>) {
         if let TransportEvent::Connected(id)
         | TransportEvent::Readable(id)
@@ -94,7 +94,7 @@ impl<T: Transport> Bulk<T> {
         self.streams.get(index).filter(|stream| stream.id == Some(id)).map(|_| index)
     }
 
-    /// Bytes flow from now on.
+    /// Starts the clock.
     pub(crate) fn start(&mut self, now: Instant) {
         self.state = TransferState::Running;
         self.began = now;
@@ -104,14 +104,14 @@ impl<T: Transport> Bulk<T> {
         self.effort[0] = (self.plan.effort)();
     }
 
-    /// What is due by the clock, and what came.
+    /// Runs timers, then handles events.
     pub(crate) fn go_on(&mut self, net: &mut T, now: Instant) -> bool {
         self.on_time(net, now);
         let said = self.talk(net, now);
         self.pump(net, now) | said
     }
 
-    /// Something went wrong: a transfer with a stream less would measure something else.
+    /// Ends the transfer after an error: without one stream it would measure something else.
     pub(crate) fn break_off(&mut self, net: &mut T, conn_error: ConnError, now: Instant) {
         self.conn_error.get_or_insert(conn_error);
         self.end(net, now);
@@ -148,7 +148,7 @@ impl<T: Transport> Bulk<T> {
         self.state == TransferState::Opening && is_ours()
     }
 
-    /// The omitted part is intervals of its own.
+    /// End of the first interval: the omitted part has intervals of its own.
     fn first_interval(&self) -> Duration {
         if self.plan.omit.is_zero() {
             self.plan.interval
@@ -157,7 +157,7 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// What is due by the clock.
+    /// Runs the timers that are due.
     pub(super) fn on_time(&mut self, net: &mut T, now: Instant) {
         match self.state {
             TransferState::Opening if self.race.is_some() => self.go_on_seeking(net, now),
@@ -192,11 +192,11 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// When time is over, if that ends it.
+    /// Time of the end, if a time ends it.
     pub(super) fn end_time(&self) -> Option<Instant> {
         match self.plan.until {
             StopCondition::Elapsed(time) => Some(self.began + self.plan.omit + time),
-            StopCondition::Octets(_) | StopCondition::Told => None,
+            StopCondition::Bytes(_) | StopCondition::Told => None,
         }
     }
 
@@ -208,7 +208,7 @@ impl<T: Transport> Bulk<T> {
             let mut sender_stats = stream.id.and_then(|id| net.sender_stats(id));
             if let Some(sender_stats) = &mut sender_stats {
                 stream.acknowledge(sender_stats);
-                // What all connections sent again is what the only one did.
+                // With a single connection, the total of all connections is its own.
                 sender_stats.retransmits = sender_stats.retransmits.or(together.filter(|_| alone));
             }
             let omitted = until <= self.plan.omit;
@@ -217,13 +217,13 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// Bytes flow no more. Those who sent say so, and wait for what the peer says to it.
+    /// Stops the bytes. Senders close their direction and wait for the peer's answer.
     pub(super) fn stop(&mut self, net: &mut T, now: Instant) {
-        // Nothing was given since time was over, whenever that was noticed.
+        // No data was sent after the end of the time, even if that was noticed late.
         self.stop_at(net, now, self.end_time().map_or(now, |end| end.min(now)));
     }
 
-    /// The same where time was over at `until`.
+    /// Stops a transfer whose time was over at `until`.
     pub(crate) fn stop_at(&mut self, net: &mut T, now: Instant, until: Instant) {
         self.until = until;
         self.effort[1] = (self.plan.effort)();
@@ -244,7 +244,7 @@ impl<T: Transport> Bulk<T> {
         self.tell_end();
     }
 
-    /// Moves each stream on that something happened on. Returns whether one has more to do at once.
+    /// Works on each stream with an event. Returns true if one has more to do at once.
     pub(super) fn pump(&mut self, net: &mut T, now: Instant) -> bool {
         if !matches!(self.state, TransferState::Running | TransferState::Ending { .. }) {
             return false;
@@ -276,7 +276,7 @@ impl<T: Transport> Bulk<T> {
         more
     }
 
-    /// A stream is gone; why, the control connection may tell.
+    /// Removes a lost stream; the control connection may report the reason.
     fn lose(&mut self, net: &mut T, index: usize, conn_error: ConnError, now: Instant) {
         self.lost.get_or_insert((conn_error, now));
         let Some(stream) = self.streams.get_mut(index) else { return };
@@ -286,7 +286,7 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// Gives a stream what it may send. Returns whether it would take more.
+    /// Sends data on a stream. Returns true if it would take more.
     fn feed(&mut self, net: &mut T, index: usize, now: Instant) -> bool {
         for _ in 0..STEPS {
             let allowance = self.allowance(index, now);
@@ -303,12 +303,13 @@ impl<T: Transport> Bulk<T> {
                 self.await_token(index);
                 return false;
             }
-            // Why it sends no more, reading tells.
+            // If sending failed, the next read reports why.
             let Ok(taken) = net.send(id, &mut stream.pending) else { return false };
             stream.given += taken as u64;
             self.progress.sent += taken as u64;
-            // Where it ends by itself the FIN goes with the last of it, and has all acknowledged at once.
-            if matches!(self.plan.until, StopCondition::Octets(all) if stream.given >= all)
+            // A stream that ends by bytes sends FIN with the last of them, so one acknowledgment
+            // covers all.
+            if matches!(self.plan.until, StopCondition::Bytes(all) if stream.given >= all)
                 && matches!(self.plan.peer, Peer::Plain)
                 && stream.direction == Direction::Send
             {
@@ -323,27 +324,27 @@ impl<T: Transport> Bulk<T> {
         true
     }
 
-    /// Bytes that a stream may still be given now: by its rate, and by the end.
+    /// Bytes that a stream may take now, by its rate and by the end.
     fn allowance(&self, index: usize, now: Instant) -> u64 {
         let sent = self.streams.get(index).map_or(0, |stream| stream.given);
         let by_end = match self.plan.until {
-            StopCondition::Octets(all) => all.saturating_sub(sent),
+            StopCondition::Bytes(all) => all.saturating_sub(sent),
             StopCondition::Elapsed(_) | StopCondition::Told => u64::MAX,
         };
         let by_rate = self.plan.rate.map_or(u64::MAX, |rate| {
             let bits = now.since(self.began).as_secs_f64() * rate as f64;
             ((bits / 8.0) as u64).saturating_sub(sent)
         });
-        // Less than a block would be sent in crumbs.
+        // Less than a block would go in small segments.
         let crumb = (self.block.len() as u64).min(by_end);
         if by_rate < crumb { 0 } else { by_end.min(by_rate) }
     }
 
-    /// A stream is to be moved on when its rate next allows a block, if it has one. One that could not send
-    /// what it was allowed waits for room, not for time.
+    /// Marks a stream for the time when its rate next allows a block. A stream that could not send
+    /// its allowance waits for room, not for time.
     fn await_token(&mut self, index: usize) {
         let (Some(rate), Some(stream)) = (self.plan.rate, self.streams.get(index)) else { return };
-        if matches!(self.plan.until, StopCondition::Octets(all) if stream.given >= all) {
+        if matches!(self.plan.until, StopCondition::Bytes(all) if stream.given >= all) {
             return;
         }
         let bytes = stream.given + self.block.len() as u64;
@@ -351,7 +352,7 @@ impl<T: Transport> Bulk<T> {
         self.due.mark_later(index, self.began + Duration::from_nanos(nanos as u64 + 1));
     }
 
-    /// Reads what came. Returns whether there may be more.
+    /// Reads data that arrived. Returns true if there may be more.
     fn drain(&mut self, net: &mut T, index: usize, now: Instant) -> Result<bool, ConnError> {
         let (running, plain) =
             (self.state == TransferState::Running, matches!(self.plan.peer, Peer::Plain));
@@ -372,7 +373,7 @@ impl<T: Transport> Bulk<T> {
                     stream.answer.extend(bytes.iter().take(room));
                 }
                 Reading::End if stream.shut => {
-                    // Who read to the end has all.
+                    // A receiver that read to the end has all data.
                     if plain && running && stream.direction == Direction::Send {
                         stream.totals.sent = stream.given;
                     }
@@ -381,7 +382,7 @@ impl<T: Transport> Bulk<T> {
                     stream.id = None;
                 }
                 Reading::End => return Err(ConnError::EndedEarly),
-                // iperf3's server closes what it may not have read.
+                // iperf3's server closes without reading the rest.
                 Reading::Failed(_) if !running && stream.shut && (receives || !plain) => {
                     net.abort(id);
                     stream.id = None;
@@ -392,17 +393,17 @@ impl<T: Transport> Bulk<T> {
         Ok(true)
     }
 
-    /// Reads what came, once more. Returns whether something had.
+    /// Reads data that arrived, once more. Returns true if there was any.
     pub(crate) fn read_rest(&mut self, net: &mut T, now: Instant) -> bool {
         let before = self.totals().received;
         for index in 0..self.streams.len() {
-            // What else became of it is of no interest any more.
+            // The outcome does not matter any more.
             let _over = self.drain(net, index, now);
         }
         self.totals().received > before
     }
 
-    /// Closes the streams in good order: none has something unread, for which it would be reset.
+    /// Closes the streams. None has unread data, which would cause a reset.
     pub(crate) fn close_streams(&mut self, net: &mut T) {
         for stream in &mut self.streams {
             let Some(id) = stream.id.take() else { continue };
@@ -412,9 +413,9 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// True if all that was to be moved is received, or acknowledged.
+    /// True if all bytes were received, or acknowledged.
     fn moved_all(&mut self, net: &T, now: Instant) -> bool {
-        let StopCondition::Octets(each) = self.plan.until else { return false };
+        let StopCondition::Bytes(each) = self.plan.until else { return false };
         let sends = |stream: &&Stream<T::Id>| stream.direction.sends();
         let given = self.streams.iter().filter(sends).all(|stream| stream.given >= each);
         if !given || self.progress.received < each.saturating_mul(self.receivers) {
@@ -431,12 +432,12 @@ impl<T: Transport> Bulk<T> {
         all
     }
 
-    /// What was moved so far, in all: it grows, or nothing goes on.
+    /// Bytes moved so far in all: if this does not grow, the transfer stalls.
     pub(crate) const fn progress(&self) -> u64 {
         self.progress.sent + self.progress.received
     }
 
-    /// What was moved so far.
+    /// Totals of all streams so far.
     pub(crate) fn totals(&self) -> Totals {
         self.streams.iter().fold(Totals::default(), |sum, stream| Totals {
             sent: sum.sent + stream.totals.sent,
@@ -445,11 +446,11 @@ impl<T: Transport> Bulk<T> {
     }
 }
 
-/// Blocks given, and pieces read, for one stream in one go.
+/// Blocks sent, and pieces read, for one stream at a time.
 const STEPS: usize = 16;
-/// The longest line that a sink answers with, bytes.
+/// Longest line of a sink, bytes.
 const LONGEST_ANSWER: usize = 64;
-/// Samples that are kept of all streams of a test that somebody else asked for.
+/// Most samples kept of all streams of a test that a client requested.
 const MOST_SAMPLES: usize = 8192;
-/// How often it is looked whether the last bytes were acknowledged: no event tells that.
+/// Interval of the check whether the last bytes were acknowledged: no event reports that.
 const LOOK: Duration = Duration::from_millis(1);

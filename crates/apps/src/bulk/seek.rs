@@ -1,4 +1,4 @@
-//! The beginning of a transfer whose target has several addresses.
+//! Start of a transfer whose target has several addresses.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ impl<T: Transport> Bulk<T> {
         self.go_on_seeking(net, now);
     }
 
-    /// Something happened to one of the attempts.
+    /// Handles an event of one of the attempts.
     pub(super) fn on_attempt(&mut self, net: &mut T, event: &TransportEvent<T>, now: Instant) {
         let Some(winner) = self.race.as_mut().and_then(|race| race.on_event(net, event, now))
         else {
@@ -44,7 +44,7 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// A server answers there: the connection is the first of the transfer.
+    /// Uses the connection to the server that answered as the first of the transfer.
     fn on_found(&mut self, net: &mut T, winner: Winner<T::Id>, now: Instant) {
         let Winner { id, to, .. } = winner;
         (self.plan.target, self.plan.options.zone) = (to.at, to.zone);

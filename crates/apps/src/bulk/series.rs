@@ -1,4 +1,4 @@
-//! A stream's way through time: what it moved in each interval, and what its sender waited for.
+//! A stream over time: its bytes in each interval, and the limits that its sender waited for.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -9,40 +9,39 @@ use crate::transport::{Limit, Limited, SenderStats};
 /// One interval of a stream.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
-    /// When it began, since the transfer's beginning.
+    /// Start, since the transfer's beginning.
     pub from: Duration,
-    /// When it ended, since the transfer's beginning.
+    /// End, since the transfer's beginning.
     pub until: Duration,
-    /// Bytes that it moved within the interval.
+    /// Bytes moved in the interval.
     pub moved: Totals,
-    /// What the sender knew at its end, if the transport tells.
+    /// The sender's statistics at the end of the interval, if the transport has them.
     pub sender_stats: Option<SenderStats>,
-    /// What the sender waited for.
+    /// Shares of the time by the limit that the sender waited for.
     pub shares: Shares,
     /// True if the totals leave it out.
     pub omitted: bool,
 }
 
-/// How long a sender waited for what.
+/// Time that a sender waited for each limit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Shares {
     times: [Duration; Limit::ALL.len()],
 }
 
 impl Shares {
-    /// How long it waited for this.
+    /// Time spent waiting for `limit`.
     pub const fn time(&self, limit: Limit) -> Duration {
         self.times[limit as usize]
     }
 
-    /// For which share of the time (0 to 1) it waited for this.
+    /// Share of the time (0 to 1) spent waiting for `limit`.
     pub fn share(&self, limit: Limit) -> f64 {
         let total: Duration = self.times.iter().sum();
         if total.is_zero() { 0.0 } else { self.time(limit).as_secs_f64() / total.as_secs_f64() }
     }
 
-    /// What it waited for longest, and for which share of the time (0 to 1); `None` if no time
-    /// passed.
+    /// The limit waited for longest, and its share of the time (0 to 1); `None` if no time passed.
     pub fn greatest(&self) -> Option<(Limit, f64)> {
         let total: Duration = self.times.iter().sum();
         let longest = Limit::ALL.into_iter().max_by_key(|limit| self.time(*limit))?;
@@ -50,7 +49,7 @@ impl Shares {
         (!total.is_zero()).then_some((longest, share))
     }
 
-    /// With those of another stream.
+    /// Adds the shares of another stream.
     pub fn add(&mut self, other: &Self) {
         for (total, time) in self.times.iter_mut().zip(other.times) {
             *total += time;
@@ -58,20 +57,20 @@ impl Shares {
     }
 }
 
-/// What a sender counted up to one moment: of its transport, and of itself.
+/// Waiting times of a sender up to one moment, from its transport and from itself.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Waited {
-    /// By what its transport kept it from sending.
+    /// Waiting times that the transport counts.
     pub(crate) limited: Limited,
-    /// For how long it had nothing to give.
+    /// Time without data to send.
     pub(crate) idle: Duration,
 }
 
 impl Waited {
-    /// How `whole`, the time from `earlier` until now, was spent.
+    /// Divides `whole`, the time from `earlier` until now, by limit.
     ///
-    /// What the peer's window or the full buffer took is theirs. Of the rest, the application has
-    /// what it gave nothing in, be something still under way or not.
+    /// The peer's window and the full buffer are counted by the transport. Of the rest, the
+    /// application has the time in which it gave no data, even if some was under way.
     fn shares(&self, earlier: &Self, whole: Duration) -> Shares {
         let (now, then) = (&self.limited, &earlier.limited);
         let rwnd = now.rwnd.saturating_sub(then.rwnd);
@@ -93,35 +92,35 @@ impl Waited {
 #[derive(Debug, Default)]
 pub(crate) struct Series {
     samples: Vec<Sample>,
-    /// How many are kept at most.
+    /// Most samples kept.
     keep: usize,
-    /// When the last interval ended.
+    /// End of the last interval.
     until: Duration,
     /// The totals at the end of the last sample, and of the omitted part.
     last: Totals,
     omitted: Totals,
-    /// What was counted at the end of the last sample.
+    /// Waiting times at the end of the last sample.
     waited: Waited,
     whole: Shares,
 }
 
-/// How far a stream is.
+/// State of a stream at one moment.
 pub(crate) struct StreamState {
-    /// What it moved so far.
+    /// Totals so far.
     pub(crate) totals: Totals,
-    /// What its sender counts, if the transport tells.
+    /// Statistics of its sender, if the transport has them.
     pub(crate) sender_stats: Option<SenderStats>,
-    /// For how long the application had nothing to give so far.
+    /// Time in which the application had no data to send.
     pub(crate) idle: Duration,
 }
 
 impl Series {
-    /// One that keeps so many intervals at most; the totals have all.
+    /// A series of at most `keep` intervals; the totals count all.
     pub(crate) fn keeping(keep: usize) -> Self {
         Self { keep, ..Self::default() }
     }
 
-    /// When the last interval ended.
+    /// End of the last interval.
     pub(crate) const fn until(&self) -> Duration {
         self.until
     }
@@ -142,7 +141,8 @@ impl Series {
         }
     }
 
-    /// An interval is over, at whose end its stream is so far; `omitted` ones count for no total.
+    /// Closes an interval with its stream's state at the end; `omitted` ones do not count in the
+    /// totals.
     pub(crate) fn close_interval(&mut self, until: Duration, stream: StreamState, omitted: bool) {
         let StreamState { totals, sender_stats, idle } = stream;
         let from = core::mem::replace(&mut self.until, until);

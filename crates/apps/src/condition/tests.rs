@@ -1,6 +1,6 @@
 use super::*;
 
-/// p99 is 50 ms, 2 of 1,000 went wrong, the rate is 1,500.
+/// p99 is 50 ms, 2 of 1,000 failed, the rate is 1,500.
 fn measured(name: &str) -> Option<Figure> {
     match name {
         "p99" => Some(Figure { value: 0.05, whole: 1.0 }),

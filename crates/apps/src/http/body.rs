@@ -1,4 +1,4 @@
-//! A body on its way in, whatever its framing.
+//! A body in transit, in any framing.
 
 use bytes::Bytes;
 
@@ -6,11 +6,11 @@ use super::Framing;
 use super::chunked::{BodyPart, Decoder};
 use super::fault::Fault;
 
-/// The rest of a body that is still to come.
+/// The rest of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BodyReader {
     shape: Shape,
-    /// How many bytes it may still have.
+    /// Number of bytes it may still have.
     room: u64,
 }
 
@@ -42,7 +42,7 @@ impl BodyReader {
         Self { shape, room: u64::MAX }
     }
 
-    /// True if nothing more will come.
+    /// True if the body is complete.
     pub fn is_complete(&self) -> bool {
         matches!(self.shape, Shape::Length { left: 0 })
     }

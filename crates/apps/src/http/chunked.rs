@@ -4,11 +4,11 @@ use bytes::{Buf, Bytes};
 
 use super::fault::Fault;
 
-/// Where a decoder is. The bytes of a chunk pass through without a copy.
+/// Decoder of a chunked body. The bytes of a chunk pass through without a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decoder {
     place: Place,
-    /// Bytes that extensions and trailers may still have.
+    /// Bytes left for extensions and trailers.
     extra: usize,
 }
 
@@ -16,17 +16,17 @@ pub struct Decoder {
 enum Place {
     /// In the digits of a chunk's size.
     Size { value: u64, digits: u8 },
-    /// After the size, in what extends it.
+    /// In the extensions after the size.
     Extension { size: u64 },
     /// After the CR of the size's line.
     SizeEnd { size: u64 },
     /// In a chunk's bytes.
     Data { left: u64 },
-    /// After them, before CR.
+    /// After the data, before CR.
     DataEnd,
-    /// After them and CR, before LF.
+    /// After the data and CR, before LF.
     DataFeed,
-    /// In the trailers; how many bytes of the current line came.
+    /// In the trailers, after this many bytes of the current line.
     Trailer { column: usize },
     /// After the CR of a trailer's line.
     TrailerFeed { column: usize },
@@ -34,7 +34,7 @@ enum Place {
     End,
 }
 
-/// What a decoder found.
+/// Output of a decoder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BodyPart {
     /// Bytes of the body; never empty.
@@ -51,14 +51,13 @@ impl Decoder {
         Self { place: Place::Size { value: 0, digits: 0 }, extra: MAX_EXTRA }
     }
 
-    /// A decoder at the beginning of a response's body, whose extensions and trailers are thrown away
-    /// like its bytes, and have no bound of their own.
+    /// A decoder of a response's body, whose extensions and trailers are discarded and not limited.
     pub const fn of_response() -> Self {
         Self { extra: usize::MAX, ..Self::new() }
     }
 
-    /// The next piece of the body from the front of `input`. `room` is how many bytes the body
-    /// may still have.
+    /// The next piece of the body from the front of `input`. `room` is the number of bytes that the
+    /// body may still have.
     pub fn next(&mut self, input: &mut Bytes, room: u64) -> Result<BodyPart, Fault> {
         loop {
             match self.place {
@@ -84,7 +83,7 @@ impl Decoder {
         input.split_to(count)
     }
 
-    /// Where `octet` leads, outside of a chunk's bytes.
+    /// The state after `byte`, outside of a chunk's bytes.
     fn after(&mut self, byte: u8, room: u64) -> Result<Place, Fault> {
         match (self.place, byte) {
             (Place::Size { value, digits }, _) => self.after_size(value, digits, byte),
@@ -126,7 +125,7 @@ impl Decoder {
         }
     }
 
-    /// A byte of an extension or trailer: thrown away, but not without end.
+    /// Discards a byte of an extension or trailer, up to the limit.
     fn spend(&mut self, byte: u8) -> Result<(), Fault> {
         if byte.is_ascii_control() && byte != b'\t' {
             return Err(Fault::Malformed("a control character between chunks"));

@@ -1,4 +1,4 @@
-//! A request in bytes, from its parts.
+//! Composes a request from its parts.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,18 +18,18 @@ pub struct Composition<'a> {
     pub fields: &'a [(String, String)],
     /// The body; if there is one, a `Content-Length` goes with it.
     pub body: &'a [u8],
-    /// True if the connection goes on afterwards; if not, the request says so.
+    /// True if the connection stays open; otherwise the request says `close`.
     pub persistent: bool,
 }
 
-/// Parts that make no request.
+/// Error of a request's parts.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComposeError {
     /// The method is no token.
     #[error("method {0:?}: give letters, as in GET or POST")]
     Method(String),
-    /// The target holds what cannot stand in a request line.
+    /// The target contains a character that is not valid in a request line.
     #[error("target {0:?}: give a path that begins with /, without spaces or control characters")]
     Target(String),
     /// A field's name is no token.
@@ -38,13 +38,13 @@ pub enum ComposeError {
     /// A field's value holds control characters.
     #[error("the value of field {0:?} holds control characters: a field is one line")]
     Value(String),
-    /// A field that frames the message, which is done here.
+    /// A field of the message's framing, which the composer writes.
     #[error("field {0:?} follows from the body and the options: leave it out")]
     Framing(String),
 }
 
 impl Composition<'_> {
-    /// The request as bytes, or which part of it HTTP/1.1 cannot carry.
+    /// The request as bytes, or the invalid part.
     pub fn compose(&self) -> Result<Bytes, ComposeError> {
         self.check()?;
         let mut out = Vec::with_capacity(256 + self.body.len());

@@ -1,10 +1,9 @@
 //! One connection of the server: bytes in, bytes out.
 //!
-//! A [`Connection`] has one thing to do at a time, and [`Connection::poll`] says which: send
-//! bytes, get more input, close. Its driver asks for input only when told to, so a request is not
-//! read while the response before it cannot be sent, and what one connection holds is bounded:
-//! a partial head ([`Limits::head`]), one piece of input, one piece of output
-//! ([`Limits::piece`]).
+//! A [`Connection`] has one thing to do at a time, which [`Connection::poll`] returns: send bytes,
+//! get more input, close. Its driver reads input only on request, so a request waits while the
+//! response before it cannot be sent. That bounds the memory of a connection: a partial head
+//! ([`Limits::head`]), one piece of input, one piece of output ([`Limits::piece`]).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -28,33 +27,33 @@ use crate::effort::TurnBudget;
 #[derive(Default)]
 pub struct Connection {
     input: Bytes,
-    /// The peer closed its direction: what is in `input` is the last.
+    /// True if the peer closed its direction: `input` has the last bytes.
     ended: bool,
     head: HeadBuffer,
     stage: RequestStage,
     responses: u64,
     /// The status of the last response begun.
     last_status: Option<Status>,
-    /// What goes on, and what ended last, if somebody keeps a log.
+    /// The exchange under way and the one that ended last, if there is a log.
     under_way: Option<Box<exchange_log::LoggedExchange>>,
     ended_last: Option<Box<exchange_log::LoggedExchange>>,
 }
 
-/// What a driver does next.
+/// Next action of the driver.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Send this; never empty.
+    /// Send these bytes; never empty.
     Send(Bytes),
-    /// Give input by [`Connection::on_octets`] or [`Connection::on_end`]; nothing else can happen
+    /// Give input by [`Connection::on_bytes`] or [`Connection::on_end`]; nothing else can happen
     /// until then.
     NeedInput,
-    /// Long work comes next, and there is no turn for it: poll again when there is.
+    /// Long work is next, but not in this turn: poll again in its turn.
     Later,
-    /// Close this side's direction, and go on polling: reading goes on.
+    /// Close this side's direction, and go on polling and reading.
     Shutdown,
-    /// Close; everything was sent.
+    /// Close: everything was sent.
     Close,
-    /// Reset: what was promised cannot be sent.
+    /// Reset: the promised rest cannot be sent.
     Abort,
 }
 
@@ -63,21 +62,21 @@ enum RequestStage {
     /// Between requests, or within a head.
     #[default]
     Head,
-    /// The body is on its way in.
+    /// The body is being received.
     Upload { body: BodyReader, upload: Box<dyn Upload>, exchange: Exchange, go_ahead: GoAhead },
     /// The response is long work.
     Long { work: Box<dyn LongAnswer>, exchange: Exchange, after: After },
-    /// The response is on its way out.
+    /// The response is being sent.
     Reply { head: Bytes, body: OutgoingBody, after: After },
-    /// The rest of a body that nobody wants.
+    /// Reads and discards the rest of an unwanted body.
     Discard { body: BodyReader },
     /// The last response was sent: reads on, so that a reset does not overtake it.
     Linger { left: u64, shut: Shut },
-    /// Everything was sent and read: this is all that is left to do.
+    /// Everything was sent and read; one step is left.
     Done { step: Last },
 }
 
-/// What an exchange's response depends on, kept while the body comes in.
+/// Data that the response depends on, kept while the body arrives.
 #[derive(Clone, Copy)]
 struct Exchange {
     version: Version,
@@ -97,12 +96,12 @@ enum OutgoingBody {
     Source { left: u64, source: Box<dyn BodySource> },
 }
 
-/// What follows a response.
+/// Next stage after a response.
 enum After {
     Next,
     Discard(BodyReader),
     Close,
-    /// As `Close`, but the peer may still be sending.
+    /// Closes after the rest of the peer's data.
     Linger,
 }
 
@@ -110,19 +109,19 @@ enum After {
 enum Shut {
     /// This direction is still to be closed.
     Due,
-    /// It was, or must not be before the peer's.
+    /// It is closed, or must not be before the peer's.
     Not,
 }
 
 #[derive(Clone, Copy)]
 enum Last {
     Close,
-    /// The same, whatever else comes: it was read for long enough.
+    /// Closes in any case: the connection lingered for long enough.
     Leave,
     Abort,
 }
 
-/// Whether a stage has something for the driver, or led to another stage.
+/// A step for the driver, or `None` after a change of stage.
 type Progress = Option<Step>;
 
 impl Connection {
@@ -136,12 +135,12 @@ impl Connection {
         matches!(self.stage, RequestStage::Head) && self.input.is_empty() && self.head.is_empty()
     }
 
-    /// True if part of a request's head has come, and the rest has not.
+    /// True if part of a request's head has arrived.
     pub fn is_within_head(&self) -> bool {
         matches!(self.stage, RequestStage::Head) && !self.head.is_empty()
     }
 
-    /// True if it has nothing more to send or to read.
+    /// True if there is nothing more to send or to read.
     pub const fn is_over(&self) -> bool {
         matches!(self.stage, RequestStage::Linger { .. } | RequestStage::Done { .. })
     }
@@ -156,28 +155,28 @@ impl Connection {
         self.last_status
     }
 
-    /// What a log is to tell of the exchange that goes on.
+    /// The log entry of the exchange under way.
     pub fn under_way(&mut self) -> Option<&mut exchange_log::LoggedExchange> {
         self.under_way.as_deref_mut()
     }
 
-    /// What a log is to tell of the exchange that ended since this was asked.
+    /// The log entry of the exchange that ended since the last call.
     pub fn take_ended(&mut self) -> Option<Box<exchange_log::LoggedExchange>> {
         self.ended_last.take()
     }
 
-    /// Bytes arrived. Call it after [`Step::NeedInput`].
-    pub fn on_octets(&mut self, bytes: Bytes) {
+    /// Takes bytes that arrived. Call it after [`Step::NeedInput`].
+    pub fn on_bytes(&mut self, bytes: Bytes) {
         debug_assert!(self.input.is_empty(), "input is given when it is asked for");
         self.input = bytes;
     }
 
-    /// The peer closed its direction.
+    /// Notes that the peer closed its direction.
     pub fn on_end(&mut self) {
         self.ended = true;
     }
 
-    /// The connection was silent for [`Limits::idle`]. Says why if a request had begun.
+    /// Handles silence of [`Limits::idle`]. Sends 408 if a request had begun.
     pub fn on_silence(&mut self, terms: &ServerSettings) {
         let mid_request =
             matches!(self.stage, RequestStage::Upload { .. }) || !self.head.is_empty();
@@ -191,33 +190,32 @@ impl Connection {
         }
     }
 
-    /// The head of a request took longer than [`Limits::head_time`]. Says so, and parts.
+    /// Handles a head that took longer than [`Limits::head_time`]: sends 408 and closes.
     pub fn on_late_head(&mut self, terms: &ServerSettings) {
         self.refuse(Fault::HeadTooSlow, terms);
     }
 
-    /// The peer took nothing of a response for [`Limits::idle`].
+    /// Handles a peer that took nothing of a response for [`Limits::idle`].
     pub fn on_stall(&mut self) {
         self.stage = RequestStage::Done { step: Last::Abort };
     }
 
-    /// After [`Step::Close`], when the driver finds that more came in: reads on for a while
-    /// instead, because closing now would reset the connection. Where it read on for long enough
-    /// already, what came is thrown away.
+    /// Handles input after [`Step::Close`]: reads on for a while, because closing now would reset
+    /// the connection. Once the limit for that is reached, the input is discarded.
     pub fn on_late_bytes(&mut self, bytes: Bytes, terms: &ServerSettings) {
         if !matches!(self.stage, RequestStage::Done { step: Last::Leave }) {
             self.stage = RequestStage::Linger { left: terms.limits.linger, shut: Shut::Due };
-            self.on_octets(bytes);
+            self.on_bytes(bytes);
         }
     }
 
-    /// Returns the next step, however long it takes. `site` answers requests.
+    /// Returns the next step without a limit of work. `site` answers requests.
     pub fn poll(&mut self, site: &mut impl Site, terms: &ServerSettings) -> Step {
         self.poll_within(site, terms, &mut TurnBudget::unbounded(), || usize::MAX)
     }
 
-    /// Returns the next step within a turn's `effort`, where the transport has `room` for so many bytes: no more
-    /// of a body is made than that, or 1 KiB.
+    /// Returns the next step within a turn's `effort`, if the transport has `room` bytes: at most
+    /// that much of a body is made, or 1 KiB.
     pub fn poll_within(
         &mut self,
         site: &mut impl Site,
@@ -225,8 +223,8 @@ impl Connection {
         effort: &mut TurnBudget,
         room: impl Fn() -> usize,
     ) -> Step {
-        // Each turn uses up input or leads to a later stage of the exchange, and a piece of input
-        // is bounded: so is this loop.
+        // Each pass consumes input or advances the exchange, and input is bounded, so this loop
+        // ends.
         loop {
             let progress = match &mut self.stage {
                 RequestStage::Head => self.poll_head(site, terms, effort, &room),
@@ -289,7 +287,7 @@ impl Connection {
         None
     }
 
-    /// A head is complete: asks the site.
+    /// Passes a complete head to the site.
     fn begin(
         &mut self,
         head: &[u8],
@@ -417,7 +415,7 @@ impl Connection {
             Ok(BodyPart::Data(_)) => {}
             Ok(BodyPart::End) => self.stage = RequestStage::Head,
             Ok(BodyPart::More) if !self.ended => return Some(Step::NeedInput),
-            // The response was sent before the body went wrong: there is nobody left to tell.
+            // The response was sent before the body failed, so the error cannot be reported.
             Ok(BodyPart::More) | Err(_) => self.stage = RequestStage::Done { step: Last::Close },
         }
         None
@@ -442,12 +440,12 @@ impl Connection {
         Some(Step::NeedInput)
     }
 
-    /// Answers what cannot be served, and ends the connection.
+    /// Refuses a request, and ends the connection.
     fn refuse(&mut self, fault: Fault, terms: &ServerSettings) {
         self.reply_and_part(fault.response(&terms.limits), terms);
     }
 
-    /// Answers in the middle of a request, whose rest nobody will read.
+    /// Responds in the middle of a request whose rest is not read.
     fn reply_and_part(&mut self, response: Response, terms: &ServerSettings) {
         let exchange = Exchange { version: Version::Http11, persistent: false, head_only: false };
         self.head = HeadBuffer::default();
@@ -476,7 +474,7 @@ impl Connection {
         let mut head = Vec::with_capacity(HEAD_ROOM);
         response.write_head(connection_option, terms.date.as_ref(), &mut head);
         if terms.keeps_log {
-            // Of what never became a request there is none yet.
+            // Input that never became a request has no entry yet.
             self.under_way.get_or_insert_default().status = response.status.code;
         }
         let body = match response.body {
@@ -501,7 +499,7 @@ impl OutgoingBody {
         matches!(self, Self::Source { left: 1.., source } if source.is_long())
     }
 
-    /// The next piece, if there is one: of what is to be made no more than there is `room` for.
+    /// The next piece, if there is one; at most `room` bytes are made.
     fn next(
         &mut self,
         at_most: usize,
@@ -529,27 +527,26 @@ impl OutgoingBody {
     }
 }
 
-/// What becomes of a body that the answer did not want: read and thrown away if it is short and
-/// certain to come.
+/// Decides about an unwanted body: it is discarded if it is short and certain to arrive.
 fn judge_rest(request: &Request<'_>, body: BodyReader, limits: &Limits) -> After {
     match request.framing {
         _ if body.is_complete() => After::Next,
-        // The peer may send the body or not, now that it has its answer: where the next request
-        // would begin is unknown.
+        // The peer may send the body or not, now that it has its response, so the start of the next
+        // request is unknown.
         _ if request.expects_continue => After::Linger,
         Framing::Length(length) if length <= limits.discard => After::Discard(body),
         _ => After::Linger,
     }
 }
 
-/// The least that is made of a body at a time, bytes: so much waits for a client that takes nothing.
+/// Least bytes of a body made at a time: memory for a client that reads nothing.
 const LEAST: usize = 1 << 10;
-/// The cost of each byte of a head that leads to files: names are cut out of it, decoded,
-/// joined and looked up.
+/// Cost of each byte of a head that leads to files: names are cut out, decoded, joined and looked
+/// up.
 const SCRUTINY: u64 = 16;
-/// Room for a head as it usually is.
+/// Size of a usual head.
 const HEAD_ROOM: usize = 320;
-/// A body up to this is copied behind its head, bytes: cheaper than one more slice to carry.
+/// Bodies up to this size, bytes, are copied behind the head: cheaper than one more slice.
 const SMALL_BODY: usize = 512;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What a file's name says of its content.
+//! Media types by file name.
 
-/// The media type for a file of this name, by its extension.
+/// Media type of a file, by its extension.
 pub fn content_type(name: &str) -> &'static str {
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     TYPES

@@ -1,4 +1,4 @@
-//! The `Date` field (RFC 9110 5.6.7), from a time that the driver gives; and what others send.
+//! The `Date` field (RFC 9110 5.6.7) from the driver's time, and the dates that clients send.
 
 use core::fmt::{self, Write};
 
@@ -70,7 +70,7 @@ pub fn parse(text: &str, now: u64) -> Option<u64> {
     let mut clock = time.split(':').map(|part| number(part, 2));
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     let ends = words.next().is_none() && clock.next().is_none();
-    // A leap second is that before it.
+    // A leap second counts as the second before it.
     if !ends || hour > 23 || minute > 59 || second > 60 || year < 1970 {
         return None;
     }
@@ -86,7 +86,7 @@ fn full_year(last_two: u64, now: u64) -> u64 {
     if year > this + 50 { year - 100 } else { year }
 }
 
-/// `digits` of them and nothing else.
+/// Exactly `digits` digits.
 fn number(text: &str, digits: usize) -> Option<u64> {
     let is_number = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
@@ -102,8 +102,8 @@ fn days_before(year: u64, month: u64, day: u64) -> Option<u64> {
     (civil(days) == (year, month, day)).then_some(days)
 }
 
-/// Year, month (0 ..= 11) and day of a number of days since 1970-01-01. Years begin in March
-/// here, so that the leap day is the last.
+/// Year, month (0 ..= 11) and day of a number of days since 1970-01-01. Years begin in March, so
+/// that the leap day is the last.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
@@ -116,7 +116,7 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (era * 400 + year_of_era + u64::from(month < 2), month, day)
 }
 
-/// The three letters numbered `number`, modulo how many there are.
+/// The name at `number`, modulo the number of names.
 fn name(names: &'static str, number: u64) -> &'static str {
     let count = names.len() as u64 / 3;
     let at = usize::try_from(number % count).unwrap_or(0) * 3;

@@ -1,17 +1,17 @@
-//! What became of each request, for whoever keeps a log of them.
+//! Log of requests and their outcomes.
 
 use alloc::vec::Vec;
 
 use whimbrel_wire::Endpoint;
 
-/// An exchange that is over, or was broken off after its response began.
+/// An exchange that is over, or that ended after its response began.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct LoggedExchange {
-    /// Who asked, if the transport knows.
+    /// Address of the client, if the transport knows it.
     pub peer: Option<Endpoint>,
-    /// The request line as it came, without its end; empty if none came whole. Of this and of the fields
-    /// below there are 1,024 bytes at most, `...` in place of the middle of what was longer: they are kept
-    /// until a peer has taken the response, of which HTTP/2 has a hundred at a time.
+    /// The request line as received, without its end; empty if none was complete. This and the
+    /// fields below keep at most 1,024 bytes each, with `...` for the middle of longer ones: they
+    /// are kept until the peer has taken the response, and HTTP/2 has a hundred of them at a time.
     pub request: Vec<u8>,
     /// The value of the `Referer` field, as it came.
     pub referer: Option<Vec<u8>>,
@@ -19,18 +19,18 @@ pub struct LoggedExchange {
     pub agent: Option<Vec<u8>>,
     /// The status of the response; 0 while there is none.
     pub status: u16,
-    /// Bytes of the response's body that were handed to the transport.
+    /// Bytes of the response's body passed to the transport.
     pub sent: u64,
 }
 
-/// Told of every exchange of an HTTP server, to keep an access log.
+/// Called for each exchange of an HTTP server, to keep an access log.
 pub trait ExchangeLog {
-    /// An exchange is over. Called on the thread of the server, which waits meanwhile.
+    /// Notes an exchange that is over. It runs on the thread of the server, which waits meanwhile.
     fn note(&mut self, exchange: &LoggedExchange);
 }
 
 impl LoggedExchange {
-    /// That of a request with this head, which need not be one that can be parsed.
+    /// The entry of a request with this head, valid or not.
     pub fn of(head: &[u8]) -> Self {
         let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         // An empty line may precede the request line.
@@ -50,7 +50,7 @@ impl LoggedExchange {
     }
 }
 
-/// The beginning and the end of what is too long: at the end of a request line stands its version.
+/// Keeps the beginning and the end of long bytes: a request line ends with its version.
 fn shortened(bytes: &[u8]) -> Vec<u8> {
     let (front, back) = (MOST - ELLIPSIS.len() - VERSION, bytes.len().saturating_sub(VERSION));
     match (bytes.get(..front), bytes.get(back..)) {

@@ -1,25 +1,25 @@
-//! Why a request is refused, and what its sender is told.
+//! Reasons to refuse a request, and the status for each.
 
 use alloc::format;
 use alloc::string::String;
 
 use super::{Limits, Response, Status};
 
-/// A request that cannot be served. Each ends the connection, because where the next request
-/// begins is no longer certain.
+/// Reason to refuse a request. Each ends the connection, because the start of the next request is
+/// no longer certain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Not HTTP/1.1 as RFC 9112 writes it; the text says what is wrong.
+    /// Not HTTP/1.1 as in RFC 9112, with the reason.
     Malformed(&'static str),
     /// The peer closed its direction in the middle of a request.
     CutShort,
     /// The connection was silent in the middle of a request.
     TooSlow,
-    /// The head did not come whole within [`Limits::head_time`].
+    /// The head was not complete within [`Limits::head_time`].
     HeadTooSlow,
-    /// The request line does not fit the limit of a head.
+    /// The request line exceeds the limit of a head.
     TargetTooLong,
-    /// The head does not fit its limit.
+    /// The head exceeds its limit.
     HeadTooLarge,
     /// More header fields than [`MAX_FIELDS`](super::limits::MAX_FIELDS).
     TooManyFields,
@@ -29,7 +29,7 @@ pub enum Fault {
     BodyTooLarge,
     /// An expectation other than `100-continue`.
     Expectation,
-    /// A method that no server of HTTP/1.1 need know.
+    /// A method unknown to HTTP/1.1.
     UnknownMethod,
     /// A transfer coding other than `chunked`.
     UnknownCoding,
@@ -38,12 +38,12 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The response that tells the peer.
+    /// The response for the peer.
     pub fn response(self, limits: &Limits) -> Response {
         Response::text(self.status(), self.explanation(limits))
     }
 
-    /// The status by which a client is told of this fault: 4xx, or 5xx for what the server lacks.
+    /// The status of the response: 4xx, or 5xx for what the server lacks.
     pub const fn status(self) -> Status {
         match self {
             Self::Malformed(_) | Self::CutShort => Status::BAD_REQUEST,

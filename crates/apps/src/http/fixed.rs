@@ -1,4 +1,4 @@
-//! The site for measuring: any path gives the same body, and uploads are counted and thrown away.
+//! The site for measuring: each path has the same body, and uploads are counted and discarded.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -11,8 +11,8 @@ use super::{
 };
 use super::{Status, Upload};
 
-/// Answers GET of any path with as many bytes as it was made for, in a pattern that shows where
-/// each belongs, and POST or PUT with the length and CRC-32 of what was sent.
+/// Answers GET of any path with a body of fixed length, in a pattern that shows each byte's
+/// position. Answers POST or PUT with the length and CRC-32 of the upload.
 #[derive(Clone, Debug)]
 pub struct FixedBody {
     length: u64,
@@ -26,7 +26,7 @@ impl FixedBody {
         Self { length, block: pattern(block) }
     }
 
-    /// The bytes from `first` on, `length` of them.
+    /// `length` bytes from `first` on.
     fn body(&self, first: u64, length: u64) -> Body {
         let period = self.block.len().max(1) as u64;
         let start = usize::try_from(first % period).unwrap_or(0);
@@ -62,7 +62,7 @@ impl Site for FixedBody {
     }
 }
 
-/// A piece of the pattern: slices of one block, never a copy.
+/// A piece of the pattern: slices of one block, without a copy.
 struct Pattern {
     block: Bytes,
     at: u64,
@@ -81,7 +81,7 @@ impl BodySource for Pattern {
     }
 }
 
-/// An upload that is counted, and kept nowhere.
+/// Counts an upload and discards it.
 #[derive(Default)]
 struct Sum {
     bytes: u64,

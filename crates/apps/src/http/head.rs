@@ -1,4 +1,4 @@
-//! A head's bytes to a [`Request`], or the reason why not.
+//! Parses the bytes of a head to a [`Request`].
 
 use core::mem::MaybeUninit;
 
@@ -16,8 +16,8 @@ pub const fn field_room<'h>() -> FieldRoom<'h> {
     [const { MaybeUninit::uninit() }; MAX_FIELDS]
 }
 
-/// The answer of `site` to a request that came by another protocol, and whose head would be this one
-/// in HTTP/1.1. Its connection takes `at_once` bytes of a body at once.
+/// The response of `site` to a request of another protocol, with its head written as in HTTP/1.1.
+/// Its connection takes `at_once` bytes of a body at once.
 pub fn respond(site: &mut impl Site, head: &[u8], limits: &Limits, at_once: usize) -> SiteResponse {
     let mut room = field_room();
     let request =
@@ -68,7 +68,7 @@ fn syntax_fault(error: httparse::Error, head: &[u8]) -> Fault {
     }
 }
 
-/// True if the request line ends with a version of HTTP, though not with one spoken here.
+/// True if the request line ends with a version of HTTP that is not supported.
 fn names_a_version(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\r\n").unwrap_or(head);
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
@@ -98,8 +98,8 @@ fn allowed_in_host(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=:[]".contains(&byte)
 }
 
-/// RFC 9112 3.2: the target in the form that its method allows; of the absolute form, which a
-/// server must accept, the part from the path on.
+/// RFC 9112 3.2: returns the target in the form that its method allows; of the absolute form, which
+/// a server must accept, the part from the path on.
 fn origin_form(method: Method, target: &str) -> Result<&str, Fault> {
     if target.starts_with('/') || method == Method::Connect {
         return Ok(target);
@@ -122,8 +122,8 @@ fn origin_form(method: Method, target: &str) -> Result<&str, Fault> {
     }
 }
 
-/// RFC 9112 6.3, with every doubt an error: two parties that disagree about where a request ends
-/// let a third one smuggle.
+/// RFC 9112 6.3; any ambiguity is an error: two parties that disagree about the end of a request
+/// allow smuggling.
 fn framing(version: Version, method: Method, fields: Fields<'_>) -> Result<Framing, Fault> {
     let coded = fields.first("transfer-encoding").is_some();
     match (coded, content_length(fields)?) {
@@ -139,13 +139,13 @@ fn framing(version: Version, method: Method, fields: Fields<'_>) -> Result<Frami
         }
         (true, None) => chunked_alone(fields),
         (false, Some(length)) => Ok(Framing::Length(length)),
-        // A PUT whose length was forgotten would replace its target by nothing.
+        // A PUT without a length would replace its target by nothing.
         (false, None) if method == Method::Put => Err(Fault::LengthRequired),
         (false, None) => Ok(Framing::None),
     }
 }
 
-/// The one value of every `Content-Length`, if there is any.
+/// The common value of all `Content-Length` fields, if there is one.
 fn content_length(fields: Fields<'_>) -> Result<Option<u64>, Fault> {
     let mut found = None;
     for value in fields.all("content-length").flat_map(|value| value.split(|o| *o == b',')) {
@@ -201,7 +201,7 @@ fn expects_continue(version: Version, fields: Fields<'_>) -> Result<bool, Fault>
     }
 }
 
-/// True if the client wants the connection to stay open behind the response (RFC 9112 9.3).
+/// True if the client wants the connection to stay open after the response (RFC 9112 9.3).
 fn persistent(version: Version, fields: Fields<'_>) -> bool {
     match version {
         _ if fields.lists("connection", "close") => false,

@@ -1,4 +1,4 @@
-//! What one connection may cost, and how it ends.
+//! Limits of a connection, and the way it closes.
 
 use core::time::Duration;
 
@@ -7,42 +7,41 @@ use super::date::HttpDate;
 /// The most header fields of a request.
 pub const MAX_FIELDS: usize = 64;
 
-/// The bounds of one connection, and who ends it.
+/// Limits of one connection, and the side that closes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// The longest request head, bytes (default 16 KiB, as much as common servers take). Less
-    /// refuses long cookies; more is memory that every silent peer can pin.
+    /// Longest request head, bytes (default 16 KiB, as in common servers). Less refuses long
+    /// cookies; more is memory that each silent peer can hold.
     pub head: usize,
-    /// The longest request body, bytes (default 4 GiB). Bodies stream, so this bounds what an
-    /// upload puts on a disk, not memory.
+    /// Longest request body, bytes (default 4 GiB). Bodies stream, so this limits disk space, not
+    /// memory.
     pub body: u64,
-    /// The longest request body that is read and thrown away to keep a connection alive after an
-    /// answer that did not want it, bytes (default 64 KiB). Less opens connections anew; more
-    /// reads in vain.
+    /// Longest unwanted request body that is read and discarded to keep the connection alive, bytes
+    /// (default 64 KiB). Less opens more connections; more reads in vain.
     pub discard: u64,
-    /// How much is read after the last response, so that a reset does not overtake it, bytes
-    /// (default 4 MiB).
+    /// Number of bytes read after the last response, so that a reset does not overtake it (default
+    /// 4 MiB).
     pub linger: u64,
-    /// The largest piece of a response handed to the stack at once, bytes (default 128 KiB).
-    /// Less costs calls; more is memory per slow reader.
+    /// Largest piece of a response passed to the stack at once, bytes (default 128 KiB). Less costs
+    /// calls; more is memory per slow reader.
     pub piece: usize,
-    /// The most bytes that all HTTP/2 connections of a server hold together (default 256 MiB): beyond, the
-    /// longest silent are closed. Those of HTTP/1.1 hold nothing that a client does not take.
+    /// Most bytes that all HTTP/2 connections of a server hold together (default 256 MiB): beyond,
+    /// those idle longest are closed. HTTP/1.1 connections hold only data that their client reads.
     pub held: u64,
-    /// How long a connection may be silent before it is closed (default 60 s). Shorter cuts off
-    /// slow clients; longer lets idle ones keep their places. What comes after the last response
-    /// is thrown away, and no sign of life.
+    /// Time without traffic after which a connection is closed (default 60 s). Shorter cuts off
+    /// slow clients; longer keeps idle ones. Bytes after the last response are discarded and do not
+    /// count as traffic.
     pub idle: Duration,
-    /// How long a request's head may take from its first byte to its last (default 30 s, as much
-    /// as common servers give). A peer that sends a byte now and then is never silent: without
-    /// this bound it keeps its place for ever. Shorter refuses large heads over bad paths; longer
-    /// is time that each such byte buys.
+    /// Time limit for a request's head, from its first byte to its last (default 30 s, as in common
+    /// servers). Without it, a peer that sends a byte now and then would never be idle and keep its
+    /// place for ever. Shorter refuses large heads over bad paths; longer lets slow heads hold
+    /// places.
     pub head_time: Duration,
-    /// Who closes first after a response that says `Connection: close` (default the server). It
-    /// is the one that keeps the TIME-WAIT record.
+    /// The side that closes first after a response with `Connection: close` (default the server).
+    /// That side keeps the TIME-WAIT record.
     pub close_by: CloseBy,
-    /// Whether a connection serves more than one request (default as its client wishes). Ending each
-    /// costs a handshake for the next, and a TIME-WAIT.
+    /// Number of requests on a connection (default as its client wishes). Closing after each costs
+    /// a handshake for the next, and a TIME-WAIT.
     pub keep_alive: KeepAlive,
 }
 
@@ -63,20 +62,19 @@ impl Default for Limits {
     }
 }
 
-/// Whether connections are kept alive.
+/// Reuse of connections for further requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeepAlive {
     /// As the client wishes.
     AsAsked,
-    /// Never: each response ends its connection.
+    /// Never: the connection closes after each response.
     Never,
-    /// As the client wishes, for so many requests (>= 1): the response to the last of them ends the
-    /// connection.
+    /// As the client wishes, for this many requests (>= 1): the connection closes after the last.
     UpTo(u64),
 }
 
 impl KeepAlive {
-    /// True if a connection may go on after the response that will be this one on it, from 1 on.
+    /// True if a connection may stay open after its response number `response`, from 1 on.
     pub(crate) const fn goes_on_after(self, response: u64) -> bool {
         match self {
             Self::AsAsked => true,
@@ -86,23 +84,23 @@ impl KeepAlive {
     }
 }
 
-/// Who closes a connection first.
+/// The side that closes a connection first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CloseBy {
-    /// This side, as soon as the response was handed over.
+    /// This side, after its last response.
     Server,
-    /// The peer; this side follows.
+    /// The peer, then this side.
     Client,
 }
 
-/// What every connection of a server goes by.
+/// Settings of every connection of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ServerSettings {
-    /// The bounds that every connection of the server has.
+    /// Limits of every connection of the server.
     pub limits: Limits,
     /// The time for the `Date` field, if the driver has a clock (RFC 9110 6.6.1: "An origin
     /// server without a clock MUST NOT generate a Date header field").
     pub date: Option<HttpDate>,
-    /// True if somebody keeps a log: each connection then remembers what it was asked for.
+    /// True if there is a log: each connection then remembers its requests.
     pub keeps_log: bool,
 }

@@ -1,4 +1,4 @@
-//! A target's path to names that are safe to look up: no separator, no way upward.
+//! Splits a target's path into names that are safe to look up: no separator, no way upward.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,13 +12,13 @@ pub struct PathNames {
     pub directory: bool,
 }
 
-/// Why a path names nothing.
+/// Error of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PathFault {
     /// `%` without two hexadecimal digits.
     #[error("% is followed by two hexadecimal digits")]
     Percent,
-    /// Not UTF-8 after decoding.
+    /// The decoded name is not UTF-8.
     #[error("a path is UTF-8")]
     Encoding,
     /// A name that leads upward, or holds a separator or NUL.
@@ -27,7 +27,7 @@ pub enum PathFault {
 }
 
 impl PathNames {
-    /// Splits at `/` first and decodes then, so that an encoded separator cannot make a name.
+    /// Splits at `/` first and decodes then, so that an encoded separator stays within a name.
     pub fn parse(path: &str) -> Result<Self, PathFault> {
         let mut names = Vec::new();
         for part in path.split('/') {
@@ -48,7 +48,7 @@ impl PathNames {
         self.names.iter().any(|name| name.starts_with('.'))
     }
 
-    /// The path with everything encoded that needs it; begins with `/`.
+    /// The path with reserved characters encoded; begins with `/`.
     pub fn encode(&self) -> String {
         let mut path = String::new();
         for name in &self.names {
@@ -62,7 +62,7 @@ impl PathNames {
     }
 }
 
-/// Appends `name` to `path`, with everything encoded that is not unreserved (RFC 3986 2.3).
+/// Appends `name` to `path`, with all characters encoded except unreserved ones (RFC 3986 2.3).
 pub fn encode_name(name: &str, path: &mut String) {
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -3,9 +3,9 @@
 /// A range of bytes, both ends included; never empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ByteRange {
-    /// The place of the first byte, from 0.
+    /// Position of the first byte, from 0.
     pub first: u64,
-    /// The place of the last byte, which is part of the range.
+    /// Position of the last byte, which is part of the range.
     pub last: u64,
 }
 
@@ -16,20 +16,20 @@ impl ByteRange {
     }
 }
 
-/// What a `Range` field asks of a representation.
+/// Meaning of a `Range` field for a representation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RangeOutcome {
-    /// All of it: there was no field, or one that is ignored.
+    /// The whole: there was no field, or one that is ignored.
     Whole,
-    /// The part between these places, both included: 206.
+    /// The part between these positions, both included: 206.
     Part(ByteRange),
-    /// Nothing that exists: 416.
+    /// Bytes that do not exist: 416.
     Unsatisfiable,
 }
 
-/// What the value `field` asks of a representation of `length` bytes. More than one range is
-/// ignored, as RFC 9110 14.2 allows ("A server MAY ignore the Range header field"), and so is
-/// what does not parse.
+/// Reads the value `field` for a representation of `length` bytes. Returns no range for more than
+/// one, as RFC 9110 14.2 allows ("A server MAY ignore the Range header field"), and for a field
+/// that does not parse.
 pub fn judge(field: &[u8], length: u64) -> RangeOutcome {
     match core::str::from_utf8(field).ok().and_then(parse) {
         None => RangeOutcome::Whole,
@@ -65,7 +65,7 @@ fn parse(field: &str) -> Option<Spec> {
     }
 }
 
-/// Digits alone: `str::parse` would take a sign.
+/// Digits only: `str::parse` would take a sign.
 fn number(digits: &str) -> Option<u64> {
     if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }

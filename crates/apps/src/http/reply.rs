@@ -1,4 +1,4 @@
-//! A response as a client reads it: bytes in, and at its end what it was (RFC 9112 6 and 9).
+//! Reads responses as a client (RFC 9112 6 and 9).
 
 use alloc::vec;
 
@@ -13,7 +13,7 @@ use super::scan::{HeadBuffer, HeadTooLong};
 use super::{Framing, Version};
 use crate::ConnError;
 
-/// A response that came whole, as a client counts it.
+/// A complete response, as a client counts it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {
     /// The status code of its status line, 101 to 999.
@@ -24,24 +24,24 @@ pub struct Reply {
     pub persistent: bool,
 }
 
-/// Whether a response to the request has a body at all.
+/// Presence of a body in the response, by the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expected {
     /// As its head says.
     Body,
-    /// None, whatever its head says: the request was HEAD.
-    NoBody,
+    /// None, in any response: the request was HEAD.
+    Empty,
     /// None if it succeeds, and no further response on that connection: the request was CONNECT.
     Tunnel,
 }
 
-/// Reads one response after the other.
+/// Reads responses in sequence.
 #[derive(Debug)]
 pub struct ReplyReader {
     expected: Expected,
     head: HeadBuffer,
     stage: ReplyStage,
-    /// True if a head came whole, of an interim response or of the final one.
+    /// True after a complete head, of an interim response or of the final one.
     begun: bool,
     /// Bytes of a head that was too long.
     refused: usize,
@@ -62,7 +62,7 @@ enum ReplyStage {
 }
 
 impl ReplyReader {
-    /// A reader before the first byte of a response to a request of that kind.
+    /// A reader before the first byte of a response.
     pub const fn new(expected: Expected) -> Self {
         Self {
             expected,
@@ -73,17 +73,17 @@ impl ReplyReader {
         }
     }
 
-    /// True if a head came whole: what is malformed before that may be no response at all.
+    /// True after a complete head: malformed bytes before that may be no response at all.
     pub const fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// Bytes that came of a head until it was too long; 0 if none was.
+    /// Bytes of a head until it was too long; 0 if none was.
     pub const fn refused_head(&self) -> usize {
         self.refused
     }
 
-    /// Reads from the front of `input`: a response if it is complete, what is behind it untouched.
+    /// Reads from the front of `input`, up to the end of a complete response.
     pub fn read(&mut self, input: &mut Bytes) -> Result<Option<Reply>, ConnError> {
         loop {
             match &mut self.stage {
@@ -112,7 +112,7 @@ impl ReplyReader {
         }
     }
 
-    /// The peer closed its direction: the response that this completes, if it does.
+    /// Handles the end of the peer's direction: returns the response that it completes.
     pub fn on_end(&mut self) -> Result<Reply, ConnError> {
         match self.stage {
             ReplyStage::UntilEnd { reply } => Ok(reply),
@@ -123,7 +123,7 @@ impl ReplyReader {
     /// The next head from the front of `input`, if it is complete.
     fn take_head(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, ConnError> {
         if self.head.is_empty() {
-            // Behind the body before it, or in front of the first.
+            // Empty lines after the body before it, or before the first.
             let empty = input.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
             input.advance(empty);
         }
@@ -133,9 +133,9 @@ impl ReplyReader {
             self.refused = came;
             ConnError::HeadTooLong
         })?;
-        // A response begins with its version (RFC 9112 4): who greets in another protocol never ends a
-        // head: not to be waited for.
-        // So does what no field holds (RFC 9110 5.5).
+        // A response begins with its version (RFC 9112 4). Input in another protocol never ends a
+        // head, so the reader does not wait. Neither does it for a byte that no field holds (RFC
+        // 9110 5.5).
         let has_nul = piece.is_some_and(|piece| piece.contains(&0));
         match head.is_some() || !has_nul && self.head.may_begin_with(b"HTTP/") {
             true => Ok(head),
@@ -156,7 +156,7 @@ impl ReplyReader {
             Err(httparse::Error::TooManyHeaders) => {}
             _ => return Err(ConnError::BadAnswer),
         }
-        // A long head may have more fields than there is room for on the stack.
+        // A long head may have more fields than the stack has room for.
         let lines = head.iter().filter(|byte| **byte == b'\n').count();
         let mut room = vec![httparse::EMPTY_HEADER; lines];
         let mut parsed = httparse::Response::new(&mut room);
@@ -166,11 +166,11 @@ impl ReplyReader {
         }
     }
 
-    /// Where the response ends, and whether the connection goes on behind it.
+    /// Finds the end of the response, and whether the connection stays open after it.
     fn frame(&self, head: &httparse::Response<'_, '_>) -> Result<ReplyStage, ConnError> {
         let status = head.code.unwrap_or(0);
-        // RFC 9110 15.2: 1xx responses come before the final one, but for that behind which another
-        // protocol is spoken (15.2.2).
+        // RFC 9110 15.2: 1xx responses come before the final one, except for the one after which
+        // another protocol begins (15.2.2).
         if (100..200).contains(&status) && status != 101 {
             return Ok(ReplyStage::Head);
         }
@@ -184,7 +184,7 @@ impl ReplyReader {
         if status == 101 || opens {
             return Ok(framed(Framing::None, last));
         }
-        if self.expected == Expected::NoBody || matches!(status, 204 | 304) {
+        if self.expected == Expected::Empty || matches!(status, 204 | 304) {
             return Ok(framed(Framing::None, reply));
         }
         if fields.first("transfer-encoding").is_some() {
@@ -197,9 +197,9 @@ impl ReplyReader {
     }
 }
 
-/// RFC 9112 9.3: 'If the "close" connection option is present [...], the connection will not persist after
-/// the current response'; else it does in HTTP/1.1, and in HTTP/1.0 if "keep-alive" is there.
-/// `Proxy-Connection` is no field of a server's (C.2.2).
+/// RFC 9112 9.3: 'If the "close" connection option is present [...], the connection will not
+/// persist after the current response'; otherwise it does in HTTP/1.1, and in HTTP/1.0 if
+/// "keep-alive" is present. `Proxy-Connection` is no field of a server's (C.2.2).
 fn is_persistent(version: Version, fields: Fields<'_>) -> bool {
     !fields.lists("connection", "close")
         && (version == Version::Http11 || fields.lists("connection", "keep-alive"))
@@ -221,7 +221,7 @@ fn coded(version: Version, fields: Fields<'_>, reply: Reply) -> ReplyStage {
     framed(Framing::Chunked, Reply { persistent: reply.persistent && is_sound, ..reply })
 }
 
-/// The one value of every `Content-Length`; `None`: the body ends with the connection.
+/// The common value of all `Content-Length` fields; `None`: the body ends with the connection.
 fn content_length(fields: Fields<'_>) -> Result<Option<u64>, ConnError> {
     let mut found = None;
     for element in fields.list("content-length") {
@@ -243,7 +243,7 @@ fn framed(framing: Framing, reply: Reply) -> ReplyStage {
     ReplyStage::Framed { body: BodyReader::of_response(framing), reply }
 }
 
-/// The longest head of a response, bytes: beyond what servers send, and within what common clients take.
+/// Longest head of a response, bytes: more than servers send, and no more than common clients take.
 pub const HEAD_LIMIT: usize = 256 << 10;
 const _: () = assert!(MAX_FIELDS >= 64, "servers send dozens of fields");
 

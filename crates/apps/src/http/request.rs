@@ -1,4 +1,4 @@
-//! A request as a site sees it: method, target, fields, and how its body is framed.
+//! A request as a site sees it: method, target, fields, and the framing of its body.
 
 use super::range::{self, RangeOutcome};
 
@@ -12,16 +12,16 @@ pub struct Request<'h> {
     pub target: &'h str,
     /// The version the peer speaks.
     pub version: Version,
-    /// The fields, in the order they came.
+    /// Fields in their order.
     pub fields: Fields<'h>,
-    /// How its body is framed.
+    /// Framing of its body.
     pub framing: Framing,
     /// True if the peer waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
-    /// True if the peer wants to go on after this exchange.
+    /// True if the peer wants the connection to stay open after this exchange.
     pub persistent: bool,
-    /// How many bytes its connection takes at once: a body that is longer, and that is not in memory yet,
-    /// is better a source.
+    /// Most bytes that its connection takes at once. A body that is longer and not in memory should
+    /// be a source.
     pub at_once: usize,
 }
 
@@ -31,7 +31,7 @@ impl<'h> Request<'h> {
         self.target.split_once('?').map_or(self.target, |(path, _)| path)
     }
 
-    /// What part of a representation of `length` bytes is asked for.
+    /// The requested part of a representation of `length` bytes.
     pub fn range(&self, length: u64) -> RangeOutcome {
         // RFC 9110 14.2: "A server MUST ignore a Range header field received with a request
         // method that is unrecognized or for which range handling is not defined."
@@ -54,7 +54,7 @@ impl<'h> Fields<'h> {
         Self { lines }
     }
 
-    /// The values of every line of this name, whatever its case.
+    /// Values of all lines of this name, in upper or lower case.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &'h [u8]> {
         self.lines.iter().filter(move |line| line.name.eq_ignore_ascii_case(name)).map(|l| l.value)
     }
@@ -64,7 +64,7 @@ impl<'h> Fields<'h> {
         self.all(name).next()
     }
 
-    /// The elements of a comma-separated list over all lines of this name, without empty ones.
+    /// Elements of a comma-separated list over all lines of this name, without empty ones.
     pub fn list(&self, name: &str) -> impl Iterator<Item = &'h [u8]> {
         self.all(name)
             .flat_map(|value| value.split(|byte| *byte == b','))
@@ -72,7 +72,7 @@ impl<'h> Fields<'h> {
             .filter(|element| !element.is_empty())
     }
 
-    /// True if a comma-separated list has this element, whatever its case.
+    /// True if a comma-separated list has this element, in upper or lower case.
     pub fn lists(&self, name: &str, element: &str) -> bool {
         self.list(name).any(|found| found.eq_ignore_ascii_case(element.as_bytes()))
     }
@@ -83,21 +83,21 @@ impl<'h> Fields<'h> {
 pub enum Method {
     /// GET: transfer a representation of the target.
     Get,
-    /// The same, without the body.
+    /// As GET, without the body.
     Head,
-    /// Process what is sent.
+    /// POST: process the content.
     Post,
-    /// Replace the target by what is sent.
+    /// PUT: replace the target by the content.
     Put,
     /// DELETE: remove the target.
     Delete,
     /// CONNECT: open a tunnel to the target.
     Connect,
-    /// Say what can be done.
+    /// OPTIONS: list the methods of the target.
     Options,
-    /// Send the request back.
+    /// TRACE: send the request back.
     Trace,
-    /// Change the target in part.
+    /// PATCH: change a part of the target.
     Patch,
 }
 
@@ -119,7 +119,7 @@ impl Method {
     }
 }
 
-/// The versions spoken here.
+/// Supported versions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {
     /// HTTP/1.0: the connection ends with the response, unless both sides say otherwise.
@@ -128,13 +128,13 @@ pub enum Version {
     Http11,
 }
 
-/// How a request's body is framed (RFC 9112 6.3).
+/// Framing of a request's body (RFC 9112 6.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
-    /// No framing field: no body.
+    /// No framing field, so no body.
     None,
-    /// `Content-Length`: a body of so many bytes follows.
+    /// `Content-Length`: a body of this many bytes follows.
     Length(u64),
-    /// `Transfer-Encoding: chunked`: a body in chunks follows, the last of which is empty.
+    /// `Transfer-Encoding: chunked`: chunks follow, the last of them empty.
     Chunked,
 }

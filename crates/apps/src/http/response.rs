@@ -1,4 +1,4 @@
-//! A response: status, fields, body, and its head in bytes.
+//! A response: status, fields, body, and the bytes of its head.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -10,36 +10,37 @@ use bytes::Bytes;
 use super::date::HttpDate;
 use super::{BodySource, ByteRange, Request};
 
-/// What is sent back. Framing and connection fields are the connection's, not the site's.
+/// A site's response. Framing and connection fields are the connection's, not the site's.
 pub struct Response {
     /// The code and reason of its status line.
     pub status: Status,
     /// The media type of the body.
     pub content_type: Option<&'static str>,
-    /// Fields beside `Content-Type`, `Content-Length`, `Date` and `Connection`, which the server writes.
+    /// Additional fields. The server writes `Content-Type`, `Content-Length`, `Date` and
+    /// `Connection`.
     pub fields: Vec<Field>,
-    /// What follows the head, with its length.
+    /// Body, with its length.
     pub body: Body,
 }
 
 /// A header field. Neither part holds CR, LF or NUL.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Field {
-    /// The field's name, as it is written.
+    /// Name of the field, as written.
     pub name: &'static str,
-    /// The field's value, as it is written: without CR or LF.
+    /// Value of the field, as written, without CR or LF.
     pub value: Cow<'static, str>,
 }
 
 /// A response's body: in memory, or from a source that is read piece by piece.
 pub enum Body {
-    /// In memory, handed to the stack by reference.
+    /// In memory, passed to the stack by reference.
     Bytes(Bytes),
-    /// Read as fast as the peer takes it.
+    /// From a source, as fast as the peer reads.
     Source {
-        /// How many bytes it will have.
+        /// Length in bytes.
         length: u64,
-        /// Where they come from.
+        /// Source of the bytes.
         source: Box<dyn BodySource>,
     },
 }
@@ -60,13 +61,13 @@ impl Response {
         Self { status, content_type: Some(content_type), fields: Vec::new(), body }
     }
 
-    /// One that has no body, and whose head says nothing of one.
+    /// A response without a body, whose head does not mention one.
     pub const fn bare(status: Status) -> Self {
         let body = Body::Bytes(Bytes::new());
         Self { status, content_type: None, fields: Vec::new(), body }
     }
 
-    /// A response for people: one line of plain text, after the status if that is an error.
+    /// A response for people: one line of plain text, with the status in front of an error.
     pub fn text(status: Status, text: impl Into<Cow<'static, str>>) -> Self {
         let text: Cow<'static, str> = text.into();
         let body = if status.code >= 400 {
@@ -80,15 +81,15 @@ impl Response {
         Self::new(status, "text/plain; charset=utf-8", Body::Bytes(body))
     }
 
-    /// 404, saying for what.
+    /// 404, with the path.
     pub fn not_found(request: &Request<'_>) -> Self {
         let path = request.path();
-        // The target is ASCII. A client that takes no answer would have all of it kept.
+        // The target is ASCII. If a client does not read, the whole response stays in memory.
         let (shown, more) = path.get(..SHOWN).map_or((path, ""), |shown| (shown, "..."));
         Self::text(Status::NOT_FOUND, format!("nothing is at {shown}{more}\n"))
     }
 
-    /// 405, with the methods that are allowed, separated by `, `.
+    /// 405, with the allowed methods, separated by `, `.
     pub fn method_not_allowed(allowed: &'static str) -> Self {
         Self::text(Status::METHOD_NOT_ALLOWED, format!("this target takes {allowed}\n"))
             .with_field("Allow", allowed)
@@ -100,7 +101,7 @@ impl Response {
         Self::new(Status::PARTIAL_CONTENT, content_type, body).with_field("Content-Range", value)
     }
 
-    /// 412: it is another version than the one that the request is about.
+    /// 412: the representation is another version than the one in the request.
     pub fn precondition_failed() -> Self {
         let text = "it is not the version that the request is about: ask for it anew\n";
         Self::text(Status::PRECONDITION_FAILED, text)
@@ -113,7 +114,7 @@ impl Response {
             .with_field("Content-Range", format!("bytes */{length}"))
     }
 
-    /// The same with one more field.
+    /// Adds a field.
     #[must_use]
     pub fn with_field(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         let value = value.into();
@@ -159,17 +160,17 @@ impl Response {
     }
 }
 
-/// The beginning of a path that a 404 repeats, bytes.
+/// Bytes of a path that a 404 repeats.
 const SHOWN: usize = 128;
 
-/// What a response says of the connection's future.
+/// The `Connection` option of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionOption {
-    /// It goes on, as HTTP/1.1 assumes.
+    /// It stays open, as HTTP/1.1 assumes.
     Implied,
-    /// It goes on, and a peer of HTTP/1.0 must be told.
+    /// It stays open, which an HTTP/1.0 peer must read in the response.
     Said,
-    /// The connection ends behind it: `Connection: close`.
+    /// The connection closes after it: `Connection: close`.
     Ends,
 }
 
@@ -180,8 +181,8 @@ fn line(out: &mut Vec<u8>, parts: &[&str]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends `number`. The standard library's formatter takes 400 instructions more for the two of a head,
-/// of 1,600 for all of it.
+/// Appends `number`. The standard library's formatter takes 400 more instructions for the two
+/// numbers of a head, of 1,600 in all.
 fn decimal(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
@@ -191,12 +192,12 @@ fn decimal(out: &mut Vec<u8>, number: u64) {
 pub struct Status {
     /// The code, 100 ..= 599.
     pub code: u16,
-    /// The words behind the code in the status line, which nobody may depend on.
+    /// Reason phrase after the code in the status line; clients must not depend on it.
     pub reason: &'static str,
 }
 
 impl Status {
-    /// True if it says that the request failed.
+    /// True if the request failed.
     pub const fn is_error(self) -> bool {
         self.code >= 400
     }
@@ -211,51 +212,51 @@ macro_rules! statuses {
 }
 
 statuses! {
-    /// 200: the body is what was asked for.
+    /// 200: the body is the requested representation.
     OK = 200 "OK",
-    /// It worked, and made something new.
+    /// 201: the request made something new.
     CREATED = 201 "Created",
-    /// Part of the representation, as asked.
+    /// 206: the requested part of the representation.
     PARTIAL_CONTENT = 206 "Partial Content",
-    /// It is elsewhere, for good.
+    /// 301: the target has moved for good.
     MOVED_PERMANENTLY = 301 "Moved Permanently",
-    /// The client has it already.
+    /// 304: the client has the representation already.
     NOT_MODIFIED = 304 "Not Modified",
-    /// 400: what came is no request of HTTP/1.1.
+    /// 400: the input is no request of HTTP/1.1.
     BAD_REQUEST = 400 "Bad Request",
-    /// Not for this peer.
+    /// 403: this peer may not have the target.
     FORBIDDEN = 403 "Forbidden",
     /// 404: the target does not exist, or is not served.
     NOT_FOUND = 404 "Not Found",
-    /// Something is there that does not take this method.
+    /// 405: the target exists but does not take this method.
     METHOD_NOT_ALLOWED = 405 "Method Not Allowed",
-    /// The request took too long.
+    /// 408: the request took too long.
     REQUEST_TIMEOUT = 408 "Request Timeout",
-    /// It does not fit what is there.
+    /// 409: the request conflicts with the present state.
     CONFLICT = 409 "Conflict",
-    /// A length is missing.
+    /// 411: a length is missing.
     LENGTH_REQUIRED = 411 "Length Required",
-    /// It is not what the request takes it for.
+    /// 412: a condition of the request does not hold.
     PRECONDITION_FAILED = 412 "Precondition Failed",
-    /// The body is too long.
+    /// 413: the body is too long.
     CONTENT_TOO_LARGE = 413 "Content Too Large",
-    /// The target is too long.
+    /// 414: the target is too long.
     URI_TOO_LONG = 414 "URI Too Long",
-    /// The range lies outside.
+    /// 416: the range lies outside.
     RANGE_NOT_SATISFIABLE = 416 "Range Not Satisfiable",
-    /// The expectation cannot be met.
+    /// 417: the expectation cannot be met.
     EXPECTATION_FAILED = 417 "Expectation Failed",
-    /// The head is too long.
+    /// 431: the head is too long.
     FIELDS_TOO_LARGE = 431 "Request Header Fields Too Large",
-    /// 500: the server failed to do what it should.
+    /// 500: the server failed.
     INTERNAL_SERVER_ERROR = 500 "Internal Server Error",
-    /// The server does not know how.
+    /// 501: the server does not support the method.
     NOT_IMPLEMENTED = 501 "Not Implemented",
-    /// 503: the server has no room for this at the moment, and says when to come again.
+    /// 503: the server has no room now; the response names a time to retry.
     SERVICE_UNAVAILABLE = 503 "Service Unavailable",
-    /// Not a version spoken here.
+    /// 505: the version is not supported.
     VERSION_NOT_SUPPORTED = 505 "HTTP Version Not Supported",
-    /// No room is left.
+    /// 507: no storage is left.
     INSUFFICIENT_STORAGE = 507 "Insufficient Storage",
 }
 

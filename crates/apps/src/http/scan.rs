@@ -1,4 +1,4 @@
-//! Where a head ends, found once however the bytes are split.
+//! Finds the end of a head, with each byte scanned once, however the bytes are split.
 
 use alloc::vec::Vec;
 
@@ -6,14 +6,14 @@ use bytes::{Buf, Bytes};
 
 use super::fault::Fault;
 
-/// The part of a head that arrived before the rest. Holds nothing between requests.
+/// The part of a head that arrived before the rest; empty between requests.
 #[derive(Debug, Default)]
 pub struct HeadBuffer {
     bytes: Vec<u8>,
 }
 
 impl HeadBuffer {
-    /// A buffer that holds nothing, as before the first byte of a head.
+    /// An empty buffer.
     pub const fn new() -> Self {
         Self { bytes: Vec::new() }
     }
@@ -23,7 +23,7 @@ impl HeadBuffer {
         self.bytes.is_empty()
     }
 
-    /// True if a head that begins with `name` can still come of what arrived, after empty lines.
+    /// True if the bytes so far, after empty lines, may be the beginning of `name`.
     pub fn may_begin_with(&self, name: &[u8]) -> bool {
         let begun = self.bytes.iter().skip_while(|byte| matches!(byte, b'\r' | b'\n'));
         begun.zip(name).all(|(byte, named)| byte == named)
@@ -35,8 +35,8 @@ impl HeadBuffer {
         self.take_by(input, limit, end_of_head)
     }
 
-    /// Takes the head of a response, whose lines may end with LF alone; an error if more than
-    /// `limit` bytes came of it.
+    /// Takes the head of a response, whose lines may end with LF only. Returns an error after more
+    /// than `limit` bytes.
     pub(crate) fn take_reply(
         &mut self,
         input: &mut Bytes,
@@ -77,16 +77,16 @@ impl HeadBuffer {
 /// A response's head that does not end within its limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct HeadTooLong {
-    /// Bytes of it that came so far.
+    /// Bytes of it so far.
     pub(crate) came: usize,
 }
 
 /// No head ends within the limit.
 struct NoEnd;
 
-/// As [`end_of_head`] finds it, of a response. RFC 9112 2.2: "a recipient MAY recognize a single LF as a
-/// line terminator and ignore any preceding CR": old servers and scripts send it, and common clients
-/// take it.
+/// As [`end_of_head`] finds it, of a response. RFC 9112 2.2: "a recipient MAY recognize a single LF
+/// as a line terminator and ignore any preceding CR": old servers and scripts send it, and common
+/// clients accept it.
 fn end_of_reply_head(bytes: &[u8], scanned: usize, limit: usize) -> Result<Option<usize>, NoEnd> {
     let bytes = bytes.get(..limit).unwrap_or(bytes);
     let mut at = scanned;
@@ -100,8 +100,8 @@ fn end_of_reply_head(bytes: &[u8], scanned: usize, limit: usize) -> Result<Optio
     if bytes.len() < limit { Ok(None) } else { Err(NoEnd) }
 }
 
-/// The number of bytes up to and including the empty line. `scanned` bytes were looked at
-/// before. What it answers depends on the stream alone, not on how it was split.
+/// Number of bytes up to and including the empty line. `scanned` bytes were examined before. The
+/// result depends only on the stream, not on its splitting.
 fn end_of_head(bytes: &[u8], scanned: usize, limit: usize) -> Result<Option<usize>, Fault> {
     if bytes.first().is_some_and(|first| !begins_request(*first)) {
         return Err(Fault::Malformed("a request begins with a method (is this TLS?)"));
@@ -132,11 +132,13 @@ fn begins_request(byte: u8) -> bool {
     byte == b'\r' || byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Where the first LF is. Eight bytes at a time: one by one it was a thirtieth of a request's instructions.
+/// Position of the first LF. It scans eight bytes at a time: one at a time took a thirtieth of a
+/// request's instructions.
 fn line_feed(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     for (place, word) in words.iter().enumerate() {
-        // A byte of it is zero where an LF was. What a borrow marks besides lies above the first of those.
+        // A byte of it is zero where an LF was. Other bytes that a borrow marks lie above the first
+        // of those.
         let differs = u64::from_le_bytes(*word) ^ (EACH * u64::from(b'\n'));
         let zeros = differs.wrapping_sub(EACH) & !differs & (EACH << 7);
         if zeros != 0 {

@@ -12,46 +12,45 @@ use crate::pace::Pace;
 use crate::server_connections::{CloseMode, Ready, Server, ServerConnections, StepResult};
 use crate::transport::{Model, Reading, Transport, TransportEvent};
 
-/// Serves a [`Site`] over the connections of one transport, a shard's by default, whose listeners
-/// are all its own.
+/// Serves a [`Site`] over all connections of one transport, a shard's by default.
 ///
-/// After each burst its driver calls [`HttpServer::poll`]; between bursts,
-/// [`HttpServer::next_deadline`] says when to call at the latest.
+/// After each burst its driver calls [`HttpServer::poll`]; [`HttpServer::next_deadline`] returns
+/// the latest time for the next call.
 pub struct HttpServer<S, T: Transport = Shard> {
     site: S,
     terms: ServerSettings,
     connections: ServerConnections<T, HttpSlot>,
     idle: IdleList,
-    /// Whose head has come in part, by when its first byte came.
+    /// Connections with a partial head, by the time of its first byte.
     heads: IdleList,
     statistics: Statistics,
     exchange_log: Option<Box<dyn ExchangeLog + Send>>,
 }
 
-/// What happened so far.
+/// Counters of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Statistics {
     /// Connections accepted since the server began.
     pub accepted: u64,
-    /// Connections that are open at this moment.
+    /// Connections open now.
     pub open: usize,
-    /// Requests answered: responses begun.
+    /// Responses begun.
     pub requests: u64,
-    /// Those among them answered with a status of 400 or more.
+    /// Responses with a status of 400 or more.
     pub refused: u64,
     /// Connections that were reset, by either side, or timed out.
     pub failed: u64,
-    /// Connections closed because they were silent for [`Limits::idle`].
+    /// Connections closed because they were idle for [`Limits::idle`].
     pub silent: u64,
     /// Connections closed because the head of a request took longer than [`Limits::head_time`].
     pub slow_heads: u64,
-    /// Bytes that the peers sent: heads and bodies.
+    /// Bytes received: heads and bodies.
     pub received: u64,
-    /// Bytes handed to the stack: heads and bodies.
+    /// Bytes passed to the stack: heads and bodies.
     pub sent: u64,
 }
 
-/// Those of two servers.
+/// Adds the counters of another server.
 impl core::ops::AddAssign for Statistics {
     fn add_assign(&mut self, other: Self) {
         let Self { accepted, open, requests, refused, failed, silent, slow_heads, received, sent } =
@@ -90,7 +89,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         }
     }
 
-    /// The same with a log of what became of each request.
+    /// Keeps a log of requests.
     #[must_use]
     pub fn with_log(mut self, exchange_log: Option<Box<dyn ExchangeLog + Send>>) -> Self {
         self.terms.keeps_log = exchange_log.is_some();
@@ -98,28 +97,28 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         self
     }
 
-    /// The same for connections that another server accepted and hands over by
-    /// [`HttpServer::adopt`]. That one takes the transport's events, and passes on by
-    /// [`HttpServer::on_event`] what concerns them.
+    /// Makes a server for connections that another server accepts and hands over by
+    /// [`HttpServer::adopt`]. The other server takes the transport's events, and forwards those of
+    /// this one by [`HttpServer::on_event`].
     #[must_use]
     pub fn behind_another(mut self) -> Self {
         self.connections.leave_events();
         self
     }
 
-    /// Takes over a connection that sent `octets` so far.
+    /// Takes over a connection with the bytes received so far.
     pub fn adopt(&mut self, net: &mut T, id: T::Id, bytes: Bytes, now: Instant) {
         self.statistics.received += bytes.len() as u64;
         self.connections.give_place(id);
         self.on_accepted(id, now);
         if let Some(slot) = self.connections.at(id) {
-            slot.connection.on_octets(bytes);
+            slot.connection.on_bytes(bytes);
         }
         self.drive(net, id, now);
     }
 
-    /// What a turn may take. Who is in front of this server begins its turns, and may have it do long work
-    /// by [`HttpServer::serve_long`].
+    /// Budget of a turn. A server in front of this one begins its turns, and starts long work by
+    /// [`HttpServer::serve_long`].
     pub const fn effort(&mut self) -> &mut TurnBudget {
         self.connections.effort()
     }
@@ -129,12 +128,12 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         self.connections.has_long()
     }
 
-    /// Has the connection that waited longest do its long work. Returns whether there was one.
+    /// Serves the connection that waited longest for long work. Returns true if there was one.
     pub fn serve_long(&mut self, net: &mut T, now: Instant) -> bool {
         Server::serve_long(self, net, now)
     }
 
-    /// Acts on what happened, if it concerns one of its connections. Returns whether it did.
+    /// Handles an event if it concerns one of its connections. Returns true if it does.
     pub fn on_event(&mut self, net: &mut T, event: &TransportEvent<T>, now: Instant) -> bool {
         let (TransportEvent::Readable(id)
         | TransportEvent::Writable(id)
@@ -151,19 +150,19 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         is_own
     }
 
-    /// The same at this pace. What is put off counts as no silence of its peer's.
+    /// Sets the pace. Responses put off do not count as silence of the peer.
     #[must_use]
     pub fn with_pace(mut self, pace: Pace) -> Self {
         self.connections = ServerConnections::new(pace);
         self
     }
 
-    /// What happened so far.
+    /// Counters so far.
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// When [`HttpServer::poll`] must be called at the latest, if nothing else happens.
+    /// Latest time of the next [`HttpServer::poll`], if nothing happens before.
     pub fn next_deadline(&self) -> Option<Instant> {
         let Limits { idle, head_time, .. } = self.terms.limits;
         let silent = self.idle.oldest().map(|(_, since)| since + idle);
@@ -171,17 +170,17 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         Instant::earliest([silent, late, self.connections.next_deadline()])
     }
 
-    /// The time for the `Date` field, from now on.
+    /// Sets the time for the `Date` field.
     pub fn set_date(&mut self, date: HttpDate) {
         self.terms.date = Some(date);
     }
 
-    /// Acts on what happened: takes up to `budget` events and tasks. Returns whether more waits.
+    /// Handles up to `budget` events and tasks. Returns true if there are more.
     pub fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         self.serve(net, now, budget)
     }
 
-    /// Lets go of every connection: those between requests are closed, the others reset.
+    /// Closes all connections: those between requests are closed, the others reset.
     pub fn shut_down(&mut self, net: &mut T) {
         for place in 0..self.connections.places() {
             let Some((id, slot)) = self.connections.at_place(place) else { continue };
@@ -200,7 +199,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
                     self.idle.touch(T::place(id), now);
                 }
                 let fresh = bytes.len() as u64;
-                slot.connection.on_octets(bytes);
+                slot.connection.on_bytes(bytes);
                 self.connections.effort().spend(fresh);
                 StepResult::More
             }
@@ -213,7 +212,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         }
     }
 
-    /// Closing with bytes unread would reset the connection, and the reset may overtake the
+    /// Closes unless there is unread data: then a reset would follow, and might overtake the
     /// response.
     fn close_unless_more_came(&mut self, net: &mut T, id: T::Id) -> StepResult {
         let Some(slot) = self.connections.at(id) else { return StepResult::Wait };
@@ -278,7 +277,7 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
         }
         let fresh = self.statistics.count_responses(before, &slot.connection);
         if fresh > 0 && pacing.think(T::place(id), fresh, now) {
-            // Whoever waits for us is not silent.
+            // A connection that waits for this side is not idle.
             self.idle.remove(T::place(id));
         }
         match step {
@@ -305,7 +304,7 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
         self.idle.touch(T::place(id), now);
     }
 
-    /// Whose head takes too long, or who was silent for too long.
+    /// A connection whose head takes too long, or that was idle for too long.
     fn next_silent(&mut self, now: Instant) -> Option<T::Id> {
         if let Some((place, since)) = self.heads.oldest()
             && now >= since + self.terms.limits.head_time
@@ -370,7 +369,7 @@ impl<S: Site, T: Transport> Model<T> for HttpServer<S, T> {
 }
 
 impl Statistics {
-    /// Counts the responses that were begun since, and returns how many those are.
+    /// Counts the responses begun since `before`, and returns their number.
     fn count_responses(&mut self, before: u64, connection: &Connection) -> u64 {
         let fresh = connection.responses() - before;
         self.requests += fresh;

@@ -1,35 +1,36 @@
-//! What a server serves: the traits that stand between the protocol and the content.
+//! The traits between the protocol and the content that a server serves.
 
 use alloc::boxed::Box;
 
 use super::{Request, Response};
 
-/// Answers requests, whatever connection they came by: the part of a server that knows its content.
+/// Answers requests over any protocol: the part of a server that knows its content.
 pub trait Site {
-    /// The answer to this request. Called when the head is complete, before the body.
+    /// Answers a request. Called when the head is complete, before the body.
     fn respond(&mut self, request: &Request<'_>) -> SiteResponse;
 
-    /// What an answer costs at most beside the bytes of its body, as [`TurnBudget`](crate::effort::TurnBudget)
-    /// counts. By default nothing: it is at hand, its body included, of which no byte is made.
+    /// Most work for a response in addition to the bytes of its body, in units of
+    /// [`TurnBudget`](crate::effort::TurnBudget). The default is 0: the response and its body are
+    /// in memory.
     fn cost(&self) -> u64 {
         0
     }
 }
 
-/// What becomes of a request.
+/// A site's decision about a request.
 pub enum SiteResponse {
-    /// This response. A body that comes with the request is not wanted.
+    /// This response; the request's body is not wanted.
     Response(Response),
-    /// The body goes there, and the response comes from there.
+    /// Takes the body, and then makes the response.
     Upload(Box<dyn Upload>),
-    /// The response is long work ([`TurnBudget`](crate::effort::TurnBudget)), which has a turn of its own. A body
-    /// that comes with the request is not wanted.
+    /// The response is long work ([`TurnBudget`](crate::effort::TurnBudget)), which has a turn of
+    /// its own. The request's body is not wanted.
     Long(Box<dyn LongAnswer>),
 }
 
-/// A response that takes more than others may wait for. Dropped unmade if the connection ends before.
+/// A response that would delay others. It is dropped unmade if the connection ends before.
 pub trait LongAnswer: Send {
-    /// Makes the response, in one go.
+    /// Makes the response.
     fn make(self: Box<Self>) -> Response;
 }
 
@@ -41,10 +42,9 @@ impl From<Response> for SiteResponse {
 
 /// Takes a request's body. Dropped without [`Upload::finish`] if the body does not end well.
 pub trait Upload: Send {
-    /// The next bytes of the body. An error is the response that tells why, and ends the
-    /// connection after it.
+    /// Takes the next bytes of the body. An error is the response, after which the connection ends.
     fn write(&mut self, bytes: &[u8]) -> Result<(), Response>;
 
-    /// The body is complete: the response.
+    /// Returns the response after the complete body.
     fn finish(self: Box<Self>) -> Response;
 }

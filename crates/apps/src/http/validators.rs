@@ -1,5 +1,5 @@
-//! What tells one version of a representation from another (RFC 9110 8.8), and the conditions that
-//! requests make of it (RFC 9110 13).
+//! Validators of a representation's version (RFC 9110 8.8), and the conditions of requests (RFC
+//! 9110 13).
 
 use alloc::format;
 use alloc::string::String;
@@ -7,12 +7,12 @@ use alloc::string::String;
 use super::date::{self, HttpDate};
 use super::{Method, RangeOutcome, Request, Response, Status, range};
 
-/// The validators of a representation as it is now.
+/// The validators of a representation's current version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Validators {
-    /// The tag that tells this version from all others.
+    /// Tag of this version, distinct from all others.
     pub tag: EntityTag,
-    /// When it was changed last, seconds since 1970.
+    /// Time of the last change, seconds since 1970.
     pub modified: u64,
     /// The time of the response, seconds since 1970.
     pub now: u64,
@@ -25,42 +25,42 @@ pub struct EntityTag {
     weak: bool,
 }
 
-/// What the conditions of a request come to.
+/// Result of a request's conditions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judgment {
     /// The method is performed.
     Holds,
     /// 304: the client has the representation already.
     NotModified,
-    /// 412: it is not what the client believes it to be.
+    /// 412: the client has another version.
     Failed,
 }
 
 impl EntityTag {
-    /// One that changes with every change of the bytes.
+    /// A tag that changes with every change of the bytes.
     pub fn strong(opaque: String) -> Self {
         debug_assert!(opaque.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"'));
         Self { opaque, weak: false }
     }
 
-    /// One that may stay the same though bytes changed.
+    /// A tag that may stay when bytes change.
     pub fn weak(opaque: String) -> Self {
         Self { weak: true, ..Self::strong(opaque) }
     }
 
-    /// As a field has it.
+    /// Value of the field.
     pub fn field(&self) -> String {
         format!("{}\"{}\"", if self.weak { "W/" } else { "" }, self.opaque)
     }
 
-    /// True if `listed`, which is a member of a list, is this one by the weak comparison.
+    /// True if `listed`, a member of a list, equals this tag by the weak comparison.
     fn is_weakly(&self, listed: &[u8]) -> bool {
         let opaque = listed.strip_prefix(b"W/").unwrap_or(listed);
         let opaque = opaque.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
         opaque == Some(self.opaque.as_bytes())
     }
 
-    /// The same by the strong comparison: neither is weak.
+    /// Compares by the strong comparison: neither tag may be weak.
     fn is_strongly(&self, listed: &[u8]) -> bool {
         !self.weak && !listed.starts_with(b"W/") && self.is_weakly(listed)
     }
@@ -74,7 +74,7 @@ impl Validators {
         self.modified.min(self.now)
     }
 
-    /// The same response with the fields that say these.
+    /// Adds the validators' fields to `response`.
     #[must_use]
     pub fn mark(&self, response: Response) -> Response {
         let modified = HttpDate::from_unix_seconds(self.last_modified());
@@ -82,17 +82,17 @@ impl Validators {
         response.with_field("ETag", self.tag.field())
     }
 
-    /// 304, of which RFC 9110 15.4.5 wants the fields that 200 would have had and that guide caches.
+    /// 304, with the fields that RFC 9110 15.4.5 requires for caches.
     pub fn not_modified(&self) -> Response {
         Response::bare(Status::NOT_MODIFIED).with_field("ETag", self.tag.field())
     }
 }
 
-/// What the conditions of a request come to for what is there; `None` if nothing is. In the order of
-/// RFC 9110 13.2.2. Call it where the response without them would be 200 or the like: RFC 9110 13.2.1:
-/// "A server MUST ignore all received preconditions if its response to the same request without those
-/// conditions, prior to processing the request content, would have been a status code other than a 2xx
-/// (Successful) or 412 (Precondition Failed)."
+/// Evaluates the conditions of a request in the order of RFC 9110 13.2.2. `now` is `None` if there
+/// is no representation. Call it if the response without them would be 200 or the like: RFC 9110
+/// 13.2.1: "A server MUST ignore all received preconditions if its response to the same request
+/// without those conditions, prior to processing the request content, would have been a status code
+/// other than a 2xx (Successful) or 412 (Precondition Failed)."
 pub fn judge(request: &Request<'_>, now: Option<&Validators>) -> Judgment {
     let fields = request.fields;
     let reads = matches!(request.method, Method::Get | Method::Head);
@@ -133,21 +133,21 @@ pub fn judge(request: &Request<'_>, now: Option<&Validators>) -> Judgment {
     Judgment::Holds
 }
 
-/// True if a request has conditions, so that another answer may be due once what is there changed.
+/// True if a request has conditions, so that its answer may depend on the present version.
 pub fn is_conditional(request: &Request<'_>) -> bool {
     let names = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
     names.iter().any(|name| request.fields.first(name).is_some())
 }
 
-/// What part of a representation of `length` bytes is asked for, where `If-Range` may want the whole if
-/// it is not the one whose other parts the client has.
+/// The requested part of a representation of `length` bytes; the whole if `If-Range` names another
+/// version.
 pub fn range(request: &Request<'_>, length: u64, now: &Validators) -> RangeOutcome {
     let mut conditions = request.fields.all("if-range");
     let holds = match (conditions.next(), conditions.next()) {
         (None, _) => true,
-        // RFC 9110 13.1.5: "If the HTTP-date validator provided is not a strong validator in the sense
-        // defined by Section 8.8.2.2, the condition is false." That a file did not change twice in
-        // that second is not known here, so that a date never is.
+        // RFC 9110 13.1.5: "If the HTTP-date validator provided is not a strong validator in the
+        // sense defined by Section 8.8.2.2, the condition is false." A file may have changed twice
+        // in that second, so a date is never strong here.
         (Some(condition), None) => now.tag.is_strongly(condition),
         (Some(_), Some(_)) => false,
     };
@@ -157,7 +157,7 @@ pub fn range(request: &Request<'_>, length: u64, now: &Validators) -> RangeOutco
     field.map_or(RangeOutcome::Whole, |field| range::judge(field, length))
 }
 
-/// True if a list of entity tags has one that is `wanted`. A comma may stand within a tag.
+/// True if a list has a tag for which `wanted` is true. A comma may stand within a tag.
 fn lists(request: &Request<'_>, name: &str, wanted: impl Fn(&[u8]) -> bool) -> bool {
     request.fields.all(name).any(|value| {
         let mut rest = value;
@@ -171,7 +171,7 @@ fn lists(request: &Request<'_>, name: &str, wanted: impl Fn(&[u8]) -> bool) -> b
     })
 }
 
-/// The first entity tag of a list, and what follows it.
+/// The first entity tag of a list, and the rest.
 fn next_tag(list: &[u8]) -> Option<(&[u8], &[u8])> {
     let begin = list.iter().position(|byte| !matches!(byte, b',' | b' ' | b'\t'))?;
     let list = list.get(begin..)?;
@@ -188,7 +188,7 @@ fn is_star(request: &Request<'_>, name: &str) -> bool {
     request.fields.all(name).all(|value| value.trim_ascii() == b"*")
 }
 
-/// The date of a field that is there once, and means one.
+/// Date of a field that is present once and valid.
 fn single_date(request: &Request<'_>, name: &str, now: u64) -> Option<u64> {
     let mut all = request.fields.all(name);
     let value = all.next().filter(|_| all.next().is_none())?;

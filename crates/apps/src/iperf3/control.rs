@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{Fault, State};
 use crate::transport::{ConnError, Reading, Transport};
 
-/// A control connection. It keeps at most one document and what came in one piece behind it.
+/// A control connection. It keeps at most one document and the bytes received with it.
 #[derive(Debug)]
 pub(crate) struct Control<I> {
     id: I,
@@ -17,7 +17,7 @@ pub(crate) struct Control<I> {
 }
 
 impl<I: Copy + PartialEq> Control<I> {
-    /// On this connection, of which that was read already.
+    /// The control connection `id`, with bytes that were read already.
     pub(crate) fn new(id: I, inbox: Vec<u8>) -> Self {
         Self { id, inbox, outbox: Bytes::new(), ended: false }
     }
@@ -27,12 +27,12 @@ impl<I: Copy + PartialEq> Control<I> {
         self.id
     }
 
-    /// True if the other side ended it, and nothing of what it said is left.
+    /// True if the other side ended it, and all its messages were read.
     pub(crate) fn is_over(&self) -> bool {
         self.ended && self.inbox.is_empty()
     }
 
-    /// Says this, as soon as there is room.
+    /// Queues bytes.
     pub(crate) fn say(&mut self, bytes: &[u8]) {
         let mut all = Vec::with_capacity(self.outbox.len() + bytes.len());
         all.extend_from_slice(&self.outbox);
@@ -40,18 +40,18 @@ impl<I: Copy + PartialEq> Control<I> {
         self.outbox = all.into();
     }
 
-    /// Queues the byte that stands for a state.
+    /// Queues a state.
     pub(crate) fn tell(&mut self, state: State) {
         self.say(&[state.byte()]);
     }
 
-    /// Queues a document, its length in front of it.
+    /// Queues a document with its length.
     pub(crate) fn document(&mut self, text: &str) {
         self.say(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_be_bytes());
         self.say(text.as_bytes());
     }
 
-    /// Sends what was said as far as there is room.
+    /// Sends queued bytes as far as there is room.
     pub(crate) fn flush<T: Transport<Id = I>>(&mut self, net: &mut T) -> Result<(), ConnError> {
         if !self.outbox.is_empty() {
             net.send(self.id, &mut self.outbox)?;
@@ -68,7 +68,7 @@ impl<I: Copy + PartialEq> Control<I> {
         Ok(self.take(1).map(|bytes| bytes.first().copied().unwrap_or_default()))
     }
 
-    /// The next so many bytes, if they came.
+    /// The next `count` bytes, if they came.
     pub(crate) fn exactly<T: Transport<Id = I>>(
         &mut self,
         net: &mut T,
@@ -78,7 +78,7 @@ impl<I: Copy + PartialEq> Control<I> {
         Ok(self.take(count))
     }
 
-    /// The next document, if all of it came; at most `limit` bytes.
+    /// The next document, if it is complete; at most `limit` bytes.
     pub(crate) fn read_document<T: Transport<Id = I>>(
         &mut self,
         net: &mut T,
@@ -95,8 +95,8 @@ impl<I: Copy + PartialEq> Control<I> {
         Ok(self.take(whole).map(|bytes| bytes.get(LENGTH..).unwrap_or_default().to_vec()))
     }
 
-    /// Reads until so many bytes are there, or no more have come. What is announced takes no room
-    /// before it comes.
+    /// Reads until `count` bytes are there, or no more have come. Announced bytes take no memory
+    /// before they arrive.
     fn fill<T: Transport<Id = I>>(&mut self, net: &mut T, count: usize) -> Result<(), ConnError> {
         while self.inbox.len() < count && !self.ended {
             match net.recv(self.id) {
@@ -114,5 +114,5 @@ impl<I: Copy + PartialEq> Control<I> {
     }
 }
 
-/// Bytes that tell a document's length.
+/// Bytes of a document's length.
 const LENGTH: usize = 4;

@@ -1,4 +1,4 @@
-//! What a client asks for.
+//! Parameters of a test.
 
 use alloc::string::{String, ToString};
 use core::time::Duration;
@@ -8,50 +8,50 @@ use serde_json::{Map, Value, json};
 use super::{Fault, Refusal};
 use crate::direction::Direction;
 
-/// What a client asks for.
+/// Parameters of a test, as the client sends them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parameters {
-    /// What the streams are of.
+    /// Transport protocol of the streams.
     pub protocol: Protocol,
     /// The time at the beginning that the totals leave out, whole seconds.
     pub omit: Duration,
     /// The time after that, whole seconds; zero if something else ends it.
     pub time: Duration,
-    /// The bytes that end it, of all streams together.
+    /// Total bytes that end it, over all streams.
     pub bytes: Option<u64>,
     /// Streams, in each direction.
     pub streams: u32,
-    /// Who sends, as the client sees it.
+    /// The side that sends, as the client sees it.
     pub direction: Direction,
-    /// Bytes of the buffers of each side's sockets, if they are not to be the system's.
+    /// Bytes of the buffers of each side's sockets, if not the system's default.
     pub window: Option<u32>,
-    /// Bytes handed over at a time.
+    /// Bytes per call.
     pub block: usize,
-    /// The most bits a second that a stream is to send.
+    /// Most bits per second on a stream.
     pub rate: Option<u64>,
     /// The most bytes of text in a segment.
     pub mss: Option<u16>,
-    /// True if small segments go at once.
+    /// True if small segments are not delayed.
     pub no_delay: bool,
     /// The congestion control, by its name.
     pub congestion: Option<String>,
-    /// True if the client wants to have what the server prints.
+    /// True if the client wants the server's output.
     pub server_output: bool,
-    /// Something that shapes what the server would send and that there is not here.
+    /// True if a parameter would change the server's data and is not supported here.
     pub beyond: bool,
 }
 
-/// What streams are of.
+/// Transport protocol of the streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
-    /// TCP, the only one that is measured here.
+    /// TCP, the only supported one.
     Tcp,
     /// UDP, SCTP, or something newer.
     Other,
 }
 
 impl Parameters {
-    /// As they are sent.
+    /// The JSON document.
     pub fn document(&self) -> String {
         let mut map = Map::new();
         map.insert("tcp".into(), true.into());
@@ -78,7 +78,7 @@ impl Parameters {
         Value::from(map).to_string()
     }
 
-    /// What a document says.
+    /// Parses a JSON document.
     pub fn parse(document: &[u8]) -> Result<Self, Fault> {
         let value: Value = serde_json::from_slice(document).map_err(|_| Fault::Malformed)?;
         let map = value.as_object().ok_or(Fault::Malformed)?;
@@ -122,7 +122,7 @@ impl Parameters {
         })
     }
 
-    /// True if a server that knows these congestion controls can do it.
+    /// Checks that a server with these congestion controls can run the test.
     pub(crate) fn judge(&self, knows: impl Fn(&str) -> bool) -> Result<(), Refusal> {
         let sends = self.direction != Direction::Send;
         let refused = [
@@ -142,7 +142,7 @@ impl Parameters {
     }
 }
 
-/// A number that is none below 0. Large ones may be written with an exponent.
+/// A number of at least 0. Large ones may be written with an exponent.
 pub(super) fn number(value: &Value) -> Option<u64> {
     if let Some(whole) = value.as_u64() {
         return Some(whole);
@@ -151,19 +151,19 @@ pub(super) fn number(value: &Value) -> Option<u64> {
     Some(real as u64)
 }
 
-/// Rounded up: who is told less time than there is gives up too early.
+/// Rounds up: a peer that gets a shorter time gives up too early.
 fn whole_seconds(time: Duration) -> u64 {
     time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
-/// What is told as the version of the client.
+/// Version that the client sends.
 const VERSION: &str = concat!("whimbrel ", env!("CARGO_PKG_VERSION"));
-/// What is handed over at a time if a client does not say.
+/// Block size if the client gives none.
 const DEFAULT_BLOCK: usize = 128 << 10;
-/// As iperf3 has them: the longest test, the most that is omitted, the most streams, the longest block.
+/// iperf3's limits: the longest test, the most omitted, the most streams, the longest block.
 const LONGEST: Duration = Duration::from_secs(86_400);
 const LONGEST_OMITTED: Duration = Duration::from_secs(600);
 const MOST_STREAMS: u32 = 128;
 const LONGEST_BLOCK: usize = 1 << 20;
-/// The largest buffers that a client may have this side make, bytes.
+/// Largest buffers that a client may request, bytes.
 const LARGEST_WINDOW: u32 = 16 << 20;

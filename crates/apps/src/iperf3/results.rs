@@ -1,4 +1,4 @@
-//! What each side tells the other at the end.
+//! Results that the sides exchange at the end.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -10,22 +10,22 @@ use whimbrel_base::Foreign;
 use super::Fault;
 use super::parameters::number;
 
-/// What one side counted.
+/// Results of one side.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Results {
-    /// How busy it was.
+    /// Processor load of this side.
     pub processors: Processors,
-    /// True if it knows what it sent again.
+    /// True if it counts retransmissions.
     pub has_retransmits: bool,
-    /// What it controls congestion with, if it says.
+    /// Congestion control, if the side names it.
     pub congestion: Option<Foreign<String>>,
-    /// What the server printed, if the client asked for it.
+    /// Output of the server, if the client requested it.
     pub server_output: Option<Foreign<String>>,
-    /// What each of its streams moved, in the order of their numbers.
+    /// Results of each stream, in the order of their numbers.
     pub streams: Vec<StreamResult>,
 }
 
-/// How busy one side was: percent of one processor.
+/// Processor load of one side, in percent of one processor.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Processors {
     /// Of the process in all, percent of one processor.
@@ -37,7 +37,7 @@ pub struct Processors {
 }
 
 impl Processors {
-    /// So much time of processors, of so much time.
+    /// Load for these processor times within `elapsed`.
     pub fn new([user, system]: [Duration; 2], elapsed: Duration) -> Self {
         let whole = elapsed.as_secs_f64();
         let percent = |time: Duration| {
@@ -50,18 +50,18 @@ impl Processors {
 /// One stream, as one side counted it.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct StreamResult {
-    /// The number by which iperf3 calls the stream: 1, then 3, 4, ….
+    /// iperf3's number of the stream: 1, then 3, 4, ….
     pub id: u64,
-    /// Bytes sent or received, what is omitted not counted.
+    /// Bytes sent or received, without the omitted part.
     pub bytes: u64,
-    /// Segments sent again, if this side sent, and knows.
+    /// Segments retransmitted, if this side sent and counts them.
     pub retransmits: Option<u64>,
-    /// In how many seconds.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
 impl Results {
-    /// As they are sent.
+    /// The JSON document.
     pub fn document(&self) -> String {
         let mut map = Map::new();
         map.insert("cpu_util_total".into(), self.processors.total.into());
@@ -79,7 +79,7 @@ impl Results {
         Value::from(map).to_string()
     }
 
-    /// What a document says.
+    /// Parses a JSON document.
     pub fn parse(document: &[u8]) -> Result<Self, Fault> {
         let value: Value = serde_json::from_slice(document).map_err(|_| Fault::Malformed)?;
         let percent = |name: &str| value.get(name).and_then(Value::as_f64);
@@ -90,7 +90,7 @@ impl Results {
             system: percent("cpu_util_system").ok_or(Fault::Malformed)?,
         };
         let streams = value.get("streams").and_then(Value::as_array).ok_or(Fault::Malformed)?;
-        // A server that prints documents gives one instead of text.
+        // A server that prints documents sends one instead of text.
         let printed = || value.get("server_output_json").map(|value| format!("{value:#}\n"));
         Ok(Self {
             processors,
@@ -128,7 +128,7 @@ impl StreamResult {
     }
 }
 
-/// A count; -1, which 3.12 prints as 2^64 - 1, is none.
+/// A count; -1, which 3.12 prints as 2^64 - 1, means none.
 fn count(value: &Value) -> Option<u64> {
     number(value).filter(|count| *count <= u64::from(u32::MAX))
 }

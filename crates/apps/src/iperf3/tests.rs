@@ -1,11 +1,11 @@
-//! What is sent, to the byte, and what is read.
+//! Messages are written to the byte, and read.
 
 use core::time::Duration;
 
 use super::*;
 use crate::bulk::Direction;
 
-/// As iperf 3.12 sends them, taken down from the wire.
+/// As iperf 3.12 sends them, copied from a capture.
 const PARAMETERS: &[u8] = br#"{"tcp":true,"omit":0,"time":1,"num":0,"blockcount":0,"parallel":2,"len":131072,"bandwidth":1000000,"pacing_timer":1000,"get_server_output":1,"client_version":"3.12"}"#;
 const RESULTS: &[u8] = br#"{"cpu_util_total":0.035758127233010147,"cpu_util_user":0,"cpu_util_system":0.0348591799003367,"sender_has_retransmits":18446744073709551615,"congestion_used":"bbr","server_output_text":"Accepted\n","streams":[{"id":1,"bytes":131072,"retransmits":18446744073709551615,"jitter":0,"errors":0,"packets":0,"start_time":0,"end_time":1.000963},{"id":3,"bytes":131072,"retransmits":7,"jitter":0,"errors":0,"packets":0,"start_time":0,"end_time":1.000984}]}"#;
 
@@ -56,7 +56,7 @@ fn what_is_asked_for_is_read_back() {
         beyond: false,
     };
     let read = Parameters::parse(asked.document().as_bytes()).unwrap();
-    // Seconds are whole, and a server waits rather too long than too short.
+    // Seconds are whole, so a server rounds up.
     assert_eq!(read, Parameters { time: Duration::from_secs(3), ..asked });
 }
 

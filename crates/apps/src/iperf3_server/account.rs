@@ -1,4 +1,4 @@
-//! What a server prints of a test, in the manner of iperf3's.
+//! Report of a test, in the format of iperf3's server.
 
 use alloc::string::String;
 use core::fmt::Write;
@@ -11,14 +11,14 @@ use crate::iperf3::stream_id;
 use crate::record::per_second;
 use crate::transport::Transport;
 
-/// Who asked for it.
+/// The line that names the client.
 pub(super) fn accepted(from: Option<Endpoint>) -> String {
-    let from =
-        from.map_or_else(|| "somebody".into(), |from| format!("{}, port {}", from.addr, from.port));
+    let from = from
+        .map_or_else(|| "unknown host".into(), |from| format!("{}, port {}", from.addr, from.port));
     format!("Accepted connection from {from}\n")
 }
 
-/// What was moved, by whom, and in which interval.
+/// The transfer: bytes, direction and interval of each stream.
 pub(super) fn of<T: Transport>(bulk: &Bulk<T>) -> String {
     let mut text = String::new();
     for (place, stream) in bulk.streams().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What a server says of a test, for programs: the document that `iperf3 -s --json` prints of each.
+//! Report of a test for programs: the document that `iperf3 -s --json` prints for each.
 
 use core::ops::Range;
 
@@ -10,9 +10,9 @@ use crate::record::per_second;
 use crate::transport::Transport;
 use whimbrel_wire::Endpoint;
 
-/// Of a test that this client asked for; `error` is why it came to nothing, if it did.
+/// The document of a client's test; `error` is the reason of a failed one.
 ///
-/// What only the other side counted, and what this side does not know, is left out.
+/// Values that only the other side counts are left out.
 pub(super) fn of<T: Transport>(
     bulk: &Bulk<T>,
     from: Option<Endpoint>,
@@ -60,7 +60,7 @@ fn named(whose: &str, end: Option<Endpoint>) -> impl Iterator<Item = (String, Va
     fields.into_iter().flatten()
 }
 
-/// The directions of a test, each with what iperf3 appends to the names of its sums.
+/// Directions of a test, each with iperf3's suffix for the names of its sums.
 fn ways<T: Transport>(bulk: &Bulk<T>) -> &'static [(Direction, &'static str)] {
     match bulk.plan().direction {
         Direction::Send => &[(Direction::Send, "")],

@@ -1,4 +1,4 @@
-//! One test, as its server has it.
+//! One test of the server.
 
 use alloc::string::String;
 use core::time::Duration;
@@ -12,57 +12,57 @@ use crate::bulk::{self, Bulk, Direction, Peer, StopCondition};
 use crate::iperf3::{Awaited, Control, Cookie, Fault, Parameters, Refusal, Results, State};
 use crate::transport::{ConnectOptions, Transport};
 
-/// A test that a client asked for, from its cookie to its end.
+/// A test of a client, from its cookie to its end.
 #[derive(Debug)]
 pub(super) struct Test<T: Transport> {
     pub(super) bulk: Bulk<T>,
-    /// What there is to print of it, for people.
+    /// Report of the test, for people.
     account: String,
-    /// Why it came to nothing, if it did.
+    /// Error of a failed test.
     fault: Option<Fault>,
     control: Control<T::Id>,
     cookie: Cookie,
     settings: Settings,
     phase: Phase,
-    /// When the phase began.
+    /// Start of the phase.
     since: Instant,
     from: Option<Endpoint>,
     parameters: Option<Parameters>,
-    /// What was moved when something was moved last, and when that was.
+    /// Bytes moved, and the time of the last progress.
     moved: (u64, Instant),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// The client is to say what it wants.
+    /// The client is to send its parameters.
     Parameters,
-    /// It is to open its streams.
+    /// The client is to open its streams.
     Streams,
     /// The test runs: the streams carry bytes until its end.
     Running,
-    /// The client is to say what it counted.
+    /// The client is to send its results.
     Results,
-    /// It is to say that it has heard all.
+    /// The client is to confirm the end.
     Farewell,
 }
 
-/// What became of a test.
+/// Result of a step of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     /// There may be more to do at once.
     More,
-    /// Something must happen first.
+    /// An event must come first.
     Wait,
-    /// It came to its end.
+    /// It is complete.
     Done,
-    /// It is one that is not done here.
+    /// It is not supported.
     Refused,
-    /// The client went, or a step took too long.
+    /// The client closed, or a step took too long.
     Failed,
 }
 
 impl<T: Transport> Test<T> {
-    /// One whose client told its cookie, and this behind it.
+    /// A test whose client sent its cookie, and these bytes after it.
     pub(super) fn new(
         net: &mut T,
         id: T::Id,
@@ -96,7 +96,7 @@ impl<T: Transport> Test<T> {
         self.phase == Phase::Streams && *cookie == self.cookie && self.missing() > 0
     }
 
-    /// Takes such a connection, on which so much came behind its cookie.
+    /// Adopts such a connection, with the bytes after its cookie.
     pub(super) fn adopt(&mut self, net: &mut T, id: T::Id, early: u64) {
         let Some(parameters) = &self.parameters else { return };
         let buffers = parameters.window.map(|bytes| bytes.max(LEAST_BUFFER));
@@ -104,7 +104,7 @@ impl<T: Transport> Test<T> {
         let nagle = if parameters.no_delay { Nagle::Off } else { Nagle::On };
         let congestion = parameters.congestion.clone();
         net.adjust(id, &ConnectOptions { nagle, buffers, congestion, ..ConnectOptions::default() });
-        // Those that the client sends on come first.
+        // Streams on which the client sends come first.
         let place = self.bulk.streams().len();
         let direction = match parameters.direction {
             Direction::Send => Direction::Receive,
@@ -115,7 +115,7 @@ impl<T: Transport> Test<T> {
         self.bulk.adopt(net, id, direction, early);
     }
 
-    /// Does what can be done now, over the control connection and the streams.
+    /// Works on the control connection and the streams.
     pub(super) fn go_on(&mut self, net: &mut T, now: Instant) -> Step {
         let step = self.hear(net, now).and_then(|step| match step {
             Step::Wait if self.phase == Phase::Running => self.run(net, now),
@@ -144,20 +144,20 @@ impl<T: Transport> Test<T> {
         [bulk, Some(self.deadline())].into_iter().flatten().min()
     }
 
-    /// The server ends: its client is told.
+    /// Tells the client that the server ends.
     pub(super) fn tell_end(&mut self, net: &mut T) {
         self.control.tell(State::ServerTerminate);
         let _gone = self.control.flush(net);
     }
 
-    /// It has ended. What there is to print of the test.
+    /// Ends the test, and returns its report.
     pub(super) fn terminate(mut self, net: &mut T, now: Instant) -> String {
         self.bulk.close_streams(net);
         self.break_off(net, now);
         self.news()
     }
 
-    /// What there is to print of it.
+    /// Report of the test.
     pub(super) fn news(&self) -> String {
         if !self.settings.documents {
             return self.account.clone();
@@ -168,7 +168,7 @@ impl<T: Transport> Test<T> {
         format!("{document}\n")
     }
 
-    /// When nobody waits any longer.
+    /// Time at which the test is given up.
     fn deadline(&self) -> Instant {
         match (self.phase, &self.parameters) {
             (Phase::Running, Some(parameters)) => {
@@ -183,7 +183,7 @@ impl<T: Transport> Test<T> {
         }
     }
 
-    /// Hears the client, and answers.
+    /// Reads the client's messages and answers them.
     fn hear(&mut self, net: &mut T, now: Instant) -> Result<Step, Fault> {
         let heard = match self.phase {
             Phase::Parameters => {
@@ -210,7 +210,7 @@ impl<T: Transport> Test<T> {
                 self.bulk.start(now);
                 Ok(Step::More)
             }
-            // It may have heard all, and gone.
+            // The client may have received all and closed.
             None if self.control.is_over() && self.phase == Phase::Farewell => Ok(Step::Done),
             None if self.control.is_over() => Err(Fault::Closed(self.awaited())),
             None => Ok(Step::Wait),
@@ -228,7 +228,7 @@ impl<T: Transport> Test<T> {
     }
 
     fn on_results(&mut self, document: &[u8], now: Instant) -> Result<Step, Fault> {
-        // What a client counted is for its own user; that it can be read is enough.
+        // The client's results are for its own user; here they must only be valid.
         Results::parse(document)?;
         let mut results = self.bulk.counted_results(self.congestion());
         self.account += &account::of(&self.bulk);
@@ -245,14 +245,15 @@ impl<T: Transport> Test<T> {
         match (State::from_byte(byte), self.phase) {
             (Some(State::ClientTerminate), _) => Err(Fault::Terminated),
             (Some(State::TestEnd), Phase::Running) => {
-                // What came before its word is counted.
+                // Bytes before its message count.
                 let came = self.bulk.read_rest(net, now);
                 let last = if came { now } else { self.moved.1 };
-                // How late its word is noticed is no part of the test, if nothing came any more.
+                // A late look at the message must not lengthen the test, if no bytes came after its
+                // end.
                 let planned = self.parameters.as_ref().map(|it| self.since + it.omit + it.time);
                 let until = planned.map_or(now, |planned| planned.max(last));
                 self.bulk.stop_at(net, now, until.min(now));
-                self.bulk.let_go(net);
+                self.bulk.release(net);
                 self.control.tell(State::ExchangeResults);
                 self.enter(Phase::Results, now);
                 Ok(Step::More)
@@ -276,7 +277,7 @@ impl<T: Transport> Test<T> {
         Ok(if more { Step::More } else { Step::Wait })
     }
 
-    /// It came to nothing: the client is told why, if it can be.
+    /// Ends a test that failed, and tells the client why if possible.
     fn fail(&mut self, net: &mut T, fault: Fault, now: Instant) -> Step {
         let refusal = match (fault, self.phase) {
             (Fault::Declined(refusal), _) => Some(refusal),
@@ -296,7 +297,7 @@ impl<T: Transport> Test<T> {
         if matches!(fault, Fault::Declined(_)) { Step::Refused } else { Step::Failed }
     }
 
-    /// What was moved so far is told, and every connection let go.
+    /// Reports the bytes moved so far, and closes all connections.
     fn break_off(&mut self, net: &mut T, now: Instant) {
         let ran = self.phase == Phase::Running;
         self.bulk.end(net, now);
@@ -307,7 +308,7 @@ impl<T: Transport> Test<T> {
     }
 
     fn release(&mut self, net: &mut T) {
-        self.bulk.let_go(net);
+        self.bulk.release(net);
         net.close(self.control.id());
     }
 
@@ -315,7 +316,7 @@ impl<T: Transport> Test<T> {
         (self.phase, self.since) = (phase, now);
     }
 
-    /// Streams that are not there yet.
+    /// Number of streams still to open.
     fn missing(&self) -> usize {
         let wanted = self.parameters.as_ref().map_or(0, |parameters| {
             let each = parameters.streams.max(1) as usize;
@@ -340,7 +341,7 @@ impl<T: Transport> Test<T> {
     }
 }
 
-/// What this side does in a test with these parameters.
+/// Plan of this side for a test with these parameters.
 fn plan(parameters: Option<&Parameters>, settings: &Settings) -> bulk::TransferPlan {
     let direction = match parameters.map(|parameters| parameters.direction) {
         None | Some(Direction::Send) => Direction::Receive,
@@ -348,7 +349,7 @@ fn plan(parameters: Option<&Parameters>, settings: &Settings) -> bulk::TransferP
         Some(Direction::Both) => Direction::Both,
     };
     bulk::TransferPlan {
-        // It connects to nobody.
+        // It opens no connections.
         target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
         destinations: Vec::new(),
         direction,
@@ -365,9 +366,9 @@ fn plan(parameters: Option<&Parameters>, settings: &Settings) -> bulk::TransferP
     }
 }
 
-/// The longest document of parameters that is read, bytes.
+/// Longest document of parameters, bytes.
 const MOST_PARAMETERS: u32 = 64 << 10;
-/// The longest of results: 256 streams of some hundred bytes.
+/// Longest document of results: 256 streams of some hundred bytes.
 const MOST_RESULTS: u32 = 256 << 10;
-/// The smallest buffer that a connection works with, bytes.
+/// Smallest useful buffer of a connection, bytes.
 const LEAST_BUFFER: u32 = 8 << 10;

@@ -1,4 +1,4 @@
-//! What the parts of a load, each in a shard of its own, decide together: whether to run again.
+//! Joint decision of a load's parts, each in its own shard, whether to run again.
 
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -8,33 +8,33 @@ use whimbrel_base::Instant;
 use crate::Record;
 use crate::record::per_second;
 
-/// Where each part tells of its runs, and hears of those of all.
+/// Exchanges the runs of each part with those of the other parts.
 pub trait RunAgreement: Debug + Send + Sync {
-    /// The part numbered `part` made these runs so far. Returns the rates, of all parts together, of
-    /// the runs that every part has told of.
+    /// Reports the runs of part number `part` so far. Returns the joint rates of the runs that
+    /// every part has reported.
     fn tell(&self, part: u32, runs: &[RunCount]) -> Vec<f64>;
 }
 
-/// What a rate is made of.
+/// Counts from which a rate is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunCount {
-    /// Exchanges that were answered between the two moments below.
+    /// Exchanges answered between the two times below.
     pub answered: u64,
-    /// When the run began to be measured.
+    /// Start of the measurement.
     pub began: Instant,
-    /// When it ceased to be.
+    /// End of the measurement.
     pub until: Instant,
 }
 
 impl RunCount {
-    /// That of a run.
+    /// The counts of a run.
     pub fn of(record: &Record) -> Self {
         Self { answered: record.answered(), began: record.began, until: record.until }
     }
 
-    /// With what another part did meanwhile.
+    /// Adds the counts of another part for that time.
     #[must_use]
-    pub fn beside(self, other: Self) -> Self {
+    pub fn merge(self, other: Self) -> Self {
         Self {
             answered: self.answered + other.answered,
             began: self.began.min(other.began),
@@ -42,7 +42,7 @@ impl RunCount {
         }
     }
 
-    /// Exchanges answered in a second.
+    /// Exchanges answered per second.
     pub fn rate(&self) -> f64 {
         per_second(self.answered, self.until.since(self.began))
     }

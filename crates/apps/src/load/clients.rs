@@ -1,4 +1,4 @@
-//! The loads that well-known programs make, as plans.
+//! Plans that make the load of well-known programs.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -11,28 +11,29 @@ use crate::http::Composition;
 use crate::http::reply::Expected;
 
 impl LoadPlan {
-    /// wrk's: all connections open at once and are kept, and each asks again as soon as it is answered. wrk
-    /// counts what takes longer than its time-out, and gives up nothing before the end.
+    /// As wrk: all connections open at once and are kept, and each sends its next request as soon
+    /// as it has the response. wrk counts responses that take longer than its time-out, but gives
+    /// up none before the end.
     pub fn wrk(connections: u32, lasts: Duration) -> Self {
         let kept = Self::new(Exchange::get(true), connections, lasts);
         Self { ending: Ending::KeepAlive, timeout: FOR_EVER, connect_timeout: FOR_EVER, ..kept }
     }
 
-    /// oha's with --disable-keepalive: a connection for each request, which this side closes.
+    /// As oha with --disable-keepalive: a connection for each request, which this side closes.
     pub fn oha_without_keep_alive(connections: u32, lasts: Duration) -> Self {
         Self::new(Exchange::get(false), connections, lasts)
     }
 
-    /// A balancer's: users come evenly, each has a connection of its own, and the server closes that. As
-    /// many connections as come in a second can be under way.
+    /// As a load balancer: users arrive evenly, each with a connection of its own, and the server
+    /// closes that. As many connections as arrive in a second can be open.
     pub fn balancer(rate: f64, warmup: Duration, lasts: Duration) -> Self {
         let connections = (rate.ceil() as u32).clamp(64, MOST_AT_ONCE);
         let plan = Self::new(Exchange::get(false), connections, lasts);
         Self { rate: Some(rate), ending: Ending::Server, warmup, ..plan }
     }
 
-    /// A connection for each exchange, which this side closes, for so long; its target is set when it is
-    /// known.
+    /// A plan of one connection for each exchange, which this side closes; the target is set when
+    /// it is known.
     fn new(exchange: Exchange, connections: u32, lasts: Duration) -> Self {
         Self {
             target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
@@ -55,7 +56,7 @@ impl LoadPlan {
 }
 
 impl Exchange {
-    /// GET of `/`, and its response; the request says whether the connection is to be kept.
+    /// GET of `/`, and its response; the request says if the connection is to be kept.
     pub fn get(persistent: bool) -> Self {
         let composition = Composition {
             method: "GET",
@@ -72,7 +73,7 @@ impl Exchange {
 
 /// Longer than any run.
 const FOR_EVER: Duration = Duration::from_secs(1_000_000);
-/// As long as a user waits.
+/// Longest wait of a user.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The most connections that are under way at once: at higher rates they are over soon, or nothing goes.
+/// Most connections at once: at higher rates each is over soon, or all fail.
 const MOST_AT_ONCE: u32 = 100_000;

@@ -1,16 +1,15 @@
-//! How sure the mean of several runs is: the confidence interval by Student's t, as netperf's `-I`
-//! has it.
+//! Confidence interval of the mean of several runs by Student's t, as with netperf's `-I`.
 
-/// How sure a mean shall be.
+/// Required confidence of a mean.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Confidence {
-    /// With which probability the true mean lies in the interval.
+    /// Probability that the true mean lies in the interval.
     pub level: Level,
-    /// The width of the interval, as a share of the mean.
+    /// Width of the interval, as a share of the mean.
     pub width: f64,
 }
 
-/// How likely an interval of confidence is to hold the true mean.
+/// Probability that a confidence interval holds the true mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// 95 of 100 such intervals hold it.
@@ -20,7 +19,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// How many of 100 such intervals hold the true value: 95 or 99.
+    /// Number of such intervals in 100 that hold the true value: 95 or 99.
     pub const fn percent(self) -> u8 {
         match self {
             Self::P95 => 95,
@@ -28,8 +27,8 @@ impl Level {
         }
     }
 
-    /// Half the width of the interval about the mean of `values`, as a share of that mean; `None`
-    /// for fewer than two values, for more than [`MOST_RUNS`], and about a mean of 0.
+    /// Half the width of the interval about the mean of `values`, as a share of that mean. Returns
+    /// `None` for fewer than two values, for more than [`MOST_RUNS`], and for a mean of 0.
     pub fn half_width(self, values: &[f64]) -> Option<f64> {
         let freedom = values.len().checked_sub(2)?;
         let t = match self {
@@ -45,13 +44,13 @@ impl Level {
 }
 
 impl Confidence {
-    /// True if the mean of `values` is that sure.
+    /// True if the mean of `values` has this confidence.
     pub fn holds(&self, values: &[f64]) -> bool {
         self.level.half_width(values).is_some_and(|half| 2.0 * half <= self.width)
     }
 }
 
-/// The most runs whose mean can be judged: netperf's bound.
+/// Most runs whose mean can be judged: netperf's limit.
 pub const MOST_RUNS: u32 = 30;
 
 /// Student's t, two-sided, for 1 to 29 degrees of freedom.

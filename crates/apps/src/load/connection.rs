@@ -1,4 +1,4 @@
-//! The place of one connection of a load.
+//! State of one connection of a load.
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
@@ -8,63 +8,63 @@ use crate::ConnError;
 use crate::http::Method;
 use crate::http::reply::ReplyReader;
 
-/// The place of one connection.
+/// State of one connection.
 #[derive(Debug)]
 pub(crate) struct LoadConnection<I> {
     pub(crate) id: Option<I>,
     pub(crate) state: ExchangeState,
-    /// What is still to be sent of the request.
+    /// Bytes of the request still to be sent.
     pub(crate) pending: Bytes,
     /// True if the request began with the SYN.
     pub(crate) early: bool,
-    /// True if the connection was kept since an exchange before this one.
+    /// True if the connection is kept from an earlier exchange.
     pub(crate) kept: bool,
-    /// True if the transport took the request's end no more.
+    /// True if the transport did not take the rest of the request.
     pub(crate) cut: bool,
     pub(crate) reader: AnswerReader,
     pub(crate) times: Times,
 }
 
-/// What a connection is doing.
+/// State of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ExchangeState {
-    /// Nothing: it may be open or not.
+    /// No exchange; it may be open or not.
     Idle,
-    /// Our SYN is out.
+    /// The SYN is sent.
     Opening,
-    /// A request is on its way, or its answer.
+    /// A request or its response is under way.
     Exchange,
-    /// The end of the connection is awaited.
+    /// The connection is closing.
     Closing,
 }
 
-/// The moments of an exchange.
+/// Times of an exchange.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Times {
-    /// When it fell due, or would have, had the load not stood still before it began.
+    /// Time when it fell due, without pauses before its start.
     pub(crate) due: Instant,
-    /// True if it counts: it fell due after the warm-up.
+    /// True if it fell due after the warm-up, so that it counts.
     pub(crate) measured: bool,
-    /// When it was begun: with the SYN, if there was one.
+    /// Start of the exchange: with the SYN, if there was one.
     pub(crate) began: Instant,
-    /// When its connection began to open: later, if it waited for a port.
+    /// Start of its connection: later, if it waited for a port.
     pub(crate) opened: Instant,
-    /// When the request began.
+    /// Start of the request.
     pub(crate) asked: Instant,
-    /// When the answer began.
+    /// Start of the response.
     pub(crate) first: Option<Instant>,
-    /// When the answer was complete.
+    /// End of the response.
     pub(crate) answered: Instant,
 }
 
-/// Finds the end of an answer: by its length, or by HTTP.
+/// Finds the end of a response: by its length, or by HTTP.
 #[derive(Debug)]
 pub(crate) enum AnswerReader {
     Http(ReplyReader),
-    Octets { of: u64, left: u64 },
+    Bytes { of: u64, left: u64 },
 }
 
-/// What is counted of an answer that came whole.
+/// Measurements of a complete response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CompleteAnswer {
     pub(crate) status: u16,
@@ -91,16 +91,16 @@ impl AnswerReader {
     pub(crate) const fn new(answer: ResponseEnd) -> Self {
         match answer {
             ResponseEnd::Http(expected) => Self::Http(ReplyReader::new(expected)),
-            ResponseEnd::Octets(of) => Self::Octets { of, left: of },
+            ResponseEnd::Bytes(of) => Self::Bytes { of, left: of },
         }
     }
 
-    /// True if an open connection is answer enough.
+    /// True if an open connection is enough.
     pub(crate) const fn wants_nothing(&self) -> bool {
-        matches!(self, Self::Octets { of: 0, .. })
+        matches!(self, Self::Bytes { of: 0, .. })
     }
 
-    /// The answer, if these bytes complete it.
+    /// The response, if these bytes complete it.
     pub(crate) fn read(&mut self, input: &mut Bytes) -> Result<Option<CompleteAnswer>, ConnError> {
         match self {
             Self::Http(reader) => {
@@ -111,7 +111,7 @@ impl AnswerReader {
                     persistent: reply.persistent,
                 }))
             }
-            Self::Octets { of, left } => {
+            Self::Bytes { of, left } => {
                 let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
                 drop(input.split_to(taken));
                 *left -= taken as u64;
@@ -124,29 +124,29 @@ impl AnswerReader {
         }
     }
 
-    /// True if these bytes, which no request asked for, leave the connection in use. RFC 9112 9.2: "the
-    /// client SHOULD close the connection, since message delimitation is now ambiguous, unless the data
-    /// consists only of one or more CRLF (which can be discarded per Section 2.2)".
+    /// True if the connection stays in use after these bytes, which belong to no request. RFC 9112
+    /// 9.2: "the client SHOULD close the connection, since message delimitation is now ambiguous,
+    /// unless the data consists only of one or more CRLF (which can be discarded per Section 2.2)".
     pub(crate) fn forgives(&self, bytes: &[u8]) -> bool {
         match self {
             Self::Http(_) => bytes.iter().all(|byte| matches!(byte, b'\r' | b'\n')),
-            Self::Octets { .. } => bytes.is_empty(),
+            Self::Bytes { .. } => bytes.is_empty(),
         }
     }
 
-    /// True if nothing came that is an answer to the request.
+    /// True if nothing came that is a response to the request.
     pub(crate) const fn is_silent(&self) -> bool {
         match self {
             Self::Http(reader) => !reader.has_begun(),
-            Self::Octets { of, left } => *of == *left,
+            Self::Bytes { of, left } => *of == *left,
         }
     }
 
-    /// Bytes that came of a head until it was too long; 0 if none was.
+    /// Bytes of a head until it was too long; 0 if none was.
     pub(crate) const fn refused_head(&self) -> usize {
         match self {
             Self::Http(reader) => reader.refused_head(),
-            Self::Octets { .. } => 0,
+            Self::Bytes { .. } => 0,
         }
     }
 
@@ -156,13 +156,12 @@ impl AnswerReader {
                 let reply = reader.on_end()?;
                 Ok(CompleteAnswer { status: reply.status, body: reply.body, persistent: false })
             }
-            Self::Octets { .. } => Err(ConnError::EndedEarly),
+            Self::Bytes { .. } => Err(ConnError::EndedEarly),
         }
     }
 }
 
-/// True if to carry the request out twice has the effect of once (RFC 9110 9.2.2), as far as its method
-/// says.
+/// True if the request's method is idempotent (RFC 9110 9.2.2).
 pub(crate) fn is_idempotent(exchange: &Exchange) -> bool {
     let ResponseEnd::Http(_) = exchange.answer else { return false };
     let name = exchange.request.split(|byte| *byte == b' ').next().unwrap_or_default();

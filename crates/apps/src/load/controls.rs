@@ -1,4 +1,4 @@
-//! What is wanted of a load while it runs, by whoever steers it.
+//! Control of a load while it runs.
 
 use alloc::sync::Arc;
 use core::fmt::Debug;
@@ -11,38 +11,39 @@ use super::{Load, LoadPhase};
 use crate::Part;
 use crate::transport::Transport;
 
-/// Whoever steers a load. Each of its parts asks whenever it is polled, and once in [`LOOK`] at least.
+/// Controls a load. Each part of the load asks it at each poll, and at least once in [`LOOK`].
 pub trait Controls: Debug + Send + Sync {
-    /// What is wanted of this part now.
+    /// The settings for `part` now.
     fn wanted(&self, part: Part) -> Wanted;
 }
 
-/// What is wanted of one part of a load.
+/// Settings of one part of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wanted {
-    /// How many connections of it there are at a time (>= 1). More begin at once; of those that are
-    /// too many, the ones without an exchange go at once and the others when theirs is over.
+    /// Number of concurrent connections (>= 1). If it rises, more open at once. If it falls,
+    /// connections without an exchange close at once and the others after theirs.
     pub connections: u32,
-    /// Whether it goes on.
+    /// Run, pause or stop.
     pub state: LoadState,
 }
 
-/// Whether a load goes on.
+/// Run, pause or stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoadState {
-    /// Requests are sent as the plan has it.
+    /// Requests are sent as in the plan.
     Running,
-    /// It stands still, and its time with it: no exchange begins or falls due, kept connections stay
-    /// open. What is under way goes on, and counts; so do its time-outs, and the wait for a port.
+    /// The load and its clock stand still: no exchange begins or falls due, and kept connections
+    /// stay open. Exchanges under way continue and count, and so do time-outs and the wait for a
+    /// port.
     Paused,
 }
 
-/// Who steers a load, and which part of it this is.
+/// Part of a load with its controls.
 #[derive(Debug)]
 pub(super) struct ControlledPart {
     controls: Arc<dyn Controls>,
     part: Part,
-    /// When they were asked last, and what they said.
+    /// Time and result of the last look.
     looked: Instant,
     pub(super) state: LoadState,
 }
@@ -52,21 +53,21 @@ impl ControlledPart {
         Self { controls, part, looked: Instant::ZERO, state: LoadState::Running }
     }
 
-    /// What is wanted of the load at this moment.
+    /// Reads the settings for this moment.
     pub(super) fn look(&mut self, now: Instant) -> Wanted {
         let wanted = self.controls.wanted(self.part);
         (self.looked, self.state) = (now, wanted.state);
         Wanted { connections: wanted.connections.max(1), ..wanted }
     }
 
-    /// When to ask again at the latest.
+    /// Latest time of the next look.
     pub(super) fn next_look(&self) -> Instant {
         self.looked + LOOK
     }
 }
 
 impl<T: Transport> Load<T> {
-    /// Does what is wanted from now on.
+    /// Applies new settings.
     pub(super) fn steer(&mut self, wanted: Wanted, now: Instant) {
         if self.state == LoadPhase::Over {
             return;
@@ -83,7 +84,7 @@ impl<T: Transport> Load<T> {
         }
     }
 
-    /// As many slots as there shall be, at least.
+    /// Adds slots up to the wanted number.
     fn add_slots(&mut self) {
         while self.slots_in_force() < self.plan.connections as usize {
             let place = self.spare.pop().unwrap_or_else(|| {
@@ -94,7 +95,7 @@ impl<T: Transport> Load<T> {
         }
     }
 
-    /// Lets free slots go while there are more than there shall be. Returns whether more may be.
+    /// Removes free slots above the wanted number. Returns true if there may be more.
     pub(super) fn retire(&mut self, net: &mut T, budget: usize) -> bool {
         for _ in 0..budget {
             if self.slots_in_force() <= self.plan.connections as usize {
@@ -115,6 +116,6 @@ impl<T: Transport> Load<T> {
     }
 }
 
-/// How soon controls are asked again at the latest: parts of one load, each on its own thread, stand
-/// still and go on within that of each other.
+/// Longest interval between looks at the controls. The parts of a load, each on its own thread,
+/// pause and resume within this time of each other.
 pub const LOOK: Duration = Duration::from_millis(10);

@@ -1,4 +1,4 @@
-//! The course of an exchange on one connection.
+//! Course of an exchange on one connection.
 
 use whimbrel_base::Instant;
 
@@ -16,7 +16,7 @@ impl<T: Transport> Load<T> {
         else {
             return;
         };
-        // An event may be older than the place's present connection.
+        // An event may be older than the present connection at its place.
         let Some(place) = self.place_of(id) else { return };
         let opening =
             self.slots.get(place as usize).is_some_and(|s| s.state == ExchangeState::Opening);
@@ -43,12 +43,12 @@ impl<T: Transport> Load<T> {
         self.ask(net, place, now);
     }
 
-    /// The request goes out. Of its answer an event tells, later: who looked at once would find
-    /// nothing, or, held up just here, an answer that seems to have taken no time.
+    /// Sends the request. An event reports the response later: a look at once would find nothing,
+    /// or, after a delay here, a response that seems to have taken no time.
     pub(super) fn ask(&mut self, net: &mut T, place: u32, now: Instant) {
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         slot.state = ExchangeState::Exchange;
-        // What travelled with the SYN may have its answer already.
+        // A request with the SYN may have its response already.
         let early = core::mem::take(&mut slot.early);
         if !early {
             slot.pending = self.plan.exchange.request.clone();
@@ -63,14 +63,14 @@ impl<T: Transport> Load<T> {
         }
     }
 
-    /// Moves a connection on until it must wait.
+    /// Drives a connection until it must wait.
     pub(super) fn drive(&mut self, net: &mut T, place: u32, now: Instant) {
         for _ in 0..STEPS {
             if self.turn(net, place, now) == StepResult::Wait {
                 return;
             }
         }
-        // The others first: one whose answer never ends must not starve them.
+        // Others first: an endless response must not starve them.
         self.again.push_back(place);
     }
 
@@ -82,7 +82,7 @@ impl<T: Transport> Load<T> {
             ExchangeState::Idle => match net.recv(id) {
                 Reading::Pending => StepResult::Wait,
                 Reading::Data(bytes) if slot.reader.forgives(&bytes) => StepResult::More,
-                // A server may close what it has kept alive for long enough.
+                // A server may close a connection that was idle for long enough.
                 _ => {
                     net.close(id);
                     slot.id = None;
@@ -92,7 +92,7 @@ impl<T: Transport> Load<T> {
             },
             ExchangeState::Exchange => self.turn_exchange(net, place, now),
             ExchangeState::Closing => match net.recv(id) {
-                // Read and thrown away: unread, it would turn our close into a reset.
+                // Read and discarded: unread data would turn our close into a reset.
                 Reading::Data(_) => StepResult::More,
                 Reading::Pending => StepResult::Wait,
                 Reading::End => self.on_closed(net, place, now),
@@ -108,7 +108,7 @@ impl<T: Transport> Load<T> {
         let Some(slot) = self.slots.get_mut(place as usize) else { return StepResult::Wait };
         let Some(id) = slot.id else { return StepResult::Wait };
         if !slot.pending.is_empty() && net.send(id, &mut slot.pending).is_err() {
-            // The answer may have come all the same; reading tells, and says why not.
+            // The response may have come all the same; a read returns it, or the error.
             slot.pending.clear();
             slot.cut = true;
         }
@@ -138,7 +138,7 @@ impl<T: Transport> Load<T> {
         }
     }
 
-    /// No answer will come on this connection.
+    /// Handles a connection on which no response will come.
     fn on_no_answer(
         &mut self,
         net: &mut T,
@@ -151,7 +151,8 @@ impl<T: Transport> Load<T> {
         // sequence of requests if all of those requests have idempotent methods"
         let is_stale = match why {
             ConnError::EndedEarly | ConnError::Reset => slot.times.first.is_none(),
-            // It was on its way when the request was not: behind the answer before; the two cannot be told apart.
+            // The data was sent before the request: it follows the response before, and the two
+            // cannot be told apart.
             ConnError::BadAnswer => slot.reader.is_silent(),
             _ => false,
         };
@@ -192,7 +193,7 @@ impl<T: Transport> Load<T> {
         self.part(net, place, whole, now)
     }
 
-    /// What becomes of the connection after the answer.
+    /// Ends or reuses the connection after the response.
     fn part(&mut self, net: &mut T, place: u32, whole: CompleteAnswer, now: Instant) -> StepResult {
         let Some(slot) = self.slots.get_mut(place as usize) else { return StepResult::Wait };
         let Some(id) = slot.id else { return StepResult::Wait };
@@ -217,7 +218,7 @@ impl<T: Transport> Load<T> {
         StepResult::Wait
     }
 
-    /// The connection is to end before its place is used again.
+    /// Waits for the end of the connection before its place is used again.
     fn await_end(&mut self, place: u32, now: Instant) -> StepResult {
         let Some(slot) = self.slots.get_mut(place as usize) else { return StepResult::Wait };
         slot.state = ExchangeState::Closing;
@@ -225,7 +226,7 @@ impl<T: Transport> Load<T> {
         StepResult::More
     }
 
-    /// The connection is over, as it should be.
+    /// Handles the regular end of a connection.
     fn on_closed(&mut self, net: &mut T, place: u32, now: Instant) -> StepResult {
         let Some(slot) = self.slots.get_mut(place as usize) else { return StepResult::Wait };
         self.closing.remove(place);
@@ -240,7 +241,7 @@ impl<T: Transport> Load<T> {
         StepResult::Wait
     }
 
-    /// The slot of a connection.
+    /// Slot of a connection.
     fn place_of(&self, id: T::Id) -> Option<u32> {
         let place = *self.by_place.get(T::place(id) as usize)?;
         let slot = self.slots.get(place as usize)?;
@@ -248,5 +249,5 @@ impl<T: Transport> Load<T> {
     }
 }
 
-/// Steps of one connection in one go.
+/// Steps of one connection at a time.
 const STEPS: usize = 64;

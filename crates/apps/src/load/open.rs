@@ -1,4 +1,4 @@
-//! Opening connections, waiting for ports, and failing.
+//! Opens connections, waits for ports, and handles failures.
 
 use core::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{FastOpen, Load, StepResult};
 use crate::transport::{ConnError, ConnectOptions, OpenError, PortShortage, Transport};
 
 impl<T: Transport> Load<T> {
-    /// The exchange goes on with a connection of its own: the one that was kept cannot be used.
+    /// Continues the exchange on a new connection, because the kept one cannot be used.
     pub(super) fn ask_anew(&mut self, net: &mut T, place: u32, now: Instant) -> StepResult {
         let Some(slot) = self.slots.get_mut(place as usize) else { return StepResult::Wait };
         if let Some(id) = slot.id.take() {
@@ -29,7 +29,7 @@ impl<T: Transport> Load<T> {
 
     /// Begins to open the connection of a slot, now or when there is a port for it.
     pub(super) fn open_or_wait(&mut self, net: &mut T, place: u32, now: Instant) {
-        // Whoever waits for a port already is to have the next one.
+        // Connections that already wait for a port come first.
         if self.starved.is_empty() {
             match self.open(net, place, now) {
                 Ok(()) => return,
@@ -76,15 +76,15 @@ impl<T: Transport> Load<T> {
         Ok(())
     }
 
-    /// No port is free: one is sought again when the next comes free, as far as that is known.
+    /// Puts an opening off until the next port comes free, if that time is known.
     fn put_off(&mut self, shortage: PortShortage, now: Instant) {
         self.record.shortage = Some(shortage);
         let wait = shortage.next.map_or(REST, |next| next.clamp(LEAST_WAIT, REST));
         self.next_asking = now + wait;
     }
 
-    /// Whoever waits for a port asks again, in turn; whoever waited for as long as a connection may
-    /// take to open has failed. Returns whether more may be done at once.
+    /// Retries the connections that wait for a port, in order; one that waited longer than the
+    /// time-out to open has failed. Returns true if more may be done at once.
     pub(super) fn feed(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         for _ in 0..budget {
             let Some(&place) = self.starved.front() else { return false };
@@ -106,7 +106,7 @@ impl<T: Transport> Load<T> {
         !self.starved.is_empty()
     }
 
-    /// A slot waited for a port until now.
+    /// Counts the time that a slot waited for a port.
     pub(super) fn count_wait(&mut self, place: u32, now: Instant) {
         let Some(slot) = self.slots.get(place as usize) else { return };
         let Times { measured, began, .. } = slot.times;
@@ -124,11 +124,11 @@ impl<T: Transport> Load<T> {
         }
     }
 
-    /// Each connection begins at the next of the addresses, in turn.
+    /// Options of the next connection; the local addresses are used in turn.
     pub(super) fn next_opening(&mut self) -> ConnectOptions {
         let (first, count) = (self.next_local, self.plan.local.len());
         self.next_local = (first + 1).checked_rem(count).unwrap_or(0);
-        // What asks is ready to go on with each answer: nothing is to wait for another.
+        // The load reads each response at once, so no segment should be delayed.
         ConnectOptions {
             local: self.plan.local.get(first).copied(),
             fast: self.plan.fast_open == FastOpen::On,
@@ -148,8 +148,8 @@ impl<T: Transport> Load<T> {
         }
     }
 
-    /// An exchange failed; its connection goes, and its slot rests for a moment, so that a server
-    /// that refuses is not asked as fast as this machine can.
+    /// Ends a failed exchange and its connection. Its slot rests for a moment, so that a server
+    /// that refuses is not tried at full speed.
     pub(super) fn fail(
         &mut self,
         net: &mut T,
@@ -177,7 +177,7 @@ impl<T: Transport> Load<T> {
     }
 }
 
-/// How long a slot rests after a failure.
+/// Delay of a slot after a failure.
 pub(super) const REST: Duration = Duration::from_millis(10);
-/// How soon a port is sought again at the soonest.
+/// Shortest delay before the next search for a port.
 const LEAST_WAIT: Duration = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! What a load is to do.
+//! Plan of a load.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -9,58 +9,58 @@ use whimbrel_wire::{Address, Endpoint};
 use crate::http::reply::Expected;
 use crate::{Destination, Part};
 
-/// What a load is to do.
+/// Plan of a load.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
     /// The server's address and port.
     pub target: Endpoint,
-    /// The addresses of its name in the order in which they are tried, until a server answers at one, which
-    /// is the target then; none or one: the target alone.
+    /// Addresses of its name in the order to try. The first where a server answers becomes the
+    /// target. With none or one, only the target is tried.
     pub destinations: Vec<Destination>,
-    /// What is said on each connection.
+    /// Exchange on each connection.
     pub exchange: Exchange,
-    /// How many connections there are at a time (>= 1).
+    /// Number of concurrent connections (>= 1).
     pub connections: u32,
-    /// When it ends: after a time, or after so many exchanges.
+    /// End of the load: after a time, or after a number of exchanges.
     pub until: StopCondition,
-    /// Exchanges that fall due each second, evenly; `None`: one after the other on each
-    /// connection, as fast as they are answered.
+    /// Exchanges that fall due per second, evenly; `None`: each connection sends its next request
+    /// as soon as it has the response.
     pub rate: Option<f64>,
-    /// With a rate: how long after the beginning the first exchange falls due, so that parts of a
-    /// load do not fall due together.
+    /// With a rate: time from the start to the first exchange, so that parts of a load do not fall
+    /// due together.
     pub offset: Duration,
-    /// What becomes of a connection after an exchange.
+    /// Use of a connection after an exchange.
     pub ending: Ending,
-    /// How long an exchange may take, and the close after it.
+    /// Time limit for an exchange, and for the close after it.
     pub timeout: Duration,
-    /// How long a connection may take to open.
+    /// Time limit for opening a connection.
     pub connect_timeout: Duration,
-    /// Exchanges that fall due before this are made and not measured.
+    /// Time at the start in which exchanges are made but not measured.
     pub warmup: Duration,
-    /// The length of the intervals that rates are counted in.
+    /// Length of the intervals for rates.
     pub interval: Duration,
-    /// Since when the record's corrected latency counts.
+    /// Start of the record's corrected latency.
     pub correction: Correction,
-    /// This side's addresses, taken in turn; none: the transport's own choice.
+    /// Local addresses, used in turn; none: the transport chooses.
     pub local: Vec<Address>,
-    /// Whether the first request of a connection may travel with its SYN.
+    /// Use of TCP Fast Open for the first request of a connection.
     pub fast_open: FastOpen,
 }
 
-/// Whether connections open fast (RFC 7413).
+/// Use of TCP Fast Open (RFC 7413).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum FastOpen {
     /// The handshake comes first.
     #[default]
     Off,
-    /// The request travels with the SYN, once the server has granted a cookie. It may come to the
-    /// server's application twice.
+    /// The request goes with the SYN once the server has granted a cookie. The server's application
+    /// may get it twice.
     On,
 }
 
 impl LoadPlan {
-    /// What one part of the load is to do. At a rate, those of one part fall due between those of
-    /// the others, so that all together come as evenly as the whole would.
+    /// Share of one part of the load. At a rate, the exchanges of one part fall due between those
+    /// of the others, so that all together come as evenly as the whole would.
     pub fn part(&self, part: Part) -> Self {
         let least = |share: u64| u32::try_from(share).unwrap_or(u32::MAX).max(1);
         let offset = |rate: f64| Duration::from_secs_f64(f64::from(part.number) / rate);
@@ -77,44 +77,44 @@ impl LoadPlan {
     }
 }
 
-/// Whether latency is corrected for coordinated omission.
+/// Correction of latency for coordinated omission.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Correction {
-    /// It counts from when an exchange was due.
+    /// Latency counts from the time when an exchange was due.
     #[default]
     On,
-    /// It counts from when an exchange was begun.
+    /// Latency counts from the time when an exchange began.
     Off,
 }
 
-/// What is said on a connection: a request, and the answer to it.
+/// A request and its response.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     /// The request; may be empty.
     pub request: Bytes,
-    /// How the answer's end is known.
+    /// Rule for the end of the response.
     pub answer: ResponseEnd,
 }
 
-/// How the end of an answer is known.
+/// Rule for the end of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResponseEnd {
     /// It is a response of HTTP/1.1.
     Http(Expected),
-    /// It has this many bytes; none: an open connection is answer enough.
-    Octets(u64),
+    /// It has this many bytes; 0: an open connection is enough.
+    Bytes(u64),
 }
 
-/// When a load ends.
+/// End of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StopCondition {
-    /// When this many exchanges are over.
+    /// After this number of exchanges.
     Exchanges(u64),
-    /// After this time, the warm-up not counted. What is on its way then is given up.
+    /// After this time, without the warm-up. Exchanges under way then are given up.
     Elapsed(Duration),
 }
 
-/// What becomes of a connection after an exchange.
+/// Use of a connection after an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
     /// It is used again, unless the server says otherwise.
@@ -123,7 +123,7 @@ pub enum Ending {
     Server,
     /// This side closes first, and keeps the TIME-WAIT.
     Client,
-    /// This side resets it: nobody keeps a TIME-WAIT.
+    /// This side resets it: neither side keeps a TIME-WAIT.
     Reset,
 }
 

@@ -1,5 +1,5 @@
-//! The same load several times, one after the other, over the same transport: what the earlier
-//! runs left behind (TIME-WAIT above all) is there when the later ones begin.
+//! Repeats a load over one transport, so that later runs see the state that earlier ones left,
+//! TIME-WAIT above all.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -18,9 +18,9 @@ pub struct Runs<T: Transport> {
     plan: LoadPlan,
     repeat: Repeat,
     current: Load<T>,
-    /// When the next run begins, between two.
+    /// Start of the next run, between two.
     next: Option<Instant>,
-    /// When to ask again whether there is one, while other parts of this load still run.
+    /// Time to ask again for a decision, while other parts of this load still run.
     asking: Option<Instant>,
     /// The other parts, and this one's number among them.
     agreement: Option<(Arc<dyn RunAgreement>, u32)>,
@@ -28,21 +28,21 @@ pub struct Runs<T: Transport> {
     finished: Vec<Finished>,
 }
 
-/// How often a load runs.
+/// Number of runs of a load.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Repeat {
-    /// At least that often (>= 1).
+    /// Minimum number of runs (>= 1).
     pub least: u32,
-    /// And until the mean of the rates is that sure,
+    /// Required confidence of the mean rate, which ends the repetition.
     pub until: Option<Confidence>,
-    /// but not more often than that (>= `least`).
+    /// Maximum number of runs (>= `least`).
     pub most: u32,
     /// The pause between two runs.
     pub gap: Duration,
 }
 
 impl Repeat {
-    /// That often, with that pause.
+    /// A fixed number of runs, with this pause.
     pub const fn times(count: u32, gap: Duration) -> Self {
         Self { least: count, until: None, most: count, gap }
     }
@@ -51,14 +51,14 @@ impl Repeat {
 /// A run that is over.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// What the run measured, without its warm-up.
+    /// Measurements of the run, without its warm-up.
     pub record: Record,
-    /// What was under way at its end.
+    /// Exchanges and connections not finished at its end.
     pub close: Unfinished,
 }
 
 impl<T: Transport> Runs<T> {
-    /// Runs of `plan`, one after the other, until `repeat` says that they are enough.
+    /// Repeats `plan` as `repeat` says.
     pub fn new(plan: LoadPlan, repeat: Repeat) -> Self {
         Self {
             repeat,
@@ -72,29 +72,29 @@ impl<T: Transport> Runs<T> {
         }
     }
 
-    /// The same as the part numbered `part` of a load whose parts decide together how often to run.
+    /// Makes this part number `part` of a load whose parts decide together how often to run.
     #[must_use]
-    pub fn in_council(self, agreement: Arc<dyn RunAgreement>, part: u32) -> Self {
+    pub fn with_agreement(self, agreement: Arc<dyn RunAgreement>, part: u32) -> Self {
         Self { agreement: Some((agreement, part)), ..self }
     }
 
-    /// The same as this part of a load that somebody steers while it runs.
+    /// Makes this `part` of a load under the control of `controls`.
     #[must_use]
-    pub fn steered_by(self, controls: Arc<dyn Controls>, part: Part) -> Self {
+    pub fn with_controls(self, controls: Arc<dyn Controls>, part: Part) -> Self {
         Self { steered: Some(ControlledPart::new(controls, part)), ..self }
     }
 
-    /// The run that is under way, or the last one.
+    /// The run under way, or the last one.
     pub const fn current(&self) -> &Load<T> {
         &self.current
     }
 
-    /// The runs that are over.
+    /// Finished runs.
     pub fn finished(&self) -> &[Finished] {
         &self.finished
     }
 
-    /// Ends it now; the run under way counts as far as it came.
+    /// Ends the load now; the run under way counts so far.
     pub fn end(&mut self, net: &mut T, now: Instant) {
         if self.is_done() {
             return;
@@ -108,7 +108,7 @@ impl<T: Transport> Runs<T> {
         }
     }
 
-    /// Does what is wanted of it now, in the run under way and in those to come.
+    /// Applies the controls to this run and to later ones.
     fn steer(&mut self, now: Instant) {
         let Some(steered) = &mut self.steered else { return };
         let wanted = steered.look(now);
@@ -116,20 +116,20 @@ impl<T: Transport> Runs<T> {
         self.current.steer(wanted, now);
     }
 
-    /// True if it stands still.
+    /// True in a pause.
     fn is_paused(&self) -> bool {
         self.steered.as_ref().is_some_and(|steered| steered.state == LoadState::Paused)
     }
 
     fn finish(&mut self) {
         let (record, close) = (self.current.record().clone(), self.current.close());
-        // The next run goes where this one found a server.
+        // The next run uses the server that this one found.
         let found = self.current.plan();
         (self.plan.target, self.plan.destinations) = (found.target, found.destinations.clone());
         self.finished.push(Finished { record, close });
     }
 
-    /// A run is over: whether another is to follow, and when.
+    /// Decides after a run if and when another follows.
     fn look_ahead(&mut self, now: Instant) {
         self.asking = None;
         match self.is_to_go_on() {
@@ -139,8 +139,7 @@ impl<T: Transport> Runs<T> {
         }
     }
 
-    /// Whether another run is to follow those that are over; `None` while that depends on other
-    /// parts of the load.
+    /// True if another run follows; `None` while that depends on other parts of the load.
     fn is_to_go_on(&self) -> Option<bool> {
         let count = u32::try_from(self.finished.len()).unwrap_or(u32::MAX);
         let Some(sure) = self.repeat.until.filter(|_| count < self.repeat.most) else {
@@ -151,7 +150,7 @@ impl<T: Transport> Runs<T> {
             Some((agreement, part)) => agreement.tell(*part, &runs.collect::<Vec<_>>()),
             None => runs.map(|run| run.rate()).collect(),
         };
-        // Another part may be ahead; all judge the same runs.
+        // Another part may be ahead; all parts judge the same runs.
         let rates = rates.get(..self.finished.len())?;
         Some(count < self.repeat.least || !sure.holds(rates))
     }
@@ -161,7 +160,7 @@ impl<T: Transport> Model<T> for Runs<T> {
     fn poll(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         self.steer(now);
         if let Some(next) = self.next {
-            // Nobody waits for what is told of connections that were let go.
+            // Events of closed connections do not matter any more.
             while net.poll_event().is_some() {}
             if now < next || self.is_paused() {
                 return false;
@@ -188,7 +187,7 @@ impl<T: Transport> Model<T> for Runs<T> {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        // While it stands still no run begins.
+        // No run begins in a pause.
         let next = self.next.filter(|_| !self.is_paused());
         let own = next.or(self.asking).or_else(|| self.current.next_deadline());
         let look = self.steered.as_ref().filter(|_| !self.is_done()).map(ControlledPart::next_look);
@@ -200,5 +199,6 @@ impl<T: Transport> Model<T> for Runs<T> {
     }
 }
 
-/// How soon other parts are asked again whether they are as far: no part of a run worth measuring.
+/// Delay before other parts are asked again for their progress: short against any run worth
+/// measuring.
 const ASK_AGAIN: Duration = Duration::from_millis(1);

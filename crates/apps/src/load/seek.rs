@@ -1,4 +1,4 @@
-//! The beginning of a load: at once, or when one of several addresses has answered.
+//! Start of a load: at once, or when one of several addresses has answered.
 
 use alloc::vec;
 
@@ -15,7 +15,7 @@ impl<T: Transport> Load<T> {
         self.state = LoadPhase::Running;
         let at = self.watch.at(now);
         self.arrivals = Arrivals::new(self.plan.rate, at + self.plan.offset);
-        // What was measured before the end of the warm-up does not count.
+        // Measurements before the end of the warm-up do not count.
         self.record.begin(at + self.plan.warmup);
     }
 
@@ -24,7 +24,7 @@ impl<T: Transport> Load<T> {
         self.race = Some(Race::new(&self.plan.destinations, self.plan.connect_timeout));
     }
 
-    /// Tries the addresses of the target. Returns whether more may be done at once.
+    /// Tries the addresses of the target. Returns true if more may be done at once.
     pub(super) fn seek(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         let options = ConnectOptions { fast: false, ..self.next_opening() };
         let Some(mut race) = self.race.take() else { return false };
@@ -44,7 +44,7 @@ impl<T: Transport> Load<T> {
         false
     }
 
-    /// A server answers there: all connections are opened to it from now on.
+    /// Uses the server that answered for all connections.
     fn on_found(&mut self, net: &mut T, winner: &Winner<T::Id>, now: Instant) {
         self.plan.target = winner.to.at;
         self.plan.destinations = vec![winner.to];
@@ -52,7 +52,7 @@ impl<T: Transport> Load<T> {
         let place = self.free.front().copied().filter(|_| self.plan.ending == Ending::KeepAlive);
         let slot = place.and_then(|place| self.slots.get_mut(place as usize));
         let (Some(slot), Some(place)) = (slot, place) else {
-            // Each exchange is to open a connection of its own, and to measure it.
+            // Each exchange opens and measures a connection of its own.
             return net.close(winner.id);
         };
         slot.id = Some(winner.id);
@@ -64,7 +64,7 @@ impl<T: Transport> Load<T> {
         self.remember(T::place(winner.id), place);
     }
 
-    /// No server answers anywhere.
+    /// Ends the load: no server answers anywhere.
     fn on_nothing_found(&mut self, race: Race<T::Id>, now: Instant) {
         self.begin_running(now);
         self.record.unreached = race.into_failed();

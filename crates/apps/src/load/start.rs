@@ -1,4 +1,4 @@
-//! Beginning exchanges, and giving up.
+//! Begins exchanges, and gives up late ones.
 
 use core::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Load, StopCondition};
 use crate::transport::{ConnError, Transport};
 
 impl<T: Transport> Load<T> {
-    /// Begins what is due, while there are connections free. Returns whether more may be.
+    /// Begins exchanges that are due while connections are free. Returns true if there may be more.
     pub(super) fn start(&mut self, net: &mut T, now: Instant, budget: usize) -> bool {
         if self.watch.is_stopped() {
             return false;
@@ -42,7 +42,7 @@ impl<T: Transport> Load<T> {
         self.open_or_wait(net, place, now);
     }
 
-    /// Whoever waited for too long, and whoever rested for long enough.
+    /// Fails the connections that waited too long, and frees the slots that rested long enough.
     pub(super) fn expire(&mut self, net: &mut T, now: Instant) {
         while let Some(place) = expired(self.opening.oldest(), self.plan.connect_timeout, now) {
             self.count_attempt(net, place, now);
@@ -60,7 +60,7 @@ impl<T: Transport> Load<T> {
         }
     }
 
-    /// The answer came; the end of its connection did not.
+    /// Gives up the end of a connection after its response.
     fn give_up_closing(&mut self, net: &mut T, place: u32, now: Instant) {
         let Some(slot) = self.slots.get_mut(place as usize) else { return };
         if let Some(id) = slot.id.take() {
@@ -79,17 +79,17 @@ impl<T: Transport> Load<T> {
         }
     }
 
-    /// True if it has done what it came for, or nothing at all goes well.
+    /// True if it is complete, or fails altogether.
     pub(super) fn is_due_to_end(&self, now: Instant) -> bool {
         let over = match self.plan.until {
-            // The last connections are to end as all the others did.
+            // The last connections end as all others did.
             StopCondition::Exchanges(count) => self.over >= count && self.closing.is_empty(),
             StopCondition::Elapsed(time) => self.watch.at(now) >= self.record.began + time,
         };
         over || self.is_hopeless()
     }
 
-    /// Every connection failed at least once, and not one exchange was answered.
+    /// True if every connection failed at least once, and no exchange was answered.
     fn is_hopeless(&self) -> bool {
         let failed = self.failed_warm + self.record.failed();
         failed == self.over && failed >= u64::from(self.plan.connections.max(LEAST_FAILURES))
@@ -100,5 +100,5 @@ fn expired(oldest: Option<(u32, Instant)>, after: Duration, now: Instant) -> Opt
     oldest.filter(|(_, since)| *since + after <= now).map(|(place, _)| place)
 }
 
-/// How often a load tries before it believes that nothing goes.
+/// Failures after which a load with no success ends.
 const LEAST_FAILURES: u32 = 3;

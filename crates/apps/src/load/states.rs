@@ -1,30 +1,30 @@
-//! Where the connections of a load are at one moment.
+//! Numbers of a load's connections by state.
 
 use core::ops::AddAssign;
 
 use super::Load;
 use crate::transport::Transport;
 
-/// How many connections are doing what. Those that are not told of here are not open, and nothing
-/// falls due for them.
+/// Numbers of connections by state. Connections in none of these are not open, and nothing falls
+/// due for them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct States {
-    /// Their SYN is out.
+    /// Opening: the SYN is sent.
     pub opening: u64,
-    /// They are open, and a request or its answer is on its way.
+    /// Open, with a request or its response under way.
     pub asking: u64,
-    /// They are open, and kept for a later exchange.
+    /// Open, and kept for a later exchange.
     pub idle: u64,
-    /// They were answered, and their end is awaited.
+    /// Answered, and closing.
     pub closing: u64,
-    /// They wait for a port.
+    /// Waiting for a port.
     pub starved: u64,
-    /// They failed, and rest for a moment.
+    /// Resting after a failure.
     pub resting: u64,
 }
 
 impl<T: Transport> Load<T> {
-    /// Where its connections are.
+    /// Counts the connections by state.
     pub fn states(&self) -> States {
         States {
             opening: self.opening.len().into(),
@@ -37,7 +37,7 @@ impl<T: Transport> Load<T> {
     }
 }
 
-/// Adds what another part of the same load counted.
+/// Adds the counts of another part of the load.
 impl AddAssign for States {
     fn add_assign(&mut self, other: Self) {
         let Self { opening, asking, idle, closing, starved, resting } = other;

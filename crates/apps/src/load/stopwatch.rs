@@ -1,35 +1,35 @@
-//! A load's own time: that of its transport, less all pauses.
+//! A load's clock: its transport's time without pauses.
 
 use core::time::Duration;
 
 use whimbrel_base::Instant;
 
-/// Time that can be stopped. While it never was, it is the transport's.
+/// Clock that can be stopped. Without pauses it shows the transport's time.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Stopwatch {
-    /// How long it stood still, but for the pause that lasts.
+    /// Time in past pauses.
     paused: Duration,
-    /// Since when that lasts, in the transport's time.
+    /// Start of the present pause, in the transport's time.
     since: Option<Instant>,
 }
 
 impl Stopwatch {
-    /// What it shows at this moment of the transport's time.
+    /// Reading at `now`, a time of the transport.
     pub(super) fn at(&self, now: Instant) -> Instant {
         Instant::ZERO + self.since.unwrap_or(now).since(Instant::ZERO + self.paused)
     }
 
-    /// At which moment of the transport's time it shows this, unless it stands still before.
+    /// The transport's time for this reading, unless a pause comes before.
     pub(super) fn when(&self, shown: Instant) -> Instant {
         shown + self.paused
     }
 
-    /// How long it has stood still.
+    /// Time in pauses until `now`.
     pub(super) fn paused(&self, now: Instant) -> Duration {
         self.paused + self.since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    /// True if it stands still.
+    /// True in a pause.
     pub(super) const fn is_stopped(&self) -> bool {
         self.since.is_some()
     }

@@ -1,4 +1,4 @@
-//! The end of a load, and what it leaves behind.
+//! Exchanges and connections that a load leaves at its end.
 
 use core::ops::AddAssign;
 use core::time::Duration;
@@ -11,20 +11,20 @@ use crate::Record;
 use crate::record::Ages;
 use crate::transport::Transport;
 
-/// What was left when a load ended.
+/// Exchanges and connections not finished when a load ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Unfinished {
-    /// Exchanges on their way, given up.
+    /// Exchanges under way, given up.
     pub in_flight: u64,
-    /// Those of them whose connection was not open yet.
+    /// Number of them whose connection was not open yet.
     pub opening: u64,
-    /// How long it had been tried to open it: no histogram has them.
+    /// Ages of opening attempts: no histogram has them.
     pub opening_for: Ages,
-    /// Exchanges that fell due and were never begun, because every connection was busy.
+    /// Exchanges that fell due but never began, because every connection was busy.
     pub never_begun: u64,
 }
 
-/// Adds what another part of the same load counted.
+/// Adds the counts of another part of the load.
 impl AddAssign for Unfinished {
     fn add_assign(&mut self, other: Self) {
         self.in_flight += other.in_flight;
@@ -35,7 +35,7 @@ impl AddAssign for Unfinished {
 }
 
 impl<T: Transport> Load<T> {
-    /// Ends it now: what is on its way is given up, idle connections are closed.
+    /// Ends the load now: exchanges are given up, idle connections closed.
     pub fn end(&mut self, net: &mut T, now: Instant) {
         if let Some(mut race) = self.race.take() {
             race.give_up(net);
@@ -79,9 +79,10 @@ impl<T: Transport> Load<T> {
         }
     }
 
-    /// Who was not answered has waited that long at least: a server that stalls to the end must not
-    /// look better than one that recovers. A wait shorter than that of any answer says nothing: the end
-    /// cut it short, and it would make the server look faster than it was.
+    /// Counts exchanges without a response as having waited this long at least: a server that
+    /// stalls to the end must not look better than one that recovers. A wait shorter than any
+    /// response's is left out: the end cut it short, and it would make the server look faster than
+    /// it was.
     fn count_unanswered(&mut self) {
         if self.plan.rate.is_none() || self.plan.correction == Correction::Off {
             return;
@@ -98,7 +99,7 @@ impl<T: Transport> Load<T> {
             slot.id.is_some()
                 && matches!(slot.state, ExchangeState::Opening | ExchangeState::Exchange)
         });
-        // What is under way has waited in a pause, too.
+        // Exchanges under way have waited in a pause, too.
         let end = until + paused;
         for slot in starved.chain(under_way).filter(|slot| slot.times.measured) {
             let waited = end.since(slot.times.due);

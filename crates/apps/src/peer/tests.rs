@@ -3,7 +3,7 @@ use bytes::Bytes;
 use super::{PIECE, next_answers};
 
 #[test]
-fn a_peer_that_asks_for_much_at_once_is_answered_a_piece_at_a_time() {
+fn large_request_is_answered_in_pieces() {
     for len in [1, 256, 70_000, 200_000] {
         let answer = Bytes::from(vec![7; len]);
         let mut owed = u64::MAX;

@@ -1,24 +1,24 @@
-//! Rates over time: exchanges and bytes of each interval, and how much they differ.
+//! Rates over time: exchanges and bytes of each interval, and their spread.
 
 use alloc::vec::Vec;
 use core::ops::AddAssign;
 use core::time::Duration;
 
-/// What happened in each interval of a run, of equal length.
+/// Counts for each interval of a run, of equal length.
 #[derive(Clone, Debug)]
 pub struct Intervals {
     length: Duration,
     counts: Vec<Count>,
 }
 
-/// What happened in one interval.
+/// Counts of one interval.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Count {
-    /// Exchanges that were answered within the interval.
+    /// Exchanges answered in the interval.
     pub exchanges: u64,
     /// Bytes of their bodies.
     pub bytes: u64,
-    /// Exchanges that failed within the interval.
+    /// Exchanges that failed in the interval.
     pub failed: u64,
 }
 
@@ -30,14 +30,14 @@ impl AddAssign for Count {
     }
 }
 
-/// How much the rates of the whole intervals differ.
+/// Spread of the rates of the whole intervals.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spread {
-    /// How many intervals were compared: those that lay within the run as a whole.
+    /// Number of intervals compared: those that lay within the run as a whole.
     pub intervals: usize,
-    /// The least rate, exchanges a second.
+    /// Lowest rate of an interval, exchanges per second.
     pub min: f64,
-    /// The greatest rate of an interval, per second.
+    /// Highest rate of an interval, exchanges per second.
     pub max: f64,
     /// The mean of the intervals' rates, per second.
     pub mean: f64,
@@ -46,34 +46,35 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The coefficient of variation: the deviation as a share of the mean; 0 if that is 0.
+    /// Coefficient of variation: the deviation as a share of the mean; 0 if that is 0.
     pub fn variation(&self) -> f64 {
         if self.mean > 0.0 { self.deviation / self.mean } else { 0.0 }
     }
 }
 
 impl Intervals {
-    /// Intervals of this length, but of at least a millisecond.
+    /// Intervals of this length, but at least a millisecond.
     pub fn new(length: Duration) -> Self {
         Self { length: length.max(Duration::from_millis(1)), counts: Vec::new() }
     }
 
-    /// The length of each.
+    /// Length of each.
     pub const fn length(&self) -> Duration {
         self.length
     }
 
-    /// What happened in each so far; later ones without anything are not there until the run is over.
+    /// Counts of each interval so far; later ones without anything are missing until the run is
+    /// over.
     pub fn counts(&self) -> &[Count] {
         &self.counts
     }
 
-    /// How many are whole after `elapsed`.
+    /// Number of whole intervals after `elapsed`.
     pub fn whole(&self, elapsed: Duration) -> usize {
         self.place(elapsed)
     }
 
-    /// The rates of the intervals that are whole after `elapsed`, exchanges a second.
+    /// Rates of the whole intervals after `elapsed`, exchanges per second.
     pub fn rates(&self, elapsed: Duration) -> Vec<f64> {
         let whole = self.place(elapsed);
         let seconds = self.length.as_secs_f64();
@@ -81,7 +82,7 @@ impl Intervals {
         counts.map(|count| count as f64 / seconds).collect()
     }
 
-    /// How much those differ; `None` unless one is whole.
+    /// Spread of the rates of the whole intervals; `None` if there is none.
     pub fn spread(&self, elapsed: Duration) -> Option<Spread> {
         let rates = self.rates(elapsed);
         let count = rates.len();
@@ -96,8 +97,8 @@ impl Intervals {
         })
     }
 
-    /// The run is over after `elapsed`: there is an interval for all of its time, and none that begins
-    /// at its end. What was counted later was under way then, and counts with the last.
+    /// Ends the run after `elapsed`: all of its time has an interval, and none begins at its end.
+    /// Later counts were under way then, and belong to the last.
     pub(crate) fn close(&mut self, elapsed: Duration) {
         let places = elapsed.as_nanos().div_ceil(self.length.as_nanos());
         let places = usize::try_from(places).unwrap_or(MOST).clamp(1, MOST + 1);
@@ -138,7 +139,7 @@ impl Intervals {
     }
 }
 
-/// Those of another thread, which began at the same time and are as long.
+/// Adds those of another thread, with the same start and length.
 impl AddAssign<&Self> for Intervals {
     fn add_assign(&mut self, other: &Self) {
         if self.counts.len() < other.counts.len() {
@@ -150,7 +151,7 @@ impl AddAssign<&Self> for Intervals {
     }
 }
 
-/// The most intervals that are kept apart: a day of seconds. What comes later counts with the last.
+/// Most intervals kept: a day of seconds. Later counts belong to the last.
 const MOST: usize = 86_400;
 
 #[cfg(test)]

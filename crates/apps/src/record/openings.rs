@@ -1,24 +1,25 @@
-//! How connections opened: by how many SYNs, and for how long those tried that had not at the end.
+//! Numbers of SYNs that connections took to open, and ages of the attempts open at the end.
 
 use core::ops::AddAssign;
 use core::time::Duration;
 
-/// Connections that opened, by how many SYNs it took.
+/// Opened connections by the number of SYNs.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SynCounts([u64; PLACES]);
 
 impl SynCounts {
-    /// Each number of SYNs from 1 on, and how many connections took so many; of the last, so many or more.
+    /// Numbers of SYNs from 1 on, and the connections that took so many; the last has that many or
+    /// more.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + use<> {
         (1..).zip(self.0)
     }
 
-    /// Connections that took more than one.
+    /// Connections that took more than one SYN.
     pub fn late(&self) -> u64 {
         self.0[1..].iter().sum()
     }
 
-    /// Connections that are counted here.
+    /// All connections counted.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -31,14 +32,14 @@ impl SynCounts {
     }
 }
 
-/// Adds what another part of the same load counted.
+/// Adds the counts of another part of the load.
 impl AddAssign for SynCounts {
     fn add_assign(&mut self, other: Self) {
         self.0.iter_mut().zip(other.0).for_each(|(own, others)| *own += others);
     }
 }
 
-/// Attempts to open that were under way at the end, by how long.
+/// Attempts to open that were under way at the end, by age.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Ages {
     counts: [u64; PLACES],
@@ -46,13 +47,13 @@ pub struct Ages {
 }
 
 impl Ages {
-    /// From how many seconds on, and how many attempts were that old and no older than the next says. The
-    /// bounds are when a client repeats its SYN whose time-out begins at a second and doubles.
+    /// Lower bounds in seconds, and the attempts from each to the next. The bounds are the times at
+    /// which a client repeats its SYN with a time-out of a second that doubles.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
         BOUNDS.into_iter().zip(self.counts)
     }
 
-    /// The age of the oldest; zero if there was none.
+    /// Age of the oldest; zero if there was none.
     pub const fn oldest(&self) -> Duration {
         self.oldest
     }
@@ -66,7 +67,7 @@ impl Ages {
     }
 }
 
-/// Adds what another part of the same load counted.
+/// Adds the counts of another part of the load.
 impl AddAssign for Ages {
     fn add_assign(&mut self, other: Self) {
         self.counts.iter_mut().zip(other.counts).for_each(|(own, others)| *own += others);
@@ -74,9 +75,9 @@ impl AddAssign for Ages {
     }
 }
 
-/// How many classes there are of each.
+/// Number of classes of each.
 const PLACES: usize = 8;
-/// Where ages begin, seconds.
+/// Lower bounds of ages, seconds.
 const BOUNDS: [u64; PLACES] = [0, 1, 3, 7, 15, 31, 63, 127];
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Why an exchange failed, in classes that can be counted.
+//! Reasons of a failed exchange, in classes that can be counted.
 
 macro_rules! conn_errors {
     ($($(#[doc = $doc:literal])* $name:ident = $text:literal, $remedy:literal;)*) => {
-        /// Why an exchange failed.
+        /// Reason of a failed exchange.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[non_exhaustive]
         pub enum ConnError { $($(#[doc = $doc])* $name,)* }
@@ -16,7 +16,7 @@ macro_rules! conn_errors {
                 match self { $(Self::$name => $text,)* }
             }
 
-            /// What to do about it.
+            /// Advice on the error.
             pub const fn remedy(self) -> &'static str {
                 match self { $(Self::$name => $remedy,)* }
             }
@@ -31,7 +31,7 @@ conn_errors! {
     /// The peer sent a reset.
     Reset = "connection reset",
         "the peer reset it: look into its log, and at its backlog and limits";
-    /// Nothing answered, however often segments were sent again.
+    /// No answer to any retransmission.
     TimedOut = "connection timed out",
         "nothing answers: is the path up, and is nothing filtering it?";
     /// The network reported that the peer cannot be reached, or there is no route to it.
@@ -40,29 +40,29 @@ conn_errors! {
     /// The connection did not open in time.
     ConnectTimeout = "connect timeout",
         "no answer to the SYN: is the address right? Raise --connect-timeout on long paths";
-    /// The answer did not come in time.
+    /// The response did not come in time.
     ResponseTimeout = "response timeout",
         "the server takes longer than --timeout: raise it, or ask for less at once";
-    /// Every ephemeral port towards the peer is taken.
+    /// Every ephemeral port to the peer is in use.
     PortsExhausted = "no free port",
         "widen net.ipv4.ip_local_port_range, begin from more addresses, keep connections alive, or let \
          the server close them, which then keeps their TIME-WAIT";
-    /// As many connections as there may be.
+    /// The limit of connections is reached.
     TooMany = "too many connections",
         "give fewer connections, or raise the limit (max_connections)";
-    /// As many descriptors as this process, or the machine, may have.
+    /// The limit of descriptors of this process or the machine is reached.
     NoDescriptor = "no descriptor left",
         "give fewer connections, or raise the limit (ulimit -n; fs.file-max)";
-    /// The peer closed before its answer was complete.
+    /// The peer closed before its response was complete.
     EndedEarly = "closed before the answer was complete",
         "the peer hung up: is it a server of this protocol?";
-    /// What came is not what the protocol allows.
+    /// The bytes received violate the protocol.
     BadAnswer = "malformed answer",
         "the peer speaks another protocol: is this the right port (and not one of TLS)?";
     /// The head of a response is longer than [`HEAD_LIMIT`](crate::http::reply::HEAD_LIMIT).
     HeadTooLong = "response head too long",
         "a head may have 262144 bytes (256 KiB): look into what the server sends, as with curl -I";
-    /// Something else in the system.
+    /// Another error of the system.
     System = "system error",
         "see the kernel's log";
 }

@@ -1,4 +1,4 @@
-//! Why no connection could be begun, and what is known of ports that ran out.
+//! Errors of opening a connection, and the state of exhausted ports.
 
 use alloc::string::String;
 use core::fmt;
@@ -6,13 +6,13 @@ use core::time::Duration;
 
 use super::ConnError;
 
-/// Why no connection was begun.
+/// Error of opening a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Every port towards the peer is taken: one may come free.
+    /// Every port to the peer is in use: one may come free.
     Ports(PortShortage),
-    /// Something that waiting does not mend.
+    /// An error that waiting does not cure.
     Other(ConnError),
 }
 
@@ -31,19 +31,18 @@ impl From<OpenError> for ConnError {
     }
 }
 
-/// Which ports there are to draw from, and what keeps them.
+/// The range of ports, and the reasons that none is free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortShortage {
-    /// The first of them.
+    /// First port of the range.
     pub first: u16,
     /// The last port of the range.
     pub last: u16,
-    /// Connections that use one towards the peer, if they are counted for each.
+    /// Connections to the peer that use one, if they are counted for each peer.
     pub in_use: Option<u32>,
-    /// Ports that wait in TIME-WAIT: towards the peer, or of the whole host where only that is
-    /// known.
+    /// Ports in TIME-WAIT: to the peer, or of the whole host if only that is known.
     pub waiting: Option<u32>,
-    /// When the next of those comes free, if that is known.
+    /// Time until the next of those comes free, if known.
     pub next: Option<Duration>,
     /// True if a port in TIME-WAIT is never used again early: `net.ipv4.tcp_tw_reuse=0`.
     pub is_reuse_off: bool,
@@ -56,10 +55,10 @@ impl PortShortage {
         [reuse, ConnError::PortsExhausted.remedy()].concat()
     }
 
-    /// With what another shard of the same host found, which has other ports of the same range. Figures
-    /// that are the host's as a whole are the same for both.
+    /// Adds the figures of another shard of the host, which has other ports of the range. Figures
+    /// of the whole host stay.
     #[must_use]
-    pub fn beside(self, other: Self) -> Self {
+    pub fn merge(self, other: Self) -> Self {
         let (Some(one), Some(another)) = (self.in_use, other.in_use) else { return self };
         let sum =
             |one: Option<u32>, other: Option<u32>| one.zip(other).map(|(one, other)| one + other);
@@ -72,7 +71,7 @@ impl PortShortage {
     }
 }
 
-/// As in `ports 50000 to 50003: 1 in use, 3 in TIME-WAIT, the next comes free in 1.2 s`.
+/// For example `ports 50000 to 50003: 1 in use, 3 in TIME-WAIT, the next comes free in 1.2 s`.
 impl fmt::Display for PortShortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ports {} to {}", self.first, self.last)?;

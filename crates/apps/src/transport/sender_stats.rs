@@ -1,13 +1,13 @@
-//! The state of a sender, as far as its transport knows it.
+//! State of a sender, as its transport knows it.
 
 use core::time::Duration;
 
-/// What a connection's sender knows of its path at one moment.
+/// A sender's statistics of its path at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SenderStats {
-    /// Segments sent again on this connection so far; `None` if they are not counted for each.
+    /// Segments retransmitted on this connection so far; `None` if they are not counted for each.
     pub retransmits: Option<u64>,
-    /// Bytes of text that the peer acknowledged so far.
+    /// Bytes of text acknowledged so far.
     pub acked: u64,
     /// The congestion window, bytes.
     pub cwnd: u64,
@@ -15,32 +15,32 @@ pub struct SenderStats {
     pub rwnd: u64,
     /// Bytes of text in a full segment.
     pub mss: u32,
-    /// The smoothed round-trip time, if it was measured.
+    /// Smoothed round-trip time, if measured.
     pub rtt: Option<Duration>,
     /// The least round-trip time of late, if it was measured.
     pub min_rtt: Option<Duration>,
-    /// How much round trips vary (RTTVAR).
+    /// Variation of round trips (RTTVAR).
     pub rttvar: Duration,
-    /// For how long it was kept from sending more so far.
+    /// Time in which it was kept from sending more.
     pub limited: Limited,
 }
 
-/// For how long a sender was kept from sending more, and by what, as Linux' `TCP_INFO` counts it;
-/// the rest of its time there was nothing to send, and nothing that waited to be acknowledged.
+/// Time in which a sender was kept from sending more, by reason, as in Linux' `TCP_INFO`. In the
+/// rest of its time it had nothing to send and nothing unacknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Limited {
-    /// By what is under way: the congestion window, or an acknowledgment that is awaited.
+    /// By the congestion window, or while an acknowledgment is awaited.
     pub cwnd: Duration,
     /// By the peer's window.
     pub rwnd: Duration,
-    /// By its own send buffer.
+    /// By its send buffer.
     pub sndbuf: Duration,
 }
 
-/// What keeps a sender from sending more.
+/// The limit that keeps a sender from sending more.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Limit {
-    /// The application gives nothing.
+    /// The application has no data.
     App,
     /// The peer's window is full.
     Rwnd,
@@ -51,7 +51,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Every one of them.
+    /// All limits.
     pub const ALL: [Self; 4] = [Self::App, Self::Rwnd, Self::Cwnd, Self::Sndbuf];
 
     /// Its name in reports.

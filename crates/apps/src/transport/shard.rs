@@ -1,4 +1,4 @@
-//! A shard as a transport: its own commands and events, under the names of applications.
+//! A shard as a transport: its commands and events under the names of applications.
 
 use bytes::Bytes;
 use whimbrel_stack::shard::ConnectError;
@@ -103,7 +103,7 @@ impl Transport for Shard {
                 Event::Writable(id) => TransportEvent::Writable(id),
                 Event::Closed(id, CloseReason::Finished) => TransportEvent::Closed(id, None),
                 Event::Closed(id, reason) => TransportEvent::Closed(id, Some(reason.into())),
-                // No application here knows urgency, or what a later shard may tell.
+                // No application here uses urgent data, or events of later shards.
                 _ => continue,
             });
         }
@@ -122,7 +122,7 @@ impl Transport for Shard {
         let time_wait = census.time_wait as u64;
         Some(StackUsage {
             time_wait,
-            // Where nobody opens connections but this side, each has a port of the range.
+            // If only this side opens connections, each has a port of the range.
             ports_in_use: Some(census.connections as u64 + time_wait),
             ports: u64::from(tunables.port_last - tunables.port_first) + 1,
         })
@@ -156,7 +156,7 @@ impl Transport for Shard {
     }
 }
 
-/// The congestion control that is asked for, if it is known.
+/// The requested congestion control, if known.
 fn algorithm(shard: &Shard, how: &ConnectOptions) -> Option<Algorithm> {
     shard.congestion_controls().find(how.congestion.as_deref()?)
 }

@@ -38,7 +38,7 @@ fn run(links: &str, plan: TransferPlan, role: Role) -> Ran<Bulk<Shard>, PeerServ
 
 #[test]
 fn every_byte_sent_is_confirmed_by_the_sink() {
-    let ran = run("delay=5ms", plan(Direction::Send, StopCondition::Octets(1 << 20)), Role::Sink);
+    let ran = run("delay=5ms", plan(Direction::Send, StopCondition::Bytes(1 << 20)), Role::Sink);
     assert_eq!(ran.client().conn_error(), None);
     for stream in ran.client().streams() {
         assert_eq!(stream.totals().sent, 1 << 20);
@@ -48,10 +48,10 @@ fn every_byte_sent_is_confirmed_by_the_sink() {
     ran.assert_nothing_leaked();
 }
 
-/// What is under way is not sent yet: nobody knows whether it comes.
+/// Data under way does not count as sent: it may be lost.
 #[test]
 fn what_a_path_swallows_counts_as_nothing_sent() {
-    // The handshake passes in half a second; a full segment takes six.
+    // The handshake takes half a second; a full segment takes six.
     let one =
         TransferPlan { streams: 1, ..plan(Direction::Send, StopCondition::Elapsed(3 * SECOND)) };
     let ran = run("rate=2k,delay=5ms", one, Role::Sink);
@@ -118,7 +118,7 @@ fn a_window_below_the_path_is_named_as_the_limit() {
     assert!(matches!(limit, Limit::Rwnd | Limit::Sndbuf) && share > 0.5, "{limit:?} {share}");
 }
 
-/// Who sends learns of room in time to keep a path full that its buffer could fill.
+/// A sender learns of room in time to keep a path full that its buffer could fill.
 #[test]
 fn a_server_that_sends_is_as_fast_as_a_client_that_does() {
     let moved = |direction, role| {
@@ -156,7 +156,7 @@ fn what_is_omitted_is_in_no_total() {
 fn a_peer_that_hangs_up_ends_it_with_a_reason() {
     let role = Role::Echo;
     let client = Bulk::new(plan(Direction::Receive, StopCondition::Elapsed(5 * SECOND)));
-    // Nobody sends, so nobody answers: the end comes by time, and nothing was moved.
+    // Neither side sends, so the end comes by time, and nothing was moved.
     let ran = Ran::new("delay=5ms", client, PeerServer::new(role, CloseMode::First));
     assert_eq!(ran.client().conn_error(), None);
     assert_eq!(ran.client().streams()[0].totals().received, 0);
@@ -175,7 +175,7 @@ fn streams_go_to_first_address_with_answer() {
     let sought = TransferPlan {
         target: refuses,
         destinations,
-        ..plan(Direction::Send, StopCondition::Octets(1 << 20))
+        ..plan(Direction::Send, StopCondition::Bytes(1 << 20))
     };
     let ran = run("delay=5ms", sought, Role::Sink);
     let client = ran.client();
@@ -196,7 +196,7 @@ fn transfer_without_server_names_each_address() {
     let sought = TransferPlan {
         target: silent,
         destinations: vec![silent.into(), refuses.into()],
-        ..plan(Direction::Send, StopCondition::Octets(1 << 20))
+        ..plan(Direction::Send, StopCondition::Bytes(1 << 20))
     };
     let ran = run("delay=5ms", sought, Role::Sink);
     let failed = [(refuses, ConnError::Refused), (silent, ConnError::ConnectTimeout)];

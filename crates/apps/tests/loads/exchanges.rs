@@ -19,7 +19,7 @@ pub(crate) fn plan(request: usize, answer: u64, ending: Ending) -> LoadPlan {
         destinations: Vec::new(),
         exchange: Exchange {
             request: Bytes::from(vec![b'q'; request]),
-            answer: ResponseEnd::Octets(answer),
+            answer: ResponseEnd::Bytes(answer),
         },
         connections: 2,
         until: StopCondition::Exchanges(20),
@@ -53,7 +53,7 @@ fn transactions_on_kept_connections_take_a_round_trip_each() {
 }
 
 #[test]
-fn a_connection_for_each_transaction_is_ended_by_whoever_shall_end_it() {
+fn configured_side_closes_after_each_transaction() {
     let endings = [
         (Ending::Server, CloseMode::First),
         (Ending::Client, CloseMode::Second),
@@ -86,7 +86,7 @@ fn more_answers_than_fit_into_memory_are_made_a_piece_at_a_time() {
     let mut plan = plan(65_536, u64::MAX, Ending::Client);
     (plan.connections, plan.until) = (1, StopCondition::Exchanges(1));
     plan.timeout = Duration::from_millis(200);
-    // Together 64 TiB are asked for, by 64 KiB.
+    // The requests are for 64 TiB in all, by 64 KiB.
     let role = Role::Respond { request: 1, answer: Bytes::from(vec![b'a'; 1 << 30]) };
     let ran = run(plan, role, CloseMode::Second);
     assert_eq!((ran.client().record().answered(), ran.client().record().failed()), (0, 1));

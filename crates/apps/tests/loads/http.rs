@@ -11,7 +11,7 @@ use whimbrel_apps::record::Phase;
 use whimbrel_apps::{ConnError, Pace, Part, Record};
 use whimbrel_stack::Shard;
 
-use crate::world::{Nobody, Ran, target};
+use crate::world::{NoServer, Ran, target};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -62,7 +62,7 @@ fn millis(record: &Record, phase: Phase, quantile: f64) -> u64 {
 }
 
 #[test]
-fn kept_connections_carry_every_request_and_each_takes_a_round_trip() {
+fn kept_connections_take_one_round_trip_for_each_request() {
     let ran = run("delay=10ms", plan(Ending::KeepAlive, StopCondition::Exchanges(100)));
     let record = ran.client().record();
     assert_eq!((record.answered(), record.failed(), record.opened), (100, 0, 4));
@@ -78,7 +78,7 @@ fn kept_connections_carry_every_request_and_each_takes_a_round_trip() {
 }
 
 #[test]
-fn a_connection_for_each_request_ends_as_asked_and_its_end_is_measured() {
+fn connection_for_each_request_closes_as_set_and_is_timed() {
     for ending in [Ending::Server, Ending::Client, Ending::Reset] {
         let ran = run("delay=10ms", plan(ending, StopCondition::Exchanges(40)));
         let record = ran.client().record();
@@ -140,7 +140,7 @@ fn the_parts_of_a_load_make_it_up() {
 }
 
 #[test]
-fn what_a_stall_kept_from_beginning_counts_in_the_corrected_latency() {
+fn corrected_latency_counts_exchanges_delayed_by_a_stall() {
     // One connection with a round trip of 100 ms answers 10 a second of the 20 that fall due.
     let at_rate = LoadPlan {
         rate: Some(20.0),
@@ -154,8 +154,8 @@ fn what_a_stall_kept_from_beginning_counts_in_the_corrected_latency() {
     assert!((4_900_000_000..5_200_000_000).contains(&worst), "{worst}");
     let close = ran.client().close();
     assert_eq!(record.answered() + close.in_flight + close.never_begun, 200);
-    // The half that was not answered counts, but for three: the first and fastest took two round trips,
-    // and they had not waited for so long.
+    // The unanswered half counts, except for three: the first and fastest took two round trips, and
+    // these had waited for less.
     assert_eq!(record.corrected.len(), 197);
 }
 
@@ -183,7 +183,7 @@ fn a_server_that_stalls_to_the_end_was_waited_for_until_then() {
 }
 
 #[test]
-fn what_the_end_cuts_short_makes_no_answer_look_faster_than_the_path() {
+fn cut_off_exchanges_do_not_lower_the_latency() {
     let at_rate = LoadPlan {
         rate: Some(100.0),
         connections: 20,
@@ -212,7 +212,7 @@ fn a_server_that_is_not_there_ends_the_load_at_once() {
         target: whimbrel_wire::Endpoint { port: 81, ..target() },
         ..plan(Ending::KeepAlive, StopCondition::Elapsed(60 * SECOND))
     });
-    let ran = Ran::new("delay=10ms", client, Nobody);
+    let ran = Ran::new("delay=10ms", client, NoServer);
     let record = ran.client().record();
     assert_eq!(record.answered(), 0);
     assert_eq!(record.conn_errors.keys().collect::<Vec<_>>(), [&ConnError::Refused]);
@@ -223,7 +223,7 @@ fn a_server_that_is_not_there_ends_the_load_at_once() {
 fn a_server_that_says_nothing_is_a_time_out() {
     let quick =
         LoadPlan { timeout: SECOND, ..plan(Ending::KeepAlive, StopCondition::Exchanges(4)) };
-    let ran = Ran::new("delay=10ms", Load::new(quick), Nobody);
+    let ran = Ran::new("delay=10ms", Load::new(quick), NoServer);
     let conn_errors = &ran.client().record().conn_errors;
     assert_eq!(conn_errors.iter().collect::<Vec<_>>(), [(&ConnError::ResponseTimeout, &4)]);
 }

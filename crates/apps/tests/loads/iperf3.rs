@@ -1,4 +1,4 @@
-//! iperf3's protocol in virtual time: both sides of it, and strangers.
+//! iperf3's protocol in virtual time: both sides, and foreign clients.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use whimbrel_base::Instant;
 use whimbrel_stack::Shard;
 
 use crate::bulk;
-use crate::world::{Nobody, Ran, target};
+use crate::world::{NoServer, Ran, target};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -48,9 +48,9 @@ fn run(links: &str, plan: TransferPlan) -> Ran<Bulk<Shard>, Server<Shard>> {
     Ran::new(links, Bulk::new(plan), server())
 }
 
-/// Bytes a second that both sides measured, on all streams that this one sends or receives on. What
-/// is under way when the client's time is over comes before the message that says so: the server has
-/// that, and the time that it took.
+/// Rate that both sides measured, bytes per second, over all streams in this direction. Bytes under
+/// way at the end of the client's time arrive before its message: the server counts them, and their
+/// time.
 fn both_rates(client: &Bulk<Shard>, direction: Direction) -> (f64, f64) {
     let streams = client.streams().iter().filter(|stream| stream.direction() == direction);
     let theirs = streams.map(|stream| *stream.theirs().unwrap());
@@ -83,7 +83,7 @@ fn both_sides_count_the_same_whichever_way_it_goes() {
                 continue;
             }
             let (ours, theirs) = both_rates(client, way);
-            // 20 Mbit/s less headers, of which acknowledgments take some if both ways are used.
+            // 20 Mbit/s less headers; acknowledgments take a part if both directions are used.
             assert!((1.9e6..2.5e6).contains(&ours), "{direction:?} {way:?} {ours}");
             assert!((ours - theirs).abs() < ours / 50.0, "{direction:?} {way:?} {ours} {theirs}");
         }
@@ -100,9 +100,9 @@ fn both_sides_count_the_same_whichever_way_it_goes() {
 
 #[test]
 fn a_test_of_some_bytes_ends_when_they_are_acknowledged_or_read() {
-    let ran = run("delay=2ms", plan(Direction::Send, StopCondition::Octets(1 << 20)));
+    let ran = run("delay=2ms", plan(Direction::Send, StopCondition::Bytes(1 << 20)));
     assert_eq!(both_counts(ran.client(), Direction::Send), (2 << 20, 2 << 20));
-    let ran = run("delay=2ms", plan(Direction::Receive, StopCondition::Octets(1 << 20)));
+    let ran = run("delay=2ms", plan(Direction::Receive, StopCondition::Bytes(1 << 20)));
     assert!(both_counts(ran.client(), Direction::Receive).0 >= 2 << 20);
     ran.assert_nothing_leaked();
 }
@@ -131,7 +131,7 @@ fn what_is_omitted_is_in_neither_sides_results() {
     assert!((1.1e6..1.25e6).contains(&ours), "{ours}");
     assert!((ours - theirs).abs() < ours / 50.0, "{ours} {theirs}");
     let seconds = ran.client().streams()[0].theirs().unwrap().seconds;
-    // What was under way took its time.
+    // Bytes under way took their time.
     assert!((1.95..2.6).contains(&seconds), "{seconds}");
 }
 
@@ -164,14 +164,14 @@ fn servers_of_something_else_are_named_as_that() {
     }
     assert!(fault(Role::Chargen).contains("control message 32"), "{}", fault(Role::Chargen));
     assert!(fault(Role::Echo).contains("control message 97"), "{}", fault(Role::Echo));
-    // Nobody accepts what the kernel of that host completes.
+    // No application accepts the connections that the host's kernel completes.
     let client = Bulk::new(plan(Direction::Send, StopCondition::Elapsed(SECOND)));
-    let ran = Ran::new("delay=5ms", client, Nobody);
+    let ran = Ran::new("delay=5ms", client, NoServer);
     let told = ran.client().fault().unwrap().to_string();
     assert!(told.contains("timeout: waited for an answer to the cookie"), "{told}");
 }
 
-/// A stranger on some connections: what it says on each, and when; and what it hears.
+/// A foreign client on some connections: its messages and their times, and the replies.
 #[derive(Default)]
 struct Stranger {
     lines: Vec<Line>,
@@ -183,7 +183,7 @@ struct Stranger {
 struct Line {
     at: Duration,
     says: Vec<(Duration, Vec<u8>)>,
-    /// It resets the connection then.
+    /// Time when it resets the connection.
     hangs_up: Option<Duration>,
     id: Option<<Shard as Transport>::Id>,
     open: bool,
@@ -195,7 +195,7 @@ struct Line {
 impl Line {
     fn saying(at: Duration, says: &[&[u8]]) -> Self {
         let says = says.iter().enumerate();
-        // Each a while after the one before.
+        // Each message comes a while after the one before.
         let says = says.map(|(turn, it)| (at + 50 * MILLISECOND * (turn as u32 + 1), it.to_vec()));
         Self { at, says: says.collect(), ..Self::default() }
     }
@@ -278,7 +278,7 @@ const CREATE_STREAMS: u8 = 10;
 const ACCESS_DENIED: u8 = 0xff;
 
 #[test]
-fn a_second_client_hears_that_the_server_is_busy_and_the_first_goes_on() {
+fn second_client_is_refused_as_busy_and_first_continues() {
     let parameters = document(r#"{"tcp":true,"omit":0,"time":1,"parallel":1,"len":1000}"#);
     let first = Line::saying(Duration::ZERO, &[&cookie(b'a'), &parameters]);
     let second = Line::saying(200 * MILLISECOND, &[&cookie(b'b')]);
@@ -329,19 +329,19 @@ fn what_cannot_be_done_is_refused_by_iperf3s_number_for_it() {
 #[test]
 fn garbage_and_silence_cost_a_client_its_own_connection_alone() {
     let lines = vec![
-        // No cookie: something of the web's.
+        // No cookie: an HTTP request.
         Line::saying(Duration::ZERO, &[b"GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n"]),
-        // Half of one.
+        // A part of one.
         Line::saying(Duration::ZERO, &[b"abc"]),
         // Nothing at all.
         Line::saying(Duration::ZERO, &[]),
         // A document of 4 GiB.
         Line::saying(SECOND, &[&cookie(b'b'), &[0xff; 4]]),
-        // A message that nobody knows, in the midst of opening streams.
+        // An unknown message while streams open.
         Line::saying(2 * SECOND, &[&cookie(b'c'), &document(r#"{"tcp":true}"#), &[99]]),
-        // A parameter that never comes to its end.
+        // Parameters that never end.
         Line::saying(3 * SECOND, &[&cookie(b'd'), &[0, 0, 1, 0, b'{']]),
-        // Somebody who comes after all these.
+        // A client that comes after all these.
         Line::saying(20 * SECOND, &[&cookie(b'e'), &document(r#"{"tcp":true}"#)]),
     ];
     let ran = meet(Stranger::new(25, lines));
@@ -359,7 +359,7 @@ fn garbage_and_silence_cost_a_client_its_own_connection_alone() {
     ran.assert_nothing_leaked();
 }
 
-/// Those who say nothing give way to who comes: 200 of them keep nobody out, and no more than 64 are
+/// Idle connections give way to new ones: 200 of them block no client, and no more than 64 are
 /// kept.
 #[test]
 fn who_keeps_connections_open_and_says_nothing_keeps_nobody_out() {
@@ -377,7 +377,7 @@ fn who_keeps_connections_open_and_says_nothing_keeps_nobody_out() {
 }
 
 #[test]
-fn a_client_that_goes_or_falls_silent_in_the_midst_leaves_a_server_that_is_free() {
+fn server_is_free_after_a_client_leaves_or_falls_silent() {
     let begin = |letter, at| {
         let parameters = document(r#"{"tcp":true,"time":3600,"parallel":1}"#);
         let control = Line::saying(at, &[&cookie(letter), &parameters]);
@@ -393,7 +393,7 @@ fn a_client_that_goes_or_falls_silent_in_the_midst_leaves_a_server_that_is_free(
     for place in [0, 2, 4] {
         assert_eq!(lines[place].heard[..4], [PARAM_EXCHANGE, CREATE_STREAMS, 1, 2], "line {place}");
     }
-    assert!(lines[2].ended && lines[3].ended, "who moves nothing for 30 s is let go");
+    assert!(lines[2].ended && lines[3].ended, "a client that moves nothing for 30 s is closed");
     assert!(!lines[4].ended);
     assert_eq!(ran.server().statistics().failed, 2);
     ran.assert_nothing_leaked();
@@ -401,7 +401,7 @@ fn a_client_that_goes_or_falls_silent_in_the_midst_leaves_a_server_that_is_free(
 
 #[test]
 fn a_server_that_vanishes_in_the_midst_is_noticed() {
-    // Its user ends it a second after the test began.
+    // A server whose user ends it a second after the test began.
     struct Ending(Server<Shard>, u32);
     impl Model<Shard> for Ending {
         fn poll(&mut self, net: &mut Shard, now: Instant, budget: usize) -> bool {
@@ -412,7 +412,7 @@ fn a_server_that_vanishes_in_the_midst_is_noticed() {
             }
             if now >= Instant::ZERO + SECOND + MILLISECOND && self.1 == 1 {
                 self.1 = 2;
-                self.0.let_go(net, now);
+                self.0.close_all(net, now);
             }
             if self.1 == 1 { false } else { self.0.poll(net, now, budget) }
         }
@@ -444,13 +444,13 @@ fn test_has_one_control_connection_whichever_address_answers() {
     let sought = TransferPlan {
         target: refuses,
         destinations: vec![refuses.into(), target().into()],
-        ..plan(Direction::Send, StopCondition::Octets(1 << 20))
+        ..plan(Direction::Send, StopCondition::Bytes(1 << 20))
     };
     let ran = run("delay=5ms", sought);
     let client = ran.client();
     assert_eq!((client.conn_error(), client.fault()), (None, None));
     assert_eq!((client.plan().target, client.unreached().len()), (target(), 1));
-    // Control and two streams, all to the server; nothing else was opened there.
+    // Control and two streams, all to the server; no other connection was opened.
     let (shard, _) = ran.pair.world.host(ran.pair.server);
     assert_eq!(shard.counters().passive_opens, 3);
     ran.assert_nothing_leaked();

@@ -1,4 +1,4 @@
-//! Servers that put off what they could do at once.
+//! Servers with delays.
 
 use std::time::Duration;
 
@@ -26,19 +26,19 @@ fn run<S: Model<Shard>>(plan: LoadPlan, server: S) -> Ran<Load<Shard>, S> {
 }
 
 #[test]
-fn whoever_thinks_about_one_answer_goes_on_with_other_connections() {
+fn delayed_response_does_not_delay_other_connections() {
     let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
     let server = PeerServer::new(role, CloseMode::Second).with_pace(THINK);
     let ran = run(plan(1, 1, Ending::KeepAlive), server);
     let record = ran.client().record();
-    // 20 exchanges on two connections: ten in turn, each a round trip and a thought.
+    // 20 exchanges on two connections: ten in turn, each a round trip and a delay.
     assert_eq!(record.elapsed(), Duration::from_millis(20 + 10 * 120));
     assert_eq!(record.answered(), 20);
     ran.assert_nothing_leaked();
 }
 
 #[test]
-fn a_server_of_the_web_thinks_for_longer_than_it_would_bear_silence() {
+fn web_server_may_delay_beyond_its_idle_limit() {
     let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
     let plan = LoadPlan {
         exchange: Exchange { request, answer: ResponseEnd::Http(Expected::Body) },
@@ -55,7 +55,7 @@ fn a_server_of_the_web_thinks_for_longer_than_it_would_bear_silence() {
 }
 
 #[test]
-fn a_server_has_time_for_so_many_answers_a_second_however_many_ask() {
+fn server_rate_is_limited_under_any_load() {
     let pace = Pace { work: Pace::work_at(100.0), ..Pace::default() };
     let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
     let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
@@ -63,7 +63,7 @@ fn a_server_has_time_for_so_many_answers_a_second_however_many_ask() {
     for connections in [4, 20] {
         let bytes = LoadPlan { connections, ..plan(1, 1, Ending::KeepAlive) };
         let web = LoadPlan { exchange: web.clone(), ..bytes.clone() };
-        // 20 answers, one after the other; the first request comes after a round trip and a half.
+        // 20 responses in sequence; the first request comes after a round trip and a half.
         let whole = Duration::from_millis(30 + 20 * 10 + 10);
         let server = PeerServer::new(role.clone(), CloseMode::Second).with_pace(pace);
         let ran = run(bytes, server);
@@ -107,7 +107,7 @@ fn connections_leave_the_accept_queue_one_at_a_time() {
 }
 
 #[test]
-fn the_webs_connections_leave_the_accept_queue_one_at_a_time_too() {
+fn paced_web_server_accepts_one_connection_at_a_time() {
     let request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: w\r\n\r\n");
     let plan = LoadPlan {
         connections: 20,
@@ -124,7 +124,7 @@ fn the_webs_connections_leave_the_accept_queue_one_at_a_time_too() {
 }
 
 #[test]
-fn who_leaves_while_a_server_thinks_leaves_no_thought_to_who_comes_next() {
+fn delayed_response_of_a_closed_connection_is_dropped() {
     let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
     let server = PeerServer::new(role, CloseMode::Second).with_pace(THINK);
     assert_each_run_is_answered(plan(1, 1, Ending::KeepAlive).exchange, server);
@@ -135,8 +135,9 @@ fn who_leaves_while_a_server_thinks_leaves_no_thought_to_who_comes_next() {
     assert_each_run_is_answered(exchange, server);
 }
 
-/// Two runs of 150 ms, in each of which a connection has one answer. At the end of the first its server
-/// thinks about another, and the connections of the second take the places of those of the first.
+/// Two runs of 150 ms, in each of which a connection has one response. At the end of the first run,
+/// the server delays another response. The connections of the second run take the places of those
+/// of the first.
 fn assert_each_run_is_answered<S: Model<Shard>>(exchange: Exchange, server: S) {
     let until = StopCondition::Elapsed(Duration::from_millis(150));
     let plan = LoadPlan { exchange, until, ..plan(1, 1, Ending::KeepAlive) };

@@ -1,4 +1,4 @@
-//! Resets behind ends that both sides told: all was said, acknowledged and heard, so nothing failed.
+//! Resets after both FINs: all data was acknowledged and read, so nothing failed.
 
 use whimbrel_apps::http::{CloseBy, FixedBody, HttpServer, Limits};
 use whimbrel_apps::load::{Ending, Load, LoadPlan, StopCondition};
@@ -22,20 +22,20 @@ const FIN: TcpFlags = TcpFlags::FIN;
 const ASK: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const LAST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
-/// A model on a host, and its peer, who says what it likes.
+/// A model on a host, and its peer, whose segments the test writes.
 struct Played<M> {
     shard: Shard,
     model: M,
     /// The host's end, and the peer's.
     flow: Flow,
-    /// What the peer says next, and one past what the host said.
+    /// The peer's next sequence number, and the one after the host's last.
     next: SeqNum,
     sent: SeqNum,
-    /// True if the host's FIN is among that.
+    /// True if the host's FIN is included.
     ended: bool,
 }
 
-/// Whose end was told first.
+/// The side whose end was reported first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum First {
     /// The host's; the peer's crosses it.
@@ -81,7 +81,7 @@ impl<M: Model<Shard>> Played<M> {
         }
     }
 
-    /// The model acts on what happened, and the peer hears what comes of it.
+    /// Runs the model, and passes its segments to the peer.
     fn act(&mut self) {
         while self.model.poll(&mut self.shard, Instant::ZERO, 64) {}
         let mut batch = TxBatch::new(64);
@@ -98,13 +98,13 @@ impl<M: Model<Shard>> Played<M> {
         }
     }
 
-    /// A segment of the peer's arrives, and the model acts on it.
+    /// The peer's segment arrives, and the model handles it.
     fn say(&mut self, flags: TcpFlags, text: &[u8]) {
         self.send(flags, self.sent, text);
         self.act();
     }
 
-    /// A segment of the peer's arrives.
+    /// The peer's segment arrives.
     fn send(&mut self, flags: TcpFlags, ack: SeqNum, text: &[u8]) {
         let header = TcpHeader {
             src_port: self.flow.remote.port,
@@ -128,11 +128,11 @@ impl<M: Model<Shard>> Played<M> {
         self.shard.rx(Instant::ZERO, &[RxFrame::new(&packet, meta)]);
     }
 
-    /// Both ends are told, the host's FIN is not acknowledged, and a reset comes: before the model heard of
-    /// the peer's end, or after.
+    /// Both sides sent FIN, the host's is not acknowledged, and a reset comes: before the model
+    /// read the peer's end, or after.
     fn reset(&mut self, first: First, hears_end: bool) {
         assert_eq!(self.ended, first == First::Host);
-        // What was said is acknowledged, and no FIN.
+        // The data is acknowledged, and the FIN is not.
         let text = self.sent - u32::from(self.ended);
         self.send(ACK | FIN, text, &[]);
         if hears_end || first == First::Peer {
@@ -157,11 +157,11 @@ fn address(host: u8) -> Address {
     Address::from_v4_octets([10, 0, 0, host])
 }
 
-/// Servers that end first, and after their peers.
+/// Servers that close before and after their peers.
 const WAYS: [(First, bool); 3] = [(First::Host, false), (First::Host, true), (First::Peer, true)];
 
 #[test]
-fn a_web_server_counts_no_failure_where_a_reset_follows_both_ends() {
+fn web_server_counts_no_failure_for_reset_after_both_fins() {
     for (first, hears_end) in WAYS {
         for close_by in [CloseBy::Server, CloseBy::Client] {
             let limits = Limits { close_by, ..Limits::default() };
@@ -180,7 +180,7 @@ fn a_web_server_counts_no_failure_where_a_reset_follows_both_ends() {
 }
 
 #[test]
-fn a_server_of_bytes_counts_no_failure_where_a_reset_follows_both_ends() {
+fn byte_server_counts_no_failure_for_reset_after_both_fins() {
     let answer = Bytes::from_static(b"pong");
     let roles = [Role::Echo, Role::Respond { request: 4, answer }, Role::Sink, Role::Discard];
     for role in roles {

@@ -1,4 +1,4 @@
-//! Clients of the web's server that take their time over a request.
+//! Clients that send a request slowly to the web server.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::world::{Ran, target};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Sends a request a byte at a time, and goes on sending until the server lets go of it.
+/// Sends a request a byte at a time, and goes on until the server closes.
 struct Trickle {
     request: &'static [u8],
     every: Duration,
@@ -20,7 +20,7 @@ struct Trickle {
     sent: usize,
     next: Instant,
     heard: Vec<u8>,
-    /// When the server's end came, and when nothing more could be sent.
+    /// Time of the server's end, and time when nothing more could be sent.
     ended: Option<Instant>,
     over: Option<Instant>,
 }
@@ -64,7 +64,7 @@ impl Model<Shard> for Trickle {
         }
         self.hear(shard, id, now);
         if now >= self.next && self.over.is_none() {
-            // Whoever sent all of it repeats its last byte.
+            // After the whole request, it repeats the last byte.
             let at = self.sent.min(self.request.len() - 1);
             let mut byte = Bytes::copy_from_slice(&self.request[at..=at]);
             self.sent += Transport::send(shard, id, &mut byte).unwrap_or(0);
@@ -87,14 +87,14 @@ fn run(client: Trickle, limits: Limits) -> Ran<Trickle, HttpServer<FixedBody>> {
 }
 
 #[test]
-fn a_head_that_comes_a_byte_every_five_seconds_is_given_thirty_and_not_for_ever() {
+fn slow_head_times_out_after_30s() {
     let endless =
         "GET / HTTP/1.1\r\nHost: a\r\nX: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
     let ran = run(Trickle::new(endless, 5 * SECOND), Limits::default());
     let heard = String::from_utf8(ran.client().heard.clone()).unwrap();
     assert!(heard.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{heard}");
     assert!(heard.contains("Connection: close\r\n"), "{heard}");
-    // What it goes on sending is no sign of life, either: a minute later it is alone.
+    // Its further bytes do not count as activity: the connection is closed a minute later.
     let [ended, over] = ran.client().seconds();
     assert!(ended == 30 && (90..=96).contains(&over), "{ended} {over}");
     let statistics = *ran.server().statistics();
@@ -118,7 +118,7 @@ fn each_request_of_a_connection_has_the_whole_time_for_its_head() {
 fn whoever_says_nothing_at_all_is_closed_without_a_word() {
     let limits = Limits { head_time: 3 * SECOND, idle: 7 * SECOND, ..Limits::default() };
     let ran = run(Trickle::new("GET", 100 * SECOND), limits);
-    // Its first byte came at once: it is a head, and late.
+    // Its first byte came at once, so it is a late head.
     assert_eq!(ran.client().seconds()[0], 3);
     let statistics = *ran.server().statistics();
     assert_eq!((statistics.slow_heads, statistics.silent), (1, 1));

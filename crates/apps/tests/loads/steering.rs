@@ -1,4 +1,4 @@
-//! Loads that somebody steers while they run.
+//! Loads under control while they run.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -18,22 +18,22 @@ use whimbrel_stack::Shard;
 use whimbrel_tcp::Tunables;
 
 use crate::exchanges;
-use crate::world::{Nobody, Ran};
+use crate::world::{NoServer, Ran};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What somebody does to a load.
+/// A change of a load's settings.
 #[derive(Clone, Copy, Debug)]
 enum Move {
     Pause,
     GoOn,
     Connections(u32),
-    /// Notes what the connections do.
+    /// Records the states of the connections.
     Look,
     End,
 }
 
-/// What is wanted of all parts.
+/// Settings of all parts.
 #[derive(Debug)]
 struct TestControls(Mutex<Wanted>);
 
@@ -44,7 +44,7 @@ impl Controls for TestControls {
     }
 }
 
-/// A load, and what is done to it after so many milliseconds.
+/// A load, and the changes to it with their times in milliseconds.
 struct Driven {
     runs: Runs<Shard>,
     controls: Arc<TestControls>,
@@ -60,7 +60,7 @@ impl Driven {
     fn repeated(plan: LoadPlan, repeat: Repeat, moves: &[(u64, Move)], part: Part) -> Self {
         let wanted = Wanted { connections: plan.connections, state: LoadState::Running };
         let controls = Arc::new(TestControls(Mutex::new(wanted)));
-        let runs = Runs::new(plan.part(part), repeat).steered_by(controls.clone(), part);
+        let runs = Runs::new(plan.part(part), repeat).with_controls(controls.clone(), part);
         let moves = moves.iter().map(|(at, step)| (Duration::from_millis(*at), *step)).collect();
         Self { runs, controls, moves, seen: Vec::new() }
     }
@@ -118,7 +118,7 @@ fn total(record: &Record) -> u64 {
 }
 
 #[test]
-fn a_pause_is_no_part_of_what_a_load_took_and_connections_stay_open() {
+fn pause_is_not_counted_and_keeps_connections_open() {
     let plan = plan(Ending::KeepAlive, 4, StopCondition::Elapsed(2 * SECOND));
     let paused = [(1_005, Move::Pause), (1_500, Move::Look), (4_005, Move::GoOn)];
     let ran = run(Driven::new(plan, &paused));
@@ -126,7 +126,7 @@ fn a_pause_is_no_part_of_what_a_load_took_and_connections_stay_open() {
     assert_eq!((record.elapsed(), record.paused), (2 * SECOND, 3 * SECOND));
     assert_eq!((record.opened, record.failed()), (4, 0));
     assert_eq!(ran.client().seen, [States { idle: 4, ..States::default() }]);
-    // Opening took a round trip; what was under way at the pause counts as if it took no time.
+    // Opening took a round trip; exchanges under way at the pause count as if it took no time.
     assert_eq!((record.answered(), total(record)), (4 * 99, 4 * 99));
     assert_eq!(record.intervals.counts().len(), 2);
     // From there the rhythm is another.
@@ -136,7 +136,7 @@ fn a_pause_is_no_part_of_what_a_load_took_and_connections_stay_open() {
 }
 
 #[test]
-fn at_a_rate_nothing_falls_due_in_a_pause_and_nothing_is_made_up() {
+fn exchanges_do_not_fall_due_in_a_pause() {
     let plan = LoadPlan {
         rate: Some(100.0),
         ..plan(Ending::KeepAlive, 8, StopCondition::Elapsed(4 * SECOND))
@@ -149,7 +149,7 @@ fn at_a_rate_nothing_falls_due_in_a_pause_and_nothing_is_made_up() {
     assert_eq!(record.corrected.max(), record.service.max());
     assert!(record.service.max() < 41_000_000, "{}", record.service.max());
     let counts = record.intervals.counts()[..4].iter().map(|count| count.exchanges);
-    // Those under way at the pause count with its moment, which is in the second second.
+    // Exchanges under way at the pause count at its start, which is in the second second.
     assert!(
         counts.clone().all(|count| count.abs_diff(100) <= 4),
         "{:?}",
@@ -174,14 +174,14 @@ fn what_waits_for_a_connection_waits_no_longer_for_a_pause() {
 }
 
 #[test]
-fn whether_an_exchange_belongs_to_the_warm_up_is_as_if_there_had_been_no_pause() {
+fn pause_does_not_change_the_warm_up() {
     let pauses = [(995, 3_000), (1_005, 3_000), (500, 3_000)];
     for (pause, go_on) in pauses {
         let until = StopCondition::Elapsed(SECOND);
         let warm = LoadPlan { warmup: SECOND, ..plan(Ending::KeepAlive, 1, until) };
         let ran = run(Driven::new(warm, &[(pause, Move::Pause), (go_on, Move::GoOn)]));
         let record = ran.client().record();
-        // Every one that began in the second that is measured, and was over in it.
+        // Exchanges that began and ended in the measured second.
         assert!((49..=50).contains(&record.answered()), "{pause}: {}", record.answered());
         assert_eq!(record.answered(), total(record));
         assert_eq!(record.elapsed(), SECOND);
@@ -195,7 +195,7 @@ fn a_load_at_rest_ends_when_it_is_told_to_and_not_by_time() {
     let record = ran.client().record();
     let half = Duration::from_millis(505);
     assert_eq!((record.elapsed(), record.paused), (half, 9 * SECOND));
-    // Those that began when half a second had passed are under way, and count.
+    // Exchanges that began when half a second had passed are under way, and count.
     assert_eq!(record.answered(), 2 * 25);
     assert_eq!(ran.client().runs.finished()[0].close, Default::default());
     ran.assert_nothing_leaked();
@@ -206,7 +206,7 @@ fn whoever_is_not_answered_is_given_up_in_a_pause_too() {
     let quick = plan(Ending::KeepAlive, 2, StopCondition::Elapsed(5 * SECOND));
     let quick = LoadPlan { timeout: SECOND, ..quick };
     let moves = [(500, Move::Pause), (900, Move::Look), (3_000, Move::End)];
-    let ran = Ran::new("delay=10ms", Driven::new(quick, &moves), Nobody);
+    let ran = Ran::new("delay=10ms", Driven::new(quick, &moves), NoServer);
     let client = ran.client();
     assert_eq!(client.seen, [States { asking: 2, ..States::default() }]);
     let conn_errors = &client.record().conn_errors;
@@ -215,17 +215,17 @@ fn whoever_is_not_answered_is_given_up_in_a_pause_too() {
 }
 
 #[test]
-fn whoever_is_not_answered_has_waited_in_the_pause_that_a_load_ends_in() {
+fn unanswered_exchange_waits_through_a_final_pause() {
     let stalled = plan(Ending::KeepAlive, 1, StopCondition::Elapsed(5 * SECOND));
     let stalled = LoadPlan { rate: Some(1.0), ..stalled };
     let moves = [(500, Move::Pause), (3_000, Move::End)];
-    let ran = Ran::new("delay=10ms", Driven::new(stalled, &moves), Nobody);
+    let ran = Ran::new("delay=10ms", Driven::new(stalled, &moves), NoServer);
     let waited = ran.client().record().corrected.max();
     assert_eq!(waited / 100_000_000, 30, "{waited} ns");
 }
 
 #[test]
-fn more_connections_open_at_once_and_those_too_many_go_when_they_are_answered() {
+fn connections_open_at_once_and_close_after_a_response() {
     let plan = plan(Ending::KeepAlive, 2, StopCondition::Elapsed(3 * SECOND));
     let moves = [
         (1_005, Move::Connections(6)),
@@ -241,7 +241,8 @@ fn more_connections_open_at_once_and_those_too_many_go_when_they_are_answered() 
     assert_eq!(ran.client().seen, [states(4, 2), states(0, 6), states(0, 6), states(0, 1)]);
     assert_eq!((record.opened, record.failed()), (6, 0));
     assert_eq!(record.connections, Connections { least: 1, most: 6, last: 1 });
-    // A round trip each, but that a connection opens for one, and 5 ms of each phase are left over.
+    // A round trip each, except that a connection opens for one, and 5 ms of each phase are left
+    // over.
     let rounds = 2 * 49 + (2 * 50 + 4 * 49) + 49;
     assert!(record.answered().abs_diff(rounds) <= 6, "{} of {rounds}", record.answered());
     assert_eq!(ran.server().statistics().accepted, 6);
@@ -249,7 +250,7 @@ fn more_connections_open_at_once_and_those_too_many_go_when_they_are_answered() 
 }
 
 #[test]
-fn in_a_pause_idle_connections_that_are_too_many_are_closed_and_none_is_opened() {
+fn pause_closes_excess_idle_connections_and_opens_none() {
     let plan = plan(Ending::KeepAlive, 5, StopCondition::Elapsed(SECOND));
     let moves = [
         (505, Move::Pause),
@@ -271,7 +272,7 @@ fn in_a_pause_idle_connections_that_are_too_many_are_closed_and_none_is_opened()
 }
 
 #[test]
-fn a_total_is_reached_with_any_number_of_connections_and_no_more_is_done() {
+fn total_is_reached_exactly_with_any_number_of_connections() {
     for ending in [Ending::KeepAlive, Ending::Client, Ending::Reset] {
         let plan = plan(ending, 4, StopCondition::Exchanges(200));
         let moves = [
@@ -292,7 +293,7 @@ fn a_total_is_reached_with_any_number_of_connections_and_no_more_is_done() {
 
 #[test]
 fn slots_that_wait_for_a_port_go_when_they_have_had_it() {
-    // Four ports, which wait for a second: eight connections starve by turns.
+    // Four ports, in TIME-WAIT for a second: eight connections wait for them in turn.
     let tunables = Tunables {
         port_first: 50_000,
         port_last: 50_003,
@@ -315,7 +316,7 @@ fn slots_that_wait_for_a_port_go_when_they_have_had_it() {
 }
 
 #[test]
-fn the_next_run_begins_when_the_pause_is_over_and_with_as_many_connections() {
+fn next_run_starts_after_the_pause_with_all_connections() {
     let plan = plan(Ending::KeepAlive, 1, StopCondition::Elapsed(SECOND));
     let moves = [(505, Move::Connections(3)), (1_500, Move::Pause), (7_000, Move::GoOn)];
     let repeat = Repeat::times(2, SECOND);

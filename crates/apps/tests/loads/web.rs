@@ -1,5 +1,5 @@
-//! The HTTP load against servers as there are, though not as the RFC has them: none of them closes a
-//! connection, unless a case is about that.
+//! The HTTP load against servers that deviate from the RFC: none of them closes a connection,
+//! unless a case is about that.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use whimbrel_stack::{Handle, Shard};
 use whimbrel_wire::{Address, Endpoint, Family};
 
 use crate::http::plan;
-use crate::world::{Nobody, Ran, target};
+use crate::world::{NoServer, Ran, target};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// What the server does about a request, or so many bytes of one.
+/// The server's reaction to a request, or to a number of its bytes.
 #[derive(Clone)]
 enum Deed {
     Say(Bytes),
-    /// Says it when so many bytes of the request came.
+    /// Sends a response after this many bytes of the request.
     SayAfter(usize, Bytes),
-    /// Says it, and the rest a moment later.
+    /// Sends it, and the rest a moment later.
     SayTwice(Bytes, Bytes),
-    /// Ends the connection behind the answer.
+    /// Closes the connection after the response.
     SayAndEnd(Bytes),
     End,
 }
@@ -34,13 +34,14 @@ fn say(text: &str) -> Deed {
     Deed::Say(Bytes::copy_from_slice(text.as_bytes()))
 }
 
-/// Does the deeds of its list on each connection, one for each request, and the last again and again.
+/// Performs the deeds of its list on each connection, one for each request, and the last again and
+/// again.
 struct Odd {
     deeds: Vec<Deed>,
     accepted: usize,
     open: Vec<(Handle, usize, Vec<u8>)>,
     later: VecDeque<(Instant, Handle, Bytes)>,
-    /// Connections that were open at a time, at most.
+    /// Most connections open at a time.
     most: usize,
     requests: usize,
 }
@@ -94,7 +95,7 @@ impl Odd {
 }
 
 fn give(shard: &mut Shard, id: Handle, mut text: Bytes) {
-    // A client may have gone.
+    // The client may have closed.
     let _gone = Transport::send(shard, id, &mut text);
 }
 
@@ -163,9 +164,9 @@ fn connections_of_no_further_use_are_closed_at_once() {
         let (record, server) = (ran.client().record(), ran.server());
         assert_eq!((record.succeeded(), record.failed(), record.unclosed), (20, 0, 0), "{head}");
         assert_eq!((record.opened, server.accepted), (20, 20), "{head}");
-        // Round trips of 20 ms, two for each of ten requests in turn.
+        // Round trips of 20 ms, two for each of ten requests in sequence.
         assert_eq!(record.elapsed(), Duration::from_millis(400), "{head}");
-        // The next one opens while the end of the last is on its way.
+        // The next one opens while the end of the last is under way.
         assert!(server.most <= 4, "{} at a time: {head}", server.most);
         ran.assert_nothing_leaked();
     }
@@ -221,7 +222,7 @@ fn stale_connection_has_idempotent_requests_begun_anew() {
         let ran = run(get(20), &deeds);
         let record = ran.client().record();
         assert_eq!((record.succeeded(), record.failed()), (20, 0));
-        // Each connection has one answer, and one request in vain but for the last.
+        // Each connection has one response, and one request in vain except for the last.
         assert!((18..=19).contains(&record.repeated), "{}", record.repeated);
         assert_eq!(record.opened, 20);
         ran.assert_nothing_leaked();
@@ -316,7 +317,7 @@ fn next_address_does_not_wait_for_silent_one() {
     assert_eq!(shard.counters().active_opens, 3);
     let record = ran.client().record();
     assert_eq!((record.succeeded(), record.failed()), (20, 0));
-    // The attempt that nobody answered is given up, and is no failure.
+    // The attempt without an answer is given up, and is no failure.
     assert_eq!(record.unreached, []);
     assert_eq!(record.began.since(Instant::ZERO), Duration::from_millis(250 + 20));
     ran.assert_nothing_leaked();
@@ -326,7 +327,7 @@ fn next_address_does_not_wait_for_silent_one() {
 fn name_without_server_reports_each_failed_address() {
     let silent = Endpoint::new(Address::from_v4_octets([10, 0, 0, 77]), 80);
     let refuses = server_at(Family::V6, 80);
-    let ran = Ran::new("delay=10ms", Load::new(seek(&[refuses, silent])), Nobody);
+    let ran = Ran::new("delay=10ms", Load::new(seek(&[refuses, silent])), NoServer);
     let record = ran.client().record();
     assert_eq!((record.answered(), record.failed()), (0, 2));
     let failed = [(refuses, ConnError::Refused), (silent, ConnError::ConnectTimeout)];

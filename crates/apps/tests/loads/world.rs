@@ -8,7 +8,7 @@ use whimbrel_sim::world::Limits;
 use whimbrel_stack::Shard;
 use whimbrel_wire::{Endpoint, Family};
 
-/// Where the server of a world listens.
+/// The server's endpoint in each world.
 pub(crate) fn target() -> Endpoint {
     server_at(Family::V4, 80)
 }
@@ -53,7 +53,7 @@ impl<C: Model<Shard>, S: Model<Shard>> Ran<C, S> {
         Self::configured(links, PairConfig::default(), client, server)
     }
 
-    /// The same on hosts like these.
+    /// Runs on hosts with this configuration.
     pub(crate) fn configured(links: &str, config: PairConfig, client: C, server: S) -> Self {
         let link: whimbrel_link::LinkConfig = links.parse().unwrap();
         let config = PairConfig { links: [link.clone(), link], ..config };
@@ -78,7 +78,7 @@ impl<C: Model<Shard>, S: Model<Shard>> Ran<C, S> {
         }
     }
 
-    /// After all timers ran out neither host holds anything but its listener.
+    /// Checks that after all timers neither host holds anything but its listener.
     pub(crate) fn assert_nothing_leaked(mut self) {
         self.pair.world.run_to_silence(&Limits::default()).unwrap();
         for host in [self.pair.client, self.pair.server] {
@@ -89,10 +89,10 @@ impl<C: Model<Shard>, S: Model<Shard>> Ran<C, S> {
     }
 }
 
-/// A model that does nothing: nobody is at home.
-pub(crate) struct Nobody;
+/// A model that does nothing.
+pub(crate) struct NoServer;
 
-impl<T: Transport> Model<T> for Nobody {
+impl<T: Transport> Model<T> for NoServer {
     fn poll(&mut self, net: &mut T, _: Instant, _: usize) -> bool {
         while net.poll_event().is_some() {}
         false

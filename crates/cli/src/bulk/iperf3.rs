@@ -76,7 +76,7 @@ fn start(plan: &BulkPlan, ran: &FinishedRun<Outcome>, ways: &[Sending]) -> Value
     });
     let (duration, octets) = match plan.bulk.until {
         StopCondition::Elapsed(time) => (time.as_secs(), 0),
-        StopCondition::Octets(each) => (0, each.saturating_mul(plan.bulk.streams.into())),
+        StopCondition::Bytes(each) => (0, each.saturating_mul(plan.bulk.streams.into())),
         StopCondition::Told => (0, 0),
     };
     let cookie = match &plan.bulk.peer {

@@ -37,7 +37,7 @@ impl<'p> BulkJob<'p> {
     pub(super) fn new(plan: &'p BulkPlan, report: &'p mut Reporter, screen: ScreenOptions) -> Self {
         let steps = match plan.bulk.until {
             StopCondition::Elapsed(time) => progress::steps(time + plan.bulk.omit),
-            StopCondition::Octets(count) => count.saturating_mul(plan.bulk.streams.into()),
+            StopCondition::Bytes(count) => count.saturating_mul(plan.bulk.streams.into()),
             StopCondition::Told => 0,
         };
         let progress = report.progress(steps, screen);
@@ -143,7 +143,7 @@ impl Job for BulkJob<'_> {
         let octets = streams().map(|(_, moved)| moved).sum();
         let done = match self.plan.bulk.until {
             StopCondition::Elapsed(_) => progress::steps(elapsed),
-            StopCondition::Octets(_) | StopCondition::Told => octets,
+            StopCondition::Bytes(_) | StopCondition::Told => octets,
         };
         self.progress.show(done, || {
             let rate = per_second(octets * 8, elapsed);

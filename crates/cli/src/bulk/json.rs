@@ -89,7 +89,7 @@ pub(super) fn csv(outcome: &Outcome) -> String {
 fn config(plan: &BulkPlan) -> Value {
     let (duration, octets) = match plan.bulk.until {
         StopCondition::Elapsed(time) => (Some(time.as_secs_f64()), None),
-        StopCondition::Octets(each) => (None, Some(each.saturating_mul(plan.bulk.streams.into()))),
+        StopCondition::Bytes(each) => (None, Some(each.saturating_mul(plan.bulk.streams.into()))),
         StopCondition::Told => (None, None),
     };
     json!({

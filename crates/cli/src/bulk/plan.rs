@@ -69,7 +69,7 @@ impl BulkPlan {
                 streams: arguments.parallel,
                 until: match (arguments.bytes, arguments.time) {
                     (Some(count), _) => {
-                        StopCondition::Octets(count.div_ceil(arguments.parallel.into()))
+                        StopCondition::Bytes(count.div_ceil(arguments.parallel.into()))
                     }
                     (None, time) => StopCondition::Elapsed(time.unwrap_or(DEFAULT_TIME)),
                 },

@@ -104,7 +104,7 @@ fn is_reachable(wire: &WireSpec, end: Endpoint) -> bool {
 
 fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::LoadPlan, Failure> {
     let expected = match arguments.method.as_str() {
-        "HEAD" => Expected::NoBody,
+        "HEAD" => Expected::Empty,
         "CONNECT" => Expected::Tunnel,
         _ => Expected::Body,
     };

@@ -24,7 +24,7 @@ impl RunAgreement for ShardAgreement {
         }
         let every = |run: usize| {
             let of_each = told.iter().map(|runs| runs.get(run).copied());
-            of_each.reduce(|all, one| Some(all?.beside(one?))).flatten()
+            of_each.reduce(|all, one| Some(all?.merge(one?))).flatten()
         };
         (0..).map_while(every).map(|run| run.rate()).collect()
     }

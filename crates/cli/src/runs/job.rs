@@ -131,13 +131,13 @@ impl<O: LocalServer> Job for RunsJob<'_, O> {
         let runs = Runs::new(load::LoadPlan { target, ..self.load.part(part) }, self.repeat);
         let runs = match &self.control {
             None => runs,
-            Some(control) => runs.steered_by(control.clone(), part),
+            Some(control) => runs.with_controls(control.clone(), part),
         };
         match part.of {
             1 => runs,
             of => {
                 self.agreement.expect(of);
-                runs.in_council(self.agreement.clone(), part.number)
+                runs.with_agreement(self.agreement.clone(), part.number)
             }
         }
     }

@@ -120,7 +120,7 @@ impl<T: Transport> Server<T> {
     /// Lets go of what had to wait until the last words were on their way.
     pub(crate) fn let_go(&mut self, net: &mut T, now: Instant) {
         if let Self::Iperf3(server) = self {
-            server.let_go(net, now);
+            server.close_all(net, now);
         }
     }
 }

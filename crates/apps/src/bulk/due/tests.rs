@@ -1,5 +1,5 @@
-//! How often a transfer asks the transport, counted: by a look at each stream for each event, as once, it
-//! was a thousand times too often with a thousand streams.
+//! Counts how often a transfer asks the transport. With a look at each stream for each event it was
+//! a thousand times too often with a thousand streams.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -92,7 +92,7 @@ impl Transport for Counting {
     }
 }
 
-/// A transfer that runs, all buffers full, and what it asked so far forgotten.
+/// A running transfer with full buffers, and the count of its calls reset.
 fn running(streams: u32, rate: Option<u64>) -> (Bulk<Counting>, Counting) {
     let second = Duration::from_secs(1);
     let plan = TransferPlan {
@@ -155,7 +155,7 @@ fn end_reaches_each_stream() {
 }
 
 const BLOCK: usize = 1_000;
-/// Room that takes two blocks and a half.
+/// Room for two and a half blocks.
 const ROOM: usize = 2_500;
-/// Calls for one event: text that waited, two blocks, one that finds no room, and one to read.
+/// Calls for one event: waiting text, two blocks, one without room, and one read.
 const CALLS: usize = 5;

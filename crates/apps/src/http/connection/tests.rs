@@ -8,7 +8,7 @@ use crate::http::{FixedBody, KeepAlive, SourceError};
 
 mod streams;
 
-/// What a whole conversation came to.
+/// Result of a whole conversation.
 #[derive(PartialEq, Eq, Debug)]
 struct Outcome {
     output: Vec<u8>,
@@ -43,7 +43,7 @@ fn converse(site: &mut impl Site, terms: &ServerSettings, pieces: &[&[u8]]) -> O
                 outcome.output.extend_from_slice(&bytes);
             }
             Step::NeedInput => match pieces.next() {
-                Some(piece) => connection.on_octets(Bytes::copy_from_slice(piece)),
+                Some(piece) => connection.on_bytes(Bytes::copy_from_slice(piece)),
                 None => connection.on_end(),
             },
             Step::Shutdown => outcome.shut_down = true,
@@ -137,7 +137,7 @@ fn the_server_closes_first_unless_told_otherwise() {
             ..ServerSettings::default()
         };
         let (mut connection, mut site) = (Connection::new(), FixedBody::new(1));
-        connection.on_octets(Bytes::copy_from_slice(stream.as_bytes()));
+        connection.on_bytes(Bytes::copy_from_slice(stream.as_bytes()));
         assert!(matches!(connection.poll(&mut site, &terms), Step::Send(_)));
         assert_eq!(connection.poll(&mut site, &terms), expected);
         connection.on_end();
@@ -150,11 +150,11 @@ fn an_expectation_to_continue_is_met_before_the_body() {
     let head = b"PUT /x HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
     let (mut connection, mut site) = (Connection::new(), FixedBody::new(1));
     let terms = ServerSettings::default();
-    connection.on_octets(Bytes::from_static(head));
+    connection.on_bytes(Bytes::from_static(head));
     let go_ahead = Bytes::from_static(b"HTTP/1.1 100 Continue\r\n\r\n");
     assert_eq!(connection.poll(&mut site, &terms), Step::Send(go_ahead));
     assert_eq!(connection.poll(&mut site, &terms), Step::NeedInput);
-    connection.on_octets(Bytes::from_static(b"abcd"));
+    connection.on_bytes(Bytes::from_static(b"abcd"));
     let Step::Send(response) = connection.poll(&mut site, &terms) else { panic!("no response") };
     assert!(response.starts_with(b"HTTP/1.1 200 OK\r\n"));
     assert_eq!(connection.poll(&mut site, &terms), Step::NeedInput);
@@ -173,7 +173,7 @@ fn a_refused_expectation_ends_the_connection_without_a_reset() {
 }
 
 #[test]
-fn a_short_unwanted_body_is_thrown_away_and_the_connection_goes_on() {
+fn short_unwanted_body_is_discarded() {
     let outcome = fixed(
         1,
         "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nGET GET / HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -261,7 +261,7 @@ fn what_could_smuggle_a_request_is_refused() {
 }
 
 #[test]
-fn a_server_that_keeps_nothing_alive_ends_each_connection_and_says_so() {
+fn server_without_keep_alive_sends_close_each_time() {
     let limits = Limits { keep_alive: KeepAlive::Never, ..Limits::default() };
     let terms = ServerSettings { limits, ..ServerSettings::default() };
     let stream = b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -272,7 +272,7 @@ fn a_server_that_keeps_nothing_alive_ends_each_connection_and_says_so() {
 }
 
 #[test]
-fn a_server_that_counts_requests_ends_the_connection_with_the_last_it_serves() {
+fn connection_closes_after_last_permitted_request() {
     let limits = Limits { keep_alive: KeepAlive::UpTo(2), ..Limits::default() };
     let terms = ServerSettings { limits, ..ServerSettings::default() };
     let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -316,7 +316,7 @@ fn the_target_may_be_absolute() {
 }
 
 #[test]
-fn silence_in_the_middle_of_a_request_is_told_and_between_requests_it_is_not() {
+fn silence_gets_408_within_a_request_only() {
     let terms = ServerSettings::default();
     let mut site = FixedBody::new(1);
     let mut between = Connection::new();
@@ -324,7 +324,7 @@ fn silence_in_the_middle_of_a_request_is_told_and_between_requests_it_is_not() {
     between.on_silence(&terms);
     assert_eq!(between.poll(&mut site, &terms), Step::Close);
     let mut within = Connection::new();
-    within.on_octets(Bytes::from_static(b"GET / HT"));
+    within.on_bytes(Bytes::from_static(b"GET / HT"));
     assert_eq!(within.poll(&mut site, &terms), Step::NeedInput);
     within.on_silence(&terms);
     let Step::Send(response) = within.poll(&mut site, &terms) else { panic!("no response") };
@@ -333,11 +333,11 @@ fn silence_in_the_middle_of_a_request_is_told_and_between_requests_it_is_not() {
 }
 
 #[test]
-fn who_is_told_of_a_slow_head_is_read_on_for_a_while_and_left_whatever_comes() {
+fn slow_head_gets_408_then_close_after_linger() {
     let terms = ServerSettings::default();
     let mut site = FixedBody::new(1);
     let mut slow = Connection::new();
-    slow.on_octets(Bytes::from_static(b"GET / HT"));
+    slow.on_bytes(Bytes::from_static(b"GET / HT"));
     assert_eq!(slow.poll(&mut site, &terms), Step::NeedInput);
     assert!(slow.is_within_head());
     slow.on_late_head(&terms);
@@ -346,7 +346,7 @@ fn who_is_told_of_a_slow_head_is_read_on_for_a_while_and_left_whatever_comes() {
     assert!(response.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{response}");
     assert!(response.ends_with("within 30 s, the limit: send it in one go\n"), "{response}");
     assert_eq!(slow.poll(&mut site, &terms), Step::Shutdown);
-    slow.on_octets(Bytes::from_static(b"TP"));
+    slow.on_bytes(Bytes::from_static(b"TP"));
     assert_eq!(slow.poll(&mut site, &terms), Step::NeedInput);
     assert!(slow.is_over() && !slow.is_within_head());
     slow.on_silence(&terms);
@@ -355,7 +355,7 @@ fn who_is_told_of_a_slow_head_is_read_on_for_a_while_and_left_whatever_comes() {
     assert_eq!(slow.poll(&mut site, &terms), Step::Close);
 }
 
-/// A site whose source gives what it is told to, and whose upload remembers.
+/// A site with a configurable source, whose upload keeps its bytes.
 struct Odd {
     pieces: Vec<Result<Bytes, SourceError>>,
     length: u64,
@@ -400,7 +400,7 @@ fn odd(length: u64, pieces: Vec<Result<Bytes, SourceError>>) -> Odd {
 }
 
 #[test]
-fn a_source_that_fails_or_ends_early_or_gives_too_much_resets_the_connection() {
+fn source_failure_or_wrong_length_resets_the_connection() {
     let part = || Ok(Bytes::from_static(b"abc"));
     for pieces in [vec![part(), Err(SourceError)], vec![part()], vec![part(), part()]] {
         let stream = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -423,7 +423,7 @@ fn the_response_is_sent_before_more_of_the_request_is_read() {
     let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     let (mut connection, mut site) = (Connection::new(), FixedBody::new(1 << 20));
     let terms = ServerSettings::default();
-    connection.on_octets(Bytes::copy_from_slice(request.repeat(3).as_bytes()));
+    connection.on_bytes(Bytes::copy_from_slice(request.repeat(3).as_bytes()));
     let mut total = 0;
     loop {
         match connection.poll(&mut site, &terms) {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Every response in `stream`, given `piece` bytes at a time; then what the end of it makes.
+/// Every response in `stream`, read `piece` bytes at a time, and the result of its end.
 fn read(stream: &[u8], piece: usize, expected: Expected) -> (Vec<Reply>, Result<Reply, ConnError>) {
     let mut reader = ReplyReader::new(expected);
     let mut replies = Vec::new();
@@ -42,7 +42,7 @@ fn some_responses_have_no_body_whatever_their_head_says() {
         assert_eq!(one(&text), Ok(Reply { status, body: 0, persistent: true }));
     }
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-    let (replies, _) = read(head, 100, Expected::NoBody);
+    let (replies, _) = read(head, 100, Expected::Empty);
     assert_eq!(replies, [Reply { status: 200, body: 0, persistent: true }]);
 }
 

@@ -1,9 +1,9 @@
-//! The first LF, wherever it is and whatever stands beside it.
+//! The first LF is found at each position and next to each byte.
 
 use super::line_feed;
 
 #[test]
-fn the_first_line_feed_is_found_at_any_place_beside_bytes_that_differ_in_a_bit() {
+fn first_line_feed_is_found_next_to_similar_bytes() {
     for length in 0..=26 {
         for other in [0x00, 0x08, 0x09, 0x0b, 0x0d, 0x7f, 0x80, 0x8a, 0xff] {
             let mut bytes = vec![other; length];

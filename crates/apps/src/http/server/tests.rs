@@ -13,7 +13,7 @@ use crate::effort::LOOK;
 use crate::http::{Body, BodySource, LongAnswer, Request, Response, SiteResponse, SourceError};
 use crate::transport::{ConnError, ConnectOptions, OpenError, SenderStats, StackUsage};
 
-/// A transport of clients that ask all at once, and take so much.
+/// A transport of clients that send all requests at once, and read a given number of bytes.
 #[derive(Default)]
 struct Clients {
     clients: Vec<Client>,
@@ -29,7 +29,7 @@ struct Client {
 }
 
 impl Clients {
-    /// One more, that asks this so often, and takes so many bytes of the answers.
+    /// Adds a client that sends `request` so many times, and reads `takes` bytes of the responses.
     fn ask(&mut self, request: &str, times: usize, takes: usize) -> usize {
         let text = format!("{request} HTTP/1.1\r\nHost: a\r\n\r\n").repeat(times);
         let client = Client { asked: Some(Bytes::from(text)), heard: Vec::new(), takes };
@@ -118,7 +118,7 @@ impl Transport for Clients {
     }
 }
 
-/// Pages that are long work at `/page`, a file of 1 MiB at `/file`; all else costs six looks.
+/// A site with long work at `/page` and a file of 1 MiB at `/file`; all other paths cost six looks.
 #[derive(Clone, Default)]
 struct Costly {
     pages: Arc<AtomicUsize>,
@@ -159,7 +159,7 @@ impl BodySource for Costly {
     }
 }
 
-/// A turn of the server: whether more waits.
+/// A turn of the server; returns true if there is more to do.
 fn turn(server: &mut HttpServer<Costly, Clients>, clients: &mut Clients) -> bool {
     server.poll(clients, Instant::ZERO, 256)
 }
@@ -177,11 +177,11 @@ fn cheap_request_waits_for_one_long_answer_at_most() {
         while clients.answers(honest) == 0 {
             turn(&mut server, &mut clients);
         }
-        // It came between two turns: of its own turn the page is the last.
+        // It came between two turns: the page is the last of its own.
         let waited = site.pages.load(Ordering::Relaxed) - before;
         assert!(waited <= 1, "in round {round} it waited for {waited} pages");
     }
-    // No page is forgotten, nor anybody's turn.
+    // No page and no connection is forgotten.
     while turn(&mut server, &mut clients) {}
     assert!(greedy.iter().all(|client| clients.answers(*client) == 500));
     assert_eq!(site.pages.load(Ordering::Relaxed), 50_000);
@@ -223,7 +223,7 @@ fn client_taking_nothing_has_1_kib_made() {
     let mut server = HttpServer::new(site.clone(), Limits::default());
     let mut clients = Clients::default();
     for _ in 0..100 {
-        // The head is taken, and 4,000 bytes of the body.
+        // It takes the head and 4,000 bytes of the body.
         clients.ask("GET /file", 10, 4_100);
     }
     // One beside them takes all.
@@ -233,7 +233,7 @@ fn client_taking_nothing_has_1_kib_made() {
     assert!(clients.clients[..honest].iter().all(|client| client.heard.len() == 4_100));
     let made = site.bytes.load(Ordering::Relaxed) - (1 << 20);
     assert!(made <= 100 * (4_100 + 1_024), "{made} bytes were made");
-    // What is taken later is made then.
+    // The rest is made when it is read.
     clients.clients[7].takes = usize::MAX;
     clients.events.push_back(7);
     while turn(&mut server, &mut clients) {}

@@ -14,7 +14,7 @@ fn weak() -> Validators {
     Validators { tag: EntityTag::weak("a,1".into()), ..strong() }
 }
 
-/// What this request comes to.
+/// The judgment of a request with these fields.
 fn judged(method: &str, fields: &[&str], now: Option<&Validators>) -> Judgment {
     with_request(method, fields, |request| judge(request, now))
 }

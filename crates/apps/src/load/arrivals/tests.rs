@@ -12,7 +12,7 @@ fn at_a_rate_they_fall_due_evenly_from_the_beginning_on() {
     assert_eq!(arrivals.take(BEGAN), Some(BEGAN));
     assert_eq!(arrivals.take(millis(9)), None);
     assert_eq!(arrivals.next(millis(9)), millis(10));
-    // Late is late: the next are due when they were, not from now on.
+    // A delay does not move the later ones.
     assert_eq!(arrivals.take(millis(35)), Some(millis(10)));
     assert_eq!(arrivals.take(millis(35)), Some(millis(20)));
     assert_eq!((arrivals.taken(), arrivals.missed(millis(35))), (3, 1));

@@ -6,7 +6,7 @@ fn the_parts_of_a_load_are_the_whole_and_fall_due_in_turn() {
     let whole = LoadPlan {
         target: Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), 80),
         destinations: Vec::new(),
-        exchange: Exchange { request: Bytes::new(), answer: ResponseEnd::Octets(1) },
+        exchange: Exchange { request: Bytes::new(), answer: ResponseEnd::Bytes(1) },
         connections: 11,
         until: StopCondition::Exchanges(100),
         rate: Some(300.0),

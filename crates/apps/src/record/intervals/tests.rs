@@ -18,7 +18,7 @@ fn only_whole_intervals_are_compared_and_an_empty_one_counts() {
 }
 
 #[test]
-fn a_run_that_is_over_has_an_interval_for_all_of_its_time_and_none_of_no_length() {
+fn finished_run_has_intervals_for_exactly_its_time() {
     let mut intervals = Intervals::new(SECOND);
     for at in [500, 1_900, 2_000, 2_100] {
         intervals.count(Duration::from_millis(at), 1);
@@ -27,7 +27,7 @@ fn a_run_that_is_over_has_an_interval_for_all_of_its_time_and_none_of_no_length(
     let counts: Vec<_> = intervals.counts().iter().map(|count| count.exchanges).collect();
     assert_eq!(counts, [1, 3], "what ended with the run counts with its last interval");
     intervals.close(SECOND * 7 / 2);
-    assert_eq!(intervals.counts().len(), 4, "and where nothing went on, that is told");
+    assert_eq!(intervals.counts().len(), 4, "empty intervals are counted");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::*;
 
 #[test]
-fn what_takes_more_syns_than_there_are_classes_counts_with_the_last() {
+fn too_many_syns_count_in_the_last_class() {
     let mut counts = SynCounts::default();
     [0, 1, 2, 8, 9, u32::MAX].into_iter().for_each(|syns| counts.count(syns));
     let counted: Vec<_> = counts.iter().filter(|(_, count)| *count > 0).collect();

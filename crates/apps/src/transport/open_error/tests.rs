@@ -25,7 +25,7 @@ fn it_says_what_is_known_and_no_more() {
 }
 
 #[test]
-fn what_two_shards_lack_adds_up_and_what_the_host_lacks_is_told_once() {
+fn shard_shortages_add_up_and_host_shortage_counts_once() {
     let of_shard = |in_use, waiting, millis| PortShortage {
         first: 50_000,
         last: 50_009,
@@ -34,9 +34,9 @@ fn what_two_shards_lack_adds_up_and_what_the_host_lacks_is_told_once() {
         next: Some(Duration::from_millis(millis)),
         is_reuse_off: false,
     };
-    assert_eq!(of_shard(1, 4, 70).beside(of_shard(2, 3, 50)), of_shard(3, 7, 50));
+    assert_eq!(of_shard(1, 4, 70).merge(of_shard(2, 3, 50)), of_shard(3, 7, 50));
     let never = PortShortage { next: None, ..of_shard(5, 0, 0) };
-    assert_eq!(never.beside(of_shard(0, 5, 50)), of_shard(5, 5, 50));
+    assert_eq!(never.merge(of_shard(0, 5, 50)), of_shard(5, 5, 50));
     let of_host = PortShortage { in_use: None, ..of_shard(0, 9, 50) };
-    assert_eq!(of_host.beside(of_host), of_host);
+    assert_eq!(of_host.merge(of_host), of_host);
 }

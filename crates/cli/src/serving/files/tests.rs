@@ -62,7 +62,7 @@ fn ask(site: &mut FileRoot, stream: &str) -> String {
         match connection.poll(site, &ServerSettings::default()) {
             Step::Send(octets) => answer.extend_from_slice(&octets),
             Step::NeedInput => match input.take() {
-                Some(octets) => connection.on_octets(octets),
+                Some(octets) => connection.on_bytes(octets),
                 None => connection.on_end(),
             },
             Step::Shutdown => {}
@@ -266,7 +266,7 @@ fn more_uploads_than_there_is_room_for_are_told_to_come_again() {
     let put = "PUT /up HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n";
     let mut begun: Vec<_> = (0..4).map(|_| Connection::new()).collect();
     for connection in &mut begun {
-        connection.on_octets(Bytes::copy_from_slice(put.as_bytes()));
+        connection.on_bytes(Bytes::copy_from_slice(put.as_bytes()));
         assert_eq!(connection.poll(&mut site, &ServerSettings::default()), Step::NeedInput);
     }
     let answer = ask(&mut site, &format!("{put}xyz"));
@@ -288,11 +288,11 @@ fn an_upload_whose_condition_holds_no_longer_when_it_ends_replaces_nothing() {
         let head =
             format!("PUT {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n{condition}\r\n\r\n");
         let mut slow = Connection::new();
-        slow.on_octets(Bytes::from(format!("{head}lo")));
+        slow.on_bytes(Bytes::from(format!("{head}lo")));
         assert_eq!(slow.poll(&mut site, &ServerSettings::default()), Step::NeedInput);
         let fast = ask(&mut site, &format!("{head}fast"));
         assert!(matches!(status(&fast), "200" | "201"), "{fast}");
-        slow.on_octets(Bytes::from_static(b"st"));
+        slow.on_bytes(Bytes::from_static(b"st"));
         let Step::Send(answer) = slow.poll(&mut site, &ServerSettings::default()) else { panic!() };
         assert_eq!(status(&String::from_utf8_lossy(&answer)), "412", "{path}");
         assert!(get(&mut site, path).ends_with("fast"));
@@ -310,7 +310,7 @@ fn a_response_that_nobody_reads_keeps_no_file_open() {
         fs::write(folder.root().join(&name), vec![number; 300_000]).unwrap();
         let mut connection = Connection::new();
         let request = format!("GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n");
-        connection.on_octets(Bytes::from(request));
+        connection.on_bytes(Bytes::from(request));
         let Step::Send(head) = connection.poll(&mut site, &ServerSettings::default()) else {
             panic!()
         };

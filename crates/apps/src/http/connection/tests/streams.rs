@@ -1,4 +1,4 @@
-//! Streams at random: what is answered depends on the bytes alone.
+//! Random streams: the responses depend only on the bytes.
 
 use proptest::prelude::*;
 
