@@ -241,7 +241,7 @@ type Row = (&'static str, fn(&BridgeCounters) -> Option<u64>, bool);
 
 const ROWS: [Row; 21] = [
     ("packets sent", |it| Some(it.link.sent), true),
-    ("bytes sent", |it| Some(it.link.sent_octets), true),
+    ("bytes sent", |it| Some(it.link.sent_bytes), true),
     ("packets delivered", |it| Some(it.link.delivered), true),
     ("still on the way", |it| Some(it.on_the_way), false),
     ("lost: queue full", |it| Some(it.link.lost_queue), true),

@@ -190,7 +190,7 @@ fn key(state: SocketState) -> String {
 pub(crate) fn link(counters: &LinkCounters) -> Value {
     json!({
         "sent": counters.sent,
-        "sent_octets": counters.sent_octets,
+        "sent_octets": counters.sent_bytes,
         "delivered": counters.delivered,
         "lost": counters.lost(),
         "lost_queue": counters.lost_queue,

@@ -1,4 +1,4 @@
-//! Acknowledgments that wait for each other, as where a line grants time to send in turns.
+//! Acknowledgments that wait and leave together, as on a line that grants time to send in turns.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -6,7 +6,7 @@ use core::time::Duration;
 use bytes::Bytes;
 use whimbrel_base::Instant;
 
-/// Those of one direction that leave next.
+/// Acknowledgments of one direction that leave next.
 #[derive(Debug)]
 pub(crate) struct AckBatch {
     every: Duration,
@@ -15,12 +15,12 @@ pub(crate) struct AckBatch {
 }
 
 impl AckBatch {
-    /// Batches that leave at the multiples of `every`, which is not zero.
+    /// A batch that leaves at the multiples of `every`, which is not zero.
     pub(crate) const fn new(every: Duration) -> Self {
         Self { every, leaves: Instant::ZERO, waiting: VecDeque::new() }
     }
 
-    /// An acknowledgment comes. Returns it if it leaves at once.
+    /// Takes an acknowledgment. Returns it if it leaves at once.
     pub(crate) fn push(&mut self, now: Instant, frame: Bytes) -> Option<Bytes> {
         let every = self.every.as_nanos() as u64;
         self.leaves = Instant::from_nanos(now.as_nanos().div_ceil(every).saturating_mul(every));
@@ -31,12 +31,12 @@ impl AckBatch {
         None
     }
 
-    /// When those that wait leave.
+    /// Time when the waiting ones leave.
     pub(crate) fn leaves(&self) -> Option<Instant> {
         (!self.waiting.is_empty()).then_some(self.leaves)
     }
 
-    /// The first of those that wait.
+    /// Takes the first of the waiting ones.
     pub(crate) fn pop(&mut self) -> Option<Bytes> {
         self.waiting.pop_front()
     }

@@ -1,4 +1,4 @@
-//! What a link is like, and the text that says so.
+//! Configuration of a link, and its text form.
 //!
 //! ```
 //! use whimbrel_link::LinkConfig;
@@ -19,55 +19,55 @@ use core::time::Duration;
 /// One direction of a link. The default is perfect: unlimited rate, no delay, nothing lost.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkConfig {
-    /// `rate`: bits a second, counted over whole frames as handed to the link (1 ..= 1,000 G,
+    /// `rate`: bits per second, counted over whole frames as passed to the link (1 ..= 1,000 G,
     /// default none: frames take no time to send, and no queue forms).
     pub rate: Option<u64>,
-    /// `delay`: how long a frame travels after it was sent (0 ..= 1 h, default 0).
+    /// `delay`: travel time of a frame after it was sent (0 ..= 1 h, default 0).
     pub delay: Duration,
-    /// `host-delay`: how much later the host at its end, a slow one, looks at each frame (0 ..= 1 h, default
-    /// 0). Frames do not wait for each other there, and it is no part of the round trip that
-    /// `queue=1bdp` counts by.
+    /// `host-delay`: additional delay at a slow receiving host (0 ..= 1 h, default 0). Frames do
+    /// not wait for each other there, and the delay is no part of the round trip that `queue=1bdp`
+    /// counts by.
     pub host_delay: Duration,
     /// `jitter`: up to this is added to the delay, evenly distributed (0 ..= 1 h, default 0).
-    /// Jitter alone keeps frames in order, as a queue somewhere on the way would.
+    /// Jitter keeps frames in order, as a queue on the path would.
     pub jitter: Duration,
-    /// `loss`: the chance of each frame to be lost.
+    /// `loss`: probability that a frame is lost.
     pub loss: Probability,
     /// `burst-loss`: losses that come together.
     pub burst_loss: Option<BurstLoss>,
-    /// `reorder`: frames that later ones overtake.
+    /// `reorder`: frames overtaken by later ones.
     pub reorder: Option<Reorder>,
-    /// `dup`: the chance of each frame to arrive twice.
+    /// `dup`: probability that a frame arrives twice.
     pub duplicate: Probability,
-    /// `corrupt`: the chance of each frame to have one bit flipped.
+    /// `corrupt`: probability that one bit of a frame is flipped.
     pub corrupt: Probability,
-    /// `drop`: transmissions that are lost by their place in their stream, in each direction and of each
+    /// `drop`: transmissions lost by their position in their stream, in each direction and of each
     /// connection (default none).
     pub drop: Vec<TargetedDrop>,
-    /// `ecn`: frames of a transport that understands marks are marked "congestion experienced"
-    /// (RFC 3168 5) while at least this many bytes wait, themselves included (0 ..= 1 G, default none).
-    /// 0 marks all, a queue or not.
+    /// `ecn`: frames of an ECN-capable transport are marked "congestion experienced" (RFC 3168 5)
+    /// while at least this many bytes wait, themselves included (0 ..= 1 G, default none). 0 marks
+    /// all, with or without a queue.
     pub ecn: Option<u64>,
-    /// `queue`: what may wait in front of the link, the frame that is being sent included; what
-    /// exceeds it is dropped (default 1,000 packets).
+    /// `queue`: limit of the queue in front of the link, with the frame being sent; excess is
+    /// dropped (default 1,000 packets).
     pub queue: QueueLimit,
-    /// `mtu`: the longest frame that the link takes, bytes (68 ..= 65,535, default 1,500).
+    /// `mtu`: longest frame of the link, bytes (68 ..= 65,535, default 1,500).
     pub mtu: u16,
-    /// `police`: what exceeds a rate is dropped in front of the queue (default nothing).
+    /// `police`: frames above a rate are dropped in front of the queue (default none).
     pub police: Option<Policing>,
-    /// `ack-batch`: acknowledgments without text wait and leave together, at the multiples of this time
-    /// (0 ..= 1 h, default 0: none waits).
+    /// `ack-batch`: acknowledgments without text wait and leave together, at the multiples of this
+    /// time (0 ..= 1 h, default 0: none waits).
     pub ack_batch: Duration,
-    /// `ack-filter`: a newer acknowledgment takes the place of an older one of its connection in the
-    /// queue, if it says all that the older says (default off).
+    /// `ack-filter`: a newer acknowledgment replaces an older one of its connection in the queue,
+    /// if it covers it (default off).
     pub ack_filter: bool,
     /// `ecn-bleach`: frames enter without their ECN codepoint (default off).
     pub ecn_bleach: bool,
     /// `accecn-strip`: Accurate ECN options (RFC 9768 3.2.3) are overwritten (default off).
     pub accecn_strip: bool,
-    /// `at`: what changes later, in the order of time (at most 1,000, default none).
+    /// `at`: later changes, in order of time (at most 1,000, default none).
     pub steps: Vec<Step>,
-    /// `back.KEY`: what the way back is like, if it differs ([`LinkConfig::back`]).
+    /// `back.KEY`: the way back, if it differs ([`LinkConfig::back`]).
     pub back: Option<Box<Self>>,
 }
 
@@ -98,23 +98,23 @@ impl Default for LinkConfig {
     }
 }
 
-/// A probability in millionths: exact, comparable, and finer than anybody configures.
+/// A probability in millionths: exact, comparable, and fine enough for any configuration.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub struct Probability(u32);
 
 impl Probability {
-    /// The probability of what never happens.
+    /// Probability of an impossible event.
     pub const ZERO: Self = Self(0);
-    /// The probability of what always happens.
+    /// Probability of a certain event.
     pub const ONE: Self = Self(Self::SCALE);
     pub(crate) const SCALE: u32 = 1_000_000;
 
-    /// `millionths` of a million; more than all counts as always.
+    /// `millionths` of a million; more count as 1.
     pub const fn from_millionths(millionths: u32) -> Self {
         Self(if millionths > Self::SCALE { Self::SCALE } else { millionths })
     }
 
-    /// `percent` of a hundred; more than all counts as always.
+    /// `percent` of a hundred; more count as 1.
     pub const fn from_percent(percent: u32) -> Self {
         Self::from_millionths(percent.saturating_mul(10_000))
     }
@@ -129,44 +129,44 @@ impl Probability {
 /// Elliott 1963). Typed `burst-loss=ENTER:LEAVE[:LOSS]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BurstLoss {
-    /// The chance, at each frame, that the good state becomes bad.
+    /// Probability, at each frame, that the good state becomes bad.
     pub enter: Probability,
-    /// The chance, at each frame, that the bad state becomes good: its inverse is the mean length
+    /// Probability, at each frame, that the bad state becomes good: its inverse is the mean length
     /// of a burst in frames.
     pub leave: Probability,
-    /// The chance of a frame in the bad state to be lost (default all).
+    /// Probability that a frame in the bad state is lost (default 1).
     pub loss: Probability,
 }
 
-/// Frames that later ones overtake. Typed `reorder=CHANCE[:EXTRA]`.
+/// Frames overtaken by later ones. Typed `reorder=CHANCE[:EXTRA]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reorder {
-    /// The chance of each frame.
+    /// Probability for each frame.
     pub chance: Probability,
-    /// How much later than its turn it arrives (default 1 ms; less than the time between two
-    /// frames changes nothing).
+    /// Additional delay of a frame (default 1 ms; less than the time between two frames changes
+    /// nothing).
     pub extra: Duration,
 }
 
-/// What may wait in front of a link.
+/// Limit of the queue in front of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueLimit {
     /// This many frames: `queue=100p`.
     Packets(u32),
     /// Frames of this many bytes together: `queue=256k`.
-    Octets(u64),
-    /// So many thousandths of the product of rate and round trip (twice `delay`), in bytes, but at
-    /// least [`QueueLimit::LEAST_BDP_FRAMES`] full frames: `queue=1bdp`.
+    Bytes(u64),
+    /// Thousandths of the product of rate and round trip (twice `delay`), in bytes, but at least
+    /// [`QueueLimit::LEAST_BDP_FRAMES`] full frames: `queue=1bdp`.
     Bdp(u32),
 }
 
 impl QueueLimit {
-    /// A queue that is measured in round trips holds this many frames of the MTU even where those are
-    /// short: less would lose packets of a burst that any real device keeps.
+    /// A queue measured in round trips holds at least this many frames of the MTU: less would lose
+    /// packets of a burst that any real device keeps.
     pub const LEAST_BDP_FRAMES: u64 = 16;
 }
 
-/// What may wait, whatever way it was said.
+/// Limit of the queue in frames and bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueBounds {
     pub frames: u64,
@@ -174,15 +174,15 @@ pub(crate) struct QueueBounds {
 }
 
 impl LinkConfig {
-    /// The way back of a path that is like this: what `back.KEY` said, or alike, but that the slow host is
-    /// at one end alone.
+    /// The way back of this path: from its `back.KEY`, or the same, except that the slow host is at
+    /// one end only.
     #[must_use]
     pub fn back(&self) -> Self {
         let alike = || Self { host_delay: Duration::ZERO, ..self.clone() };
         self.back.as_deref().map_or_else(alike, Self::clone)
     }
 
-    /// True if frames of different connections affect each other: they then need one link for all.
+    /// True if frames of different connections affect each other, and so need one link for all.
     pub fn is_shared(&self) -> bool {
         self.has_queue() || self.police.is_some() || self.burst_loss.is_some()
     }
@@ -199,7 +199,7 @@ impl LinkConfig {
             QueueLimit::Packets(frames) => {
                 QueueBounds { frames: u64::from(frames), bytes: u64::MAX }
             }
-            QueueLimit::Octets(most) => bytes(most),
+            QueueLimit::Bytes(most) => bytes(most),
             QueueLimit::Bdp(thousandths) => {
                 let bits = u128::from(self.rate.unwrap_or(0)) * (2 * self.delay.as_nanos());
                 let product = bits * u128::from(thousandths) / (8 * 1_000 * 1_000_000_000);
@@ -210,58 +210,60 @@ impl LinkConfig {
     }
 }
 
-/// A transmission that is lost because it was named. Typed `drop=N[/K][+N[/K]…]`.
+/// A transmission named to be lost. Typed `drop=N[/K][+N[/K]…]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TargetedDrop {
-    /// Which full segment of a stream's text, in the order of its numbers, from 1 on; what carries its
-    /// first byte is lost. Full is what fits the link's MTU beside the headers that the first segment
-    /// with text has (1 ..= 100,000, within the first GiB of text).
+    /// Number of the full segment in a stream's text, from 1 on; the packet with its first byte is
+    /// lost. A full segment fits the link's MTU with the headers of the first segment with text (1
+    /// ..= 100,000, within the first GiB of text).
     pub segment: u32,
-    /// Which transmission of that byte, from 1 on, lost ones counted (1 ..= 255, default 1).
+    /// Number of the transmission of that byte, from 1 on, lost ones included (1 ..= 255, default
+    /// 1).
     pub transmission: u8,
 }
 
-/// A rate that nothing may exceed for long. Typed `police=RATE:BURST`.
+/// Rate limit of a policer. Typed `police=RATE:BURST`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policing {
-    /// Bits per second of whole frames by which tokens come.
+    /// Rate of tokens, bits per second of whole frames.
     pub rate: u64,
-    /// Bytes that pass at once after a silence: the most tokens there are.
+    /// Bytes that pass at once after a silence: the most tokens.
     pub burst: u64,
 }
 
 /// A change of a link at a known time. Typed `at=TIME:CHANGE`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// When it happens, since the clock of the link's users began (0 ..= 1 h).
+    /// Time since the clock of the link's users started (0 ..= 1 h).
     pub at: Duration,
-    /// The property that changes, and its new value.
+    /// The change.
     pub change: Change,
 }
 
-/// A change of one thing. No host learns of it.
+/// A change of one property. Hosts are not notified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// `rate=RATE`: what waits is sent at the new rate, and so is the rest of the frame that is being sent.
+    /// `rate=RATE`: waiting frames are sent at the new rate, and so is the rest of the frame being
+    /// sent.
     Rate(u64),
-    /// `delay=TIME`: of what is sent from then on. Where it is shorter, nothing is overtaken.
+    /// `delay=TIME`: applies to frames sent from then on. A shorter delay does not reorder frames.
     Delay(Duration),
-    /// `mtu=BYTES`: longer frames that come from then on are dropped.
+    /// `mtu=BYTES`: longer frames that arrive from then on are dropped.
     Mtu(u16),
-    /// `down`: what is on the link is lost, and what comes.
+    /// `down`: frames on the link are lost, and new ones too.
     Down,
     /// `up`: the link carries frames again.
     Up,
 }
 
-/// Why what was typed describes no link.
+/// Error of a link's text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// Not of the form `key=value`.
     #[error("{0:?} is no key=value; a link has the keys {KEYS}, as in {EXAMPLE}")]
     NoValue(String),
-    /// A key that is none.
+    /// An unknown key.
     #[error("key {0:?} is unknown; a link has the keys {KEYS}, as in {EXAMPLE}")]
     UnknownKey(String),
     /// A key was given twice.
@@ -270,21 +272,21 @@ pub enum ConfigError {
     /// A value out of its key's range.
     #[error("{key}={value}: give {range}, as in {key}={example}")]
     BadValue {
-        /// The key whose value it is.
+        /// The key.
         key: &'static str,
-        /// The value that was given.
+        /// The value given.
         value: String,
-        /// The values that are allowed, in words.
+        /// Valid values, in words.
         range: &'static str,
-        /// A value that is.
+        /// A valid value.
         example: &'static str,
     },
-    /// What waits for a line waits only where a line has a rate.
+    /// A queue requires a line with a rate.
     #[error("{key}={value}: without rate= no frame ever waits: give a rate, too, as in rate=45M")]
     NeedsRate {
-        /// The key whose value it is.
+        /// The key.
         key: &'static str,
-        /// The value that was given.
+        /// The value given.
         value: String,
     },
     /// A queue that is shorter than one frame.
@@ -293,22 +295,22 @@ pub enum ConfigError {
          or more, or packets, as in queue=100p"
     )]
     QueueTooShort {
-        /// What was given, bytes.
+        /// Size given, bytes.
         bytes: u64,
-        /// The MTU of the same link, bytes.
+        /// MTU of this link, bytes.
         mtu: u16,
     },
-    /// A bucket that holds less than one frame.
+    /// A bucket smaller than one frame.
     #[error(
         "police={rate}:{burst}: a full frame has {mtu} bytes (mtu=), none of which would ever pass: give a \
          burst of {mtu} or more, as in police=10M:30k"
     )]
     BurstTooShort {
-        /// The rate that was given, bits per second.
+        /// Rate given, bits per second.
         rate: u64,
-        /// The burst that was given, bytes.
+        /// Burst given, bytes.
         burst: u64,
-        /// The MTU of the same link, bytes.
+        /// MTU of this link, bytes.
         mtu: u16,
     },
     /// An error in a key of the way back.

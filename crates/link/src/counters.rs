@@ -1,57 +1,57 @@
-//! What happened on a link, by reason.
+//! Counters of a link, by reason.
 
 use crate::{LinkOutcome, Loss};
 
-/// Frames of one direction of a link. `sent` is `delivered`, less the duplicates, plus what is
-/// lost or still on its way.
+/// Frames of one direction of a link. `sent` is `delivered` minus duplicates, plus frames lost or
+/// under way.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LinkCounters {
-    /// Frames handed to the link.
+    /// Frames passed to the link.
     pub sent: u64,
-    /// Bytes of the frames that were sent.
-    pub sent_octets: u64,
-    /// Frames that left it at the far end, duplicates included.
+    /// Bytes of these frames.
+    pub sent_bytes: u64,
+    /// Frames that left at the far end, with duplicates.
     pub delivered: u64,
-    /// Lost because the queue was full.
+    /// Frames lost to a full queue.
     pub lost_queue: u64,
-    /// Frames that were lost by chance.
+    /// Frames lost by chance.
     pub lost_random: u64,
-    /// Lost in a burst.
+    /// Frames lost in a burst.
     pub lost_burst: u64,
-    /// Lost because they were named (`drop=`).
+    /// Frames lost by name (`drop=`).
     pub lost_targeted: u64,
-    /// Lost because the policer had no tokens for them.
+    /// Frames lost because the policer had no tokens.
     pub lost_policed: u64,
-    /// Acknowledgments whose place in the queue newer ones took.
+    /// Acknowledgments replaced by newer ones in the queue.
     pub lost_replaced: u64,
-    /// Lost because the link was down, duplicates on their way included.
+    /// Frames lost while the link was down, with duplicates under way.
     pub lost_down: u64,
-    /// Refused as longer than the MTU.
+    /// Frames refused as longer than the MTU.
     pub lost_too_long: u64,
-    /// Lost because more was on the link than it has memory for.
+    /// Frames lost because the link's memory was full.
     pub lost_crowded: u64,
     /// Frames marked "congestion experienced".
     pub marked: u64,
-    /// Frames whose ECN codepoint was taken away.
+    /// Frames whose ECN codepoint was removed.
     pub bleached: u64,
     /// Frames whose Accurate ECN option was overwritten.
     pub stripped: u64,
     /// Acknowledgments that waited to leave with others.
     pub batched: u64,
-    /// Frames of which one bit was flipped.
+    /// Frames with one bit flipped.
     pub corrupted: u64,
     /// Frames that arrive twice.
     pub duplicated: u64,
-    /// Frames held back so that later ones may overtake them.
+    /// Frames delayed so that later ones may overtake them.
     pub reordered: u64,
 }
 
-/// Of several links.
+/// Adds the counters of another link.
 impl core::ops::AddAssign for LinkCounters {
     fn add_assign(&mut self, other: Self) {
         let Self {
             sent,
-            sent_octets,
+            sent_bytes,
             delivered,
             lost_queue,
             lost_random,
@@ -71,7 +71,7 @@ impl core::ops::AddAssign for LinkCounters {
             reordered,
         } = other;
         self.sent += sent;
-        self.sent_octets += sent_octets;
+        self.sent_bytes += sent_bytes;
         self.delivered += delivered;
         self.lost_queue += lost_queue;
         self.lost_random += lost_random;
@@ -93,7 +93,7 @@ impl core::ops::AddAssign for LinkCounters {
 }
 
 impl LinkCounters {
-    /// Frames that never arrived.
+    /// Frames that never arrive.
     pub const fn lost(&self) -> u64 {
         self.lost_queue
             + self.lost_random

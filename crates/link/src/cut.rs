@@ -1,8 +1,8 @@
-//! What a network card does to a segment before it meets the wire: cuts a super-segment into
-//! packets and completes their checksums (TCP segmentation offload, in software).
+//! TCP segmentation offload in software: cuts a super-segment into packets and completes their
+//! checksums, as a network card does.
 //!
 //! A link queues, delays and loses packets, never super-segments: a queue of 100 packets holds 100
-//! packets whatever the sender's offload, and a loss takes one of them.
+//! packets with or without the sender's offload, and a loss takes one of them.
 
 use alloc::vec::Vec;
 
@@ -11,11 +11,11 @@ use whimbrel_base::packet::{TxChecksum, TxSegment};
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
 use whimbrel_wire::{IpHeader, SeqNum, Sum};
 
-/// Hands each packet that `segment` becomes to `emit`, in order: one, or several if its text
-/// exceeds `gso_size`. The segment begins with its IP header.
+/// Passes each packet of `segment` to `emit`, in order: one, or several if its text exceeds
+/// `gso_size`. The segment begins with its IP header.
 ///
-/// As hardware does it: IPv4 identifications count up from the first packet's, FIN and PSH stand
-/// on the last packet and CWR on the first alone, options are repeated on each.
+/// As in hardware, IPv4 identifications count up from the first packet's, FIN and PSH stand on the
+/// last packet and CWR only on the first, and options are repeated on each.
 pub fn cut(segment: &TxSegment, mut emit: impl FnMut(Bytes)) {
     let header = segment.header();
     let text = segment.payload.octets() as usize;
@@ -39,13 +39,13 @@ pub fn cut(segment: &TxSegment, mut emit: impl FnMut(Bytes)) {
     }
 }
 
-/// A segment that is one packet; a checksum left to the device is completed.
+/// A segment that fits in one packet; a checksum left to the device is completed.
 fn whole(segment: &TxSegment) -> Bytes {
     let mut packet = segment.to_vec();
     if let TxChecksum::Partial(offset) = segment.checksum {
         let transport = usize::from(segment.transport_offset);
         if let Some(bytes) = packet.get_mut(transport..) {
-            // The field holds the pseudo-header's sum, which makes it part of this one.
+            // The field holds the sum of the pseudo-header, which so enters this sum.
             let checksum = Sum::new().add_bytes(bytes).finish();
             put(bytes, usize::from(offset), checksum.to_be_bytes());
         }
@@ -53,7 +53,7 @@ fn whole(segment: &TxSegment) -> Bytes {
     Bytes::from(packet)
 }
 
-/// Which packet of a super-segment.
+/// Position of a packet in a super-segment.
 #[derive(Clone, Copy)]
 struct CutPacket {
     place: u16,
@@ -79,7 +79,7 @@ fn rewrite(packet: &mut [u8], transport: usize, piece: CutPacket) {
     put(tcp, TcpHeader::CHECKSUM_OFFSET, checksum.to_be_bytes());
 }
 
-/// Length, and for IPv4 identification and checksum.
+/// Sets the length, and for IPv4 the identification and the checksum.
 fn rewrite_ip(packet: &mut [u8], transport: usize, place: u16) {
     let len = packet.len();
     if packet.first().is_some_and(|first| first >> 4 == 4) {
@@ -106,10 +106,10 @@ fn put<const N: usize>(bytes: &mut [u8], at: usize, value: [u8; N]) {
     }
 }
 
-/// Text in slices, taken from the front.
+/// Text in slices, read from the front.
 struct Source<'a> {
     slices: &'a [Bytes],
-    /// Bytes of the first slice that were taken.
+    /// Bytes of the first slice already read.
     skip: usize,
 }
 
@@ -129,9 +129,9 @@ impl Source<'_> {
     }
 }
 
-/// Where the sequence number stands in a TCP header.
+/// Offset of the sequence number in a TCP header.
 const SEQ: usize = 4;
-/// Where the low eight flags stand.
+/// Offset of the low eight flags.
 const FLAGS: usize = 13;
 /// Bytes of an IPv6 header, which its length field does not count.
 const V6_HEADER: usize = 40;

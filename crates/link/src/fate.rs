@@ -1,56 +1,56 @@
-//! What a link did to a frame.
+//! Outcome of a frame on a link.
 
 use core::fmt;
 
-/// What happened to one frame on its way.
+/// Outcome of one frame on a link.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LinkOutcome {
-    /// Why it never arrives.
+    /// Reason of its loss.
     pub lost: Option<Loss>,
-    /// It was marked "congestion experienced" (RFC 3168 5).
+    /// True if it was marked "congestion experienced" (RFC 3168 5).
     pub marked: bool,
-    /// Its ECN codepoint was taken away (`ecn-bleach`).
+    /// True if its ECN codepoint was removed (`ecn-bleach`).
     pub bleached: bool,
-    /// Its Accurate ECN option was overwritten (`accecn-strip`).
+    /// True if its Accurate ECN option was overwritten (`accecn-strip`).
     pub stripped: bool,
-    /// It waits to leave with other acknowledgments (`ack-batch`). What becomes of it then is counted,
-    /// and not said here.
+    /// True if it waits to leave with other acknowledgments (`ack-batch`). Its later outcome is
+    /// counted, but not shown here.
     pub batched: bool,
-    /// It took the place of an older acknowledgment in the queue (`ack-filter`).
+    /// True if it replaced an older acknowledgment in the queue (`ack-filter`).
     pub replaces: bool,
-    /// One bit of it was flipped.
+    /// True if one bit was flipped.
     pub corrupted: bool,
-    /// The frame arrives a second time.
+    /// True if it arrives twice.
     pub duplicated: bool,
-    /// It was held back, so that later frames may overtake it.
+    /// True if it was delayed so that later frames may overtake it.
     pub reordered: bool,
 }
 
-/// Why a frame never arrives.
+/// Reason of a frame's loss.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Loss {
     /// The queue in front of the link was full.
     Queue,
-    /// Chance, frame by frame.
+    /// Random loss of single frames.
     Random,
-    /// Chance that comes in bursts (Gilbert and Elliott).
+    /// Random loss in bursts (Gilbert and Elliott).
     Burst,
     /// It was named (`drop=`).
     Targeted,
     /// The policer had no tokens for it.
     Policed,
-    /// A newer acknowledgment took its place in the queue.
+    /// A newer acknowledgment replaced it in the queue.
     Replaced,
     /// The link was down, or went down while the frame was on it.
     Down,
     /// The frame is longer than the link's MTU.
     TooLong,
-    /// More is on the link than it has memory for ([`Link::MOST_OCTETS`](crate::Link::MOST_OCTETS)).
+    /// More is on the link than it has memory for ([`Link::MAX_BYTES`](crate::Link::MAX_BYTES)).
     Crowded,
 }
 
 impl LinkOutcome {
-    /// The fate of a frame that is lost.
+    /// Outcome of a lost frame.
     pub const fn lost(loss: Loss) -> Self {
         Self {
             lost: Some(loss),
@@ -65,14 +65,14 @@ impl LinkOutcome {
         }
     }
 
-    /// True if it arrives once, unchanged, in its place.
+    /// True if it arrives once, unchanged, in order.
     pub fn is_unharmed(self) -> bool {
         self == Self::default()
     }
 }
 
 impl Loss {
-    /// A word or two for captures and reports.
+    /// Short text for captures and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Queue => "queue full",
@@ -88,7 +88,7 @@ impl Loss {
     }
 }
 
-/// As a capture's comment says it: `lost: queue full`, `corrupted, reordered`.
+/// Text of a capture's comment: `lost: queue full`, `corrupted, reordered`.
 impl fmt::Display for LinkOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(loss) = self.lost {

@@ -29,12 +29,12 @@ mod words;
 
 pub use words::FilterError;
 
-/// A question about packets.
+/// A filter of packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Filter(Term);
 
 impl Filter {
-    /// True if a frame that begins as `link_type` says is wanted.
+    /// True if a frame of this `link_type` matches.
     pub fn matches(&self, link_type: LinkType, frame: &[u8]) -> bool {
         self.0.holds(&PacketView::of(link_type, frame))
     }
@@ -56,21 +56,21 @@ enum Term {
     Is(Kind),
     Host(Side, Address),
     Net(Side, Address, u8),
-    /// From the first to the last.
+    /// Ports from the first to the last.
     Ports(Side, u16, u16),
-    /// The flags under a mask are, or are not, these.
+    /// Flags under a mask equal, or do not equal, these.
     Flags {
         mask: u8,
         equal: bool,
         value: u8,
     },
-    /// At most so many bytes.
+    /// At most this many bytes.
     Less(usize),
-    /// At least so many.
+    /// At least this many bytes.
     Greater(usize),
 }
 
-/// What a packet is.
+/// Kind of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Family(Family),
@@ -78,7 +78,7 @@ enum Kind {
     Protocol(Protocol),
 }
 
-/// Of which end something is said.
+/// End of a packet that a term tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
     Source,
@@ -128,14 +128,14 @@ impl Term {
     }
 }
 
-/// What can be asked of a packet.
+/// Fields of a packet that a filter tests.
 #[derive(Default)]
 struct PacketView {
     is_arp: bool,
     hosts: Option<[Address; 2]>,
     protocol: Option<Protocol>,
     ports: Option<[u16; 2]>,
-    /// The low eight flags of TCP.
+    /// Low eight flags of TCP.
     flags: Option<u8>,
     len: usize,
 }
@@ -166,7 +166,7 @@ impl PacketView {
     }
 }
 
-/// True if the first `len` bits are the same.
+/// True if the first `len` bits are equal.
 fn lies_in(host: Address, network: Address, len: u8) -> bool {
     use core::net::IpAddr::{V4, V6};
     let differ = match (host.to_ip(), network.to_ip()) {

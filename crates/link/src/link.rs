@@ -33,51 +33,51 @@ use crate::schedule::Schedule;
 use crate::targets::Targets;
 use crate::{LinkCounters, LinkOutcome, Loss, Waits, cut};
 
-/// One direction of a link. Times told must not run backwards.
+/// One direction of a link. Times passed to it must not run backwards.
 #[derive(Debug)]
 pub struct Link {
     config: LinkConfig,
     state: LinkState,
     schedule: Schedule,
-    /// The longest frame since a step of the configuration said so: silently.
+    /// Longest frame since a step of the configuration, without a router's error.
     step_mtu: u16,
     policer: Option<Policer>,
     ack_batch: Option<AckBatch>,
     ack_filter: Option<AckFilter>,
-    /// Times that frames wait, if these are measured.
+    /// Waiting times of frames, if measured.
     waits: Option<Box<Waits>>,
-    /// All chance of this link comes from here: its draws shift no other link's.
+    /// Random numbers of this link only: its draws change no other link's.
     chance: Rng,
-    /// The state of burst losses is the bad one.
+    /// True in the bad state of burst losses.
     in_burst: bool,
-    /// When each frame in the queue will have been sent, and its bytes.
+    /// End of transmission of each frame in the queue, and its bytes.
     queue: VecDeque<(Instant, u64)>,
     queued_bytes: u64,
     queue_bounds: QueueBounds,
     targets: Targets,
-    /// The arrival of the latest frame that kept its place: none of those comes before it.
+    /// Arrival of the latest frame in order: no later one arrives before it.
     latest: Instant,
-    /// Frames that kept their place, the next to arrive in front.
+    /// Frames in order, the next to arrive in front.
     in_order: VecDeque<Travelling>,
     /// Frames that others may overtake.
     out_of_order: BinaryHeap<Reverse<Travelling>>,
-    /// What all of those take, bytes: their own, and [`FRAME_BYTES`] each.
+    /// Their size, bytes: their own, and [`FRAME_BYTES`] each.
     held: u64,
-    /// Numbers frames, so that those of one instant arrive in the order in which they were sent.
+    /// Numbers frames, so that those of one instant arrive in the order sent.
     next_number: u64,
     counters: LinkCounters,
 }
 
-/// Whether a link carries anything.
+/// State of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkState {
     /// The link carries frames.
     Up,
-    /// What is on it is lost, and so is what is pushed.
+    /// Frames on it are lost, and those pushed too.
     Down,
 }
 
-/// A frame between its sending and its arrival, ordered by the latter.
+/// A frame between sending and arrival, ordered by arrival.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Travelling {
     arrives: Instant,
@@ -85,7 +85,7 @@ struct Travelling {
     frame: Bytes,
 }
 
-/// When the first bit of a frame is sent, and when all of it has been.
+/// Times of a frame's first and last bit.
 struct Sending {
     starts: Instant,
     ends: Instant,
@@ -93,10 +93,10 @@ struct Sending {
 
 /// Getters.
 impl Link {
-    /// The most memory that frames on one direction of a link take, bytes, the record of each included:
-    /// 1 GiB, a second of 8 Gb/s. Delay times what is sent is what there would be; what comes beyond is
-    /// lost ([`Loss::Crowded`]).
-    pub const MOST_OCTETS: u64 = 1 << 30;
+    /// Most memory of the frames on one direction of a link, bytes, with the record of each: 1 GiB,
+    /// a second of 8 Gb/s. A real path holds delay times rate; frames beyond the limit are lost
+    /// ([`Loss::Crowded`]).
+    pub const MAX_BYTES: u64 = 1 << 30;
 
     /// A link, up and empty. The same seed makes the same choices.
     pub fn new(config: LinkConfig, seed: u64) -> Self {
@@ -124,59 +124,59 @@ impl Link {
         }
     }
 
-    /// What it is like.
+    /// Its configuration.
     pub const fn config(&self) -> &LinkConfig {
         &self.config
     }
 
-    /// Whether it carries anything.
+    /// Its state.
     pub const fn state(&self) -> LinkState {
         self.state
     }
 
-    /// What happened on it.
+    /// Its counters.
     pub const fn counters(&self) -> &LinkCounters {
         &self.counters
     }
 
-    /// True if nothing is on it.
+    /// True if no frame is on it.
     pub fn is_empty(&self) -> bool {
         self.in_flight() == 0
     }
 
-    /// Bytes that wait for the line, or are on their way into it; 0 of a line without a rate.
+    /// Bytes that wait for the line or are being sent; 0 for a line without a rate.
     pub fn backlog(&self, now: Instant) -> u64 {
         let free = self.queue.back().map_or(now, |(until, _)| *until);
         (self.schedule.bits(now, free) / 8.0) as u64
     }
 
-    /// Returns the times from a frame's arrival at the queue until its first bit was sent, if these are
-    /// measured ([`Link::measure_waits`]).
+    /// Times from a frame's arrival at the queue until its first bit was sent, if measured
+    /// ([`Link::measure_waits`]).
     pub fn waits(&self) -> Option<&Waits> {
         self.waits.as_deref()
     }
 
-    /// Frames between their sending and their arrival, waiting ones included.
+    /// Frames between sending and arrival, with waiting ones.
     pub fn in_flight(&self) -> usize {
         let batched = self.ack_batch.as_ref().map_or(0, AckBatch::len);
         self.in_order.len() + self.out_of_order.len() + batched
     }
 }
 
-/// What goes in and comes out.
+/// Input and output.
 impl Link {
-    /// Puts a segment on the link as the packets that a network card makes of it ([`cut()`]).
+    /// Puts a segment on the link as the packets that a network card makes from it ([`cut()`]).
     pub fn push(&mut self, now: Instant, segment: &TxSegment) {
         cut(segment, |frame| {
             self.push_frame(now, frame);
         });
     }
 
-    /// Puts one frame on the link, and says what becomes of it.
+    /// Puts one frame on the link, and returns its outcome.
     pub fn push_frame(&mut self, now: Instant, frame: Bytes) -> LinkOutcome {
         self.advance(now);
         self.counters.sent += 1;
-        self.counters.sent_octets += frame.len() as u64;
+        self.counters.sent_bytes += frame.len() as u64;
         let is_target = self.targets.take(&frame);
         let fate = match self.admit(now, &frame) {
             Ok(()) => self.carry(now, frame, is_target),
@@ -186,14 +186,14 @@ impl Link {
         fate
     }
 
-    /// When the next frame arrives, or a batch of acknowledgments leaves.
+    /// Time of the next arrival, or of the next batch of acknowledgments.
     pub fn next_arrival(&self) -> Option<Instant> {
         let leaves = self.ack_batch.as_ref().and_then(AckBatch::leaves);
         let arrives = self.next_travelling().map(|next| next.arrives);
         arrives.into_iter().chain(leaves).min()
     }
 
-    /// The next frame that has arrived.
+    /// Takes the next frame that has arrived.
     pub fn pop(&mut self, now: Instant) -> Option<Bytes> {
         self.advance(now);
         let (next, first) = (self.next_travelling()?, self.in_order.front());
@@ -210,17 +210,17 @@ impl Link {
         Some(frame)
     }
 
-    /// Measures how long frames that come from `from` on wait in the queue.
+    /// Measures the waits of frames that come from `from` on.
     pub fn measure_waits(&mut self, from: Instant) {
         self.waits = Some(Box::new(Waits::new(from)));
     }
 
-    /// From now on it takes packets of at most `mtu` bytes; longer ones that are on it arrive.
+    /// Sets the MTU to `mtu` bytes; longer frames that are on the link arrive.
     pub const fn set_mtu(&mut self, mtu: u16) {
         self.config.mtu = mtu;
     }
 
-    /// Takes the link down, with the loss of all that is on it, or up again.
+    /// Takes the link down, with the loss of all frames on it, or up again.
     pub fn set_state(&mut self, state: LinkState) {
         self.state = state;
         if state == LinkState::Down {
@@ -229,9 +229,9 @@ impl Link {
     }
 }
 
-/// Changes that time brings.
+/// Changes over time.
 impl Link {
-    /// Does what was due until now: steps, and batches that leave, in the order of time.
+    /// Does all that was due until now: steps, and batches, in order of time.
     fn advance(&mut self, now: Instant) {
         while let Some(leaves) = self.ack_batch.as_ref().and_then(AckBatch::leaves)
             && leaves <= now
@@ -242,7 +242,7 @@ impl Link {
         self.step(now);
     }
 
-    /// Changes what was to change until now.
+    /// Makes the changes that were due until now.
     fn step(&mut self, now: Instant) {
         while let Some(step) = self.schedule.pop(now) {
             match step.change {
@@ -257,7 +257,7 @@ impl Link {
         }
     }
 
-    /// The acknowledgments that waited for each other go on.
+    /// Sends the batch of acknowledgments.
     fn release(&mut self, now: Instant) {
         while let Some(frame) = self.ack_batch.as_mut().and_then(AckBatch::pop) {
             self.held -= held(&frame);
@@ -266,7 +266,7 @@ impl Link {
         }
     }
 
-    /// Loses what is on the link, but for what has arrived at `at`.
+    /// Loses the frames on the link, except those that have arrived at `at`.
     fn lose_after(&mut self, at: Option<Instant>) {
         let before = self.in_flight();
         let has_arrived = |frame: &Travelling| at.is_some_and(|at| frame.arrives <= at);
@@ -285,9 +285,9 @@ impl Link {
     }
 }
 
-/// The way of a frame.
+/// Course of a frame.
 impl Link {
-    /// The frame that arrives next; of two at one instant, the one that was sent first.
+    /// The frame that arrives next; of two at one instant, the one sent first.
     fn next_travelling(&self) -> Option<&Travelling> {
         let placed = self.out_of_order.peek().map(|Reverse(next)| next);
         match (self.in_order.front(), placed) {
@@ -296,7 +296,7 @@ impl Link {
         }
     }
 
-    /// Says why a frame may not enter, if it may not.
+    /// Returns the reason if a frame may not enter.
     fn admit(&mut self, now: Instant, frame: &Bytes) -> Result<(), Loss> {
         let bytes = frame.len() as u64;
         if self.state == LinkState::Down {
@@ -309,13 +309,13 @@ impl Link {
             return Err(Loss::Policed);
         }
         // It may arrive twice.
-        if self.held + 2 * held(frame) > Self::MOST_OCTETS {
+        if self.held + 2 * held(frame) > Self::MAX_BYTES {
             return Err(Loss::Crowded);
         }
         Ok(())
     }
 
-    /// Takes a frame through what lies in front of the queue.
+    /// Takes a frame through the stages in front of the queue.
     fn carry(&mut self, now: Instant, mut frame: Bytes, is_target: bool) -> LinkOutcome {
         let bleached = self.config.ecn_bleach && change(&mut frame, bleach_ecn);
         let stripped = self.config.accecn_strip && change(&mut frame, strip_accecn);
@@ -385,7 +385,7 @@ impl Link {
         Ok(Sending { starts, ends })
     }
 
-    /// What the line does to a frame behind the queue.
+    /// Sends a frame from the queue over the line.
     fn send(&mut self, sent: Instant, mut frame: Bytes) -> LinkOutcome {
         if self.draw(self.config.loss) {
             return LinkOutcome::lost(Loss::Random);
@@ -405,7 +405,7 @@ impl Link {
         fate
     }
 
-    /// Sends a frame on its way. Returns whether it lost its place.
+    /// Sends a frame on its way. Returns true if it lost its place.
     fn travel(&mut self, sent: Instant, frame: Bytes) -> bool {
         let jitter = match self.config.jitter.as_nanos() as u64 {
             0 => 0,
@@ -428,14 +428,14 @@ impl Link {
         reorder.is_some()
     }
 
-    /// A step of Gilbert's and Elliott's chain, and whether the frame is lost in it.
+    /// Advances the chain of Gilbert and Elliott. Returns true if the frame is lost in it.
     fn is_hit_by(&mut self, burst: BurstLoss) -> bool {
         let turn = if self.in_burst { burst.leave } else { burst.enter };
         self.in_burst ^= self.draw(turn);
         self.in_burst && self.draw(burst.loss)
     }
 
-    /// Marks the frame if the queue, in which it is the last, is long enough, and its sender wants marks.
+    /// Marks the frame if the queue up to it is long enough, and its sender is ECN-capable.
     fn mark(&self, frame: &mut Bytes) -> bool {
         let is_long = self.config.ecn.is_some_and(|from| self.queued_bytes >= from);
         is_long && change(frame, mark_congestion)
@@ -450,7 +450,7 @@ impl Link {
         Bytes::from(bytes)
     }
 
-    /// What cannot happen, or must, takes no draw.
+    /// Draws; a probability of 0 or 1 takes no random number.
     fn draw(&mut self, probability: Probability) -> bool {
         match probability {
             Probability::ZERO => false,
@@ -460,7 +460,7 @@ impl Link {
     }
 }
 
-/// Has `act` change a frame, and returns what it says.
+/// Changes a frame by `act`, and returns the result.
 fn change(frame: &mut Bytes, act: fn(&mut [u8]) -> bool) -> bool {
     let mut bytes = Vec::from(core::mem::take(frame));
     let is_changed = act(&mut bytes);
@@ -468,7 +468,7 @@ fn change(frame: &mut Bytes, act: fn(&mut [u8]) -> bool) -> bool {
     is_changed
 }
 
-/// Overwrites the Accurate ECN option of a packet that has one, and says whether it has.
+/// Overwrites the Accurate ECN option of a packet. Returns true if it has one.
 fn strip_accecn(packet: &mut [u8]) -> bool {
     let Ok((ip, _)) = IpHeader::parse(packet) else { return false };
     let is_segment = ip.protocol == Protocol::TCP && ip.fragment.is_none();
@@ -476,12 +476,12 @@ fn strip_accecn(packet: &mut [u8]) -> bool {
     segment.is_some_and(strip_accurate_ecn)
 }
 
-/// The memory that a frame on its way takes, bytes.
+/// Memory of a frame under way, bytes.
 fn held(frame: &Bytes) -> u64 {
     frame.len() as u64 + FRAME_BYTES
 }
 
-/// The memory of a frame's record, bytes.
+/// Memory of a frame's record, bytes.
 const FRAME_BYTES: u64 = size_of::<Travelling>() as u64;
 
 #[cfg(test)]

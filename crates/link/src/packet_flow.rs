@@ -1,4 +1,4 @@
-//! Whose packet it is that passes between a device and its shard.
+//! Flow of a packet between a device and its shard.
 
 use whimbrel_base::packet::TxSegment;
 use whimbrel_stack::Medium;
@@ -7,7 +7,7 @@ use whimbrel_wire::{Address, Endpoint, EthernetHeader, Flow, IpHeader, Protocol}
 
 use crate::pcapng::Direction;
 
-/// Whose packet it is, if it is an unbroken one of TCP.
+/// Flow of an unfragmented TCP packet.
 pub(crate) fn flow_of(medium: Medium, direction: Direction, bytes: &[u8]) -> Option<Flow> {
     let packet = match medium {
         Medium::Ip => bytes,
@@ -25,7 +25,7 @@ pub(crate) fn flow_of(medium: Medium, direction: Direction, bytes: &[u8]) -> Opt
     })
 }
 
-/// Whose segment it is, by its headers alone, if it is one of TCP.
+/// Flow of a TCP segment, by its headers only.
 pub(crate) fn flow_of_segment(medium: Medium, segment: &TxSegment) -> Option<Flow> {
     let header = segment.header();
     let ip = match medium {

@@ -1,25 +1,24 @@
-//! Captures in the pcapng format (draft-ietf-opsawg-pcapng): a section header, a description of
-//! each interface, and a packet a block, with nanoseconds and comments.
+//! Writes captures in the pcapng format (draft-ietf-opsawg-pcapng): a section header, a description
+//! of each interface, and one packet per block, with nanoseconds and comments.
 //!
-//! Every function appends to a buffer that the caller writes wherever it likes: nothing here knows
-//! files. Options and packets are padded to 32 bits; numbers are in the byte order of the file's
-//! magic, which is little-endian always.
+//! Every function appends to a buffer; the caller writes it to a file. Options and packets are
+//! padded to 32 bits; numbers are little-endian, as the file's magic says.
 
 use alloc::vec::Vec;
 
 use whimbrel_base::Instant;
 
-/// Writes one section: begin it with [`Section::begin`], then describe interfaces, then packets.
+/// Writes one section: call [`Section::begin`], then describe interfaces, then add packets.
 #[derive(Debug)]
 pub struct Section {
     interfaces: u32,
 }
 
-/// An interface of a section: every packet names one.
+/// Number of an interface in its section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InterfaceId(u32);
 
-/// What the packets of an interface begin with.
+/// Link layer of an interface's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub enum LinkType {
@@ -29,28 +28,28 @@ pub enum LinkType {
     Raw = 101,
 }
 
-/// Which way a packet went, seen from its interface.
+/// Direction of a packet, seen from its interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Direction {
-    /// The packet came in by the interface.
+    /// The packet came in.
     In = 1,
-    /// The packet went out by the interface.
+    /// The packet went out.
     Out = 2,
 }
 
-/// What is known of a packet beside its bytes.
+/// Metadata of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketNote<'a> {
-    /// Where it was seen.
+    /// Interface of the packet.
     pub interface: InterfaceId,
-    /// When the packet was seen.
+    /// Time of the packet.
     pub at: Instant,
-    /// Which way it went.
+    /// Direction of the packet.
     pub direction: Direction,
-    /// Its length on the wire, bytes: more than is given if it was cut short.
+    /// Length on the wire, bytes: more than captured if it was cut short.
     pub wire_len: u32,
-    /// A remark, empty for none: `lost: queue full`. At most 65,535 bytes count.
+    /// Comment, or empty: `lost: queue full`. At most 65,535 bytes count.
     pub comment: &'a str,
 }
 
@@ -82,7 +81,7 @@ impl Section {
         id
     }
 
-    /// Appends a packet, as far as `octets` has it.
+    /// Appends a packet with the captured `bytes`.
     pub fn packet(&self, out: &mut Vec<u8>, note: &PacketNote<'_>, bytes: &[u8]) {
         debug_assert!(note.interface.0 < self.interfaces, "an interface of another section");
         block(out, ENHANCED_PACKET, |body| {
@@ -105,7 +104,7 @@ impl Section {
 
 /// A block: type, length, body, length again.
 fn block(out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
-    // In a buffer of its own: what `out` holds may have any length, and padding counts from here.
+    // In a buffer of its own: `out` may have any length, and padding counts from here.
     let mut content = Vec::new();
     body(&mut content);
     let len = (content.len() as u32 + BLOCK_FRAME).to_le_bytes();

@@ -1,4 +1,4 @@
-//! A policer: a bucket of tokens that fills at a rate, and drops what it has no tokens for.
+//! A policer: a bucket of tokens that fills at a rate, and drops frames without tokens.
 
 use whimbrel_base::Instant;
 
@@ -18,7 +18,7 @@ impl Policer {
         Self { policing, tokens: tokens_of(policing.burst), filled_at: Instant::ZERO }
     }
 
-    /// True if a frame of so many bytes passes, which takes its tokens.
+    /// True if a frame of `bytes` passes, which takes its tokens.
     pub(crate) fn admits(&mut self, now: Instant, bytes: u64) -> bool {
         let earned = now.since(self.filled_at).as_nanos() * u128::from(self.policing.rate);
         self.tokens = (self.tokens + earned).min(tokens_of(self.policing.burst));

@@ -1,4 +1,4 @@
-//! Acknowledgments without text, and which of them say all that an older one said.
+//! Acknowledgments without text, and which of them cover older ones.
 
 use alloc::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use whimbrel_base::Instant;
 use whimbrel_wire::tcp::{TcpFlags, TcpView};
 use whimbrel_wire::{Endpoint, IpHeader, Protocol, SeqNum};
 
-/// A TCP segment that acknowledges, and carries no text and no flag that must not be lost.
+/// A TCP segment that acknowledges, without text and without a flag that must not be lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PureAck {
     ack: SeqNum,
@@ -16,8 +16,8 @@ pub(crate) struct PureAck {
     bytes: usize,
 }
 
-/// Reads the ends of a frame's connection, and its acknowledgment if that is all that it carries.
-/// `None` if it is no segment of TCP.
+/// Reads the ends of a frame's connection, and its acknowledgment if it has no other content.
+/// `None` if it is no TCP segment.
 fn read(frame: &[u8]) -> Option<Segment> {
     let (ip, payload) = IpHeader::parse(frame).ok()?;
     if ip.protocol != Protocol::TCP || ip.fragment.is_some() {
@@ -36,13 +36,13 @@ fn read(frame: &[u8]) -> Option<Segment> {
     Some(Segment { ends, ack })
 }
 
-/// The ends of a segment's connection, and its acknowledgment.
+/// Ends of a segment's connection, and its acknowledgment.
 struct Segment {
     ends: [Endpoint; 2],
     ack: Option<PureAck>,
 }
 
-/// True if a frame acknowledges and does nothing else.
+/// True if a frame only acknowledges.
 pub(crate) fn is_pure_ack(frame: &[u8]) -> bool {
     read(frame).is_some_and(|segment| segment.ack.is_some())
 }
@@ -60,11 +60,11 @@ impl PureAck {
     }
 }
 
-/// The acknowledgments that wait in a queue, the last of each connection.
+/// Waiting acknowledgments in a queue, the last of each connection.
 #[derive(Debug, Default)]
 pub(crate) struct AckFilter {
     waiting: BTreeMap<[Endpoint; 2], WaitingAck>,
-    /// Those that were noted since the sent ones were last removed.
+    /// Entries added since the sent ones were last removed.
     noted: usize,
 }
 
@@ -72,15 +72,15 @@ pub(crate) struct AckFilter {
 #[derive(Debug)]
 struct WaitingAck {
     ack: PureAck,
-    /// When its first bit is sent: it is not in the queue from then on.
+    /// Time of its first bit: from then on it is not in the queue.
     starts: Instant,
     /// Its number on the link.
     number: u64,
 }
 
 impl AckFilter {
-    /// A frame comes. Returns the number of the waiting one in whose place it goes, if it says all that
-    /// this one says. Anything else of the connection that comes keeps its place behind it.
+    /// Takes a frame. Returns the number of the waiting one that it replaces, if it covers that.
+    /// Any other frame of the connection stays behind it.
     pub(crate) fn replace(&mut self, now: Instant, frame: &[u8]) -> Option<u64> {
         let Segment { ends, ack } = read(frame)?;
         let waiting = self.waiting.get_mut(&ends).filter(|waiting| waiting.starts > now)?;
@@ -96,7 +96,7 @@ impl AckFilter {
         }
     }
 
-    /// A frame waits until `starts` under this number.
+    /// Notes that a frame waits until `starts` under this number.
     pub(crate) fn note(&mut self, now: Instant, starts: Instant, number: u64, frame: &[u8]) {
         let Some(Segment { ends, ack: Some(ack) }) = read(frame) else { return };
         self.noted += 1;
@@ -109,11 +109,11 @@ impl AckFilter {
         }
     }
 
-    /// All that waited is lost.
+    /// Forgets all waiting ones, which are lost.
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();
     }
 
-    /// Connections of which the last acknowledgment is known at a time.
+    /// Most connections whose last acknowledgment is known.
     const MOST_CONNECTIONS: usize = 1 << 12;
 }

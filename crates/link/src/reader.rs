@@ -1,8 +1,8 @@
-//! Captures read: pcap with micro- and nanoseconds, and pcapng, both in either byte order.
+//! Reads captures: pcap with micro- and nanoseconds, and pcapng, both in either byte order.
 //!
-//! [`Reader`] takes a file block by block, as much of it as is there; [`read`] takes it as a whole. A
-//! [`ReadError`] says which block is at fault, where it begins, and what is wrong with it. Blocks that
-//! hold no packets are skipped.
+//! [`Reader`] takes a file block by block, as far as it is there; [`read`] takes a whole file. A
+//! [`ReadError`] names the faulty block, its position and its error. Blocks without packets are
+//! skipped.
 
 use alloc::vec::Vec;
 
@@ -13,28 +13,28 @@ mod error;
 mod pcap;
 mod pcapng;
 
-use bytes::{Octets, Order};
+use bytes::{ByteReader, Order};
 pub use error::{Fault, ReadError};
 
-/// What a capture holds.
+/// Contents of a capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaptureFile<'a> {
-    /// What its packets begin with, if it has any.
+    /// Link layer of its packets, if it has any.
     pub link_type: Option<LinkType>,
-    /// In the order of the file.
+    /// Packets in the order of the file.
     pub packets: Vec<Packet<'a>>,
 }
 
 /// A packet of a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<'a> {
-    /// When it was seen, nanoseconds since 1970.
+    /// Time, nanoseconds since 1970.
     pub at: u64,
-    /// Which way it went, if the file says so.
+    /// Direction, if the file has it.
     pub direction: Option<Direction>,
-    /// Its length on the wire, bytes.
+    /// Length on the wire, bytes.
     pub wire_len: u32,
-    /// As much of it as was captured.
+    /// The captured part.
     pub bytes: &'a [u8],
 }
 
@@ -43,7 +43,7 @@ pub fn read(file: &[u8]) -> Result<CaptureFile<'_>, ReadError> {
     let mut reader = Reader::new();
     let mut packets = Vec::new();
     let mut rest = file;
-    // What is empty is no capture.
+    // An empty file is no capture.
     while !rest.is_empty() || file.is_empty() {
         let Block { len, packet } = reader.block(rest)?;
         packets.extend(packet);
@@ -52,26 +52,26 @@ pub fn read(file: &[u8]) -> Result<CaptureFile<'_>, ReadError> {
     Ok(CaptureFile { link_type: reader.link_type(), packets })
 }
 
-/// Reads a capture of either format, one block after the other.
+/// Reads a capture of either format, block by block.
 #[derive(Debug, Default)]
 pub struct Reader {
     format: Option<Format>,
-    /// Blocks that were read.
+    /// Number of blocks read.
     blocks: usize,
-    /// Bytes that they have.
+    /// Number of bytes read.
     offset: usize,
 }
 
 /// A block of a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block<'a> {
-    /// Its bytes; more than none.
+    /// Its length in bytes; more than 0.
     pub len: usize,
-    /// The packet in it, if it holds one.
+    /// Its packet, if it has one.
     pub packet: Option<Packet<'a>>,
 }
 
-/// What a file is, and what its blocks said so far.
+/// Format of a file, and the state of its reader.
 #[derive(Debug)]
 enum Format {
     Pcap(pcap::Reader),
@@ -79,17 +79,17 @@ enum Format {
 }
 
 impl Reader {
-    /// At the beginning of a file.
+    /// A reader at the beginning of a file.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// True if a block was read.
+    /// True after the first block.
     pub const fn has_begun(&self) -> bool {
         self.blocks > 0
     }
 
-    /// What the packets so far begin with.
+    /// Link layer of the packets so far.
     pub fn link_type(&self) -> Option<LinkType> {
         match self.format.as_ref()? {
             Format::Pcap(pcap) => pcap.link_type(),
@@ -97,8 +97,8 @@ impl Reader {
         }
     }
 
-    /// Reads the next block, with which `rest` begins. Where `rest` is not all that is left of the file,
-    /// [`Fault::Cut`] says how many bytes more it takes at least: ask again with those.
+    /// Reads the next block at the start of `rest`. If `rest` is not the whole rest of the file,
+    /// [`Fault::Cut`] gives the least number of further bytes: call again with those.
     pub fn block<'a>(&mut self, rest: &'a [u8]) -> Result<Block<'a>, ReadError> {
         let read = self.format_of(rest).and_then(|format| match format {
             Format::Pcap(pcap) => pcap.block(rest),
@@ -111,10 +111,10 @@ impl Reader {
         Ok(read)
     }
 
-    /// The format of the file, which its first bytes say.
+    /// Format of the file, from its first bytes.
     fn format_of(&mut self, first: &[u8]) -> Result<&mut Format, Fault> {
         if self.format.is_none() {
-            let magic = Octets::new(first, Order::Little).u32_at(0).ok_or(Fault::Magic)?;
+            let magic = ByteReader::new(first, Order::Little).u32_at(0).ok_or(Fault::Magic)?;
             self.format = Some(match magic {
                 pcapng::SECTION_HEADER => Format::Pcapng(pcapng::Reader::default()),
                 magic => Format::Pcap(pcap::Reader::of(magic).ok_or(Fault::Magic)?),
@@ -128,7 +128,7 @@ impl Reader {
 fn link_type(number: u32) -> Result<LinkType, Fault> {
     match number {
         1 => Ok(LinkType::Ethernet),
-        // 12 and 14: DLT_RAW of the BSDs, which old files have. 228 and 229: IPv4 and IPv6 alone.
+        // 12 and 14: DLT_RAW of the BSDs, in old files. 228 and 229: only IPv4 and only IPv6.
         12 | 14 | 101 | 228 | 229 => Ok(LinkType::Raw),
         _ => Err(Fault::LinkType(number)),
     }

@@ -1,13 +1,14 @@
-//! What passes between a device and its shard, as pcapng, with what the shard made of each frame as
-//! its comment.
+//! Records the frames between a device and its shard as pcapng, with the shard's decision on each
+//! as its comment.
 //!
 //! ```text
 //! drop: TCP_OLD_ACK; state: SYN-RECEIVED -> ESTABLISHED
 //! ```
 //!
-//! While a recorder listens, the shard gets the frames of a burst one by one: what it counted in
-//! between is the frame's. Segments that the device is to cut are written as the shard made them, in
-//! one piece and without the checksum that the device completes, as tcpdump shows them on Linux.
+//! While a recorder listens, the shard gets the frames of a burst one by one: the counters that
+//! rise in between belong to the frame. Segments that the device is to cut are written as the shard
+//! made them, in one piece and without the checksum that the device completes, as tcpdump shows
+//! them on Linux.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -28,39 +29,39 @@ use whimbrel_stack::{Medium, RxFrame, Shard};
 use whimbrel_tcp::Counters;
 use whimbrel_wire::Flow;
 
-/// A capture under way. What was recorded waits until it is [taken](Recorder::take).
+/// A capture under way. Its records wait until they are [taken](Recorder::take).
 #[derive(Debug)]
 pub struct Recorder {
     section: Section,
     interface: InterfaceId,
     config: RecorderConfig,
-    /// The state in which each flow was seen last.
+    /// Last recorded state of each flow.
     states: BTreeMap<Flow, SocketState>,
-    /// How many of them there may be before those that are gone are forgotten.
+    /// Number of states kept before those of closed connections are removed.
     most_states: usize,
     packets: u64,
     recorded: Vec<u8>,
 }
 
-/// What a capture is of.
+/// Configuration of a capture.
 #[derive(Clone, Debug)]
 pub struct RecorderConfig {
-    /// The name of its one interface.
+    /// Name of its single interface.
     pub name: String,
-    /// What the frames begin with.
+    /// Link layer of the frames.
     pub medium: Medium,
-    /// The bytes of each frame that are written, from its first header on; at least 1.
+    /// Bytes written of each frame, from its first header on; at least 1.
     pub snap: usize,
-    /// What the clock's zero is, nanoseconds since 1970; 0 for virtual time.
+    /// Time of the clock's zero, nanoseconds since 1970; 0 for virtual time.
     pub zero: u64,
-    /// Which frames are written, if not all.
+    /// Filter of the frames written, if not all.
     pub filter: Option<Filter>,
-    /// The most frames that are written; default [`u64::MAX`].
+    /// Most frames written; default [`u64::MAX`].
     pub most: u64,
 }
 
 impl RecorderConfig {
-    /// Of everything that passes an interface of this name, in virtual time.
+    /// All packets of an interface of this name, in virtual time.
     pub fn new(name: impl Into<String>, medium: Medium) -> Self {
         let (name, snap) = (name.into(), usize::MAX);
         Self { name, medium, snap, zero: 0, filter: None, most: u64::MAX }
@@ -91,7 +92,7 @@ impl Recorder {
         }
     }
 
-    /// One of another shard of the same host, for the same file: its packets are to be written among
+    /// Recorder of another shard of the host, for the same file: its packets are written between
     /// this one's, and it counts its own.
     pub fn of_another_shard(&self) -> Self {
         let mut other = Self::begin(self.config.clone());
@@ -99,7 +100,7 @@ impl Recorder {
         other
     }
 
-    /// What a further file of the same capture begins with.
+    /// Header of a further file of this capture.
     pub fn header(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let name = &self.config.name;
@@ -107,7 +108,7 @@ impl Recorder {
         out
     }
 
-    /// What was recorded since the last time, to be written and emptied.
+    /// Records since the last call, for the caller to write and clear.
     pub fn take(&mut self) -> &mut Vec<u8> {
         &mut self.recorded
     }
@@ -117,12 +118,12 @@ impl Recorder {
         self.packets
     }
 
-    /// True if as many were recorded as there may be.
+    /// True if the limit of frames is reached.
     pub fn is_full(&self) -> bool {
         self.packets >= self.config.most
     }
 
-    /// Frames arrived, and go to the shard.
+    /// Passes arriving frames to the shard.
     pub fn rx(&mut self, now: Instant, shard: &mut Shard, burst: &[RxFrame<'_>]) {
         for frame in burst {
             let before = (shard.counters().clone(), shard.ip_counters().clone());
@@ -133,7 +134,7 @@ impl Recorder {
         }
     }
 
-    /// Segments leave the shard.
+    /// Records segments that leave the shard.
     pub fn tx(&mut self, now: Instant, shard: &Shard, segments: &[TxSegment]) {
         for segment in segments {
             let bytes = segment.to_vec();
@@ -143,7 +144,7 @@ impl Recorder {
         }
     }
 
-    /// Adds to the comment what state the packet's flow is in, if that is news.
+    /// Adds the state of the packet's flow to the comment, if it changed.
     fn note_state(
         &mut self,
         shard: &Shard,
@@ -169,7 +170,7 @@ impl Recorder {
             },
         );
         if self.states.len() > self.most_states {
-            // TIME-WAIT ends without a packet: such flows are gone by now.
+            // TIME-WAIT ends without a packet: those flows are gone by now.
             self.states.retain(|flow, _| shard.state_between(flow).is_some());
             self.most_states = FIRST_STATES.max(2 * self.states.len());
         }
@@ -194,7 +195,7 @@ impl Recorder {
     }
 }
 
-/// Why what the shard was given since `before` was dropped, if it was.
+/// Reason of the drops since `before`, if there were any.
 fn drops(before: &(Counters, IpCounters), shard: &Shard) -> String {
     let mut comment = String::new();
     for (reason, count) in shard.counters().drops() {
@@ -216,5 +217,5 @@ fn add(comment: &mut String, remark: &str) {
     let _ = write!(comment, "{gap}{remark}");
 }
 
-/// The least of [`Recorder::most_states`].
+/// Smallest value of [`Recorder::most_states`].
 const FIRST_STATES: usize = 65_536;

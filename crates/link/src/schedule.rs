@@ -7,8 +7,8 @@ use whimbrel_base::Instant;
 
 use crate::config::{Change, LinkConfig, Step};
 
-/// The rate and the delay of a link over time. Both are known beforehand, so the time at which a frame
-/// arrives is computed when it comes.
+/// Rate and delay of a link over time. Both are known beforehand, so the arrival of a frame is
+/// computed when it is sent.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     rate: Timeline<Option<u64>>,
@@ -21,7 +21,7 @@ pub(crate) struct Schedule {
 #[derive(Debug)]
 struct Timeline<T> {
     first: T,
-    /// The changes in the order of time, each with the new value.
+    /// Changes in order of time, with the new values.
     later: Vec<(Instant, T)>,
 }
 
@@ -42,17 +42,17 @@ impl Schedule {
         Self { rate, delay, others }
     }
 
-    /// Bits per second at that time; `None` if frames take no time to send.
+    /// Bits per second at `at`; `None` if frames take no time to send.
     pub(crate) fn rate(&self, at: Instant) -> Option<u64> {
         self.rate.at(at)
     }
 
-    /// Returns the time that a frame travels that was sent then.
+    /// Travel time of a frame sent at `sent`.
     pub(crate) fn delay(&self, sent: Instant) -> Duration {
         self.delay.at(sent)
     }
 
-    /// When a frame of so many bytes has been sent whose first bit is sent at `from`.
+    /// End of transmission of a frame of `bytes` whose first bit is sent at `from`.
     pub(crate) fn sent(&self, mut from: Instant, bytes: u64) -> Instant {
         let mut left = bytes * 8 * NANOS_PER_SECOND;
         loop {
@@ -64,7 +64,7 @@ impl Schedule {
         }
     }
 
-    /// Bits that are sent between these times, as long as there are frames.
+    /// Bits sent between these times, while there are frames.
     pub(crate) fn bits(&self, mut from: Instant, until: Instant) -> f64 {
         let mut bits = 0.0;
         loop {
@@ -77,7 +77,7 @@ impl Schedule {
         }
     }
 
-    /// The next change of the MTU or of the state, if it has happened.
+    /// The next change of the MTU or of the state, if it is due.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Step> {
         self.others.pop_if(|step| Instant::ZERO + step.at <= now)
     }
@@ -89,12 +89,12 @@ impl<T: Copy> Timeline<T> {
         place.map_or(self.first, |(_, value)| *value)
     }
 
-    /// When it changes next after `at`.
+    /// Time of the next change after `at`.
     fn next(&self, at: Instant) -> Option<Instant> {
         self.later.get(self.begun(at)).map(|(next, _)| *next)
     }
 
-    /// Returns the number of changes until `at`.
+    /// Number of changes until `at`.
     fn begun(&self, at: Instant) -> usize {
         self.later.partition_point(|(since, _)| *since <= at)
     }

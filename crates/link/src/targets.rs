@@ -1,7 +1,7 @@
-//! Which frames carry what `drop=` names: the K-th transmission of the N-th full segment of a stream.
+//! Finds the frames that `drop=` names: the K-th transmission of the N-th full segment of a stream.
 //!
-//! Sequence numbers say where text belongs, so a stream is followed from its SYN on; of one that began
-//! before the link, or that is one too many, nothing is lost.
+//! Positions follow from sequence numbers, so a stream is followed from its SYN on. Streams that
+//! began before the link, or beyond the limit, have no losses.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use whimbrel_wire::{Endpoint, IpHeader, Protocol, SeqNum};
 
 use crate::config::TargetedDrop;
 
-/// The transmissions of one direction that are to be lost, and how far its streams are.
+/// Transmissions of one direction to lose, and the state of its streams.
 #[derive(Debug)]
 pub(crate) struct Targets {
     drops: Vec<TargetedDrop>,
@@ -23,11 +23,11 @@ pub(crate) struct Targets {
 /// One direction of a connection.
 #[derive(Debug)]
 struct Stream {
-    /// The number of its first byte of text.
+    /// Sequence number of its first byte of text.
     start: SeqNum,
     /// Bytes of text in a full segment, once a segment with text was seen.
     mss: Option<u32>,
-    /// How often the first byte of each target was sent.
+    /// Number of transmissions of each target's first byte.
     transmissions: Vec<u8>,
 }
 
@@ -36,7 +36,7 @@ impl Targets {
         Self { drops, mtu, streams: BTreeMap::new() }
     }
 
-    /// True if this frame is one of them. Each is to be shown once, as it is sent.
+    /// True if this frame is one of them. Call it once for each frame, when it is sent.
     pub(crate) fn take(&mut self, frame: &[u8]) -> bool {
         if self.drops.is_empty() {
             return false;
@@ -61,7 +61,7 @@ impl Targets {
         stream.is_hit(&self.drops, first.distance_from(stream.start), text)
     }
 
-    /// A SYN: the same as before is the same stream.
+    /// Handles a SYN: a repeated one belongs to the same stream.
     fn begin(&mut self, ends: [Endpoint; 2], start: SeqNum) {
         let is_known = self.streams.get(&ends).is_some_and(|stream| stream.start == start);
         let has_room = self.streams.len() < Self::MOST_STREAMS || self.streams.contains_key(&ends);
@@ -71,17 +71,18 @@ impl Targets {
         }
     }
 
-    /// Streams that are followed at a time.
+    /// Most streams followed at a time.
     const MOST_STREAMS: usize = 1 << 16;
 }
 
 impl Stream {
-    /// `len` bytes of text are sent, the first of them `at` bytes into the stream.
+    /// Handles `len` bytes of text, the first of them `at` bytes into the stream.
     fn is_hit(&mut self, drops: &[TargetedDrop], at: i32, len: usize) -> bool {
         let text = i64::from(at)..i64::from(at) + len as i64;
         let mut is_hit = false;
         for (drop, transmissions) in drops.iter().zip(&mut self.transmissions) {
-            // Text on a SYN comes before what a full segment holds is known: it has the first byte.
+            // Text on a SYN comes before the size of a full segment is known: it contains the first
+            // byte.
             let target = i64::from(drop.segment - 1) * i64::from(self.mss.unwrap_or(u32::MAX));
             if target <= WITHIN && text.contains(&target) {
                 *transmissions = transmissions.saturating_add(1);
@@ -92,7 +93,7 @@ impl Stream {
     }
 }
 
-/// Numbers repeat after 4 GiB, and say which of two is the later within 2.
+/// Numbers repeat after 4 GiB, and are comparable within 2.
 const WITHIN: i64 = 1 << 30;
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! What becomes of each connection of a shard, burst by burst, as lines of JSON: which state recovery is
-//! in, what congestion control allows, what is in flight, and what the sender waits for.
+//! Traces each connection of a shard, burst by burst, as lines of JSON: the recovery state, the
+//! congestion window, the bytes in flight, and the sender's limit.
 //!
 //! ```text
 //! {"t":0.070112000,"conn":1,"local":"10.9.0.1:49152","remote":"10.9.0.2:80","events":["acked"],…}
 //! ```
 //!
-//! A connection gets a line when one of its segments arrived or left and something about it changed;
-//! what changed in between, as by a timer, is told by the segment that the timer sent. Nothing is asked
-//! of a shard of whose connections no segment passed, so that a stack without a tracer pays nothing.
+//! A connection gets a line when one of its segments arrived or left and something about it
+//! changed; a change by a timer appears with the segment that the timer sent. Shards without
+//! segments are not examined, so a stack without a tracer pays nothing.
 //!
-//! Kept in memory are some 150 bytes of each connection that is there, and of as many that went without a
-//! segment, and the lines of one burst.
+//! It keeps about 150 bytes for each open connection and for as many that closed without a segment,
+//! and the lines of one burst.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -29,23 +29,23 @@ use whimbrel_wire::{Flow, SeqNum};
 use crate::packet_flow::{flow_of, flow_of_segment};
 use crate::pcapng::Direction;
 
-/// Notes what becomes of connections. What was noted waits until it is [taken](Tracer::take).
+/// Traces connections. Its lines wait until they are [taken](Tracer::take).
 #[derive(Debug)]
 pub struct Tracer {
     medium: Medium,
     /// Connections whose last line was not "closed".
     known: BTreeMap<Flow, Known>,
-    /// Which of them was looked at last, whether it is gone.
+    /// The last one that was checked for its end.
     looked_at: Option<Flow>,
-    /// The number of the next connection, and how far the one after it is away.
+    /// Number of the next connection, and the step to the one after it.
     next_number: u64,
     step: u64,
-    /// Connections that the present burst touched.
+    /// Connections with segments in the present burst.
     touched: Vec<Flow>,
     lines: Lines,
 }
 
-/// What a line said of a connection.
+/// State of a connection in its last line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Known {
     number: u64,
@@ -59,7 +59,7 @@ struct Known {
     is_stalled: bool,
 }
 
-/// What may have happened to a connection.
+/// Events of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum TraceEvent {
     Opened,
@@ -78,7 +78,7 @@ enum TraceEvent {
     End,
 }
 
-/// What a line is about.
+/// Subject of a line.
 struct Subject<'s> {
     at: Instant,
     flow: &'s Flow,
@@ -86,13 +86,13 @@ struct Subject<'s> {
     state: Option<SocketState>,
 }
 
-/// Lines of JSON that were not handed out yet.
+/// Lines of JSON not taken yet.
 #[derive(Default, Debug)]
 struct Lines(Vec<u8>);
 
 impl Tracer {
-    /// A tracer of the shard of this number, of so many (>= 1): connections are numbered from 1 on, each
-    /// number once.
+    /// A tracer of shard number `shard` of `shards` (>= 1): connections are numbered from 1 on,
+    /// each number once.
     pub fn new(medium: Medium, shard: u64, shards: u64) -> Self {
         Self {
             medium,
@@ -105,12 +105,12 @@ impl Tracer {
         }
     }
 
-    /// What was noted since the last time, whole lines, to be written and emptied.
+    /// Whole lines since the last call, for the caller to write and clear.
     pub fn take(&mut self) -> &mut Vec<u8> {
         &mut self.lines.0
     }
 
-    /// Frames arrived, and the shard has dealt with them.
+    /// Handles frames that arrived, after the shard.
     pub fn rx(&mut self, now: Instant, shard: &Shard, burst: &[RxFrame<'_>]) {
         for frame in burst {
             self.touch(flow_of(self.medium, Direction::In, frame.octets));
@@ -118,7 +118,7 @@ impl Tracer {
         self.note_touched(now, shard);
     }
 
-    /// Segments left the shard.
+    /// Handles segments that left the shard.
     pub fn tx(&mut self, now: Instant, shard: &Shard, segments: &[TxSegment]) {
         for segment in segments {
             self.touch(flow_of_segment(self.medium, segment));
@@ -126,7 +126,7 @@ impl Tracer {
         self.note_touched(now, shard);
     }
 
-    /// The run is over: a last line of each connection that is still there.
+    /// Ends the run: writes a last line for each open connection.
     pub fn end(&mut self, now: Instant, shard: &Shard) {
         for (flow, known) in core::mem::take(&mut self.known) {
             let subject =
@@ -166,7 +166,7 @@ impl Tracer {
             return;
         };
         let before = self.known.get(flow).copied();
-        // A connection that does not stand yet has nothing to tell.
+        // A connection that is not established yet has nothing to trace.
         if before.is_none() && !is_open(state) {
             return;
         }
@@ -182,8 +182,8 @@ impl Tracer {
         }
     }
 
-    /// Forgets the next connection if it went without a segment, as by a time-out. Rejected: a pass over all
-    /// of them, whose lines were as many megabytes at once.
+    /// Forgets the next connection if it ended without a segment, as by a time-out. Rejected: a
+    /// pass over all of them, whose lines were as many megabytes at once.
     fn look_at_next(&mut self, now: Instant, shard: &Shard) {
         let from = self.looked_at.map_or(Bound::Unbounded, Bound::Excluded);
         let next = self.known.range((from, Bound::Unbounded)).next();
@@ -213,7 +213,7 @@ impl Known {
         }
     }
 
-    /// What happened between the two.
+    /// Events between two states.
     fn changes(before: Option<&Self>, after: &Self) -> Vec<TraceEvent> {
         let Some(before) = before else { return [TraceEvent::Opened].into() };
         let is_repaired = after.ca_state == CaState::Open && before.ca_state != CaState::Open;
@@ -256,7 +256,7 @@ impl TraceEvent {
     }
 }
 
-/// Writes events as a JSON array of their names, as in `["acked","sent"]`.
+/// Events as a JSON array of their names, for example `["acked","sent"]`.
 struct Events<'e>(&'e [TraceEvent]);
 
 impl fmt::Display for Events<'_> {
@@ -271,7 +271,7 @@ impl fmt::Display for Events<'_> {
 }
 
 impl Lines {
-    /// One line: of what, what happened, and how that left its variables.
+    /// Writes one line: subject, events, and variables after them.
     fn line(&mut self, subject: &Subject<'_>, events: &[TraceEvent], snapshot: Option<&Snapshot>) {
         let Subject { at, flow: Flow { local, remote }, number, state } = subject;
         let (t, events) = (Seconds(at.since(Instant::ZERO)), Events(events));
@@ -331,7 +331,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// True if both sides know of the connection.
+/// True if both sides have the connection.
 fn is_open(state: Option<SocketState>) -> bool {
     !matches!(state, None | Some(SocketState::SynSent | SocketState::SynReceived))
 }
@@ -345,7 +345,7 @@ const fn ca_state(state: CaState) -> &'static str {
     }
 }
 
-/// As `bulk` calls it.
+/// Name in `bulk`.
 const fn limit(limit: Limit) -> &'static str {
     match limit {
         Limit::Application => "app",
@@ -355,6 +355,6 @@ const fn limit(limit: Limit) -> &'static str {
     }
 }
 
-/// Connections that are looked at for each new one: a round over n of them is over before n / 3 came, so that
-/// no more than half of those that are known are gone.
+/// Connections checked for each new one: a round over n of them ends before n / 3 came, so that at
+/// most half of the known ones are gone.
 const LOOKS: u64 = 4;

@@ -1,4 +1,4 @@
-//! Times that frames waited in a queue: a distribution of bounded size.
+//! Waiting times of frames in a queue: a distribution of bounded size.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -10,9 +10,9 @@ use whimbrel_base::Instant;
 /// A distribution of times. The mean is exact, and a percentile at most 1/128 too high.
 #[derive(Clone, Debug)]
 pub struct Waits {
-    /// Frames that came before are not counted.
+    /// Earlier frames are not counted.
     from: Instant,
-    /// Times below 128 ns each have a place, and from there on 128 places share each power of two.
+    /// Times below 128 ns have a place each; from there on 128 places share each power of two.
     counts: Box<[u64]>,
     total: u64,
     sum: Duration,
@@ -38,13 +38,13 @@ impl Waits {
         self.max = self.max.max(wait);
     }
 
-    /// The mean of all times; `None` if there is none.
+    /// Mean of all times; `None` if there are none.
     pub fn mean(&self) -> Option<Duration> {
         let nanos = self.sum.as_nanos().checked_div(u128::from(self.total))?;
         Some(Duration::from_nanos(nanos as u64))
     }
 
-    /// The time that so many percent of the frames did not exceed; `None` if there is none.
+    /// Time that `percent` of the frames did not exceed; `None` if there are none.
     pub fn percentile(&self, percent: u32) -> Option<Duration> {
         let rank = (self.total * u64::from(percent)).div_ceil(100).max(1);
         let mut passed = 0;
@@ -60,7 +60,7 @@ impl Waits {
     const PLACES: usize = (Self::LONGEST_BITS - SHARE_BITS as usize + 1) << SHARE_BITS;
 }
 
-/// The times of several queues.
+/// Adds the times of another queue.
 impl AddAssign<&Self> for Waits {
     fn add_assign(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
@@ -79,7 +79,7 @@ fn place_of(wait: Duration) -> usize {
     place.min(Waits::PLACES - 1)
 }
 
-/// The longest time that is counted there.
+/// Longest time counted at `place`.
 fn longest_at(place: usize) -> Duration {
     let shift = (place >> SHARE_BITS).saturating_sub(1);
     let first = (place - (shift << SHARE_BITS)) as u64;

@@ -1,4 +1,4 @@
-//! `key=value[,key=value…]`, and the quantities in it.
+//! Parses `key=value[,key=value…]`, and quantities.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -11,9 +11,9 @@ use super::{
     TargetedDrop,
 };
 
-/// What stands behind `mem:`; nothing at all describes a perfect link. A key without a value
-/// (`jitter=`) keeps its default. `back.` before a key makes it one of the way back, which is like the way
-/// there in all else.
+/// Parses the text after `mem:`; an empty one describes a perfect link. A key without a value
+/// (`jitter=`) keeps its default. `back.` before a key sets it for the way back, which otherwise is
+/// like the way there.
 impl FromStr for LinkConfig {
     type Err = ConfigError;
 
@@ -38,14 +38,14 @@ impl FromStr for LinkConfig {
     }
 }
 
-/// A key and its value, as they were typed.
+/// A key and its value, as typed.
 struct Setting<'t> {
     form: &'static Form,
     value: &'t str,
 }
 
 impl<'t> Setting<'t> {
-    /// Reads `key=value`, or a key that is on or off; an error names it as it was `typed`.
+    /// Reads `key=value`, or a key that is on or off; an error names it as `typed`.
     fn read(text: &'t str, typed: &str) -> Result<Self, ConfigError> {
         let (key, value) = text.split_once('=').unwrap_or((text, ON));
         let form = FORMS.iter().find(|form| form.key == key);
@@ -76,7 +76,7 @@ impl LinkConfig {
         Ok(config)
     }
 
-    /// What no value says alone.
+    /// Checks values that depend on each other.
     fn check(&self) -> Result<(), ConfigError> {
         if self.rate.is_none() {
             if let Some(bytes @ 1..) = self.ecn {
@@ -96,7 +96,7 @@ impl LinkConfig {
             return Err(ConfigError::BurstTooShort { rate, burst, mtu: self.mtu });
         }
         match self.queue {
-            QueueLimit::Octets(bytes) if bytes < u64::from(self.mtu) => {
+            QueueLimit::Bytes(bytes) if bytes < u64::from(self.mtu) => {
                 Err(ConfigError::QueueTooShort { bytes, mtu: self.mtu })
             }
             _ => Ok(()),
@@ -104,7 +104,7 @@ impl LinkConfig {
     }
 }
 
-/// One key: what it takes, in words and in code.
+/// Form of one key: its values in words, and its code.
 struct Form {
     key: &'static str,
     range: &'static str,
@@ -249,7 +249,7 @@ const BACK: &str = "back.";
 /// The key that may be given several times.
 const AT: &str = "at";
 const ON: &str = "on";
-/// The values of a key that may also stand alone.
+/// Values of a key that may also stand without one.
 const SWITCH: &str = "on or off";
 const MOST_STEPS: usize = 1_000;
 
@@ -327,7 +327,7 @@ fn queue(value: &str) -> Option<QueueLimit> {
         let packets = packets.parse().ok().filter(|it| (1..=1_000_000).contains(it))?;
         return Some(QueueLimit::Packets(packets));
     }
-    bytes(value).filter(|bytes| *bytes > 0).map(QueueLimit::Octets)
+    bytes(value).filter(|bytes| *bytes > 0).map(QueueLimit::Bytes)
 }
 
 fn bytes(value: &str) -> Option<u64> {
@@ -354,7 +354,7 @@ fn with_suffix(value: &str, suffixes: &[(&str, u64)]) -> Option<u64> {
     decimal(number, unit)
 }
 
-/// A decimal number times `unit`, rounded down; at most nine places behind the point.
+/// A decimal number times `unit`, rounded down; at most nine decimal places.
 fn decimal(number: &str, unit: u64) -> Option<u64> {
     let (whole, places) = number.split_once('.').unwrap_or((number, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

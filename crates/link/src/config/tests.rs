@@ -1,4 +1,4 @@
-//! What can be typed, and what is said about what cannot.
+//! Texts of valid configurations, and errors of others.
 
 use std::string::ToString;
 use std::time::Duration;
@@ -45,7 +45,7 @@ fn every_key_has_its_quantity() {
         duplicate: Probability::from_percent(2),
         corrupt: Probability::from_millionths(1),
         ecn: Some(30 << 10),
-        queue: QueueLimit::Octets(64 << 10),
+        queue: QueueLimit::Bytes(64 << 10),
         mtu: 4_352,
         police: Some(Policing { rate: 10_000_000, burst: 30 << 10 }),
         ack_batch: Duration::from_millis(5),
@@ -126,7 +126,7 @@ fn errors_name_key_value_range_and_an_example() {
 }
 
 #[test]
-fn what_only_a_queue_can_do_wants_a_rate_and_a_queue_takes_a_frame() {
+fn queue_options_require_a_rate_and_room_for_a_frame() {
     assert_eq!(
         refused("ecn=30k"),
         "ecn=30720: without rate= no frame ever waits: give a rate, too, as in rate=45M"
@@ -153,7 +153,7 @@ fn keys_of_way_back_change_nothing_else() {
     let there = LinkConfig { back: None, ..path };
     assert_eq!(there, link("rate=10M,delay=20ms,host-delay=1ms,ack-filter"));
     assert_eq!(there.back(), link("rate=10M,delay=20ms,ack-filter"));
-    // Without a value a key has its default, and steps of the way back are all that it has.
+    // A key without a value has its default, and the way back has only steps of its own.
     let path = link("rate=10M,police=1M:3k,at=1s:down,at=2s:up,back.police=,back.at=3s:rate=1k");
     assert_eq!(path.back(), link("rate=10M,at=3s:rate=1k"));
     assert_eq!(link("loss=1%,back.host-delay=1s").back(), link("loss=1%,host-delay=1s"));

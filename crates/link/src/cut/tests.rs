@@ -1,4 +1,4 @@
-//! Super-segments become packets that a receiver takes for the sender's own.
+//! Super-segments become valid packets.
 
 use bytes::Bytes;
 use whimbrel_base::packet::{TxChecksum, TxSegment};
@@ -97,7 +97,7 @@ fn read(packet: &[u8]) -> (TcpHeader, Vec<u8>) {
 }
 
 #[test]
-fn a_super_segment_becomes_packets_with_numbers_flags_and_checksums_of_their_own() {
+fn super_segment_becomes_valid_packets() {
     for over in [Over::V4, Over::V6] {
         let mut packets = Vec::new();
         cut(&segment(over, 3_500, 1_448), |packet| packets.push(packet));
@@ -120,7 +120,7 @@ fn a_super_segment_becomes_packets_with_numbers_flags_and_checksums_of_their_own
 }
 
 #[test]
-fn a_segment_that_fits_is_one_packet_with_its_checksum_completed() {
+fn segment_that_fits_becomes_one_packet_with_checksum() {
     for (bytes, gso_size) in [(0, 0), (1_401, 0), (1_448, 1_448)] {
         let mut packets = Vec::new();
         cut(&segment(Over::V4, bytes, gso_size), |packet| packets.push(packet));

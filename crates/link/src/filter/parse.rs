@@ -1,4 +1,4 @@
-//! Words become a filter.
+//! Parses the words of a filter.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -24,15 +24,15 @@ pub(super) fn parse(text: &str) -> Result<Term, FilterError> {
 struct Parser<'a> {
     words: Vec<Word<'a>>,
     at: usize,
-    /// The column behind the text.
+    /// Column after the text.
     end: usize,
-    /// What was said of the last address or number.
+    /// Side and field of the last address or number.
     last: Option<(Side, FilterField)>,
     /// Open parentheses and `not`s.
     depth: u32,
 }
 
-/// What an address or a number is of.
+/// Field that an address or a number belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FilterField {
     Host,
@@ -52,7 +52,7 @@ impl<'a> Parser<'a> {
         word
     }
 
-    /// True if one of `texts` comes next, which is taken then.
+    /// Takes the next word if it is one of `texts`, and returns true.
     fn take(&mut self, texts: &[&str]) -> bool {
         let found = self.peek().is_some_and(|next| texts.contains(&next));
         self.at += usize::from(found);
@@ -120,7 +120,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `[src|dst] [host|net|port|portrange] ID`, or the last one's words and an ID.
+    /// `[src|dst] [host|net|port|portrange] ID`, or only an ID after the last one's words.
     fn qualified(&mut self, first: Word<'a>) -> Result<Term, FilterError> {
         let mut word = first;
         let mut side = None;
@@ -174,7 +174,7 @@ impl<'a> Parser<'a> {
         word.text.parse().map_err(|_| wrong(word, "a number of bytes"))
     }
 
-    /// Behind `tcp[`: `tcpflags] & (tcp-syn|tcp-fin) != 0`, or without a mask.
+    /// After `tcp[`: `tcpflags] & (tcp-syn|tcp-fin) != 0`, or without a mask.
     fn flags(&mut self) -> Result<Term, FilterError> {
         let field = self.expect("tcpflags")?;
         if !["tcpflags", "13"].contains(&field.text) {
@@ -215,7 +215,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The term about an address or a number.
+/// Term of an address or a number.
 fn identify(word: Word<'_>, side: Side, what: FilterField) -> Result<Term, FilterError> {
     let text = word.text;
     let (term, example) = match what {
@@ -266,7 +266,7 @@ fn wrong(word: Word<'_>, wanted: &str) -> FilterError {
     FilterError { column: word.column, text }
 }
 
-/// Parentheses within each other, and `not`s behind each other.
+/// Deepest nesting of parentheses and `not`s.
 const DEEPEST: u32 = 64;
 const TERMS: &str = "ip, ip6, arp, tcp, udp, icmp, icmp6, src, dst, host, net, port, portrange, \
                      less, greater, not or (";

@@ -82,7 +82,7 @@ fn flags_are_asked_for_one_by_one_and_together() {
 #[test]
 fn and_and_or_bind_from_the_left_and_words_carry_over() {
     assert!(holds("port 80 or port 81 and tcp"));
-    // ((port 80 or udp) and udp): with and before or it would hold.
+    // ((port 80 or udp) and udp): if `and` bound tighter, it would match.
     assert!(!holds("port 80 or udp and udp"));
     assert!(holds("port 80 or (udp and udp)"));
     assert!(holds("port 22 or 80"));

@@ -1,15 +1,15 @@
-//! A filter's text, word by word.
+//! Splits a filter's text into words.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Why a filter means nothing.
+/// Error of a filter's text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("at column {column}: {text}")]
 pub struct FilterError {
-    /// Where, counted from 1.
+    /// Column, counted from 1.
     pub column: usize,
-    /// What stands there, and what could.
+    /// The word there, and those that are valid.
     pub text: String,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn split(text: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// Bytes of the word that `rest` begins with.
+/// Length of the first word of `rest`, bytes.
 fn length(rest: &str) -> usize {
     let is_part = |c: char| c.is_alphanumeric() || "_.:/-".contains(c);
     match rest.find(|c| !is_part(c)) {
@@ -46,5 +46,5 @@ fn length(rest: &str) -> usize {
     }
 }
 
-/// Signs of two characters; every other character that is part of no word is a sign by itself.
+/// Signs of two characters; any other character outside of words is a sign by itself.
 const SIGNS: [&str; 4] = ["&&", "||", "!=", "=="];

@@ -1,4 +1,4 @@
-//! Each impairment alone, and what is promised of all of them.
+//! Each impairment on its own, and properties of all of them.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn frame(bytes: usize) -> Bytes {
     Bytes::from(vec![0; bytes])
 }
 
-/// Pushes `count` numbered frames, one a millisecond.
+/// Pushes `count` numbered frames, one per millisecond.
 fn push_numbered(link: &mut Link, count: u32) {
     for number in 0..count {
         let now = Instant::from_millis(u64::from(number));
@@ -27,7 +27,7 @@ fn push_numbered(link: &mut Link, count: u32) {
     }
 }
 
-/// The numbers of all frames, as they arrive.
+/// Numbers of all frames in order of arrival.
 fn arrivals(link: &mut Link) -> Vec<u32> {
     let mut arrived = Vec::new();
     while let Some(next) = link.next_arrival() {
@@ -59,7 +59,7 @@ fn a_frame_takes_its_time_to_send_and_to_travel() {
 }
 
 #[test]
-fn a_slow_host_looks_later_at_each_frame_on_the_way_there_alone_and_at_no_shorter_queue() {
+fn host_delay_is_one_way_and_does_not_limit_the_queue() {
     let config: LinkConfig = "rate=8k,delay=1s,host-delay=5s,queue=1bdp,mtu=100".parse().unwrap();
     let mut there = Link::new(config.clone(), 1);
     let mut back = Link::new(config.back(), 1);
@@ -83,18 +83,18 @@ fn a_slow_host_looks_later_at_each_frame_on_the_way_there_alone_and_at_no_shorte
 }
 
 #[test]
-fn what_a_long_link_without_a_rate_holds_is_bounded_and_what_comes_beyond_is_counted() {
+fn link_without_rate_bounds_and_counts_its_frames() {
     let mut link = link("delay=3600s,mtu=65535");
-    // All of one memory: only the link takes them for as many.
+    // All share one memory: only the link counts them all.
     let full = frame(65_535);
-    let pushed = Link::MOST_OCTETS / 65_535 + 10;
+    let pushed = Link::MAX_BYTES / 65_535 + 10;
     let fates: Vec<_> = (0..pushed).map(|_| link.push_frame(Instant::ZERO, full.clone())).collect();
     assert_eq!(fates.first(), Some(&LinkOutcome::default()));
     assert_eq!(fates.last(), Some(&LinkOutcome::lost(Loss::Crowded)));
     let lost = link.counters().lost_crowded;
     assert!(lost > 0 && link.in_flight() as u64 == pushed - lost, "{:?}", link.counters());
     assert_eq!(link.counters().lost(), lost);
-    // What has arrived makes room.
+    // Arrived frames make room.
     let hour = Instant::ZERO + Duration::from_secs(3_600);
     for _ in 0..3 {
         assert!(link.pop(hour).is_some());
@@ -125,7 +125,7 @@ fn small_packets_arrive_amid_flood_that_fills_link() {
 }
 
 #[test]
-fn a_full_queue_drops_what_comes_and_takes_again_what_comes_later() {
+fn full_queue_drops_and_later_accepts_again() {
     for queue in ["queue=3p", "queue=3000"] {
         let mut link = link(&format!("rate=8M,{queue}"));
         let fates: Vec<LinkOutcome> =
@@ -177,7 +177,7 @@ fn duplicates_and_corrupted_frames_arrive() {
 }
 
 #[test]
-fn a_link_that_goes_down_loses_what_is_on_it_and_comes_back_empty() {
+fn link_down_loses_frames_and_comes_up_empty() {
     let mut link = link("rate=8M,delay=35ms,queue=2p");
     link.push_frame(Instant::ZERO, frame(1_000));
     link.push_frame(Instant::ZERO, frame(1_000));
@@ -209,7 +209,7 @@ fn the_same_seed_makes_the_same_choices_and_another_does_not() {
 }
 
 #[test]
-fn a_queue_in_round_trips_holds_what_the_path_does_and_sixteen_frames_at_least() {
+fn queue_in_round_trips_holds_the_bdp_or_sixteen_frames() {
     // 8 Mb/s for 2 x 25 ms are 50,000 bytes; 2.5 times that, and for a short path 16 frames.
     for (text, bytes) in [
         ("rate=8M,delay=25ms,queue=1bdp", 50_000),
@@ -231,7 +231,7 @@ fn a_queue_that_is_long_enough_marks_what_asked_for_marks() {
     assert_eq!(marked, [false, false, true, true]);
     assert!(!link.push_frame(Instant::ZERO, frame(1_000)).marked, "no packet at all");
     assert_eq!(link.counters().marked, 2);
-    // As what waits has been sent, marking ends.
+    // Once the waiting frames have been sent, marking ends.
     assert!(!link.push_frame(Instant::from_millis(10), capable_frame()).marked);
     let mut always = self::link("ecn=0");
     assert!(always.push_frame(Instant::ZERO, capable_frame()).marked);
@@ -240,7 +240,7 @@ fn a_queue_that_is_long_enough_marks_what_asked_for_marks() {
     assert_eq!(header.traffic_class.ecn(), Ecn::Ce);
 }
 
-/// 1,000 bytes of a sender that understands marks.
+/// 1,000 bytes of an ECN-capable sender.
 fn capable_frame() -> Bytes {
     let mut packet = vec![0; 1_000];
     let header = Ipv4Header {

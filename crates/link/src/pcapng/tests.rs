@@ -1,4 +1,4 @@
-//! What was written, read by somebody else's parser.
+//! An independent parser reads the written files.
 
 use pcap_parser::pcapng::{Block, EnhancedPacketBlock, OptionCode, parse_block_le};
 

@@ -1,6 +1,6 @@
 //! Numbers in the byte order of a file.
 
-/// Which byte of a number comes first.
+/// Byte order of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
     /// The least significant byte comes first.
@@ -11,12 +11,12 @@ pub(super) enum Order {
 
 /// Bytes with numbers in them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Octets<'a> {
+pub(super) struct ByteReader<'a> {
     bytes: &'a [u8],
     order: Order,
 }
 
-impl<'a> Octets<'a> {
+impl<'a> ByteReader<'a> {
     pub(super) const fn new(bytes: &'a [u8], order: Order) -> Self {
         Self { bytes, order }
     }
@@ -25,17 +25,17 @@ impl<'a> Octets<'a> {
         self.bytes.len()
     }
 
-    /// `len` bytes from `at` on, if there are so many.
+    /// `len` bytes from `at` on, if there are as many.
     pub(super) fn slice(self, at: usize, len: usize) -> Option<&'a [u8]> {
         self.bytes.get(at..at.checked_add(len)?)
     }
 
-    /// The same with the numbers in them.
+    /// The `len` bytes from `at` on, with the same byte order.
     pub(super) fn within(self, at: usize, len: usize) -> Option<Self> {
         self.slice(at, len).map(|bytes| Self { bytes, ..self })
     }
 
-    /// What stands from `at` on.
+    /// The bytes from `at` on.
     pub(super) fn from(self, at: usize) -> Self {
         Self { bytes: self.bytes.get(at..).unwrap_or_default(), ..self }
     }

@@ -1,21 +1,21 @@
-//! The old format: a header, and packets behind each other (draft-ietf-opsawg-pcap).
+//! The old format: a header, and packets (draft-ietf-opsawg-pcap).
 
-use super::bytes::{Octets, Order};
+use super::bytes::{ByteReader, Order};
 use super::{Block, Fault, Packet, link_type};
 use crate::pcapng::LinkType;
 
-/// What the magic number says, and the header behind it.
+/// Reader of the blocks after the magic number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader {
     order: Order,
     /// Nanoseconds of a time stamp's unit.
     unit: u64,
-    /// What packets begin with, once the header was read.
+    /// Link layer of the packets, once the header was read.
     link_type: Option<LinkType>,
 }
 
 impl Reader {
-    /// Of a magic number read as little-endian.
+    /// Reader for a magic number read as little-endian.
     pub(super) const fn of(magic: u32) -> Option<Self> {
         let (order, unit) = match magic {
             MICROSECONDS => (Order::Little, 1_000),
@@ -31,9 +31,9 @@ impl Reader {
         self.link_type
     }
 
-    /// Reads the header, or the packet that `rest` begins with.
+    /// Reads the header, or the packet at the start of `rest`.
     pub(super) fn block<'a>(&mut self, rest: &'a [u8]) -> Result<Block<'a>, Fault> {
-        let rest = Octets::new(rest, self.order);
+        let rest = ByteReader::new(rest, self.order);
         if self.link_type.is_none() {
             self.link_type = Some(header(rest)?);
             return Ok(Block { len: HEADER, packet: None });
@@ -43,18 +43,18 @@ impl Reader {
     }
 }
 
-fn header(file: Octets<'_>) -> Result<LinkType, Fault> {
+fn header(file: ByteReader<'_>) -> Result<LinkType, Fault> {
     let cut = || Fault::Cut { missing: HEADER.saturating_sub(file.len()) };
     let version = file.u16_at(4).ok_or_else(cut)?;
     if version != 2 {
         return Err(Fault::Version(version));
     }
-    // The upper bits say how long the frames' check sequences are.
+    // The upper bits give the length of the frames' check sequences.
     link_type(file.u32_at(20).ok_or_else(cut)? & 0xffff)
 }
 
-/// The packet that `rest` begins with.
-fn packet(rest: Octets<'_>, unit: u64) -> Result<Packet<'_>, Fault> {
+/// The packet at the start of `rest`.
+fn packet(rest: ByteReader<'_>, unit: u64) -> Result<Packet<'_>, Fault> {
     let cut = |len: usize| Fault::Cut { missing: len.saturating_sub(rest.len()) };
     let number = |at| rest.u32_at(at).ok_or_else(|| cut(RECORD));
     let [seconds, fraction, len, wire_len] = [number(0)?, number(4)?, number(8)?, number(12)?];
@@ -66,7 +66,7 @@ fn packet(rest: Octets<'_>, unit: u64) -> Result<Packet<'_>, Fault> {
     Ok(Packet { at, direction: None, wire_len, bytes })
 }
 
-/// The longest packet that tools write (MAXIMUM_SNAPLEN of libpcap), bytes.
+/// Longest packet that tools write (MAXIMUM_SNAPLEN of libpcap), bytes.
 pub(super) const MOST: u32 = 262_144;
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;

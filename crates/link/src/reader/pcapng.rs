@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-use super::bytes::{Octets, Order};
+use super::bytes::{ByteReader, Order};
 use super::pcap::MOST;
 use super::{Block, Fault, Packet, link_type};
 use crate::pcapng::{Direction, LinkType};
 
-/// What the blocks so far said.
+/// State of the file after the blocks so far.
 #[derive(Default, Debug)]
 pub(super) struct Reader {
     /// The byte order of this section, once it is known.
@@ -18,16 +18,16 @@ pub(super) struct Reader {
     last: u64,
 }
 
-/// What is said of an interface.
+/// Description of an interface.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
-    /// What its frames begin with, or the number of what is not known. Only its packets need it.
+    /// Link layer of its frames, or the number of an unknown one. Only its packets need it.
     link_type: Result<LinkType, Fault>,
-    /// The most bytes of a packet that were captured.
+    /// Most captured bytes of a packet.
     snap: u32,
     /// Units of its time stamps in a second.
     units: u128,
-    /// Seconds that its time stamps lack.
+    /// Seconds to add to its time stamps.
     lag: i64,
 }
 
@@ -36,18 +36,18 @@ impl Reader {
         self.link_type
     }
 
-    /// Reads the block that `rest` begins with.
+    /// Reads the block at the start of `rest`.
     pub(super) fn block<'a>(&mut self, rest: &'a [u8]) -> Result<Block<'a>, Fault> {
         let cut = |len: usize| Fault::Cut { missing: len.saturating_sub(rest.len()) };
-        let little = Octets::new(rest, Order::Little);
+        let little = ByteReader::new(rest, Order::Little);
         let is_section = little.u32_at(0) == Some(SECTION_HEADER);
         if is_section {
             self.order = Some(byte_order(little)?);
             self.interfaces.clear();
         }
-        // The first block is a section header: that is how the format is known.
+        // The first block is a section header, by which the format was recognised.
         let order = self.order.ok_or(Fault::Magic)?;
-        let numbers = Octets::new(rest, order);
+        let numbers = ByteReader::new(rest, order);
         let head = numbers.u32_at(0).zip(numbers.u32_at(4)).ok_or_else(|| cut(FRAME))?;
         let (kind, len) = head;
         if len % 4 != 0 || (len as usize) < FRAME {
@@ -62,7 +62,7 @@ impl Reader {
             return Err(Fault::Lengths { first: len as u32, last });
         }
         let body = rest.get(8..len - 4).unwrap_or_default();
-        let body = Octets::new(body, order);
+        let body = ByteReader::new(body, order);
         let packet = match kind {
             SECTION_HEADER => self.section(body).map(|()| None)?,
             INTERFACE_DESCRIPTION => self.interface(body).map(|()| None)?,
@@ -74,7 +74,7 @@ impl Reader {
         Ok(Block { len, packet })
     }
 
-    fn section(&self, body: Octets<'_>) -> Result<(), Fault> {
+    fn section(&self, body: ByteReader<'_>) -> Result<(), Fault> {
         match body.u16_at(4) {
             Some(1) => Ok(()),
             Some(version) => Err(Fault::Version(version)),
@@ -82,7 +82,7 @@ impl Reader {
         }
     }
 
-    fn interface(&mut self, body: Octets<'_>) -> Result<(), Fault> {
+    fn interface(&mut self, body: ByteReader<'_>) -> Result<(), Fault> {
         let fixed = body.u16_at(0).zip(body.u32_at(4)).ok_or_else(|| short(body, "link type"))?;
         let mut interface = Interface {
             link_type: link_type(fixed.0.into()),
@@ -101,7 +101,7 @@ impl Reader {
         Ok(())
     }
 
-    fn enhanced<'a>(&mut self, body: Octets<'a>) -> Result<Packet<'a>, Fault> {
+    fn enhanced<'a>(&mut self, body: ByteReader<'a>) -> Result<Packet<'a>, Fault> {
         let number = |at| body.u32_at(at).ok_or_else(|| short(body, "fields"));
         let [interface, high, low] = [number(0)?, number(4)?, number(8)?];
         let [len, wire_len] = [number(12)?, number(16)?];
@@ -118,8 +118,8 @@ impl Reader {
         Ok(Packet { at, direction, wire_len, bytes })
     }
 
-    /// A packet of the first interface, without its time: that of the packet before it.
-    fn simple<'a>(&mut self, body: Octets<'a>) -> Result<Packet<'a>, Fault> {
+    /// A packet of the first interface, without a time: it has that of the packet before it.
+    fn simple<'a>(&mut self, body: ByteReader<'a>) -> Result<Packet<'a>, Fault> {
         let wire_len = body.u32_at(0).ok_or_else(|| short(body, "length"))?;
         let len = wire_len.min(self.described(0)?.snap);
         if len > MOST {
@@ -130,7 +130,7 @@ impl Reader {
         Ok(Packet { at: self.last, direction: None, wire_len, bytes })
     }
 
-    /// The interface of a packet, whose frames are like those before it.
+    /// Interface of a packet, whose link layer must be that of the packets before it.
     fn described(&mut self, number: u32) -> Result<Interface, Fault> {
         let described = self.interfaces.len();
         let interface = self.interfaces.get(number as usize);
@@ -144,7 +144,7 @@ impl Reader {
 }
 
 impl Interface {
-    /// Since 1970; what lies before or beyond what can be said is moved to its edge.
+    /// Time since 1970, clamped to the range of its type.
     fn nanoseconds(&self, stamp: u64) -> u64 {
         let nanos = u128::from(stamp) * NANOSECONDS / self.units;
         let lag = i128::from(self.lag) * NANOSECONDS as i128;
@@ -153,8 +153,8 @@ impl Interface {
     }
 }
 
-/// In which order a section's numbers stand.
-fn byte_order(section: Octets<'_>) -> Result<Order, Fault> {
+/// Byte order of a section's numbers.
+fn byte_order(section: ByteReader<'_>) -> Result<Order, Fault> {
     match section.u32_at(8) {
         Some(BYTE_ORDER_MAGIC) => Ok(Order::Little),
         Some(magic) if magic.swap_bytes() == BYTE_ORDER_MAGIC => Ok(Order::Big),
@@ -163,15 +163,15 @@ fn byte_order(section: Octets<'_>) -> Result<Order, Fault> {
     }
 }
 
-/// Units in a second: a power of 10, or with the highest bit of 2.
+/// Units per second: a power of 10, or of 2 with the highest bit.
 fn units(resolution: u8) -> Result<u128, Fault> {
     let (base, power) =
         if resolution < 0x80 { (10u128, resolution) } else { (2, resolution & 0x7f) };
     base.checked_pow(power.into()).ok_or(Fault::Resolution(resolution))
 }
 
-/// Codes and values, as far as they can be read: a bad option spoils no packet.
-fn options(mut rest: Octets<'_>) -> impl Iterator<Item = (u16, Octets<'_>)> {
+/// Codes and values, as far as they are valid: a bad option spoils no packet.
+fn options(mut rest: ByteReader<'_>) -> impl Iterator<Item = (u16, ByteReader<'_>)> {
     core::iter::from_fn(move || {
         let (code, len) = rest.u16_at(0).zip(rest.u16_at(2))?;
         let len = usize::from(len);
@@ -189,7 +189,7 @@ fn direction(flags: u32) -> Option<Direction> {
     }
 }
 
-fn short(body: Octets<'_>, what: &'static str) -> Fault {
+fn short(body: ByteReader<'_>, what: &'static str) -> Fault {
     Fault::Short { what, len: body.len() }
 }
 
@@ -204,6 +204,6 @@ const EPB_FLAGS: u16 = 2;
 /// Bytes of a block around its body, and those of the shortest section header.
 const FRAME: usize = 12;
 const SECTION: usize = 28;
-/// The longest block, bytes: whoever reads a file piece by piece holds one whole.
+/// The longest block, bytes: a reader that reads in pieces holds a whole one.
 const MOST_OF_BLOCK: u32 = 16 << 20;
 const NANOSECONDS: u128 = 1_000_000_000;

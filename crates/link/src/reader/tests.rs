@@ -65,7 +65,7 @@ fn the_old_format_is_read_in_either_order_and_either_unit() {
 }
 
 /// A section in big-endian order with an interface of units of 2^-1 s, ten seconds behind, and a
-/// simple packet behind an enhanced one.
+/// simple packet after an enhanced one.
 #[test]
 fn units_offsets_and_simple_packets_are_understood() {
     let mut file = Vec::new();
@@ -164,7 +164,7 @@ fn no_bytes_make_it_panic() {
             file[at] = random.u8(..);
         }
         file.truncate(random.usize(0..=file.len()));
-        // Whether it can be read does not matter; what was read is within the file.
+        // The result does not matter, but a packet must lie within the file.
         if let Ok(CaptureFile { packets, .. }) = read(&file) {
             assert!(packets.iter().map(|it| it.bytes.len()).sum::<usize>() <= file.len(), "{seed}");
         }

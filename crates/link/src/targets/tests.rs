@@ -1,4 +1,4 @@
-//! What is named is lost, once, and nothing else.
+//! Named segments are lost once, and no others.
 
 use std::vec::Vec;
 
@@ -12,7 +12,7 @@ use crate::{Link, LinkOutcome, Loss};
 /// The last numbers before the wrap, so that every stream crosses it.
 const ISN: SeqNum = SeqNum::new(u32::MAX - 2_000);
 
-/// `mtu=1040` leaves this for text.
+/// Room for text with `mtu=1040`.
 const MSS: u32 = 1_000;
 
 fn link(text: &str) -> Link {
@@ -46,7 +46,7 @@ fn open(link: &mut Link, port: u16) {
 }
 
 #[test]
-fn the_named_segments_are_lost_the_first_time_and_their_repairs_pass() {
+fn named_segments_are_lost_once() {
     let mut link = link("drop=2+5");
     open(&mut link, 1_000);
     let lost: Vec<u32> =
@@ -67,7 +67,7 @@ fn a_repair_is_named_by_its_number_and_an_empty_segment_is_none() {
 }
 
 #[test]
-fn what_carries_the_first_byte_of_the_segment_is_lost_however_it_was_cut() {
+fn packet_with_first_byte_of_the_segment_is_lost() {
     let mut link = link("drop=3");
     open(&mut link, 1_000);
     for (at, len, lost) in
@@ -78,11 +78,11 @@ fn what_carries_the_first_byte_of_the_segment_is_lost_however_it_was_cut() {
 }
 
 #[test]
-fn every_connection_has_its_losses_and_one_that_was_not_seen_to_begin_has_none() {
+fn losses_apply_to_each_connection_with_a_seen_syn() {
     let mut link = link("drop=1");
     open(&mut link, 1_000);
     open(&mut link, 1_001);
-    // A SYN that comes again is the same connection; a new one from the same port begins anew.
+    // A repeated SYN is the same connection; a new one from the same port starts anew.
     open(&mut link, 1_000);
     assert!(is_lost(&mut link, 1_000, 0, MSS));
     open(&mut link, 1_000);

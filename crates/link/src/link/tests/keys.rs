@@ -17,7 +17,7 @@ fn at_millis(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// When each frame arrives, and its length.
+/// Arrival time and length of each frame.
 fn times(link: &mut Link) -> Vec<(Instant, usize)> {
     let mut all = Vec::new();
     while let Some(at) = link.next_arrival() {
@@ -37,12 +37,12 @@ fn policer_passes_its_burst_and_then_its_rate() {
     let early = Instant::from_nanos(999_999);
     assert_eq!(link.push_frame(early, frame(1_000)), LinkOutcome::lost(Loss::Policed));
     assert!(link.push_frame(at_millis(1), frame(1_000)).is_unharmed());
-    // A shorter one may pass where a longer does not, and what is dropped takes no tokens.
+    // A shorter one may pass where a longer does not, and a dropped one takes no tokens.
     let half = Instant::from_nanos(1_500_000);
     assert_eq!(link.push_frame(half, frame(1_000)), LinkOutcome::lost(Loss::Policed));
     assert!(link.push_frame(half, frame(500)).is_unharmed());
     assert_eq!((link.counters().lost_policed, link.counters().lost()), (3, 3));
-    // However long it is silent, the bucket holds no more than its burst.
+    // After any silence the bucket holds no more than its burst.
     let late = at_millis(60_000);
     let passed = (0..10).filter(|_| link.push_frame(late, frame(1_000)).is_unharmed());
     assert_eq!(passed.count(), 3);
@@ -68,7 +68,7 @@ fn what_waits_is_sent_at_new_rate() {
     for _ in 0..6 {
         link.push_frame(Instant::ZERO, frame(1_000));
     }
-    // Of the third half is left, which takes 5 ms; of the sixth a quarter is sent before 40 ms.
+    // Half of the third is left, which takes 5 ms; a quarter of the sixth is sent before 40 ms.
     let expected = [1_000, 2_000, 7_500, 17_500, 27_500, 37_500];
     let found = times(&mut link);
     assert_eq!(found.iter().map(|(at, _)| at.as_micros()).collect::<Vec<_>>(), expected);
@@ -120,7 +120,7 @@ fn narrower_step_drops_silently_until_it_is_taken_back() {
 fn step_down_loses_what_has_not_arrived_by_then() {
     let mut link = link("delay=10ms,at=15ms:down,at=30ms:up");
     push_numbered(&mut link, 40);
-    // Those sent until 5 ms arrive by 15 ms; those sent from 30 ms on come through.
+    // Those sent until 5 ms arrive by 15 ms; those sent from 30 ms on arrive.
     let expected: Vec<u32> = (0..=5).chain(30..40).collect();
     assert_eq!(arrivals(&mut link), expected);
     assert_eq!((link.counters().lost_down, link.counters().lost()), (24, 24));
@@ -141,7 +141,7 @@ fn steps_draw_no_chance() {
     assert_eq!(early, all.into_iter().filter(|number| *number < 300).collect::<Vec<_>>());
 }
 
-/// An acknowledgment of this number, from port 1.
+/// An acknowledgment with this number, from port 1.
 fn ack(number: u32) -> Segment {
     Segment { port: 1, ack: number, flags: TcpFlags::ACK, options: TcpOptions::default(), text: 0 }
 }
@@ -182,7 +182,7 @@ impl Segment {
     }
 }
 
-/// The acknowledgment numbers of what arrives, whose checksums must be right.
+/// Acknowledgment numbers of arrivals, whose checksums must be right.
 fn acks(link: &mut Link) -> Vec<u32> {
     let mut all = Vec::new();
     while let Some(at) = link.next_arrival() {
@@ -233,7 +233,7 @@ fn batch_enters_queue_when_it_leaves() {
         times(&mut link).iter().map(|(at, _)| at.as_micros()).collect::<Vec<_>>(),
         [11_000, 12_000, 13_000]
     );
-    // A link that goes down loses those that wait.
+    // A link that goes down loses the waiting ones.
     link.push_frame(at_millis(21), ack(3).packet());
     link.set_state(crate::LinkState::Down);
     assert!(link.is_empty() && link.held == 0 && link.next_arrival().is_none());
@@ -250,7 +250,7 @@ fn newer_acknowledgment_takes_place_of_older_one_that_waits() {
         (link.in_flight(), link.counters().lost_replaced, link.counters().lost()),
         (2, 2, 2)
     );
-    // When its first bit is sent the place is gone.
+    // Once its first bit is sent it cannot be replaced.
     assert!(!link.push_frame(at_millis(1), ack(5).packet()).replaces);
     assert_eq!(acks(&mut link), [1, 4, 5]);
     assert_eq!((link.counters().sent, link.counters().delivered), (5, 3));
@@ -283,7 +283,7 @@ fn acknowledgment_that_says_more_keeps_its_place() {
         link.push_frame(Instant::ZERO, older.packet());
         assert_eq!(link.push_frame(Instant::ZERO, newer.packet()).replaces, replaces, "{name}");
     }
-    // What is behind a duplicate or text does not pass it.
+    // Frames after a duplicate or text do not pass it.
     let mut link = link("rate=320k,ack-filter");
     for segment in [ack(1), ack(2), Segment { text: 5, ..ack(2) }, ack(3), ack(4)] {
         link.push_frame(Instant::ZERO, segment.packet());
@@ -316,7 +316,7 @@ fn bleaching_and_stripping_leave_right_checksums() {
 
 #[test]
 fn waits_are_those_of_queue_computed_by_hand() {
-    // Each second frame comes as the one before it has half a millisecond left.
+    // Each second frame comes when the one before it has half a millisecond left.
     let mut link = link("rate=8M,delay=5ms");
     link.measure_waits(at_millis(1));
     for millis in 0..100 {
