@@ -1,8 +1,8 @@
-//! Blocking calls and calls that return at once.
+//! Blocking and non-blocking calls.
 
 use crate::{BlockedOn, Errno, FileFlags, MsgFlags, Outcome, SocketFlags};
 
-/// Whether calls on the socket wait (`O_NONBLOCK`).
+/// Mode of calls on the socket (`O_NONBLOCK`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Blocking {
     Yes,
@@ -24,12 +24,12 @@ impl Blocking {
         Ok(Self::unless(flags.has(SocketFlags::SOCK_NONBLOCK)))
     }
 
-    /// Returns how one call with these flags behaves.
+    /// Mode of one call with these flags.
     pub(crate) fn in_call(self, flags: MsgFlags) -> Self {
         if flags.has(MsgFlags::MSG_DONTWAIT) { Self::No } else { self }
     }
 
-    /// Ends a call that cannot go on: it waits, or fails with `errno`.
+    /// Ends a call that cannot proceed: it waits, or fails with `errno`.
     pub(crate) fn wait_or<T>(self, wait: BlockedOn, errno: Errno) -> Outcome<T> {
         match self {
             Self::Yes => Outcome::Block(wait),
@@ -37,7 +37,7 @@ impl Blocking {
         }
     }
 
-    /// Returns the flags that `F_GETFL` reports.
+    /// Flags for `F_GETFL`.
     pub(crate) fn file_flags(self) -> FileFlags {
         match self {
             Self::Yes => FileFlags::O_RDWR,

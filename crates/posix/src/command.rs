@@ -3,18 +3,18 @@
 use crate::FileFlags;
 
 c_enum! {
-    /// Which directions `shutdown` ends.
+    /// Directions that `shutdown` ends.
     Shut {
-        /// No more is to be read.
+        /// Reading ends.
         Read = 0, "SHUT_RD";
-        /// Writing: FIN follows what was written.
+        /// Writing ends: FIN follows the data written.
         Write = 1, "SHUT_WR";
-        /// Neither direction is used any more.
+        /// Both directions end.
         Both = 2, "SHUT_RDWR";
     }
 }
 
-/// What `fcntl` is asked for.
+/// Commands of `fcntl`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fcntl {
     /// The flags of the open file: `F_GETFL`.
@@ -31,17 +31,17 @@ impl Fcntl {
 }
 
 c_enum! {
-    /// What `ioctl` is asked for: each answers a number.
+    /// Commands of `ioctl`: each returns a number.
     Ioctl {
         /// Bytes that can be read.
         Fionread = 0x541b, "FIONREAD";
-        /// Bytes that wait to be read, by Linux' other name for it.
+        /// Bytes that can be read, by Linux' other name.
         Inq = 0x541b, "SIOCINQ";
         /// Numbers sent and not acknowledged, bytes to be sent included.
         Outq = 0x5411, "SIOCOUTQ";
-        /// Bytes that were not sent yet.
+        /// Bytes not sent yet.
         OutqUnsent = 0x894b, "SIOCOUTQNSD";
-        /// Whether the next byte of the stream is the urgent one (`sockatmark`).
+        /// True if the next byte of the stream is the urgent one (`sockatmark`).
         AtMark = 0x8905, "SIOCATMARK";
     }
 }

@@ -1,4 +1,4 @@
-//! Every constant by its C name, for whoever reads programs as text.
+//! Every constant by its C name, for tools that read programs as text.
 
 use crate::errno::Errno;
 use crate::option::{IPPROTO_IPV6, IPPROTO_UDP, SOL_SOCKET};
@@ -7,7 +7,7 @@ use crate::{
     SocketFlags, SocketOption, SocketType, TcpInfo, state,
 };
 
-/// The number that Linux has for a C constant.
+/// Linux' value of a C constant.
 pub fn value(name: &str) -> Option<i64> {
     flag(name).or_else(|| one(name)).or_else(|| other(name))
 }
@@ -52,7 +52,7 @@ fn other(name: &str) -> Option<i64> {
     }
 }
 
-/// The byte with one of the code points that have names.
+/// Byte of a named code point.
 // RFC 2474 4.2.2.2: class selectors; RFC 2597 6: assured forwarding; RFC 3246 2.7: expedited.
 fn dscp(name: &str) -> Option<i64> {
     let class = name.strip_prefix("IPTOS_DSCP_").or_else(|| name.strip_prefix("IPTOS_CLASS_"))?;

@@ -1,4 +1,4 @@
-//! What the calls on one socket reach beside it.
+//! State outside of a socket that its calls use.
 
 use alloc::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::Fd;
 use crate::epoll::Polls;
 use crate::ports::Ports;
 
-/// The host beneath, and the tables that all sockets of a process share.
+/// The shard, and the tables that all sockets of a process share.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) shard: Shard,
@@ -17,7 +17,7 @@ pub(crate) struct Context {
     pub(crate) polls: Polls,
 }
 
-/// The descriptor to which each object of the shard belongs.
+/// Descriptors by object of the shard.
 #[derive(Debug)]
 pub(crate) struct Owners {
     pub(crate) connections: BTreeMap<Handle, Fd>,
@@ -37,7 +37,7 @@ impl Context {
 }
 
 impl Owners {
-    /// Returns the descriptor that `event` is about, if it is open.
+    /// Descriptor of `event`, if it is open.
     pub(crate) fn of(&self, event: &Event) -> Option<Fd> {
         let fd = match event {
             Event::Accepted(listener) => self.listeners.get(listener),

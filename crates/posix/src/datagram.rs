@@ -1,4 +1,4 @@
-//! One UDP socket: what was asked of it, the socket of the stack that it has, and the calls on it.
+//! One UDP socket: its settings, its socket in the stack, and its calls.
 
 mod calls;
 mod options;
@@ -10,18 +10,18 @@ use whimbrel_wire::{Address, Endpoint, Family, TrafficClass};
 use crate::blocking::Blocking;
 use crate::{Domain, Errno, Fd};
 
-/// What `recvfrom(2)` says of what it received, beside the bytes.
+/// Result of `recvfrom(2)` in addition to the bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceivedFrom {
-    /// Bytes; with `MSG_TRUNC` as many as the datagram has, whatever fitted.
+    /// Bytes; with `MSG_TRUNC` the full length of the datagram.
     pub len: usize,
-    /// Who sent them; a stream does not tell.
+    /// Sender; `None` for a stream.
     pub from: Option<Endpoint>,
-    /// Of a datagram some bytes did not fit, and are lost (`MSG_TRUNC` in `msg_flags`).
+    /// True if some bytes of the datagram did not fit and are lost (`MSG_TRUNC` in `msg_flags`).
     pub is_truncated: bool,
 }
 
-/// What a descriptor of `SOCK_DGRAM` stands for.
+/// Socket of a `SOCK_DGRAM` descriptor.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     /// Its own descriptor.
@@ -30,17 +30,17 @@ pub(crate) struct Datagrams {
     pub(crate) blocking: Blocking,
     reuse_addr: bool,
     v6_only: bool,
-    /// `SO_RCVBUF` and `SO_SNDBUF`, bytes, where they were set.
+    /// `SO_RCVBUF` and `SO_SNDBUF`, bytes, if they were set.
     recv_size: Option<u32>,
     send_size: Option<u32>,
     packets: Packets,
     shut_read: bool,
     shut_write: bool,
-    /// Once it is bound; the first call that sends or connects binds it.
+    /// Socket of the stack, once bound; the first call that sends or connects binds it.
     handle: Option<UdpHandle>,
 }
 
-/// What IP headers of either family say.
+/// Settings of IP headers, of both families.
 #[derive(Clone, Copy, Default, Debug)]
 struct Packets {
     ttl: Option<u8>,
@@ -48,7 +48,7 @@ struct Packets {
     tos: TrafficClass,
     class: TrafficClass,
     fragmenting: Fragmenting,
-    /// What is longer goes out as datagrams of so many bytes; 0: as one.
+    /// Size of the datagrams that a longer send is cut into; 0: it goes as one.
     segment: u16,
 }
 
@@ -69,7 +69,7 @@ impl Datagrams {
         }
     }
 
-    /// What it receives, bound to this address.
+    /// Local address of the socket when it is bound to `addr`.
     fn local_at(&self, addr: Address) -> Result<Local, Errno> {
         match (self.domain, addr.family()) {
             (Domain::Inet, Family::V6) => Err(Errno::EAFNOSUPPORT),
@@ -88,7 +88,7 @@ impl Datagrams {
 }
 
 impl Packets {
-    /// What packets to this address say.
+    /// Options of packets to this address.
     fn options_to(&self, to: &Address) -> SendOptions {
         let (hop_limit, class) = match to.family() {
             Family::V4 => (self.ttl, self.tos),

@@ -8,11 +8,11 @@ use crate::datagram::Datagrams;
 use crate::socket::Socket;
 use crate::{Errno, Fd};
 
-/// What a descriptor stands for.
+/// Object behind a descriptor.
 #[derive(Debug)]
 pub(crate) enum File {
     Socket(AnySocket),
-    /// An epoll instance: [`Polls`](crate::epoll::Polls) has it.
+    /// An epoll instance, held in [`Polls`](crate::epoll::Polls).
     Epoll,
 }
 
@@ -42,12 +42,12 @@ impl Descriptors {
         self.files.len() - self.free.len()
     }
 
-    /// Whether one more may be opened.
+    /// Fails if no further descriptor may be opened.
     pub(crate) fn check_room(&self) -> Result<(), Errno> {
         if self.len() < self.limit { Ok(()) } else { Err(Errno::EMFILE) }
     }
 
-    /// Gives the lowest free number to the file that `file` makes for it.
+    /// Opens the file that `file` makes for the lowest free number.
     pub(crate) fn open(&mut self, file: impl FnOnce(Fd) -> File) -> Result<Fd, Errno> {
         self.check_room()?;
         let place = match self.free.pop_first() {
@@ -64,7 +64,7 @@ impl Descriptors {
         Ok(fd)
     }
 
-    /// What `fd` stands for, a socket that is being closed included.
+    /// Object of `fd`, also while a socket is being closed.
     pub(crate) fn entry(&self, fd: Fd) -> Option<&File> {
         self.files.get(place(fd)?)?.as_ref()
     }
@@ -73,7 +73,7 @@ impl Descriptors {
         self.files.get_mut(place(fd)?)?.as_mut()
     }
 
-    /// What `fd` stands for, unless it is closed or being closed.
+    /// Object of `fd`, unless it is closed or being closed.
     pub(crate) fn get(&self, fd: Fd) -> Result<&File, Errno> {
         self.entry(fd).filter(|file| !is_closing(file)).ok_or(Errno::EBADF)
     }
@@ -92,7 +92,7 @@ impl Descriptors {
         }
     }
 
-    /// The socket behind `fd`, for calls that only streams have.
+    /// Socket of `fd`, for calls that only streams have.
     pub(crate) fn stream(&self, fd: Fd) -> Result<&Socket, Errno> {
         match self.socket(fd)? {
             AnySocket::Stream(socket) => Ok(socket),

@@ -1,13 +1,13 @@
-//! What `socket` is asked for: family, type and protocol.
+//! Arguments of `socket`: family, type and protocol.
 
 use whimbrel_wire::{Address, Family};
 
 c_enum! {
     /// A family of addresses.
     Domain {
-        /// IPv4, and nothing else.
+        /// Only IPv4.
         Inet = 2, "AF_INET";
-        /// IPv6; unless told otherwise, IPv4 too, in mapped form.
+        /// IPv6; by default IPv4 too, in mapped form.
         Inet6 = 10, "AF_INET6";
     }
 }
@@ -27,7 +27,7 @@ c_enum! {
 c_enum! {
     /// The protocol of a socket, as `socket` takes it.
     Protocol {
-        /// The type's usual one.
+        /// Default protocol of the type.
         Default = 0, "IPPROTO_IP";
         /// TCP, of streams.
         Tcp = 6, "IPPROTO_TCP";

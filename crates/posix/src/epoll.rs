@@ -1,8 +1,8 @@
-//! An epoll instance: what it watches, and what of that may have something to report.
+//! An epoll instance: the descriptors it watches, and those that may have events.
 //!
-//! As in Linux, only descriptors to which something happened are looked at. One stays a candidate
-//! while it is found ready (level-triggered), or, since the stack does not announce room that
-//! nobody was refused, while it waits for room.
+//! As in Linux, only descriptors with an event are examined. One stays a candidate while it is
+//! ready (level-triggered). It also stays one while it waits for room, because the stack announces
+//! room only to a sender that it refused.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -11,13 +11,13 @@ use core::ops::Bound;
 use crate::{EpollEvents, Errno, Fd, PollEvents};
 
 c_enum! {
-    /// What `epoll_ctl` does to the set of descriptors.
+    /// Operations of `epoll_ctl`.
     EpollOp {
-        /// Watches one descriptor more: EEXIST if it is watched already.
+        /// Adds a descriptor: EEXIST if it is watched already.
         Add = 1, "EPOLL_CTL_ADD";
-        /// Watch it no more.
+        /// Removes a descriptor.
         Del = 2, "EPOLL_CTL_DEL";
-        /// Watch for something else.
+        /// Changes the requested events.
         Mod = 3, "EPOLL_CTL_MOD";
     }
 }
@@ -25,9 +25,9 @@ c_enum! {
 /// `struct epoll_event`, as `epoll_wait` fills it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EpollReport {
-    /// The events that are the case.
+    /// Events that hold.
     pub events: EpollEvents,
-    /// What was given with it.
+    /// Data of the user.
     pub data: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct EpollReport {
 #[derive(Debug)]
 pub(crate) struct Polls {
     instances: BTreeMap<Fd, Epoll>,
-    /// Which instance watches which descriptor: the descriptor first.
+    /// Pairs of descriptor and watching instance.
     watchers: BTreeSet<(Fd, Fd)>,
 }
 
@@ -43,16 +43,16 @@ pub(crate) struct Polls {
 pub(crate) struct Epoll {
     watched: BTreeMap<Fd, Watch>,
     candidates: BTreeSet<Fd>,
-    /// Where the next walk over the candidates begins, so that each gets its turn.
+    /// Start of the next walk over the candidates, so that each gets its turn.
     next: Option<Fd>,
 }
 
-/// One descriptor that is watched.
+/// A watched descriptor.
 #[derive(Clone, Copy, Debug)]
 struct Watch {
     events: EpollEvents,
     data: u64,
-    /// Reported once with `EPOLLONESHOT`: silent until it is changed.
+    /// True after a report with `EPOLLONESHOT`: silent until it is changed.
     disarmed: bool,
 }
 
@@ -72,7 +72,7 @@ impl Polls {
         }
     }
 
-    /// Returns the instance that `epoll` stands for: `EINVAL` if it stands for something else.
+    /// The instance of `epoll`; `EINVAL` if it is none.
     pub(crate) fn get(&self, epoll: Fd) -> Result<&Epoll, Errno> {
         self.instances.get(&epoll).ok_or(Errno::EINVAL)
     }
@@ -108,7 +108,7 @@ impl Polls {
         Ok(())
     }
 
-    /// Something happened to `fd`: each instance that watches it looks.
+    /// Makes `fd` a candidate of each instance that watches it.
     pub(crate) fn notify(&mut self, fd: Fd) {
         for (_, epoll) in self.watchers.range((fd, Fd::LEAST)..=(fd, Fd::GREATEST)) {
             if let Some(instance) = self.instances.get_mut(epoll) {
@@ -117,7 +117,7 @@ impl Polls {
         }
     }
 
-    /// Ends all watching of `fd`.
+    /// Ends all watches of `fd`.
     pub(crate) fn unwatch(&mut self, fd: Fd) {
         while let Some(pair) = self.watchers.range((fd, Fd::LEAST)..=(fd, Fd::GREATEST)).next() {
             let pair = *pair;
@@ -135,20 +135,20 @@ impl Polls {
 }
 
 impl Epoll {
-    /// The candidates, beginning behind the one that was looked at last.
+    /// Candidates, beginning after the last one examined.
     pub(crate) fn turn(&self) -> Vec<Fd> {
         let last = self.next.unwrap_or(Fd::LEAST);
         let behind = self.candidates.range((Bound::Excluded(last), Bound::Unbounded));
         behind.chain(self.candidates.range(..=last)).copied().collect()
     }
 
-    /// Looks at `fd`, of which `ready` is so, and returns what there is to report of it.
+    /// Examines `fd` with its events, and returns its report.
     pub(crate) fn look(&mut self, fd: Fd, ready: EpollEvents) -> Option<EpollReport> {
         self.next = Some(fd);
         let watch = self.watched.get_mut(&fd)?;
         let events = watch.judge(ready);
         let edge = watch.events.has(EpollEvents::EPOLLET);
-        // Nobody tells of room that nobody was refused.
+        // The stack announces room only to a sender that it refused.
         let waits = watch.events.has(EpollEvents::EPOLLOUT) && !ready.has(EpollEvents::EPOLLOUT);
         let report = EpollReport { events, data: watch.data };
         if !events.is_empty() && watch.events.has(EpollEvents::EPOLLONESHOT) {
@@ -160,7 +160,7 @@ impl Epoll {
         (!events.is_empty()).then_some(report)
     }
 
-    /// True if any of those that it watches has something to report.
+    /// True if a watched descriptor has an event to report.
     pub(crate) fn is_ready(&self, ready: impl Fn(Fd) -> PollEvents) -> bool {
         self.candidates.iter().any(|fd| {
             let watch = self.watched.get(fd);
@@ -175,7 +175,7 @@ impl Epoll {
 }
 
 impl Watch {
-    /// What of `ready` is asked for; errors and the end always are.
+    /// Requested events in `ready`, with errors and the end in any case.
     fn judge(&self, ready: EpollEvents) -> EpollEvents {
         if self.disarmed {
             return EpollEvents::NONE;

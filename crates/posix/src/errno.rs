@@ -1,21 +1,21 @@
-//! Why a call failed: Linux' numbers, names and texts (errno(3), strerror(3)).
+//! Errors of calls, with Linux' numbers, names and texts (errno(3), strerror(3)).
 
 macro_rules! errnos {
     ($($name:ident = $number:literal $text:literal,)*) => {
-        /// Why a call failed, as on Linux.
+        /// Error of a call, as on Linux.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Errno { $(#[doc = $text] $name = $number,)* }
 
         impl Errno {
-            /// Every one, by number.
+            /// All errors, by number.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// The name of the error as in C.
+            /// Name in C.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
             }
 
-            /// The text that `strerror` gives for it.
+            /// Text of `strerror`.
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
@@ -94,12 +94,12 @@ errnos! {
 }
 
 impl Errno {
-    /// The number that C sees.
+    /// Number in C.
     pub const fn number(self) -> i32 {
         self as i32
     }
 
-    /// The one with this name; `EWOULDBLOCK` and `ENOTSUP` are second names on Linux.
+    /// Error of this name; `EWOULDBLOCK` and `ENOTSUP` are second names on Linux.
     pub fn by_name(name: &str) -> Option<Self> {
         match name {
             "EWOULDBLOCK" => Some(Self::EAGAIN),
@@ -108,7 +108,7 @@ impl Errno {
         }
     }
 
-    /// The one with this number.
+    /// Error of this number.
     pub fn by_number(number: i32) -> Option<Self> {
         Self::ALL.iter().find(|errno| errno.number() == number).copied()
     }

@@ -1,11 +1,11 @@
-//! The number of a descriptor.
+//! Number of a descriptor.
 
-/// A descriptor as C knows it; any number, open or not.
+/// A descriptor number; any value, open or not.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Fd(pub i32);
 
 impl Fd {
-    /// The first that is given out: 0 to 2 are taken everywhere.
+    /// First number that is assigned: 0 to 2 are in use in every process.
     pub const FIRST: Self = Self(3);
     /// Below every other: where a walk begins.
     pub(crate) const LEAST: Self = Self(i32::MIN);

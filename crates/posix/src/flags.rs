@@ -9,23 +9,24 @@ flag_set! {
         MSG_PEEK = 0x2,
         /// Refused on a stream that is not local.
         MSG_DONTROUTE = 0x4,
-        /// Throw away what is read (on a stream).
+        /// Discard the data read (on a stream).
         MSG_TRUNC = 0x20,
         /// Do not block, this time.
         MSG_DONTWAIT = 0x40,
-        /// Refused: there are no records in a stream.
+        /// Refused: a stream has no records.
         MSG_EOR = 0x80,
-        /// Block until all of it is there.
+        /// Block until the whole length is there.
         MSG_WAITALL = 0x100,
         /// Refused: there is no error queue.
         MSG_ERRQUEUE = 0x2000,
-        /// `EPIPE` comes without SIGPIPE. There are no signals here: whoever has some looks.
+        /// `EPIPE` comes without SIGPIPE. There are no signals here: a caller that has them checks
+        /// the flag.
         MSG_NOSIGNAL = 0x4000,
         /// More follows: a segment that is not full waits for it.
         MSG_MORE = 0x8000,
         /// Send without a copy: refused with EOPNOTSUPP.
         MSG_ZEROCOPY = 0x400_0000,
-        /// Connect, and let the SYN bring what is sent (RFC 7413).
+        /// Connect, with data on the SYN (RFC 7413).
         MSG_FASTOPEN = 0x2000_0000,
     }
 }
@@ -33,11 +34,11 @@ flag_set! {
 flag_set! {
     /// Flags of a descriptor (`F_GETFL`).
     FileFlags {
-        /// Open for reading alone.
+        /// Open only for reading.
         O_RDONLY = 0x0,
-        /// Open for writing alone.
+        /// Open only for writing.
         O_WRONLY = 0x1,
-        /// Read and write: what a socket is.
+        /// Open for reading and writing, as a socket is.
         O_RDWR = 0x2,
         /// Append to a file's end: refused by `F_SETFL` with EINVAL.
         O_APPEND = 0x400,
@@ -49,37 +50,37 @@ flag_set! {
 }
 
 flag_set! {
-    /// Flags of `socket` (beside the type) and `accept4`.
+    /// Flags of `socket` (apart from the type) and `accept4`.
     SocketFlags {
         /// The new descriptor does not block.
         SOCK_NONBLOCK = 0x800,
-        /// Close on `exec`, which does not happen here.
+        /// Close on `exec`, which never happens here.
         SOCK_CLOEXEC = 0x8_0000,
     }
 }
 
 flag_set! {
-    /// What `poll` is asked for, and what it found, as bits.
+    /// Requested and returned events of `poll`, as bits.
     PollEvents {
-        /// There is something to read, or its end, or a connection to accept.
+        /// There is data to read, or its end, or a connection to accept.
         POLLIN = 0x1,
-        /// Urgent data is there to be read.
+        /// There is urgent data to read.
         POLLPRI = 0x2,
         /// There is room to write.
         POLLOUT = 0x4,
-        /// An error waits for `SO_ERROR`.
+        /// There is an error for `SO_ERROR`.
         POLLERR = 0x8,
-        /// Both directions are over, or there never was a connection.
+        /// Both directions are over, or there was no connection.
         POLLHUP = 0x10,
-        /// The number names no descriptor.
+        /// The number is no open descriptor.
         POLLNVAL = 0x20,
-        /// The same as `POLLIN`.
+        /// Alias of `POLLIN`.
         POLLRDNORM = 0x40,
-        /// The same as `POLLPRI`.
+        /// Alias of `POLLPRI`.
         POLLRDBAND = 0x80,
-        /// The same as `POLLOUT`.
+        /// Alias of `POLLOUT`.
         POLLWRNORM = 0x100,
-        /// The same, for priorities.
+        /// Room for priority data.
         POLLWRBAND = 0x200,
         /// The peer closed its direction, or we shut down reading.
         POLLRDHUP = 0x2000,
@@ -87,31 +88,31 @@ flag_set! {
 }
 
 flag_set! {
-    /// What `epoll` is asked for, and what it found, as bits.
+    /// Requested and returned events of `epoll`, as bits.
     EpollEvents {
-        /// There is something to read, or its end, or a connection to accept.
+        /// There is data to read, or its end, or a connection to accept.
         EPOLLIN = 0x1,
-        /// Urgent data is there to be read.
+        /// There is urgent data to read.
         EPOLLPRI = 0x2,
         /// There is room to write.
         EPOLLOUT = 0x4,
-        /// An error waits for `SO_ERROR`.
+        /// There is an error for `SO_ERROR`.
         EPOLLERR = 0x8,
-        /// Both directions are over, or there never was a connection.
+        /// Both directions are over, or there was no connection.
         EPOLLHUP = 0x10,
-        /// The same as `EPOLLIN`.
+        /// Alias of `EPOLLIN`.
         EPOLLRDNORM = 0x40,
-        /// The same as `EPOLLPRI`.
+        /// Alias of `EPOLLPRI`.
         EPOLLRDBAND = 0x80,
-        /// The same as `EPOLLOUT`.
+        /// Alias of `EPOLLOUT`.
         EPOLLWRNORM = 0x100,
-        /// The same, for priorities.
+        /// Room for priority data.
         EPOLLWRBAND = 0x200,
         /// The peer closed its direction, or we shut down reading.
         EPOLLRDHUP = 0x2000,
         /// Report once, then wait for `EPOLL_CTL_MOD`.
         EPOLLONESHOT = 0x4000_0000,
-        /// Report what happens, not what is so.
+        /// Report changes, not states.
         EPOLLET = 0x8000_0000,
     }
 }

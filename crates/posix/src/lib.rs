@@ -1,11 +1,11 @@
 //! BSD sockets over one [`Shard`](whimbrel_stack::Shard): descriptors, `errno`, options by their C
 //! names, and the semantics of Linux' calls.
 //!
-//! There is no thread here and so nothing that could sleep. A call that would block says what it
-//! waits for ([`Outcome::Block`]), and whoever drives the shard makes the same call again when that
-//! may have happened: a packet script in virtual time, or a library whose caller sleeps meanwhile.
+//! No call sleeps, because there is no thread here. A call that would block returns its condition
+//! ([`Outcome::Block`]), and the driver of the shard repeats the call when the condition may hold:
+//! a packet script in virtual time, or a library whose caller sleeps meanwhile.
 //!
-//! What the stack beneath cannot do is refused (`ENOPROTOOPT`, `EOPNOTSUPP`), never accepted and
+//! Options that the stack does not support are refused (`ENOPROTOOPT`, `EOPNOTSUPP`), never
 //! ignored. Only stream sockets exist.
 //!
 //! `connect`, `send`, `accept` and `recv` of two processes, each over a host of its own:
@@ -19,8 +19,8 @@
 //!     Capabilities, InterfaceAddress, Medium, RxFrame, Shard, ShardConfig, TxBatch, bytes::Bytes,
 //! };
 //! use whimbrel_posix::{
-//!     Domain, Errno, Incoming, MsgFlags, Outcome, Outgoing, Protocol, SocketFlags, SocketType,
-//!     Sockets, Wait,
+//!     BlockedOn, Domain, Errno, Incoming, MsgFlags, Outcome, Outgoing, Protocol, SocketFlags, SocketType,
+//!     Sockets,
 //! };
 //!
 //! fn process(last: u8) -> Sockets {
@@ -55,10 +55,10 @@
 //! server.bind(listener, at)?;
 //! server.listen(listener, 16)?;
 //!
-//! // A call that would block says what it waits for, and is repeated when that may be over.
-//! assert_eq!(client.connect(near, at), Outcome::Block(Wait::Connected(near)));
+//! // A call that would block returns its condition, and is repeated when that may hold.
+//! assert_eq!(client.connect(near, at), Outcome::Block(BlockedOn::Connected(near)));
 //! while carry(&mut client, &mut server) + carry(&mut server, &mut client) > 0 {}
-//! assert!(client.may_go_on(&Wait::Connected(near)));
+//! assert!(client.may_go_on(&BlockedOn::Connected(near)));
 //! assert_eq!(client.connect(near, at), Outcome::Done(Ok(())));
 //!
 //! let mut hello = Outgoing::new(Bytes::from_static(b"hello"));

@@ -1,4 +1,4 @@
-//! Tables of C names, each written once: the types that scripts and libraries look up.
+//! Tables of C names for scripts and libraries.
 
 /// A set of bits, each with its C name and Linux' number.
 macro_rules! flag_set {
@@ -9,28 +9,28 @@ macro_rules! flag_set {
 
         impl $type {
             $($(#[$flag_doc])* pub const $flag: Self = Self($bits);)*
-            /// No flag is set.
+            /// No flags.
             pub const NONE: Self = Self(0);
-            /// Every name with its flag.
+            /// Every flag with its name.
             pub const NAMES: &'static [(&'static str, Self)] =
                 &[$((stringify!($flag), Self::$flag),)*];
 
-            /// The flags of these bits, unknown ones included.
+            /// Flags of these bits, also unknown ones.
             pub const fn from_bits(bits: u32) -> Self {
                 Self(bits)
             }
 
-            /// The number that C sees.
+            /// Number in C.
             pub const fn bits(self) -> u32 {
                 self.0
             }
 
-            /// True if any of `flags` is in.
+            /// True if any of `flags` is set.
             pub const fn has(self, flags: Self) -> bool {
                 self.0 & flags.0 != 0
             }
 
-            /// What of these is also in `flags`.
+            /// Flags that are also in `flags`.
             pub const fn only(self, flags: Self) -> Self {
                 Self(self.0 & flags.0)
             }
@@ -40,12 +40,12 @@ macro_rules! flag_set {
                 Self(self.0 & !flags.0)
             }
 
-            /// True if none is in.
+            /// True if no flag is set.
             pub const fn is_empty(self) -> bool {
                 self.0 == 0
             }
 
-            /// The flag with this C name.
+            /// Flag of this C name.
             pub fn by_name(name: &str) -> Option<Self> {
                 Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, flag)| *flag)
             }
@@ -81,7 +81,7 @@ macro_rules! flag_set {
     };
 }
 
-/// One of several, each with its C name and Linux' number.
+/// An enum with C names and Linux' numbers.
 macro_rules! c_enum {
     ($(#[$doc:meta])* $type:ident { $($(#[$one_doc:meta])* $one:ident = $number:literal, $name:literal;)* }) => {
         $(#[$doc])*
@@ -89,25 +89,25 @@ macro_rules! c_enum {
         pub enum $type { $($(#[$one_doc])* $one,)* }
 
         impl $type {
-            /// Every one, in the order above.
+            /// All values, in the order above.
             pub const ALL: &'static [Self] = &[$(Self::$one,)*];
 
-            /// The number that C sees.
+            /// Number in C.
             pub const fn number(self) -> i32 {
                 match self { $(Self::$one => $number,)* }
             }
 
-            /// The name as it is in C.
+            /// The C name.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$one => $name,)* }
             }
 
-            /// The one with this C name.
+            /// Value of this C name.
             pub fn by_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().find(|one| one.name() == name).copied()
             }
 
-            /// The one with this number.
+            /// Value of this number.
             pub fn by_number(number: i32) -> Option<Self> {
                 Self::ALL.iter().find(|one| one.number() == number).copied()
             }

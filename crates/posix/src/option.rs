@@ -6,39 +6,39 @@ use alloc::vec::Vec;
 
 use crate::TcpInfo;
 
-/// The level of an option.
+/// Level of socket options.
 pub const SOL_SOCKET: i32 = 1;
-/// The level of an option.
+/// Level of IPv4 options.
 pub const IPPROTO_IP: i32 = 0;
-/// The level of an option.
+/// Level of TCP options.
 pub const IPPROTO_TCP: i32 = 6;
-/// The level of an option.
+/// Level of IPv6 options.
 pub const IPPROTO_IPV6: i32 = 41;
-/// The level of an option.
+/// Level of UDP options.
 pub const IPPROTO_UDP: i32 = 17;
 
 macro_rules! options {
     ($($level:ident { $($option:ident = $number:literal, $name:literal;)* })*) => {
-        /// Every option that is known by name. Which of them do something is for
-        /// [`Sockets::setsockopt`](crate::Sockets::setsockopt) to say.
+        /// Every option with a known name. [`Sockets::setsockopt`](crate::Sockets::setsockopt)
+        /// lists those with an effect.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum SocketOption { $($(#[doc = $name] $option,)*)* }
 
         impl SocketOption {
-            /// Every one, by level.
+            /// All options, by level.
             pub const ALL: &'static [Self] = &[$($(Self::$option,)*)*];
 
-            /// The level that C sees.
+            /// Level in C.
             pub const fn level(self) -> i32 {
                 match self { $($(Self::$option => $level,)*)* }
             }
 
-            /// The number that C sees.
+            /// Number in C.
             pub const fn number(self) -> i32 {
                 match self { $($(Self::$option => $number,)*)* }
             }
 
-            /// The name as it is in C.
+            /// The C name.
             pub const fn name(self) -> &'static str {
                 match self { $($(Self::$option => $name,)*)* }
             }
@@ -139,28 +139,28 @@ impl SocketOption {
 pub enum OptionValue {
     /// A number, or 0 and 1 for off and on.
     Int(i32),
-    /// Whether `close` waits, and for how many seconds: `struct linger`.
+    /// Time that `close` waits: `struct linger`.
     Linger(Linger),
     /// A name, such as a congestion control's.
     Text(String),
-    /// Bytes that mean something to the option alone.
-    Octets(Vec<u8>),
-    /// What TCP knows of the connection: `struct tcp_info`.
+    /// Bytes with a meaning of the option's own.
+    Bytes(Vec<u8>),
+    /// TCP's view of the connection: `struct tcp_info`.
     Info(Box<TcpInfo>),
 }
 
-/// What `close` does about what was sent and not acknowledged (`struct linger`).
+/// Action of `close` on unacknowledged data (`struct linger`).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Linger {
     /// It returns; the connection closes in the background.
     #[default]
     Off,
-    /// It blocks so many seconds at most; with 0 the connection is reset instead.
+    /// It blocks for at most this many seconds; with 0 the connection is reset instead.
     Seconds(u32),
 }
 
 impl OptionValue {
-    /// The number in it.
+    /// Its number.
     pub const fn as_int(&self) -> Option<i32> {
         match self {
             Self::Int(value) => Some(*value),

@@ -1,41 +1,41 @@
-//! What comes of a call: a result, or something to wait for.
+//! Outcome of a call: a result, or a condition to wait for.
 
 use whimbrel_base::Instant;
 
 use crate::{Errno, Fd};
 
-/// What came of a call that may block.
+/// Outcome of a call that may block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Outcome<T> {
     /// The call is over, with this result.
     Done(Result<T, Errno>),
-    /// It blocks. To be called again with the same arguments once the wait may be over
-    /// ([`Sockets::may_go_on`](crate::Sockets::may_go_on)); what it did so far is in them.
+    /// It blocks. Repeat it with the same arguments, which hold its progress, when the wait may be
+    /// over ([`Sockets::may_go_on`](crate::Sockets::may_go_on)).
     Block(BlockedOn),
 }
 
-/// What a blocked call waits for, and until when.
+/// Condition of a blocked call, and its deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockedOn {
-    /// `recv`: something to read, or the end of it.
+    /// `recv`: data to read, or its end.
     Readable(Fd),
-    /// `send`: there is room in the send buffer.
+    /// `send`: room in the send buffer.
     Writable(Fd),
-    /// `connect`, or a transfer before it came through: established, or failed.
+    /// `connect`, or a transfer during it: established, or failed.
     Connected(Fd),
-    /// `accept`: a connection that is complete.
+    /// `accept`: a complete connection.
     Accepted(Fd),
-    /// `close` with `SO_LINGER`: all acknowledged, our FIN included, or this time.
+    /// `close` with `SO_LINGER`: all data and our FIN acknowledged, or this time.
     Lingering(Fd, Instant),
-    /// `poll`: any of its descriptors, or this time.
+    /// `poll`: an event of its descriptors, or this time.
     Polling(Instant),
-    /// `epoll_wait`: any of what this one watches, or this time.
+    /// `epoll_wait`: an event of this instance, or this time.
     Epoll(Fd, Instant),
 }
 
 impl BlockedOn {
-    /// When it ends even if nothing happens; [`Instant::NEVER`] if it does not.
+    /// Time of its end without an event; [`Instant::NEVER`] if there is none.
     pub const fn until(&self) -> Instant {
         match self {
             Self::Lingering(_, until) | Self::Polling(until) | Self::Epoll(_, until) => *until,

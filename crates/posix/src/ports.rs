@@ -1,4 +1,4 @@
-//! The ports that sockets are bound to.
+//! Ports that sockets are bound to.
 
 use alloc::collections::BTreeSet;
 
@@ -7,8 +7,7 @@ use crate::Fd;
 #[derive(Debug)]
 pub(crate) struct Ports {
     bound: BTreeSet<(u16, Fd)>,
-    /// Ports that a socket without `SO_REUSEADDR` left: connections that linger there may forbid
-    /// to bind to them.
+    /// Ports left by sockets without `SO_REUSEADDR`: lingering connections there may forbid a bind.
     pub(crate) strict: BTreeSet<u16>,
 }
 
@@ -25,7 +24,7 @@ impl Ports {
         self.bound.remove(&(port, fd));
     }
 
-    /// Returns the sockets that are bound to `port`.
+    /// Sockets bound to `port`.
     pub(crate) fn holders(&self, port: u16) -> impl Iterator<Item = Fd> {
         self.bound.range((port, Fd::LEAST)..=(port, Fd::GREATEST)).map(|(_, fd)| *fd)
     }

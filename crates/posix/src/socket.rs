@@ -1,4 +1,4 @@
-//! One stream socket: what was asked of it, the connection or listener it has, and the calls on it.
+//! One stream socket: its settings, its connection or listener, and its calls.
 
 mod close;
 mod connect;
@@ -23,7 +23,7 @@ use crate::blocking::Blocking;
 use crate::context::Context;
 use crate::{Domain, Errno, Fd, Linger};
 
-/// What a socket descriptor stands for.
+/// Socket behind a descriptor.
 #[derive(Debug)]
 pub(crate) struct Socket {
     /// Its own descriptor.
@@ -31,78 +31,79 @@ pub(crate) struct Socket {
     pub(crate) domain: Domain,
     pub(crate) blocking: Blocking,
     pub(crate) settings: Settings,
-    /// Where it is bound, the port drawn if none was given; port 0 if `connect` is to draw it.
+    /// Bound address, with the drawn port if none was given; port 0 if `connect` is to draw it.
     pub(crate) local: Option<Endpoint>,
-    /// Where `connect` is to lead once something is sent (`TCP_FASTOPEN_CONNECT`); few sockets have it.
+    /// Destination of a `connect` that waits for the first data (`TCP_FASTOPEN_CONNECT`); few
+    /// sockets have it.
     pub(crate) deferred: Option<Box<Endpoint>>,
-    /// The keys of a listener's cookies (`TCP_FASTOPEN_KEY`); few sockets have their own.
+    /// Cookie keys of a listener (`TCP_FASTOPEN_KEY`); few sockets have their own.
     pub(crate) fast_open_keys: Option<Box<FastOpenKeyPair>>,
-    /// What `SO_ERROR` tells, once.
+    /// Error that `SO_ERROR` returns, once.
     pub(crate) error: Option<Errno>,
     pub(crate) phase: Phase,
 }
 
-/// What a socket is just now.
+/// State of a socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Phase {
-    /// Neither of the others.
+    /// Neither listening nor connected.
     Idle,
     Listening(ListenerId),
     Stream(Stream),
 }
 
-/// A socket with a connection, or one that tries to have it.
+/// A socket with a connection or an attempt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream {
     pub(crate) handle: Handle,
     pub(crate) progress: Progress,
-    /// `connect` drew the port: it goes with the connection.
+    /// True if `connect` drew the port, which is then released with the connection.
     pub(crate) drew_port: bool,
-    /// Where the socket was bound before that: nowhere, or at an address without a port.
+    /// Address bound before: none, or one without a port.
     pub(crate) bound: Option<Endpoint>,
     pub(crate) shut_read: bool,
     pub(crate) shut_write: bool,
-    /// Why the connection ended was put into `Socket::error`.
+    /// True once the connection's error was copied to `Socket::error`.
     pub(crate) told: bool,
-    /// A segment that is not full waits, because of `MSG_MORE` or `TCP_CORK`.
+    /// True if a partial segment waits because of `MSG_MORE` or `TCP_CORK`.
     pub(crate) corked: bool,
-    /// The last byte of urgent data, once the stream was read beyond it.
+    /// Last byte of urgent data, once the stream was read beyond it.
     pub(crate) oob: Option<u8>,
-    /// The end of the urgent data whose last byte `MSG_OOB` read.
+    /// End of the urgent data whose last byte `MSG_OOB` read.
     pub(crate) oob_read: Option<SeqNum>,
-    /// `close` was called, and lingers until then.
+    /// Time until which `close` lingers, once called.
     pub(crate) lingers: Option<Instant>,
 }
 
-/// How far `connect` is.
+/// Progress of `connect`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Progress {
-    /// It was called, and nobody heard how it went.
+    /// It was called, and its result was not reported yet.
     Connecting,
-    /// It said so, or `accept` did.
+    /// `connect` or `accept` has reported the connection.
     Connected,
 }
 
-/// What `setsockopt` set, for the connection that is there or is to come.
+/// Options set by `setsockopt`, for the present or a future connection.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Settings {
     pub(crate) reuse_addr: bool,
     pub(crate) v6_only: bool,
     pub(crate) reuse_port: bool,
-    /// `bind` to port 0 leaves the port to `connect`.
+    /// True if `bind` to port 0 leaves the port to `connect`.
     pub(crate) no_port: bool,
-    /// The last byte of urgent data stays in the stream.
+    /// True if the last byte of urgent data stays in the stream.
     pub(crate) oob_inline: bool,
     pub(crate) linger: Linger,
-    /// As a listener: how many connections may be in a handshake of Fast Open (`TCP_FASTOPEN`).
+    /// Most connections of a listener in a Fast Open handshake (`TCP_FASTOPEN`).
     pub(crate) fast_open: u32,
-    /// `connect` waits for text that the SYN is to bring.
+    /// True if `connect` waits for data for the SYN.
     pub(crate) fast_open_connect: bool,
-    /// What the stack beneath is told.
+    /// Options passed to the stack.
     pub(crate) options: SocketOptions,
 }
 
-/// Under which cookies are granted, and which is taken too.
+/// Key that cookies are granted under, and a second one that is accepted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FastOpenKeyPair {
     pub(crate) primary: Key,
@@ -138,18 +139,18 @@ impl Socket {
         }
     }
 
-    /// True once `close` was called and lingers: then no other call finds the socket.
+    /// True while `close` lingers: no other call finds the socket then.
     pub(crate) fn is_closing(&self) -> bool {
         self.stream().is_some_and(|stream| stream.lingers.is_some())
     }
 
-    /// Its connection as it is now, if it has one.
+    /// Snapshot of its connection, if it has one.
     pub(crate) fn connection(&self, shard: &Shard) -> Option<(Stream, Snapshot)> {
         let stream = self.stream()?;
         shard.snapshot(stream.handle).map(|snapshot| (*stream, snapshot))
     }
 
-    /// A phase begins; its handle or listener leads back to the socket.
+    /// Enters a phase, and registers its handle or listener.
     pub(crate) fn enter(&mut self, cx: &mut Context, phase: Phase) {
         match phase {
             Phase::Idle => {}
@@ -163,13 +164,13 @@ impl Socket {
         self.phase = phase;
     }
 
-    /// The socket is bound to `at` from now on.
+    /// Binds the socket to `at`.
     pub(crate) fn occupy(&mut self, cx: &mut Context, at: Endpoint) {
         self.local = Some(at);
         cx.ports.bind(at.port, self.fd);
     }
 
-    /// Checks that the address can be one of this socket's; IPv6 sockets take IPv4 in mapped form.
+    /// Checks that the socket can use the address; IPv6 sockets take IPv4 in mapped form.
     pub(crate) fn check_family(&self, addr: &Address, if_v6: Errno) -> Result<(), Errno> {
         match (self.domain, addr.is_v4()) {
             (Domain::Inet, true) | (Domain::Inet6, false) => Ok(()),
@@ -181,7 +182,7 @@ impl Socket {
 }
 
 impl Phase {
-    /// The phase ends; its handle or listener is gone.
+    /// Leaves the phase, and removes its handle or listener.
     pub(crate) fn leave(self, cx: &mut Context) {
         match self {
             Self::Idle => {}

@@ -1,6 +1,6 @@
 //! A process's sockets: descriptors over one shard, and the calls on them.
 //!
-//! Whoever drives the shard does so through [`Sockets::shard_mut`] (`rx`, `advance`, `tx`, and
+//! The driver of the shard works through [`Sockets::shard_mut`] (`rx`, `advance`, `tx`, and
 //! `tell_time` before a call that follows a pause), but leaves its events to
 //! [`Sockets::drain_events`].
 
@@ -29,42 +29,42 @@ pub struct Sockets {
     cx: Context,
 }
 
-/// Getters, and what a driver does.
+/// Getters, and calls of the driver.
 impl Sockets {
-    /// Linux' usual bound on descriptors (`RLIMIT_NOFILE`).
+    /// Linux' default limit of descriptors (`RLIMIT_NOFILE`).
     pub const USUAL_LIMIT: usize = 1024;
 
-    /// A process without descriptors; it may open [`Sockets::USUAL_LIMIT`].
+    /// A process without descriptors, with the default limit.
     pub const fn new(shard: Shard) -> Self {
         Self::with_limit(shard, Self::USUAL_LIMIT)
     }
 
-    /// The same, with another bound on descriptors.
+    /// Makes a process with another limit of descriptors.
     pub const fn with_limit(shard: Shard, limit: usize) -> Self {
         Self { files: Descriptors::new(limit), cx: Context::new(shard) }
     }
 
-    /// The host that the sockets are over.
+    /// The shard under the sockets.
     pub const fn shard(&self) -> &Shard {
         &self.cx.shard
     }
 
-    /// The host beneath, to drive it.
+    /// The shard, to drive it.
     pub const fn shard_mut(&mut self) -> &mut Shard {
         &mut self.cx.shard
     }
 
-    /// The descriptors that are open, in order.
+    /// Open descriptors, in order.
     pub fn descriptors(&self) -> impl Iterator<Item = Fd> {
         self.files.iter().map(|(fd, _)| fd)
     }
 
-    /// Takes the shard's events: to be called after it was driven. (Calls that depend on events
-    /// do so themselves.)
+    /// Handles the shard's events: call it after driving the shard. (Calls that depend on events do
+    /// so themselves.)
     pub fn drain_events(&mut self) {
         while let Some(event) = self.cx.shard.poll_event() {
             let Some(fd) = self.cx.owners.of(&event) else { continue };
-            // The keep-alive timer of a connection begins when it is established.
+            // The keep-alive timer of a connection starts when it is established.
             if let Event::Connected(handle) = event
                 && let Ok(socket) = self.files.stream(fd)
                 && socket.settings.options.keep_alive == KeepAlive::On
@@ -75,7 +75,7 @@ impl Sockets {
         }
     }
 
-    /// How many entries of the tables lead to a descriptor: none, if none is open.
+    /// Number of table entries that lead to a descriptor: 0 if none is open.
     #[cfg(test)]
     pub(crate) fn leftovers(&self) -> usize {
         self.cx.owners.len() + self.cx.polls.len() + self.cx.ports.len()

@@ -1,9 +1,9 @@
-//! The names and numbers of TCP's states, as Linux, `ss` and `netstat` give them.
+//! Names and numbers of TCP's states in Linux, `ss` and `netstat`.
 
 use whimbrel_stack::shard::SocketState;
 use whimbrel_tcp::conn::State;
 
-/// The names of Linux' numbers (`tcpi_state`).
+/// Names of Linux' numbers (`tcpi_state`).
 pub const NUMBERS: &[(&str, u8)] = &[
     ("TCP_ESTABLISHED", 1),
     ("TCP_SYN_SENT", 2),
@@ -18,13 +18,13 @@ pub const NUMBERS: &[(&str, u8)] = &[
     ("TCP_CLOSING", 11),
 ];
 
-/// `TCP_CLOSE`: what a socket without a connection is in.
+/// `TCP_CLOSE`: state of a socket without a connection.
 pub const CLOSE: u8 = 7;
 /// Linux' number of LISTEN: `TCP_LISTEN`.
 pub const LISTEN: u8 = 10;
 
-/// Linux' number for a connection's state. A descriptor whose connection waits in TIME-WAIT shows
-/// `TCP_CLOSE`: the record is another one.
+/// Linux' number of a connection's state. A descriptor whose connection is in TIME-WAIT shows
+/// `TCP_CLOSE`, because the record is separate.
 pub const fn number_of(state: State) -> u8 {
     match state {
         State::Established => 1,
@@ -39,7 +39,7 @@ pub const fn number_of(state: State) -> u8 {
     }
 }
 
-/// The state with this name, as RFC 9293, `ss`, `netstat` or FreeBSD write it.
+/// State of this name in RFC 9293, `ss`, `netstat` or FreeBSD.
 pub fn by_name(name: &str) -> Option<SocketState> {
     let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
     let plain = letters.map(|letter| letter.to_ascii_uppercase());
@@ -47,7 +47,7 @@ pub fn by_name(name: &str) -> Option<SocketState> {
     NAMES.iter().find(is_it).map(|(_, state)| *state)
 }
 
-/// Without hyphens and underscores, on which the tools disagree.
+/// Without hyphens and underscores, in which the tools differ.
 const NAMES: &[(&str, SocketState)] = &[
     ("LISTEN", SocketState::Listen),
     ("SYNSENT", SocketState::SynSent),

@@ -1,8 +1,8 @@
-//! `struct tcp_info` by Linux' field names, filled from what the stack knows at one moment.
+//! `struct tcp_info` by Linux' field names, from a snapshot of the stack.
 //!
-//! Linux counts in segments what the stack counts in bytes: such fields are the bytes in full
-//! segments, rounded as said at each. A field of Linux' that the stack has no true value for is
-//! not there, and [`TcpInfo::field`] does not know its name.
+//! Linux counts in segments where the stack counts in bytes: such fields are the bytes in full
+//! segments, rounded as each says. A field of Linux without a true value here is missing, and
+//! [`TcpInfo::field`] does not know its name.
 
 use core::time::Duration;
 
@@ -15,20 +15,20 @@ use crate::state::{self, number_of};
 
 macro_rules! tcp_info {
     ($($(#[$doc:meta])* $field:ident: $type:ty,)*) => {
-        /// What `TCP_INFO` tells of a connection, with Linux' names and units.
+        /// Result of `TCP_INFO`, with Linux' names and units.
         #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
         pub struct TcpInfo { $($(#[$doc])* pub $field: $type,)* }
 
         impl TcpInfo {
-            /// The names of its fields.
+            /// Names of its fields.
             pub const FIELDS: &'static [&'static str] = &[$(stringify!($field),)*];
 
-            /// With the value that `value` has for each of them, by its name; it fits.
+            /// Fills each field from `value`, by its name; the value fits.
             pub fn by_field(mut value: impl FnMut(&'static str) -> u64) -> Self {
                 Self { $($field: value(stringify!($field)) as $type,)* }
             }
 
-            /// A field by its name in C.
+            /// Field by its C name.
             pub fn field(&self, name: &str) -> Option<i64> {
                 match name {
                     $(stringify!($field) => Some(self.$field as i64),)*
@@ -42,47 +42,47 @@ macro_rules! tcp_info {
 tcp_info! {
     /// The state, by Linux' numbers ([`state::NUMBERS`]).
     tcpi_state: u32,
-    /// What loss recovery is doing: 0 open, 1 disorder, 3 recovery, 4 loss.
+    /// State of loss recovery: 0 open, 1 disorder, 3 recovery, 4 loss.
     tcpi_ca_state: u32,
     /// Unanswered retransmission time-outs in a row.
     tcpi_retransmits: u32,
     /// Unanswered probes of a closed window, or of a silent peer, in a row.
     tcpi_probes: u32,
-    /// How many time-outs doubled RTO.
+    /// Number of time-outs that doubled RTO.
     tcpi_backoff: u32,
-    /// What was negotiated ([`TcpInfo::OPTIONS`]).
+    /// Negotiated options ([`TcpInfo::OPTIONS`]).
     tcpi_options: u32,
-    /// The scale of the peer's windows.
+    /// Scale of the peer's windows.
     tcpi_snd_wscale: u32,
-    /// The scale of ours.
+    /// Scale of our windows.
     tcpi_rcv_wscale: u32,
     /// The retransmission time-out (RFC 6298), microseconds.
     tcpi_rto: u32,
     /// Bytes of text in a full segment.
     tcpi_snd_mss: u32,
-    /// Numbers sent and not acknowledged, in full segments, rounded up; at a listener the
-    /// connections that wait.
+    /// Numbers sent and not acknowledged, in full segments, rounded up; at a listener the waiting
+    /// connections.
     tcpi_unacked: u32,
-    /// Of these, how many full segments the peer is known to hold, rounded up: those that one of its
-    /// acknowledgments named (RFC 2018), which has room for three or four ranges; without SACK as many
-    /// as duplicate acknowledgments came.
+    /// Number of these that the peer is known to hold, in full segments, rounded up: those named by
+    /// an acknowledgment (RFC 2018), which has room for three or four ranges; without SACK the
+    /// number of duplicate acknowledgments.
     tcpi_sacked: u32,
-    /// Of these, how many full segments are taken to be lost, rounded up: those that RACK found so
-    /// (RFC 8985 6.2), and after a time-out those that were sent long enough before it (6.3).
+    /// Number of these taken as lost, in full segments, rounded up: those that RACK found (RFC 8985
+    /// 6.2), and after a time-out those sent long enough before it (6.3).
     tcpi_lost: u32,
-    /// How many of these were sent again, rounded up.
+    /// Number of these that were retransmitted, rounded up.
     tcpi_retrans: u32,
     /// SRTT, microseconds; 0 before the first measurement.
     tcpi_rtt: u32,
-    /// How much round trips vary (RTTVAR of RFC 6298), microseconds.
+    /// Variation of round trips (RTTVAR of RFC 6298), microseconds.
     tcpi_rttvar: u32,
     /// ssthresh in full segments; 0x7fffffff before the first loss.
     tcpi_snd_ssthresh: u32,
     /// cwnd in full segments.
     tcpi_snd_cwnd: u32,
-    /// The MSS that we announced, less our options in each segment.
+    /// MSS that we announced, minus our options in each segment.
     tcpi_advmss: u32,
-    /// How many duplicates mean a loss.
+    /// Number of duplicates that mean a loss.
     tcpi_reordering: u32,
     /// Bytes of text that were never sent.
     tcpi_notsent_bytes: u32,
@@ -90,75 +90,74 @@ tcp_info! {
     tcpi_snd_wnd: u32,
     /// The window that we announce, bytes.
     tcpi_rcv_wnd: u32,
-    /// How many segments were sent again in all.
+    /// Number of segments retransmitted in all.
     tcpi_total_retrans: u32,
-    /// How many full segments were acknowledged, rounded up for each acknowledgment, the SYN
-    /// included.
+    /// Number of full segments acknowledged, rounded up for each acknowledgment, the SYN included.
     tcpi_delivered: u32,
     /// 0, as on Linux since 4.15.
     tcpi_fackets: u32,
-    /// The most bytes of text that one segment brought.
+    /// Most bytes of text in a received segment.
     tcpi_rcv_mss: u32,
-    /// The largest window that may be announced, bytes.
+    /// Largest window that may be announced, bytes.
     tcpi_rcv_ssthresh: u32,
-    /// The longest that an acknowledgment is delayed, microseconds.
+    /// Longest delay of an acknowledgment, microseconds.
     tcpi_ato: u32,
     /// 0: not remembered, as on Linux.
     tcpi_last_ack_sent: u32,
-    /// Milliseconds since text was sent; as the next two, since the beginning before the first time.
+    /// Milliseconds since text was sent; like the next two, since the start if there was none.
     tcpi_last_data_sent: u32,
     /// Milliseconds since text arrived.
     tcpi_last_data_recv: u32,
     /// Milliseconds since an acknowledgment arrived.
     tcpi_last_ack_recv: u32,
-    /// The largest IP packet that the path is known to carry, bytes.
+    /// Largest IP packet that the path is known to carry, bytes.
     tcpi_pmtu: u32,
     /// Bytes of text acknowledged.
     tcpi_bytes_acked: u64,
     /// Bytes of text that arrived in order.
     tcpi_bytes_received: u64,
-    /// Bytes of text sent, those sent again included.
+    /// Bytes of text sent, with retransmissions.
     tcpi_bytes_sent: u64,
-    /// Bytes of text sent again.
+    /// Bytes of text retransmitted.
     tcpi_bytes_retrans: u64,
-    /// Segments sent, retransmissions and bare acknowledgments included.
+    /// Segments sent, with retransmissions and bare acknowledgments.
     tcpi_segs_out: u32,
-    /// Segments that arrived, bare acknowledgments included.
+    /// Segments received, with bare acknowledgments.
     tcpi_segs_in: u32,
-    /// Those sent with text.
+    /// Segments sent with text.
     tcpi_data_segs_out: u32,
-    /// Those that arrived with text.
+    /// Segments received with text.
     tcpi_data_segs_in: u32,
-    /// How long there was something to send or to be acknowledged, microseconds, to a millisecond.
+    /// Time with data to send or unacknowledged, microseconds, to a millisecond.
     tcpi_busy_time: u64,
-    /// How much of that the peer's window was what kept it from being sent.
+    /// Part of that time in which the peer's window was the limit.
     tcpi_rwnd_limited: u64,
-    /// How much of that our send buffer was.
+    /// Part of that time in which our send buffer was the limit.
     tcpi_sndbuf_limited: u64,
     /// The least round trip of the last five minutes, microseconds; 0xffffffff before the first.
     tcpi_min_rtt: u32,
-    /// Acknowledgments that told of text which the peer had already (RFC 2883).
+    /// Acknowledgments that reported duplicate text (RFC 2883).
     tcpi_dsack_dups: u32,
-    /// Acknowledgments that told of text which arrived after text that was sent later.
+    /// Acknowledgments that reported text which arrived after later text.
     tcpi_reord_seen: u32,
-    /// Retransmission time-outs, each repetition of one and those of a SYN included, but not those of a
-    /// SYN-ACK, which goes again before there is a connection.
+    /// Retransmission time-outs, with each repetition and those of a SYN, but not of a SYN-ACK,
+    /// which is repeated before there is a connection.
     tcpi_total_rto: u16,
-    /// How many of them were the first in a row.
+    /// Number of them that were the first in a row.
     tcpi_total_rto_recoveries: u16,
-    /// Milliseconds from a first time-out until what it took for lost was acknowledged, in all.
+    /// Total milliseconds from a first time-out until the data it took as lost was acknowledged.
     tcpi_total_rto_time: u32,
 }
 
-/// What is told beside a connection's own variables.
-pub(crate) struct Surroundings {
+/// Values from outside of the connection.
+pub(crate) struct SocketMetrics {
     pub(crate) now: Instant,
     pub(crate) path_mtu: u16,
     pub(crate) delayed_ack: Duration,
 }
 
 impl TcpInfo {
-    /// The bits of `tcpi_options`.
+    /// Bits of `tcpi_options`.
     pub const OPTIONS: &'static [(&'static str, u8)] = &[
         ("TCPI_OPT_TIMESTAMPS", 1),
         ("TCPI_OPT_SACK", 2),
@@ -168,12 +167,12 @@ impl TcpInfo {
         ("TCPI_OPT_SYN_DATA", 32),
     ];
 
-    /// Of a socket that is neither connected nor listens.
+    /// Values for a socket that is neither connected nor listens.
     pub(crate) fn unconnected() -> Self {
         Self { tcpi_state: u32::from(state::CLOSE), ..Self::default() }
     }
 
-    /// What a listener answers to `TCP_INFO`.
+    /// `TCP_INFO` of a listener.
     pub(crate) fn of_listener(listener: &Listener) -> Self {
         Self {
             tcpi_state: u32::from(state::LISTEN),
@@ -182,8 +181,8 @@ impl TcpInfo {
         }
     }
 
-    /// What a connection answers to `TCP_INFO`.
-    pub(crate) fn of(snapshot: &Snapshot, around: &Surroundings) -> Self {
+    /// `TCP_INFO` of a connection.
+    pub(crate) fn of(snapshot: &Snapshot, around: &SocketMetrics) -> Self {
         let mss = u32::from(snapshot.mss).max(1);
         let (snd_scale, rcv_scale) =
             snapshot.scales.map_or((0, 0), |(snd, rcv)| (snd.get(), rcv.get()));
@@ -228,7 +227,7 @@ impl TcpInfo {
         }
     }
 
-    /// The fields that are counts.
+    /// Fields that are counts.
     fn counted(snapshot: &Snapshot, now: Tick) -> Self {
         let Snapshot { tally, mishaps, .. } = snapshot;
         let limited = |limit| snapshot.limited(limit).as_micros() as u64;
@@ -262,7 +261,7 @@ impl TcpInfo {
 }
 
 fn options(snapshot: &Snapshot) -> u32 {
-    // Before the peer answered, they are only offered.
+    // Before the peer answers, they are only offered.
     if snapshot.state == State::SynSent {
         return 0;
     }
@@ -291,5 +290,5 @@ fn micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
 }
 
-/// What stands for "no threshold yet": Linux' `TCP_INFINITE_SSTHRESH`.
+/// Value for "no threshold yet": Linux' `TCP_INFINITE_SSTHRESH`.
 const INFINITE: u32 = 0x7fff_ffff;

@@ -1,4 +1,4 @@
-//! Stories: two processes on two hosts, and a wire between them in virtual time.
+//! Two processes on two hosts, with a wire between them in virtual time.
 
 mod world;
 

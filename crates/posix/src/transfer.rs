@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-/// What a sending call is to send. It keeps count, so that a blocked call goes on where it was.
+/// Data of a sending call. It keeps count, so that a blocked call continues where it stopped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outgoing {
     pub(crate) rest: Bytes,
@@ -35,8 +35,8 @@ impl Outgoing {
     }
 }
 
-/// What a receiving call is to receive, and what it has. The bytes are kept as they came; they
-/// are copied where the caller wants them.
+/// Size and data of a receiving call. The bytes are kept in the pieces they arrived in, and copied
+/// only to the caller's buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Incoming {
     pub(crate) most: usize,
@@ -60,29 +60,29 @@ impl Incoming {
         self.len == 0
     }
 
-    /// What was received, in pieces.
+    /// The data received, in pieces.
     pub fn chunks(&self) -> &[Bytes] {
         &self.chunks
     }
 
-    /// What was received, in one piece.
+    /// The data received, in one piece.
     pub fn to_vec(&self) -> Vec<u8> {
         self.chunks.concat()
     }
 
     pub(crate) fn take(&mut self, chunk: Bytes, keep: Keep) {
         self.len += chunk.len();
-        if keep == Keep::Octets {
+        if keep == Keep::Bytes {
             self.chunks.push(chunk);
         }
     }
 }
 
-/// What is wanted of what is read.
+/// Use of data that is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Keep {
     /// The bytes themselves are wanted.
-    Octets,
+    Bytes,
     /// Only the number of bytes is wanted.
     Count,
 }

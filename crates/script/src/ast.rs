@@ -1,4 +1,4 @@
-//! A script as it was written: nothing here knows what a name means.
+//! A script as written; names have no meaning here.
 
 mod call;
 mod packet;
@@ -16,51 +16,51 @@ pub use time::{Ending, EventTime};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// A packet script as it was read: options, then steps in their order.
+/// A packet script: options, then steps in order.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Script {
     /// `--name=value` lines, in order.
     pub options: Vec<OptionLine>,
     /// The block of shell lines at the head, if there is one.
     pub setup: Option<Shell>,
-    /// What happens, in order.
+    /// Steps, in order.
     pub steps: Vec<Step>,
     /// The block of shell lines at the foot, if there is one.
     pub cleanup: Option<Shell>,
 }
 
-/// An option of the script's own: `--name=value`, or `--name`.
+/// An option of the script: `--name=value`, or `--name`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OptionLine {
-    /// Where it stands (1 ..).
+    /// Line number (from 1).
     pub line: u32,
     /// The name, without the dashes in front.
     pub name: String,
-    /// What stands behind `=`, if there is one.
+    /// Value after `=`, if there is one.
     pub value: Option<String>,
 }
 
 /// A shell command: the text between backquotes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shell {
-    /// Where it begins (1 ..).
+    /// First line (from 1).
     pub line: u32,
-    /// Between the quotes; may have many lines.
+    /// Text between the quotes; may have many lines.
     pub text: String,
 }
 
-/// Something that happens or is expected, and when.
+/// An action or an expectation, with its time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
-    /// Where it stands (1 ..).
+    /// Line number (from 1).
     pub line: u32,
     /// The time, absolute or since the step before.
     pub when: EventTime,
-    /// What happens at that time.
+    /// Action at that time.
     pub action: Action,
 }
 
-/// What a step has the script do, or the host.
+/// Action of the script or the host.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
     /// A packet, in or out.
@@ -69,9 +69,9 @@ pub enum Action {
     Call(CallStep),
     /// Statements about `tcp_info`, between `%{` and `}%`.
     Snippet(Snippet),
-    /// A backquoted command in the middle.
+    /// A backquoted command between steps.
     Shell(Shell),
-    /// Something of the language's that this parser knows and does not support: UDP, GRE, … The
-    /// script is skipped, with this text as the reason.
+    /// A known but unsupported element of the language: UDP, GRE, … The script is skipped, with
+    /// this text as the reason.
     Unsupported(String),
 }

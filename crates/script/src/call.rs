@@ -1,4 +1,4 @@
-//! A call as a host makes it: names and structs became values.
+//! A call as a host makes it, with values for names and structs.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use whimbrel_posix::{
 };
 use whimbrel_wire::Endpoint;
 
-/// A call, its descriptors being those of the host.
+/// A call with the host's descriptors.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the names are those of the C functions and their parameters")]
 pub enum Call {
@@ -29,7 +29,7 @@ pub enum Call {
         fd: i32,
         backlog: i32,
     },
-    /// `accept` or `accept4`: the next connection that waits.
+    /// `accept` or `accept4`: the next waiting connection.
     Accept {
         fd: i32,
         flags: SocketFlags,
@@ -45,13 +45,13 @@ pub enum Call {
         fd: i32,
         how: Shut,
     },
-    /// Every way to read.
+    /// All reading calls.
     Receive {
         fd: i32,
         with: Reading,
         flags: MsgFlags,
     },
-    /// Every way to write.
+    /// All writing calls.
     Send {
         fd: i32,
         with: Writing,
@@ -96,16 +96,16 @@ pub enum Call {
     },
 }
 
-/// How something is read.
+/// Parameters of a reading call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reading {
-    /// The call by which it is read, which decides how.
+    /// The reading call.
     pub call: ReadCall,
     /// The size of each buffer, bytes.
     pub sizes: Vec<usize>,
 }
 
-/// The calls that read.
+/// Reading calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names are those of the C functions")]
 pub enum ReadCall {
@@ -116,30 +116,30 @@ pub enum ReadCall {
     RecvMsg,
 }
 
-/// How something is written.
+/// Parameters of a writing call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Writing {
-    /// The call by which it is written, which decides how.
+    /// The writing call.
     pub call: WriteCall,
-    /// What is written, a buffer for each.
+    /// Data, one buffer each.
     pub pieces: Vec<Vec<u8>>,
-    /// The address that `sendto` and `sendmsg` pass.
+    /// Address of `sendto` and `sendmsg`.
     pub to: Option<Endpoint>,
-    /// What the address means to a socket that is not connected.
+    /// Use of the address on a socket that is not connected.
     pub unconnected: Unconnected,
 }
 
-/// What the address of `sendto` and `sendmsg` means to a stream socket that is not connected.
+/// Use of the address of `sendto` and `sendmsg` on a stream socket that is not connected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Unconnected {
-    /// Nothing: the call fails, but with `MSG_FASTOPEN`. Linux.
+    /// None: the call fails, except with `MSG_FASTOPEN`, as in Linux.
     #[default]
     Fails,
-    /// The socket connects there. FreeBSD.
+    /// The socket connects to it, as in FreeBSD.
     Connects,
 }
 
-/// The calls that write.
+/// Writing calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names are those of the C functions")]
 pub enum WriteCall {
@@ -150,54 +150,54 @@ pub enum WriteCall {
     SendMsg,
 }
 
-/// How long `poll` and `epoll_wait` wait.
+/// Time-out of `poll` and `epoll_wait`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeOut {
-    /// For as long as it takes: -1.
+    /// No time-out: -1.
     Never,
-    /// 0 and above, whole milliseconds.
+    /// 0 or more, whole milliseconds.
     After(Duration),
 }
 
 /// One of `poll`'s descriptors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Polled {
-    /// Which; negative ones are passed over.
+    /// Descriptor; negative ones are skipped.
     pub fd: i32,
-    /// The events that are asked about.
+    /// Requested events.
     pub events: PollEvents,
-    /// What is so, once polled.
+    /// Events returned.
     pub revents: PollEvents,
 }
 
-/// What a call returned, and what it filled in.
+/// Result of a call, and the data it filled in.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Returned {
-    /// The value that it returned, or the error.
+    /// Its value, or the error.
     pub value: Result<i64, Errno>,
-    /// What it filled in.
+    /// Data that it filled in.
     pub out: Filled,
 }
 
-/// What a call filled in.
+/// Data that a call filled in.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Filled {
-    /// Nothing beside its value.
+    /// Only its value.
     Nothing,
-    /// What was read, and `msg_flags`.
-    Octets(Vec<u8>, MsgFlags),
-    /// The address of the peer, as `accept` tells it.
+    /// Data read, and `msg_flags`.
+    Bytes(Vec<u8>, MsgFlags),
+    /// Address of the peer, from `accept`.
     Peer(Endpoint),
-    /// The value of an option.
+    /// Value of an option.
     Option(OptionValue),
-    /// The number that `ioctl` stored.
+    /// Number stored by `ioctl`.
     Number(i32),
-    /// What `poll` found, for each descriptor that it was asked about.
+    /// Events of `poll`, for each descriptor.
     Polled(Vec<Polled>),
-    /// What `epoll_wait` found: events and data.
+    /// Events and data of `epoll_wait`.
     Epoll(Vec<(EpollEvents, u64)>),
 }
 
-/// A call that the language has and no host of ours can make: why. The script is skipped.
+/// Reason for which no host here can make a call of the language. The script is skipped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unsupported(pub String);

@@ -1,13 +1,12 @@
-//! Whose way of writing scripts a file follows, where they differ: defaults, and the branch of
-//! `#ifdef`.
+//! Dialects of script files: they differ in defaults, and in the branch of `#ifdef`.
 //!
-//! That is the file's, and says nothing of the stack that it is held against: any profile may be
-//! asked about any file. Most files tell by what they use; one that tells nothing is in ours.
+//! A dialect belongs to the file, not to the stack under test: any file can run under any profile.
+//! Most files show it by the features they use; a file that does not is in ours.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 
-/// Whose way of writing scripts is followed where they differ.
+/// Dialect of a script file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Dialect {
     /// Tolerances of 12.5 %; the MTU is 1,520 on IPv6, which makes the MSS 1,460; `STANDARD` and
@@ -21,7 +20,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Every dialect, in the order in which help names them.
+    /// Every dialect, in the order of the help.
     pub const ALL: [Self; 3] = [Self::Linux, Self::FreeBsd, Self::Whimbrel];
 
     /// Its name on the command line and in reports.
@@ -33,12 +32,12 @@ impl Dialect {
         }
     }
 
-    /// The one of that name.
+    /// The dialect of that name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 
-    /// What `#ifdef` finds defined.
+    /// Names that `#ifdef` finds defined.
     pub const fn defined(self) -> &'static [&'static str] {
         match self {
             Self::Linux => &["STANDARD", "Linux"],
@@ -47,13 +46,13 @@ impl Dialect {
         }
     }
 
-    /// The dialect that the text of a script tells by itself; none if nothing in it does.
+    /// Dialect of a script's text; `None` if nothing in it shows one.
     ///
-    /// A first line `#!… --dialect NAME` decides, then a line `// Profiles: …`, which scripts of ours
-    /// have. Otherwise the first line decides that has a word which only one system knows: a variable
-    /// of its kernel, a program, a constant. What stands between `#ifdef` and `#endif`, in comments
-    /// and in quotation marks is not looked at. Where no line has such a word, the MSS of the host's
-    /// SYN on IPv6 tells of an MTU, and so of a dialect.
+    /// A first line `#!… --dialect NAME` decides, then a line `// Profiles: …`, which our scripts
+    /// have. Otherwise the first line decides with a word that only one system has: a kernel
+    /// variable, a program, a constant. Text between `#ifdef` and `#endif`, in comments and in
+    /// quotation marks is ignored. If no line has such a word, the MSS of the host's SYN on IPv6
+    /// shows the MTU, and so the dialect.
     pub fn of(text: &str) -> Option<Self> {
         let lines = || Code::new(text);
         by_shebang(text)
@@ -63,7 +62,7 @@ impl Dialect {
     }
 }
 
-/// `#!/usr/bin/env -S whimbrel script run --dialect freebsd`. Who names a profile names no dialect.
+/// `#!/usr/bin/env -S whimbrel script run --dialect freebsd`. A profile name is no dialect.
 fn by_shebang(text: &str) -> Option<Dialect> {
     let mut words = text.lines().next()?.strip_prefix("#!")?.split([' ', '\t', '=']);
     words.find(|word| *word == "--dialect")?;
@@ -87,7 +86,7 @@ fn by_word(word: &str) -> Option<Dialect> {
             None => *known == word || word.rsplit('/').next() == Some(*known),
         })
     };
-    // Options of TCP in `tcpi_options` are called the same by both.
+    // Both systems use the same names for TCP options in `tcpi_options`.
     if word.starts_with("TCPI_OPT_") {
         return None;
     }
@@ -98,7 +97,7 @@ fn by_word(word: &str) -> Option<Dialect> {
     }
 }
 
-/// On IPv6 an MTU of 1,520, or the MSS that it makes, is what the scripts of Linux are run with.
+/// Linux' scripts run on IPv6 with an MTU of 1,520, or with the MSS that it gives.
 fn by_mtu<'a, I: Iterator<Item = Cow<'a, str>>>(lines: impl Fn() -> I) -> Option<Dialect> {
     if !lines().any(|line| line.contains("--ip_version=ipv6")) {
         return None;
@@ -115,7 +114,7 @@ fn by_mtu<'a, I: Iterator<Item = Cow<'a, str>>>(lines: impl Fn() -> I) -> Option
     syn.contains("mss 1460").then_some(Dialect::Linux)
 }
 
-/// The lines of a script without what says nothing of its dialect.
+/// Lines of a script that may show its dialect.
 struct Code<'a> {
     lines: core::str::Lines<'a>,
     in_comment: bool,
@@ -171,11 +170,11 @@ impl<'a> Iterator for Code<'a> {
     }
 }
 
-/// Who wrote `// Profiles:` did so at the head.
+/// `// Profiles:` must stand within these first lines.
 const FIRST_LINES: usize = 5;
 
-/// What only FreeBSD knows; `*` ends those of which only the beginning counts. `TCPI_ESTABLISHED` and
-/// its like are how the runner of FreeBSD's scripts calls the states.
+/// Names that only FreeBSD has; `*` ends a prefix. FreeBSD's script runner calls the states
+/// `TCPI_ESTABLISHED` and so on.
 const FREEBSD: &[&str] = &[
     "net.inet.*",
     "net.inet6.*",
@@ -195,7 +194,7 @@ const FREEBSD: &[&str] = &[
     "TCPI_*",
 ];
 
-/// What only Linux knows.
+/// Names that only Linux has.
 const LINUX: &[&str] = &[
     "net.ipv4.*",
     "net.ipv6.*",

@@ -1,4 +1,4 @@
-//! The stack under test as a script's runner sees it: packets, calls, time.
+//! Interface of the stack under test to a script's runner: packets, calls, time.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,30 +12,30 @@ use super::call::{Call, Returned};
 
 /// A host under test. It begins at time zero, with the addresses of the script's [`Network`].
 pub trait ScriptHost {
-    /// The time since the script's beginning.
+    /// Time since the script's beginning.
     fn now(&self) -> Duration;
 
-    /// Lets time pass until `until` at most, and returns early when a packet left or a call that
-    /// was under way ended, so that neither is noticed late.
+    /// Lets time pass until `until` at most. Returns early when a packet left or a blocked call
+    /// ended, so that neither is noticed late.
     fn run_until(&mut self, until: Duration);
 
-    /// The next packet that left, from its IP header on, and when.
+    /// The next packet that left, from its IP header on, with its time.
     fn poll_packet(&mut self) -> Option<(Duration, Vec<u8>)>;
 
-    /// A packet from the peer, from its IP header on, arrives now.
+    /// Delivers a packet of the peer, from its IP header on.
     fn inject(&mut self, packet: &[u8]);
 
-    /// Makes a call now. One that blocks goes on while time passes.
+    /// Makes a call now. A blocking one continues while time passes.
     fn call(&mut self, call: Call) -> Progress;
 
-    /// The end of a call that blocked, and when, once it has come.
+    /// Result and time of a blocked call, once it has ended.
     fn poll_call(&mut self, call: CallId) -> Option<(Duration, Returned)>;
 
-    /// What `TCP_INFO` says of a descriptor now, for snippets.
+    /// `TCP_INFO` of a descriptor now, for snippets.
     fn tcp_info(&mut self, fd: i32) -> Result<TcpInfo, Errno>;
 
-    /// RCV.NXT + RCV.WND of the connection between these ends: where it ceases to take text, which may be
-    /// farther than a header could announce. None if the host cannot tell.
+    /// RCV.NXT + RCV.WND of the connection: the end of acceptable text, which may be farther than a
+    /// header can announce. `None` if the host cannot tell.
     fn right_edge(&mut self, _flow: &Flow) -> Option<SeqNum> {
         None
     }
@@ -43,30 +43,30 @@ pub trait ScriptHost {
     /// Sets a tunable by any of its names (`sysctl`).
     fn set(&mut self, name: &str, value: &str) -> Result<(), SetError>;
 
-    /// Does something that shell lines ask for.
+    /// Performs an action of a shell line.
     fn administer(&mut self, what: &Administration) -> Result<(), SetError>;
 
-    /// The host's sockets in the named state and at the named port, as `ss` would count them.
+    /// Number of the host's sockets in the named state and at the named port, as `ss` counts them.
     fn count_sockets(&mut self, which: &SocketFilter) -> Result<usize, SetError>;
 }
 
-/// Where the host under test and its peer live.
+/// Addresses of the host under test and its peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Network {
-    /// The address of the host that the script is about.
+    /// Address of the host under test.
     pub local: Address,
-    /// The length of its network's prefix.
+    /// Length of its network's prefix.
     pub prefix_len: u8,
-    /// The router to everywhere else.
+    /// Router to all other networks.
     pub gateway: Address,
-    /// The address of its peer, which the script plays.
+    /// Address of its peer, which the script plays.
     pub remote: Address,
     /// The largest packet, bytes.
     pub mtu: u16,
 }
 
 impl Network {
-    /// Where scripts over IPv4 live.
+    /// Addresses of scripts over IPv4.
     pub fn v4() -> Self {
         Self {
             local: Address::from_v4_octets([192, 168, 0, 1]),
@@ -77,7 +77,7 @@ impl Network {
         }
     }
 
-    /// Where scripts over IPv6 live; the MTU makes the MSS that of IPv4.
+    /// Addresses of scripts over IPv6; the MTU makes the MSS that of IPv4.
     pub fn v6() -> Self {
         let address = |groups: [u16; 8]| Ipv6Addr::from(groups).into();
         Self {
@@ -90,53 +90,52 @@ impl Network {
     }
 }
 
-/// How far a call got.
+/// Progress of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Progress {
-    /// The call is over, and returned this.
+    /// The call is over, with this result.
     Done(Returned),
-    /// The call waits: its end is told later, by this number.
+    /// The call blocks: its end is reported later under this number.
     Blocked(CallId),
 }
 
-/// A call under way.
+/// Number of a call under way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct CallId(pub u32);
 
-/// Why something could not be set or looked at.
+/// Error of setting or counting.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum SetError {
-    /// This host knows nothing of the kind.
+    /// The host does not know the name.
     Unknown,
-    /// It knows, and refuses: why.
+    /// The host refuses, with the reason.
     Refused(String),
-    /// Only the system of that name has it, and this host is another: the line is passed over, and
-    /// that is told.
+    /// Only the named system has it, and this host is another: the line is skipped with a note.
     Elsewhere(&'static str),
 }
 
-/// What shell lines do to a host, besides setting tunables.
+/// Actions of shell lines on a host, except for tunables.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Administration {
-    /// Ends connections (`tcpdrop`, `ss -K`), those that match.
+    /// Ends the matching connections (`tcpdrop`, `ss -K`).
     Drop(SocketFilter),
-    /// Forgets what was learned of paths and of Fast Open cookies (`ip tcp_metrics flush`).
+    /// Clears caches of paths and of Fast Open cookies (`ip tcp_metrics flush`).
     PurgeCaches,
-    /// The same, by a variable that only FreeBSD has (`hostcache.purgenow`).
+    /// Clears the host cache, by a variable that only FreeBSD has (`hostcache.purgenow`).
     PurgeHostCache,
 }
 
-/// Which sockets are meant, of those that the host has.
+/// Filter of the host's sockets.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SocketFilter {
-    /// States by Linux' names (`ESTABLISHED`, `TIME_WAIT`, …, `CLOSE` for a socket that has neither
-    /// a connection nor listens); none means any but `CLOSE`.
+    /// States by Linux' names (`ESTABLISHED`, `TIME_WAIT`, …; `CLOSE` for a socket that neither has
+    /// a connection nor listens); empty matches all but `CLOSE`.
     pub states: Vec<&'static str>,
-    /// The local port, if only one is meant.
+    /// Local port, if it matters.
     pub local_port: Option<u16>,
-    /// The peer's port, if only one is meant.
+    /// Port of the peer, if it matters.
     pub remote_port: Option<u16>,
-    /// A port of either side, if only one is meant.
+    /// Port of either side, if it matters.
     pub port: Option<u16>,
 }

@@ -1,4 +1,4 @@
-//! What a call returned and filled in, against what the script says. `...` matches all.
+//! Compares a call's result and the data it filled in with the script. `...` matches all.
 
 mod filled;
 
@@ -12,15 +12,15 @@ use super::call::Returned;
 use super::names::Learned;
 use super::value::number;
 
-/// A difference between what was written and what came.
+/// A difference between script and host.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{what}: expected {expected}, came {came}")]
 pub struct Mismatch {
-    /// What differs, for people: `the result`, or the place of an argument.
+    /// The part that differs, for people: `the result`, or the position of an argument.
     pub what: String,
-    /// What the script says.
+    /// Value in the script.
     pub expected: String,
-    /// What the host did.
+    /// Value of the host.
     pub came: String,
 }
 
@@ -30,7 +30,7 @@ impl Mismatch {
     }
 }
 
-/// Whether a call did what its step says, and what it taught.
+/// Compares a call with its step; returns the names it taught.
 pub fn judge_call(step: &CallStep, returned: &Returned) -> Result<Learned, Mismatch> {
     let learned = judge_value(step, &returned.value)?;
     if returned.value.is_ok() {
@@ -58,7 +58,7 @@ fn judge_value(step: &CallStep, came: &Result<i64, Errno>) -> Result<Learned, Mi
         (expected, Ok(value)) if opens(step) => learn_opened(expected, *value).ok_or_else(mismatch),
         (None, Ok(_)) => Ok(learn_closed(step)),
         (Some(expected), Ok(value)) if expected == *value => Ok(learn_closed(step)),
-        // Numbers of flags differ from system to system, their names do not.
+        // Numbers of flags differ between systems, their names do not.
         (Some(_), Ok(value)) if noted_flags(step) == Some(*value) => Ok(Learned::Nothing),
         (Some(_), Ok(_)) => Err(mismatch()),
     }
@@ -69,7 +69,7 @@ fn opens(step: &CallStep) -> bool {
     OPENING.contains(&step.name.as_str())
 }
 
-/// A descriptor's number is the script's to choose; it is the host's if the script says `...`.
+/// The script chooses a descriptor's number, unless it writes `...`.
 fn learn_opened(expected: Option<i64>, came: i64) -> Option<Learned> {
     let host = i32::try_from(came).ok().filter(|fd| *fd >= 0)?;
     let script = expected.map_or(Ok(host), i32::try_from).ok()?;

@@ -1,8 +1,8 @@
-//! From a call as written to one that a host can make.
+//! Translates a written call into one that a host can make.
 //!
-//! Names become the values that [`whimbrel_posix`] has for them. What it does not know (another
-//! system's options and flags among them) is unsupported: such a script is skipped, for nobody
-//! could say what it should show here.
+//! Names become the values that [`whimbrel_posix`] has for them. Unknown names (another system's
+//! options and flags among them) are unsupported: such a script is skipped, because its result here
+//! is not defined.
 
 mod option;
 mod transfer;
@@ -23,7 +23,7 @@ use super::value::{bits, describe, domain, endpoint, int, number, only};
 
 pub use super::lower_error::LowerError;
 
-/// The call that a step makes.
+/// The call of a step.
 pub fn lower(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     if let Some(errno) =
         step.expected.errno.as_deref().filter(|name| Errno::by_name(name).is_none())
@@ -104,7 +104,7 @@ fn with_address(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     Ok(if is_bind { Call::Bind { fd, to } } else { Call::Connect { fd, to } })
 }
 
-/// The length of an address follows from it, so that a script may give it or not.
+/// The length of an address follows from it, so a script may omit it.
 fn check_address_len(arg: &Arg) -> Result<(), LowerError> {
     match arg {
         Arg::Ellipsis => Ok(()),
@@ -127,7 +127,7 @@ fn accept(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
         (fd, len, SocketFlags::from_bits(bits(flags)?))
     };
     check_address_len(len)?;
-    // What is written of the peer must make sense, though it is judged later.
+    // The written peer must be valid, although it is judged later.
     step.args.get(1).map_or(Ok(None), |peer| endpoint(peer, names.remote))?;
     Ok(Call::Accept { fd: host_fd(fd, names)?, flags })
 }
@@ -136,7 +136,7 @@ fn fcntl(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     let command = step.args.get(1).map(describe).unwrap_or_default();
     match (command.as_str(), step.args.as_slice()) {
         ("F_GETFL", [fd, _]) => Ok(Call::FcntlGetFl { fd: host_fd(fd, names)? }),
-        // Some scripts pass a third argument, which the command does not have.
+        // Some scripts pass a third argument that the command does not have.
         ("F_GETFL", [fd, _, Arg::Int(0)]) => Ok(Call::FcntlGetFl { fd: host_fd(fd, names)? }),
         ("F_SETFL", [fd, _, flags]) => {
             let flags = FileFlags::from_bits(bits(flags)?);
@@ -150,7 +150,7 @@ fn ioctl(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     let [fd, request, value] = args(step)?;
     let written = describe(request);
     let request = match written.as_str() {
-        // What FreeBSD calls the bytes in the send buffer.
+        // FreeBSD's name for the bytes in the send buffer.
         "FIONWRITE" => Some(Ioctl::Outq),
         name => Ioctl::by_name(name),
     };

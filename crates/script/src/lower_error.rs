@@ -1,15 +1,15 @@
-//! Why a step of a script cannot become a call.
+//! Reasons for which a step cannot become a call.
 
 use alloc::string::{String, ToString};
 
-/// Why a call cannot be made.
+/// Reason for which a step cannot become a call.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LowerError {
-    /// It has something that no host of ours has: the script is skipped.
+    /// No host here supports it: the script is skipped.
     #[error("{0} is not supported")]
     Unsupported(String),
-    /// It makes no sense: the script is wrong.
+    /// It is invalid: the script is wrong.
     #[error("{0}")]
     Invalid(String),
 }

@@ -1,13 +1,13 @@
-//! Packets between script and wire: written ones become bytes, those that came out are judged.
+//! Packets between script and wire: written ones become bytes, and the host's are judged.
 //!
 //! ```text
 //!  script                     live
-//!  < . 1:1001(1000) ack 1 --flow (ISNs, timestamps)--> build --> octets
-//!  > . 1:1(0) ack 1001    <--flow--  judge  <-- Segment::parse -- octets
+//!  < . 1:1001(1000) ack 1 --flow (ISNs, timestamps)--> build --> bytes
+//!  > . 1:1(0) ack 1001    <--flow--  judge  <-- Segment::parse -- bytes
 //! ```
 //!
 //! Numbers in a script count from the ISNs, and the host's ISN is its own choice: [`flow`] knows
-//! both. What a peer sends goes out as it is written, right or wrong.
+//! both. A peer's packet is sent as written, right or wrong.
 
 pub mod build;
 pub mod flow;

@@ -30,7 +30,7 @@ use lexer::Cursor;
 use super::ast::{Action, OptionLine, Script, Shell, Step};
 use super::dialect::Dialect;
 
-/// Reads a script, or says which line of it is wrong, and how.
+/// Parses a script. An error names the line and its fault.
 pub fn parse(text: &str, defines: &Defines) -> Result<Script, ParseError> {
     let mut defines = defines.clone();
     let text = ifdef::choose(text, &mut defines)?;
@@ -38,20 +38,20 @@ pub fn parse(text: &str, defines: &Defines) -> Result<Script, ParseError> {
     read_script(&mut Cursor::new(&text))
 }
 
-/// What is defined before the first line: for `#ifdef`, and to be replaced in the text.
+/// Names defined before the first line, for `#ifdef` and for replacement in the text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Defines {
     values: BTreeMap<String, String>,
 }
 
 impl Defines {
-    /// What scripts of a dialect find defined ([`Dialect::defined`]).
+    /// Names defined in a dialect ([`Dialect::defined`]).
     pub fn of(dialect: Dialect) -> Self {
         let names = dialect.defined().iter();
         names.fold(Self::default(), |defines, name| defines.with_macro(name, name))
     }
 
-    /// The same with a macro that stands for another text: `-D name=value`.
+    /// Adds a macro with a value: `-D name=value`.
     #[must_use]
     pub fn with_macro(mut self, name: &str, value: &str) -> Self {
         self.define(name, value);
@@ -66,23 +66,23 @@ impl Defines {
         self.values.contains_key(name)
     }
 
-    /// What stands for `name`; nothing if it only exists.
+    /// Value of `name`; empty if it only exists.
     fn value(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(String::as_str).filter(|value| *value != name)
     }
 }
 
-/// A script that cannot be read.
+/// Error of a script's text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}, column {column}: expected {expected}, found {found}")]
 pub struct ParseError {
-    /// The line of the script, from 1.
+    /// Line of the script, from 1.
     pub line: u32,
-    /// Where in the line, in characters (1 ..).
+    /// Column, in characters (from 1).
     pub column: u32,
-    /// What could have stood there.
+    /// Valid text there.
     pub expected: String,
-    /// What stands there, or `the end`.
+    /// Text found, or `the end`.
     pub found: String,
 }
 
@@ -102,7 +102,7 @@ fn read_script(cursor: &mut Cursor<'_>) -> Result<Script, ParseError> {
     Ok(script)
 }
 
-/// Options and the set-up block, which a script may have in either order.
+/// Reads options and the set-up block, in either order.
 fn read_head(cursor: &mut Cursor<'_>, script: &mut Script) -> Result<(), ParseError> {
     loop {
         if cursor.sees("--") {
@@ -155,7 +155,7 @@ fn read_step(cursor: &mut Cursor<'_>) -> Result<Step, ParseError> {
     Ok(Step { line, when, action })
 }
 
-/// Passes over what is known and not supported, up to the line that begins the next step.
+/// Skips a known but unsupported element, up to the line that begins the next step.
 fn skip_unsupported(cursor: &mut Cursor<'_>, what: &str) -> Action {
     cursor.skip_step();
     Action::Unsupported(format!("{what} is not supported"))

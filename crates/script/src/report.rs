@@ -1,4 +1,4 @@
-//! What became of a script, for people and for programs.
+//! Result of a script, for people and for programs.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -10,50 +10,50 @@ use whimbrel_base::Foreign;
 use super::ast::Direction;
 use super::packet::{Mismatch, Rules};
 
-/// What became of a script.
+/// Result of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// All came as written.
+    /// All matched.
     Passed {
-        /// What semantic mode had to forgive.
+        /// Differences that semantic mode accepted.
         rules: Rules,
-        /// What is worth a look all the same: packets behind the last line, what snippets print.
+        /// Warnings: packets after the last line, output of snippets.
         warnings: Vec<String>,
     },
-    /// Something was not as the script has it, and this is where.
+    /// The first difference.
     Failed(Failure),
-    /// The script asks for what this runner or the host cannot do: a sentence for each.
+    /// The script needs something that this runner or the host lacks: a sentence for each.
     Skipped(Vec<String>),
 }
 
-/// The first thing that was not as written.
+/// The first difference.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// The line (1 ..).
+    /// Line (from 1).
     pub line: u32,
-    /// What the script says.
+    /// Expected by the script.
     pub expected: String,
-    /// What came in its place.
+    /// Found instead.
     pub came: String,
-    /// The last packets before, at most [`LOGGED`].
+    /// The last packets before it, at most [`LOGGED`].
     pub packets: Vec<LoggedPacket>,
 }
 
-/// A packet that passed, in the language of scripts.
+/// A packet that matched, in the notation of scripts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoggedPacket {
-    /// The time since the script's beginning.
+    /// Time since the script's beginning.
     pub at: Duration,
-    /// Whether it came in or went out.
+    /// Direction: in or out.
     pub direction: Direction,
-    /// With the script's numbers.
+    /// Text with the script's numbers.
     pub text: String,
 }
 
-/// How many packets a failure shows.
+/// Number of packets that a failure shows.
 pub const LOGGED: usize = 10;
 
-/// A line that was not met, before it is known which packets passed.
+/// A line that failed, before the earlier packets are added.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Fault {
     pub(super) line: u32,
@@ -66,7 +66,7 @@ impl Fault {
         Self { line, expected: expected.to_string(), came: came.to_string() }
     }
 
-    /// A field of a packet that differs.
+    /// Fault of a packet's field.
     pub(super) fn of(line: u32, mismatch: Mismatch) -> Self {
         let Mismatch { field, expected, came } = mismatch;
         Self { line, expected: alloc::format!("{field} {expected}"), came }
@@ -74,7 +74,7 @@ impl Fault {
 }
 
 impl Verdict {
-    /// True if all was as the script has it.
+    /// True if all matched.
     pub const fn is_passed(&self) -> bool {
         matches!(self, Self::Passed { .. })
     }
@@ -103,26 +103,26 @@ pub(super) fn seconds(time: Duration) -> String {
     alloc::format!("{}.{:06}", time.as_secs(), time.subsec_micros())
 }
 
-/// What became of one file, with nothing left to look up: for a program to write down.
+/// Result of one file in full, for a program to write.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ScriptReport {
-    /// The file, as it was named.
+    /// Name of the file, as given.
     pub name: String,
     /// `ok`, `failed`, or `skipped`.
     pub outcome: &'static str,
-    /// What semantic mode had to forgive, by name.
+    /// Names of the differences that semantic mode accepted.
     pub rules: Vec<&'static str>,
-    /// The line that failed.
+    /// Line that failed.
     pub line: Option<u32>,
-    /// What the script has at that place, if it expects anything.
+    /// Expected by the script, if anything.
     pub expected: Option<String>,
-    /// What came in its place, if anything did.
+    /// Found instead, if anything.
     pub came: Option<String>,
-    /// The last packets before, as lines of a script.
+    /// The last packets before it, as lines of a script.
     pub packets: Vec<String>,
-    /// Why it was skipped.
+    /// Reasons for which it was skipped.
     pub reasons: Vec<String>,
-    /// What is worth a look although it passed.
+    /// Warnings of a script that passed.
     pub warnings: Vec<String>,
 }
 
@@ -152,7 +152,7 @@ impl ScriptReport {
     }
 }
 
-/// A line for the file; behind a failure, one for each of the last packets.
+/// A line for the file; after a failure, one for each of the last packets.
 impl fmt::Display for ScriptReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", Foreign::new(&self.name))?;

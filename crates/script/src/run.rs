@@ -1,8 +1,8 @@
-//! A script's way through a host: what is written happens at its time, and what the host does must
-//! be written.
+//! Runs a script on a host: its actions happen at their times, and the host's packets and results
+//! must match.
 //!
-//! Relative times count from when the event before was to happen, not from when it did, so that
-//! small delays do not add up; behind `*` and ranges they count from when it did.
+//! Relative times count from the planned time of the event before, not from its real one, so that
+//! small delays do not add up; after `*` and ranges they count from the real one.
 
 mod calls;
 mod clock;
@@ -28,28 +28,28 @@ use clock::Clock;
 use packets::PacketOut;
 use tolerance::Tolerances;
 
-/// How a script is run.
+/// Settings of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Settings {
-    /// To the letter, or by its meaning.
+    /// Exact, or by meaning.
     pub mode: Mode,
-    /// The system whose defaults a script has for all that it does not say.
+    /// Dialect of the script's defaults.
     pub dialect: Dialect,
-    /// What packets behind the last line mean.
+    /// Treatment of packets after the last line.
     pub leftovers: Leftovers,
 }
 
-/// What packets behind the last line mean.
+/// Treatment of packets after the last line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Leftovers {
     /// The script is ours: it failed.
     #[default]
     Fail,
-    /// It was written for a runner that does not look: a warning.
+    /// It was written for a runner without this check: a warning.
     Warn,
 }
 
-/// Runs `script` against a host that has the addresses of its [`Setup`] and nothing open.
+/// Runs `script` on a host with the addresses of its [`Setup`] and no open sockets.
 pub fn run<H: ScriptHost>(script: &Script, settings: &Settings, host: &mut H) -> Verdict {
     let setup = match Setup::of(script, settings.dialect) {
         Ok(setup) => setup,
@@ -69,8 +69,8 @@ pub fn run<H: ScriptHost>(script: &Script, settings: &Settings, host: &mut H) ->
     }
 }
 
-/// Runs a script in semantic mode: any of its `#ifdef` branches may be met, each by a new host.
-/// The verdict is the first that passed, or else the first branch's.
+/// Runs a script in semantic mode: any of its `#ifdef` branches may match, each on a new host. The
+/// verdict is that of the first branch that passed, or else of the first branch.
 ///
 /// An error of `make_host` skips the branch with that sentence.
 pub fn run_semantic<H: ScriptHost>(
@@ -97,7 +97,7 @@ pub fn run_semantic<H: ScriptHost>(
     first.unwrap_or_else(|| Verdict::Skipped(Vec::from([String::from("there is no script")])))
 }
 
-/// Why a run ends before the script does.
+/// Reason for which a run ends before the script does.
 enum Stop {
     Failed(Fault),
     Unsupported(String),
@@ -116,17 +116,17 @@ struct Run<'a, H> {
     settings: &'a Settings,
     setup: Setup,
     host: &'a mut H,
-    /// The line that is at work.
+    /// Current line.
     line: u32,
     clock: Clock,
     flows: Flows,
-    /// Packets that came out and are not accounted for.
+    /// Packets of the host not yet matched.
     queue: VecDeque<PacketOut>,
     calls: Calls,
     forgiven: Tolerances,
     variables: Variables,
     text: Text,
-    /// What the script calls the ISNs of the host, besides 0.
+    /// ISNs of the host in the script, apart from 0.
     isns: BTreeSet<u32>,
     log: VecDeque<LoggedPacket>,
     rules: Rules,
@@ -173,7 +173,7 @@ impl<'a, H: ScriptHost> Run<'a, H> {
         script.cleanup.as_ref().map_or(Ok(()), |shell| self.shell(shell))
     }
 
-    /// True if the script has `--non_fatal` for what this is.
+    /// True if the script has `--non_fatal` for this action.
     fn forgives(&self, action: &Action) -> bool {
         let kind = match action {
             Action::Packet(_) => NonFatal::Packets,
@@ -205,7 +205,7 @@ impl<'a, H: ScriptHost> Run<'a, H> {
         }
     }
 
-    /// What is still under way comes to its end; then nothing may be left.
+    /// Completes pending work, and checks that nothing is left.
     fn finish(&mut self, line: u32) -> Played {
         while let Some(deadline) = self.next_deadline().filter(|it| *it > self.host.now()) {
             self.wait_until(deadline)?;
@@ -234,7 +234,7 @@ impl<'a, H: ScriptHost> Run<'a, H> {
         Ok(())
     }
 
-    /// Lets time pass to `until`; what the host does meanwhile is noted.
+    /// Lets time pass to `until`, and collects the host's packets and results.
     fn wait_until(&mut self, until: Duration) -> Played {
         self.pump(until, |_| false)
     }
@@ -255,7 +255,7 @@ impl<'a, H: ScriptHost> Run<'a, H> {
         }
     }
 
-    /// Takes what the host has to say; whether there was anything.
+    /// Collects packets and results of the host. Returns true if there were any.
     fn collect(&mut self) -> Result<bool, Stop> {
         let mut progress = false;
         while let Some((at, packet)) = self.host.poll_packet() {
@@ -285,8 +285,8 @@ impl<'a, H: ScriptHost> Run<'a, H> {
     }
 }
 
-/// The numbers of the host's SYNs that the script comes back to: another SYN has the same, or one of
-/// the peer's acknowledges it. One that stands alone could be anything.
+/// ISNs of the host that the script uses again: another SYN has the same, or the peer acknowledges
+/// it. One that appears once may be anything.
 fn isns(script: &Script) -> BTreeSet<u32> {
     let (mut once, mut asked, mut known) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for step in &script.steps {
@@ -309,7 +309,7 @@ fn isns(script: &Script) -> BTreeSet<u32> {
     known
 }
 
-/// A host that lets no time pass and does nothing, so often, is taken to be done.
+/// A host that stays idle and lets no time pass this often is taken to be done.
 const IDLE_ROUNDS: u32 = 10_000;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What a script's `--name=value` lines configure: addresses, sizes, tolerances.
+//! Configuration by a script's `--name=value` lines: addresses, sizes, tolerances.
 //!
-//! An option that is not known here is reported, and whoever runs the script skips it: a test that
-//! means something else than it says is worth less than none.
+//! An unknown option is reported, and the caller skips the script: a test that does not test its
+//! own text is worth less than none.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -15,44 +15,44 @@ use super::ast::{Direction, OptionLine, PacketEnds, Script};
 pub use super::dialect::Dialect;
 use super::host::Network;
 
-/// What a script asks for before its first line.
+/// Configuration of a script before its first line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setup {
-    /// The addresses as the application names them.
+    /// Address family of the application.
     pub ip_version: IpVersion,
-    /// Where the host under test and its peer live.
+    /// Addresses of the host under test and its peer.
     pub network: Network,
-    /// Where the application binds: the host's address, and the port of a passive open.
+    /// Address to bind: the host's address, and the port of a passive open.
     pub bind: Endpoint,
-    /// Where the application connects to.
+    /// Address to connect to.
     pub connect: Endpoint,
-    /// How far off a packet may be, at the least.
+    /// Smallest tolerance of a packet's time.
     pub tolerance: Duration,
-    /// The share of the gap since the event before by which a packet may be off, in thousandths.
+    /// Tolerance of a packet's time, in thousandths of the time since the event before.
     pub tolerance_permille: u32,
-    /// Microseconds in a tick of the host's timestamps, if they are to be checked.
+    /// Microseconds in a tick of the host's timestamps, if they are checked.
     pub timestamp_tick_usecs: Option<u32>,
-    /// An inbound TSecr keeps its distance to the first one, instead of standing for the segment
-    /// that had it.
+    /// True if an inbound TSecr keeps its distance to the first one, instead of standing for the
+    /// segment that had it.
     pub scaled_ecr: bool,
-    /// Whether a segment as written may come in pieces.
+    /// Treatment of a written segment that comes in pieces.
     pub segments: Segments,
-    /// What is a warning where it fails.
+    /// Failures that are warnings.
     pub non_fatal: Vec<NonFatal>,
 }
 
-/// What of a script may fail without ending it.
+/// Failures that do not end a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NonFatal {
-    /// What packets have in them, and when they come.
+    /// Contents and times of packets.
     Packets,
-    /// What calls return: another value is a warning.
+    /// Results of calls: another value is a warning.
     Calls,
-    /// What snippets assert: what does not hold is a warning.
+    /// Assertions of snippets: a false one is a warning.
     Snippets,
 }
 
-/// The family, as sockets see it and as the wire does.
+/// Address family of sockets and packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IpVersion {
     /// Sockets and packets of IPv4.
@@ -64,18 +64,18 @@ pub enum IpVersion {
     V4MappedV6,
 }
 
-/// Whether a segment as written may come in pieces.
+/// Treatment of a written segment that comes in pieces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Segments {
-    /// Several smaller ones will do for a longer one, and the other way round.
+    /// Several smaller ones match a longer one, and the other way round.
     #[default]
     Any,
-    /// `--strict_segments`: one by one.
+    /// `--strict_segments`: each must match.
     Strict,
 }
 
 impl Setup {
-    /// What `script` asks for; an error has a sentence for each line that is not supported.
+    /// Configuration of `script`; an error has a sentence for each line that is not supported.
     pub fn of(script: &Script, dialect: Dialect) -> Result<Self, Vec<String>> {
         let mut unsupported = Vec::new();
         let ip_version = ip_version(&script.options, &mut unsupported);
@@ -96,7 +96,7 @@ impl Setup {
         if unsupported.is_empty() { Ok(setup) } else { Err(unsupported) }
     }
 
-    /// What a script has that sets nothing.
+    /// Configuration of a script without options.
     pub fn new(ip_version: IpVersion, dialect: Dialect) -> Self {
         let network = default_network(ip_version, dialect);
         Self {
@@ -116,12 +116,12 @@ impl Setup {
         }
     }
 
-    /// How far off an event may be that comes `gap` behind the one before.
+    /// Tolerance of an event that comes `gap` after the one before.
     pub fn tolerance_after(&self, gap: Duration) -> Duration {
         self.tolerance.max(gap * self.tolerance_permille / 1_000)
     }
 
-    /// The ends of a packet, with the script's own addresses where it names ports alone.
+    /// Ends of a packet, with the script's own addresses if only ports are written.
     pub fn ends(&self, ends: PacketEnds, direction: Direction) -> PacketEnds {
         let Network { local, remote, .. } = self.network;
         let (from, to) = match direction {
@@ -159,7 +159,7 @@ impl Setup {
                 self.segments = if switch(option)? { Segments::Strict } else { Segments::Any };
             }
             "non_fatal" => self.non_fatal = non_fatal(option)?,
-            // `TCP_INFO`, to be checked by a program of Python's: what snippets are here.
+            // `TCP_INFO`, checked by a Python program: snippets here.
             "code_sockopt" => only(option, &["TCP_INFO"])?,
             "code_format" => only(option, &["python"])?,
             "code_command" => interpreter(option)?,
@@ -169,7 +169,7 @@ impl Setup {
         Ok(())
     }
 
-    /// An address with or without a prefix length behind a slash.
+    /// An address with or without a prefix length after a slash.
     fn network_of(&self, option: &OptionLine) -> Result<(Address, u8), String> {
         let text = value(option)?;
         let (address, prefix) = match text.split_once('/') {
@@ -186,7 +186,7 @@ impl Setup {
         Ok((address, prefix))
     }
 
-    /// Bytes of the headers around a full segment.
+    /// Bytes of headers in a full segment.
     fn headers(&self) -> u16 {
         if self.network.local.is_v4() { 40 } else { 60 }
     }
@@ -227,14 +227,14 @@ fn number<N: core::str::FromStr>(option: &OptionLine) -> Result<N, String> {
     text.parse().map_err(|_| format!("--{}={text} is out of range", option.name))
 }
 
-/// One of the values that mean what is done here in any case.
+/// Accepts only values that mean the behaviour here.
 fn only(option: &OptionLine, usual: &[&str]) -> Result<(), String> {
     let text = value(option)?;
     let is_usual = usual.contains(&text);
     is_usual.then_some(()).ok_or_else(|| format!("--{}={text} is not supported", option.name))
 }
 
-/// A program that runs snippets, which must be Python, wherever it stands.
+/// The program for snippets, which must be Python, at any path.
 fn interpreter(option: &OptionLine) -> Result<(), String> {
     let text = value(option)?;
     let program = text.split_whitespace().next().unwrap_or_default();
@@ -251,7 +251,7 @@ fn switch(option: &OptionLine) -> Result<bool, String> {
     }
 }
 
-/// What need not end a run: names with commas between them.
+/// Failures that need not end a run: names with commas between them.
 fn non_fatal(option: &OptionLine) -> Result<Vec<NonFatal>, String> {
     let kind = |name| match name {
         "packet" => Ok(NonFatal::Packets),
@@ -262,7 +262,7 @@ fn non_fatal(option: &OptionLine) -> Result<Vec<NonFatal>, String> {
     value(option)?.split(',').map(kind).collect()
 }
 
-/// How many bits a mask has, given as `255.255.0.0` or as `16`.
+/// Number of bits of a mask, given as `255.255.0.0` or as `16`.
 fn prefix_len(text: &str) -> Result<u8, String> {
     if let Ok(IpAddr::V4(mask)) = text.parse() {
         let bits = mask.to_bits();
@@ -273,12 +273,12 @@ fn prefix_len(text: &str) -> Result<u8, String> {
     text.parse().map_err(|_| "--netmask_ip is no mask".to_string())
 }
 
-/// The port of both sides' services.
+/// Port of the services on both sides.
 const PORT: u16 = 8080;
 
-/// What tells the original how to go about it, and changes nothing of what a script means: how much
-/// to print, how fast its own link claims to be, and between which machines packets go, where here
-/// both sides are one process and the wire is a queue.
+/// Options that do not change the meaning of a script here: verbosity, the speed of the original's
+/// link, and the machines between which packets go. Here both sides are one process and the wire is
+/// a queue.
 const UNFELT: &[&str] = &[
     "debug",
     "persistent_tun_dev",

@@ -1,5 +1,5 @@
 //! A shard in virtual time as the host under test: calls go to BSD sockets over it, packets to and
-//! from its interface, and nothing happens by chance.
+//! from its interface, and each run is the same.
 //!
 //! Frames are IP packets. Segmentation and checksums are done, as on a wire.
 
@@ -40,21 +40,21 @@ pub struct ShardHost {
     network: Network,
     sockets: Sockets,
     now: Duration,
-    /// Somebody called or sent something: the shard is not a new one any more.
+    /// True after the first call or packet: the shard is not a new one any more.
     touched: bool,
     packets: VecDeque<(Duration, Vec<u8>)>,
     under_way: BTreeMap<CallId, UnderWay>,
     ended: BTreeMap<CallId, (Duration, Returned)>,
     calls: u32,
     batch: TxBatch,
-    /// A packet left, or a blocked call ended, since time last passed.
+    /// True if a packet left or a blocked call ended since time last passed.
     news: bool,
     recorder: Option<(Recorder, Recording)>,
 }
 
-/// Making one.
+/// Constructors.
 impl ShardHost {
-    /// A host at `network`, by these rules. The same script has the same run, always.
+    /// A host at `network` with these rules. Each run of a script is the same.
     pub fn new(network: &Network, tunables: Tunables) -> Result<Self, ConfigError> {
         Ok(Self {
             network: network.clone(),
@@ -71,8 +71,8 @@ impl ShardHost {
         })
     }
 
-    /// The same, with all that passes its interface recorded as pcapng. What stands in the
-    /// recording is replaced.
+    /// Records all packets of the host's interface as pcapng. The old contents of the recording are
+    /// replaced.
     pub fn recorded(mut self, name: &str, recording: &Recording) -> Self {
         let recorder = Recorder::begin(RecorderConfig::new(name, Medium::Ip));
         recording.borrow_mut().clear();
@@ -81,7 +81,7 @@ impl ShardHost {
         self
     }
 
-    /// The sockets, to look at.
+    /// The sockets, for inspection.
     pub fn sockets(&self) -> &Sockets {
         &self.sockets
     }
@@ -122,7 +122,7 @@ impl ScriptHost for ShardHost {
 
     fn call(&mut self, call: Call) -> Progress {
         self.touched = true;
-        // What is due now is due before the call.
+        // Work that is due comes before the call.
         self.work();
         let progress = match MayBlock::read(call, instant(self.now)) {
             Ok(call) => self.begin(call),
@@ -177,7 +177,7 @@ impl ScriptHost for ShardHost {
     }
 }
 
-/// What goes on.
+/// Progress of time and packets.
 impl ShardHost {
     fn begin(&mut self, mut call: MayBlock) -> Progress {
         match call.attempt(&mut self.sockets) {
@@ -191,13 +191,13 @@ impl ShardHost {
         }
     }
 
-    /// Everything that is due now: timers, calls that can go on, packets out.
+    /// Does all work that is due: timers, repeated calls, packets out.
     fn work(&mut self) {
         let now = instant(self.now);
         loop {
             while self.sockets.shard_mut().advance(now, ADVANCE_BUDGET) {}
             self.sockets.drain_events();
-            // A call that went on may have opened a window, or made room for another call.
+            // A repeated call may have opened a window, or made room for another call.
             let went_on = self.retry();
             self.send();
             if !went_on && self.sockets.shard().next_deadline().is_none_or(|next| next > now) {
@@ -207,8 +207,7 @@ impl ShardHost {
         debug_assert_eq!(self.sockets.shard().check_invariants(), Ok(()));
     }
 
-    /// Makes each blocked call again whose wait may be over, in the order in which they were made.
-    /// Returns whether one ended.
+    /// Repeats each blocked call whose condition may hold, in order. Returns true if one ended.
     fn retry(&mut self) -> bool {
         let mut ended = Vec::new();
         for (id, under_way) in &mut self.under_way {
@@ -252,14 +251,14 @@ impl ShardHost {
         self.keep_record();
     }
 
-    /// What was recorded outlives even a panic.
+    /// The recording survives even a panic.
     fn keep_record(&mut self) {
         if let Some((recorder, recording)) = &mut self.recorder {
             recording.borrow_mut().append(recorder.take());
         }
     }
 
-    /// When something is due, if nothing arrives.
+    /// Time of the next timer.
     fn next_deadline(&self) -> Option<Duration> {
         let waits = self.under_way.values().map(|under_way| under_way.wait.until());
         let waits = waits.filter(|until| *until < Instant::NEVER);
@@ -267,8 +266,8 @@ impl ShardHost {
         Some(next.since(Instant::ZERO))
     }
 
-    /// Other rules from now on. Before anything happened even those can change that a host keeps
-    /// for its life: how sequence numbers and ports are chosen.
+    /// Changes the rules. Before the first event this includes rules that a host keeps for its
+    /// life: those for sequence numbers and ports.
     fn retune(&mut self, tunables: Tunables) -> Result<(), SetError> {
         if self.touched {
             let retuned = self.sockets.shard_mut().retune(tunables);
@@ -282,7 +281,7 @@ impl ShardHost {
     }
 }
 
-/// A shard at `network`: one address, and everything else behind the gateway.
+/// A shard at `network`: one address, and all other networks behind the gateway.
 fn shard(network: &Network, tunables: Tunables) -> Result<Shard, ConfigError> {
     Shard::new(ShardConfig {
         tunables,
@@ -305,7 +304,7 @@ fn instant(at: Duration) -> Instant {
     Instant::ZERO + at
 }
 
-/// Work between two looks at the clock, which stands still here: any number does.
+/// Any number: time does not pass between the calls.
 const ADVANCE_BUDGET: usize = 64;
 /// Any number: runs repeat.
 const SEED: u64 = 0x5eed;

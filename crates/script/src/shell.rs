@@ -1,8 +1,8 @@
-//! What shell lines in packet scripts mean to a host: a table. Nothing is executed.
+//! Meaning of shell lines in packet scripts: a table. Nothing is executed.
 //!
 //! Foreign scripts set kernel variables, flush caches, count sockets and drop connections by
-//! programs of their system. Each line that is known becomes acts; one that is not makes its
-//! script unsupported, and is told in full.
+//! programs of their system. Each known line becomes acts; an unknown one makes its script
+//! unsupported, and is reported in full.
 
 mod commands;
 mod count;
@@ -16,44 +16,44 @@ use alloc::vec::Vec;
 
 use super::host::{Administration, SocketFilter};
 
-/// What a line asks of a host.
+/// Action of a shell line on a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ShellAct {
-    /// Set a variable of the kernel, by the name that it has there.
+    /// Sets a kernel variable, by its own name.
     Set {
         /// Linux' name of the setting, as in `net.ipv4.tcp_sack`.
         name: String,
-        /// As it was typed.
+        /// Value, as typed.
         value: String,
     },
-    /// Nothing that could be observed here.
+    /// No effect that could be observed here.
     NoEffect,
-    /// The number of sockets must be right.
+    /// Checks the number of sockets.
     Count {
-        /// The sockets that are counted.
+        /// The sockets to count.
         filter: SocketFilter,
-        /// How many there must be.
+        /// Required number.
         expected: HowMany,
     },
-    /// Something that the host's administrator does.
+    /// An administrator's action.
     Administer(Administration),
 }
 
-/// What a count must be.
+/// Required number of a count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HowMany {
-    /// There are so many, no more and no fewer.
+    /// Exactly this number.
     Exactly(usize),
-    /// There is any other number of them.
+    /// Any other number.
     NotExactly(usize),
-    /// So many or more.
+    /// This number or more.
     AtLeast(usize),
-    /// So many or fewer.
+    /// This number or fewer.
     AtMost(usize),
 }
 
 impl HowMany {
-    /// True if `count` is right.
+    /// True if `count` satisfies it.
     pub const fn is_met(self, count: usize) -> bool {
         match self {
             Self::Exactly(number) => count == number,
@@ -63,7 +63,7 @@ impl HowMany {
         }
     }
 
-    /// What `!` in front of a command makes of it.
+    /// The requirement after `!` in front of a command.
     const fn negated(self) -> Self {
         match self {
             Self::Exactly(number) => Self::NotExactly(number),
@@ -89,12 +89,12 @@ impl core::fmt::Display for HowMany {
     }
 }
 
-/// A line that no table knows.
+/// A line in none of the tables.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{0}` is not known")]
 pub struct UnsupportedLine(pub String);
 
-/// The acts of all lines in `text`, in order.
+/// Acts of all lines in `text`, in order.
 pub fn read(text: &str) -> Result<Vec<ShellAct>, UnsupportedLine> {
     let mut acts = Vec::new();
     for line in words::lines(text)? {

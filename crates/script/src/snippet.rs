@@ -1,7 +1,6 @@
-//! Evaluates `%{ … }%`: a few statements with Python's meaning, and nothing that a host could feel.
+//! Evaluates `%{ … }%`: a few statements with Python's meaning, without effect on the host.
 //!
-//! What is outside of the subset is told apart from what is wrong: a script that needs more than
-//! this is skipped, not failed.
+//! Code outside of the subset is distinct from wrong code: its script is skipped, not failed.
 
 mod arithmetic;
 mod functions;
@@ -20,7 +19,7 @@ use super::dialect::Dialect;
 
 pub use self::value::Value;
 
-/// What a script's snippets keep from one to the next.
+/// Variables that a script's snippets share.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Variables {
     values: BTreeMap<String, Value>,
@@ -29,7 +28,7 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// None yet, in a script of this dialect: FreeBSD's has other numbers for states.
+    /// No variables, in a script of this dialect: FreeBSD has other numbers for states.
     pub fn new(dialect: Dialect) -> Self {
         Self { dialect, ..Self::default() }
     }
@@ -39,35 +38,35 @@ impl Variables {
         self.values.get(name)
     }
 
-    /// The lines that were printed so far.
+    /// Lines printed so far.
     pub fn printed(&self) -> &[String] {
         &self.printed
     }
 }
 
-/// Why a snippet came to no good end.
+/// Error of a snippet.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnippetError {
-    /// Not of the subset, or a name that is not known here: the script is skipped.
+    /// Outside of the subset, or an unknown name: the script is skipped.
     #[error("{0} is not supported in a snippet")]
     Unsupported(String),
-    /// An assertion that does not hold.
+    /// A false assertion.
     #[error("line {line}: assert {text}{}", .message.as_ref().map(|it| format!(": {it}")).unwrap_or_default())]
     Assertion {
-        /// Where it stands (1 ..).
+        /// Line number (from 1).
         line: u32,
-        /// The condition, as it is written in the script.
+        /// The condition as written in the script.
         text: String,
-        /// What it says, and what was compared.
+        /// Its message, and the values compared.
         message: Option<String>,
     },
-    /// Something that Python raises: a division by zero, text less than a number.
+    /// An error that Python raises: a division by zero, a comparison of text and number.
     #[error("{0}")]
     Raised(String),
 }
 
-/// Runs a snippet; `info` is what `TCP_INFO` says at this moment.
+/// Runs a snippet; `info` is the present `TCP_INFO`.
 pub fn evaluate(
     snippet: &Snippet,
     variables: &mut Variables,
@@ -117,7 +116,7 @@ fn run(
     }
 }
 
-/// What names stand for.
+/// Values of names.
 struct Scope<'a> {
     variables: &'a Variables,
     info: &'a TcpInfo,
@@ -149,7 +148,7 @@ impl Scope<'_> {
         terms.iter().map(|term| self.value(term, depth)).collect()
     }
 
-    /// `and` and `or` give the side that decided, and look at the right one only if it does.
+    /// `and` and `or` return the side that decided, and evaluate the right one only if necessary.
     fn binary(
         &self,
         operator: Operator,
@@ -166,7 +165,7 @@ impl Scope<'_> {
         }
     }
 
-    /// `a < b < c` is `a < b and b < c`, with `b` looked at once.
+    /// `a < b < c` is `a < b and b < c`, with `b` evaluated once.
     fn chain(
         &self,
         first: &Term,
@@ -197,7 +196,7 @@ impl Scope<'_> {
         number.map(Value::Int).ok_or_else(|| SnippetError::Unsupported(format!("the name {name}")))
     }
 
-    /// Both sides of a comparison that failed, for people.
+    /// Both sides of a failed comparison, for people.
     fn sides(&self, condition: &Term) -> Result<Option<String>, SnippetError> {
         let (left, right) = match condition {
             Term::Binary(Operator::And | Operator::Or, ..) => return Ok(None),
@@ -213,7 +212,7 @@ impl Scope<'_> {
     }
 }
 
-/// What Linux' headers, or FreeBSD's, call numbers.
+/// Value of a constant in Linux' or FreeBSD's headers.
 fn constant(name: &str) -> Option<i128> {
     let find = |table: &[(&str, u8)]| {
         table.iter().find(|(known, _)| *known == name).map(|(_, number)| i128::from(*number))
@@ -221,7 +220,7 @@ fn constant(name: &str) -> Option<i128> {
     find(TcpInfo::OPTIONS).or_else(|| find(CONSTANTS))
 }
 
-/// The number of a state by its name: Linux' number.
+/// Linux' number of a state's name.
 fn state_number(name: &str) -> Option<i128> {
     let (table, name) = match name.strip_prefix("TCPS_").or(name.strip_prefix("TCPI_")) {
         Some(behind) => (STATES, behind),
@@ -230,7 +229,7 @@ fn state_number(name: &str) -> Option<i128> {
     table.iter().find(|(known, _)| *known == name).map(|(_, number)| i128::from(*number))
 }
 
-/// FreeBSD's number of a state by Linux'.
+/// FreeBSD's number for Linux'.
 fn of_freebsd(linux: i128) -> i128 {
     const BY_LINUX: [i128; 13] = [0, 4, 2, 3, 6, 9, 10, 0, 5, 8, 1, 7, 3];
     usize::try_from(linux).ok().and_then(|at| BY_LINUX.get(at).copied()).unwrap_or(linux)
@@ -245,8 +244,8 @@ const CONSTANTS: &[(&str, u8)] = &[
     ("TCP_CA_Loss", 4),
 ];
 
-/// States behind `TCPS_`, as FreeBSD's headers call them, and behind `TCPI_`, as the runner of its
-/// scripts does; with the numbers that `tcpi_state` has here.
+/// States after `TCPS_`, as in FreeBSD's headers, and after `TCPI_`, as in its script runner, with
+/// the numbers of `tcpi_state` here.
 const STATES: &[(&str, u8)] = &[
     ("ESTABLISHED", 1),
     ("SYN_SENT", 2),
@@ -262,7 +261,7 @@ const STATES: &[(&str, u8)] = &[
     ("NEW_SYN_RECV", 12),
 ];
 
-/// Nobody nests so deep by hand.
+/// Deepest nesting, beyond any that is written by hand.
 const DEEPEST: u32 = 100;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What arguments stand for: numbers, addresses, fields of structs.
+//! Values of arguments: numbers, addresses, fields of structs.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,7 +11,7 @@ use whimbrel_wire::{Address, Endpoint};
 use super::ast::{Arg, Field};
 use super::lower_error::{LowerError, invalid, unsupported};
 
-/// A number: written as such, by the names of constants, or converted by `htons` and its like.
+/// A number: literal, by the names of constants, or converted by `htons` and so on.
 pub(super) fn number(arg: &Arg) -> Result<i64, LowerError> {
     match arg {
         Arg::Int(value) => Ok(*value),
@@ -31,7 +31,7 @@ pub(super) fn number(arg: &Arg) -> Result<i64, LowerError> {
     }
 }
 
-/// A number that is not made of others, so that nothing nests.
+/// A number that is not composed of others, so that nothing nests.
 fn flat_number(arg: &Arg) -> Result<i64, LowerError> {
     match arg {
         Arg::Int(_) | Arg::Name(_) => number(arg),
@@ -39,7 +39,7 @@ fn flat_number(arg: &Arg) -> Result<i64, LowerError> {
     }
 }
 
-/// A number of a C `int`; `0xffffffff` is -1.
+/// A C `int`; `0xffffffff` is -1.
 pub(super) fn int(arg: &Arg) -> Result<i32, LowerError> {
     let value = number(arg)?;
     let unsigned = || u32::try_from(value).ok().map(u32::cast_signed);
@@ -54,7 +54,7 @@ pub(super) fn bits(arg: &Arg) -> Result<u32, LowerError> {
     Ok(int(arg)?.cast_unsigned())
 }
 
-/// The only element of `[value]`.
+/// The single element of `[value]`.
 pub(super) fn only(arg: &Arg) -> Option<&Arg> {
     match arg {
         Arg::List(list) => match list.as_slice() {
@@ -79,7 +79,7 @@ pub(super) fn field<'a>(fields: &'a [Field], names: &[&str]) -> Option<&'a Arg> 
     fields.iter().find(is_it).map(|field| &field.value)
 }
 
-/// Refuses fields of other names, which would be ignored otherwise.
+/// Refuses unknown fields, which would otherwise be ignored.
 pub(super) fn check_fields(fields: &[Field], known: &[&str]) -> Result<(), LowerError> {
     let named = fields.iter().filter_map(|field| field.name.as_deref());
     match named.into_iter().find(|name| !known.contains(name)) {
@@ -88,7 +88,7 @@ pub(super) fn check_fields(fields: &[Field], known: &[&str]) -> Result<(), Lower
     }
 }
 
-/// An address: `...` is `usual`, as is each part that is `...` or left out; NULL is none.
+/// An address: `...` means `usual`, also for an omitted part; NULL is `None`.
 pub(super) fn endpoint(arg: &Arg, usual: Endpoint) -> Result<Option<Endpoint>, LowerError> {
     match arg {
         Arg::Ellipsis => return Ok(Some(usual)),
@@ -116,7 +116,7 @@ pub(super) fn endpoint(arg: &Arg, usual: Endpoint) -> Result<Option<Endpoint>, L
     Ok(Some(Endpoint::new(addr, port)))
 }
 
-/// A family of addresses that we have.
+/// A supported address family.
 pub(super) fn domain(arg: &Arg) -> Result<Domain, LowerError> {
     let number = int(arg)?;
     Domain::by_number(number).ok_or_else(|| unsupported(&format!("the family {number}")))

@@ -1,9 +1,9 @@
-//! The runner itself is put to the test: of scripts that pass, what is expected is altered by one, and
-//! the runner must find that. Each number of each packet is altered: sequence numbers, acknowledgments,
-//! lengths, flags, windows, urgent pointers, options and times.
+//! Tests the runner itself: expectations of passing scripts are altered by one, and the runner must
+//! find that. Each number of each packet is altered: sequence numbers, acknowledgments, lengths,
+//! flags, windows, urgent pointers, options and times.
 //!
-//! Strict mode finds all but those listed in `mutants/strict.txt`, each with its reason; an entry that
-//! is found fails the test as well. Semantic mode finds all wrong numbers but those in
+//! Strict mode finds all but those listed in `mutants/strict.txt`, each with its reason; an entry
+//! that is found fails the test as well. Semantic mode finds all wrong numbers except those in
 //! `mutants/semantic.txt`, and at least 95 % of sequence numbers and of SACK blocks.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test that reads files")]
 
@@ -31,29 +31,29 @@ use whimbrel_wire::tcp::TcpFlags;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts");
 
-/// What is altered.
+/// Kind of alteration.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum What {
+enum Alteration {
     Seq,
     Ack,
     Flag,
     Window,
     Sack,
-    /// The length alone: the sequence number stays.
+    /// Only the length: the sequence number stays.
     Length,
     Urgent,
     Scale,
     /// The number in the option at this index.
     Option(usize),
-    /// The edge at this index of SACK's, behind the first.
+    /// The edge at this index of the SACK edges after the first.
     Edge(usize),
-    /// Later by a second, or by a quarter.
+    /// Time, later by a second or by a quarter.
     Time,
     Errno,
 }
 
-impl What {
-    /// Every kind; options and edges that a packet has not are not made.
+impl Alteration {
+    /// Every kind; options and edges that a packet lacks are not altered.
     fn all() -> impl Iterator<Item = Self> {
         let one = [Self::Seq, Self::Ack, Self::Flag, Self::Window, Self::Sack];
         let more = [Self::Length, Self::Urgent, Self::Scale, Self::Time, Self::Errno];
@@ -63,7 +63,7 @@ impl What {
     }
 }
 
-/// How many were made of a kind, and which of them passed all the same.
+/// Number of mutants of a kind, and those that passed all the same.
 #[derive(Default)]
 struct Count {
     made: usize,
@@ -71,13 +71,13 @@ struct Count {
 }
 
 impl Count {
-    /// The share that was found, in thousandths.
+    /// Share found, in thousandths.
     fn permille(&self) -> usize {
         (self.made - self.passed.len()) * 1_000 / self.made.max(1)
     }
 }
 
-type Counts = BTreeMap<What, Count>;
+type Counts = BTreeMap<Alteration, Count>;
 
 #[test]
 fn strict_mode_finds_every_mutant_but_those_listed() {
@@ -85,8 +85,8 @@ fn strict_mode_finds_every_mutant_but_those_listed() {
     compare(&counts, |_| true, include_str!("mutants/strict.txt"));
     for (what, count) in &counts {
         let least = match what {
-            What::Option(4..) | What::Edge(4..) => 1,
-            What::Urgent | What::Scale => 5,
+            Alteration::Option(4..) | Alteration::Edge(4..) => 1,
+            Alteration::Urgent | Alteration::Scale => 5,
             _ => 10,
         };
         assert!(count.made >= least, "only {} of {what:?}", count.made);
@@ -94,19 +94,21 @@ fn strict_mode_finds_every_mutant_but_those_listed() {
 }
 
 #[test]
-fn semantic_mode_finds_every_wrong_number_but_those_listed_and_95_percent_of_them() {
+fn semantic_mode_finds_95_percent_of_wrong_numbers() {
     let counts = hunt(Mode::Semantic);
-    // Windows and their scale are its policy, and so is PSH.
-    let is_number = |what: &What| !matches!(what, What::Window | What::Scale | What::Flag);
+    // Windows, their scale and PSH are policy.
+    let is_number = |what: &Alteration| {
+        !matches!(what, Alteration::Window | Alteration::Scale | Alteration::Flag)
+    };
     compare(&counts, is_number, include_str!("mutants/semantic.txt"));
-    for what in [What::Seq, What::Sack] {
+    for what in [Alteration::Seq, Alteration::Sack] {
         let found = counts[&what].permille();
         assert!(found >= 950, "{what:?}: {found} of 1,000 found");
     }
 }
 
-/// What passes of these kinds must be what is listed.
-fn compare(counts: &Counts, is_meant: impl Fn(&What) -> bool, list: &str) {
+/// Compares the mutants of these kinds that passed with the list.
+fn compare(counts: &Counts, is_meant: impl Fn(&Alteration) -> bool, list: &str) {
     let of_kind = counts.iter().filter(|(what, _)| is_meant(what));
     let passed: BTreeSet<String> = of_kind
         .flat_map(|(what, count)| {
@@ -121,7 +123,7 @@ fn compare(counts: &Counts, is_meant: impl Fn(&What) -> bool, list: &str) {
     assert!(stale.is_empty(), "listed, and found or not made any more: {stale:#?}");
 }
 
-/// Makes all mutants of all scripts that pass, and runs them.
+/// Makes and runs all mutants of all scripts that pass.
 fn hunt(mode: Mode) -> Counts {
     let scripts = files::below(Path::new(FOLDER), "pkt");
     let hunters: Vec<_> = (0..HUNTERS)
@@ -148,7 +150,7 @@ fn hunt(mode: Mode) -> Counts {
     all
 }
 
-/// Makes the mutants of one script; whether it passes itself.
+/// Makes the mutants of one script. Returns true if the script itself passes.
 fn hunt_one(path: &Path, mode: Mode, counts: &mut Counts) -> bool {
     let text = fs::read_to_string(path).unwrap();
     let name = path.strip_prefix(FOLDER).unwrap().display();
@@ -159,7 +161,7 @@ fn hunt_one(path: &Path, mode: Mode, counts: &mut Counts) -> bool {
         return false;
     }
     for at in 0..script.steps.len() {
-        for what in What::all() {
+        for what in Alteration::all() {
             let mut mutant = script.clone();
             let step = &mut mutant.steps[at];
             if !alter(step, what) {
@@ -182,16 +184,16 @@ fn passes(script: &Script, settings: &Settings) -> bool {
     run(script, settings, &mut host).is_passed()
 }
 
-/// Alters what a step expects; whether it expects anything of the kind.
-fn alter(step: &mut Step, what: What) -> bool {
+/// Alters what a step expects. Returns true if it expects anything of the kind.
+fn alter(step: &mut Step, what: Alteration) -> bool {
     match &mut step.action {
-        Action::Call(call) if what == What::Errno => {
+        Action::Call(call) if what == Alteration::Errno => {
             let Some(errno) = &mut call.expected.errno else { return false };
             *errno = if errno == "EPIPE" { "ECONNRESET" } else { "EPIPE" }.to_owned();
             true
         }
         Action::Packet(packet) if packet.direction == Direction::Out => match &mut packet.body {
-            _ if what == What::Time => delay(&mut step.when),
+            _ if what == Alteration::Time => delay(&mut step.when),
             PacketBody::Tcp(body) => alter_segment(body, what),
             PacketBody::Icmp(_) => false,
         },
@@ -214,35 +216,35 @@ fn delay(when: &mut EventTime) -> bool {
     true
 }
 
-fn alter_segment(body: &mut TcpPacket, what: What) -> bool {
+fn alter_segment(body: &mut TcpPacket, what: Alteration) -> bool {
     match what {
-        What::Seq => match &mut body.seq {
+        Alteration::Seq => match &mut body.seq {
             Seq::Relative(number) | Seq::Absolute(number) => increase(number),
             Seq::Any => false,
         },
-        What::Ack => match &mut body.ack {
+        Alteration::Ack => match &mut body.ack {
             Some(Ack::Relative(number) | Ack::Absolute(number)) => increase(number),
             _ => false,
         },
-        What::Flag => {
+        Alteration::Flag => {
             let flag = if body.len > 0 { TcpFlags::PSH } else { TcpFlags::ECE };
             body.flags = TcpFlags::from_bits(body.flags.bits() ^ flag.bits());
             true
         }
-        What::Window => body.win.as_mut().is_some_and(alter_field),
-        What::Urgent => body.urg.as_mut().is_some_and(alter_field),
-        What::Length => increase(&mut body.len),
-        What::Sack => edges(body).next().is_some_and(increase),
-        What::Edge(index) => edges(body).nth(index).is_some_and(increase),
-        What::Scale => options(body).iter_mut().any(|option| match option {
+        Alteration::Window => body.win.as_mut().is_some_and(alter_field),
+        Alteration::Urgent => body.urg.as_mut().is_some_and(alter_field),
+        Alteration::Length => increase(&mut body.len),
+        Alteration::Sack => edges(body).next().is_some_and(increase),
+        Alteration::Edge(index) => edges(body).nth(index).is_some_and(increase),
+        Alteration::Scale => options(body).iter_mut().any(|option| match option {
             TcpOption::WindowScale(shift) => {
                 *shift ^= 1;
                 true
             }
             _ => false,
         }),
-        What::Option(index) => options(body).get_mut(index).is_some_and(alter_option),
-        What::Time | What::Errno => false,
+        Alteration::Option(index) => options(body).get_mut(index).is_some_and(alter_option),
+        Alteration::Time | Alteration::Errno => false,
     }
 }
 
@@ -253,7 +255,7 @@ fn options(body: &mut TcpPacket) -> &mut [TcpOption] {
     }
 }
 
-/// The edges of the blocks that a segment is to name.
+/// Edges of the blocks that a segment is to name.
 fn edges(body: &mut TcpPacket) -> impl Iterator<Item = &mut u32> {
     let blocks = options(body).iter_mut().filter_map(|option| match option {
         TcpOption::Sack(blocks) => Some(blocks),
@@ -262,8 +264,8 @@ fn edges(body: &mut TcpPacket) -> impl Iterator<Item = &mut u32> {
     blocks.flatten().flat_map(|(left, right)| [left, right])
 }
 
-/// Alters the number in an option, if it has one that is compared: TSval is where the script says how
-/// long a tick is.
+/// Alters the number in an option, if it is compared: TSval is if the script gives the length of a
+/// tick.
 fn alter_option(option: &mut TcpOption) -> bool {
     match option {
         TcpOption::Mss(mss) => alter_field(mss),
@@ -292,7 +294,7 @@ fn increase(number: &mut u32) -> bool {
 }
 
 const HUNTERS: usize = 2;
-/// As many options as a segment has room for, less what pads.
+/// Most options of a segment, without padding.
 const MOST_OPTIONS: usize = 8;
 /// Edges of four blocks.
 const MOST_EDGES: usize = 8;

@@ -1,8 +1,8 @@
-//! Every packet script of `tests/scripts` holds, over IPv4 and over IPv6, and under each profile that
-//! is a whole stack: but for those that say on a line of their own, `// Profiles: whimbrel, linux.` and
-//! why, which they are for.
+//! Every packet script of `tests/scripts` passes over IPv4 and IPv6, and under each profile of a
+//! whole stack, unless a line of its own limits the profiles: `// Profiles: whimbrel, linux.` with
+//! the reason.
 //!
-//! `cargo run -- script run FILE` runs one, and prints the packets before what was not as written.
+//! `cargo run -- script run FILE` runs one, and prints the packets before the first difference.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test that reads files")]
 
 use std::fs;
@@ -21,11 +21,11 @@ use whimbrel_stack::Profile;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts");
 
-/// The profiles that scripts are for, unless they say otherwise.
+/// Profiles of scripts by default.
 const PROFILES: [&str; 3] = ["whimbrel", "linux", "freebsd"];
 
 #[test]
-fn every_script_holds_over_ipv4_under_each_profile_that_it_is_for() {
+fn every_script_passes_over_ipv4_under_its_profiles() {
     for profile in PROFILES {
         play(profile, |text| Some(text.to_owned()));
     }
@@ -38,7 +38,7 @@ fn every_script_that_names_no_family_holds_over_ipv6() {
     });
 }
 
-/// Plays what `dress` makes of each script that is for this profile.
+/// Runs `dress` of each script for this profile.
 fn play(profile: &str, dress: impl Fn(&str) -> Option<String>) {
     let mut played = 0;
     let mut failed = Vec::new();

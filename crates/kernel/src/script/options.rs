@@ -22,7 +22,7 @@ pub(super) fn read(descriptor: &Descriptor, option: SocketOption) -> io::Result<
             octets.truncate(octets.iter().position(|octet| *octet == 0).unwrap_or(octets.len()));
             OptionValue::Text(String::from_utf8_lossy(&octets).into_owned())
         }
-        SocketOption::FastOpenKey => OptionValue::Octets(option::get(descriptor, option)?),
+        SocketOption::FastOpenKey => OptionValue::Bytes(option::get(descriptor, option)?),
         _ => OptionValue::Int(number_at(&option::get(descriptor, option)?, 0)),
     })
 }
@@ -40,7 +40,7 @@ pub(super) fn write(
             [1i32.to_ne_bytes(), seconds.to_ne_bytes()].concat()
         }
         OptionValue::Text(text) => text.clone().into_bytes(),
-        OptionValue::Octets(octets) => octets.clone(),
+        OptionValue::Bytes(octets) => octets.clone(),
         // There is nothing that one could be written to.
         OptionValue::Info(_) => return Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT)),
     };

@@ -186,7 +186,7 @@ fn receive(descriptor: &Descriptor, with: &Reading, flags: MsgFlags) -> Outcome 
     let kept = if flags.has(MsgFlags::MSG_TRUNC) { 0 } else { len };
     let mut octets = buffers.concat();
     octets.truncate(kept);
-    Ok((len as i64, Filled::Octets(octets, MsgFlags::from_bits(said))))
+    Ok((len as i64, Filled::Bytes(octets, MsgFlags::from_bits(said))))
 }
 
 fn send(descriptor: &Descriptor, with: &Writing, flags: MsgFlags) -> Outcome {

@@ -209,7 +209,7 @@ pub(crate) fn write(fd: i32, size: usize) -> Call {
 /// What a call read.
 pub(crate) fn octets(returned: &Returned) -> &[u8] {
     match &returned.out {
-        Filled::Octets(octets, _) => octets,
+        Filled::Bytes(octets, _) => octets,
         other => panic!("{other:?}"),
     }
 }

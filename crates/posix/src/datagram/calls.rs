@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::transfer::Keep;
 use crate::{BlockedOn, Errno, Incoming, MsgFlags, Outcome, Outgoing, PollEvents};
 
-/// What it is bound and connected to.
+/// Calls on the addresses of a socket.
 impl Datagrams {
     pub(crate) fn bind(&mut self, cx: &mut Context, at: Endpoint) -> Result<(), Errno> {
         if self.handle.is_some() {
@@ -35,7 +35,7 @@ impl Datagrams {
         Ok(handle)
     }
 
-    /// The socket of the stack, bound to a drawn port first if it is not.
+    /// The stack's socket, bound to a drawn port if necessary.
     fn bound(&mut self, cx: &mut Context) -> Result<UdpHandle, Errno> {
         match self.handle {
             Some(handle) => Ok(handle),
@@ -52,7 +52,7 @@ impl Datagrams {
         self.handle.map_or(Ok(()), |handle| shard.udp_disconnect(handle).map_err(errno))
     }
 
-    /// As on Linux: of a socket that is connected, without anything being sent.
+    /// As on Linux: only on a connected socket, and without sending anything.
     pub(crate) fn shutdown(&mut self, cx: &mut Context, how: Shut) -> Result<(), Errno> {
         self.peer_name(&cx.shard)?;
         self.shut_read |= how != Shut::Write;
@@ -116,7 +116,7 @@ impl Datagrams {
         }
     }
 
-    /// A datagram is sent whole or not at all.
+    /// Sends a datagram whole or not at all.
     pub(crate) fn send(
         &mut self,
         cx: &mut Context,
@@ -156,13 +156,13 @@ impl Datagrams {
         }
     }
 
-    /// What the path said, once. Calls do not fail for what may pass by itself.
+    /// The path's error, once. Calls do not fail for errors that may pass.
     pub(super) fn take_error(&self, shard: &mut Shard) -> Option<Errno> {
         let handle = self.handle.filter(|handle| shard.udp().has_error(*handle))?;
         shard.udp_take_error(handle).map(path_errno)
     }
 
-    /// What `poll` says.
+    /// Events as `poll` reports them.
     pub(crate) fn ready(&self, shard: &Shard) -> PollEvents {
         let udp = shard.udp();
         let is = |it: bool, events: PollEvents| if it { events } else { PollEvents::NONE };
@@ -191,19 +191,19 @@ impl Datagrams {
     }
 }
 
-/// Puts a datagram where the caller wants it.
+/// Copies a datagram to the caller's buffer.
 fn deliver(received: Received, into: &mut Incoming, flags: MsgFlags) -> ReceivedFrom {
     let Received { from, mut data, .. } = received;
     let whole = data.len();
     data.truncate(into.most);
     let fitted = data.len();
     *into = Incoming::new(into.most);
-    into.take(data, Keep::Octets);
+    into.take(data, Keep::Bytes);
     let len = if flags.has(MsgFlags::MSG_TRUNC) { whole } else { fitted };
     ReceivedFrom { len, from: Some(from), is_truncated: fitted < whole }
 }
 
-/// Why a call failed, as Linux' own would.
+/// Error number of a failed call, as on Linux.
 fn errno(error: UdpError) -> Errno {
     match error {
         UdpError::NotLocal(_) | UdpError::NoSource(_) => Errno::EADDRNOTAVAIL,
@@ -216,12 +216,13 @@ fn errno(error: UdpError) -> Errno {
         UdpError::TooLong { .. } => Errno::EMSGSIZE,
         UdpError::Queue(QueueError::Memory) => Errno::ENOBUFS,
         UdpError::Queue(QueueError::Full { .. }) => Errno::EAGAIN,
-        // No route, a group of hosts, or this host itself, to which a shard has no way.
+        // There is no route, or the destination is a group or this host, which a shard does not
+        // reach.
         _ => Errno::ENETUNREACH,
     }
 }
 
-/// What the path said, as Linux tells it (`icmp_err_convert`).
+/// The path's error with Linux' number (`icmp_err_convert`).
 fn path_errno(error: SocketError) -> Errno {
     match error {
         SocketError::PortUnreachable => Errno::ECONNREFUSED,

@@ -92,15 +92,15 @@ impl Datagrams {
 
 fn hops(value: i32) -> Result<Option<u8>, Errno> {
     match value {
-        // Linux: the usual one again.
+        // As in Linux: -1 restores the default.
         -1 => Ok(None),
         1..=255 => Ok(Some(value as u8)),
         _ => Err(Errno::EINVAL),
     }
 }
 
-/// What a size that was asked for means: as on Linux twice as much, since what each datagram takes beside
-/// its bytes counts.
+/// Buffer size for a requested one: twice as much, as on Linux, because each datagram's overhead
+/// counts too.
 pub(super) const fn counted(asked: u32) -> usize {
     asked.saturating_mul(2) as usize
 }

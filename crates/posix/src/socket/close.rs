@@ -1,4 +1,4 @@
-//! `shutdown` and `close`, lingering or not.
+//! `shutdown` and `close`, with or without lingering.
 
 use core::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::context::Context;
 use crate::{BlockedOn, Errno, Linger};
 
 impl Socket {
-    /// On a listener reading ends listening; on an attempt to open that the peer's SYN
-    /// has not met anything ends it.
+    /// Shutting down reading on a listener ends listening; any shutdown ends an attempt to open
+    /// that has not received the peer's SYN.
     pub(crate) fn shutdown(&mut self, cx: &mut Context, how: Shut) -> Result<(), Errno> {
         let (read, write) = (how != Shut::Write, how != Shut::Read);
         match self.phase {
@@ -45,7 +45,7 @@ impl Socket {
         if is_over(&snapshot) { Err(Errno::ENOTCONN) } else { Ok(()) }
     }
 
-    /// Closes the connection or listener, or returns what `close` has to wait for first.
+    /// Closes the connection or listener, or returns the condition to wait for first.
     pub(crate) fn close(&mut self, cx: &mut Context) -> Option<BlockedOn> {
         match self.phase {
             Phase::Idle => {}
@@ -89,7 +89,7 @@ impl Socket {
         let until = match stream.lingers {
             Some(until) => until,
             None => {
-                // With something unread `close` resets at once.
+                // With unread data `close` resets at once.
                 cx.shard.snapshot(stream.handle).filter(|it| it.unread == 0 && !is_opening(it))?;
                 cx.shard.shutdown(stream.handle);
                 let until = now + Duration::from_secs(u64::from(seconds));
@@ -101,7 +101,7 @@ impl Socket {
             .then_some(BlockedOn::Lingering(self.fd, until))
     }
 
-    /// Whether `close` has to go on waiting.
+    /// True if `close` has to go on waiting.
     pub(crate) fn is_lingering(&self, shard: &Shard) -> bool {
         self.connection(shard).is_some_and(|(_, snapshot)| has_unacked(&snapshot))
     }

@@ -1,4 +1,4 @@
-//! `connect`, blocking or not, and its end.
+//! `connect`, blocking or not, and disconnecting.
 
 use bytes::Bytes;
 use whimbrel_tcp::conn::{Snapshot, State};
@@ -11,10 +11,10 @@ use super::{Phase, Progress, Socket};
 use crate::context::Context;
 use crate::{Errno, Outcome};
 
-/// Whether `connect` put the SYN off until text is written.
+/// Delay of the SYN until data is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Deferral {
-    /// Nothing yet: the SYN waits for text.
+    /// Nothing is sent: the SYN waits for data.
     Deferred,
     /// The SYN is on its way.
     Begun,
@@ -36,7 +36,7 @@ impl Socket {
         }
     }
 
-    /// Connects now, unless the SYN is to wait for text.
+    /// Connects now, unless the SYN is to wait for data.
     fn defer_connecting(&mut self, cx: &mut Context, to: Endpoint) -> Result<Deferral, Errno> {
         if self.deferred.is_some() {
             return Err(Errno::EISCONN);
@@ -50,11 +50,11 @@ impl Socket {
             cx.polls.notify(self.fd);
             return Ok(Deferral::Deferred);
         }
-        // The SYN asks for a cookie, so that the next can bring text.
+        // The SYN requests a cookie, so that the next can carry data.
         self.start_connecting(cx, to, Some(&mut Bytes::new())).map(|()| Deferral::Begun)
     }
 
-    /// The connection is reset, or listening ends, and the socket can be used anew.
+    /// Resets the connection or ends listening, so that the socket can be used again.
     pub(crate) fn disconnect(&mut self, cx: &mut Context) {
         let reset = self.connection(&cx.shard).is_some_and(|(_, it)| needs_reset(&it));
         match self.phase {
@@ -68,7 +68,7 @@ impl Socket {
     }
 }
 
-/// Where Linux' `tcp_disconnect` leaves `ECONNRESET` behind.
+/// True if Linux' `tcp_disconnect` leaves `ECONNRESET` behind.
 const fn needs_reset(snapshot: &Snapshot) -> bool {
     !is_over(snapshot) && !matches!(snapshot.state, State::Closing | State::LastAck)
 }

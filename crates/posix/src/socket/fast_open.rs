@@ -1,4 +1,4 @@
-//! The options of Fast Open: `TCP_FASTOPEN`, `TCP_FASTOPEN_KEY` and `TCP_FASTOPEN_CONNECT`.
+//! Options of Fast Open: `TCP_FASTOPEN`, `TCP_FASTOPEN_KEY` and `TCP_FASTOPEN_CONNECT`.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::{Errno, SocketOption};
 
 impl Socket {
-    /// `setsockopt`, if the option is one of Fast Open's.
+    /// `setsockopt`, for options of Fast Open.
     pub(super) fn set_fast_open(
         &mut self,
         cx: &mut Context,
@@ -47,8 +47,9 @@ impl Socket {
 
 /// `TCP_FASTOPEN_KEY`.
 impl Socket {
-    /// One key of 16 bytes, or two: cookies are granted under the first, and taken under both. A
-    /// listener takes them up at once, any other socket when it listens. What it accepts has none.
+    /// Sets one key of 16 bytes, or two: cookies are granted under the first, and accepted under
+    /// both. A listener uses them at once, any other socket when it listens. Accepted sockets have
+    /// none.
     pub(super) fn set_fast_open_keys(
         &mut self,
         cx: &mut Context,
@@ -66,14 +67,14 @@ impl Socket {
         Ok(())
     }
 
-    /// What was set; nothing for a socket that has the stack's key, which is not told.
+    /// Keys that were set; empty for a socket with the stack's key, which stays secret.
     pub(super) fn fast_open_keys(&self) -> Vec<u8> {
         let keys = self.fast_open_keys.as_deref();
         let both = keys.into_iter().flat_map(|keys| [Some(keys.primary), keys.backup]);
         both.flatten().flat_map(|key| key.0).collect()
     }
 
-    /// `getsockopt`, if the option is one of Fast Open's.
+    /// `getsockopt`, for options of Fast Open.
     pub(super) fn fast_open_setting(&self, option: SocketOption) -> Option<i32> {
         match option {
             SocketOption::FastOpen => Some(self.settings.fast_open.cast_signed()),
@@ -83,5 +84,5 @@ impl Socket {
     }
 }
 
-/// The most handshakes that may be under way with text, as Linux' `net.core.somaxconn`.
+/// Most handshakes under way with data, as Linux' `net.core.somaxconn`.
 const MOST_PENDING: u32 = 4_096;

@@ -1,4 +1,4 @@
-//! `getsockopt`: what was set, and what is so.
+//! `getsockopt`: settings and state.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -10,7 +10,7 @@ use whimbrel_tcp::tunables::ToldBuffers;
 
 use super::setsockopt::lasting;
 use super::{Phase, Socket};
-use crate::tcp_info::Surroundings;
+use crate::tcp_info::SocketMetrics;
 use crate::{Domain, Errno, OptionValue, Protocol, SocketOption, SocketType, TcpInfo};
 
 impl Socket {
@@ -31,7 +31,7 @@ impl Socket {
             SocketOption::Congestion => {
                 Ok(OptionValue::Text(self.congestion_control(shard).into()))
             }
-            SocketOption::FastOpenKey => Ok(OptionValue::Octets(self.fast_open_keys())),
+            SocketOption::FastOpenKey => Ok(OptionValue::Bytes(self.fast_open_keys())),
             SocketOption::Info => Ok(OptionValue::Info(Box::new(self.tcp_info(shard)))),
             SocketOption::V6Only if self.domain == Domain::Inet6 => {
                 Ok(OptionValue::Int(i32::from(self.settings.v6_only)))
@@ -42,7 +42,7 @@ impl Socket {
         }
     }
 
-    /// What the path to the peer is known to carry, bytes.
+    /// Path MTU to the peer as known, bytes.
     fn told_mtu(&self, shard: &Shard) -> Result<OptionValue, Errno> {
         let (stream, _) = self.connection(shard).ok_or(Errno::ENOTCONN)?;
         Ok(OptionValue::Int(i32::from(path_mtu(shard, stream.handle))))
@@ -55,7 +55,7 @@ impl Socket {
         let Some((stream, snapshot)) = self.connection(shard) else {
             return TcpInfo::unconnected();
         };
-        let around = Surroundings {
+        let around = SocketMetrics {
             now: shard.now(),
             path_mtu: path_mtu(shard, stream.handle),
             delayed_ack: shard.tunables().delayed_ack,
@@ -63,7 +63,7 @@ impl Socket {
         TcpInfo::of(&snapshot, &around)
     }
 
-    /// The options whose value is a number.
+    /// Options whose value is a number.
     fn setting(&self, shard: &Shard, option: SocketOption) -> Option<i32> {
         let rules = shard.tunables();
         let fast_open = self.fast_open_setting(option);
@@ -109,7 +109,7 @@ impl Socket {
         }
     }
 
-    /// Time-outs, and how often something is tried.
+    /// Time-outs, and numbers of attempts.
     fn time_setting(&self, rules: &Tunables, option: SocketOption) -> Option<i32> {
         let options = &self.settings.options;
         let set = &options.overrides;
@@ -135,7 +135,7 @@ impl Socket {
         }
     }
 
-    /// What IP headers say.
+    /// Setting of IP headers.
     fn packet_setting(&self, rules: &Tunables, option: SocketOption) -> Option<i32> {
         let set = &self.settings.options.overrides;
         let usual = rules.hop_limit;
@@ -149,7 +149,7 @@ impl Socket {
         }
     }
 
-    /// That of the connection, or what a connection of this socket would have as far as is known.
+    /// Congestion control of the connection, or of a future one as far as known.
     fn congestion_control<'a>(&self, shard: &'a Shard) -> &'a str {
         let set = self.settings.options.congestion_control;
         let algorithm = self.connection(shard).map(|(_, it)| it.congestion_control).or(set);
@@ -158,7 +158,7 @@ impl Socket {
         all.name(algorithm.unwrap_or_else(usual))
     }
 
-    /// As on Linux: what was set, if there is no connection yet.
+    /// As on Linux: the setting, if there is no connection yet.
     fn max_seg(&self, shard: &Shard) -> i32 {
         let unconnected = self.settings.options.overrides.max_seg.map_or(DEFAULT_MSS, i32::from);
         self.connection(shard).map_or(unconnected, |(_, it)| i32::from(it.mss))
@@ -186,5 +186,5 @@ fn seconds(duration: Duration) -> i32 {
     i32::try_from(duration.as_secs()).unwrap_or(i32::MAX)
 }
 
-/// RFC 9293 3.7.1: "SendMSS (...) 536": what Linux tells before there is a connection.
+/// RFC 9293 3.7.1: "SendMSS (...) 536": Linux' value before there is a connection.
 const DEFAULT_MSS: i32 = 536;

@@ -1,4 +1,4 @@
-//! How a connection is opened, and how that went.
+//! Opens a connection and reports the result.
 
 use bytes::Bytes;
 use whimbrel_stack::shard::ConnectError;
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::{BlockedOn, Errno, Outcome};
 
 impl Socket {
-    /// Connects; the SYN is to bring of `text` what it can, if there is any (Fast Open).
+    /// Connects; the SYN carries as much of `text` as it can, if there is any (Fast Open).
     pub(super) fn start_connecting(
         &mut self,
         cx: &mut Context,
@@ -56,7 +56,7 @@ impl Socket {
         }
     }
 
-    /// The attempt failed: the socket is as before it.
+    /// Restores the socket after a failed attempt.
     fn give_up(&mut self, cx: &mut Context) {
         if let Phase::Stream(stream) = self.phase {
             cx.shard.close(stream.handle);
@@ -64,7 +64,7 @@ impl Socket {
         }
     }
 
-    /// The connection or listener is gone, and with it the port that was drawn for it.
+    /// Forgets the connection or listener, and releases a port drawn for it.
     pub(super) fn forget(&mut self, cx: &mut Context) {
         let phase = core::mem::replace(&mut self.phase, Phase::Idle);
         if let Phase::Stream(Stream { drew_port: true, bound, .. }) = phase
@@ -86,7 +86,8 @@ fn connect_errno(error: &ConnectError) -> Errno {
         | ConnectError::NoSource(_) => Errno::EADDRNOTAVAIL,
         ConnectError::TooMany { .. } => Errno::ENOBUFS,
         ConnectError::NotAPeer(peer) if peer.port == 0 => Errno::EADDRNOTAVAIL,
-        // No route, a group of hosts, or this host itself, to which a shard has no way.
+        // There is no route, or the destination is a group or this host, which a shard does not
+        // reach.
         _ => Errno::ENETUNREACH,
     }
 }

@@ -1,4 +1,4 @@
-//! What is so of a socket now: its events as `poll` counts them, and its pending error.
+//! Events of a socket, as `poll` reports them, and its pending error.
 
 use whimbrel_base::packet::SoftError;
 use whimbrel_stack::Shard;
@@ -10,7 +10,7 @@ use super::{Phase, Socket, Stream};
 use crate::{Errno, PollEvents};
 
 impl Socket {
-    /// What `poll` would say of it.
+    /// Events as `poll` reports them.
     pub(crate) fn ready(&self, shard: &Shard) -> PollEvents {
         let error = if self.pending_error(shard).is_some() {
             PollEvents::POLLERR
@@ -20,7 +20,8 @@ impl Socket {
         error
             | match self.phase {
                 Phase::Idle if self.deferred.is_some() => WRITABLE,
-                // As on Linux: no connection counts as one that is over.
+                // As on Linux: a socket without a connection counts as one whose connection is
+                // over.
                 Phase::Idle => WRITABLE | PollEvents::POLLHUP,
                 Phase::Listening(listener) => {
                     let waiting = shard.listener(listener).map_or(0, |it| it.waiting());
@@ -36,19 +37,19 @@ impl Socket {
             }
     }
 
-    /// Whether the connection is still being opened.
+    /// True if the connection is still being opened.
     pub(crate) fn is_opening(&self, shard: &Shard) -> bool {
         self.connection(shard).is_some_and(|(_, snapshot)| is_opening(&snapshot))
     }
 
-    /// What `SO_ERROR` would tell.
+    /// Pending error of `SO_ERROR`.
     pub(super) fn pending_error(&self, shard: &Shard) -> Option<Errno> {
         let untold = self.stream().filter(|stream| !stream.told);
         let ended = || shard.snapshot(untold?.handle).as_ref().and_then(end_errno);
         self.error.or_else(ended)
     }
 
-    /// What `SO_ERROR` tells of ICMP errors that the connection outlives.
+    /// ICMP error that the connection survives, for `SO_ERROR`.
     pub(super) fn take_soft_error(&self, shard: &mut Shard) -> Option<Errno> {
         if shard.tunables().soft_errors == SoftErrors::Kept {
             return None;
@@ -58,7 +59,7 @@ impl Socket {
         shard.take_soft_error(stream.handle).map(soft_errno)
     }
 
-    /// Takes the error that the connection ended with, or did not begin with.
+    /// Takes the error of a failed connection or attempt.
     pub(super) fn take_error(&mut self, shard: &Shard) -> Option<Errno> {
         let error = self.pending_error(shard);
         let ended = self.connection(shard).is_some_and(|(_, it)| it.closed.is_some());
@@ -70,7 +71,7 @@ impl Socket {
     }
 }
 
-/// `text`: bytes that an ordinary `recv` would get.
+/// `text`: bytes that an ordinary `recv` would return.
 fn ready_stream(stream: &Stream, snapshot: &Snapshot, text: u32) -> PollEvents {
     let over = is_over(snapshot);
     let end = stream.shut_read || snapshot.fin_received || over;
@@ -93,12 +94,12 @@ fn ready_stream(stream: &Stream, snapshot: &Snapshot, text: u32) -> PollEvents {
     ready
 }
 
-/// True if the handshake is under way. One that Fast Open began is nobody's concern.
+/// True if the handshake is under way. One that Fast Open began does not count.
 pub(super) const fn is_opening(snapshot: &Snapshot) -> bool {
     !snapshot.early && matches!(snapshot.state, State::SynSent | State::SynReceived)
 }
 
-/// True if the connection is over: what Linux calls `TCP_CLOSE`.
+/// True if the connection is over, as Linux' `TCP_CLOSE`.
 pub(super) const fn is_over(snapshot: &Snapshot) -> bool {
     matches!(snapshot.state, State::Closed | State::TimeWait)
 }
@@ -111,7 +112,7 @@ pub(super) fn has_room(snapshot: &Snapshot) -> bool {
     unsent_few && u64::from(snapshot.send_room()) * 3 >= u64::from(snapshot.send_size)
 }
 
-/// The error with which a connection ended (Linux' `tcp_reset`, `tcp_write_err`).
+/// Error that ended a connection (Linux' `tcp_reset`, `tcp_write_err`).
 fn end_errno(snapshot: &Snapshot) -> Option<Errno> {
     match snapshot.closed? {
         CloseReason::Finished => None,
@@ -122,13 +123,12 @@ fn end_errno(snapshot: &Snapshot) -> Option<Errno> {
         CloseReason::Unreachable => {
             Some(snapshot.soft_error.map_or(Errno::EHOSTUNREACH, soft_errno))
         }
-        // Aborted, here.
+        // Aborted on this side.
         _ => Some(Errno::ECONNABORTED),
     }
 }
 
-/// What Linux tells of a connection that timed out, if somebody on the path had said why
-/// (`sk_err_soft`).
+/// Error of a connection that timed out after an ICMP error, as in Linux (`sk_err_soft`).
 const fn soft_errno(error: SoftError) -> Errno {
     match error {
         SoftError::NetworkUnreachable => Errno::ENETUNREACH,

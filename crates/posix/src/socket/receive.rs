@@ -1,4 +1,4 @@
-//! `recv` and its kin: they differ in how they name their buffers, not in what they do.
+//! `recv` and its variants, which differ only in their buffers.
 
 use bytes::Bytes;
 use whimbrel_stack::{Handle, Recv, Shard};
@@ -34,7 +34,7 @@ impl Socket {
         }
         match self.after_text(shard) {
             After::More => self.wait_to_read(shard, into, flags),
-            // An error is not taken while there is a number to tell.
+            // An error stays pending if there are bytes to return.
             After::End => Outcome::Done(Ok(into.len)),
             After::Error if into.len > 0 => Outcome::Done(Ok(into.len)),
             After::Error => Outcome::Done(self.take_error(shard).map_or(Ok(0), Err)),
@@ -42,13 +42,13 @@ impl Socket {
         }
     }
 
-    /// Takes, or copies, what is there and fits, up to the urgent byte; only a call that begins
-    /// there goes on behind it.
+    /// Takes, or copies, data that fits, up to the urgent byte; only a call that begins there goes
+    /// beyond it.
     fn fill(&mut self, shard: &mut Shard, into: &mut Incoming, flags: MsgFlags) -> Stopped {
         let Some(handle) = self.stream().map(|stream| stream.handle) else {
             return Stopped::NoMore;
         };
-        let keep = if flags.has(MsgFlags::MSG_TRUNC) { Keep::Count } else { Keep::Octets };
+        let keep = if flags.has(MsgFlags::MSG_TRUNC) { Keep::Count } else { Keep::Bytes };
         let peeks = flags.has(MsgFlags::MSG_PEEK);
         if peeks {
             *into = Incoming::new(into.most);
@@ -68,7 +68,7 @@ impl Socket {
         if mark == Some(into.len) { Stopped::AtUrgentMark } else { Stopped::NoMore }
     }
 
-    /// What follows the text that was there, in the order in which Linux asks.
+    /// Condition after the text, in Linux' order of checks.
     fn after_text(&self, shard: &Shard) -> After {
         let error = self.pending_error(shard).is_some();
         match self.connection(shard) {
@@ -123,23 +123,23 @@ fn peek(shard: &Shard, handle: Handle, into: &mut Incoming, goal: usize, keep: K
     }
 }
 
-/// Why nothing more was taken.
+/// Reason for which reading stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stopped {
-    /// There is no more, or no room for it.
+    /// There is no more data, or no room for it.
     NoMore,
-    /// The urgent data end here: Linux' `recv` ends too, `MSG_WAITALL` or not.
+    /// The urgent data ends here, and so does Linux' `recv`, with or without `MSG_WAITALL`.
     AtUrgentMark,
 }
 
-/// What follows the last byte that arrived.
+/// Condition after the last byte that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum After {
-    /// More text may come.
+    /// More data may come.
     More,
     /// The end of the stream.
     End,
-    /// An error that nobody heard of.
+    /// An error not yet reported.
     Error,
     /// There is no stream.
     NotConnected,

@@ -1,4 +1,4 @@
-//! `send` and its kin: they differ in how they name their buffers, not in what they do.
+//! `send` and its variants, which differ only in their buffers.
 
 use whimbrel_stack::Handle;
 use whimbrel_tcp::conn::Cork;
@@ -81,7 +81,7 @@ impl Socket {
         }
     }
 
-    /// Connects by a SYN that brings what it can of `out` if it `is_fast`, or by a plain one.
+    /// Connects with a SYN that carries data of `out` if `is_fast`, or with a plain one.
     fn connect_with_text(
         &mut self,
         cx: &mut Context,
@@ -110,7 +110,7 @@ impl Socket {
     }
 }
 
-/// Sending on a socket that is connected, or is about to be.
+/// Sending on a connected or connecting socket.
 impl Socket {
     fn send_on(&mut self, cx: &mut Context, out: &mut Outgoing, flags: MsgFlags) -> Outcome<usize> {
         let known = MsgFlags::MSG_DONTWAIT
@@ -152,7 +152,8 @@ impl Socket {
         }
     }
 
-    /// Nothing can be sent: what was taken before counts, then a pending error, then `EPIPE`.
+    /// Ends a call that cannot send: with the bytes taken before, else with a pending error, else
+    /// with `EPIPE`.
     fn refuse_send(&mut self, cx: &Context, out: &Outgoing) -> Outcome<usize> {
         if out.sent > 0 {
             return Outcome::Done(Ok(out.sent));
@@ -160,7 +161,7 @@ impl Socket {
         Outcome::fail(self.take_error(&cx.shard).unwrap_or(Errno::EPIPE))
     }
 
-    /// `MSG_MORE` corks for this call and until the next; `TCP_CORK` until it is pulled.
+    /// `MSG_MORE` corks until the next call; `TCP_CORK` until it is removed.
     fn cork(&mut self, cx: &mut Context, handle: Handle, flags: MsgFlags) {
         let more = flags.has(MsgFlags::MSG_MORE);
         let corked = more || self.settings.options.cork == Cork::On;

@@ -1,4 +1,4 @@
-//! `setsockopt`: what the stack can do takes effect at once, the rest is refused.
+//! `setsockopt`: supported options take effect at once, others are refused.
 
 use core::ops::RangeInclusive;
 use core::time::Duration;
@@ -28,7 +28,7 @@ impl Socket {
                     self.tell_options(cx, option);
                 }
             }
-            (SocketOption::FastOpenKey, OptionValue::Octets(bytes)) => {
+            (SocketOption::FastOpenKey, OptionValue::Bytes(bytes)) => {
                 self.set_fast_open_keys(cx, bytes)?;
             }
             (SocketOption::Linger | SocketOption::Congestion | SocketOption::FastOpenKey, _) => {
@@ -65,7 +65,7 @@ impl Socket {
         Ok(())
     }
 
-    /// What was set takes effect.
+    /// Applies an option that was set.
     fn tell_options(&mut self, cx: &mut Context, option: SocketOption) {
         let mut options = self.settings.options;
         match &mut self.phase {
@@ -77,7 +77,7 @@ impl Socket {
                 if option == SocketOption::Cork {
                     stream.corked = options.cork == Cork::On;
                 } else if stream.corked {
-                    // By `MSG_MORE`.
+                    // Set by `MSG_MORE`.
                     options.cork = Cork::On;
                 }
                 cx.shard.set_options(stream.handle, &options);
@@ -98,7 +98,7 @@ impl Socket {
     }
 }
 
-/// Each of the following says whether the option is one of its own.
+/// Each function below returns true if the option is one of its own.
 fn set_switch(settings: &mut Settings, option: SocketOption, value: i32) -> bool {
     let on = value != 0;
     let options = &mut settings.options;
@@ -120,10 +120,10 @@ fn set_switch(settings: &mut Settings, option: SocketOption, value: i32) -> bool
     true
 }
 
-/// The bytes given hold for text; Linux would take the value for its overhead too, and so tells
-/// twice as much.
+/// The given bytes are for data. Linux counts its overhead in the value too, and so reports twice
+/// as much.
 fn set_buffer(options: &mut SocketOptions, option: SocketOption, value: i32) -> bool {
-    // As on Linux a negative number is a large one.
+    // As on Linux, a negative number counts as a large one.
     let bytes = value.cast_unsigned();
     match option {
         SocketOption::SendBuffer => {
@@ -137,7 +137,7 @@ fn set_buffer(options: &mut SocketOptions, option: SocketOption, value: i32) -> 
     true
 }
 
-/// Time-outs, and how often something is tried.
+/// Time-outs, and numbers of attempts.
 fn set_time(options: &mut SocketOptions, option: SocketOption, value: i32) -> Result<bool, Errno> {
     let set = &mut options.overrides;
     match option {
@@ -185,8 +185,8 @@ fn set_segments(socket: &mut Socket, option: SocketOption, value: i32) -> Result
     Ok(true)
 }
 
-/// What IP headers say. An IPv6 socket has the options of both families, the others for peers in
-/// mapped form.
+/// Sets options of IP headers. An IPv6 socket has the options of both families, the others for
+/// peers in mapped form.
 fn set_packets(socket: &mut Socket, option: SocketOption, value: i32) -> Result<bool, Errno> {
     let set = &mut socket.settings.options.overrides;
     let v6 = socket.domain == Domain::Inet6;
@@ -202,8 +202,8 @@ fn set_packets(socket: &mut Socket, option: SocketOption, value: i32) -> Result<
     Ok(true)
 }
 
-/// -1: as the tunable has it. 0, which Linux takes for IPv6, would go nowhere (RFC 1122 3.2.1.7: "A
-/// host MUST NOT send a datagram with a Time-to-Live (TTL) value of zero").
+/// -1: the tunable's value. 0, which Linux takes for IPv6, would not leave the host (RFC 1122
+/// 3.2.1.7: "A host MUST NOT send a datagram with a Time-to-Live (TTL) value of zero").
 fn hops(value: i32) -> Result<Option<u8>, Errno> {
     if value == -1 { Ok(None) } else { within(value, 1..=255).map(Some) }
 }
@@ -222,12 +222,12 @@ fn seconds(value: i32, range: RangeInclusive<i32>) -> Result<Duration, Errno> {
     within(value, range).map(Duration::from_secs)
 }
 
-/// How many repetitions of a SYN-ACK take `seconds`, and one more: Linux' `secs_to_retrans`.
+/// Number of SYN-ACK repetitions that take `seconds`, plus one: Linux' `secs_to_retrans`.
 fn repetitions(seconds: i32) -> u8 {
     (0..=u8::MAX).find(|count| lasting(*count) >= seconds).unwrap_or(u8::MAX)
 }
 
-/// How many seconds that is: the waits double from 1 s to 120 s (Linux' `retrans_to_secs`).
+/// Seconds that these take: the waits double from 1 s to 120 s (Linux' `retrans_to_secs`).
 pub(super) fn lasting(repetitions: u8) -> i32 {
     (0..u32::from(repetitions)).map(|count| (1 << count.min(7)).min(120)).sum()
 }
@@ -236,7 +236,7 @@ pub(super) fn lasting(repetitions: u8) -> i32 {
 const LEAST_SEND: u32 = 2_304;
 /// Half of Linux' `SOCK_MIN_RCVBUF`.
 const LEAST_RECV: u32 = 1_152;
-/// So that twice as much is a number of C's.
+/// Twice as much must fit in a C `int`.
 const MOST_BUFFER: u32 = (1 << 30) - 1;
-/// The longest that `TCP_LINGER2` takes, seconds: Linux' `TCP_FIN_TIMEOUT_MAX`.
+/// Longest `TCP_LINGER2`, seconds: Linux' `TCP_FIN_TIMEOUT_MAX`.
 const MOST_LINGER: i32 = 120;

@@ -1,6 +1,5 @@
-//! Urgent data by Linux' rules: of what the peer marks, the last byte is urgent, and an ordinary
-//! `recv` passes it over unless `SO_OOBINLINE` is set. Beneath, all of it stays in the stream
-//! (RFC 6093).
+//! Urgent data by Linux' rules: the last marked byte is urgent, and an ordinary `recv` skips it
+//! unless `SO_OOBINLINE` is set. In the stack all of it stays in the stream (RFC 6093).
 
 use bytes::Bytes;
 use whimbrel_stack::{Recv, Shard};
@@ -12,8 +11,8 @@ use crate::transfer::Keep;
 use crate::{Errno, Incoming, MsgFlags, PollEvents};
 
 impl Socket {
-    /// `recv` with `MSG_OOB`: the urgent byte, once. `EINVAL` if there is none, or if it is in the
-    /// stream; `EAGAIN` if it was announced and is not here yet. It never blocks.
+    /// `recv` with `MSG_OOB`: returns the urgent byte once. `EINVAL` if there is none, or if it is
+    /// in the stream; `EAGAIN` if it was announced and has not arrived. It never blocks.
     pub(super) fn recv_urgent(
         &mut self,
         shard: &Shard,
@@ -42,11 +41,11 @@ impl Socket {
         if let Some(stream) = self.stream_mut().filter(|_| !peeks) {
             stream.oob = None;
         }
-        into.take(Bytes::copy_from_slice(&[byte]), Keep::Octets);
+        into.take(Bytes::copy_from_slice(&[byte]), Keep::Bytes);
         Ok(into.len)
     }
 
-    /// Takes the urgent byte out of the stream if it is the next: it waits for `MSG_OOB`.
+    /// Takes the urgent byte out of the stream if it is next: it waits for `MSG_OOB`.
     pub(super) fn set_urgent_aside(&mut self, shard: &mut Shard) {
         let Some((stream, snapshot)) = self.connection(shard) else { return };
         let Some((1, end)) = stream.mark(shard, &snapshot) else { return };
@@ -59,15 +58,15 @@ impl Socket {
         }
     }
 
-    /// An ordinary `recv` took bytes from behind the urgent one that stands aside: that is gone, as it
-    /// is on Linux.
+    /// Drops the urgent byte after an ordinary `recv` beyond it, as on Linux.
     pub(super) fn pass_urgent(&mut self, taken: usize) {
         if let Some(stream) = self.stream_mut().filter(|_| taken > 0) {
             stream.oob = None;
         }
     }
 
-    /// What `poll` says of urgent data, and how many bytes an ordinary `recv` would get.
+    /// Events for urgent data as `poll` reports them, and the number of bytes that an ordinary
+    /// `recv` would return.
     pub(super) fn look(
         &self,
         shard: &Shard,
@@ -82,7 +81,7 @@ impl Socket {
         (if urgent { PollEvents::POLLPRI } else { PollEvents::NONE }, text)
     }
 
-    /// Bytes that can be read in front of the urgent one, if that is there and set apart.
+    /// Bytes that can be read before the urgent one, if that has arrived and is not in the stream.
     pub(super) fn before_urgent(&self, shard: &Shard, stream: &Stream, snapshot: &Snapshot) -> u32 {
         let apart = !self.settings.oob_inline;
         let mark = stream.mark(shard, snapshot);
@@ -92,13 +91,13 @@ impl Socket {
 }
 
 impl Stream {
-    /// Bytes to be read up to the end of the urgent data (>= 1), and where they end.
+    /// Bytes to read up to the end of the urgent data (>= 1), and the number of that end.
     fn mark(&self, shard: &Shard, snapshot: &Snapshot) -> Option<(u32, SeqNum)> {
         let left = shard.urgent_mark(self.handle).filter(|left| *left > 0)?;
         Some((left, snapshot.rcv.nxt - snapshot.unread + left))
     }
 
-    /// The byte that stands so far in front of what was read, if it is here.
+    /// The byte `ahead` of the read position, if it has arrived.
     fn byte(&self, shard: &Shard, ahead: u32) -> Option<u8> {
         let mut ahead = ahead as usize;
         for piece in shard.peek(self.handle) {

@@ -1,4 +1,4 @@
-//! `accept`: a connection becomes a descriptor.
+//! `accept`: gives a connection a descriptor.
 
 use alloc::boxed::Box;
 
@@ -10,18 +10,18 @@ use crate::descriptor::{AnySocket, File};
 use crate::socket::{Phase, Progress, Settings, Socket, Stream};
 use crate::{BlockedOn, Errno, Fd, Outcome, SocketFlags};
 
-/// A connection that was accepted.
+/// An accepted connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accepted {
-    /// The descriptor of the new socket.
+    /// Descriptor of the new socket.
     pub fd: Fd,
-    /// The address and port of the peer.
+    /// Address and port of the peer.
     pub peer: Endpoint,
 }
 
 impl Sockets {
-    /// `accept4(2)`; without flags `accept(2)`. The options of the listener hold for the
-    /// connection, its descriptor's flags do not.
+    /// `accept4(2)`; without flags `accept(2)`. The connection inherits the listener's options, but
+    /// not its descriptor's flags.
     pub fn accept(&mut self, fd: Fd, flags: SocketFlags) -> Outcome<Accepted> {
         match self.try_accept(fd, flags) {
             Ok(outcome) => outcome,
@@ -47,7 +47,7 @@ impl Sockets {
             socket.enter(cx, Phase::Stream(Stream::new(handle, Progress::Connected)));
             File::Socket(AnySocket::Stream(Box::new(socket)))
         })?;
-        // It inherited what held when it became complete; since then other things may.
+        // It inherited the options of the time when it was complete; they may have changed.
         self.cx.shard.set_options(handle, &settings.options);
         Ok(Outcome::Done(Ok(Accepted { fd, peer: flow.remote })))
     }

@@ -1,4 +1,4 @@
-//! `bind` and `listen`: which ends are free to take.
+//! `bind` and `listen`, and the addresses that are free.
 
 use alloc::collections::BTreeSet;
 
@@ -41,11 +41,11 @@ impl Sockets {
         Ok(())
     }
 
-    /// `listen(2)`. As on Linux `backlog + 1` connections may wait, 4,097 at most, and a second
-    /// call changes the backlog. An unbound socket is bound to a drawn port first.
+    /// `listen(2)`. As on Linux at most `backlog + 1` connections wait, but no more than 4,097, and
+    /// a second call changes the backlog. An unbound socket is bound to a drawn port first.
     pub fn listen(&mut self, fd: Fd, backlog: i32) -> Result<(), Errno> {
         let socket = self.files.stream(fd)?;
-        // A negative number is a large one.
+        // A negative number counts as a large one.
         let queue = backlog.cast_unsigned().min(SOMAXCONN) + 1;
         let at = match (socket.phase, socket.local) {
             (Phase::Stream(_), _) => return Err(Errno::EINVAL),
@@ -78,7 +78,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// A port at `addr` that nothing has.
+    /// A free port at `addr`.
     fn draw(&mut self, addr: Address) -> Result<Endpoint, Errno> {
         let Context { shard, ports, .. } = &mut self.cx;
         let lingering: BTreeSet<u16> = shard.sockets().map(|it| it.local.port).collect();
@@ -87,7 +87,7 @@ impl Sockets {
         Ok(Endpoint::new(addr, port))
     }
 
-    /// Whether something forbids `fd` to take `at`.
+    /// True if `fd` may not take `at`.
     fn conflicts(&mut self, fd: Fd, at: Endpoint) -> Result<bool, Errno> {
         let socket = self.files.stream(fd)?;
         let ends = (at.addr, socket.settings);
@@ -108,8 +108,8 @@ impl Sockets {
         Ok(taken || strict && self.is_lingered_at(at, ends))
     }
 
-    /// True if a connection that outlived its socket stands at `at`. It walks all there are: only
-    /// sockets without `SO_REUSEADDR` come here.
+    /// True if there is a connection at `at` whose socket is closed. It walks over all connections:
+    /// only sockets without `SO_REUSEADDR` come here.
     fn is_lingered_at(&mut self, at: Endpoint, mine: (Address, Settings)) -> bool {
         let Context { shard, owners, ports, .. } = &mut self.cx;
         let owned: BTreeSet<_> =
@@ -137,7 +137,7 @@ fn families_of(socket: &Socket) -> Families {
     }
 }
 
-/// True if a segment could be for both.
+/// True if a segment could match both.
 fn overlap(one: (Address, Settings), other: (Address, Settings)) -> bool {
     let covers = |(wide, settings): (Address, Settings), narrow: Address| {
         let same_family = wide.family() == narrow.family();
@@ -147,5 +147,5 @@ fn overlap(one: (Address, Settings), other: (Address, Settings)) -> bool {
     covers(one, other.0) || covers(other, one.0)
 }
 
-/// The longest backlog that `listen` takes, as Linux' `net.core.somaxconn`.
+/// Longest backlog of `listen`, as Linux' `net.core.somaxconn`.
 const SOMAXCONN: u32 = 4096;

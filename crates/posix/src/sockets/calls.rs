@@ -1,4 +1,4 @@
-//! The calls on one socket, passed on by its type.
+//! Calls on one socket, by its type.
 
 use alloc::boxed::Box;
 
@@ -39,9 +39,9 @@ impl Sockets {
         }
     }
 
-    /// `connect(2)`. Non-blocking: `EINPROGRESS`, then `EALREADY`; once established 0 for the
-    /// first call that hears of it, then `EISCONN`. A failure is told once, by the next call or
-    /// by `SO_ERROR`; then the socket can connect again.
+    /// `connect(2)`. Non-blocking: `EINPROGRESS`, then `EALREADY`; once established, the first call
+    /// returns 0 and later ones `EISCONN`. A failure is reported once, by the next call or by
+    /// `SO_ERROR`; then the socket can connect again.
     pub fn connect(&mut self, fd: Fd, to: Endpoint) -> Outcome<()> {
         let cx = &mut self.cx;
         self.files.socket_mut(fd).map_or_else(Outcome::fail, |socket| match socket {
@@ -50,8 +50,8 @@ impl Sockets {
         })
     }
 
-    /// `connect(2)` to `AF_UNSPEC`: the connection is reset, or listening ends, and the socket can
-    /// be used anew.
+    /// `connect(2)` to `AF_UNSPEC`: resets the connection or ends listening, so that the socket can
+    /// be used again.
     pub fn disconnect(&mut self, fd: Fd) -> Result<(), Errno> {
         match self.files.socket_mut(fd)? {
             AnySocket::Stream(socket) => {
@@ -62,8 +62,8 @@ impl Sockets {
         }
     }
 
-    /// `shutdown(2)`. On a listener reading ends listening; on an attempt to open that the peer's SYN
-    /// has not met anything ends it.
+    /// `shutdown(2)`. Shutting down reading on a listener ends listening; any shutdown ends an
+    /// attempt to open that has not received the peer's SYN.
     pub fn shutdown(&mut self, fd: Fd, how: Shut) -> Result<(), Errno> {
         match self.files.socket_mut(fd)? {
             AnySocket::Stream(socket) => socket.shutdown(&mut self.cx, how),
@@ -71,8 +71,8 @@ impl Sockets {
         }
     }
 
-    /// `close(2)`. With `SO_LINGER` it blocks, even if nothing else of this socket does, until all
-    /// was acknowledged or the time is over; the number is free only then.
+    /// `close(2)`. With `SO_LINGER` it blocks, also on a non-blocking socket, until all data is
+    /// acknowledged or the time is over; the number is free only then.
     pub fn close(&mut self, fd: Fd) -> Outcome<()> {
         let Some(file) = self.files.entry_mut(fd) else { return Outcome::fail(Errno::EBADF) };
         match file {
@@ -93,20 +93,21 @@ impl Sockets {
 /// Data sent and received.
 impl Sockets {
     /// `send(2)`; without flags `write(2)` and `writev(2)`; `sendto` and `sendmsg` ignore their
-    /// address on a stream. The result is how many bytes were taken: all, unless the socket does
-    /// not block. With `MSG_OOB` the last byte is urgent. `EPIPE` would come with SIGPIPE unless `flags` has `MSG_NOSIGNAL`: there are no
-    /// signals here. For `MSG_FASTOPEN` see [`Sockets::send_to`].
+    /// address on a stream. The result is the number of bytes taken: all, unless the socket is
+    /// non-blocking. With `MSG_OOB` the last byte is urgent. `EPIPE` would come with SIGPIPE unless
+    /// `flags` has `MSG_NOSIGNAL`, but there are no signals here. For `MSG_FASTOPEN` see
+    /// [`Sockets::send_to`].
     pub fn send(&mut self, fd: Fd, out: &mut Outgoing, flags: MsgFlags) -> Outcome<usize> {
         self.send_to(fd, out, flags, None)
     }
 
-    /// `sendto(2)`, and `sendmsg(2)` with an address: whom a datagram is for. Of a stream it counts with
-    /// `MSG_FASTOPEN` alone: the call
-    /// then connects, and the SYN brings what it can of the bytes, if the peer granted a cookie
-    /// before. It blocks until connected. A socket that does not block returns how many bytes the SYN
-    /// brings; if none, `EINPROGRESS`, and they are to be sent again once it is writable.
+    /// `sendto(2)`, and `sendmsg(2)` with an address: the destination of a datagram. On a stream
+    /// the address counts only with `MSG_FASTOPEN`: the call then connects, with data on the SYN if
+    /// the peer granted a cookie before. It blocks until connected. A non-blocking socket returns
+    /// the number of bytes on the SYN; if there are none, it returns `EINPROGRESS`, and the caller
+    /// sends again once it is writable.
     ///
-    /// What a SYN brings may come to the peer twice (RFC 7413 6.1).
+    /// Data on a SYN may reach the peer's application twice (RFC 7413 6.1).
     pub fn send_to(
         &mut self,
         fd: Fd,
@@ -114,7 +115,7 @@ impl Sockets {
         flags: MsgFlags,
         to: Option<Endpoint>,
     ) -> Outcome<usize> {
-        // Refused before the descriptor is looked at.
+        // Refused before the descriptor is checked.
         let client = self.cx.shard.tunables().fast_open_client;
         if flags.has(MsgFlags::MSG_FASTOPEN) && !client && !out.opened {
             return Outcome::fail(Errno::EOPNOTSUPP);
@@ -126,11 +127,10 @@ impl Sockets {
         })
     }
 
-    /// `sendto(2)` and `sendmsg(2)` as FreeBSD has them for a stream: a socket that is not connected connects to
-    /// `to`, whatever `flags` are; the address of one that is counts for nothing. With `TCP_FASTOPEN` set the
-    /// SYN asks for a cookie, or brings what it can of the bytes if the peer granted one before. What the
-    /// SYN does not bring waits in the send buffer until the connection is open, and counts as sent: the
-    /// call blocks for room alone.
+    /// `sendto(2)` and `sendmsg(2)` of FreeBSD on a stream: an unconnected socket connects to `to`
+    /// with any `flags`; a connected one ignores the address. With `TCP_FASTOPEN` set the SYN
+    /// requests a cookie, or carries data if the peer granted one before. The rest waits in the
+    /// send buffer until the connection is open, and counts as sent: the call blocks only for room.
     pub fn send_connecting(
         &mut self,
         fd: Fd,
@@ -146,15 +146,15 @@ impl Sockets {
         }
     }
 
-    /// `recv(2)`; without flags `read(2)` and `readv(2)`. `recvfrom` and `recvmsg` tell no
-    /// address on a stream. Received bytes are in `into`; the result is their number, 0 at the
-    /// end of the stream.
+    /// `recv(2)`; without flags `read(2)` and `readv(2)`. `recvfrom` and `recvmsg` return no
+    /// address on a stream. Received bytes are in `into`; the result is their number, 0 at the end
+    /// of the stream.
     pub fn recv(&mut self, fd: Fd, into: &mut Incoming, flags: MsgFlags) -> Outcome<usize> {
         self.recv_from(fd, into, flags).map(|received| received.len)
     }
 
-    /// `recvfrom(2)`, and `recvmsg(2)`: as [`Sockets::recv`], and who sent it. One datagram a call: what of
-    /// it does not fit is lost.
+    /// `recvfrom(2)`, and `recvmsg(2)`: as [`Sockets::recv`], with the sender. Each call returns
+    /// one datagram; bytes that do not fit are lost.
     pub fn recv_from(
         &mut self,
         fd: Fd,
@@ -172,8 +172,8 @@ impl Sockets {
 
 /// Options, flags and names.
 impl Sockets {
-    /// `getsockopt(2)`. Buffers are told at twice their bytes, as on Linux, which counts its own
-    /// overhead, unless `Tunables::told_buffers` says otherwise.
+    /// `getsockopt(2)`. Buffers are reported at twice their bytes, as on Linux, which counts its
+    /// own overhead, unless `Tunables::told_buffers` says otherwise.
     pub fn getsockopt(&mut self, fd: Fd, option: SocketOption) -> Result<OptionValue, Errno> {
         match self.files.socket_mut(fd)? {
             AnySocket::Stream(socket) => socket.getsockopt(&mut self.cx.shard, option),
@@ -181,8 +181,8 @@ impl Sockets {
         }
     }
 
-    /// `setsockopt(2)`. `ENOPROTOOPT` for whatever would have no effect. What is set on a listener
-    /// holds for the connections that it accepts.
+    /// `setsockopt(2)`. `ENOPROTOOPT` for options without effect. Accepted connections inherit a
+    /// listener's options.
     pub fn setsockopt(
         &mut self,
         fd: Fd,
@@ -224,7 +224,7 @@ impl Sockets {
         Ok(blocking.file_flags())
     }
 
-    /// Answers a question about a stream, as `ioctl(2)` does: ENOTTY for what is none about sockets.
+    /// `ioctl(2)` on a stream: ENOTTY for requests that do not concern sockets.
     pub fn ioctl(&self, fd: Fd, request: Ioctl) -> Result<i32, Errno> {
         match self.files.get(fd)? {
             File::Epoll => Err(Errno::ENOTTY),
@@ -233,7 +233,7 @@ impl Sockets {
         }
     }
 
-    /// `getsockname(2)`: unspecified, port 0, before the socket is bound.
+    /// `getsockname(2)`: unspecified with port 0 before the socket is bound.
     pub fn getsockname(&self, fd: Fd) -> Result<Endpoint, Errno> {
         Ok(match self.files.socket(fd)? {
             AnySocket::Stream(socket) => socket.local_name(&self.cx.shard),
@@ -241,7 +241,7 @@ impl Sockets {
         })
     }
 
-    /// `getpeername(2)`: while there is a connection.
+    /// `getpeername(2)`, while there is a connection.
     pub fn getpeername(&self, fd: Fd) -> Result<Endpoint, Errno> {
         match self.files.socket(fd)? {
             AnySocket::Stream(socket) => socket.peer_name(&self.cx.shard),

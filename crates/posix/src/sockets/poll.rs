@@ -9,20 +9,20 @@ use crate::descriptor::{AnySocket, File};
 use crate::epoll::{EpollOp, EpollReport};
 use crate::{BlockedOn, Errno, Fd, Outcome, PollEvents};
 
-/// A descriptor, what is asked about it, and what was found: `struct pollfd`.
+/// Descriptor, requested events, and returned events: `struct pollfd`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PollFd {
-    /// Whom it is about; a negative number is passed over.
+    /// Descriptor; a negative number is skipped.
     pub fd: Fd,
-    /// What is asked for.
+    /// Requested events.
     pub events: PollEvents,
-    /// What is so, of that; errors and the end without asking.
+    /// Requested events that hold, with errors and the end in any case.
     pub revents: PollEvents,
 }
 
 impl Sockets {
-    /// `poll(2)`: how many have something to tell. It blocks until `until`: the time of the first
-    /// call plus the time-out, or that time itself for a time-out of 0.
+    /// `poll(2)`: returns the number of descriptors with events. It blocks until `until`: the time
+    /// of the first call plus the time-out, or only that time for a time-out of 0.
     pub fn poll(&mut self, fds: &mut [PollFd], until: Instant) -> Outcome<usize> {
         let always = PollEvents::POLLERR | PollEvents::POLLHUP | PollEvents::POLLNVAL;
         let mut count = 0;
@@ -39,7 +39,7 @@ impl Sockets {
         }
     }
 
-    /// A set of descriptors to be watched, as `epoll_create1(2)` makes it: EMFILE if no number is left.
+    /// A set of descriptors to watch, as from `epoll_create1(2)`: EMFILE if no number is left.
     pub fn epoll_create(&mut self) -> Result<Fd, Errno> {
         let fd = self.files.open(|_| File::Epoll)?;
         self.cx.polls.open(fd);
@@ -83,7 +83,7 @@ impl Sockets {
         Outcome::Done(Ok(reports))
     }
 
-    /// Looks at each candidate once at most.
+    /// Examines each candidate at most once.
     fn collect(&mut self, epoll: Fd, most: usize) -> Result<Vec<EpollReport>, Errno> {
         self.files.entry(epoll).ok_or(Errno::EBADF)?;
         let mut reports = Vec::new();
@@ -97,7 +97,7 @@ impl Sockets {
         Ok(reports)
     }
 
-    /// Whether a blocked call should be made again. It may come to nothing all the same.
+    /// True if a blocked call should be repeated. It may block again.
     pub fn may_go_on(&self, wait: &BlockedOn) -> bool {
         if wait.until() <= self.cx.shard.now() {
             return true;
@@ -117,18 +117,18 @@ impl Sockets {
                 };
                 !socket.is_lingering(&self.cx.shard)
             }
-            // Whoever polls looks at each of its descriptors.
+            // The caller looks at each of its descriptors.
             BlockedOn::Polling(_) | BlockedOn::Epoll(..) => true,
         }
     }
 
-    /// What `poll` would say of `fd`.
+    /// Events of `fd` as `poll` reports them.
     fn ready(&self, fd: Fd) -> PollEvents {
         match self.files.get(fd) {
             Err(_) => PollEvents::POLLNVAL,
             Ok(File::Socket(AnySocket::Stream(socket))) => socket.ready(&self.cx.shard),
             Ok(File::Socket(AnySocket::Datagrams(socket))) => socket.ready(&self.cx.shard),
-            // Readable if one of those that it watches has something.
+            // Readable if a watched descriptor has an event.
             Ok(File::Epoll) => match self.cx.polls.get(fd) {
                 Ok(instance) if instance.is_ready(|fd| self.ready(fd)) => {
                     PollEvents::POLLIN | PollEvents::POLLRDNORM

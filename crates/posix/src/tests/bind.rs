@@ -1,4 +1,4 @@
-//! `bind` and `listen`: who may have which end.
+//! `bind` and `listen`: conflicts of addresses.
 
 use whimbrel_wire::Endpoint;
 
@@ -78,7 +78,7 @@ fn addresses_that_do_not_overlap_do_not_conflict() {
     world.end();
 }
 
-/// A server that served one client, closed first, and is gone.
+/// A server that served one client, closed first, and ended.
 fn restarted(reuse: i32) -> (World, Fd) {
     let mut world = World::new();
     let listener = stream(&mut world.server);
@@ -98,7 +98,7 @@ fn restarted(reuse: i32) -> (World, Fd) {
 }
 
 #[test]
-fn a_port_in_time_wait_is_taken_unless_both_said_that_it_may_be_reused() {
+fn port_in_time_wait_is_in_use_without_reuse_on_both() {
     for (before, after, expected) in [
         (0, 0, Err(Errno::EADDRINUSE)),
         (0, 1, Err(Errno::EADDRINUSE)),
@@ -132,7 +132,7 @@ fn an_address_can_be_bound_and_its_port_left_to_connect() {
     world.client.bind(fd, address).expect("it takes no port");
     assert_eq!(world.client.getsockname(fd), Ok(address));
     let to = Endpoint::new(server_addr(), 81);
-    // Nobody listens there: the port that was drawn goes, the address stays.
+    // There is no listener: the drawn port is released, the address stays.
     assert!(!matches!(world.client.connect(fd, to), Outcome::Done(Ok(()))));
     world.run_until_quiet();
     assert_eq!(world.client.connect(fd, to), Outcome::fail(Errno::ECONNREFUSED));

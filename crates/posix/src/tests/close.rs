@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[test]
-fn shutting_down_writing_lets_the_peer_read_to_the_end_and_answer() {
+fn peer_can_read_and_answer_after_write_shutdown() {
     let (mut world, _, client, server) = World::joined();
     send_now(&mut world.client, client, b"question").expect("room");
     world.client.shutdown(client, Shut::Write).expect("connected");
@@ -30,7 +30,7 @@ fn shutting_down_writing_lets_the_peer_read_to_the_end_and_answer() {
 }
 
 #[test]
-fn shutting_down_reading_ends_the_stream_here_and_what_still_comes_can_be_read() {
+fn read_shutdown_returns_eof_then_later_data() {
     let (mut world, _, client, server) = World::joined();
     world.client.shutdown(client, Shut::Read).expect("connected");
     assert_eq!(recv_now(&mut world.client, client, 9), Ok(Vec::new()));
@@ -123,7 +123,7 @@ fn closing_a_listener_resets_who_was_not_accepted() {
     let mut world = World::new();
     let listener = world.listen(8);
     let client = stream(&mut world.client);
-    world.call(Side::Client, |it| it.connect(client, server_at())).expect("somebody listens");
+    world.call(Side::Client, |it| it.connect(client, server_at())).expect("a listener");
     world.run_until_quiet();
     assert_eq!(world.server.close(listener), Outcome::Done(Ok(())));
     assert_eq!(world.recv(Side::Client, client, 1), Err(Errno::ECONNRESET));

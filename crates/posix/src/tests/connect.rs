@@ -40,7 +40,7 @@ fn a_blocking_connect_waits_until_the_handshake_is_over() {
 }
 
 #[test]
-fn a_non_blocking_connect_is_in_progress_then_already_then_connected() {
+fn nonblocking_connect_gives_einprogress_ealready_eisconn() {
     let mut world = World::new();
     world.listen(8);
     let fd = stream(&mut world.client);
@@ -109,7 +109,7 @@ fn two_sockets_cannot_make_the_same_connection() {
         set(&mut world.client, fd, SocketOption::ReuseAddr, 1);
         world.client.bind(fd, any(4_000)).expect("shared");
     }
-    world.call(Side::Client, |it| it.connect(one, server_at())).expect("somebody listens");
+    world.call(Side::Client, |it| it.connect(one, server_at())).expect("a listener");
     let again = world.client.connect(two, server_at());
     assert_eq!(again, Outcome::fail(Errno::EADDRNOTAVAIL));
     world.end();
@@ -123,8 +123,8 @@ fn accept_waits_or_says_that_nobody_came() {
     assert_eq!(wait, BlockedOn::Accepted(listener));
     assert!(!world.server.may_go_on(&wait));
     nonblocking(&mut world.server, listener);
-    let nobody = world.server.accept(listener, SocketFlags::NONE);
-    assert_eq!(nobody, Outcome::fail(Errno::EAGAIN));
+    let none = world.server.accept(listener, SocketFlags::NONE);
+    assert_eq!(none, Outcome::fail(Errno::EAGAIN));
     let client = stream(&mut world.client);
     nonblocking(&mut world.client, client);
     let accepting = world.server.accept(listener, SocketFlags::from_bits(1));
@@ -132,8 +132,9 @@ fn accept_waits_or_says_that_nobody_came() {
     assert_eq!(world.client.connect(client, server_at()), Outcome::fail(Errno::EINPROGRESS));
     world.run_until_quiet();
     assert!(world.server.may_go_on(&wait));
-    let made = world.server.accept(listener, SocketFlags::SOCK_NONBLOCK).done().expect("somebody");
-    let flags = world.server.fcntl(made.expect("somebody").fd, crate::Fcntl::GetFl);
+    let made =
+        world.server.accept(listener, SocketFlags::SOCK_NONBLOCK).done().expect("a connection");
+    let flags = world.server.fcntl(made.expect("a connection").fd, crate::Fcntl::GetFl);
     assert_eq!(flags, Ok(FileFlags::O_RDWR | FileFlags::O_NONBLOCK));
     world.end();
 }
@@ -156,7 +157,7 @@ fn a_backlog_of_one_lets_two_wait() {
 }
 
 #[test]
-fn a_dual_stack_listener_takes_both_families_and_a_v6_only_one_does_not() {
+fn dual_stack_listener_accepts_v4_unless_v6only() {
     for v6_only in [false, true] {
         let mut world = World::new();
         let made = world.server.socket(

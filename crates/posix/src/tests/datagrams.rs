@@ -21,7 +21,7 @@ const NONE: MsgFlags = MsgFlags::NONE;
 const HERE: Address = Address::from_v4_octets([10, 0, 0, 1]);
 const THERE: Address = Address::from_v4_octets([10, 0, 0, 2]);
 
-/// Two hosts with a process each, and no time between them.
+/// Two hosts with a process each, without delay between them.
 struct Pair {
     near: Sockets,
     far: Sockets,
@@ -32,7 +32,7 @@ impl Pair {
         Self { near: process(HERE), far: process(THERE) }
     }
 
-    /// What was sent arrives, and what answers it.
+    /// Delivers the datagrams and the answers to them.
     fn run(&mut self) {
         for _ in 0..8 {
             carry(&mut self.near, &mut self.far);
@@ -40,7 +40,7 @@ impl Pair {
         }
     }
 
-    /// Everything is closed, and nothing is left.
+    /// Closes everything, and checks that nothing is left.
     fn end(mut self) {
         for process in [&mut self.near, &mut self.far] {
             let open: Vec<_> = process.descriptors().collect();
@@ -112,7 +112,7 @@ fn datagrams_go_both_ways_and_tell_who_sent_them() {
     let (near, far) = (socket(&mut pair.near), socket(&mut pair.far));
     pair.far.bind(far, at(THERE, 53)).expect("free");
     assert_eq!(pair.far.bind(far, at(THERE, 54)), Err(Errno::EINVAL), "bound already");
-    // The first call that sends binds.
+    // The first sending call binds.
     assert_eq!(pair.near.getsockname(near).expect("open").port, 0);
     assert_eq!(send(&mut pair.near, near, b"query", Some(at(THERE, 53))), Ok(5));
     let port = pair.near.getsockname(near).expect("open").port;
@@ -120,7 +120,7 @@ fn datagrams_go_both_ways_and_tell_who_sent_them() {
     assert_eq!(pair.far.ioctl(far, Ioctl::Fionread), Ok(5));
     let (data, from) = recv(&mut pair.far, far, 100).expect("received");
     assert_eq!((&data[..], from.from), (&b"query"[..], Some(at(HERE, port))));
-    // What does not fit is lost, and said to be.
+    // Bytes that do not fit are lost, and reported as such.
     assert_eq!(send(&mut pair.far, far, b"a long answer", from.from), Ok(13));
     assert_eq!(send(&mut pair.far, far, b"", from.from), Ok(0));
     pair.run();
@@ -142,7 +142,7 @@ fn a_connected_socket_hears_of_its_peer_and_of_nobody_else() {
     assert_eq!(pair.near.getpeername(near), Ok(at(THERE, 53)));
     let local = pair.near.getsockname(near).expect("bound");
     assert_eq!(local.addr, HERE);
-    // Nobody is there: told once, by SO_ERROR or by the next call.
+    // The host does not exist: the error comes once, by SO_ERROR or by the next call.
     for told_by_option in [true, false] {
         assert_eq!(send(&mut pair.near, near, b"anybody?", None), Ok(8));
         pair.run();
@@ -173,7 +173,7 @@ const WRITABLE: PollEvents =
 const READABLE: PollEvents =
     PollEvents::from_bits(PollEvents::POLLIN.bits() | PollEvents::POLLRDNORM.bits());
 
-/// Everything that `poll` says of a descriptor.
+/// All events of a descriptor.
 fn poll(process: &mut Sockets, fd: Fd) -> PollEvents {
     let events = READABLE | WRITABLE;
     let mut fds = [PollFd { fd, events, revents: PollEvents::NONE }];
@@ -206,7 +206,7 @@ fn a_call_that_finds_nothing_waits_until_there_is_something() {
     assert_eq!(pair.far.recv(far, &mut into, MsgFlags::MSG_PEEK), Outcome::Done(Ok(3)));
     assert_eq!(pair.far.recv(far, &mut into, NONE), Outcome::Done(Ok(3)));
     assert_eq!(into.to_vec(), b"now");
-    // One that does not block says so.
+    // A non-blocking one returns EAGAIN.
     pair.far.fcntl(far, Fcntl::SetFl(FileFlags::O_NONBLOCK)).expect("open");
     assert_eq!(pair.far.recv(far, &mut into, NONE), Outcome::fail(Errno::EAGAIN));
     pair.end();
@@ -270,7 +270,7 @@ fn options_are_those_that_were_set_and_others_are_refused() {
     }
     assert_eq!(pair.near.setsockopt(near, SocketOption::Ttl, &int(256)), Err(Errno::EINVAL));
     assert_eq!(pair.near.setsockopt(near, SocketOption::Segment, &int(65_536)), Err(Errno::EINVAL));
-    // Not to be cut: as large as the path carries.
+    // Without fragments: as large as the path carries.
     let large = [0; 1_473];
     assert_eq!(send(&mut pair.near, near, &large, Some(at(THERE, 53))), Err(Errno::EMSGSIZE));
     assert_eq!(send(&mut pair.near, near, &large[1..], Some(at(THERE, 53))), Ok(1_472));
@@ -302,7 +302,7 @@ fn what_cannot_be_fails_as_on_linux() {
     pair.near.shutdown(other, Shut::Both).expect("connected");
     assert_eq!(send(&mut pair.near, other, b"x", None), Err(Errno::EPIPE));
     assert_eq!(recv(&mut pair.near, other, 4).expect("the end").1.len, 0);
-    // What was shared is had by both; the last has what both asked for.
+    // Both have the shared options; the last has those of both.
     let (one, two) = (socket(&mut pair.near), socket(&mut pair.near));
     for fd in [one, two] {
         pair.near.setsockopt(fd, SocketOption::ReuseAddr, &int(1)).expect("known");

@@ -18,7 +18,7 @@ fn watch(sockets: &mut Sockets, epoll: Fd, op: EpollOp, fd: Fd, events: EpollEve
     sockets.epoll_ctl(epoll, op, fd, watch).expect("it can be watched");
 }
 
-/// What there is to report now.
+/// The events at this moment.
 fn reports(sockets: &mut Sockets, epoll: Fd) -> Vec<(EpollEvents, Fd)> {
     let reports = sockets.epoll_wait(epoll, 16, Instant::ZERO).done().expect("it does not wait");
     let reports = reports.expect("an instance");
@@ -97,7 +97,7 @@ fn room_is_reported_even_if_nobody_was_refused_any() {
 }
 
 #[test]
-fn a_connection_that_comes_through_and_one_that_ends_are_reported() {
+fn epoll_reports_established_and_closed_connections() {
     let mut world = World::new();
     let listener = world.listen(8);
     let fd = stream(&mut world.client);

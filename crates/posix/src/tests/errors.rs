@@ -1,4 +1,4 @@
-//! What comes of calls on sockets that are not ready for them, or over.
+//! Results of calls on sockets that are not ready for them, or over.
 
 use std::time::Duration;
 
@@ -142,7 +142,7 @@ fn a_reset_is_told_once_and_then_the_stream_is_at_its_end() {
 }
 
 #[test]
-fn a_reset_met_by_send_is_told_there_and_then_it_is_a_broken_pipe() {
+fn send_after_reset_gives_econnreset_then_epipe() {
     let (mut world, _, client, server) = World::joined();
     set_abort(&mut world.server, server);
     world.run_until_quiet();
@@ -168,7 +168,7 @@ fn a_reset_in_last_ack_is_told_and_the_end_stays_the_end() {
     let (mut world, _, client, server) = World::joined();
     world.server.shutdown(server, Shut::Write).expect("connected");
     world.run_until_quiet();
-    // The reset meets our FIN on its way.
+    // The reset crosses our FIN.
     world.client.shutdown(client, Shut::Write).expect("connected");
     set_abort(&mut world.server, server);
     world.run_until_quiet();
@@ -180,7 +180,7 @@ fn a_reset_in_last_ack_is_told_and_the_end_stays_the_end() {
 }
 
 #[test]
-fn a_blocked_send_ends_with_what_it_sent_and_the_next_with_the_error() {
+fn blocked_send_returns_bytes_sent_then_next_the_error() {
     let (mut world, _, client, server) = World::joined();
     set(&mut world.client, client, SocketOption::SendBuffer, 5_000);
     let mut out = Outgoing::new(Bytes::from(vec![7; 2 << 20]));

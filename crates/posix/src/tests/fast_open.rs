@@ -83,7 +83,7 @@ fn a_socket_that_does_not_block_hears_how_much_the_syn_brings() {
 }
 
 #[test]
-fn a_blocking_one_waits_until_it_is_connected_and_sends_the_rest() {
+fn blocking_fast_open_waits_for_connection_and_sends_rest() {
     let (mut world, listener) = acquainted();
     let fd = stream(&mut world.client);
     let mut out = Outgoing::new(Bytes::from(vec![7; 3_000]));
@@ -158,7 +158,7 @@ fn without_a_cookie_it_asks_for_one_and_is_not_deferred() {
 fn keys_are_one_or_two_of_sixteen_bytes_and_hold_from_listen_on() {
     let mut world = World::new();
     let early = stream(&mut world.server);
-    let key = |len: u8| OptionValue::Octets((0..len).collect());
+    let key = |len: u8| OptionValue::Bytes((0..len).collect());
     for len in [0, 8, 15, 17, 31, 33, 48] {
         let set = world.server.setsockopt(early, SocketOption::FastOpenKey, &key(len));
         assert_eq!(set, Err(Errno::EINVAL), "{len} bytes");
@@ -176,7 +176,7 @@ fn keys_are_one_or_two_of_sixteen_bytes_and_hold_from_listen_on() {
     assert_eq!(world.server.listen(early, 8), Ok(()));
     let mut cookies = Vec::new();
     // Set before listening; the same again; another.
-    for given in [None, Some(key(16)), Some(OptionValue::Octets(std::vec![7; 16]))] {
+    for given in [None, Some(key(16)), Some(OptionValue::Bytes(std::vec![7; 16]))] {
         if let Some(value) = given {
             let set = world.server.setsockopt(early, SocketOption::FastOpenKey, &value);
             assert_eq!(set, Ok(()));

@@ -1,4 +1,4 @@
-//! What `TCP_INFO` counts.
+//! Values of `TCP_INFO`.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn segments_and_bytes_are_counted_on_both_sides() {
     assert_eq!(later.tcpi_last_data_sent - sent.tcpi_last_data_sent, 400);
     assert_eq!(later.tcpi_last_ack_recv - sent.tcpi_last_ack_recv, 400);
     assert_eq!(sent.field("tcpi_bytes_acked"), Some(3_000));
-    assert_eq!(sent.field("tcpi_delivery_rate"), None, "nobody measures it");
+    assert_eq!(sent.field("tcpi_delivery_rate"), None, "it is not measured");
     world.end();
 }
 
@@ -56,7 +56,7 @@ fn what_is_sent_again_is_counted_apart() {
 }
 
 #[test]
-fn time_outs_are_counted_and_timed_until_what_they_asked_for_is_acknowledged() {
+fn timeouts_are_counted_and_timed_until_acknowledged() {
     let told = |world: &World, fd| {
         let info = client(world, fd);
         (info.tcpi_total_rto, info.tcpi_total_rto_recoveries, info.tcpi_total_rto_time)
@@ -111,7 +111,7 @@ fn what_limits_the_sender_is_timed() {
 }
 
 #[test]
-fn a_full_send_buffer_is_what_limits_a_sender_that_was_refused_room() {
+fn full_send_buffer_counts_as_sndbuf_limited() {
     let (mut world, _, fd, _) = World::joined_with(&super::world::exact());
     super::world::set(&mut world.client, fd, crate::SocketOption::SendBuffer, 5_000);
     world.cut = true;

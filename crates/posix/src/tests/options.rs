@@ -69,7 +69,7 @@ fn a_congestion_control_is_asked_for_by_its_name() {
         assert_eq!(world.client.setsockopt(client, option, name), Ok(()));
         assert_eq!(world.client.getsockopt(client, option), Ok(reno.clone()));
     }
-    // What is set on a listener holds for those that it accepts.
+    // Accepted connections inherit a listener's options.
     assert_eq!(world.server.setsockopt(listener, option, &reno), Ok(()));
     let (_, accepted) = world.connected(listener);
     assert_eq!(world.server.getsockopt(accepted, option), Ok(reno));
@@ -100,7 +100,7 @@ fn buffer_sizes_are_told_doubled_and_hold_for_the_windows() {
     set(&mut world.client, fd, SocketOption::SendBuffer, 3_000);
     assert_eq!(get(&mut world.client, fd, SocketOption::RecvBuffer), 10_000);
     assert_eq!(get(&mut world.client, fd, SocketOption::SendBuffer), 6_000);
-    world.call(Side::Client, |it| it.connect(fd, server_at())).expect("somebody listens");
+    world.call(Side::Client, |it| it.connect(fd, server_at())).expect("a listener");
     let info = world.client.tcp_info(fd).expect("connected");
     assert_eq!((info.tcpi_rcv_wnd, info.tcpi_rcv_wscale), (5_000, 0));
     assert_eq!(send_now(&mut world.client, fd, &[0; 9_000]), Ok(3_000));
@@ -160,7 +160,7 @@ fn without_nagle_small_segments_do_not_wait() {
 }
 
 #[test]
-fn keep_alive_finds_out_that_nobody_is_there_and_can_be_switched_off() {
+fn keep_alive_detects_a_dead_peer_unless_off() {
     let rules = Tunables {
         keepalive_time: Duration::from_secs(10),
         keepalive_interval: Duration::from_secs(1),
@@ -174,7 +174,7 @@ fn keep_alive_finds_out_that_nobody_is_there_and_can_be_switched_off() {
         for value in switches {
             set(&mut world.client, fd, SocketOption::KeepAlive, *value);
         }
-        world.call(Side::Client, |it| it.connect(fd, server_at())).expect("somebody listens");
+        world.call(Side::Client, |it| it.connect(fd, server_at())).expect("a listener");
         assert!(world.call(Side::Server, |it| it.accept(listener, SocketFlags::NONE)).is_ok());
         world.cut = true;
         world.run(Duration::from_secs(20));

@@ -1,4 +1,4 @@
-//! What the packets of a socket say beside its segments: time to live and type of service.
+//! IP header settings of a socket's packets: time to live and type of service.
 
 use std::time::Duration;
 use std::vec;
@@ -26,7 +26,7 @@ fn every_segment_of_a_connection_says_what_was_set() {
     set(&mut world.client, fd, SocketOption::Tos, 0x2b);
     assert_eq!(get(&mut world.client, fd, SocketOption::Ttl), 7);
     assert_eq!(get(&mut world.client, fd, SocketOption::Tos), 0x28, "ECN is not the user's");
-    world.call(Side::Client, |it| it.connect(fd, server_at())).expect("somebody listens");
+    world.call(Side::Client, |it| it.connect(fd, server_at())).expect("a listener");
     send_now(&mut world.client, fd, b"lost").expect("room");
     world.cut = true;
     world.run(Duration::from_millis(700));
@@ -93,7 +93,7 @@ fn both_families_have_their_own() {
     ] {
         world.log.clear();
         let fd = stream_of(&mut world.client, domain);
-        world.call(Side::Client, |it| it.connect(fd, to)).expect("somebody listens");
+        world.call(Side::Client, |it| it.connect(fd, to)).expect("a listener");
         let accepted = world.call(Side::Server, |it| it.accept(listener, SocketFlags::NONE));
         let accepted = accepted.expect("a connection");
         send_now(&mut world.server, accepted.fd, b"x").expect("room");

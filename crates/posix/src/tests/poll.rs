@@ -1,4 +1,4 @@
-//! `poll`: each state's events, as Linux tells them.
+//! `poll`: events of each state, as on Linux.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const ERR: PollEvents = PollEvents::POLLERR;
 const HUP: PollEvents = PollEvents::POLLHUP;
 const RDHUP: PollEvents = PollEvents::POLLRDHUP;
 
-/// What `poll` says without waiting, if everything is asked for.
+/// All events that `poll` reports without waiting.
 fn events(sockets: &mut Sockets, fd: Fd) -> PollEvents {
     let mut one = [PollFd { fd, events: IN | OUT | RDHUP, revents: PollEvents::NONE }];
     let now = sockets.shard().now();
@@ -35,8 +35,8 @@ fn each_state_has_its_events() {
     world.run_until_quiet();
     assert_eq!(events(&mut world.client, client), OUT, "connected");
     assert_eq!(events(&mut world.server, listener), IN);
-    let accepted = world.server.accept(listener, SocketFlags::NONE).done().expect("somebody");
-    let server = accepted.expect("somebody").fd;
+    let accepted = world.server.accept(listener, SocketFlags::NONE).done().expect("a connection");
+    let server = accepted.expect("a connection").fd;
     assert_eq!(events(&mut world.server, listener), PollEvents::NONE);
     send_now(&mut world.client, client, b"text").expect("room");
     world.run_until_quiet();

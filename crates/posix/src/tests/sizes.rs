@@ -28,7 +28,7 @@ fn the_mss_that_was_set_is_announced_and_used() {
     let fd = stream(&mut world.client);
     set(&mut world.client, fd, SocketOption::MaxSeg, 700);
     assert_eq!(get(&mut world.client, fd, SocketOption::MaxSeg), 700);
-    world.call(Side::Client, |it| it.connect(fd, server_at())).expect("somebody listens");
+    world.call(Side::Client, |it| it.connect(fd, server_at())).expect("a listener");
     assert_eq!(syn(&world, Side::Client).tcp.options.mss.map(|mss| mss.get()), Some(700));
     assert_eq!(get(&mut world.client, fd, SocketOption::MaxSeg), 688, "less the timestamps");
     send_now(&mut world.client, fd, &[0; 5_000]).expect("room");
@@ -91,20 +91,20 @@ fn a_small_buffer_of_a_listener_shows_in_the_syn_ack() {
 }
 
 #[test]
-fn where_sizes_are_exact_the_window_scale_leaves_room_for_the_largest_buffer_unless_one_was_set() {
+fn exact_sizes_scale_the_window_for_the_set_buffer() {
     let rules = Tunables { recv_buffer_max: 6 << 20, ..super::world::exact() };
     assert_eq!(scales(World::with(&rules), None), [Some(7); 2]);
     assert_eq!(scales(World::with(&rules), Some(100_000)), [Some(1); 2]);
 }
 
 #[test]
-fn the_window_scale_leaves_room_for_the_largest_buffer_whatever_was_asked_for() {
+fn window_scale_fits_the_largest_buffer_at_any_request() {
     for size in [None, Some(100_000)] {
         assert_eq!(scales(World::new(), size), [Some(11); 2], "64 MiB");
     }
 }
 
-/// The window scales that both sides announce whose sockets ask for receive buffers of `size`.
+/// Window scales that both sides announce if their sockets request receive buffers of `size`.
 fn scales(mut world: World, size: Option<i32>) -> [Option<u8>; 2] {
     let listener = world.listen(8);
     let fd = stream(&mut world.client);
@@ -112,7 +112,7 @@ fn scales(mut world: World, size: Option<i32>) -> [Option<u8>; 2] {
         set(&mut world.server, listener, SocketOption::RecvBuffer, size);
         set(&mut world.client, fd, SocketOption::RecvBuffer, size);
     }
-    world.call(Side::Client, |it| it.connect(fd, server_at())).expect("somebody listens");
+    world.call(Side::Client, |it| it.connect(fd, server_at())).expect("a listener");
     let scale = |side| syn(&world, side).tcp.options.window_scale.map(|scale| scale.get());
     let scales = [Side::Client, Side::Server].map(scale);
     world.end();
@@ -137,7 +137,7 @@ fn no_window_exceeds_the_clamp() {
     let listener = world.listen(8);
     let fd = stream(&mut world.client);
     set(&mut world.client, fd, SocketOption::WindowClamp, 6_000);
-    world.call(Side::Client, |it| it.connect(fd, server_at())).expect("somebody listens");
+    world.call(Side::Client, |it| it.connect(fd, server_at())).expect("a listener");
     let accepted = world.call(Side::Server, |it| it.accept(listener, SocketFlags::NONE));
     let server = accepted.expect("a connection").fd;
     assert_eq!(syn(&world, Side::Client).tcp.window.get(), 6_000);

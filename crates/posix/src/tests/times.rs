@@ -1,4 +1,4 @@
-//! Time-outs, and how often something is tried, by socket.
+//! Time-outs and numbers of attempts, by socket.
 
 use std::time::Duration;
 use std::vec::Vec;
@@ -13,8 +13,8 @@ fn error(world: &mut World, fd: Fd) -> i32 {
     get(&mut world.client, fd, SocketOption::Error)
 }
 
-/// When the client sent, milliseconds after `since`, rounded down to ten: timers run late by up to
-/// one.
+/// Times at which the client sent, milliseconds after `since`, rounded down to ten: timers run late
+/// by up to one.
 fn when(world: &World, since: Duration) -> Vec<u64> {
     let millis = |sent: super::world::Sent| sent.at.as_nanos() / 1_000_000;
     let since = since.as_millis() as u64;
@@ -213,7 +213,7 @@ fn a_listener_that_waits_for_text_hands_out_nothing_before() {
     assert_eq!(get(&mut world.server, listener, SocketOption::DeferAccept), 7);
     nonblocking(&mut world.server, listener);
     let client = stream(&mut world.client);
-    world.call(Side::Client, |it| it.connect(client, server_at())).expect("somebody listens");
+    world.call(Side::Client, |it| it.connect(client, server_at())).expect("a listener");
     world.run(Duration::from_secs(2));
     let accept = |world: &mut World| {
         let accepted = world.server.accept(listener, SocketFlags::NONE).done();
@@ -234,7 +234,7 @@ fn a_listener_waits_for_text_no_longer_than_it_said() {
     let listener = world.listen(8);
     set(&mut world.server, listener, SocketOption::DeferAccept, 3);
     let client = stream(&mut world.client);
-    world.call(Side::Client, |it| it.connect(client, server_at())).expect("somebody listens");
+    world.call(Side::Client, |it| it.connect(client, server_at())).expect("a listener");
     world.run(Duration::from_secs(2));
     assert_eq!(world.count(Side::Server, SocketState::SynReceived), 1);
     world.run(Duration::from_secs(2));

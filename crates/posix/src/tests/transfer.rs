@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[test]
-fn a_blocking_recv_waits_for_the_first_bytes_and_takes_what_fits() {
+fn blocking_recv_waits_for_data_and_returns_what_fits() {
     let (mut world, _, client, server) = World::joined();
     let mut into = Incoming::new(4);
     let wait = World::blocks(world.server.recv(server, &mut into, MsgFlags::NONE));
@@ -73,7 +73,7 @@ fn waiting_for_all_goes_on_until_all_or_the_end_is_there() {
 }
 
 #[test]
-fn a_blocking_send_takes_all_of_it_and_a_non_blocking_one_what_there_is_room_for() {
+fn blocking_send_takes_all_and_nonblocking_what_fits() {
     let (mut world, _, client, server) = World::joined_with(&super::world::exact());
     set(&mut world.client, client, SocketOption::SendBuffer, 10_000);
     set(&mut world.server, server, SocketOption::RecvBuffer, 4_000);
@@ -127,7 +127,7 @@ fn more_holds_a_small_segment_back_until_the_next_call() {
 }
 
 #[test]
-fn a_cork_holds_small_segments_back_until_it_is_pulled_or_time_passes() {
+fn cork_delays_small_segments_until_removed_or_timeout() {
     let (mut world, _, client, server) = World::joined();
     set(&mut world.client, client, SocketOption::Cork, 1);
     for _ in 0..3 {

@@ -23,7 +23,7 @@ fn poll(world: &mut World, fd: Fd, events: PollEvents) -> PollEvents {
     polled[0].revents
 }
 
-/// What the client's segments with text said: length, urgent pointer.
+/// Length and urgent pointer of the client's segments with text.
 fn pointers(world: &World) -> Vec<(usize, u16)> {
     let texts = world.sent_by(Side::Client).into_iter().filter(|sent| !sent.text.is_empty());
     let pointer = |sent: Sent| {
@@ -34,7 +34,7 @@ fn pointers(world: &World) -> Vec<(usize, u16)> {
 }
 
 #[test]
-fn the_pointer_points_behind_the_urgent_data_until_they_are_acknowledged() {
+fn urgent_pointer_follows_urgent_data_until_acknowledged() {
     let (mut world, _, client, server) = World::joined();
     world.log.clear();
     send_now(&mut world.client, client, b"go on ").expect("room");

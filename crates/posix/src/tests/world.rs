@@ -25,7 +25,7 @@ use crate::{
 
 pub(super) const DELAY: Duration = Duration::from_millis(1);
 
-/// Whose process.
+/// The process of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
     Client,
@@ -38,13 +38,13 @@ pub(super) struct World {
     pub(super) server: Sockets,
     to_client: VecDeque<(Instant, Vec<u8>)>,
     to_server: VecDeque<(Instant, Vec<u8>)>,
-    /// Every packet that left, lost ones included.
+    /// Every packet that left, with lost ones.
     pub(super) log: Vec<Sent>,
-    /// Nothing arrives any more.
+    /// True if nothing arrives any more.
     pub(super) cut: bool,
-    /// A router answers what the client sends into a cut wire by an error of this code.
+    /// Code of the error with which a router answers the client's packets into a cut wire.
     pub(super) unreachable: Option<u8>,
-    /// The client's segments with text end in urgent data after so many bytes.
+    /// Bytes after which urgent data ends in the client's segments with text.
     pub(super) urgent: Option<u16>,
 }
 
@@ -105,7 +105,7 @@ fn mark_urgent(packet: &mut [u8], urgent: u16) {
     packet[36..38].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// What a router says of the client's `packet`.
+/// A router's error for the client's `packet`.
 fn unreachable(code: u8, packet: &[u8]) -> Vec<u8> {
     let quoted = &packet[..28];
     let mut message = [0; 36];
@@ -138,7 +138,7 @@ fn process(last: u8, tunables: &Tunables) -> Sockets {
     Sockets::new(Shard::new(config).expect("a valid configuration"))
 }
 
-/// Rules by which buffers have the size that is asked for, or 256 KiB, and do not grow.
+/// Rules under which buffers have the requested size, or 256 KiB, and do not grow.
 pub(super) fn exact() -> Tunables {
     let (recv_buffer_max, send_buffer_max) = (256 << 10, 256 << 10);
     let buffers = BufferPolicy::Exact;
@@ -203,7 +203,7 @@ impl World {
         }
     }
 
-    /// What a call waits for.
+    /// Condition of a call that blocks.
     pub(super) fn blocks<T: std::fmt::Debug>(outcome: Outcome<T>) -> BlockedOn {
         match outcome {
             Outcome::Block(wait) => wait,
@@ -306,7 +306,7 @@ impl World {
     /// A connection: the client's end, and the server's.
     pub(super) fn connected(&mut self, listener: Fd) -> (Fd, Fd) {
         let client = stream(&mut self.client);
-        self.call(Side::Client, |it| it.connect(client, server_at())).expect("somebody listens");
+        self.call(Side::Client, |it| it.connect(client, server_at())).expect("a listener");
         let server = self.call(Side::Server, |it| it.accept(listener, SocketFlags::NONE));
         (client, server.expect("a connection").fd)
     }
@@ -316,7 +316,7 @@ impl World {
         Self::joined_with(&Tunables::default())
     }
 
-    /// The same by these rules.
+    /// A connection under these rules.
     pub(super) fn joined_with(rules: &Tunables) -> (Self, Fd, Fd, Fd) {
         let mut world = Self::with(rules);
         let listener = world.listen(8);
@@ -324,7 +324,7 @@ impl World {
         (world, listener, client, server)
     }
 
-    /// What left `side` since the log was last cleared.
+    /// Packets that left `side` since the log was last cleared.
     pub(super) fn sent_by(&self, side: Side) -> Vec<Sent> {
         self.log.iter().filter(|sent| sent.side == side).cloned().collect()
     }
@@ -377,7 +377,7 @@ pub(super) fn recv_now(sockets: &mut Sockets, fd: Fd, most: usize) -> Result<Vec
     recv_with(sockets, fd, most, MsgFlags::NONE)
 }
 
-/// The same, with flags.
+/// Receives with flags.
 pub(super) fn recv_with(
     sockets: &mut Sockets,
     fd: Fd,

@@ -5,25 +5,25 @@ use alloc::vec::Vec;
 
 use super::Ending;
 
-/// A system call and what it is to return: `name(arguments) = result`.
+/// A system call with its expected result: `name(arguments) = result`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CallStep {
-    /// When it ends, if it blocks.
+    /// Time of its end, if it blocks.
     pub ends: Option<Ending>,
     /// The call's name, as in `setsockopt`.
     pub name: String,
-    /// What is passed; what a call fills in is written as it must come out.
+    /// Arguments; one that the call fills in is written as it must come out.
     pub args: Vec<Arg>,
-    /// What it is to return, in which case it matters.
+    /// Expected result, if it matters.
     pub expected: Expected,
 }
 
-/// What a call returns.
+/// Expected result of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expected {
-    /// The value behind `=`: a number, a name, or `...`.
+    /// Value after `=`: a number, a name, or `...`.
     pub value: Arg,
-    /// An error's name behind `-1`.
+    /// Name of an error after `-1`.
     pub errno: Option<String>,
     /// The remark in parentheses: (Operation now in progress), (flags O_RDWR).
     pub note: Option<String>,
@@ -32,19 +32,19 @@ pub struct Expected {
 /// An argument of a call, or a part of one.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Arg {
-    /// Whatever the runner has for this place: `...`.
+    /// The runner's value for this place: `...`.
     Ellipsis,
     /// A number, decimal or hexadecimal.
     Int(i64),
     /// A number with a fraction.
     Float(f64),
-    /// `"text"`, its escapes read.
+    /// `"text"`, with its escapes decoded.
     Text(String),
     /// A name that stands for itself.
     Name(String),
-    /// Flags that are set together: `A | B`.
+    /// Flags combined: `A | B`.
     Or(Vec<Arg>),
-    /// A list, as of buffers or of what an option reads: `[…]`.
+    /// A list of buffers or of an option's values: `[…]`.
     List(Vec<Arg>),
     /// A structure with named fields: `{…}`.
     Struct(Vec<Field>),
@@ -52,7 +52,7 @@ pub enum Arg {
     Apply(String, Vec<Arg>),
 }
 
-/// One part of a struct.
+/// A field of a struct.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Field {
     /// Its name, if written; `msg_iov(1)` is `msg_iov`.

@@ -10,17 +10,17 @@ use whimbrel_wire::tcp::TcpFlags;
 /// A packet that the script injects or expects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// Whether it comes in (`<`) or goes out (`>`).
+    /// Direction: in (`<`) or out (`>`).
     pub direction: Direction,
-    /// In parentheses behind the arrow.
+    /// In parentheses after the arrow.
     pub marks: IpMarks,
-    /// `1.1.1.1:80 > 2.2.2.2:1234`, where a script has several connections.
+    /// `1.1.1.1:80 > 2.2.2.2:1234`, in a script with several connections.
     pub ends: Option<PacketEnds>,
-    /// What is in it.
+    /// Contents of the packet.
     pub body: PacketBody,
 }
 
-/// Which way a packet goes, seen from the host.
+/// Direction of a packet, seen from the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// `<`: into the stack under test.
@@ -29,7 +29,7 @@ pub enum Direction {
     Out,
 }
 
-/// What is said of the IP header.
+/// Fields of the IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IpMarks {
     /// The two ECN bits.
@@ -49,44 +49,44 @@ pub enum Ecn {
     Ect0,
     /// ECN-capable transport, ECT(1): `[ect1]`.
     Ect1,
-    /// `ect01`: either of the two.
+    /// `ect01`: ECT(0) or ECT(1).
     Ect0OrEct1,
-    /// A router met congestion, CE (RFC 3168 5): `[ce]`.
+    /// Congestion experienced, CE (RFC 3168 5): `[ce]`.
     Ce,
 }
 
-/// The two ends, in the order in which they were written. An unspecified address is the script's
-/// own: `8080 > 40000` names ports alone.
+/// The two ends, in the order written. An unspecified address is the script's own: `8080 > 40000`
+/// gives only ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketEnds {
-    /// The end that sends it.
+    /// Sender.
     pub from: Endpoint,
-    /// The end that receives it.
+    /// Receiver.
     pub to: Endpoint,
 }
 
-/// What a packet carries: a segment of TCP, or an ICMP error.
+/// Contents of a packet: a TCP segment, or an ICMP error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PacketBody {
-    /// A segment of TCP.
+    /// A TCP segment.
     Tcp(TcpPacket),
-    /// An ICMP error about one.
+    /// An ICMP error about a segment.
     Icmp(IcmpPacket),
 }
 
-/// A segment of TCP as a script writes it.
+/// A TCP segment as written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TcpPacket {
-    /// `S F R P . E W U`, and `A` for the AE bit; a digit is the ACE field (AE, CWR, ECE). `-` is
-    /// none of them.
+    /// `S F R P . E W U`, and `A` for the AE bit; a digit is the ACE field (AE, CWR, ECE). `-`
+    /// means no flag.
     pub flags: TcpFlags,
-    /// The number of its first byte of text.
+    /// Number of its first byte of text.
     pub seq: Seq,
-    /// How many bytes of text it carries.
+    /// Number of bytes of text.
     pub len: u32,
-    /// Its acknowledgment, `ack n`; none without the control bit.
+    /// Acknowledgment, `ack n`; `None` without the control bit.
     pub ack: Option<Ack>,
-    /// `win n`: as in the header, not scaled.
+    /// `win n`: as in the header, unscaled.
     pub win: Option<u16>,
     /// Its urgent pointer, `urg n`.
     pub urg: Option<u16>,
@@ -101,7 +101,7 @@ pub enum Seq {
     Relative(u32),
     /// Marked with `!`: the number in the header.
     Absolute(u32),
-    /// Whatever the segment has: `...`.
+    /// Any number: `...`.
     Any,
 }
 
@@ -112,16 +112,16 @@ pub enum Ack {
     Relative(u32),
     /// Marked with `!`: the number in the header.
     Absolute(u32),
-    /// Whatever the segment has: `...`.
+    /// Any number: `...`.
     Any,
 }
 
 /// The options of a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OptionList {
-    /// `<...>`: not looked at (outbound only).
+    /// `<...>`: not compared (outbound only).
     Any,
-    /// These, in order; nothing written is an empty list.
+    /// These, in order; without `<>` the list is empty.
     These(Vec<TcpOption>),
 }
 
@@ -136,69 +136,68 @@ pub enum TcpOption {
     Mss(u16),
     /// `wscale n`: any byte.
     WindowScale(u8),
-    /// That SACK is understood: `sackOK`.
+    /// SACK permitted: `sackOK`.
     SackPermitted,
-    /// `sack s:e …`: the edges as written, relative to the ISN of whoever's text they name.
+    /// `sack s:e …`: the edges as written, relative to the ISN of the side that sent the text.
     Sack(Vec<(u32, u32)>),
     /// `TS val v ecr e`.
     Timestamps {
         /// The sender's timestamp, TSval.
         val: u32,
-        /// The peer's timestamp that it echoes, TSecr.
+        /// The echoed timestamp of the peer, TSecr.
         ecr: u32,
     },
-    /// `TS val ... ecr 0`, and the like: none is any (outbound only).
+    /// `TS val ... ecr 0` and so on; `None` matches any (outbound only).
     SomeTimestamps {
         /// The sender's timestamp, TSval; `None`: any.
         val: Option<u32>,
         /// The echoed timestamp, TSecr; `None`: any.
         ecr: Option<u32>,
     },
-    /// `FO hex`: an empty cookie asks for one.
+    /// `FO hex`: an empty cookie requests one.
     FastOpen(Vec<u8>),
     /// A Fast Open cookie in the experimental option, in hexadecimal: `FOEXP hex`.
     FastOpenExperimental(Vec<u8>),
-    /// `md5` with or without a digest: the option is there.
+    /// `md5` with or without a digest: the option is present.
     Md5,
-    /// `raw hex`: these bytes, whatever length they claim to have (inbound only).
+    /// `raw hex`: these bytes, with any length byte (inbound only).
     Raw(Vec<u8>),
-    /// Any other that the parser reads, by its kind and contents (`ECN e0b n ceb n e1b n`,
+    /// Any other option that the parser reads, by its kind and contents (`ECN e0b n ceb n e1b n`,
     /// `kind n hex`).
     Other {
         /// The option's kind, its first byte.
         kind: u8,
-        /// What follows the length.
+        /// Bytes after the length.
         data: Vec<u8>,
     },
 }
 
-/// An ICMP message, most often an error about a segment of the script's.
+/// An ICMP message, usually an error about a segment of the script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IcmpPacket {
     /// `unreachable`, `packet_too_big`, `time_exceeded`, … or `type_3`.
     pub kind: String,
     /// `frag_needed`, `host_unreachable`, …, `code_4`, or `4`.
     pub code: Option<String>,
-    /// The MTU that the error tells, bytes: `mtu n`.
+    /// MTU in the error, bytes: `mtu n`.
     pub mtu: Option<u32>,
     /// `id n`: the identifier of an echo request or reply.
     pub id: Option<u16>,
-    /// `[s:e(len)]`, in front of `icmp` or last: the segment that is quoted; without it the first
-    /// that the stack sent.
+    /// `[s:e(len)]`, before `icmp` or last: the quoted segment; without it the stack's first.
     pub quoted: Option<Box<Quoted>>,
 }
 
-/// The segment in an ICMP error.
+/// Segment in an ICMP error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quoted {
     /// Its flags, if written.
     pub flags: Option<TcpFlags>,
-    /// Where it begins, by the rules of who sent it: in an inbound error the host.
+    /// Start, numbered by its sender: the host in an inbound error.
     pub seq: Seq,
-    /// How many bytes of text the quoted segment carried.
+    /// Number of bytes of text in the quoted segment.
     pub len: u32,
     /// The packet ends, if written.
     pub ends: Option<PacketEnds>,
-    /// `first n`: the bytes behind the IP header that are quoted; without it the TCP header.
+    /// `first n`: the quoted bytes after the IP header; without it the TCP header.
     pub first: Option<u16>,
 }

@@ -1,4 +1,4 @@
-//! `%{ … }%` as written: a few statements, read as the Python subset that scripts use.
+//! `%{ … }%` as written: a few statements in the Python subset of scripts.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -7,24 +7,24 @@ use alloc::vec::Vec;
 /// The statements between `%{` and `}%`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Snippet {
-    /// Where it begins (1 ..).
+    /// First line (from 1).
     pub line: u32,
-    /// In order. An error where something in it is outside the subset: the script is skipped.
+    /// In order. An error if one is outside the subset: the script is skipped.
     pub statements: Result<Vec<Statement>, String>,
 }
 
-/// A statement of a snippet, in the few forms that scripts have.
+/// A statement of a snippet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Statement {
-    /// Fails the script unless it holds: `assert condition, message`.
+    /// Fails the script if the condition is false: `assert condition, message`.
     Assert {
-        /// Where it stands (1 ..).
+        /// Line number (from 1).
         line: u32,
         /// As written, for the report.
         text: String,
-        /// What must be so.
+        /// Condition that must hold.
         condition: Term,
-        /// What to print otherwise.
+        /// Message if it does not.
         message: Option<Term>,
     },
     /// `print(…)`, or `print …`.
@@ -52,15 +52,15 @@ pub enum Term {
     Unary(Unary, Box<Term>),
     /// `a == b`, `a and b`, `a + b`, …
     Binary(Operator, Box<Term>, Box<Term>),
-    /// `a < b < c`: the first term and what it is compared with, from left to right.
+    /// `a < b < c`: the first term and the comparisons, from left to right.
     Chain(Box<Term>, Vec<(Operator, Term)>),
     /// `abs(x)`, `min(a, b)`, …; `'text'.format(a)` is `format('text', a)`.
     Apply(String, Vec<Term>),
-    /// Several values together: `(a, b)`.
+    /// Several values: `(a, b)`.
     Tuple(Vec<Term>),
 }
 
-/// Operators with one side.
+/// Unary operators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "their names are Python's")]
 pub enum Unary {
@@ -69,7 +69,7 @@ pub enum Unary {
     Invert,
 }
 
-/// Operators with two sides.
+/// Binary operators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "their names are Python's")]
 pub enum Operator {

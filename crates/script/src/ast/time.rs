@@ -1,15 +1,15 @@
-//! When something happens.
+//! Times of events.
 
 use core::time::Duration;
 
-/// The time of an event. Relative times count from the event before.
+/// Time of an event. Relative times count from the event before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EventTime {
-    /// `*`: whenever it does.
+    /// `*`: any time.
     Any,
-    /// So long after the script's beginning: `.100`.
+    /// Time since the script's beginning: `.100`.
     Absolute(Duration),
-    /// So long after the step before: `+.1`.
+    /// Time since the step before: `+.1`.
     Relative(Duration),
     /// Between two times since the beginning: `1~2`.
     AbsoluteRange(Duration, Duration),
@@ -17,11 +17,11 @@ pub enum EventTime {
     RelativeRange(Duration, Duration),
 }
 
-/// When a blocking call ends, as written behind `...`: with the sign that it had.
+/// End of a blocking call, as written after `...`, with its sign.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
     /// `.1...0.2`: on the script's clock.
     Absolute(Duration),
-    /// `+.1...0.3`: so long after the event before the call, as its beginning, with or without `+`.
+    /// `+.1...0.3`: time since the event before the call, as its beginning, with or without `+`.
     Relative(Duration),
 }

@@ -63,7 +63,7 @@ fn on_ipv6_the_mtu_tells_or_the_mss_that_follows_from_it() {
     assert_eq!(Dialect::of(&mtu(1520)), Some(Dialect::Linux));
     assert_eq!(Dialect::of(&mtu(1500)), None);
     assert_eq!(Dialect::of("+0 > S 0:0(0) <mss 1460>\n"), None);
-    // What the peer announces is its own affair.
+    // The peer's MSS does not count.
     assert_eq!(Dialect::of("--ip_version=ipv6\n+0 < S. 0:0(0) ack 1 <mss 1460>\n"), None);
 }
 

@@ -1,4 +1,4 @@
-//! What a call filled in.
+//! Data that a call filled in.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -16,7 +16,7 @@ use crate::value::{bits, describe, endpoint, field, fields, int, number, only};
 pub(super) fn judge(step: &CallStep, returned: &Returned) -> Result<(), Mismatch> {
     match &returned.out {
         Filled::Nothing => Ok(()),
-        Filled::Octets(bytes, flags) => judge_bytes(step, bytes, *flags),
+        Filled::Bytes(bytes, flags) => judge_bytes(step, bytes, *flags),
         Filled::Peer(peer) => judge_peer(step, *peer),
         Filled::Option(value) => judge_option(step, value),
         Filled::Number(came) => judge_number(step, *came),
@@ -52,7 +52,7 @@ fn judge_bytes(step: &CallStep, bytes: &[u8], flags: MsgFlags) -> Result<(), Mis
 fn judge_peer(step: &CallStep, came: Endpoint) -> Result<(), Mismatch> {
     let Some(written @ Arg::Struct(_)) = step.args.get(1) else { return Ok(()) };
     let what = "the peer's address";
-    // What is left out or `...` is as it came.
+    // Omitted parts and `...` match all.
     let expected = endpoint(written, came)
         .map_err(|error| Mismatch::new(what, error, describe_endpoint(came)))?;
     match expected {
@@ -77,7 +77,7 @@ fn judge_option(step: &CallStep, came: &OptionValue) -> Result<(), Mismatch> {
             let expected = option_value(value)
                 .map_err(|error| Mismatch::new("the value", error, describe_value(came)))?;
             let same = match (&expected, came) {
-                (OptionValue::Text(text), OptionValue::Octets(bytes)) => {
+                (OptionValue::Text(text), OptionValue::Bytes(bytes)) => {
                     text.chars().eq(bytes.iter().copied().map(char::from))
                 }
                 (expected, came) => expected == came,
@@ -94,7 +94,7 @@ fn judge_option(step: &CallStep, came: &OptionValue) -> Result<(), Mismatch> {
     judge_len(only(len).unwrap_or(len), came)
 }
 
-/// A struct of some fields: those are compared.
+/// Compares the fields that the script has.
 fn judge_info(value: &Arg, info: &TcpInfo) -> Result<(), Mismatch> {
     let written =
         fields(value).map_err(|error| Mismatch::new("the value", error, "a struct tcp_info"))?;
@@ -113,12 +113,12 @@ fn judge_info(value: &Arg, info: &TcpInfo) -> Result<(), Mismatch> {
     Ok(())
 }
 
-/// The length that comes back. That of a text or of `tcp_info` is the system's own affair.
+/// Compares the returned length. That of a text or of `tcp_info` depends on the system.
 fn judge_len(len: &Arg, came: &OptionValue) -> Result<(), Mismatch> {
     let size = match came {
         OptionValue::Int(_) => 4,
         OptionValue::Linger(_) => 8,
-        OptionValue::Octets(bytes) => bytes.len() as i64,
+        OptionValue::Bytes(bytes) => bytes.len() as i64,
         OptionValue::Text(_) | OptionValue::Info(_) => return Ok(()),
     };
     if *len == Arg::Ellipsis {
@@ -159,7 +159,7 @@ fn judge_polled(step: &CallStep, came: &[Polled]) -> Result<(), Mismatch> {
     Ok(())
 }
 
-/// As many events as came are compared, in their order; the number of them is the result.
+/// Compares the events returned, in order; their number is the call's result.
 fn judge_epoll(step: &CallStep, came: &[(EpollEvents, u64)]) -> Result<(), Mismatch> {
     for (number, (written, came)) in (1..).zip(expected_events(step).iter().zip(came)) {
         let what = format!("event {number}");
@@ -182,12 +182,12 @@ fn describe_value(value: &OptionValue) -> String {
         OptionValue::Int(value) => value.to_string(),
         OptionValue::Linger(linger) => format!("{linger:?}"),
         OptionValue::Text(text) => format!("{text:?}"),
-        OptionValue::Octets(bytes) => format!("{bytes:?}"),
+        OptionValue::Bytes(bytes) => format!("{bytes:?}"),
         OptionValue::Info(_) => "a struct tcp_info".to_string(),
     }
 }
 
-/// What is written, as a value. Where that cannot be, the call was refused before it was made.
+/// Reads a value of the script. An invalid one would have stopped the call before it was made.
 fn read<'a, T>(
     what: &str,
     written: &'a Arg,

@@ -12,7 +12,7 @@ fn value(call: &str, value: Result<i64, Errno>) -> Result<Learned, String> {
     judge(call, value, Filled::Nothing)
 }
 
-/// What is wrong with what a call that returned zero filled in.
+/// Judges the data filled in by a call that returned zero.
 fn filled(call: &str, out: Filled) -> Result<(), String> {
     judge(call, Ok(0), out).map(drop)
 }
@@ -103,7 +103,7 @@ fn fields_of_tcp_info_that_are_written_are_compared() {
 #[test]
 fn what_is_read_is_compared_with_a_text_and_flags() {
     let judge =
-        |call: &str, flags| judge(call, Ok(2), Filled::Octets(b"ab".to_vec(), flags)).map(drop);
+        |call: &str, flags| judge(call, Ok(2), Filled::Bytes(b"ab".to_vec(), flags)).map(drop);
     assert_eq!(judge("read(3, ..., 9) = 2", MsgFlags::NONE), Ok(()));
     assert_eq!(judge("read(3, \"ab\", 9) = 2", MsgFlags::NONE), Ok(()));
     assert_eq!(

@@ -16,7 +16,7 @@ use crate::value::{bits, check_fields, describe, field, int, number, only};
 pub(super) fn read(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     let [fd, level, option, value, len] = args(step)?;
     let option = find(level, option)?;
-    // What is written must make sense, though it is judged later.
+    // The written value must be valid, although it is judged later.
     if *value != Arg::Ellipsis
         && only(value) != Some(&Arg::Ellipsis)
         && option != SocketOption::Info
@@ -38,7 +38,7 @@ pub(super) fn set(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
         _ => self::value(value)?,
     };
     let value = match (option, value) {
-        (SocketOption::FastOpenKey, OptionValue::Text(key)) => OptionValue::Octets(bytes(&key)?),
+        (SocketOption::FastOpenKey, OptionValue::Text(key)) => OptionValue::Bytes(bytes(&key)?),
         (_, value) => value,
     };
     if *len != Arg::Ellipsis {
@@ -51,7 +51,7 @@ pub(super) fn set(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
             OptionValue::Int(_) => len == 4,
             OptionValue::Linger(_) => len == 8,
             OptionValue::Text(text) => usize::try_from(len).is_ok_and(|len| len >= text.len()),
-            OptionValue::Octets(bytes) => usize::try_from(len) == Ok(bytes.len()),
+            OptionValue::Bytes(bytes) => usize::try_from(len) == Ok(bytes.len()),
             OptionValue::Info(_) => false,
         };
         if !fits {
@@ -61,13 +61,13 @@ pub(super) fn set(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     Ok(Call::SetSockOpt { fd: host_fd(fd, names)?, option, value })
 }
 
-/// What a text stands for whose characters are bytes.
+/// Bytes of a text whose characters are bytes.
 fn bytes(text: &str) -> Result<Vec<u8>, LowerError> {
     let byte = |letter: char| u8::try_from(letter).map_err(|_| invalid("a character of 16 bits"));
     text.chars().map(byte).collect()
 }
 
-/// The option, which must be of the level that is written.
+/// The option, which must be of the written level.
 fn find(level: &Arg, option: &Arg) -> Result<SocketOption, LowerError> {
     let level = int(level)?;
     let found = match option {
@@ -88,7 +88,7 @@ pub(crate) fn value(arg: &Arg) -> Result<OptionValue, LowerError> {
     }
 }
 
-/// FreeBSD's `struct tcp_fastopen`, without a key that both sides have from elsewhere.
+/// FreeBSD's `struct tcp_fastopen`, without a pre-shared key.
 fn fast_open(written: &[Field]) -> Result<OptionValue, LowerError> {
     check_fields(written, &["enable", "psk"])?;
     if field(written, &["psk"]).is_some() {

@@ -17,7 +17,7 @@ pub(crate) const LOCAL: Endpoint =
 pub(crate) const REMOTE: Endpoint =
     Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), Names::PORT);
 
-/// The call that a line of a script describes.
+/// The step of a script's line.
 pub(crate) fn step(call: &str) -> CallStep {
     let script = parse(&format!("0 {call}"), &Defines::default()).unwrap();
     match script.steps.into_iter().next().unwrap().action {
@@ -239,7 +239,7 @@ fn poll_and_epoll_know_descriptors_events_and_times() {
     assert_eq!(made(wait), Call::EpollWait { epoll: 15, most: 1, time_out });
 }
 
-/// Every call of the language, to be made wrong.
+/// Every call of the language, for invalid variants.
 const CALLS: &[&str] = &[
     "socket(..., SOCK_STREAM|SOCK_NONBLOCK, IPPROTO_TCP) = 3",
     "bind(3, {sa_family = AF_INET, sin_port = htons(80), sin_addr = inet_addr(\"1.2.3.4\")}, ...) = 0",
@@ -255,7 +255,7 @@ const CALLS: &[&str] = &[
     "epoll_wait(5, [{events=EPOLLIN, fd=4}], 1, 0) = -1 EINTR",
 ];
 
-/// What may stand instead of any word of them.
+/// Replacements for any word of them.
 const WORDS: &[&str] = &[
     "...",
     "-1",
@@ -288,7 +288,7 @@ fn calls_with_faults_never_panic() {
         Filled::Nothing,
         Filled::Number(1),
         Filled::Peer(REMOTE),
-        Filled::Octets(vec![0; 7], MsgFlags::NONE),
+        Filled::Bytes(vec![0; 7], MsgFlags::NONE),
         Filled::Option(OptionValue::Int(0)),
         Filled::Epoll(vec![(EpollEvents::EPOLLIN, 4)]),
     ];

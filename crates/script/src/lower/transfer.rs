@@ -1,4 +1,4 @@
-//! Every way to read and to write.
+//! All reading and writing calls.
 
 use alloc::format;
 use alloc::vec;
@@ -80,7 +80,7 @@ pub(super) fn send(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     Ok(Call::Send { fd: host_fd(fd, names)?, with, flags })
 }
 
-/// A stream does not say from whom, so there is nothing to compare a written address with.
+/// A stream returns no sender, so a written address cannot be compared.
 fn check_unnamed(from: &Arg) -> Result<(), LowerError> {
     match from {
         Arg::Ellipsis => Ok(()),
@@ -106,7 +106,7 @@ fn pieces(list: &Arg, count: Option<&Arg>) -> Result<Vec<Vec<u8>>, LowerError> {
     }
 }
 
-/// What `read` makes of each `{buffer, length}`.
+/// Maps each `{buffer, length}` of `read`.
 fn each_piece<T>(
     list: &Arg,
     count: Option<&Arg>,
@@ -129,7 +129,7 @@ fn each_piece<T>(
         .collect()
 }
 
-/// The size of a buffer to be filled. A text in its place is what must come.
+/// Size of a buffer to fill. A text in its place is the expected content.
 fn room(buffer: &Arg, len: &Arg) -> Result<usize, LowerError> {
     match only(buffer).unwrap_or(buffer) {
         Arg::Ellipsis | Arg::Text(_) => size(len),
@@ -137,7 +137,7 @@ fn room(buffer: &Arg, len: &Arg) -> Result<usize, LowerError> {
     }
 }
 
-/// What is sent: zeros, or a text, as much of it as is asked for.
+/// Bytes to send: zeros, or the requested length of a text.
 fn bytes(buffer: &Arg, len: &Arg) -> Result<Vec<u8>, LowerError> {
     let size = size(len)?;
     match only(buffer).unwrap_or(buffer) {
@@ -159,5 +159,5 @@ fn size(len: &Arg) -> Result<usize, LowerError> {
 
 const MESSAGE: &[&str] = &["msg_name", "msg_namelen", "msg_iov", "msg_iovlen", "msg_flags"];
 
-/// Bytes: no script needs more, and a host may have to have them at hand.
+/// Bytes: more than scripts need, and an amount that a host can keep in memory.
 const LARGEST: usize = 64 << 20;

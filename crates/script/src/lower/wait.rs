@@ -70,7 +70,7 @@ fn control(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     Ok(Call::EpollCtl { epoll, op, fd, events, data })
 }
 
-/// `{events=…, fd=4}`. The data is the script's own: a descriptor in it is the script's number.
+/// `{events=…, fd=4}`. The data belongs to the script: a descriptor in it is the script's number.
 pub(crate) fn read_event(event: &Arg) -> Result<(EpollEvents, u64), LowerError> {
     let event = fields(event)?;
     let data: &[&str] = &["fd", "ptr", "u32", "u64", "data"];
@@ -91,7 +91,7 @@ fn wait(step: &CallStep, names: &Names) -> Result<Call, LowerError> {
     Ok(Call::EpollWait { epoll: host_fd(epoll, names)?, most, time_out: read_time_out(time_out)? })
 }
 
-/// The events that `epoll_wait` is to report, if they are written: one, or a list.
+/// Expected events of `epoll_wait`, if written: one, or a list.
 pub(crate) fn expected_events(step: &CallStep) -> &[Arg] {
     match step.args.get(1) {
         None | Some(Arg::Ellipsis) => &[],

@@ -1,4 +1,4 @@
-//! A written packet as the peer sends it: every field as it stands in the script, right or wrong.
+//! Builds a written packet as the peer sends it, with every field as in the script, right or wrong.
 
 use alloc::format;
 use alloc::string::String;
@@ -11,7 +11,7 @@ use super::super::ast::{self, Ack, IpMarks, OptionList, Seq, TcpOption, TcpPacke
 use super::super::setup::Setup;
 use super::{FlowState, Segment, options};
 
-/// A segment of the peer's with live numbers. It goes nowhere yet: see
+/// A segment of the peer with live numbers. The connection does not know it yet: see
 /// [`FlowState::on_received`].
 ///
 /// `moved` is added to its number ([`FlowState::aim`]). An error says what cannot be sent.
@@ -61,7 +61,7 @@ fn sequence(packet: &TcpPacket, flow: &FlowState) -> SeqNum {
     }
 }
 
-/// The peer's options: what it acknowledges and echoes are the host's numbers.
+/// The peer's options: its acknowledgments and echoes use the host's numbers.
 fn live_options(list: &[TcpOption], flow: &FlowState, setup: &Setup) -> Vec<TcpOption> {
     let live = |option: &TcpOption| match option {
         TcpOption::Sack(blocks) => TcpOption::Sack(
@@ -79,13 +79,13 @@ fn live_options(list: &[TcpOption], flow: &FlowState, setup: &Setup) -> Vec<TcpO
     list.iter().map(live).collect()
 }
 
-/// The byte that the marks describe.
+/// Traffic class of the marks.
 pub(super) fn traffic_class(marks: IpMarks) -> TrafficClass {
     let class = TrafficClass(marks.tos.unwrap_or(0));
     marks.ecn.and_then(|ecn| codepoints(ecn).first()).map_or(class, |ecn| class.with_ecn(*ecn))
 }
 
-/// The fields that a mark stands for: any of them.
+/// Codepoints that a mark matches.
 pub(super) const fn codepoints(ecn: ast::Ecn) -> &'static [Ecn] {
     match ecn {
         ast::Ecn::NotEct => &[Ecn::NotEct],
@@ -96,10 +96,10 @@ pub(super) const fn codepoints(ecn: ast::Ecn) -> &'static [Ecn] {
     }
 }
 
-/// What IPv4 has room for behind the longest headers.
+/// Room for text in IPv4 after the longest headers.
 const MAX_TEXT: u32 = 65_535 - 20 - 60;
 
-/// What the peer's packets have left where the script does not say: as if from next door.
+/// Hop limit of the peer's packets by default: as of a neighbour.
 pub(super) const HOP_LIMIT: u8 = 255;
 
 #[cfg(test)]

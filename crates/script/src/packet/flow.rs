@@ -24,64 +24,64 @@ use super::super::ast::{Ack, OptionList, PacketEnds, Seq, TcpOption, TcpPacket};
 use super::super::setup::Setup;
 use super::Segment;
 
-/// What is known of one connection.
+/// State of one connection.
 #[derive(Clone, Debug)]
 pub struct FlowState {
-    /// Its 4-tuple on the wire, seen from the host.
+    /// 4-tuple on the wire, seen from the host.
     pub live: Flow,
-    /// Its 4-tuple as the script writes it, if it does.
+    /// 4-tuple in the script, if written.
     pub written: Option<Flow>,
     pub(super) local_isn: Option<SeqNum>,
-    /// The number of the host's SYN in the script, 0 but for few.
+    /// Number of the host's SYN in the script, usually 0.
     script_isn: u32,
-    /// One past the last number that the host sent.
+    /// Number after the last that the host sent.
     local_end: Option<SeqNum>,
-    /// Where segments of the peer's begin, and where they end, as written.
+    /// First and last numbers of the peer's segments, as written.
     remote_begins: BTreeSet<u32>,
     remote_ends: BTreeSet<u32>,
     /// The peer's timestamps, as written.
     remote_stamps: BTreeSet<u32>,
     pub(super) remote_isn: Option<SeqNum>,
-    /// The ISN of a SYN that came while another connection had the 4-tuple: valid once answered.
+    /// ISN of a SYN that came while another connection had the 4-tuple: valid once answered.
     pub(super) pending_syn: Option<SeqNum>,
-    /// True if the next SYN of the host's may have an ISN of its own.
+    /// True if the host's next SYN may have another ISN.
     pub(super) may_learn: bool,
-    /// The flags of the host's last segment; none once the peer reset the connection.
+    /// Flags of the host's last segment; empty once the peer reset the connection.
     last_sent: TcpFlags,
-    /// The peer's last segment had the ACK bit.
+    /// True if the peer's last segment had the ACK bit.
     pub(super) asked_with_ack: bool,
-    /// The number of the host's FIN.
+    /// Number of the host's FIN.
     pub(super) host_fin: Option<SeqNum>,
-    /// The peer's FIN was sent.
+    /// True once the peer's FIN was sent.
     pub(super) peer_fin: bool,
-    /// One of the peer's FINs crossed the host's: it does not acknowledge that.
+    /// True if the peer's FIN crossed the host's, and so does not acknowledge it.
     pub(super) fins_crossed: bool,
-    /// Either side sent something behind the SYNs.
+    /// True once either side sent a segment after the SYNs.
     is_past_syn: bool,
     stamps: Stamps,
     windows: Windows,
     moved: Vec<Moved>,
 }
 
-/// The host's timestamps: which live value a script's value stands for.
+/// Timestamps of the host: script values and live ones.
 #[derive(Clone, Debug, Default)]
 struct Stamps {
     by_script: BTreeMap<u32, u32>,
-    /// The first, script's and live: a clock is compared with it.
+    /// The first pair, script and live: base of the clock check.
     first: Option<(u32, u32)>,
 }
 
-/// The host's announced windows, as scripted and as they are.
+/// Announced windows of the host, in the script and live.
 #[derive(Clone, Debug, Default)]
 struct Windows {
-    /// The peer's SYN offered window scaling.
+    /// True if the peer's SYN offered window scaling.
     peer_scales: bool,
     scripted: Announced,
     live: Announced,
-    /// The receive buffer by the script, bytes: what its host accepts where it is more than a
-    /// header could announce.
+    /// Receive buffer in the script, bytes: the limit of the script's host where that is more than
+    /// a header can announce.
     scripted_buffer: u32,
-    /// The same, told while the host had not heard the acknowledgment of its SYN.
+    /// Its size before the host received the acknowledgment of its SYN.
     opening_buffer: u32,
 }
 
@@ -94,7 +94,7 @@ struct Announced {
     edge: Option<u32>,
 }
 
-/// A segment of the peer's that was sent elsewhere than written.
+/// A segment of the peer that was moved.
 #[derive(Clone, Copy, Debug)]
 struct Moved {
     begin: u32,
@@ -103,7 +103,7 @@ struct Moved {
 }
 
 impl FlowState {
-    /// A connection of which nothing was seen.
+    /// A connection without packets so far.
     pub fn new(live: Flow) -> Self {
         Self {
             live,
@@ -129,41 +129,41 @@ impl FlowState {
         }
     }
 
-    /// The live number that the script's `n` is in the host's stream.
+    /// The live number for the script's `n` in the host's stream.
     pub fn local(&self, n: u32) -> SeqNum {
         self.local_isn.unwrap_or_default() + n
     }
 
-    /// The live number that the script's `n` is in the peer's stream.
+    /// The live number for the script's `n` in the peer's stream.
     pub fn remote(&self, n: u32) -> SeqNum {
         self.remote_isn.unwrap_or_default() + n
     }
 
-    /// The script's number of a live one in the host's stream.
+    /// The script's number for a live one in the host's stream.
     pub fn local_relative(&self, live: SeqNum) -> u32 {
         live.offset_from(self.local(0))
     }
 
-    /// The script's number of a live one in the peer's stream.
+    /// The script's number for a live one in the peer's stream.
     pub fn remote_relative(&self, live: SeqNum) -> u32 {
         live.offset_from(self.remote(0))
     }
 
-    /// What the script's numbers of the host count from in a segment of the peer's with `flags`.
+    /// Base of the script's host numbers in a segment of the peer with `flags`.
     pub(super) fn local_base(&self, flags: TcpFlags) -> SeqNum {
         if flags.is_syn() { self.local(self.script_isn.wrapping_neg()) } else { self.local(0) }
     }
 
-    /// The numbers that the host's acknowledgments count from in a segment with `flags`: in one with
-    /// SYN those of the wire, as on the SYN that it answers; in a reset besides the connection's those
-    /// of a new SYN that it may be an answer to.
+    /// Bases of the host's acknowledgments in a segment with `flags`. A segment with SYN uses the
+    /// numbers on the wire, as the SYN that it answers. A reset uses the connection's, or those of
+    /// a new SYN that it may answer.
     pub(super) fn remote_bases(&self, flags: TcpFlags) -> impl Iterator<Item = SeqNum> {
         let known = if flags.is_syn() { SeqNum::default() } else { self.remote(0) };
         let pending = self.pending_syn.filter(|_| flags.is_rst());
         core::iter::once(known).chain(pending)
     }
 
-    /// A segment of the peer's goes in.
+    /// Notes a segment of the peer that was sent.
     pub fn on_received(&mut self, segment: &Segment) {
         self.asked_with_ack = segment.flags.is_ack();
         self.is_past_syn |= is_past_syn(segment.flags);
@@ -181,7 +181,7 @@ impl FlowState {
         let scales = |option: &TcpOption| matches!(option, TcpOption::WindowScale(_));
         self.windows.peer_scales = segment.options.iter().any(scales);
         let is_simultaneous = self.last_sent.is_syn() && !self.last_sent.is_ack();
-        // While the host still offers its SYN-ACK, the same SYN again asks for the same answer.
+        // While the host still offers its SYN-ACK, the same SYN asks for the same answer.
         let repeats = self.last_sent.is_syn() && self.remote_isn == Some(segment.seq);
         let opens = self.remote_isn.is_none() || is_simultaneous;
         if opens {
@@ -193,7 +193,7 @@ impl FlowState {
         }
     }
 
-    /// A segment of the peer's is written so: what the host may acknowledge.
+    /// Notes a segment of the peer as written, and the numbers that the host may acknowledge.
     pub(in super::super) fn on_written_in(&mut self, body: &TcpPacket) {
         if let OptionList::These(options) = &body.options {
             self.remote_stamps.extend(stamp(options));
@@ -208,12 +208,12 @@ impl FlowState {
         self.remote_ends.insert(end);
     }
 
-    /// A segment of the host's was found to be `expected`.
+    /// Notes a segment of the host that matched `expected`.
     pub fn on_sent(&mut self, expected: &TcpPacket, segment: &Segment) {
         if segment.flags.is_syn() {
             self.on_syn_sent(expected, segment);
         } else if !segment.flags.is_rst() {
-            // What may have asked for another connection was refused.
+            // The segment that may have opened another connection was refused.
             self.pending_syn = None;
             self.may_learn &= self.local_isn.is_none();
         }
@@ -229,7 +229,7 @@ impl FlowState {
 
     fn on_syn_sent(&mut self, expected: &TcpPacket, segment: &Segment) {
         if let Some(isn) = self.pending_syn.take() {
-            // The 4-tuple's next connection: nothing of the one before holds any more.
+            // The 4-tuple has a new connection: no state of the old one applies.
             let peer_scales = self.windows.peer_scales;
             let remote_stamps = core::mem::take(&mut self.remote_stamps);
             *self = Self { written: self.written, remote_stamps, ..Self::new(self.live) };
@@ -273,41 +273,40 @@ impl FlowState {
         scripted.on_written(ack, expected.win, is_syn);
     }
 
-    /// A segment of the host's was passed over: what it announces holds all the same.
+    /// Notes a segment of the host that was skipped: its announcements still apply.
     pub fn on_skipped(&mut self, segment: &Segment) {
         let ack = segment.ack.offset_from(self.remote(0));
         self.windows.live.announce(ack, segment.win, segment.flags.is_syn());
         self.note_end(segment);
     }
 
-    /// True if a segment of the host's acknowledges more, or announces another window, than its
-    /// last.
+    /// True if the host's segment acknowledges more, or announces another window, than its last.
     pub(in super::super) fn is_news(&self, segment: &Segment) -> bool {
         let live = &self.windows.live;
         segment.ack.offset_from(self.remote(0)) != live.ack || segment.win != live.win
     }
 
-    /// True if a pure acknowledgment as written says the same as the one that is written before.
+    /// True if a written pure acknowledgment equals the one written before.
     pub(in super::super) fn repeats(&self, body: &TcpPacket) -> bool {
         let scripted = &self.windows.scripted;
         body.ack == Some(Ack::Relative(scripted.ack))
             && body.win.is_none_or(|win| win == scripted.win)
     }
 
-    /// An acknowledgment is written, and did not come so far.
+    /// Notes a written acknowledgment that has not come so far.
     pub(in super::super) fn on_owed(&mut self, body: &TcpPacket) {
         if let Some(Ack::Relative(ack)) = body.ack {
             self.windows.scripted.on_written(ack, body.win, false);
         }
     }
 
-    /// The ISNs of an active open may change: the application connects anew.
+    /// Notes a connect: the ISNs of an active open may change.
     pub fn on_connect(&mut self) {
         self.may_learn = true;
     }
 
-    /// The live TSval that the script's value stands for: that of the segment written with it, or
-    /// as far from the nearest as it is written. 0 means "none" unless a segment was written so.
+    /// The live TSval for a value of the script: that of the segment written with it, or at the
+    /// written distance from the nearest. 0 means "none" unless a segment was written with 0.
     pub fn live_ecr(&self, ecr: u32, setup: &Setup) -> u32 {
         let exact = self.stamps.by_script.get(&ecr).copied();
         match (exact, self.stamps.first) {
@@ -325,14 +324,14 @@ impl FlowState {
         }
     }
 
-    /// The script's and the host's ticks since the first timestamp.
+    /// Ticks of the script and the host since the first timestamp.
     pub(super) fn ticks(&self, script: u32, live: u32) -> (u32, u32) {
         let (first_script, first_live) = self.stamps.first.unwrap_or((script, live));
         (script.wrapping_sub(first_script), live.wrapping_sub(first_live))
     }
 
-    /// Where a segment of the peer's begins, relative to its ISN. A SYN has a place in the window only
-    /// once the connection has one, and none any more where it may open another.
+    /// Start of a segment of the peer, relative to its ISN. A SYN has a place in the window only
+    /// while the connection has a window and cannot be replaced.
     pub(in super::super) fn begin(&self, body: &TcpPacket) -> Option<u32> {
         match body.seq {
             Seq::Relative(begin) if !body.flags.is_syn() => Some(begin),
@@ -345,12 +344,13 @@ impl FlowState {
         }
     }
 
-    /// How far to move a segment of the peer's that is written at `begin`, so that it lies to the
-    /// host's window as it is written to lie to the scripted one; 0 if that is no matter.
+    /// Distance to move a segment of the peer written at `begin`, so that it lies in the host's
+    /// window as it does in the script's; 0 if that does not matter.
     ///
-    /// Only what begins behind the expected number, at the last byte of the window or beyond it,
-    /// aims at the edge; a retransmission, a probe or text in order does not. What aims at an edge that no
-    /// header could announce is moved to `right_edge`, which the host has in truth, if that is known.
+    /// Only a segment that begins after the expected number, at the last byte of the window or
+    /// beyond it, aims at the edge; a retransmission, a probe or text in order does not. One beyond
+    /// any edge that a header can announce moves to `right_edge`, the host's true edge, if that is
+    /// known.
     pub fn aim(&self, begin: u32, len: u32, right_edge: Option<SeqNum>) -> Option<u32> {
         let Windows { scripted, live, scripted_buffer, opening_buffer, .. } = &self.windows;
         let behind = |buffer: u32| match scripted.win {
@@ -370,33 +370,33 @@ impl FlowState {
         if !ahead || distance < -1 || scripted_edge == live_edge {
             return None;
         }
-        // The host's own edge may lie up to a unit of the scale beyond what it could announce.
+        // The host's own edge may lie up to a unit of the scale beyond any that it can announce.
         let may_differ = distance >= 0 && len == 0 && right_edge.is_none();
         let unit = if may_differ { (1 << live.scale) - 1 } else { 0 };
         let by = live_edge.wrapping_sub(scripted_edge).wrapping_add(unit);
         Some(by).filter(|by| *by != 0)
     }
 
-    /// The script says how large the receive buffer is. While the connection opens, its window is what
-    /// the SYN announced, whatever the buffer holds.
+    /// Sets the receive buffer of the script. While the connection opens, its window is the one in
+    /// the SYN, with any buffer.
     pub const fn on_buffer(&mut self, bytes: u32) {
         if self.is_past_syn {
             self.windows.scripted_buffer = bytes;
         }
     }
 
-    /// The same of a connection in SYN-RECEIVED: there its edge is what the SYN announced, unless a
-    /// segment is written to lie at the end of the buffer.
+    /// Sets the buffer of a connection in SYN-RECEIVED. Its edge is the one that the SYN announced,
+    /// unless a segment is written to lie at the end of the buffer.
     pub const fn on_opening_buffer(&mut self, bytes: u32) {
         self.windows.opening_buffer = bytes;
     }
 
-    /// A segment was moved.
+    /// Notes a segment that was moved.
     pub fn on_moved(&mut self, begin: u32, len: u32, by: u32) {
         self.moved.push(Moved { begin, end: begin.wrapping_add(len), by });
     }
 
-    /// Where an edge of a selective acknowledgment lies live, whatever was moved.
+    /// The live edge of a selective acknowledgment, also in moved text.
     pub(super) fn live_sack_edge(&self, edge: u32) -> SeqNum {
         let holds = |moved: &&Moved| (moved.begin..=moved.end).contains(&edge);
         let by = self.moved.iter().rfind(holds).map_or(0, |moved| moved.by);
@@ -405,8 +405,8 @@ impl FlowState {
 }
 
 impl Announced {
-    /// A segment is written, maybe without its window: that is as large then as it was, if the
-    /// script ever said.
+    /// Notes a written segment. One without a window keeps the last window of the script, if there
+    /// is one.
     fn on_written(&mut self, ack: u32, win: Option<u16>, is_syn: bool) {
         match win {
             Some(win) => self.announce(ack, win, is_syn),
@@ -422,7 +422,7 @@ impl Announced {
         let scale = if is_syn { 0 } else { self.scale.min(14) };
         let edge = ack.wrapping_add(u32::from(win) << scale);
         (self.ack, self.win) = (ack, win);
-        // RFC 9293 3.8.6: a window should not shrink; where it does, what was allowed stays.
+        // RFC 9293 3.8.6: a window should not shrink; if it does, the old edge stays allowed.
         self.edge = Some(self.edge.map_or(edge, |before| before.max(edge)));
     }
 }
@@ -450,18 +450,18 @@ fn scale(options: &[TcpOption]) -> Option<u8> {
 #[derive(Clone, Debug)]
 pub struct Flows {
     flows: Vec<FlowState>,
-    /// The one that packets without ends belong to.
+    /// Connection of packets without ends.
     current: Option<usize>,
-    /// Where the application listens.
+    /// Listening endpoint of the application.
     listening: Endpoint,
     remote: Address,
     next_port: u16,
-    /// A listener is there that no SYN has met.
+    /// True if there is a listener without a SYN so far.
     fresh_listener: bool,
 }
 
 impl Flows {
-    /// The flows of a script that has not begun.
+    /// Flows at the start of a script.
     pub fn new(setup: &Setup) -> Self {
         Self {
             flows: Vec::new(),
@@ -489,39 +489,39 @@ impl Flows {
         &mut self.flows[index]
     }
 
-    /// The one that packets without ends belong to.
+    /// Connection of packets without ends.
     pub const fn current(&self) -> Option<usize> {
         self.current
     }
 
-    /// Packets without ends belong to this one from now on.
+    /// Sets the connection of packets without ends.
     pub const fn go_on_with(&mut self, index: usize) {
         self.current = Some(index);
     }
 
-    /// The application listens at `port`; the next SYN without ends opens a connection of its
-    /// own, from a port of its own.
+    /// Notes a listener at `port`: the next SYN without ends opens a new connection, from a new
+    /// port.
     pub const fn on_listen(&mut self, port: u16) {
         self.listening.port = port;
         self.fresh_listener = true;
     }
 
-    /// The script says how large the receive buffer of an open connection is.
+    /// Sets the receive buffer of an open connection, as in the script.
     pub fn on_buffer(&mut self, bytes: u32) {
         self.flows.iter_mut().for_each(|flow| flow.on_buffer(bytes));
     }
 
-    /// The script says how large the receive buffer of a connection in SYN-RECEIVED is.
+    /// Sets the receive buffer of a connection in SYN-RECEIVED, as in the script.
     pub fn on_opening_buffer(&mut self, bytes: u32) {
         self.flows.iter_mut().for_each(|flow| flow.on_opening_buffer(bytes));
     }
 
-    /// The application connects: the next flow is opened by its SYN.
+    /// Notes a connect: the next SYN of the host opens a flow.
     pub fn on_connect(&mut self) {
         self.flows.iter_mut().for_each(FlowState::on_connect);
     }
 
-    /// The connection that a packet of the peer's with these ends and flags belongs to.
+    /// Connection of a packet of the peer with these ends and flags.
     pub fn receiving(&mut self, ends: Option<PacketEnds>, flags: TcpFlags) -> usize {
         let opens = flags.is_syn() && !flags.is_ack();
         let index = match (ends, self.current) {
@@ -541,18 +541,18 @@ impl Flows {
         index
     }
 
-    /// The connection with these ends as written, or live.
+    /// Connection with these ends, as written or live.
     pub fn written(&self, flow: Flow) -> Option<usize> {
         let written = self.flows.iter().rposition(|it| it.written == Some(flow));
         written.or_else(|| self.live(flow))
     }
 
-    /// The connection with this 4-tuple.
+    /// Connection with this 4-tuple.
     pub fn live(&self, flow: Flow) -> Option<usize> {
         self.flows.iter().rposition(|it| it.live == flow)
     }
 
-    /// The connection that the host sends this on; a new one if there is none.
+    /// Connection of a packet of the host; a new one if there is none.
     pub fn sending(&mut self, flow: Flow) -> usize {
         self.live(flow).unwrap_or_else(|| self.add(flow, None))
     }
@@ -563,7 +563,7 @@ impl Flows {
     }
 }
 
-/// The peer's first port; any will do that the host does not take for its own.
+/// First port of the peer; any port that the host does not use as its own.
 const FIRST_PORT: u16 = 40_001;
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! ICMP messages as written: by name or by number, most of them errors about a segment that the host
-//! sent.
+//! ICMP messages as written, by name or number, most of them errors about a segment of the host.
 
 use alloc::format;
 use alloc::string::String;
@@ -48,8 +47,8 @@ pub fn error(
     Ok(ip.wrap(&message))
 }
 
-/// Whether an outbound packet is the error that was written: an error says how it differs. `flow` is
-/// the connection whose numbers the quotation is written with, if there is one.
+/// Compares an outbound packet with the written error. `flow` is the connection whose numbers the
+/// quotation is written with, if there is one.
 pub fn judge(
     expected: &IcmpPacket,
     packet: &[u8],
@@ -80,7 +79,7 @@ pub fn judge(
     }
 }
 
-/// The peer's segment in an error of the host's.
+/// Compares the quotation of the peer's segment in an error of the host.
 fn judge_quote(
     wanted: &Quoted,
     quoted: &[u8],
@@ -105,8 +104,8 @@ fn judge_field(name: &str, wanted: Option<u32>, came: u32) -> Result<(), (String
     }
 }
 
-/// What a router repeats: the IP header, and so many bytes of the segment; the TCP header with
-/// nothing of the text if that is not written.
+/// Quotation of a router: the IP header, and a number of bytes of the segment; only the TCP header
+/// if no number is written.
 fn quote(packet: &IcmpPacket, flow: &FlowState, about: Flow) -> Vec<u8> {
     let (seq, len, flags) = match packet.quoted.as_deref() {
         None => (flow.local(0), 0, TcpFlags::SYN),
@@ -150,7 +149,7 @@ fn message(kind: Kind, fields: [u8; 4], quoted: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What stands between checksum and quotation: an MTU, a gateway, an identifier, or nothing.
+/// Bytes between checksum and quotation: an MTU, a gateway, an identifier, or nothing.
 fn fields(packet: &IcmpPacket, kind: Kind, is_v4: bool) -> [u8; 4] {
     let [a, b, c, d] = packet.mtu.unwrap_or(0).to_be_bytes();
     let [high, low] = packet.id.unwrap_or(0).to_be_bytes();
@@ -183,7 +182,7 @@ fn kind(packet: &IcmpPacket, is_v4: bool) -> Result<Kind, String> {
     Ok((icmp_type, number))
 }
 
-/// A name, its type, and the names of its codes.
+/// Name and type, with the names of its codes.
 type Named = (&'static str, u8, &'static [(&'static str, u8)]);
 
 /// RFC 792, RFC 1122 3.2.2.1, RFC 1812 5.2.7.1.
@@ -282,10 +281,10 @@ const V6_KINDS: &[Named] = &[
     ("echo_reply", 129, &[]),
 ];
 
-/// A router in the network of the host, to whom a redirect leads.
+/// A router in the host's network, the target of redirects.
 const GATEWAY: [u8; 4] = [192, 168, 0, 3];
 
-/// Where the checksum stands.
+/// Position of the checksum.
 const CHECKSUM: core::ops::Range<usize> = 2..4;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! A segment that came out against the one that was written.
+//! Compares a segment of the host with the written one.
 //!
-//! Judging changes nothing: who asks tells the connection afterwards ([`FlowState::on_sent`]).
+//! Judging changes nothing: the caller updates the connection afterwards ([`FlowState::on_sent`]).
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -19,14 +19,14 @@ use super::build::codepoints;
 use super::notation;
 use super::{FlowState, Mode, Rule, Rules, Segment};
 
-/// A field that is not as written.
+/// A field that differs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
-    /// The field of the packet, for people: `SEG.ACK`, `options`.
+    /// Name of the field, for people: `SEG.ACK`, `options`.
     pub field: &'static str,
-    /// What the script says.
+    /// Value in the script.
     pub expected: String,
-    /// What the packet had there.
+    /// Value in the packet.
     pub came: String,
 }
 
@@ -36,50 +36,50 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// How much of both met.
+/// Part of both that matches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fit {
-    /// All of what is written came.
+    /// The whole written packet matches.
     Whole,
-    /// The segment is the beginning of what is written; this is still to come.
+    /// The segment is the beginning of the written one; this is the rest.
     Part(TcpPacket),
-    /// What is written is the beginning of the segment: this is its rest, and the next `>` must
-    /// be met by it.
+    /// The script's packet is the beginning of the segment: this is its rest, and the next `>` must
+    /// match it.
     More(Segment),
 }
 
-/// What a judgement needs to know.
+/// Context of a judgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Judge<'a> {
-    /// The connection of the segment.
+    /// Connection of the segment.
     pub flow: &'a FlowState,
-    /// What the script configured.
+    /// Configuration of the script.
     pub setup: &'a Setup,
-    /// How strict to be.
+    /// Mode of comparison.
     pub mode: Mode,
-    /// What the text must be.
+    /// Expected text.
     pub text: Text,
-    /// The script bound a socket to the port that the packet is written to come from.
+    /// True if the script bound a socket to the written source port.
     pub is_bound: bool,
-    /// The numbers that SYNs of the host's have in this script, besides 0.
+    /// ISNs that the host's SYNs have in this script, apart from 0.
     pub isns: &'a BTreeSet<u32>,
 }
 
-/// What the text of the host's segments must be.
+/// Expected text of the host's segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Text {
-    /// Zeros: the application wrote nothing else.
+    /// Zeros: the application wrote no text of its own.
     Zeros,
-    /// Anything: the application wrote text of its own.
+    /// Any: the application wrote text of its own.
     Any,
 }
 
-/// The outcome of one field: a rule of semantic mode if one was needed.
+/// Result of one field: a rule of semantic mode if one was needed.
 type Field = Result<Option<Rule>, Mismatch>;
 
 impl Judge<'_> {
-    /// Whether `segment` is what `packet` (with `body`, its segment or what is left of it) wants,
-    /// and the rules of semantic mode that it took.
+    /// Compares `segment` with `packet` (with `body`, its segment or the rest of it); returns the
+    /// rules of semantic mode that it took.
     pub fn judge(
         &self,
         packet: &Packet,
@@ -111,8 +111,8 @@ impl Judge<'_> {
         let PacketEnds { from, to } = self.setup.ends(ends, Direction::Out);
         let wanted = Flow { local: from, remote: to };
         let came = segment.flow();
-        // The port that an application did not choose is the host's own choice; the script's name
-        // for it is learned from the SYN.
+        // The host chooses the port if the application did not; the script's name for it is learned
+        // from the SYN.
         let chosen = segment.flags.is_syn() && !segment.flags.is_ack() && !self.is_bound;
         let learned = self.flow.written == Some(wanted);
         let fits =
@@ -124,7 +124,7 @@ impl Judge<'_> {
         Err(mismatch("ends", ends(wanted), ends(self.flow.written.unwrap_or(came))))
     }
 
-    /// Cuts the longer of both to the shorter, where a segment may come in pieces.
+    /// Cuts the longer of both to the shorter if a segment may come in pieces.
     fn align(&self, body: &TcpPacket, segment: &Segment) -> (Fit, TcpPacket, Segment) {
         let (wanted, came) = (body.len, segment.len());
         let whole = || (Fit::Whole, body.clone(), segment.clone());
@@ -169,7 +169,7 @@ impl Judge<'_> {
             Seq::Any => return Ok(None),
             Seq::Absolute(n) => SeqNum::new(n),
             Seq::Relative(n) if came.flags.is_syn() && self.flow.may_learn => {
-                // The number is the script's choice, which it must keep to.
+                // The number is the script's choice, and must stay the same.
                 let is_known = n == 0 || self.isns.contains(&n);
                 return if is_known { Ok(None) } else { Err(mismatch("sequence number", n, 0)) };
             }
@@ -200,7 +200,7 @@ impl Judge<'_> {
         let relative =
             |base: Option<&SeqNum>| came.ack.offset_from(base.copied().unwrap_or_default());
         match written.ack {
-            // The flags have been compared.
+            // The flags were compared already.
             None | Some(Ack::Any) => Ok(None),
             Some(Ack::Absolute(n)) if came.ack == SeqNum::new(n) => Ok(None),
             Some(Ack::Absolute(n)) => Err(mismatch("acknowledgment number", n, came.ack)),
@@ -222,7 +222,7 @@ impl Judge<'_> {
         }
     }
 
-    /// `F.` repeats the FIN that crossed the peer's, a bare ACK takes it as sent: hosts do either.
+    /// `F.` repeats the FIN that crossed the peer's; a bare ACK takes it as sent. Hosts do either.
     fn simultaneous_close(&self, written: &TcpPacket, came: &Segment) -> Option<Rule> {
         let fin = self.flow.host_fin?;
         let Some(Ack::Relative(ack)) = written.ack else { return None };
@@ -266,7 +266,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Options of the host's as the script writes them, with live numbers. TSval stays as it is.
+    /// The host's options from the script, with live numbers. TSval stays unchanged.
     fn live(&self, list: &[TcpOption]) -> Vec<TcpOption> {
         let edge = |edge: &u32| self.flow.live_sack_edge(*edge).raw();
         let live = |option: &TcpOption| match option {
@@ -300,7 +300,7 @@ impl Judge<'_> {
         }
     }
 
-    /// TSval counts ticks since the first one, if the script says how long a tick is.
+    /// Compares ticks of TSval since the first one, if the script gives the length of a tick.
     fn clock_fits(&self, script: u32, live: u32) -> bool {
         let Some(tick) = self.setup.timestamp_tick_usecs else { return true };
         let (wanted, came) = self.flow.ticks(script, live);
@@ -308,7 +308,7 @@ impl Judge<'_> {
         off <= self.setup.tolerance.as_micros() as u64 + u64::from(tick)
     }
 
-    /// The rules that make both the same, if they are but for padding, order and scale.
+    /// The rules under which both are equal, if they differ only in padding, order and scale.
     fn same_set(&self, wanted: &[TcpOption], came: &[TcpOption]) -> Option<Rules> {
         let mut rules = Rules::new();
         let wanted = with_scale_of(came, wanted);
@@ -388,7 +388,7 @@ const fn ecn_name(ecn: whimbrel_wire::Ecn) -> &'static str {
     }
 }
 
-/// Without end-of-list bytes at the end: those pad.
+/// Without end-of-list bytes at the end, which are padding.
 fn trimmed(options: &[TcpOption]) -> Vec<TcpOption> {
     let end = options.iter().rposition(|option| *option != TcpOption::Eol).map_or(0, |at| at + 1);
     options.get(..end).unwrap_or_default().to_vec()
@@ -402,7 +402,7 @@ fn stamped(options: &[TcpOption]) -> bool {
     options.iter().any(is_stamp)
 }
 
-/// Without timestamps, and without what pads them.
+/// Without timestamps and their padding.
 fn unstamped(options: &[TcpOption]) -> Vec<TcpOption> {
     let is_nop = |option: &TcpOption| *option == TcpOption::Nop;
     options.iter().filter(|option| !is_stamp(option) && !is_nop(option)).cloned().collect()

@@ -1,4 +1,4 @@
-//! Packets in the language of scripts, for reports.
+//! Packets in the notation of scripts, for reports.
 
 use alloc::format;
 use alloc::string::String;

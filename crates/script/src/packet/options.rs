@@ -1,14 +1,14 @@
-//! TCP options as a script writes them, one by one and in order, to bytes and back.
+//! TCP options of a script to bytes and back, one by one and in order.
 //!
-//! [`whimbrel_wire::TcpOptions`] holds what a receiver makes of them; here the order, the padding
+//! [`whimbrel_wire::TcpOptions`] holds the values that a receiver uses; here the order, the padding
 //! and the mistakes count.
 
 use alloc::vec::Vec;
 
 use super::super::ast::TcpOption;
 
-/// The options' bytes, in order as written. A list whose length is no multiple of 4 is padded
-/// with end-of-list bytes, so that a script may leave the padding to us; nothing else is mended.
+/// The options' bytes, in the written order. A list whose length is no multiple of 4 is padded with
+/// end-of-list bytes, so that a script may omit the padding; nothing else is corrected.
 pub fn encode(options: &[TcpOption]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for option in options {
@@ -53,8 +53,7 @@ fn put(bytes: &mut Vec<u8>, kind: u8, body: &[u8]) {
     bytes.extend(body);
 }
 
-/// The options that `octets` hold. What a length leads beyond the end is one option of its kind
-/// with all that is left.
+/// The options in `bytes`. A length beyond the end gives one option of its kind with the rest.
 pub fn decode(mut bytes: &[u8]) -> Vec<TcpOption> {
     let mut options = Vec::new();
     while let [kind, rest @ ..] = bytes {
@@ -106,7 +105,7 @@ fn two_numbers([a, b, c, d, e, f, g, h]: [u8; 8]) -> (u32, u32) {
     (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]))
 }
 
-/// The most bytes that a header has room for (RFC 9293 3.1: the data offset has four bits).
+/// Most bytes in a header (RFC 9293 3.1: the data offset has four bits).
 pub const MAX_LEN: usize = 40;
 
 const END_OF_LIST: u8 = 0;

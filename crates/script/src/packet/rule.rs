@@ -1,49 +1,49 @@
-//! What semantic mode may forgive, by name.
+//! Named differences that semantic mode accepts.
 
 use alloc::collections::BTreeSet;
 
-/// How a script is held against a host.
+/// Mode of comparison of a script with a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// Each field must be what the script says, to the letter.
+    /// Each field must match exactly.
     #[default]
     Strict,
-    /// By what it means, where policies may differ.
+    /// By meaning, where policies may differ.
     Semantic,
 }
 
-/// Something that differed and was forgiven in semantic mode.
+/// A difference accepted in semantic mode.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Rule {
-    /// Options in another order, or otherwise padded.
+    /// Options in another order, or with other padding.
     OptionsAsSet,
-    /// Another window scale than is written.
+    /// Another window scale.
     WindowScale,
-    /// Another window; both zero or both not, or of a reset, where it means nothing.
+    /// Another window; both zero or both not, or of a reset, where it has no meaning.
     WindowSize,
     /// A socket's buffers of another size.
     BufferSize,
-    /// A reset with or without timestamps, which it SHOULD have (RFC 7323 3.2); others leave them out
-    /// where nothing of the connection is looked up any more.
+    /// A reset with or without timestamps, which it SHOULD have (RFC 7323 3.2); other stacks omit
+    /// them if they no longer look up the connection.
     ResetTimestamps,
     /// PSH set or not.
     Push,
     /// A pure acknowledgment earlier than written.
     EarlyAck,
-    /// A pure acknowledgment later than written, or made needless by a later one.
+    /// A pure acknowledgment later than written, or replaced by a later one.
     LateAck,
-    /// A pure acknowledgment that is not written.
+    /// A pure acknowledgment that is not in the script.
     RedundantAck,
-    /// An inbound segment was moved to the edge of the window that the host announced.
+    /// An inbound segment was moved to the edge of the host's window.
     ReAimed,
     /// In a simultaneous close, `F.` for a bare ACK or the other way round.
     SimultaneousClose,
-    /// The other branch of `#ifdef` was met.
+    /// The other branch of `#ifdef` matched.
     OtherBranch,
 }
 
 impl Rule {
-    /// Every rule, in the order in which they are tried.
+    /// Every rule, in the order of use.
     pub const ALL: [Self; 12] = [
         Self::OptionsAsSet,
         Self::WindowScale,
@@ -78,5 +78,5 @@ impl Rule {
     }
 }
 
-/// The rules that were needed.
+/// Rules that were needed.
 pub type Rules = BTreeSet<Rule>;

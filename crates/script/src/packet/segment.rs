@@ -1,4 +1,4 @@
-//! A segment as it is on the wire, every field of it: what came out, and what goes in.
+//! A segment on the wire, with every field, in both directions.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,43 +14,43 @@ use super::options;
 /// A segment with live numbers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// The end that sends it.
+    /// Sender.
     pub src: Endpoint,
-    /// The end that receives it.
+    /// Receiver.
     pub dst: Endpoint,
     /// The byte with DSCP and ECN.
     pub traffic_class: TrafficClass,
     /// Time to live, or hop limit.
     pub hop_limit: u8,
-    /// Its control bits: SYN, ACK, FIN and so on.
+    /// Control bits: SYN, ACK, FIN and so on.
     pub flags: TcpFlags,
-    /// SEG.SEQ: the number of its SYN, or else of the first byte of its text.
+    /// SEG.SEQ: number of its SYN, or else of its first byte of text.
     pub seq: SeqNum,
-    /// SEG.ACK as in the header, whatever the flags say.
+    /// SEG.ACK as in the header, with or without the ACK bit.
     pub ack: SeqNum,
-    /// Its window as the field has it, SEG.WND: not scaled.
+    /// Window field, SEG.WND, unscaled.
     pub win: u16,
-    /// Its urgent pointer, SEG.UP.
+    /// Urgent pointer, SEG.UP.
     pub urg: u16,
     /// The options, in order.
     pub options: Vec<TcpOption>,
-    /// The bytes of its text.
+    /// Text.
     pub text: Vec<u8>,
 }
 
-/// Why a packet is not a segment to be judged.
+/// Reason for which a packet is no segment to judge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotASegment {
-    /// It carries something else.
+    /// It is of another protocol.
     Protocol(Protocol),
-    /// Its IP or TCP header cannot be read, or its IP checksum is wrong.
+    /// Its IP or TCP header is invalid, or its IP checksum is wrong.
     Broken,
     /// Its TCP checksum is wrong.
     Checksum,
 }
 
 impl Segment {
-    /// Reads a packet from its IP header on; all checksums are verified.
+    /// Reads a packet from its IP header on, and verifies all checksums.
     pub fn parse(packet: &[u8]) -> Result<Self, NotASegment> {
         let (ip, payload) = IpHeader::parse(packet).map_err(|_| NotASegment::Broken)?;
         if ip.protocol != Protocol::TCP {
@@ -79,7 +79,7 @@ impl Segment {
     }
 
     /// The packet, from its IP header on, with correct checksums. Options beyond
-    /// [`options::MAX_LEN`] bytes are cut off, as the data offset cannot say more.
+    /// [`options::MAX_LEN`] bytes are cut off, because the data offset has no larger value.
     pub fn emit(&self) -> Vec<u8> {
         let mut tcp = self.emit_tcp();
         let len = tcp.len() as u32;
@@ -114,28 +114,28 @@ impl Segment {
         bytes
     }
 
-    /// How many bytes of text it has.
+    /// Number of bytes of text.
     pub fn len(&self) -> u32 {
         self.text.len() as u32
     }
 
-    /// True if there is no text.
+    /// True if it has no text.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// True if it says nothing but what has arrived.
+    /// True if it only acknowledges.
     pub fn is_pure_ack(&self) -> bool {
         self.is_empty() && self.flags.without(ECN_FLAGS) == TcpFlags::ACK
     }
 
-    /// The connection that the sender means, seen from the sender.
+    /// Connection of the segment, seen from its sender.
     pub const fn flow(&self) -> Flow {
         Flow { local: self.src, remote: self.dst }
     }
 
-    /// Cuts a segment without SYN in two, as if it had been sent so: the first `len` bytes, and
-    /// the rest with the FIN.
+    /// Splits a segment without SYN as if it had been sent in two: the first `len` bytes, and the
+    /// rest with the FIN.
     pub fn split(mut self, len: u32) -> (Self, Self) {
         let rest = Self {
             seq: self.seq + len,
@@ -148,9 +148,9 @@ impl Segment {
     }
 }
 
-/// What the IP headers that a script's peer sends say.
+/// Fields of the IP headers that a script's peer sends.
 pub(super) struct IpFields {
-    /// From whom (`local`) to whom; ports are not looked at.
+    /// Sender (`local`) and receiver; ports are not used.
     pub(super) flow: Flow,
     pub(super) protocol: Protocol,
     pub(super) traffic_class: TrafficClass,
@@ -163,8 +163,8 @@ impl IpFields {
         self.wrap_part(payload, payload.len())
     }
 
-    /// The packet around a payload of `whole` bytes of which only `payload` is there: what a
-    /// router quotes.
+    /// The packet for a payload of `whole` bytes with only `payload` present, as a router quotes
+    /// it.
     pub(super) fn wrap_part(&self, payload: &[u8], whole: usize) -> Vec<u8> {
         let (src, dst) = (self.flow.local.addr, self.flow.remote.addr);
         let mut packet;
@@ -204,7 +204,7 @@ impl IpFields {
     }
 }
 
-/// The bits of ECN, which a pure acknowledgment may have.
+/// ECN bits, which a pure acknowledgment may have.
 const ECN_FLAGS: TcpFlags =
     TcpFlags::from_bits(TcpFlags::ECE.bits() | TcpFlags::CWR.bits() | TcpFlags::AE.bits());
 

@@ -35,7 +35,7 @@ fn read_note(cursor: &mut Cursor<'_>) -> Result<String, ParseError> {
     Ok(note)
 }
 
-/// Expressions with commas between, up to `end`.
+/// Expressions separated by commas, up to `end`.
 fn read_args(cursor: &mut Cursor<'_>, end: &str, depth: u8) -> Result<Vec<Arg>, ParseError> {
     let mut args = Vec::new();
     if cursor.eat(end) {
@@ -50,7 +50,7 @@ fn read_args(cursor: &mut Cursor<'_>, end: &str, depth: u8) -> Result<Vec<Arg>, 
     }
 }
 
-/// An expression: one value, or several with `|` between.
+/// An expression: one value, or several joined by `|`.
 fn read_arg(cursor: &mut Cursor<'_>, depth: u8) -> Result<Arg, ParseError> {
     if depth > DEEPEST {
         return Err(cursor.error("less nesting"));
@@ -95,7 +95,7 @@ fn read_one(cursor: &mut Cursor<'_>, depth: u8) -> Result<Arg, ParseError> {
     }
 }
 
-/// `(value)`, or `(type)value`: what a cast does to a value does not matter here.
+/// `(value)`, or `(type)value`: a cast has no effect here.
 fn read_parenthesis(cursor: &mut Cursor<'_>, depth: u8) -> Result<Arg, ParseError> {
     cursor.eat_word("struct");
     let inner = read_arg(cursor, depth)?;
@@ -122,7 +122,7 @@ fn read_number(cursor: &mut Cursor<'_>) -> Result<Arg, ParseError> {
         }
     }
     let value: u64 = cursor.number("a number")?;
-    // 0xffffffffffffffff is C's way to write -1 of 64 bits.
+    // 0xffffffffffffffff is the 64-bit -1 in C.
     let value = match i64::try_from(value) {
         Err(_) if !is_hex => return Err(at.error("a number of 63 bits")),
         _ => value as i64,
@@ -130,7 +130,7 @@ fn read_number(cursor: &mut Cursor<'_>) -> Result<Arg, ParseError> {
     Ok(Arg::Int(if is_negative { value.wrapping_neg() } else { value }))
 }
 
-/// The fields of a struct behind `{`.
+/// Fields of a struct after `{`.
 fn read_fields(cursor: &mut Cursor<'_>, depth: u8) -> Result<Vec<Field>, ParseError> {
     let mut fields = Vec::new();
     if cursor.eat("}") {
@@ -147,7 +147,7 @@ fn read_fields(cursor: &mut Cursor<'_>, depth: u8) -> Result<Vec<Field>, ParseEr
 
 fn read_field(cursor: &mut Cursor<'_>, depth: u8) -> Result<Field, ParseError> {
     match read_arg(cursor, depth)? {
-        // `msg_iov(1)` says how many there are, which the value says too.
+        // `msg_iov(1)` gives the number of buffers, as the value does too.
         Arg::Name(name) | Arg::Apply(name, _) if cursor.eat("=") => {
             Ok(Field { name: Some(name), value: read_arg(cursor, depth)? })
         }
@@ -155,5 +155,5 @@ fn read_field(cursor: &mut Cursor<'_>, depth: u8) -> Result<Field, ParseError> {
     }
 }
 
-/// How deep brackets may nest.
+/// Deepest nesting of brackets.
 const DEEPEST: u8 = 32;

@@ -7,7 +7,7 @@ use super::lexer::Cursor;
 use super::{ParseError, parts};
 use crate::ast::{IcmpPacket, Quoted};
 
-/// Reads from `icmp` on; `quoted` is what was quoted in front of it.
+/// Reads from `icmp` on; `quoted` is the quotation before it.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
     mut quoted: Option<Quoted>,
@@ -25,7 +25,7 @@ pub(super) fn read(
     };
     if quoted.is_none() && cursor.sees("[") {
         quoted = Some(read_quoted(cursor)?);
-        // Some scripts write the MTU in front of what is quoted, some behind it.
+        // Some scripts write the MTU before the quotation, some after it.
         mtu = mtu.or(read_mtu(cursor)?);
     }
     Ok(IcmpPacket { kind, code, mtu, id, quoted: quoted.map(Box::new) })
@@ -35,7 +35,7 @@ fn read_mtu(cursor: &mut Cursor<'_>) -> Result<Option<u32>, ParseError> {
     if cursor.eat_word("mtu") { cursor.number("an MTU").map(Some) } else { Ok(None) }
 }
 
-/// A name or a number in the same line: a number in the next one is a time.
+/// A name or a number on the same line: a number on the next one is a time.
 fn read_code(cursor: &mut Cursor<'_>) -> Option<String> {
     let mut ahead = cursor.clone();
     ahead.take_while(|c| c == ' ' || c == '\t');
@@ -47,9 +47,9 @@ fn read_code(cursor: &mut Cursor<'_>) -> Option<String> {
     })
 }
 
-/// `[1:1001(1000)]`, with ends and flags in front of the numbers if they are written, and `first 8`
-/// behind them if a router cut it so short. What else follows the numbers in the quoted header is of
-/// no interest to whoever receives the error.
+/// `[1:1001(1000)]`, with ends and flags before the numbers if they are written, and `first 8`
+/// after them if a router cut it so short. Receivers of the error ignore the rest of the quoted
+/// header.
 pub(super) fn read_quoted(cursor: &mut Cursor<'_>) -> Result<Quoted, ParseError> {
     cursor.expect("[", "[ and a quoted segment")?;
     cursor.eat_word("tcp");

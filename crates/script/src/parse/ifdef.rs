@@ -1,13 +1,12 @@
-//! `#ifdef`, `#ifndef`, `#else`, `#endif`, and `-D NAME=VALUE`: lines that choose and define.
-//!
-//! What is not chosen becomes empty lines, so that every other line keeps its number.
+//! `#ifdef`, `#ifndef`, `#else`, `#endif`, and `-D NAME=VALUE`: conditional lines and definitions.
+//! Lines not chosen become empty, so that all others keep their numbers.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::{Defines, ParseError};
 
-/// The text with one branch of each conditional. What its `-D` lines define joins `defines`.
+/// The text with one branch of each conditional. Its `-D` lines are added to `defines`.
 pub(super) fn choose(text: &str, defines: &mut Defines) -> Result<String, ParseError> {
     let mut chosen = String::with_capacity(text.len());
     let mut open: Vec<Conditional> = Vec::new();
@@ -38,17 +37,17 @@ fn is_kept(open: &[Conditional]) -> bool {
     open.last().is_none_or(|conditional| conditional.is_kept)
 }
 
-/// True if a line is of a command or a step, behind which `-D` is no longer ours.
+/// True for a line of a command or a step, after which `-D` is not an option any more.
 fn ends_head(line: &str) -> bool {
     line.trim_start().starts_with(|c: char| matches!(c, '`' | '+' | '.') || c.is_ascii_digit())
 }
 
-/// A conditional that has begun.
+/// An open conditional.
 struct Conditional {
     line: u32,
-    /// True if the lines of the present branch are kept.
+    /// True if the lines of this branch are kept.
     is_kept: bool,
-    /// True if those of the other one are.
+    /// True if the lines of the other branch are kept.
     keeps_other: bool,
     has_else: bool,
 }
@@ -142,5 +141,5 @@ fn error(line: u32, expected: &str, found: &str) -> ParseError {
     ParseError { line, column: 1, expected: expected.to_string(), found: found.to_string() }
 }
 
-/// So that replacing names makes a text longer by a bounded factor.
+/// Limits the growth of a text by replaced names.
 const LONGEST_VALUE: usize = 256;

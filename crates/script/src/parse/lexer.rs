@@ -1,16 +1,16 @@
-//! A place in a text, and how it moves on.
+//! Position in a text, and its movement.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 
 use super::ParseError;
 
-/// A place in a text. Methods whose names end in `_here` do not pass over blanks first.
+/// Position in a text. Methods whose names end in `_here` do not skip blanks first.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     rest: &'a str,
     line: u32,
-    /// What of the current line is behind, as it stands in the text.
+    /// Column in the current line of the text.
     column: u32,
     only_blanks_in_line: bool,
 }
@@ -20,17 +20,17 @@ impl<'a> Cursor<'a> {
         Self { rest: text, line: 1, column: 1, only_blanks_in_line: true }
     }
 
-    /// The line of the next character (1 ..).
+    /// Line of the next character (from 1).
     pub(super) const fn line(&self) -> u32 {
         self.line
     }
 
-    /// What is left, blanks included.
+    /// The rest of the text, blanks included.
     pub(super) const fn rest(&self) -> &'a str {
         self.rest
     }
 
-    /// True if nothing but blanks and comments is left.
+    /// True if only blanks and comments are left.
     pub(super) fn is_at_end(&mut self) -> bool {
         self.skip_blank();
         self.rest.is_empty()
@@ -68,7 +68,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Takes `what`, which must be next; `meaning` is what the error says.
+    /// Takes `what`, which must be next; the error says `meaning`.
     pub(super) fn expect(&mut self, what: &str, meaning: &str) -> Result<(), ParseError> {
         match self.eat(what) {
             true => Ok(()),
@@ -76,7 +76,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The name that is next, without taking it; empty if there is none.
+    /// The next name, without taking it; empty if there is none.
     pub(super) fn peek_word(&mut self) -> &'a str {
         self.skip_blank();
         let starts = self.rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -85,7 +85,7 @@ impl<'a> Cursor<'a> {
         self.rest.get(..end).unwrap_or_default()
     }
 
-    /// Takes the name that is next.
+    /// Takes the next name.
     pub(super) fn word(&mut self, meaning: &str) -> Result<&'a str, ParseError> {
         let word = self.peek_word();
         if word.is_empty() {
@@ -116,21 +116,21 @@ impl<'a> Cursor<'a> {
         value.and_then(|value| T::try_from(value).ok()).ok_or_else(|| at.error(meaning))
     }
 
-    /// Takes what follows immediately and is made of such characters.
+    /// Takes the characters that follow immediately and belong.
     pub(super) fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         let taken = self.rest.get(..self.len_while(belongs)).unwrap_or_default();
         self.advance(taken.len());
         taken
     }
 
-    /// Takes everything up to `end`, and `end`; nothing if there is none.
+    /// Takes everything up to `end`, and `end`; `None` if there is none.
     pub(super) fn take_until(&mut self, end: &str) -> Option<&'a str> {
         let (taken, _) = self.rest.split_once(end)?;
         self.advance(taken.len() + end.len());
         Some(taken)
     }
 
-    /// Takes `"text"` and reads its escapes.
+    /// Takes `"text"` and decodes its escapes.
     pub(super) fn string(&mut self) -> Result<String, ParseError> {
         self.expect("\"", "a text in quotation marks")?;
         let mut text = String::new();
@@ -166,8 +166,8 @@ impl<'a> Cursor<'a> {
         Ok(meant)
     }
 
-    /// Passes over blanks and comments: `// …`, `/* … */`, and `# …` where it begins a line. A
-    /// comment without an end stays, to be complained of.
+    /// Skips blanks and comments: `// …`, `/* … */`, and `# …` at the start of a line. An
+    /// unterminated comment stays, for the error.
     pub(super) fn skip_blank(&mut self) {
         loop {
             self.take_while(char::is_whitespace);
@@ -184,7 +184,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over the rest of a step: up to a line that begins as a step does.
+    /// Skips the rest of a step: up to a line that begins like a step.
     pub(super) fn skip_step(&mut self) {
         while !self.rest.is_empty() {
             self.take_while(|c| c != '\n');
@@ -197,7 +197,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves on by so many bytes, which end at a character.
+    /// Advances by `bytes`, which end at a character.
     pub(super) fn advance(&mut self, bytes: usize) {
         let (Some(passed), Some(rest)) = (self.rest.get(..bytes), self.rest.get(bytes..)) else {
             return;
@@ -215,7 +215,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What is wrong at the next character that is not blank.
+    /// Error at the next character that is not blank.
     pub(super) fn error(&self, expected: &str) -> ParseError {
         let mut at = self.clone();
         at.skip_blank();
@@ -231,5 +231,5 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// How much of what was found an error repeats, characters.
+/// Most characters of the found text that an error repeats.
 const LONGEST_FOUND: usize = 24;

@@ -1,10 +1,10 @@
-//! Names that were defined become their values; not in comments, texts, commands and snippets.
+//! Replaces defined names by their values, except in comments, texts, commands and snippets.
 
 use alloc::string::String;
 
 use super::Defines;
 
-/// The text with its names replaced, once: a value is not looked at again.
+/// The text with its names replaced once: values are not searched again.
 pub(super) fn replace(text: &str, defines: &Defines) -> String {
     let mut replaced = String::with_capacity(text.len());
     let mut rest = text;
@@ -18,7 +18,7 @@ pub(super) fn replace(text: &str, defines: &Defines) -> String {
     replaced
 }
 
-/// How much of the text cannot be a name: up to the next letter, or all of a quotation.
+/// Length of the text that cannot be a name: up to the next letter, or all of a quotation.
 fn verbatim_len(text: &str) -> usize {
     const QUOTATIONS: [(&str, &str); 5] =
         [("//", "\n"), ("/*", "*/"), ("\"", "\""), ("`", "`"), ("%{", "}%")];

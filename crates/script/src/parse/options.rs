@@ -8,7 +8,7 @@ use super::ParseError;
 use super::lexer::Cursor;
 use crate::ast::{OptionList, TcpOption};
 
-/// Reads behind `<` up to `>`. Gives back the name of an option that is not known.
+/// Reads after `<` up to `>`. Returns the name of an unknown option.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Result<OptionList, String>, ParseError> {
     if cursor.eat("...") {
         cursor.expect(">", "> behind the options")?;
@@ -39,7 +39,7 @@ fn read_one(cursor: &mut Cursor<'_>) -> Result<Result<TcpOption, String>, ParseE
         "sackOK" | "sackok" => TcpOption::SackPermitted,
         "sack" => TcpOption::Sack(read_blocks(cursor)?),
         "TS" | "ts" => read_timestamps(cursor)?,
-        // A cookie by a name that nobody defined.
+        // A cookie with an undefined name.
         "FO" | "FOEXP" if !is_hex(cursor.peek_word()) => {
             return Ok(Err(format!("FO {}", cursor.peek_word())));
         }
@@ -52,7 +52,8 @@ fn read_one(cursor: &mut Cursor<'_>) -> Result<Result<TcpOption, String>, ParseE
             }
             "invalid" => return Ok(Err("md5 invalid".to_string())),
             _ => {
-                // The digest depends on a key that a script does not have: present is all we ask.
+                // The digest depends on a key that a script does not have, so only its presence
+                // counts.
                 read_hex(cursor)?;
                 TcpOption::Md5
             }
@@ -98,7 +99,7 @@ fn is_hex(word: &str) -> bool {
     word.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// Bytes in hexadecimal digits, possibly none.
+/// Bytes in hexadecimal digits, may be empty.
 fn read_hex(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, ParseError> {
     cursor.skip_blank();
     let at = cursor.clone();
@@ -113,7 +114,7 @@ fn read_hex(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, ParseError> {
     })
 }
 
-/// The counters of Accurate ECN. Their order tells the kind.
+/// Counters of Accurate ECN. Their order gives the kind.
 // RFC 9768 3.2.3: order 0 (kind 172) has EE0B first, order 1 (kind 174) has EE1B.
 fn read_accurate_ecn(cursor: &mut Cursor<'_>) -> Result<TcpOption, ParseError> {
     const ORDERS: [(u8, [&str; 3]); 2] =
@@ -125,7 +126,7 @@ fn read_accurate_ecn(cursor: &mut Cursor<'_>) -> Result<TcpOption, ParseError> {
     for name in names {
         if cursor.eat_word(name) {
             let counter: u32 = cursor.number("a counter of 24 bits")?;
-            // The byte above is what the 24 bits of the field lose.
+            // The highest byte does not fit in the field's 24 bits.
             let [_, bytes @ ..] = counter.to_be_bytes();
             data.extend(bytes);
         }
@@ -133,5 +134,5 @@ fn read_accurate_ecn(cursor: &mut Cursor<'_>) -> Result<TcpOption, ParseError> {
     Ok(TcpOption::Other { kind: *kind, data })
 }
 
-/// 40 bytes of options, less a kind and a length.
+/// 40 bytes of options, minus kind and length.
 const LONGEST_OPTION: usize = 38;

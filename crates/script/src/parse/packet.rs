@@ -21,7 +21,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Action, ParseError> {
             return Ok(skip_unsupported(cursor, &unknown));
         }
     }
-    // Some scripts quote before they name the error, some behind it.
+    // Some scripts quote before the error's name, some after it.
     let is_quoted = cursor.sees("[") && !sees_ends(cursor);
     let quoted = if is_quoted { Some(icmp::read_quoted(cursor)?) } else { None };
     let ends = read_ends(cursor)?;
@@ -39,7 +39,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Action, ParseError> {
     Ok(Action::Packet(Packet { direction, marks, ends, body }))
 }
 
-/// True if `(…)` or `[…]` is next and holds marks, not a quoted segment or an address.
+/// True if `(…)` or `[…]` is next with marks in it, not a quoted segment or an address.
 fn is_marks(cursor: &mut Cursor<'_>) -> bool {
     let mut inside = cursor.clone();
     (inside.eat("(") || inside.eat("["))
@@ -49,7 +49,7 @@ fn is_marks(cursor: &mut Cursor<'_>) -> bool {
         && !PROTOCOLS.contains(&inside.peek_word())
 }
 
-/// The marks between brackets; gives back one that is not known.
+/// Marks between brackets; returns an unknown one.
 fn read_marks(cursor: &mut Cursor<'_>, marks: &mut IpMarks) -> Result<Option<String>, ParseError> {
     let end = if cursor.eat("(") { ")" } else { "]" };
     if end == "]" {
@@ -75,13 +75,13 @@ fn read_marks(cursor: &mut Cursor<'_>, marks: &mut IpMarks) -> Result<Option<Str
     }
 }
 
-/// A segment, or what in it is not supported.
+/// A segment, or its unsupported part.
 fn read_segment(cursor: &mut Cursor<'_>) -> Result<Result<TcpPacket, String>, ParseError> {
     let flags = read_flags(cursor)?;
     let (seq, len) = read_seq(cursor)?;
     let ack = if cursor.eat_word("ack") { Some(read_ack(cursor)?) } else { None };
     let win = match cursor.eat_word("win") {
-        // A window that may be any is one that is not written.
+        // `win ...` is the same as no window.
         true if cursor.eat("...") => None,
         true => Some(cursor.number("a window as in the header, 0 to 65535")?),
         false => None,
@@ -108,7 +108,7 @@ fn read_ack(cursor: &mut Cursor<'_>) -> Result<Ack, ParseError> {
     Ok(if cursor.eat_here("!") { Ack::Absolute(number) } else { Ack::Relative(number) })
 }
 
-/// What may stand where flags do, and is not TCP.
+/// Names of other protocols in place of flags.
 const PROTOCOLS: &[&str] = &[
     "addr", "encap", "udp", "udplite", "sctp", "dccp", "ipv4", "ipv6", "gre", "mpls", "psp",
     "vxlan", "arp",

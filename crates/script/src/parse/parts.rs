@@ -1,4 +1,4 @@
-//! What a packet and one that an ICMP error quotes have in common: ends, flags, sequence numbers.
+//! Parts common to a packet and one quoted in an ICMP error: ends, flags, sequence numbers.
 
 use core::net::SocketAddr;
 
@@ -15,7 +15,7 @@ pub(super) fn sees_ends(cursor: &Cursor<'_>) -> bool {
     read_end(&mut ahead).is_some() && ahead.sees(">")
 }
 
-/// `from > to`, if that is next.
+/// `from > to`, if it is next.
 pub(super) fn read_ends(cursor: &mut Cursor<'_>) -> Result<Option<PacketEnds>, ParseError> {
     if !sees_ends(cursor) {
         return Ok(None);
@@ -29,7 +29,7 @@ pub(super) fn read_ends(cursor: &mut Cursor<'_>) -> Result<Option<PacketEnds>, P
     Ok(Some(PacketEnds { from, to }))
 }
 
-/// `192.0.2.1:80`, `[2001:db8::1]:80`, or a bare port at the script's own address.
+/// `192.0.2.1:80`, `[2001:db8::1]:80`, or only a port at the script's own address.
 fn read_end(cursor: &mut Cursor<'_>) -> Option<Endpoint> {
     cursor.skip_blank();
     let text = cursor.take_while(|c| c.is_ascii_hexdigit() || matches!(c, '.' | ':' | '[' | ']'));
@@ -38,7 +38,7 @@ fn read_end(cursor: &mut Cursor<'_>) -> Option<Endpoint> {
     address.or_else(own)
 }
 
-/// Flags in any order; a digit is the ACE field, of which AE is the highest bit.
+/// Flags in any order; a digit is the ACE field, with AE as its highest bit.
 pub(super) fn read_flags(cursor: &mut Cursor<'_>) -> Result<TcpFlags, ParseError> {
     cursor.skip_blank();
     let at = cursor.clone();
@@ -60,7 +60,7 @@ fn flag_of(letter: char) -> Option<TcpFlags> {
         'U' => TcpFlags::URG,
         'E' => TcpFlags::ECE,
         'W' => TcpFlags::CWR,
-        // The bit was NS before it became AE.
+        // AE was NS before.
         'A' | 'N' => TcpFlags::AE,
         '-' => TcpFlags::NONE,
         '0'..='7' => return letter.to_digit(8).map(ace_flags),
@@ -75,7 +75,7 @@ fn ace_flags(ace: u32) -> TcpFlags {
     TcpFlags::from_bits(bits.fold(0, |bits, (_, flag)| bits | flag.bits()))
 }
 
-/// `0:0(0)`, `1:1001(1000)!`, `...`, `...(0)`: where a segment begins, and its length.
+/// `0:0(0)`, `1:1001(1000)!`, `...`, `...(0)`: start and length of a segment.
 pub(super) fn read_seq(cursor: &mut Cursor<'_>) -> Result<(Seq, u32), ParseError> {
     if cursor.eat("...") {
         let len = if cursor.eat("(") { read_len(cursor)? } else { 0 };

@@ -1,4 +1,4 @@
-//! `%{ … }%`: a few statements of Python's.
+//! `%{ … }%`: a few statements of Python.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -11,7 +11,7 @@ use super::lexer::Cursor;
 use super::tokens::{self, Kind, Token};
 use crate::ast::{Operator, Snippet, Statement, Term, Unary};
 
-/// Reads from `%{` to `}%`. What is between may be wrong without making the script so.
+/// Reads from `%{` to `}%`. Wrong code between them does not make the script wrong.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Snippet, ParseError> {
     cursor.expect("%{", "%{ and a snippet")?;
     let line = cursor.line();
@@ -37,11 +37,11 @@ fn read_statements(text: &str, line: u32) -> Result<Vec<Statement>, String> {
     }
 }
 
-/// Tokens that are still to be read.
+/// Tokens still to be read.
 struct Reader<'a> {
     text: &'a str,
     rest: &'a [Token<'a>],
-    /// Where the token stands that was looked at last.
+    /// Line of the last token.
     line: u32,
     /// Operators in this statement so far.
     operators: u16,
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         self.binary(LOOSEST, depth)
     }
 
-    /// Operators that bind as tightly as `level` or tighter.
+    /// Operators of precedence `level` or higher.
     fn binary(&mut self, level: u8, depth: u8) -> Result<Term, String> {
         if depth > DEEPEST {
             return Err("an expression that is nested too deeply".into());
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             self.advance();
-            // A chain of operators becomes a tree as deep as the chain is long.
+            // A chain of operators becomes a tree as deep as its length.
             self.operators += 1;
             if self.operators > MOST_OPERATORS {
                 return Err("an expression with too many operators".into());
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The operator that is next, and how tightly it binds.
+    /// The next operator, with its precedence.
     fn operator(&mut self) -> Option<(Operator, u8)> {
         let (Kind::Sign(sign) | Kind::Name(sign)) = self.peek()? else { return None };
         let found = OPERATORS.iter().find(|(written, ..)| written == sign)?;
@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
         Ok(Term::Apply("format".to_string(), terms))
     }
 
-    /// Behind `(`: one term in brackets, or a tuple.
+    /// After `(`: one term in parentheses, or a tuple.
     fn parenthesis(&mut self, depth: u8) -> Result<Term, String> {
         let (mut terms, has_comma) = self.list(depth)?;
         match terms.pop() {
@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Terms up to `)`, and whether there was a comma.
+    /// Terms up to `)`, and true if there was a comma.
     fn list(&mut self, depth: u8) -> Result<(Vec<Term>, bool), String> {
         let (mut terms, mut has_comma) = (Vec::new(), false);
         while !self.eat(")") {
@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Every operator, and how tightly it binds.
+/// Every operator, with its precedence.
 const OPERATORS: &[(&str, Operator, u8)] = &[
     ("or", Operator::Or, LOOSEST),
     ("and", Operator::And, 2),
@@ -294,14 +294,14 @@ const LOOSEST: u8 = 1;
 const COMPARISON: u8 = 3;
 const TIGHTEST: u8 = 10;
 
-/// What Python has and the subset has not.
+/// Keywords of Python outside of the subset.
 const KEYWORDS: &[&str] = &[
     "and", "as", "class", "def", "del", "elif", "else", "except", "for", "from", "global", "if",
     "import", "in", "is", "lambda", "or", "pass", "raise", "return", "try", "while", "with",
 ];
 
-/// How deep expressions may nest.
+/// Deepest nesting of expressions.
 const DEEPEST: u8 = 64;
 
-/// How many operators a statement may have, comparisons apart.
+/// Most operators of a statement, comparisons apart.
 const MOST_OPERATORS: u16 = 256;

@@ -1,4 +1,4 @@
-//! Whole scripts; the parts have tests of their own below.
+//! Whole scripts; tests of the parts are below.
 
 use core::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) fn refuse(text: &str) -> String {
     }
 }
 
-/// What the only step of a script does.
+/// The action of a script with one step.
 pub(super) fn only(text: &str) -> Action {
     let mut steps = read(text).steps;
     assert_eq!(steps.len(), 1, "{text}");

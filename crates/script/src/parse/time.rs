@@ -1,4 +1,4 @@
-//! When a step happens.
+//! Times of steps.
 
 use core::time::Duration;
 
@@ -6,7 +6,7 @@ use super::ParseError;
 use super::lexer::Cursor;
 use crate::ast::{Ending, EventTime};
 
-/// The time at which a step begins, and the one at which its call ends if it is written.
+/// Start of a step, and end of its call if written.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<(EventTime, Option<Ending>), ParseError> {
     if cursor.eat("*") {
         return Ok((EventTime::Any, None));
@@ -54,7 +54,7 @@ fn read_range(cursor: &mut Cursor<'_>, begin: Point) -> Result<EventTime, ParseE
     let (from, to) = (begin.duration(), end.duration());
     match (begin, end) {
         _ if to < from => Err(at.error("a range that does not end before it begins")),
-        // Behind a relative beginning, the sign may be left out.
+        // After a relative start, the sign may be omitted.
         (Point::Relative(_), _) => Ok(EventTime::RelativeRange(from, to)),
         (Point::Absolute(_), Point::Absolute(_)) => Ok(EventTime::AbsoluteRange(from, to)),
         (Point::Absolute(_), Point::Relative(_)) => Err(at.error("an absolute time")),
@@ -74,7 +74,7 @@ fn read_ending(cursor: &mut Cursor<'_>, begin: Point) -> Result<Ending, ParseErr
     }
 }
 
-/// `1`, `.5`, `1.25`: digits beyond the ninth decimal place are below our clock's resolution.
+/// `1`, `.5`, `1.25`: digits beyond the ninth decimal place are below the clock's resolution.
 fn read_seconds(cursor: &mut Cursor<'_>) -> Result<Duration, ParseError> {
     cursor.skip_blank();
     let at = cursor.clone();

@@ -1,4 +1,4 @@
-//! The words of a snippet.
+//! Tokens of a snippet.
 
 use alloc::format;
 use alloc::string::String;
@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 
 use super::lexer::Cursor;
 
-/// A word of a snippet, and where it stands.
+/// A token of a snippet, with its position.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Token<'a> {
     pub(super) line: u32,
-    /// Where it begins and ends in the snippet, bytes.
+    /// Start and end in the snippet, bytes.
     pub(super) place: (usize, usize),
     pub(super) kind: Kind<'a>,
 }
@@ -27,7 +27,7 @@ pub(super) enum Kind<'a> {
     End,
 }
 
-/// The words of a snippet whose first line has the number `first_line`; or what is not one.
+/// Tokens of a snippet whose first line is number `first_line`; an error for text that is no token.
 pub(super) fn read(text: &str, first_line: u32) -> Result<Vec<Token<'_>>, String> {
     let mut cursor = Cursor::new(text);
     let mut tokens = Vec::new();
@@ -114,7 +114,7 @@ fn read_number<'a>(cursor: &mut Cursor<'a>) -> Result<Kind<'a>, String> {
     int.map(Kind::Int).or_else(float).ok_or_else(|| format!("the number {written}"))
 }
 
-/// Signs of the language; longer ones first, so that none hides another.
+/// Signs of the language, longer ones first, so that none hides another.
 const SIGNS: &[&str] = &[
     "==", "!=", "<=", ">=", "<<", ">>", "//", "+=", "-=", "=", "<", ">", "|", "^", "&", "+", "-",
     "*", "/", "%", "~", "(", ")", ",", ".",

@@ -1,4 +1,4 @@
-//! Calls of a run: made at their time, and over at theirs.
+//! Calls of a run: made at their times, and over at theirs.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -21,24 +21,24 @@ use super::super::setup::{Dialect, IpVersion, Setup};
 use super::clock::Moment;
 use super::{Played, Run, Stop};
 
-/// What the calls of a run have led to.
+/// Effects of a run's calls.
 #[derive(Debug)]
 pub(super) struct Calls {
     names: Names,
     under_way: Vec<(CallId, Made)>,
-    /// The host's ports by its descriptors.
+    /// Ports of the host by descriptor.
     pub(super) bound: BTreeMap<i32, u16>,
-    /// The host's descriptor that snippets ask about: the last that was opened or connected.
+    /// Host descriptor for snippets: the last that was opened or connected.
     pub(super) under_test: Option<i32>,
 }
 
-/// A call that was made.
+/// A call under way.
 #[derive(Debug)]
 struct Made {
     line: u32,
     step: CallStep,
     call: Call,
-    /// When it is to be over.
+    /// Expected end.
     end: Duration,
     tolerance: Duration,
 }
@@ -65,7 +65,7 @@ impl Calls {
         self.under_way.iter().any(|(other, _)| *other == id)
     }
 
-    /// When the next call must be over.
+    /// Earliest expected end of a call.
     pub(super) fn deadline(&self) -> Option<Duration> {
         self.under_way.iter().map(|(_, made)| made.deadline()).min()
     }
@@ -88,7 +88,7 @@ impl Made {
 }
 
 impl<H: ScriptHost> Run<'_, H> {
-    /// Makes a call. One that is not written to block is over before the script goes on.
+    /// Makes a call. One that is not written to block must end before the script continues.
     pub(super) fn call(&mut self, line: u32, step: &CallStep, moment: Moment) -> Played {
         let call = lower(step, &self.calls.names).map_err(|error| match error {
             LowerError::Unsupported(_) => Stop::Unsupported(format!("line {line}: {error}")),
@@ -115,7 +115,7 @@ impl<H: ScriptHost> Run<'_, H> {
         self.collect().map(|_| ())
     }
 
-    /// What a call means for packets to come, before it is made.
+    /// Notes the effect of a call on later packets, before the call is made.
     fn before(&mut self, call: &Call) {
         match call {
             Call::Connect { .. } => self.flows.on_connect(),
@@ -132,7 +132,7 @@ impl<H: ScriptHost> Run<'_, H> {
         }
     }
 
-    /// A call is over.
+    /// Handles the end of a call.
     fn after(&mut self, made: &Made, at: Duration, returned: &Returned) -> Played {
         let Made { line, step, call, end, tolerance } = made;
         let learned = match judge_call(step, returned) {
@@ -176,8 +176,8 @@ impl<H: ScriptHost> Run<'_, H> {
         Ok(())
     }
 
-    /// The script says how large a socket's receive buffer is. That of a listener, or of a connection
-    /// without the peer's SYN, tells nothing of any window.
+    /// Notes the size of a socket's receive buffer in the script. That of a listener, or of a
+    /// connection without the peer's SYN, does not affect a window.
     fn on_buffer(&mut self, fd: i32, bytes: u32) {
         const OPENING: u8 = state::number_of(State::SynReceived);
         const SYN_SENT: u8 = state::number_of(State::SynSent);
@@ -189,14 +189,14 @@ impl<H: ScriptHost> Run<'_, H> {
         }
     }
 
-    /// True if semantic mode leaves the value that a call read to the host.
+    /// True if semantic mode accepts any value of the host for this call.
     fn is_policy(&self, call: &Call, returned: &Returned) -> bool {
         let Call::GetSockOpt { option, .. } = call else { return false };
         let is_buffer = matches!(option, SocketOption::RecvBuffer | SocketOption::SendBuffer);
         self.settings.mode == Mode::Semantic && is_buffer && returned.value.is_ok()
     }
 
-    /// Takes note of calls that are over; whether there was one.
+    /// Handles calls that ended. Returns true if there was one.
     pub(super) fn collect_calls(&mut self) -> Result<bool, Stop> {
         let mut progress = false;
         let mut index = 0;
@@ -214,7 +214,7 @@ impl<H: ScriptHost> Run<'_, H> {
     }
 }
 
-/// The value that `getsockopt(…, [value], [4])` is to fill in.
+/// Value that `getsockopt(…, [value], [4])` is to return.
 fn written_number(step: &CallStep) -> Option<u32> {
     match step.args.get(3)? {
         Arg::List(values) => match values.as_slice() {

@@ -1,31 +1,31 @@
-//! When the events of a script are to happen.
+//! Times of a script's events.
 
 use core::time::Duration;
 
 use super::super::ast::EventTime;
 
-/// The script's clock: it knows the event before.
+/// Clock of the script, based on the event before.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
-    /// What relative times count from.
+    /// Base of relative times.
     base: Duration,
 }
 
-/// When an event is to happen.
+/// Time of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Moment {
-    /// The earliest time that is as the script has it.
+    /// Earliest valid time.
     pub(super) from: Duration,
-    /// Not after; `None` for whenever it does.
+    /// Latest valid time; `None` for any.
     pub(super) until: Option<Duration>,
-    /// When the event before was.
+    /// Time of the event before.
     pub(super) base: Duration,
-    /// The time that passed since then.
+    /// Time since then.
     pub(super) gap: Duration,
 }
 
 impl Clock {
-    /// What `when` means; `now` is what `*` means for what we do ourselves.
+    /// Time for `when`; `now` is the time for `*` in actions of the script.
     pub(super) fn moment(&self, when: EventTime, now: Duration) -> Moment {
         let (from, until) = match when {
             EventTime::Any => (now, None),
@@ -37,7 +37,7 @@ impl Clock {
         Moment { from, until, base: self.base, gap: from.saturating_sub(self.base) }
     }
 
-    /// The event of `moment` happened at `at`.
+    /// Notes that the event of `moment` happened at `at`.
     pub(super) fn on_event(&mut self, moment: Moment, at: Duration) {
         self.base = if moment.until == Some(moment.from) { moment.from } else { at };
     }

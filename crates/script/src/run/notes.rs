@@ -1,4 +1,4 @@
-//! What a script asks about or does beside packets and calls: snippets and shell lines.
+//! Snippets and shell lines of a script.
 
 use alloc::format;
 use alloc::string::String;
@@ -15,7 +15,7 @@ use super::super::snippet::{SnippetError, evaluate};
 use super::{Played, Run, Stop};
 
 impl<H: ScriptHost> Run<'_, H> {
-    /// Evaluates a snippet, with what `TCP_INFO` says of the socket under test now.
+    /// Evaluates a snippet with `TCP_INFO` of the socket under test.
     pub(super) fn snippet(&mut self, snippet: &Snippet) -> Played {
         let line = snippet.line;
         let info = match self.calls.under_test {
@@ -48,7 +48,7 @@ impl<H: ScriptHost> Run<'_, H> {
         Ok(())
     }
 
-    /// Does what shell lines mean.
+    /// Performs shell lines.
     pub(super) fn shell(&mut self, shell: &Shell) -> Played {
         let line = shell.line;
         let unsupported = |why| Stop::Unsupported(format!("line {line}: {why}"));
@@ -101,7 +101,7 @@ fn refusal(act: &ShellAct, error: SetError) -> String {
     }
 }
 
-/// What `script` asks for and nobody here can do: a sentence for each line.
+/// Lines of `script` that are not supported here, a sentence for each.
 pub(super) fn unsupported(script: &Script) -> Vec<String> {
     let shell = |shell: &Shell| {
         shell::read(&shell.text).err().map(|error| (shell.line, format!("{error}")))

@@ -1,4 +1,4 @@
-//! Packets of a run: the peer's go in, the host's come out and are held against the script.
+//! Packets of a run: sends the peer's, and compares the host's with the script.
 
 use alloc::format;
 use alloc::string::String;
@@ -20,26 +20,26 @@ use super::super::report::{Fault, seconds};
 use super::clock::Moment;
 use super::{Played, Run, Stop};
 
-/// A packet that came out.
+/// A packet of the host.
 #[derive(Clone, Debug)]
 pub(super) struct PacketOut {
     pub(super) at: Duration,
     pub(super) body: Emitted,
 }
 
-/// A packet that the host sent, as far as it can be read.
+/// A packet of the host, as far as it is valid.
 #[derive(Clone, Debug)]
 pub(super) enum Emitted {
     /// A segment, and the index of its connection.
     Segment(usize, Segment),
-    /// A packet of a protocol that scripts do not speak.
+    /// A packet of another protocol.
     Other(Vec<u8>),
-    /// Nothing that a peer would take.
+    /// A packet that a peer would drop.
     Broken(&'static str),
 }
 
 impl PacketOut {
-    /// In the language of scripts.
+    /// In the notation of scripts.
     pub(super) fn text(&self, flows: &Flows) -> String {
         match &self.body {
             Emitted::Segment(flow, segment) => {
@@ -64,7 +64,7 @@ fn other(packet: &[u8]) -> String {
 }
 
 impl<H: ScriptHost> Run<'_, H> {
-    /// A packet came out.
+    /// Handles a packet of the host.
     pub(super) fn on_packet(&mut self, at: Duration, packet: Vec<u8>) -> Played {
         let body = match Segment::parse(&packet) {
             Ok(segment) => Emitted::Segment(self.flows.sending(segment.flow()), segment),
@@ -81,7 +81,7 @@ impl<H: ScriptHost> Run<'_, H> {
         Ok(())
     }
 
-    /// A packet of the peer's goes in.
+    /// Sends a packet of the peer.
     pub(super) fn inject(&mut self, line: u32, packet: &Packet) -> Played {
         let unsupported = |why| Stop::Unsupported(format!("line {line}: {why}"));
         let (text, bytes) = match &packet.body {
@@ -106,7 +106,7 @@ impl<H: ScriptHost> Run<'_, H> {
         self.collect().map(|_| ())
     }
 
-    /// How far a segment is moved to where our window ends; only in semantic mode.
+    /// Distance that a segment is moved to the end of our window; only in semantic mode.
     fn aim(&mut self, index: usize, body: &TcpPacket) -> u32 {
         if self.settings.mode == Mode::Strict {
             return 0;
@@ -130,12 +130,12 @@ impl<H: ScriptHost> Run<'_, H> {
         let found = named.and_then(|flow| self.flows.written(flow));
         let index = found.or(self.flows.current());
         let flow = self.flows.at(index.ok_or("an ICMP error before anything was sent")?);
-        // Ends that are of no connection are quoted as they stand.
+        // Ends that belong to no connection are quoted unchanged.
         let quoted = named.filter(|_| found.is_none()).unwrap_or(flow.live);
         icmp::error(body, marks, flow, quoted)
     }
 
-    /// Waits for what is written; returns when it came.
+    /// Waits for a written packet; returns the time it came.
     pub(super) fn expect(
         &mut self,
         line: u32,
@@ -215,7 +215,7 @@ impl<H: ScriptHost> Run<'_, H> {
         }
     }
 
-    /// The packet at hand is what was written: whether it came in time, and what it teaches.
+    /// Accepts a matching packet: checks its time, and updates the connection.
     fn accept(
         &mut self,
         index: usize,
@@ -235,7 +235,7 @@ impl<H: ScriptHost> Run<'_, H> {
         Ok(())
     }
 
-    /// Whether what came is what is written, nothing said of its time.
+    /// Compares a packet with the script, apart from its time.
     pub(super) fn judge(
         &self,
         packet: &Packet,
@@ -284,7 +284,7 @@ impl<H: ScriptHost> Run<'_, H> {
             Some(until) => until + self.setup.tolerance_after(moment.gap),
             None => self.host.now() + PATIENCE,
         };
-        // Calls that end, and packets that the moment itself brings, are noticed first.
+        // Calls that end now and packets of this moment come first.
         self.collect()?;
         if self.queue.is_empty() { self.pump(until, |run| !run.queue.is_empty()) } else { Ok(()) }
     }
@@ -331,7 +331,7 @@ pub(super) struct Wanted<'a> {
     pub(super) moment: Moment,
 }
 
-/// A segment as it is written.
+/// A segment in the script's notation.
 pub(super) fn written(body: &TcpPacket) -> String {
     use super::super::ast::{Ack, OptionList};
     let seq = match body.seq {
@@ -365,7 +365,7 @@ fn interval(from: Duration, until: Duration, tolerance: Duration) -> String {
     format!("{}~{} (give or take {tolerance})", seconds(from), seconds(until))
 }
 
-/// Neighbour discovery and multicast listener reports, which hosts send unasked.
+/// Neighbour discovery and multicast listener reports, which hosts send on their own.
 fn is_housekeeping(packet: &[u8]) -> bool {
     match IpHeader::parse(packet) {
         Ok((ip, [icmp_type, ..])) => {
@@ -376,7 +376,7 @@ fn is_housekeeping(packet: &[u8]) -> bool {
     }
 }
 
-/// True if a packet answers a question of ICMP's that the peer asked, for itself alone.
+/// True if a packet only answers an ICMP request of the peer.
 pub(super) fn is_reply(arrival: &PacketOut) -> bool {
     let Emitted::Other(packet) = &arrival.body else { return false };
     match IpHeader::parse(packet) {
@@ -388,5 +388,5 @@ pub(super) fn is_reply(arrival: &PacketOut) -> bool {
     }
 }
 
-/// How long `*` waits.
+/// Time that `*` waits.
 const PATIENCE: Duration = Duration::from_secs(120);

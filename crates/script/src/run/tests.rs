@@ -1,5 +1,5 @@
-//! Scripts against a shard: those that must pass, those that must not and why, and what semantic
-//! mode forgives.
+//! Scripts on a shard: those that must pass, those that must fail with a reason, and the rules of
+//! semantic mode.
 
 mod freebsd;
 mod mismatches;
@@ -16,7 +16,7 @@ use super::super::setup::Setup;
 use super::super::shard_host::ShardHost;
 use super::*;
 
-/// The verdict on a script of the dialect that is ours.
+/// The verdict on a script in our dialect.
 fn verdict(text: &str, settings: &Settings) -> Verdict {
     let script = parse(text, &Defines::of(Dialect::Whimbrel)).expect("a script that can be read");
     let setup = match Setup::of(&script, settings.dialect) {
@@ -26,7 +26,7 @@ fn verdict(text: &str, settings: &Settings) -> Verdict {
     run(&script, settings, &mut host(&setup))
 }
 
-/// A host whose receive buffer can be announced without a window scale.
+/// A host whose receive buffer fits in the window field without a scale.
 fn host(setup: &Setup) -> ShardHost {
     let tunables = Tunables { recv_buffer: 65_535, ..Tunables::default() };
     ShardHost::new(&setup.network, tunables).expect("a host")
@@ -36,7 +36,7 @@ fn strictly(text: &str) -> Verdict {
     verdict(text, &Settings::default())
 }
 
-/// Asserts that a script is met to the letter.
+/// Asserts that a script passes in strict mode.
 #[track_caller]
 fn passes(text: &str) {
     match strictly(text) {
@@ -48,7 +48,7 @@ fn passes(text: &str) {
     }
 }
 
-/// Asserts that a script fails: its line, what it says, and what came.
+/// Asserts that a script fails at a line, with the expected and the found text.
 #[track_caller]
 fn fails(text: &str, line: u32, expected: &str, came: &str) {
     match strictly(text) {
@@ -60,7 +60,7 @@ fn fails(text: &str, line: u32, expected: &str, came: &str) {
     }
 }
 
-/// A connection that the peer opened, descriptor 4; five lines.
+/// A connection opened by the peer, descriptor 4; five lines.
 const ACCEPTED: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +0 bind(3, ..., ...) = 0
 +0 listen(3, 1) = 0

@@ -1,7 +1,7 @@
-//! Pure acknowledgments in semantic mode: when a host sends them, and how many, is policy.
+//! Pure acknowledgments in semantic mode: their number and times are policy.
 //!
-//! One that is written and does not come is owed for a while, and later ones pay for it. One that
-//! comes and is not written may be early: a later line may claim it.
+//! A written one that does not come is owed for a while, and later ones pay for it. One that comes
+//! but is not written may be early: a later line may claim it.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -15,36 +15,36 @@ use super::super::report::Fault;
 use super::packets::{Emitted, PacketOut, Wanted, written};
 use super::{Played, Run, Stop};
 
-/// What is forgiven for now.
+/// Differences accepted for now.
 #[derive(Debug, Default)]
 pub(super) struct Tolerances {
     owed: Vec<Debt>,
     early: Vec<Early>,
 }
 
-/// An acknowledgment that is written and did not come.
+/// A written acknowledgment that did not come.
 #[derive(Debug)]
 struct Debt {
     line: u32,
     packet: Packet,
     body: TcpPacket,
     flow: usize,
-    /// Only itself will do: it is to say what was said before, as an answer to something, or has
-    /// numbers that no later one follows from.
+    /// True if only this one will do: it repeats an earlier one as an answer, or has numbers that
+    /// no later one follows from.
     is_itself: bool,
     deadline: Duration,
 }
 
-/// An acknowledgment that came and is not written so far.
+/// An acknowledgment of the host that is not written so far.
 #[derive(Debug)]
 struct Early {
     arrival: PacketOut,
-    /// It said nothing new, so that a line must claim it.
+    /// True if it repeats the last, so that a line must claim it.
     repeats: bool,
 }
 
 impl Tolerances {
-    /// When the first debt must be paid.
+    /// Time when the first debt is due.
     pub(super) fn deadline(&self) -> Option<Duration> {
         self.owed.iter().map(|debt| debt.deadline).min()
     }
@@ -61,7 +61,7 @@ impl Tolerances {
 }
 
 impl<H: ScriptHost> Run<'_, H> {
-    /// How much earlier or later than other packets this one may come.
+    /// Additional time difference accepted for this packet.
     pub(super) fn slack(&self, body: &TcpPacket) -> Duration {
         if self.is_lenient() && is_pure_ack(body) { SLACK } else { Duration::ZERO }
     }
@@ -70,7 +70,7 @@ impl<H: ScriptHost> Run<'_, H> {
         self.settings.mode == Mode::Semantic
     }
 
-    /// An acknowledgment that came before its line was reached, and when.
+    /// Returns an early acknowledgment for this line, with its time.
     pub(super) fn came_early(&mut self, wanted: &Wanted<'_>, body: &TcpPacket) -> Option<Duration> {
         if !is_pure_ack(body) {
             return None;
@@ -84,7 +84,7 @@ impl<H: ScriptHost> Run<'_, H> {
         Some(self.forgiven.early.remove(index).arrival.at)
     }
 
-    /// A written acknowledgment did not come in time: whether it may come later.
+    /// Notes a written acknowledgment that did not come in time. Returns true if it may come later.
     pub(super) fn owe(&mut self, wanted: &Wanted<'_>, body: &TcpPacket) -> bool {
         let (Some(flow), Some(until)) = (self.flows.current(), wanted.moment.until) else {
             return false;
@@ -101,7 +101,7 @@ impl<H: ScriptHost> Run<'_, H> {
         true
     }
 
-    /// True if a packet is one that was owed. One that says more pays as well, and is still to be
+    /// True if a packet was owed. One that acknowledges more pays as well, and is still to be
     /// judged itself.
     pub(super) fn pays_debt(&mut self, arrival: &PacketOut) -> bool {
         let Emitted::Segment(index, segment) = &arrival.body else { return false };
@@ -123,14 +123,14 @@ impl<H: ScriptHost> Run<'_, H> {
         false
     }
 
-    /// True if a pure acknowledgment as written may be made needless by a later one.
+    /// True if a later acknowledgment may replace a written one.
     fn may_be_outdone(&self, body: &TcpPacket, index: usize) -> bool {
         let flow = self.flows.at(index);
         flow.may_be_outdone(body) && !flow.repeats(body)
     }
 
-    /// True if a segment says all that a pure acknowledgment was to say: as much or more is
-    /// acknowledged, ECE is the same, and what was to be named is named or acknowledged.
+    /// True if a segment covers a pure acknowledgment: it acknowledges as much or more, has the
+    /// same ECE bit, and names or acknowledges the same blocks.
     fn covers(&self, body: &TcpPacket, index: usize, segment: &Segment) -> bool {
         let Some(Ack::Relative(ack)) = body.ack else { return false };
         let flow = self.flows.at(index);
@@ -144,7 +144,7 @@ impl<H: ScriptHost> Run<'_, H> {
             && flow.names_as_much(body, segment)
     }
 
-    /// True if the acknowledgment that is written has become needless by the packet at hand.
+    /// True if the current packet replaces the written acknowledgment.
     pub(super) fn is_made_needless(&self, body: &TcpPacket, arrival: &PacketOut) -> bool {
         let Emitted::Segment(index, segment) = &arrival.body else { return false };
         self.is_lenient()
@@ -154,13 +154,13 @@ impl<H: ScriptHost> Run<'_, H> {
             && self.covers(body, *index, segment)
     }
 
-    /// True if the packet at hand may be passed over.
+    /// True if the current packet may be skipped.
     pub(super) fn may_skip(&self, arrival: &PacketOut) -> bool {
         let Emitted::Segment(index, segment) = &arrival.body else { return false };
         self.is_lenient() && segment.is_pure_ack() && self.flows.at(*index).is_at_end(segment)
     }
 
-    /// Passes over a pure acknowledgment.
+    /// Skips a pure acknowledgment.
     pub(super) fn skip(&mut self, arrival: PacketOut) {
         let repeats = !self.is_redundant(&arrival);
         if let Emitted::Segment(index, segment) = &arrival.body {
@@ -170,15 +170,15 @@ impl<H: ScriptHost> Run<'_, H> {
         self.forgiven.early.push(Early { arrival, repeats });
     }
 
-    /// True if a packet is a pure acknowledgment of something new, or of a new window: as many of
-    /// those as a host likes. One that repeats the last is an answer to something.
+    /// True if a packet is a pure acknowledgment of new data, or of a new window: a host may send
+    /// any number of those. One that repeats the last is an answer.
     pub(super) fn is_redundant(&self, arrival: &PacketOut) -> bool {
         let Emitted::Segment(index, segment) = &arrival.body else { return false };
         self.may_skip(arrival) && self.flows.at(*index).is_news(segment)
     }
 
-    /// Forgets early acknowledgments that no line can claim any more; those that repeated another
-    /// were one too many.
+    /// Removes early acknowledgments that no line can claim any more; one that repeated another is
+    /// an error.
     pub(super) fn forget_early(&mut self, now: Duration) -> Played {
         let over = |early: &Early| now.saturating_sub(SLACK) > early.arrival.at;
         if let Some(early) = self.forgiven.early.iter().find(|it| over(it) && it.repeats) {
@@ -194,11 +194,11 @@ impl<H: ScriptHost> Run<'_, H> {
     }
 }
 
-/// True if what is written says nothing but what has arrived.
+/// True if the written segment only acknowledges.
 pub(super) fn is_pure_ack(body: &TcpPacket) -> bool {
     let ecn = TcpFlags::ECE | TcpFlags::CWR | TcpFlags::AE;
     body.len == 0 && body.flags.without(ecn) == TcpFlags::ACK
 }
 
-/// How much earlier or later a pure acknowledgment may come.
+/// Time difference accepted for a pure acknowledgment.
 const SLACK: Duration = Duration::from_millis(200);

@@ -54,7 +54,7 @@ fn known_options_are_taken() {
 }
 
 #[test]
-fn what_only_tells_the_original_how_to_go_about_it_changes_nothing() {
+fn options_of_the_original_tool_have_no_effect() {
     let usual = of("", Dialect::Linux).unwrap();
     let wire = "--wire_client\n--wire_client_dev=eth0\n--wire_server_ip=10.0.0.9\n\
                 --wire_server_port=5555\n--verbose\n--persistent_tun_dev\n";

@@ -1,4 +1,4 @@
-//! Calls that may block, kept as they were made, so that they can be made again.
+//! Calls that may block, kept so that they can be repeated.
 
 use alloc::vec::Vec;
 
@@ -11,16 +11,16 @@ use whimbrel_wire::Endpoint;
 
 use crate::call::{Call, Filled, Polled, Returned, TimeOut, Unconnected};
 
-/// A call that waits.
+/// A blocked call.
 #[derive(Debug)]
 pub(super) struct UnderWay {
-    /// The call, with what is done of it.
+    /// The call, with its progress.
     pub(super) call: MayBlock,
-    /// What it waits for.
+    /// Condition of the call.
     pub(super) wait: BlockedOn,
 }
 
-/// A call that may block, with what is done of it.
+/// A call that may block, with its progress.
 #[derive(Debug)]
 pub(super) enum MayBlock {
     Accept(Fd, SocketFlags),
@@ -33,7 +33,7 @@ pub(super) enum MayBlock {
 }
 
 impl MayBlock {
-    /// The call, made at `now`, if it is one that may block; else as it was given.
+    /// The call, made at `now`, if it may block; otherwise returned unchanged.
     pub(super) fn read(call: Call, now: Instant) -> Result<Self, Call> {
         Ok(match call {
             Call::Accept { fd, flags } => Self::Accept(Fd(fd), flags),
@@ -62,7 +62,7 @@ impl MayBlock {
         })
     }
 
-    /// Makes it, or goes on with it: what it returned, or what it waits for.
+    /// Makes or repeats the call: returns its result, or the condition it waits for.
     pub(super) fn attempt(&mut self, sockets: &mut Sockets) -> Result<Returned, BlockedOn> {
         match self {
             Self::Accept(fd, flags) => finish(sockets.accept(*fd, *flags), |it| {
@@ -73,7 +73,7 @@ impl MayBlock {
             Self::Receive(fd, into, flags) => {
                 let outcome = sockets.recv(*fd, into, *flags);
                 finish(outcome, |bytes| {
-                    (count(bytes), Filled::Octets(into.to_vec(), MsgFlags::NONE))
+                    (count(bytes), Filled::Bytes(into.to_vec(), MsgFlags::NONE))
                 })
             }
             Self::Send(fd, out, flags, to, unconnected) => {
@@ -99,7 +99,7 @@ impl MayBlock {
     }
 }
 
-/// What a call returns that failed.
+/// Result of a failed call.
 pub(super) fn failure(errno: Errno) -> Returned {
     Returned { value: Err(errno), out: Filled::Nothing }
 }

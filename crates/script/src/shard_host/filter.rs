@@ -1,4 +1,4 @@
-//! Which sockets a shell line means.
+//! Sockets that a shell line selects.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use whimbrel_wire::{Endpoint, Flow};
 
 use crate::host::{SetError, SocketFilter};
 
-/// How many sockets are meant.
+/// Number of matching sockets.
 pub(super) fn count(sockets: &Sockets, which: &SocketFilter) -> Result<usize, SetError> {
     let states = states(which)?;
     let closed = if which.states.contains(&CLOSE) { closed(sockets, which) } else { 0 };
@@ -21,14 +21,14 @@ pub(super) fn count(sockets: &Sockets, which: &SocketFilter) -> Result<usize, Se
     Ok(closed + shard.sockets().filter(|entry| means(which, &states, entry)).count())
 }
 
-/// The connections that are meant, half-open and waiting ones included.
+/// Matching connections, with half-open and waiting ones.
 pub(super) fn flows(shard: &Shard, which: &SocketFilter) -> Result<Vec<Flow>, SetError> {
     let states = states(which)?;
     let meant = shard.sockets().filter(|entry| means(which, &states, entry));
     Ok(meant.filter_map(|entry| Some(Flow { local: entry.local, remote: entry.remote? })).collect())
 }
 
-/// The states that are meant, but for `CLOSE`; none means any.
+/// Matching states, except for `CLOSE`; empty means any.
 pub(super) fn states(which: &SocketFilter) -> Result<Vec<SocketState>, SetError> {
     let read = |name: &&str| {
         let unknown = || SetError::Refused(format!("no socket here is ever in state {name}"));
@@ -37,7 +37,7 @@ pub(super) fn states(which: &SocketFilter) -> Result<Vec<SocketState>, SetError>
     which.states.iter().filter(|name| **name != CLOSE).map(read).collect()
 }
 
-/// Descriptors without a connection, not even one that waits.
+/// Descriptors without a connection, not even a waiting one.
 fn closed(sockets: &Sockets, which: &SocketFilter) -> usize {
     let waits = |at: Endpoint| {
         let mut entries = sockets.shard().sockets();
@@ -56,7 +56,7 @@ fn closed(sockets: &Sockets, which: &SocketFilter) -> usize {
     ends.filter(|at| is_meant(*at)).count()
 }
 
-/// True if `entry` is meant.
+/// True if `entry` matches.
 pub(super) fn means(which: &SocketFilter, states: &[SocketState], entry: &SocketEntry) -> bool {
     let is = |wanted: Option<u16>, port: Option<u16>| wanted.is_none() || wanted == port;
     (states.is_empty() || states.contains(&entry.state))
@@ -66,5 +66,5 @@ pub(super) fn means(which: &SocketFilter, states: &[SocketState], entry: &Socket
             || is(which.port, entry.remote.map(|remote| remote.port)))
 }
 
-/// Linux' name for the state of a socket without a connection.
+/// Linux' state of a socket without a connection.
 const CLOSE: &str = "CLOSE";

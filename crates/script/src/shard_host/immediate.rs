@@ -5,7 +5,7 @@ use whimbrel_posix::{EpollReport, Errno, Fcntl, Fd, FileFlags, Sockets};
 use super::blocked::failure;
 use crate::call::{Call, Filled, Returned};
 
-/// Makes a call. (Those that may block are not made here: `EINVAL`.)
+/// Makes a call. Returns `EINVAL` for those that may block.
 pub(super) fn make(sockets: &mut Sockets, call: Call) -> Returned {
     attempt(sockets, call).unwrap_or_else(failure)
 }

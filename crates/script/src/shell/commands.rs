@@ -1,4 +1,4 @@
-//! Commands by their names.
+//! Commands by name.
 
 use alloc::string::String;
 use alloc::vec;
@@ -8,7 +8,7 @@ use super::words::{Line, is_flag};
 use super::{ShellAct, count, sysctl};
 use crate::host::{Administration, SocketFilter};
 
-/// What a line asks for; none if that is not known.
+/// Acts of a line; `None` if it is unknown.
 pub(super) fn acts(line: &Line) -> Option<Vec<ShellAct>> {
     let mut stages = line.stages.iter().map(Vec::as_slice);
     let words = without_sudo(stages.next()?);
@@ -42,13 +42,13 @@ fn plain(name: &str, arguments: &[String]) -> Option<Vec<ShellAct>> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match name {
         "sysctl" => sysctl::acts(&words),
-        // Values in the manner of `/proc/sys/net/ipv4/tcp_sack=1`.
+        // Values in the form of `/proc/sys/net/ipv4/tcp_sack=1`.
         "set_sysctls.py" => words.iter().map(|word| file_and_value(word)).collect(),
-        // Linux' defaults, which the profile of that name has; and no memory of paths.
+        // Linux' defaults, which its profile has, without cached paths.
         "defaults.sh" if words.is_empty() => {
             Some(vec![ShellAct::Administer(Administration::PurgeCaches)])
         }
-        // Each script has a host of its own: there is nothing to restore.
+        // Each script has a new host: there is nothing to restore.
         _ if name.starts_with("sysctl_restore_") && words.is_empty() => no_effect(),
         "ip" => ip(&words),
         "tcpdrop" => tcpdrop(&words),
@@ -58,7 +58,7 @@ fn plain(name: &str, arguments: &[String]) -> Option<Vec<ShellAct>> {
         },
         "ethtool" => ethtool(&words),
         "tc" => tc(&words),
-        // Modules by themselves change nothing; what uses them is set by variables. Time is the
+        // Modules have no effect of their own; variables configure their features. Time is the
         // script's own.
         "kldload" | "kldunload" | "kldstat" | "modprobe" | "sleep" | "sync" | "true" | ":"
         | "echo" | "printf" | "uname" | "exit" => no_effect(),
@@ -108,7 +108,7 @@ fn tcpdrop(words: &[&str]) -> Option<Vec<ShellAct>> {
     Some(vec![ShellAct::Administer(Administration::Drop(filter))])
 }
 
-/// Offloads: what leaves this host is cut and summed in any case.
+/// Offloads: packets of this host are cut and checksummed in any case.
 fn ethtool(words: &[&str]) -> Option<Vec<ShellAct>> {
     const OFFLOADS: [&str; 8] = ["tso", "gso", "gro", "lro", "tx", "rx", "sg", "rxhash"];
     let ["-K", _, features @ ..] = words else { return None };

@@ -11,7 +11,7 @@ use super::words::{Line, is_flag, substitution};
 use super::{HowMany, ShellAct};
 use crate::host::SocketFilter;
 
-/// What a line that begins with `name` must find.
+/// Count required by a line that begins with `name`.
 pub(super) fn act(
     name: &str,
     arguments: &[String],
@@ -30,7 +30,7 @@ pub(super) fn act(
     Some(ShellAct::Count { filter, expected })
 }
 
-/// What `ss` is asked for: options, states, and ports.
+/// Filter of an `ss` command: options, states, and ports.
 pub(super) fn ss_filter(arguments: &[String]) -> Option<SocketFilter> {
     let mut filter = SocketFilter::default();
     let mut words = arguments.iter().map(String::as_str).peekable();
@@ -58,7 +58,7 @@ pub(super) fn ss_filter(arguments: &[String]) -> Option<SocketFilter> {
     Some(filter)
 }
 
-/// The states that `name` stands for, by Linux' names.
+/// States for `name`, by Linux' names.
 pub(super) fn states(name: &str) -> Option<Vec<&'static str>> {
     match name {
         "FIN_WAIT" => Some(vec!["FIN_WAIT1", "FIN_WAIT2"]),
@@ -99,27 +99,27 @@ fn linux_name(state: SocketState) -> &'static str {
     }
 }
 
-/// What came through the pipe so far.
+/// State of the pipe so far.
 struct Pipe {
     filter: SocketFilter,
     flow: Flow,
 }
 
-/// What the next command reads.
+/// Input of the next command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Flow {
-    /// A line for each socket, and one above them all.
+    /// A line for each socket, after a title.
     Titled,
-    /// A line for each socket; whoever made it fails if there is none.
+    /// A line for each socket; its command fails if there is none.
     Lines,
-    /// Their number; whether its maker fails at none.
+    /// Their number; true if its command fails at 0.
     Number { fails_at_none: bool },
-    /// A number that was compared.
+    /// A number after its comparison.
     Judged(HowMany),
 }
 
 impl Pipe {
-    /// Whom it counts, and what the last command is content with.
+    /// The filter, and the count that satisfies the last command.
     fn judged(self) -> Option<(SocketFilter, HowMany)> {
         let expected = match self.flow {
             Flow::Titled => return None,
@@ -142,7 +142,7 @@ fn pipe(name: &str, arguments: &[String], rest: &[&[String]]) -> Option<Pipe> {
     rest.iter().try_fold(Pipe { filter, flow }, |pipe, words| through(pipe, words))
 }
 
-/// One more command of a pipe.
+/// Applies the next command of a pipe.
 fn through(mut pipe: Pipe, words: &[String]) -> Option<Pipe> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (command, arguments) = words.split_first()?;
@@ -183,13 +183,13 @@ impl<'a> Grep<'a> {
         known.then_some(Self { pattern, counts: has('c'), inverts: has('v') })
     }
 
-    /// Fewer sockets: those whose line has the pattern.
+    /// Narrows the filter to sockets whose line has the pattern.
     fn narrow(&self, filter: &mut SocketFilter) -> Option<()> {
         if self.inverts {
-            // `grep -v grep` drops a line that is not there.
+            // `grep -v grep` drops a line that does not exist here.
             return (self.pattern == "grep").then_some(());
         }
-        // Every socket here is one of TCP, and the script's.
+        // Every socket here is TCP, and belongs to the script.
         if matches!(self.pattern, "packetdril" | "packetdrill" | "tcp" | "tcp4" | "tcp6") {
             return Some(());
         }
@@ -200,7 +200,7 @@ impl<'a> Grep<'a> {
         for name in self.pattern.split('|').map(|name| name.trim_end_matches('\\')) {
             named.extend(states(name)?);
         }
-        // Both at once: the states of the tool's own options, and these.
+        // Both apply: the states of the tool's own options, and these.
         if filter.states.is_empty() {
             filter.states = named;
         } else {
@@ -219,7 +219,7 @@ fn sockstat_filter(arguments: &[String]) -> Option<SocketFilter> {
     while let Some(word) = words.next() {
         let mut letters = word.strip_prefix('-')?.chars();
         while let Some(letter) = letters.next() {
-            // A value may stand behind its letter, or be the next word.
+            // A value may follow its letter, or be the next word.
             let mut value = || match core::mem::replace(&mut letters, "".chars()).as_str() {
                 "" => words.next(),
                 attached => Some(attached),
@@ -245,7 +245,7 @@ fn netstat_filter(arguments: &[String]) -> Option<SocketFilter> {
             match letter {
                 'a' | 'n' | 't' | 'W' | '4' | '6' => {}
                 'l' => filter.states = vec!["LISTEN"],
-                // FreeBSD's takes a protocol, Linux' nothing.
+                // FreeBSD's option takes a protocol, Linux' no value.
                 'p' => {
                     words.next_if(|next| *next == "tcp");
                 }

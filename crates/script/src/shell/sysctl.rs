@@ -1,4 +1,4 @@
-//! Variables of kernels, by name.
+//! Kernel variables, by name.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use whimbrel_tcp::Tunables;
 use super::ShellAct;
 use crate::host::Administration;
 
-/// The acts of `sysctl [-q|-w|…] name=value …`. A name without a value is only looked at.
+/// Acts of `sysctl [-q|-w|…] name=value …`. A name without a value is only read.
 pub(super) fn acts(words: &[&str]) -> Option<Vec<ShellAct>> {
     let mut acts = Vec::new();
     let mut words = words.iter().peekable();
@@ -38,8 +38,7 @@ pub(super) fn name_of_file(file: &str) -> Option<String> {
     Some(name.replace('/', "."))
 }
 
-/// What setting a variable asks for. None if it stands for something that is not here, whatever
-/// the host.
+/// Act for a variable. `None` if the variable has no meaning here on any host.
 pub(super) fn set(name: &str, value: &str) -> Option<ShellAct> {
     let name = name.trim().replace('/', ".");
     let value = value.trim();
@@ -62,11 +61,11 @@ pub(super) fn set(name: &str, value: &str) -> Option<ShellAct> {
         Some(prefix) => name.starts_with(prefix),
         None => *known == name,
     });
-    // The host says whether it knows any other.
+    // The host decides about any other name.
     Some(if is_default || is_unseen { ShellAct::NoEffect } else { set })
 }
 
-/// The system that alone has a variable of this name, if that is not Linux.
+/// System that alone has a variable of this name, if that is not Linux.
 pub fn system_of(name: &str) -> Option<&'static str> {
     const FREEBSD: [&str; 3] = ["net.inet.", "net.inet6.", "kern."];
     FREEBSD.iter().any(|prefix| name.starts_with(prefix)).then_some("FreeBSD")
@@ -76,7 +75,7 @@ fn is_tunable(name: &str) -> bool {
     Tunables::default().value_of(name).is_some()
 }
 
-/// Forgetting what was learned of paths.
+/// Variables that clear cached paths.
 const PURGES: &[&str] = &[
     "net.inet.tcp.hostcache.purge",
     "net.inet.tcp.hostcache.purgenow",
@@ -84,8 +83,7 @@ const PURGES: &[&str] = &[
     "net.ipv6.route.flush",
 ];
 
-/// Variables whose value nobody can observe in packets or in what calls return; `*` ends those of
-/// which only the beginning counts.
+/// Variables whose value changes neither packets nor results of calls; `*` ends a prefix.
 const UNSEEN: &[&str] = &[
     "debug.*",
     // The clock is the script's own.
@@ -110,7 +108,7 @@ const UNSEEN: &[&str] = &[
     "net.inet.tcp.sack.tso",
     "net.inet.tcp.soreceive_stream",
     "net.inet.tcp.tso",
-    // What leaves is cut, so the sizes that wait for it do not show.
+    // Packets are cut, so delays for larger ones do not show.
     "net.ipv4.tcp_autocorking",
     "net.ipv4.tcp_backlog_ack_defer",
     "net.ipv4.tcp_limit_output_bytes",
@@ -121,13 +119,13 @@ const UNSEEN: &[&str] = &[
     "net.ipv4.tcp_tso_win_divisor",
 ];
 
-/// Variables that no tunable stands for, with the value that their system has unless told
-/// otherwise: what its profile is made to do. Any other value is for the host to refuse.
+/// Variables without a tunable, with their system's default, which its profile implements. The host
+/// refuses any other value.
 const DEFAULTS: &[(&str, &str)] = &[
     ("kern.ipc.soacceptqueue", "128"),
     ("kern.ipc.somaxconn", "128"),
     ("net.inet.tcp.abc_l_var", "2"),
-    // Connections are probed if their applications ask for it.
+    // Connections are probed if their applications request it.
     ("net.inet.tcp.always_keepalive", "0"),
     ("net.inet.tcp.blackhole", "0"),
     ("net.inet.tcp.cc.abe", "0"),

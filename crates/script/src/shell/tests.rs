@@ -18,14 +18,14 @@ fn in_states(states: &[&'static str]) -> SocketFilter {
     SocketFilter { states: states.to_vec(), ..SocketFilter::default() }
 }
 
-/// The one act of a text.
+/// The only act of a text.
 fn only(text: &str) -> ShellAct {
     let mut acts = read(text).unwrap_or_else(|line| panic!("{line}"));
     assert_eq!(acts.len(), 1, "{text}: {acts:?}");
     acts.remove(0)
 }
 
-/// Whom a line counts, and what it is content with.
+/// The filter of a line, and the count that satisfies it.
 fn counted(text: &str) -> (SocketFilter, HowMany) {
     match only(text) {
         ShellAct::Count { filter, expected } => (filter, expected),
@@ -62,7 +62,7 @@ fn variables_are_set_in_every_spelling() {
     let range = "sysctl -q net.ipv4.ip_local_port_range=\"1024 2048\"";
     assert_eq!(only(range), set("net.ipv4.ip_local_port_range", "1024 2048"));
     assert_eq!(only("sysctl net.ipv4.tcp_sack"), ShellAct::NoEffect);
-    // The host says whether it knows it.
+    // The host decides about the name.
     assert_eq!(only("sysctl -w vm.swappiness=1"), set("vm.swappiness", "1"));
 }
 

@@ -1,24 +1,24 @@
-//! Shell lines as words: quotes, pipes and redirections, and no expansion of anything.
+//! Shell lines as words: quotes, pipes and redirections, without expansion.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::UnsupportedLine;
 
-/// One command, or several with pipes between them.
+/// One command, or several joined by pipes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Line {
-    /// As it was written.
+    /// The line as written.
     pub(super) text: String,
-    /// It begins with `!`.
+    /// True if it begins with `!`.
     pub(super) negated: bool,
     /// The words of each command.
     pub(super) stages: Vec<Vec<String>>,
-    /// The file that the last one writes, unless it is `/dev/null`.
+    /// File that the last command writes, unless it is `/dev/null`.
     pub(super) output: Option<String>,
 }
 
-/// The lines of a text: ended by a newline, `;` or `&&`. Whatever would need a shell is refused.
+/// Lines of a text, ended by a newline, `;` or `&&`. Lines that need a real shell are refused.
 pub(super) fn lines(text: &str) -> Result<Vec<Line>, UnsupportedLine> {
     let mut reader = Reader { rest: text };
     let mut lines = Vec::new();
@@ -44,7 +44,7 @@ struct Reader<'a> {
     rest: &'a str,
 }
 
-/// What stands between words.
+/// Token between words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Token<'a> {
     Word(&'a str),
@@ -53,7 +53,7 @@ enum Token<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Up to the end of a line. None where a shell would have to think.
+    /// Reads to the end of a line. `None` if it needs a real shell.
     fn line(&mut self) -> Option<Line> {
         let mut line = Line::default();
         let mut words: Vec<String> = Vec::new();
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Behind `>`: a file, or another descriptor. `1>` and `2>` are words so far.
+    /// After `>`: a file, or another descriptor. `1>` and `2>` are words so far.
     fn redirect(&mut self, line: &mut Line, words: &mut Vec<String>) -> Option<()> {
         let of_errors = words.pop_if(|word| word == "2").is_some();
         words.pop_if(|word| word == "1");
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         Some(Token::Word(word))
     }
 
-    /// Blanks, lines that go on behind a backslash, and comments.
+    /// Blanks, lines continued after a backslash, and comments.
     fn skip_blanks(&mut self) {
         loop {
             let trimmed = self.rest.trim_start_matches([' ', '\t', '\r']);
@@ -139,7 +139,7 @@ pub(super) fn is_flag(word: &str, letter: char) -> bool {
     word.strip_prefix('-').is_some_and(|it| !it.starts_with('-') && it.contains(letter))
 }
 
-/// The line within `$(…)`, if that is what a word is.
+/// The line within `$(…)`, if a word is one.
 pub(super) fn substitution(word: &str) -> Option<Line> {
     let inner = word.strip_prefix("$(")?.strip_suffix(')')?;
     let mut lines = lines(inner).ok()?;
@@ -147,7 +147,7 @@ pub(super) fn substitution(word: &str) -> Option<Line> {
     lines.is_empty().then_some(line)
 }
 
-/// Where a word ends: quotes and `$(…)` keep blanks within.
+/// End of a word: quotes and `$(…)` keep blanks within.
 fn word_end(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut depth = 0_u32;
@@ -169,7 +169,7 @@ fn word_end(text: &str) -> Option<usize> {
     (quote.is_none() && depth == 0).then_some(text.len())
 }
 
-/// Without quotes and backslashes. `$(…)` stays as it is.
+/// Removes quotes and backslashes. `$(…)` stays unchanged.
 fn unquote(word: &str) -> Option<String> {
     if word.trim_matches('"').starts_with("$(") {
         return Some(word.trim_matches('"').to_string());

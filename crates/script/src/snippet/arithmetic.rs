@@ -1,4 +1,4 @@
-//! Operators, with Python's meaning: `/` gives a fraction, `//` and `%` round down.
+//! Operators with Python's meaning: `/` gives a fraction, `//` and `%` round down.
 
 use alloc::format;
 use alloc::string::String;
@@ -7,7 +7,7 @@ use core::cmp::Ordering;
 use super::{SnippetError, Value};
 use crate::ast::Operator;
 
-/// `left operator right`, both sides known.
+/// `left operator right`, with both values known.
 pub(super) fn apply(
     operator: Operator,
     left: &Value,
@@ -28,7 +28,7 @@ pub(super) fn apply(
     }
 }
 
-/// Whether a comparison holds.
+/// Evaluates a comparison.
 pub(super) fn compare(
     operator: Operator,
     left: &Value,
@@ -55,7 +55,7 @@ pub(super) fn compare(
     })
 }
 
-/// The number with its sign turned: `-value`.
+/// Changes the sign: `-value`.
 pub(super) fn negate(value: &Value) -> Result<Value, SnippetError> {
     match (value, value.as_int()) {
         (Value::Float(number), _) => Ok(Value::Float(-number)),
@@ -64,14 +64,14 @@ pub(super) fn negate(value: &Value) -> Result<Value, SnippetError> {
     }
 }
 
-/// The number with its bits turned: `~value`.
+/// Inverts the bits: `~value`.
 pub(super) fn invert(value: &Value) -> Result<Value, SnippetError> {
     let number = value.as_int();
     let raised = || SnippetError::Raised(format!("~ of {}", value.type_name()));
     number.map(|number| Value::Int(!number)).ok_or_else(raised)
 }
 
-/// A number beyond what is kept here.
+/// Error of a number beyond the range here.
 pub(super) fn too_large() -> SnippetError {
     SnippetError::Unsupported("so large a value".into())
 }
@@ -89,7 +89,7 @@ fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// The order of two numbers, of which one at least has a fraction; none if one is not a number.
+/// Order of two numbers, at least one of them a fraction; `None` if one is not a number.
 fn floats(left: &Value, right: &Value) -> Option<Option<Ordering>> {
     Some(left.as_float()?.partial_cmp(&right.as_float()?))
 }
@@ -156,8 +156,8 @@ fn whole(operator: Operator, a: i128, b: i128) -> Result<Value, SnippetError> {
         Operator::Subtract => a.checked_sub(b),
         Operator::Multiply => a.checked_mul(b),
         _ if b == 0 => return Err(division_by_zero()),
-        // Towards minus infinity: one less than Rust has it, if a remainder is left whose sign is
-        // not the divisor's.
+        // Towards minus infinity: one less than in Rust if there is a remainder whose sign is not
+        // the divisor's.
         Operator::FloorDivide => {
             a.checked_div(b).map(|quotient| quotient - i128::from(rounds_up(a, b)))
         }
@@ -192,5 +192,5 @@ fn mismatch(what: &str, left: &Value, right: &Value) -> SnippetError {
     SnippetError::Raised(format!("cannot {what} {left} and {right}"))
 }
 
-/// The longest text that a snippet may make, bytes.
+/// Longest text of a snippet, bytes.
 const LONGEST: usize = 1 << 16;

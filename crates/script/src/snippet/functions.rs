@@ -1,4 +1,4 @@
-//! The few functions that snippets may call.
+//! Functions that snippets may call.
 
 use alloc::format;
 
@@ -6,7 +6,7 @@ use super::arithmetic::{compare, negate, too_large};
 use super::{SnippetError, Value};
 use crate::ast::Operator;
 
-/// What a function makes of its arguments: `name(arguments)`.
+/// Result of `name(arguments)`.
 pub(super) fn call(name: &str, arguments: &[Value]) -> Result<Value, SnippetError> {
     match (name, arguments) {
         ("min", several) => extreme(name, Operator::Less, several),
@@ -22,7 +22,7 @@ pub(super) fn call(name: &str, arguments: &[Value]) -> Result<Value, SnippetErro
         },
         ("float", [value]) => value.as_float().map(Value::Float).ok_or_else(|| wrong(name, value)),
         ("round", [value]) => match value {
-            // Halves to even, as Python has it.
+            // Halves round to even, as in Python.
             Value::Float(number) => truncate(number.round_ties_even()),
             _ => value.as_int().map(Value::Int).ok_or_else(|| wrong(name, value)),
         },
@@ -37,7 +37,7 @@ pub(super) fn call(name: &str, arguments: &[Value]) -> Result<Value, SnippetErro
     }
 }
 
-/// The first of the values that none is `before`; a tuple alone stands for its values.
+/// The first value with none `before` it; a single tuple stands for its values.
 fn extreme(name: &str, before: Operator, values: &[Value]) -> Result<Value, SnippetError> {
     let values = match values {
         [Value::Tuple(values)] => values,
@@ -55,7 +55,7 @@ fn extreme(name: &str, before: Operator, values: &[Value]) -> Result<Value, Snip
 }
 
 fn truncate(number: f64) -> Result<Value, SnippetError> {
-    // Beyond this a number with a fraction is not exact any more.
+    // Beyond this, floating-point numbers are not exact.
     if number.abs() < 1e15 { Ok(Value::Int(number as i128)) } else { Err(too_large()) }
 }
 

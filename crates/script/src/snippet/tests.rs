@@ -36,7 +36,7 @@ fn run(statements: Vec<Statement>) -> Result<Variables, SnippetError> {
     evaluate(&snippet(statements), &mut variables, &info()).map(|()| variables)
 }
 
-/// What a term is.
+/// Value of a term.
 fn value(term: Term) -> Result<Value, SnippetError> {
     let variables = run(vec![Statement::Set("x".into(), term)])?;
     Ok(variables.value("x").expect("it was set").clone())
@@ -173,7 +173,7 @@ fn variables_last_and_what_is_printed_is_kept() {
     evaluate(&snippet(second), &mut variables, &later).expect("12 is more than 10");
     assert_eq!(variables.printed(), ["was 15 True 1.0", "(1, 'a')"]);
     assert_eq!(variables.value("before"), Some(&Value::Int(15)));
-    let unset = vec![Statement::Change("nobody".into(), Operator::Add, int(1))];
+    let unset = vec![Statement::Change("unset".into(), Operator::Add, int(1))];
     assert!(is_unsupported(&evaluate(&snippet(unset), &mut variables, &later)));
 }
 

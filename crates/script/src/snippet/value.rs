@@ -4,23 +4,23 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// What an expression of a snippet comes to.
+/// Value of a snippet's expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// A whole number; Python's have no bound, these do.
+    /// A whole number; Python's are unbounded, these are not.
     Int(i128),
     /// A number with a fraction.
     Float(f64),
     /// A truth value: `True` or `False`.
     Bool(bool),
-    /// Text, of which arithmetic makes at most 64 KiB.
+    /// Text; arithmetic makes at most 64 KiB.
     Text(String),
-    /// Several values together, in their order.
+    /// Several values, in order.
     Tuple(Vec<Self>),
 }
 
 impl Value {
-    /// True if `if` would take it for true.
+    /// True if Python's `if` takes it as true.
     pub fn is_true(&self) -> bool {
         match self {
             Self::Int(number) => *number != 0,
@@ -48,7 +48,7 @@ impl Value {
         }
     }
 
-    /// What Python calls its type.
+    /// Name of its type in Python.
     pub(super) fn type_name(&self) -> &'static str {
         match self {
             Self::Int(_) => "int",
@@ -59,7 +59,7 @@ impl Value {
         }
     }
 
-    /// As it stands within a tuple.
+    /// Form within a tuple.
     fn quoted(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => write!(f, "'{text}'"),
@@ -72,7 +72,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int(number) => write!(f, "{number}"),
-            // As Python, with a fraction even if it is 0.
+            // As in Python, with a fraction even if it is 0.
             Self::Float(number) => write!(f, "{number:?}"),
             Self::Bool(true) => f.write_str("True"),
             Self::Bool(false) => f.write_str("False"),

@@ -1,4 +1,4 @@
-//! Whether one acknowledgment of the host's may stand for another that is written.
+//! Decides if one acknowledgment of the host may stand for another that is written.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use whimbrel_wire::SeqNum;
 use super::super::super::ast::{Ack, OptionList, Seq, TcpOption, TcpPacket};
 use super::{FlowState, Segment};
 
-/// Bytes that a block names: from the first to the one behind the last.
+/// Bytes of a block: the first, and the one after the last.
 type Block = (SeqNum, SeqNum);
 
 impl FlowState {
@@ -22,13 +22,14 @@ impl FlowState {
         }
     }
 
-    /// True if a pure acknowledgment of the host's begins where all that it sent ends. Probes do not.
+    /// True if a pure acknowledgment of the host begins at the end of all that it sent. Probes do
+    /// not.
     pub(crate) fn is_at_end(&self, segment: &Segment) -> bool {
         self.local_end.is_none_or(|end| end == segment.seq)
     }
 
-    /// True if a pure acknowledgment as written begins beyond all that the host sent. What is owed was to be
-    /// sent before whatever is yet to come, so such a number is wrong, and later right for another.
+    /// True if a written pure acknowledgment begins beyond all that the host sent. An owed one had
+    /// to leave before later data, so such a number is wrong now, although it may fit later.
     pub(crate) fn is_beyond_end(&self, body: &TcpPacket) -> bool {
         match (body.seq, self.local_end) {
             (Seq::Relative(seq), Some(end)) => self.local(seq).distance_from(end) > 0,
@@ -36,9 +37,10 @@ impl FlowState {
         }
     }
 
-    /// True if a pure acknowledgment as written follows from what was sent, so that a later one may
-    /// say as much: it begins where all ends that the host sent, acknowledges up to the end of a
-    /// segment of the peer's, echoes a timestamp of the peer's, and names what lies between segments' edges.
+    /// True if a written pure acknowledgment follows from the packets so far, so that a later one
+    /// may replace it. It begins at the end of all that the host sent, and acknowledges up to the
+    /// end of a segment of the peer. It echoes a timestamp of the peer, and its blocks lie between
+    /// segments' edges.
     pub(crate) fn may_be_outdone(&self, body: &TcpPacket) -> bool {
         let Seq::Relative(seq) = body.seq else { return false };
         let Some(Ack::Relative(ack)) = body.ack else { return false };
@@ -51,8 +53,8 @@ impl FlowState {
                 .all(|(left, right)| left != right && is_edge(left) && is_edge(right))
     }
 
-    /// True if a segment of the host's names all that `body` was to name, or acknowledges it. What
-    /// came twice is named once, so that only the same block will do.
+    /// True if a segment of the host names or acknowledges all blocks of `body`. Duplicate data is
+    /// named once, so that only the same block will do.
     pub(crate) fn names_as_much(&self, body: &TcpPacket, segment: &Segment) -> bool {
         let live = |edge: &u32| self.live_sack_edge(*edge);
         let wanted: Vec<Block> =
@@ -85,7 +87,7 @@ fn is_within(inner: &Block, outer: &Block) -> bool {
     inner.0.distance_from(outer.0) >= 0 && inner.1.distance_from(outer.1) <= 0
 }
 
-/// The timestamp that a segment is to echo.
+/// Timestamp that a segment is to echo.
 fn echo(body: &TcpPacket) -> Option<u32> {
     let OptionList::These(options) = &body.options else { return None };
     options.iter().find_map(|option| match option {
@@ -95,7 +97,7 @@ fn echo(body: &TcpPacket) -> Option<u32> {
     })
 }
 
-/// The blocks that a segment is to have.
+/// Blocks that a segment is to have.
 fn written(body: &TcpPacket) -> &[(u32, u32)] {
     match &body.options {
         OptionList::Any => &[],

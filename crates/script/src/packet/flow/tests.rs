@@ -101,7 +101,7 @@ fn an_echo_stands_for_the_segment_that_was_written_so() {
     }
     let live = |ecr| flow.live_ecr(ecr, &setup());
     assert_eq!((live(100), live(110)), (7000, 7300));
-    // Next to one that was written, as far from it; before all, as far from the first.
+    // After a written one, at the same distance; before all, at the distance from the first.
     assert_eq!((live(112), live(99)), (7302, 6999));
     assert_eq!(live(0), 0);
     let scaled = Setup { scaled_ecr: true, ..setup() };
@@ -126,7 +126,7 @@ fn aims_at_the_edge_are_moved_and_others_are_not() {
 }
 
 #[test]
-fn a_window_that_is_not_written_has_no_edge_or_moves_with_what_is_acknowledged() {
+fn omitted_window_has_no_edge_or_moves_with_the_ack() {
     let unwritten = |flow: &mut FlowState, ack: u32| {
         let segment = segment(flow, TcpFlags::ACK, (5001, 100 + ack), 3000);
         let written = TcpPacket { win: None, ..written(TcpFlags::ACK, 0, &[]) };
@@ -144,10 +144,10 @@ fn a_window_that_is_not_written_has_no_edge_or_moves_with_what_is_acknowledged()
 }
 
 #[test]
-fn a_buffer_beyond_what_can_be_announced_ends_where_the_script_says() {
+fn buffer_beyond_the_window_ends_at_the_scripts_edge() {
     let mut flow = open(65_535, 3_000);
     flow.on_buffer(66_240);
-    // Before it is established, the window is what the SYN could announce.
+    // Before the connection is established, the window is the one in the SYN.
     assert_eq!(flow.aim(65_536, 0, None), Some(3_000_u32.wrapping_sub(65_535)));
     flow.on_received(&segment(&flow, TcpFlags::ACK, (101, 5001), 9));
     flow.on_buffer(66_240);
@@ -156,13 +156,13 @@ fn a_buffer_beyond_what_can_be_announced_ends_where_the_script_says() {
 }
 
 #[test]
-fn a_buffer_told_while_the_connection_opens_counts_for_what_is_aimed_at_its_end() {
+fn buffer_set_during_open_moves_segments_at_its_end() {
     let mut flow = open(65_535, 3_000);
     flow.on_opening_buffer(66_240);
     let to = |edge: u32| Some(3_000_u32.wrapping_sub(edge));
     assert_eq!([66_240, 66_241].map(|begin| flow.aim(begin, 0, None)), [to(66_240); 2]);
     assert_eq!([65_535, 65_536].map(|begin| flow.aim(begin, 0, None)), [to(65_535); 2]);
-    // Both ends at once: what the SYN announced.
+    // Both ends: the SYN announced them.
     flow.on_opening_buffer(65_536);
     assert_eq!([65_535, 65_536].map(|begin| flow.aim(begin, 0, None)), [to(65_535); 2]);
 }

@@ -67,7 +67,7 @@ fn names_of_one_family_mean_nothing_in_the_other() {
     assert!(refused("unreachable", Some("13"), false).is_ok());
 }
 
-/// Type and code as they are sent.
+/// Type and code of the packet.
 fn sent(text: &str, v6: bool) -> (u8, u8) {
     let (kind, code) = text.split_once(' ').map_or((text, None), |(it, code)| (it, Some(code)));
     let packet = about_live(&IcmpPacket { mtu: None, ..written(kind, code) }, &flow(v6)).unwrap();
@@ -104,13 +104,13 @@ fn an_error_that_comes_out_is_judged_by_type_and_code() {
 }
 
 #[test]
-fn an_error_that_comes_out_is_judged_by_its_mtu_and_by_what_it_quotes() {
+fn icmp_error_is_judged_by_mtu_and_quotation() {
     for (v6, kind, code) in
         [(false, "unreachable", Some("frag_needed")), (true, "packet_too_big", None)]
     {
         let (wanted, live) = (written(kind, code), flow(v6));
         let packet = about_live(&wanted, &live).unwrap();
-        // What the host sends quotes the peer: here the same numbers stand for it.
+        // The host quotes the peer: here the same numbers stand for it.
         let mut flow = live.clone();
         flow.remote_isn = live.local_isn;
         assert_eq!(judge(&wanted, &packet, Some(&flow)), Ok(()));
@@ -138,7 +138,7 @@ fn a_quotation_is_cut_where_it_is_written() {
     }
 }
 
-/// Types and codes of IPv4, as scripts name them.
+/// Types and codes of IPv4, with their names in scripts.
 const V4: [(&str, (u8, u8)); 33] = [
     ("unreachable", (3, 0)),
     ("unreachable net_unreachable", (3, 0)),
@@ -174,7 +174,7 @@ const V4: [(&str, (u8, u8)); 33] = [
     ("type_255 code_7", (255, 7)),
     ("type_3 4", (3, 4)),
 ];
-/// The same of IPv6.
+/// Errors of IPv6.
 const V6: [(&str, (u8, u8)); 15] = [
     ("unreachable net_unreachable", (1, 0)),
     ("unreachable no_route", (1, 0)),

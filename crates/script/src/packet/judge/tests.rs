@@ -1,5 +1,4 @@
-//! What scripts against a shard cannot show, because it does not err so; the rest is in
-//! `run/tests/mismatches.rs`.
+//! Errors that a shard never makes; the others are in `run/tests/mismatches.rs`.
 
 use whimbrel_wire::{Address, Endpoint, TrafficClass};
 

@@ -1,8 +1,8 @@
-//! No text makes the parser panic, or takes it long.
+//! The parser neither panics nor takes long on any text.
 
 use super::*;
 
-/// Pieces of the language, to be thrown together.
+/// Pieces of the language, to be combined.
 const PIECES: &[&str] = &[
     "0",
     "+.1",
@@ -79,7 +79,7 @@ fn pieces_thrown_together_never_panic() {
 }
 
 #[test]
-fn arbitrary_octets_never_panic() {
+fn arbitrary_bytes_never_panic() {
     let mut random = fastrand::Rng::with_seed(2);
     for _ in 0..20_000 {
         let bytes: Vec<u8> = (0..random.usize(..60)).map(|_| random.u8(..)).collect();
@@ -105,7 +105,7 @@ fn scripts_with_faults_never_panic() {
     }
 }
 
-/// Work grows with the length of the text, not with its square: these take well under a second.
+/// Work grows linearly with the text: these take well under a second.
 #[test]
 fn long_texts_are_read_in_one_pass() {
     let steps = "+0 < . 1:1(0) ack 1 win 5 <nop,nop,sack 1:2>\n".repeat(20_000);

@@ -1,8 +1,8 @@
-//! Scripts in the dialect of FreeBSD, under its profile.
+//! Scripts in FreeBSD's dialect, under its profile.
 
 use super::*;
 
-/// Asserts that a script is met without any rule.
+/// Asserts that a script passes without any rule.
 #[track_caller]
 fn passes_in(mode: Mode, text: &str) {
     match verdict_in(mode, text) {
@@ -23,7 +23,8 @@ fn verdict_in(mode: Mode, text: &str) -> Verdict {
     run(&script, &settings, &mut host)
 }
 
-/// A connection whose host takes 45 segments of 1,460, and cannot announce them without a scale.
+/// A connection whose host accepts 45 segments of 1,460, more than the window field holds without a
+/// scale.
 #[track_caller]
 fn passes_at_the_edge(rest: &str) {
     let text = format!(
@@ -56,7 +57,7 @@ fn segment_up_to_host_edge_is_not_moved() {
     passes_at_the_edge("+.1 < . 65701:65701(0) ack 10 win 65535\n+0 > . 10:10(0) ack 1");
 }
 
-/// A client that hears of a cookie by its first connection; without timestamps, window scale and SACK.
+/// A client that gets a cookie on its first connection; without timestamps, window scale and SACK.
 const ACQUAINTED: &str = "`sysctl -w net.inet.tcp.fastopen.client_enable=1 net.inet.tcp.rfc1323=0 net.inet.tcp.sack.enable=0`
 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0

@@ -1,4 +1,4 @@
-//! Each kind of mismatch is found, at its line, and said.
+//! Each kind of mismatch is found and reported at its line.
 
 use super::*;
 
@@ -212,7 +212,7 @@ fn a_failure_shows_the_last_ten_packets() {
 }
 
 #[test]
-fn a_port_that_was_drawn_is_learned_and_one_that_was_bound_is_not() {
+fn drawn_port_is_learned_and_bound_port_is_compared() {
     let text = |port| {
         format!(
             "--ip_version=ipv4

@@ -1,4 +1,4 @@
-//! What a host does right is found right.
+//! Correct behaviour of a host passes.
 
 use super::*;
 
@@ -270,7 +270,7 @@ fn snippets_see_the_connection() {
 ",
     ));
     passes(&accepted("+0 %{ assert tcpi_state == 1 and TCPI_ESTABLISHED == 1 }%\n"));
-    // FreeBSD has other numbers for the same states.
+    // FreeBSD has other numbers for these states.
     let text = accepted("+0 %{ assert tcpi_state == 4 and TCPS_CLOSED == 0 }%\n");
     let freebsd = Settings { dialect: Dialect::FreeBsd, ..Settings::default() };
     assert!(verdict(&text, &freebsd).is_passed());
@@ -297,7 +297,7 @@ fn the_end_of_a_call_counts_from_the_event_before_it() {
 }
 
 #[test]
-fn what_a_syn_acknowledges_is_numbered_as_the_syn_that_it_answers() {
+fn ack_of_a_syn_uses_the_numbers_of_that_syn() {
     let passive = |ack| {
         format!(
             "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
@@ -316,7 +316,7 @@ fn what_a_syn_acknowledges_is_numbered_as_the_syn_that_it_answers() {
     passes(&passive(901));
     let said = "acknowledgment number 1";
     fails(&passive(1), 5, said, "901");
-    // The host's own number is the script's choice, too, if the script keeps to it.
+    // The script may choose the host's number, if it stays the same.
     let active = |isn, ack| {
         format!(
             "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3

@@ -1,4 +1,4 @@
-//! What semantic mode forgives, and what not.
+//! Differences that semantic mode accepts, and those that it does not.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn semantically(text: &str) -> Verdict {
     verdict(text, &Settings { mode: Mode::Semantic, ..Settings::default() })
 }
 
-/// Asserts that a script is met once these rules are applied, and not without them.
+/// Asserts that a script passes with these rules, and fails without them.
 #[track_caller]
 fn passes_by(text: &str, expected: &[Rule]) {
     assert!(!strictly(text).is_passed(), "it passes without any rule");
@@ -270,7 +270,7 @@ fn selective(rest: &str) -> String {
 
 #[test]
 fn what_pays_for_an_acknowledgment_names_what_was_to_be_named() {
-    // Nothing came twice: an acknowledgment that says so is never paid for by one that does not.
+    // An acknowledgment of duplicate data is not replaced by one without it.
     let text = |blocks| {
         selective(&format!(
             "+.1 < . 1:51(50) ack 1 win 32792
@@ -324,8 +324,8 @@ fn a_reset_pays_for_no_acknowledgment() {
 }
 
 #[test]
-fn the_size_of_a_buffer_moves_no_edge_before_the_connection_is_established() {
-    // The window is 65,535 by the script and 30,000 here. The reset is the first segment beyond it.
+fn buffer_size_moves_no_edge_before_established() {
+    // The window is 65,535 in the script and 30,000 here. The reset is the first segment beyond it.
     let text = |before: &str, after: &str, reset: u32| {
         format!(
             "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
@@ -347,14 +347,14 @@ fn the_size_of_a_buffer_moves_no_edge_before_the_connection_is_established() {
     passes_by(&text("", "", 65_536), &[Rule::WindowSize, Rule::ReAimed]);
     let rules = [Rule::WindowSize, Rule::BufferSize, Rule::ReAimed];
     passes_by(&text(asked, "", 65_536), &rules);
-    // Of an established connection it tells what the host takes, more than it could announce.
+    // Of an established connection it gives the host's limit, more than the window field can.
     passes_by(&text("", asked, 65_537), &rules);
     assert!(!semantically(&text("", asked, 65_536)).is_passed());
 }
 
 #[test]
 fn edge_beyond_headers_is_moved_to_host_edge() {
-    // The script's host takes 70,000; this one takes what it announces, by another rule.
+    // The script's host accepts 70,000; this one accepts what it announces, by another rule.
     let text = accepted(
         "+0 getsockopt(4, SOL_SOCKET, SO_RCVBUF, [70000], [4]) = 0
 +.1 < P. 1:11(10) ack 1 win 32792

@@ -1,4 +1,4 @@
-//! A peer that is written by hand, and short ways to call.
+//! A peer written by hand, and short forms of calls.
 
 use std::time::Duration;
 use std::vec::Vec;
@@ -19,7 +19,7 @@ pub(super) const PORT: u16 = 8080;
 pub(super) const PEER_PORT: u16 = 40_000;
 pub(super) const PEER_ISN: u32 = 1_000;
 
-/// A host whose receive buffer can be announced without a window scale.
+/// A host whose receive buffer fits in the window field without a scale.
 pub(super) fn host() -> ShardHost {
     let (recv_buffer, recv_buffer_max) = (65_535, 65_535);
     let buffers = BufferPolicy::Exact;
@@ -33,7 +33,7 @@ pub(super) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// A segment as it left.
+/// A segment that left.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) at: Duration,
@@ -41,12 +41,12 @@ pub(super) struct Seen {
     pub(super) text: Vec<u8>,
 }
 
-/// Everything that left so far, its checksums verified.
+/// All segments so far, with their checksums verified.
 pub(super) fn seen(host: &mut ShardHost) -> Vec<Seen> {
     core::iter::from_fn(|| host.poll_packet()).map(|(at, packet)| read(at, &packet)).collect()
 }
 
-/// The one segment that left.
+/// The only segment that left.
 pub(super) fn only(host: &mut ShardHost) -> Seen {
     let mut seen = seen(host);
     assert_eq!(seen.len(), 1, "{seen:?}");
@@ -62,7 +62,7 @@ fn read(at: Duration, packet: &[u8]) -> Seen {
     Seen { at, tcp, text: segment[text_at..].to_vec() }
 }
 
-/// A segment of the peer's: `seq` counts from its SYN, `ack` is as in the header.
+/// A segment of the peer: `seq` counts from its SYN, `ack` is as in the header.
 pub(super) fn segment(
     ports: (u16, u16),
     flags: TcpFlags,
@@ -107,7 +107,7 @@ pub(super) fn inject(host: &mut ShardHost, flags: TcpFlags, numbers: (u32, u32),
     host.inject(&segment((PEER_PORT, PORT), flags, numbers, text));
 }
 
-/// The value of a call that does not block.
+/// Value of a call that does not block.
 pub(super) fn done(host: &mut ShardHost, call: Call) -> Result<i64, Errno> {
     returned(host, call).value
 }
@@ -162,12 +162,12 @@ pub(super) fn send(fd: i32, pieces: &[&[u8]]) -> Call {
 
 pub(super) fn bytes(returned: &Returned) -> &[u8] {
     match &returned.out {
-        Filled::Octets(bytes, _) => bytes,
+        Filled::Bytes(bytes, _) => bytes,
         other => panic!("nothing was read: {other:?}"),
     }
 }
 
-/// The peer opens a connection: the host's ISN.
+/// Opens a connection from the peer; returns the host's ISN.
 pub(super) fn handshake(host: &mut ShardHost) -> u32 {
     inject(host, TcpFlags::SYN, (0, 0), &[]);
     let syn_ack = only(host);
@@ -177,7 +177,7 @@ pub(super) fn handshake(host: &mut ShardHost) -> u32 {
     isn
 }
 
-/// A host with a listener and a connection: their descriptors, and the host's ISN.
+/// A host with a listener and a connection, their descriptors, and the host's ISN.
 pub(super) fn joined() -> (ShardHost, i32, i32, u32) {
     let mut host = host();
     let listening = listener(&mut host);
@@ -186,7 +186,7 @@ pub(super) fn joined() -> (ShardHost, i32, i32, u32) {
     (host, listening, fd, isn)
 }
 
-/// Runs to `until`, however often the host stops before.
+/// Runs to `until`, over any number of stops.
 pub(super) fn run(host: &mut ShardHost, until: Duration) {
     while host.now() < until {
         host.run_until(until);

@@ -1,4 +1,4 @@
-//! A host shows by its SYN whose profile it has.
+//! The SYN of a host shows its profile.
 
 use whimbrel_posix::{Domain, Protocol, SocketFlags, SocketType};
 use whimbrel_stack::Profile;

@@ -43,7 +43,7 @@ fn a_call_that_fails_in_the_end_fails_at_its_time() {
     let to = Endpoint::new(Network::v4().remote, PEER_PORT);
     let connecting = blocked(&mut host, Call::Connect { fd, to });
     run(&mut host, ms(10_000));
-    let (at, returned) = host.poll_call(connecting).expect("nobody answered");
+    let (at, returned) = host.poll_call(connecting).expect("a time-out");
     assert_eq!((in_ms(at), returned.value), (3_001, Err(Errno::ETIMEDOUT)));
     let times: Vec<_> = seen(&mut host).iter().map(|one| in_ms(one.at)).collect();
     assert_eq!(times, [0, 1_000]);
