@@ -1,5 +1,5 @@
-//! Which values of a profile make a case: each alone is switched back to the default, and those that cured it
-//! are tried without all the others.
+//! Finds the values of a profile that make a case fail: each is switched back to the default, and
+//! the decisive ones are tried without all others.
 
 use whimbrel_stack::Profile;
 use whimbrel_tcp::Tunables;
@@ -8,19 +8,19 @@ use whimbrel_tcp::tunables::TunableInfo;
 use super::plan::{PlanError, Wanted, varied};
 use super::{Case, Role, Selection, Setup};
 
-/// A value of a profile that is back at the default.
+/// A value of a profile and its default.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AblatedSetting {
-    /// What the profile calls it, of one tunable or of a group.
+    /// Name in the profile, of one tunable or of a group.
     pub name: &'static str,
-    /// The profile's value.
+    /// Value of the profile.
     pub from: String,
-    /// The default, under the same name.
+    /// Default, under the same name.
     pub to: String,
 }
 
-/// The measurements that show which values of its profile make `case`: the profile as it is, and with each
-/// value back at the default. None where no value does.
+/// Measurements that show which values of its profile make `case` fail: one with the whole profile,
+/// and one for each value at its default. Empty if no value makes it fail.
 pub fn ablate(case: &'static Case, selection: &Selection) -> Result<Vec<Setup>, PlanError> {
     let mut setups = Vec::new();
     for row in case.ablation {
@@ -42,15 +42,16 @@ pub fn ablate(case: &'static Case, selection: &Selection) -> Result<Vec<Setup>, 
     Ok(seeds.iter().copied().flat_map(with).collect())
 }
 
-/// The measurement with only these values of the profile, and the default's otherwise; `None` where those
-/// contradict it.
+/// Measurement with only these values of the profile, and the default's otherwise; `None` if those
+/// contradict them.
 pub fn only(whole: &Setup, values: &[AblatedSetting]) -> Option<Setup> {
     let mut rules = Tunables::default();
     let is_rule = |key: &str| whole.case.parameters.iter().all(|parameter| parameter.name != key);
     for (key, value) in whole.settings.iter().filter(|(key, _)| is_rule(key)) {
         rules.set_by_name(key, value).ok()?;
     }
-    // By the names of this stack: another system's may count otherwise, as twice the lifetime.
+    // By the names of this stack: another system's may have another unit, such as twice the
+    // lifetime.
     for info in values.iter().flat_map(|value| Tunables::named(value.name)) {
         rules.set_by_name(info.name.text, &info.value(&whole.rules)).ok()?;
     }
@@ -73,10 +74,10 @@ fn trials(whole: &Setup, profile: &'static Profile) -> Vec<Setup> {
         switched.extend(of_it.iter().map(|info| info.field));
         let mut rules = whole.rules.clone();
         for info in of_it {
-            // What a table says of itself it can read.
+            // A table reads its own values.
             let _ = rules.set_by_name(info.name.text, &info.value(&default));
         }
-        // What cannot be without another value of the profile says nothing alone.
+        // A value that requires another one of the profile shows nothing on its own.
         if rules.validate().is_ok() {
             let [from, to] = [&whole.rules, &default]
                 .map(|rules| rules.value_of(setting.name).unwrap_or_default());

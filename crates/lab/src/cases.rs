@@ -8,7 +8,7 @@ mod illumos_1125ms;
 mod macos_16k;
 mod unikraft_nginx;
 
-/// Every case, in the order in which they are told.
+/// Every case, in order of the list.
 pub const CASES: [&Case; 5] = [
     &unikraft_nginx::CASE,
     &illumos_1125ms::CASE,
@@ -17,7 +17,7 @@ pub const CASES: [&Case; 5] = [
     &freebsd_qps::CASE,
 ];
 
-/// Tunables that say how long TIME-WAIT lasts.
+/// Tunables for the length of TIME-WAIT.
 const MSL: &[&str] = &["msl_remote", "msl_link", "msl_loopback"];
-/// Tunables that say which ports a client draws, and in which order.
+/// Tunables for a client's ports and their order.
 const PORTS: &[&str] = &["port_order", "refused_ports", "port_first", "port_last"];

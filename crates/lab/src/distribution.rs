@@ -1,24 +1,24 @@
-//! How long things took, in a bounded number of classes.
+//! Distribution of durations in a bounded number of classes.
 
 use hdrhistogram::Histogram;
 use whimbrel_apps::record::Ages;
 
-/// How many took how long.
+/// Numbers of events by duration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Distribution {
-    /// What took so long, as in `opening`.
+    /// Name of the event, as in `opening`.
     pub name: &'static str,
-    /// How long at most, seconds, ascending, and how many took that long and longer than the class before.
+    /// Upper bound in seconds, ascending, and the number between it and the bound before.
     pub classes: Vec<(f64, u64)>,
-    /// For how many seconds at least, and how many had waited that long at the end and were not over.
+    /// Lower bound in seconds, and the number that had waited as long at the end and were not over.
     pub waiting: Vec<(u64, u64)>,
-    /// For how many seconds the one had waited that was not over at the end and had waited longest.
+    /// Longest wait of those not over at the end, seconds.
     pub longest_wait: Option<f64>,
 }
 
 impl Distribution {
-    /// Of everything in these histograms of nanoseconds. A class is a fortieth of a decade wide, so that there
-    /// are some hundred at most, and ends with the longest time in it.
+    /// Distribution of all values in these histograms of nanoseconds. A class is a fortieth of a
+    /// decade wide, so that there are a few hundred at most, and ends with its longest value.
     pub fn of<'h>(
         name: &'static str,
         histograms: impl IntoIterator<Item = &'h Histogram<u64>>,
@@ -49,5 +49,5 @@ impl Distribution {
     }
 }
 
-/// Classes between a time and ten times that.
+/// Classes in a decade.
 const PER_DECADE: f64 = 40.0;

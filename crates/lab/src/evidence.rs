@@ -1,5 +1,5 @@
-//! One connection that shows what happened: found in a first run, and written down in a second, which is
-//! the same to the byte.
+//! Evidence: one connection that shows the failure. It is found in a first run, and recorded in a
+//! second, which is the same to the byte.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,47 +19,47 @@ use super::packet_verdict::PacketVerdict;
 /// The connection, with the end of the one before it on the same ports.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    /// What it shows.
+    /// Kind of evidence.
     pub shows: EvidenceKind,
     /// The client's port.
     pub port: u16,
-    /// Its packets, the first of the earlier connection's first.
+    /// Its packets, those of the earlier connection first.
     pub packets: Vec<SeenPacket>,
 }
 
-/// What a connection is a witness of, the most telling last.
+/// Kind of evidence that a connection gives, the strongest last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum EvidenceKind {
-    /// That a connection opens.
+    /// A connection opens.
     Opening,
-    /// That one follows another on the same ports while the server keeps that in TIME-WAIT.
+    /// A connection follows another on the same ports while the server keeps that in TIME-WAIT.
     Reuse,
-    /// That a SYN is refused by a reset.
+    /// A SYN is refused by a reset.
     Refusal,
-    /// That a SYN has to be sent again.
+    /// A SYN has to be sent again.
     Repetition,
 }
 
-/// A packet of the witness.
+/// A packet of the evidence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SeenPacket {
-    /// When it was sent.
+    /// Time when it was sent.
     pub at: Instant,
-    /// Who sent it.
+    /// Sender.
     pub from: Side,
-    /// All of it, from the IP header on.
+    /// The packet, from the IP header on.
     pub bytes: Bytes,
-    /// SEG.SEQ: how far beyond what its receiver expected as it came (RCV.NXT), of the connection or of that
-    /// in TIME-WAIT; `None` if there was none.
+    /// SEG.SEQ relative to the receiver's next expected number (RCV.NXT) at its arrival, of the
+    /// connection or of that in TIME-WAIT; `None` if there was none.
     pub beyond: Option<i32>,
-    /// By how much its timestamp is newer than the last that its receiver had from these ports; `None` if
-    /// there was none, or it has none.
+    /// Difference of its timestamp to the last that its receiver had from these ports; `None` if
+    /// either is missing.
     pub newer: Option<Duration>,
-    /// What its receiver made of it; `None` if it did not arrive before the record ends.
+    /// Verdict of its receiver; `None` if it did not arrive before the record ends.
     pub ruling: Option<PacketVerdict>,
 }
 
-/// Looks for a witness in what leaves the hosts.
+/// Searches the hosts' packets for evidence.
 #[derive(Debug)]
 pub(super) struct Search {
     ports: Vec<Port>,
@@ -67,17 +67,17 @@ pub(super) struct Search {
     found: Option<EvidenceAt>,
 }
 
-/// What is known of one of the client's ports.
+/// State of one of the client's ports.
 #[derive(Clone, Copy, Default, Debug)]
 struct Port {
-    /// When the last connection's first SYN left, and its number.
+    /// Time and number of the last connection's first SYN.
     began: Instant,
     iss: SeqNum,
     lives: u32,
     is_opening: bool,
 }
 
-/// Where a witness is to be found.
+/// Position of evidence in the record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct EvidenceAt {
     shows: EvidenceKind,
@@ -86,7 +86,7 @@ pub(super) struct EvidenceAt {
 }
 
 impl Search {
-    /// One among what begins from then on.
+    /// Searches the connections that begin from `from` on.
     pub(super) fn from(from: Instant) -> Self {
         Self { ports: vec![Port::default(); 1 << 16], from, found: None }
     }
@@ -95,9 +95,9 @@ impl Search {
         self.found
     }
 
-    /// A packet left.
+    /// Examines a packet that left.
     fn see(&mut self, now: Instant, from: Side, packet: &[u8]) {
-        // Of nearly all packets that is known from one byte.
+        // One byte decides for nearly all packets.
         let flags = TcpFlags::from_bits(packet.get(33).copied().unwrap_or(0).into());
         if !flags.intersects(TcpFlags::SYN | TcpFlags::RST) {
             return;
@@ -140,7 +140,7 @@ impl Observer for Search {
 }
 
 impl EvidenceAt {
-    /// Runs the scene again, as far as the witness goes.
+    /// Runs the scene again, up to the end of the evidence.
     pub(super) fn write_down(self, scene: &Scene, go_on: GoOn<'_>) -> Result<Evidence, String> {
         let mut notes =
             Notes { of: self, before: VecDeque::new(), packets: Vec::new(), is_over: false };
@@ -152,12 +152,12 @@ impl EvidenceAt {
             let side = usize::from(packet.from == Side::Server);
             let stamp = view.options.timestamps.map(|stamps| stamps.val);
             packet.newer = stamp.zip(stamps[side]).and_then(|(now, last)| later(now, last));
-            // What is refused changes nothing of what its receiver remembers.
+            // A refused packet changes no state of its receiver.
             if packet.ruling.as_ref().is_none_or(|ruling| ruling.dropped.is_none()) {
                 stamps[side] = stamp.or(stamps[side]);
             }
             let ruling = packet.ruling.as_ref();
-            // What is in TIME-WAIT expects what follows all that was sent.
+            // A TIME-WAIT record expects the number after all that was sent.
             let waits = ruling.is_some_and(|it| it.states[0] == Some(SocketState::TimeWait));
             let known = ruling.and_then(|ruling| ruling.expected);
             let expected = known.or(next[side].filter(|_| waits));
@@ -174,13 +174,13 @@ impl EvidenceAt {
     }
 }
 
-/// What is written down of it.
+/// Notes on a connection.
 struct Notes {
     of: EvidenceAt,
-    /// The end of the connection before it, the last packet first.
+    /// End of the connection before it, the last packet first.
     before: VecDeque<SeenPacket>,
     packets: Vec<SeenPacket>,
-    /// The last packet was sent: what is still missing is what becomes of it.
+    /// True once the last packet was sent: only its verdict is missing.
     is_over: bool,
 }
 
@@ -220,7 +220,7 @@ impl Observer for Notes {
 }
 
 impl Notes {
-    /// Whether the last packet has been taken, too.
+    /// Complete once the last packet has been taken, too.
     fn enough(&self) -> ObserverStatus {
         let is_taken = self.packets.last().is_some_and(|last| last.ruling.is_some());
         if self.is_over && is_taken { ObserverStatus::Yes } else { ObserverStatus::No }
@@ -240,7 +240,7 @@ impl Evidence {
 }
 
 impl EvidenceKind {
-    /// What it is, for people.
+    /// Description, for people.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Opening => "a connection opens",
@@ -251,7 +251,7 @@ impl EvidenceKind {
     }
 }
 
-/// As in `12.345678 client > server  SYN seq 7 (RCV.NXT + 5) len 0`.
+/// For example `12.345678 client > server  SYN seq 7 (RCV.NXT + 5) len 0`.
 impl fmt::Display for SeenPacket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = self.at.since(Instant::ZERO);
@@ -267,7 +267,7 @@ impl fmt::Display for SeenPacket {
             names(view.flags),
             view.seq.raw()
         )?;
-        // What is where it is expected is no news, but of a reset.
+        // The expected number is not shown, except for a reset.
         match self.beyond.filter(|it| *it != 0 || view.flags.is_rst()) {
             Some(beyond) if beyond < 0 => write!(f, " (RCV.NXT - {})", beyond.unsigned_abs())?,
             Some(beyond) => write!(f, " (RCV.NXT + {beyond})")?,
@@ -284,18 +284,18 @@ impl fmt::Display for SeenPacket {
 }
 
 impl SeenPacket {
-    /// Its header; `None` of what is no segment.
+    /// Its header; `None` if it is no segment.
     pub fn header(&self) -> Option<(TcpView<'_>, u32)> {
         Some((tcp(&self.bytes)?, text_len(&self.bytes)))
     }
 
-    /// The names of its flags, as in `SYN,ACK`.
+    /// Names of its flags, for example `SYN,ACK`.
     pub fn flags(&self) -> String {
         tcp(&self.bytes).map_or_else(String::new, |view| names(view.flags))
     }
 }
 
-/// The names of what it does, as in `SYN,ACK`.
+/// Names of flags, for example `SYN,ACK`.
 fn names(flags: TcpFlags) -> String {
     let all = [
         (TcpFlags::SYN, "SYN"),
@@ -307,14 +307,14 @@ fn names(flags: TcpFlags) -> String {
     set.collect::<Vec<_>>().join(",")
 }
 
-/// By how much a timestamp is newer than another, whose clock ticks each millisecond (RFC 7323 5.4); `None` if
-/// it is older.
+/// Time by which a timestamp is newer than another, with ticks of a millisecond (RFC 7323 5.4);
+/// `None` if it is older.
 fn later(now: u32, last: u32) -> Option<Duration> {
     let ticks = now.wrapping_sub(last).cast_signed();
     u64::try_from(ticks).ok().map(Duration::from_millis)
 }
 
-/// The number behind all that a packet takes: what its receiver expects next.
+/// Number after the packet, which its receiver expects next.
 fn end_of(packet: &SeenPacket) -> Option<SeqNum> {
     let view = tcp(&packet.bytes)?;
     let len = text_len(&packet.bytes) + view.flags.sequence_len();
@@ -335,7 +335,7 @@ fn text_len(packet: &[u8]) -> u32 {
     text.map_or(0, |len| len as u32)
 }
 
-/// Packets of the earlier connection that are kept: its end.
+/// Most packets of the earlier connection, from its end.
 const BEFORE: usize = 5;
-/// The most packets of the witness.
+/// Most packets of the evidence.
 const MOST: usize = 24;

@@ -1,4 +1,4 @@
-//! Two hosts as a case has them: a client that loads a web server, and what whoever looks on sees.
+//! The two hosts of a case: a client that loads a web server, and an observer.
 
 use std::iter;
 use std::time::Duration;
@@ -21,55 +21,55 @@ use whimbrel_wire::Family;
 use super::Moment;
 use super::packet_verdict::PacketVerdict;
 
-/// What is to happen between two hosts.
+/// Scenario of two hosts.
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
     /// The rules of the client and of the server.
     pub rules: [Tunables; 2],
     pub link: LinkConfig,
-    /// What the client does; its target is the server.
+    /// Load of the client; its target is the server.
     pub load: LoadPlan,
     pub repeat: Repeat,
-    /// How the server goes about it.
+    /// Limits of the server.
     pub limits: Limits,
     pub pace: Pace,
     pub seed: u64,
 }
 
-/// What came of it.
+/// Result of a scene.
 #[derive(Clone, Debug)]
 pub(super) struct CaseRun {
     pub runs: Vec<Finished>,
-    /// A look at both hosts each second.
+    /// State of both hosts each second.
     pub moments: Vec<Moment>,
-    /// What the client's stack counted, and the server's.
+    /// Counters of the client's stack, and of the server's.
     pub counters: [Counters; 2],
 }
 
-/// One of the two.
+/// One of the two hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// The host that opens connections.
     Client,
-    /// The host that takes them.
+    /// The host that accepts them.
     Server,
 }
 
-/// Whoever looks on.
+/// Observer of a scene.
 pub(super) trait Observer {
-    /// A packet leaves. Says whether that is enough.
+    /// Examines a packet that leaves. Returns whether the observer needs more.
     fn on_sent(&mut self, at: Instant, from: Side, packet: &Bytes) -> ObserverStatus;
 
-    /// True if it is to hear what a host makes of this packet.
+    /// True if the observer wants the verdict of `_to` on this packet.
     fn follows(&self, _to: Side, _packet: &Bytes) -> bool {
         false
     }
 
-    /// What a host made of a packet that it is to hear of.
+    /// Called with a host's verdict on a packet.
     fn on_taken(&mut self, _packet: &Bytes, _ruling: PacketVerdict) {}
 }
 
-/// Whether an onlooker has seen enough.
+/// Status of an observer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ObserverStatus {
     Yes,
@@ -77,7 +77,7 @@ pub(super) enum ObserverStatus {
 }
 
 impl Scene {
-    /// Lets it happen, to its end, or until the onlooker has seen enough.
+    /// Runs the scene to its end, or until the observer has seen enough.
     pub(super) fn play(
         &self,
         onlooker: &mut dyn Observer,
@@ -106,12 +106,12 @@ impl Scene {
     }
 }
 
-/// When both hosts are looked at next.
+/// Time of the next look at both hosts.
 fn next_moment(moments: &[Moment]) -> Option<Instant> {
     Some(Instant::ZERO + Duration::from_secs(moments.len() as u64))
 }
 
-/// The two, and the links between them.
+/// The two hosts, and the links between them.
 struct Hosts {
     near: Station<Runs<Shard>>,
     far: Station<HttpServer<FixedBody>>,
@@ -124,10 +124,10 @@ struct Hosts {
 struct Station<M> {
     side: Side,
     host: Host<Driven<M>>,
-    /// When it must be called at the latest. Nothing changes that but a call, so it is asked for once after
-    /// each: to ask the shard, the model and the links at every step took a quarter of the case's time.
+    /// Latest time of its next call. Only a call changes it, so it is computed once after each:
+    /// asking the shard, the model and the links at every step took a quarter of a case's time.
     due: Option<Instant>,
-    /// What has arrived, for one call; kept for its memory.
+    /// Frames that arrived, for one call; kept for their memory.
     arrived: Vec<Bytes>,
 }
 
@@ -157,7 +157,7 @@ impl Hosts {
         let client = Runs::new(LoadPlan { target, ..scene.load.clone() }, scene.repeat);
         let server = HttpServer::new(FixedBody::new(BODY), scene.limits).with_pace(scene.pace);
         let mut far = Station::new(Side::Server, pair::shard(&config, 1)?, server);
-        // A host that has just been made has room for a listener.
+        // A new host has room for a listener.
         let _ = far.host.shard.listen(target, BACKLOG);
         Ok(Self {
             near: Station::new(Side::Client, pair::shard(&config, 0)?, client),
@@ -180,7 +180,7 @@ impl Hosts {
         first.or(second)
     }
 
-    /// What is due at `next` happens.
+    /// Runs the events due at `next`.
     fn step(&mut self, next: Instant, onlooker: &mut dyn Observer) -> ObserverStatus {
         self.now = self.now.max(next);
         let Self { near, far, up, down, now } = self;
@@ -194,7 +194,7 @@ impl Hosts {
         enough
     }
 
-    /// How both are at this moment.
+    /// State of both hosts at this moment.
     fn moment(&self, at: Instant) -> Moment {
         let [client, server] = [self.near.shard(), self.far.shard()];
         let census = client.census();
@@ -223,12 +223,12 @@ impl<M: Model<Shard>> Station<M> {
         &self.host.shard
     }
 
-    /// True if it has something to do, or to receive by this link.
+    /// True if it has work, or a frame on this link.
     fn is_due(&self, now: Instant, inward: &Link) -> bool {
         Instant::earliest([self.due, inward.next_arrival()]).is_some_and(|due| due <= now)
     }
 
-    /// It receives what has arrived, does what is due, and sends.
+    /// Receives frames, does work that is due, and sends.
     fn wake(
         &mut self,
         now: Instant,
@@ -248,11 +248,11 @@ impl<M: Model<Shard>> Station<M> {
         enough
     }
 
-    /// It receives what has arrived.
+    /// Receives the frames that have arrived.
     fn receive(&mut self, now: Instant, inward: &mut Link, onlooker: &mut dyn Observer) {
         self.arrived.extend(iter::from_fn(|| inward.pop(now)));
         let mut rest = self.arrived.as_slice();
-        // What is followed is taken by itself, so that what was counted meanwhile is of it.
+        // An observed packet is processed separately, so that the counters that rise belong to it.
         while let Some(place) = rest.iter().position(|frame| onlooker.follows(self.side, frame)) {
             self.host.take(now, &rest[..place]);
             let ruling = PacketVerdict::of(&rest[place], now, &mut self.host.shard);
@@ -265,7 +265,7 @@ impl<M: Model<Shard>> Station<M> {
 }
 
 impl Side {
-    /// The other of the two.
+    /// The other host.
     pub(super) const fn other(self) -> Self {
         match self {
             Self::Client => Self::Server,
@@ -280,15 +280,15 @@ impl ObserverStatus {
     }
 }
 
-/// Where the server listens, and how many wait there.
+/// Port of the server, and the length of its accept queue.
 const PORT: u16 = 80;
 const BACKLOG: u32 = 4_096;
 /// Bytes of each response: a small page.
 const BODY: u64 = 128;
-/// Events that an application deals with at a time.
+/// Events that an application handles at a time.
 const BUDGET: usize = 256;
-/// After how many steps it is asked whether to go on.
+/// Steps after which the run asks whether to continue.
 const STEPS: u64 = 4_096;
-/// Tells the chance of the two directions apart.
+/// Separates the random numbers of the two directions.
 const UP: u64 = 0x5555_5555_5555_5555;
 const DOWN: u64 = 0xaaaa_aaaa_aaaa_aaaa;

@@ -1,9 +1,9 @@
-//! The lab: cases of TCP failing people, reproduced from their mechanism on this stack with the rules of
-//! the stack that it happened to, and the same with this stack's own rules.
+//! The lab: documented TCP failures, reproduced on this stack with the settings of the affected
+//! stack, and then with its own.
 //!
-//! A case is data: what is measured under which profiles, and within which bounds each figure has to be.
-//! A verdict compares figures with bounds and does nothing else; where somebody changes a profile or a
-//! value, there are no bounds but those that are asked for, and figures speak for themselves.
+//! A case is data: measurements, profiles, and bounds for each figure. A verdict only compares
+//! figures with bounds. With a changed profile or value there are no bounds except those that the
+//! user gives.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -37,101 +37,102 @@ mod words;
 /// A case, and how it is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// As it is typed.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What is run, in a line.
+    /// Description, in a line.
     pub about: &'static str,
-    /// What whoever has it today needs to know.
+    /// Advice for users with this failure.
     pub advice: Advice,
-    /// What people saw, what they did, and what was really wrong.
+    /// Symptoms, workaround and cause as reported.
     pub story: &'static str,
-    /// What can be varied beside the rules of the stack.
+    /// Parameters in addition to the rules of the stack.
     pub parameters: &'static [Parameter],
-    /// What is measured if nobody asks for anything else.
+    /// Measurements by default.
     pub rows: &'static [Row],
-    /// The tunables that decide it, by field, in groups: with an old value it fails, with another it does not.
+    /// Tunables that decide it, by field, in groups: it fails with an old value, and works with
+    /// another.
     pub tunables: &'static [&'static [&'static str]],
-    /// What its values are switched back in, one after the other: short, and with bounds that say when it
-    /// still fails. Empty where no value of a profile makes it.
+    /// Rows of the ablation: short, and with bounds that say when it still fails. Empty if no value
+    /// of a profile makes it fail.
     pub ablation: &'static [Row],
-    /// The figures that a table has a column for.
+    /// Figures with a column in the table.
     pub columns: &'static [Column],
-    /// What other figures are that bounds are about.
+    /// Descriptions of other figures with bounds.
     pub terms: &'static [(&'static str, &'static str)],
-    /// What is drawn of each row.
+    /// Picture of each row.
     pub picture: Picture,
-    /// The series that are drawn one below the other, and what is to be seen in each.
+    /// Series drawn one below the other, with a description of each.
     pub strips: &'static [TimelineSeries],
-    /// What somebody sees of it who has a minute.
+    /// Summary for a reader in a hurry.
     pub glance: CaseSummary,
-    /// The distribution that tells most, of those that rows have.
+    /// Most telling distribution of a row.
     pub distribution: Option<&'static str>,
-    /// Times that stand out in how long things took, seconds, and what they are.
+    /// Remarkable times in the distribution, seconds, and their causes.
     pub steps: &'static [(f64, &'static str)],
     measure: Measure,
 }
 
-/// What somebody sees of a case who has a minute, and never heard of it.
+/// Summary of a case for a reader who does not know it.
 #[derive(Clone, Copy, Debug)]
 pub struct CaseSummary {
-    /// What went wrong, in a few words.
+    /// The failure, in a few words.
     pub title: &'static str,
-    /// Why, in a sentence that begins with "because".
+    /// Cause, in a sentence that begins with "because".
     pub because: &'static str,
-    /// What the default does instead, in a sentence that begins with its name.
+    /// Behaviour of the default, in a sentence that begins with its name.
     pub cure: &'static str,
-    /// Why, and what cures it, in words that need no other.
+    /// Cause and cure, in self-contained words.
     pub why: &'static str,
-    /// The figure that says it.
+    /// Figure of the summary.
     pub figure: &'static str,
-    /// What that is, behind a number.
+    /// Unit of the figure, after a number.
     pub what: &'static str,
-    /// The rows that it is compared of: where it fails, and the default.
+    /// Rows to compare: the failure, and the default.
     pub rows: [usize; 2],
-    /// The rows that are drawn as bars, if those are others.
+    /// Rows drawn as bars, if those are others.
     pub bars: &'static [usize],
-    /// What the figure could be at most, and what sets that bound.
+    /// Upper bound of the figure, and what sets it.
     pub limit: Option<(f64, &'static str)>,
 }
 
-/// What somebody needs who has a case today, a few lines each.
+/// Advice for users with this failure, a few lines each.
 #[derive(Clone, Copy, Debug)]
 pub struct Advice {
-    /// How to see that it is this.
+    /// Symptoms by which to recognise the failure.
     pub symptom: &'static str,
-    /// What to change now.
+    /// Change to make now.
     pub today: &'static str,
-    /// What that costs.
+    /// Price of that change.
     pub price: &'static str,
-    /// What is otherwise with this stack.
+    /// Difference with this stack.
     pub whimbrel: &'static str,
 }
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// The figure's name.
+    /// Name of the figure.
     pub figure: &'static str,
-    /// Its heading, in as few letters as a terminal has room for.
+    /// Heading, short enough for a terminal.
     pub head: &'static str,
-    /// What it is.
+    /// Description.
     pub about: &'static str,
 }
 
 /// A series that is drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct TimelineSeries {
-    /// The name of the series.
+    /// Name of the series.
     pub series: &'static str,
-    /// What it shows.
+    /// Title.
     pub title: &'static str,
-    /// What is to be seen in it.
+    /// Description of the picture.
     pub says: &'static str,
-    /// The figure that it cannot exceed, and what that is.
+    /// Figure that it cannot exceed, and its description.
     pub limit: Option<(&'static str, &'static str)>,
 }
 
-/// What is drawn of a row.
+/// Picture of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Picture {
     /// The series of this name, over time.
@@ -140,110 +141,110 @@ pub enum Picture {
     Bar(&'static str),
 }
 
-/// How a row is measured.
+/// Way to measure a row.
 #[derive(Clone, Copy, Debug)]
 enum Measure {
     /// In virtual time.
     Virtual(fn(&Setup, GoOn<'_>) -> Result<Measured, String>),
-    /// On real threads, by whoever has some.
+    /// On real threads, by a caller that has some.
     OnThreads,
 }
 
-/// What is measured: a profile, what is changed of it or of the case, and what is to come of it.
+/// Measurement: a profile, changes of it or of the case, and the expected result.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The profile under test.
     pub profile: &'static str,
-    /// Names of parameters of the case, or of tunables, and values, as they are typed.
+    /// Names of parameters of the case or of tunables, with values, as typed.
     pub settings: &'static [(&'static str, &'static str)],
-    /// Whether it is to fail as it did, or to be cured.
+    /// Failure or cure.
     pub role: Role,
-    /// Within which its figures are.
+    /// Bounds of its figures.
     pub bounds: &'static [Bound],
 }
 
-/// What a row is there for.
+/// Purpose of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// It shows what people saw.
+    /// Shows the reported failure.
     Report,
-    /// It shows that it was less with what they changed.
+    /// Shows that the reported workaround improved it.
     Better,
-    /// It shows that it was over with what they changed, or had not begun.
+    /// Shows that the reported workaround cured it, or that it had not begun.
     Works,
-    /// It shows that this stack's own rules do not have it.
+    /// Shows that this stack's own rules do not fail.
     Cure,
-    /// It shows whether it still fails with other values than the profile's.
+    /// Shows if it still fails with other values than the profile's.
     Trial,
-    /// Somebody says what is to come of it.
+    /// The user gives the expected figure.
     Expectation,
 }
 
-/// Between which values a figure has to be.
+/// Bounds of a figure.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bound {
-    /// The figure's name.
+    /// Name of the figure.
     pub figure: &'static str,
-    /// The least that it may be.
+    /// Lower bound.
     pub least: f64,
-    /// The most that it may be.
+    /// Upper bound.
     pub most: f64,
 }
 
-/// One measurement, ready to be made.
+/// One measurement, ready to run.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The case that it is of.
+    /// Its case.
     pub case: &'static Case,
     /// The profile under test.
     pub profile: &'static str,
-    /// What is changed, as it was typed.
+    /// Changes, as typed.
     pub settings: Vec<(String, String)>,
-    /// The rules that come of both.
+    /// Resulting rules.
     pub rules: Tunables,
-    /// What is asked of the case's applications and of the path.
+    /// Parameters of the case's applications and of the path.
     pub values: Values,
-    /// What keys and chance come from.
+    /// Seed of keys and chance.
     pub seed: u64,
-    /// Whether it is to fail or to be cured, where that is known.
+    /// Failure or cure, if that is known.
     pub role: Option<Role>,
-    /// Within which its figures are, where that is known.
+    /// Bounds of its figures, if known.
     pub bounds: Vec<Bound>,
-    /// The value of the profile that is back at the default, if one is.
+    /// Profile value set back to the default, if there is one.
     pub back: Option<AblatedSetting>,
-    /// The values of the profile that alone are not at the default, of [`only`].
+    /// Profile values that alone are not at the default, of [`only`].
     pub kept: Vec<AblatedSetting>,
 }
 
-/// What was measured.
+/// Results of a measurement.
 #[derive(Clone, Default, Debug)]
 pub struct Measured {
-    /// Everything that bounds and tables can be about.
+    /// All figures for bounds and tables.
     pub figures: Vec<Figure>,
-    /// What there is to say beside, in sentences.
+    /// Additional notes, in sentences.
     pub notes: Vec<String>,
-    /// How it went over virtual time.
+    /// Series over virtual time.
     pub series: Vec<Series>,
-    /// How long things took.
+    /// Distributions of durations.
     pub distributions: Vec<Distribution>,
-    /// The runs of a load, one after the other.
+    /// Runs of a load, in order.
     pub runs: Vec<Finished>,
-    /// A look at both hosts each second.
+    /// State of both hosts each second.
     pub moments: Vec<Moment>,
-    /// What the stacks counted: the client's and the server's, or the sender's.
+    /// Counters of the stacks: the client's and the server's, or the sender's.
     pub counters: Vec<Counters>,
-    /// When each part of it began, and what it is called.
+    /// Start and name of each part.
     pub marks: Vec<(Duration, String)>,
-    /// A connection that shows it.
+    /// Evidence of the failure.
     pub evidence: Option<Evidence>,
 }
 
-/// Something measured.
+/// A measured figure.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Figure {
-    /// Its name in documents, and in bounds.
+    /// Name in documents, and in bounds.
     pub name: &'static str,
-    /// What it counts.
+    /// Unit.
     pub unit: Unit,
     /// The value.
     pub value: f64,
@@ -252,58 +253,58 @@ pub struct Figure {
 /// Values at equal distances of time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Series {
-    /// What they count, as in `req/s`.
+    /// Name with the unit, as in `req/s`.
     pub name: &'static str,
-    /// What a value counts.
+    /// Unit of a value.
     pub unit: Unit,
-    /// How far they are apart.
+    /// Interval between values.
     pub step: Duration,
-    /// The values, the first one of the first step.
+    /// Values, the first one of the first step.
     pub values: Vec<f64>,
 }
 
-/// Both hosts of a load at one moment.
+/// State of both hosts of a load at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moment {
-    /// When that is.
+    /// Time.
     pub at: Instant,
-    /// Requests that the server has answered so far.
+    /// Requests answered so far.
     pub answered: u64,
     /// Records in TIME-WAIT of the client and of the server.
     pub time_wait: [u64; 2],
-    /// Ports that the client uses, those of TIME-WAIT included.
+    /// Ports of the client in use, with those in TIME-WAIT.
     pub ports_in_use: u64,
-    /// SYNs that the client has sent again so far.
+    /// SYNs that the client has retransmitted so far.
     pub syns_repeated: u64,
-    /// Segments that either has sent again so far, SYNs included.
+    /// Segments that either has retransmitted so far, with SYNs.
     pub repeated: u64,
 }
 
-/// What a row's figures say.
+/// Verdict on a row's figures.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Verdict {
-    /// It failed as it did for those who reported it.
+    /// It failed as reported.
     Reproduced,
     /// It does not fail.
     Cured,
-    /// With other values than the profile's it fails all the same.
+    /// It still fails with other values than the profile's.
     StillFails,
-    /// With other values than the profile's it does not fail.
+    /// It does not fail any more with other values than the profile's.
     FailsNoMore,
-    /// It came out as somebody said.
+    /// Within the bounds that the user gave.
     AsExpected,
-    /// Figures are not where they have to be.
+    /// Figures are out of their bounds.
     Wrong(Vec<Miss>),
-    /// Nobody said beforehand what they have to be.
+    /// Without bounds.
     Open,
 }
 
 /// A figure that is out of its bounds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Miss {
-    /// Where it has to be.
+    /// The bound.
     pub bound: Bound,
-    /// What it is; `None` if it was not measured.
+    /// The value; `None` if it was not measured.
     pub value: Option<f64>,
 }
 
@@ -313,12 +314,12 @@ impl Case {
         CASES.into_iter().find(|case| case.name == name)
     }
 
-    /// True if the tunable of this field decides it.
+    /// True if the tunable of this field decides the case.
     pub fn turns_on(&self, field: &str) -> bool {
         self.tunables.iter().any(|group| group.contains(&field))
     }
 
-    /// The figures that its table and the bounds of its rows are about, each once.
+    /// Figures of its table and of its rows' bounds, each once.
     pub fn figures(&self) -> BTreeSet<&'static str> {
         let bounds = self.rows.iter().flat_map(|row| row.bounds).map(|bound| bound.figure);
         self.columns.iter().map(|column| column.figure).chain(bounds).collect()
@@ -326,12 +327,12 @@ impl Case {
 }
 
 impl Setup {
-    /// True if it is measured on real threads, in real time: not here.
+    /// True if it is measured on real threads, in real time, which is not done here.
     pub const fn is_on_threads(&self) -> bool {
         matches!(self.case.measure, Measure::OnThreads)
     }
 
-    /// Measures, as long as `go_on` says so. An error says why that cannot be done.
+    /// Runs the measurement while `go_on` is true. An error gives the reason of a failure.
     pub fn measure(&self, go_on: GoOn<'_>) -> Result<Measured, String> {
         match self.case.measure {
             Measure::Virtual(measure) => measure(self, go_on),
@@ -339,12 +340,12 @@ impl Setup {
         }
     }
 
-    /// Sets a parameter of the case, whatever was asked for.
+    /// Sets a parameter of the case.
     pub fn set(&mut self, parameter: &str, value: f64) {
         self.values.set(parameter, value);
     }
 
-    /// What is to come of it, instead of what the case says. `None` if the case has no such figure.
+    /// Replaces the case's bound of a figure. Returns `None` if the case has no such figure.
     pub fn expect(&mut self, figure: &str, least: f64, most: f64) -> Option<()> {
         let figure = *self.case.figures().get(figure)?;
         if self.role != Some(Role::Expectation) {
@@ -354,7 +355,7 @@ impl Setup {
         Some(())
     }
 
-    /// What the figures say.
+    /// Compares the figures with their bounds.
     pub fn judge(&self, measured: &Measured) -> Verdict {
         let Some(role) = self.role else { return Verdict::Open };
         let miss = |bound: &Bound| {
@@ -375,38 +376,38 @@ impl Setup {
 }
 
 impl Measured {
-    /// The value of the figure of this name.
+    /// Value of the figure of this name.
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
     }
 
-    /// A figure more.
+    /// Adds a figure.
     pub fn add(&mut self, name: &'static str, unit: Unit, value: f64) {
         self.figures.push(Figure { name, unit, value });
     }
 }
 
-/// A column of this figure.
+/// Column of a figure.
 const fn column(figure: &'static str, head: &'static str, about: &'static str) -> Column {
     Column { figure, head, about }
 }
 
-/// A series that has no bound.
+/// Series without a bound.
 const fn strip(series: &'static str, title: &'static str, says: &'static str) -> TimelineSeries {
     TimelineSeries { series, title, says, limit: None }
 }
 
-/// At least so much.
+/// Lower bound.
 const fn at_least(figure: &'static str, least: f64) -> Bound {
     Bound { figure, least, most: f64::INFINITY }
 }
 
-/// From so much to so much.
+/// Lower and upper bound.
 const fn within(figure: &'static str, least: f64, most: f64) -> Bound {
     Bound { figure, least, most }
 }
 
-/// Exactly that.
+/// Exact value.
 const fn exactly(figure: &'static str, value: f64) -> Bound {
     Bound { figure, least: value, most: value }
 }

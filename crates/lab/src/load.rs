@@ -1,5 +1,4 @@
-//! What the cases of a client and a web server have in common: they are played, and a witness is written
-//! down.
+//! Runs the cases of a client and a web server, and records evidence.
 
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use super::evidence::Search;
 use super::hosts::Scene;
 use super::{Distribution, Measured, Moment, Series, Setup, Unit};
 
-/// A web server on a local network, without a bound of its own, and this load.
+/// A web server on a local network, without a rate limit, under this load.
 pub(super) fn scene(rules: [Tunables; 2], load: LoadPlan, setup: &Setup) -> Scene {
     Scene {
         rules,
@@ -31,7 +30,8 @@ pub(super) fn scene(rules: [Tunables; 2], load: LoadPlan, setup: &Setup) -> Scen
     }
 }
 
-/// Plays it, and says what every case says; a witness is one of those connections that begin from then on.
+/// Plays the scene, and adds the figures of every case; evidence is a connection that begins at
+/// `from` or later.
 pub(super) fn play(scene: &Scene, from: Duration, go_on: GoOn<'_>) -> Result<Measured, String> {
     let mut search = Search::from(Instant::ZERO + from);
     let played = scene.play(&mut search, go_on)?;
@@ -56,14 +56,13 @@ pub(super) fn play(scene: &Scene, from: Duration, go_on: GoOn<'_>) -> Result<Mea
     })
 }
 
-/// The rules of a profile that a case takes for granted.
+/// Rules of a profile that must exist.
 pub(super) fn rules_of(profile: &str) -> Result<Tunables, String> {
     let profile = Profile::by_name(profile).ok_or_else(|| format!("no profile {profile}"))?;
     profile.tunables().map_err(|error| error.to_string())
 }
 
-/// Exchanges whose connection took a tenth of a second or longer to open: when that was, at least and at
-/// most, and how many they are.
+/// Exchanges whose connection took a tenth of a second or longer to open.
 pub(super) fn late(record: &Record) -> Late {
     let connects = record.phase(Phase::Connect);
     let mut late = Late { count: 0, least: 0.0, most: 0.0 };
@@ -81,7 +80,7 @@ pub(super) fn late(record: &Record) -> Late {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Late {
     pub count: u64,
-    /// By how much at least, seconds.
+    /// Least delay, seconds.
     pub least: f64,
     pub most: f64,
 }
@@ -108,7 +107,7 @@ fn series(moments: &[Moment], ports: u64) -> Vec<Series> {
     ]
 }
 
-/// A local network: 100 us there and back.
+/// A local network: 100 us per round trip.
 const ONE_WAY: Duration = Duration::from_micros(50);
-/// What a user notices, seconds.
+/// Delay that a user notices, seconds.
 const LATE: f64 = 0.1;

@@ -1,5 +1,5 @@
-//! What a host makes of one packet: the state that it met, the rules that it was judged by, and what was
-//! counted of it.
+//! A host's verdict on one packet: the state it met, the rules that applied, and the counters that
+//! rose.
 
 use std::slice;
 
@@ -11,25 +11,25 @@ use whimbrel_stack::{RxFrame, Shard};
 use whimbrel_tcp::{Counters, DropReason, TUNABLES, Tunables};
 use whimbrel_wire::{Endpoint, Flow, IpHeader, SeqNum, TcpFlags, TcpView};
 
-/// What became of a packet at its receiver.
+/// Verdict of a packet's receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PacketVerdict {
-    /// When it arrived.
+    /// Time of arrival.
     pub at: Instant,
-    /// The state between the two ends before it and after it; `None`: nothing was there.
+    /// State between the two ends before and after; `None`: no connection.
     pub states: [Option<SocketState>; 2],
-    /// What the receiver expected next (RCV.NXT), if a connection was there.
+    /// Next sequence number expected (RCV.NXT), if there was a connection.
     pub expected: Option<SeqNum>,
-    /// Why it was dropped, if it was.
+    /// Reason of the drop, if it was dropped.
     pub dropped: Option<DropReason>,
-    /// The tunables that decided, and what they were.
+    /// Tunables that decided, with their values.
     pub rules: Vec<(&'static str, String)>,
-    /// What was counted of it beside that it came, and what that means.
+    /// Counters that rose, apart from those of all segments, and their meaning.
     pub counted: Vec<(&'static str, &'static str)>,
 }
 
 impl PacketVerdict {
-    /// Gives it to the stack, and says what came of that.
+    /// Passes the packet to the stack, and returns the verdict.
     pub(super) fn of(packet: &Bytes, now: Instant, shard: &mut Shard) -> Self {
         let seen = RuledPacket::of(packet);
         let state = |shard: &Shard| shard.state_between(&seen?.flow);
@@ -52,7 +52,7 @@ impl PacketVerdict {
     }
 }
 
-/// Whose packet it is.
+/// Packet under judgement.
 #[derive(Clone, Copy)]
 struct RuledPacket {
     flow: Flow,
@@ -69,13 +69,13 @@ impl RuledPacket {
     }
 }
 
-/// RCV.NXT of a connection that knows it.
+/// RCV.NXT of an established connection.
 fn expected(shard: &Shard, flow: &Flow) -> Option<SeqNum> {
     let known = shard.state_between(flow)? != SocketState::SynSent;
     shard.snapshot_between(flow).filter(|_| known).map(|it| it.rcv.nxt)
 }
 
-/// The tunables that say what becomes of such a segment in such a state.
+/// Tunables that decide about such a segment in such a state.
 fn deciding(
     state: Option<SocketState>,
     flags: TcpFlags,
@@ -99,7 +99,7 @@ fn rule(key: &'static str, rules: &Tunables) -> Option<(&'static str, String)> {
     Some((key, info.value(rules)))
 }
 
-/// What rose of what is not counted of every segment.
+/// Counters that rose, apart from those of every segment.
 fn counted(before: &Counters, after: &Counters) -> Vec<(&'static str, &'static str)> {
     let pairs = before.iter().zip(after.iter());
     let risen = pairs.filter(|((.., old), (.., new))| new > old);
@@ -107,5 +107,5 @@ fn counted(before: &Counters, after: &Counters) -> Vec<(&'static str, &'static s
     told.filter(|(name, _)| !OF_ALL.contains(name)).collect()
 }
 
-/// What is counted of all that comes.
+/// Counters that rise with every packet.
 const OF_ALL: [&str; 3] = ["TcpInSegs", "WhimbrelInAccepted", "TcpOutSegs"];

@@ -1,4 +1,4 @@
-//! Which measurements are made, for what was asked for.
+//! Selects the measurements.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use whimbrel_tcp::{TUNABLES, Tunables};
 
 use super::{Case, Row, Setup, Values};
 
-/// What of a case is measured.
+/// Selection of a case's measurements.
 #[derive(Clone, Default, Debug)]
 pub struct Selection {
-    /// These profiles instead of the case's own.
+    /// Profiles instead of the case's own.
     pub profiles: Vec<&'static Profile>,
-    /// Each of these keys with each of its values, instead of what rows have.
+    /// Keys with their values, instead of those of the rows.
     pub vary: Vec<(String, Vec<String>)>,
-    /// Seeds: each row is measured with each.
+    /// Seeds: each row runs with each.
     pub seeds: Vec<u64>,
 }
 
-/// Why that means no measurement.
+/// Error of a selection.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -30,24 +30,24 @@ pub enum PlanError {
         perhaps(near)
     )]
     UnknownKey {
-        /// The key, as it was typed.
+        /// The key, as typed.
         key: String,
         /// The name of the case.
         case: &'static str,
         /// The names of its parameters.
         parameters: String,
-        /// What is like it.
+        /// Similar names.
         near: Vec<String>,
     },
-    /// A value that its key cannot have.
+    /// A value outside of its key's range.
     #[error("{0}")]
     BadValue(String),
-    /// Rules that contradict each other.
+    /// Contradictory rules.
     #[error("{profile}: {error}")]
     Contradiction {
-        /// The profile that was changed.
+        /// The changed profile.
         profile: &'static str,
-        /// What contradicts what.
+        /// The contradiction.
         error: String,
     },
 }
@@ -56,7 +56,7 @@ fn perhaps(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!(" (perhaps {})", near.join(", or ")) }
 }
 
-/// The measurements that `selection` means, in the order in which they are told.
+/// Measurements of `selection`, in order of the report.
 pub fn plan(case: &'static Case, selection: &Selection) -> Result<Vec<Setup>, PlanError> {
     let mut setups: Vec<Setup> = Vec::new();
     let mut seen = BTreeSet::new();
@@ -74,16 +74,16 @@ pub fn plan(case: &'static Case, selection: &Selection) -> Result<Vec<Setup>, Pl
     Ok(seeds.iter().copied().flat_map(with).collect())
 }
 
-/// A row that is wanted, or one like it.
+/// A selected row, or one like it.
 pub(super) struct Wanted {
     profile: &'static Profile,
     pub(super) settings: Vec<(String, String)>,
-    /// What it has to come to, if the case has it.
+    /// Row with its bounds, if the case has one.
     row: Option<&'static Row>,
 }
 
-/// The case's own rows, those of the profiles that are asked for, or for a profile that it has not the
-/// settings that this stack's own rules are tried with.
+/// Rows of the case for the selected profiles. A profile that the case does not have gets the
+/// settings of this stack's own rules.
 fn wanted(case: &'static Case, selection: &Selection) -> Vec<Wanted> {
     if selection.profiles.is_empty() {
         let own = case.rows.iter().filter_map(|row| {
@@ -101,7 +101,7 @@ fn wanted(case: &'static Case, selection: &Selection) -> Vec<Wanted> {
     selection.profiles.iter().flat_map(of_profile).collect()
 }
 
-/// The same settings with each of the values that are asked for.
+/// These settings with each of the varied values.
 pub(super) fn varied(
     settings: &[(String, String)],
     vary: &[(String, Vec<String>)],
@@ -123,7 +123,7 @@ pub(super) fn varied(
 }
 
 impl Wanted {
-    /// A row of a case under a profile; `is_own`: it has to come to what the case says.
+    /// A row of a case under a profile; `is_own`: the case's bounds apply.
     pub(super) fn of_row(row: &'static Row, profile: &'static Profile, is_own: bool) -> Self {
         let typed = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
         let settings = row.settings.iter().map(typed).collect();
@@ -150,7 +150,7 @@ impl Wanted {
             }
         }
         rules.validate().map_err(|error| contradiction(error.to_string()))?;
-        // What somebody changed is bound by nothing.
+        // A changed setting has no bounds.
         let row = self.row.filter(|_| !is_varied);
         Ok(Setup {
             case,
@@ -187,7 +187,7 @@ fn set(rules: &mut Tunables, case: &Case, key: &str, value: &str) -> Result<(), 
     })
 }
 
-/// The profile whose settings another is tried with.
+/// Profile whose settings apply to profiles without a row.
 const DEFAULT: &str = "whimbrel";
 
 #[cfg(test)]

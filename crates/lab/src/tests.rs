@@ -1,5 +1,5 @@
-//! Each case with its own bounds, as far as that is quick, and with values that nobody reported: what comes
-//! of those is arithmetic.
+//! Each case with its own bounds, if that is quick, and with values that were not reported, whose
+//! results are arithmetic.
 
 mod swapped;
 
@@ -31,7 +31,7 @@ fn figures<const N: usize>(measured: &Measured, names: [&str; N]) -> [f64; N] {
 const SMALL: &[(&str, &str)] = &[("requests", "2"), ("service-rate", "2512")];
 
 #[test]
-fn lwip_refuses_syns_until_two_lifetimes_are_over_and_half_of_them_end_in_a_run() {
+fn lwip_refuses_syns_for_two_segment_lifetimes() {
     let of = ["run_1", "run_2", "run_3", "run_4"];
     let measured = measure("unikraft-nginx", "lwip-2.1", SMALL);
     // 14,116 even ports, two requests each, in a minute.
@@ -40,7 +40,7 @@ fn lwip_refuses_syns_until_two_lifetimes_are_over_and_half_of_them_end_in_a_run(
     assert!((first - whole).abs() < 1.0, "{first}");
     assert!(second < 1.0 && fourth < 1.0 && third > 400.0, "{second} {third} {fourth}");
     assert!(measured.figure("longest_wait").unwrap() > 15.0);
-    // Every port that the client takes is remembered then, and no other.
+    // By then every port that the client uses is remembered, and no other.
     let remembered = measured.series.iter().find(|it| it.name == "TIME-WAIT, server").unwrap();
     let most = remembered.values.iter().copied().fold(0.0, f64::max);
     assert_eq!((most, measured.figure("ports_taken")), (14_116.0, Some(14_116.0)));
@@ -50,12 +50,12 @@ fn lwip_refuses_syns_until_two_lifetimes_are_over_and_half_of_them_end_in_a_run(
     let opening = measured.distributions.iter().find(|it| it.name == "opening").unwrap();
     assert_eq!(opening.longest_wait, measured.figure("longest_wait"));
 
-    // A lifetime of 30 s: what one run used is free in the next.
+    // A lifetime of 30 s: the ports of one run are free in the next.
     let half = measure("unikraft-nginx", "lwip-2.1", &[SMALL, &[("msl", "30s")]].concat());
     for rate in figures(&half, of) {
         assert!((rate - whole).abs() < 0.05 * whole, "{rate}");
     }
-    // And by the default's rules the server's time is the bound, however long it remembers.
+    // By the default's rules the server's rate is the limit, with any lifetime.
     for msl in ["5s", "60s"] {
         let cured = measure("unikraft-nginx", "whimbrel", &[SMALL, &[("msl", msl)]].concat());
         for rate in figures(&cured, of) {
@@ -71,7 +71,7 @@ fn an_unlucky_connection_shows_what_the_server_says_to_its_syn() {
     assert_eq!(evidence.shows, EvidenceKind::Repetition);
     let lines: Vec<_> = evidence.packets.iter().map(ToString::to_string).collect();
     let first = lines.iter().position(|line| line.contains("SYN ")).unwrap();
-    // Behind the end of the connection before it: SYN, ACK of the old one, RST, and so on.
+    // After the end of the connection before it: SYN, ACK of the old one, RST, and so on.
     assert!(lines[first - 1].contains("ACK"), "{lines:#?}");
     assert!(lines[first].contains("client > server  SYN") && lines[first].contains("(RCV.NXT "));
     assert!(lines[first + 1].contains("server > client  ACK"), "{lines:#?}");
@@ -82,7 +82,7 @@ fn an_unlucky_connection_shows_what_the_server_says_to_its_syn() {
 }
 
 #[test]
-fn of_each_packet_it_is_known_by_which_rule_its_receiver_judged_it() {
+fn each_packet_has_the_rule_of_its_receiver() {
     let settings = [SMALL, &[("runs", "1"), ("lasts", "30s")]].concat();
     let packets = |profile| {
         let evidence = measure("unikraft-nginx", profile, &settings).evidence.unwrap();
@@ -111,7 +111,7 @@ fn of_each_packet_it_is_known_by_which_rule_its_receiver_judged_it() {
 }
 
 #[test]
-fn what_became_of_a_syn_is_told_in_words_with_the_timestamp_that_decided() {
+fn syn_outcome_names_the_deciding_timestamp() {
     let settings = [SMALL, &[("runs", "1"), ("lasts", "30s")]].concat();
     let told = |profile: &str, settings: &[(&str, &str)]| {
         let evidence = measure("unikraft-nginx", profile, settings).evidence.unwrap();
@@ -123,20 +123,20 @@ fn what_became_of_a_syn_is_told_in_words_with_the_timestamp_that_decided() {
     let expected =
         ["port remembered: refused", "no valid answer: the client sends a reset", "reset ignored"];
     assert_eq!(outcomes, expected);
-    // lwIP has no timestamps that a new one could be newer than.
+    // lwIP has no timestamps to compare.
     assert_eq!(refused[0].1, None);
     let [(_, newer, outcome)] = told("whimbrel", &settings).try_into().unwrap();
     assert_eq!(outcome, "newer timestamp: let in");
     assert!(newer.unwrap() > Duration::from_secs(5), "{newer:?}");
     let forgotten = told("lwip-2.1+msl5s", &settings);
     assert_eq!(forgotten[0].2, "nothing remembered: let in");
-    // And by the number, where somebody judges by it.
+    // And by the number, with that rule.
     let by_number = told("lwip-2.1", &[&settings[..], &[("tw.syn", "by-sequence")]].concat());
     assert_eq!(by_number[0].2, "newer number: let in");
 }
 
 #[test]
-fn how_long_connections_took_to_open_is_told_in_classes_that_count_all() {
+fn opening_time_classes_count_every_connection() {
     let settings = [("rate", "500"), ("lasts", "30s")];
     let measured = measure("illumos-1125ms", "illumos-2011", &settings);
     let opening = measured.distributions.iter().find(|it| it.name == "opening").unwrap();
@@ -149,7 +149,7 @@ fn how_long_connections_took_to_open_is_told_in_classes_that_count_all() {
 }
 
 #[test]
-fn window_cwnd_and_queue_of_a_transfer_are_told_in_a_few_hundred_steps_however_long_it_is() {
+fn transfer_series_has_a_few_hundred_steps_at_any_length() {
     for bytes in ["1M", "64M"] {
         let settings = [("window", "192k"), ("bytes", bytes), ("host-delay", "0s")];
         let measured = measure("fddi-70ms", "freebsd-2.2.5+fix", &settings);
@@ -160,7 +160,7 @@ fn window_cwnd_and_queue_of_a_transfer_are_told_in_a_few_hundred_steps_however_l
         let lasts = of("window").step.as_secs_f64() * steps as f64;
         let took = measured.figure("seconds").unwrap();
         assert!((lasts - took).abs() < 0.05 * took, "{bytes}: {lasts} for {took}");
-        // The window is all that is ever on the way, though cwnd allows more.
+        // The window limits the bytes under way, though cwnd allows more.
         assert!((190_000.0..=196_608.0).contains(&most("window")), "{}", most("window"));
         assert!(most("in flight") <= most("window") && most("queue") <= most("window"));
         if bytes == "64M" {
@@ -170,7 +170,7 @@ fn window_cwnd_and_queue_of_a_transfer_are_told_in_a_few_hundred_steps_however_l
 }
 
 #[test]
-fn above_284_connections_a_second_some_open_late_on_illumos_and_more_do_the_more_there_are() {
+fn illumos_opens_some_late_above_284_connections_per_second() {
     let late = |rate: &str| {
         let measured =
             measure("illumos-1125ms", "illumos-2011", &[("rate", rate), ("lasts", "30s")]);
@@ -179,20 +179,20 @@ fn above_284_connections_a_second_some_open_late_on_illumos_and_more_do_the_more
         late
     };
     assert_eq!(late("200"), 0.0);
-    // Between what the report has at 300 and at 500.
+    // Between the reported values at 300 and at 500.
     let some = late("400");
     assert!((3.0..15.0).contains(&some), "{some}");
 }
 
 #[test]
-fn ports_of_macos_carry_one_connection_each_and_more_ports_carry_more() {
+fn macos_carries_one_connection_per_port() {
     let answered = |profile: &str, settings: &[(&str, &str)]| {
         measure("macos-16k", profile, settings).figure("answered").unwrap()
     };
     assert_eq!(answered("macos-12", &[("lasts", "9s")]), 16_384.0);
     let wide = ("net.inet.ip.portrange.first", "40000");
     assert_eq!(answered("macos-12", &[wide]), 25_536.0);
-    // Others' rules have other ports: FreeBSD's 10000 to 65535.
+    // Other profiles have other ports: FreeBSD's 10000 to 65535.
     assert_eq!(answered("freebsd-15", &[("lasts", "3s")]), 55_536.0);
 }
 
@@ -207,13 +207,13 @@ fn a_window_and_a_round_trip_are_a_rate() {
     assert!((0.9 * 38.4..38.4).contains(&middle), "{middle}");
     let without_host = rate(&[("window", "384k"), ("host-delay", "0s")]);
     assert!((0.9 * 44.9..44.9).contains(&without_host), "{without_host}");
-    // What the patch does is one rule.
+    // The patch changes one rule.
     let by_route = [("window", "384k"), ("route", "64k"), ("buffers", "route")];
     assert!((0.9 * 6.39..6.4).contains(&rate(&by_route)));
 }
 
 #[test]
-fn every_bound_and_every_column_is_about_a_figure_that_is_measured() {
+fn bounds_and_columns_name_measured_figures() {
     let quick = [
         ("unikraft-nginx", "whimbrel", &[("lasts", "1s"), ("service-rate", "500")][..]),
         ("illumos-1125ms", "whimbrel", &[("rate", "50"), ("warmup", "0s"), ("lasts", "2s")]),
@@ -285,7 +285,7 @@ fn a_figure_out_of_its_bounds_is_wrong_whatever_the_profile() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_figures_and_packets_and_another_others() {
+fn figures_and_packets_depend_on_the_seed_only() {
     let settings = [("rate", "500"), ("warmup", "0s"), ("lasts", "60s")];
     let setup = setup("illumos-1125ms", "illumos-2011", &settings);
     let of = |seed| Setup { seed, ..setup.clone() }.measure(&|| true).unwrap();

@@ -1,30 +1,30 @@
-//! What can be asked of a case beside the rules of the stack, as numbers with units.
+//! Parameters of a case in addition to the rules of the stack, as numbers with units.
 
 use std::time::Duration;
 
-/// A quantity of a case.
+/// A parameter of a case.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// As it is typed.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Description, in a line.
     pub about: &'static str,
-    /// What it counts.
+    /// Unit.
     pub unit: Unit,
-    /// What it is if nobody says so, in its unit.
+    /// Default, in its unit.
     pub default: f64,
-    /// The least that it may be.
+    /// Lower bound.
     pub least: f64,
-    /// The most that it may be.
+    /// Upper bound.
     pub most: f64,
 }
 
-/// What a number counts.
+/// Unit of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// Things.
+    /// A count.
     Count,
-    /// Things per second.
+    /// A rate per second.
     PerSecond,
     /// Bytes; `k` is 1,024.
     Bytes,
@@ -36,12 +36,12 @@ pub enum Unit {
     Megabits,
 }
 
-/// What the parameters of a case are.
+/// Values of a case's parameters.
 #[derive(Clone, Debug)]
 pub struct Values(Vec<(Parameter, f64)>);
 
 impl Parameter {
-    /// The number that was typed, if it may be.
+    /// The number typed, if it is in range.
     pub(super) fn parse(&self, text: &str) -> Result<f64, String> {
         let number = self.unit.parse(text);
         number.filter(|number| (self.least..=self.most).contains(number)).ok_or_else(|| {
@@ -53,7 +53,7 @@ impl Parameter {
 }
 
 impl Unit {
-    /// The number that was typed, in this unit.
+    /// The number typed, in this unit.
     fn parse(self, text: &str) -> Option<f64> {
         let suffixes: &[(&str, f64)] = match self {
             Self::Bytes => &[("k", 1024.0), ("M", 1_048_576.0), ("G", 1_073_741_824.0)],
@@ -69,7 +69,7 @@ impl Unit {
         Some(number * factor)
     }
 
-    /// A number as it would be typed.
+    /// A number in the form in which it is typed.
     pub fn type_of(self, value: f64) -> String {
         match self {
             Self::Time if value > 0.0 && value < 1.0 => format!("{}ms", value * 1e3),
@@ -83,12 +83,12 @@ impl Unit {
 }
 
 impl Values {
-    /// What they are by default.
+    /// The default values.
     pub(super) fn of(parameters: &[Parameter]) -> Self {
         Self(parameters.iter().map(|parameter| (*parameter, parameter.default)).collect())
     }
 
-    /// Sets one of them.
+    /// Sets a parameter.
     pub(super) fn set(&mut self, parameter: &str, value: f64) {
         let own = self.0.iter_mut().find(|(own, _)| own.name == parameter);
         if let Some((_, own)) = own {
@@ -96,18 +96,18 @@ impl Values {
         }
     }
 
-    /// The value of the parameter of this name; 0 if there is none.
+    /// Value of the parameter of this name; 0 if there is none.
     pub fn of_name(&self, name: &str) -> f64 {
         let found = self.0.iter().find(|(parameter, _)| parameter.name == name);
         found.map_or(0.0, |(_, value)| *value)
     }
 
-    /// A time.
+    /// Value of a time.
     pub fn time(&self, name: &str) -> Duration {
         Duration::from_secs_f64(self.of_name(name))
     }
 
-    /// Each of them, and what it is.
+    /// Parameters with their values.
     pub fn iter(&self) -> impl Iterator<Item = (&Parameter, f64)> {
         self.0.iter().map(|(parameter, value)| (parameter, *value))
     }

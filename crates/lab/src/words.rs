@@ -1,4 +1,4 @@
-//! What became of a packet, for somebody who does not know the rules by name.
+//! Outcomes of packets, in words.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use whimbrel_tcp::DropReason;
 use super::{PacketVerdict, SeenPacket};
 
 impl SeenPacket {
-    /// What its receiver made of it, in a few words; `None` where that is nothing to speak of.
+    /// Outcome at its receiver, in a few words; `None` if it is not remarkable.
     pub fn outcome(&self) -> Option<&'static str> {
         let (ruling, (view, _)) = (self.ruling.as_ref()?, self.header()?);
         let (opens, is_rst) = (view.flags.is_syn() && !view.flags.is_ack(), view.flags.is_rst());
@@ -27,7 +27,7 @@ impl SeenPacket {
         }
     }
 
-    /// Why a SYN does not open what is remembered.
+    /// Reason for which a SYN does not replace the record.
     fn refusal(&self, ruling: &PacketVerdict) -> &'static str {
         match self.beyond {
             _ if judged_by(ruling, &["never"]) && is_unanswered(ruling) => {
@@ -39,7 +39,7 @@ impl SeenPacket {
         }
     }
 
-    /// Why one does.
+    /// Reason for which it does.
     fn admission(&self, ruling: &PacketVerdict) -> &'static str {
         let is_newer = self.newer.is_some_and(|newer| newer > Duration::ZERO);
         match judged_by(ruling, &["rfc6191", "linux"]) && is_newer {
@@ -49,12 +49,12 @@ impl SeenPacket {
     }
 }
 
-/// True if it would have been answered, had another not been a moment before.
+/// True if it would have been answered without another a moment before.
 fn is_unanswered(ruling: &PacketVerdict) -> bool {
     ruling.counted.iter().any(|(name, _)| *name == "TcpExtTCPACKSkippedTimeWait")
 }
 
-/// True if SYNs in TIME-WAIT are judged by one of these.
+/// True if one of these rules judged the SYN in TIME-WAIT.
 fn judged_by(ruling: &PacketVerdict, rules: &[&str]) -> bool {
     ruling.rules.iter().any(|(key, value)| *key == "tw.syn" && rules.contains(&value.as_str()))
 }

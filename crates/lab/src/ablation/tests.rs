@@ -1,4 +1,4 @@
-//! Which values are switched, and what comes of a few of them.
+//! The values switched back, and the results of a few of them.
 
 use whimbrel_tcp::TUNABLES;
 
@@ -26,7 +26,7 @@ fn verdict(setup: &Setup) -> (Measured, Verdict) {
 }
 
 #[test]
-fn each_value_of_the_profile_is_switched_back_alone_and_none_is_left_out() {
+fn each_profile_value_is_reset_alone() {
     for case in CASES.into_iter().filter(|case| !case.ablation.is_empty()) {
         let setups = ablate(case, &Selection::default()).unwrap();
         let (whole, trials) = setups.split_first().unwrap();
@@ -41,7 +41,7 @@ fn each_value_of_the_profile_is_switched_back_alone_and_none_is_left_out() {
             })
             .collect();
         let mut all = differing(&whole.rules, &Tunables::default());
-        // Ports 32,768 to 5,000 are none.
+        // Ports 32,768 to 5,000 are no range.
         all.retain(|field| (case.name, *field) != ("fddi-70ms", "port_first"));
         switched.sort_unstable();
         all.sort_unstable();
@@ -51,8 +51,8 @@ fn each_value_of_the_profile_is_switched_back_alone_and_none_is_left_out() {
 }
 
 #[test]
-fn the_values_that_make_it_end_it_and_without_all_others_they_still_do() {
-    // A hundred ports: gone at once, and none comes back before the end.
+fn decisive_values_suffice_without_the_others() {
+    // A hundred ports: used up at once, and none comes free before the end.
     let quick = [("lasts", "2s"), ("ports.first", "49152"), ("ports.last", "49251")];
     let setups = of("macos-16k", &quick);
     assert_eq!(verdict(&setups[0]).1, Verdict::Reproduced);
@@ -83,8 +83,8 @@ fn another_profile_is_switched_in_the_same_way_with_every_seed() {
 }
 
 #[test]
-fn what_is_kept_of_a_profile_is_as_it_has_it_whatever_its_name_counts() {
-    // illumos names twice the lifetime.
+fn kept_values_are_the_profiles_own() {
+    // illumos' tunable is twice the lifetime.
     let setups = of("illumos-1125ms", &[]);
     let whole = &setups[0];
     let name = "tcp_time_wait_interval";

@@ -1,4 +1,4 @@
-//! A transfer over FDDI across a continent, whose window somebody takes back.
+//! A transfer over FDDI across a continent, whose window the route reduces.
 
 use std::time::Duration;
 
@@ -109,10 +109,10 @@ the line is full.",
 /// 64 MB take 5.2 s of a full line, and the beginning another 0.6: seven round trips of 82 ms, in which the window
 /// doubles from 14,600 bytes to what the line holds, and the one in which the last of it is acknowledged.
 const STARTED: &[Bound] = &[at_least("share", 88.0)];
-/// Nearly all that the line has room for.
+/// Nearly the whole line.
 const FULL: &[Bound] = &[at_least("share", 98.0)];
 
-/// A tenth more or less than what was reported.
+/// A tenth more or less than reported.
 const fn near(rate: f64) -> [Bound; 1] {
     [within("rate", 0.9 * rate, 1.1 * rate)]
 }
@@ -165,14 +165,14 @@ fn plan(setup: &Setup) -> PathPlan {
     }
 }
 
-/// For how long the sender waited for the receiver's window or for room in its own buffer, seconds.
+/// Time that the sender waited for the receiver's window or for room in its own buffer, seconds.
 fn waited(flow: &FlowReport) -> f64 {
     let limited =
         |limit| flow.snapshot.as_ref().map_or(Duration::ZERO, |snapshot| snapshot.limited(limit));
     (limited(Limit::Window) + limited(Limit::Buffer)).as_secs_f64()
 }
 
-/// Mb/s of each second, and what it comes from.
+/// Mb/s of each second, and the variables behind it.
 fn series(flow: &FlowReport, course: &PathCourse) -> Vec<Series> {
     let before = [0].into_iter().chain(flow.acked.iter().copied());
     let each = before.zip(&flow.acked).map(|(before, after)| (after - before) as f64 * 8.0 / 1e6);
@@ -205,5 +205,5 @@ fn series(flow: &FlowReport, course: &PathCourse) -> Vec<Series> {
 /// FDDI: bits per second, and bytes of its largest packet.
 const LINE: u64 = 100_000_000;
 const MTU: u16 = 4_352;
-/// After how many seconds a transfer is given up.
+/// Seconds after which a transfer is given up.
 const LONGEST: u64 = 900;

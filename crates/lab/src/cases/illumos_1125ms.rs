@@ -121,7 +121,7 @@ timestamp, or to count for each pair of hosts apart; Whimbrel does both.",
 
 const NONE: &[Bound] = &[exactly("late", 0.0), exactly("refused", 0.0), exactly("unanswered", 0.0)];
 
-/// So many percent, each by that time.
+/// Percent of the requests that are late by this time.
 const fn late_by(least: f64, most: f64, by: f64) -> [Bound; 3] {
     [
         within("late", least, most),

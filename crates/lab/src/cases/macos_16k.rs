@@ -37,7 +37,7 @@ and an error says how many ports there are, how many wait, and when the next com
     },
     story: "\
 People saw oha, which loads a web server for ten seconds, stop at about 16,000 requests on macOS, where
-somebody else had 400,000.
+another user had 400,000.
 
 They named the law: macOS has 16,384 ephemeral ports (49152 to 65535), and its maximum segment lifetime is 15
 seconds.
@@ -95,7 +95,7 @@ because each connection uses up one of the machine's 16,384 ports for half a min
         cure: "\
 Whimbrel uses a port again after a second, when timestamps tell old from new, and has more of them",
         why: "\
-A client that closes a connection keeps its port for half a minute, so that late packets harm nobody. This system
+A client that closes a connection keeps its port for half a minute, so that late packets do no harm. This system
 (macOS) has 16,384 ports, for everything on the machine: after as many connections none is left, and the test
 waits for the first to come back. The cure is to use a port again as soon as timestamps tell the old connection
 from the new, which is after a second: Whimbrel does so when all are used. It has more of them, too: 28,232 for each
@@ -111,7 +111,7 @@ destination, each used once a second, are 282,320 connections in ten seconds.",
     measure: Measure::Virtual(measure),
 };
 
-/// All ports once a second, since a TIME-WAIT of that age is taken over.
+/// All ports once a second, because a TIME-WAIT of that age is reused.
 const CURED: &[Bound] = &[exactly("failed", 0.0), within("answered", 282_000.0, 310_600.0)];
 const CURED_OF_FEW: &[Bound] = &[exactly("failed", 0.0), within("answered", 163_500.0, 180_300.0)];
 
@@ -143,7 +143,7 @@ fn measure(setup: &Setup, go_on: GoOn<'_>) -> Result<Measured, String> {
     Ok(measured)
 }
 
-/// What there is to say of ports that ran out, and whoever waited had one in time or not.
+/// Note on exhausted ports, for attempts that got one in time and for those that failed.
 fn note(shortage: PortShortage, failed: u64) -> String {
     let remedy = shortage.remedy();
     match failed {

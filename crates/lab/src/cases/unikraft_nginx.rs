@@ -48,7 +48,7 @@ Connections took 20 to 30 seconds to open.
 They made the server forget sooner, after 10 seconds instead of 120: then all four runs had about 20,000 to
 28,000 requests per second.
 
-What was wrong: the server closes its connections after some requests each, and whoever closes first remembers
+What was wrong: the server closes its connections after some requests each, and the side that closes first remembers
 the connection for two maximum segment lifetimes (MSL), here 2 x 60 seconds, in TIME-WAIT. lwIP never accepts
 a SYN for a port that it remembers, whatever its sequence number or timestamp; it answers an ACK, and ignores
 the RST that a Linux client sends back. So the client asks again: at once, then after 1, 2, 3, 4 and 5 seconds,
@@ -60,7 +60,7 @@ The lab is simpler than that: it has no requests at all in the second and fourth
 and as many in the third as in the first. Why theirs differed the report does not say. What counts as reported
 is 4,000 to 6,000 in the first and third, and less than a tenth of that in the others.
 
-By default Whimbrel accepts such a SYN at once where its timestamp is newer (RFC 6191), so nobody waits, and
+By default Whimbrel accepts such a SYN at once where its timestamp is newer (RFC 6191), so no client waits, and
 the lifetime does not matter: the table has it with its default (an MSL of 10 seconds to hosts on the same
 network, as here, and of 60 beyond a router) and with 60, and neither is slower than lwIP that forgets sooner.",
     parameters: &[
@@ -105,8 +105,8 @@ peak. The dip between two runs is the pause of a second."),
             series: "TIME-WAIT, server",
             title: "client's ports that the server remembers",
             says: "\
-✕ refuses whoever comes from one of them: once it remembers all that the client takes, nothing opens. ✓ remembers
-as many, and lets newer connections in: what is remembered costs memory, and nobody waits. △ forgets each after
+✕ refuses connections from them: once it remembers all that the client takes, nothing opens. ✓ remembers
+as many, and lets newer connections in: the records cost memory, and no client waits. △ forgets each after
 ten seconds, and so stays a little below the line: more connections per second, and it would reach it.",
             limit: Some(("ports_taken", "all that the client takes")),
         },
@@ -145,7 +145,7 @@ that is later than all of the old connection cannot be a leftover of it, so Whim
     measure: Measure::Virtual(measure),
 };
 
-/// Runs that begin with fresh ports do well, and those that follow a tenth as well at most.
+/// Runs that begin with fresh ports reach the full rate; those that follow reach at most a tenth.
 const SWINGING: &[Bound] = &[
     within("run_1", 4_000.0, 6_000.0),
     within("run_3", 4_000.0, 6_000.0),
@@ -153,7 +153,7 @@ const SWINGING: &[Bound] = &[
     at_least("longest_wait", 15.0),
 ];
 const FLAT: &[Bound] = &[within("least", 19_000.0, 28_000.0), within("most", 19_000.0, 28_000.0)];
-/// As much as the server has time for, whatever the lifetime.
+/// The server's full rate, with any lifetime.
 const CURED: &[Bound] =
     &[within("spread", 0.0, 5.0), at_least("least", 27_000.0), within("longest_wait", 0.0, 0.1)];
 
@@ -193,20 +193,20 @@ fn plan(setup: &Setup) -> Result<Scene, String> {
     })
 }
 
-/// The best of the runs with an even number to the worst of those with an odd one.
+/// Best of the even runs divided by the worst of the odd ones.
 fn bad_to_good(rates: &[f64]) -> f64 {
     let bad = rates.iter().skip(1).step_by(2).copied().fold(0.0, f64::max);
     let good = rates.iter().step_by(2).copied().fold(f64::INFINITY, f64::min);
     if good > 0.0 { bad / good } else { f64::INFINITY }
 }
 
-/// The ports that a client takes as long as none of them is in use: all, or the even ones of them.
+/// Ports that a client uses while none of them is taken: all, or the even ones.
 fn ports_taken(client: &Tunables) -> f64 {
     let all = f64::from(client.port_last - client.port_first) + 1.0;
     if client.port_order == PortOrder::EvenFirst { (all / 2.0).floor() } else { all }
 }
 
-/// How long a connection took to open, or tried to until the end.
+/// Longest time that a connection took to open, or tried to until the end.
 fn longest_wait(run: &Finished) -> Duration {
     let opened = Duration::from_nanos(run.record.phase(Phase::Connect).max());
     opened.max(run.close.opening_for.oldest())

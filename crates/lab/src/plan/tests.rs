@@ -1,4 +1,4 @@
-//! What is measured for what was asked for.
+//! Measurements for each selection.
 
 use super::super::{CASES, Role};
 use super::*;
@@ -16,7 +16,7 @@ fn vary(key: &str, values: &[&str]) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn without_a_wish_each_case_has_all_of_its_rows_and_each_figure_of_a_bound() {
+fn default_plan_has_each_row_and_each_bound_figure() {
     for case in CASES {
         let setups = plan(case, &Selection::default()).unwrap();
         assert_eq!(setups.len(), case.rows.len(), "{}", case.name);
@@ -27,7 +27,7 @@ fn without_a_wish_each_case_has_all_of_its_rows_and_each_figure_of_a_bound() {
 }
 
 #[test]
-fn a_profile_of_the_case_has_its_rows_and_another_the_settings_of_the_default_without_a_verdict() {
+fn foreign_profile_runs_with_default_settings_and_no_verdict() {
     let own = Selection { profiles: vec![profile("illumos-2011")], ..Selection::default() };
     let own = planned("illumos-1125ms", &own).unwrap();
     assert!(own.len() > 1 && own.iter().all(|setup| setup.role.is_some()));
@@ -43,7 +43,7 @@ fn a_profile_of_the_case_has_its_rows_and_another_the_settings_of_the_default_wi
 }
 
 #[test]
-fn what_is_varied_takes_the_place_of_what_rows_have_and_has_no_verdict() {
+fn varied_values_replace_row_values_and_have_no_verdict() {
     let selection = Selection {
         profiles: vec![profile("illumos-2014-tuned")],
         vary: vary("rate", &["400", "600"]),
@@ -56,7 +56,7 @@ fn what_is_varied_takes_the_place_of_what_rows_have_and_has_no_verdict() {
     let expected = [7, 8].iter().flat_map(|seed| once.map(|(rate, count)| (*seed, rate, count)));
     assert_eq!(told, expected.collect::<Vec<_>>());
     assert!(setups.iter().all(|setup| setup.role.is_none()));
-    // A tunable goes to the rules, by any of its names.
+    // A tunable changes the rules, under any of its names.
     let selection =
         Selection { vary: vary("net.inet.tcp.msl", &["30000"]), ..Selection::default() };
     let setups = planned("macos-16k", &selection).unwrap();

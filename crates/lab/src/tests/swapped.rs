@@ -1,11 +1,11 @@
-//! Each case by the rules of a stack that is another case's: what comes of it is the same arithmetic.
+//! Each case by the rules of another case's stack: the result is the same arithmetic.
 
 use super::{SMALL, figures, measure};
 
 #[test]
-fn the_first_case_on_freebsd_has_what_the_server_has_time_for_in_each_run() {
-    // It lets a SYN in whose number is greater, as those of a Linux client on one port always are: what
-    // waits for two lifetimes waits for nobody.
+fn freebsd_runs_of_the_first_case_reach_the_server_rate() {
+    // It accepts a SYN with a greater number, as those of a Linux client on one port always are:
+    // records that last two lifetimes delay no client.
     let settings = [SMALL, &[("runs", "2")]].concat();
     let [first, second, longest] = figures(
         &measure("unikraft-nginx", "freebsd-9.2", &settings),
@@ -17,7 +17,7 @@ fn the_first_case_on_freebsd_has_what_the_server_has_time_for_in_each_run() {
 }
 
 #[test]
-fn the_second_case_on_linux_has_nobody_late_and_on_lwip_ends_with_its_ports() {
+fn second_case_has_no_delay_on_linux_and_lacks_ports_on_lwip() {
     let of = ["answered", "late", "unanswered"];
     // Numbers of one pair of ends only rise, so that none looks old.
     let settings = [("rate", "500"), ("warmup", "0s"), ("lasts", "30s")];
@@ -25,8 +25,8 @@ fn the_second_case_on_linux_has_nobody_late_and_on_lwip_ends_with_its_ports() {
         figures(&measure("illumos-1125ms", "linux-6.18", &settings), of),
         [15_000.0, 0.0, 0.0]
     );
-    // Ports one after the other, 49152 to 65534, each refused for two minutes. A second's worth of those who
-    // come then ask for one to the end, and nobody else has a turn.
+    // Ports one after the other, 49152 to 65534, each refused for two minutes. A second's worth of
+    // the connections that come then retry to the end, and no other has a turn.
     let settings = [("rate", "1000"), ("warmup", "0s"), ("lasts", "20s")];
     let [answered, late, unanswered] =
         figures(&measure("illumos-1125ms", "lwip-2.1", &settings), of);
@@ -50,13 +50,13 @@ fn the_fifth_case_has_a_buffer_a_round_trip_whosever_that_is() {
         // TCP_WND, and tcp_xmit_hiwat, which is less than tcp_recv_hiwat.
         ("lwip-2.1", &[][..], 262_142.0),
         ("illumos-2011", &[], 49_152.0),
-        // Whoever asks for a size has that, and no more.
+        // An application's size is used unchanged.
         ("linux-6.18", &[("window", "64k")], 65_536.0),
     ] {
         let (rate, bound) = (rate(profile, settings), bytes * 8.0 / 0.070 / 1e6);
         assert!((0.85 * bound..bound).contains(&rate), "{profile}: {rate} of {bound}");
     }
-    // Who does not has a window that grows beyond the 875 KB of the path: its line is the bound.
+    // Without a size the window grows beyond the 875 KB of the path: the line is the limit.
     let grown = rate("linux-6.18", &[("bytes", "64M")]);
     assert!((80.0..100.0).contains(&grown), "{grown}");
 }

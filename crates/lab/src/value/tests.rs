@@ -1,4 +1,4 @@
-//! Quantities as they are typed.
+//! Values as typed.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn quantities_have_the_suffixes_of_their_units() {
 }
 
 #[test]
-fn both_ends_may_be_and_what_lies_beyond_is_refused_with_the_range() {
+fn range_includes_both_ends_and_error_names_it() {
     let parameter = parameter(Unit::Time, 1.0, 10.0);
     assert_eq!((parameter.parse("1s"), parameter.parse("10s")), (Ok(1.0), Ok(10.0)));
     for text in ["999ms", "11s", "-1s", "x", "", "1e1", "inf", "NaN"] {
