@@ -1,4 +1,4 @@
-//! What the hosts of a world sent, as a capture file: each packet once, at its sender, with a
+//! Capture file of the packets that a world's hosts sent: each packet once, at its sender, with a
 //! comment if its link harmed it.
 
 use whimbrel_base::Instant;
@@ -24,7 +24,7 @@ impl Capture {
         Self { file, section, interfaces }
     }
 
-    /// A host sent a packet, and this became of it; `None` if no link leads to its receiver.
+    /// Records a packet and its outcome on the link; `None` if no link leads to its receiver.
     pub fn on_sent(&mut self, at: Instant, host: usize, packet: &[u8], fate: Option<LinkOutcome>) {
         let Some(interface) = self.interfaces.get(host) else { return };
         let comment = fate.map_or("lost: no link".to_owned(), |fate| fate.to_string());
@@ -38,7 +38,7 @@ impl Capture {
         self.section.packet(&mut self.file, &note, packet);
     }
 
-    /// What was captured, as the bytes of a pcapng file.
+    /// The capture as the bytes of a pcapng file.
     pub fn into_file(self) -> Vec<u8> {
         self.file
     }

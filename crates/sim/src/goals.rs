@@ -1,5 +1,5 @@
-//! What a path must carry: measurements in virtual time, each with its goal. Nothing is tuned for them:
-//! both hosts have the rules that they begin with.
+//! Required rates of paths: measurements in virtual time, each with its goal. Both hosts have their
+//! default settings.
 //!
 //! The *payload limit* of a path is what its rate leaves to text, in bits per second:
 //!
@@ -7,7 +7,8 @@
 //! rate x MSS / MTU          MSS = MTU - 20 (IPv4) - 20 (TCP) - 12 (timestamps, if negotiated)
 //! ```
 //!
-//! since a link counts whole packets. At an MTU of 1,500 with timestamps that is 96.53 % of the rate.
+//! since a link counts whole packets. At an MTU of 1,500 with timestamps that is 96.53 % of the
+//! rate.
 
 use std::time::Duration;
 
@@ -26,37 +27,37 @@ mod patterns;
 mod reorder;
 mod repairs;
 
-/// One measurement, and what it is to reach.
+/// One measurement, with its goal.
 pub struct Line {
-    /// Its name, parts with `/` between them, as in `100M/70ms/cubic`.
+    /// Name, with parts separated by `/`, for example `100M/70ms/cubic`.
     pub name: String,
-    /// What is measured, in a few words.
+    /// Short name of the measurement.
     pub what: String,
-    /// What it is to reach.
+    /// Goal of the figure.
     pub goal: Goal,
-    /// The unit of its figure.
+    /// Unit of its figure.
     pub unit: Unit,
     measure: Measure,
 }
 
-/// How a line is measured.
+/// Measures a line.
 type Measure = Box<dyn Fn(GoOn<'_>) -> Result<Figure, String> + Send + Sync>;
 
-/// The least or the most that a figure may be.
+/// Lower or upper bound of a figure.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Goal {
-    /// The figure is this or more.
+    /// This or more.
     AtLeast(f64),
-    /// The figure is this or less.
+    /// This or less.
     AtMost(f64),
-    /// This, or a tenth of it more or less.
+    /// Within a tenth of this.
     Near(f64),
 }
 
-/// What a figure counts.
+/// Unit of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// Percent of what its line says; of the payload limit if it says nothing.
+    /// Percent of the whole that its line names; by default of the payload limit.
     Percent,
     /// Millions of bits of text per second.
     Megabits,
@@ -70,49 +71,49 @@ pub enum Unit {
     Timeouts,
 }
 
-/// What was measured on a line.
+/// Figure of a line.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Figure {
-    /// The value, in the unit of its line.
+    /// Value, in the unit of its line.
     pub value: f64,
-    /// What happened meanwhile, the beginning included.
+    /// Events during the measurement and before it.
     pub events: PathEvents,
 }
 
-/// What happened on a path.
+/// Events on a path.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct PathEvents {
-    /// How many segments were sent again.
+    /// Number of retransmitted segments.
     pub sent_again: u64,
     /// Time-outs of the retransmission timer.
     pub timeouts: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped by the full queue.
     pub queue_drops: u64,
-    /// What the flow waited for longest, and which percentage of the time; of the first flow.
+    /// The limit that the first flow waited for longest, and its percentage of the time.
     pub limit: Option<(Limit, f64)>,
-    /// For which percentage of the time it was a buffer or the peer's window; of the first flow.
+    /// Percentage of the time in which the first flow waited for a buffer or the peer's window.
     pub buffers: f64,
 }
 
 impl Line {
-    /// Measures it, as long as `go_on` says so. An error says why that cannot be done.
+    /// Runs the measurement while `go_on` is true. An error gives the reason of a failure.
     pub fn measure(&self, go_on: GoOn<'_>) -> Result<Figure, String> {
         (self.measure)(go_on)
     }
 
-    /// True if every `/`-separated part of `pattern` is a part of its name.
+    /// True if each `/`-separated part of `pattern` is a part of its name.
     pub fn is_named_by(&self, pattern: &str) -> bool {
         pattern.split('/').all(|part| self.parts().any(|own| own == part))
     }
 
-    /// The parts of its name.
+    /// Parts of its name.
     pub fn parts(&self) -> impl Iterator<Item = &str> {
         self.name.split('/')
     }
 }
 
 impl Goal {
-    /// True if this figure reaches it.
+    /// True if `value` reaches it.
     pub fn is_met(self, value: f64) -> bool {
         match self {
             Self::AtLeast(least) => value >= least,
@@ -131,13 +132,12 @@ impl Goal {
         }
     }
 
-    /// The share of a figure by which it may change for the worse, without being worse: every change
-    /// of the stack moves losses a little.
+    /// Share by which a figure may become worse: every change of the stack moves losses a little.
     pub const TOLERANCE: f64 = 0.01;
 }
 
 impl Unit {
-    /// A figure with it, to as many places as tell something.
+    /// A figure with its unit, to significant places.
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Percent | Self::Megabits => format!("{value:.2} {}", self.name()),
@@ -147,7 +147,7 @@ impl Unit {
         }
     }
 
-    /// Its name behind a figure.
+    /// Unit after a figure.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Percent => "%",
@@ -178,7 +178,7 @@ impl PathEvents {
         }
     }
 
-    /// With that of another run.
+    /// Adds the events of another run.
     fn and(self, other: Self) -> Self {
         Self {
             sent_again: self.sent_again + other.sent_again,
@@ -190,7 +190,7 @@ impl PathEvents {
     }
 }
 
-/// The rules under which congestion is controlled by the algorithm of this name.
+/// Rules with the congestion control of this name.
 fn rules(algorithm: &str) -> Result<Tunables, String> {
     let mut tunables = Tunables::default();
     let set = tunables.set_by_name("net.ipv4.tcp_congestion_control", algorithm);
@@ -201,8 +201,8 @@ fn link(text: &str) -> Result<LinkConfig, String> {
     text.parse().map_err(|error: whimbrel_link::ConfigError| error.to_string())
 }
 
-/// A flow over this path, measured between these times, in seconds, with the algorithm of this name or
-/// whatever is the default.
+/// A flow over this path, measured between these times in seconds, with the congestion control of
+/// this name or the default.
 fn plan(link: LinkConfig, algorithm: Option<&str>, marks: [u64; 2]) -> Result<PathPlan, String> {
     let marks = marks.map(Duration::from_secs).to_vec();
     Ok(PathPlan {
@@ -211,7 +211,7 @@ fn plan(link: LinkConfig, algorithm: Option<&str>, marks: [u64; 2]) -> Result<Pa
     })
 }
 
-/// What one flow reached between its two marks.
+/// Figure of one flow between its two marks.
 fn whole(plan: &PathPlan, unit: Unit, go_on: GoOn<'_>) -> Result<Figure, String> {
     let report = plan.run(Captured::Nothing, go_on)?;
     let flow = report.flows.first().ok_or("there was no flow")?;
@@ -227,14 +227,14 @@ fn whole(plan: &PathPlan, unit: Unit, go_on: GoOn<'_>) -> Result<Figure, String>
     Ok(Figure { value, events: PathEvents::of(&report) })
 }
 
-/// Segments that are lost, in the words of `drop=`.
+/// Lost segments, in the syntax of `drop=`.
 fn lost(numbers: impl Iterator<Item = u64>) -> String {
     numbers.map(|number| number.to_string()).collect::<Vec<_>>().join("+")
 }
 
-/// Why a flow of so many bytes has no figure.
+/// Reason for which a flow of fixed size has no figure.
 const NO_END: &str = "not everything was acknowledged";
-/// Every algorithm that has a goal.
+/// Congestion controls with goals.
 const ALGORITHMS: [&str; 2] = ["reno", "cubic"];
 
 #[cfg(test)]

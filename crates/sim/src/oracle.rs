@@ -1,9 +1,9 @@
-//! The stream oracle: whatever the links do, each byte arrives once, in its place, and then the
-//! end of the stream; and when all is over, nothing is left.
+//! The stream oracle: over any links, each byte arrives once, in its place, and then the end of the
+//! stream; and when all is over, nothing is left.
 //!
-//! A seed draws a [`Scenario`] (rules of both stacks, links, outages, connections) and for each
-//! connection what both applications do. Either end computes every byte of either direction from
-//! the seed, so it knows at once what should have arrived.
+//! A seed draws a [`Scenario`] (rules of both stacks, links, outages, connections) and the plans of
+//! both applications for each connection. Either end computes every byte of either direction from
+//! the seed, so it detects a wrong one at once.
 
 mod app;
 mod plan;
@@ -25,23 +25,23 @@ pub use app::Oracle;
 pub use plan::StreamPlan;
 pub use scenario::Scenario;
 
-/// What became of a seed.
+/// Outcome of a seed.
 #[derive(Default, Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// The seed that was played.
+    /// Seed of the run.
     pub seed: u64,
     /// Bytes verified at both ends.
     pub bytes: u64,
-    /// How many instants something happened at.
+    /// Number of instants with an event.
     pub steps: u64,
     /// Virtual time until nothing was due any more.
     pub lasted: Duration,
-    /// Of every byte on the wires, and when it was sent ([`World::digest`](crate::World::digest)).
+    /// Digest of every byte on the wires and its time ([`World::digest`](crate::World::digest)).
     pub digest: u64,
-    /// What the hosts met, by name, and how often: seeds that never meet something prove nothing
+    /// Events that the hosts met, by name and count: seeds that never meet an event prove nothing
     /// about it.
     pub met: [(&'static str, u64); Outcome::MEETINGS],
-    /// What went wrong, with the state of everything.
+    /// The failure, with the state of everything.
     pub failure: Option<String>,
 }
 
@@ -53,13 +53,13 @@ impl Outcome {
         self.failure.is_none()
     }
 
-    /// The line that repeats the run.
+    /// Command that repeats the run.
     pub fn repeat(&self) -> String {
         format!("seed={} cargo test -p whimbrel-sim --test oracle", self.seed)
     }
 }
 
-/// One line if all is well; otherwise the line that repeats the run, then what went wrong.
+/// One line if all is well; otherwise the command that repeats the run, then the failure.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, bytes, steps, lasted, digest, met: _, failure } = self;
@@ -72,7 +72,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Plays the scenario of a seed, with every check.
+/// Plays the scenario of a seed, with all checks.
 pub fn run_seed(seed: u64) -> Outcome {
     let scenario = Scenario::new(seed);
     let applications = scenario.applications();
@@ -127,17 +127,17 @@ fn meetings(scenario: &Scenario, pair: &Pair<Oracle>) -> [(&'static str, u64); O
     ]
 }
 
-/// Over links that lose, hold back and reorder nothing, nobody has a reason to send anything
-/// twice, but for window probes: a refused byte is sent again, and one that crosses others can
-/// cost a time-out. Where both ends open a connection, each SYN is sent again with an ACK, and so is
+/// Over links that lose, delay and reorder nothing, neither host has a reason to send anything
+/// twice, except for window probes: a refused byte is sent again, and one that crosses others can
+/// cost a time-out. If both ends open a connection, each SYN is sent again with an ACK, and so is
 /// the text of a SYN that is not taken.
 fn judge_perfection(scenario: &Scenario, pair: &Pair<Oracle>) -> Result<(), StuckRun> {
     let counters = [pair.client, pair.server].map(|host| pair.world.host(host).0.counters());
     let repeated = counters.map(|it| it.retrans_segs + it.timeouts + it.fast_retrans);
-    // A loss probe may repeat what the peer has, and delays to acknowledge.
+    // A loss probe may repeat data that the peer has, and so may delays repeat acknowledgments.
     let probes =
         counters.map(|it| 2 * it.window_probes + 2 * it.fast_open_active_fail + it.loss_probes);
-    // Each SYN, and with Fast Open the text of each, in as many as four segments.
+    // Each SYN, and with Fast Open its text, in up to four segments.
     let each = if scenario.opens_fast() { 10 } else { 2 };
     let crossed = each * scenario.crossed() as u64;
     let (repeated, excused): (u64, u64) =

@@ -15,11 +15,11 @@ use crate::world::{Checks, LinkChange, LinkId, World};
 /// Two hosts, each with an address of both families, and the links between them.
 #[derive(Debug)]
 pub struct Pair<A> {
-    /// The world of the two.
+    /// World of the two.
     pub world: World<A>,
     /// The host that opens connections.
     pub client: HostId,
-    /// The host that takes them.
+    /// The host that accepts them.
     pub server: HostId,
     /// From the client to the server.
     pub up: LinkId,
@@ -27,27 +27,27 @@ pub struct Pair<A> {
     pub down: LinkId,
 }
 
-/// What a pair is made of.
+/// Configuration of a pair.
 #[derive(Clone, Debug)]
 pub struct PairConfig {
     /// The rules of the client and of the server.
     pub tunables: [Tunables; 2],
-    /// What the client and the server know of the way to each other.
+    /// Metrics of the client's route to the server, and of the server's to the client.
     pub metrics: [RouteMetrics; 2],
-    /// What the device of each can do.
+    /// Capabilities of each host's device.
     pub offload: [Offload; 2],
-    /// The MTU of each device, bytes. Where a link's is less, a router says so. Below 1,280 there
-    /// is no IPv6.
+    /// MTU of each device, bytes. If a link's is smaller, a router reports it. Below 1,280 there is
+    /// no IPv6.
     pub mtu: [u16; 2],
-    /// From the client to the server, and back.
+    /// Links from the client to the server, and back.
     pub links: [LinkConfig; 2],
-    /// Keys and chance of everything in this world.
+    /// Seed of keys and chance in this world.
     pub seed: u64,
-    /// What is checked after each step.
+    /// Checks after each step.
     pub checks: Checks,
 }
 
-/// What the device of a host does for it.
+/// Capabilities of a host's device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offload {
     /// Each segment is a frame of its own, whose checksum the host computes.
@@ -71,7 +71,7 @@ impl Default for PairConfig {
 }
 
 impl<A: Application> Pair<A> {
-    /// Both hosts, with these applications on the client and the server.
+    /// Both hosts, with these applications.
     pub fn new(config: &PairConfig, applications: [A; 2]) -> Result<Self, ConfigError> {
         let mut world = World::new(config.checks);
         let [on_client, on_server] = applications;
@@ -91,7 +91,7 @@ impl<A: Application> Pair<A> {
         }
     }
 
-    /// Plans that both directions take packets of at most `mtu` bytes for a while.
+    /// Plans a smaller MTU, of `mtu` bytes, for both directions for a while.
     pub fn plan_narrows(&mut self, from: Instant, until: Instant, mtu: u16) {
         for link in [self.up, self.down] {
             let usual = self.world.link(link).config().mtu;
@@ -120,7 +120,7 @@ fn addr(family: Family, host: u8) -> Address {
     }
 }
 
-/// The stack of host 0, the client, or 1, the server.
+/// Stack of host 0, the client, or 1, the server.
 pub fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
     let place = usize::from(number);
     let (mtu, offload) = (config.mtu[place], config.offload[place]);
@@ -154,6 +154,6 @@ pub fn shard(config: &PairConfig, number: u8) -> Result<Shard, ConfigError> {
 
 /// The least MTU of an IPv6 link (RFC 8200 5).
 const V6_LEAST_MTU: u16 = 1_280;
-/// Tells the chance of the two directions apart.
+/// Separates the random numbers of the two directions.
 const UP: u64 = 0x5555_5555_5555_5555;
 const DOWN: u64 = 0xaaaa_aaaa_aaaa_aaaa;

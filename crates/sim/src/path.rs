@@ -1,5 +1,5 @@
-//! Flows over a path: who sends as fast as the path and the stack let it, and how much of that was
-//! acknowledged by when. For measurements of congestion control, recovery and buffers.
+//! Flows over a path: a sender uses all that path and stack allow, and the acknowledged bytes are
+//! noted over time. For measurements of congestion control, recovery and buffers.
 
 use std::time::Duration;
 
@@ -17,75 +17,75 @@ pub use course::{PathCourse, PathSample};
 mod application;
 mod course;
 
-/// What flows, over what.
+/// Flows and the path under them.
 #[derive(Clone, Debug)]
 pub struct PathPlan {
-    /// The path, alike in both directions but for what its `back` says; the slow host, if there is one, is
-    /// the receiver.
+    /// The path, the same in both directions except for its `back`; the slow host, if there is one,
+    /// is the receiver.
     pub link: LinkConfig,
-    /// The rules of both hosts.
+    /// Rules of both hosts.
     pub tunables: Tunables,
-    /// What is set on each connection, at its sender and at its receiver.
+    /// Options of each connection, at its sender and at its receiver.
     pub options: [SocketOptions; 2],
-    /// What the sender and the receiver know of the way to each other.
+    /// Metrics of the sender's route, and of the receiver's.
     pub metrics: [RouteMetrics; 2],
-    /// When each flow begins.
+    /// Start of each flow.
     pub starts: Vec<Duration>,
-    /// Bytes that each flow sends; `None`: as many as it can.
+    /// Bytes of each flow; `None`: unlimited.
     pub bytes: Option<u64>,
     /// True if FIN follows them.
     pub has_fin: bool,
-    /// The times at which what was acknowledged is noted, ascending. At the last of them the run ends,
-    /// or when all bytes of all flows are acknowledged.
+    /// Times, ascending, at which the acknowledged bytes are noted. The run ends at the last, or
+    /// when all bytes of all flows are acknowledged.
     pub marks: Vec<Duration>,
-    /// What losses and keys come from.
+    /// Seed of losses and keys.
     pub seed: u64,
 }
 
-/// What came of it.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct PathReport {
-    /// Each flow, in the order of their beginnings.
+    /// Flows, in order of their start.
     pub flows: Vec<FlowReport>,
-    /// What the sender's stack counted.
+    /// Counters of the sender's stack.
     pub sender: Counters,
-    /// What happened on the way from the sender to the receiver.
+    /// Counters of the link from the sender to the receiver.
     pub link: LinkCounters,
-    /// How long it took.
+    /// Duration of the run.
     pub lasted: Duration,
-    /// How the first flow went, if it opened.
+    /// Course of the first flow, if it opened.
     pub course: PathCourse,
-    /// What the sender put on the wire, if that was captured: a pcapng file.
+    /// Packets that the sender put on the wire, if they were captured: a pcapng file.
     pub capture: Option<Vec<u8>>,
 }
 
-/// What became of one flow.
+/// Results of one flow.
 #[derive(Clone, Default, Debug)]
 pub struct FlowReport {
-    /// Bytes of text that were acknowledged at each mark; fewer marks if it ended before.
+    /// Bytes of text acknowledged at each mark; fewer marks if it ended before.
     pub acked: Vec<u64>,
-    /// When its handshake was complete, since the beginning of the run.
+    /// End of its handshake, since the start of the run.
     pub opened: Option<Duration>,
-    /// When all of its bytes were acknowledged, since the beginning of the run.
+    /// Time when all of its bytes were acknowledged, since the start of the run.
     pub completed: Option<Duration>,
-    /// The sender's variables when it was last looked at; `None` if it never opened.
+    /// Last snapshot of the sender; `None` if it never opened.
     pub snapshot: Option<Box<Snapshot>>,
 }
 
 impl FlowReport {
-    /// Bits of text per second that were acknowledged between these marks, which are that far apart.
+    /// Bits of text acknowledged per second between these marks, which are `apart`.
     pub fn rate(&self, from: usize, until: usize, apart: Duration) -> f64 {
         let at = |mark: usize| self.acked.get(mark).copied().unwrap_or_default();
         (at(until).saturating_sub(at(from)) * 8) as f64 / apart.as_secs_f64()
     }
 
-    /// How long its bytes took, from the end of the handshake until all were acknowledged.
+    /// Time from the end of the handshake until all bytes were acknowledged.
     pub fn took(&self) -> Option<Duration> {
         Some(self.completed?.saturating_sub(self.opened?))
     }
 }
 
-/// Whether what the sender puts on the wire is captured.
+/// Capture of the packets that the sender puts on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Captured {
     /// Every packet is captured.
@@ -94,11 +94,11 @@ pub enum Captured {
     Nothing,
 }
 
-/// Whether a run is still wanted: it is asked every now and then.
+/// Returns true while a run is still wanted; it is called every now and then.
 pub type GoOn<'g> = &'g (dyn Fn() -> bool + Sync);
 
 impl PathPlan {
-    /// One flow, with nothing set, over this path; it ends at the last of `marks`.
+    /// One flow over this path with default settings; it ends at the last of `marks`.
     pub fn new(link: LinkConfig, marks: Vec<Duration>) -> Self {
         Self {
             link,
@@ -113,7 +113,7 @@ impl PathPlan {
         }
     }
 
-    /// Runs it, as long as `go_on` says so; an error says what did not fit, or went wrong.
+    /// Runs the plan while `go_on` is true; an error gives the reason of a failure.
     pub fn run(&self, captured: Captured, go_on: GoOn<'_>) -> Result<PathReport, String> {
         let config = PairConfig {
             tunables: [self.tunables.clone(), self.tunables.clone()],
@@ -160,7 +160,7 @@ impl PathPlan {
     }
 }
 
-/// After how many steps it is asked whether to go on.
+/// Steps after which the run asks whether to continue.
 const STEPS: u64 = 4_096;
 
 #[cfg(test)]

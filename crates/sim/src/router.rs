@@ -1,13 +1,13 @@
-//! The router in front of a link: what it says of packets that are too long for it.
+//! The router in front of a link: its errors for packets that are too long.
 
 use bytes::Bytes;
 use whimbrel_wire::{
     Address, Family, IcmpMessage, Icmpv6Message, IpHeader, Ipv4Header, Ipv6Header, Protocol,
 };
 
-/// The error for a packet that exceeds `mtu`, to whoever sent it (RFC 1191 4, RFC 4443 3.2).
-/// `None` where a router would say nothing: what is no IP packet, and what may be fragmented,
-/// which no TCP of today sends.
+/// The error for a packet that exceeds `mtu`, to its sender (RFC 1191 4, RFC 4443 3.2). Returns
+/// `None` if a router would be silent: the packet is not IP, or may be fragmented, which no TCP of
+/// today sends.
 pub fn too_long(packet: &[u8], mtu: u16) -> Option<Bytes> {
     let (ip, _) = IpHeader::parse(packet).ok()?;
     match ip.src.family() {

@@ -1,36 +1,36 @@
-//! What a receiver named by SACK it has, and is never to want again.
+//! Checks that a receiver keeps the data that it named by SACK.
 //!
-//! RFC 2018 8 lets it: "the data receiver is permitted to discard data in its queue that has not been
-//! acknowledged to the data sender, even if the data has already been reported in a SACK option". Ours
-//! refuses what arrives where memory is short, and keeps what it named. That it forgot something the
-//! streams do not show: whoever sent it sends it again, after a time-out.
+//! RFC 2018 8 does not require it: "the data receiver is permitted to discard data in its queue
+//! that has not been acknowledged to the data sender, even if the data has already been reported in
+//! a SACK option". Ours refuses arrivals if memory is short, and keeps what it named. The streams
+//! do not show a discard: the sender sends the data again, after a time-out.
 
 use std::collections::BTreeMap;
 
 use whimbrel_wire::tcp::{SackBlock, TcpFlags, TcpHeader};
 use whimbrel_wire::{Endpoint, SeqNum};
 
-/// The ranges beyond the last acknowledgment, of each receiver and sender, and where streams ended.
+/// Ranges beyond the last acknowledgment, for each receiver and sender, and the ends of streams.
 #[derive(Default, Debug)]
 pub(crate) struct Sacked {
     named: BTreeMap<[Endpoint; 2], Vec<SackBlock>>,
-    /// One past the FIN.
+    /// Number after the FIN.
     ends: Vec<([Endpoint; 2], SeqNum)>,
 }
 
 impl Sacked {
-    /// The same ends may have another connection, to which nothing was named.
-    pub(crate) fn begin_anew(&mut self) {
+    /// Forgets all ranges, for a new connection between the ends.
+    pub(crate) fn forget(&mut self) {
         self.named.clear();
     }
 
-    /// A FIN is sent to the first end of a flow, by the second; its number is before `end`. What was named
-    /// behind it is not of the stream, and may be forgotten when it is taken.
+    /// Notes a FIN to the first end of a flow, from the second; its number is before `end`. Data
+    /// named beyond it is not in the stream, and may be forgotten when the FIN is taken.
     pub(crate) fn on_fin(&mut self, flow: [Endpoint; 2], end: SeqNum) {
         self.ends.push((flow, end));
     }
 
-    /// The first end of a flow sends this to the second.
+    /// Notes a segment from the first end of a flow to the second.
     pub(crate) fn on_segment(
         &mut self,
         flow: [Endpoint; 2],
@@ -43,8 +43,8 @@ impl Sacked {
         let TcpHeader { ack, options, .. } = header;
         let named = self.named.entry(flow).or_default();
         named.retain(|block| ack.before(block.right));
-        // RFC 2883 4: a block below the acknowledgment names what came twice. One that begins 2^31 below it
-        // is told by its end: on the circle its beginning lies as far ahead.
+        // RFC 2883 4: a block below the acknowledgment names duplicate data. One that begins 2^31
+        // below it is recognised by its end: on the circle its beginning lies as far ahead.
         let is_fresh = |block: &&SackBlock| ack.at_or_before(block.left) && ack.before(block.right);
         let fresh = options.sack.as_slice().iter().filter(is_fresh);
         fresh.for_each(|block| join(named, *block));
@@ -62,7 +62,7 @@ impl Sacked {
     }
 }
 
-/// Adds a block, as one with those that it touches.
+/// Adds a block, merged with those that it touches.
 fn join(named: &mut Vec<SackBlock>, mut block: SackBlock) {
     named.retain(|other| {
         let apart = other.right.before(block.left) || block.right.before(other.left);

@@ -1,12 +1,12 @@
-//! A host under siege: a script of bytes says what a peer, applications, an administrator and time
-//! do to a whole [`Shard`], and after each step everything that must hold is checked.
+//! A host under siege: a script of bytes controls a peer, applications, an administrator and time
+//! around a whole [`Shard`]. After each step all invariants are checked.
 //!
-//! The peer sees what the host sends, so what it forges lies near what is valid: segments in every
-//! state, errors about the host's own packets, fragments, rumours about neighbours. Any file is a
-//! script ([`play`]), so a fuzzer that knows nothing but coverage can write them.
+//! The peer sees the host's packets, so its forgeries are nearly valid: segments in every state,
+//! errors about the host's own packets, fragments, false neighbour messages. Any file is a script
+//! ([`play`]), so a fuzzer with only coverage feedback can write them.
 //!
-//! What streams carry follows from their sequence numbers (`text`), so bytes out of place are seen
-//! in either direction. Nothing here decides what a host should answer: that is for packet scripts.
+//! The data of streams follows from their sequence numbers (`text`), so bytes out of place are seen
+//! in either direction. The siege does not check the host's answers: packet scripts do that.
 
 mod calls;
 mod datagrams;
@@ -46,11 +46,12 @@ use self::roaming::AnyDestinationModel;
 use self::script::Script;
 use self::segment::{Flaw, Forged};
 
-/// Plays a script: sets up the host, does what it says, lets go of everything and waits until
-/// nothing is left.
+/// Plays a script: sets up the host, follows the script, closes everything and waits until nothing
+/// is left.
 ///
-/// A script that begins with [`OF_DATAGRAMS`] is more about datagrams than about segments, one that begins with
-/// [`OF_ROAMING`] about other hosts' addresses, and addresses and routes that come and go.
+/// A script that begins with [`OF_DATAGRAMS`] is more about datagrams than about segments, one that
+/// begins with [`OF_ROAMING`] about other hosts' addresses, and addresses and routes that come and
+/// go.
 pub fn play(bytes: &[u8]) -> Result<(), Fault> {
     let (theme, script) = Theme::of(bytes);
     let mut script = Script::new(script);
@@ -66,7 +67,7 @@ pub fn play(bytes: &[u8]) -> Result<(), Fault> {
     siege.end(bytes.len().is_multiple_of(2))
 }
 
-/// What a siege is about, beside segments.
+/// Theme of a siege in addition to segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Theme {
     Segments,
@@ -75,7 +76,7 @@ enum Theme {
 }
 
 impl Theme {
-    /// As a script begins; and the rest of it.
+    /// Theme of a script, and the rest of it.
     fn of(bytes: &[u8]) -> (Self, &[u8]) {
         [(Self::Datagrams, OF_DATAGRAMS), (Self::AnyDestinationModel, OF_ROAMING)]
             .into_iter()
@@ -84,7 +85,7 @@ impl Theme {
     }
 }
 
-/// The host, and everybody around it.
+/// The host and its surroundings.
 struct Siege {
     now: Instant,
     shard: Shard,
@@ -94,29 +95,29 @@ struct Siege {
     families: &'static [Family],
     listeners: Vec<ListenerId>,
     held: Vec<Handle>,
-    /// It receives what anybody sends to the listeners' port.
+    /// Socket on the listeners' port.
     datagrams: Option<UdpHandle>,
-    /// Other sockets of datagrams.
+    /// Other datagram sockets.
     sockets: Vec<UdpHandle>,
     theme: Theme,
     roaming: AnyDestinationModel,
     flows: Vec<Flow>,
     granted: Option<Granted>,
-    /// The host's last packets, which errors are about.
+    /// The host's last packets, for errors about them.
     recent: VecDeque<Vec<u8>>,
-    /// Frames that arrive in one burst with the next, and how many more are to wait.
+    /// Frames that arrive in one burst with the next, and the number still to wait.
     burst: Vec<(Vec<u8>, SegMeta)>,
     wait_for: usize,
-    /// The device takes nothing.
+    /// True if the device takes no frames.
     stalled: bool,
-    /// Neighbours answer the host's questions.
+    /// True if neighbours answer the host's requests.
     neighbourly: bool,
     widest: Widest,
     reflection: Reflection,
     sacked: Sacked,
-    /// How many connections there were when that was begun.
+    /// Number of connections at its start.
     opened: u64,
-    /// What applications have read and keep, and where in its stream it began.
+    /// Data that applications have read and keep, and its first number in the stream.
     kept: VecDeque<(SeqNum, Bytes)>,
 }
 
@@ -168,7 +169,7 @@ impl Siege {
         siege
     }
 
-    /// Knows `flow` from now on, anew if it did before. Returns its place.
+    /// Adds `flow`, anew if it was known. Returns its place.
     fn add_flow(&mut self, flow: Flow) -> usize {
         let known = self.flows.iter().position(|it| it.own == flow.own && it.host == flow.host);
         if let Some(place) = known {
@@ -176,7 +177,7 @@ impl Siege {
             return place;
         }
         if self.flows.len() >= MOST_FLOWS {
-            // Those in front are the listeners' clients.
+            // The first ones are the listeners' clients.
             self.flows.remove(MOST_FLOWS / 2);
         }
         self.flows.push(flow);
@@ -204,7 +205,7 @@ impl Siege {
         self.process_host()
     }
 
-    /// The device, and how frames come.
+    /// Changes the device and the arrival of frames.
     fn change_weather(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         match script.below(4) {
             0 => self.stalled = !self.stalled,
@@ -215,7 +216,7 @@ impl Siege {
         Ok(())
     }
 
-    /// Segments of one stream that arrive in one burst, full and in order, but for one of them.
+    /// Sends segments of one stream in one burst, full and in order, except for one of them.
     fn stream(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         const FULL: usize = 1_000;
         let (place, count) = (script.below(self.flows.len()), 2 + script.below(62));
@@ -232,7 +233,7 @@ impl Siege {
         Ok(())
     }
 
-    /// What an honest peer would send next on a flow.
+    /// Sends the next segment of an honest peer on a flow.
     fn polite(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         let place = script.below(self.flows.len());
         let flow = self.flows[place];
@@ -252,7 +253,7 @@ impl Siege {
         self.send(place, &Forged::polite(&flow, flags, len), Flaw::None, script)
     }
 
-    /// A whole handshake, from whichever side it is under way.
+    /// Completes a handshake begun by either side.
     fn open(&mut self, place: usize) -> Result<(), Fault> {
         let mut nothing = Script::new(&[]);
         let first = match self.flows[place].opening {
@@ -269,7 +270,7 @@ impl Siege {
         Ok(())
     }
 
-    /// Anything at all on a flow.
+    /// Sends an arbitrary segment on a flow.
     fn wild(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         let place = script.below(self.flows.len());
         let flow = self.flows[place];
@@ -305,7 +306,7 @@ impl Siege {
         self.send_packet(packet, meta, resets, script)
     }
 
-    /// What the device says of a segment: merged of several, if it does that.
+    /// The device's metadata of a segment: merged of several, if the device does that.
     fn meta(&self, forged: &Forged, flaw: Flaw, script: &mut Script<'_>) -> SegMeta {
         const MERGED: usize = 1_000;
         let trusted = [RxChecksum::Unknown, RxChecksum::Verified, RxChecksum::Partial];
@@ -315,14 +316,14 @@ impl Siege {
             return SegMeta { checksum, ..SegMeta::SINGLE };
         }
         let segs = forged.text.len().div_ceil(MERGED) as u16;
-        // Drawn and not used, so that what a seed or a corpus leads to stays the same.
+        // Drawn and not used, so that each seed and corpus file leads to the same run.
         if script.rarely(4) {
             script.u16();
         }
         SegMeta { segs, gso_size: MERGED as u16, checksum }
     }
 
-    /// As it is, changed, or in fragments.
+    /// Sends a packet whole, changed, or in fragments.
     fn send_packet(
         &mut self,
         mut packet: Vec<u8>,
@@ -340,7 +341,7 @@ impl Siege {
             }
             2 => {
                 packet::garnish(&mut packet, script);
-                // What was changed is no longer what a device verified.
+                // The device's checks do not cover a changed packet.
                 return self.send_frame(packet, SegMeta::SINGLE, false, script);
             }
             3 => self.send_frame(packet.clone(), meta, resets, script)?,
@@ -367,7 +368,7 @@ impl Siege {
         self.deliver(frame, meta, resets)
     }
 
-    /// An error about a packet that the host sent.
+    /// Sends an error about a packet of the host.
     fn complain(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         let Some(about) = self.recent.get(script.below(MOST_RECENT)) else { return Ok(()) };
         let Some(error) = packet::error(&about.clone(), script) else { return Ok(()) };
@@ -380,7 +381,7 @@ impl Siege {
         self.send_packet(packet, SegMeta::SINGLE, false, script)
     }
 
-    /// A frame arrives, by itself or in a burst.
+    /// Delivers a frame, alone or in a burst.
     fn deliver(&mut self, frame: Vec<u8>, meta: SegMeta, resets: bool) -> Result<(), Fault> {
         if self.wait_for > 0 {
             self.wait_for -= 1;
@@ -396,8 +397,9 @@ impl Siege {
         self.shard.rx(self.now, &frames);
         let answers = self.drain()?;
         let asked = burst.iter().map(|(frame, _)| frame.len()).sum();
-        // What waited for a neighbour is no answer to who says where it is, nor is an echo request of the host's
-        // own that a router found too big, and that leaves again in smaller pieces.
+        // A packet that waited for a neighbour does not answer the message with its address.
+        // Neither does the host's own echo request that leaves again in smaller pieces after a
+        // router's error.
         let repeats = self.shard.ip_counters().echo_requests != own_requests;
         if !self.ethernet && !repeats {
             self.reflection.add(asked, burst.len(), &answers)?;
@@ -407,7 +409,7 @@ impl Siege {
         })
     }
 
-    /// Takes what the host sends.
+    /// Takes the host's output.
     fn drain(&mut self) -> Result<Answers, Fault> {
         let mut answers = Answers::default();
         if self.stalled {
@@ -453,17 +455,18 @@ impl Siege {
         self.judge_sent(packet, segment)
     }
 
-    /// A connection keeps what it named. The same ends may have another, which the same cookie opened.
+    /// A connection keeps the data that it named. A new connection between the ends may begin, for
+    /// example by the same cookie.
     fn update_sacked(&mut self, sent: &judge::Sent) -> Result<(), Fault> {
         let counters = self.shard.counters();
         let opened = counters.active_opens + counters.passive_opens;
         if core::mem::replace(&mut self.opened, opened) != opened {
-            self.sacked.begin_anew();
+            self.sacked.forget();
         }
         self.sacked.on_segment([sent.from, sent.to], &sent.header).map_err(Fault)
     }
 
-    /// The peer learns from a packet, and neighbours answer it.
+    /// Updates the peer by a packet; neighbours answer it.
     fn hear(&mut self, frame: Vec<u8>, sent: Option<judge::Sent>) -> Option<Vec<u8>> {
         if let Some(sent) = sent {
             if let Some(option) = sent.header.options.fast_open.filter(|it| !it.is_request()) {
@@ -481,7 +484,7 @@ impl Siege {
         answer.filter(|_| self.neighbourly)
     }
 
-    /// Time passes: a little, much, until something is due, or from one thing due to the next.
+    /// Lets time pass: a little, much, until something is due, or from one deadline to the next.
     fn wait(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         let next = self.shard.next_deadline().unwrap_or(self.now);
         let millis = |millis: u64| Duration::from_millis(millis);
@@ -513,7 +516,7 @@ impl Siege {
         for _ in 0..MOST_BATCHES {
             let more = self.shard.advance(self.now, 64);
             self.drain()?;
-            // What the host has just sent itself is due at once.
+            // A packet of the host to itself is due at once.
             if !more && !self.shard.has_looped() {
                 let next = self.shard.next_deadline();
                 return judge(self.stalled || next.is_none_or(|next| next > self.now), || {
@@ -521,18 +524,19 @@ impl Siege {
                 });
             }
         }
-        // A connection with itself over a window of one byte takes many steps in no time, and gets on.
+        // A connection with itself over a window of one byte takes many steps at one instant, and
+        // progresses.
         let gets_on = self.shard.has_looped() && self.acknowledged() != before;
         judge(gets_on, || "time does not pass".into())
     }
 
-    /// What is acknowledged of each connection that applications hold.
+    /// Acknowledged number of each connection that applications hold.
     fn acknowledged(&self) -> Vec<Option<SeqNum>> {
         let una = |handle: &Handle| self.shard.snapshot(*handle).map(|it| it.snd.una);
         self.held.iter().map(una).collect()
     }
 
-    /// Everybody lets go, and waits until nothing is left.
+    /// Closes everything and waits until nothing is left.
     fn end(mut self, close: bool) -> Result<(), Fault> {
         (self.stalled, self.neighbourly) = (false, false);
         for handle in core::mem::take(&mut self.held) {
@@ -545,7 +549,7 @@ impl Siege {
         for socket in self.datagrams.take().into_iter().chain(self.sockets.drain(..)) {
             self.shard.udp_close(socket);
         }
-        // A rule may let what nobody acknowledges wait for a day, which is more deadlines than these.
+        // A rule may let unacknowledged data wait for a day, which is more deadlines than these.
         if self.shard.tunables().user_timeout > LONGEST_WAIT {
             let _ = self.shard.set_tunable("user_timeout", "1h");
         }
@@ -557,7 +561,7 @@ impl Siege {
                     event,
                     Event::Accepted(_) | Event::Asked(_) | Event::Opened(_) | Event::Withdrawn(..)
                 );
-                judge(!of_a_handle, || format!("{event:?} of a handle that was let go of"))?;
+                judge(!of_a_handle, || format!("{event:?} of a handle that was released"))?;
             }
             self.process_host()?;
             if self.shard.census() == Census::default() {
@@ -581,24 +585,23 @@ impl Siege {
     }
 }
 
-/// How scripts about datagrams begin.
+/// Start of scripts about datagrams.
 pub const OF_DATAGRAMS: &[u8] = b"UDP";
-/// How scripts about other hosts' addresses begin, and about what comes and goes.
+/// Start of scripts about other hosts' addresses, and about addresses and routes that change.
 pub const OF_ROAMING: &[u8] = b"ANY";
 
-/// What bounds the length of a siege, whatever the script: steps, flows, packets that are
-/// remembered.
+/// Bound on the length of a siege under any script: steps, flows, remembered packets.
 const MOST_STEPS: usize = 2_000;
 const MOST_FLOWS: usize = 16;
 const MOST_RECENT: usize = 8;
-/// Batches that one moment may take: beyond these the host never ends.
+/// Most batches at one instant: with more, the host would never stop.
 const MOST_BATCHES: usize = 20_000;
-/// Deadlines until the last record is gone.
+/// Most deadlines until the last record is gone.
 const MOST_DEADLINES: usize = 20_000;
-/// How long what nobody acknowledges may wait when everybody has let go.
+/// Longest time that unacknowledged data may wait after all is closed.
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 const DAY_MILLIS: u32 = 86_400_000;
-/// How long a siege may last.
+/// Longest duration of a siege.
 const LONGEST: Duration = Duration::from_secs(400 * 86_400);
 
 #[cfg(test)]

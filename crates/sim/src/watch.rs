@@ -1,7 +1,7 @@
-//! An onlooker at both ends of the wires: what no TCP may ever do, whatever its state.
+//! An observer at both ends of the wires: it checks rules that hold for TCP in every state.
 //!
-//! It sees each segment as it is sent, before the link harms it, and keeps per direction of each
-//! flow what was promised.
+//! It sees each segment when it is sent, before the link harms it, and keeps each flow's promises per
+//! direction.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,35 +11,35 @@ use whimbrel_wire::{Endpoint, IpHeader, Protocol, SeqNum, WindowScale};
 
 use crate::sacked::Sacked;
 
-/// Everything seen of every flow.
+/// Observations of every flow.
 #[derive(Default, Debug)]
 pub struct Watch {
     flows: BTreeMap<[Endpoint; 2], EndObserved>,
     sacked: Sacked,
 }
 
-/// What one end of a flow has said.
+/// Numbers that one end of a flow has sent.
 #[derive(Clone, Copy, Default, Debug)]
 struct EndObserved {
-    /// The scale on its SYN, if there was one.
+    /// Scale on its SYN, if there was one.
     scale: Option<WindowScale>,
-    /// Its initial sequence number: a SYN with another begins a new connection.
+    /// Initial sequence number: a SYN with another begins a new connection.
     isn: Option<SeqNum>,
-    /// How many connections it has begun. While the ends differ, one of them still speaks of an
+    /// Number of connections it has begun. While the ends differ, one of them still refers to an
     /// earlier connection, as a TIME-WAIT record does when it challenges a SYN.
     begun: u32,
-    /// One past the highest number sent.
+    /// Number after the highest sent.
     sent: Option<SeqNum>,
-    /// The right edge of its window: the farthest ever announced.
+    /// Right edge of its window: the farthest ever announced.
     edge: Option<SeqNum>,
 }
 
-/// A promise that was broken.
+/// A broken promise.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// Who broke it, towards whom.
+    /// The sender at fault, and its peer.
     pub flow: [Endpoint; 2],
-    /// The promise, and what was sent against it.
+    /// The promise, and the segment that broke it.
     pub what: String,
 }
 
@@ -50,11 +50,11 @@ impl fmt::Display for Broken {
 }
 
 impl Watch {
-    /// A packet is sent.
+    /// Observes a packet that is sent.
     pub fn on_packet(&mut self, packet: &[u8]) -> Result<(), Broken> {
         let Some((flow, header, text)) = read(packet) else { return Ok(()) };
         if header.flags.contains(TcpFlags::RST) {
-            // A reset may answer for a connection that its sender does not have.
+            // A reset may refer to a connection that its sender does not have.
             return Ok(());
         }
         let broken = |what| Broken { flow, what };
@@ -83,8 +83,8 @@ impl EndObserved {
         self.scale = header.options.window_scale;
     }
 
-    /// Nothing is sent beyond the announced window, but for a probe of one number and a FIN, and
-    /// nothing acknowledged that was not sent.
+    /// No data is sent beyond the announced window, except for a probe of one number and a FIN, and
+    /// no acknowledgment covers data that was not sent.
     fn process_numbers(
         &mut self,
         header: &TcpHeader,
@@ -112,11 +112,11 @@ impl EndObserved {
         if !header.flags.contains(TcpFlags::ACK) {
             return Ok(());
         }
-        // RFC 7323 2.2: the window of a SYN is not scaled, and others are if both sides said so.
+        // RFC 7323 2.2: the window of a SYN is not scaled, and others are if both sides offered it.
         let scales = self.scale.filter(|_| !header.flags.contains(TcpFlags::SYN));
         let scale = scales.filter(|_| peer.scale.is_some()).unwrap_or(WindowScale::ZERO);
         let edge = header.ack + header.window.scaled(scale).get();
-        // A SYN-ACK that is sent again, behind an ACK that was scaled, says as much as it can.
+        // A SYN-ACK sent again after a scaled ACK announces as much as it can.
         let is_full = header.flags.contains(TcpFlags::SYN) && header.window.get() == u16::MAX;
         if let Some(before) = self.edge.filter(|_| !is_full) {
             let back = before.distance_from(edge);
@@ -129,7 +129,7 @@ impl EndObserved {
     }
 }
 
-/// Both ends, header and bytes of text of a TCP segment.
+/// Endpoints, header and bytes of text of a TCP segment.
 fn read(packet: &[u8]) -> Option<([Endpoint; 2], TcpHeader, u32)> {
     let (ip, payload) = IpHeader::parse(packet).ok()?;
     let (header, header_len) =
@@ -138,5 +138,5 @@ fn read(packet: &[u8]) -> Option<([Endpoint; 2], TcpHeader, u32)> {
     Some((flow, header, (payload.len() - header_len) as u32))
 }
 
-/// What may be sent beyond a closed window, to learn whether it has opened (RFC 9293 3.8.6.1).
+/// Bytes that may be sent beyond a closed window to learn if it has opened (RFC 9293 3.8.6.1).
 const PROBE: i32 = 1;

@@ -1,9 +1,9 @@
 //! Hosts, links, and one virtual time for all of them.
 //!
-//! The world jumps from one deadline to the next: an hour in which nothing happens costs nothing.
-//! Each step wakes the hosts to which something happens at that instant, in the order of their
-//! numbers, then puts what they send on the links. Nothing else decides an order, so the same
-//! hosts, links and seeds make the same run.
+//! The world jumps from one deadline to the next: an hour without events costs nothing. Each step
+//! wakes the hosts that have an event at that instant, in the order of their numbers, then puts
+//! their packets on the links. No other order exists, so the same hosts, links and seeds make the
+//! same run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -26,28 +26,28 @@ pub struct World<A> {
     now: Instant,
     hosts: Vec<Host<A>>,
     links: Vec<Line>,
-    /// Which link leads from a host to an address.
+    /// Link from a host to an address.
     routes: BTreeMap<(usize, Address), usize>,
-    /// What becomes of links, by time.
+    /// Changes of links, by time.
     turns: BTreeMap<Instant, Vec<(LinkId, LinkChange)>>,
     watch: Watch,
     capture: Option<Capture>,
     checks: Checks,
     steps: u64,
-    /// The sum of all applications' progress when it last grew, and when that was.
+    /// Sum of all applications' progress when it last grew, and the time of that.
     progress: (u64, Instant),
-    /// Packets that no link leads for.
+    /// Packets without a link.
     unrouted: u64,
-    /// Of everything that was sent, and when.
+    /// Digest of all packets and their times.
     digest: u64,
 }
 
-/// What becomes of a link.
+/// Change of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkChange {
-    /// It goes down, or comes back.
+    /// The link goes down or up.
     State(LinkState),
-    /// It takes packets of at most so many bytes.
+    /// The link's MTU changes.
     Mtu(u16),
 }
 
@@ -58,18 +58,18 @@ struct Line {
     to: usize,
 }
 
-/// Names a link of a world: one direction.
+/// Name of a link of a world: one direction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LinkId(usize);
 
-/// Whether each step ends with a check of everything that must hold.
+/// Check of all invariants after each step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checks {
-    /// Every step: several times the run's own cost.
+    /// All checks at every step: several times the run's own cost.
     EachStep,
-    /// None but those of the wire.
+    /// Only the checks of the wire.
     Wire,
-    /// None at all, and no digest: for measurements, of which they would take half the time.
+    /// No checks, and no digest: for measurements, whose time they would double.
     Nothing,
 }
 
@@ -79,13 +79,13 @@ impl Default for Checks {
     }
 }
 
-/// When a run is given up.
+/// Limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The most steps (default ten million).
+    /// Most steps (default ten million).
     pub steps: u64,
-    /// The longest virtual time in which no application's progress grows (default 600 s: beyond
-    /// any retransmission time-out that follows an outage of five minutes).
+    /// Longest virtual time without progress of any application (default 600 s: longer than any
+    /// retransmission time-out after an outage of five minutes).
     pub idle: Duration,
 }
 
@@ -95,17 +95,17 @@ impl Default for Limits {
     }
 }
 
-/// A run that did not come to its end: why, and the state of everything.
+/// A run that did not end: the reason, and the state of everything.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{why}\n{dump}")]
 pub struct StuckRun {
-    /// What was the matter.
+    /// Reason that the run is stuck.
     pub why: String,
-    /// Hosts, applications and links as they stand.
+    /// State of hosts, applications and links.
     pub dump: String,
 }
 
-/// Building and looking.
+/// Construction and inspection.
 impl<A: Application> World<A> {
     /// An empty world at time zero.
     pub fn new(checks: Checks) -> Self {
@@ -142,17 +142,17 @@ impl<A: Application> World<A> {
         LinkId(number)
     }
 
-    /// Plans a turn of a link.
+    /// Plans a change of a link.
     pub fn plan(&mut self, at: Instant, link: LinkId, turn: LinkChange) {
         self.turns.entry(at).or_default().push((link, turn));
     }
 
-    /// Captures from now on, on the interface of every host added so far, what it sends.
+    /// Starts a capture of the packets that each host added so far sends.
     pub fn start_capture(&mut self) {
         self.capture = Some(Capture::new(self.hosts.len()));
     }
 
-    /// Takes what was captured so far, a pcapng file, and stops capturing.
+    /// Returns the capture as a pcapng file, and stops it.
     pub fn take_capture(&mut self) -> Option<Vec<u8>> {
         self.capture.take().map(Capture::into_file)
     }
@@ -162,7 +162,7 @@ impl<A: Application> World<A> {
         self.now
     }
 
-    /// How many instants something happened at.
+    /// Number of instants with an event.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -172,13 +172,13 @@ impl<A: Application> World<A> {
         self.unrouted
     }
 
-    /// A digest of every byte that was sent, by whom and when: equal runs have equal ones. 0 if nothing
-    /// is checked.
+    /// Digest of all bytes sent, their senders and times: equal runs have equal ones. 0 without
+    /// checks.
     pub fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// A link of this world, to look at what it did.
+    /// A link of this world, for inspection.
     pub fn link(&self, LinkId(number): LinkId) -> &Link {
         &self.links[number].link
     }
@@ -195,7 +195,7 @@ impl<A: Application> World<A> {
         (&mut host.shard, &mut host.application)
     }
 
-    /// Everything's state, for people.
+    /// State of everything, for people.
     pub fn dump(&self) -> String {
         let mut text = format!("at {:?}, step {}:\n", self.now.since(Instant::ZERO), self.steps);
         for (number, host) in self.hosts.iter().enumerate() {
@@ -219,7 +219,7 @@ impl<A: Application> World<A> {
         self.start()?;
         while !self.hosts.iter().all(|host| host.application.is_done()) {
             if !self.step()? {
-                return Err(self.stuck("nothing is due and not everybody is done"));
+                return Err(self.stuck("nothing is due and not every application is done"));
             }
             self.check_progress(limits)?;
         }
@@ -235,7 +235,7 @@ impl<A: Application> World<A> {
         Ok(())
     }
 
-    /// Wakes every host once, at the present time: applications begin what they came for.
+    /// Wakes every host once, at the present time, so that the applications start.
     pub fn start(&mut self) -> Result<(), StuckRun> {
         for host in 0..self.hosts.len() {
             self.wake(host)?;
@@ -243,7 +243,7 @@ impl<A: Application> World<A> {
         self.check()
     }
 
-    /// Goes on to the next instant at which something is due. Returns whether there was one.
+    /// Advances to the next instant at which something is due. Returns true if there was one.
     pub fn step(&mut self) -> Result<bool, StuckRun> {
         let Some(next) = self.next_deadline() else { return Ok(false) };
         self.now = self.now.max(next);
@@ -274,13 +274,13 @@ impl<A: Application> World<A> {
         hosts.chain(links).chain(turns).min()
     }
 
-    /// When each link into `host` next delivers.
+    /// Next arrival on each link into `host`.
     fn arrivals(&self, host: usize) -> impl Iterator<Item = Instant> {
         let into = self.links.iter().filter(move |line| line.to == host);
         into.filter_map(|line| line.link.next_arrival())
     }
 
-    /// A host receives what has arrived, does what is due, and sends.
+    /// Delivers arrived frames to a host, lets it work, and sends its packets.
     fn wake(&mut self, number: usize) -> Result<(), StuckRun> {
         let mut frames = Vec::new();
         for line in self.links.iter_mut().filter(|line| line.to == number) {
@@ -313,15 +313,14 @@ impl<A: Application> World<A> {
         }
         let is_narrow = |link: &usize| frame.len() > self.links[*link].link.config().mtu.into();
         let is_too_long = fate == Some(LinkOutcome::lost(Loss::TooLong));
-        // A step of the link's own configuration is silent.
+        // A step of the link's own configuration sends no error.
         if let Some(link) = route.filter(is_narrow).filter(|_| is_too_long) {
             self.send_back(link, &frame);
         }
         Ok(())
     }
 
-    /// The router in front of a link that is too narrow for a packet says so, over whatever leads
-    /// back to the sender.
+    /// Sends the error of the router in front of a narrow link, over the link back to the sender.
     fn send_back(&mut self, link: usize, frame: &[u8]) {
         let Line { link, to } = &self.links[link];
         let Some(error) = router::too_long(frame, link.config().mtu) else { return };
@@ -333,7 +332,7 @@ impl<A: Application> World<A> {
     }
 }
 
-/// What `before` becomes with these bytes (FNV-1a's step, over words).
+/// Digest of `before` with these bytes (FNV-1a's step, over words).
 fn digest(before: u64, bytes: &[u8]) -> u64 {
     let words = bytes.chunks(8).map(|chunk| {
         let mut word = [0; 8];
@@ -345,7 +344,7 @@ fn digest(before: u64, bytes: &[u8]) -> u64 {
     words.fold(before.wrapping_add(bytes.len() as u64), step)
 }
 
-/// Giving up.
+/// Failures.
 impl<A: Application> World<A> {
     fn check(&self) -> Result<(), StuckRun> {
         if self.checks != Checks::EachStep {

@@ -1,4 +1,4 @@
-//! Ten thousand whose readers are slow, and one whose reader is not, at one server whose memory is short.
+//! Ten thousand slow readers, and a fast one, at one server whose memory is short.
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
@@ -14,22 +14,22 @@ use whimbrel_tcp::conn::{BufferSize, SocketOptions};
 use whimbrel_tcp::{DropReason, Tunables};
 use whimbrel_wire::Family;
 
-/// Both ends of everything.
+/// Application of both hosts.
 #[derive(Debug)]
 enum End {
     Sender(Sender),
     Reader(Reader),
 }
 
-/// Sends as much as it may on each of its connections.
+/// Sends as much as possible on each of its connections.
 #[derive(Debug)]
 struct Sender {
-    /// How many slow ones come yet, and when the next does.
+    /// Number of slow connections still to open, and the time of the next.
     to_come: usize,
     at: Instant,
     fast: Option<Handle>,
     slow: Vec<Handle>,
-    /// When the slow ones begin to send, until they do.
+    /// Time when the slow ones begin to send.
     begins: Option<Instant>,
 }
 
@@ -41,9 +41,9 @@ struct Reader {
     slow: Vec<Handle>,
     next: usize,
     at: Instant,
-    /// Of the slow ones, each.
+    /// Bytes read from each slow connection.
     read: Vec<u64>,
-    /// The most that the shard ever held.
+    /// Most memory that the shard ever held.
     most_held: u64,
 }
 
@@ -95,7 +95,7 @@ impl Sender {
     }
 }
 
-/// Text for as much as there is room.
+/// Writes text while there is room.
 fn fill(shard: &mut Shard, handle: Handle) {
     while shard.send(handle, &mut Bytes::from_static(&TEXT)).unwrap() == TEXT.len() {}
 }
@@ -132,7 +132,7 @@ impl Reader {
         self.most_held = self.most_held.max(shard.memory().held);
     }
 
-    /// A KiB each, of as many that all have a turn in ten seconds.
+    /// Reads a KiB of each connection in turn, at a pace that serves all in ten seconds.
     fn read_in_turn(&mut self, shard: &mut Shard) {
         for _ in 0..self.slow.len().div_ceil(1_000) {
             let place = self.next % self.slow.len();
@@ -149,12 +149,12 @@ const SLOW: u16 = 5_202;
 static TEXT: [u8; 16 << 10] = [7; 16 << 10];
 const BUDGET: u64 = 128 << 20;
 
-/// Plays a fast flow beside so many slow ones, which come after a second, from a host whose device cuts
-/// super-segments or does not. Returns what the fast one carried in each second between these two, bytes, and
-/// the pair as it is then.
+/// Runs a fast flow together with `slow` slow ones, which start after a second, from a host whose
+/// device cuts super-segments or does not. Returns the fast flow's bytes in each second between
+/// these two, and the pair at the end.
 fn play(slow: usize, offload: Offload, seconds: [u64; 2]) -> (u64, Pair<End>) {
     let rules = [1 << 42, BUDGET].map(|mem_budget| Tunables { mem_budget, ..Tunables::default() });
-    // Nothing is lost on the path: what the crowd does to the fast one it does by the memory that it takes.
+    // The path loses nothing: the crowd affects the fast one only by the memory that it takes.
     let link = "rate=200M,delay=5ms,queue=300000p".parse::<whimbrel_link::LinkConfig>().unwrap();
     let config = PairConfig {
         tunables: rules,
@@ -189,12 +189,12 @@ fn play(slow: usize, offload: Offload, seconds: [u64; 2]) -> (u64, Pair<End>) {
     (carried / (seconds[1] - seconds[0]), pair)
 }
 
-/// Slow readers as they send from such a host: the budget holds, and whoever reads has what he had alone.
+/// Slow readers' peers send from such a host: the budget holds, and a fast reader keeps its rate.
 fn judge_crowd(offload: Offload) {
     const SLOW_ONES: usize = 10_000;
     let (alone, _) = play(0, offload, [10, 15]);
-    // Until then the senders that are refused have backed off: what they send for nothing takes the path.
-    let (beside, pair) = play(SLOW_ONES, offload, [41, 61]);
+    // By then the refused senders have backed off: their useless data would take the path.
+    let (together, pair) = play(SLOW_ONES, offload, [41, 61]);
     let (shard, End::Sender(sender)) = pair.world.host(pair.client) else { unreachable!() };
     let again = shard.snapshot(sender.fast.unwrap()).unwrap().mishaps.total_retrans;
     assert!(again < 16, "{again} segments of the fast one's were refused, or came late");
@@ -205,19 +205,19 @@ fn judge_crowd(offload: Offload) {
     assert!(levels[0] > 0 && levels[1] == 0, "{levels:?}, at most {} held", reader.most_held);
     assert!(shard.counters().dropped(DropReason::MemoryBudget) > 0);
     assert!(reader.most_held <= BUDGET, "{}", reader.most_held);
-    assert!(beside * 10 >= alone * 9, "{beside} of {alone}");
+    assert!(together * 10 >= alone * 9, "{together} of {alone}");
     let least = reader.read.iter().min().unwrap();
     assert!(*least >= 1 << 10, "each of them is served: {least}");
 }
 
 #[test]
-fn ten_thousand_slow_readers_stay_inside_the_budget_and_a_fast_one_keeps_its_rate() {
+fn slow_readers_stay_within_budget_and_fast_one_keeps_rate() {
     judge_crowd(Offload::None);
 }
 
-/// Ten segments of each come at once, and then what more they may be sent: all before anybody can be seen
-/// to be slow.
+/// Ten segments of each come at once, and then as many more as allowed, before any can be seen to
+/// be slow.
 #[test]
-fn ten_thousand_slow_readers_whose_peers_send_in_bursts_stay_inside_the_budget_as_well() {
+fn slow_readers_stay_within_budget_under_bursts() {
     judge_crowd(Offload::Full);
 }

@@ -1,14 +1,14 @@
-//! Every byte arrives, whatever the links do, and nothing is left at the end.
+//! Every byte arrives over any link, and nothing is left at the end.
 //!
 //! `seed=N cargo test -p whimbrel-sim --test oracle` plays one seed; `seeds=A..B` plays a range,
-//! and `progress=1` beside it says how far it is.
+//! and with `progress=1` it reports each seed.
 
 use std::ops::Range;
 use std::sync::Mutex;
 
 use whimbrel_sim::{Outcome, run_seed};
 
-/// What is played without being asked: what continuous integration has the time for.
+/// Seeds played by default: as many as continuous integration has time for.
 const SEEDS: Range<u64> = 0..1_000;
 
 #[test]
@@ -36,7 +36,7 @@ fn a_seed_repeats_its_run_byte_by_byte() {
     assert_ne!(run_seed(7).digest, run_seed(8).digest);
 }
 
-/// Plays the seeds on as many threads as there are processors; outcomes by seed.
+/// Plays the seeds on a thread for each processor; outcomes by seed.
 #[allow(clippy::disallowed_methods, reason = "each seed is a world of its own")]
 fn play(seeds: Range<u64>) -> Vec<Outcome> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -46,20 +46,22 @@ fn play(seeds: Range<u64>) -> Vec<Outcome> {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
-                    let Some(seed) = next.lock().expect("nobody panicked").next() else { return };
+                    let Some(seed) = next.lock().expect("no thread panicked").next() else {
+                        return;
+                    };
                     let outcome = run_seed(seed);
                     report(&outcome, end);
-                    outcomes.lock().expect("nobody panicked").push(outcome);
+                    outcomes.lock().expect("no thread panicked").push(outcome);
                 }
             });
         }
     });
-    let mut outcomes = outcomes.into_inner().expect("nobody panicked");
+    let mut outcomes = outcomes.into_inner().expect("no thread panicked");
     outcomes.sort_unstable_by_key(|outcome| outcome.seed);
     outcomes
 }
 
-/// Says how far it is, for whoever watches a long run.
+/// Reports the progress of a long run.
 fn report(outcome: &Outcome, end: u64) {
     if variable("progress").is_some() && (!outcome.is_ok() || outcome.seed.is_multiple_of(100)) {
         eprintln!(

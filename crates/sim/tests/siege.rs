@@ -1,7 +1,8 @@
-//! What the fuzzer found worth keeping is played again: each script once reached something that no
-//! other did, and each fault that was mended has its own.
+//! Plays scripts that the fuzzer found: each reached something that no other did, or stands for a
+//! fault that was mended.
 //!
-//! `siege=FILE cargo test -p whimbrel-sim --test siege` plays one file, which a fuzzer left, say.
+//! `siege=FILE cargo test -p whimbrel-sim --test siege` plays one file, for example one that a
+//! fuzzer left.
 
 use std::path::PathBuf;
 
@@ -24,7 +25,7 @@ fn the_corpus_of_sieges_is_outlived() {
     }
 }
 
-/// Every file of the corpus, in an order that repeats.
+/// Every file of the corpus, in a fixed order.
 #[allow(clippy::disallowed_methods, reason = "the corpus is files")]
 fn corpus() -> Vec<PathBuf> {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus"));

@@ -14,7 +14,7 @@ pub struct Cell {
     pub rate: u64,
     /// The round trip, without the queue.
     pub rtt: Duration,
-    /// The name of the congestion control, as `net.ipv4.tcp_congestion_control` has it.
+    /// Name of the congestion control, as in `net.ipv4.tcp_congestion_control`.
     pub algorithm: &'static str,
 }
 
@@ -35,12 +35,12 @@ impl Cell {
         cells.filter(|cell| 2 * cell.product() <= LARGEST_BUFFER)
     }
 
-    /// The product of rate and round trip, bytes.
+    /// Product of rate and round trip, bytes.
     pub const fn product(&self) -> u64 {
         self.rate / 8 * self.rtt.as_millis() as u64 / 1_000
     }
 
-    /// Its name, as in `100M/70ms/cubic`.
+    /// Name, for example `100M/70ms/cubic`.
     pub fn name(&self) -> String {
         let Self { rate, rtt, algorithm } = self;
         let rate = match rate / 1_000_000 {
@@ -50,20 +50,20 @@ impl Cell {
         format!("{rate}/{}ms/{algorithm}", rtt.as_millis())
     }
 
-    /// From when on it is measured: slow start takes a round trip for each doubling from the initial
-    /// window to the product, twice that is given, and two seconds to recover from its end.
+    /// Start of the measurement. Slow start takes a round trip for each doubling from the initial
+    /// window to the product; it gets twice that, and two seconds to recover from its end.
     pub fn begins(&self) -> Duration {
         let doublings = (self.product() as f64 / INITIAL_WINDOW as f64).log2().max(0.0);
         self.rtt.mul_f64(2.0 * doublings) + Duration::from_secs(2)
     }
 
-    /// For how long it is measured.
+    /// Length of the measurement.
     pub fn lasts(&self) -> Duration {
         Duration::from_secs(20).max(20 * self.rtt)
     }
 
     fn goal(&self) -> Goal {
-        // Recovery from one overshoot may want 85 MB of window there, which is beyond the largest.
+        // Recovery from one overshoot may need 85 MB of window there, more than the largest.
         let is_longest = self.rate == 1_000_000_000 && self.rtt == Duration::from_millis(200);
         Goal::AtLeast(match self.algorithm {
             "reno" if is_longest => 96.0,
@@ -107,7 +107,7 @@ impl Cell {
 
 const RATES: [u64; 3] = [10_000_000, 100_000_000, 1_000_000_000];
 const RTTS_MS: [u64; 5] = [1, 10, 70, 200, 600];
-/// The largest buffer that sizes itself, bytes.
+/// Largest buffer under autotuning, bytes.
 const LARGEST_BUFFER: u64 = 64_000_000;
 /// Ten segments of an Ethernet's MSS (RFC 6928 2), bytes.
 const INITIAL_WINDOW: u64 = 14_600;

@@ -1,4 +1,4 @@
-//! Paths that something went wrong on once, and those with losses or with two flows.
+//! Paths with reported failures, and those with losses or with two flows.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::path::{Captured, GoOn, PathPlan, PathReport};
 
-/// Every line of `whimbrel sim paths`, in the order in which it prints them.
+/// Every line of `whimbrel sim paths`, in order of the output.
 pub fn paths() -> Vec<Line> {
     let mut lines = Vec::new();
     lines.extend(report());
@@ -26,7 +26,7 @@ pub fn paths() -> Vec<Line> {
     lines
 }
 
-/// A path of 70 ms at 100 Mb/s over FDDI, that a buffer of the wrong size fills to a fifth.
+/// A path of 70 ms at 100 Mb/s over FDDI, which a buffer of the wrong size fills to a fifth.
 fn report() -> impl Iterator<Item = Line> {
     let small = SocketOptions { recv_size: (64 << 10).into(), ..SocketOptions::default() };
     let pipe = RouteMetrics { recvpipe: Some(16 << 10), ..RouteMetrics::default() };
@@ -50,8 +50,9 @@ fn report() -> impl Iterator<Item = Line> {
     })
 }
 
-/// The same path by the rules of 1998, when a route's pipes stood in for what applications asked for: what
-/// was measured then. Hosts took 12 ms of each round trip where windows were not the smallest.
+/// This path by the rules of 1998, when a route's pipes set the buffers that applications
+/// requested: the figures measured then. Hosts took 12 ms of each round trip except with the
+/// smallest windows.
 fn of_1998() -> impl Iterator<Item = Line> {
     [
         ("route-64k", 70, 64 << 10, 32, 7.5),
@@ -75,7 +76,7 @@ fn of_1998() -> impl Iterator<Item = Line> {
     })
 }
 
-/// The rate at which so many bytes were acknowledged by those rules.
+/// Rate at which these bytes were acknowledged under those rules.
 fn by_those_rules(
     round_trip: u64,
     window: u32,
@@ -97,7 +98,7 @@ fn by_those_rules(
     Ok(Figure { value, events: PathEvents::of(&report) })
 }
 
-/// 190 ms at 1 Gb/s with a buffer that an application asked for, 120 s.
+/// 190 ms at 1 Gb/s for 120 s, with a buffer of requested size.
 fn long() -> impl Iterator<Item = Line> {
     let size = BufferSize::Asked(256_000);
     let set = SocketOptions { send_size: size, recv_size: size, ..SocketOptions::default() };
@@ -116,8 +117,8 @@ fn long() -> impl Iterator<Item = Line> {
     )
 }
 
-/// The same where the buffer is to be as it was asked for: how much, and for how long that is what the
-/// sender waits for.
+/// This path with buffers of exactly the requested size: the size, and the share of time that the
+/// sender waits for it.
 fn exact() -> impl Iterator<Item = Line> {
     let rate = ("", Goal::AtLeast(10.5), Unit::Megabits, "120 s from the SYN on");
     let waits =
@@ -141,7 +142,7 @@ fn exact() -> impl Iterator<Item = Line> {
     })
 }
 
-/// Losses by chance, of five seeds.
+/// Random losses, with five seeds.
 fn losses(algorithm: &'static str) -> impl Iterator<Item = Line> {
     LOSSES.into_iter().map(move |(name, path, reno, cubic)| Line {
         name: format!("{name}/{algorithm}"),
@@ -176,7 +177,7 @@ fn fairness(algorithm: &'static str) -> Line {
     }
 }
 
-/// The mean over these seeds.
+/// Mean over these seeds.
 fn mean(
     seeds: std::ops::RangeInclusive<u64>,
     measure: impl Fn(u64) -> Result<Figure, String>,
@@ -189,7 +190,7 @@ fn mean(
     Ok(Figure { value: sum / count, events })
 }
 
-/// Jain's index of what each flow had between the marks: 1 if all had as much.
+/// Jain's index of the flows' bytes between the marks: 1 if all had the same.
 fn jain(report: &PathReport) -> f64 {
     let each = report.flows.iter().map(|flow| flow.rate(0, 1, Duration::from_secs(1)));
     let (count, sum, squares) = each.fold((0.0, 0.0, 0.0), |(count, sum, squares), rate| {
@@ -198,7 +199,7 @@ fn jain(report: &PathReport) -> f64 {
     if squares == 0.0 { 0.0 } else { sum * sum / (count * squares) }
 }
 
-/// The size of both buffers, bytes.
+/// Size of both buffers, bytes.
 const EXACT: u32 = 256_000;
 /// Names, paths, and 90 % of what Linux reaches over `whimbrel link` with the same losses, as
 /// docs/measured/long-paths.md has it: megabits per second with reno, and with cubic.

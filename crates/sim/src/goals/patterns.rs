@@ -1,24 +1,24 @@
-//! What the kernel was measured with: 20 MB over a path that loses certain segments, and no others but for
-//! those that find its queue full.
+//! The kernel's own measurement: 20 MB over a path that loses only certain segments, and those that
+//! overflow its queue.
 
 use std::time::Duration;
 
 use super::{ALGORITHMS, Figure, Goal, Line, NO_END, PathEvents, Unit, link, lost, rules};
 use crate::path::{Captured, GoOn, PathPlan};
 
-/// Segments that are lost.
+/// Lost segments.
 #[derive(Clone, Copy, Debug)]
 struct Pattern {
     name: &'static str,
-    /// From which number to which.
+    /// First and last of a row.
     row: [u64; 2],
-    /// And these, in the words of `drop=`.
+    /// Further ones, in the syntax of `drop=`.
     also: &'static str,
     /// The kernel's seconds with each of [`ALGORITHMS`].
     kernel: [f64; 2],
 }
 
-/// All of them, with each algorithm.
+/// All patterns, with each algorithm.
 pub(super) fn lines() -> impl Iterator<Item = Line> {
     PATTERNS.into_iter().flat_map(|pattern| {
         ALGORITHMS.into_iter().zip(pattern.kernel).map(move |(algorithm, kernel)| Line {
@@ -56,7 +56,7 @@ impl Pattern {
 }
 
 const PATH: &str = "rate=100M,delay=20ms,queue=1bdp";
-/// As much of the kernel's time as we may take.
+/// Our time may be at most this multiple of the kernel's.
 const MOST: f64 = 1.1;
 const LONGEST: Duration = Duration::from_secs(60);
 const EVERY_SECOND: &str = "+2003+2005+2007+2009+2011+2013+2015+2017+2019";

@@ -1,5 +1,5 @@
-//! Paths that lose nothing and deliver some packets late: how much of the rate without that one flow keeps,
-//! and how much it sends again.
+//! Paths without losses that deliver some packets late: the share of the rate that a flow keeps,
+//! and the share of segments it retransmits.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use super::{ALGORITHMS, Figure, Goal, Line, PathEvents, Unit, link};
 use super::{plan, whole};
 use crate::path::{Captured, GoOn, PathPlan};
 
-/// A path that delivers a share of its packets late, and who sends over it.
+/// A path that delivers a share of its packets late, and its sender.
 #[derive(Clone, Copy, Debug)]
 struct Reordering {
     algorithm: &'static str,
@@ -15,25 +15,26 @@ struct Reordering {
     rate: u32,
     /// Percent of the packets, in both directions.
     chance: u32,
-    /// How late they are, milliseconds; the round trip takes 40.
+    /// Their delay, milliseconds; the round trip takes 40.
     late: u32,
-    /// Packets that wait in front of the line at most.
+    /// Most packets in the queue.
     queue: u32,
 }
 
-/// What the seeds gave.
+/// Results of the seeds.
 #[derive(Clone, Debug)]
 struct Seeds {
-    /// Percent of the rate without reordering, of the seed with least.
+    /// Percent of the rate without reordering, for the seed with the least.
     kept: f64,
-    /// Percent of the segments that were sent again, of the seed with most.
+    /// Percent of segments retransmitted, for the seed with the most.
     again: f64,
     events: PathEvents,
 }
 
-/// The lines of all algorithms, rates, shares and delays.
+/// Lines of all algorithms, rates, shares and delays.
 pub(super) fn lines() -> Vec<Line> {
-    // Lines of the same runs do not stand side by side: measured at the same time, one would wait for the other.
+    // Lines of the same runs are not adjacent: measured at the same time, one would wait for the
+    // other.
     let (mut again, mut kept, mut short) = (Vec::new(), Vec::new(), Vec::new());
     for (algorithm, rate) in ALGORITHMS.into_iter().flat_map(|it| RATES.map(|rate| (it, rate))) {
         let calm = Arc::new(OnceLock::new());
@@ -49,7 +50,7 @@ pub(super) fn lines() -> Vec<Line> {
 }
 
 impl Reordering {
-    /// What it sends again, and what it keeps of the rate: of the same runs.
+    /// Retransmissions, and the share of the rate that is kept, from the same runs.
     fn lines(self, calm: &Arc<OnceLock<Result<f64, String>>>) -> [Line; 2] {
         let seeds = Arc::new(OnceLock::new());
         let line = |name: &str, goal, value: fn(&Seeds) -> f64| {
@@ -72,7 +73,7 @@ impl Reordering {
         ]
     }
 
-    /// Where the queue overflows, too.
+    /// This path with a queue that overflows, too.
     fn again_behind_a_short_queue(self) -> Line {
         Line {
             name: format!("{}/short/again", self.name()),
@@ -130,7 +131,7 @@ const RATES: [u32; 2] = [20, 100];
 const CHANCES: [u32; 3] = [1, 5, 50];
 const LATE: [u32; 5] = [1, 2, 5, 15, 18];
 const SEEDS: u64 = 10;
-/// Nothing is lost in front of the line in ten seconds.
+/// Long enough that the queue drops nothing in ten seconds.
 const LONG_QUEUE: u32 = 20_000;
 const SHORT_QUEUE: u32 = 1_000;
 const WHAT: &str = "10 s from the SYN on, ten seeds";

@@ -1,4 +1,4 @@
-//! How soon what was lost at the end of a flow leaves again, and that a lost repair costs no time-out.
+//! Segments lost at the end of a flow are repaired soon, and a lost repair costs no time-out.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ struct Tail {
     name: &'static str,
     /// The round trip, milliseconds.
     rtt_ms: u64,
-    /// Segments in all, and how many of the last are lost.
+    /// Number of segments, and of the last ones that are lost.
     segments: u64,
     lost: u64,
     /// Round trips from the first transmission until the last repair leaves.
     within: f64,
 }
 
-/// The lines of all losses at the end of a flight, and that of a repair that is lost.
+/// Lines of all losses at the end of a flight, and of a lost repair.
 pub(super) fn lines() -> impl Iterator<Item = Line> {
     TAILS.into_iter().map(Tail::line).chain([lost_repairs()])
 }
@@ -67,10 +67,10 @@ fn lost_repairs() -> Line {
     }
 }
 
-/// A flow of so many bytes, with nothing set.
+/// A flow of `bytes`, with default settings.
 fn send(path: &str, bytes: u64, go_on: GoOn<'_>) -> Result<PathReport, String> {
     let mut plan = PathPlan { bytes: Some(bytes), ..PathPlan::new(link(path)?, vec![LONGEST]) };
-    // When the last repair arrived is to be known at once.
+    // The arrival of the last repair must be known at once.
     plan.options[1].overrides.acks = AckTiming::AtOnce;
     plan.run(Captured::Nothing, go_on)
 }

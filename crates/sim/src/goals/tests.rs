@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::{Cell, Goal, grid, paths};
 
 #[test]
-fn the_grid_has_the_cells_whose_double_product_fits_in_the_largest_buffer() {
+fn grid_has_cells_whose_double_bdp_fits_in_the_buffer() {
     let names: Vec<_> = grid().into_iter().map(|line| line.name).collect();
     assert_eq!(names.len(), 28);
     for name in ["10M/1ms/reno", "100M/600ms/cubic", "1G/200ms/reno"] {
@@ -13,7 +13,7 @@ fn the_grid_has_the_cells_whose_double_product_fits_in_the_largest_buffer() {
 }
 
 #[test]
-fn a_cell_is_measured_once_slow_start_had_twice_its_round_trips_and_two_seconds() {
+fn cell_is_measured_after_twice_slow_start_plus_two_seconds() {
     let cell = |rate, rtt| Cell { rate, rtt: Duration::from_millis(rtt), algorithm: "reno" };
     // A BDP of 1,250 bytes is less than the initial window.
     assert_eq!(cell(10_000_000, 1).begins(), Duration::from_secs(2));

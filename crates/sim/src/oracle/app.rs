@@ -1,4 +1,4 @@
-//! The application of both ends: it acts on events alone, so that one that is missing shows.
+//! The application of both ends. It acts only on events, so that a missing one shows.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -22,19 +22,19 @@ pub struct Oracle {
     shared: SharedPlan,
     /// Connections to open, by time.
     calls: VecDeque<Call>,
-    /// Where it listens, once it is woken for the first time.
+    /// Address to listen on, after the first wake-up.
     listens_at: Option<Endpoint>,
     /// Connections accepted, by port.
     accepted: BTreeMap<u16, u16>,
     streams: BTreeMap<Handle, Stream>,
     /// Connections opened or accepted.
     begun: usize,
-    /// Connections without disturbance that were let go of.
+    /// Number of undisturbed connections that were closed.
     over: usize,
-    /// Bytes of the streams that are gone.
+    /// Bytes of finished streams.
     sent: u64,
     verified: u64,
-    /// How often urgent text was announced.
+    /// Number of times that urgent text was announced.
     alarms: u64,
     failure: Option<String>,
 }
@@ -60,7 +60,7 @@ impl Oracle {
         Self::new(shared, End::Client, calls.collect(), None)
     }
 
-    /// The server: it listens, and calls back those clients that do not call its listener.
+    /// The server: it listens, and connects to clients that do not call its listener.
     pub(super) fn server(shared: SharedPlan, hosts: [Address; 2], starts: &[Instant]) -> Self {
         let crossed = shared.calls(starts).filter(|(number, ..)| shared.is_crossed(*number));
         let calls = crossed.map(|(number, at, called)| Call {
@@ -95,12 +95,12 @@ impl Oracle {
         }
     }
 
-    /// Bytes that arrived and were right.
+    /// Bytes that arrived and were correct.
     pub fn verified(&self) -> u64 {
         self.verified + self.streams.values().map(|stream| stream.received).sum::<u64>()
     }
 
-    /// How often urgent text was announced.
+    /// Number of times that urgent text was announced.
     pub(super) const fn alarms(&self) -> u64 {
         self.alarms
     }
@@ -135,7 +135,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// The next connection to open: not before that which has its port is over.
+    /// The next connection to open, once the one before it on its port is over.
     fn next_call(&self) -> Option<Call> {
         let call = *self.calls.front()?;
         let slot = self.shared.slot(call.number);
@@ -149,7 +149,7 @@ impl Oracle {
         let options = &plans[0].options;
         let opened = match self.shared.syn_data {
             SynData::Plain => shard.connect_with(remote, Some(local), options),
-            // The SYN brings what is written before it leaves.
+            // The SYN carries data written before it leaves.
             SynData::Fast { .. } => {
                 shard.connect_fast(remote, Some(local), options, &mut Bytes::new())
             }
@@ -161,7 +161,7 @@ impl Oracle {
                 Ok(())
             }
             Err(ConnectError::InUse { .. }) if self.shared.slots < self.shared.connections => {
-                // The earlier connection of this port is in TIME-WAIT, or not quite over.
+                // The earlier connection of this port is in TIME-WAIT, or nearly over.
                 let later = now + Duration::from_millis(777);
                 self.calls.iter_mut().take(1).for_each(|call| call.at = later);
                 Ok(())
@@ -170,7 +170,7 @@ impl Oracle {
         }
     }
 
-    /// Our plan and the peer's.
+    /// Plans of this side and of the peer.
     fn plans(&self, number: u16) -> [StreamPlan; 2] {
         let [client, server] = self.shared.plans(number);
         if self.end == End::Client { [client, server] } else { [server, client] }
@@ -206,7 +206,7 @@ impl Oracle {
         }
     }
 
-    /// The connection that an event is for.
+    /// Connection of an event.
     fn note(&mut self, handle: Handle, now: Instant) -> Result<&mut Stream, String> {
         let stream = self.streams.get_mut(&handle).ok_or("an event for none of ours")?;
         stream.on_event(now);
@@ -220,7 +220,7 @@ impl Oracle {
         let number = slot + *earlier * self.shared.slots;
         *earlier += 1;
         if number >= self.shared.connections && self.shared.syn_data != SynData::Plain {
-            // RFC 7413 2.1: a SYN that the network repeated, after its connection was over.
+            // RFC 7413 2.1: a SYN that the network repeated after its connection was over.
             shard.abort(handle);
             return Ok(());
         }
@@ -265,6 +265,6 @@ impl Application for Oracle {
     }
 }
 
-/// The client's port tells the server which connection it is.
+/// The client's port identifies the connection to the server.
 const FIRST_PORT: u16 = 10_000;
 const BACKLOG: u32 = 64;

@@ -1,4 +1,4 @@
-//! What one end does on a connection.
+//! Plan of one end of a connection.
 
 use std::time::Duration;
 
@@ -10,61 +10,61 @@ use whimbrel_tcp::conn::{
 
 use super::shared_plan::{RetryPolicy, SharedPlan, mix};
 
-/// What one end does on a connection. Both ends compute it for both.
+/// Plan of one end of a connection. Both ends compute it for both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamPlan {
-    /// From which the bytes are computed.
+    /// Key of the bytes.
     pub(super) key: u64,
-    /// How many are sent before the end of the stream.
+    /// Number of bytes sent before the end of the stream.
     pub bytes: u64,
-    /// The most bytes of one write.
+    /// Most bytes of one write.
     pub(super) most: usize,
-    /// The longest pause between two writes; zero for none.
+    /// Longest pause between two writes; zero for none.
     pub(super) write_pause: Duration,
-    /// The longest pause between two reads; zero reads all there is at once.
+    /// Longest pause between two reads; zero reads all data at once.
     pub(super) read_pause: Duration,
-    /// When it sends its first byte.
+    /// Time of its first byte.
     pub(super) beginning: Beginning,
-    /// The last of so many bytes is urgent, each time; 0: none is.
+    /// Distance of urgent bytes; 0: none.
     pub(super) urgent_every: u64,
-    /// What follows the end of both streams.
+    /// Action after the end of both streams.
     pub(super) ending: Ending,
-    /// At how many bytes received it lets go without waiting for any end, and how.
-    pub(super) gives_up_at: Option<(u64, CloseMode)>,
-    /// What it sets on its socket.
+    /// Number of bytes received after which it closes early, and how.
+    pub(super) closes_early_at: Option<(u64, CloseMode)>,
+    /// Options of its socket.
     pub(super) options: SocketOptions,
 }
 
-/// When an application begins to send.
+/// Start of an application's sending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Beginning {
-    /// As soon as it is connected.
+    /// When it is connected.
     AtOnce,
-    /// After the end of the peer's stream: its answer goes over a connection that is half closed.
+    /// After the end of the peer's stream, over a half-closed connection.
     AfterPeersEnd,
 }
 
-/// What an application does once both directions have ended.
+/// Action of an application after both directions have ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ending {
-    /// It lets go of the connection without a word.
-    LetGo,
-    /// It waits to hear that the connection is over.
+    /// It releases the connection without a call to close.
+    Release,
+    /// It waits until the connection is over.
     Wait,
 }
 
-/// How an application lets go before the end.
+/// The way an application closes before the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CloseMode {
-    /// It closes: what was written is delivered.
+    /// It closes: data written is delivered.
     Close,
-    /// It aborts: the peer is sent a reset.
+    /// It aborts: the peer gets a reset.
     Abort,
     /// It ends its stream, waits a while for the peer's end, and then aborts.
     Linger(Duration),
 }
 
-/// Which end of a connection.
+/// End of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
     Client,
@@ -91,18 +91,19 @@ impl StreamPlan {
             read_pause: pause(&mut chance, 400),
             beginning: draw_beginning(shared, number, end),
             urgent_every: if chance.u32(..6) == 0 { chance.u64(1..=30_000) } else { 0 },
-            ending: if chance.bool() { Ending::LetGo } else { Ending::Wait },
-            gives_up_at: gives_up.then(|| (chance.u64(0..=most_bytes), draw_parting(&mut chance))),
+            ending: if chance.bool() { Ending::Release } else { Ending::Wait },
+            closes_early_at: gives_up
+                .then(|| (chance.u64(0..=most_bytes), draw_parting(&mut chance))),
             options: draw_options(&mut chance, patience),
         }
     }
 
-    /// True if it keeps to the end of both streams.
+    /// True if it continues to the end of both streams.
     pub(super) const fn is_patient(&self) -> bool {
-        self.gives_up_at.is_none()
+        self.closes_early_at.is_none()
     }
 
-    /// The bytes from `at` on, `len` of them.
+    /// `len` bytes from `at` on.
     pub(super) fn text(&self, at: u64, len: usize) -> Vec<u8> {
         let last = at + len as u64;
         let words = (at / 8)..=(last / 8);
@@ -110,7 +111,7 @@ impl StreamPlan {
         bytes.skip((at % 8) as usize).take(len).collect()
     }
 
-    /// Bytes from `at` on until the next that is urgent; 0 if that is the one at `at`.
+    /// Bytes from `at` to the next urgent one; 0 if `at` is urgent.
     pub(super) fn until_urgent(&self, at: u64) -> Option<u64> {
         (self.urgent_every > 0).then(|| self.urgent_every - 1 - at % self.urgent_every)
     }
@@ -121,21 +122,21 @@ impl StreamPlan {
     }
 }
 
-/// What both ends do.
+/// Plan of both ends.
 impl SharedPlan {
     /// The plans of the client and of the server.
     pub(super) fn plans(&self, number: u16) -> [StreamPlan; 2] {
         [End::Client, End::Server].map(|end| StreamPlan::new(self, number, end))
     }
 
-    /// How many connections both ends see through.
+    /// Number of connections that both ends complete.
     pub(super) fn undisturbed(&self) -> usize {
         let patient = |number: &u16| self.plans(*number).iter().all(StreamPlan::is_patient);
         (0..self.connections).filter(patient).count()
     }
 }
 
-/// At most one end waits for the other. In one connection of four, one does.
+/// At most one end waits for the other; one does in one connection of four.
 fn draw_beginning(shared: &SharedPlan, number: u16, end: End) -> Beginning {
     let waits = match mix(shared.seed.rotate_left(17) ^ u64::from(number)) % 8 {
         0 => Some(End::Client),
@@ -153,7 +154,7 @@ fn draw_parting(chance: &mut Rng) -> CloseMode {
     }
 }
 
-/// An end that is not to give up sets no time-out that is shorter than all outages in a row.
+/// An end that does not give up has no time-out shorter than all outages in a row.
 fn draw_options(chance: &mut Rng, patience: RetryPolicy) -> SocketOptions {
     let sometimes = |chance: &mut Rng| chance.u32(..6) == 0;
     let time_limit = match patience {
@@ -186,7 +187,7 @@ fn draw_options(chance: &mut Rng, patience: RetryPolicy) -> SocketOptions {
     }
 }
 
-/// The size of a buffer: that of the rules, mostly.
+/// Size of a buffer, usually the default of the rules.
 fn draw_size(chance: &mut Rng) -> BufferSize {
     let bytes = (1 << chance.u32(11..=18)) + chance.u32(..1_000);
     match chance.u32(..8) {

@@ -1,4 +1,4 @@
-//! What a seed stands for.
+//! Scenario that a seed stands for.
 
 use std::fmt;
 use std::time::Duration;
@@ -25,11 +25,11 @@ pub struct Scenario {
     mtu: [u16; 2],
     tunables: [Tunables; 2],
     links: [LinkConfig; 2],
-    /// When both directions of the link are down.
+    /// Times when both directions of the link are down.
     pub outages: Vec<(Instant, Instant)>,
-    /// When both directions take shorter packets than usual, and how long ones.
+    /// Times when both directions have a smaller MTU, and that MTU.
     pub narrows: Vec<(Instant, Instant, u16)>,
-    /// When each connection begins.
+    /// Start of each connection.
     starts: Vec<Instant>,
     shared: SharedPlan,
 }
@@ -77,7 +77,7 @@ impl Scenario {
         scenario
     }
 
-    /// Takes away every reason to send anything twice.
+    /// Removes every reason to send anything twice.
     fn make_perfect(&mut self) {
         self.outages.clear();
         self.narrows.clear();
@@ -98,17 +98,17 @@ impl Scenario {
         [Oracle::client(shared, hosts, starts), Oracle::server(shared, hosts, starts)]
     }
 
-    /// True if connections are opened fast.
+    /// True if connections use Fast Open.
     pub(super) const fn opens_fast(&self) -> bool {
         matches!(self.shared.syn_data, SynData::Fast { .. })
     }
 
-    /// How many connections both ends open.
+    /// Number of connections that both ends open.
     pub(super) fn crossed(&self) -> usize {
         self.shared.crossed()
     }
 
-    /// True if the links neither lose nor hold back anything, and nobody lets go early.
+    /// True if the links neither lose nor delay anything, and no application closes early.
     pub(super) fn is_perfect(&self) -> bool {
         let perfect = |(link, mtu): (&LinkConfig, u16)| {
             let LinkConfig { delay, queue, .. } = *link;
@@ -124,7 +124,7 @@ impl Scenario {
             && self.tunables.iter().all(prompt)
     }
 
-    /// The hosts and links.
+    /// Hosts and links.
     pub fn pair(&self, checks: Checks) -> PairConfig {
         PairConfig {
             metrics: Default::default(),
@@ -138,7 +138,7 @@ impl Scenario {
     }
 }
 
-/// The lines that a person needs to know what was played.
+/// Description of the scenario, for people.
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { family, offload, mtu, tunables, links, outages, narrows, shared, .. } = self;
@@ -172,7 +172,7 @@ fn draw_connections(chance: &mut Rng, seed: u64) -> SharedPlan {
     let slots = if fewer { chance.u16(1..=connections) } else { connections };
     let crossed = slots == connections && chance.u32(..3) == 0;
     let simultaneous_open = if crossed { SimultaneousOpen::Some } else { SimultaneousOpen::None };
-    // Where ports are used again nobody could tell a connection from the ghost of another.
+    // If ports are reused, a connection could not be told from the ghost of another.
     let fast = slots == connections && mix(seed.rotate_left(9)).is_multiple_of(3);
     let pending = 1 + mix(seed.rotate_left(11)) as u32 % 8;
     let syn_data = if fast { SynData::Fast { pending } } else { SynData::Plain };
@@ -180,7 +180,7 @@ fn draw_connections(chance: &mut Rng, seed: u64) -> SharedPlan {
     SharedPlan { seed, most_bytes, connections, slots, patience, simultaneous_open, syn_data }
 }
 
-/// An MTU as links have it: IPv6 needs 1,280 at least.
+/// A usual MTU of links: IPv6 needs at least 1,280.
 fn draw_mtu(chance: &mut Rng, family: Family) -> u16 {
     let usual = [1_280, 1_500, 4_352, 9_000];
     match family {
@@ -202,20 +202,20 @@ fn draw_tunables(chance: &mut Rng) -> Tunables {
         delayed_ack: Duration::from_millis([0, 40, 200, 490][chance.usize(..4)]),
         ack_every: chance.u8(1..=4),
         max_out_of_order: if chance.u32(..4) == 0 { chance.u16(1..=8) } else { 256 },
-        // Nothing may give up: whether it ends well is the question.
+        // No connection may give up: the oracle tests whether each ends well.
         syn_retries: 30,
         synack_retries: 30,
         retries: 30,
         orphan_retries: 30,
         max_rto: Micros::from_millis(5_000),
-        // TIME-WAIT outlasts all outages in a row: a side whose last text is acknowledged by nobody but a
-        // reset, because its peer has forgotten, cannot know that it arrived, and says so.
+        // TIME-WAIT outlasts all outages in a row. Otherwise a peer that has forgotten answers the
+        // last text with a reset only, and its sender must report that it may not have arrived.
         msl_link: Duration::from_secs(60),
         ..Tunables::default()
     }
 }
 
-/// How far buffers follow the path, and what a size means that an application asks for.
+/// Draws the growth of buffers with the path, and the meaning of a requested size.
 fn draw_sizes(chance: &mut Rng, rules: Tunables) -> Tunables {
     let policies = [BufferPolicy::Floor, BufferPolicy::Floor, BufferPolicy::Exact];
     let grows = chance.bool();
@@ -228,7 +228,8 @@ fn draw_sizes(chance: &mut Rng, rules: Tunables) -> Tunables {
     }
 }
 
-/// Half of the links are good; the others lose up to a tenth, and do everything else as well.
+/// Half of the links are good; the others lose up to a tenth of the frames, and have all other
+/// impairments.
 fn draw_link(chance: &mut Rng, mtu: u16) -> LinkConfig {
     let delay = Duration::from_micros(chance.u64(10..=60_000));
     let rate = [None, Some(chance.u64(500_000..=100_000_000))][chance.usize(..2)];
@@ -258,8 +259,7 @@ fn draw_link(chance: &mut Rng, mtu: u16) -> LinkConfig {
     }
 }
 
-/// One scenario in three has a path that is narrower for a while, most likely while something is being
-/// repaired.
+/// One scenario in three has a narrower path for a while, most likely during repairs.
 fn draw_narrows(chance: &mut Rng, family: Family) -> Vec<(Instant, Instant, u16)> {
     let count = if chance.u32(..3) == 0 { chance.usize(1..=4) } else { 0 };
     let mut at = Instant::ZERO;

@@ -1,38 +1,38 @@
-//! What both ends of a scenario's connections must agree on.
+//! The part of a scenario that both ends share.
 
 use whimbrel_base::Instant;
 
-/// What both ends must agree on.
+/// The part of a plan that both ends share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharedPlan {
     pub(super) seed: u64,
-    /// The most bytes of a stream.
+    /// Most bytes of a stream.
     pub(super) most_bytes: u64,
     pub(super) connections: u16,
-    /// How many ports the client has: with fewer than connections, each serves several in turn.
+    /// Number of the client's ports. If there are fewer than connections, each serves several in
+    /// turn.
     pub(super) slots: u16,
     pub(super) patience: RetryPolicy,
     pub(super) simultaneous_open: SimultaneousOpen,
     pub(super) syn_data: SynData,
 }
 
-/// Whether SYNs bring text (RFC 7413), and how many handshakes at once the server admits then.
+/// Use of text on SYNs (RFC 7413), and the server's limit of such handshakes at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SynData {
     Plain,
     Fast { pending: u32 },
 }
 
-/// Whether some connections are opened by both ends at once (RFC 9293 figure 7). Only where each
-/// has a port of its own.
+/// Simultaneous open of some connections (RFC 9293 figure 7), only if each has a port of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SimultaneousOpen {
     None,
     Some,
 }
 
-/// Whether some applications let go before the streams end. Not where ports are used again: the
-/// server counts a port's connections, and one that was given up early it may never have seen.
+/// Early close by some applications, only if ports are not reused: the server counts a port's
+/// connections and may never see one that was given up early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RetryPolicy {
     Endless,
@@ -58,7 +58,7 @@ impl SharedPlan {
             && mix(self.seed.rotate_left(31) ^ u64::from(number)).is_multiple_of(2)
     }
 
-    /// How many connections both ends open.
+    /// Number of connections that both ends open.
     pub(super) fn crossed(&self) -> usize {
         (0..self.connections).filter(|number| self.is_crossed(*number)).count()
     }

@@ -1,4 +1,4 @@
-//! One connection's end in the eyes of the oracle: what it sends, and what it must receive.
+//! One end of a connection in the oracle: the data it sends, and the data it must receive.
 
 use std::time::Duration;
 
@@ -19,31 +19,31 @@ pub(super) struct Stream {
     own: StreamPlan,
     peer: StreamPlan,
     chance: Rng,
-    /// What was taken up to be sent and found no room yet.
+    /// Bytes that wait for room in the send buffer.
     pending: Bytes,
     pub(super) sent: u64,
     pub(super) received: u64,
     phase: Phase,
-    // What events said and nobody acted on yet.
+    // Events not yet handled.
     pub(super) readable: bool,
     pub(super) writable: bool,
     pub(super) closed: Option<CloseReason>,
     read_at: Instant,
     write_at: Instant,
-    /// When an application whose peer may vanish gives up waiting for it.
+    /// Time when an application whose peer may vanish gives up.
     patience: Instant,
-    /// Urgent text was announced.
+    /// True once urgent text was announced.
     alarmed: bool,
-    /// The client uses its port again as soon as it may.
+    /// True if the client reuses its port as soon as possible.
     pub(super) port_returns: bool,
 }
 
-/// How far the two directions are.
+/// Progress of the two directions.
 #[derive(Clone, Copy, Default, Debug)]
 struct Phase {
     shut: bool,
     ended: bool,
-    /// It gave up, and lingers.
+    /// True if it gave up, and lingers.
     lingers: bool,
     over: bool,
 }
@@ -72,39 +72,39 @@ impl Stream {
         }
     }
 
-    /// True if both ends keep to the end of both streams.
+    /// True if both ends continue to the end of both streams.
     pub(super) fn is_undisturbed(&self) -> bool {
         self.patience == Instant::NEVER
     }
 
-    /// Something happened: a peer that may vanish is still there.
+    /// Notes an event: a peer that may vanish is still there.
     pub(super) fn on_event(&mut self, now: Instant) {
         if !self.is_undisturbed() && !self.phase.lingers {
             self.patience = now + PATIENCE;
         }
     }
 
-    /// Urgent text is announced: the peer has some, and its end lies where the peer put it.
+    /// Checks an announcement: the peer has urgent text, and it ends where the peer put it.
     pub(super) fn on_urgent(&mut self, shard: &Shard) -> Result<(), String> {
         self.alarmed = true;
         if !self.peer.has_urgent() {
-            return Err(self.describe("urgent text that nobody sent"));
+            return Err(self.describe("urgent text that was not sent"));
         }
         self.judge_mark(shard.urgent_mark(self.handle))
     }
 
-    /// The end of urgent text that is so many bytes ahead.
+    /// Checks the end of urgent text at this distance.
     fn judge_mark(&self, mark: Option<u32>) -> Result<(), String> {
         let Some(mark) = mark else { return Ok(()) };
         let end = self.received + u64::from(mark);
-        // What lies beyond the reach of the urgent pointer is announced as far as it reaches.
+        // An end beyond the reach of the urgent pointer is announced at its limit.
         let exact = self.peer.bytes <= u64::from(u16::MAX);
         let right =
             end <= self.peer.bytes && (!exact || end.is_multiple_of(self.peer.urgent_every));
         if right { Ok(()) } else { Err(self.describe(&format!("urgent text ends at {end}"))) }
     }
 
-    /// True if the application let go of it.
+    /// True if the application closed it.
     pub(super) const fn is_over(&self) -> bool {
         self.phase.over
     }
@@ -121,7 +121,7 @@ impl Stream {
         self.writable && begun && !self.phase.shut
     }
 
-    /// Does what can be done now.
+    /// Does all work that is possible now.
     pub(super) fn pump(&mut self, shard: &mut Shard, now: Instant) -> Result<(), String> {
         if self.phase.over {
             return Ok(());
@@ -142,8 +142,8 @@ impl Stream {
         Ok(())
     }
 
-    /// The same where either end may vanish at any time: what arrives is still verified, but
-    /// refusals and ends are no failures. Returns whether it let go.
+    /// Pumps a connection whose either end may vanish at any time: it verifies data that arrives,
+    /// but accepts refusals and ends. Returns true if it closed the connection.
     fn pump_disturbed(&mut self, shard: &mut Shard, now: Instant) -> Result<bool, String> {
         let lost = self.write(shard, now).is_err() || self.closed.is_some();
         if !lost {
@@ -155,7 +155,8 @@ impl Stream {
         }
         if lost || self.phase.lingers || now >= self.patience {
             self.part(shard, CloseMode::Abort, now);
-        } else if let Some((_, close_mode)) = self.own.gives_up_at.filter(|it| has_enough(*it)) {
+        } else if let Some((_, close_mode)) = self.own.closes_early_at.filter(|it| has_enough(*it))
+        {
             self.part(shard, close_mode, now);
         } else {
             return Ok(false);
@@ -240,7 +241,7 @@ impl Stream {
                 Recv::Pending => self.readable = false,
                 Recv::End if self.received == self.peer.bytes => {
                     if self.peer.has_urgent() && !self.alarmed {
-                        return Err(self.describe("nobody told of urgent text"));
+                        return Err(self.describe("urgent text was not reported"));
                     }
                     self.phase.ended = true;
                 }
@@ -270,8 +271,9 @@ impl Stream {
         match self.closed {
             None => Ok(()),
             Some(CloseReason::Finished) if self.phase.shut => Ok(()),
-            // Both streams are complete, but the network hid the last acknowledgment so long that the
-            // client's next connection came from that port; its SYN's challenge drew the reset.
+            // Both streams are complete. The network held the last acknowledgment back so long that
+            // the client's next connection came from that port, and its SYN's challenge drew the
+            // reset.
             Some(CloseReason::Reset)
                 if self.phase.shut && self.phase.ended && self.port_returns =>
             {
@@ -294,5 +296,5 @@ impl Stream {
     }
 }
 
-/// How long an application waits for a peer that may have vanished.
+/// Time that an application waits for a peer that may have vanished.
 const PATIENCE: Duration = Duration::from_secs(60);

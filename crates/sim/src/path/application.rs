@@ -12,14 +12,14 @@ use super::{FlowReport, PathPlan};
 use crate::host::Application;
 use crate::pair::server_at;
 
-/// One of the ends of all flows.
+/// Application at one end of all flows.
 #[derive(Debug)]
 pub(super) enum PathApplication {
     Sender(Box<Sender>),
     Receiver(Receiver),
 }
 
-/// Gives each flow what it takes.
+/// Sends on each flow.
 #[derive(Debug)]
 pub(super) struct Sender {
     options: SocketOptions,
@@ -35,12 +35,12 @@ pub(super) struct Sender {
 struct Flow {
     starts: Instant,
     handle: Option<Handle>,
-    /// Bytes given so far.
+    /// Bytes passed to the stack so far.
     given: u64,
     report: FlowReport,
 }
 
-/// The application at the receiving end, which reads whatever comes.
+/// The application at the receiving end, which reads all data.
 #[derive(Debug)]
 pub(super) struct Receiver {
     options: SocketOptions,
@@ -72,7 +72,7 @@ impl PathApplication {
         Self::Receiver(Receiver { options: plan.options[1], is_listening: false, failure: None })
     }
 
-    /// True if everything that was to be sent is acknowledged.
+    /// True if all data is acknowledged.
     pub(super) fn is_over(&self) -> bool {
         match self {
             Self::Sender(sender) => sender.flows.iter().all(|flow| flow.report.completed.is_some()),
@@ -80,13 +80,13 @@ impl PathApplication {
         }
     }
 
-    /// The variables of the first flow, once it has begun.
+    /// Snapshot of the first flow, once it has begun.
     pub(super) fn first(&self, shard: &Shard) -> Option<Snapshot> {
         let Self::Sender(sender) = self else { return None };
         shard.snapshot(sender.flows.first()?.handle?)
     }
 
-    /// What each flow did.
+    /// Results of each flow.
     pub(super) fn reports(&self, shard: &Shard) -> Vec<FlowReport> {
         let Self::Sender(sender) = self else { return Vec::new() };
         let report = |flow: &Flow| {
@@ -146,7 +146,7 @@ impl Sender {
         self.complete(shard, now);
     }
 
-    /// At a mark, what is acknowledged of each flow.
+    /// Notes the acknowledged bytes of each flow at a mark.
     fn note(&mut self, shard: &Shard, now: Instant) {
         while self.marks.first().is_some_and(|mark| *mark <= now) {
             self.marks.remove(0);
@@ -188,7 +188,7 @@ impl Sender {
         }
     }
 
-    /// Whose bytes are all acknowledged is over; the receiver does not close.
+    /// A flow is over when all its bytes are acknowledged; the receiver does not close.
     fn complete(&mut self, shard: &Shard, now: Instant) {
         let Some(bytes) = self.bytes else { return };
         for flow in self.flows.iter_mut().filter(|flow| flow.report.completed.is_none()) {
@@ -236,5 +236,5 @@ impl Receiver {
 
 const PORT: u16 = 5_201;
 const BACKLOG: u32 = 64;
-/// Bytes given at a time.
+/// Bytes per write.
 const BLOCK: usize = 1 << 16;

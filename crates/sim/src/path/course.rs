@@ -1,12 +1,12 @@
-//! How a flow goes: its window, cwnd and queue over time, in a bounded number of samples however long that
-//! is.
+//! Course of a flow: its window, cwnd and queue over time, in a bounded number of samples for any
+//! duration.
 
 use std::time::Duration;
 
 use whimbrel_base::Instant;
 use whimbrel_tcp::conn::Snapshot;
 
-/// Samples of a flow at equal distances of time.
+/// Samples of a flow at equal intervals.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathCourse {
     step: Duration,
@@ -16,17 +16,17 @@ pub struct PathCourse {
 /// A flow at one moment, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PathSample {
-    /// What the receiver has room for, as the sender knows (SND.WND).
+    /// Room at the receiver, as the sender knows it (SND.WND).
     pub window: u64,
-    /// cwnd: what may be in flight for the network's sake.
+    /// Congestion window (cwnd).
     pub cwnd: u64,
-    /// Text that was sent and not acknowledged.
+    /// Text sent and not acknowledged.
     pub in_flight: u64,
-    /// What waits in front of the line, of all flows.
+    /// Queue in front of the line, of all flows.
     pub queue: u64,
-    /// Text that was acknowledged so far.
+    /// Text acknowledged so far.
     pub acked: u64,
-    /// Segments that were sent again so far.
+    /// Segments retransmitted so far.
     pub repeated: u64,
 }
 
@@ -37,7 +37,7 @@ impl Default for PathCourse {
 }
 
 impl PathCourse {
-    /// How far samples are apart: the first is of the beginning.
+    /// Interval of the samples, the first at the beginning.
     pub const fn step(&self) -> Duration {
         self.step
     }
@@ -47,12 +47,12 @@ impl PathCourse {
         &self.samples
     }
 
-    /// True if the time of a sample has come.
+    /// True if a sample is due.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         now >= Instant::ZERO + self.step * self.samples.len() as u32
     }
 
-    /// A look at the flow, for each sample whose time has come since the last.
+    /// Adds the samples that are due.
     pub(super) fn note(&mut self, now: Instant, flow: Option<&Snapshot>, queue: u64) {
         let of = |flow: &Snapshot| PathSample {
             window: u64::from(flow.snd.wnd.get()),
@@ -71,15 +71,15 @@ impl PathCourse {
         }
     }
 
-    /// Half as many, twice as far apart.
+    /// Halves the samples, and doubles their interval.
     fn thin(&mut self) {
         self.samples = self.samples.iter().step_by(2).copied().collect();
         self.step *= 2;
     }
 
-    /// The most samples.
+    /// Most samples.
     pub const MOST: usize = 240;
 }
 
-/// How far apart samples of a short flow are: a fourteenth of the round trip of a continent.
+/// Interval of samples of a short flow: a fourteenth of the round trip of a continent.
 const FIRST_STEP: Duration = Duration::from_millis(5);

@@ -55,7 +55,7 @@ fn a_run_that_nobody_wants_any_more_ends() {
 }
 
 #[test]
-fn by_the_rules_of_1998_the_path_over_fddi_carries_what_was_measured_then() {
+fn rules_of_1998_give_the_fddi_rate_of_1998() {
     // 70 ms of path and 12 ms of hosts: windows of 896 KiB in 64 and 512 MB, and 192 KiB. By those
     // rules a buffer has the size that was asked for, and none grows.
     let cases: [(u32, u64, f64); 3] = [

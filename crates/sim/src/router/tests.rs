@@ -1,4 +1,4 @@
-//! What a router says, and when it is silent.
+//! A router's errors, and the packets that it drops silently.
 
 use whimbrel_wire::{IcmpMessage, IpHeader, Ipv4Header, Protocol};
 

@@ -28,7 +28,7 @@ fn whoever_names_what_is_ahead_may_not_want_it_again() {
 }
 
 #[test]
-fn what_came_twice_is_wanted_by_nobody_however_far_behind_it_begins() {
+fn duplicate_text_is_discarded() {
     let mut sacked = Sacked::default();
     for behind in [1, 1000, (1 << 31) - 1, 1 << 31] {
         let (ack, left) = (1 << 31, (1 << 31) - behind);

@@ -1,4 +1,4 @@
-//! What the host's applications and its administrator do, well advised or not.
+//! Calls of the host's applications and its administrator, sensible or not.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use super::script::Script;
 use super::text::{self, Speaker};
 use super::{Siege, Theme};
 
-/// The most connections that applications hold at once, and listeners.
+/// Most connections that applications hold at once, and most listeners.
 pub(super) const MOST_HELD: usize = 24;
 const MOST_LISTENERS: usize = 4;
-/// The most pieces of text that applications keep.
+/// Most pieces of text that applications keep.
 const MOST_KEPT: usize = 64;
 
 impl Siege {
@@ -67,7 +67,7 @@ impl Siege {
             }
             18 => self.write_single(handle, script)?,
             _ => {
-                // Reads and writes until neither goes on, as a server of bytes does.
+                // Reads and writes until both block, as a server of bytes does.
                 self.read(handle, script)?;
                 self.write(handle, script)?;
             }
@@ -95,7 +95,7 @@ impl Siege {
         }
     }
 
-    /// Events, and some of the datagrams that wait.
+    /// Takes events, and some of the waiting datagrams.
     fn take_news(&mut self, script: &mut Script<'_>) {
         while self.shard.poll_event().is_some() {}
         for _ in 0..script.below(8) {
@@ -107,7 +107,7 @@ impl Siege {
         matches!(self.shard.state(handle), None | Some(State::Closed | State::TimeWait))
     }
 
-    /// The number of the next byte that the application of this connection writes.
+    /// Number of the next byte that the application of this connection writes.
     fn next_written(&self, handle: Handle) -> Option<SeqNum> {
         let snapshot = self.shard.snapshot(handle)?;
         let syn = matches!(snapshot.state, State::SynSent | State::SynReceived);
@@ -123,7 +123,7 @@ impl Siege {
         self.write_bytes(handle, len, script.rarely(8))
     }
 
-    /// An application that writes byte by byte.
+    /// Writes byte by byte.
     fn write_single(&mut self, handle: Handle, script: &mut Script<'_>) -> Result<(), Fault> {
         for _ in 0..script.u8() {
             self.write_bytes(handle, 1, false)?;
@@ -166,7 +166,8 @@ impl Siege {
         Ok(())
     }
 
-    /// Applications keep some of what they read, for long after its connection is gone: what is in it stays.
+    /// Keeps some of the data that applications read, long after its connection is gone: its
+    /// contents must not change.
     fn keep(&mut self, from: SeqNum, bytes: Bytes) -> Result<(), Fault> {
         if !bytes.len().is_multiple_of(3) {
             return Ok(());
@@ -195,7 +196,7 @@ impl Siege {
         Ok(())
     }
 
-    /// Who else speaks to a host that reaches itself is the host.
+    /// A host that reaches itself is its own peer.
     fn judge_text(&self, from: SeqNum, bytes: &[u8]) -> Result<(), usize> {
         let judged = text::judge(Speaker::Peer, from, bytes);
         if judged.is_err() && self.theme == Theme::AnyDestinationModel {
@@ -280,7 +281,7 @@ impl Siege {
         (remote, local, options)
     }
 
-    /// A connection that the host opened: the besieger is its peer.
+    /// Takes a connection that the host opened; the besieger is its peer.
     fn hold(&mut self, handle: Handle, unread: bool) {
         if self.held.len() >= MOST_HELD {
             self.shard.abort(handle);
@@ -294,7 +295,7 @@ impl Siege {
 
     fn retune(&mut self, script: &mut Script<'_>) {
         let (name, value) = super::rules::draw(script);
-        // What is out of range or fixed is refused, and nothing has changed then.
+        // A value out of range or a fixed tunable is refused without any change.
         if self.shard.set_tunable(name, &value).is_ok() {
             self.note_bounds();
         }
@@ -329,7 +330,7 @@ impl Siege {
         }
     }
 
-    /// Somebody wants what nothing takes, or does no more.
+    /// Begins to keep unclaimed packets, or stops.
     fn keep_unclaimed(&mut self, script: &mut Script<'_>) {
         while let Some(packet) = self.shard.poll_unclaimed() {
             assert!(IpHeader::parse(&packet).is_ok(), "an unclaimed packet that is none");
@@ -337,7 +338,7 @@ impl Siege {
         self.shard.keep_unclaimed(script.below(4));
     }
 
-    /// Everything that reports ask for.
+    /// Reads all that reports show.
     fn look(&self) {
         let _ = self.shard.states();
         let _ = self.shard.sockets().count();

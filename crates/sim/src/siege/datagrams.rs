@@ -1,7 +1,7 @@
-//! Sockets of datagrams under siege: what applications do with theirs, well advised or not, and what the
-//! besieger sends them.
+//! Datagram sockets under siege: calls of applications, sensible or not, and datagrams of the
+//! besieger.
 //!
-//! What a datagram carries follows from the places of its bytes, so that fragments out of place are seen.
+//! Each byte of a datagram follows from its position, so that fragments out of place are seen.
 
 use bytes::Bytes;
 use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum, TxSegment};
@@ -18,17 +18,17 @@ use super::fuzzed_host::{self, PORTS};
 use super::packet::{FILLER, wrap};
 use super::script::Script;
 
-/// The most sockets that applications hold at once.
+/// Most sockets that applications hold at once.
 const MOST_SOCKETS: usize = 8;
-/// Where they are bound, as a rule.
+/// Ports that sockets are usually bound to.
 const OPEN: [u16; 4] = [53, 54, PORTS[0], 0];
-/// How a datagram is refused.
+/// Reasons to refuse a datagram.
 const REFUSALS: [Unreachable; 4] =
     [Unreachable::Port, Unreachable::Host, Unreachable::Network, Unreachable::Prohibited];
 
 /// Calls.
 impl Siege {
-    /// One call about a socket of datagrams.
+    /// Makes one call on a datagram socket.
     pub(super) fn call_socket(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         let (which, call) = (script.below(MOST_SOCKETS), script.below(20));
         if self.sockets.is_empty() || call < 2 {
@@ -73,7 +73,7 @@ impl Siege {
         self.sockets.extend(bound);
     }
 
-    /// One for any destination: of this host's own, or of everybody's.
+    /// Binds a socket for any destination, its own or the shared one.
     fn bind_any(&mut self, script: &mut Script<'_>) {
         if script.rarely(2) {
             self.shard.take_any_address();
@@ -99,7 +99,7 @@ impl Siege {
         Endpoint::new(self.draw_address(script), script.one_of(&[9_000, 9_001, 53, 0]))
     }
 
-    /// As a rule to somebody who is there, with whatever else there is to say.
+    /// Sends datagrams, usually to an existing peer, with any ancillary data.
     fn send_datagrams(&mut self, place: usize, script: &mut Script<'_>) {
         let socket = self.sockets[place];
         let source = script.rarely(4).then(|| self.draw_address(script));
@@ -119,7 +119,7 @@ impl Siege {
         }
     }
 
-    /// Some of what waits, or all of it.
+    /// Receives some of the waiting datagrams, or all.
     fn receive(&mut self, place: usize, script: &mut Script<'_>) -> Result<(), Fault> {
         let socket = self.sockets[place];
         let port = self.shard.udp().local(socket).map(|local| local.port);
@@ -138,7 +138,7 @@ impl Siege {
                 }
                 _ => {}
             }
-            // The besieger sends others, too, of one byte again and again.
+            // The besieger also sends datagrams of one repeated byte.
             if received.data.iter().any(|byte| *byte != FILLER) {
                 judge_content(0, &received.data)?;
             }
@@ -146,7 +146,7 @@ impl Siege {
         Ok(())
     }
 
-    /// A packet of an application's own.
+    /// Sends an application's own packet.
     fn inject(&mut self, script: &mut Script<'_>) {
         let family = script.one_of(self.families);
         let (from, to) = (fuzzed_host::ours(family, 0), fuzzed_host::peer(family, script.u8()));
@@ -155,14 +155,14 @@ impl Siege {
     }
 }
 
-/// What is sent to the sockets.
+/// Input of the sockets.
 impl Siege {
-    /// A datagram, right or wrong, for a socket or for nobody.
+    /// Sends a datagram, right or wrong, to a socket or to an unused port.
     pub(super) fn besiege_sockets(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         let family = script.one_of(self.families);
         let (from, drawn) = (self.draw_peer(script), script.u8());
         let to = match drawn {
-            // Nobody's, as a rule.
+            // Usually an address without a host.
             240.. => Some(self.draw_address(script)).filter(|it| it.family() == family),
             _ => None,
         };
@@ -184,7 +184,7 @@ impl Siege {
             3 if self.offload && !data.is_empty() => {
                 let each = script.one_of(&[1_000_u16, 1, 7, 65_535]);
                 let segs = data.len().div_ceil(each.into()) as u16;
-                // Of several nobody knows by itself where it began.
+                // A merged datagram does not say where each part began.
                 bytes[UdpHeader::LEN..].fill(FILLER);
                 meta = SegMeta { segs, gso_size: each, checksum: RxChecksum::Verified };
             }
@@ -195,7 +195,7 @@ impl Siege {
     }
 }
 
-/// A packet of datagrams that the host sent: what it carries stands where it belongs.
+/// Checks that the contents of a datagram packet of the host are in place.
 pub(super) fn judge_sent(ip: &IpHeader, payload: &[u8], segment: &TxSegment) -> Result<(), Fault> {
     let offset = ip.fragment.map_or(0, |fragment| usize::from(fragment.offset));
     if ip.fragment.is_none() {
@@ -213,7 +213,7 @@ pub(super) fn judge_sent(ip: &IpHeader, payload: &[u8], segment: &TxSegment) -> 
     }
 }
 
-/// What datagrams carry: of each byte its place says what it is.
+/// Content of datagrams: each byte follows from its position.
 fn content(len: usize) -> Vec<u8> {
     (0..len).map(byte).collect()
 }
@@ -227,7 +227,7 @@ fn judge_content(from: usize, bytes: &[u8]) -> Result<(), Fault> {
     judge(wrong.is_none(), || format!("byte {wrong:?} of {} from {from} on", bytes.len()))
 }
 
-/// Of a datagram: none, few, a packet's, or as many as there can be.
+/// Length of a datagram: none, few, a packet's, or the maximum.
 fn length(script: &mut Script<'_>) -> usize {
     match script.below(8) {
         0 => 0,

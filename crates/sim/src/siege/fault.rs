@@ -1,8 +1,8 @@
-//! What a siege ends with when something does not hold.
+//! Fault that ends a siege.
 
 use std::fmt;
 
-/// Something that must never be.
+/// A violated invariant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault(pub String);
 

@@ -1,4 +1,4 @@
-//! What the besieger knows of a flow: what it sent itself, and what it saw the host send.
+//! The besieger's view of a flow: the segments it sent, and those it saw the host send.
 
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, Timestamps};
 use whimbrel_wire::{Endpoint, SeqNum};
@@ -13,26 +13,26 @@ pub(super) struct Flow {
     pub(super) host: Endpoint,
     /// The besieger's next number.
     pub(super) next: SeqNum,
-    /// What the host acknowledged last, and the right edge of its window.
+    /// The host's last acknowledgment, and the right edge of its window.
     pub(super) heard: SeqNum,
     pub(super) edge: SeqNum,
-    /// Where the host's last segment began, and one past all that it sent.
+    /// Start of the host's last segment, and the number after all that it sent.
     pub(super) last: SeqNum,
     pub(super) sent: SeqNum,
-    /// What the host's last timestamps said; none if it sends none.
+    /// The host's last timestamps; `None` if it sends none.
     pub(super) stamps: Option<Timestamps>,
-    /// The shift of the host's windows.
+    /// Shift of the host's windows.
     pub(super) shift: u8,
-    /// The last segment of the host's was a SYN, with or without ACK.
+    /// Flags of the host's last segment, if it was a SYN.
     pub(super) opening: Option<TcpFlags>,
-    /// What the host's application sent on its SYN was written before its number was known.
+    /// True if the application wrote data on the SYN before its number was known.
     pub(super) unread: bool,
 }
 
-/// Where the besieger's numbers begin: text soon wraps.
+/// The besieger's initial number: text soon wraps.
 const ISN: SeqNum = SeqNum::new(u32::MAX - 3_000);
 
-/// A Fast Open cookie that the host granted, and to whom.
+/// A Fast Open cookie that the host granted, and its owner.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Granted {
     pub(super) to: Endpoint,
@@ -56,7 +56,7 @@ impl Flow {
         }
     }
 
-    /// The host sent this, with so many bytes of text.
+    /// Notes a segment of the host with `text` bytes.
     pub(super) fn learn(&mut self, header: &TcpHeader, text: u32) {
         let flags = header.flags;
         if flags.contains(TcpFlags::RST) {
@@ -81,7 +81,7 @@ impl Flow {
         self.stamps = header.options.timestamps;
     }
 
-    /// A number near one that means something to the connection.
+    /// A number near one that matters to the connection.
     pub(super) fn near(&self, script: &mut Script<'_>, usual: SeqNum) -> SeqNum {
         let landmark = match script.below(12) {
             0..=5 => usual,

@@ -1,4 +1,4 @@
-//! Where a siege takes place: the host's device, addresses, routes and rules, and who is around.
+//! The host under siege: its device, addresses, routes and rules, and its neighbours.
 
 use std::net::Ipv6Addr;
 
@@ -13,25 +13,25 @@ use whimbrel_wire::{Address, Endpoint, Family, MacAddress};
 use super::rules;
 use super::script::Script;
 
-/// The host, and what the besieger has to know of it.
+/// The host, and the besieger's knowledge of it.
 pub(super) struct FuzzedHost {
     pub(super) shard: Shard,
     pub(super) ethernet: bool,
     pub(super) mtu: u16,
-    /// It sends super-segments, and takes merged ones.
+    /// True if it sends super-segments and takes merged ones.
     pub(super) offload: bool,
     pub(super) families: &'static [Family],
 }
 
-/// The host's station, and that of everybody else.
+/// MAC addresses of the host, and of all others.
 pub(super) const OUR_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 pub(super) const PEER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 
-/// Where the host listens, as a rule.
+/// Ports that the host usually listens on.
 pub(super) const PORTS: [u16; 3] = [80, 81, 82];
 
 impl FuzzedHost {
-    /// What the beginning of a script stands for; `None` if no host can be configured so.
+    /// Reads the host's configuration from the beginning of a script; `None` if it is not valid.
     pub(super) fn draw(script: &mut Script<'_>) -> Option<Self> {
         let ethernet = script.rarely(4);
         let mtu = script.one_of(&[1_500, 1_500, 1_280, 576, 9_000, 128, 65_535]);
@@ -39,7 +39,7 @@ impl FuzzedHost {
         let mut tunables: Tunables = PROFILES[script.below(PROFILES.len())].tunables().ok()?;
         for _ in 0..script.below(6) {
             let (name, value) = rules::draw(script);
-            // What is out of range, or contradicts the rest, is left as it was.
+            // A value out of range, or in contradiction to others, is skipped.
             let mut changed = tunables.clone();
             if changed.set_by_name(name, &value).is_ok() && changed.validate().is_ok() {
                 tunables = changed;
@@ -88,7 +88,7 @@ pub(super) fn ours(family: Family, which: u8) -> Address {
     }
 }
 
-/// Somebody else: on the link, beyond the first router, or beyond the second, of lower metric.
+/// Another host: on the link, beyond the first router, or beyond the second, of lower metric.
 pub(super) fn peer(family: Family, which: u8) -> Address {
     match (family, which % 3) {
         (Family::V4, 0) => Address::from_v4_octets([10, 0, 0, 1]),
@@ -108,7 +108,7 @@ pub(super) fn router(family: Family, which: u8) -> Address {
     }
 }
 
-/// An end of a peer's.
+/// An endpoint of a peer.
 pub(super) fn peer_end(family: Family, which: u8, port: u16) -> Endpoint {
     Endpoint::new(peer(family, which), port)
 }

@@ -1,4 +1,4 @@
-//! What must hold after each step, whatever was done to the host.
+//! Invariants that hold after each step of any siege.
 
 use whimbrel_base::packet::{TxChecksum, TxSegment};
 use whimbrel_stack::Shard;
@@ -13,8 +13,8 @@ use super::datagrams;
 use super::fault::{Fault, judge};
 use super::text::{self, Speaker};
 
-/// The largest value that each bound of the host's had so far: records that are there outlive a
-/// lesser one, and the last segment of a connection the connection.
+/// Largest value of each of the host's bounds so far: existing records outlive a lower one, and a
+/// connection's last segment outlives the connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Widest {
     syn_entries: u32,
@@ -34,11 +34,11 @@ pub(super) struct Sent {
     pub(super) from: Endpoint,
     pub(super) to: Endpoint,
     pub(super) header: TcpHeader,
-    /// How many bytes of text it carries.
+    /// Number of bytes of text.
     pub(super) text: u32,
 }
 
-/// The state of the host.
+/// State of the host.
 impl Siege {
     pub(super) fn note_bounds(&mut self) {
         let now = Widest::new(self.shard.tunables());
@@ -49,7 +49,7 @@ impl Siege {
         };
     }
 
-    /// After a step: what must hold of the host, and the most connections that it has had.
+    /// Checks the host's invariants after a step, and notes the most connections so far.
     pub(super) fn process_host(&mut self) -> Result<(), Fault> {
         let census = self.shard.census();
         self.widest.connections = self.widest.connections.max(census.connections);
@@ -88,7 +88,8 @@ impl Siege {
     }
 }
 
-/// Segments in are accepted or dropped for a reason; so are packets, but for fragments, which wait.
+/// Segments in are accepted or dropped with a reason; so are packets, except for fragments, which
+/// wait.
 fn judge_counters(shard: &Shard) -> Result<(), Fault> {
     let counters = shard.counters();
     let dropped: u64 = counters.drops().map(|(_, count)| count).sum();
@@ -107,9 +108,9 @@ fn judge_counters(shard: &Shard) -> Result<(), Fault> {
     })
 }
 
-/// What the host sends.
+/// Output of the host.
 impl Siege {
-    /// A packet of the host's, without what its link puts in front of it.
+    /// Checks a packet of the host, without its link header.
     pub(super) fn judge_sent(
         &self,
         packet: &[u8],
@@ -149,12 +150,12 @@ impl Siege {
     }
 }
 
-/// The answers to a burst of frames.
+/// Answers to a burst of frames.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Answers {
     /// Bytes of the packets without text.
     pub(super) bytes: usize,
-    /// How many of them are resets.
+    /// Number of resets.
     pub(super) resets: u32,
 }
 
@@ -168,7 +169,7 @@ impl Answers {
     }
 }
 
-/// Answers to frames, added up: who forges a sender's address cannot make much of little.
+/// Total of answers to frames: a forged source address must not allow amplification.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Reflection {
     frames: usize,
@@ -192,7 +193,7 @@ impl Reflection {
     }
 }
 
-/// The bounds of reassembly, and of the queue of replies; what ends connections comes on top.
+/// Bounds of reassembly and of the queue of replies; packets that end connections are additional.
 const FRAGMENTED: usize = 256;
 const FRAGMENT_BYTES: usize = 1 << 20;
 const REPLIES: usize = 1_024;

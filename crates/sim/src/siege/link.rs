@@ -1,4 +1,4 @@
-//! What the besieger says on an Ethernet: the headers of its frames, and who is where.
+//! The besieger on an Ethernet: frame headers, and the addresses of hosts.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -33,7 +33,7 @@ pub(super) fn garnish(frame: &mut Vec<u8>, script: &mut Script<'_>) {
         0 => frame[script.below(14)] ^= 1 << script.below(8),
         1 => frame[..6].fill(0xff),
         2 => {
-            // A priority tag, or that of a VLAN.
+            // A priority tag, or a VLAN tag.
             let tag = [0x81, 0, script.u8() % 2 * 0x10, script.u8() % 2];
             frame.splice(12..12, tag);
         }
@@ -41,13 +41,13 @@ pub(super) fn garnish(frame: &mut Vec<u8>, script: &mut Script<'_>) {
     }
 }
 
-/// The answer to a question of the host's, if this frame is one and somebody would answer.
+/// The reply to the host's address request, if the frame is one and its target exists.
 pub(super) fn answer(asked: &[u8]) -> Option<Vec<u8>> {
     let (header, payload) = EthernetHeader::parse(asked).ok()?;
     if header.ether_type == EtherType::ARP {
         let question = ArpPacket::parse(payload).ok()?;
         let theirs = Address::from(question.target_ip);
-        let wanted = question.operation == ArpOperation::Request && is_somebody(&theirs);
+        let wanted = question.operation == ArpOperation::Request && is_peer(&theirs);
         return wanted
             .then(|| arp(ArpOperation::Reply, PEER_MAC, [question.target_ip, question.sender_ip]));
     }
@@ -57,7 +57,7 @@ pub(super) fn answer(asked: &[u8]) -> Option<Vec<u8>> {
     }
     let message = NdpMessage::parse(v6(&ip.src), v6(&ip.dst), ip.hop_limit, body).ok()?;
     let NdpMessage::NeighborSolicitation { target, .. } = message else { return None };
-    let wanted = is_somebody(&Address::from(target)) && !ip.src.is_unspecified();
+    let wanted = is_peer(&Address::from(target)) && !ip.src.is_unspecified();
     wanted.then(|| {
         let flags = NeighborFlags { router: true, solicited: true, overrides: true };
         let advert =
@@ -66,8 +66,8 @@ pub(super) fn answer(asked: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// True if somebody but the host has this address.
-fn is_somebody(addr: &Address) -> bool {
+/// True if a host other than this one has the address.
+fn is_peer(addr: &Address) -> bool {
     let own = |which| fuzzed_host::ours(addr.family(), which) == *addr;
     !own(0) && !own(1)
 }
@@ -78,7 +78,7 @@ fn arp(operation: ArpOperation, mac: MacAddress, [sender_ip, target_ip]: [Ipv4Ad
     around(OUR_MAC, EtherType::ARP, &packet.emit())
 }
 
-/// A message with the hop limit that it must have.
+/// A neighbour discovery message with its required hop limit.
 fn ndp(src: Ipv6Addr, dst: Ipv6Addr, message: &NdpMessage<'_>) -> Vec<u8> {
     let mut bytes = vec![0; message.wire_len()];
     message.emit(src, dst, &mut bytes);
@@ -88,7 +88,7 @@ fn ndp(src: Ipv6Addr, dst: Ipv6Addr, message: &NdpMessage<'_>) -> Vec<u8> {
     around(mac, EtherType::IPV6, &packet)
 }
 
-/// A message about who is where: true, false, or malformed in one byte.
+/// A message about a neighbour: true, false, or malformed in one byte.
 pub(super) fn rumour(families: &[Family], script: &mut Script<'_>) -> Vec<u8> {
     let mut frame = match script.one_of(families) {
         Family::V4 => arp_rumour(script),
@@ -101,7 +101,7 @@ pub(super) fn rumour(families: &[Family], script: &mut Script<'_>) -> Vec<u8> {
     frame
 }
 
-fn somebody(family: Family, script: &mut Script<'_>) -> Address {
+fn draw_peer(family: Family, script: &mut Script<'_>) -> Address {
     match script.below(6) {
         0 => fuzzed_host::ours(family, 0),
         1 => fuzzed_host::ours(family, 1),
@@ -127,9 +127,9 @@ fn arp_rumour(script: &mut Script<'_>) -> Vec<u8> {
     let operation = script.one_of(&[ArpOperation::Reply, ArpOperation::Request]);
     let sender = match script.rarely(6) {
         true => Ipv4Addr::UNSPECIFIED,
-        false => Ipv4Addr::from(somebody(Family::V4, script).v4_octets()),
+        false => Ipv4Addr::from(draw_peer(Family::V4, script).v4_octets()),
     };
-    let target = Ipv4Addr::from(somebody(Family::V4, script).v4_octets());
+    let target = Ipv4Addr::from(draw_peer(Family::V4, script).v4_octets());
     let mut frame = arp(operation, station(script), [sender, target]);
     if script.rarely(3) {
         frame[..6].fill(0xff);
@@ -138,10 +138,10 @@ fn arp_rumour(script: &mut Script<'_>) -> Vec<u8> {
 }
 
 fn ndp_rumour(script: &mut Script<'_>) -> Vec<u8> {
-    let target = v6(&somebody(Family::V6, script));
+    let target = v6(&draw_peer(Family::V6, script));
     let src = match script.rarely(6) {
         true => Ipv6Addr::UNSPECIFIED,
-        false => v6(&somebody(Family::V6, script)),
+        false => v6(&draw_peer(Family::V6, script)),
     };
     let link_layer = if script.rarely(3) { None } else { Some(station(script)) };
     let own = v6(&fuzzed_host::ours(Family::V6, 0));

@@ -101,7 +101,7 @@ fn mend_header(packet: &mut [u8]) {
     }
 }
 
-/// An ICMP error about a packet that the host sent, or nearly so. `None` if that was no packet.
+/// An ICMP error about a packet of the host, or nearly so. `None` if that was no packet.
 pub(super) fn error(about: &[u8], script: &mut Script<'_>) -> Option<Vec<u8>> {
     let (ip, _) = IpHeader::parse(about).ok()?;
     let mut quoted = about.to_vec();
@@ -127,7 +127,7 @@ pub(super) fn error(about: &[u8], script: &mut Script<'_>) -> Option<Vec<u8>> {
     })
 }
 
-/// Sizes of paths, possible and impossible.
+/// MTUs, valid and invalid.
 const MTUS: [u16; 12] = [1_400, 1_280, 576, 552, 296, 68, 67, 0, 1, 1_279, 1_499, 65_535];
 
 fn v4_error(from: Address, to: Address, quoted: &[u8], script: &mut Script<'_>) -> Vec<u8> {
@@ -170,10 +170,10 @@ fn v6_error(from: Address, to: Address, quoted: &[u8], script: &mut Script<'_>) 
     wrap(from, to, Protocol::ICMPV6, &bytes)
 }
 
-/// What the packets carry that are no segments.
+/// Content of packets that are not segments.
 pub(super) const FILLER: u8 = 0x5a;
 
-/// What is no segment: an echo request, UDP, or a protocol that nobody speaks.
+/// A packet that is no segment: an echo request, UDP, or an unknown protocol.
 pub(super) fn other(from: Address, to: Address, script: &mut Script<'_>) -> Vec<u8> {
     let len = match script.below(4) {
         0 => 0,
@@ -197,7 +197,7 @@ pub(super) fn other(from: Address, to: Address, script: &mut Script<'_>) -> Vec<
         }
         (1, _) if script.below(4) == 0 => wrap(from, to, Protocol::UDP, &bytes),
         (1, _) => {
-            // For the port that has a socket, or for another.
+            // A port with a socket, or another.
             let dst_port = if script.below(4) == 0 { 9 } else { PORTS[0] };
             let header = UdpHeader { src_port: script.u16(), dst_port };
             let mut datagram = vec![0; data.len() + UdpHeader::LEN];

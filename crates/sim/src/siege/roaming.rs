@@ -1,4 +1,4 @@
-//! A host that takes any destination, reaches itself, and whose addresses and routes come and go.
+//! A host that accepts any destination and reaches itself, and whose addresses and routes change.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use super::flow::Flow;
 use super::fuzzed_host::{self, PORTS};
 use super::script::Script;
 
-/// What an application knows of connections to any destination.
+/// An application's view of connections to any destination.
 #[derive(Default)]
 pub(super) struct AnyDestinationModel {
     listener: Option<ListenerId>,
-    /// Handshakes that it was asked about and did not answer yet.
+    /// Handshakes that it was asked about and has not answered.
     asked: Vec<SynHandle>,
-    /// Those that it accepted and whose connection it has not got.
+    /// Accepted handshakes without a connection yet.
     accepted: Vec<SynHandle>,
 }
 
-/// The most handshakes that an application has not answered yet.
+/// Most handshakes that an application has not answered.
 const MOST_ASKED: usize = 32;
-/// Ports of other hosts, in front of which the host stands.
+/// Ports of other hosts behind this one.
 const OTHER_PORTS: [u16; 3] = [80, 443, 7];
 const ANSWERS: [Answer; 6] = [
     Answer::Accept,
@@ -40,7 +40,7 @@ const ANSWERS: [Answer; 6] = [
 ];
 
 impl Siege {
-    /// One call about any destination, or about what the host's addresses and ways are.
+    /// Makes one call on any destination, or changes the host's addresses and routes.
     pub(super) fn roam(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         match script.below(16) {
             0 => self.listen_any(script),
@@ -66,13 +66,13 @@ impl Siege {
         }
     }
 
-    /// Nobody listens for any destination any more.
+    /// Closes all listeners for any destination.
     pub(super) fn stop_roaming(&mut self) {
         let AnyDestinationModel { listener, .. } = core::mem::take(&mut self.roaming);
         listener.into_iter().for_each(|listener| self.shard.close_listener(listener));
     }
 
-    /// A peer's SYN for any destination; as a rule for one of few.
+    /// Sends a peer's SYN for any destination, usually for one of few.
     fn dial(&mut self, script: &mut Script<'_>) -> Result<(), Fault> {
         let family = script.one_of(self.families);
         let to = match (script.below(4), family) {
@@ -109,7 +109,7 @@ impl Siege {
         judge(!self.shard.answer_syn(syn, Answer::Reset), || format!("{syn:?} answered twice"))
     }
 
-    /// What the application learns, and takes.
+    /// Takes the pending connections and judges them.
     fn take_dials(&mut self) -> Result<(), Fault> {
         while let Some(event) = self.shard.poll_event() {
             match event {
@@ -117,9 +117,9 @@ impl Siege {
                     let accepted = &mut self.roaming.accepted;
                     let place = accepted.iter().position(|it| *it == syn);
                     place.map(|place| accepted.swap_remove(place));
-                    // What is told of may be over: its listener closed.
+                    // The reported connection may be over: its listener closed.
                     let Some(handle) = self.shard.opened(syn) else { continue };
-                    judge(place.is_some(), || format!("{syn:?} opened, and nobody accepted it"))?;
+                    judge(place.is_some(), || format!("{syn:?} opened, and it was not accepted"))?;
                     judge(self.shard.opened(syn).is_none(), || format!("{syn:?} taken twice"))?;
                     self.hold_at_most(handle);
                 }
@@ -186,14 +186,15 @@ impl Siege {
         };
     }
 
-    /// Whether somebody has it already.
+    /// Checks if another host already has the address.
     fn check_address(&mut self, script: &mut Script<'_>) {
         let _ = self.shard.check_address(self.draw_own(script).addr);
         while self.shard.poll_checked().is_some() {}
         let _ = self.shard.take_conflict();
     }
 
-    /// A connection of the host's with itself, at an address of its own or at 127.0.0.1 and ::1.
+    /// Opens a connection of the host with itself, at an address of its own or at 127.0.0.1 and
+    /// ::1.
     fn dial_itself(&mut self, script: &mut Script<'_>) {
         let family = script.one_of(self.families);
         let addr = match family {

@@ -1,5 +1,5 @@
-//! A tunable, and a value for it: taken from the table of tunables, so that a new one is tried as
-//! soon as it is there.
+//! Draws a tunable and a value for it from the table of tunables, so that a new one is tried at
+//! once.
 
 use whimbrel_base::tunables::Unit;
 use whimbrel_tcp::TUNABLES;
@@ -7,7 +7,7 @@ use whimbrel_tcp::tunables::TunableInfo;
 
 use super::script::Script;
 
-/// The name of a tunable, and a value as it would be typed; not all are in range.
+/// Name of a tunable, and a value as typed; not all are in range.
 pub(super) fn draw(script: &mut Script<'_>) -> (&'static str, String) {
     let info = &TUNABLES[script.below(TUNABLES.len())];
     (info.name.text, value(info, script))
@@ -24,7 +24,7 @@ fn value(info: &TunableInfo, script: &mut Script<'_>) -> String {
     script.one_of(words).to_owned()
 }
 
-/// Either end of the range, or something in between.
+/// Either end of the range, or a value between them.
 fn number(info: &TunableInfo, script: &mut Script<'_>) -> String {
     let (least, most) = info.range().unwrap_or_default();
     let drawn = script.u8();

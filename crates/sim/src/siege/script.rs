@@ -1,9 +1,9 @@
-//! Bytes read as a script: every byte means something, and where there are no more, zeroes do.
+//! Reads bytes as a script: every byte has a meaning, and after the end all are zero.
 //!
-//! So any file is a siege, a fuzzer that changes a byte changes one decision, and a file cut short
-//! is the same siege that ends earlier.
+//! So any file is a siege, a change of a byte changes one decision, and a truncated file is the
+//! same siege with an earlier end.
 
-/// What is left of a script.
+/// The rest of a script.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Script<'a>(&'a [u8]);
 
@@ -31,23 +31,23 @@ impl<'a> Script<'a> {
         u32::from(self.u16()) << 16 | u32::from(self.u16())
     }
 
-    /// A number below `count`, which is 1 at least and 65,536 at most.
+    /// A number below `count`, which is 1 to 65,536.
     pub(super) fn below(&mut self, count: usize) -> usize {
         let drawn = if count <= 256 { usize::from(self.u8()) } else { usize::from(self.u16()) };
         drawn % count
     }
 
-    /// The choice that the script makes among these.
+    /// The script's choice of these.
     pub(super) fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 
-    /// Once in `often`, at a value that zeroes do not have.
+    /// True once in `often`, at a value other than zero.
     pub(super) fn rarely(&mut self, often: usize) -> bool {
         self.below(often) == often - 1
     }
 
-    /// Up to `most` bytes.
+    /// At most `most` bytes.
     pub(super) fn bytes(&mut self, most: usize) -> &'a [u8] {
         let len = self.below(most + 1).min(self.0.len());
         let (taken, rest) = self.0.split_at(len);

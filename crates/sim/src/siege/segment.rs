@@ -1,4 +1,4 @@
-//! A segment of the besieger's, byte by byte: right, or wrong in one way.
+//! A segment of the besieger: right, or wrong in one way.
 
 use bytes::Bytes;
 use whimbrel_wire::tcp::{TcpFlags, TcpHeader};
@@ -8,7 +8,7 @@ use super::flow::{Flow, Granted};
 use super::script::Script;
 use super::text::{self, Speaker};
 
-/// The fields of a segment, before it is one.
+/// Fields of a segment before it is written.
 pub(super) struct Forged {
     pub(super) seq: SeqNum,
     pub(super) ack: SeqNum,
@@ -19,21 +19,20 @@ pub(super) struct Forged {
     pub(super) text: Bytes,
 }
 
-/// What is wrong with a segment.
+/// Flaw of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Flaw {
     None,
-    /// Its checksum is not that of its bytes.
+    /// A wrong checksum.
     Checksum,
-    /// Its header says that it is so many words long: fewer than there can be, or more than there
-    /// are.
+    /// A header length in words that is too small, or beyond the segment.
     DataOffset(u8),
-    /// Only so many bytes of it came.
+    /// Only its first bytes.
     Cut(u8),
 }
 
 impl Forged {
-    /// What a TCP would send on this flow now.
+    /// The next segment that a TCP would send on this flow.
     pub(super) fn polite(flow: &Flow, flags: TcpFlags, len: usize) -> Self {
         let syn = flags.contains(TcpFlags::SYN);
         let options = match flow.stamps {
@@ -47,7 +46,7 @@ impl Forged {
         Self { seq, ack, flags, window, urgent: 0, options, text }
     }
 
-    /// A segment of which anything may be wrong, near what would be right.
+    /// A segment with any flaw, near a valid one.
     pub(super) fn wild(flow: &Flow, cookie: Option<Granted>, script: &mut Script<'_>) -> Self {
         const USUAL: [u16; 13] =
             [0x10, 0x18, 0x10, 0x18, 0x11, 0x02, 0x12, 0x04, 0x14, 0x30, 0x01, 0xc2, 0x00];
@@ -80,7 +79,8 @@ impl Forged {
         Self { seq, ack, flags, window, urgent, options, text }
     }
 
-    /// One of a stream is not like the others: what it says of its text, where that lies, or what else.
+    /// Makes a segment of a stream differ from the others: in its text, its position, or another
+    /// field.
     pub(super) fn disturb(&mut self, how: usize, script: &mut Script<'_>) {
         match how {
             0 => self.flags |= TcpFlags::PSH,
@@ -102,19 +102,19 @@ impl Forged {
         (self.seq, self.text) = (seq, text::text(Speaker::Peer, seq, len));
     }
 
-    /// One past its last number.
+    /// Number after its last.
     pub(super) fn end(&self) -> SeqNum {
         self.seq + self.text.len() as u32 + self.flags.sequence_len()
     }
 
-    /// The segment as it stands behind an IP header.
+    /// The segment after an IP header.
     pub(super) fn emit(&self, flow: &Flow, flaw: Flaw) -> Vec<u8> {
         let mut options = self.options.clone();
         options.truncate(40);
         options.resize(options.len().next_multiple_of(4), 0);
         let words =
             match flaw {
-                // With more words its text would be another.
+                // More words would change its text.
                 Flaw::DataOffset(words) if words % 16 < 5 || self.text.is_empty() => {
                     if words % 16 < 5 { words % 16 } else { 15 }
                 }
@@ -200,7 +200,7 @@ fn near_timestamps(flow: &Flow, script: &mut Script<'_>) -> Vec<u8> {
     }
 }
 
-/// Blocks of what the host sent, or nearly so.
+/// Blocks of the host's data, or nearly so.
 fn sack(flow: &Flow, script: &mut Script<'_>) -> Vec<u8> {
     let blocks = 1 + script.below(4);
     let mut bytes = vec![5, 2 + 8 * blocks as u8];
@@ -216,7 +216,7 @@ fn sack(flow: &Flow, script: &mut Script<'_>) -> Vec<u8> {
     bytes
 }
 
-/// A request, the cookie that was granted, or another.
+/// A request, the granted cookie, or another.
 fn fast_open(cookie: Option<Granted>, script: &mut Script<'_>) -> Vec<u8> {
     let mut cookie = match (script.below(4), cookie) {
         (1 | 2, Some(granted)) => granted.option.cookie().to_vec(),

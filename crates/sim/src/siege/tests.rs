@@ -7,7 +7,7 @@ use super::segment::{Flaw, Forged};
 use super::text::{self, Speaker};
 use super::{OF_DATAGRAMS, OF_ROAMING, Siege, play};
 
-/// Plays scripts of any bytes behind these.
+/// Plays scripts of any bytes after `begin`.
 fn play_any(seeds: u64, begin: &[u8]) {
     for seed in 0..seeds {
         let mut chance = Rng::with_seed(seed);
@@ -30,7 +30,7 @@ fn any_bytes_are_a_siege_of_sockets_that_the_host_outlives() {
 }
 
 #[test]
-fn any_bytes_are_a_siege_of_any_destination_that_the_host_outlives() {
+fn host_survives_any_siege_of_any_destination() {
     play_any(1_500, OF_ROAMING);
 }
 
@@ -39,7 +39,7 @@ fn a_siege_of_no_bytes_is_over_at_once() {
     assert_eq!(play(&[]), Ok(()));
 }
 
-/// A segment of the first flow's, `at` bytes behind what was sent when it began.
+/// A segment of the first flow, `at` bytes after the data sent at its beginning.
 fn piece(siege: &mut Siege, begin: whimbrel_wire::SeqNum, at: u32, len: usize) {
     let mut forged = Forged::polite(&siege.flows[0], TcpFlags::ACK | TcpFlags::PSH, 0);
     forged.seq = begin + at;
@@ -58,7 +58,7 @@ fn what_sack_named_is_kept_whatever_the_pieces_and_their_order() {
         let begin = siege.flows[0].next;
         let (span, most) = (*chance.choice(&[4_000_u32, 30_000]).unwrap_or(&0), [8, 64, 1_460]);
         for _ in 0..200 {
-            // Pieces of all lengths side by side; and now and then what is wanted, which comes again.
+            // Adjacent pieces of all lengths; sometimes one that is wanted, which comes again.
             let most = most[chance.usize(..3)];
             let heard = siege.flows[0].heard.offset_from(begin);
             let at = if chance.u8(..6) == 0 { heard } else { chance.u32(1..span) };

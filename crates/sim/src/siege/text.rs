@@ -1,10 +1,10 @@
-//! What streams say: each byte follows from its number, in either direction, so that one at the
-//! wrong place is seen wherever it shows.
+//! Text of streams: each byte follows from its sequence number, in either direction, so that a
+//! misplaced one is seen anywhere.
 
 use bytes::Bytes;
 use whimbrel_wire::SeqNum;
 
-/// Whose bytes a number stands for.
+/// The side that sends the byte of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Speaker {
     Peer,
@@ -22,7 +22,8 @@ pub(super) fn text(speaker: Speaker, from: SeqNum, len: usize) -> Bytes {
     (0..len as u32).map(|at| byte(speaker, from + at)).collect()
 }
 
-/// Whether this is what stands from this number on; if not, where it differs.
+/// Compares `text` with the text from this number on; the error is the index of the first
+/// difference.
 pub(super) fn judge(speaker: Speaker, from: SeqNum, text: &[u8]) -> Result<(), usize> {
     let differs = |(at, it): (usize, &u8)| *it != byte(speaker, from + at as u32);
     text.iter().enumerate().position(differs).map_or(Ok(()), Err)

@@ -11,7 +11,7 @@ use super::Limits;
 use crate::host::Application;
 use crate::pair::{Pair, PairConfig, server_at};
 
-/// Connects to nobody and waits for ever, or for a while.
+/// Connects to an address without a host, and waits for ever or for a while.
 #[derive(Default)]
 struct Caller {
     calls: bool,
@@ -44,9 +44,9 @@ fn pair(calls: bool, links: &str) -> Pair<Caller> {
 }
 
 #[test]
-fn a_run_in_which_nothing_is_due_is_called_stuck_with_the_state_of_everything() {
-    let stuck = pair(false, "").world.run(&Limits::default()).expect_err("nobody is done");
-    assert_eq!(stuck.why, "nothing is due and not everybody is done");
+fn stuck_run_is_reported_with_all_state() {
+    let stuck = pair(false, "").world.run(&Limits::default()).expect_err("no application is done");
+    assert_eq!(stuck.why, "nothing is due and not every application is done");
     assert!(stuck.dump.contains("woken 1 times"), "{}", stuck.dump);
 }
 
@@ -54,7 +54,7 @@ fn a_run_in_which_nothing_is_due_is_called_stuck_with_the_state_of_everything() 
 fn a_run_without_progress_is_called_stuck() {
     let mut pair = pair(true, "loss=100%");
     let limits = Limits { idle: Duration::from_secs(10), ..Limits::default() };
-    let stuck = pair.world.run(&limits).expect_err("nobody answers");
+    let stuck = pair.world.run(&limits).expect_err("no host answers");
     assert_eq!(stuck.why, "no progress for 10s");
     let few = Limits { steps: 0, ..Limits::default() };
     let stuck = pair.world.run(&few).expect_err("a limit");
@@ -62,7 +62,7 @@ fn a_run_without_progress_is_called_stuck() {
 }
 
 #[test]
-fn two_minutes_of_silence_take_a_step_for_each_thing_that_happens() {
+fn silent_minutes_take_one_step_for_each_event() {
     let mut pair = pair(true, "delay=35ms,loss=100%");
     pair.world.start().expect("all is well");
     pair.world.run_to_silence(&Limits::default()).expect("the connection times out");

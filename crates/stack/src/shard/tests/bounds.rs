@@ -71,7 +71,7 @@ const ROWS: [(&str, Proof); 49] = [
     (
         "all that a shard holds",
         Tests(&[
-            "crates/sim/tests/crowd.rs#ten_thousand_slow_readers_stay_inside_the_budget_and_a_fast_one_keeps_its_rate",
+            "crates/sim/tests/crowd.rs#slow_readers_stay_within_budget_and_fast_one_keeps_rate",
         ]),
     ),
     ("an HTTP head (", Own),
