@@ -225,7 +225,7 @@ fn a_connection_that_times_out_tells_what_a_router_said_of_it() {
         let (client, _) = world.connected(listener);
         (world.cut, world.unreachable) = (true, code);
         send_now(&mut world.client, client, b"text").expect("room");
-        world.run(std::time::Duration::from_secs(1_200));
+        world.run(Duration::from_secs(1_200));
         assert_eq!(recv_now(&mut world.client, client, 1), Err(errno));
         (world.cut, world.unreachable) = (false, None);
         world.end();

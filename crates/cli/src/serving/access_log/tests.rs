@@ -62,7 +62,8 @@ impl Write for StuckDisk {
 fn a_stuck_disk_stalls_nobody_and_what_has_no_room_is_counted() {
     let (go, release) = mpsc::channel();
     let written = Arc::new(Mutex::new(Vec::new()));
-    let mut log = AccessLog::begin(StuckDisk { release, written: Arc::clone(&written) }, "x".into());
+    let mut log =
+        AccessLog::begin(StuckDisk { release, written: Arc::clone(&written) }, "x".into());
     let length = line(&exchange(), 1_795_392_000).len();
     // Three times what may wait and what may be on its way.
     let all = 6 * ROOM / length;
@@ -116,7 +117,8 @@ fn lines_of_honest_client_are_written_amid_flood() {
 fn lines_have_room_again_once_disk_goes_on() {
     let (go, release) = mpsc::channel();
     let written = Arc::new(Mutex::new(Vec::new()));
-    let mut log = AccessLog::begin(StuckDisk { release, written: Arc::clone(&written) }, "x".into());
+    let mut log =
+        AccessLog::begin(StuckDisk { release, written: Arc::clone(&written) }, "x".into());
     while log.counted().lost < 1_000 {
         log.note(&exchange());
     }
