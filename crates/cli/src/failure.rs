@@ -25,6 +25,8 @@ pub(crate) enum Failure {
     Told,
     /// It ran, and what was measured is what --fail-if names: 3.
     Verdict(String),
+    /// It ran on a machine too busy for its figures to mean something, which is printed: 5.
+    Busy,
     /// A privilege or a device is missing: 4.
     Missing {
         /// What, and how to get it.
@@ -52,6 +54,7 @@ impl Failure {
             Self::Usage(text) => (format!("{text}\n\nFor more information, try '--help'."), 2),
             Self::Answer => return ExitCode::from(3),
             Self::Told => return ExitCode::from(1),
+            Self::Busy => return ExitCode::from(5),
             Self::Verdict(text) => (text, 3),
             Self::Missing { text, needs } => (text + &lines(needs), 4),
         };

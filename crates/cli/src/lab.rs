@@ -171,7 +171,11 @@ fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
     if all.len() < setups.len() + alone.len() {
         return Err(failure::interrupted(all.len() as u64, setups.len(), "measurements"));
     }
-    if all.iter().all(Row::is_right) { Ok(()) } else { Err(Failure::Answer) }
+    if !all.iter().all(Row::is_right) {
+        return Err(Failure::Answer);
+    }
+    let is_busy = |row: &Row<'_>| matches!(row.verdict, Verdict::NotMeasured { .. });
+    if all.iter().any(is_busy) { Err(Failure::Busy) } else { Ok(()) }
 }
 
 /// Everything that is measured.

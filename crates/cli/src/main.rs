@@ -62,7 +62,8 @@ mod wrap;
 /// A TCP/IP stack in user space.
 ///
 /// Exit codes: 0 success; 1 it could not run, or could not finish; 2 usage error; 3 it ran, and a
-/// script, a seed or a case of the lab failed, or --fail-if is true; 4 a privilege or a device is missing.
+/// script, a seed or a case of the lab failed, or --fail-if is true; 4 a privilege or a device is missing;
+/// 5 a case of the lab found the machine too busy to measure.
 ///
 /// SIGINT, SIGTERM and SIGHUP end a command, which prints what was done so far; SIGUSR1 has it say how
 /// far it is.

@@ -146,8 +146,9 @@ pub enum Picture {
 enum Measure {
     /// In virtual time.
     Virtual(fn(&Setup, GoOn<'_>) -> Result<Measured, String>),
-    /// On real threads, by a caller that has some.
-    OnThreads,
+    /// On real threads, by a caller that has some. Rounds whose rates differ by more than `most_spread`,
+    /// percent of their median, measured a busy machine.
+    OnThreads { most_spread: f64 },
 }
 
 /// Measurement: a profile, changes of it or of the case, and the expected result.
@@ -295,6 +296,13 @@ pub enum Verdict {
     AsExpected,
     /// Figures are out of their bounds.
     Wrong(Vec<Miss>),
+    /// The machine was busy: rounds differ by so many percent, more than the case allows.
+    NotMeasured {
+        /// The difference.
+        spread: f64,
+        /// The largest that the case allows.
+        most: f64,
+    },
     /// Without bounds.
     Open,
 }
@@ -329,14 +337,14 @@ impl Case {
 impl Setup {
     /// True if it is measured on real threads, in real time, which is not done here.
     pub const fn is_on_threads(&self) -> bool {
-        matches!(self.case.measure, Measure::OnThreads)
+        matches!(self.case.measure, Measure::OnThreads { .. })
     }
 
     /// Runs the measurement while `go_on` is true. An error gives the reason of a failure.
     pub fn measure(&self, go_on: GoOn<'_>) -> Result<Measured, String> {
         match self.case.measure {
             Measure::Virtual(measure) => measure(self, go_on),
-            Measure::OnThreads => Err("it is measured on real threads".into()),
+            Measure::OnThreads { .. } => Err("it is measured on real threads".into()),
         }
     }
 
@@ -357,6 +365,13 @@ impl Setup {
 
     /// Compares the figures with their bounds.
     pub fn judge(&self, measured: &Measured) -> Verdict {
+        let spread = measured.figure("spread");
+        if let (Measure::OnThreads { most_spread: most }, Some(spread)) =
+            (&self.case.measure, spread)
+            && spread > *most
+        {
+            return Verdict::NotMeasured { spread, most: *most };
+        }
         let Some(role) = self.role else { return Verdict::Open };
         let miss = |bound: &Bound| {
             let value = measured.figure(bound.figure);

@@ -54,6 +54,7 @@ fn verdict(row: &Node<'_>) -> &'static str {
         ("cured", _) => "does not fail",
         ("as expected", _) => "as expected",
         ("wrong", _) => "not as expected",
+        ("not measured", _) => "not measured: this machine was busy",
         _ => "–",
     }
 }

@@ -374,6 +374,7 @@ const fn verdict(verdict: &Verdict) -> &'static str {
         Verdict::FailsNoMore => "fails no more",
         Verdict::AsExpected => "as expected",
         Verdict::Wrong(_) => "wrong",
+        Verdict::NotMeasured { .. } => "not measured",
         Verdict::Open => "none",
     }
 }

@@ -166,6 +166,7 @@ const fn word(verdict: &Verdict) -> &'static str {
         Verdict::FailsNoMore => "FAILS NO MORE",
         Verdict::AsExpected => "as expected",
         Verdict::Wrong(_) => "WRONG",
+        Verdict::NotMeasured { .. } => "not measured",
         Verdict::Open => "",
     }
 }
@@ -304,6 +305,17 @@ fn conclusion(rows: &[Row<'_>]) -> String {
     let count =
         |verdict: fn(&Verdict) -> bool| rows.iter().filter(|row| verdict(&row.verdict)).count();
     let wrong = rows.iter().filter(|row| !row.is_right()).count();
+    let busy = rows.iter().find_map(|row| match row.verdict {
+        Verdict::NotMeasured { spread, most } => Some((spread, most)),
+        _ => None,
+    });
+    if let Some((spread, most)) = busy.filter(|_| wrong == 0) {
+        let text = format!(
+            "verdict: not measured: this machine was busy (rounds differ by {spread:.0} %, at most {most} % \
+             is allowed); run it again when it is idle\n"
+        );
+        return wrap(&text, 4);
+    }
     let reproduced = count(|it| *it == Verdict::Reproduced);
     let cured = count(|it| *it == Verdict::Cured);
     if let Some(found) = ablation::conclusion(rows, label).filter(|_| wrong == 0) {

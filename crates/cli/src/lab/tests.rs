@@ -2,7 +2,7 @@
 
 use std::env;
 
-use whimbrel_lab::{Bound, Role};
+use whimbrel_lab::{Bound, Role, Unit};
 
 use crate::wrap::wrap;
 
@@ -38,6 +38,28 @@ fn a_wrong_figure_is_told_with_its_bound_and_the_packets_of_a_connection() {
     ] {
         assert!(text.contains(part), "{part:?} is not in: {text}");
     }
+}
+
+/// The figures of a machine whose processors other programs used: rounds differ by 81 %.
+#[test]
+fn rounds_that_differ_by_81_percent_are_not_measured() {
+    let cases = vec![Case::by_name("freebsd-qps").unwrap()];
+    let setups = RunArguments { cases, ..RunArguments::default() }.setups().unwrap();
+    let measured = |spread| {
+        let mut measured = Measured::default();
+        for (name, value) in [("failed", 0.0), ("locks", 7.1), ("rate", 31_000.0)] {
+            measured.add(name, Unit::Count, value);
+        }
+        measured.add("spread", Unit::Percent, spread);
+        Ok(measured)
+    };
+    let busy = Row::new(&setups[1], measured(81.0));
+    assert_eq!(busy.verdict, Verdict::NotMeasured { spread: 81.0, most: 40.0 });
+    let text = table::of_case(&[busy], false);
+    let said = "verdict: not measured: this machine was busy (rounds differ by 81 %";
+    assert!(text.contains(said) && !text.contains("reproduced"), "{text}");
+    let idle = Row::new(&setups[1], measured(12.0));
+    assert_eq!(idle.verdict, Verdict::Reproduced);
 }
 
 #[test]

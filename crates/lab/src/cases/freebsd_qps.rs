@@ -84,7 +84,7 @@ its own, and nothing to lock.",
     },
     distribution: None,
     steps: &[],
-    measure: Measure::OnThreads,
+    measure: Measure::OnThreads { most_spread: 40.0 },
 };
 
 const NONE_FAILED: Bound = exactly("failed", 0.0);
