@@ -1,4 +1,6 @@
-//! Who a client is for bounds that clients share.
+//! The source that a client's bytes count for, where clients share a bound.
+
+use std::net::IpAddr;
 
 use whimbrel_wire::Endpoint;
 
@@ -11,8 +13,11 @@ impl Source {
     /// The source of what this peer sends.
     pub fn of(peer: Option<Endpoint>) -> Self {
         let Some(Endpoint { addr, .. }) = peer else { return Self::default() };
-        let bits = u128::from_be_bytes(*addr.octets());
-        Self(if addr.is_v4() { bits } else { bits >> 64 << 64 })
+        Self(match addr.to_ip() {
+            IpAddr::V4(addr) => addr.to_bits().into(),
+            // Its host number is set: no IPv4 address has as many.
+            IpAddr::V6(addr) => addr.to_bits() >> 64 << 64 | u128::from(u64::MAX),
+        })
     }
 }
 

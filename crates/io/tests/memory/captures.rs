@@ -9,7 +9,7 @@ use whimbrel_wire::tcp::TcpFlags;
 use crate::allocator::held;
 use crate::budget::{Peer, Server};
 
-/// Nobody computed a checksum.
+/// Packets of these tests have no checksum.
 const VERIFIED: SegMeta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
 /// A flow, its state, and their place in a tree.
 const OF_FLOW: isize = 96;

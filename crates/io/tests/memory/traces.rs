@@ -11,7 +11,7 @@ use whimbrel_wire::tcp::TcpFlags;
 use crate::allocator::held;
 use crate::budget::{Peer, Server};
 
-/// Nobody computed a checksum.
+/// Packets of these tests have no checksum.
 const VERIFIED: SegMeta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
 /// What was said last of a connection, and its place in a tree.
 const OF_CONNECTION: isize = 150;

@@ -106,7 +106,7 @@ fn link_without_rate_bounds_and_counts_its_frames() {
     assert_eq!(link.in_flight(), 1);
 }
 
-/// Twice what a link holds is sent over it for ten seconds. Of 100 small packets a second beside, all arrive.
+/// Twice what a link holds is sent over it for ten seconds. All of 100 small packets a second arrive.
 #[test]
 fn small_packets_arrive_amid_flood_that_fills_link() {
     let mut link = link("delay=1s,mtu=65535");

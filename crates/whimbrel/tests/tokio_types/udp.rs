@@ -102,7 +102,7 @@ async fn a_burst_that_nobody_reads_is_bounded_and_the_sender_waits_for_its_own_q
     world.assert_empty().await;
 }
 
-/// More comes for a socket that nobody reads than it may hold; one beside it has each datagram.
+/// More comes for a socket that is not read than it may hold; another has each datagram.
 #[tokio::test]
 async fn socket_is_served_beside_flood_of_another() {
     let world = World::new();

@@ -226,7 +226,7 @@ fn client_taking_nothing_has_1_kib_made() {
         // It takes the head and 4,000 bytes of the body.
         clients.ask("GET /file", 10, 4_100);
     }
-    // One beside them takes all.
+    // Another client takes all.
     let honest = clients.ask("GET /file", 1, usize::MAX);
     while turn(&mut server, &mut clients) {}
     assert!(clients.clients[honest].heard.len() > 1 << 20);

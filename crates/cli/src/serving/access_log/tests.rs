@@ -1,3 +1,4 @@
+use std::net::Ipv4Addr;
 use std::sync::mpsc;
 
 use whimbrel_wire::{Address, Endpoint};
@@ -85,7 +86,7 @@ fn a_stuck_disk_stalls_nobody_and_what_has_no_room_is_counted() {
 #[test]
 fn lines_of_honest_client_are_written_amid_flood() {
     let from = |number, request: &str| LoggedExchange {
-        peer: Some(Endpoint::new(Address::from_v4_octets([10, 9, 0, number]), 4711)),
+        peer: Some(Endpoint::new(Address::from(Ipv4Addr::new(10, 9, 0, number)), 4711)),
         request: request.into(),
         ..exchange()
     };

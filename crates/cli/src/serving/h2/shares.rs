@@ -1,4 +1,4 @@
-//! What all connections hold together, by source: where that is too much, the connection that holds most of the
+//! The memory of all connections together, by source: where it is too much, the connection that holds most of the
 //! source that holds most gives way. So neither many connections nor large ones of one client close another's.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// What all hold, bytes.
+    /// Bytes that all hold.
     pub(super) const fn held(&self) -> u64 {
         self.held
     }

@@ -1,3 +1,5 @@
+use std::net::Ipv4Addr;
+
 use whimbrel_wire::{Address, Endpoint};
 
 use super::*;
@@ -5,7 +7,7 @@ use super::*;
 #[test]
 fn greatest_connection_of_greatest_source_gives_way() {
     let source =
-        |last| Source::of(Some(Endpoint::new(Address::from_v4_octets([10, 9, 0, last]), 1)));
+        |last| Source::of(Some(Endpoint::new(Address::from(Ipv4Addr::new(10, 9, 0, last)), 1)));
     let mut shares = Shares::default();
     shares.change(source(1), 1, 0, 100);
     assert_eq!(shares.greatest(), Some(1));

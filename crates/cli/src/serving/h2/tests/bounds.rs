@@ -1,6 +1,7 @@
-//! The bound of all connections of a server together, and an honest client beside those that fill it.
+//! The bound of all connections of a server together, and an honest client while others fill it.
 
 use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 
 use whimbrel_apps::http::{FixedBody, Limits};
 use whimbrel_apps::transport::{ConnectOptions, OpenError, SenderStats, StackUsage};
@@ -108,7 +109,7 @@ impl Transport for Peers {
             None if self.apart => id,
             None => 0,
         };
-        Some(Endpoint::new(Address::from_v4_octets(number.to_be_bytes()), 4_711))
+        Some(Endpoint::new(Address::from(Ipv4Addr::from_bits(number)), 4_711))
     }
 }
 

@@ -75,7 +75,7 @@ fn server_in_use_keeps_its_cookie_amid_flood_of_others() {
     }
     let known =
         (0..MOST as u32 + 8_000).filter(|it| cache.find(&service(1_000 + it, 80)).is_some());
-    assert_eq!(known.count(), MOST - 1, "beside the one in use");
+    assert_eq!(known.count(), MOST - 1, "all but the one in use");
 }
 
 #[test]
