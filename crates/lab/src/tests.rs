@@ -65,7 +65,7 @@ fn lwip_refuses_syns_for_two_segment_lifetimes() {
 }
 
 #[test]
-fn an_unlucky_connection_shows_what_the_server_says_to_its_syn() {
+fn evidence_shows_the_answer_to_a_refused_syn() {
     let settings = [SMALL, &[("runs", "1"), ("lasts", "30s")]].concat();
     let evidence = measure("unikraft-nginx", "lwip-2.1", &settings).evidence.unwrap();
     assert_eq!(evidence.shows, EvidenceKind::Repetition);
@@ -197,7 +197,7 @@ fn macos_carries_one_connection_per_port() {
 }
 
 #[test]
-fn a_window_and_a_round_trip_are_a_rate() {
+fn window_and_a_round_trip_are_a_rate() {
     let rate = |settings: &[(&str, &str)]| {
         let settings = [&[("bytes", "64M")], settings].concat();
         measure("fddi-70ms", "freebsd-2.2.5+fix", &settings).figure("rate").unwrap()
@@ -256,7 +256,7 @@ fn every_field_that_decides_a_case_is_one_and_stands_there_once() {
 }
 
 #[test]
-fn every_figure_that_a_bound_is_about_says_what_it_is() {
+fn every_bounded_figure_has_a_description() {
     for case in CASES {
         for figure in case.figures() {
             let column = case.columns.iter().find(|column| column.figure == figure);
@@ -267,7 +267,7 @@ fn every_figure_that_a_bound_is_about_says_what_it_is() {
 }
 
 #[test]
-fn a_figure_out_of_its_bounds_is_wrong_whatever_the_profile() {
+fn figure_out_of_bounds_is_wrong_under_any_profile() {
     let own = setup("macos-16k", "macos-12", &[]);
     const BOUNDS: &[Bound] = &[exactly("answered", 16_384.0)];
     let setup = Setup { role: Some(Role::Report), bounds: BOUNDS.to_vec(), ..own };
@@ -297,7 +297,7 @@ fn figures_and_packets_depend_on_the_seed_only() {
 }
 
 #[test]
-fn a_measurement_that_nobody_wants_any_more_ends() {
+fn unwanted_measurement_ends() {
     for case in CASES {
         let setup = plan(case, &Selection::default()).unwrap().remove(0);
         let why =

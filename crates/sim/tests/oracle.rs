@@ -29,7 +29,7 @@ fn every_byte_arrives_and_nothing_is_left() {
 }
 
 #[test]
-fn a_seed_repeats_its_run_byte_by_byte() {
+fn seed_repeats_its_run_byte_by_byte() {
     for seed in [7, 8, 9] {
         assert_eq!(run_seed(seed), run_seed(seed));
     }

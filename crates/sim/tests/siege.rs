@@ -10,7 +10,7 @@ use whimbrel_sim::siege;
 
 #[test]
 #[allow(clippy::disallowed_methods, reason = "the corpus is files")]
-fn the_corpus_of_sieges_is_outlived() {
+fn corpus_of_sieges_is_outlived() {
     let files = match std::env::var_os("siege") {
         Some(file) => vec![PathBuf::from(file)],
         None => corpus(),

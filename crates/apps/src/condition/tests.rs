@@ -15,20 +15,20 @@ fn holds(text: &str) -> bool {
 }
 
 #[test]
-fn a_comparison_takes_units() {
+fn comparison_takes_units() {
     assert!(holds("p99>49ms") && holds("p99 >= 50000us") && holds("p99 < 1s"));
     assert!(!holds("p99>50ms") && !holds("p99 != 0.05s"));
     assert!(holds("rps<1.6k") && holds("rps == 1500"));
 }
 
 #[test]
-fn a_count_is_compared_with_a_count_or_with_a_share() {
+fn count_is_compared_with_a_count_or_with_a_share() {
     assert!(holds("errors>1") && !holds("errors>2"));
     assert!(holds("errors>0.1%") && !holds("errors>0.2%"));
 }
 
 #[test]
-fn what_meets_it_is_told_in_the_unit_that_was_typed() {
+fn match_is_shown_in_the_typed_unit() {
     let told = |text: &str| {
         let condition: Condition = text.parse().unwrap();
         let met = condition.met(measured).unwrap();
@@ -53,7 +53,7 @@ fn and_binds_closer_than_or() {
 }
 
 #[test]
-fn what_means_nothing_is_refused() {
+fn invalid_conditions_are_refused() {
     let refused = |text: &str| text.parse::<Condition>().unwrap_err();
     assert_eq!(refused("p99"), ConditionError::NoOperator("p99".into()));
     assert_eq!(refused("p99>1 ||"), ConditionError::NoOperator(String::new()));
@@ -64,7 +64,7 @@ fn what_means_nothing_is_refused() {
 }
 
 #[test]
-fn a_figure_takes_units_of_its_own_kind_alone() {
+fn figure_takes_units_of_its_own_kind_alone() {
     let check = |text: &str| text.parse::<Condition>().unwrap().check(&KNOWN);
     for good in ["p99>5s", "p99>5us", "rps<1k", "errors>0.1%", "errors>2", "errors>2k"] {
         assert_eq!(check(good), Ok(()), "{good}");

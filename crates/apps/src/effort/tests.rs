@@ -13,7 +13,7 @@ fn turn_ends_when_its_bytes_are_made() {
 }
 
 #[test]
-fn long_work_is_done_once_it_was_granted_and_ends_its_turn() {
+fn long_work_needs_a_grant_and_ends_its_turn() {
     let mut effort = TurnBudget::default();
     effort.begin_turn(true);
     assert!(!effort.begin_long() && !effort.is_spent());
@@ -40,7 +40,7 @@ fn long_work_goes_first_after_sixteen_turns() {
 }
 
 #[test]
-fn who_drives_one_connection_alone_is_not_bounded() {
+fn single_connection_has_no_budget() {
     let mut effort = TurnBudget::unbounded();
     effort.spend(1 << 40);
     assert!(effort.begin_long() && effort.begin_long() && !effort.is_spent());

@@ -5,7 +5,7 @@ fn at(millis: u64) -> Instant {
 }
 
 #[test]
-fn the_longest_silent_place_comes_first() {
+fn longest_silent_place_comes_first() {
     let mut list = IdleList::default();
     for (place, millis) in [(5, 1), (0, 2), (3, 3)] {
         list.touch(place, at(millis));

@@ -10,7 +10,7 @@ const PARAMETERS: &[u8] = br#"{"tcp":true,"omit":0,"time":1,"num":0,"blockcount"
 const RESULTS: &[u8] = br#"{"cpu_util_total":0.035758127233010147,"cpu_util_user":0,"cpu_util_system":0.0348591799003367,"sender_has_retransmits":18446744073709551615,"congestion_used":"bbr","server_output_text":"Accepted\n","streams":[{"id":1,"bytes":131072,"retransmits":18446744073709551615,"jitter":0,"errors":0,"packets":0,"start_time":0,"end_time":1.000963},{"id":3,"bytes":131072,"retransmits":7,"jitter":0,"errors":0,"packets":0,"start_time":0,"end_time":1.000984}]}"#;
 
 #[test]
-fn parameters_of_a_client_are_read_as_it_means_them() {
+fn client_parameters_are_parsed() {
     let read = Parameters::parse(PARAMETERS).unwrap();
     let expected = Parameters {
         protocol: Protocol::Tcp,
@@ -38,7 +38,7 @@ fn parameters_of_a_client_are_read_as_it_means_them() {
 }
 
 #[test]
-fn what_is_asked_for_is_read_back() {
+fn parameters_round_trip() {
     let asked = Parameters {
         protocol: Protocol::Tcp,
         omit: Duration::from_secs(1),
@@ -61,7 +61,7 @@ fn what_is_asked_for_is_read_back() {
 }
 
 #[test]
-fn results_are_read_with_what_is_not_known_left_out() {
+fn unknown_result_fields_are_ignored() {
     let read = Results::parse(RESULTS).unwrap();
     assert!(!read.has_retransmits);
     assert_eq!(read.congestion.as_ref().map(|it| it.verbatim().as_str()), Some("bbr"));
@@ -95,7 +95,7 @@ fn states_and_refusals_are_sent_as_iperf3_sends_them() {
 }
 
 #[test]
-fn a_cookie_is_36_letters_of_base_32_and_a_nul() {
+fn cookie_is_36_letters_of_base_32_and_a_nul() {
     assert!(is_cookie(b"3sosnck4yjbyy46pv5fmgudx4tovvcvxpkus\0"));
     assert!(!is_cookie(b"3sosnck4yjbyy46pv5fmgudx4tovvcvxpkus"));
     assert!(!is_cookie(b"3sosnck4yjbyy46pv5fmgudx4tovvcvxpku\0\0"));

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_parts_of_a_count_make_it_up_and_are_nearly_equal() {
+fn parts_of_a_count_add_up_and_differ_by_one_at_most() {
     for count in [0, 1, 7, 64, 1_000_003] {
         for of in 1..9 {
             let shares = (0..of).map(|number| Part { number, of }.share(count));

@@ -50,7 +50,7 @@ fn every_byte_sent_is_confirmed_by_the_sink() {
 
 /// Data under way does not count as sent: it may be lost.
 #[test]
-fn what_a_path_swallows_counts_as_nothing_sent() {
+fn lost_data_does_not_count_as_sent() {
     // The handshake takes half a second; a full segment takes six.
     let one =
         TransferPlan { streams: 1, ..plan(Direction::Send, StopCondition::Elapsed(3 * SECOND)) };
@@ -62,7 +62,7 @@ fn what_a_path_swallows_counts_as_nothing_sent() {
 }
 
 #[test]
-fn for_a_time_bytes_come_from_who_generates_them() {
+fn generator_sends_for_a_time() {
     let receive = plan(Direction::Receive, StopCondition::Elapsed(3 * SECOND));
     let ran = run("rate=10M,delay=5ms", receive, Role::Chargen);
     let client = ran.client();
@@ -89,7 +89,7 @@ fn both_ways_at_once_move_both() {
 }
 
 #[test]
-fn a_rate_is_kept_and_the_application_is_then_the_limit() {
+fn rate_is_kept_and_the_application_is_then_the_limit() {
     let slow = TransferPlan {
         rate: Some(2_000_000),
         streams: 1,
@@ -102,7 +102,7 @@ fn a_rate_is_kept_and_the_application_is_then_the_limit() {
 }
 
 #[test]
-fn a_window_below_the_path_is_named_as_the_limit() {
+fn window_below_the_path_is_named_as_the_limit() {
     let one =
         TransferPlan { streams: 1, ..plan(Direction::Send, StopCondition::Elapsed(4 * SECOND)) };
     let mut config = PairConfig::default();
@@ -120,7 +120,7 @@ fn a_window_below_the_path_is_named_as_the_limit() {
 
 /// A sender learns of room in time to keep a path full that its buffer could fill.
 #[test]
-fn a_server_that_sends_is_as_fast_as_a_client_that_does() {
+fn server_that_sends_is_as_fast_as_a_client_that_does() {
     let moved = |direction, role| {
         let one = TransferPlan {
             streams: 1,
@@ -136,7 +136,7 @@ fn a_server_that_sends_is_as_fast_as_a_client_that_does() {
 }
 
 #[test]
-fn what_is_omitted_is_in_no_total() {
+fn omitted_time_is_in_no_total() {
     let warm = TransferPlan {
         omit: SECOND,
         streams: 1,
@@ -153,7 +153,7 @@ fn what_is_omitted_is_in_no_total() {
 }
 
 #[test]
-fn a_peer_that_hangs_up_ends_it_with_a_reason() {
+fn peer_reset_ends_transfer_with_its_error() {
     let role = Role::Echo;
     let client = Bulk::new(plan(Direction::Receive, StopCondition::Elapsed(5 * SECOND)));
     // Neither side sends, so the end comes by time, and nothing was moved.

@@ -73,7 +73,7 @@ fn configured_side_closes_after_each_transaction() {
 }
 
 #[test]
-fn an_open_connection_is_answer_enough_where_nothing_is_asked() {
+fn empty_exchange_ends_with_an_open_connection() {
     let ran = run(plan(0, 0, Ending::Client), Role::Discard, CloseMode::Second);
     let record = ran.client().record();
     assert_eq!((record.answered(), record.opened, record.body), (20, 20, 0));
@@ -130,7 +130,7 @@ fn handshakes_that_never_end_are_counted_by_their_age() {
 }
 
 #[test]
-fn the_phases_of_a_warm_up_are_not_measured() {
+fn phases_of_a_warm_up_are_not_measured() {
     let warm = LoadPlan {
         until: StopCondition::Elapsed(Duration::from_secs(1)),
         warmup: Duration::from_secs(1),

@@ -101,7 +101,7 @@ fn connection_for_each_request_closes_as_set_and_is_timed() {
 }
 
 #[test]
-fn at_a_rate_requests_fall_due_evenly_and_none_is_made_up() {
+fn requests_at_a_rate_fall_due_evenly() {
     let at_rate = LoadPlan {
         rate: Some(100.0),
         ..plan(Ending::KeepAlive, StopCondition::Elapsed(5 * SECOND))
@@ -115,7 +115,7 @@ fn at_a_rate_requests_fall_due_evenly_and_none_is_made_up() {
 }
 
 #[test]
-fn the_parts_of_a_load_make_it_up() {
+fn parts_of_a_load_add_up() {
     let whole = LoadPlan {
         rate: Some(90.0),
         ..plan(Ending::KeepAlive, StopCondition::Elapsed(5 * SECOND))
@@ -160,7 +160,7 @@ fn corrected_latency_counts_exchanges_delayed_by_a_stall() {
 }
 
 #[test]
-fn a_server_that_stalls_to_the_end_was_waited_for_until_then() {
+fn server_that_stalls_to_the_end_was_waited_for_until_then() {
     let stalls = Pace { think: 3_600 * SECOND, ..Pace::default() };
     for (correction, waits) in [(Correction::On, 200), (Correction::Off, 0)] {
         let at_rate = LoadPlan {
@@ -196,7 +196,7 @@ fn cut_off_exchanges_do_not_lower_the_latency() {
 }
 
 #[test]
-fn the_warm_up_is_made_and_not_measured() {
+fn warm_up_is_made_and_not_measured() {
     let warm =
         LoadPlan { warmup: SECOND, ..plan(Ending::KeepAlive, StopCondition::Elapsed(SECOND)) };
     let ran = run("delay=10ms", warm);
@@ -207,7 +207,7 @@ fn the_warm_up_is_made_and_not_measured() {
 }
 
 #[test]
-fn a_server_that_is_not_there_ends_the_load_at_once() {
+fn server_that_is_not_there_ends_the_load_at_once() {
     let client = Load::new(LoadPlan {
         target: whimbrel_wire::Endpoint { port: 81, ..target() },
         ..plan(Ending::KeepAlive, StopCondition::Elapsed(60 * SECOND))
@@ -220,7 +220,7 @@ fn a_server_that_is_not_there_ends_the_load_at_once() {
 }
 
 #[test]
-fn a_server_that_says_nothing_is_a_time_out() {
+fn silent_server_causes_a_timeout() {
     let quick =
         LoadPlan { timeout: SECOND, ..plan(Ending::KeepAlive, StopCondition::Exchanges(4)) };
     let ran = Ran::new("delay=10ms", Load::new(quick), NoServer);
@@ -229,7 +229,7 @@ fn a_server_that_says_nothing_is_a_time_out() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run_over_a_bad_link() {
+fn same_seed_gives_the_same_run_over_a_bad_link() {
     let record = || {
         let lossy = "rate=5M,delay=20ms,jitter=5ms,loss=2%,reorder=1%,dup=1%";
         let ran = run(lossy, plan(Ending::Server, StopCondition::Exchanges(200)));

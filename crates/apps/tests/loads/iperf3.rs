@@ -71,7 +71,7 @@ fn both_counts(client: &Bulk<Shard>, direction: Direction) -> (u64, u64) {
 }
 
 #[test]
-fn both_sides_count_the_same_whichever_way_it_goes() {
+fn both_sides_count_the_same_in_each_direction() {
     for direction in [Direction::Send, Direction::Receive, Direction::Both] {
         let ran = run("rate=20M,delay=5ms", plan(direction, StopCondition::Elapsed(20 * SECOND)));
         let client = ran.client();
@@ -99,7 +99,7 @@ fn both_sides_count_the_same_whichever_way_it_goes() {
 }
 
 #[test]
-fn a_test_of_some_bytes_ends_when_they_are_acknowledged_or_read() {
+fn test_of_some_bytes_ends_when_they_are_acknowledged_or_read() {
     let ran = run("delay=2ms", plan(Direction::Send, StopCondition::Bytes(1 << 20)));
     assert_eq!(both_counts(ran.client(), Direction::Send), (2 << 20, 2 << 20));
     let ran = run("delay=2ms", plan(Direction::Receive, StopCondition::Bytes(1 << 20)));
@@ -123,7 +123,7 @@ fn losses_on_the_way_hurt_no_message() {
 }
 
 #[test]
-fn what_is_omitted_is_in_neither_sides_results() {
+fn omitted_time_is_in_neither_sides_results() {
     let warm =
         TransferPlan { omit: SECOND, ..plan(Direction::Send, StopCondition::Elapsed(2 * SECOND)) };
     let ran = run("rate=10M,delay=5ms", warm);
@@ -136,7 +136,7 @@ fn what_is_omitted_is_in_neither_sides_results() {
 }
 
 #[test]
-fn a_rate_is_the_servers_to_keep_when_it_sends() {
+fn sending_server_keeps_the_rate() {
     let slow = TransferPlan {
         rate: Some(2_000_000),
         ..plan(Direction::Receive, StopCondition::Elapsed(4 * SECOND))
@@ -292,7 +292,7 @@ fn second_client_is_refused_as_busy_and_first_continues() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_by_iperf3s_number_for_it() {
+fn unsupported_test_is_refused_with_iperf3s_number() {
     let answer = |parameters: &str| {
         let line = Line::saying(Duration::ZERO, &[&cookie(b'a'), &document(parameters)]);
         let ran = meet(Stranger::new(1, vec![line]));
@@ -362,7 +362,7 @@ fn garbage_and_silence_cost_a_client_its_own_connection_alone() {
 /// Idle connections give way to new ones: 200 of them block no client, and no more than 64 are
 /// kept.
 #[test]
-fn who_keeps_connections_open_and_says_nothing_keeps_nobody_out() {
+fn silent_connections_give_way_to_new_ones() {
     let mut lines: Vec<_> =
         (0..200).map(|turn| Line::saying(10 * MILLISECOND * turn, &[])).collect();
     let parameters = document(r#"{"tcp":true,"time":1}"#);
@@ -400,7 +400,7 @@ fn server_is_free_after_a_client_leaves_or_falls_silent() {
 }
 
 #[test]
-fn a_server_that_vanishes_in_the_midst_is_noticed() {
+fn server_that_vanishes_in_the_midst_is_noticed() {
     // A server whose user ends it a second after the test began.
     struct Ending(Server<Shard>, u32);
     impl Model<Shard> for Ending {

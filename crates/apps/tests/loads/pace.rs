@@ -77,7 +77,7 @@ fn server_rate_is_limited_under_any_load() {
 }
 
 #[test]
-fn answers_that_were_asked_for_at_once_are_work_each() {
+fn pipelined_responses_each_take_work() {
     let pace = Pace { work: Duration::from_millis(10), ..Pace::default() };
     let role = Role::Respond { request: 1, answer: Bytes::from_static(b"a") };
     // Five requests in one segment.

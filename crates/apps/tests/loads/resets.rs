@@ -202,7 +202,7 @@ fn byte_server_counts_no_failure_for_reset_after_both_fins() {
 }
 
 #[test]
-fn a_load_counts_no_failure_where_a_reset_follows_both_ends() {
+fn load_counts_no_failure_where_a_reset_follows_both_ends() {
     for (first, hears_end) in WAYS {
         let ending = if first == First::Host { Ending::Client } else { Ending::Server };
         let once = LoadPlan { connections: 1, ..plan(ending, StopCondition::Exchanges(1)) };

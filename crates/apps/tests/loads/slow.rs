@@ -103,7 +103,7 @@ fn slow_head_times_out_after_30s() {
 }
 
 #[test]
-fn each_request_of_a_connection_has_the_whole_time_for_its_head() {
+fn head_time_restarts_for_each_request() {
     let pair = "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\nGET";
     let ran = run(Trickle::new(pair, SECOND), Limits::default());
     let heard = String::from_utf8(ran.client().heard.clone()).unwrap();
@@ -115,7 +115,7 @@ fn each_request_of_a_connection_has_the_whole_time_for_its_head() {
 }
 
 #[test]
-fn whoever_says_nothing_at_all_is_closed_without_a_word() {
+fn silent_connection_is_closed_without_response() {
     let limits = Limits { head_time: 3 * SECOND, idle: 7 * SECOND, ..Limits::default() };
     let ran = run(Trickle::new("GET", 100 * SECOND), limits);
     // Its first byte came at once, so it is a late head.

@@ -158,7 +158,7 @@ fn exchanges_do_not_fall_due_in_a_pause() {
 }
 
 #[test]
-fn what_waits_for_a_connection_waits_no_longer_for_a_pause() {
+fn pause_does_not_lengthen_a_wait_for_a_connection() {
     // One connection answers 50 a second of the 100 that fall due.
     let worst = |moves: &[(u64, Move)]| {
         let late = plan(Ending::KeepAlive, 1, StopCondition::Elapsed(4 * SECOND));
@@ -189,7 +189,7 @@ fn pause_does_not_change_the_warm_up() {
 }
 
 #[test]
-fn a_load_at_rest_ends_when_it_is_told_to_and_not_by_time() {
+fn paused_load_ends_on_request_only() {
     let plan = plan(Ending::KeepAlive, 2, StopCondition::Elapsed(SECOND));
     let ran = run(Driven::new(plan, &[(505, Move::Pause), (9_505, Move::End)]));
     let record = ran.client().record();
@@ -202,7 +202,7 @@ fn a_load_at_rest_ends_when_it_is_told_to_and_not_by_time() {
 }
 
 #[test]
-fn whoever_is_not_answered_is_given_up_in_a_pause_too() {
+fn unanswered_exchange_times_out_during_a_pause() {
     let quick = plan(Ending::KeepAlive, 2, StopCondition::Elapsed(5 * SECOND));
     let quick = LoadPlan { timeout: SECOND, ..quick };
     let moves = [(500, Move::Pause), (900, Move::Look), (3_000, Move::End)];
@@ -358,7 +358,7 @@ fn parts_that_are_steered_together_make_up_the_whole() {
 }
 
 #[test]
-fn a_shard_tells_what_it_holds() {
+fn shard_reports_its_usage() {
     let plan = plan(Ending::Client, 3, StopCondition::Exchanges(30));
     let ran = run(Driven::new(plan, &[]));
     let (shard, _) = ran.pair.world.host(ran.pair.client);

@@ -65,7 +65,7 @@ fn varied_values_replace_row_values_and_have_no_verdict() {
 }
 
 #[test]
-fn what_means_nothing_is_said_with_what_would() {
+fn invalid_selection_error_names_valid_values() {
     let refused = |case: &str, key: &str, value: &str| {
         let selection = Selection { vary: vary(key, &[value]), ..Selection::default() };
         planned(case, &selection).unwrap_err().to_string()

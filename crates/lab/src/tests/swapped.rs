@@ -34,14 +34,14 @@ fn second_case_has_no_delay_on_linux_and_lacks_ports_on_lwip() {
 }
 
 #[test]
-fn the_third_case_on_lwip_ends_with_its_ports_as_well() {
+fn third_case_on_lwip_ends_with_its_ports_as_well() {
     let settings = [("lasts", "3s")];
     let of = ["answered", "rate_at_end"];
     assert_eq!(figures(&measure("macos-16k", "lwip-2.1", &settings), of), [16_383.0, 0.0]);
 }
 
 #[test]
-fn the_fifth_case_has_a_buffer_a_round_trip_whosever_that_is() {
+fn fifth_case_has_a_buffer_a_round_trip_whosever_that_is() {
     let rate = |profile: &str, settings: &[(&str, &str)]| {
         let settings = [&[("host-delay", "0s"), ("bytes", "16M")], settings].concat();
         measure("fddi-70ms", profile, &settings).figure("rate").unwrap()

@@ -31,7 +31,7 @@ fn range_includes_both_ends_and_error_names_it() {
 }
 
 #[test]
-fn a_value_is_shown_as_it_would_be_typed() {
+fn value_is_shown_as_typed() {
     for (unit, value, text) in [
         (Unit::Time, 0.035, "35ms"),
         (Unit::Time, 60.0, "60s"),

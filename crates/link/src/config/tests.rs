@@ -12,7 +12,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn nothing_describes_a_perfect_link() {
+fn empty_text_describes_a_perfect_link() {
     assert_eq!("".parse(), Ok(LinkConfig::default()));
     assert_eq!("rate=,delay=,jitter=,loss=,reorder=".parse(), Ok(LinkConfig::default()));
 }

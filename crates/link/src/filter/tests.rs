@@ -27,7 +27,7 @@ fn holds(filter: &str) -> bool {
 const SYN_ACK: u8 = 0x12;
 
 #[test]
-fn addresses_ports_and_protocols_are_asked_for() {
+fn filter_matches_addresses_ports_and_protocols() {
     for filter in [
         "ip",
         "tcp",
@@ -65,7 +65,7 @@ fn addresses_ports_and_protocols_are_asked_for() {
 }
 
 #[test]
-fn flags_are_asked_for_one_by_one_and_together() {
+fn filter_matches_single_and_combined_flags() {
     for filter in [
         "tcp[tcpflags] & tcp-syn != 0",
         "tcp[tcpflags] & (tcp-syn|tcp-fin) != 0",
@@ -91,7 +91,7 @@ fn and_and_or_bind_from_the_left_and_words_carry_over() {
 }
 
 #[test]
-fn an_ethernet_frame_is_looked_into() {
+fn ethernet_frame_is_looked_into() {
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
     frame.extend(packet(SYN_ACK, 0));
     let filter: Filter = "dst port 80".parse().unwrap();
@@ -102,13 +102,13 @@ fn an_ethernet_frame_is_looked_into() {
 }
 
 #[test]
-fn a_packet_that_contradicts_itself_has_no_address() {
+fn packet_that_contradicts_itself_has_no_address() {
     let filter: Filter = "not host 10.0.0.1".parse().unwrap();
     assert!(filter.matches(LinkType::Raw, &packet(SYN_ACK, 0)[..30]));
 }
 
 #[test]
-fn what_means_nothing_says_where_and_what_could_stand_there() {
+fn filter_error_names_column_and_valid_words() {
     let says = |filter: &str, column: usize, part: &str| {
         let error = filter.parse::<Filter>().unwrap_err();
         assert_eq!(error.column, column, "{error}");

@@ -38,7 +38,7 @@ fn arrivals(link: &mut Link) -> Vec<u32> {
 }
 
 #[test]
-fn a_perfect_link_hands_over_at_once_and_in_order() {
+fn perfect_link_hands_over_at_once_and_in_order() {
     let mut link = link("");
     push_numbered(&mut link, 100);
     assert_eq!(link.next_arrival(), Some(Instant::ZERO));
@@ -48,7 +48,7 @@ fn a_perfect_link_hands_over_at_once_and_in_order() {
 }
 
 #[test]
-fn a_frame_takes_its_time_to_send_and_to_travel() {
+fn frame_takes_its_time_to_send_and_to_travel() {
     let mut link = link("rate=8M,delay=35ms");
     link.push_frame(Instant::ZERO, frame(1_000));
     link.push_frame(Instant::ZERO, frame(500));
@@ -197,7 +197,7 @@ fn frames_beyond_the_mtu_are_refused() {
 }
 
 #[test]
-fn the_same_seed_makes_the_same_choices_and_another_does_not() {
+fn same_seed_makes_the_same_choices_and_another_does_not() {
     let config: LinkConfig = "jitter=9ms,loss=5%,reorder=5%:9ms,dup=5%".parse().expect("valid");
     let run = |seed| {
         let mut link = Link::new(config.clone(), seed);
@@ -224,7 +224,7 @@ fn queue_in_round_trips_holds_the_bdp_or_sixteen_frames() {
 }
 
 #[test]
-fn a_queue_that_is_long_enough_marks_what_asked_for_marks() {
+fn long_queue_marks_capable_frames() {
     let mut link = link("rate=8M,ecn=3000");
     let marked: Vec<bool> =
         (0..4).map(|_| link.push_frame(Instant::ZERO, capable_frame()).marked).collect();

@@ -30,7 +30,7 @@ fn option<'a>(packet: &'a EnhancedPacketBlock<'a>, code: OptionCode) -> Option<&
 }
 
 #[test]
-fn a_capture_is_read_back_as_it_was_written() {
+fn capture_round_trips() {
     let mut out = Vec::new();
     let mut section = Section::begin(&mut out);
     let client = section.describe(&mut out, "client", LinkType::Raw);
@@ -75,7 +75,7 @@ fn padded(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn padding_does_not_depend_on_what_the_buffer_held_before() {
+fn padding_does_not_depend_on_buffer_contents() {
     let mut out = vec![7; 3];
     Section::begin(&mut out);
     assert_eq!(blocks(&out[3..]).len(), 1);

@@ -38,7 +38,7 @@ fn old(magic: u32, fraction: u32, link: u32, order: Order) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn written_capture_is_read() {
     let file = ours();
     let CaptureFile { link_type, packets } = read(&file).unwrap();
     assert_eq!(link_type, Some(LinkType::Raw));
@@ -51,7 +51,7 @@ fn what_was_written_is_read() {
 }
 
 #[test]
-fn the_old_format_is_read_in_either_order_and_either_unit() {
+fn old_format_is_read_in_either_order_and_either_unit() {
     for order in [Order::Little, Order::Big] {
         for (magic, half) in [(0xa1b2_c3d4, 500_000), (0xa1b2_3c4d, 500_000_000)] {
             let file = old(magic, half, 1, order);
@@ -91,7 +91,7 @@ fn units_offsets_and_simple_packets_are_understood() {
 }
 
 #[test]
-fn what_cannot_be_read_says_which_block_where_and_why() {
+fn read_error_names_block_offset_and_fault() {
     let says = |file: &[u8], parts: &[&str]| {
         let error = read(file).unwrap_err().to_string();
         for part in parts {

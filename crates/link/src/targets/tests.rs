@@ -58,7 +58,7 @@ fn named_segments_are_lost_once() {
 }
 
 #[test]
-fn a_repair_is_named_by_its_number_and_an_empty_segment_is_none() {
+fn repair_is_named_by_its_number_and_an_empty_segment_is_none() {
     let mut link = link("drop=1/2+1/3");
     open(&mut link, 1_000);
     assert!(!is_lost(&mut link, 1_000, 0, 0), "an acknowledgment before the first text");
@@ -102,7 +102,7 @@ fn text_on_a_syn_is_the_beginning_of_the_first_segment() {
 }
 
 #[test]
-fn what_is_no_segment_passes() {
+fn packets_other_than_tcp_pass() {
     let mut link = link("drop=1");
     for bytes in [&[][..], &[0x45; 30], &[0; 60]] {
         assert!(link.push_frame(Instant::ZERO, Bytes::copy_from_slice(bytes)).is_unharmed());

@@ -6,7 +6,7 @@ use super::world::{Side, World, any, client_addr, server_addr, set, stream};
 use crate::{Domain, Errno, Fd, Outcome, Protocol, SocketFlags, SocketOption, SocketType, Sockets};
 
 #[test]
-fn port_zero_draws_a_port_that_nobody_has() {
+fn port_zero_draws_a_free_port() {
     let mut world = World::new();
     let [one, two] = [(); 2].map(|()| stream(&mut world.server));
     for fd in [one, two] {
@@ -21,7 +21,7 @@ fn port_zero_draws_a_port_that_nobody_has() {
 }
 
 #[test]
-fn a_port_is_shared_only_if_both_say_so_and_neither_listens() {
+fn port_is_shared_only_if_both_say_so_and_neither_listens() {
     for (reuse_one, reuse_two, listens, expected) in [
         (0, 0, false, Err(Errno::EADDRINUSE)),
         (1, 0, false, Err(Errno::EADDRINUSE)),
@@ -43,7 +43,7 @@ fn a_port_is_shared_only_if_both_say_so_and_neither_listens() {
 }
 
 #[test]
-fn of_two_that_share_a_port_only_one_can_listen() {
+fn second_listener_on_a_shared_port_fails() {
     let mut world = World::new();
     let [one, two] = [(); 2].map(|()| stream(&mut world.server));
     for fd in [one, two] {
@@ -113,7 +113,7 @@ fn port_in_time_wait_is_in_use_without_reuse_on_both() {
 }
 
 #[test]
-fn a_port_is_free_again_when_time_wait_is_over() {
+fn port_is_free_again_when_time_wait_is_over() {
     let (mut world, fd) = restarted(0);
     world.run(std::time::Duration::from_secs(21));
     assert_eq!(world.server.bind(fd, any(80)), Ok(()));
@@ -121,7 +121,7 @@ fn a_port_is_free_again_when_time_wait_is_over() {
 }
 
 #[test]
-fn an_address_can_be_bound_and_its_port_left_to_connect() {
+fn address_can_be_bound_and_its_port_left_to_connect() {
     let mut world = World::new();
     let listener = stream(&mut world.server);
     world.server.bind(listener, any(80)).expect("free");

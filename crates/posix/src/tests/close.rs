@@ -53,7 +53,7 @@ fn closing_with_something_unread_resets() {
 }
 
 #[test]
-fn shutting_down_a_listener_stops_it_and_it_can_listen_again() {
+fn listener_can_listen_again_after_shutdown() {
     let mut world = World::new();
     let listener = world.listen(8);
     world.server.shutdown(listener, Shut::Write).expect("nothing to do");
@@ -79,7 +79,7 @@ fn shutting_down_while_connecting_ends_the_attempt() {
 }
 
 #[test]
-fn a_lingering_close_waits_for_the_last_acknowledgment() {
+fn lingering_close_waits_for_the_last_acknowledgment() {
     let (mut world, _, client, server) = World::joined();
     linger(&mut world.client, client, 5);
     nonblocking(&mut world.client, client);
@@ -96,7 +96,7 @@ fn a_lingering_close_waits_for_the_last_acknowledgment() {
 }
 
 #[test]
-fn a_lingering_close_gives_up_when_its_time_is_over() {
+fn lingering_close_gives_up_when_its_time_is_over() {
     let (mut world, _, client, _) = World::joined();
     linger(&mut world.client, client, 3);
     world.cut = true;
@@ -119,7 +119,7 @@ fn lingering_for_no_time_resets() {
 }
 
 #[test]
-fn closing_a_listener_resets_who_was_not_accepted() {
+fn closed_listener_resets_waiting_connections() {
     let mut world = World::new();
     let listener = world.listen(8);
     let client = stream(&mut world.client);

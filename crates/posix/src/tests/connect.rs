@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[test]
-fn a_blocking_connect_waits_until_the_handshake_is_over() {
+fn blocking_connect_waits_until_the_handshake_is_over() {
     let mut world = World::new();
     let listener = world.listen(8);
     let fd = stream(&mut world.client);
@@ -58,7 +58,7 @@ fn nonblocking_connect_gives_einprogress_ealready_eisconn() {
 }
 
 #[test]
-fn a_refused_connect_tells_so_once_and_the_socket_can_try_again() {
+fn refused_connect_tells_so_once_and_the_socket_can_try_again() {
     let mut world = World::new();
     let fd = stream(&mut world.client);
     nonblocking(&mut world.client, fd);
@@ -75,7 +75,7 @@ fn a_refused_connect_tells_so_once_and_the_socket_can_try_again() {
 }
 
 #[test]
-fn a_blocking_connect_fails_with_what_happened() {
+fn blocking_connect_returns_its_error() {
     let mut world = World::new();
     let fd = stream(&mut world.client);
     let refused = world.call(Side::Client, |it| it.connect(fd, server_at()));
@@ -87,7 +87,7 @@ fn a_blocking_connect_fails_with_what_happened() {
 }
 
 #[test]
-fn who_cannot_be_reached_is_refused_at_once() {
+fn unreachable_address_fails_at_once() {
     let mut world = World::new();
     let fd = stream(&mut world.client);
     let mut connect = |to| world.client.connect(fd, to).done().expect("no waiting");
@@ -116,7 +116,7 @@ fn two_sockets_cannot_make_the_same_connection() {
 }
 
 #[test]
-fn accept_waits_or_says_that_nobody_came() {
+fn accept_waits_or_returns_eagain() {
     let mut world = World::new();
     let listener = world.listen(8);
     let wait = World::blocks(world.server.accept(listener, SocketFlags::NONE));
@@ -140,7 +140,7 @@ fn accept_waits_or_says_that_nobody_came() {
 }
 
 #[test]
-fn a_backlog_of_one_lets_two_wait() {
+fn backlog_of_one_lets_two_wait() {
     let mut world = World::new();
     let listener = world.listen(1);
     for _ in 0..3 {

@@ -107,7 +107,7 @@ fn int(value: i32) -> OptionValue {
 }
 
 #[test]
-fn datagrams_go_both_ways_and_tell_who_sent_them() {
+fn datagrams_carry_their_senders_address() {
     let mut pair = Pair::new();
     let (near, far) = (socket(&mut pair.near), socket(&mut pair.far));
     pair.far.bind(far, at(THERE, 53)).expect("free");
@@ -133,7 +133,7 @@ fn datagrams_go_both_ways_and_tell_who_sent_them() {
 }
 
 #[test]
-fn a_connected_socket_hears_of_its_peer_and_of_nobody_else() {
+fn connected_socket_receives_from_its_peer_only() {
     let mut pair = Pair::new();
     let (near, far) = (socket(&mut pair.near), socket(&mut pair.far));
     assert_eq!(send(&mut pair.near, near, b"x", None), Err(Errno::EDESTADDRREQ));
@@ -182,7 +182,7 @@ fn poll(process: &mut Sockets, fd: Fd) -> PollEvents {
 }
 
 #[test]
-fn a_call_that_finds_nothing_waits_until_there_is_something() {
+fn empty_receive_waits_for_a_datagram() {
     let mut pair = Pair::new();
     let (near, far) = (socket(&mut pair.near), socket(&mut pair.far));
     pair.far.bind(far, at(THERE, 53)).expect("free");
@@ -213,7 +213,7 @@ fn a_call_that_finds_nothing_waits_until_there_is_something() {
 }
 
 #[test]
-fn a_full_send_buffer_makes_the_sender_wait() {
+fn full_send_buffer_makes_the_sender_wait() {
     let mut pair = Pair::new();
     let near = socket(&mut pair.near);
     pair.near.setsockopt(near, SocketOption::SendBuffer, &int(4_096)).expect("open");
@@ -278,7 +278,7 @@ fn options_are_those_that_were_set_and_others_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_fails_as_on_linux() {
+fn invalid_datagram_calls_fail_as_on_linux() {
     let mut pair = Pair::new();
     let (near, other) = (socket(&mut pair.near), socket(&mut pair.near));
     let to = |bytes, port| Some(at(Address::from_v4_octets(bytes), port));
@@ -312,7 +312,7 @@ fn what_cannot_be_fails_as_on_linux() {
 }
 
 #[test]
-fn what_exceeds_a_segment_is_sent_as_several_datagrams() {
+fn send_over_segment_size_becomes_several_datagrams() {
     let mut pair = Pair::new();
     let near = socket(&mut pair.near);
     let far = socket(&mut pair.far);

@@ -26,7 +26,7 @@ fn reports(sockets: &mut Sockets, epoll: Fd) -> Vec<(EpollEvents, Fd)> {
 }
 
 #[test]
-fn a_level_is_reported_as_long_as_it_is_so() {
+fn level_triggered_event_repeats_while_it_holds() {
     let (mut world, listener, client, server) = World::joined();
     let epoll = world.server.epoll_create().expect("a free descriptor");
     watch(&mut world.server, epoll, EpollOp::Add, server, IN);
@@ -49,7 +49,7 @@ fn a_level_is_reported_as_long_as_it_is_so() {
 }
 
 #[test]
-fn an_edge_is_reported_once_for_each_arrival() {
+fn edge_is_reported_once_for_each_arrival() {
     let (mut world, _, client, server) = World::joined();
     let epoll = world.server.epoll_create().expect("a free descriptor");
     watch(&mut world.server, epoll, EpollOp::Add, server, IN | EpollEvents::EPOLLET);
@@ -64,7 +64,7 @@ fn an_edge_is_reported_once_for_each_arrival() {
 }
 
 #[test]
-fn one_shot_is_silent_until_it_is_armed_again() {
+fn oneshot_is_silent_until_rearmed() {
     let (mut world, _, client, server) = World::joined();
     let epoll = world.server.epoll_create().expect("a free descriptor");
     let once = IN | EpollEvents::EPOLLONESHOT;
@@ -82,7 +82,7 @@ fn one_shot_is_silent_until_it_is_armed_again() {
 }
 
 #[test]
-fn room_is_reported_even_if_nobody_was_refused_any() {
+fn room_is_reported_without_a_refused_send() {
     let (mut world, _, client, server) = World::joined_with(&super::world::exact());
     set(&mut world.client, client, SocketOption::SendBuffer, 9_000);
     let epoll = world.client.epoll_create().expect("a free descriptor");
@@ -118,7 +118,7 @@ fn epoll_reports_established_and_closed_connections() {
 }
 
 #[test]
-fn what_is_closed_is_watched_no_more() {
+fn closed_descriptor_is_not_watched() {
     let (mut world, listener, client, server) = World::joined();
     let epoll = world.server.epoll_create().expect("a free descriptor");
     let mut ctl = |op, fd| {
@@ -144,7 +144,7 @@ fn what_is_closed_is_watched_no_more() {
 }
 
 #[test]
-fn each_of_many_gets_its_turn() {
+fn many_ready_descriptors_take_turns() {
     let mut world = World::new();
     let epoll = world.client.epoll_create().expect("a free descriptor");
     let fds: Vec<Fd> = (0..5).map(|_| stream(&mut world.client)).collect();

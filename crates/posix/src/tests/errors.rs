@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[test]
-fn a_socket_without_a_connection_says_so() {
+fn unconnected_socket_returns_enotconn() {
     let mut world = World::new();
     let fd = stream(&mut world.client);
     assert_eq!(recv_now(&mut world.client, fd, 1), Err(Errno::ENOTCONN));
@@ -26,7 +26,7 @@ fn a_socket_without_a_connection_says_so() {
 }
 
 #[test]
-fn a_listener_carries_no_data() {
+fn listener_carries_no_data() {
     let mut world = World::new();
     let fd = world.listen(8);
     assert_eq!(recv_now(&mut world.server, fd, 1), Err(Errno::ENOTCONN));
@@ -38,7 +38,7 @@ fn a_listener_carries_no_data() {
 }
 
 #[test]
-fn a_number_that_is_no_descriptor_is_refused_everywhere() {
+fn number_that_is_no_descriptor_is_refused_everywhere() {
     let mut world = World::new();
     let sockets = &mut world.client;
     for fd in [Fd(-1), Fd(0), Fd(3), Fd(i32::MIN), Fd(i32::MAX)] {
@@ -123,7 +123,7 @@ fn types_and_protocols_go_together_or_do_not_exist() {
 }
 
 #[test]
-fn a_reset_is_told_once_and_then_the_stream_is_at_its_end() {
+fn reset_is_reported_once_then_eof() {
     let (mut world, _, client, server) = World::joined();
     send_now(&mut world.server, server, b"last words").expect("room");
     world.run_until_quiet();
@@ -152,7 +152,7 @@ fn send_after_reset_gives_econnreset_then_epipe() {
 }
 
 #[test]
-fn a_reset_after_the_peers_end_is_a_broken_pipe() {
+fn reset_after_the_peers_end_is_a_broken_pipe() {
     let (mut world, _, client, server) = World::joined();
     world.server.shutdown(server, Shut::Write).expect("connected");
     world.run_until_quiet();
@@ -164,7 +164,7 @@ fn a_reset_after_the_peers_end_is_a_broken_pipe() {
 }
 
 #[test]
-fn a_reset_in_last_ack_is_told_and_the_end_stays_the_end() {
+fn reset_in_last_ack_is_reported_after_eof() {
     let (mut world, _, client, server) = World::joined();
     world.server.shutdown(server, Shut::Write).expect("connected");
     world.run_until_quiet();
@@ -212,7 +212,7 @@ fn set_abort(sockets: &mut Sockets, fd: Fd) {
 }
 
 #[test]
-fn a_connection_that_times_out_tells_what_a_router_said_of_it() {
+fn timeout_returns_the_routers_icmp_error() {
     for (code, errno) in
         [(None, Errno::ETIMEDOUT), (Some(0), Errno::ENETUNREACH), (Some(1), Errno::EHOSTUNREACH)]
     {

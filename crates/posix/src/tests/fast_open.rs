@@ -60,7 +60,7 @@ fn events(world: &mut World, fd: Fd) -> PollEvents {
 }
 
 #[test]
-fn a_socket_that_does_not_block_hears_how_much_the_syn_brings() {
+fn socket_that_does_not_block_hears_how_much_the_syn_brings() {
     let (mut world, listener) = acquainted();
     let fd = stream(&mut world.client);
     nonblocking(&mut world.client, fd);
@@ -99,7 +99,7 @@ fn blocking_fast_open_waits_for_connection_and_sends_rest() {
 }
 
 #[test]
-fn without_an_address_or_where_it_is_off_nothing_is_opened() {
+fn fast_open_needs_an_address_and_the_tunable() {
     let (mut world, _) = acquainted();
     let fd = stream(&mut world.client);
     let mut out = Outgoing::new(Bytes::from_static(TEXT));
@@ -115,7 +115,7 @@ fn without_an_address_or_where_it_is_off_nothing_is_opened() {
 }
 
 #[test]
-fn a_deferred_connect_is_made_by_the_first_write() {
+fn deferred_connect_is_made_by_the_first_write() {
     let (mut world, listener) = acquainted();
     let fd = stream(&mut world.client);
     set(&mut world.client, fd, SocketOption::FastOpenConnect, 1);
@@ -135,7 +135,7 @@ fn a_deferred_connect_is_made_by_the_first_write() {
 }
 
 #[test]
-fn without_a_cookie_it_asks_for_one_and_is_not_deferred() {
+fn syn_without_cookie_requests_one_at_once() {
     let mut world = World::new();
     let listener = world.listen(8);
     set(&mut world.server, listener, SocketOption::FastOpen, 4);
@@ -196,7 +196,7 @@ fn keys_are_one_or_two_of_sixteen_bytes_and_hold_from_listen_on() {
 }
 
 #[test]
-fn the_options_are_told_as_they_were_set_and_not_inherited() {
+fn fast_open_options_are_returned_and_not_inherited() {
     let (mut world, listener) = acquainted();
     assert_eq!(get(&mut world.server, listener, SocketOption::FastOpen), 4);
     set(&mut world.server, listener, SocketOption::FastOpen, 1 << 20);

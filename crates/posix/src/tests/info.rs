@@ -39,7 +39,7 @@ fn segments_and_bytes_are_counted_on_both_sides() {
 }
 
 #[test]
-fn what_is_sent_again_is_counted_apart() {
+fn retransmissions_are_counted_separately() {
     let (mut world, _, fd, _) = World::joined();
     world.cut = true;
     send_now(&mut world.client, fd, &[0; 1_000]).expect("room");
@@ -83,7 +83,7 @@ fn timeouts_are_counted_and_timed_until_acknowledged() {
 }
 
 #[test]
-fn what_limits_the_sender_is_timed() {
+fn sender_limits_are_timed() {
     let (mut world, _, fd, peer) = World::joined_with(&super::world::exact());
     nonblocking(&mut world.server, peer);
     assert_eq!(client(&world, fd).tcpi_busy_time, 0);

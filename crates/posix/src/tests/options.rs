@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[test]
-fn what_the_stack_cannot_do_is_refused_and_not_ignored() {
+fn unsupported_options_are_refused() {
     let mut world = World::new();
     let fd = stream(&mut world.client);
     let supported = [
@@ -56,7 +56,7 @@ fn what_the_stack_cannot_do_is_refused_and_not_ignored() {
 }
 
 #[test]
-fn a_congestion_control_is_asked_for_by_its_name() {
+fn congestion_control_is_set_by_name() {
     let (mut world, listener, client, server) = World::joined();
     let [cubic, reno, none] = ["cubic", "reno", "vegas"].map(|name| OptionValue::Text(name.into()));
     let option = SocketOption::Congestion;
@@ -77,7 +77,7 @@ fn a_congestion_control_is_asked_for_by_its_name() {
 }
 
 #[test]
-fn what_a_socket_is_can_be_asked() {
+fn socket_properties_can_be_read() {
     let (mut world, listener, client, server) = World::joined();
     assert_eq!(get(&mut world.server, listener, SocketOption::AcceptConn), 1);
     assert_eq!(get(&mut world.server, server, SocketOption::AcceptConn), 0);
@@ -92,7 +92,7 @@ fn what_a_socket_is_can_be_asked() {
 }
 
 #[test]
-fn buffer_sizes_are_told_doubled_and_hold_for_the_windows() {
+fn buffer_sizes_are_reported_doubled_and_limit_windows() {
     let mut world = World::with(&super::world::exact());
     let listener = world.listen(8);
     let fd = stream(&mut world.client);
@@ -115,7 +115,7 @@ fn buffer_sizes_are_told_doubled_and_hold_for_the_windows() {
 }
 
 #[test]
-fn a_buffer_that_a_connection_rounded_up_is_told_so() {
+fn rounded_up_buffer_is_reported() {
     let rules = Tunables {
         told_buffers: ToldBuffers::AsSet,
         recv_window: ReceiveWindow::FullSegments,
@@ -133,7 +133,7 @@ fn a_buffer_that_a_connection_rounded_up_is_told_so() {
 }
 
 #[test]
-fn where_sizes_are_not_doubled_they_are_told_as_they_were_set() {
+fn exact_sizes_are_reported_undoubled() {
     let rules = Tunables { told_buffers: ToldBuffers::AsSet, ..Tunables::default() };
     let mut world = World::with(&rules);
     let fd = stream(&mut world.client);
@@ -144,7 +144,7 @@ fn where_sizes_are_not_doubled_they_are_told_as_they_were_set() {
 }
 
 #[test]
-fn without_nagle_small_segments_do_not_wait() {
+fn small_segments_leave_at_once_without_nagle() {
     for no_delay in [0, 1] {
         let (mut world, _, client, server) = World::joined();
         set(&mut world.client, client, SocketOption::NoDelay, no_delay);
@@ -189,7 +189,7 @@ fn info(world: &World, fd: Fd) -> TcpInfo {
 }
 
 #[test]
-fn tcp_info_tells_what_is_so() {
+fn tcp_info_matches_the_connection() {
     let mut world = World::new();
     let listener = world.listen(8);
     let fd = stream(&mut world.client);

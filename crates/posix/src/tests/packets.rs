@@ -18,7 +18,7 @@ fn said(sent: &[Sent]) -> Vec<(u8, u8)> {
 }
 
 #[test]
-fn every_segment_of_a_connection_says_what_was_set() {
+fn ip_settings_apply_to_every_segment() {
     let mut world = World::new();
     world.listen(8);
     let fd = stream(&mut world.client);
@@ -46,7 +46,7 @@ fn every_segment_of_a_connection_says_what_was_set() {
 }
 
 #[test]
-fn what_is_set_later_holds_for_what_is_sent_later() {
+fn ip_settings_change_later_segments() {
     let (mut world, _, client, _) = World::joined();
     assert_eq!(said(&world.sent_by(Side::Client)), [(64, 0), (64, 0)]);
     set(&mut world.client, client, SocketOption::Ttl, 255);
@@ -60,7 +60,7 @@ fn what_is_set_later_holds_for_what_is_sent_later() {
 }
 
 #[test]
-fn a_listener_hands_it_on_from_the_syn_ack_on() {
+fn listener_settings_apply_from_the_syn_ack_on() {
     let mut world = World::new();
     let listener = world.listen(8);
     set(&mut world.server, listener, SocketOption::Ttl, 9);
@@ -105,7 +105,7 @@ fn both_families_have_their_own() {
 }
 
 #[test]
-fn the_usual_time_to_live_is_a_tunable_and_none_is_zero() {
+fn usual_time_to_live_is_a_tunable_and_none_is_zero() {
     let mut world = World::with(&Tunables { hop_limit: 3, ..Tunables::default() });
     let listener = world.listen(8);
     world.connected(listener);

@@ -55,7 +55,7 @@ fn each_state_has_its_events() {
 }
 
 #[test]
-fn a_failed_connect_is_an_error_and_an_end() {
+fn failed_connect_is_an_error_and_an_end() {
     let mut world = World::new();
     let fd = stream(&mut world.client);
     nonblocking(&mut world.client, fd);

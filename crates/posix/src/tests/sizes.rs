@@ -22,7 +22,7 @@ fn longest(world: &World, side: Side) -> usize {
 }
 
 #[test]
-fn the_mss_that_was_set_is_announced_and_used() {
+fn mss_that_was_set_is_announced_and_used() {
     let mut world = World::new();
     world.listen(8);
     let fd = stream(&mut world.client);
@@ -40,7 +40,7 @@ fn the_mss_that_was_set_is_announced_and_used() {
 }
 
 #[test]
-fn the_mss_of_a_listener_holds_for_what_it_accepts() {
+fn accepted_connection_inherits_mss() {
     let mut world = World::new();
     let listener = world.listen(8);
     set(&mut world.server, listener, SocketOption::MaxSeg, 500);
@@ -58,7 +58,7 @@ fn the_mss_of_a_listener_holds_for_what_it_accepts() {
 }
 
 #[test]
-fn the_buffers_of_a_listener_hold_for_what_it_accepts() {
+fn accepted_connection_inherits_buffers() {
     let mut world = World::with(&super::world::exact());
     let listener = world.listen(8);
     set(&mut world.server, listener, SocketOption::RecvBuffer, 2 << 20);
@@ -73,7 +73,7 @@ fn the_buffers_of_a_listener_hold_for_what_it_accepts() {
 }
 
 #[test]
-fn a_small_buffer_of_a_listener_shows_in_the_syn_ack() {
+fn small_buffer_of_a_listener_shows_in_the_syn_ack() {
     let mut world = World::with(&super::world::exact());
     let listener = world.listen(8);
     set(&mut world.server, listener, SocketOption::RecvBuffer, 8_000);
@@ -120,7 +120,7 @@ fn scales(mut world: World, size: Option<i32>) -> [Option<u8>; 2] {
 }
 
 #[test]
-fn no_peer_makes_us_send_less_than_the_least() {
+fn segment_size_has_a_minimum() {
     let mut world = World::with(&Tunables { least_mss: 300, ..Tunables::default() });
     let listener = world.listen(8);
     set(&mut world.server, listener, SocketOption::MaxSeg, 100);
@@ -153,7 +153,7 @@ fn no_window_exceeds_the_clamp() {
 }
 
 #[test]
-fn no_more_than_the_low_water_mark_waits_unsent() {
+fn unsent_data_stays_below_low_water_mark() {
     let (mut world, _, client, server) = World::joined();
     set(&mut world.client, client, SocketOption::NotSentLowAt, 10_000);
     nonblocking(&mut world.client, client);
@@ -177,7 +177,7 @@ fn no_more_than_the_low_water_mark_waits_unsent() {
 }
 
 #[test]
-fn text_is_acknowledged_at_once_if_asked_to() {
+fn quickack_acknowledges_at_once() {
     for (quick, acks) in [(0, 0), (1, 1)] {
         let (mut world, _, client, server) = World::joined();
         set(&mut world.server, server, SocketOption::QuickAck, quick);
@@ -216,7 +216,7 @@ fn nagle_and_cork_are_inherited() {
 }
 
 #[test]
-fn a_port_can_be_shared_but_not_listened_on_twice() {
+fn port_can_be_shared_but_not_listened_on_twice() {
     let mut world = World::new();
     let [one, other, third] = [0; 3].map(|_| stream(&mut world.server));
     for fd in [one, other] {

@@ -50,7 +50,7 @@ fn keep_alive_goes_by_the_times_of_its_socket() {
 }
 
 #[test]
-fn a_shorter_time_counts_from_when_the_peer_was_last_heard() {
+fn shorter_keepidle_counts_from_last_segment() {
     let (mut world, _, client, _) = World::joined();
     let start = now(&world);
     set(&mut world.client, client, SocketOption::KeepAlive, 1);
@@ -65,7 +65,7 @@ fn a_shorter_time_counts_from_when_the_peer_was_last_heard() {
 }
 
 #[test]
-fn a_listener_hands_on_its_keep_alive() {
+fn listener_hands_on_its_keep_alive() {
     let mut world = World::new();
     let listener = world.listen(8);
     set(&mut world.server, listener, SocketOption::KeepAlive, 1);
@@ -81,7 +81,7 @@ fn a_listener_hands_on_its_keep_alive() {
 }
 
 #[test]
-fn the_user_time_out_ends_what_nobody_acknowledges() {
+fn user_timeout_ends_unacknowledged_connection() {
     let (mut world, _, client, _) = World::joined();
     set(&mut world.client, client, SocketOption::UserTimeOut, 3_000);
     assert_eq!(get(&mut world.client, client, SocketOption::UserTimeOut), 3_000);
@@ -96,7 +96,7 @@ fn the_user_time_out_ends_what_nobody_acknowledges() {
 }
 
 #[test]
-fn the_user_time_out_may_be_longer_than_the_stacks() {
+fn user_time_out_may_be_longer_than_the_stacks() {
     let rules = whimbrel_tcp::Tunables { retries: 2, ..whimbrel_tcp::Tunables::default() };
     for (timeout, expected) in [(0, Errno::ETIMEDOUT.number()), (100_000, 0)] {
         let mut world = World::with(&rules);
@@ -113,7 +113,7 @@ fn the_user_time_out_may_be_longer_than_the_stacks() {
 }
 
 #[test]
-fn the_user_time_out_ends_what_waits_for_a_closed_window() {
+fn user_timeout_ends_wait_for_a_closed_window() {
     let (mut world, _, client, server) = World::joined_with(&super::world::exact());
     set(&mut world.client, client, SocketOption::UserTimeOut, 20_000);
     let more = std::vec![0; 256 << 10];
@@ -132,7 +132,7 @@ fn the_user_time_out_ends_what_waits_for_a_closed_window() {
 }
 
 #[test]
-fn a_syn_is_repeated_as_often_as_its_socket_says() {
+fn syncnt_limits_syn_retransmissions() {
     let mut world = World::new();
     let fd = stream(&mut world.client);
     set(&mut world.client, fd, SocketOption::SynCount, 2);
@@ -148,7 +148,7 @@ fn a_syn_is_repeated_as_often_as_its_socket_says() {
 }
 
 #[test]
-fn an_attempt_to_open_lasts_no_longer_than_the_stack_allows() {
+fn attempt_to_open_lasts_no_longer_than_the_stack_allows() {
     let rules = whimbrel_tcp::Tunables {
         connect_timeout: Duration::from_secs(5),
         ..whimbrel_tcp::Tunables::default()
@@ -170,7 +170,7 @@ fn an_attempt_to_open_lasts_no_longer_than_the_stack_allows() {
 }
 
 #[test]
-fn a_syn_ack_is_repeated_as_often_as_its_listener_says() {
+fn syncnt_of_listener_limits_syn_ack_repeats() {
     let mut world = World::new();
     let listener = world.listen(8);
     set(&mut world.server, listener, SocketOption::SynCount, 1);
@@ -189,7 +189,7 @@ fn a_syn_ack_is_repeated_as_often_as_its_listener_says() {
 }
 
 #[test]
-fn an_orphan_waits_in_fin_wait_2_as_long_as_its_socket_said() {
+fn linger2_limits_fin_wait_2_of_an_orphan() {
     for (value, before, after) in [(3, 2_900, 200), (-1, 0, 200)] {
         let (mut world, _, client, _) = World::joined();
         set(&mut world.client, client, SocketOption::Linger2, value);
@@ -206,7 +206,7 @@ fn an_orphan_waits_in_fin_wait_2_as_long_as_its_socket_said() {
 }
 
 #[test]
-fn a_listener_that_waits_for_text_hands_out_nothing_before() {
+fn listener_that_waits_for_text_hands_out_nothing_before() {
     let mut world = World::new();
     let listener = world.listen(8);
     set(&mut world.server, listener, SocketOption::DeferAccept, 5);
@@ -229,7 +229,7 @@ fn a_listener_that_waits_for_text_hands_out_nothing_before() {
 }
 
 #[test]
-fn a_listener_waits_for_text_no_longer_than_it_said() {
+fn defer_accept_ends_after_its_time() {
     let mut world = World::new();
     let listener = world.listen(8);
     set(&mut world.server, listener, SocketOption::DeferAccept, 3);
@@ -246,7 +246,7 @@ fn a_listener_waits_for_text_no_longer_than_it_said() {
 }
 
 #[test]
-fn times_that_nobody_can_mean_are_refused() {
+fn invalid_times_are_refused() {
     let mut world = World::new();
     let fd = stream(&mut world.client);
     for (option, value) in [

@@ -25,7 +25,7 @@ fn blocking_recv_waits_for_data_and_returns_what_fits() {
 }
 
 #[test]
-fn peeking_leaves_everything_unread_and_the_window_as_it_was() {
+fn peek_leaves_data_unread_and_window_unchanged() {
     let (mut world, _, client, server) = World::joined();
     world.send(Side::Client, client, b"question").expect("room");
     world.run_until_quiet();
@@ -55,7 +55,7 @@ fn truncating_throws_away_and_tells_the_number() {
 }
 
 #[test]
-fn waiting_for_all_goes_on_until_all_or_the_end_is_there() {
+fn waitall_blocks_until_all_or_eof() {
     let (mut world, _, client, server) = World::joined();
     let mut into = Incoming::new(6);
     send_now(&mut world.client, client, b"abc").expect("room");
@@ -98,7 +98,7 @@ fn blocking_send_takes_all_and_nonblocking_what_fits() {
 }
 
 #[test]
-fn what_is_unsent_and_unacknowledged_can_be_counted() {
+fn ioctl_counts_unsent_and_unacknowledged_bytes() {
     let (mut world, _, client, _) = World::joined();
     send_now(&mut world.client, client, &[1; 500]).expect("room");
     assert_eq!(world.client.ioctl(client, Ioctl::Outq), Ok(500));

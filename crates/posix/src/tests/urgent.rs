@@ -74,7 +74,7 @@ fn urgent_data_may_be_longer_than_the_field_reaches() {
 }
 
 #[test]
-fn the_urgent_byte_is_read_apart_and_passed_over_in_the_stream() {
+fn urgent_byte_is_read_apart_and_passed_over_in_the_stream() {
     let (mut world, _, client, server) = World::joined();
     assert_eq!(oob(&mut world, server), Err(Errno::EINVAL), "none was announced");
     send_urgent(&mut world, client, b"ab!");
@@ -94,7 +94,7 @@ fn the_urgent_byte_is_read_apart_and_passed_over_in_the_stream() {
 }
 
 #[test]
-fn the_urgent_byte_waits_when_the_stream_was_read_beyond_it() {
+fn urgent_byte_waits_when_the_stream_was_read_beyond_it() {
     let (mut world, _, client, server) = World::joined();
     send_urgent(&mut world, client, b"!");
     world.run_until_quiet();

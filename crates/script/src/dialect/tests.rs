@@ -33,7 +33,7 @@ fn names_of_states_tell_and_names_of_options_do_not() {
 }
 
 #[test]
-fn the_first_line_that_tells_decides() {
+fn first_line_that_tells_decides() {
     let both = "0 `sysctl net.inet.tcp.sack.enable=1`\n0 `sysctl net.ipv4.tcp_sack=1`\n";
     assert_eq!(Dialect::of(both), Some(Dialect::FreeBsd));
 }
@@ -48,7 +48,7 @@ fn comments_texts_and_branches_tell_nothing() {
 }
 
 #[test]
-fn a_first_line_or_a_list_of_profiles_decides_before_all() {
+fn first_line_or_a_list_of_profiles_decides_before_all() {
     let freebsd = "#!/usr/bin/env -S whimbrel script run --dialect=freebsd\n`tc qdisc show`\n";
     assert_eq!(Dialect::of(freebsd), Some(Dialect::FreeBsd));
     let ours = "// What it shows.\n// Profiles: whimbrel. FreeBSD differs.\n`tc qdisc show`\n";
@@ -56,7 +56,7 @@ fn a_first_line_or_a_list_of_profiles_decides_before_all() {
 }
 
 #[test]
-fn on_ipv6_the_mtu_tells_or_the_mss_that_follows_from_it() {
+fn ipv6_mtu_or_mss_shows_the_dialect() {
     assert_eq!(Dialect::of(&opening(1460)), Some(Dialect::Linux));
     assert_eq!(Dialect::of(&opening(1440)), None);
     let mtu = |mtu| format!("--mtu={mtu}\n{}", opening(1460));

@@ -63,7 +63,7 @@ fn flags_are_compared_by_number_or_by_name() {
 }
 
 #[test]
-fn the_value_of_an_option_and_its_length_must_be_as_written() {
+fn value_of_an_option_and_its_length_must_be_as_written() {
     let int = |call| filled(call, Filled::Option(OptionValue::Int(111)));
     assert_eq!(int("getsockopt(3, SOL_SOCKET, SO_ERROR, [ECONNREFUSED], [4]) = 0"), Ok(()));
     assert_eq!(int("getsockopt(3, SOL_SOCKET, SO_ERROR, [...], [...]) = 0"), Ok(()));
@@ -101,7 +101,7 @@ fn fields_of_tcp_info_that_are_written_are_compared() {
 }
 
 #[test]
-fn what_is_read_is_compared_with_a_text_and_flags() {
+fn read_data_is_compared_with_text_and_flags() {
     let judge =
         |call: &str, flags| judge(call, Ok(2), Filled::Bytes(b"ab".to_vec(), flags)).map(drop);
     assert_eq!(judge("read(3, ..., 9) = 2", MsgFlags::NONE), Ok(()));
@@ -116,7 +116,7 @@ fn what_is_read_is_compared_with_a_text_and_flags() {
 }
 
 #[test]
-fn the_peer_and_the_number_of_ioctl_are_compared() {
+fn peer_and_the_number_of_ioctl_are_compared() {
     let accept = |address: &str| {
         judge(&format!("accept(3, {address}, ...) = 4"), Ok(4), Filled::Peer(REMOTE)).map(drop)
     };

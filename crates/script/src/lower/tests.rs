@@ -47,7 +47,7 @@ fn refused(call: &str) -> String {
 }
 
 #[test]
-fn a_socket_is_of_the_scripts_family_unless_it_says_which() {
+fn socket_has_the_scripts_family_by_default() {
     let made_of = |family: &str| {
         made(&format!("socket({family}, SOCK_STREAM|SOCK_NONBLOCK, IPPROTO_TCP) = 3"))
     };
@@ -86,7 +86,7 @@ fn addresses_that_are_not_written_are_the_scripts_own() {
 }
 
 #[test]
-fn a_descriptor_that_is_not_open_is_none_of_the_hosts() {
+fn descriptor_that_is_not_open_is_none_of_the_hosts() {
     assert_eq!(made("close(9) = -1 EBADF (Bad file descriptor)"), Call::Close { fd: Names::NO_FD });
     assert_eq!(made("close(-1) = -1 EBADF"), Call::Close { fd: -1 });
     let mut names = names();
@@ -158,7 +158,7 @@ fn every_way_to_write_has_its_bytes() {
 }
 
 #[test]
-fn what_a_host_could_not_be_asked_is_unsupported() {
+fn impossible_calls_are_unsupported() {
     for (call, what) in [
         ("write(4, NULL, 9) = -1 EFAULT", "a buffer at NULL is not supported"),
         ("write(4, \"ab\", 3) = 3", "more bytes than the text has"),

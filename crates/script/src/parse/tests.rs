@@ -56,7 +56,7 @@ sysctl -q net.ipv4.tcp_sack=1`
 "#;
 
 #[test]
-fn a_whole_script_is_read() {
+fn whole_script_is_read() {
     let script = read(SCRIPT);
     let options: Vec<_> = script
         .options
@@ -115,7 +115,7 @@ fn lines_of(text: &str, defines: &Defines) -> Vec<u32> {
 }
 
 #[test]
-fn the_dialect_chooses_the_branch_and_lines_keep_their_numbers() {
+fn dialect_chooses_the_branch_and_lines_keep_their_numbers() {
     assert_eq!(lines_of(BRANCHES, &Defines::of(Dialect::FreeBsd)), [2, 13]);
     assert_eq!(lines_of(BRANCHES, &Defines::of(Dialect::Whimbrel)), [8, 13]);
     let linux = "#ifdef Linux\n0 close(3) = 0\n#endif\n";
@@ -160,7 +160,7 @@ fn definitions_are_checked() {
 }
 
 #[test]
-fn what_has_no_end_is_refused_where_it_begins() {
+fn unterminated_element_is_refused_at_its_start() {
     assert!(refuse("0 `echo").contains("a backquote that ends this"));
     assert!(refuse("0 %{ assert True").contains("}% that ends this"));
     assert!(refuse("/* 0 close(3) = 0").contains("expected a time, found \"/*\""));
@@ -168,7 +168,7 @@ fn what_has_no_end_is_refused_where_it_begins() {
 }
 
 #[test]
-fn a_command_without_a_time_is_first_or_last() {
+fn command_without_a_time_is_first_or_last() {
     assert!(refuse("0 close(3) = 0\n`a`\n0 close(4) = 0").contains("the end, behind a command"));
     let script = read("`a`\n`b`");
     assert_eq!(script.setup.unwrap().text, "a");
@@ -176,7 +176,7 @@ fn a_command_without_a_time_is_first_or_last() {
 }
 
 #[test]
-fn an_error_names_the_place_in_characters() {
+fn error_names_the_place_in_characters() {
     let error = parse("0 close(3) = 0\n/* é */ 0 nothing", &Defines::default()).unwrap_err();
     assert_eq!((error.line, error.column), (2, 18));
     assert_eq!(

@@ -12,7 +12,7 @@ fn failure() -> Failure {
 }
 
 #[test]
-fn a_line_for_each_verdict() {
+fn line_for_each_verdict() {
     let line = |verdict| ScriptReport::new("a.pkt", &verdict).to_string();
     let passed = |rules: Rules| Verdict::Passed { rules, warnings: Vec::new() };
     assert_eq!(line(passed(Rules::new())), "a.pkt: ok");
@@ -32,7 +32,7 @@ fn a_line_for_each_verdict() {
 }
 
 #[test]
-fn a_structure_for_programs() {
+fn structure_for_programs() {
     let report = ScriptReport::new("a.pkt", &Verdict::Failed(failure()));
     assert_eq!((report.outcome, report.line), ("failed", Some(12)));
     assert_eq!(report.came.as_deref(), Some("9"));

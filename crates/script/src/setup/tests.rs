@@ -74,13 +74,13 @@ fn options_of_the_original_tool_have_no_effect() {
 }
 
 #[test]
-fn an_mss_is_an_mtu_without_headers() {
+fn mss_is_an_mtu_without_headers() {
     assert_eq!(of("--mss=1000\n", Dialect::Linux).unwrap().network.mtu, 1040);
     assert_eq!(of("--mss=1000\n--ip_version=ipv6\n", Dialect::Linux).unwrap().network.mtu, 1060);
 }
 
 #[test]
-fn what_is_not_known_is_said_line_by_line() {
+fn unknown_options_are_reported_line_by_line() {
     let said =
         of("--so_filename=x.so\n--mtu=70000\n--local_ip=::1\n--non_fatal=time\n", Dialect::Linux);
     assert_eq!(

@@ -67,7 +67,7 @@ fn variables_are_set_in_every_spelling() {
 }
 
 #[test]
-fn a_block_has_many_lines() {
+fn block_has_many_lines() {
     let text = "
         # What this is about.
         ./defaults.sh
@@ -88,7 +88,7 @@ fn a_block_has_many_lines() {
 }
 
 #[test]
-fn what_cannot_be_observed_has_no_effect() {
+fn unobservable_variables_have_no_effect() {
     for text in [
         "sysctl -w net.inet.tcp.log_debug=1",
         "sysctl -w net.inet.tcp.bb.pcb_ids_tot=5",
@@ -108,7 +108,7 @@ fn what_cannot_be_observed_has_no_effect() {
 }
 
 #[test]
-fn a_default_that_is_changed_is_for_the_host_to_judge() {
+fn default_that_is_changed_is_for_the_host_to_judge() {
     let ecn = "net.inet.tcp.ecn.enable";
     assert_eq!(only(&format!("sysctl -w {ecn}=1")), set(ecn, "1"));
     let stack = "net.inet.tcp.functions_default";
@@ -156,7 +156,7 @@ fn sockets_are_counted_through_pipes() {
 }
 
 #[test]
-fn a_count_may_ask_for_ports_and_several_states() {
+fn count_may_ask_for_ports_and_several_states() {
     let (filter, _) = counted("netstat -an | grep :8080 | grep -E 'ESTABLISHED|CLOSE_WAIT'");
     let states = vec!["ESTABLISHED", "CLOSE_WAIT"];
     assert_eq!(filter, SocketFilter { states, port: Some(8080), ..SocketFilter::default() });
@@ -183,7 +183,7 @@ fn connections_are_dropped() {
 }
 
 #[test]
-fn whatever_is_not_known_is_told_in_full() {
+fn unknown_line_is_reported_in_full() {
     for text in [
         "setkey -F",
         "iptables -A INPUT -j DROP",
@@ -223,7 +223,7 @@ fn whatever_is_not_known_is_told_in_full() {
 }
 
 #[test]
-fn a_count_is_judged_as_it_was_meant() {
+fn counts_are_judged_by_their_command() {
     let holds = |expected: HowMany, of: [bool; 3]| {
         assert_eq!([0, 1, 2].map(|count| expected.is_met(count)), of, "{expected}");
         let not = of.map(|one| !one);

@@ -70,7 +70,7 @@ fn assertions_look_at_the_connection() {
 }
 
 #[test]
-fn one_that_fails_says_what_was_compared() {
+fn failed_assertion_shows_both_sides() {
     let condition = binary(name("tcpi_snd_cwnd"), Operator::Equal, int(4));
     let failed = run(vec![assert(condition.clone(), None)]).expect_err("10 is not 4");
     assert_eq!(failed.to_string(), "line 7: assert as written: 10 against 4");
@@ -83,7 +83,7 @@ fn one_that_fails_says_what_was_compared() {
 }
 
 #[test]
-fn what_is_not_known_is_unsupported_and_no_failure() {
+fn unknown_names_are_unsupported() {
     assert!(is_unsupported(&value(name("tcpi_no_such_thing"))));
     assert!(is_unsupported(&value(call("open", vec![text("/etc/passwd")]))));
     let unknown = Snippet { line: 1, statements: Err("import".into()) };
@@ -92,7 +92,7 @@ fn what_is_not_known_is_unsupported_and_no_failure() {
 }
 
 #[test]
-fn and_or_stop_where_it_is_decided_and_give_that_side() {
+fn and_or_return_the_deciding_side() {
     let unknown = || name("tcpi_no_such_thing");
     assert_eq!(value(binary(int(0), Operator::And, unknown())), Ok(Value::Int(0)));
     assert_eq!(value(binary(int(5), Operator::Or, unknown())), Ok(Value::Int(5)));
@@ -102,7 +102,7 @@ fn and_or_stop_where_it_is_decided_and_give_that_side() {
 }
 
 #[test]
-fn comparisons_in_a_chain_are_all_asked_until_one_fails() {
+fn chained_comparisons_stop_at_the_first_false_one() {
     let chain = |rest| value(Term::Chain(int(1).into(), rest));
     let less = |number| (Operator::Less, int(number));
     assert_eq!(chain(vec![less(2), less(3)]), Ok(Value::Bool(true)));
@@ -159,7 +159,7 @@ fn functions_do_as_pythons() {
 }
 
 #[test]
-fn variables_last_and_what_is_printed_is_kept() {
+fn variables_and_output_are_kept() {
     let mut variables = Variables::default();
     let first = vec![Statement::Set("before".into(), name("tcpi_snd_cwnd"))];
     evaluate(&snippet(first), &mut variables, &info()).expect("a known field");
@@ -178,7 +178,7 @@ fn variables_last_and_what_is_printed_is_kept() {
 }
 
 #[test]
-fn what_grows_without_end_is_given_up() {
+fn unbounded_growth_is_an_error() {
     let square =
         |name: &str| Statement::Change("x".into(), Operator::Multiply, Term::Name(name.into()));
     let mut statements = vec![Statement::Set("x".into(), int(i64::MAX))];

@@ -23,7 +23,7 @@ fn cell_is_measured_after_twice_slow_start_plus_two_seconds() {
 }
 
 #[test]
-fn a_line_is_named_by_parts_of_its_name_in_any_order() {
+fn line_is_named_by_parts_of_its_name_in_any_order() {
     let lines = grid();
     let named = |pattern: &str| lines.iter().filter(|it| it.is_named_by(pattern)).count();
     assert_eq!(named("100M/70ms/reno"), 1);
@@ -33,7 +33,7 @@ fn a_line_is_named_by_parts_of_its_name_in_any_order() {
 }
 
 #[test]
-fn a_figure_is_worse_than_before_beyond_a_hundredth_of_it() {
+fn figure_is_worse_than_before_beyond_a_hundredth_of_it() {
     let goal = Goal::AtLeast(98.0);
     assert!(goal.is_met(98.0) && !goal.is_met(97.9));
     assert!(!goal.is_worse(49.6, 50.0) && goal.is_worse(49.4, 50.0));
@@ -46,7 +46,7 @@ fn a_figure_is_worse_than_before_beyond_a_hundredth_of_it() {
 }
 
 #[test]
-fn a_slow_cell_is_filled_and_its_measurement_repeats() {
+fn slow_cell_is_filled_and_its_measurement_repeats() {
     let line = grid().into_iter().find(|line| line.name == "10M/10ms/reno").unwrap();
     let figure = line.measure(&|| true).unwrap();
     assert!((90.0..=100.5).contains(&figure.value), "{figure:?}");
@@ -54,7 +54,7 @@ fn a_slow_cell_is_filled_and_its_measurement_repeats() {
 }
 
 #[test]
-fn names_of_lines_are_told_apart() {
+fn line_names_are_distinct() {
     let mut names: Vec<_> = grid().into_iter().chain(paths()).map(|line| line.name).collect();
     names.sort_unstable();
     let all = names.len();

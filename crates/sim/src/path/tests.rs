@@ -11,7 +11,7 @@ fn plan(link: &str, seconds: u64) -> PathPlan {
 }
 
 #[test]
-fn a_flow_fills_a_path_whose_product_its_window_holds() {
+fn flow_fills_a_path_whose_product_its_window_holds() {
     let recv_size = BufferSize::Exact(64 << 10);
     let set = SocketOptions { recv_size, ..SocketOptions::default() };
     let plan = PathPlan { options: [set; 2], ..plan("rate=10M,delay=5ms", 5) };
@@ -22,7 +22,7 @@ fn a_flow_fills_a_path_whose_product_its_window_holds() {
 }
 
 #[test]
-fn a_flow_of_so_many_bytes_ends_when_they_are_acknowledged() {
+fn flow_of_so_many_bytes_ends_when_they_are_acknowledged() {
     let plan = PathPlan { bytes: Some(100_000), ..plan("rate=10M,delay=5ms", 60) };
     let report = plan.run(Captured::All, &|| true).unwrap();
     let completed = report.flows[0].completed.unwrap();
@@ -43,13 +43,13 @@ fn flows_begin_when_they_are_to() {
 }
 
 #[test]
-fn a_path_that_nothing_passes_ends_with_a_reason() {
+fn path_that_nothing_passes_ends_with_a_reason() {
     let error = plan("loss=100%", 600).run(Captured::Nothing, &|| true).unwrap_err();
     assert!(error.contains("a flow ended early"), "{error}");
 }
 
 #[test]
-fn a_run_that_nobody_wants_any_more_ends() {
+fn unwanted_run_ends() {
     let error = plan("rate=10M,delay=5ms", 600).run(Captured::Nothing, &|| false).unwrap_err();
     assert_eq!(error, "interrupted");
 }

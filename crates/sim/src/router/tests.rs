@@ -15,7 +15,7 @@ fn packet(dont_fragment: bool) -> Vec<u8> {
 }
 
 #[test]
-fn the_sender_hears_of_the_mtu_with_the_start_of_its_packet() {
+fn sender_hears_of_the_mtu_with_the_start_of_its_packet() {
     let packet = packet(true);
     let error = too_long(&packet, 576).expect("an error");
     let (ip, payload) = IpHeader::parse(&error).expect("a packet");
@@ -26,7 +26,7 @@ fn the_sender_hears_of_the_mtu_with_the_start_of_its_packet() {
 }
 
 #[test]
-fn of_what_may_be_fragmented_and_of_noise_nothing_is_said() {
+fn router_is_silent_on_fragmentable_packets_and_noise() {
     assert_eq!(too_long(&packet(false), 576), None);
     assert_eq!(too_long(&[0xff; 600], 576), None);
 }

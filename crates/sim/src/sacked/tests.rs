@@ -19,7 +19,7 @@ fn naming(ack: u32, left: u32, right: u32) -> TcpHeader {
 }
 
 #[test]
-fn whoever_names_what_is_ahead_may_not_want_it_again() {
+fn sacked_range_may_not_be_dropped() {
     let mut sacked = Sacked::default();
     sacked.on_segment(flow(), &naming(1000, 2000, 3000)).unwrap();
     sacked.on_segment(flow(), &naming(1500, 4000, 5000)).unwrap();
@@ -37,7 +37,7 @@ fn duplicate_text_is_discarded() {
 }
 
 #[test]
-fn what_lies_behind_a_fin_that_was_taken_may_be_forgotten() {
+fn range_beyond_a_taken_fin_may_be_dropped() {
     let mut sacked = Sacked::default();
     sacked.on_fin(flow(), SeqNum::new(2000));
     sacked.on_segment(flow(), &naming(1000, 2000, 3000)).unwrap();

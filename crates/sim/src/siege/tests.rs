@@ -35,7 +35,7 @@ fn host_survives_any_siege_of_any_destination() {
 }
 
 #[test]
-fn a_siege_of_no_bytes_is_over_at_once() {
+fn siege_of_no_bytes_is_over_at_once() {
     assert_eq!(play(&[]), Ok(()));
 }
 
@@ -50,7 +50,7 @@ fn piece(siege: &mut Siege, begin: whimbrel_wire::SeqNum, at: u32, len: usize) {
 }
 
 #[test]
-fn what_sack_named_is_kept_whatever_the_pieces_and_their_order() {
+fn sacked_text_is_kept_for_any_pieces_and_order() {
     for seed in 0..300 {
         let mut chance = Rng::with_seed(seed);
         let mut siege = Siege::new(FuzzedHost::draw(&mut Script::new(&[])).expect("a host"));

@@ -51,7 +51,7 @@ fn stuck_run_is_reported_with_all_state() {
 }
 
 #[test]
-fn a_run_without_progress_is_called_stuck() {
+fn run_without_progress_is_called_stuck() {
     let mut pair = pair(true, "loss=100%");
     let limits = Limits { idle: Duration::from_secs(10), ..Limits::default() };
     let stuck = pair.world.run(&limits).expect_err("no host answers");
@@ -72,7 +72,7 @@ fn silent_minutes_take_one_step_for_each_event() {
 }
 
 #[test]
-fn a_capture_shows_what_was_sent_and_what_was_lost() {
+fn capture_shows_sent_and_lost_packets() {
     let mut pair = pair(true, "loss=100%");
     pair.world.start_capture();
     pair.world.start().expect("all is well");

@@ -134,7 +134,7 @@ fn stream_with_news_alone_is_moved_on() {
 }
 
 #[test]
-fn stream_with_rate_is_moved_on_when_it_allows() {
+fn rate_schedules_a_streams_next_block() {
     // Two blocks a second.
     let (mut bulk, mut net) = running(100, Some(2 * 8 * BLOCK as u64));
     net.room.fill(ROOM);

@@ -14,7 +14,7 @@ fn times(shares: &Shares) -> [u64; 4] {
 }
 
 #[test]
-fn each_interval_has_what_was_counted_in_it() {
+fn interval_holds_its_own_counts() {
     let mut series = Series::keeping(usize::MAX);
     let mut close = |until, sender_stats, idle, omitted| {
         let totals = Totals::default();

@@ -29,7 +29,7 @@ fn chunks_extensions_and_trailers_are_read() {
 }
 
 #[test]
-fn a_body_that_could_be_read_in_two_ways_is_refused() {
+fn body_that_could_be_read_in_two_ways_is_refused() {
     let broken: &[&[u8]] = &[
         b"\r\n",
         b"x\r\n",

@@ -11,7 +11,7 @@ const PLAIN: Composition<'_> = Composition {
 };
 
 #[test]
-fn a_request_is_what_our_own_server_reads() {
+fn composed_request_is_read_by_our_server() {
     let request = PLAIN.compose().unwrap();
     assert_eq!(request, "GET /a?b HTTP/1.1\r\nHost: 10.9.0.1\r\n\r\n");
     let mut room = head::field_room();
@@ -19,7 +19,7 @@ fn a_request_is_what_our_own_server_reads() {
 }
 
 #[test]
-fn a_body_has_a_length_and_a_last_request_says_so() {
+fn body_has_length_and_last_request_says_close() {
     let fields = [("Accept".into(), "*/*".into()), ("host".into(), "other".into())];
     let composition =
         Composition { method: "POST", body: b"hello", fields: &fields, persistent: false, ..PLAIN };

@@ -78,7 +78,7 @@ fn refused(stream: &str) -> u16 {
 }
 
 #[test]
-fn a_get_is_answered_and_the_connection_goes_on() {
+fn get_is_answered_and_connection_stays_open() {
     let outcome = fixed(5, "GET /any HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(
         outcome.text(),
@@ -89,7 +89,7 @@ fn a_get_is_answered_and_the_connection_goes_on() {
 }
 
 #[test]
-fn the_date_is_said_by_whoever_has_a_clock() {
+fn date_is_sent_only_with_a_clock() {
     let date = Some(crate::http::HttpDate::from_unix_seconds(0));
     let terms = ServerSettings { date, ..ServerSettings::default() };
     let stream = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -119,7 +119,7 @@ fn head_has_the_fields_of_get_and_no_body() {
 }
 
 #[test]
-fn http_1_0_closes_unless_asked_to_keep_alive() {
+fn http_1_0_closes_unless_keep_alive_is_requested() {
     let plain = fixed(1, "GET / HTTP/1.0\r\n\r\n");
     assert!(plain.text().contains("Connection: close"));
     let kept = fixed(1, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n");
@@ -128,7 +128,7 @@ fn http_1_0_closes_unless_asked_to_keep_alive() {
 }
 
 #[test]
-fn the_server_closes_first_unless_told_otherwise() {
+fn server_closes_first_by_default() {
     let stream = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     for (close_by, expected) in [(CloseBy::Server, Step::Close), (CloseBy::Client, Step::NeedInput)]
     {
@@ -146,7 +146,7 @@ fn the_server_closes_first_unless_told_otherwise() {
 }
 
 #[test]
-fn an_expectation_to_continue_is_met_before_the_body() {
+fn expectation_to_continue_is_met_before_the_body() {
     let head = b"PUT /x HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
     let (mut connection, mut site) = (Connection::new(), FixedBody::new(1));
     let terms = ServerSettings::default();
@@ -162,7 +162,7 @@ fn an_expectation_to_continue_is_met_before_the_body() {
 }
 
 #[test]
-fn a_refused_expectation_ends_the_connection_without_a_reset() {
+fn refused_expectation_ends_the_connection_without_a_reset() {
     let outcome = fixed(
         1,
         "DELETE / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nabcd",
@@ -182,7 +182,7 @@ fn short_unwanted_body_is_discarded() {
 }
 
 #[test]
-fn a_chunked_upload_is_put_together() {
+fn chunked_upload_is_put_together() {
     let outcome = fixed(
         1,
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\
@@ -233,7 +233,7 @@ fn each_fault_has_its_status() {
 }
 
 #[test]
-fn what_could_smuggle_a_request_is_refused() {
+fn request_smuggling_is_refused() {
     for fields in [
         "Content-Length: 3\r\nTransfer-Encoding: chunked",
         "Content-Length: 3\r\nContent-Length: 4",
@@ -291,7 +291,7 @@ fn connection_closes_after_last_permitted_request() {
 }
 
 #[test]
-fn a_body_over_its_limit_is_refused_whatever_its_framing() {
+fn body_over_its_limit_is_refused_in_any_framing() {
     let limits = Limits { body: 3, ..Limits::default() };
     for body in [
         "Content-Length: 4\r\n\r\nabcd",
@@ -310,7 +310,7 @@ fn a_body_over_its_limit_is_refused_whatever_its_framing() {
 }
 
 #[test]
-fn the_target_may_be_absolute() {
+fn target_may_be_absolute() {
     let outcome = fixed(1, "GET http://a/b HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(outcome.statuses(), [200]);
 }
@@ -411,7 +411,7 @@ fn source_failure_or_wrong_length_resets_the_connection() {
 }
 
 #[test]
-fn an_upload_that_fails_is_answered_at_once() {
+fn upload_that_fails_is_answered_at_once() {
     let stream = b"PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabcd!";
     let outcome = converse(&mut odd(0, vec![]), &ServerSettings::default(), &[stream]);
     assert_eq!(outcome.statuses(), [507]);
@@ -419,7 +419,7 @@ fn an_upload_that_fails_is_answered_at_once() {
 }
 
 #[test]
-fn the_response_is_sent_before_more_of_the_request_is_read() {
+fn response_is_sent_before_more_of_the_request_is_read() {
     let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
     let (mut connection, mut site) = (Connection::new(), FixedBody::new(1 << 20));
     let terms = ServerSettings::default();

@@ -1,13 +1,13 @@
 use super::*;
 
 #[test]
-fn the_example_of_the_rfc_is_written_as_there() {
+fn example_of_the_rfc_is_written_as_there() {
     let date = HttpDate::from_unix_seconds(784_111_777);
     assert_eq!(date.as_str(), "Sun, 06 Nov 1994 08:49:37 GMT");
 }
 
 #[test]
-fn the_first_and_last_second_and_leap_days_are_right() {
+fn first_and_last_second_and_leap_days_are_right() {
     let text = |seconds| String::from(HttpDate::from_unix_seconds(seconds).as_str());
     assert_eq!(text(0), "Thu, 01 Jan 1970 00:00:00 GMT");
     assert_eq!(text(951_782_400), "Tue, 29 Feb 2000 00:00:00 GMT");
@@ -17,7 +17,7 @@ fn the_first_and_last_second_and_leap_days_are_right() {
 }
 
 #[test]
-fn what_is_written_is_read_again_and_the_obsolete_forms_are() {
+fn dates_are_read_in_all_three_forms() {
     let now = 1_795_392_000;
     for seconds in [0, 784_111_777, 951_782_400, 1_709_164_800, now, 4_102_444_799] {
         let text = HttpDate::from_unix_seconds(seconds);
@@ -42,7 +42,7 @@ fn what_is_written_is_read_again_and_the_obsolete_forms_are() {
 }
 
 #[test]
-fn what_is_no_date_means_nothing() {
+fn invalid_dates_are_ignored() {
     for text in [
         "",
         "yesterday",

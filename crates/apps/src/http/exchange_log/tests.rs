@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn an_exchange_begins_with_what_a_log_tells_of_its_request() {
+fn log_entry_has_request_line_and_fields() {
     let head =
         b"\r\nGET /a?b HTTP/1.1\r\nHost: x\r\nuser-agent: curl/8 \r\nReferer:http://a/\r\n\r\n";
     let exchange = LoggedExchange::of(head);
@@ -12,13 +12,13 @@ fn an_exchange_begins_with_what_a_log_tells_of_its_request() {
 }
 
 #[test]
-fn what_is_no_request_has_an_exchange_all_the_same() {
+fn invalid_request_has_a_log_entry() {
     assert_eq!(LoggedExchange::of(b"\x16\x03\x01").request, b"\x16\x03\x01");
     assert_eq!(LoggedExchange::of(b""), LoggedExchange::default());
 }
 
 #[test]
-fn of_what_is_long_the_beginning_and_the_end_are_kept() {
+fn long_lines_keep_beginning_and_end() {
     let long = "a".repeat(15_000);
     let head = format!("GET /{long} HTTP/1.1\r\nUser-Agent: {long}\r\nReferer: {long}\r\n\r\n");
     let LoggedExchange { request, referer, agent, .. } = LoggedExchange::of(head.as_bytes());

@@ -37,7 +37,7 @@ fn bodies_of_every_size_have_their_length() {
 }
 
 #[test]
-fn a_part_is_cut_from_the_whole() {
+fn part_is_cut_from_the_whole() {
     let mut site = FixedBody::new(BLOCK as u64 + 1_000);
     let whole = read(get(&mut site, "").body);
     for (first, last) in [(0, 0), (100, 200), (BLOCK - 10, BLOCK + 10), (5, BLOCK + 999)] {

@@ -6,7 +6,7 @@ fn with_request<R>(head: &str, look: impl FnOnce(Result<Request<'_>, Fault>) -> 
 }
 
 #[test]
-fn a_request_is_taken_apart() {
+fn request_is_taken_apart() {
     with_request(
         "POST /a/b?c=d HTTP/1.1\r\nHost: a:80\r\nExpect: 100-Continue\r\nContent-Length: 7\r\n\
          Connection: foo, Close\r\n\r\n",
@@ -42,7 +42,7 @@ fn every_form_of_target_leads_to_its_path() {
 }
 
 #[test]
-fn an_expectation_of_http_1_0_is_ignored() {
+fn expectation_of_http_1_0_is_ignored() {
     with_request("POST / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n", |request| {
         assert!(!request.unwrap().expects_continue);
     });

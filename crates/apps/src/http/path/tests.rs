@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn a_path_is_split_and_then_decoded() {
+fn path_is_split_and_then_decoded() {
     let path = PathNames::parse("/a%20b//./%c3%a4.txt").unwrap();
     assert_eq!(path.names, ["a b", "ä.txt"]);
     assert!(!path.directory);
@@ -16,7 +16,7 @@ fn a_path_is_split_and_then_decoded() {
 }
 
 #[test]
-fn a_path_that_leads_upward_or_hides_a_separator_is_refused() {
+fn path_that_leads_upward_or_hides_a_separator_is_refused() {
     for path in ["/..", "/a/../b", "/%2e%2e/etc", "/a%2fb", "/a%00", "/.%2e"] {
         assert_eq!(PathNames::parse(path), Err(PathFault::Escape), "{path}");
     }
@@ -28,7 +28,7 @@ fn a_path_that_leads_upward_or_hides_a_separator_is_refused() {
 
 proptest! {
     #[test]
-    fn names_are_safe_whatever_the_path(path in "[/.%a2ef0-5]{0,24}") {
+    fn any_path_gives_safe_names(path in "[/.%a2ef0-5]{0,24}") {
         if let Ok(parsed) = PathNames::parse(&path) {
             for name in &parsed.names {
                 prop_assert!(!matches!(name.as_str(), "" | "." | ".."));
@@ -38,7 +38,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_encoded_decodes_to_the_same(name in "[^/\0]{1,12}") {
+    fn encoding_is_reversible(name in "[^/\0]{1,12}") {
         prop_assume!(name != "." && name != "..");
         let mut path = "/".to_string();
         encode_name(&name, &mut path);

@@ -5,7 +5,7 @@ fn part(first: u64, last: u64) -> RangeOutcome {
 }
 
 #[test]
-fn a_range_is_cut_to_what_exists() {
+fn range_is_cut_to_the_length() {
     assert_eq!(judge(b"bytes=0-0", 10), part(0, 0));
     assert_eq!(judge(b"bytes=3-", 10), part(3, 9));
     assert_eq!(judge(b"Bytes = 3-99", 10), part(3, 9));
@@ -15,7 +15,7 @@ fn a_range_is_cut_to_what_exists() {
 }
 
 #[test]
-fn a_range_beyond_the_end_cannot_be_satisfied() {
+fn range_beyond_the_end_cannot_be_satisfied() {
     for field in [b"bytes=10-".as_slice(), b"bytes=10-12", b"bytes=-0"] {
         assert_eq!(judge(field, 10), RangeOutcome::Unsatisfiable, "{field:?}");
     }
@@ -24,7 +24,7 @@ fn a_range_beyond_the_end_cannot_be_satisfied() {
 }
 
 #[test]
-fn what_does_not_parse_is_ignored() {
+fn invalid_range_is_ignored() {
     for field in [
         b"".as_slice(),
         b"bytes",

@@ -36,7 +36,7 @@ fn bodies_are_framed_by_length_by_chunks_or_by_the_end() {
 }
 
 #[test]
-fn some_responses_have_no_body_whatever_their_head_says() {
+fn some_responses_have_no_body_with_any_head() {
     for status in [204, 304] {
         let text = format!("HTTP/1.1 {status} x\r\nContent-Length: 5\r\n\r\n");
         assert_eq!(one(&text), Ok(Reply { status, body: 0, persistent: true }));
@@ -47,7 +47,7 @@ fn some_responses_have_no_body_whatever_their_head_says() {
 }
 
 #[test]
-fn a_greeting_of_another_protocol_is_no_response_before_it_ends() {
+fn other_protocols_greeting_is_refused_early() {
     for text in ["SSH-2.0-OpenSSH_9.9\r\n", "220 mail ESMTP\r\n", "http/1.1 2", "HTTQ"] {
         let mut reader = ReplyReader::new(Expected::Body);
         assert_eq!(reader.read(&mut Bytes::from(text)), Err(ConnError::BadAnswer), "{text}");
@@ -59,13 +59,13 @@ fn a_greeting_of_another_protocol_is_no_response_before_it_ends() {
 }
 
 #[test]
-fn an_interim_response_is_passed_over() {
+fn interim_response_is_passed_over() {
     let text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 no\r\nContent-Length: 0\r\n\r\n";
     assert_eq!(one(text), Ok(Reply { status: 404, body: 0, persistent: true }));
 }
 
 #[test]
-fn the_head_says_whether_the_connection_goes_on() {
+fn head_decides_if_connection_persists() {
     let with = |version: &str, field: &str| {
         let text = format!("HTTP/{version} 200 OK\r\nContent-Length: 0\r\n{field}\r\n");
         one(&text).unwrap().persistent
@@ -77,7 +77,7 @@ fn the_head_says_whether_the_connection_goes_on() {
 }
 
 #[test]
-fn what_is_no_response_is_told_from_what_was_cut_short() {
+fn malformed_response_differs_from_truncated_one() {
     assert_eq!(one("SSH-2.0-x\r\n\r\n"), Err(ConnError::BadAnswer));
     assert_eq!(one("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), Err(ConnError::BadAnswer));
     let twice = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n";

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_head_has_every_field_on_a_line_of_its_own() {
+fn head_has_every_field_on_a_line_of_its_own() {
     let range = ByteRange { first: 2, last: 4 };
     let response =
         Response::partial(range, 9, "text/plain", Body::Bytes(Bytes::from_static(b"cde")));

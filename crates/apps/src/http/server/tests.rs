@@ -202,7 +202,7 @@ fn long_answers_are_made_though_cheap_requests_never_end() {
 }
 
 #[test]
-fn turn_ends_by_what_its_requests_cost_and_its_bytes() {
+fn cost_and_bytes_end_a_turn() {
     let site = Costly::default();
     let mut server = HttpServer::new(site.clone(), Limits::default());
     let mut clients = Clients::default();

@@ -32,7 +32,7 @@ fn date(seconds: u64) -> String {
 }
 
 #[test]
-fn what_the_client_has_already_is_not_sent_again() {
+fn fresh_copy_of_client_gets_304() {
     for listed in ["\"a,1\"", "W/\"a,1\"", "\"b\", W/\"c\" , \"a,1\"", "*"] {
         let field = format!("If-None-Match: {listed}");
         for now in [strong(), weak()] {
@@ -49,7 +49,7 @@ fn what_the_client_has_already_is_not_sent_again() {
 }
 
 #[test]
-fn a_date_says_the_same_where_no_tag_does() {
+fn date_validates_without_a_tag() {
     for (since, expected) in [
         (CHANGED - 1, Judgment::Holds),
         (CHANGED, Judgment::NotModified),
@@ -70,7 +70,7 @@ fn a_date_says_the_same_where_no_tag_does() {
 }
 
 #[test]
-fn what_is_not_as_the_client_believes_is_not_changed() {
+fn failed_condition_prevents_change() {
     let is = "If-Match: \"b\", \"a,1\"";
     assert_eq!(judged("PUT", &[is], Some(&strong())), Judgment::Holds);
     assert_eq!(
@@ -93,7 +93,7 @@ fn what_is_not_as_the_client_believes_is_not_changed() {
 }
 
 #[test]
-fn a_part_is_sent_if_the_others_are_of_the_same_version() {
+fn part_is_sent_if_the_others_are_of_the_same_version() {
     let part = RangeOutcome::Part(ByteRange { first: 2, last: 4 });
     let asked = |condition: &str, now: &Validators| {
         let fields = ["Range: bytes=2-4", condition];
@@ -115,7 +115,7 @@ fn a_part_is_sent_if_the_others_are_of_the_same_version() {
 }
 
 #[test]
-fn no_response_says_that_it_was_changed_after_it_was_sent() {
+fn last_modified_is_not_after_date() {
     let now = Validators { modified: NOW + 50, ..weak() };
     let field = format!("If-Modified-Since: {}", date(NOW));
     assert_eq!(judged("GET", &[&field], Some(&now)), Judgment::NotModified);

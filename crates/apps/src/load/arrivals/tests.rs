@@ -7,7 +7,7 @@ fn millis(millis: u64) -> Instant {
 }
 
 #[test]
-fn at_a_rate_they_fall_due_evenly_from_the_beginning_on() {
+fn arrivals_at_a_rate_fall_due_evenly() {
     let mut arrivals = Arrivals::new(Some(100.0), BEGAN);
     assert_eq!(arrivals.take(BEGAN), Some(BEGAN));
     assert_eq!(arrivals.take(millis(9)), None);
@@ -19,7 +19,7 @@ fn at_a_rate_they_fall_due_evenly_from_the_beginning_on() {
 }
 
 #[test]
-fn without_a_rate_whoever_asks_is_due() {
+fn arrivals_without_rate_are_always_due() {
     let mut arrivals = Arrivals::new(None, BEGAN);
     assert_eq!(arrivals.take(millis(7)), Some(millis(7)));
     assert_eq!((arrivals.taken(), arrivals.missed(millis(1_000))), (1, 0));

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_interval_is_students() {
+fn interval_is_students() {
     // Mean 100, standard deviation 10, three values: 10 / sqrt 3 * 4.303 = 24.8.
     let half = Level::P95.half_width(&[90.0, 100.0, 110.0]).unwrap();
     assert!((half - 0.2484).abs() < 0.0001, "{half}");
@@ -10,7 +10,7 @@ fn the_interval_is_students() {
 }
 
 #[test]
-fn a_mean_is_sure_when_both_halves_fit() {
+fn mean_is_sure_when_both_halves_fit() {
     let within = |width| Confidence { level: Level::P95, width }.holds(&[90.0, 100.0, 110.0]);
     assert!(within(0.50) && !within(0.49));
 }

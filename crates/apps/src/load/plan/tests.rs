@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_parts_of_a_load_are_the_whole_and_fall_due_in_turn() {
+fn parts_of_a_load_are_the_whole_and_fall_due_in_turn() {
     let second = Duration::from_secs(1);
     let whole = LoadPlan {
         target: Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), 80),

@@ -5,7 +5,7 @@ const fn at(millis: u64) -> Instant {
 }
 
 #[test]
-fn a_pause_is_no_part_of_the_time_shown() {
+fn pause_is_no_part_of_the_time_shown() {
     let mut watch = Stopwatch::default();
     assert_eq!((watch.at(at(100)), watch.when(at(150))), (at(100), at(150)));
     watch.stop(at(100));

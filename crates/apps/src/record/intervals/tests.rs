@@ -3,7 +3,7 @@ use super::*;
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn only_whole_intervals_are_compared_and_an_empty_one_counts() {
+fn spread_compares_whole_intervals_and_empty_ones() {
     let mut intervals = Intervals::new(SECOND);
     for (at, count) in [(0, 100), (1, 200), (3, 50)] {
         for _ in 0..count {
@@ -31,7 +31,7 @@ fn finished_run_has_intervals_for_exactly_its_time() {
 }
 
 #[test]
-fn the_counts_of_another_part_are_added_interval_by_interval() {
+fn counts_of_another_part_are_added_interval_by_interval() {
     let (mut one, mut other) = (Intervals::new(SECOND), Intervals::new(SECOND));
     one.count(Duration::ZERO, 7);
     other.count(Duration::ZERO, 3);
@@ -42,7 +42,7 @@ fn the_counts_of_another_part_are_added_interval_by_interval() {
 }
 
 #[test]
-fn without_a_whole_interval_there_is_nothing_to_compare() {
+fn spread_needs_a_whole_interval() {
     let mut intervals = Intervals::new(SECOND);
     intervals.count(Duration::ZERO, 0);
     assert_eq!(intervals.spread(SECOND / 2), None);

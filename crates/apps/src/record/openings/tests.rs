@@ -14,7 +14,7 @@ fn too_many_syns_count_in_the_last_class() {
 }
 
 #[test]
-fn an_attempt_is_as_old_as_the_last_syn_that_it_was_due_to_send() {
+fn attempts_are_classed_by_their_last_due_syn() {
     let mut ages = Ages::default();
     let millis = [0, 999, 1_000, 2_999, 31_000, 127_000, 500_000];
     millis.into_iter().for_each(|age| ages.count(Duration::from_millis(age)));

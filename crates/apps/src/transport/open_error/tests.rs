@@ -3,7 +3,7 @@ use alloc::string::ToString;
 use super::*;
 
 #[test]
-fn it_says_what_is_known_and_no_more() {
+fn shortage_shows_only_known_figures() {
     let all = PortShortage {
         first: 50_000,
         last: 50_003,

@@ -62,7 +62,7 @@ fn policer_passes_rate_times_time_plus_burst_exactly() {
 }
 
 #[test]
-fn what_waits_is_sent_at_new_rate() {
+fn waiting_frames_are_sent_at_new_rate() {
     // 1,000 bytes take 1 ms, from 2.5 ms on 10.
     let mut link = link("rate=8M,at=2.5ms:rate=800k,at=40ms:rate=8M");
     for _ in 0..6 {
@@ -102,7 +102,7 @@ fn shorter_delay_begins_at_its_step_and_overtakes_nothing() {
 }
 
 #[test]
-fn narrower_step_drops_silently_until_it_is_taken_back() {
+fn smaller_mtu_drops_silently_until_restored() {
     let mut link = link("at=1s:mtu=1200,at=2s:mtu=1500");
     for (now, bytes, lost) in [
         (999, 1_500, None),
@@ -117,7 +117,7 @@ fn narrower_step_drops_silently_until_it_is_taken_back() {
 }
 
 #[test]
-fn step_down_loses_what_has_not_arrived_by_then() {
+fn step_down_loses_frames_under_way() {
     let mut link = link("delay=10ms,at=15ms:down,at=30ms:up");
     push_numbered(&mut link, 40);
     // Those sent until 5 ms arrive by 15 ms; those sent from 30 ms on arrive.
@@ -257,7 +257,7 @@ fn newer_acknowledgment_takes_place_of_older_one_that_waits() {
 }
 
 #[test]
-fn acknowledgment_that_says_more_keeps_its_place() {
+fn acknowledgment_with_more_is_not_replaced() {
     let first = ack(100);
     let mut blocks = SackBlocks::NONE;
     blocks.push(SackBlock { left: SeqNum::new(200), right: SeqNum::new(300) });

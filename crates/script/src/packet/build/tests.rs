@@ -46,7 +46,7 @@ fn numbers_of_a_syn_and_absolute_ones_are_as_written() {
 }
 
 #[test]
-fn what_no_packet_holds_is_refused() {
+fn packet_beyond_its_limits_is_refused() {
     let refused = |packet: &TcpPacket| {
         let setup = Setup::new(IpVersion::V4, Dialect::Linux);
         segment(packet, IpMarks::default(), &flow(), &setup, 0).unwrap_err()

@@ -58,7 +58,7 @@ fn isns_are_learned_from_the_syns() {
 }
 
 #[test]
-fn a_syn_that_is_refused_changes_nothing() {
+fn syn_that_is_refused_changes_nothing() {
     let mut flow = open(1, 1);
     flow.on_received(&segment(&flow, TcpFlags::SYN, (900, 0), 9));
     let challenge = segment(&flow, TcpFlags::ACK, (5001, 101), 9);
@@ -67,7 +67,7 @@ fn a_syn_that_is_refused_changes_nothing() {
 }
 
 #[test]
-fn a_syn_that_is_answered_opens_another_connection() {
+fn syn_that_is_answered_opens_another_connection() {
     let mut flow = open(1, 1);
     flow.on_received(&segment(&flow, TcpFlags::SYN, (900, 0), 9));
     let syn_ack = segment(&flow, TcpFlags::SYN_ACK, (7000, 901), 9);
@@ -76,14 +76,14 @@ fn a_syn_that_is_answered_opens_another_connection() {
 }
 
 #[test]
-fn a_repeated_syn_asks_for_the_same_answer() {
+fn repeated_syn_asks_for_the_same_answer() {
     let mut flow = open(1, 1);
     flow.on_received(&segment(&flow, TcpFlags::SYN, (100, 0), 9));
     assert!(!flow.may_learn);
 }
 
 #[test]
-fn a_syn_behind_a_reset_may_be_answered_anew() {
+fn syn_behind_a_reset_may_be_answered_anew() {
     let mut flow = open(1, 1);
     flow.on_received(&segment(&flow, TcpFlags::RST, (101, 0), 9));
     flow.on_received(&segment(&flow, TcpFlags::SYN, (100, 0), 9));
@@ -91,7 +91,7 @@ fn a_syn_behind_a_reset_may_be_answered_anew() {
 }
 
 #[test]
-fn an_echo_stands_for_the_segment_that_was_written_so() {
+fn echo_stands_for_the_segment_that_was_written_so() {
     let mut flow = flow();
     for (script, live) in [(100, 7000), (110, 7300)] {
         let stamps = |val| [TcpOption::Timestamps { val, ecr: 0 }];
@@ -109,7 +109,7 @@ fn an_echo_stands_for_the_segment_that_was_written_so() {
 }
 
 #[test]
-fn without_timestamps_an_echo_is_as_written() {
+fn echo_without_timestamps_is_as_written() {
     assert_eq!(flow().live_ecr(7, &setup()), 7);
 }
 
@@ -168,14 +168,14 @@ fn buffer_set_during_open_moves_segments_at_its_end() {
 }
 
 #[test]
-fn a_probe_of_a_closed_window_is_not_moved() {
+fn probe_of_a_closed_window_is_not_moved() {
     let flow = open(0, 3000);
     assert_eq!(flow.aim(1, 1, None), None);
     assert_eq!(flow.aim(0, 0, None), None);
 }
 
 #[test]
-fn beyond_a_scaled_edge_means_beyond_what_cannot_be_announced() {
+fn segment_beyond_scaled_edge_moves_beyond_the_live_one() {
     let mut flow = flow();
     let scale = |shift| [TcpOption::Mss(9), TcpOption::WindowScale(shift)];
     let syn = Segment { options: scale(2).to_vec(), ..segment(&flow, TcpFlags::SYN, (100, 0), 9) };
@@ -193,7 +193,7 @@ fn beyond_a_scaled_edge_means_beyond_what_cannot_be_announced() {
 }
 
 #[test]
-fn each_listener_gets_a_connection_from_a_port_of_its_own() {
+fn each_listeners_connection_has_its_own_peer_port() {
     let mut flows = Flows::new(&setup());
     flows.on_listen(8080);
     let first = flows.receiving(None, TcpFlags::SYN);

@@ -93,7 +93,7 @@ fn every_type_and_code_has_its_name_or_is_written_as_a_number() {
 }
 
 #[test]
-fn an_error_that_comes_out_is_judged_by_type_and_code() {
+fn error_that_comes_out_is_judged_by_type_and_code() {
     let wanted = written("unreachable", Some("port_unreachable"));
     let packet = about_live(&wanted, &flow(false)).unwrap();
     let wanted = IcmpPacket { mtu: None, quoted: None, ..wanted };
@@ -127,7 +127,7 @@ fn icmp_error_is_judged_by_mtu_and_quotation() {
 }
 
 #[test]
-fn a_quotation_is_cut_where_it_is_written() {
+fn quotation_is_cut_at_the_written_length() {
     for (v6, header) in [(false, 20), (true, 40)] {
         let len = |first| {
             let mut packet = written("time_exceeded", None);

@@ -69,33 +69,33 @@ fn strict(body: &TcpPacket, came: &Segment) -> Result<Fit, String> {
 const PSH_ACK: TcpFlags = TcpFlags::from_bits(TcpFlags::PSH.bits() | TcpFlags::ACK.bits());
 
 #[test]
-fn text_that_nobody_wrote() {
+fn unwritten_text_is_a_mismatch() {
     let said = strict(&written(PSH_ACK, 1, 3, 1), &segment(PSH_ACK, 5001, 101, &[0, 0, 7]));
     assert_eq!(said.unwrap_err(), "text: expected zeros, came 0x07 at byte 2");
 }
 
 #[test]
-fn a_smaller_segment_is_a_part() {
+fn smaller_segment_is_a_part() {
     let body = written(PSH_ACK, 1, 5, 1);
     let fit = strict(&body, &segment(TcpFlags::ACK, 5001, 101, &[0, 0]));
     assert_eq!(fit, Ok(Fit::Part(written(PSH_ACK, 3, 3, 1))));
 }
 
 #[test]
-fn a_larger_segment_meets_more_than_one_line() {
+fn larger_segment_meets_more_than_one_line() {
     let fit = strict(&written(TcpFlags::ACK, 1, 2, 1), &segment(PSH_ACK, 5001, 101, &[0; 5]));
     assert_eq!(fit, Ok(Fit::More(segment(PSH_ACK, 5003, 101, &[0; 3]))));
 }
 
 #[test]
-fn a_part_cannot_have_the_fin() {
+fn part_cannot_have_the_fin() {
     let flags = PSH_ACK | TcpFlags::FIN;
     let said = strict(&written(flags, 1, 5, 1), &segment(flags, 5001, 101, &[0, 0]));
     assert_eq!(said.unwrap_err(), "flags: expected P., came FP.");
 }
 
 #[test]
-fn a_repeated_syn_ack_with_another_number() {
+fn repeated_syn_ack_with_another_number() {
     let body = written(TcpFlags::SYN_ACK, 0, 0, 101);
     assert_eq!(strict(&body, &segment(TcpFlags::SYN_ACK, 5000, 101, &[])), Ok(Fit::Whole));
     let said = strict(&body, &segment(TcpFlags::SYN_ACK, 5009, 101, &[]));
@@ -122,7 +122,7 @@ fn absolute_numbers_are_those_of_the_header() {
 }
 
 #[test]
-fn a_clock_of_another_pace() {
+fn clock_of_another_pace() {
     let stamped = |val| [TcpOption::Timestamps { val, ecr: 0 }].to_vec();
     let body = |val| TcpPacket {
         options: OptionList::These(stamped(val)),

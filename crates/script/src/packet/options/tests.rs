@@ -19,7 +19,7 @@ fn options_survive_the_wire_in_order() {
 }
 
 #[test]
-fn a_list_that_is_not_padded_ends_in_zeros() {
+fn list_that_is_not_padded_ends_in_zeros() {
     assert_eq!(encode(&[TcpOption::SackPermitted]), [4, 2, 0, 0]);
     assert_eq!(encode(&[TcpOption::WindowScale(7)]), [3, 3, 7, 0]);
 }
@@ -30,7 +30,7 @@ fn raw_bytes_are_sent_as_they_are() {
 }
 
 #[test]
-fn a_length_that_leads_nowhere_takes_all_that_is_left() {
+fn length_that_leads_nowhere_takes_all_that_is_left() {
     assert_eq!(decode(&[3, 0, 9, 9]), [TcpOption::Other { kind: 3, data: [0, 9, 9].to_vec() }]);
     assert_eq!(decode(&[8, 10, 1]), [TcpOption::Other { kind: 8, data: [10, 1].to_vec() }]);
 }

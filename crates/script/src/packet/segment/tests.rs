@@ -30,7 +30,7 @@ fn segments_of_both_families_survive_the_wire() {
 }
 
 #[test]
-fn a_wrong_checksum_is_told_from_a_broken_header() {
+fn wrong_checksum_differs_from_broken_header() {
     let mut packet = segment(false).emit();
     let last = packet.len() - 1;
     packet[last] ^= 1;
@@ -47,7 +47,7 @@ fn a_wrong_checksum_is_told_from_a_broken_header() {
 }
 
 #[test]
-fn the_rest_of_a_split_segment_goes_on_where_it_was_cut() {
+fn rest_of_a_split_segment_follows_the_cut() {
     let (first, rest) = segment(false).split(2);
     assert_eq!((first.text.len(), rest.text.len()), (2, 1));
     assert_eq!(rest.seq, SeqNum::new(1));

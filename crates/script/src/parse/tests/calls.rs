@@ -85,7 +85,7 @@ fn results_have_values_errors_and_remarks() {
 }
 
 #[test]
-fn a_blocking_call_says_when_it_ends() {
+fn blocking_call_has_an_end_time() {
     let ends = |time: &str| call(&format!("{time} accept(3, ..., ...) = 4")).ends;
     let ms = Duration::from_millis;
     assert_eq!(ends("0.2...0.3"), Some(Ending::Absolute(ms(300))));
@@ -97,7 +97,7 @@ fn a_blocking_call_says_when_it_ends() {
 }
 
 #[test]
-fn a_call_may_take_several_lines() {
+fn call_may_take_several_lines() {
     let text = "0 poll([{fd=4,\n         events=POLLIN, // what is asked\n         revents=0}],\n       1, 0)\n   = 0";
     assert_eq!(call(text).args.len(), 3);
 }

@@ -41,7 +41,7 @@ fn options(text: &str) -> Vec<TcpOption> {
 }
 
 #[test]
-fn a_segment_has_all_that_is_written() {
+fn segment_has_all_that_is_written() {
     let expected = TcpPacket {
         flags: TcpFlags::from_bits(0x39),
         seq: Seq::Relative(1),
@@ -79,7 +79,7 @@ fn sequence_numbers_are_relative_absolute_or_any() {
 }
 
 #[test]
-fn a_length_that_does_not_fit_its_edges_is_refused() {
+fn length_that_does_not_fit_its_edges_is_refused() {
     assert_eq!(
         refuse("0 > . 1:1001(100) ack 1"),
         "line 1, column 7: expected a length that is the end less the beginning, found \"1:1001(100)\""
@@ -105,7 +105,7 @@ fn marks_of_the_ip_header_stand_in_either_bracket() {
 }
 
 #[test]
-fn the_ends_of_a_packet_may_be_written() {
+fn ends_of_a_packet_may_be_written() {
     let v4 = packet("0 < 192.0.2.1:80 > 192.168.0.1:8080 S 0:0(0)").ends.unwrap();
     assert_eq!((v4.from.port, v4.to.port), (80, 8080));
     assert_eq!(v4.to.addr.to_ip().to_string(), "192.168.0.1");
@@ -148,7 +148,7 @@ fn options_are_read_in_order() {
 }
 
 #[test]
-fn the_order_of_ecn_counters_tells_the_kind() {
+fn order_of_ecn_counters_tells_the_kind() {
     let data = vec![0, 0, 1, 0, 1, 2, 0, 0, 3];
     assert_eq!(options("ECN e0b 1 ceb 258 e1b 3"), [TcpOption::Other { kind: 172, data }]);
     assert_eq!(options("ECN e1b 1"), [TcpOption::Other { kind: 174, data: vec![0, 0, 1] }]);
@@ -167,7 +167,7 @@ fn options_that_cannot_be_are_refused_and_unknown_ones_named() {
 }
 
 #[test]
-fn an_icmp_error_may_quote_in_front_or_behind() {
+fn icmp_error_may_quote_in_front_or_behind() {
     let quoted = Quoted { flags: None, seq: Seq::Relative(1), len: 9, ends: None, first: None };
     let expected = IcmpPacket {
         kind: "unreachable".into(),

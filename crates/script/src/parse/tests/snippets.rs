@@ -92,7 +92,7 @@ fn values_are_numbers_texts_truths_tuples_and_calls() {
 }
 
 #[test]
-fn what_is_outside_the_subset_is_a_reason_to_skip() {
+fn code_outside_the_subset_skips_the_script() {
     let reason = |text: &str| snippet(text).statements.unwrap_err();
     assert!(reason("import os").contains("line 1: import is no statement"));
     assert!(reason("\nif (a)").contains("line 2: if is no statement"));

@@ -78,7 +78,7 @@ fn acquainted(rest: &str) -> String {
 }
 
 #[test]
-fn sendto_asks_for_cookie_and_takes_what_waits_for_it() {
+fn sendto_requests_cookie_and_buffers_data() {
     passes_in(Mode::Strict, ACQUAINTED);
 }
 

@@ -101,7 +101,7 @@ fn too_late_and_too_early() {
 }
 
 #[test]
-fn nothing_came() {
+fn missing_packet_is_a_mismatch() {
     fails(
         &accepted("+.1 > . 1:1(0) ack 1\n"),
         8,
@@ -111,7 +111,7 @@ fn nothing_came() {
 }
 
 #[test]
-fn a_packet_that_is_not_written() {
+fn packet_that_is_not_written() {
     fails(
         &accepted("+.1 write(4, ..., 10) = 10\n"),
         8,
@@ -121,7 +121,7 @@ fn a_packet_that_is_not_written() {
 }
 
 #[test]
-fn a_packet_that_is_not_written_fails_at_the_next_that_is() {
+fn packet_that_is_not_written_fails_at_the_next_that_is() {
     fails(
         &accepted(
             "+.1 write(4, ..., 10) = 10
@@ -142,7 +142,7 @@ fn result_of_a_call() {
 }
 
 #[test]
-fn a_call_that_blocks_too_long() {
+fn call_that_blocks_too_long() {
     fails(
         &accepted("+0...+.1 read(4, ..., 10) = 1\n"),
         8,
@@ -152,7 +152,7 @@ fn a_call_that_blocks_too_long() {
 }
 
 #[test]
-fn a_call_that_should_have_blocked() {
+fn call_that_should_have_blocked() {
     fails(
         &accepted("+0...+.1 write(4, ..., 10) = 10\n"),
         8,
@@ -188,7 +188,7 @@ fn unknown_options_and_lines_are_skipped() {
 }
 
 #[test]
-fn foreign_scripts_are_warned_of_what_is_left() {
+fn foreign_scripts_get_warnings_for_leftovers() {
     let settings = Settings { leftovers: Leftovers::Warn, ..Settings::default() };
     let verdict = verdict(&accepted("+.1 write(4, ..., 10) = 10\n"), &settings);
     let Verdict::Passed { warnings, .. } = verdict else { panic!("{verdict:?}") };

@@ -42,7 +42,7 @@ fn data_in_order_is_acknowledged_and_read() {
 }
 
 #[test]
-fn a_long_write_may_come_in_segments() {
+fn long_write_may_come_in_segments() {
     passes(&accepted(
         "+.1 write(4, ..., 3000) = 3000
 +0 > P. 1:3001(3000) ack 1
@@ -81,7 +81,7 @@ fn text_out_of_order_is_named_in_sack() {
 }
 
 #[test]
-fn sack_of_the_peers_brings_what_is_missing() {
+fn peers_sack_triggers_retransmission() {
     passes(
         "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +0 bind(3, ..., ...) = 0
@@ -102,7 +102,7 @@ fn sack_of_the_peers_brings_what_is_missing() {
 }
 
 #[test]
-fn the_peers_fin_ends_the_stream() {
+fn peers_fin_ends_the_stream() {
     passes(&accepted(
         "+.1 < F. 1:1(0) ack 1 win 32792
 +0~+.04 > . 1:1(0) ack 2
@@ -115,7 +115,7 @@ fn the_peers_fin_ends_the_stream() {
 }
 
 #[test]
-fn the_peers_reset_ends_everything() {
+fn peers_reset_ends_everything() {
     passes(&accepted(
         "+.1 < R. 1:1(0) ack 1 win 0
 +0 read(4, ..., 100) = -1 ECONNRESET (Connection reset by peer)
@@ -124,7 +124,7 @@ fn the_peers_reset_ends_everything() {
 }
 
 #[test]
-fn a_segment_to_a_closed_port_is_reset() {
+fn segment_to_a_closed_port_is_reset() {
     passes(
         "0 < S 7:7(0) win 1000
 +0 > R. 0:0(0) ack 1
@@ -146,7 +146,7 @@ fn simultaneous_close_goes_through_closing() {
 }
 
 #[test]
-fn an_active_open_learns_its_isn() {
+fn active_open_learns_its_isn() {
     passes(
         "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
@@ -172,7 +172,7 @@ fn connect_blocks_until_the_peer_answers() {
 }
 
 #[test]
-fn a_blocked_read_ends_with_the_text() {
+fn blocked_read_ends_with_the_text() {
     passes(&accepted(
         "+0...+.1 read(4, ..., 100) = 10
 +.1 < P. 1:11(10) ack 1 win 32792
@@ -205,7 +205,7 @@ fn icmpv6_ends_an_attempt_to_open() {
 }
 
 #[test]
-fn a_narrow_path_has_text_cut_anew() {
+fn narrow_path_has_text_cut_anew() {
     passes(
         "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +0 bind(3, ..., ...) = 0
@@ -225,7 +225,7 @@ fn a_narrow_path_has_text_cut_anew() {
 }
 
 #[test]
-fn a_second_listener_gets_a_connection_of_its_own() {
+fn second_listener_gets_a_connection_of_its_own() {
     let second = ACCEPTED.replace("0 socket", "+.1 socket").replace("= 4", "= 5");
     let second =
         second.replace("(3,", "(6,").replace("= 3", "= 6").replace("0:0(0) win", "9:9(0) win");
@@ -278,7 +278,7 @@ fn snippets_see_the_connection() {
 }
 
 #[test]
-fn the_end_of_a_call_counts_from_the_event_before_it() {
+fn end_of_a_call_counts_from_the_event_before_it() {
     let text = |end| {
         format!(
             "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
@@ -334,7 +334,7 @@ fn ack_of_a_syn_uses_the_numbers_of_that_syn() {
 }
 
 #[test]
-fn an_echo_is_answered_and_its_answer_need_not_be_written() {
+fn echo_is_answered_and_its_answer_need_not_be_written() {
     passes(&accepted(
         "+.1 < icmp echo_request id 7 [0:0(0)]
 +0 > icmp echo_reply

@@ -110,7 +110,7 @@ fn acknowledgment_that_is_owed_must_come() {
 }
 
 #[test]
-fn an_answer_that_repeats_the_last_is_not_made_needless() {
+fn answer_that_repeats_the_last_is_not_made_needless() {
     let text = accepted(
         "+.1 > . 1:1(0) ack 1
 +.1 < P. 1:101(100) ack 1 win 32792
@@ -147,7 +147,7 @@ fn acknowledgment_earlier_than_written() {
 }
 
 #[test]
-fn an_answer_that_repeats_the_last_is_not_redundant() {
+fn answer_that_repeats_the_last_is_not_redundant() {
     let text = accepted(
         "+.1 < S 9:9(0) win 32792
 +.1 write(4, ..., 9) = 9
@@ -191,7 +191,7 @@ fn segments_behind_fin_excuse_no_number_before_it() {
 }
 
 #[test]
-fn a_reset_beyond_the_window_is_aimed_at_ours() {
+fn reset_beyond_the_window_is_aimed_at_ours() {
     passes_by(
         &accepted(
             "+.1 < P. 1:11(10) ack 1 win 32792
@@ -206,7 +206,7 @@ fn a_reset_beyond_the_window_is_aimed_at_ours() {
 }
 
 #[test]
-fn a_syn_at_the_last_byte_of_the_window_is_aimed_at_ours() {
+fn syn_at_the_last_byte_of_the_window_is_aimed_at_ours() {
     let text = |syn| {
         accepted(&format!(
             "+0 `sysctl -w net.inet.tcp.insecure_syn=1`
@@ -223,7 +223,7 @@ fn a_syn_at_the_last_byte_of_the_window_is_aimed_at_ours() {
 }
 
 #[test]
-fn a_reset_at_the_last_byte_of_the_window_is_aimed_at_ours() {
+fn reset_at_the_last_byte_of_the_window_is_aimed_at_ours() {
     let text = accepted(
         "+.1 < P. 1:11(10) ack 1 win 32792
 +.04 > . 1:1(0) ack 11 win 200
@@ -269,7 +269,7 @@ fn selective(rest: &str) -> String {
 }
 
 #[test]
-fn what_pays_for_an_acknowledgment_names_what_was_to_be_named() {
+fn replacement_ack_names_the_same_blocks() {
     // An acknowledgment of duplicate data is not replaced by one without it.
     let text = |blocks| {
         selective(&format!(
@@ -290,7 +290,7 @@ fn what_pays_for_an_acknowledgment_names_what_was_to_be_named() {
 }
 
 #[test]
-fn what_pays_for_an_acknowledgment_follows_from_its_numbers() {
+fn replacement_ack_follows_from_its_numbers() {
     let text = |seq: u32, ack: u32| {
         accepted(&format!(
             "+.1 < P. 1:101(100) ack 1 win 32792
@@ -310,7 +310,7 @@ fn what_pays_for_an_acknowledgment_follows_from_its_numbers() {
 }
 
 #[test]
-fn a_reset_pays_for_no_acknowledgment() {
+fn reset_pays_for_no_acknowledgment() {
     let text = accepted(
         "+0 setsockopt(4, SOL_SOCKET, SO_LINGER, {onoff=1, linger=0}, 8) = 0
 +.1 < P. 1:101(100) ack 1 win 32792

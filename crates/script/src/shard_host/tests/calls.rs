@@ -11,7 +11,7 @@ use crate::host::{Network, ScriptHost};
 use crate::shard_host::ShardHost;
 
 #[test]
-fn a_blocked_accept_ends_when_the_handshake_does() {
+fn blocked_accept_ends_when_the_handshake_does() {
     let mut host = host();
     let listening = listener(&mut host);
     let waiting = blocked(&mut host, accept(listening));
@@ -39,7 +39,7 @@ fn several_calls_block_at_once_and_each_ends_by_itself() {
 }
 
 #[test]
-fn readv_fills_buffers_and_peeking_leaves_what_is_there() {
+fn readv_fills_buffers_and_peek_leaves_data() {
     let (mut host, _, fd, isn) = joined();
     inject(&mut host, TcpFlags::ACK, (1, isn + 1), b"0123456789");
     let peeked = returned(&mut host, recv(fd, &[4], MsgFlags::MSG_PEEK));
@@ -54,7 +54,7 @@ fn readv_fills_buffers_and_peeking_leaves_what_is_there() {
 }
 
 #[test]
-fn what_is_written_leaves_in_whole_packets() {
+fn written_data_leaves_in_whole_packets() {
     let (mut host, _, fd, isn) = joined();
     let text: Vec<u8> = (0..4_000).map(|n| n as u8).collect();
     assert_eq!(done(&mut host, send(fd, &[&text[..10], &text[10..]])), Ok(4_000));
@@ -67,7 +67,7 @@ fn what_is_written_leaves_in_whole_packets() {
 }
 
 #[test]
-fn a_write_blocks_until_there_is_room() {
+fn write_blocks_until_there_is_room() {
     let (mut host, _, fd, isn) = joined();
     let value = OptionValue::Int(4_096);
     let set = Call::SetSockOpt { fd, option: SocketOption::SendBuffer, value };
@@ -123,7 +123,7 @@ fn flags_options_and_the_end_are_the_sockets_own() {
 }
 
 #[test]
-fn the_host_lives_where_the_script_says() {
+fn host_has_the_scripts_addresses() {
     let v6 = |last| {
         whimbrel_wire::Address::from(std::net::Ipv6Addr::new(0xfd3d, 0, 0, 0, 0, 0, 0, last))
     };

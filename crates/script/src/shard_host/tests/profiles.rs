@@ -49,7 +49,7 @@ fn kinds(mut options: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_syn_shows_whose_it_would_be() {
+fn syn_shows_the_profile() {
     let (mss, scale, sack, stamps, nop) = (2, 3, 4, 8, 1);
     assert_eq!(syn("linux"), (65_535, 8, vec![mss, sack, stamps, nop, scale]));
     assert_eq!(syn("freebsd"), (65_535, 6, vec![mss, nop, scale, sack, stamps]));

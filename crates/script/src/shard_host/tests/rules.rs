@@ -12,7 +12,7 @@ fn count(host: &mut impl ScriptHost, state: &'static str) -> usize {
 }
 
 #[test]
-fn a_tunable_is_set_before_the_first_socket() {
+fn tunable_is_set_before_the_first_socket() {
     let mut host = host();
     host.run_until(ms(100));
     assert_eq!(host.set("net.inet.tcp.sack.enable", "0"), Ok(()));
@@ -26,7 +26,7 @@ fn a_tunable_is_set_before_the_first_socket() {
 }
 
 #[test]
-fn a_name_or_a_value_without_meaning_is_refused() {
+fn name_or_a_value_without_meaning_is_refused() {
     let mut host = host();
     assert_eq!(host.set("net.ipv4.tcp_no_such_thing", "1"), Err(SetError::Unknown));
     let refused = host.set("net.ipv4.tcp_sack", "perhaps");
@@ -61,7 +61,7 @@ fn sockets_are_counted_by_state_and_port() {
 }
 
 #[test]
-fn a_descriptor_without_a_connection_counts_as_closed() {
+fn descriptor_without_a_connection_counts_as_closed() {
     let mut host = host();
     let fd = socket(&mut host);
     assert_eq!(count(&mut host, "CLOSE"), 1);
@@ -79,7 +79,7 @@ fn a_descriptor_without_a_connection_counts_as_closed() {
 }
 
 #[test]
-fn a_host_that_runs_is_tuned_but_for_what_it_keeps_for_life() {
+fn running_host_refuses_fixed_tunables() {
     let (mut host, _, fd, isn) = joined();
     assert_eq!(host.set("delayed_ack", "100ms"), Ok(()));
     let began = host.now();

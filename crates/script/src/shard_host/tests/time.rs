@@ -12,7 +12,7 @@ fn in_ms(at: std::time::Duration) -> u128 {
 }
 
 #[test]
-fn time_stops_at_each_packet_and_tells_when_it_left() {
+fn time_stops_at_each_packet() {
     let mut host = host();
     let fd = socket(&mut host);
     let to = Endpoint::new(Network::v4().remote, PEER_PORT);
@@ -36,7 +36,7 @@ fn time_stops_at_each_packet_and_tells_when_it_left() {
 }
 
 #[test]
-fn a_call_that_fails_in_the_end_fails_at_its_time() {
+fn call_that_fails_in_the_end_fails_at_its_time() {
     let mut host = host();
     host.set("net.ipv4.tcp_syn_retries", "1").expect("nothing happened yet");
     let fd = socket(&mut host);
@@ -68,7 +68,7 @@ fn poll_and_epoll_time_out() {
 }
 
 #[test]
-fn the_same_script_has_the_same_run() {
+fn same_script_has_the_same_run() {
     let run = || {
         let (mut host, _, fd, _) = joined();
         assert_eq!(done(&mut host, send(fd, &[b"hello"])), Ok(5));

@@ -176,7 +176,7 @@ const ROWS: [(&str, Proof); 49] = [
     (
         "connections to an iperf3 server",
         Tests(&[
-            "crates/apps/tests/loads/iperf3.rs#who_keeps_connections_open_and_says_nothing_keeps_nobody_out",
+            "crates/apps/tests/loads/iperf3.rs#silent_connections_give_way_to_new_ones",
         ]),
     ),
     (

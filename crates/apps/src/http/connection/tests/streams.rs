@@ -34,7 +34,7 @@ fn small() -> ServerSettings {
 
 proptest! {
     #[test]
-    fn the_responses_do_not_depend_on_how_the_stream_is_split(
+    fn responses_do_not_depend_on_how_the_stream_is_split(
         parts in prop::collection::vec(part(), 0..6),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
     ) {
@@ -61,7 +61,7 @@ proptest! {
     }
 
     #[test]
-    fn an_upload_arrives_as_it_was_sent(
+    fn upload_arrives_unchanged(
         body in prop::collection::vec(any::<u8>(), 0..200),
         chunk in 1_usize..50,
         piece in 1_usize..50,
