@@ -17,38 +17,37 @@ pub(super) const CASE: Case = Case {
     about: "ttcp sends over 100 Mb/s (FDDI, MTU 4352) with a round trip of 70 ms",
     advice: Advice {
         symptom: "\
-A transfer over a long path has the same rate on any day, larger buffers change nothing, and rate times round trip
-is a round number: 7.5 Mb/s in 70 ms are 64 KB. `ss -tin` says `rwnd_limited` near 100 %; nothing is lost, and
-nothing is sent again.",
+A transfer over a long path always has the same rate, larger buffers change nothing, and rate times round
+trip is a round number: 7.5 Mb/s in 70 ms are 64 KB. `ss -tin` shows `rwnd_limited` near 100 %; there are no
+losses and no retransmissions.",
         today: "\
-Take `SO_RCVBUF` and `SO_SNDBUF` out of the program, since they switch autotuning off; take `window` out of `ip
-route`, and `-sendpipe` and `-recvpipe` out of FreeBSD's routes. On Linux raise the last numbers of
+Do not set `SO_RCVBUF` and `SO_SNDBUF` in the program, because they switch autotuning off. Remove `window`
+from `ip route`, and `-sendpipe` and `-recvpipe` from FreeBSD's routes. On Linux raise the last numbers of
 `net.ipv4.tcp_rmem` and `net.ipv4.tcp_wmem` to rate times round trip.",
-        price: "Memory, for each connection whose reader is slow.",
+        price: "Memory for each connection with a slow reader.",
         whimbrel: "\
-Nothing to set: buffers grow as far as the path needs it, and nothing makes one smaller than was asked for. What a
-path of yours carries is tried by `whimbrel bulk send -w mem:rate=100M,delay=35ms`, which says what the sender
-waits for.",
+No setting is necessary: buffers grow as far as the path needs, and are never smaller than requested. To
+test your path, run `whimbrel bulk send -w mem:rate=100M,delay=35ms`; it shows what the sender waits for.",
     },
     story: "\
-People saw about 1 MB per second from FreeBSD 2.2.5 over FDDI (100 Mb/s) at 70 ms, whatever buffer size they
-asked for by setsockopt. Other systems had 40 to 80 Mb/s.
+People saw about 1 MB per second from FreeBSD 2.2.5 over FDDI (100 Mb/s) at 70 ms, with any buffer size set
+by setsockopt. Other systems had 40 to 80 Mb/s.
 
-They found that a function of the kernel replaced the application's sizes by what the route said, and changed
-it so that a route only raises them: 20 Mb/s with 192 KB, and with 896 KB 77, 88 and 89 Mb/s in transfers of
-6.7, 47 and 184 seconds.
+They found that a function of the kernel replaced the application's sizes by the route's, and changed it so
+that a route only raises them. This gave 20 Mb/s with 192 KB, and with 896 KB 77, 88 and 89 Mb/s in
+transfers of 6.7, 47 and 184 seconds.
 
-What was wrong: a sender can have no more on the way than the receiver has room for, and then waits for a
-round trip: 64 KB in 70 ms are 7.5 Mb/s, however fast the line is. The line holds 875 KB.
+What was wrong: a sender may have no more data under way than the receiver has room for, and then waits for
+a round trip. 64 KB in 70 ms are 7.5 Mb/s on a line of any speed. The line holds 875 KB.
 
-By default Whimbrel takes what an application asks for as the least, and buffers grow as far as the path needs
-it: the line is full without any setting.",
+By default Whimbrel treats a requested size as a minimum, and buffers grow as far as the path needs: the
+line is full without any setting.",
     parameters: &[
         Parameter { name: "bytes", about: "bytes of the transfer (k, M: powers of 1,000)", unit: Unit::Count, default: 64e6, least: 1e6, most: 1e10 },
-        Parameter { name: "window", about: "bytes of both buffers that the application asks for; 0: it does not", unit: Unit::Bytes, default: 0.0, least: 0.0, most: 1e9 },
-        Parameter { name: "route", about: "bytes of both buffers that the route says; 0: it does not", unit: Unit::Bytes, default: 0.0, least: 0.0, most: 1e9 },
-        Parameter { name: "delay", about: "the time there, and back", unit: Unit::Time, default: 0.035, least: 0.0, most: 1.0 },
-        Parameter { name: "host-delay", about: "the time that the receiver takes for each packet", unit: Unit::Time, default: 0.012, least: 0.0, most: 1.0 },
+        Parameter { name: "window", about: "bytes of both buffers that the application requests; 0: none", unit: Unit::Bytes, default: 0.0, least: 0.0, most: 1e9 },
+        Parameter { name: "route", about: "bytes of both buffers that the route sets; 0: none", unit: Unit::Bytes, default: 0.0, least: 0.0, most: 1e9 },
+        Parameter { name: "delay", about: "one-way delay, in each direction", unit: Unit::Time, default: 0.035, least: 0.0, most: 1.0 },
+        Parameter { name: "host-delay", about: "time that the receiver takes for each packet", unit: Unit::Time, default: 0.012, least: 0.0, most: 1.0 },
     ],
     rows: &[
         Row { profile: "freebsd-2.2.5", settings: &[("window", "896k"), ("route", "64k"), ("host-delay", "0s")], role: Role::Report, bounds: &near(7.5) },
@@ -72,29 +71,28 @@ it: the line is full without any setting.",
         column("rate", "Mb/s", "Mb/s"),
         column("share", "of the line", "of what the line carries"),
         column("seconds", "seconds", "took"),
-        column("buffers", "waits for window", "of the time it waited for room at the receiver"),
+        column("buffers", "waits for window", "of the time waiting for room at the receiver"),
     ],
     terms: &[],
     picture: Picture::Bar("share"),
     strips: &[
         strip("Mb/s", "Mb/s in each second", "The line carries 100."),
         strip("segments sent again/s", "packets sent again per second", "\
-None where the window is too small: nothing is lost, so no counter of losses tells of it, and a capture looks
-healthy. ✓ fills the line until its queue overflows now and then, which is how it finds out what the line carries."),
+None where the window is too small: nothing is lost, so loss counters stay at zero, and a capture looks
+healthy. ✓ fills the line until its queue overflows now and then, which shows it how much the line carries."),
     ],
     glance: CaseSummary {
         title: "A fast line across a continent, nine tenths of it idle",
         because: "\
-because the receiver's window is 64 KB: no more may be on the way at a time, and the
-receipt for it takes 70 ms to come back",
+because the receiver's window is 64 KB: no more may be under way at a time, and the acknowledgment takes 70
+ms",
         cure: "\
 Whimbrel lets the window grow until the line is full",
         why: "\
-A sender may have no more on its way than the receiver has said it has room for (the window); then it waits until
-the receiver says that some of it has arrived: a round trip, 70 ms here. The application asked for room enough, and
-the system (FreeBSD 2.2.5) took it back without a word, because its routing table said less. The cure is to take nothing back:
-Whimbrel never makes a buffer smaller than what was asked for, and where nothing was asked for lets it grow until
-the line is full.",
+A sender may have no more data under way than the receiver has room for (the window). Then it waits for an
+acknowledgment: a round trip, 70 ms here. The application requested enough room, but the system (FreeBSD
+2.2.5) silently reduced it, because its routing table had a smaller value. The cure is never to reduce it:
+Whimbrel makes no buffer smaller than requested, and without a request lets it grow until the line is full.",
         figure: "rate",
         what: "Mb/s, on a line of 100",
         rows: [0, 8],

@@ -13,42 +13,42 @@ use crate::{
 
 pub(super) const CASE: Case = Case {
     name: "illumos-1125ms",
-    about: "a balancer opens a connection for each request; how many open 1.125 s late",
+    about: "a balancer opens a connection for each request; some open 1.125 s late",
     advice: Advice {
         symptom: "\
-A share of the connections opens 1.125 seconds late (or 3.4), the larger the more there are per second, and
-nothing lies between: a step in a histogram. On illumos `tcpRetransSegs` in `netstat -sP tcp` grows with each; a
-capture shows a SYN that is answered by an ACK, a reset, and the same SYN again 1.125 seconds later.",
+A share of the connections opens 1.125 seconds late (or 3.4), more of them at higher rates, and none
+between: a step in a histogram. On illumos `tcpRetransSegs` in `netstat -sP tcp` grows with each. A capture
+shows a SYN that is answered by an ACK, a reset, and the same SYN again 1.125 seconds later.",
         today: "\
-Keep the connections between balancer and servers alive. Where that cannot be, on illumos: `ipadm set-prop -p
-_strong_iss=2 tcp`, or a shorter wait by `ipadm set-prop -p _time_wait_interval=5000 tcp`.",
+Keep the connections between balancer and servers alive. If that is not possible, on illumos: `ipadm
+set-prop -p _strong_iss=2 tcp`, or a shorter TIME-WAIT by `ipadm set-prop -p _time_wait_interval=5000 tcp`.",
         price: "\
-Connections that are kept cost nothing, strong numbers a hash for each connection. With the shorter wait a packet
-that is more than 5 seconds late may be taken for one of a new connection.",
+None for kept connections; for strong numbers, a hash for each connection. With the shorter TIME-WAIT, a
+packet more than 5 seconds late may be taken for one of a new connection.",
         whimbrel: "\
-Nothing to set. It lets a connection in by its timestamp, counts its numbers for each pair of ends apart, and as a
-client that is refused asks again at once: each of the three alone ends it.",
+No setting is necessary. It accepts a connection by its timestamp, counts sequence numbers separately for
+each pair of endpoints, and as a refused client retries at once: each of the three is enough.",
     },
     story: "\
-People saw that, however fast their servers answered, about 9 % of requests took 1.1 seconds longer, and
-about 1 % took 3.4: from a few hundred connections per second on, on SmartOS (illumos), and even between
-programs of one machine.
+People saw that about 9 % of requests took 1.1 seconds longer, and about 1 % took 3.4, with servers of any
+speed. It began at a few hundred connections per second, on SmartOS (illumos), and even between programs on
+one machine.
 
-They found that segments were sent again, read of TIME-WAIT and of sequence numbers, and set eight values by
-ndd, which they call a terrible idea on servers exposed to the internet.
+They found retransmissions, read about TIME-WAIT and sequence numbers, and set eight values by ndd, which
+they call a terrible idea on servers exposed to the internet.
 
 What was wrong: illumos makes the initial sequence numbers of all its connections from one counter, to which
 each connection adds 125,000 on average and each second 244,000. Above 284 connections per second that is
 more than 2^31 in the 60 seconds of TIME-WAIT, so that a new connection on an old port may look like an old
-one. Its SYN is answered by an ACK; the client's RST then ends the TIME-WAIT, and the SYN that follows 1.125
+one. Its SYN is answered by an ACK. The client's RST then ends the TIME-WAIT, and the SYN that follows 1.125
 seconds later (the first time-out of illumos) opens the connection.
 
-By default Whimbrel accepts the SYN by its timestamp (RFC 6191), makes sequence numbers for each pair of ends
-(RFC 6528), and a client of its own that is refused tries again at once.",
+By default Whimbrel accepts the SYN by its timestamp (RFC 6191), makes sequence numbers for each pair of
+endpoints (RFC 6528), and as a refused client retries at once.",
     parameters: &[
         Parameter { name: "rate", about: "connections per second", unit: Unit::PerSecond, default: 500.0, least: 1.0, most: 200_000.0 },
-        Parameter { name: "warmup", about: "for how long it runs before it is measured", unit: Unit::Time, default: 60.0, least: 0.0, most: 3_600.0 },
-        Parameter { name: "lasts", about: "for how long it is measured", unit: Unit::Time, default: 120.0, least: 1.0, most: 3_600.0 },
+        Parameter { name: "warmup", about: "time before the measurement", unit: Unit::Time, default: 60.0, least: 0.0, most: 3_600.0 },
+        Parameter { name: "lasts", about: "time of the measurement", unit: Unit::Time, default: 120.0, least: 1.0, most: 3_600.0 },
     ],
     rows: &[
         Row { profile: "illumos-2011", settings: &[("rate", "250")], role: Role::Works, bounds: &[exactly("late", 0.0)] },
@@ -82,29 +82,30 @@ By default Whimbrel accepts the SYN by its timestamp (RFC 6191), makes sequence 
     picture: Picture::Bar("late"),
     strips: &[
         strip("requests/s", "requests answered per second", "\
-As many as come: what is wrong is how long some of them wait."),
+All of them are answered; the failure is the long wait of some."),
         strip("TIME-WAIT, server", "connections that the server remembers", "\
-A new connection on one of their ports is judged by its number (✕), and found too old every third time. ✓ takes
-its ports in turn, and comes back to one only when it is forgotten; in the last row of the table, at 100,000 per
-second, it comes back sooner, and is let in by its timestamp."),
+A new connection on one of their ports is judged by its number (✕), and looks too old every third time. ✓ takes
+its ports in turn, and reuses one only when it is forgotten; in the last row of the table, at 100,000 per
+second, it reuses one sooner, and is accepted by its timestamp."),
         strip("ports free", "client's ports that are free", "\
-Nearly all, by all rules: what is short is not ports, but numbers that look new."),
+Nearly all, by all rules: there are enough ports, but too few numbers that look new."),
         strip("segments sent again/s", "packets sent again per second", "\
 Each is the SYN of a connection that was refused, 1.125 seconds later."),
     ],
     glance: CaseSummary {
         title: "Connections that open 1.1 seconds late, three of ten",
         because: "\
-because the first sequence number of a new connection often looks older than that of the last one on the same
-port, and the server takes it for a late packet",
+because the first sequence number of a new connection often looks older than that of the last one on the
+same port, and the server takes it for a late packet",
         cure: "\
-Whimbrel counts for each pair of hosts apart, and judges by timestamps, which do not wrap",
+Whimbrel counts separately for each pair of hosts, and judges by timestamps, which do not wrap",
         why: "\
-For a minute after it closed a connection a server remembers it, and takes a new one from the same port for a late
-packet of the old one if its first sequence number is not greater. This system (illumos) draws the numbers of all
-its connections from one counter, so busy that it wraps around within that minute: then the new number looks old,
-the server refuses, and the client asks again 1.125 seconds later. The cure is to judge by what does not wrap, the
-timestamp, or to count for each pair of hosts apart; Whimbrel does both.",
+A server remembers a connection for a minute after it closed it. In that time it takes a new one from the
+same port for a late packet of the old one, unless its first sequence number is greater. This system
+(illumos) draws the numbers of all its connections from one counter, which wraps around within that minute
+under load. Then the new number looks old, the server refuses, and the client retries 1.125 seconds later.
+The cure is to judge by the timestamp, which does not wrap, or to count separately for each pair of hosts;
+Whimbrel does both.",
         figure: "late",
         what: "of the connections open late, at 1,000 connections per second",
         rows: [3, 10],
@@ -113,8 +114,8 @@ timestamp, or to count for each pair of hosts apart; Whimbrel does both.",
     },
     distribution: Some("opening"),
     steps: &[
-        (1.125, "the client asks again"),
-        (3.375, "the same with three times the time-out, as other systems have it"),
+        (1.125, "the client retries"),
+        (3.375, "the client retries with three times the time-out, as other systems do"),
     ],
     measure: Measure::Virtual(measure),
 };

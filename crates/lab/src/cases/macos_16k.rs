@@ -21,39 +21,39 @@ pub(super) const CASE: Case = Case {
     about: "oha loads a web server for ten seconds, a connection for each request",
     advice: Advice {
         symptom: "\
-A load test stops at about 16,000 requests, or at the number of ports of another system; it was fast until then,
-and then `connect` fails with \"Can't assign requested address\" (EADDRNOTAVAIL). `netstat -an -p tcp | grep -c
-TIME_WAIT` counts nearly as many as there are ports.",
+A load test is fast at first, and stops at about 16,000 requests, or at the number of ports of another
+system. Then `connect` fails with \"Can't assign requested address\" (EADDRNOTAVAIL). `netstat -an -p tcp |
+grep -c TIME_WAIT` counts nearly as many as there are ports.",
         today: "\
 Keep connections alive: `oha` does so without `--disable-keepalive`. Or let the server close first
-(`Connection: close`). Else on macOS `sudo sysctl -w net.inet.tcp.msl=1000`, on Linux `sysctl -w
+(`Connection: close`). Otherwise, on macOS `sudo sysctl -w net.inet.tcp.msl=1000`, on Linux `sysctl -w
 net.ipv4.tcp_tw_reuse=1`.",
         price: "\
-Connections that are kept are another test. With an MSL of a second a packet that is more than 2 seconds late may
-be taken for one of a new connection: not for a machine that faces the internet. On Linux nothing.",
+Kept connections make another test. With an MSL of a second, a packet more than 2 seconds late may be taken
+for one of a new connection: do not use it on a machine that faces the internet. None on Linux.",
         whimbrel: "\
-Nothing to set: its load generator (`whimbrel load`) uses a port again a second after the connection on it ended,
-and an error says how many ports there are, how many wait, and when the next comes free.",
+No setting is necessary: its load generator (`whimbrel load`) reuses a port a second after the connection on
+it ended. An error shows the number of ports, the number in TIME-WAIT, and when the next comes free.",
     },
     story: "\
 People saw oha, which loads a web server for ten seconds, stop at about 16,000 requests on macOS, where
 another user had 400,000.
 
-They named the law: macOS has 16,384 ephemeral ports (49152 to 65535), and its maximum segment lifetime is 15
-seconds.
+They found the cause: macOS has 16,384 ephemeral ports (49152 to 65535), and its maximum segment lifetime is
+15 seconds.
 
 What was wrong: the side that closes first, here the client, keeps the port of each connection for 2 x 15
 seconds, and for the whole host. After 16,384 connections there is no port left, and the first comes free
-when the test is over: 546 connections per second are all that this can sustain.
+after the end of the test. 546 connections per second are the sustainable maximum.
 
-By default Whimbrel has 28,232 ports for each destination, and when they are used up it takes over the
-TIME-WAIT that is oldest, as soon as that is a second old and the peer can tell the connections apart by their
-timestamps. So the ports carry 28,232 connections per second, and an error says how many are in use, how many
-wait, and when the next comes free.",
+By default Whimbrel has 28,232 ports for each destination. When they are used up it reuses the oldest
+TIME-WAIT, once that is a second old and the peer can tell the connections apart by their timestamps. So the
+ports carry 28,232 connections per second. An error shows how many are in use, how many wait, and when the
+next comes free.",
     parameters: &[
-        Parameter { name: "connections", about: "connections of oha at a time", unit: Unit::Count, default: 50.0, least: 1.0, most: 10_000.0 },
-        Parameter { name: "service-rate", about: "responses per second that the server has time for", unit: Unit::PerSecond, default: 46_809.0, least: 1.0, most: 1e6 },
-        Parameter { name: "lasts", about: "the length of the run", unit: Unit::Time, default: 10.0, least: 1.0, most: 3_600.0 },
+        Parameter { name: "connections", about: "concurrent connections of oha", unit: Unit::Count, default: 50.0, least: 1.0, most: 10_000.0 },
+        Parameter { name: "service-rate", about: "most responses per second of the server", unit: Unit::PerSecond, default: 46_809.0, least: 1.0, most: 1e6 },
+        Parameter { name: "lasts", about: "length of the run", unit: Unit::Time, default: 10.0, least: 1.0, most: 3_600.0 },
     ],
     rows: &[
         Row { profile: "macos-12", settings: &[], role: Role::Report, bounds: &[exactly("answered", 16_384.0), exactly("rate_at_end", 0.0), within("next_port", 19.0, 20.1)] },
@@ -73,33 +73,33 @@ wait, and when the next comes free.",
         column("rate_at_end", "/s at end", "requests/s in the last second"),
         column("failed", "failed", "failed"),
         column("waiting", "waiting", "waited for a port"),
-        column("next_port", "next port in", "at the end the next port comes free in"),
+        column("next_port", "next port in", "time at the end until the next port is free"),
     ],
     terms: &[],
     picture: Picture::Line("requests/s"),
     strips: &[
         strip("requests/s", "requests answered per second", "\
-✕ has used up its ports within the first second, and does nothing from then on. ✓ uses each port again after a
-second: as many connections per second as it has ports."),
+✕ has used up its ports within the first second, and stops. ✓ reuses each port after a second: as many connections
+per second as it has ports."),
         strip("TIME-WAIT, client", "ports that ended connections keep", "\
-✕ keeps each for half a minute. ✓ keeps all of its own, too, but gives up the oldest where a port is asked for."),
+✕ keeps each for half a minute. ✓ keeps all of its own, too, but gives up the oldest when a port is needed."),
         strip("ports free", "ports that are free", "\
-None, by all rules: what decides is whether one that has been quiet for a second may be used again."),
+None, by all rules: they differ in the reuse of a port that was idle for a second."),
         strip("segments sent again/s", "packets sent again per second", "\
-None: a connection without a port sends no packet, so neither counters nor a capture show what is wrong."),
+None: a connection without a port sends no packet, so neither counters nor a capture show the cause."),
     ],
     glance: CaseSummary {
         title: "A load test that stops after 16,384 requests",
         because: "\
-because each connection uses up one of the machine's 16,384 ports for half a minute, longer than the test",
+because each connection uses one of the machine's 16,384 ports for half a minute, longer than the test",
         cure: "\
-Whimbrel uses a port again after a second, when timestamps tell old from new, and has more of them",
+Whimbrel reuses a port after a second, when timestamps tell old from new, and has more of them",
         why: "\
-A client that closes a connection keeps its port for half a minute, so that late packets do no harm. This system
-(macOS) has 16,384 ports, for everything on the machine: after as many connections none is left, and the test
-waits for the first to come back. The cure is to use a port again as soon as timestamps tell the old connection
-from the new, which is after a second: Whimbrel does so when all are used. It has more of them, too: 28,232 for each
-destination, each used once a second, are 282,320 connections in ten seconds.",
+A client that closes a connection keeps its port for half a minute, so that late packets do no harm. This
+system (macOS) has 16,384 ports for the whole machine. After as many connections none is left, and the test
+waits for the first to come free. The cure is to reuse a port as soon as timestamps tell the old connection
+from the new, which is after a second: Whimbrel does so when all are used. It also has more of them: 28,232
+for each destination, each used once a second, are 282,320 connections in ten seconds.",
         figure: "answered",
         what: "requests answered in ten seconds",
         rows: [0, 3],
@@ -148,8 +148,8 @@ fn note(shortage: PortShortage, failed: u64) -> String {
     let remedy = shortage.remedy();
     match failed {
         0 => format!(
-            "limited by its ports, each of which is used again when TIME-WAIT is over, or \
-                      tw.reuse_delay ({shortage}): {remedy}"
+            "limited by its ports; each is reused after TIME-WAIT or tw.reuse_delay \
+             ({shortage}): {remedy}"
         ),
         _ => format!("{failed} found no free port ({shortage})"),
     }

@@ -23,53 +23,56 @@ pub(super) const CASE: Case = Case {
     about: "wrk loads a web server four times, a minute each; requests/s of each run",
     advice: Advice {
         symptom: "\
-Only servers whose TCP is lwIP have it, as those on Unikraft: one on Linux does not, as long as
-`net.ipv4.tcp_timestamps` is 1, the default. Connections take seconds to open, in waves of minutes, while the
-server's processor is idle and its log is empty. On a Linux client `nstat -az TcpExtTCPSynRetrans` grows and `ss -tno state syn-sent` lists many; in a
-capture a SYN from a port that was used before (Wireshark: \"Port numbers reused\") is answered by an ACK.",
+Only servers on lwIP have it, such as those on Unikraft. A Linux server does not, while
+`net.ipv4.tcp_timestamps` is 1, the default. Connections take seconds to open, in waves of minutes, while
+the server's processor is idle and its log is empty. On a Linux client `nstat -az TcpExtTCPSynRetrans` grows
+and `ss -tno state syn-sent` lists many connections. In a capture, a SYN from a port that was used before
+(Wireshark: \"Port numbers reused\") is answered by an ACK.",
         today: "\
-Let the server close less often: in nginx a `keepalive_requests` of 100,000 (by default 1,000; in the run below
-22 were answered on each connection). And have lwIP forget sooner, the workaround below: it remembers for twice
-its `TCP_MSL`, so build it with 5000 ms instead of 60000 (on Unikraft by `LWIP_TCP_MSL`, which pull request 74 of
-its lib-lwip proposes).",
+Let the server close less often: in nginx set `keepalive_requests` to 100,000 (by default 1,000; in the run
+below 22 were answered on each connection). And let lwIP forget sooner, as in the workaround below: it
+remembers for twice its `TCP_MSL`, so build it with 5000 ms instead of 60000 (on Unikraft by `LWIP_TCP_MSL`,
+which pull request 74 of its lib-lwip proposes).",
         price: "\
-Both move the limit, and do not end it: 14,116 ports that are remembered for 10 seconds each carry 1,411 new
-connections per second. The load below needs 1,257, which just fits; yours may not. A packet that is more than 10 seconds late may be taken
-for one of a new connection.",
+Both raise the limit, but do not remove it: 14,116 ports, remembered for 10 seconds each, carry 1,411 new
+connections per second. The load below needs 1,257, which just fits; yours may not. A packet more than 10
+seconds late may be taken for one of a new connection.",
         whimbrel: "\
-Nothing to set, and no such limit: a newer timestamp lets a connection in, however long the server remembers.
-That is for servers in Rust, which have Whimbrel as a library; nginx itself cannot be put on it.",
+No setting is necessary, and there is no such limit: a newer timestamp lets a connection in, however long
+the server remembers. This applies to servers in Rust that use Whimbrel as a library; nginx itself cannot
+run on it.",
     },
     story: "\
 People saw nginx on Unikraft, whose TCP is lwIP, under four runs of wrk, a minute each, with 30 connections:
 5,303 requests per second in the first, 193 in the second, 3,170 in the third and 164 in the fourth.
 Connections took 20 to 30 seconds to open.
 
-They made the server forget sooner, after 10 seconds instead of 120: then all four runs had about 20,000 to
+They let the server forget sooner, after 10 seconds instead of 120: then all four runs had about 20,000 to
 28,000 requests per second.
 
-What was wrong: the server closes its connections after some requests each, and the side that closes first remembers
-the connection for two maximum segment lifetimes (MSL), here 2 x 60 seconds, in TIME-WAIT. lwIP never accepts
-a SYN for a port that it remembers, whatever its sequence number or timestamp; it answers an ACK, and ignores
-the RST that a Linux client sends back. So the client asks again: at once, then after 1, 2, 3, 4 and 5 seconds,
-and then after 7, 11, 19 and 35 (older Linux: 1, 3, 7, 15, 31). Linux takes even ports first, of which it has
-14,116. At 22 requests on each (which is what 5,303 per second come to over a minute) they are used up after
-eleven seconds; then nothing opens until two minutes have passed since the first, which is in the third run.
+What was wrong: the server closes each connection after some requests, and the side that closes first
+remembers it in TIME-WAIT for two maximum segment lifetimes (MSL), here 2 x 60 seconds. lwIP never accepts a
+SYN for a port that it remembers, with any sequence number or timestamp; it answers with an ACK, and ignores
+the RST that a Linux client sends back. So the client retries: at once, then after 1, 2, 3, 4 and 5 seconds,
+and then after 7, 11, 19 and 35 (older Linux: 1, 3, 7, 15, 31). Linux takes even ports first, of which it
+has 14,116. At 22 requests on each (which 5,303 per second over a minute amount to) they are used up after
+eleven seconds. Then no connection opens until two minutes after the first, which is in the third run.
 
-The lab is simpler than that: it has no requests at all in the second and fourth minute, where people saw some,
-and as many in the third as in the first. Why theirs differed the report does not say. What counts as reported
-is 4,000 to 6,000 in the first and third, and less than a tenth of that in the others.
+The lab is simpler: it has no requests at all in the second and fourth minute, where people saw some, and as
+many in the third as in the first. The report does not say why theirs differed. The report counts as
+reproduced with 4,000 to 6,000 in the first and third, and less than a tenth of that in the others.
 
-By default Whimbrel accepts such a SYN at once where its timestamp is newer (RFC 6191), so no client waits, and
-the lifetime does not matter: the table has it with its default (an MSL of 10 seconds to hosts on the same
-network, as here, and of 60 beyond a router) and with 60, and neither is slower than lwIP that forgets sooner.",
+By default Whimbrel accepts such a SYN at once if its timestamp is newer (RFC 6191), so no client waits, and
+the lifetime does not matter. The table has rows with its default (an MSL of 10 seconds to hosts on the same
+network, as here, and of 60 beyond a router) and with 60, and neither is slower than lwIP that forgets
+sooner.",
     parameters: &[
         Parameter { name: "connections", about: "connections; wrk -t14 -c30 itself opens 28, 2 on each thread", unit: Unit::Count, default: 30.0, least: 1.0, most: 10_000.0 },
         Parameter { name: "requests", about: "requests after which the server closes a connection", unit: Unit::Count, default: 22.0, least: 1.0, most: 1e9 },
-        Parameter { name: "service-rate", about: "responses per second that the server has time for", unit: Unit::PerSecond, default: 27_645.0, least: 1.0, most: 1e6 },
-        Parameter { name: "lasts", about: "the length of a run", unit: Unit::Time, default: 60.0, least: 1.0, most: 3_600.0 },
-        Parameter { name: "gap", about: "the pause between two runs", unit: Unit::Time, default: 1.0, least: 0.0, most: 3_600.0 },
-        Parameter { name: "runs", about: "runs, one after the other", unit: Unit::Count, default: 4.0, least: 1.0, most: 8.0 },
+        Parameter { name: "service-rate", about: "most responses per second of the server", unit: Unit::PerSecond, default: 27_645.0, least: 1.0, most: 1e6 },
+        Parameter { name: "lasts", about: "length of a run", unit: Unit::Time, default: 60.0, least: 1.0, most: 3_600.0 },
+        Parameter { name: "gap", about: "pause between two runs", unit: Unit::Time, default: 1.0, least: 0.0, most: 3_600.0 },
+        Parameter { name: "runs", about: "number of runs", unit: Unit::Count, default: 4.0, least: 1.0, most: 8.0 },
     ],
     rows: &[
         Row { profile: "lwip-2.1", settings: &[], role: Role::Report, bounds: SWINGING },
@@ -94,7 +97,7 @@ network, as here, and of 60 beyond a router) and with 60, and neither is slower 
         ("bad_to_good", "the better of runs 2 and 4, divided by the worse of runs 1 and 3"),
         ("least", "the worst run"),
         ("most", "the best run"),
-        ("spread", "the runs lie apart by"),
+        ("spread", "spread of the runs"),
     ],
     picture: Picture::Line("requests/s"),
     strips: &[
@@ -105,30 +108,30 @@ peak. The dip between two runs is the pause of a second."),
             series: "TIME-WAIT, server",
             title: "client's ports that the server remembers",
             says: "\
-✕ refuses connections from them: once it remembers all that the client takes, nothing opens. ✓ remembers
-as many, and lets newer connections in: the records cost memory, and no client waits. △ forgets each after
-ten seconds, and so stays a little below the line: more connections per second, and it would reach it.",
-            limit: Some(("ports_taken", "all that the client takes")),
+✕ refuses connections from them: once it remembers all that the client uses, no connection opens. ✓ remembers
+as many, and accepts newer connections: the records cost memory, and no client waits. △ forgets each after
+ten seconds, and so stays a little below the line: with more connections per second it would reach it.",
+            limit: Some(("ports_taken", "all that the client uses")),
         },
         strip("ports free", "client's ports that are free", "\
-Nearly all, by all rules: the client has ports enough, and the server refuses them."),
+Nearly all, by all rules: the client has enough ports, but the server refuses them."),
         strip("segments sent again/s", "packets sent again per second", "\
-SYNs of connections that were refused, and ask again."),
+Repeated SYNs of refused connections."),
     ],
     glance: CaseSummary {
         title: "nginx that works for eleven seconds in every two minutes",
         because: "\
-because for two minutes after it closed a connection this server, whose TCP is lwIP, remembers it, and refuses a
-new one from the same port of the client",
-        cure: "\
-Whimbrel remembers as many, and lets a connection in whose packets bear a later time (their timestamp)",
+because this server, whose TCP is lwIP, remembers a connection for two minutes after it closed it, and
+refuses a new one from the same port of the client",
+        cure: "Whimbrel remembers as many, and accepts a connection with a later timestamp",
         why: "\
-For two minutes after it closed a connection this server (nginx on Unikraft, whose TCP is lwIP) remembers it, so
-that no late packet of it is taken for one of the next, and refuses a new one from the same port of the client.
-After eleven seconds under load every port that the client takes is such a port: it asks again and again, and
-waits. To forget sooner, as people did, helps while connections are few enough. The cure is to look at the new
-connection: the client's system writes into each packet the time of a clock that only rises (the timestamp). One
-that is later than all of the old connection cannot be a leftover of it, so Whimbrel lets it in at once.",
+This server (nginx on Unikraft, whose TCP is lwIP) remembers a connection for two minutes after it closed
+it, so that no late packet of it is taken for one of the next. In that time it refuses a new one from the
+same port of the client. After eleven seconds under load this applies to every port that the client uses: it
+retries again and again, and waits. To forget sooner, as people did, helps while connections are few enough.
+The cure is to look at the new connection: the client's system writes the time of a clock that only rises
+into each packet (the timestamp). A packet with a later time than all of the old connection cannot be a
+leftover of it, so Whimbrel accepts it at once.",
         figure: "run_2",
         what: "requests/s in the second of four runs, a minute each",
         rows: [0, 2],
@@ -137,8 +140,8 @@ that is later than all of the old connection cannot be a leftover of it, so Whim
     },
     distribution: Some("opening"),
     steps: &[
-        (1.0, "the client asks again, and then each second until the fifth"),
-        (7.0, "again, and from here on it waits twice as long each time: until 11"),
+        (1.0, "the client retries, and then each second until the fifth"),
+        (7.0, "again; from here on it waits twice as long each time: until 11"),
         (19.0, "again"),
         (35.0, "again, for the last time in a run of a minute"),
     ],
