@@ -1,6 +1,6 @@
 #!/bin/sh
 # build.sh DIRECTORY [PROGRAM]: fetches gVisor's netstack as go.mod names it, builds with it the program in the folder
-# of that name, or without a name the one beside this, as DIRECTORY/PROGRAM or DIRECTORY/bench, and says its
+# of that name, or without a name the one next to this, as DIRECTORY/PROGRAM or DIRECTORY/bench, and says its
 # version. On failure the last line on stderr is the reason.
 set -eu
 mkdir -p "$1"

@@ -11,7 +11,7 @@ skip() {
     exit 1
 }
 
-# The machine's own sources, asked for source packages; its configuration stays as it is.
+# The machine's own sources, asked for source packages; its configuration stays unchanged.
 fetch() {
     for tool in apt-get dpkg-source; do
         command -v $tool >/dev/null || skip "no $tool (Debian's package dpkg-dev brings dpkg-source)"
