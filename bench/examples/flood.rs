@@ -1,4 +1,4 @@
-//! What a SYN costs whom nobody completes: SYNs from addresses that nobody has, and the answers.
+//! Cost of a SYN flood: SYNs from unassigned addresses, and the answers.
 //!
 //! `cargo run --release --manifest-path bench/Cargo.toml --example flood -- POLICY [SYNS]`, where
 //! POLICY is `room` (each gets a half-open entry), `auto` (the SYN cache is full: a cookie),
@@ -39,7 +39,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is measured.
+/// The measured part.
 #[inline(never)]
 fn serve(server: &mut Shard, flood: &[Vec<u8>]) -> usize {
     answer(server, flood)

@@ -1,9 +1,9 @@
-//! Bulk: text in one direction between two hosts in one thread, on Whimbrel and its peers, beside a plain
-//! loop that makes the same copies and sums.
+//! Bulk: text in one direction between two hosts in one thread, on Whimbrel and its peers, and for
+//! comparison a plain loop that makes the same copies and sums.
 //!
-//! Each measurement is a process of its own, so that none inherits another's allocator; rounds go through
-//! all of them in turn. Each compares every byte of its first MiB with what was sent, outside the timing,
-//! and tells its page faults beside its rate.
+//! Each measurement is a separate process, so that none inherits another's allocator; rounds go through
+//! all of them in turn. Each compares every byte of its first MiB with the sent text, outside the
+//! timing, and reports its page faults with its rate.
 
 mod counted;
 mod link;
@@ -29,7 +29,7 @@ use outside::Outside;
 pub(crate) use peak::run as peak;
 pub(crate) use table::Comparison;
 
-/// What is carried, and how.
+/// A transfer, and its variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Case {
     flows: u32,
@@ -48,18 +48,18 @@ enum Buffer {
     Large,
     /// 16 MiB, the same; not in the table.
     Huge,
-    /// What the stack comes to by itself. Of smoltcp, which has no such thing, 1 MiB.
+    /// The stack's own choice. For smoltcp, which has none, 1 MiB.
     Auto,
 }
 
-/// Whether applications copy what they write and read.
+/// Copies by applications when they write and read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Copies {
     None,
     Both,
 }
 
-/// Whether segments carry timestamps.
+/// Timestamps in segments.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Stamps {
     On,
@@ -78,14 +78,14 @@ trait Pair {
     fn frames(&self) -> u64;
 }
 
-/// Whether what was read is compared with what was sent.
+/// Comparison of received text with sent text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Check {
     Every,
     None,
 }
 
-/// What one process measured.
+/// Measurements of one process.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Measured {
     /// Gigabits of text for each second of the processor.
@@ -94,7 +94,7 @@ struct Measured {
     faults: f64,
 }
 
-/// What does the work in this program.
+/// Peers that run in this program.
 const PEERS: [&str; 3] = ["whimbrel", "smoltcp", "loop"];
 
 impl Case {
@@ -153,7 +153,7 @@ impl Buffer {
     }
 
     /// Bytes, if they are said.
-    const fn octets(self) -> Option<usize> {
+    const fn bytes(self) -> Option<usize> {
         match self {
             Self::Small => Some(64 << 10),
             Self::Large => Some(1 << 20),
@@ -164,7 +164,7 @@ impl Buffer {
 
     /// Bytes of a new connection's: of one that sizes itself, Whimbrel's default.
     const fn begins_with(self) -> usize {
-        match self.octets() {
+        match self.bytes() {
             Some(bytes) => bytes,
             None => 256 << 10,
         }
@@ -217,7 +217,7 @@ fn call(peer: &str, case: Case, measure: Duration) -> Result<Measured, Failure> 
     answer(command, peer, case)
 }
 
-/// What a program says that measures.
+/// Output of a measuring program.
 fn answer(mut command: Command, peer: &str, case: Case) -> Result<Measured, Failure> {
     let output = command.output()?;
     if !output.status.success() {

@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use crate::Failure;
 
-/// What is measured, and how much of what is there while it is.
+/// A measurement, and the number of connections during it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Case {
-    /// What is measured.
+    /// Kind of measurement.
     pub(crate) kind: Kind,
     /// Records; of [`Kind::Ports`], the percentage that is taken; of [`Kind::Datagrams`], how many are under
     /// way at a time.
     pub(crate) scale: u32,
 }
 
-/// What is measured.
+/// Kind of measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Kind {
-    /// CPU time of a short connection, both ends, beside so many in TIME-WAIT.
+    /// CPU time of a short connection, both ends, with this many in TIME-WAIT.
     Churn,
-    /// The same with few connections at a time, of which the records and what works on them stay in caches.
+    /// Churn with few connections at a time, whose records and code stay in caches.
     Few,
     /// CPU time of one call of connect to a destination to which so many ports are taken.
     Ports,
@@ -33,7 +33,7 @@ pub(crate) enum Kind {
     Idle,
     /// CPU time of one packet that comes alone to one of so many idle connections, at random.
     Packet,
-    /// The same where 256 come at once, each to a connection of its own.
+    /// Churn where 256 segments arrive at once, each for a different connection.
     Burst,
     /// CPU time of a datagram there and back, both ends, each from a socket of its own.
     Datagrams,
@@ -57,7 +57,7 @@ impl Kind {
         Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
     }
 
-    /// What its values are.
+    /// Unit of its values.
     pub(crate) fn unit(self) -> &'static str {
         match self {
             Self::Churn
@@ -77,7 +77,7 @@ impl Kind {
     }
 }
 
-/// How long a peer may take.
+/// Time limits of a peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// CPU time for coming to the scale; what was reached then is measured.
@@ -100,7 +100,7 @@ impl Case {
         ]
     }
 
-    /// The same, read.
+    /// Reads the words of a case and its limits.
     pub(crate) fn read(words: &[String]) -> Result<(Self, Limits), Failure> {
         let [kind, scale, fill, measure, mebibytes] = words else {
             return Err("a peer is called with CASE SCALE FILL-MS MEASURE-MS MEMORY-MIB".into());
@@ -114,7 +114,7 @@ impl Case {
     }
 }
 
-/// What a peer says of a case.
+/// A peer's answer to a case.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Answer {
     /// It did the work.
@@ -123,20 +123,20 @@ pub(crate) enum Answer {
     Skipped(String),
 }
 
-/// What a peer measured.
+/// Measurements of a peer.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(crate) struct Measured {
     /// The scale that was reached within the limits.
     pub(crate) scale: u64,
     /// Microseconds or bytes, see [`Kind::unit`].
     pub(crate) value: f64,
-    /// What was carried while it was measured.
+    /// Transferred amounts during the measurement.
     pub(crate) tally: Tally,
-    /// What the call took, filling included, as whoever called saw it.
+    /// Resources of the call, including setup, as its caller saw them.
     pub(crate) spent: Spent,
 }
 
-/// What a call of a peer's program took.
+/// Resources of a call of a peer's program.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Spent {
     /// By the clock.
@@ -145,7 +145,7 @@ pub(crate) struct Spent {
     pub(crate) cpu: Duration,
 }
 
-/// What applications did: it proves that the work was done.
+/// Work of the applications: it proves that the work was done.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Tally {
     /// Connections from the first SYN to both ends closed; datagrams that came back.
@@ -157,7 +157,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// What was added since `before`.
+    /// The difference to `before`.
     pub(crate) fn since(self, before: Self) -> Self {
         Self {
             connections: self.connections - before.connections,
@@ -166,8 +166,8 @@ impl Tally {
         }
     }
 
-    /// Whether every connection carried its request and its response. Connections that are half
-    /// done at the beginning or the end may carry theirs outside.
+    /// Checks that each connection carried its request and its response. Connections in progress at the
+    /// beginning or the end may carry theirs outside.
     pub(crate) fn check(self) -> Result<(), Failure> {
         let slack = u64::from(AT_A_TIME);
         let fits = |bytes: u64, size: usize| {
@@ -185,7 +185,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Skipped(reason) => writeln!(f, "skip {reason}"),
-            // What it took, whoever called saw.
+            // The caller has seen its resources.
             Self::Measured(Measured { scale, value, tally, spent: _ }) => {
                 writeln!(f, "scale {scale}\nvalue {value}")?;
                 let Tally { connections, up, down } = tally;
@@ -236,11 +236,11 @@ impl Answer {
 
 /// Connections that are under way at a time.
 pub(crate) const AT_A_TIME: u32 = 64;
-/// The same in [`Kind::Few`].
+/// Connections at a time in [`Kind::Few`].
 pub(crate) const FEW_AT_A_TIME: u32 = 4;
-/// What a client asks.
+/// A client's request.
 pub(crate) const REQUEST: [u8; 64] = [b'q'; 64];
-/// What a server answers.
+/// A server's response.
 pub(crate) const RESPONSE: [u8; 256] = [b'r'; 256];
 /// Bytes of a datagram.
 pub(crate) const DATAGRAM: usize = 64;
@@ -249,7 +249,7 @@ pub(crate) const PORTS: std::ops::RangeInclusive<u16> = 1_024..=65_535;
 /// The ports that are chosen from in [`Kind::Ports`]: Linux' and Whimbrel's default.
 pub(crate) const CHOICE: std::ops::RangeInclusive<u16> = 32_768..=60_999;
 
-/// How many addresses clients need: so few that most ports are used, 256 for 10,000,000.
+/// Number of addresses that clients need: so few that most ports are used, 256 for 10,000,000.
 pub(crate) fn client_addresses(waiting: u32) -> u32 {
     1 + waiting / 39_200
 }

@@ -20,25 +20,25 @@ use crate::Failure;
 use crate::case::{REQUEST, RESPONSE, Tally, client_addresses};
 use crate::peers::frames::Kept;
 
-/// What is to be done.
+/// Work to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     /// Connections to measure, at least 1.
     pub(crate) connections: u32,
-    /// How many of them are under way at once, at least 1.
+    /// Number of concurrent ones, at least 1.
     pub(crate) at_a_time: u32,
     /// Records that are in TIME-WAIT before, and stay as many, at most [`MOST_WAITING`].
     pub(crate) waiting: u32,
-    /// What the two hosts negotiate.
+    /// Options of both hosts.
     pub(crate) options: Options,
-    /// What a client chooses its ports from.
+    /// Ports of a client.
     pub(crate) ports: RangeInclusive<u16>,
 }
 
-/// What the two hosts negotiate.
+/// Options of both hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Options {
-    /// What they do by default: timestamps, SACK, window scaling.
+    /// The defaults: timestamps, SACK, window scaling.
     Default,
     /// Window scaling alone.
     Off,
@@ -67,9 +67,9 @@ pub(crate) struct Churn {
 pub(crate) struct Wires {
     batch: TxBatch,
     buffers: Vec<Vec<u8>>,
-    /// How many of the buffers hold a frame.
+    /// Number of buffers with a frame.
     count: usize,
-    /// What a device hands over of its frames, used again and again: between two bursts nothing stands there.
+    /// Reused storage for a device's frames: empty between two bursts.
     lent: Vec<RxFrame<'static>>,
 }
 
@@ -101,7 +101,7 @@ impl Churn {
         self.server.census().time_wait
     }
 
-    /// What the applications did so far.
+    /// Work of the applications so far.
     pub(crate) fn tally(&self) -> Tally {
         self.tally
     }
@@ -119,7 +119,7 @@ impl Churn {
             self.serve()?;
             self.drive()?;
             if sent + answered == 0 {
-                // Nobody has anything to say: on to the next timer.
+                // No host has a frame to send: advance to the next timer.
                 let deadlines = [self.client.next_deadline(), self.server.next_deadline()];
                 let next = deadlines.into_iter().flatten().min();
                 self.now = self.now.max(next.ok_or("both hosts wait for nothing")?);

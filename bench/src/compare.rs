@@ -10,19 +10,19 @@ use crate::meter::children_cpu_time;
 use crate::peers::{PEERS, Peer, Ready, last_line};
 use crate::report::grouped;
 
-/// What is to be compared.
+/// A comparison.
 pub(crate) struct ComparisonPlan {
     /// Each case, in the order of the table.
     pub(crate) cases: Vec<Case>,
-    /// What each call may take.
+    /// Limits of each call.
     pub(crate) limits: Limits,
-    /// How often each case is done.
+    /// Number of rounds of each case.
     pub(crate) rounds: u32,
-    /// What is measured.
+    /// The measured subject.
     pub(crate) subject: Subject,
 }
 
-/// What a comparison is about: what its table says, and on whom it is done.
+/// Subject of a comparison: its table's text, and its peers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Subject {
     /// Short connections and their records, on all peers.
@@ -32,7 +32,7 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// What calls for it, and what marks its table.
+    /// Its name on the command line and at its table.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Churn => "churn",
@@ -45,7 +45,7 @@ impl Subject {
     }
 }
 
-/// What came of it.
+/// Results of the comparison.
 pub(crate) struct Comparison {
     /// The peers that were there.
     pub(crate) peers: Vec<Ready>,
@@ -55,7 +55,7 @@ pub(crate) struct Comparison {
     pub(crate) cells: HashMap<(Case, &'static str), Cell>,
 }
 
-/// What a peer said of a case.
+/// A peer's result of a case.
 pub(crate) enum Cell {
     /// A measurement a round, at least one.
     Measured(Vec<Measured>),
@@ -171,7 +171,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// What exceeded the limits at a smaller scale is not tried at a larger one.
+    /// Reason not to try a case: the peer exceeded the limits at a smaller scale.
     fn out_of_reach(&self, case: Case, peer: &'static str, limits: &Limits) -> Option<String> {
         let smaller = self.cells.iter().filter(|((other, name), _)| {
             *name == peer && other.kind == case.kind && other.scale < case.scale
@@ -245,11 +245,11 @@ fn call(ready: &Ready, case: Case, limits: &Limits) -> Result<Answer, Failure> {
 
 /// The peers that `datagrams` compares, by their names on the command line.
 const ECHOING: [&str; 4] = ["whimbrel", "smoltcp", "lwip", "gvisor"];
-/// What a peer may fill, bytes.
+/// Memory limit of a peer, bytes.
 const MEMORY: u64 = 12 << 30;
-/// What took longer is not repeated.
+/// Longer cases are not repeated.
 const ONCE_ABOVE: Duration = Duration::from_secs(20);
-/// What a peer may take beyond its limits: exhausted ports are slow to find.
+/// Time that a peer may take beyond its limits: exhausted ports are slow to find.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What each part of a short connection costs, in instructions, against what it cost before; and each
-//! packet of a stream that means no good, and piece of text ([`Case`]), against its bound; and each
-//! acknowledgment and time-out where much is in flight (`in-flight`), against one where little is.
+//! Cost of each part of a short connection, in instructions, compared with its recorded cost; of each
+//! packet of a hostile stream, and of each piece of text ([`Case`]), compared with its limit; and of
+//! each acknowledgment and time-out with much in flight (`in-flight`), compared with little.
 //!
 //! Callgrind runs this program once for each [`Part`] and counts while [`measured`] is on the stack.
 //! Instructions do not depend on what else the machine does, nor on who built the program where, so that
@@ -51,8 +51,7 @@ fn judge(name: &str, [now, before]: [u64; 2], limit_percent: f64) -> u32 {
     0
 }
 
-/// What each packet of a stream takes that means no good, against its bound; returns how many exceed
-/// it.
+/// Compares each packet of a hostile stream with its limit; returns the number that exceed it.
 fn judge_streams() -> Result<u32, Failure> {
     let mut dearer = 0;
     println!("{:<26}{:>14}{:>14}", "stream", "a packet", "at most");
@@ -64,8 +63,8 @@ fn judge_streams() -> Result<u32, Failure> {
     Ok(dearer)
 }
 
-/// What a piece of text takes in each order, by the size of the receive buffer; returns how many exceed what
-/// they may.
+/// Measures a piece of text in each order, by the size of the receive buffer; returns the number above
+/// the limit.
 fn judge_pieces() -> Result<u32, Failure> {
     let all: Vec<Case> =
         Pieces::ALL.iter().flat_map(|pieces| BUFFERS.map(|buffer| pieces.within(buffer))).collect();
@@ -101,8 +100,8 @@ fn a_piece(case: &Case) -> Result<u64, Failure> {
     Ok(collect(&["part", &case.to_string()])? / case.packets())
 }
 
-/// What a segment of a transfer takes, and its page faults, which in the steady state it must not have;
-/// returns how many exceed what they may.
+/// Measures a segment of a transfer, and its page faults, of which the steady state may have none;
+/// returns the number above the limit.
 fn judge_bulk() -> Result<u32, Failure> {
     let mut dearer = 0;
     println!("{:<26}{:>14}{:>14}{:>14}", "bulk", "a segment", "at most", "page faults");
@@ -117,8 +116,8 @@ fn judge_bulk() -> Result<u32, Failure> {
     Ok(dearer)
 }
 
-/// What an acknowledgment or a time-out takes where much is in flight, against one where little is; returns
-/// how many exceed what they may.
+/// Measures an acknowledgment or a time-out with much in flight against one with little; returns the
+/// number above the limit.
 fn judge_growths() -> Result<u32, Failure> {
     let mut dearer = 0;
     let program = build("in-flight")?;
@@ -166,7 +165,7 @@ fn count_parts() -> Result<Vec<u64>, Failure> {
     })
 }
 
-/// What `count` says of each of `items`, as many at a time as there are processors.
+/// Results of `count` for each of `items`, as many in parallel as there are processors.
 fn side_by_side<T: Sync>(
     items: &[T],
     count: impl Fn(&T) -> Result<u64, Failure> + Sync,
@@ -200,12 +199,12 @@ pub(crate) fn build(name: &str) -> Result<PathBuf, Failure> {
     if built.success() { Ok(program) } else { Err(format!("{name} was not built").into()) }
 }
 
-/// What this program, called so, takes while [`measured`] is on the stack.
+/// Instructions of this program, called with `words`, while [`measured`] is on the stack.
 fn collect(words: &[&str]) -> Result<u64, Failure> {
     Ok(collect_of(&std::env::current_exe()?, words)?.0)
 }
 
-/// The same of another, whose function has the same name, and what it said.
+/// Instructions of another program, whose function has the same name, and its output.
 fn collect_of(program: &Path, words: &[&str]) -> Result<(u64, String), Failure> {
     let valgrind = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -244,9 +243,9 @@ fn read(text: &str) -> Result<BTreeMap<&str, u64>, Failure> {
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts.toml");
 const BLESS: &str =
     "bless it by: cargo run --release --manifest-path bench/Cargo.toml -- counts --bless";
-/// How much more a short connection may take as a whole, per cent.
+/// Allowed growth of a whole short connection, per cent.
 const WHOLE_PERCENT: f64 = 1.0;
-/// The same of one part, from which another may have taken something over.
+/// Allowed growth of one part, to which work may have moved from another.
 const PART_PERCENT: f64 = 2.0;
 
 /// Cases of `in-flight`: little in flight, and much, and hundredths of what the first takes that the second
@@ -256,5 +255,5 @@ const GROWTHS: [(&str, &str, u64); 3] = [
     ("sack-30-in-100", "sack-1000-in-100000", 200),
     ("timeout-of-100", "timeout-of-100000", 200),
 ];
-/// How often each of them happens.
+/// Number of each event.
 const EVENTS: u64 = 8;

@@ -21,7 +21,7 @@ pub(crate) trait Echo {
     /// Carries until so many more came back.
     fn round_trips(&mut self, count: u64) -> Result<(), Failure>;
 
-    /// What the applications did so far.
+    /// Work of the applications so far.
     fn tally(&self) -> Tally;
 }
 
@@ -54,7 +54,7 @@ fn micros(spent: Duration, count: u64) -> f64 {
     spent.as_secs_f64() * 1e6 / count as f64
 }
 
-/// What the datagram with this number carries: no two carry the same.
+/// Content of the datagram with this number: all differ.
 pub(crate) fn content(number: u64) -> [u8; DATAGRAM] {
     let mut bytes = [0; DATAGRAM];
     for (word, place) in (0..).zip(bytes.chunks_exact_mut(8)) {
@@ -76,7 +76,7 @@ struct Whimbrel {
     client: Shard,
     server: Shard,
     wires: Wires,
-    /// What each socket of the client sent last, by its place.
+    /// Last datagram of each client socket, by its place.
     sent: Vec<u64>,
     sockets: Vec<UdpHandle>,
     next: u64,
@@ -179,7 +179,7 @@ impl Echo for Whimbrel {
     }
 }
 
-/// Where datagrams are returned.
+/// Port of the echo server.
 pub(crate) const PORT: u16 = 7;
 const WARM_UP: u64 = 10_000;
 /// Round trips between two looks at the clock; a multiple of how many are under way at a time.

@@ -1,5 +1,5 @@
-//! What a peer that means no good can make a host do: instructions for each packet of a stream, in
-//! virtual time, against the bound that `docs/BOUNDS.md` names.
+//! Cost of a hostile peer for a host: instructions for each packet of a stream, in virtual time,
+//! compared with the limit in `docs/BOUNDS.md`.
 //!
 //! Frames are made before anything is counted; counted is that they arrive, a burst at a time, and
 //! that their answers leave.
@@ -50,12 +50,12 @@ impl Stream {
         Self { name, victim, frames, most }
     }
 
-    /// What a server is sent that reads nothing.
+    /// A stream to a server that does not read.
     const fn sent(name: &'static str, frames: fn(&Victim) -> Vec<Vec<u8>>, most: u64) -> Self {
         Self::new(name, Victim::new, frames, most)
     }
 
-    /// What a server is told that sends all the time.
+    /// A stream to a server that always sends.
     const fn told(name: &'static str, frames: fn(&Victim) -> Vec<Vec<u8>>, most: u64) -> Self {
         Self::new(name, Victim::sending, frames, most)
     }
@@ -151,10 +151,10 @@ pub(crate) struct Victim {
     application: Application,
 }
 
-/// What is done behind each burst that arrived.
+/// Work after each burst that arrived.
 type Application = Option<Box<dyn FnMut(&mut Shard, Instant)>>;
 
-/// How a stream arrives.
+/// Arrival of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pace {
     /// In bursts, all at once.
@@ -178,7 +178,7 @@ impl Victim {
         Ok(victim)
     }
 
-    /// A server that nobody came to yet.
+    /// A server without connections yet.
     fn listening(tunables: Tunables, backlog: u32) -> Result<(Self, ListenerId), Failure> {
         // Timestamps would let a peer that has none of the connection's be dropped early.
         let tunables = Tunables { timestamps: false, ..tunables };

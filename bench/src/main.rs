@@ -28,7 +28,7 @@ use case::Case;
 use churn::{Churn, Options, Work};
 use compare::{ComparisonPlan, Subject};
 
-/// What a benchmark can fail of, with what to do about it.
+/// An error of a benchmark, with a remedy.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 const USAGE: &str = "\
@@ -44,7 +44,7 @@ usage: whimbrel-bench churn [--quick] [--only PEER]... [--rounds N] [--json] [--
        whimbrel-bench peer PEER CASE SCALE FILL-MS MEASURE-MS MEMORY-MIB
 
 churn: connect, 64 bytes there, 256 back, close; 64 connections at a time, both hosts in one
-thread, checksums computed and verified, the server closes first; beside 0 to 10,000,000 in
+thread, checksums computed and verified, the server closes first; with 0 to 10,000,000 in
 TIME-WAIT; then 4 at a time, on whimbrel and smoltcp. Then the choice of a port, memory of records, packets to idle connections. On whimbrel,
 whimbrel-plain (without timestamps and SACK), smoltcp, lwip, gvisor and linux, as far as each can
 be had: lwip wants apt-get, dpkg-source and cc, gvisor wants go, linux wants root.
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let is_face = words.first().is_some_and(|command| command == "face");
     if !is_face && words.iter().any(|word| word == "--help" || word == "-h") {
-        // Whoever reads only the top of it is no failure.
+        // A reader that closes early is no failure.
         let _unread = writeln!(io::stdout(), "{USAGE}");
         return ExitCode::SUCCESS;
     }

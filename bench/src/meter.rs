@@ -1,4 +1,4 @@
-//! What a process spent.
+//! Resources of a process.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub(crate) fn resident() -> Result<u64, Failure> {
     Ok(pages.parse::<u64>()? * rustix::param::page_size() as u64)
 }
 
-/// What remains of the limits of filling.
+/// The rest of the limits of setup.
 pub(crate) struct Filling {
     /// CPU time, so that other load on the machine ends nothing.
     until: Duration,
@@ -54,7 +54,7 @@ impl Filling {
         Self { until: cpu_time() + limits.fill, memory: limits.memory }
     }
 
-    /// Whether more may be filled in.
+    /// True if setup may continue.
     pub(crate) fn may_go_on(&self) -> Result<bool, Failure> {
         Ok(cpu_time() < self.until && resident()? < self.memory)
     }

@@ -51,7 +51,7 @@ impl Part {
         }
     }
 
-    /// How many batches go through it in a round.
+    /// Number of batches through it in a round.
     pub(crate) const fn batches_a_round(self) -> u64 {
         match self {
             Self::Connect | Self::Handshake | Self::Request | Self::Reuse | Self::Expiry => 1,
@@ -198,7 +198,7 @@ impl PartRun {
         Ok(())
     }
 
-    /// What each host has to send reaches the other; returns how many frames that was.
+    /// Delivers each host's frames to the other; returns their number.
     fn exchange(&mut self) -> usize {
         let there = self.wires.carry(self.now, &mut self.client, &mut self.server);
         there + self.wires.carry(self.now, &mut self.server, &mut self.client)

@@ -19,16 +19,16 @@ use crate::datagrams;
 
 /// A stack.
 pub(crate) struct Peer {
-    /// What it is called by.
+    /// Name on the command line.
     pub(crate) name: &'static str,
-    /// What heads its column.
+    /// Heading of its column.
     pub(crate) title: &'static str,
-    /// What of its work differs from the others'.
+    /// Difference of its work from the others'.
     pub(crate) note: &'static str,
     built: Built,
 }
 
-/// Where a peer's program comes from.
+/// Source of a peer's program.
 enum Built {
     /// This one.
     Here,
@@ -94,7 +94,7 @@ impl Ready {
     }
 }
 
-/// What a program said last.
+/// Last line of a program's output.
 pub(crate) fn last_line(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     text.trim_end().lines().last().unwrap_or("it said nothing").to_owned()

@@ -1,5 +1,5 @@
-//! What a packet of text costs a receive buffer, in whatever order a peer sends it: instructions, under bounds
-//! that leave no room for work that grows with what is held.
+//! Cost of a packet of text for a receive buffer, in any order: instructions, under limits that leave
+//! no room for work that grows with the amount held.
 
 use std::fmt;
 use std::hint::black_box;
@@ -23,7 +23,7 @@ pub(crate) struct Pieces {
     pub(crate) most: u64,
 }
 
-/// The same, sent into a buffer.
+/// An order of pieces, sent into a buffer.
 pub(crate) struct Case {
     order: Order,
     len: usize,
@@ -130,7 +130,7 @@ impl Case {
         if receiver.buffer.unread() == 0 { Ok(()) } else { Err("text was left unread".into()) }
     }
 
-    /// Where they begin, none of them beyond the buffer.
+    /// Starts of the pieces, all within the buffer.
     fn starts(&self) -> Vec<usize> {
         let starts = self.order.starts(self.len, PACKETS.min((self.buffer - 1) / self.len));
         starts.into_iter().filter(|start| start + self.len <= self.buffer).collect()

@@ -62,10 +62,10 @@ impl Comparison {
         Ok(text)
     }
 
-    /// How often, and how far.
+    /// Number of rounds, and limits.
     fn rules(&self, plan: &ComparisonPlan) -> String {
         let ComparisonPlan { limits, rounds, subject, .. } = plan;
-        let first = self.peers.first().map_or("nobody", |it| it.peer.title);
+        let first = self.peers.first().map_or("none", |it| it.peer.title);
         let figures = format!("medians, with the least and the most, and ratios to {first}");
         match subject {
             Subject::Churn => format!(

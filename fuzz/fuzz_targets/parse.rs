@@ -152,7 +152,7 @@ fn tcp(bytes: &[u8]) {
     }
 }
 
-/// Whether there are options that may have to give way.
+/// True if there are options that may have to give way.
 fn rare(options: &TcpOptions) -> bool {
     !options.sack.is_empty()
         || options.fast_open.is_some()
@@ -166,7 +166,7 @@ fn emitted_tcp(header: &TcpHeader, order: OptionOrder) -> Vec<u8> {
     buf
 }
 
-/// The first octet cuts the rest in two.
+/// The first byte cuts the rest in two.
 fn sum(bytes: &[u8]) {
     let Some((at, rest)) = bytes.split_first() else { return };
     let (head, tail) = rest.split_at(usize::from(*at).min(rest.len()));

@@ -1,4 +1,4 @@
-//! A host under siege: any octets are a script of what peers, applications and time do to it.
+//! A host under siege: any bytes are a script of actions by peers, applications and time.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

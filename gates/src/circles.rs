@@ -42,7 +42,7 @@ fn describe(circle: &[&Arrow]) -> Finding {
 }
 
 const REMEDY: &str = "move what both need into a file below them, or what needs both above them";
-/// How many places of an arrow a finding names.
+/// Limit of the places of an arrow in a finding.
 const MOST_PLACES: usize = 3;
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ const WORDS: [&str; 13] = [
     "what few",
     "whatever comes",
 ];
-/// What a doc comment does not begin with.
+/// Words that may not begin a doc comment.
 const QUESTIONS: [&str; 8] =
     ["What", "Whether", "Who", "Whom", "Whose", "The same", "How", "Where"];
 const HERE: &str = "gates/src/english.rs";

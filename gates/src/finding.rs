@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where, what, and how to mend it.
+/// A fault: its place, its description, and its remedy.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     /// The file, relative to the root of the repository.
@@ -11,7 +11,7 @@ pub(crate) struct Finding {
     pub(crate) line: usize,
     /// The limit and the value.
     pub(crate) message: String,
-    /// What to do about it.
+    /// The remedy.
     pub(crate) remedy: &'static str,
 }
 

@@ -1,8 +1,8 @@
-//! What a peer, a file or a document brought reaches a terminal by `Foreign`, and what is printed by
-//! `streams` of the program `whimbrel`, which escapes whatever got past it.
+//! Text of peers, files and documents reaches a terminal through `Foreign`. The program `whimbrel`
+//! prints through `streams`, which escapes control characters that got past it.
 //!
-//! So no code writes on the standard streams beside it, turns octets or names of files into text that may
-//! hold anything, or takes foreign text as it came, but in the files that have a reason to.
+//! So only files with a reason may write on the standard streams directly, turn bytes or file names
+//! into unchecked text, or take foreign text unescaped.
 
 use crate::finding::Finding;
 use crate::tree::Tree;
@@ -71,7 +71,7 @@ const RULES: [Rule; 4] = [
             "crates/cli/src/streams",
             "crates/cli/src/output",
             "crates/cli/src/report",
-            // A screen, which shows cells; a log that escapes all but ASCII; a capture, of octets.
+            // A screen, which shows cells; a log that escapes all but ASCII; a capture, of bytes.
             "crates/cli/src/runs/screen",
             "crates/cli/src/serving/access_log",
             "crates/cli/src/capture",
@@ -93,8 +93,8 @@ const RULES: [Rule; 4] = [
             "crates/cli/src/lab/real/testbed",
             "crates/cli/src/lab/real/fddi_70ms",
         ],
-        message: "octets and paths of others are shown by `Foreign`, and this makes text of them as it is",
-        remedy: "show `Foreign::new(octets)` or `whimbrel_io::text::path(path)`",
+        message: "bytes and paths of others are shown by `Foreign`, and this makes unchecked text of them",
+        remedy: "show `Foreign::new(bytes)` or `whimbrel_io::text::path(path)`",
     },
     Rule {
         words: &["].as_str()", "Value::as_str"],
@@ -108,7 +108,7 @@ const RULES: [Rule; 4] = [
             // Documents of this program itself.
             "crates/cli/src/lab/document",
         ],
-        message: "text of a document is `Foreign`, and this takes it as it is",
+        message: "text of a document is `Foreign`, and this takes it unchecked",
         remedy: "keep it as a `Foreign<String>`",
     },
     Rule {

@@ -187,7 +187,7 @@ impl<'ast> Visit<'ast> for FunctionVisitor<'_> {
 const LONGEST_FILE: usize = 800;
 /// The hard stop: no function is longer.
 const LONGEST_FUNCTION: usize = 100;
-/// What a function may have without being counted as an exception.
+/// Length of a function above which it counts as an exception.
 const USUAL_FUNCTION: usize = 60;
 /// One function in this many may lie between the two limits above.
 const LONG_ONE_IN: usize = 100;

@@ -69,7 +69,7 @@ impl Level {
     }
 }
 
-/// How far it is.
+/// Status of a requirement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 enum Status {
     #[serde(rename = "done")]
@@ -82,7 +82,7 @@ enum Status {
     NotApplicable,
 }
 
-/// How many requirements of each RFC have which status, and what is wrong in the tables.
+/// Number of requirements of each RFC by status, and faults of the tables.
 pub(crate) fn judge(tree: &Tree) -> (Vec<Counts>, Vec<Finding>) {
     let mut findings = Vec::new();
     let mut counts = Vec::new();
@@ -152,7 +152,7 @@ fn rfc_of(name: &str) -> &str {
     name.trim_start_matches(FOLDER).trim_end_matches(".toml")
 }
 
-/// What a requirement lacks, with the remedy.
+/// Faults of a requirement, with remedies.
 fn judge_requirement(requirement: &Requirement) -> Vec<(String, &'static str)> {
     let Requirement { section, text, status, code, tests, scripts, reason, .. } = requirement;
     let mut messages = Vec::new();
@@ -179,9 +179,9 @@ fn unreadable(name: &str, text: &str, error: &toml::de::Error) -> Finding {
     Finding::at(name, line, message, "see docs/rfc/README.md for the fields")
 }
 
-/// The line that the octet at `offset` stands in, counted from 1.
+/// The line that the byte at `offset` stands in, counted from 1.
 fn line_at(text: &str, offset: usize) -> usize {
-    1 + text.bytes().take(offset).filter(|octet| *octet == b'\n').count()
+    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
 const FOLDER: &str = "docs/rfc/";

@@ -79,7 +79,8 @@ impl<'a> Reader<'a> {
         Some(String::from_utf8_lossy(self.bytes(length)?).into_owned())
     }
 
-    /// What an import is: a function's type, or the limits of a table or memory, or a global.
+    /// Skips the description of an import: a function's type, the limits of a table or memory, or a
+    /// global.
     fn skip_description(&mut self) -> Option<()> {
         match self.byte()? {
             0x00 => self.number().map(drop),

@@ -1,4 +1,5 @@
-//! What a program pulls with the library: few packages that are not ours, and of ours only what it runs.
+//! Dependencies that the library brings to a program: few packages of others, and of ours only those it
+//! runs.
 
 use std::collections::BTreeSet;
 use std::process::Command;

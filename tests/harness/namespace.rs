@@ -13,7 +13,7 @@ use crate::needs;
 /// `inside`, which needs these (see [`needs::found`]).
 pub(crate) fn in_a_namespace(name: &str, needs: &[&str], inside: fn()) {
     if env::var_os(INSIDE).is_some() {
-        // Or it would hold up whatever runs behind it, and nobody would learn which it was.
+        // Without it, it would block the programs behind it, and the failure would not name it.
         thread::spawn(|| {
             thread::sleep(LIMIT);
             eprintln!("it did not end in {} s", LIMIT.as_secs());

@@ -1,4 +1,4 @@
-//! What a test needs of the machine. Where that is missing, the test says so, and is skipped; with
+//! Requirements of a test on the machine. If one is missing, the test says so, and is skipped; with
 //! `WHIMBREL_REQUIRE_NET=1` it fails.
 //!
 //! Tests of several crates have this file. What they skipped is counted by `skipped.rs`, which the
@@ -88,7 +88,7 @@ pub(crate) fn skip_test(test: &str, reason: &str) {
     let _written = tallies().iter().any(|tally| append(tally, &line).is_ok());
 }
 
-/// Where this run of the test command counts: the first that can be written.
+/// Places of the counts of this run of the test command: the first writable one is used.
 pub(crate) fn tallies() -> [PathBuf; 2] {
     // The run is the process that started this one: its number, and when it began.
     let run = parent_id();
@@ -124,7 +124,7 @@ pub(crate) fn is_without_ipv6() -> bool {
     env::var_os("STRANGER_WITHOUT_IPV6").is_some()
 }
 
-/// Whether a program is to be found by this name, and may be run.
+/// True if a program of this name exists, and may be run.
 fn runs(program: &str) -> bool {
     let runs = |path: &Path| {
         fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
@@ -133,5 +133,5 @@ fn runs(program: &str) -> bool {
     env::split_paths(&folders).any(|folder| runs(&folder.join(program)))
 }
 
-/// What switches IPv6 off for all interfaces there are and will be.
+/// The switch that disables IPv6 for all present and future interfaces.
 const SWITCH: &str = "/proc/sys/net/ipv6/conf/all/disable_ipv6";

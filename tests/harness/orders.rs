@@ -1,4 +1,4 @@
-//! The orders in which a peer may send pieces of text: what is worst for whoever puts them in order.
+//! Orders in which a peer may send pieces of text: the worst for reassembly.
 
 /// An order of pieces of one length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -9,7 +9,7 @@ pub(crate) enum Order {
     Descending,
     /// Between two there is a gap of the same size.
     EverySecond,
-    /// A gap of an octet in front of each three that touch.
+    /// A gap of a byte in front of each three that touch.
     Triples,
     Random,
     /// From the middle of one to the middle of the next, at random.
@@ -17,8 +17,8 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// Where so many pieces of `len` octets begin, in the order in which they are sent; the first octet
-    /// of the stream is missing but in [`Order::Straight`].
+    /// Starts of `pieces` pieces of `len` bytes, in sending order; the first byte of the stream is
+    /// missing except in [`Order::Straight`].
     pub(crate) fn starts(self, len: usize, pieces: usize) -> Vec<usize> {
         let all = (0..pieces).map(|place| 1 + place * len);
         match self {

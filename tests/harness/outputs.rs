@@ -1,4 +1,4 @@
-//! Where tests have things written: files in memory, and disks without room.
+//! Places for output of tests: files in memory, and full disks.
 
 #![allow(dead_code, reason = "each test file uses what it needs")]
 
@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct Shared(pub(crate) Arc<Mutex<Vec<u8>>>);
 
 impl Write for Shared {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(octets)
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -27,7 +27,7 @@ pub(crate) fn guard_namespace(name: &str) {
 
 struct Place {
     folder: PathBuf,
-    /// What the guard reads; at its end it begins to clear up.
+    /// Input of the guard, which clears up at its end.
     guard: Mutex<Option<ChildStdin>>,
 }
 
@@ -65,8 +65,8 @@ fn suits(base: &Path) -> bool {
 /// Bytes.
 const LONGEST: usize = 40;
 
-/// In a process group of its own: what is sent to all of a run, by a terminal or by timeout(1), does
-/// not reach it. Without a shell nobody clears up behind a run that is killed.
+/// In a separate process group: a signal to all of a run, from a terminal or timeout(1), does not reach
+/// it. Without a shell nothing clears up after a killed run.
 fn watch(folder: &Path) -> Option<ChildStdin> {
     let mut command = Command::new("sh");
     command.args(["-c", CLEAR_UP, "sh"]).arg(folder).process_group(0);

@@ -1,5 +1,5 @@
-//! How many tests were skipped, in one line: of all programs that the test command runs this one is
-//! the last, because cargo takes them by the names of packages and then of targets.
+//! Number of skipped tests, in one line: this program is the last of all that the test command runs,
+//! because cargo takes them by the names of packages and then of targets.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_macros, reason = "what tests say is kept for each thread")]
 #![allow(clippy::disallowed_methods, reason = "no part of the pure crate that has the last name")]

@@ -22,7 +22,7 @@ impl TestFile {
         &self.0
     }
 
-    /// Its path as it is typed.
+    /// Its path as typed.
     pub(crate) fn name(&self) -> &str {
         self.0.to_str().expect("a path in UTF-8")
     }

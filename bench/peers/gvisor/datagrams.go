@@ -33,20 +33,20 @@ type echoes struct {
 	next     uint64
 }
 
-func content(number uint64) (octets [datagram]byte) {
+func content(number uint64) (data [datagram]byte) {
 	for word := range uint64(datagram / 8) {
-		binary.BigEndian.PutUint64(octets[word*8:], number+word)
+		binary.BigEndian.PutUint64(data[word*8:], number+word)
 	}
-	return octets
+	return data
 }
 
-func numberOf(octets []byte) uint64 {
-	if len(octets) != datagram {
-		log.Fatalf("gvisor: a datagram of %d octets", len(octets))
+func numberOf(data []byte) uint64 {
+	if len(data) != datagram {
+		log.Fatalf("gvisor: a datagram of %d bytes", len(data))
 	}
-	number := binary.BigEndian.Uint64(octets)
-	if wanted := content(number); !bytes.Equal(octets, wanted[:]) {
-		log.Fatal("gvisor: octets that were not sent")
+	number := binary.BigEndian.Uint64(data)
+	if wanted := content(number); !bytes.Equal(data, wanted[:]) {
+		log.Fatal("gvisor: bytes that were not sent")
 	}
 	return number
 }
@@ -62,19 +62,19 @@ func (e *echoes) bind(h host, at tcpip.FullAddress) *socket {
 	return s
 }
 
-func (s *socket) send(octets []byte, to *tcpip.FullAddress) {
-	count, err := s.Write(bytes.NewReader(octets), tcpip.WriteOptions{To: to})
+func (s *socket) send(data []byte, to *tcpip.FullAddress) {
+	count, err := s.Write(bytes.NewReader(data), tcpip.WriteOptions{To: to})
 	check(err)
 	if count != datagram {
-		log.Fatalf("gvisor: %d octets were taken", count)
+		log.Fatalf("gvisor: %d bytes were taken", count)
 	}
 }
 
 func (e *echoes) ask(s *socket) {
 	s.sent = e.next
 	e.next++
-	octets := content(s.sent)
-	s.send(octets[:], nil)
+	data := content(s.sent)
+	s.send(data[:], nil)
 }
 
 func (e *echoes) look() {

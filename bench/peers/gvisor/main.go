@@ -83,7 +83,7 @@ func cpuTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// Octets of memory that this process holds.
+// Bytes of memory that this process holds.
 func resident() float64 {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -131,13 +131,13 @@ func (h host) receive(packet []byte) {
 func (b *bench) carry(from, to host) (count int) {
 	for pkt := from.link.Read(); pkt != nil; pkt = from.link.Read() {
 		packet := pkt.ToBuffer()
-		octets := packet.Flatten()
+		data := packet.Flatten()
 		packet.Release()
 		pkt.DecRef()
-		if b.keeping && to == b.server && octets[20+13] == byte(header.TCPFlagAck) {
-			b.kept = append(b.kept, octets)
+		if b.keeping && to == b.server && data[20+13] == byte(header.TCPFlagAck) {
+			b.kept = append(b.kept, data)
 		}
-		to.receive(octets)
+		to.receive(data)
 		count++
 	}
 	return count
@@ -189,11 +189,11 @@ func (b *bench) serve(e *end) {
 	}
 }
 
-func (e *end) writeAll(octets []byte) {
-	count, err := e.Write(bytes.NewReader(octets), tcpip.WriteOptions{})
+func (e *end) writeAll(data []byte) {
+	count, err := e.Write(bytes.NewReader(data), tcpip.WriteOptions{})
 	check(err)
-	if count != int64(len(octets)) {
-		log.Fatalf("gvisor: %d of %d octets were taken", count, len(octets))
+	if count != int64(len(data)) {
+		log.Fatalf("gvisor: %d of %d bytes were taken", count, len(data))
 	}
 }
 
@@ -217,7 +217,7 @@ func (b *bench) readAll(e *end, wanted []byte) {
 			log.Fatalf("gvisor: reading: %s", err)
 		}
 		if e.read+result.Count > len(wanted) || !bytes.Equal(got.Bytes(), wanted[e.read:e.read+result.Count]) {
-			log.Fatal("gvisor: octets that were not sent")
+			log.Fatal("gvisor: bytes that were not sent")
 		}
 		e.read += result.Count
 		if !e.server {

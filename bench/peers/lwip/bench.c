@@ -110,13 +110,13 @@ static void add_netif(struct netif *netif, unsigned host)
   check(netif_add(netif, &own, &mask, &none, NULL, init_netif, ip_input) != NULL, "netif_add");
 }
 
-/* --- the applications; the argument of a connection is how many octets it read */
+/* --- the applications; the argument of a connection is how many bytes it read */
 
 static unsigned long read_all(struct tcp_pcb *pcb, void *arg, struct pbuf *p, const char *wanted)
 {
   unsigned long had = (unsigned long)arg;
   for (struct pbuf *piece = p; piece; piece = piece->next) {
-    check(memcmp(piece->payload, wanted + had, piece->len) == 0, "octets that were not sent");
+    check(memcmp(piece->payload, wanted + had, piece->len) == 0, "bytes that were not sent");
     had += piece->len;
   }
   tcp_recved(pcb, p->tot_len);
@@ -224,17 +224,17 @@ static void open_idle(unsigned long count)
   check(established == before + count, "not every connection was opened");
 }
 
-static struct pbuf *packet(const void *octets, unsigned length)
+static struct pbuf *packet(const void *bytes, unsigned length)
 {
   struct pbuf *p = pbuf_alloc(PBUF_RAW, length, PBUF_RAM);
-  check(p != NULL && pbuf_take(p, octets, length) == ERR_OK, "pbuf_alloc");
+  check(p != NULL && pbuf_take(p, bytes, length) == ERR_OK, "pbuf_alloc");
   return p;
 }
 
-static unsigned sum(const unsigned char *octets, unsigned length, unsigned sum)
+static unsigned sum(const unsigned char *bytes, unsigned length, unsigned sum)
 {
   for (unsigned i = 0; i < length; i += 2)
-    sum += octets[i] << 8 | octets[i + 1];
+    sum += bytes[i] << 8 | bytes[i + 1];
   while (sum > 0xffff)
     sum = (sum & 0xffff) + (sum >> 16);
   return sum;
@@ -394,11 +394,11 @@ enum { DATAGRAM = 64, MOST_SOCKETS = 1024, ECHO_PORT = 7 };
 static struct udp_pcb *echo, *askers[MOST_SOCKETS];
 static unsigned long long asked[MOST_SOCKETS], next_number, echo_goal;
 
-static void put_content(unsigned char *octets, unsigned long long number)
+static void put_content(unsigned char *bytes, unsigned long long number)
 {
   for (int word = 0; word < DATAGRAM / 8; word++) {
     unsigned long long big = __builtin_bswap64(number + word);
-    memcpy(octets + word * 8, &big, 8);
+    memcpy(bytes + word * 8, &big, 8);
   }
 }
 
@@ -410,7 +410,7 @@ static unsigned long long number_of(struct pbuf *p)
   memcpy(&number, p->payload, 8);
   number = __builtin_bswap64(number);
   put_content(wanted, number);
-  check(memcmp(wanted, p->payload, DATAGRAM) == 0, "octets that were not sent");
+  check(memcmp(wanted, p->payload, DATAGRAM) == 0, "bytes that were not sent");
   return number;
 }
 

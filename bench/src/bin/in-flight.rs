@@ -1,6 +1,6 @@
-//! What an acknowledgment or a time-out costs a sender, with what it sends then, where little is in flight
-//! and where much is: instructions, of which much in flight may take so many times those of little. It is a
-//! program of its own: a caller more and the other's functions were inlined elsewhere.
+//! Cost of an acknowledgment or a time-out for a sender, with the segments it then sends, with little
+//! and with much in flight: instructions, with a limit for the ratio of both. It is a separate program:
+//! another caller would change the inlining of the other's functions.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Failure> {
     case.ok_or_else(|| format!("{name}: not a case"))?.run(events.parse()?)
 }
 
-/// What happens to a sender with much in flight, and is measured.
+/// Measured event of a sender with much in flight.
 #[derive(Clone, Copy)]
 enum Event {
     /// Acknowledgments of a segment each.
@@ -248,6 +248,6 @@ impl Sender {
 const ISS: SeqNum = SeqNum::new(1_000);
 const IRS: SeqNum = SeqNum::new(9_000);
 const TRIP: Duration = Duration::from_millis(100);
-/// Bytes of a segment, beside timestamps.
+/// Bytes of a segment with timestamps.
 const TEXT: u32 = 1_448;
 const BUFFER: u32 = 160_000_000;

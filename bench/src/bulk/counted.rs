@@ -1,5 +1,5 @@
-//! What a segment of a transfer takes, both hosts, the wire and the applications: in instructions, which do
-//! not drift, under bounds.
+//! Cost of a segment of a transfer, with both hosts, the wire and the applications: in instructions,
+//! which do not drift, under limits.
 
 use super::link::Link;
 use super::whimbrel::Whimbrel;

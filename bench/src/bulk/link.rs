@@ -1,6 +1,6 @@
-//! What lies between the two hosts: frames in buffers that are used again and again, a burst at a time.
+//! Link between the two hosts: frames in reused buffers, a burst at a time.
 
-/// What a frame may be.
+/// Limits of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Link {
     /// Packets of up to so many bytes, checksums computed and verified.

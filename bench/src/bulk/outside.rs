@@ -10,7 +10,7 @@ use crate::peers::last_line;
 
 /// A peer that can be called.
 pub(crate) struct Outside {
-    /// What it is called on the command line and in tables.
+    /// Name on the command line and in tables.
     pub(super) name: &'static str,
     /// Of its stack.
     pub(super) version: String,
@@ -48,7 +48,7 @@ impl Outside {
             command
         } else {
             let mut command = Command::new(self.folder.join("bulk"));
-            let buffer = case.buffer.octets().map_or("auto".to_owned(), |it| it.to_string());
+            let buffer = case.buffer.bytes().map_or("auto".to_owned(), |it| it.to_string());
             command.args([&flows, link, &buffer]);
             command
         };

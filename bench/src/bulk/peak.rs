@@ -1,4 +1,4 @@
-//! What a process keeps of its memory after a peak: text that an application left unread, and then read.
+//! Memory that a process keeps after a peak: text that an application left unread, and then read.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a worker does that is told so.
+/// The worker that releases memory.
 #[allow(unsafe_code)]
 fn release() {
     unsafe extern "C" {

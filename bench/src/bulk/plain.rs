@@ -18,21 +18,21 @@ pub(super) struct Plain {
     copies: Copies,
     flows: VecDeque<Flow>,
     frames: Vec<Vec<u8>>,
-    /// Where what arrives is kept: as much as a burst brings.
+    /// Storage for arriving text: as much as a burst brings.
     chunks: Vec<u8>,
     read: Vec<u8>,
     carried: u64,
     count: u64,
 }
 
-/// What one application sends to another.
+/// Text from one application to another.
 #[derive(Default)]
 struct Flow {
-    /// What is sent from, by reference.
+    /// Text sent by reference.
     piece: Bytes,
-    /// The same where it was copied, and behind it as much as fills the buffer.
+    /// Copied text, and behind it as much as fills the buffer.
     written: VecDeque<Vec<u8>>,
-    /// How much of the first was sent.
+    /// Sent bytes of the first piece.
     at: usize,
     /// Bytes that were taken from the source so far, and that were read.
     taken: u64,
@@ -123,7 +123,7 @@ impl Flow {
         self.written.push_back(room);
     }
 
-    /// What is to be sent next, at most so many bytes.
+    /// Text to send next, at most `most` bytes.
     fn next(&mut self, source: &Source, copies: Copies, most: usize) -> &[u8] {
         let first = match copies {
             Copies::None => self.piece.len(),

@@ -10,7 +10,7 @@ use super::text::COPIED;
 #[derive(Default)]
 pub(super) struct Rooms(Arc<Mutex<Vec<Vec<u8>>>>);
 
-/// A piece in use. It goes back as it is dropped.
+/// A piece in use. Its drop returns it.
 struct Room {
     bytes: Vec<u8>,
     home: Rooms,

@@ -72,7 +72,7 @@ impl Smoltcp {
         self.client.receive(self.now);
         let written = self.drive(check)?;
         if sent + answered == 0 && written == 0 {
-            // Nobody has anything to say: on to the next timer.
+            // No host has a frame to send: advance to the next timer.
             let next = [&mut self.client, &mut self.server]
                 .map(|side| side.interface.poll_at(self.now, &side.sockets));
             let next = next.into_iter().flatten().min().ok_or("both hosts wait for nothing")?;
@@ -202,14 +202,14 @@ impl Device {
         Self { link, received: Queue::default(), sent: Queue::default() }
     }
 
-    /// What was sent here arrives at `other`, which read all that came before.
+    /// Delivers the sent frames to `other`, which has read all earlier ones.
     fn carry(&mut self, other: &mut Self) -> usize {
         std::mem::swap(&mut self.sent, &mut other.received);
         (self.sent.filled, self.sent.taken) = (0, 0);
         other.received.filled
     }
 
-    /// How many of the frames that came are more than headers.
+    /// Number of received frames with text.
     fn with_text(&self) -> u64 {
         let frames = self.received.buffers.iter().take(self.received.filled);
         frames.filter(|frame| frame.len() > 100).count() as u64
@@ -269,7 +269,7 @@ impl phy::TxToken for Sent<'_> {
 }
 
 fn socket(case: Case) -> Socket<'static> {
-    let size = case.buffer.octets().unwrap_or(1 << 20);
+    let size = case.buffer.bytes().unwrap_or(1 << 20);
     let buffer = || SocketBuffer::new(vec![0; size]);
     let mut socket = Socket::new(buffer(), buffer());
     if case.stamps == Stamps::On {

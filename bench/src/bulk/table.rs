@@ -8,7 +8,7 @@ use super::{Buffer, Case, Copies, Link, Measured, Outside, Stamps, VARIANTS};
 use crate::Failure;
 use crate::report::{date, machine};
 
-/// What came of all rounds.
+/// Results of all rounds.
 pub(crate) struct Comparison {
     pub(super) rounds: u32,
     pub(super) measure: Duration,
@@ -81,12 +81,12 @@ impl Comparison {
         Ok(())
     }
 
-    /// What the work of those that are programs of their own differs by.
+    /// Differences in the work of separate programs.
     fn notes(&self) -> String {
         let notes = self.outside.iter().map(|peer| match peer.name {
             "lwip" => format!(
                 "lwip {}: one stack is both hosts; a packet is copied where it crosses the wire, and handed to its \
-                 reader as it is; without timestamps; of auto, 1 MiB.",
+                 reader without a copy; without timestamps; 1 MiB for auto.",
                 peer.version
             ),
             _ => format!(
@@ -98,7 +98,7 @@ impl Comparison {
         notes.collect::<Vec<_>>().join(" ")
     }
 
-    /// What must hold, over all variants of a row.
+    /// Totals over all variants of a row.
     fn totals(&self) -> String {
         let ours = |case| self.rates(case, "whimbrel");
         let ratio = |case: Case, peer| median_ratio(ours(case), self.rates(case, peer));
@@ -121,7 +121,7 @@ impl Comparison {
         )
     }
 
-    /// What each round measured.
+    /// Rate of each round.
     fn rates(&self, case: Case, peer: &'static str) -> impl Iterator<Item = f64> {
         let cell = self.rates.get(&(case.of(peer), peer));
         cell.into_iter().flatten().map(|it| it.rate)
@@ -145,7 +145,7 @@ impl Spread {
     }
 }
 
-/// How many times the others ours are: a machine that other guests slow down slows both of a round.
+/// Median ratio of our rates to the others': a machine slowed by other guests slows both of a round.
 fn median_ratio(ours: impl Iterator<Item = f64>, others: impl Iterator<Item = f64>) -> f64 {
     Spread::of(ours.zip(others).map(|(ours, other)| ours / other)).median
 }

@@ -1,4 +1,4 @@
-//! What is sent: the same bytes over and over, in a period that no buffer, segment or chunk divides.
+//! Sent text: the same bytes in a period that divides no buffer, segment or chunk.
 
 use bytes::Bytes;
 
@@ -23,13 +23,13 @@ impl Source {
         Self { bytes: bytes.collect(), most }
     }
 
-    /// What an application writes at a time, from this place of a stream on.
+    /// Text of one write of an application, from this place of a stream on.
     pub(super) fn piece(&self, at: u64) -> Bytes {
         let from = (at % PERIOD as u64) as usize;
         self.bytes.slice(from..(from + self.most).min(PERIOD))
     }
 
-    /// Whether these are the bytes that stand at this place of a stream, if that is to be known.
+    /// Checks that these are the bytes at this place of a stream, if `check` is on.
     pub(super) fn check(&self, mut at: u64, mut text: &[u8], check: Check) -> Result<(), Failure> {
         while check == Check::Every && !text.is_empty() {
             let wanted = self.piece(at);
@@ -46,7 +46,7 @@ impl Source {
 
 /// Bytes that an application writes at a time, by reference, and reads.
 pub(super) const PIECE: usize = 64 << 10;
-/// The same of one that copies what it writes: a record of TLS.
+/// Size of a write that is copied: a record of TLS.
 pub(super) const COPIED: usize = 16 << 10;
 /// A prime, near 256 KiB.
 const PERIOD: usize = 262_139;

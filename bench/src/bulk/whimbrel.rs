@@ -33,7 +33,7 @@ pub(crate) struct Whimbrel {
     senders: Vec<Sender>,
     readers: Vec<Reader>,
     readable: VecDeque<usize>,
-    /// Where applications copy to, where they do: before they write, and as they read.
+    /// Storage for applications' copies: before they write, and as they read.
     written: Rooms,
     read: Vec<u8>,
     carried: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Whimbrel {
 struct Sender {
     handle: Handle,
     sent: u64,
-    /// What the stack had no room for yet.
+    /// Bytes that the stack had no room for yet.
     left: Bytes,
 }
 
@@ -121,7 +121,7 @@ impl Whimbrel {
         let answered = self.back.carry(self.now, &mut self.server, &mut self.client);
         self.drive()?;
         if sent + answered == 0 {
-            // Nobody has anything to say: on to the next timer.
+            // No host has a frame to send: advance to the next timer.
             let deadlines = [self.client.next_deadline(), self.server.next_deadline()];
             let next = deadlines.into_iter().flatten().min();
             self.now = self.now.max(next.ok_or("both hosts wait for nothing")?);
@@ -265,7 +265,7 @@ impl Wire {
 }
 
 impl Link {
-    /// What the receiver's device knows of a segment.
+    /// Metadata of a segment from the receiver's device.
     fn meta(self, segment: &TxSegment) -> SegMeta {
         let size = u32::from(segment.gso_size);
         let is_super = size > 0 && segment.payload.octets() > size;
@@ -278,7 +278,7 @@ impl Link {
 
 fn shard(case: Case, host: u32) -> Result<Shard, Failure> {
     let mut tunables = Tunables::default();
-    if let Some(bytes) = case.buffer.octets() {
+    if let Some(bytes) = case.buffer.bytes() {
         for name in ["buffers.send", "buffers.recv"] {
             tunables.set_by_name(name, &bytes.to_string())?;
         }

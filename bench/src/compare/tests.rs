@@ -23,7 +23,7 @@ fn why_not(comparison: &Comparison, kind: Kind, scale: u32) -> Option<String> {
 }
 
 #[test]
-fn what_ended_the_filling_at_a_smaller_scale_is_said_of_a_larger_one() {
+fn setup_limit_at_smaller_scale_applies_to_larger() {
     let slow = of(Kind::Churn, 100_000, reached(62_630, 61));
     let told = why_not(&slow, Kind::Churn, 1_000_000);
     assert_eq!(told.as_deref(), Some("it reached 62,630 in 60 s of CPU time"));

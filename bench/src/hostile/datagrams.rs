@@ -1,5 +1,5 @@
-//! Streams of datagrams: for nobody, for sockets that do not read, errors about what was never sent, and
-//! what no protocol takes.
+//! Streams of datagrams: to closed ports, to sockets that do not read, errors about unsent segments,
+//! and unknown protocols.
 
 use bytes::Bytes;
 use whimbrel_stack::udp::{Bind, Local, Sharing};
@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::churn::{CLIENTS, SERVER, address};
 
 impl Victim {
-    /// A host with a socket that nobody reads.
+    /// A host with a socket without a reader.
     pub(super) fn receiving() -> Result<Self, Failure> {
         let (mut victim, _) = Self::listening(Tunables::default(), 1)?;
         victim.shard.udp_bind(&Bind::new(Local::Both, OPEN))?;
@@ -44,7 +44,7 @@ impl Victim {
         Ok(victim)
     }
 
-    /// A host whose application wants what nobody takes, and has it after each burst.
+    /// A host whose application takes unclaimed packets after each burst.
     pub(super) fn observed() -> Result<Self, Failure> {
         let mut victim = Self::unobserved()?;
         victim.application = Some(Box::new(|shard, _| {
@@ -55,7 +55,7 @@ impl Victim {
         Ok(victim)
     }
 
-    /// The same, but it never takes any.
+    /// A host whose application never takes unclaimed packets.
     pub(super) fn unobserved() -> Result<Self, Failure> {
         let (mut victim, _) = Self::listening(Tunables::default(), 1)?;
         victim.shard.keep_unclaimed(128);

@@ -14,7 +14,7 @@ pub(super) fn stray_ack_flood(victim: &Victim) -> Vec<Vec<u8>> {
     numbers().map(|it| victim.segment_from((1 + it, 9), TcpFlags::ACK, ISN, 0)).collect()
 }
 
-/// The same acknowledgment again and again, as of something lost.
+/// One acknowledgment repeated, as after a loss.
 pub(super) fn ack_flood(victim: &Victim) -> Vec<Vec<u8>> {
     let old = |_| victim.segment(TcpFlags::ACK, victim.next, 0);
     numbers().map(old).collect()

@@ -43,7 +43,7 @@ impl Victim {
         Ok(victim)
     }
 
-    /// What the server said last.
+    /// Last response of the server.
     fn answer(&self) -> Vec<u8> {
         let text = IpHeader::parse(&self.last).ok().and_then(|(_, segment)| {
             let (_, len) = TcpHeader::parse(segment).ok()?;
@@ -52,7 +52,7 @@ impl Victim {
         text.unwrap_or_default().to_vec()
     }
 
-    /// What the client says once it has said and heard so many bytes more.
+    /// A segment of the client after `said` more sent and `heard` more received bytes.
     fn said(&self, said: usize, heard: u32, text: &[u8]) -> Vec<u8> {
         let mut header = self.header(TcpFlags::ACK | TcpFlags::PSH, self.next + said as u32);
         header.ack += heard;

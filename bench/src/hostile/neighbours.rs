@@ -27,19 +27,19 @@ impl Victim {
         // The first question of a neighbour's, and the answer.
         victim.suffer(&[arp(ArpOperation::Request, 0, 0)]);
         if victim.shard.link().is_none_or(|link| link.neighbours().is_empty()) {
-            return Err("nobody was heard of".into());
+            return Err("no neighbour was found".into());
         }
         victim.now = Instant::from_millis(2);
         Ok(victim)
     }
 }
 
-/// Who has the host's address, asked by ever other stations.
+/// ARP requests for the host's address, each from another station.
 pub(super) fn arp_requests(_: &Victim) -> Vec<Vec<u8>> {
     numbers().map(|it| arp(ArpOperation::Request, it, it)).collect()
 }
 
-/// Answers that nobody asked for.
+/// Unrequested ARP replies.
 pub(super) fn arp_replies(_: &Victim) -> Vec<Vec<u8>> {
     numbers().map(|it| arp(ArpOperation::Reply, it, it)).collect()
 }
@@ -79,7 +79,7 @@ pub(super) fn made_up(_: &Victim) -> Vec<Vec<u8>> {
     numbers().map(of).collect()
 }
 
-/// What the client of the first number says, from the station of the second.
+/// An ARP packet of the first number's client, from the second's station.
 fn arp(operation: ArpOperation, client: u32, at: u32) -> Vec<u8> {
     let packet = ArpPacket {
         operation,

@@ -16,7 +16,7 @@ impl Victim {
         Self::sending_to(true)
     }
 
-    /// The same, to a client without SACK.
+    /// A server that sends to a client without SACK.
     pub(super) fn sending_without_sack() -> Result<Self, Failure> {
         Self::sending_to(false)
     }
@@ -46,7 +46,7 @@ impl Victim {
         }
     }
 
-    /// Acknowledges `octets` of what is in flight, and names ranges of it.
+    /// Acknowledges `bytes` of what is in flight, and names ranges of it.
     fn ack(&self, bytes: u32, ranges: &[(u32, u32)]) -> Vec<u8> {
         let blocks = ranges
             .iter()
@@ -104,12 +104,12 @@ pub(super) fn ack_bytes(victim: &Victim) -> Vec<Vec<u8>> {
     numbers().map(|it| victim.ack(1 + it, &[])).collect()
 }
 
-/// The same, once three duplicates told of a loss.
+/// Acknowledgments of single bytes, after three duplicates signalled a loss.
 pub(super) fn ack_bytes_of_repair(victim: &Victim) -> Vec<Vec<u8>> {
     numbers().map(|it| victim.ack(it.saturating_sub(3), &[])).collect()
 }
 
-/// What was not sent yet.
+/// Acknowledgments of unsent bytes.
 pub(super) fn ack_unsent(victim: &Victim) -> Vec<Vec<u8>> {
     numbers().map(|it| victim.ack((64 << 20) + it, &[])).collect()
 }

@@ -1,5 +1,5 @@
-//! Streams of whoever completes connections, or nearly: at records in TIME-WAIT, at a queue that nobody
-//! accepts from, and with text on the SYN.
+//! Streams of peers that complete connections, or nearly: at records in TIME-WAIT, at a queue without
+//! accepts, and with text on the SYN.
 
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::{FastOpen, TcpFlags};
@@ -129,7 +129,7 @@ pub(super) fn fast_syns(victim: &Victim) -> Vec<Vec<u8>> {
     numbers().map(|it| victim.fast_syn(0, FIRST_PORT + it as u16, cookie)).collect()
 }
 
-/// With a cookie that nobody granted, from ever other hosts.
+/// SYNs with a forged cookie, each from another host.
 pub(super) fn forged_fast_syns(victim: &Victim) -> Vec<Vec<u8>> {
     let cookie = FastOpen::from_cookie(&[7; 8]);
     numbers().map(|it| victim.fast_syn(1 + it, FIRST_PORT, cookie)).collect()

@@ -57,7 +57,7 @@ pub(crate) fn syn(number: u32) -> Vec<u8> {
     packet
 }
 
-/// What is wrong if packets are wanted in another case.
+/// Error for packets wanted in another case.
 pub(crate) const NOT_KEPT: &str = "packets are kept in one case only";
 
 const IP: usize = 20;

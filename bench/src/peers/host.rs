@@ -1,5 +1,5 @@
-//! What a peer of this process can do, and how each case is made of that. The programs of the other
-//! peers, in C and Go, follow the same steps.
+//! Operations of a peer in this process, and the steps of each case. The programs of the other peers,
+//! in C and Go, follow the same steps.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) trait Hosts {
     /// Carries so many short connections from the first SYN to the end.
     fn churn(&mut self, connections: u32) -> Result<(), Failure>;
 
-    /// What the applications did so far.
+    /// Work of the applications so far.
     fn tally(&self) -> Tally;
 
     /// Records in TIME-WAIT.

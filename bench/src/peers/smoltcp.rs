@@ -25,7 +25,7 @@ use crate::case::{
     AT_A_TIME, Case, FEW_AT_A_TIME, Kind, PORTS, REQUEST, RESPONSE, Tally, client_addresses,
 };
 
-/// Two interfaces, and what a case needs beside them.
+/// Two interfaces, and the other state of a case.
 pub(crate) struct Smoltcp {
     now: Instant,
     client: Side,
@@ -99,7 +99,7 @@ impl Smoltcp {
         })
     }
 
-    /// What each host has to send arrives at the other; returns how many frames that were.
+    /// Delivers each host's frames to the other; returns their number.
     fn exchange(&mut self) -> usize {
         self.client.transmit(self.now);
         let sent = self.client.device.carry(&mut self.server.device);
@@ -385,7 +385,7 @@ fn address(host: u32) -> IpAddress {
 /// Bytes of each of a socket's two buffers: as small as the work allows.
 const BUFFER: usize = 256;
 const SERVICE: u16 = 80;
-/// What an interface of smoltcp holds at most, as it is built here.
+/// Limit of addresses of a smoltcp interface, as built here.
 const MOST_ADDRESSES: u32 = 8;
-/// What a socket stays in TIME-WAIT; smoltcp has it as a constant.
+/// Time of a socket in TIME-WAIT; a constant in smoltcp.
 const TIME_WAIT: Duration = Duration::from_secs(10);

@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::case::{AT_A_TIME, CHOICE, Case, Kind, PORTS, Tally};
 use crate::churn::{Churn, Options, Work, address};
 
-/// Two shards, and what a case needs beside them.
+/// Two shards, and the other state of a case.
 pub(crate) struct Whimbrel {
     churn: Churn,
     kept: Option<Kept>,

@@ -33,7 +33,7 @@ pub(crate) fn of(modules: &Modules) -> Vec<Arrow> {
     arrows.into_iter().map(|((from, to), places)| Arrow { from, to, places }).collect()
 }
 
-/// What stands beside each other where two paths part; `None` if one lies within the other.
+/// The neighbouring modules where two paths part; `None` if one lies within the other.
 fn siblings(from: &Path, to: &Path) -> Option<(String, String)> {
     let common = from.iter().zip(to).take_while(|(one, other)| one == other).count();
     let upto = |path: &Path| path.get(..=common).map(|path| path.join("::"));
@@ -90,7 +90,7 @@ impl Names {
         }
     }
 
-    /// What looks like a path among the tokens of a macro's call or definition.
+    /// Visits possible paths among the tokens of a macro's call or definition.
     fn visit_tokens(&mut self, tokens: TokenStream) {
         let mut path: Path = Vec::new();
         let (mut line, mut colons) = (0, 0);

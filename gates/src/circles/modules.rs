@@ -17,7 +17,7 @@ pub(crate) struct Modules {
 
 /// One module.
 pub(super) struct Module {
-    /// Where it stands. Modules written within another's file share that.
+    /// Its file. Modules written within another's file share that.
     pub(super) file: String,
     /// Its own items, without those of modules within.
     pub(super) items: Vec<Item>,
@@ -25,7 +25,7 @@ pub(super) struct Module {
     defined: BTreeSet<String>,
     /// The names it imports, with the paths as they are written.
     imports: BTreeMap<String, Path>,
-    /// What it imports everything of.
+    /// Modules whose contents it imports with `*`.
     globs: Vec<Path>,
 }
 
@@ -49,7 +49,7 @@ impl Modules {
         self.resolve(from, path, MOST_HOPS)
     }
 
-    /// The same, behind no more than `hops` re-exports.
+    /// Resolves a path through at most `hops` re-exports.
     fn resolve(&self, from: &Path, path: &[String], hops: usize) -> Option<Path> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -69,7 +69,7 @@ impl Modules {
         }
     }
 
-    /// The same behind one `super`, which others may follow.
+    /// Resolves a path after one `super`, which others may follow.
     fn resolve_from(&self, at: Path, path: &[String], hops: usize) -> Option<Path> {
         match path.first().map(String::as_str) {
             Some("super") => self.resolve(&at, path, hops),
@@ -231,5 +231,5 @@ pub(super) fn is_for_tests(item: &Item) -> bool {
     })
 }
 
-/// How many re-exports of re-exports are followed.
+/// Limit of re-exports of re-exports.
 const MOST_HOPS: usize = 16;

@@ -21,7 +21,7 @@ fn files_in_an_order_pass() {
 }
 
 #[test]
-fn two_files_that_name_each_other_are_found_with_both_lines_and_the_remedy() {
+fn circle_of_two_files_is_found_with_both_lines() {
     assert_eq!(
         found(&[ROOT, NAMES_TWO, NAMES_ONE]),
         ["a/src/one.rs:1: files of one crate do not lead in a circle, and `one` names `two` \
@@ -61,7 +61,7 @@ fn a_folder_is_one_with_its_file() {
 
 #[test]
 fn a_name_re_exported_leads_to_where_it_is_defined() {
-    // By the root's name for it, `two` leads to `one`; by the name, to nothing beside it.
+    // By the root's name for it, `two` leads to `one`; by the plain name, to nothing else.
     let root = ("a/src/lib.rs", "mod one;\nmod two;\npub use one::One as First;\n");
     let two = ("a/src/two.rs", "pub struct Two;\nfn f(_: crate::First) {}\n");
     assert_eq!(found(&[root, NAMES_TWO, two]).len(), 1);

@@ -48,7 +48,7 @@ fn comment(line: &str) -> Option<&str> {
     Some(line.trim_start().strip_prefix("//")?.trim_start_matches(['/', '!']))
 }
 
-/// What is open at the end of a line: a quotation, a piece of code.
+/// An open quotation or piece of code at the end of a line.
 #[derive(Default)]
 struct Quotation {
     is_quote: bool,

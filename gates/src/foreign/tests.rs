@@ -12,7 +12,7 @@ fn code_printing_around_foreign_is_found() {
         "    anstream::stdout().lock()",
         "    println!(\"{reason}\");",
         "    eprintln!(\"{reason}\");",
-        "    let text = String::from_utf8_lossy(&octets);",
+        "    let text = String::from_utf8_lossy(&bytes);",
         "    let path = path.display();",
         "    name.to_string_lossy()",
         "    let name = document[\"name\"].as_str();",
@@ -29,7 +29,7 @@ fn code_printing_around_foreign_is_found() {
 #[test]
 fn excused_code_is_not_found() {
     for (file, line) in [
-        ("crates/cli/src/output.rs", "anstream::stderr().write_all(octets)"),
+        ("crates/cli/src/output.rs", "anstream::stderr().write_all(bytes)"),
         ("crates/cli/src/report.rs", "anstream::stdout().lock()"),
         ("crates/cli/src/runs/screen/terminal.rs", "execute!(io::stdout(), Hide)"),
         ("crates/cli/src/pcap.rs", "if std::io::stdout().is_terminal() {"),

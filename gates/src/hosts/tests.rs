@@ -23,7 +23,7 @@ fn lock_files_are_not_looked_at() {
 }
 
 #[test]
-fn a_path_into_the_workplace_is_found_and_a_folder_of_that_name_is_not() {
+fn workplace_path_is_found_but_not_a_folder_of_its_name() {
     let path = WORKPLACE.concat();
     assert_eq!(lines_found("a.sh", &format!("cd {path}x\ncat \"{path}y\"\n")), [1, 2]);
     assert!(lines_found("a.sh", &format!("cd crates{path}x\ncd ../net{path}\n")).is_empty());

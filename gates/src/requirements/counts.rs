@@ -1,10 +1,10 @@
-//! How far an RFC is, in numbers.
+//! Status of an RFC, in numbers.
 
 use std::fmt;
 
 use super::{Requirement, Status};
 
-/// How many requirements of one table have which status.
+/// Number of requirements of one table by status.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Counts {
     table: String,

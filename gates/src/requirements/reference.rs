@@ -1,8 +1,8 @@
-//! What a requirement refers to: `path#identifier`.
+//! A reference of a requirement: `path#identifier`.
 
 use crate::tree::Tree;
 
-/// What a reference is to.
+/// Target of a reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// Any name in the file.
@@ -11,7 +11,7 @@ pub(super) enum Kind {
     Test,
 }
 
-/// What is wrong with the references, with the remedy.
+/// Faults of the references, with remedies.
 pub(super) fn judge_all(
     kind: Kind,
     references: &[String],

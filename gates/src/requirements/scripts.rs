@@ -10,7 +10,7 @@ use crate::tree::Tree;
 /// The scripts that cite a requirement, by RFC and id.
 pub(super) type Cited = BTreeMap<(String, String), BTreeSet<String>>;
 
-/// What the first lines of all scripts cite.
+/// Requirements cited by the first lines of all scripts.
 pub(super) fn cited(tree: &Tree) -> Cited {
     let mut cited = Cited::new();
     let scripts = tree.files_ending(".pkt").filter(|(name, _)| name.starts_with(FOLDER));

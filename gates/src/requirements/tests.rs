@@ -74,7 +74,7 @@ fn a_test_is_a_function_and_not_talk_of_one() {
     assert_found(&test("tests = [\"src/a.rs#told_of_only"), 3, "has no `fn told_of_only`");
 }
 
-/// A table whose one requirement has `scripts`, beside a script that begins with `first`.
+/// A table whose one requirement has `scripts`, and a script that begins with `first`.
 fn with_script(scripts: &str, first: &str) -> Tree {
     let table = DONE.replace("tests = [\"src/a.rs#check_sequence\"]\n", scripts);
     Tree::of(&[("docs/rfc/1.toml", &table), ("src/a.rs", CODE), (SCRIPT, first)])
@@ -126,7 +126,7 @@ fn what_is_no_table_is_found_with_its_line() {
 }
 
 #[test]
-fn other_files_of_the_folder_and_other_folders_are_not_looked_at() {
+fn only_requirement_tables_are_read() {
     let tree = Tree::of(&[("docs/rfc/README.md", "[["), ("Cargo.toml", "[package]\n")]);
     let (counts, findings) = judge(&tree);
     assert!(counts.is_empty() && findings.is_empty());

@@ -1,9 +1,9 @@
 //! The pure crates in one WebAssembly module, which must have no import section.
 //!
-//! A module without imports cannot read a clock, open a file or ask for entropy: nobody is there
-//! to ask. The linker keeps only what an export reaches, so each pure crate has one exported
-//! function here that drives its widest entry point. The inputs are arguments and the result
-//! depends on them: neither may be folded away.
+//! A module without imports cannot read a clock, open a file or ask for entropy, because no host
+//! function exists. The linker keeps only what an export reaches, so each pure crate has one exported
+//! function here that drives its widest entry point. The inputs are arguments and the result depends on
+//! them: neither may be folded away.
 //!
 //! What this does not prove: `std`'s own clock panics on this target instead of importing one.
 //! Clippy's `disallowed_methods` covers that side.

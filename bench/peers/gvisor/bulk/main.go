@@ -91,9 +91,9 @@ func newHost(number byte, link, size string) host {
 		endpoint.LinkEPCapabilities |= stack.CapabilityTXChecksumOffload | stack.CapabilityRXChecksumOffload
 	}
 	if size != "auto" {
-		octets := number32(size)
-		send := tcpip.TCPSendBufferSizeRangeOption{Min: 4096, Default: octets, Max: octets}
-		receive := tcpip.TCPReceiveBufferSizeRangeOption{Min: 4096, Default: octets, Max: octets}
+		size := number32(size)
+		send := tcpip.TCPSendBufferSizeRangeOption{Min: 4096, Default: size, Max: size}
+		receive := tcpip.TCPReceiveBufferSizeRangeOption{Min: 4096, Default: size, Max: size}
 		moderate := tcpip.TCPModerateReceiveBufferOption(false)
 		check(s.SetTransportProtocolOption(tcp.ProtocolNumber, &send))
 		check(s.SetTransportProtocolOption(tcp.ProtocolNumber, &receive))
@@ -122,13 +122,13 @@ func (b *bench) carry(from, to host) (count int) {
 			break
 		}
 		packet := pkt.ToBuffer()
-		octets := packet.Flatten()
+		data := packet.Flatten()
 		packet.Release()
 		pkt.DecRef()
-		if len(octets) > 100 {
+		if len(data) > 100 {
 			b.frames++
 		}
-		arrived := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(octets)})
+		arrived := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(data)})
 		to.link.InjectInbound(ipv4.ProtocolNumber, arrived)
 		arrived.DecRef()
 	}
@@ -187,8 +187,8 @@ func (b *bench) step() {
 	runtime.Gosched()
 }
 
-func (b *bench) carryText(octets int) {
-	for goal := b.carried + octets; b.carried < goal; b.step() {
+func (b *bench) carryText(count int) {
+	for goal := b.carried + count; b.carried < goal; b.step() {
 		for _, f := range b.flows {
 			f.writeAll()
 		}

@@ -9,10 +9,10 @@ source=$(echo lwip-*/src)
 
 # What it is called, the MTU, the buffer in bytes, and what else is defined.
 build() {
-    target=$1 mtu=$2 octets=$3
+    target=$1 mtu=$2 bytes=$3
     shift 3
     [ "$target" -nt "$here/bulk.c" ] && [ "$target" -nt "$here/lwipopts.h" ] && return
-    cc -O3 -flto -DNDEBUG -DBULK_MTU="$mtu" -DBULK_BUFFER="$octets" "$@" -I"$here" -I"$source/include" -Inone \
+    cc -O3 -flto -DNDEBUG -DBULK_MTU="$mtu" -DBULK_BUFFER="$bytes" "$@" -I"$here" -I"$source/include" -Inone \
         -o "$target" "$here/bulk.c" "$source"/core/*.c "$source"/core/ipv4/*.c >log 2>&1 || {
         echo "cc failed: $(tail -n 1 log)" >&2
         exit 1

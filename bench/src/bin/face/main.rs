@@ -17,7 +17,7 @@ use std::time::Duration;
 use measure::{Figures, Work};
 use table::Table;
 
-/// What a measurement can fail of, with what to do about it.
+/// An error of a measurement, with a remedy.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 const USAGE: &str = "\
@@ -34,7 +34,7 @@ as many threads as there are processors, in turns.
   --only PEER  this alone, or several
   --write      the table into docs/BENCHMARKS.md, too";
 
-/// Whose sockets a measurement uses, or what drives the stack that it uses.
+/// Sockets of a measurement, or driver of its stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Peer {
     Kernel,
@@ -61,7 +61,7 @@ impl Peer {
     }
 }
 
-/// What was asked for.
+/// The typed arguments.
 struct FacePlan {
     peers: Vec<(&'static str, Peer)>,
     rounds: usize,
@@ -72,7 +72,7 @@ struct FacePlan {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.iter().any(|word| word == "--help" || word == "-h") {
-        // Whoever reads only the top of it is no failure.
+        // A reader that closes early is no failure.
         let _unread = writeln!(io::stdout(), "{USAGE}");
         return ExitCode::SUCCESS;
     }

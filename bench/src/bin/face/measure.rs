@@ -1,4 +1,4 @@
-//! What is done, and what it took.
+//! Measured work, and its cost.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ impl Work {
         Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, work)| work)
     }
 
-    /// How many are under way at a time.
+    /// Number of concurrent ones.
     pub(crate) fn at_once(self) -> usize {
         match self {
             Self::Echo(count) | Self::Short(count) => count,
@@ -41,7 +41,7 @@ impl Work {
     }
 }
 
-/// How it went: echoes, connections, or bytes of a stream.
+/// Results: echoes, connections, or bytes of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
     done: f64,
@@ -51,7 +51,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Of one line, as it is displayed.
+    /// Reads the figures from one displayed line.
     pub(crate) fn read(line: &str) -> Result<Self, Failure> {
         let mut words = line.split_whitespace();
         let mut next = || -> Result<f64, Failure> {
@@ -108,7 +108,7 @@ impl Begun {
         Instant::now() >= self.until
     }
 
-    /// What so much took.
+    /// Figures for `done` units of work.
     pub(crate) fn figures(&self, done: u64) -> Result<Figures, Failure> {
         Ok(Figures {
             done: done as f64,
@@ -124,9 +124,9 @@ fn spent() -> Result<Duration, Failure> {
     Ok(spent.user + spent.system)
 }
 
-/// What an echo sends and gets back.
+/// Message of an echo.
 pub(crate) const MESSAGE: [u8; 64] = [7; 64];
-/// What is written of a stream at a time.
+/// Bytes of one write to a stream.
 pub(crate) static TEXT: [u8; 64 << 10] = [7; 64 << 10];
 /// Before it is measured.
 pub(crate) const WARM_UP: Duration = Duration::from_millis(100);

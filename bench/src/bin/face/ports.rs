@@ -1,4 +1,4 @@
-//! By ports, which run on the threads of the same shards: what tasks add shows beside it.
+//! Ports, which run on the threads of the same shards; the difference shows the cost of tasks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

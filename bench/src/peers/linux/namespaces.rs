@@ -132,7 +132,7 @@ pub(super) fn kernel_memory() -> Result<u64, Failure> {
 /// As many sockets as this process may have, a few for other files taken off.
 fn most_sockets() -> Result<u32, Failure> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // What Linux allows to whoever may raise his limit.
+    // Linux's maximum for a process that may raise its limit.
     let most = Rlimit { current: Some(1 << 20), maximum: Some(1 << 20) };
     if setrlimit(Resource::Nofile, most).is_err() {
         setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?;

@@ -44,7 +44,7 @@ impl Queue {
 }
 
 impl Device {
-    /// What was sent here arrives at `other`, which read all that came before.
+    /// Delivers the sent frames to `other`, which has read all earlier ones.
     pub(super) fn carry(&mut self, other: &mut Self) -> usize {
         std::mem::swap(&mut self.sent, &mut other.received);
         self.sent.clear();
