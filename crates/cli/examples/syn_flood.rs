@@ -1,12 +1,12 @@
-//! SYNs from addresses that nobody has, onto an interface, as many a second as are asked for.
+//! SYNs from unassigned addresses onto an interface, at a given rate per second.
 //!
 //! ```text
 //! syn_flood INTERFACE STATION TARGET RATE SECONDS
 //! ```
 //!
-//! Each begins with a source of its own in 10.128.0.0/9 and has the options that clients have; it goes
-//! to port 80 of the IPv4 address TARGET at that station. A RATE of 0 is as fast as it goes. Prints how
-//! many were sent and in how many nanoseconds; answers are nobody's business here. Wants root.
+//! Each has a different source in 10.128.0.0/9 and the options of usual clients; it goes to port 80 of
+//! the IPv4 address TARGET at that station. A RATE of 0 is as fast as possible. Prints the number sent
+//! and the time in nanoseconds; answers are ignored. Needs root.
 
 use std::error::Error;
 use std::net::Ipv4Addr;
@@ -25,7 +25,7 @@ use whimbrel_wire::{
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// What all SYNs share.
+/// Parts that all SYNs share.
 struct Flood {
     ethernet: [u8; EthernetHeader::LEN],
     target: Ipv4Addr,
@@ -36,7 +36,7 @@ fn main() -> Result<(), Failure> {
     let [interface, station, target, rate, seconds] = &typed[..] else {
         return Err("usage: syn_flood INTERFACE STATION TARGET RATE SECONDS".into());
     };
-    // The address is never used: nobody asks who has it, and nothing is received.
+    // The address is never used: no host asks for it, and nothing is received.
     let spec = format!("packet:{interface},addr=10.127.255.254/32");
     let WireSpec::Packet(config) = spec.parse()? else { return Err("not a packet: wire".into()) };
     let mut wire = PacketWire::open(&config)?;
@@ -71,7 +71,7 @@ impl Flood {
             while batch.fill(|segment| self.write(number, segment).is_some()).is_some() {
                 number = number.wrapping_add(1);
             }
-            // What the queue has no room for is tried again.
+            // Packets without room in the queue are tried again.
             wire.tx_burst(&mut batch)?;
         }
         Ok((wire.counters().tx_frames, began.elapsed().as_nanos()))
@@ -115,9 +115,9 @@ impl Flood {
 
 /// Of `02:00:00:00:00:01`.
 fn station_of(text: &str) -> Result<MacAddress, Failure> {
-    let octets: Vec<u8> =
-        text.split(':').map(|octet| u8::from_str_radix(octet, 16)).collect::<Result<_, _>>()?;
-    Ok(MacAddress(octets.try_into().map_err(|_| format!("{text}: six bytes make a station"))?))
+    let bytes: Vec<u8> =
+        text.split(':').map(|byte| u8::from_str_radix(byte, 16)).collect::<Result<_, _>>()?;
+    Ok(MacAddress(bytes.try_into().map_err(|_| format!("{text}: six bytes make a station"))?))
 }
 
 /// Ahead of its rate, it sleeps.

@@ -37,27 +37,27 @@ use plan::{BulkPlan, congestion};
 #[command(mut_arg("json", |option| option.help(JSON_HELP)))]
 #[command(mut_arg("fail_if", |option| option.help(FAIL_IF_HELP)))]
 pub(crate) struct Arguments {
-    /// Send to the other side, or receive from it.
+    /// Direction of the transfer.
     #[arg(value_enum, value_name = "send|recv", required_unless_present = "server")]
     way: Option<BulkDirection>,
-    /// The other side, as in 10.9.0.1 or 10.9.0.1:5201: `iperf3 -s`, `whimbrel bulk --server`, or what
-    /// --peer says [default: a server in this process].
+    /// The other side, for example 10.9.0.1 or 10.9.0.1:5201: `iperf3 -s`, `whimbrel bulk --server`, or
+    /// the kind given by --peer [default: a server in this process].
     #[arg(value_name = "HOST[:PORT]")]
     target: Option<String>,
-    /// Serve `iperf3 -c` and `whimbrel bulk`, one test after the other and all on one shard, until it
-    /// is interrupted [default wire: that of `serve`].
+    /// Serve `iperf3 -c` and `whimbrel bulk` until interrupted, one test at a time, all on one shard
+    /// [default wire: that of `serve`].
     #[arg(short, long, conflicts_with_all = CLIENTS_OPTIONS)]
     server: bool,
-    /// Listen there, with --server [default: port 5201 of every address of the wire].
+    /// Address to listen at, with --server [default: port 5201 of every address of the wire].
     #[arg(long, value_name = "ADDR:PORT", requires = "server")]
     listen: Option<String>,
-    /// What the other side speaks [default: iperf3, and plain if it is in this process].
+    /// Protocol of the other side [default: iperf3, or plain if it is in this process].
     #[arg(long, value_enum, value_name = "WHAT")]
     peer: Option<PeerKind>,
-    /// Look a name up for an IPv4 address only.
+    /// Resolve a name to IPv4 addresses only.
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     ipv4: bool,
-    /// Look a name up for an IPv6 address only.
+    /// Resolve a name to IPv6 addresses only.
     #[arg(short = '6', long)]
     ipv6: bool,
     #[command(flatten)]
@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     /// End after this time [default: 10s].
     #[arg(short = 't', short_alias = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
     time: Option<Duration>,
-    /// End when all streams together have moved this many bytes, each its share.
+    /// End when all streams together have transferred this many bytes, in equal shares.
     #[arg(short = 'n', long, value_name = "SIZE", value_parser = size::some, conflicts_with_all = ["time", "omit"])]
     bytes: Option<u64>,
     /// Streams at the same time (with --bidir and iperf3 this many each way).
@@ -74,13 +74,13 @@ pub(crate) struct Arguments {
     /// Reverse the direction: send receives, and recv sends.
     #[arg(short = 'R', long, conflicts_with = "bidir")]
     reverse: bool,
-    /// Both ways at once: with iperf3 on streams of their own, else on each stream.
+    /// Transfer in both directions at once: with iperf3 on separate streams, else on each stream.
     #[arg(long)]
     bidir: bool,
-    /// Bytes of each send buffer, and of each receive buffer and so of the window, at least; one number
-    /// is for both. Short for -S buffers.send=… -S buffers.recv=…; with ",exact" also for -S
-    /// buffers.send.max=… -S buffers.recv.max=…, so that none grows beyond. Of kernel: the buffers of
-    /// its sockets. A server of iperf3's is asked for as much (its -w).
+    /// Minimum bytes of each send buffer, and of each receive buffer and its window; one number sets
+    /// both. Short for -S buffers.send=… -S buffers.recv=…; with ",exact" also for -S
+    /// buffers.send.max=… -S buffers.recv.max=…, so that none grows beyond it. With kernel:, the
+    /// buffers of its sockets. An iperf3 server is asked for the same sizes (its -w).
     #[arg(long, value_name = "SNDBUF/RCVBUF[,exact]", value_parser = window, conflicts_with = "wscale")]
     window: Option<Window>,
     /// Bytes of each write and read.
@@ -91,27 +91,27 @@ pub(crate) struct Arguments {
     mss: Option<u16>,
     #[arg(short = 'C', long, value_name = "NAME", help = congestion::help_with_kernel())]
     congestion: Option<String>,
-    /// Send small segments at once (Nagle's algorithm is off).
+    /// Send small segments at once (disable Nagle's algorithm).
     #[arg(short = 'N', long)]
     no_delay: bool,
-    /// Window scaling: as the buffer needs it, off, or this scale (0 to 14) with as large a receive
-    /// buffer as it can announce.
+    /// Window scaling: as the buffer needs it, off, or this scale (0 to 14) with the largest receive
+    /// buffer that it can advertise.
     #[arg(long, value_name = "auto|off|N", default_value = "auto", value_parser = wscale)]
     wscale: WindowScaling,
-    /// The most bits per second that each stream sends, as in 45M.
+    /// The most bits per second that each stream sends, for example 45M.
     #[arg(short = 'b', long, value_name = "RATE", value_parser = quantity::rate)]
     bitrate: Option<f64>,
-    /// Leave this time at the beginning out of the totals.
+    /// Exclude this time at the start from the totals.
     #[arg(short = 'O', long, value_name = "TIME", value_parser = quantity::duration)]
     omit: Option<Duration>,
-    /// The length of the intervals.
+    /// Length of the intervals.
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = quantity::some_time)]
     interval: Duration,
-    /// Give up a stream that takes longer to open, or to end; with --server, a client that takes longer
-    /// for a step before its test or after it.
+    /// Time limit for a stream to open and to end; with --server, for each of a client's steps before
+    /// and after its test.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = quantity::some_time)]
     timeout: Duration,
-    /// Have an iperf3 server send what it printed, and print it.
+    /// Request the output of an iperf3 server, and print it.
     #[arg(long)]
     get_server_output: bool,
     #[command(flatten)]
@@ -127,11 +127,11 @@ pub(crate) struct Arguments {
 struct Window {
     send: u64,
     recv: u64,
-    /// Whether they are all that there may be.
+    /// True if the sizes are maxima, too.
     exact: bool,
 }
 
-/// How windows are scaled.
+/// Window scaling.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum WindowScaling {
     /// As the largest receive buffer needs it.
@@ -151,16 +151,16 @@ enum BulkDirection {
     Recv,
 }
 
-/// What the other side speaks.
+/// Protocol of the other side.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum PeerKind {
     /// iperf3's protocol, as `iperf3 -s` and `whimbrel bulk --server` do.
     Iperf3,
-    /// Nothing: it reads or sends, as `whimbrel serve --sink` and `--chargen` do.
+    /// No protocol: it only reads or sends, as `whimbrel serve --sink` and `--chargen` do.
     Plain,
 }
 
-/// Transfers, and says how much.
+/// Transfers, and prints the result.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.server {
         return be_server(arguments);
@@ -199,7 +199,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 ran.outcome.theirs.as_ref().and_then(|it| it.server_output.as_ref())
             {
                 text += "\nServer output:\n";
-                // Behind a margin none of its lines passes for one of ours.
+                // The margin marks them as another program's lines.
                 text.extend(theirs.lines().map(|line| format!("  {line}\n")));
             }
             text + &output::counters(&ran, report.detail())
@@ -235,7 +235,7 @@ fn be_server(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    /// Whether the kernel's sockets are used.
+    /// True if it uses the kernel's sockets.
     pub(super) fn is_over_the_kernel(&self) -> bool {
         match (self.setup.wire.as_deref(), self.setup.stack) {
             (Some(wire), _) => wire == "kernel:",
@@ -244,7 +244,7 @@ impl Arguments {
         }
     }
 
-    /// What its own options set among the rules of the stack.
+    /// The tunables set by its own options.
     pub(crate) fn shorthands(&self) -> Vec<Shorthand> {
         // The kernel's buffers are set on each socket.
         let window = self.window.filter(|_| !self.is_over_the_kernel());
@@ -252,7 +252,7 @@ impl Arguments {
             let floors = [("buffers.send", send), ("buffers.recv", recv)];
             let most = [("buffers.send.max", send), ("buffers.recv.max", recv)];
             let buffers = floors.into_iter().chain(most.into_iter().filter(|_| exact));
-            buffers.map(|(name, octets)| ("--window", name, octets.to_string())).collect()
+            buffers.map(|(name, bytes)| ("--window", name, bytes.to_string())).collect()
         });
         let wscale = match self.wscale {
             WindowScaling::Auto => Vec::new(),
@@ -262,7 +262,7 @@ impl Arguments {
             WindowScaling::By(scale) => {
                 let most = u64::from(u16::MAX) << scale;
                 let buffers = [("buffers.recv", most), ("buffers.recv.max", most)];
-                buffers.map(|(name, octets)| ("--wscale", name, octets.to_string())).to_vec()
+                buffers.map(|(name, bytes)| ("--wscale", name, bytes.to_string())).to_vec()
             }
         };
         let congestion = self.congestion.as_deref().filter(|_| !self.is_over_the_kernel());
@@ -289,16 +289,16 @@ fn window(text: &str) -> Result<Window, String> {
         None => (text, false),
         Some((sizes, "exact")) => (sizes, true),
         Some((_, other)) => {
-            return Err(format!("{other:?} behind the sizes: give \",exact\", or nothing"));
+            return Err(format!("{other:?} after the sizes is unknown: use \",exact\" or nothing"));
         }
     };
     let (send, recv) = sizes.split_once('/').unwrap_or((sizes, sizes));
     Ok(Window { send: size::parse(send)?, recv: size::parse(recv)?, exact })
 }
 
-/// How long nothing may be moved in a test before a server ends it: iperf3's --rcv-timeout.
+/// Time without transfer after which a server ends a test: iperf3's --rcv-timeout.
 const IDLE: Duration = Duration::from_secs(120);
-/// What a server has no use for.
+/// Options without effect on a server.
 const CLIENTS_OPTIONS: [&str; 23] = [
     "html",
     "server_profile",
@@ -324,8 +324,12 @@ const CLIENTS_OPTIONS: [&str; 23] = [
     "clock",
     "no_tui",
 ];
-const JSON_HELP: &str = "Print one JSON document (whimbrel.bulk/1) instead of text; =iperf3: as iperf3 prints it. With \
-     --server: one for each test, as iperf3 -s prints it, and at the end one of the server (whimbrel.serve/1)";
-const FAIL_IF_HELP: &str = "Exit with code 3 if this is true of the result, as in 'bitrate<900M || again>1%': \
-     bitrate, sent, received, retransmits, again (segments sent again, a number or % of all), and over mem: with a \
-     rate wait.mean and wait.p99, the time in its queue, as in wait.p99>20ms";
+const JSON_HELP: &str = "Print one JSON document (whimbrel.bulk/1) instead of text; =iperf3: as \
+                         iperf3 prints it. With \
+     --server: one for each test, as iperf3 -s prints it, and one of the server at the end \
+     (whimbrel.serve/1)";
+const FAIL_IF_HELP: &str = "Exit with code 3 if this is true of the result, for example \
+                            'bitrate<900M || again>1%': \
+     bitrate, sent, received, retransmits, again (segments sent again, a number or % of all), and \
+     over mem: with a \
+     rate wait.mean and wait.p99, the time in its queue, for example wait.p99>20ms";

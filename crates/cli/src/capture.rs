@@ -17,20 +17,19 @@ use crate::{size, streams};
 /// The options about captures, as they were typed.
 #[derive(Args, Debug)]
 pub(crate) struct CaptureOption {
-    /// Write every packet that the stack receives and sends to this file (pcapng), with the reason
-    /// of each drop and each change of state. snap=N: only the first N bytes of each; rotate=SIZE:
-    /// begin another file (FILE_00002 …) beyond this size, files=N: and keep the last N; filter=…,
-    /// which must be the last: only these packets, as in filter=tcp port 80.
+    /// Write every packet that the stack receives and sends to this file (pcapng), with the reason for
+    /// each drop and each state change. snap=N: only the first N bytes of each; rotate=SIZE: begin
+    /// another file (FILE_00002 …) beyond this size, files=N: and keep the last N; filter=…, which must
+    /// be the last: only these packets, as in filter=tcp port 80.
     #[arg(long, value_name = "FILE[,snap=N,rotate=SIZE,files=N,filter=…]", value_parser = parse)]
     pcap: Option<CapturePlan>,
 }
 
 impl CaptureOption {
-    /// What is meant on this wire.
+    /// The capture on this wire.
     pub(crate) fn pcap(&self, wire: &WireSpec) -> Result<Option<CapturePlan>, Failure> {
         if self.pcap.is_some() && wire.is_kernel() {
-            let text = "the kernel's sockets show no frames: capture with tcpdump, or give \
-                        another wire";
+            let text = "the kernel's sockets show no frames: use tcpdump, or another wire";
             return Err(Failure::usage("--pcap", text));
         }
         Ok(self.pcap.clone())
@@ -43,32 +42,31 @@ pub(crate) struct CapturePlan {
     pub(crate) place: Place,
     /// Bytes of each frame.
     pub(crate) snap: usize,
-    /// When it goes on in another file.
+    /// Rotation to another file.
     pub(crate) rotate: Option<Rotate>,
     /// Which frames, if not all.
     pub(crate) filter: Option<Filter>,
     /// The most frames that a file gets: then the capture ends.
     pub(crate) most: u64,
-    /// By which option it was asked for.
+    /// The option that requested it.
     pub(crate) option: &'static str,
-    /// What becomes of it.
+    /// Its outcome.
     pub(crate) outcome: CaptureOutcome,
 }
 
-/// What became of a capture or a trace: a disk that is full or a reader that left ends it, and not the
-/// run.
+/// The outcome of a capture or a trace. A full disk or a reader that closed ends it, but not the run.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct CaptureOutcome(Arc<Mutex<CaptureState>>);
 
 #[derive(Default, Debug)]
 struct CaptureState {
-    /// Why it ended before its time, as people are told.
+    /// Reason of an early end, as printed for people.
     broken: Option<String>,
-    /// Whether a screen is in the way of telling them at once.
+    /// True if a screen delays warnings.
     is_held_back: bool,
 }
 
-/// Two plans are the same whatever became of them.
+/// Two plans are equal whatever their outcomes.
 impl PartialEq for CaptureOutcome {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -78,7 +76,7 @@ impl PartialEq for CaptureOutcome {
 impl Eq for CaptureOutcome {}
 
 impl CaptureOutcome {
-    /// A screen is drawn: why the capture ended is told when it is gone.
+    /// Delays the warning of an ended capture until the screen is gone.
     pub(crate) fn hold_back(&self) {
         self.state().is_held_back = true;
     }
@@ -93,7 +91,7 @@ impl CaptureOutcome {
         }
     }
 
-    /// Who is told when `what` is written by `option` into `whither` and ends before its time.
+    /// Returns the receiver of an error when `what`, written by `option` into `whither`, ends early.
     pub(crate) fn witness(
         &self,
         option: &'static str,
@@ -103,10 +101,10 @@ impl CaptureOutcome {
         let outcome = self.clone();
         Box::new(move |error| {
             let text =
-                format!("{option} {whither}: the {what} is not whole: {error}{}", hint(error));
+                format!("{option} {whither}: the {what} is incomplete: {error}{}", hint(error));
             let mut state = outcome.state();
             if !state.is_held_back {
-                streams::tell(&format!("error: {text}; the run goes on without it\n"));
+                streams::tell(&format!("error: {text}; the run continues without it\n"));
             }
             state.broken = Some(text);
         })
@@ -117,16 +115,16 @@ impl CaptureOutcome {
     }
 }
 
-/// What may be the matter.
+/// A likely cause.
 fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; is the disk full?",
-        io::ErrorKind::BrokenPipe => "; whoever read it has left",
+        io::ErrorKind::BrokenPipe => "; its reader has closed it",
         _ => "",
     }
 }
 
-/// Where a capture goes.
+/// Destination of a capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// A file with this path.
@@ -135,12 +133,12 @@ pub(crate) enum Place {
     Output,
 }
 
-/// When a capture goes on in another file.
+/// Rotation of a capture's files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rotate {
-    /// Beyond this many bytes.
-    pub(crate) octets: u64,
-    /// How many files are kept, the newest ones; 0 for all.
+    /// Start another file above this size.
+    pub(crate) bytes: u64,
+    /// Number of newest files to keep; 0 for all.
     pub(crate) files: u64,
 }
 
@@ -193,23 +191,20 @@ impl CapturePlan {
             Some(self.outcome.witness(self.option, text::path(path).to_string(), CAPTURE));
         let refused = |path: &Path, error| {
             let path = text::path(path);
-            Failure::Run(format!(
-                "{} {path}: {error}; give a file that can be written",
-                self.option
-            ))
+            Failure::Run(format!("{} {path}: {error}; use a file that can be written", self.option))
         };
-        let Some(Rotate { octets, files }) = self.rotate else {
+        let Some(Rotate { bytes, files }) = self.rotate else {
             let out = create(path).map_err(|error| refused(path, error))?;
             return Ok(Tap::begin_before(witness, config, out));
         };
         let first = numbered(path, 1);
         let out = create(&first).map_err(|error| refused(&first, error))?;
-        let rotation = Rotation { octets, next: Box::new(successors(path.clone(), files)) };
+        let rotation = Rotation { octets: bytes, next: Box::new(successors(path.clone(), files)) };
         Ok(Tap::begin_before(witness, config, out).with_rotation(Some(rotation)))
     }
 }
 
-/// A capture for each of so many shards, all into the same files.
+/// A capture for each of `shards`, all into the same files.
 pub(crate) fn spread(tap: Option<Tap>, shards: usize) -> Vec<Option<Tap>> {
     let more = |tap: &Tap| (1..shards).map(|_| Some(tap.of_another_shard())).collect();
     let mut taps: Vec<_> = tap.as_ref().map_or_else(|| (1..shards).map(|_| None).collect(), more);
@@ -217,7 +212,7 @@ pub(crate) fn spread(tap: Option<Tap>, shards: usize) -> Vec<Option<Tap>> {
     taps
 }
 
-/// Ends a capture, if there is one; what became of it its [`CaptureOutcome`] knows.
+/// Ends a capture, if there is one; its [`CaptureOutcome`] has the result.
 pub(crate) fn finish(tap: Option<Tap>) {
     let _told_already = tap.map(Tap::finish);
 }
@@ -235,7 +230,7 @@ fn successors(
     move || {
         number += 1;
         if let Some(old) = number.checked_sub(files).filter(|old| files > 0 && *old > 0) {
-            // Somebody may have taken it away before.
+            // Another process may have removed it.
             let _ = fs::remove_file(numbered(&path, old));
         }
         let path = numbered(&path, number);
@@ -279,8 +274,8 @@ fn parse(typed: &str) -> Result<CapturePlan, String> {
         let (option, after) = option.split_at(end);
         rest = after;
         match option.split_once('=') {
-            Some(("snap", octets)) => plan.snap = snap(octets)?,
-            Some(("rotate", octets)) => plan.rotate = Some(rotate(octets)?),
+            Some(("snap", bytes)) => plan.snap = snap(bytes)?,
+            Some(("rotate", bytes)) => plan.rotate = Some(rotate(bytes)?),
             Some(("files", count)) => files = Some(self::files(count)?),
             _ => {
                 return Err(format!("{option:?}: {KEYS}"));
@@ -295,7 +290,7 @@ fn parse(typed: &str) -> Result<CapturePlan, String> {
     Ok(plan)
 }
 
-/// What looks like a key behind a file's name, and is none: it would become a part of the name.
+/// Text behind a file's name that looks like a key and is none: it would become a part of the name.
 fn mistaken(path: &str) -> Option<&str> {
     let is_word = |key: &str| !key.is_empty() && key.bytes().all(|c| c.is_ascii_lowercase());
     let is_key = |option: &&str| option.split_once('=').is_some_and(|(key, _)| is_word(key));
@@ -313,12 +308,12 @@ pub(crate) fn snap(typed: &str) -> Result<usize, String> {
 /// The size of a file.
 pub(crate) fn rotate(typed: &str) -> Result<Rotate, String> {
     match size::parse(typed) {
-        Ok(octets @ 1..) => Ok(Rotate { octets, files: 0 }),
+        Ok(bytes @ 1..) => Ok(Rotate { bytes, files: 0 }),
         _ => Err(format!("{typed}: give the size of a file, as in 100M")),
     }
 }
 
-/// How many files are kept.
+/// Number of files to keep.
 pub(crate) fn files(typed: &str) -> Result<u64, String> {
     match typed.parse() {
         Ok(files @ 1..) => Ok(files),
@@ -326,8 +321,8 @@ pub(crate) fn files(typed: &str) -> Result<u64, String> {
     }
 }
 
-/// What may stand behind a file's name.
-const KEYS: &str = "give snap=N, rotate=SIZE, files=N or filter=… behind the file";
+/// Keys behind a file's name.
+const KEYS: &str = "use snap=N, rotate=SIZE, files=N or filter=… after the file";
 /// The option of commands that do something else.
 const PCAP: &str = "--pcap";
 const CAPTURE: &str = "capture";

@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What there is to say of two documents.
+/// The comparison of two documents.
 #[derive(Debug)]
 struct Comparison {
     /// The schema of both.
@@ -51,11 +51,11 @@ struct Comparison {
     /// The files, as people read their names.
     names: [String; 2],
     pairs: Vec<Pair>,
-    /// The names of rows that one of them alone has.
+    /// Names of rows in only one of them.
     alone: [Vec<Foreign<String>>; 2],
 }
 
-/// Compares, and says what differs.
+/// Compares, and prints the differences.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let comparison = Comparison::of([&arguments.a, &arguments.b])?;
     let condition = arguments.fail_if.as_deref().map(|text| comparison.condition(text));
@@ -75,7 +75,7 @@ impl Comparison {
         let [a, b] = [read(paths[0])?, read(paths[1])?];
         if a.schema != b.schema {
             return Err(Failure::Usage(format!(
-                "{} is of {} and {} of {}: give two documents of one command",
+                "{} is of {} and {} of {}: use two documents of one command",
                 shown(paths[0]),
                 a.schema,
                 shown(paths[1]),
@@ -87,7 +87,7 @@ impl Comparison {
         Ok(Self { schema, names: paths.map(|path| shown(path).to_string()), pairs, alone })
     }
 
-    /// What was typed, whose names are of figures that there are.
+    /// Parses a condition; its names must be known figures.
     fn condition(&self, text: &str) -> Result<Condition, Failure> {
         let condition: Condition =
             text.parse().map_err(|error| Failure::usage("--fail-if", error))?;
@@ -107,7 +107,7 @@ impl Comparison {
         Ok(condition)
     }
 
-    /// What makes it hold, in the first row of which it does.
+    /// The figures that fulfil a condition, from the first row that does.
     fn met(&self, condition: &Condition) -> Option<String> {
         let differ = |pair: &Pair| pair.figures.iter().filter(|it| it.differs()).count();
         let differences = self.pairs.iter().map(differ).sum();
@@ -154,27 +154,27 @@ struct Document {
 fn read(path: &Path) -> Result<Document, Failure> {
     let name = shown(path);
     let text = fs::read_to_string(path)
-        .map_err(|error| Failure::run(format!("{name}: {error}; give a document of --json")))?;
+        .map_err(|error| Failure::run(format!("{name}: {error}; use a document of --json")))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| {
         Failure::Usage(format!(
-            "{name} is no JSON ({error}): give what --json wrote, and all of it"
+            "{name} is not valid JSON ({error}): use a complete document of --json"
         ))
     })?;
     let schema = Foreign::new(value["schema"].as_str().unwrap_or_default().to_owned());
     let parts = part::parts(schema.verbatim(), &value).ok_or_else(|| {
         let is = match schema.verbatim().as_str() {
-            "" => "no document of whimbrel's".into(),
+            "" => "not a document of whimbrel".into(),
             _ => schema.to_string(),
         };
         Failure::Usage(format!(
-            "{name} is {is}: give documents of one of {}",
+            "{name} is {is}: use documents of one of {}",
             part::KINDS.join(", ")
         ))
     })?;
     Ok(Document { schema, parts })
 }
 
-/// Parts of the same name together; those that are left in their order, if as many are left of both.
+/// Pairs parts of the same name; the others in their order, if both have as many left.
 fn paired(a: Vec<Part>, b: Vec<Part>) -> (Vec<Pair>, [Vec<Foreign<String>>; 2]) {
     let (mut pairs, mut left_of_a) = (Vec::new(), Vec::new());
     let places = matched(a.iter().map(|it| &it.name), b.iter().map(|it| &it.name));
@@ -194,7 +194,7 @@ fn paired(a: Vec<Part>, b: Vec<Part>) -> (Vec<Pair>, [Vec<Foreign<String>>; 2]) 
     (pairs, [names(left_of_a), names(left_of_b)])
 }
 
-/// What a condition calls by this name, of a row; so many `differences` are there in all rows.
+/// The figure that a condition names, in a row; `differences` is the count over all rows.
 fn figure(pair: &Pair, name: &str, differences: usize) -> Option<Measured> {
     if name == DIFFERENCES {
         return Some(Measured { value: differences as f64, whole: 1.0 });
@@ -222,7 +222,7 @@ fn matched<'n, N: Hash + Eq + 'n>(
     a.map(|name| places.get_mut(name)?.pop_front()).collect()
 }
 
-/// How many figures differ, as conditions call it.
+/// Name of the number of different figures in conditions.
 const DIFFERENCES: &str = "differences";
 
 #[cfg(test)]

@@ -43,12 +43,12 @@ pub(crate) struct Arguments {
     /// every address of the wire].
     #[arg(value_name = "HOST:PORT")]
     target: Option<String>,
-    /// Be the server: answer until interrupted [default wire: that of `serve`].
+    /// Run as the server until interrupted [default wire: that of `serve`].
     #[arg(long, conflicts_with_all = CLIENTS_OPTIONS)]
     server: bool,
     #[command(flatten)]
     pub(crate) setup: StackOptions,
-    /// What a transaction is.
+    /// Steps of a transaction.
     #[arg(long, value_enum, value_name = "MODE", default_value_t = Mode::Crr)]
     mode: Mode,
     /// End after this time [default: 10s].
@@ -57,41 +57,41 @@ pub(crate) struct Arguments {
     /// End after this many transactions.
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = quantity::whole::<u64>(1..=u64::MAX))]
     transactions: Option<u64>,
-    /// Bytes of the request and of the response, as in 1,1 or 64,16k [default: 1,1].
+    /// Bytes of the request and of the response, for example 1,1 or 64,16k [default: 1,1].
     #[arg(short = 'r', long, value_name = "REQ,RESP", value_parser = size::pair)]
     sizes: Option<(u64, u64)>,
-    /// Run at least and at most this often (3 to 30, in either order), until the mean rate is as
-    /// sure as --confidence says.
+    /// Minimum and maximum number of runs (3 to 30, in either order); runs stop once the mean rate is
+    /// as certain as --confidence requires.
     #[arg(short = 'i', long, value_name = "MIN,MAX", value_parser = iterations)]
     iterations: Option<(u32, u32)>,
-    /// How sure the mean rate has to be: a confidence of 95 or 99 % that it lies in an interval
-    /// this many percent wide [default: 99,5 with --iterations; --iterations is 3,10 with it].
+    /// Required certainty of the mean rate: a confidence of 95 or 99 % and the width of its interval in
+    /// percent [default: 99,5 with --iterations; --iterations is 3,10 with it].
     #[arg(short = 'I', long, value_name = "LEVEL,WIDTH", value_parser = confidence)]
     confidence: Option<Confidence>,
-    /// The local ports to connect from, as in 49152-65535; short for -S
+    /// Local ports to connect from, for example 49152-65535; short for -S
     /// net.ipv4.ip_local_port_range=….
     #[arg(long, value_name = "FIRST-LAST", value_parser = quantity::ports)]
     local_ports: Option<String>,
     #[arg(short = 'C', long, value_name = "NAME", help = congestion::help())]
     congestion: Option<String>,
-    /// Connections that are open at the same time.
+    /// Connections open at the same time.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=1_000_000))]
     connections: u32,
-    /// Who closes a connection first, and so holds its TIME-WAIT [default: in crr the server, or to
-    /// a HOST:PORT the client, since that server may wait for it; in cc the client].
+    /// The side that closes a connection first, and so holds its TIME-WAIT [default: for crr the
+    /// server, or with a HOST:PORT the client, because that server may wait for it; for cc the client].
     #[arg(long, value_enum, value_name = "WHO")]
     close: Option<Closer>,
     /// Transactions per second, sent at even intervals; latency is then corrected for coordinated
     /// omission.
     #[arg(short = 'q', long, value_name = "RATE", value_parser = quantity::rate)]
     rate: Option<f64>,
-    /// Give up a transaction, and opening a connection, after this time.
+    /// Time limit of a transaction and of opening a connection.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = quantity::some_time)]
     timeout: Duration,
-    /// The length of the intervals whose rates are printed.
+    /// Length of the intervals whose rates are printed.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::some_time)]
     interval: Duration,
-    /// How the server goes about it.
+    /// Pace of the server.
     #[command(flatten)]
     pace: PaceOptions,
     #[command(flatten)]
@@ -103,24 +103,24 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// What its own options set among the rules of the stack.
+    /// The tunables set by its own options.
     pub(crate) fn shorthands(&self) -> Vec<Shorthand> {
         Shorthand::of_client(self.local_ports.as_deref(), self.congestion.as_deref())
     }
 }
 
-/// What a transaction is.
+/// Steps of a transaction.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
     /// Connect, request, response, close.
     Crr,
-    /// Request and response, on connections that stay.
+    /// Request and response, on persistent connections.
     Rr,
     /// Connect and close.
     Cc,
 }
 
-/// What is to be measured, over what, and how that is told.
+/// A measurement: its transactions, its wire, and its output.
 struct CrrPlan {
     setup: StackSetup,
     target: Option<Endpoint>,
@@ -131,7 +131,7 @@ struct CrrPlan {
     pace: Pace,
 }
 
-/// Measures, and says what it measured.
+/// Measures, and prints the result.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.server {
         return serve(arguments);
@@ -201,20 +201,20 @@ fn exchange_sizes(arguments: &Arguments) -> Result<(u64, u64), Failure> {
     let sizes = match (arguments.mode, arguments.sizes) {
         (Mode::Cc, None) => return Ok((0, 0)),
         (Mode::Cc, Some(_)) => {
-            let text = "in cc nothing is sent: leave it out, or give --mode crr or rr";
+            let text = "--mode cc sends no request: leave it out, or use --mode crr or rr";
             return Err(Failure::usage("--sizes", text));
         }
         (Mode::Crr | Mode::Rr, sizes) => sizes.unwrap_or((1, 1)),
     };
     if sizes.0 == 0 || sizes.1 == 0 {
-        let text = "a request and a response have at least one byte each, as in 1,1";
+        let text = "a request and a response need at least one byte each, for example 1,1";
         return Err(Failure::usage("--sizes", text));
     }
     if sizes.0 > LONGEST_REQUEST {
-        return Err(Failure::usage("--sizes", "a request has at most 1M bytes: give less"));
+        return Err(Failure::usage("--sizes", "a request has at most 1M bytes: use less"));
     }
     if sizes.1 > LONGEST_ANSWER {
-        return Err(Failure::usage("--sizes", "a response has at most 16M bytes: give less"));
+        return Err(Failure::usage("--sizes", "a response has at most 16M bytes: use less"));
     }
     Ok(sizes)
 }
@@ -223,12 +223,12 @@ fn exchange_sizes(arguments: &Arguments) -> Result<(u64, u64), Failure> {
 fn pace(arguments: &Arguments, target: Option<&str>) -> Result<Pace, Failure> {
     let pace = arguments.pace.pace(target)?;
     match answering_option(pace).filter(|_| arguments.mode == Mode::Cc) {
-        Some(option) => Err(Failure::usage(option, "in cc nothing is answered: leave it out")),
+        Some(option) => Err(Failure::usage(option, "--mode cc has no responses: leave it out")),
         None => Ok(pace),
     }
 }
 
-/// Is the other side of what the other options say, until it is interrupted.
+/// Serves as the other side for the other options, until interrupted.
 fn serve(arguments: &Arguments) -> Result<(), Failure> {
     arguments.target.as_deref().map(end).transpose()?;
     let (request, answer) = exchange_sizes(arguments)?;
@@ -240,7 +240,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     serving::other(OtherServer {
         setup: &arguments.setup,
         shorthands: arguments.shorthands(),
-        content: ContentPlan::Octets(role(arguments.mode, request, answer), close_mode),
+        content: ContentPlan::Service(role(arguments.mode, request, answer), close_mode),
         port: NETSERVER,
         pace: pace(arguments, None)?,
         listen: arguments.target.as_deref(),
@@ -248,7 +248,7 @@ fn serve(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
-/// What the other side does on each connection.
+/// Role of the other side on each connection.
 fn role(mode: Mode, request: u64, answer: u64) -> Role {
     let answer: Bytes = vec![b'a'; usize::try_from(answer).unwrap_or(0)].into();
     match mode {
@@ -270,14 +270,16 @@ fn ending(mode: Mode, close: Option<Closer>, target: Option<Endpoint>) -> Result
     match (mode, close) {
         (Mode::Rr, None) => Ok(Ending::KeepAlive),
         (Mode::Rr, Some(_)) => {
-            Err(Failure::usage("--close", "in rr connections stay: leave it out"))
+            Err(Failure::usage("--close", "--mode rr keeps connections open: leave it out"))
         }
         (Mode::Cc, Some(Closer::Server)) => {
-            let text = "in cc nobody asks the server for anything: give client or rst";
+            let text = "crr --mode cc sends no request, so the server cannot close first: use \
+                        --close \
+                        client or rst";
             Err(Failure::usage("--close", text))
         }
-        // Where both sides wait for the other, nothing goes on: a server that closes first is met
-        // half-way by a client that closes, too.
+        // If both sides waited for the other, no connection would close. A server that closes first
+        // gets along with a client that closes, too.
         (Mode::Crr, None) if target.is_some() => Ok(Ending::Client),
         (Mode::Crr, None | Some(Closer::Server)) => Ok(Ending::Server),
         (Mode::Cc, None) | (_, Some(Closer::Client)) => Ok(Ending::Client),
@@ -291,7 +293,7 @@ fn load_plan(arguments: &Arguments, request: u64, answer: u64, ending: Ending) -
         (None, duration) => StopCondition::Elapsed(duration.unwrap_or(DEFAULT_DURATION)),
     };
     load::LoadPlan {
-        // Whoever drives it says where the server is.
+        // The driver finds the server's address.
         target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
         destinations: Vec::new(),
         exchange: Exchange {
@@ -344,7 +346,7 @@ pub(crate) fn end(text: &str) -> Result<Endpoint, Failure> {
     }
 }
 
-/// How often to run, at least and at most.
+/// Minimum and maximum number of runs.
 fn iterations(text: &str) -> Result<(u32, u32), String> {
     let count = |text: &str| text.trim().parse().ok();
     let pair = text.split_once(',').and_then(|(one, other)| Some((count(one)?, count(other)?)));
@@ -359,7 +361,12 @@ fn confidence(text: &str) -> Result<Confidence, String> {
     let level = match level.trim() {
         "95" => Level::P95,
         "99" => Level::P99,
-        other => return Err(format!("{other:?} is no level here: give 95 or 99, as in 99,5")),
+        other => {
+            return Err(format!(
+                "{other:?} is not a supported level: use 95 or 99, as in \
+                                     99,5"
+            ));
+        }
     };
     let width = width.trim().trim_end_matches('%').parse().ok();
     let width = width.filter(|width| (0.1..=100.0).contains(width));
@@ -406,7 +413,7 @@ fn document(plan: &CrrPlan, ran: &FinishedRun<Outcome>) -> Value {
     document.into()
 }
 
-/// How sure the mean of the runs was to be, and their rates.
+/// Required certainty of the mean of the runs, and their rates.
 fn judged(plan: &CrrPlan, outcome: &Outcome) -> Option<(Confidence, Vec<f64>)> {
     let runs = outcome.earlier.iter().chain([outcome]);
     plan.repeat.until.map(|sure| (sure, runs.map(|run| run.record.rate()).collect()))
@@ -438,7 +445,7 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 /// The longest request and response, bytes: each is kept in one piece.
 const LONGEST_REQUEST: u64 = 1 << 20;
 const LONGEST_ANSWER: u64 = 16 << 20;
-/// What says nothing to a server.
+/// Options without effect on a server.
 const CLIENTS_OPTIONS: [&str; 14] = [
     "html",
     "server_profile",

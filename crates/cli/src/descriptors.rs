@@ -4,22 +4,22 @@ use std::io;
 
 use whimbrel_io::descriptors::{are_used_up, limit};
 
-/// What the system lacks, its bound, and the remedy.
+/// Names the exhausted resource, its limit, and the remedy.
 pub(crate) fn explain(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(ENFILE) => format!(
-            "no descriptor is left on this machine, which has {} (fs.file-max): raise that, or end other \
-             programs",
+            "no file descriptor is free on this machine, which has {} (fs.file-max): raise the \
+             limit, or end other programs",
             machine_limit().unwrap_or_else(|| "no more".into())
         ),
         _ if are_used_up(error) => {
-            format!("no descriptor is left of {}: {REMEDY}", own_limit())
+            format!("no file descriptor is free of {}: {REMEDY}", own_limit())
         }
         _ => error.to_string(),
     }
 }
 
-/// The error with that text, if a descriptor is what it lacked.
+/// The error with that text, if a descriptor was missing.
 pub(crate) fn explained(error: io::Error) -> io::Error {
     if are_used_up(&error) { io::Error::new(error.kind(), explain(&error)) } else { error }
 }
@@ -35,6 +35,6 @@ fn machine_limit() -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-const REMEDY: &str = "raise it, as with `ulimit -n 65536`";
+const REMEDY: &str = "raise the limit, for example `ulimit -n 65536`";
 /// Linux' number for it.
 const ENFILE: i32 = 23;

@@ -1,4 +1,4 @@
-//! `whimbrel doctor`: what this machine gives and what it lacks, and how to get it.
+//! `whimbrel doctor`: capabilities of this machine, and how to get the missing ones.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    let text = format!("missing: {}; each line that begins with fail says its fix", names(&failed));
+    let text = format!("missing: {}; each line that begins with fail names its fix", names(&failed));
     Err(Failure::Missing { text, needs: &[] })
 }
 

@@ -1,7 +1,7 @@
 //! Runs a client, and in this process its server where it has no other, over whatever wire.
 //!
-//! The applications are the same on every wire; what differs is who moves their octets: a stack in
-//! memory, a stack over a device, or the kernel.
+//! The applications are the same on every wire. Their bytes are moved by a stack in memory, a stack
+//! over a device, or the kernel.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,14 +30,14 @@ mod port;
 
 pub(crate) use net::KernelNet;
 
-/// A client to run, and the server that it needs if nobody else is there. On a stack of several shards
-/// each has a client of its own, which does its part.
+/// A client to run, and the server that it needs in this process, if any. On a stack of several shards
+/// each has its own client, which does its share.
 pub(crate) trait Job {
     type Client<T: Transport>: Model<T>;
     type Server<T: Transport>: Model<T>;
-    /// How far a client is.
+    /// Progress of a client.
     type Progress: Send;
-    /// What is left of a client at the end, or of all.
+    /// The result of one client, or of all.
     type Outcome: Send;
 
     /// A client of the server at `target`, which does this part.
@@ -46,17 +46,17 @@ pub(crate) trait Job {
     /// A server for it.
     fn server<T: Transport>(&self) -> Self::Server<T>;
 
-    /// How many handshakes of Fast Open the server in this process admits at a time.
+    /// Number of Fast Open handshakes that the server in this process admits at a time.
     fn fast_opens(&self) -> u32 {
         0
     }
 
-    /// How many threads share the work over the kernel's sockets.
+    /// Number of threads that share the work over the kernel's sockets.
     fn kernel_threads(&self) -> u32 {
         1
     }
 
-    /// Whether anybody is told how the clients go.
+    /// True if the progress of the clients is reported.
     fn is_followed(&self) -> bool;
 
     /// Returns the time after which the waits for links in memory are measured; `None`: they are not.
@@ -64,27 +64,27 @@ pub(crate) trait Job {
         None
     }
 
-    /// How far a client is, and what its transport holds, if that is there already.
+    /// Progress of a client, and its transport's memory, if the transport exists yet.
     fn progress<T: Transport>(
         client: &Self::Client<T>,
         net: Option<&T>,
         now: Instant,
     ) -> Self::Progress;
 
-    /// Told every now and then how far all clients are. Says whether the run is to go on.
+    /// Regularly gets the progress of all clients. Returns the next command.
     fn watch(&mut self, courses: &[Self::Progress]) -> Watch;
 
-    /// The run is over, by itself or because somebody interrupted it.
+    /// Ends the run, by itself or after an interruption.
     fn end<T: Transport>(client: Self::Client<T>, net: &mut T, now: Instant) -> Self::Outcome;
 
-    /// What all clients did together; `None` if there was none.
+    /// Adds up the results of all clients; `None` if there was none.
     fn conclude(&mut self, parts: Vec<Self::Outcome>) -> Option<Self::Outcome>;
 }
 
-/// What whoever watches a run wants of it.
+/// Commands of a run's watcher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Watch {
-    /// The run goes on.
+    /// Continue the run.
     GoOn,
     /// It ends now, as if a signal had interrupted it.
     End,
@@ -92,7 +92,7 @@ pub(crate) enum Watch {
 
 /// A run that is over.
 pub(crate) struct FinishedRun<O> {
-    /// What is left of the client.
+    /// The client's result.
     pub(crate) outcome: O,
     /// Its stack, unless it was the kernel's.
     pub(crate) client: Option<StackState>,
@@ -102,26 +102,26 @@ pub(crate) struct FinishedRun<O> {
     pub(crate) links: Option<[LinkCounters; 2]>,
     /// Times that frames waited for each of them, if these were measured.
     pub(crate) waits: [Option<Waits>; 2],
-    /// What came in by the wrong queue, of both sides.
+    /// Packets that came in by the wrong queue, of both sides.
     pub(crate) steering: SteeringCounters,
     pub(crate) target: Endpoint,
-    /// What keys and chance came from, if not from the system.
+    /// Seed of keys and chance, unless the system gave them.
     pub(crate) seed: Option<u64>,
-    /// What the client's device did for it, unless its stack was the kernel's.
+    /// Offloads of the client's device, unless its stack was the kernel's.
     pub(crate) offloads: Option<Capabilities>,
-    /// What processors did for this process meanwhile, if the system tells.
+    /// Processor time of this process during the run, if the system reports it.
     pub(crate) effort: Option<ResourceUsage>,
     /// True if a signal ended it.
     pub(crate) is_interrupted: bool,
 }
 
 impl<O> FinishedRun<O> {
-    /// Whether the stack was the kernel's, on this side at least.
+    /// True if this side's stack was the kernel's.
     pub(crate) const fn is_over_the_kernel(&self) -> bool {
         self.client.is_none() && self.server.is_none()
     }
 
-    /// A run of whose stack nothing is known: it was over the kernel's sockets.
+    /// A run over the kernel's sockets, without data on the stack.
     pub(crate) fn over_the_kernel(outcome: O, target: Endpoint) -> Self {
         Self {
             outcome,
@@ -139,23 +139,23 @@ impl<O> FinishedRun<O> {
     }
 }
 
-/// What the machine did for this process, for both sides of a connection if both are in it.
+/// Resources of the machine that this process used, for both sides if both are in it.
 #[derive(Clone, Debug)]
 pub(crate) struct ResourceUsage {
     /// Processor time that the run took, of the program and of the kernel for it.
     pub(crate) cpu: CpuTime,
-    /// What the kernel's TCP counted, whoever for.
+    /// Counts of the kernel's TCP, over all processes.
     pub(crate) kernel: BTreeMap<String, u64>,
     /// In how long, by the machine's clock.
     pub(crate) elapsed: Duration,
 }
 
-/// What a stack counted, and what it holds.
+/// The counters and the memory of a stack.
 #[derive(Clone, Debug)]
 pub(crate) struct StackState {
     /// The counters of its shards, added up.
     pub(crate) counters: Counters,
-    /// What it holds at the end of the run, when the client has let go of what was open.
+    /// Memory at the end of the run, after the client released its connections.
     pub(crate) census: Census,
     /// In which states that is.
     pub(crate) states: StateCounts,
@@ -206,12 +206,12 @@ where
     })
 }
 
-/// So many clients, each with its part.
+/// Returns `of` clients, each with its part.
 fn clients<J: Job, T: Transport>(job: &J, of: u32, target: Endpoint) -> Vec<J::Client<T>> {
     (0..of).map(|number| job.client(target, Part { number, of })).collect()
 }
 
-/// Runs what is ended by signals, too, and says what processors did meanwhile.
+/// Runs work that signals end, and measures the processor time.
 pub(crate) fn measure<O>(
     run: impl FnOnce(&Stop) -> Result<FinishedRun<O>, Failure>,
 ) -> Result<FinishedRun<O>, Failure> {
@@ -228,13 +228,13 @@ pub(crate) fn measure<O>(
     Ok(ran)
 }
 
-/// What processors did for this process so far: for itself, and in the kernel.
+/// Processor time of this process so far: in user space, and in the kernel.
 pub(crate) fn effort() -> Option<[Duration; 2]> {
     cpu_time().ok().map(|CpuTime { user, system }| [user, system])
 }
 
 /// Nothing ran, which no plan asks for.
-pub(crate) fn nobody() -> Failure {
+pub(crate) fn no_client() -> Failure {
     Failure::run("there was no client to run")
 }
 

@@ -1,4 +1,4 @@
-//! Why a command failed, and the exit code that says so.
+//! Failures of commands, and their exit codes.
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -12,24 +12,24 @@ use crate::need::Need;
 use crate::quantity::thousands;
 use crate::streams;
 
-/// Why a command failed. The text names what was wrong, the limit or value, and the remedy.
+/// Reason of a command's failure. The text names the fault, the limit or value, and the remedy.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
-    /// It could not run, or ended before it was asked to: 1.
+    /// It could not run, or ended early: 1.
     Run(String),
     /// A usage error: 2.
     Usage(String),
     /// It ran, and the answer, which is printed, is no: 3.
     Answer,
-    /// It ran, and did not all that it was asked for, as was told when it happened: 1.
+    /// It ran, but incompletely, as already reported: 1.
     Told,
-    /// It ran, and what was measured is what --fail-if names: 3.
+    /// It ran, and --fail-if is true of the result: 3.
     Verdict(String),
     /// It ran on a machine too busy for its figures to mean something, which is printed: 5.
     Busy,
     /// A privilege or a device is missing: 4.
     Missing {
-        /// What, and how to get it.
+        /// The requirement, and how to get it.
         text: String,
         /// The lines of `whimbrel doctor` that look at it.
         needs: &'static [Need],
@@ -42,12 +42,12 @@ impl Failure {
         Self::Run(error.to_string())
     }
 
-    /// What is wrong with the value of `option`.
+    /// A usage error about the value of `option`.
     pub(crate) fn usage(option: &str, error: impl Display) -> Self {
         Self::Usage(format!("{option}: {error}"))
     }
 
-    /// Tells the user, and says with which code to exit.
+    /// Prints the error, and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         let (text, code) = match self {
             Self::Run(text) => (text, 1),
@@ -64,22 +64,22 @@ impl Failure {
     }
 }
 
-/// Of work whose answer is that of all together: somebody did not wait for that.
+/// The failure of work that was interrupted, whose result needs all parts.
 pub(crate) fn interrupted(done: u64, all: usize, of: &str) -> Failure {
     let (done, all) = (thousands(done), thousands(all as u64));
-    Failure::run(format!("interrupted: {done} of {all} {of} were run, and say nothing of the rest"))
+    Failure::run(format!("interrupted: {done} of {all} {of} have run; the result needs all"))
 }
 
-/// Says, while a stack goes on, that another station has one of its addresses.
+/// Reports, during a run, that another station has one of the stack's addresses.
 pub(crate) fn tell_conflict(conflict: AddressConflict) {
     let AddressConflict { addr, station } = conflict;
     warn(&format!(
-        "{addr} is in use by the station {station}, too: what is sent to it may reach either; give one \
-         of both another address"
+        "{addr} is also in use by the station {station}: packets may reach either; change the \
+         address of one"
     ));
 }
 
-/// Tells the user what a command goes on in spite of.
+/// Warns the user of something that does not stop a command.
 pub(crate) fn warn(text: &str) {
     let style = AnsiColor::Yellow.on_default().bold();
     streams::tell_in(style, "warning:", text);
@@ -153,5 +153,5 @@ fn lines(needs: &[Need]) -> String {
     }
 }
 
-/// What opening a device takes.
+/// Requirements of opening a device.
 const TUN: &[Need] = &[Need::Tun, Need::NetAdmin];

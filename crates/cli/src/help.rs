@@ -1,17 +1,17 @@
-//! `-h` fits a screen: the options with a letter, and a few more, in a line each. `--help` has all, with
-//! all that there is to say.
+//! `-h` fits a screen: the options with a letter, and a few more, in a line each. `--help` describes
+//! all in full.
 
 use clap::{Arg, Command};
 
 use crate::wrap::{WIDTH, first_clause};
 
-/// The same command line, whose `-h` is short.
+/// Returns the command line with a short `-h`.
 pub(crate) fn with_brief_help(command: Command) -> Command {
     let name = command.get_name().to_owned();
     let is_leaf = command.get_subcommands().count() == 0;
     let command = command.max_term_width(WIDTH).mut_subcommands(with_brief_help);
     if !is_leaf {
-        // What is common to all commands does not stand in the way of any.
+        // Options of all commands are not repeated in each.
         return command.mut_args(|option| match option.get_short() {
             None => option.hide_short_help(true),
             Some(_) => option,
@@ -23,10 +23,10 @@ pub(crate) fn with_brief_help(command: Command) -> Command {
         Some(examples) => command.after_long_help(examples),
         None => command,
     };
-    command.after_help("--help has every option, with all there is to say of it, and examples.")
+    command.after_help("--help has every option in full, and examples.")
 }
 
-/// An option as `-h` has it, if it has.
+/// The short form of an option for `-h`, if it is shown there.
 fn brief(command: &str, option: Arg) -> Arg {
     let id = option.get_id().as_str();
     let is_shown = option.is_positional()
@@ -41,7 +41,7 @@ fn brief(command: &str, option: Arg) -> Arg {
     let clause = first_clause(long.split(" [").next().unwrap_or_default(), COLUMNS);
     let short = said.unwrap_or(clause).to_owned();
     let default = option.get_default_values().first().and_then(|value| value.to_str());
-    // One that is too long for a line there stands in the long text alone.
+    // A default too long for a line is shown only in the long text.
     let hidden = default.filter(|value| value.len() > COLUMNS).map(str::to_owned);
     if let Some(value) = &hidden {
         long += &format!(" [default: {value}]");
@@ -49,7 +49,7 @@ fn brief(command: &str, option: Arg) -> Arg {
     option.help(short).long_help(long).hide_default_value(hidden.is_some())
 }
 
-/// What `-h` shows though it has no letter.
+/// Options without a letter that `-h` shows.
 const SHOWN: [(&str, &str); 10] = [
     ("serve", "file_root"),
     ("serve", "body"),
@@ -62,26 +62,26 @@ const SHOWN: [(&str, &str); 10] = [
     ("crr", "server"),
     ("bulk", "json"),
 ];
-/// What is said there where the first clause is not what matters.
+/// Texts of `-h` for options whose first clause is not enough.
 const BRIEF: [(&str, &str); 16] = [
     ("wire", "The wire: tun:, tap:, packet:, unix:, mem:, pcap:, kernel:"),
     ("set", "Set a tunable; -S help lists them"),
-    ("verbose", "Print counters; of a server a line each second"),
-    ("listen", "Listen there; may repeat"),
-    ("body", "Answer with that many bytes"),
-    ("h2c", "Speak HTTP/2 in clear text as well"),
-    ("access_log", "Append a line for each request to it (-: stdout)"),
+    ("verbose", "Print counters; from a server a line each second"),
+    ("listen", "Address to listen at; may repeat"),
+    ("body", "Bytes of each response"),
+    ("h2c", "Accept HTTP/2 without TLS as well"),
+    ("access_log", "Append a line per request (-: stdout)"),
     ("file_root", "Serve the files below this directory"),
-    ("connections", "How many connections at a time"),
-    ("threads", "Threads that share them (kernel: alone)"),
-    ("rate", "So many per second, at a constant rate"),
-    ("interval", "The length of the intervals"),
-    ("ring", "Go on in another file beyond a size"),
-    ("confidence", "How sure the mean of the runs shall be"),
-    ("iterations", "Run it that often, until the mean is sure"),
-    ("fail_if", "Exit with code 3 if that is true of the result"),
+    ("connections", "Connections open at the same time"),
+    ("threads", "Threads that share them (only kernel:)"),
+    ("rate", "Requests per second, at a constant rate"),
+    ("interval", "Length of the intervals"),
+    ("ring", "Start a new file beyond a size"),
+    ("confidence", "Required certainty of the mean of the runs"),
+    ("iterations", "Number of runs, until the mean is certain"),
+    ("fail_if", "Exit with code 3 if this is true of the result"),
 ];
-/// What there is room for beside an option.
+/// Columns of text next to an option.
 const COLUMNS: usize = 50;
 
 #[cfg(test)]

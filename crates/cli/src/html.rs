@@ -1,6 +1,6 @@
-//! Pages of results: one file that needs no other, no network and no script, light or dark as whoever
-//! reads it has it, and fit for paper. Everything in a page is from a JSON document of `--json`, its only
-//! source, and each figure says from where in it.
+//! Pages of results: one file that needs no other file, no network and no script, light or dark as the
+//! reader's browser is, and fit for paper. The only source of a page is a JSON document of `--json`;
+//! each figure names its place in it.
 
 use serde_json::Value;
 

@@ -23,29 +23,29 @@ mod real;
 mod table;
 mod threads;
 
-/// What was typed.
+/// Arguments of `lab`.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
 }
 
-/// What was typed behind `lab`.
+/// A subcommand of `lab`.
 #[derive(Subcommand, Debug)]
 enum Command {
     /// List the cases, a line each.
     #[command(after_help = examples::LAB_LIST)]
     List,
-    /// Tell the story of a case: what people saw, what they did, and what was really wrong.
+    /// Describe a case: its symptoms, its workaround and its cause.
     #[command(after_help = examples::LAB_SHOW)]
     Show(ShowArguments),
-    /// Run cases: by the rules of the stack that failed, by what its users changed, and by this stack's
-    /// own.
+    /// Run cases with the settings of the stack that failed, with its users' workaround, and with
+    /// Whimbrel's.
     #[command(after_help = examples::LAB_RUN)]
     Run(RunArguments),
 }
 
-/// What was typed behind `lab show`.
+/// Arguments of `lab show`.
 #[derive(Args, Debug)]
 struct ShowArguments {
     /// The case: `whimbrel lab list` lists them.
@@ -53,70 +53,70 @@ struct ShowArguments {
     case: &'static Case,
 }
 
-/// What was typed behind `lab run`.
+/// Arguments of `lab run`.
 #[derive(Args, Default, Debug)]
 struct RunArguments {
     /// The cases [default: all].
     #[arg(value_name = "CASE", value_parser = case)]
     cases: Vec<&'static Case>,
-    /// Run them with this profile instead of their own; may repeat, or have commas.
+    /// Profile to run them with instead of their own; may repeat, or be a list with commas.
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = profile)]
     profile: Vec<&'static Profile>,
-    /// Set a parameter of the case (`whimbrel lab show` lists them) or a tunable to each of these values in
-    /// turn, as in rate=400,600 or msl=30s; a value with commas stands in double quotes, as in
-    /// 'syn.retry="1s,2s",x2'; may repeat. What is changed has no verdict, unless --expect says.
+    /// Set a parameter of the case (`whimbrel lab show` lists them) or a tunable to each of these
+    /// values in turn, for example rate=400,600 or msl=30s; put a value with commas in double quotes,
+    /// for example 'syn.retry="1s,2s",x2'; may repeat. Changed runs have no verdict without --expect.
     #[arg(long, value_name = "KEY=V1[,V2…]", value_parser = vary)]
     vary: Vec<(String, Vec<String>)>,
-    /// Judge by this instead of what the case says: a figure, in the units of --json, and its value or
-    /// between which ones it is, as in answered=16384, rate=500.. or late_share=15..23; may repeat.
+    /// Expected result instead of the case's: a figure, in the units of --json, and its value or range,
+    /// for example answered=16384, rate=500.. or late_share=15..23; may repeat.
     #[arg(long, value_name = "FIGURE=VALUE", value_parser = expectation)]
     expect: Vec<Expectation>,
-    /// Find which values of the profile make the failure: run it as it is, with each value back at the
-    /// default, and with none of the others. A case that is long is run in a shorter form that fails alike.
+    /// Find the settings of the profile that cause the failure: run with all of them, with each at its
+    /// default, and with only those found. Long cases run in a shorter form that fails in the same way.
     #[arg(long)]
     ablate: bool,
-    /// Measure in real time, over TUN devices in network namespaces of its own, with the machine's wrk and
-    /// nginx and its kernel's TCP at the other end; needs root. Bounds are wider than in virtual time.
+    /// Measure in real time over TUN devices in separate network namespaces, against this machine's
+    /// wrk, nginx and kernel TCP; needs root. Limits are wider than in virtual time.
     #[arg(long, requires = "cases", conflicts_with_all = ["ablate", "profile", "vary", "expect", "repeat", "seed", "jobs", "pcap_dir"])]
     real: bool,
     /// With --real: less than a minute for each case, with fewer ports, shorter runs and smaller transfers.
     #[arg(long, requires = "real")]
     quick: bool,
-    /// Run each this many times, with one seed after the other.
+    /// Run each this many times, with consecutive seeds.
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u32>(1..=1000))]
     repeat: Option<u32>,
     /// The first seed: the same seed gives the same figures [default: 1].
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(0..=u64::MAX))]
     seed: Option<u64>,
-    /// Measurements at the same time [default: one for each processor].
+    /// Measurements at the same time [default: one per processor].
     #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u16>(1..=1024))]
     jobs: Option<u16>,
     /// Print one JSON document (whimbrel.lab/1) instead.
     #[arg(long)]
     json: bool,
-    /// Print every figure as a line of a table with commas instead.
+    /// Print every figure as a line of CSV instead.
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Write into this directory, which is made if need be, the packets of a connection that shows what
-    /// happened, for each measurement that has one (pcapng).
+    /// Write a pcapng file per measurement into this directory (created if missing), with the packets
+    /// of a connection that shows the failure.
     #[arg(long, value_name = "DIR")]
     pcap_dir: Option<PathBuf>,
     #[command(flatten)]
     page: PageOption,
-    /// Print the packets of a connection for every measurement, and not only for a wrong one.
+    /// Print the packets of a connection for every measurement, not only for failed ones.
     #[arg(short, long, conflicts_with_all = ["json", "csv"])]
     verbose: bool,
     #[command(flatten)]
     screen: ScreenOptions,
 }
 
-/// What somebody says that a figure will be: its name, the least and the most.
+/// An expected figure: its name, the least and the greatest value.
 type Expectation = (String, f64, f64);
 
-/// What was measured so far.
+/// The rows measured so far.
 struct Rows<'s> {
     all: Vec<Row<'s>>,
-    /// How many of them were printed.
+    /// Number of printed rows.
     told: usize,
 }
 
@@ -125,11 +125,11 @@ struct Row<'s> {
     setup: &'s Setup,
     measured: Result<Measured, String>,
     verdict: Verdict,
-    /// Where the packets of its witness are written, if they are.
+    /// File of the packets of its witness, if written.
     capture: Option<String>,
 }
 
-/// Does what was asked for.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         None => run_cases(&RunArguments::default()),
@@ -139,7 +139,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Measures, and says what came of it.
+/// Measures, and prints the results.
 fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
     let setups = arguments.setups()?;
     if arguments.real {
@@ -178,9 +178,8 @@ fn run_cases(arguments: &RunArguments) -> Result<(), Failure> {
     if all.iter().any(is_busy) { Err(Failure::Busy) } else { Ok(()) }
 }
 
-/// Everything that is measured.
 impl RunArguments {
-    /// Measures all of them, and prints each case as soon as it is whole.
+    /// Measures all rows, and prints each case once complete.
     fn measure_all<'s>(
         &self,
         setups: &'s [Setup],
@@ -196,7 +195,7 @@ impl RunArguments {
             rows.all.push(Row::new(setup, measured));
             let next = setups.get(rows.all.len());
             progress.show(rows.all.len() as u64, || next.map(title).unwrap_or_default());
-            // A case is told when the next begins, and one whose values are switched when all is known.
+            // A case is printed when the next begins; with switched values, at the end.
             let is_whole = self.is_text() && !self.ablate;
             if is_whole && next.is_none_or(|next| next.case.name != setup.case.name) {
                 progress.print(&table::of_case(&rows.all[rows.told..], self.verbose))?;
@@ -204,7 +203,7 @@ impl RunArguments {
             }
             Ok::<_, Failure>(())
         };
-        // What is measured on real threads has the machine to itself, one after the other.
+        // Measurements on real threads run one at a time, without others.
         let takes_all = |setup: &Setup| self.real || setup.is_on_threads();
         let first = setups.iter().position(takes_all).unwrap_or(setups.len());
         let measure = |setup: &Setup| self.measure(setup, stop);
@@ -223,7 +222,7 @@ impl RunArguments {
         (!stop.is_set()).then_some(measured)
     }
 
-    /// Prints the document that was asked for, and writes the page.
+    /// Prints the requested document, and writes the page.
     fn write_documents(&self, rows: &[Row<'_>], page: Option<PageFile>) -> Result<(), Failure> {
         if !self.is_text() {
             output::print(&match self.json {
@@ -237,15 +236,15 @@ impl RunArguments {
         page.write(&document)
     }
 
-    /// Whether it prints for people.
+    /// True if it prints for people.
     fn is_text(&self) -> bool {
         !self.json && !self.csv
     }
 }
 
-/// What was typed becomes what is meant.
+/// Typed arguments become plans.
 impl RunArguments {
-    /// What runs the same again.
+    /// The command that repeats the run.
     fn command(&self) -> String {
         let mut words = vec!["whimbrel lab run".to_owned()];
         words.extend(self.cases.iter().map(|case| case.name.to_owned()));
@@ -300,7 +299,7 @@ impl RunArguments {
         Ok(setups)
     }
 
-    /// What is varied, each key once.
+    /// The varied keys, each once.
     fn varied(&self) -> Vec<(String, Vec<String>)> {
         let mut all: Vec<(String, Vec<String>)> = Vec::new();
         for (key, values) in &self.vary {
@@ -330,7 +329,7 @@ impl<'s> Row<'s> {
         Self { setup, measured, verdict, capture: None }
     }
 
-    /// Whether it was measured, and nothing in it is wrong.
+    /// True if it was measured without faults.
     fn is_right(&self) -> bool {
         self.measured.is_ok() && !matches!(self.verdict, Verdict::Wrong(_))
     }
@@ -349,7 +348,7 @@ impl<'s> Row<'s> {
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     let path = text::path(path);
-    Failure::run(format!("--pcap-dir {path}: {error}; give a directory that can be written"))
+    Failure::run(format!("--pcap-dir {path}: {error}; use a directory that can be written"))
 }
 
 /// A measurement in a few words.
@@ -357,7 +356,7 @@ fn title(setup: &Setup) -> String {
     format!("{}  {}", setup.case.name, table::label(setup))
 }
 
-/// The case of that name, or what there is instead.
+/// The case of that name, or an error with the known ones.
 fn case(name: &str) -> Result<&'static Case, String> {
     Case::by_name(name).ok_or_else(|| {
         let names = || CASES.into_iter().map(|case| case.name);
@@ -367,15 +366,16 @@ fn case(name: &str) -> Result<&'static Case, String> {
             false => format!(" (perhaps {})", near.join(", or ")),
         };
         let all: Vec<_> = names().collect();
-        format!("{name:?} is no case{perhaps}: give one of {}", all.join(", "))
+        format!("{name:?} is not a case{perhaps}: use one of {}", all.join(", "))
     })
 }
 
-/// A key, and the values that it has in turn.
+/// A key, and its list of values.
 fn vary(text: &str) -> Result<(String, Vec<String>), String> {
     let example = "give KEY=V1,V2, as in rate=400,600 or msl=30s";
     let (key, values) = text.split_once('=').ok_or(example)?;
-    let values = between_commas(values).ok_or(r#"a quote is open, or followed by no comma"#)?;
+    let values =
+        between_commas(values).ok_or(r#"a quote is not closed, or has no comma after it"#)?;
     match key.trim() {
         key if !key.is_empty() && values.iter().all(|value| !value.is_empty()) => {
             Ok((key.to_owned(), values))
@@ -384,7 +384,7 @@ fn vary(text: &str) -> Result<(String, Vec<String>), String> {
     }
 }
 
-/// What stands between commas; one between double quotes is none. `None` if quotes do not match.
+/// The parts between commas, except commas in double quotes. `None` if quotes do not match.
 fn between_commas(text: &str) -> Option<Vec<String>> {
     let (mut values, mut rest) = (Vec::new(), text.trim());
     loop {

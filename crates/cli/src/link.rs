@@ -17,29 +17,29 @@ use crate::{output, status};
 /// The two ends and the path between them, as they were typed.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// One end, a TUN interface, which is made if there is none; it gets the address, if one is given:
+    /// One end, a TUN interface, created if it does not exist, with the address if given:
     /// tun:NAME[,netns=NAMESPACE][,addr=ADDRESS/PREFIX].
     a: BridgeEnd,
     /// The other end.
     b: BridgeEnd,
-    /// What the path is like, in both directions, as in rate=45M,delay=35ms,loss=0.1%: every key of
-    /// -w mem:, in one word or in several.
+    /// Properties of the path in both directions, for example rate=45M,delay=35ms,loss=0.1%: every key
+    /// of -w mem:, in one word or in several.
     ///
-    /// rate=RATE: bits per second. delay=TIME: one way. host-delay=TIME: how long B, a slow host, takes for each
-    /// packet. jitter=TIME: up to this much more, in order.
-    /// loss=PERCENT. burst-loss=ENTER:LEAVE[:LOSS]: of Gilbert and Elliott.
-    /// drop=N[/K][+N[/K]…]: the K-th transmission (the first, if not given) of the N-th full segment of
-    /// each connection. reorder=PERCENT[:TIME]. dup=PERCENT. corrupt=PERCENT. ecn=BYTES: mark from that
-    /// queue on (0: all). queue=100p, 256k or 1bdp (of rate x 2 x delay, at least 16 full packets). mtu=BYTES.
+    /// rate=RATE: bits per second. delay=TIME: one way. host-delay=TIME: time that B, a slow host,
+    /// takes for each packet. jitter=TIME: up to this much more, in order. loss=PERCENT.
+    /// burst-loss=ENTER:LEAVE[:LOSS]: of Gilbert and Elliott. drop=N[/K][+N[/K]…]: the K-th
+    /// transmission (the first, if not given) of the N-th full segment of each connection.
+    /// reorder=PERCENT[:TIME]. dup=PERCENT. corrupt=PERCENT. ecn=BYTES: mark from that queue on (0:
+    /// all). queue=100p, 256k or 1bdp (of rate x 2 x delay, at least 16 full packets). mtu=BYTES.
     ///
-    /// police=RATE:BURST: drop what exceeds this, without a queue. ack-batch=TIME: acknowledgments leave
-    /// together each TIME. ack-filter: a newer one takes the place of one that waits. ecn-bleach: take ECN
-    /// codepoints away. accecn-strip: take Accurate ECN options away. at=TIME:CHANGE, which may repeat:
-    /// rate=, delay=, mtu= (silent), down or up, that long after the start. back.KEY=VALUE: of the way from
-    /// B to A alone, as in back.rate=1M.
+    /// police=RATE:BURST: drop packets above this rate, without a queue. ack-batch=TIME:
+    /// acknowledgments leave together each TIME. ack-filter: a newer acknowledgment replaces one in the
+    /// queue. ecn-bleach: clear ECN codepoints. accecn-strip: remove Accurate ECN options.
+    /// at=TIME:CHANGE, which may repeat: rate=, delay=, mtu= (silent), down or up, that long after the
+    /// start. back.KEY=VALUE: only from B to A, for example back.rate=1M.
     #[arg(value_name = "KEY=VALUE")]
     path: Vec<String>,
-    /// What the way from B to A is like, if another.
+    /// Properties of the path from B to A, if different.
     #[arg(long, value_name = "KEY=VALUE[,…]")]
     back: Option<LinkConfig>,
     /// End after this time.
@@ -48,8 +48,8 @@ pub(crate) struct Arguments {
     /// Print a line after each such interval, of 100ms or more.
     #[arg(short, long, value_name = "TIME", value_parser = quantity::some_time, conflicts_with_all = ["json", "quiet"])]
     interval: Option<Duration>,
-    /// Draw losses and the like from this number: the same packets at the same times meet the same
-    /// fate [default: from the system's entropy].
+    /// Seed of random losses and delays: the same packets at the same times have the same outcome
+    /// [default: from the system's entropy].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Print one JSON document (whimbrel.link/1) at the end instead.
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     quiet: bool,
 }
 
-/// Carries packets until it is told to end.
+/// Carries packets until a signal or the duration ends it.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.interval.is_some_and(|interval| interval < LOOK) {
         return Err(Failure::usage("--interval", "give 100ms or more"));
@@ -68,11 +68,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let typed = arguments.path.join(",");
     let there: LinkConfig = typed.parse().map_err(|error| Failure::usage("KEY=VALUE", error))?;
     if there.back.is_some() && arguments.back.is_some() {
-        let text = "back.KEY says what the way back is like, too: give one of them";
+        let text = "back.KEY sets the same direction: use only one of them";
         return Err(Failure::usage("--back", text));
     }
     if arguments.back.as_ref().is_some_and(|back| back.back.is_some()) {
-        let text = "back.KEY has no meaning here: leave back. out, as in --back rate=1M";
+        let text = "its keys have no prefix back.: leave it out, for example --back rate=1M";
         return Err(Failure::usage("--back", text));
     }
     let back = arguments.back.clone().unwrap_or_else(|| there.back());
@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let ends = [arguments.a.clone(), arguments.b.clone()];
     let mut bridge = Bridge::open(ends, [there, back], seed)?;
     if !arguments.json && !arguments.quiet {
-        // Whoever waits for the path waits for this line.
+        // Scripts wait for this line to know that the path is ready.
         output::print(&format!(
             "whimbrel {}  {} <-> {}  {typed}\n",
             env!("CARGO_PKG_VERSION"),
@@ -157,7 +157,7 @@ impl Intervals {
     }
 }
 
-/// What there is to say at the end.
+/// The result of a run.
 struct Run<'b> {
     passages: [BridgeCounters; 2],
     lateness: &'b Lateness,
@@ -169,7 +169,7 @@ impl<'b> Run<'b> {
         Self { passages: bridge.passages(), lateness: bridge.lateness(), took: began.elapsed() }
     }
 
-    /// Whether the path was not what was asked for.
+    /// True if the path was slower than requested.
     fn is_late(&self) -> bool {
         self.lateness.percentile(99.0) > LATE
     }
@@ -177,9 +177,8 @@ impl<'b> Run<'b> {
     fn warning(&self) -> String {
         let [p99, most] = [self.lateness.percentile(99.0), self.lateness.max()].map(micros);
         format!(
-            "one packet of a hundred was handed over {p99} us late or more (at most {most} us), which is \
-             beyond {} us: the machine had no time for it, and what was measured over this path compares \
-             with nothing",
+            "1 % of packets left {p99} us late or more (at most {most} us), above the limit of {} \
+             us: the machine was overloaded, and measurements over this path are not valid",
             micros(LATE)
         )
     }
@@ -265,5 +264,5 @@ const ROWS: [Row; 21] = [
 
 /// How often requests for the counters are looked for.
 const LOOK: Duration = Duration::from_millis(100);
-/// From here on the path is not the one that was asked for.
+/// Lateness above which the path is not the requested one.
 const LATE: Duration = Duration::from_millis(1);

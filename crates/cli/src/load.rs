@@ -1,4 +1,4 @@
-//! `whimbrel load`: an HTTP/1.1 load, and what it measured.
+//! `whimbrel load`: an HTTP/1.1 load, and its measurements.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -25,25 +25,25 @@ mod plan;
 #[derive(Args, Debug)]
 #[command(mut_arg("json", |option| option.help(JSON_HELP)))]
 pub(crate) struct Arguments {
-    /// What to load, as in http://10.9.0.1:8080/path [default: a server in this process].
+    /// URL to load, for example http://10.9.0.1:8080/path [default: a server in this process].
     #[arg(value_name = "URL")]
     url: Option<String>,
     #[command(flatten)]
     pub(crate) setup: StackOptions,
-    /// The local ports to connect from, as in 49152-65535; short for -S
+    /// Local ports to connect from, for example 49152-65535; short for -S
     /// net.ipv4.ip_local_port_range=….
     #[arg(long, value_name = "FIRST-LAST", value_parser = quantity::ports)]
     local_ports: Option<String>,
-    /// The local addresses to connect from, in turn: of a device, those that its addr= gives; over
-    /// mem: any of 10.0.0.0/24.
+    /// Local addresses to connect from, in turn: on a device, those of its addr=; over mem:, any of
+    /// 10.0.0.0/24.
     #[arg(long, value_name = "A[,B…]", value_delimiter = ',', value_parser = quantity::address)]
     local_addr: Vec<IpAddr>,
     #[arg(short = 'C', long, value_name = "NAME", help = congestion::help())]
     congestion: Option<String>,
-    /// Connections that are open at the same time.
+    /// Connections open at the same time.
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = quantity::whole::<u32>(1..=1_000_000))]
     connections: u32,
-    /// Threads that share the connections, with -w kernel: only; for this stack give --shards.
+    /// Threads that share the connections, only with -w kernel:; for this stack use --shards.
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=1024))]
     threads: u32,
     /// End after this many requests.
@@ -52,27 +52,27 @@ pub(crate) struct Arguments {
     /// End after this time [default: 10s].
     #[arg(short = 'z', long, value_name = "TIME", value_parser = quantity::some_time)]
     duration: Option<Duration>,
-    /// Requests per second, sent at even intervals whether or not earlier ones were answered;
-    /// latency is then also measured from when each was due (corrected for coordinated omission).
+    /// Requests per second, sent at even intervals without waiting for responses. Latency is then
+    /// measured from the time when each was due (corrected for coordinated omission).
     #[arg(short = 'q', long, value_name = "RATE", value_parser = quantity::rate)]
     rate: Option<f64>,
-    /// With --rate: measure latency from when a request was due, not from when it was sent.
+    /// With --rate: measure latency from the time when a request was due, not when it was sent.
     #[arg(long, value_enum, value_name = "SWITCH", default_value_t = Switch::On, requires = "rate")]
     latency_correction: Switch,
-    /// A new connection for each request.
+    /// Open a new connection for each request.
     #[arg(short = 'K', long)]
     no_keepalive: bool,
-    /// Send the first request of a connection with its SYN (TCP Fast Open, RFC 7413), once the
-    /// server has granted a cookie. A request may then be carried out twice.
+    /// Send the first request of a connection in its SYN (TCP Fast Open, RFC 7413), once the server has
+    /// granted a cookie. The server may execute a request twice.
     #[arg(long)]
     fastopen: bool,
-    /// Who closes first a connection that is not kept alive, and so holds its TIME-WAIT.
+    /// The side that closes a connection first if it is not kept alive, and so holds its TIME-WAIT.
     #[arg(long, value_enum, value_name = "WHO", default_value_t = Closer::Server, requires = "no_keepalive")]
     close: Closer,
     /// The request's method.
     #[arg(short, long, value_name = "METHOD", default_value = "GET")]
     method: String,
-    /// A header field, as in 'Accept: text/html'; may repeat.
+    /// A header field, for example 'Accept: text/html'; may repeat.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
     /// The request's body.
@@ -81,32 +81,32 @@ pub(crate) struct Arguments {
     /// The request's body, from a file.
     #[arg(short = 'D', long, value_name = "FILE")]
     data_file: Option<PathBuf>,
-    /// Give up a request after this time.
+    /// Time limit of a request.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = quantity::some_time)]
     timeout: Duration,
-    /// Give up opening a connection after this time.
+    /// Time limit of opening a connection.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = quantity::some_time)]
     connect_timeout: Duration,
-    /// Load for this time first, and measure afterwards.
+    /// Load for this time before measuring.
     #[arg(long, value_name = "TIME", value_parser = quantity::some_time)]
     warmup: Option<Duration>,
-    /// Run this many times on the same stack: what a run leaves in TIME-WAIT meets the next.
+    /// Run this many times on the same stack; a run's TIME-WAIT connections remain for the next run.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = quantity::whole::<u32>(1..=1000))]
     repeat: u32,
     /// The pause between two runs.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::duration, requires = "repeat")]
     gap: Duration,
-    /// The length of the intervals whose rates are printed.
+    /// Length of the intervals whose rates are printed.
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = quantity::some_time)]
     interval: Duration,
-    /// Bytes of each response of the server in this process.
+    /// Bytes in each response of the server in this process.
     #[arg(long, value_name = "SIZE", default_value = "128", value_parser = size::parse, conflicts_with = "url")]
     body: u64,
-    /// End each connection of the server in this process after this many requests, as web servers do
-    /// that count them: by Connection: close in the last response.
+    /// The server in this process ends each connection after this many requests, by Connection: close
+    /// in the last response.
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(1..=u64::MAX), conflicts_with_all = ["url", "no_keepalive"])]
     requests_per_connection: Option<u64>,
-    /// How the server in this process goes about it.
+    /// Pace of the server in this process.
     #[command(flatten)]
     pace: PaceOptions,
     #[command(flatten)]
@@ -118,13 +118,13 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// What its own options set among the rules of the stack.
+    /// The tunables set by its own options.
     pub(crate) fn shorthands(&self) -> Vec<Shorthand> {
         Shorthand::of_client(self.local_ports.as_deref(), self.congestion.as_deref())
     }
 }
 
-/// Loads, and says what that took.
+/// Loads, and prints the result.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Reporter::new(&arguments.output, &["whimbrel", "oha"], &figure_names())?;
     let plan = plan::new(arguments)?;
@@ -137,7 +137,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         plan.setup.outcomes().for_each(capture::CaptureOutcome::hold_back);
     }
     let control = screen.is_some().then_some(control);
-    // Beside a screen there is no line of progress.
+    // A screen replaces the progress line.
     let line = ScreenOptions { no_tui: arguments.screen.no_tui || screen.is_some() };
     let reporter = LoadReporter::new(&mut report, line, &plan.load).on(screen);
     let mut ran = carry_out(&plan, reporter, control)?;
@@ -162,7 +162,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     plan.setup.judge_outcomes()
 }
 
-/// Loads; whoever follows it is told how it goes, and may control it.
+/// Runs the load. A watcher sees its progress and may control it.
 fn carry_out(
     plan: &LoadRunPlan,
     reporter: LoadReporter<'_>,

@@ -1,4 +1,4 @@
-//! What there is on this machine, as far as it can be seen without changing anything.
+//! State of this machine, as far as it can be read without a change.
 
 use std::fs::{self, File};
 use std::io;
@@ -26,13 +26,13 @@ pub(crate) fn lacks(needs: &'static [Need]) -> Option<(&'static [Need], String)>
     })
 }
 
-/// Whether a program of this name can be started.
+/// True if a program of this name can be started.
 pub(crate) fn is_installed(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
 }
 
-/// What there is on this machine.
+/// State of this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
     /// The path of this program.
@@ -53,13 +53,13 @@ pub(crate) struct Machine {
     pub(crate) congestion_control: String,
     /// The most open files; `None`: no limit.
     pub(crate) files: Option<u64>,
-    /// The most locked memory, octets; `None`: no limit.
+    /// The most locked memory, bytes; `None`: no limit.
     pub(crate) locked: Option<u64>,
     /// Folders for sockets that this user may write.
     pub(crate) folders: Vec<String>,
     /// The kernel's own addresses.
     pub(crate) addresses: Vec<String>,
-    /// Whether it forwards packets.
+    /// True if it forwards packets.
     pub(crate) forwards: bool,
     /// Why no packet socket can be had, if none can.
     pub(crate) packet: Result<(), io::ErrorKind>,
@@ -106,7 +106,7 @@ impl Machine {
         }
     }
 
-    /// Whether the process has the capability of this number.
+    /// True if the process has the capability of this number.
     pub(crate) const fn may(&self, capability: Capability) -> bool {
         self.capabilities >> capability as u64 & 1 == 1
     }
@@ -145,7 +145,7 @@ fn addresses(routes: &str, v6: &str) -> Vec<String> {
     addresses
 }
 
-/// Folders for sockets that whoever has this status may write.
+/// Folders for sockets that a process with this status may write.
 fn folders(status: &str) -> Vec<String> {
     let own = std::env::var("XDG_RUNTIME_DIR").ok();
     let all = own.into_iter().chain(["/run", "/tmp"].map(str::to_owned));
@@ -156,7 +156,8 @@ fn folders(status: &str) -> Vec<String> {
     .collect()
 }
 
-/// Whether whoever has this status may write what belongs to these, by its mode (path_resolution(7)).
+/// True if a process with this status may write a file of this owner, group and mode
+/// (path_resolution(7)).
 fn may_write(status: &str, uid: u32, gid: u32, mode: u32) -> bool {
     let numbers = |name: &str| -> Vec<u32> {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -190,6 +191,6 @@ fn missing_programs() -> Vec<&'static str> {
     names.filter(|program| !is_installed(program)).collect()
 }
 
-/// What cases are measured with, and the package of Debian's that has it.
+/// Programs that measure cases, and their Debian packages.
 pub(crate) const PROGRAMS: [(&str, &str); 3] =
     [("ip", "iproute2"), ("wrk", "wrk"), ("nginx", "nginx")];

@@ -1,4 +1,4 @@
-//! `whimbrel`: the command line. What each subcommand does stands in its own file.
+//! `whimbrel`: the command line. Each subcommand has its own file.
 #![forbid(unsafe_code)]
 
 use std::env;
@@ -61,12 +61,12 @@ mod wrap;
 
 /// A TCP/IP stack in user space.
 ///
-/// Exit codes: 0 success; 1 it could not run, or could not finish; 2 usage error; 3 it ran, and a
-/// script, a seed or a case of the lab failed, or --fail-if is true; 4 a privilege or a device is missing;
-/// 5 a case of the lab found the machine too busy to measure.
+/// Exit codes: 0 success; 1 the command could not start or finish; 2 usage error; 3 a script, a seed or
+/// a lab case failed, or --fail-if is true; 4 a privilege or a device is missing; 5 the machine was too
+/// busy to measure a lab case.
 ///
-/// SIGINT, SIGTERM and SIGHUP end a command, which prints what was done so far; SIGUSR1 has it say how
-/// far it is.
+/// SIGINT, SIGTERM and SIGHUP end a command; it prints its result so far. At SIGUSR1 it prints its
+/// progress and continues.
 #[derive(Parser)]
 #[command(
     name = "whimbrel",
@@ -78,7 +78,7 @@ mod wrap;
 struct Command {
     #[command(subcommand)]
     tool: Tool,
-    /// When to write in colours; auto respects NO_COLOR.
+    /// When to use colours; auto respects NO_COLOR.
     #[arg(
         long,
         global = true,
@@ -90,7 +90,7 @@ struct Command {
     color: Color,
 }
 
-/// Whether to write in colours.
+/// Use of colours.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Color {
     /// On a terminal.
@@ -103,13 +103,13 @@ enum Color {
 
 #[derive(Subcommand)]
 enum Tool {
-    /// Serve HTTP/1.1 or HTTP/2 on the stack: a fixed body, or files.
+    /// Serve a fixed body or files over HTTP/1.1 or HTTP/2 on the stack.
     #[command(after_help = examples::SERVE)]
     Serve(serve::Arguments),
-    /// Run packet scripts, in the language of packetdrill, against the stack or this kernel.
+    /// Run packetdrill scripts against the stack or this machine's kernel.
     #[command(subcommand)]
     Script(script::Command),
-    /// Load an HTTP/1.1 server and measure it; without a URL, one in this process.
+    /// Load an HTTP/1.1 server and measure it; without a URL, a server in this process.
     #[command(after_help = examples::LOAD)]
     Load(load::Arguments),
     /// Measure short connections and transactions, as netperf's TCP_CRR, TCP_RR and TCP_CC do.
@@ -118,31 +118,31 @@ enum Tool {
     /// Measure bulk transfer, as ttcp and iperf3 do.
     #[command(after_help = examples::BULK)]
     Bulk(bulk::Arguments),
-    /// Capture packets as pcapng, with the reason of each drop and each change of state.
+    /// Capture packets as pcapng, with the reason for each drop and each state change.
     #[command(after_help = examples::PCAP)]
     Pcap(pcap::Arguments),
-    /// Join two TUN interfaces by a path with rate, delay, queue and losses, for any TCP.
+    /// Join two TUN interfaces by a path with a rate, delay, queue and losses, for any TCP.
     #[command(after_help = examples::LINK)]
     Link(link::Arguments),
-    /// Run networks in virtual time: check every byte of random ones, or measure what paths carry.
+    /// Simulate networks in virtual time: check random networks, or measure throughput of paths.
     #[command(subcommand)]
     Sim(sim::Command),
-    /// Print the rules of the stack, or of another's profile, and where each is from.
+    /// Print the stack's tunables, or those of another stack's profile, with their sources.
     #[command(after_help = examples::SYSCTL)]
     Sysctl(sysctl::Arguments),
-    /// Show cases of TCP failing people, by the rules of old stacks and by this stack's own.
+    /// Reproduce five known TCP failures, with the affected stack's settings and with Whimbrel's.
     #[command(after_help = examples::LAB)]
     Lab(lab::Arguments),
-    /// Compare two documents of one command: what was asked for, figures, and how times are distributed.
+    /// Compare two JSON documents of one command: options, figures and distributions of times.
     #[command(after_help = examples::COMPARE)]
     Compare(compare::Arguments),
-    /// Check what commands need of this machine, and how to get what is missing.
+    /// Check that this machine has what the commands need, and say how to get what is missing.
     #[command(after_help = examples::DOCTOR)]
     Doctor(doctor::Arguments),
     /// Print the completion script of a shell.
     #[command(after_help = examples::COMPLETIONS)]
     Completions(pages::Completions),
-    /// Print the manual page, or write the pages of all commands.
+    /// Print a manual page, or write the pages of all commands.
     #[command(after_help = examples::MAN)]
     Man(pages::Manual),
 }
@@ -171,7 +171,7 @@ impl Tool {
     }
 }
 
-/// What a command was told of rules.
+/// The rule options of a command.
 struct AskedRules<'a> {
     rules: &'a RuleOptions,
     /// Of the server, where that may be in this process.
@@ -190,7 +190,7 @@ fn main() -> ExitCode {
     let command = help::with_brief_help(taking_negatives(Command::command()));
     let matches = command.clone().try_get_matches();
     let matches = matches.unwrap_or_else(|error| refuse(command, &error));
-    // What the same definition has matched it reads, too.
+    // A match of this definition can be read by it.
     let command = Command::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match command.color {
         Color::Auto => {}
@@ -206,19 +206,19 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says what is wrong with the command line, or what is asked of it, and ends. A shell puts names of files into
-/// it, which others chose: the error shows the same line with them escaped.
+/// Prints the error of the command line, or the requested help, and exits. File names from a shell may
+/// be chosen by others, so the error shows the line with them escaped.
 fn refuse(mut command: clap::Command, error: &clap::Error) -> ! {
     let words = env::args_os().map(|word| Foreign::new(word.as_encoded_bytes()).to_string());
     if let Err(error) = command.try_get_matches_from_mut(words) {
         error.exit();
     }
-    // Escaped it is none: only the kind of the fault can be told.
+    // After escaping there is no such argument: only the kind of the error is known.
     streams::tell(&format!("error: {}\n", error.kind()));
     process::exit(error.exit_code())
 }
 
-/// The same, where a number below 0 is a value that its option refuses, and not another option.
+/// The command, with negative numbers as values that options refuse, not as other options.
 fn taking_negatives(command: clap::Command) -> clap::Command {
     let is_quantity = |option: &clap::Arg| {
         let names = option.get_value_names().unwrap_or_default();
@@ -232,8 +232,8 @@ fn taking_negatives(command: clap::Command) -> clap::Command {
         .mut_subcommands(taking_negatives)
 }
 
-/// What values that are numbers are called.
-const QUANTITIES: [&str; 5] = ["N", "TIME", "SIZE", "RATE", "OCTETS"];
+/// Value names of numbers.
+const QUANTITIES: [&str; 5] = ["N", "TIME", "SIZE", "RATE", "BYTES"];
 
 fn run(tool: &Tool) -> Result<(), Failure> {
     if let Some(AskedRules { rules, server, shorthands }) = tool.rules()

@@ -1,4 +1,4 @@
-//! What commands need of the machine: what errors name, and `whimbrel doctor` looks at.
+//! Requirements of commands: named by errors, checked by `whimbrel doctor`.
 
 /// Something that a command needs, or is better with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,13 +17,13 @@ pub(crate) enum Need {
     Packet,
     /// Sockets may share an interface's frames.
     Fanout,
-    /// Who computes the checksums of frames that come by a veth.
+    /// Checksums of frames that come by a veth.
     VethChecksums,
     /// Sockets for frames that pass the kernel by.
     Xdp,
     /// Memory may be locked.
     LockedMemory,
-    /// What the kernel answers for itself.
+    /// Addresses at which the kernel answers.
     KernelAddresses,
     /// Sockets between processes may be made somewhere.
     UnixSockets,
@@ -31,14 +31,14 @@ pub(crate) enum Need {
     OpenFiles,
     /// The kernel's ephemeral ports.
     KernelPorts,
-    /// How the kernel avoids congestion.
+    /// The kernel's congestion control.
     KernelCongestion,
     /// Programs of others that cases are measured with.
     Programs,
 }
 
 impl Need {
-    /// All of them: what is needed first.
+    /// All of them, the basic ones first.
     pub(crate) const ALL: [Self; 16] = [
         Self::Tun,
         Self::NetAdmin,
@@ -94,7 +94,7 @@ impl Need {
         )
     }
 
-    /// What it is for.
+    /// Its purpose.
     pub(crate) const fn purpose(self) -> &'static str {
         match self {
             Self::Tun | Self::NetAdmin => "-w tun: and tap:, script run --against kernel",
@@ -104,7 +104,7 @@ impl Need {
             Self::Fanout => "-w packet: on several shards",
             Self::VethChecksums => "captures of -w packet: on a veth",
             Self::KernelAddresses => "-w packet:, whose addresses must be others",
-            Self::Xdp | Self::LockedMemory => "frames past the kernel, which no wire takes yet",
+            Self::Xdp | Self::LockedMemory => "frames past the kernel; no wire uses it yet",
             Self::UnixSockets => "-w unix:",
             Self::OpenFiles => "connections over -w kernel:, one file each",
             Self::KernelPorts => "connections over -w kernel: to one server",

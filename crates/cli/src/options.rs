@@ -24,17 +24,17 @@ use crate::shards::{ShardOptions, Work};
 use crate::trace::{TraceOption, TracePlan};
 use crate::{quantity, streams, wires};
 
-/// Where frames go, and by which rules.
+/// The wire, and the settings of the stack.
 #[derive(Args, Debug)]
 pub(crate) struct StackOptions {
-    /// Where frames go.
+    /// The wire.
     #[arg(short, long, value_name = "SPEC", help = wires::FOR_LOADS)]
     pub(crate) wire: Option<String>,
-    /// Which TCP: this stack's, or the kernel's (short for -w kernel:).
+    /// TCP implementation: this stack's, or the kernel's (short for -w kernel:).
     #[arg(long, value_enum, value_name = "STACK")]
     pub(crate) stack: Option<StackKind>,
-    /// Seed of keys, ports and what mem: links lose: in virtual time the same seed gives the same
-    /// run [default: 1 in virtual time, else random].
+    /// Seed of keys, ports and losses on mem: links; in virtual time the same seed gives the same run
+    /// [default: 1 in virtual time, else random].
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(0..=u64::MAX))]
     pub(crate) seed: Option<u64>,
     /// The clock of a mem: wire.
@@ -56,7 +56,7 @@ pub(crate) struct StackOptions {
     pub(crate) shards: ShardOptions,
 }
 
-/// Whose TCP.
+/// The TCP implementation.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StackKind {
     /// This stack's.
@@ -70,11 +70,11 @@ pub(crate) enum StackKind {
 pub(crate) enum ClockKind {
     /// The machine's.
     Real,
-    /// Simulated, which jumps to what is due next: a minute of TIME-WAIT takes no time.
+    /// Simulated; it jumps to the next event, so a minute of TIME-WAIT takes no time.
     Virtual,
 }
 
-/// What to do with what was measured.
+/// Output of the results.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OutputOptions {
     /// Print one JSON document instead of text; =FMT chooses whose.
@@ -95,54 +95,52 @@ pub(crate) struct OutputOptions {
     /// Write the result to this file.
     #[arg(id = "output_file", short, long = "output", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Exit with code 3 if this is true of the result, as in 'p99>50ms || errors>0.1%'.
+    /// Exit with code 3 if this is true of the result, for example 'p99>50ms || errors>0.1%'.
     #[arg(long, value_name = "EXPR")]
     pub(crate) fail_if: Option<String>,
-    /// Print only errors; with --json, --json-stream, --csv or -o the result as well.
+    /// Print only errors; with --json, --json-stream, --csv or -o also the result.
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// Print every counter that is not 0 as well, and of a server a line each second; -vv: all
-    /// counters, and what they count.
+    /// Print also every counter that is not 0, and a line each second from a server; -vv: all counters,
+    /// with descriptions.
     #[arg(short, long, action = ArgAction::Count, conflicts_with_all = ["quiet", "csv"])]
     pub(crate) verbose: u8,
 }
 
-/// How much is said beside a result.
+/// Amount of output in addition to the result.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Detail {
     Plain,
     /// Every counter that counted something.
     Counters,
-    /// Each counter, and what it counts.
+    /// Each counter, with its description.
     Explained,
 }
 
-/// What is drawn while a command runs.
+/// Display while a command runs.
 #[derive(Args, Clone, Copy, Default, Debug)]
 pub(crate) struct ScreenOptions {
-    /// Draw no screen and no line of progress on a terminal.
+    /// Show no screen and no progress line on a terminal.
     #[arg(long)]
     pub(crate) no_tui: bool,
 }
 
-/// How slowly a server answers, on purpose.
+/// Artificial delays of a server.
 #[derive(Args, Clone, Copy, Default, Debug)]
 pub(crate) struct PaceOptions {
-    /// The server waits this long before each response; other connections go on meanwhile.
+    /// The server waits this long before each response; other connections continue meanwhile.
     #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
     think: Option<Duration>,
-    /// The server waits this long before it accepts each connection, so that its accept queue
-    /// fills.
+    /// The server waits this long before it accepts each connection, so its accept queue fills.
     #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
     accept_delay: Option<Duration>,
-    /// The server has time for this many responses per second, whatever the number of connections;
-    /// requests wait for their turn.
+    /// The server sends at most this many responses per second, over all connections; requests queue.
     #[arg(long, value_name = "RATE", value_parser = quantity::service_rate)]
     service_rate: Option<f64>,
 }
 
 impl PaceOptions {
-    /// What they mean for a server that is in this process unless there is a target.
+    /// Returns the pace of a server that is in this process unless there is a target.
     pub(crate) fn pace(&self, target: Option<&str>) -> Result<Pace, Failure> {
         let Self { think, accept_delay, service_rate } = *self;
         let given = [
@@ -153,7 +151,7 @@ impl PaceOptions {
         let given = given.iter().find(|(_, is_given)| *is_given);
         if let (Some((option, _)), Some(target)) = (given, target) {
             let text =
-                format!("it is a server's: leave it out here, and give it to that at {target}");
+                format!("only for servers: leave it out here, and set it at the server {target}");
             return Err(Failure::usage(option, text));
         }
         Ok(Pace {
@@ -179,32 +177,32 @@ pub(crate) struct StackSetup {
     pub(crate) wire: WireSpec,
     /// As it was typed.
     pub(crate) typed: String,
-    /// Whether nobody typed it.
+    /// True if it is the default.
     pub(crate) by_default: bool,
     /// The rules of the stack.
     pub(crate) rules: Rules,
     /// Those of the server in this process, if they are others.
     pub(crate) server_rules: Option<Rules>,
-    /// What is known of paths.
+    /// Path metrics.
     pub(crate) routes: Vec<RouteOption>,
-    /// Where chance comes from, if not from the system.
+    /// Seed of chance, unless the system gives it.
     pub(crate) seed: Option<u64>,
-    /// Whether time is real or virtual.
+    /// Real or virtual time.
     pub(crate) clock: ClockKind,
     /// The capture to be written.
     pub(crate) pcap: Option<CapturePlan>,
     /// The trace to be written.
     pub(crate) trace: Option<TracePlan>,
-    /// The client's addresses on a mem: wire beside its first.
+    /// The client's addresses on a mem: wire in addition to its first.
     pub(crate) more: Vec<Address>,
-    /// How many threads the stack is on: the wire has a queue for each.
+    /// Number of the stack's threads: the wire has a queue for each.
     pub(crate) shards: u16,
     /// The processors that they run on, if they are to stay on some.
     pub(crate) processors: Vec<usize>,
 }
 
 impl StackSetup {
-    /// The client is to use these addresses of its own: whether it has them, or can.
+    /// Checks that the client has, or can have, these local addresses, and adds them.
     pub(crate) fn add_addresses(&mut self, local: &[IpAddr]) -> Result<(), Failure> {
         for ip in local {
             let address = Address::from(*ip);
@@ -215,15 +213,14 @@ impl StackSetup {
                     None
                 }
                 (Some(_), _) => Some(
-                    "over mem: give addresses of 10.0.0.0/24, where the server has 10.0.0.2"
+                    "over mem: use addresses of 10.0.0.0/24 other than the server's 10.0.0.2"
                         .to_owned(),
                 ),
                 (None, true) => UdpSocket::bind((*ip, 0)).err().map(|error| {
                     format!("{error}; give addresses of this machine's (`ip address` lists them)")
                 }),
-                (None, false) => (!has).then(|| {
-                    format!("this stack has it only if the wire says addr={ip}/… as well")
-                }),
+                (None, false) => (!has)
+                    .then(|| format!("this stack does not have it: add addr={ip}/… to the wire")),
             };
             if let Some(text) = refused {
                 return Err(Failure::usage("--local-addr", format!("{ip}: {text}")));
@@ -238,7 +235,7 @@ impl StackSetup {
     /// takes none would never end.
     pub(crate) fn check_that_time_passes(&self) -> Result<(), Failure> {
         let Some(link) = self.wire.mem_link() else { return Ok(()) };
-        // Of what is lost, and of nothing else, retransmissions are waited for.
+        // Only losses wait for retransmissions.
         let takes_time = |link: &LinkConfig| {
             link.rate.is_some()
                 || !(link.delay + link.host_delay + link.jitter + link.ack_batch).is_zero()
@@ -247,15 +244,15 @@ impl StackSetup {
         if self.clock == ClockKind::Real || takes_time(link) || takes_time(&link.back()) {
             return Ok(());
         }
-        let text = "nothing takes time on this link, so that a run which ends after a time never \
-                    would: give it a delay, as in -w mem:delay=1ms, or end the run after a number (-n)";
+        let text = "this link has no delay, so virtual time does not advance and the run would \
+                    not end: add a delay, for example -w mem:delay=1ms, or use a number (-n)";
         Err(Failure::usage("--clock", text))
     }
 
-    /// Says whose TCP it is, where that was left out and is not this stack's.
+    /// Reports the TCP implementation, if it was not given and is not this stack's.
     pub(crate) fn announce(&self, options: &OutputOptions) {
         if self.by_default && self.wire.is_kernel() && !options.quiet {
-            let text = "note: over the kernel's sockets, since there is no -w; -w tun:… takes \
+            let text = "note: using the kernel's sockets because there is no -w; use -w tun:… for \
                         this stack";
             streams::tell(&format!("{text}\n"));
         }
@@ -290,13 +287,12 @@ impl StackSetup {
         }
     }
 
-    /// Fails with code 1 if a capture or a trace was asked for and is not whole: the last that a command
-    /// does.
+    /// Fails with code 1 if a requested capture or trace is incomplete: a command's last step.
     pub(crate) fn judge_outcomes(&self) -> Result<(), Failure> {
         self.outcomes().try_for_each(CaptureOutcome::judge)
     }
 
-    /// What becomes of whatever is written beside a run.
+    /// The outcomes of captures and traces of a run.
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = &CaptureOutcome> {
         let capture = self.pcap.as_ref().map(|plan| &plan.outcome);
         capture.into_iter().chain(self.trace.as_ref().map(|plan| &plan.outcome))
@@ -307,11 +303,11 @@ impl StackSetup {
         ShardThreads { stop, processors: &self.processors }
     }
 
-    /// The target must be somebody else: of what a stack sends to itself its wire sees nothing.
+    /// Checks that the target is another host: a stack's packets to itself do not reach its wire.
     pub(crate) fn check_target(&self, target: Endpoint) -> Result<(), Failure> {
         if self.wire.addresses().iter().any(|own| own.addr == target.addr) {
             let text = format!(
-                "{target} is this stack's own address on {}: give that of the other side",
+                "{target} is this stack's own address on {}: use the other side's",
                 self.typed
             );
             return Err(Failure::usage("TARGET", text));
@@ -321,7 +317,7 @@ impl StackSetup {
 }
 
 impl StackOptions {
-    /// What they mean for a command with a target, or with none, and so much work.
+    /// Returns the setup for a command with a target, or without one, and this much work.
     pub(crate) fn setup(
         &self,
         target: Option<&str>,
@@ -333,7 +329,7 @@ impl StackOptions {
             (None, None) => ("mem:".into(), true),
             (None, Some(target)) if self.stack == Some(StackKind::User) => {
                 let text = format!(
-                    "user: this stack reaches {target} over a wire of its own: give it, as in -w \
+                    "user: this stack needs a wire to reach {target}: add one, for example -w \
                      tun:whim0,addr=10.9.0.2/24,host=10.9.0.1 (needs root)"
                 );
                 return Err(Failure::usage("--stack", text));
@@ -347,7 +343,7 @@ impl StackOptions {
         Ok(StackSetup { by_default, clock: self.clock, server_rules, ..setup })
     }
 
-    /// The same on this wire.
+    /// Returns the parts of the setup on this wire.
     pub(crate) fn parts<'a>(
         &'a self,
         wire: &'a str,
@@ -363,7 +359,7 @@ impl StackOptions {
         let text = match (self.wire.as_deref(), self.stack) {
             (None | Some(KERNEL), Some(StackKind::Kernel)) => return Ok(Some(KERNEL)),
             (Some(KERNEL), Some(StackKind::User)) => {
-                "user: -w kernel: takes the kernel's: leave one of them out".into()
+                "user: contradicts -w kernel:: leave one of them out".into()
             }
             (Some(wire), Some(StackKind::Kernel)) => {
                 format!("kernel: {wire} is a wire of this stack: leave one of them out")
@@ -378,26 +374,26 @@ impl StackOptions {
         match target {
             Some(target) if in_memory => {
                 let text = format!(
-                    "nobody but this process is on a mem: wire: leave {target} out, or give \
-                     -w kernel: or -w tun:…"
+                    "a mem: wire connects only this process: leave {target} out, or use -w kernel: \
+                     or -w tun:…"
                 );
                 return Err(Failure::usage("--wire", text));
             }
             None if !in_memory && !wire.is_kernel() => {
-                let text = "on this wire the other side is another program: give its address";
+                let text = "on this wire the server is another program: add its address";
                 return Err(Failure::usage("--wire", text));
             }
             _ => {}
         }
         if self.clock == ClockKind::Virtual && !in_memory {
-            let text = "only a mem: wire can live in virtual time: leave it out, or give -w mem:";
+            let text = "only a mem: wire has virtual time: leave it out, or use -w mem:";
             return Err(Failure::usage("--clock", text));
         }
         Ok(())
     }
 }
 
-/// What says where frames go, and by which rules.
+/// Parts of the setup: the wire, and the settings.
 pub(crate) struct SetupParts<'a> {
     pub(crate) wire: &'a str,
     pub(crate) seed: Option<u64>,
@@ -411,7 +407,7 @@ pub(crate) struct SetupParts<'a> {
 }
 
 impl SetupParts<'_> {
-    /// What they mean together, for so much work, if `check` likes the wire.
+    /// Returns the setup of these parts for this much work, if `check` accepts the wire.
     pub(crate) fn setup(
         self,
         work: Option<Work>,
@@ -420,7 +416,7 @@ impl SetupParts<'_> {
         let wire: WireSpec = self.wire.parse().map_err(|error| Failure::usage("--wire", error))?;
         check(&wire)?;
         if self.seed.is_some() && wire.is_kernel() {
-            return Err(Failure::usage("--seed", "the kernel takes no seed: leave it out"));
+            return Err(Failure::usage("--seed", "the kernel has no seed: leave it out"));
         }
         let rules = self.rules.rules_on(&wire, self.shorthands)?;
         let routes = self.routes.plan(&wire)?;
@@ -446,7 +442,7 @@ impl SetupParts<'_> {
 }
 
 impl OutputOptions {
-    /// How much is said beside the result.
+    /// Amount of output in addition to the result.
     pub(crate) const fn detail(&self) -> Detail {
         match self.verbose {
             0 => Detail::Plain,
@@ -473,7 +469,11 @@ impl OutputOptions {
         match known.iter().find(|format| *format == typed) {
             Some(format) => Ok(Some(format)),
             None => {
-                let text = format!("{typed:?} is no format here; there are {}", known.join(", "));
+                let text = format!(
+                    "{typed:?} is not a format of this command; use one of \
+                                    {}",
+                    known.join(", ")
+                );
                 Err(Failure::usage("--json", text))
             }
         }
@@ -492,7 +492,7 @@ pub(crate) enum Switch {
     Off,
 }
 
-/// Who ends a connection.
+/// The side that closes a connection first.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Closer {
     /// The server closes first.

@@ -1,4 +1,4 @@
-//! Where results go, and what every document says of where they come from.
+//! Output of results, and the origin in each document.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -35,10 +35,10 @@ pub(crate) fn print_on(out: impl Write, text: &str) -> Result<(), Failure> {
 
 /// Why the standard output cannot be written.
 pub(crate) fn unwritable(error: &io::Error) -> Failure {
-    Failure::run(format!("cannot write to the standard output: {error}; send it elsewhere"))
+    Failure::run(format!("cannot write to the standard output: {error}; redirect it"))
 }
 
-/// What every document of ours begins with.
+/// First fields of each document.
 pub(crate) fn document(
     schema: &str,
     setup: &StackSetup,
@@ -59,7 +59,7 @@ pub(crate) fn document(
             "offloads": ran.offloads.as_ref().map(offloads),
         }),
     );
-    // A run in virtual time repeats to the octet, and so does its document.
+    // A run in virtual time repeats to the byte, and so does its document.
     let real = ran.effort.as_ref().filter(|_| setup.clock == ClockKind::Real);
     document.insert("effort".into(), real.map_or(Value::Null, effort));
     document.insert("rules".into(), rules::document(&setup.rules));
@@ -104,9 +104,9 @@ fn effort(effort: &ResourceUsage) -> Value {
 
 /// A histogram of HdrHistogram's V2 format, compressed, in base64: tools of that family read it.
 pub(crate) fn encode(histogram: &Histogram<u64>) -> String {
-    let mut octets = Vec::new();
-    match V2DeflateSerializer::new().serialize(histogram, &mut octets) {
-        Ok(_) => STANDARD.encode(octets),
+    let mut bytes = Vec::new();
+    match V2DeflateSerializer::new().serialize(histogram, &mut bytes) {
+        Ok(_) => STANDARD.encode(bytes),
         Err(_) => String::new(),
     }
 }
@@ -129,7 +129,7 @@ pub(crate) fn cookie(seed: u64) -> String {
     (0..36).map(letter).collect()
 }
 
-/// How many shards there are, behind the wire, if there are several.
+/// Number of shards behind the wire, if there are several.
 pub(crate) fn on_shards(setup: &StackSetup) -> String {
     match setup.shards {
         1 => String::new(),
@@ -176,7 +176,7 @@ fn stack(state: &StackState) -> Value {
     })
 }
 
-/// What the kernel counted meanwhile in this network namespace, and its TIME-WAIT of now.
+/// The kernel's counts in this network namespace during the run, and its TIME-WAIT connections now.
 fn kernel(effort: &ResourceUsage) -> Value {
     json!({ "counters": effort.kernel, "time_wait": proc::time_wait() })
 }
@@ -222,7 +222,7 @@ fn cpu() -> String {
     line.and_then(|rest| rest.split_once(':')).map_or(String::new(), |(_, name)| name.trim().into())
 }
 
-/// How slowly a server answers, on purpose.
+/// Artificial delays of a server.
 pub(crate) fn pace(pace: Pace) -> Value {
     json!({
         "think": pace.think.as_secs_f64(),
@@ -231,7 +231,7 @@ pub(crate) fn pace(pace: Pace) -> Value {
     })
 }
 
-/// How many requests a server answers on each connection, if it counts them.
+/// Number of requests on each connection of a server, if limited.
 pub(crate) fn requests_per_connection(limits: Limits) -> Option<u64> {
     match limits.keep_alive {
         KeepAlive::UpTo(most) => Some(most),

@@ -14,13 +14,13 @@ use crate::{html, typed};
 /// The option, as it was typed.
 #[derive(Args, Clone, Default, Debug)]
 pub(crate) struct PageOption {
-    /// Write the result, with drawings, to this file as well: one page that needs no network and no other
-    /// file.
+    /// Write the result with charts to this file as well: one HTML page that needs no network and no
+    /// other file.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
 
-/// A page that is to be written. What was made for it and never written is removed.
+/// A page to write. A file created for it and never written is removed.
 #[derive(Debug)]
 pub(crate) struct PageFile {
     file: File,
@@ -29,8 +29,8 @@ pub(crate) struct PageFile {
 }
 
 impl PageOption {
-    /// Opens the file, if there shall be one: a run whose page cannot be kept is not begun. What is in the
-    /// file stays there until the page is written.
+    /// Opens the file, if requested: a run does not begin if its page cannot be written. The file keeps
+    /// its contents until the page is written.
     pub(crate) fn open(&self) -> Result<Option<PageFile>, Failure> {
         let Some(path) = &self.html else { return Ok(None) };
         let is_new = !path.exists();
@@ -78,7 +78,7 @@ fn relative(from: &Path, to: &Path) -> PathBuf {
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::run(format!("--html {}: {error}; give a file that can be written", text::path(path)))
+    Failure::run(format!("--html {}: {error}; use a file that can be written", text::path(path)))
 }
 
 #[cfg(test)]

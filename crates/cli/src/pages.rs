@@ -11,7 +11,7 @@ use whimbrel_io::text;
 use crate::failure::Failure;
 use crate::output;
 
-/// What was typed behind `completions`.
+/// Arguments of `completions`.
 #[derive(Args, Debug)]
 pub(crate) struct Completions {
     /// The shell.
@@ -19,18 +19,18 @@ pub(crate) struct Completions {
     shell: Shell,
 }
 
-/// What was typed behind `man`.
+/// Arguments of `man`.
 #[derive(Args, Debug)]
 pub(crate) struct Manual {
-    /// The command whose page to print, as in: script run [default: the whole program].
+    /// The command whose page to print, for example: script run [default: the whole program].
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
-    /// Write the pages of all commands into this directory instead, which is made if need be.
+    /// Write the pages of all commands into this directory instead (created if missing).
     #[arg(long = "dir", value_name = "DIR", conflicts_with = "command")]
     folder: Option<PathBuf>,
 }
 
-/// Prints what a shell reads to complete `command`.
+/// Prints the completion script of `command` for a shell.
 pub(crate) fn completions(
     arguments: &Completions,
     mut command: clap::Command,
@@ -40,7 +40,7 @@ pub(crate) fn completions(
     output::print(&String::from_utf8(script).map_err(Failure::run)?)
 }
 
-/// Prints the page of `program` or of a command of its own, or writes all pages.
+/// Prints the page of `program` or of one of its commands, or writes all pages.
 pub(crate) fn manual(arguments: &Manual, mut program: clap::Command) -> Result<(), Failure> {
     let Some(folder) = &arguments.folder else {
         program.build();
@@ -52,7 +52,7 @@ pub(crate) fn manual(arguments: &Manual, mut program: clap::Command) -> Result<(
     let written = fs::create_dir_all(folder);
     written.and_then(|()| clap_mangen::generate_to(program, folder)).map_err(|error| {
         let folder = text::path(folder);
-        Failure::run(format!("--dir {folder}: {error}; give a directory that can be written"))
+        Failure::run(format!("--dir {folder}: {error}; use a directory that can be written"))
     })
 }
 
@@ -64,7 +64,7 @@ fn subcommand<'c>(command: &'c clap::Command, name: &String) -> Result<&'c clap:
         let whose = command.get_bin_name().filter(|name| !name.is_empty());
         let whose = whose.unwrap_or_else(|| command.get_name());
         let text = match all.is_empty() {
-            true => format!("{name:?}: {whose} has no commands of its own: leave it out"),
+            true => format!("{name:?}: {whose} has no subcommands: leave it out"),
             false => format!("{whose} has no command {name:?}: give one of {}", all.join(", ")),
         };
         Failure::usage("COMMAND", text)

@@ -1,7 +1,7 @@
 //! `whimbrel pcap`: a host that listens nowhere, and a capture of all that passes it.
 //!
-//! It gets frames by having a wire of its own. What other processes' stacks see is not to be had
-//! without asking them.
+//! It gets frames from its own wire. Frames of other processes' stacks are not visible without their
+//! help.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -28,19 +28,19 @@ use crate::{streams, wires};
 /// The command line of `whimbrel pcap`, as it was typed.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Where frames come from.
+    /// The wire.
     #[arg(short, long, value_name = "SPEC", help = wires::FOR_CAPTURES)]
     wire: String,
-    /// Write to this file, or with - to the standard output.
+    /// Write to this file (-: standard output).
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
     /// End after this many packets.
     #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u64>(1..=u64::MAX))]
     count: Option<u64>,
-    /// End after this time, as in duration:10.
+    /// End after this time, for example duration:10.
     #[arg(short, long, value_name = "duration:TIME", value_parser = autostop)]
     autostop: Option<Duration>,
-    /// Begin another file (FILE_00002 …) beyond this size, and keep the last N, as in
+    /// Start a new file (FILE_00002 …) beyond this size, and keep the last N, for example
     /// filesize:100M,files:5.
     #[arg(short = 'b', long, value_name = "filesize:SIZE[,files:N]", value_parser = ring)]
     ring: Option<Rotate>,
@@ -52,14 +52,14 @@ pub(crate) struct Arguments {
     quiet: bool,
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
-    /// Which packets, in a part of pcap-filter's language, as in: tcp port 80 and not host
-    /// 10.0.0.7. There are ip, ip6, arp, tcp, udp, icmp, icmp6, [src|dst] host, net, port and
+    /// Packets to capture, in a subset of the pcap-filter language, for example: tcp port 80 and not
+    /// host 10.0.0.7. It has ip, ip6, arp, tcp, udp, icmp, icmp6, [src|dst] host, net, port and
     /// portrange, less, greater, tcp[tcpflags], and, or, not and parentheses.
     #[arg(value_name = "FILTER")]
     filter: Vec<String>,
 }
 
-/// What is to be read, and what is to be shown of it.
+/// A capture: the wire to read, and the packets to write.
 struct PcapPlan {
     wire: WireSpec,
     typed: String,
@@ -68,14 +68,14 @@ struct PcapPlan {
     rules: Rules,
 }
 
-/// Captures until it is told to end.
+/// Captures until a signal or a limit ends it.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let plan = plan(arguments)?;
     let stop = Stop::new().map_err(Failure::run)?;
     let _signals = Signals::install(&stop).map_err(Failure::run)?;
     let summary = watch(&plan, &stop)?;
     if !arguments.quiet {
-        // Nobody may be there to read it: the capture is whole all the same.
+        // The capture is complete even if standard error is closed.
         streams::tell(&format!("{}\n", wrap(&summary, 4)));
     }
     plan.capture.outcome.judge()
@@ -87,7 +87,7 @@ fn plan(arguments: &Arguments) -> Result<PcapPlan, Failure> {
         return Err(Failure::usage("--wire", wires::NOTHING_TO_CAPTURE));
     }
     if wire.queues() > 1 && arguments.count.is_some() {
-        let text = format!("each of {} queues counts for itself: give one queue", wire.queues());
+        let text = format!("each of the {} queues counts separately: use one queue", wire.queues());
         return Err(Failure::usage("--count", text));
     }
     let place = match arguments.output.to_str() {
@@ -95,10 +95,11 @@ fn plan(arguments: &Arguments) -> Result<PcapPlan, Failure> {
         _ => Place::File(arguments.output.clone()),
     };
     if place == Place::Output && arguments.ring.is_some() {
-        return Err(Failure::usage("--ring", "several files need a name: give -o FILE"));
+        return Err(Failure::usage("--ring", "several files need a name: use -o FILE"));
     }
     if place == Place::Output && std::io::stdout().is_terminal() {
-        let text = "a terminal shows no pcapng: give -o FILE, or pipe it into tshark -r -";
+        let text = "pcapng is binary and not for a terminal: use -o FILE, or pipe it into tshark \
+                    -r -";
         return Err(Failure::usage(OUTPUT, text));
     }
     let filter = (!arguments.filter.is_empty()).then(|| arguments.filter.join(" "));
@@ -120,8 +121,7 @@ fn plan(arguments: &Arguments) -> Result<PcapPlan, Failure> {
     })
 }
 
-/// Drives a shard of a host at each queue of the wire, until `stop` is set. Returns what there is to say
-/// of it.
+/// Drives a shard of a host at each queue of the wire, until `stop` is set. Returns the summary.
 fn watch(plan: &PcapPlan, stop: &Stop) -> Result<String, Failure> {
     let (clock, secrets) = (Clock::start(), entropy::secrets().map_err(Failure::run)?);
     let config = StackConfig::new(&plan.wire, plan.rules.tunables.clone(), secrets);
@@ -138,14 +138,14 @@ fn watch(plan: &PcapPlan, stop: &Stop) -> Result<String, Failure> {
     };
     let threads = ShardThreads { stop, processors: &[] };
     let mut workers = threads.run(workers, run, || stop.wait().map_err(Failure::run))?;
-    // What a broken one has of them nobody knows.
+    // The frames of a failed worker are unknown.
     let frames = workers.iter_mut().filter_map(Worker::take_tap).map(Tap::finish);
     let frames = frames.sum::<std::io::Result<u64>>().map(thousands);
     let drops = refusals(workers.iter().map(Worker::shard));
     Ok(format!("{} frames captured; {drops}", frames.unwrap_or_else(|_| "not all".into())))
 }
 
-/// Lets the stack do what it does by itself.
+/// Drives a stack without an application.
 struct IdlePort {
     until: Option<Instant>,
     stop: Stop,

@@ -1,4 +1,4 @@
-//! What the machine's kernel tells of itself in `/proc`.
+//! The kernel's data on itself in `/proc`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,13 +42,13 @@ pub(crate) fn is_port_reuse_off(to_loopback: bool) -> bool {
     }
 }
 
-/// Connections of this network namespace that are in TIME-WAIT, whoever their peer is.
+/// Connections of this network namespace in TIME-WAIT, to any peer.
 pub(crate) fn time_wait() -> Option<u32> {
     waiting(&fs::read_to_string("/proc/net/sockstat").ok()?)
 }
 
-/// What the kernel's TCP has counted in this network namespace so far, whoever for; by the names that
-/// `nstat` has, which are those of this stack's counters, too.
+/// Counts of the kernel's TCP in this network namespace so far, over all processes, by the names of
+/// `nstat`, which are also those of this stack's counters.
 pub(crate) fn counters() -> BTreeMap<String, u64> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let mut all = rows(&read("/proc/net/snmp"), "Tcp");
@@ -65,7 +65,7 @@ pub(crate) fn counted_since(before: &BTreeMap<String, u64>) -> BTreeMap<String, 
     grown.filter(|(_, grown)| *grown > 0).collect()
 }
 
-/// Names and values of one group: each has a line of its own behind its name.
+/// Names and values of one group: each on a separate line behind the group's name.
 fn rows(text: &str, group: &str) -> BTreeMap<String, u64> {
     let lines = text.lines().filter_map(|line| line.strip_prefix(group)?.strip_prefix(": "));
     let mut lines = lines.map(str::split_whitespace);

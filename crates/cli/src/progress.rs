@@ -1,4 +1,4 @@
-//! How far a run is, on the terminal of whoever waits for it.
+//! Progress of a run on the terminal.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::options::ScreenOptions;
 use crate::{output, status};
 
-/// A line on the standard error that says how far a run is, if that is a terminal.
+/// A progress line on the standard error, if that is a terminal.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
@@ -31,12 +31,12 @@ impl Progress {
         Self { bar, of: of.max(1) }
     }
 
-    /// Whether anybody sees it.
+    /// True if it is visible.
     pub(crate) const fn is_shown(&self) -> bool {
         self.bar.is_some()
     }
 
-    /// So many steps are done, and this is how it goes.
+    /// Shows the number of completed steps, and the text.
     pub(crate) fn show(&self, done: u64, text: impl Fn() -> String) {
         status::answer(|| format!("{}%  {}", 100 * done.min(self.of) / self.of, text()));
         if let Some(bar) = &self.bar {

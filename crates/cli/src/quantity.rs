@@ -11,7 +11,7 @@ pub(crate) fn whole<N: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<N, String> + Clone {
     move |text| {
-        let digits = text.bytes().all(|octet| octet.is_ascii_digit());
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let typed: Option<u64> = text.parse().ok().filter(|_| digits);
         let number = typed.filter(|number| range.contains(number));
         let (least, most) = (range.start(), *range.end());
@@ -26,7 +26,7 @@ pub(crate) fn whole<N: TryFrom<u64>>(
     }
 }
 
-/// `10s`, `500ms`, `2m`, `1.5h`; a number alone counts seconds, of which there are 1e9 at most.
+/// `10s`, `500ms`, `2m`, `1.5h`; a number without a unit means seconds, at most 1e9.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     const UNITS: [(&str, f64); 6] =
         [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
@@ -55,7 +55,7 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "give a rate above 0, and 1000G at most, as in 1000, 2.5k, 45M or 1G".into())
 }
 
-/// How many answers a second: one has to take a nanosecond at least.
+/// Number of answers a second: each takes at least a nanosecond.
 pub(crate) fn service_rate(text: &str) -> Result<f64, String> {
     let refused = "give a rate above 0, and 1G at most, as in 500 or 28k";
     rate(text).ok().filter(|rate| *rate <= 1e9).ok_or_else(|| refused.into())
@@ -91,7 +91,7 @@ pub(crate) fn show(time: Duration) -> String {
     }
 }
 
-/// So many of something: `1 connection`, `2 connections`.
+/// A count with its noun: `1 connection`, `2 connections`.
 pub(crate) fn of(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
@@ -99,11 +99,11 @@ pub(crate) fn of(count: u64, what: &str) -> String {
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let split = |(unit, scale): &(&str, f64)| {
         let number = text.strip_suffix(unit)?;
-        // "ms" ends in "s" too: what is left must be a number.
+        // "ms" ends in "s", too: the rest must be a number.
         number.ends_with(|last: char| last.is_ascii_digit()).then_some((number, *scale))
     };
     let (number, scale) = units.iter().find_map(split).unwrap_or((text, 1.0));
-    let plain = number.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
+    let plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     Some(number.parse::<f64>().ok().filter(|_| plain)? * scale)
 }
 

@@ -7,19 +7,19 @@ use whimbrel_stack::Shard;
 
 use crate::quantity::thousands;
 
-/// What the shards of a stack refused, by reason: `dropped: 31 NO_SOCKET, 4 TCP_CSUM`.
+/// Drops of a stack's shards, by reason: `dropped: 31 NO_SOCKET, 4 TCP_CSUM`.
 pub(crate) fn refusals<'s>(shards: impl IntoIterator<Item = &'s Shard>) -> String {
     let mut all = Refusals::default();
     shards.into_iter().for_each(|shard| all += &Refusals::of(shard));
     if all.0.is_empty() { "none dropped".into() } else { format!("dropped: {all}") }
 }
 
-/// How many frames and segments were refused, by reason; only those that some were.
+/// Number of dropped frames and segments, by reason; only reasons that occurred.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Refusals(Vec<(&'static str, u64)>);
 
 impl Refusals {
-    /// What a shard refused so far, by reason.
+    /// Drops of a shard so far, by reason.
     pub(crate) fn of(shard: &Shard) -> Self {
         let segments = shard.counters().drops().map(|(reason, count)| (reason.name(), count));
         let packets = shard.ip_counters().drops().map(|(reason, count)| (reason.name(), count));

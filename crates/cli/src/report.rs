@@ -1,5 +1,5 @@
-//! How a command tells what it measured: as text for people, as one document, as a line for each
-//! interval while it runs, or as a table.
+//! Output of a measurement: as text for people, as one document, as a line for each interval during the
+//! run, or as a table.
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -17,7 +17,7 @@ use crate::options::{Detail, OutputOptions, ScreenOptions};
 use crate::progress::Progress;
 use crate::{output, streams};
 
-/// What is told, and to whom.
+/// The form and the destination of output.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     form: Form,
@@ -30,7 +30,7 @@ pub(crate) struct Reporter {
     broken: Option<Failure>,
 }
 
-/// In which form a result is told.
+/// The form of a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
     /// Text for people to read.
@@ -52,8 +52,8 @@ enum Out {
 }
 
 impl Reporter {
-    /// What `options` mean for a command that knows these formats of `--json`, and these figures
-    /// for `--fail-if`.
+    /// Returns the reporter for `options` of a command with these formats of `--json`, and these
+    /// figures for `--fail-if`.
     pub(crate) fn new(
         options: &OutputOptions,
         formats: &[&'static str],
@@ -79,52 +79,51 @@ impl Reporter {
         Ok(())
     }
 
-    /// Something else goes to the standard output: what people are told goes to the standard error.
+    /// Text for people goes to the standard error, because other output uses the standard output.
     pub(crate) fn leave_standard_output(&mut self) {
         if matches!(self.out, Out::Standard) {
             self.out = Out::Error;
         }
     }
 
-    /// The form in which the result is told.
+    /// The form of the result.
     pub(crate) const fn form(&self) -> Form {
         self.form
     }
 
-    /// A line that says how far it is, of so many steps; none beside lines that say so, too.
+    /// Returns a progress line with this many steps; none if interval lines show progress.
     pub(crate) fn progress(&self, steps: u64, screen: ScreenOptions) -> Progress {
         Progress::new(steps, screen, self.options.quiet || self.form == Form::Stream)
     }
 
-    /// Whether intervals are told when they are over.
+    /// True if intervals are reported as they end.
     pub(crate) fn is_followed(&self) -> bool {
         self.form == Form::Stream
     }
 
-    /// How much is to be said beside the result.
+    /// Amount of output in addition to the result.
     pub(crate) const fn detail(&self) -> Detail {
         self.options.detail()
     }
 
-    /// Whether nothing is to be said but the result.
+    /// True if only the result is printed.
     pub(crate) const fn is_quiet(&self) -> bool {
         self.options.quiet
     }
 
-    /// Whether people read along on a terminal.
+    /// True if the output is a terminal.
     pub(crate) fn is_on_terminal(&self) -> bool {
         matches!(self.out, Out::Standard) && std::io::stdout().is_terminal()
     }
 
-    /// Tells something before the end. If that cannot be written, the end says so: it is no reason to
-    /// break off.
+    /// Prints something before the end. A write error does not end the run; the end reports it.
     pub(crate) fn say(&mut self, text: &str) {
         if self.broken.is_none() {
             self.broken = self.write(text).err();
         }
     }
 
-    /// Tells of an interval that is over, if somebody follows.
+    /// Reports an interval that has ended, if intervals are wanted.
     pub(crate) fn interval(&mut self, interval: impl FnOnce() -> Value) {
         if self.form == Form::Stream {
             let line = json!({ "event": "interval", "data": interval() });
@@ -132,7 +131,7 @@ impl Reporter {
         }
     }
 
-    /// Tells the result: `text` is a document, a table or the summary, by the form.
+    /// Prints the result: `text` is a document, a table or the summary, by the form.
     pub(crate) fn finish(&mut self, text: &str) -> Result<(), Failure> {
         if let Some(failure) = self.broken.take() {
             return Err(failure);
@@ -147,8 +146,8 @@ impl Reporter {
         }
     }
 
-    /// Whether anything was measured. If nothing was, every condition is broken; people are told the
-    /// reason alone.
+    /// Checks that anything was measured. If nothing was, each condition fails; people see only the
+    /// reason.
     pub(crate) fn expect(&mut self, measured: Result<(), Failure>) -> Result<(), Failure> {
         let verdict = |failure| match (failure, &self.condition) {
             (Failure::Run(text), Some(_)) => Failure::Verdict(text),
@@ -166,7 +165,7 @@ impl Reporter {
         self.condition.iter().flat_map(Condition::names)
     }
 
-    /// What the condition of `--fail-if` is met by, if it is.
+    /// Returns the figures that fulfil the condition of `--fail-if`, if it holds.
     pub(crate) fn met(&self, figures: &Figures<'_>) -> Option<Vec<Met<'_>>> {
         self.condition.as_ref()?.met(figures)
     }
@@ -183,7 +182,7 @@ impl Reporter {
         })
     }
 
-    /// The result as a document, in the form that was asked for, with what `--fail-if` says of it.
+    /// The result as a document, in the requested form, with the outcome of `--fail-if`.
     pub(crate) fn document(&self, mut document: Value, figures: &Figures<'_>) -> String {
         document["verdict"] = self.verdict(figures);
         match self.form {
@@ -218,7 +217,7 @@ impl Reporter {
     }
 }
 
-/// What was measured, by its name.
+/// A measured value, by its name.
 pub(crate) type Figures<'f> = dyn Fn(&str) -> Option<Figure> + 'f;
 
 /// A table with commas: of each row, what these pointers into it lead to.
@@ -261,7 +260,7 @@ fn paint(text: &str) -> String {
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {
     let path = text::path(path);
-    Failure::run(format!("--output {path}: {error}; give a file that can be written"))
+    Failure::run(format!("--output {path}: {error}; use a file that can be written"))
 }
 
 #[cfg(test)]

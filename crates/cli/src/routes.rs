@@ -1,4 +1,4 @@
-//! `--route`: what is known of the paths to a network, beforehand.
+//! `--route`: path metrics for a network, set in advance.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use whimbrel_wire::Address;
 use crate::failure::Failure;
 use crate::{congestion, quantity, rules, size};
 
-/// What was typed.
+/// The typed options.
 #[derive(Args, Clone, Default, Debug)]
 pub(crate) struct RouteOptions {
-    /// What is known of the paths to a network: mtu= and advmss= (bytes), initcwnd= and initrwnd=
-    /// (segments), rtt= (time), ssthresh=, sendpipe= and recvpipe= (bytes), congestion= (by its name).
-    /// Connections there begin with it. Sizes only raise what there would be without, unless the tunable
-    /// `buffers` says otherwise. May repeat; on a mem: wire both hosts know it.
+    /// Path metrics for a network: mtu= and advmss= (bytes), initcwnd= and initrwnd= (segments), rtt=
+    /// (time), ssthresh=, sendpipe= and recvpipe= (bytes), congestion= (by its name). Connections to
+    /// that network start with these values. Sizes only raise the defaults, unless the tunable
+    /// `buffers` says otherwise. May repeat; on a mem: wire both hosts have it.
     #[arg(
         help_heading = rules::HEADING,
         long,
@@ -29,18 +29,18 @@ pub(crate) struct RouteOptions {
 }
 
 impl RouteOptions {
-    /// What is meant on this wire.
+    /// The routes on this wire.
     pub(crate) fn plan(&self, wire: &WireSpec) -> Result<Vec<RouteOption>, Failure> {
         if !self.route.is_empty() && wire.is_kernel() {
-            let text = "the kernel's sockets go by the kernel's routes: use `ip route`, or give this \
-                        stack a wire by -w";
+            let text = "the kernel's sockets use the kernel's routes: use `ip route`, or another \
+                        wire (-w)";
             return Err(Failure::usage(OPTION, text));
         }
         Ok(self.route.clone())
     }
 }
 
-/// A network, and what is known of the paths there.
+/// A network, and its path metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RouteOption {
     network: Address,
@@ -48,8 +48,8 @@ pub(crate) struct RouteOption {
     metrics: RouteMetrics,
 }
 
-/// The ways of a host with these addresses and `routes`, with what is known of them: where it goes
-/// without that, it goes with it.
+/// The routes of a host with these addresses and `routes`, with metrics: the metrics do not change
+/// where packets go.
 pub(crate) fn known(
     options: &[RouteOption],
     own: &[InterfaceAddress],
@@ -58,7 +58,7 @@ pub(crate) fn known(
     options.iter().map(|option| option.route(own, routes)).collect()
 }
 
-/// The congestion control that the narrowest network with `remote` in it has, if one says so.
+/// The congestion control of the narrowest network that contains `remote`, if one sets it.
 pub(crate) fn congestion(options: &[RouteOption], remote: Address) -> Option<&'static str> {
     let host = if remote.is_v4() { 32 } else { 128 };
     let remote = |it: &RouteOption| RouteOption { network: remote, prefix_len: host, ..*it };
@@ -81,7 +81,7 @@ impl RouteOption {
         Ok(Route { network, prefix_len, gateway, metric: 0, metrics })
     }
 
-    /// Whether it is this network, or a part of it.
+    /// True if it is this network, or a part of it.
     fn lies_in(&self, network: Address, prefix_len: u8) -> bool {
         let bits = |it: Address| match it.to_ip() {
             IpAddr::V4(v4) => (u128::from(v4.to_bits()) << 96, 32),
@@ -96,8 +96,8 @@ impl RouteOption {
     fn unreachable(&self, own: &[InterfaceAddress]) -> Failure {
         let own: Vec<_> = own.iter().map(|it| format!("{}/{}", it.addr, it.prefix_len)).collect();
         let text = format!(
-            "{}/{}: nothing leads to all of it from a host at {}: give a network within that, or the wire \
-             a gateway",
+            "{}/{}: a host at {} cannot reach all of it: use a network within the host's, or add \
+             a gateway to the wire",
             self.network,
             self.prefix_len,
             own.join(", ")
@@ -116,13 +116,13 @@ fn parse(text: &str) -> Result<RouteOption, String> {
         let (key, value) =
             part.split_once('=').ok_or_else(|| format!("{part:?} has no value: {KEYS}"))?;
         if known.contains(&key) {
-            return Err(format!("{key}= stands twice: give it once"));
+            return Err(format!("{key}= is given twice: use it once"));
         }
         take(&mut metrics, network, key, value).map_err(|error| format!("{part}: {error}"))?;
         known.push(key);
     }
     match known[..] {
-        [] => Err(format!("nothing is said of the paths there: {KEYS}")),
+        [] => Err(format!("no metric is given: {KEYS}")),
         _ => Ok(RouteOption { network, prefix_len, metrics }),
     }
 }
@@ -133,7 +133,10 @@ fn parse_network(text: &str) -> Result<(Address, u8), String> {
         Some((addr.to_canonical(), len.parse::<u8>().ok()?))
     });
     let (addr, len) = parts.ok_or_else(|| {
-        format!("{text:?} is no network: give one with its prefix length, as in 10.0.0.0/24")
+        format!(
+            "{text:?} is not a network: use an address with a prefix length, for example \
+                 10.0.0.0/24"
+        )
     })?;
     match if addr.is_ipv4() { 32 } else { 128 } {
         bits if len > bits => Err(format!("{text}: give a prefix length of 0 to {bits}")),
@@ -156,9 +159,9 @@ fn take(
         "initcwnd" => metrics.initcwnd = Some(segments(value)?),
         "initrwnd" => metrics.initrwnd = Some(segments(value)?),
         "rtt" => metrics.rtt = Some(round_trip(value)?),
-        "ssthresh" => metrics.ssthresh = Some(octets(value)?),
-        "sendpipe" => metrics.sendpipe = Some(octets(value)?),
-        "recvpipe" => metrics.recvpipe = Some(octets(value)?),
+        "ssthresh" => metrics.ssthresh = Some(bytes(value)?),
+        "sendpipe" => metrics.sendpipe = Some(bytes(value)?),
+        "recvpipe" => metrics.recvpipe = Some(bytes(value)?),
         "congestion" => metrics.congestion = Some(algorithm(value)?),
         _ => return Err(KEYS.into()),
     }
@@ -173,9 +176,9 @@ fn round_trip(text: &str) -> Result<Duration, String> {
 }
 
 /// As of the tunables `buffers.send` and `buffers.recv`.
-fn octets(text: &str) -> Result<u32, String> {
-    let octets = size::parse(text)?;
-    let fits = u32::try_from(octets).ok().filter(|it| (2 << 10..=1 << 30).contains(it));
+fn bytes(text: &str) -> Result<u32, String> {
+    let bytes = size::parse(text)?;
+    let fits = u32::try_from(bytes).ok().filter(|it| (2 << 10..=1 << 30).contains(it));
     fits.ok_or_else(|| "give 2k to 1G bytes".into())
 }
 
@@ -185,7 +188,8 @@ fn algorithm(name: &str) -> Result<Algorithm, String> {
 }
 
 const OPTION: &str = "--route";
-const KEYS: &str = "give mtu=, advmss=, initcwnd=, initrwnd=, rtt=, ssthresh=, sendpipe=, recvpipe= or \
+const KEYS: &str = "give mtu=, advmss=, initcwnd=, initrwnd=, rtt=, ssthresh=, sendpipe=, \
+                    recvpipe= or \
                     congestion=";
 
 #[cfg(test)]

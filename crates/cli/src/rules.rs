@@ -24,17 +24,17 @@ pub(crate) use self::list::values;
 /// The options that set rules of the stack, as they were typed.
 #[derive(Args, Clone, Default, Debug)]
 pub(crate) struct RuleOptions {
-    /// Behave as another stack does, as in linux-6.18 or lwip-2.1+msl5s: `whimbrel sysctl --profiles` lists them
-    /// [default: whimbrel].
+    /// Behave as another stack does, for example linux-6.18 or lwip-2.1+msl5s: `whimbrel sysctl
+    /// --profiles` lists them [default: whimbrel].
     #[arg(help_heading = HEADING, long, value_name = "NAME", alias = "persona", value_parser = profile)]
     profile: Option<&'static Profile>,
-    /// Read rules from this file: profile = "NAME", and tunables below [tunables].
+    /// Read settings from this file: profile = "NAME", and tunables below [tunables].
     #[arg(help_heading = HEADING, long, value_name = "FILE.toml")]
     config: Option<PathBuf>,
     /// Set a tunable of the stack.
     #[arg(help_heading = HEADING, short = 'S', long, value_name = "KEY=VALUE", help = SET_HELP)]
     set: Vec<String>,
-    /// Print the resulting rules, each with its origin, and exit; --config reads what is printed.
+    /// Print the resulting settings, each with its origin, and exit; --config reads the output.
     #[arg(help_heading = HEADING, long)]
     print_config: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) struct RuleOptions {
 /// A command's own option that is short for `-S`, and prevails over it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Shorthand {
-    /// The option, as it is typed.
+    /// Name of the option, for example `--set`.
     pub(crate) option: &'static str,
     /// The tunable that it sets.
     pub(crate) name: &'static str,
@@ -50,22 +50,22 @@ pub(crate) struct Shorthand {
     pub(crate) value: String,
 }
 
-/// What can be asked of the rules, so that nothing is done but an answer.
+/// Queries on the settings that replace the command's work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RuleQuery {
-    /// `--print-config`: every rule in force, and who set it.
+    /// `--print-config`: every setting in force, and its origin.
     Rules,
     /// `-S help`: every tunable that there is.
     Tunables,
 }
 
 impl RuleOptions {
-    /// What they mean, with the environment and the file that they name.
+    /// Returns the settings, with the environment and the file that the options name.
     pub(crate) fn rules(&self, shorthands: &[Shorthand]) -> Result<Rules, Failure> {
         self.rules_in(Variables::of_process()?, shorthands)
     }
 
-    /// The same for a stack on this wire, which may be the kernel's.
+    /// Returns the settings for a stack on this wire, which may be the kernel's.
     pub(crate) fn rules_on(
         &self,
         wire: &WireSpec,
@@ -79,8 +79,8 @@ impl RuleOptions {
 
     /// The rules of this stack for one whose stack is the kernel's: there is nothing to set.
     fn none_for_the_kernel(&self, shorthands: &[Shorthand]) -> Result<Rules, Failure> {
-        let text = "the kernel's sockets go by the kernel's rules: use sysctl, or give this stack a \
-                    wire by -w";
+        let text = "the kernel's sockets use the kernel's settings: use sysctl, or another wire \
+                    (-w)";
         let set = self.set_option().or(self.profile.map(|_| "--profile"));
         let set = set.or(shorthands.first().map(|short| short.option));
         set.map_or(Ok(Rules::default()), |option| Err(Failure::usage(option, text)))
@@ -92,7 +92,7 @@ impl RuleOptions {
         set.or(self.config.as_ref().map(|_| "--config"))
     }
 
-    /// What shall be printed instead of doing anything, if that is so.
+    /// The query to print instead of any work, if there is one.
     pub(crate) fn question(&self) -> Option<RuleQuery> {
         let lists = self.set.iter().any(|text| text == HELP);
         match (lists, self.print_config) {
@@ -133,7 +133,7 @@ impl RuleOptions {
     }
 }
 
-/// Sets what was typed behind an option of this name.
+/// Sets the values of an option of this name.
 fn set_all<'a>(
     rules: &mut Rules,
     typed: impl IntoIterator<Item = &'a String>,
@@ -149,7 +149,7 @@ fn set_all<'a>(
     Ok(())
 }
 
-/// Sets what the command's own options are short for.
+/// Sets the tunables behind the command's own options.
 fn set_shorthands(rules: &mut Rules, shorthands: &[Shorthand]) -> Result<(), Failure> {
     for short in shorthands {
         rules.set(short.name, &short.value, Origin::Option(short.option))?;
@@ -182,24 +182,24 @@ impl From<RulesError> for Failure {
 }
 
 impl Shorthand {
-    /// What the options that every client has stand for.
+    /// Shorthands of the options that all clients have.
     pub(crate) fn of_client(local_ports: Option<&str>, congestion: Option<&str>) -> Vec<Self> {
         let ports = local_ports.map(Self::local_ports);
         ports.into_iter().chain(congestion.map(Self::congestion)).collect()
     }
 
-    /// What `--local-ports` stands for.
+    /// Shorthand of `--local-ports`.
     fn local_ports(typed: &str) -> Self {
         let name = "net.ipv4.ip_local_port_range";
         Self { option: "--local-ports", name, value: typed.into() }
     }
 
-    /// What `--congestion` stands for.
+    /// Shorthand of `--congestion`.
     pub(crate) fn congestion(typed: &str) -> Self {
         Self { option: "--congestion", name: CONGESTION, value: typed.into() }
     }
 
-    /// What `--syncookies` stands for.
+    /// Shorthand of `--syncookies`.
     pub(crate) fn syn_cookies(typed: &str) -> Self {
         Self { option: "--syncookies", name: "net.ipv4.tcp_syncookies", value: typed.into() }
     }
@@ -209,9 +209,9 @@ impl Shorthand {
 pub(crate) const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 /// The value of `-S` that asks.
 const HELP: &str = "help";
-/// Where they stand in a command's help: behind what it is for.
+/// Heading of the options in a command's help.
 pub(crate) const HEADING: &str = "Rules of the stack";
-const SET_HELP: &str = "Set a tunable of the stack, as in -S net.ipv4.tcp_syn_retries=3 -S msl=5s \
+const SET_HELP: &str = "Set a tunable, for example -S net.ipv4.tcp_syn_retries=3 -S msl=5s \
                          -S tw.syn=linux; may repeat. -S help lists them; names \
                          of Linux, FreeBSD, illumos and lwIP are known";
 

@@ -1,5 +1,5 @@
-//! Runs of a load, followed while they go on, and what they measured, for people and programs: what `load` and `crr`
-//! do, and `lab` writes down.
+//! Runs of a load, followed during the run, and their results for people and programs: for `load` and
+//! `crr`, and in `lab`'s documents.
 
 mod agreement;
 mod control;

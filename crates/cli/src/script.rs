@@ -29,37 +29,36 @@ use work::ScriptCounts;
 /// The command line of `whimbrel script`, as it was typed.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Run scripts in the language of packetdrill: exit code 3 if any fails.
+    /// Run packetdrill scripts: exit code 3 if any fails.
     ///
-    /// Options and shell lines that mean nothing here make a script be skipped, with the reason.
-    /// Shell lines are read for what they set; they are never executed.
+    /// A script with unknown options or shell lines is skipped, with the reason. Shell lines are never
+    /// executed; only their settings are read.
     #[command(after_help = examples::SCRIPT_RUN)]
     Run(Arguments),
 }
 
-/// What was typed behind `script run`.
+/// Arguments of `script run`.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Scripts, and folders: of these, every file below that ends in .pkt.
+    /// Scripts, or folders whose .pkt files are all run.
     #[arg(value_name = "FILE|DIR", required = true)]
     paths: Vec<PathBuf>,
-    /// What is put to the test.
+    /// Stack under test.
     #[arg(long, value_enum, default_value_t = ScriptTarget::Shard)]
     against: ScriptTarget,
-    /// Whose way of writing scripts they follow, whatever the profile: linux (IPv6 at an MTU of 1520),
-    /// freebsd (tolerances of 5 %, #ifdef FreeBSD) or whimbrel [default: what each tells by the
-    /// variables, programs and names that it uses; whimbrel if it tells nothing].
+    /// Script dialect, independent of the profile: linux (IPv6 at an MTU of 1520), freebsd (tolerances
+    /// of 5 %, #ifdef FreeBSD) or whimbrel [default: detected from the variables, programs and names in
+    /// each script; else whimbrel].
     #[arg(long, value_name = "NAME", value_parser = dialect)]
     dialect: Option<Dialect>,
-    /// What is written must come to the letter (default).
+    /// Match packets exactly (default).
     #[arg(long, conflicts_with = "semantic")]
     strict: bool,
-    /// Ask whether behaviour is right where policy may differ: order of options, windows and buffers,
-    /// when pure acknowledgments come. A pass that needed a rule of these names it.
+    /// Accept correct behaviour where policies may differ: order of options, windows and buffers, times
+    /// of pure acknowledgments. A pass that needed such a rule names it.
     #[arg(long)]
     semantic: bool,
-    /// The scripts were written for a runner that stops looking after the last line: packets that
-    /// come later are a warning.
+    /// Only warn of packets after the last line, for scripts of a runner that ends there.
     #[arg(long)]
     foreign: bool,
     /// Print one JSON document (whimbrel.script/1) instead.
@@ -71,19 +70,19 @@ pub(crate) struct Arguments {
     /// Replace a word in the scripts; may repeat.
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     define: Vec<String>,
-    /// Scripts under way at once [default: one for each processor; against the kernel, which lets
-    /// scripts wait in real time, four].
+    /// Scripts to run at once [default: one per processor; four against the kernel, where scripts wait
+    /// in real time].
     #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u16>(1..=1024))]
     jobs: Option<u16>,
-    /// Write all that the stack receives and sends in each script into a file of its own below this
-    /// folder (pcapng), with why it was dropped and how its connection's state changed.
+    /// Write the packets of each script to a separate pcapng file below this folder, with the reason
+    /// for each drop and each state change.
     #[arg(long, value_name = "DIR")]
     pcap_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) rules: RuleOptions,
 }
 
-/// What is put to the test.
+/// Stack under test.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ScriptTarget {
     /// The stack, in virtual time.
@@ -95,7 +94,7 @@ pub(crate) enum ScriptTarget {
 fn dialect(text: &str) -> Result<Dialect, String> {
     Dialect::by_name(text).ok_or_else(|| {
         let names: Vec<_> = Dialect::ALL.iter().map(|dialect| dialect.name()).collect();
-        format!("there is no such dialect: give one of {}", names.join(", "))
+        format!("unknown dialect: use one of {}", names.join(", "))
     })
 }
 
@@ -122,7 +121,7 @@ fn run_scripts(arguments: &Arguments) -> Result<(), Failure> {
         |done| {
             let Some(done) = done else { return Ok(()) };
             counts.count(&done);
-            // The first capture that cannot be written is told at the end: scripts go on.
+            // The first capture that cannot be written is reported at the end: scripts continue.
             unwritten = unwritten.take().or(done.written.clone().err());
             output.add(done)
         },

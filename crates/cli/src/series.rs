@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use whimbrel_lab::Distribution;
 
-/// Values at equal distances of time; beyond some hundred, means of as many of them as it takes.
+/// Values at equal distances of time; above some hundred, means of several.
 pub(crate) fn series(name: &str, unit: &str, step: Duration, values: &[f64]) -> Value {
     let each = values.len().div_ceil(MOST).max(1);
     let mean = |some: &[f64]| some.iter().sum::<f64>() / some.len().max(1) as f64;
@@ -17,7 +17,8 @@ pub(crate) fn series(name: &str, unit: &str, step: Duration, values: &[f64]) -> 
     })
 }
 
-/// How many took how long: those of a class took at most so many seconds, and longer than the class before.
+/// A distribution of times: those of a class took at most this many seconds, and longer than the class
+/// before.
 pub(crate) fn distribution(distribution: &Distribution) -> Value {
     let class = |(seconds, count): &(f64, u64)| json!([seconds, count]);
     let waiting = |(from, count): &(u64, u64)| json!({ "from": from, "count": count });

@@ -18,41 +18,40 @@ mod plan;
 #[command(mut_arg("json", |option| option.help(JSON_HELP)))]
 #[command(mut_arg("fail_if", |option| option.help(FAIL_IF_HELP)))]
 pub(crate) struct Arguments {
-    /// Where frames go.
+    /// The wire.
     #[arg(short, long, value_name = "SPEC", help = wires::FOR_SERVERS, default_value = serving::DEFAULT_WIRE)]
     wire: String,
-    /// Where to listen.
+    /// Addresses to listen at.
     #[arg(short, long, value_name = "ADDR:PORT", help = LISTEN_HELP)]
     listen: Vec<String>,
     /// The most connections that wait to be accepted, per address.
     #[arg(long, value_name = "N", default_value_t = serving::BACKLOG, value_parser = quantity::whole::<u32>(1..=u32::MAX.into()))]
     backlog: u32,
-    /// Accept data with SYNs (TCP Fast Open, RFC 7413), in up to N handshakes at a time and
-    /// address. A request may then be carried out twice: a network can repeat a SYN.
+    /// Accept data in SYNs (TCP Fast Open, RFC 7413), in up to N handshakes at a time per address. The
+    /// network can duplicate a SYN, so the server may execute a request twice.
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u32>(1..=u32::MAX.into()))]
     fastopen: Option<u32>,
-    /// When to answer a SYN with a cookie and keep no record of it: auto (when half-open
-    /// connections have reached their bound), always or off [default: auto].
+    /// When to answer a SYN with a cookie and keep no state: auto (once the limit of half-open
+    /// connections is reached), always or off [default: auto].
     #[arg(long, value_name = "WHEN", value_parser = ["auto", "always", "off"])]
     syncookies: Option<String>,
     #[arg(short = 'C', long, value_name = "NAME", help = congestion::help())]
     congestion: Option<String>,
-    /// Share SYN cookies with a group of servers, as behind a balancer that deals segments to any
-    /// of them: they have one key, 32 hexadecimal digits in a file or in a variable, and clocks
-    /// within 40 s.
+    /// Share SYN cookies with a group of servers behind a load balancer that sends segments to any of
+    /// them. All have the same key, 32 hexadecimal digits in a file or a variable, and clocks within 40
+    /// s of each other.
     #[arg(long, value_name = "file:PATH|env:NAME")]
     cookie_group: Option<KeySource>,
-    /// Answer GET of any path with this many bytes (k, M, G: powers of 1,024), and POST or PUT with
-    /// the length and CRC-32 of what was sent.
+    /// Answer GET of any path with this many bytes (k, M, G: powers of 1,024), and POST or PUT with the
+    /// length and CRC-32 of the request body.
     #[arg(long, value_name = "SIZE", default_value = "128", value_parser = size::parse)]
     body: u64,
-    /// Speak HTTP/2, too, with clients that begin with it (RFC 9113 3.3: no TLS, no Upgrade), as curl
-    /// --http2-prior-knowledge does; with all others HTTP/1.1.
+    /// Accept HTTP/2 as well, without TLS or Upgrade (RFC 9113 3.3), as curl --http2-prior-knowledge
+    /// uses it. Other clients get HTTP/1.1.
     #[arg(long, conflicts_with = "RoleOptions")]
     h2c: bool,
-    /// Append a line for each request to this file, or with - to the standard output, in the combined
-    /// format of web servers' logs. The server never waits for it: what a disk does not keep up with
-    /// is lost, and counted.
+    /// Append a line for each request to this file (-: standard output), in the combined log format.
+    /// The server never waits for the disk: it drops and counts lines that the disk is too slow for.
     #[arg(long, value_name = "FILE", conflicts_with = "RoleOptions")]
     access_log: Option<std::path::PathBuf>,
     /// Serve the files below this directory instead.
@@ -65,18 +64,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size::parse)]
     max_body: u64,
     /// Answer 408 to a request whose head takes longer. (HTTP/2: a connection without a request is
-    /// closed after a minute, whatever else it sends.)
+    /// closed after a minute.)
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = quantity::some_time, conflicts_with = "RoleOptions")]
     head_timeout: std::time::Duration,
-    /// Whether a connection serves more than one request, if its client asks for it.
+    /// Serve more than one request per connection, if its client asks for it.
     #[arg(long, value_enum, value_name = "SWITCH", default_value_t = Switch::On, conflicts_with = "RoleOptions")]
     keepalive: Switch,
-    /// End each connection after this many requests, as web servers do that count them: by Connection:
-    /// close in the last response.
+    /// End each connection after this many requests, by Connection: close in the last response.
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(1..=u64::MAX), conflicts_with_all = ["RoleOptions", "h2c", "keepalive"])]
     requests_per_connection: Option<u64>,
-    /// Who closes first, and so holds the TIME-WAIT [default: server for HTTP, client for --echo
-    /// and its like].
+    /// The side that closes first, and so holds the TIME-WAIT [default: server for HTTP, client for
+    /// --echo and similar services].
     #[arg(long, value_enum, value_name = "WHO")]
     close: Option<Closer>,
     #[command(flatten)]
@@ -87,7 +85,7 @@ pub(crate) struct Arguments {
     role: RoleOptions,
     #[command(flatten)]
     pace: PaceOptions,
-    /// Seed of the stack's keys, for tests: who knows it can guess them [default: random].
+    /// Seed of the stack's keys, for tests; the keys can be guessed from it [default: random].
     #[arg(long, value_name = "N", value_parser = quantity::whole::<u64>(0..=u64::MAX))]
     seed: Option<u64>,
     #[command(flatten)]
@@ -106,20 +104,20 @@ impl Arguments {
     }
 }
 
-/// What to serve instead of the web: at most one of them.
+/// Services instead of the web: at most one of them.
 #[derive(Args, Debug)]
 #[group(multiple = false, conflicts_with_all = ["body", "file_root"])]
 pub(crate) struct RoleOptions {
-    /// Send back what comes (RFC 862), by default on port 7.
+    /// Send received data back (RFC 862), by default on port 7.
     #[arg(long)]
     echo: bool,
-    /// Read and throw away (RFC 863), by default on port 9.
+    /// Discard received data (RFC 863), by default on port 9.
     #[arg(long)]
     discard: bool,
     /// Send characters without end (RFC 864), by default on port 19.
     #[arg(long)]
     chargen: bool,
-    /// Read to the end, then answer how many bytes came, by default on port 5201.
+    /// Read to the end, then send the number of bytes received, by default on port 5201.
     #[arg(long)]
     sink: bool,
     /// Answer each request of REQ bytes with RESP bytes, by default on port 12865.
@@ -127,7 +125,7 @@ pub(crate) struct RoleOptions {
     respond: Option<(u64, u64)>,
 }
 
-/// Who closes first.
+/// The side that closes first.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Closer {
     /// This side.
@@ -146,5 +144,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 const JSON_HELP: &str = "Print one JSON document (whimbrel.serve/1) at the end instead of text";
 const FAIL_IF_HELP: &str =
-    "Exit with code 3 if this is true of the result, as in 'failed>1% || overflows>0'";
+    "Exit with code 3 if this is true of the result, for example 'failed>1% || overflows>0'";
 const LISTEN_HELP: &str = "Listen there: ADDR:PORT, NAME:PORT, or PORT on every address; may repeat [default: the port of what is served]";

@@ -42,23 +42,23 @@ use report::ServeReporter;
 use server::Server;
 use totals::{ShardTotals, Totals};
 
-/// Serves what `crr` or `bulk` says until it is interrupted.
+/// Serves for `crr` or `bulk` until interrupted.
 pub(crate) fn other(server: OtherServer<'_>) -> Result<(), Failure> {
     let reporter = reporter(server.output)?;
     let plan = ServePlan::other(server)?;
     if matches!(plan.content, ContentPlan::Iperf3(_)) && plan.setup.shards > 1 {
-        let text = "a test of iperf3's is one shard's work: leave it out, and queues= of the wire";
+        let text = "an iperf3 test runs on one shard: leave it out, and queues= of the wire";
         return Err(Failure::usage("--shards", text));
     }
     start(plan, reporter)
 }
 
-/// Whom it tells what it does.
+/// The reporter for `options`.
 pub(crate) fn reporter(options: &OutputOptions) -> Result<Reporter, Failure> {
     Reporter::new(options, &["whimbrel"], &json::FIGURES)
 }
 
-/// Whom a server tells of itself, and who ends it.
+/// The reporter of a server, and the signal that ends it.
 struct ServeControl<'s> {
     report: ServeReporter,
     stop: &'s Stop,
@@ -67,17 +67,17 @@ struct ServeControl<'s> {
     question: &'s StatusRequest,
 }
 
-/// What is left of a server.
+/// The result of a server.
 struct Served {
-    /// What tells it, on the first shard.
+    /// The printer, on the first shard.
     report: Option<ServeReporter>,
-    /// What it did, as a line of people's tells it.
+    /// Its counts, as printed in a line for people.
     totals: Totals,
-    /// What became of a capture that was replayed to it.
+    /// Result of a capture that was replayed to it.
     replayed: Option<String>,
 }
 
-/// Serves by `plan` until it is interrupted, and says what came of it.
+/// Serves by `plan` until interrupted, and prints the result.
 pub(crate) fn start(mut plan: ServePlan, mut reporter: Reporter) -> Result<(), Failure> {
     // Each shard opens its own: whether that can be done is known before the wire is taken.
     drop(Server::<Shard>::open(&plan)?);
@@ -159,9 +159,9 @@ struct ServedShard {
     place: Place,
 }
 
-/// What is left of it.
+/// The result of a shard.
 struct Ended {
-    /// What is to print the summary, if it has it.
+    /// The printer of the summary, if this shard has it.
     report: Option<ServeReporter>,
     shard: Shard,
     /// Its queue stays until all have ended: without it the kernel would deal its flows to the others.

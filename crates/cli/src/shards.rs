@@ -10,12 +10,11 @@ use crate::failure::Failure;
 /// The options about threads and queues, as they were typed.
 #[derive(Args, Clone, Default, Debug)]
 pub(crate) struct ShardOptions {
-    /// Run the stack on this many threads, each with its own connections and queue of the wire;
-    /// auto: as many as there are processors, queues and work for [default: as many as the wire has
-    /// queues].
+    /// Run the stack on this many threads, each with its own connections and wire queue; auto: as many
+    /// as processors, queues and load allow [default: as many as the wire has queues].
     #[arg(long, value_name = "N|auto")]
     shards: Option<ShardCount>,
-    /// Pin each thread to one of these processors, in turn, as in 0,1.
+    /// Pin each thread to one of these processors, in turn, for example 0,1.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = processor)]
     pin: Vec<usize>,
 }
@@ -24,12 +23,12 @@ fn processor(text: &str) -> Result<usize, &'static str> {
     text.parse().map_err(|_| "give processors by number, as in 0,1")
 }
 
-/// What shards divide among themselves.
+/// Work that shards divide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Work {
     /// The parts that it can be divided into.
     pub(crate) parts: u64,
-    /// The option that says so.
+    /// The option that limits it.
     pub(crate) option: &'static str,
 }
 
@@ -47,7 +46,7 @@ impl ShardOptions {
                 if u64::from(shards) > parts =>
             {
                 format!(
-                    "{shards}: {option} leaves work for {parts}: raise it, or give fewer shards"
+                    "{shards}: {option} gives work for only {parts}: raise it, or use fewer shards"
                 )
             }
             (Ok(plan), _) => return Ok(plan),
@@ -56,7 +55,7 @@ impl ShardOptions {
         Err(Failure::usage("--shards", refused))
     }
 
-    /// The processors to run on, as they are given to shards in turn.
+    /// The processors to run on, given to shards in turn.
     pub(crate) fn processors(&self) -> Result<Vec<usize>, Failure> {
         let there = thread::available_parallelism().map_or(1, usize::from);
         match self.pin.iter().find(|processor| **processor >= there) {

@@ -24,35 +24,35 @@ mod goals;
 /// The command line of `whimbrel sim`, as it was typed.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Run the networks of these seeds, with every check; exit code 3 if one fails.
+    /// Run a random network for each seed, with all checks; exit code 3 if one fails.
     #[command(after_help = examples::SIM_RUN)]
     Run(Arguments),
-    /// Measure how much of a path one flow fills, for rates, round trips and algorithms.
+    /// Measure the share of a path's rate that one flow uses, for rates, round trips and algorithms.
     ///
-    /// Each cell is two hosts with nothing set, in virtual time: a path without losses, with a queue of
-    /// one product of rate and round trip (BDP), at least 16 packets, MTU 1500. What is acknowledged is
-    /// measured after slow start (2 round trips for each doubling from the initial window to the BDP, and
-    /// 2 s), for 20 s or 20 round trips, in percent of what the headers leave of the rate. Exit code 3 if
-    /// a goal is missed.
+    /// Each cell is two hosts with default settings in virtual time: a path without losses, with a
+    /// queue of one bandwidth-delay product (BDP, at least 16 packets) and MTU 1500. The rate of
+    /// acknowledged data is measured after slow start (2 round trips for each doubling from the initial
+    /// window to the BDP, plus 2 s), for 20 s or 20 round trips, in percent of the rate less headers.
+    /// Exit code 3 if a goal is missed.
     #[command(after_help = examples::SIM_GRID)]
     Grid(goals::Arguments),
-    /// Measure paths with losses, with jitter, with two flows, and with buffers of a given size.
+    /// Measure paths with losses, with jitter, with two flows, and with given buffer sizes.
     ///
-    /// As `sim grid`, in virtual time. Exit code 3 if a goal is missed.
+    /// Like `sim grid`, in virtual time. Exit code 3 if a goal is missed.
     #[command(after_help = examples::SIM_PATHS)]
     Paths(goals::Arguments),
 }
 
-/// What was typed behind `sim run`.
+/// Arguments of `sim run`.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The seeds from A to B - 1.
     #[arg(long, value_name = "A..B", default_value = "0..200", value_parser = range)]
     seeds: Range<u64>,
-    /// This seed alone.
+    /// Run only this seed.
     #[arg(long, value_name = "N", conflicts_with = "seeds", value_parser = quantity::whole::<u64>(0..=u64::MAX))]
     seed: Option<u64>,
-    /// Seeds that run at the same time [default: one for each processor].
+    /// Seeds that run at the same time [default: one per processor].
     #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u16>(1..=1024))]
     jobs: Option<u16>,
     /// Print one JSON document (whimbrel.sim/1) instead.
@@ -65,18 +65,18 @@ pub(crate) struct Arguments {
     screen: ScreenOptions,
 }
 
-/// What became of all.
+/// Counts over all seeds.
 #[derive(Default, Debug)]
 struct SeedCounts {
     passed: u64,
     failed: Vec<Outcome>,
-    octets: u64,
+    bytes: u64,
     steps: u64,
     /// Virtual time of all together.
     lasted: Duration,
 }
 
-/// Does what was asked for.
+/// Runs the subcommand.
 pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => play_all(arguments),
@@ -85,7 +85,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     }
 }
 
-/// Plays seeds, and says what became of them.
+/// Runs seeds, and prints their results.
 fn play_all(arguments: &Arguments) -> Result<(), Failure> {
     let seeds = arguments.seed.map_or_else(|| arguments.seeds.clone().collect(), |seed| vec![seed]);
     let jobs = parallel::jobs(arguments.jobs);
@@ -126,7 +126,7 @@ fn play_all(arguments: &Arguments) -> Result<(), Failure> {
 
 /// A seed's outcome, whatever it brings about.
 fn play(seed: u64) -> Outcome {
-    // Where it was, the panic itself says on the standard error.
+    // The panic itself prints its place on the standard error.
     panic::catch_unwind(|| run_seed(seed)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
@@ -135,7 +135,7 @@ fn play(seed: u64) -> Outcome {
     })
 }
 
-/// What went wrong, and the line that repeats it.
+/// The failure, and the command that repeats it.
 fn failure(outcome: &Outcome) -> String {
     let Outcome { seed, failure, .. } = outcome;
     let failure = failure.as_deref().unwrap_or_default();
@@ -149,7 +149,7 @@ fn repeat(seed: u64) -> String {
 
 impl SeedCounts {
     fn count(&mut self, outcome: Outcome) {
-        self.octets += outcome.bytes;
+        self.bytes += outcome.bytes;
         self.steps += outcome.steps;
         self.lasted += outcome.lasted;
         if outcome.is_ok() {
@@ -168,7 +168,7 @@ impl SeedCounts {
             "{} passed, {} failed: {} verified in {} steps, {} of virtual time in {}\n",
             quantity::thousands(self.passed),
             quantity::thousands(self.failed.len() as u64),
-            size::display(self.octets),
+            size::display(self.bytes),
             quantity::thousands(self.steps),
             quantity::show(self.lasted),
             quantity::show(took),
@@ -194,7 +194,7 @@ impl SeedCounts {
             "summary": {
                 "passed": self.passed,
                 "failed": self.failed.len(),
-                "octets": self.octets,
+                "octets": self.bytes,
                 "steps": self.steps,
                 "virtual_seconds": self.lasted.as_secs_f64(),
                 "seconds": took.as_secs_f64(),
@@ -209,11 +209,11 @@ fn range(text: &str) -> Result<Range<u64>, String> {
     let ends = text
         .split_once("..")
         .and_then(|(from, until)| Some(from.trim().parse().ok()?..until.trim().parse().ok()?));
-    let range: Range<u64> = ends.ok_or("give A..B, as in 0..1000: from A to before B")?;
+    let range: Range<u64> = ends.ok_or("give A..B, as in 0..1000: from A to B - 1")?;
     match range.end.checked_sub(range.start) {
-        None | Some(0) => Err(format!("{text} holds no seed: give B greater than A")),
+        None | Some(0) => Err(format!("{text} is empty: use B greater than A")),
         Some(count) if count > MOST_SEEDS => {
-            Err(format!("{text} holds {count} seeds: give {MOST_SEEDS} at most"))
+            Err(format!("{text} has {count} seeds: use at most {MOST_SEEDS}"))
         }
         Some(_) => Ok(range),
     }

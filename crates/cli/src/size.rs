@@ -10,17 +10,17 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
         _ => (text, 0),
     };
     let number: u64 = Some(digits)
-        .filter(|digits| !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit()))
+        .filter(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
         .and_then(|digits| digits.parse().ok())
         .ok_or("give bytes, as in 128, 64k, 1M or 2G (powers of 1,024)")?;
-    number.checked_mul(1 << shift).ok_or_else(|| "more than 16 EiB: give less".into())
+    number.checked_mul(1 << shift).ok_or_else(|| "more than 16 EiB: use less".into())
 }
 
-/// The same, and at least one.
+/// A number of bytes, at least one.
 pub(crate) fn some(text: &str) -> Result<u64, String> {
-    parse(text).and_then(|octets| match octets {
+    parse(text).and_then(|bytes| match bytes {
         0 => Err("give at least one byte".into()),
-        _ => Ok(octets),
+        _ => Ok(bytes),
     })
 }
 
@@ -30,12 +30,12 @@ pub(crate) fn pair(text: &str) -> Result<(u64, u64), String> {
     Ok((parse(request.trim())?, parse(answer.trim())?))
 }
 
-/// `octets` for people: `1.5 MiB`.
-pub(crate) fn display(octets: u64) -> String {
+/// `bytes` for people: `1.5 MiB`.
+pub(crate) fn display(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut scaled = octets as f64 / 1024.0;
+    let mut scaled = bytes as f64 / 1024.0;
     if scaled < 1.0 {
-        return format!("{octets} B");
+        return format!("{bytes} B");
     }
     let mut units = UNITS.into_iter();
     let mut unit = units.next().unwrap_or_default();

@@ -11,14 +11,14 @@ pub(crate) fn write(out: impl Write, text: &str) -> io::Result<()> {
     write_painted(out, text, str::to_owned)
 }
 
-/// The same in the styles that `paint` gives it: the only ones that it has.
+/// Writes the text in the styles of `paint`, which are the only ones in it.
 pub(crate) fn write_painted(
     mut out: impl Write,
     text: &str,
     paint: impl FnOnce(&str) -> String,
 ) -> io::Result<()> {
     match out.write_all(paint(&printable(text)).as_bytes()).and_then(|()| out.flush()) {
-        // The reader is gone: what was to be done is done all the same.
+        // The reader is gone: the work is done without it.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
@@ -29,7 +29,7 @@ pub(crate) fn tell(text: &str) {
     let _ = anstream::stderr().write_all(printable(text).as_bytes());
 }
 
-/// The same as one line, behind a word in this style.
+/// Writes a line behind a word in this style.
 pub(crate) fn tell_in(style: Style, word: &str, text: &str) {
     let _ = writeln!(anstream::stderr(), "{style}{word}{style:#} {}", printable(text));
 }

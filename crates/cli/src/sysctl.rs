@@ -15,18 +15,18 @@ mod document;
 mod explanation;
 mod table;
 
-/// What was typed.
+/// The typed arguments.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Which tunables: part of a name, as in tw or rmem; a name of another system's, as in
-    /// net.inet.tcp.msl; or a name with * for anything [default: all].
+    /// Tunables to print: part of a name, for example tw or rmem; another system's name, for example
+    /// net.inet.tcp.msl; or a name with * as a wildcard [default: all].
     #[arg(value_name = "PATTERN")]
     patterns: Vec<String>,
-    /// Print only what differs from this profile, and what it has.
+    /// Print only the values that differ from this profile, and the profile's.
     #[arg(long, value_name = "NAME", value_parser = profile)]
     diff: Option<&'static Profile>,
-    /// Print all that is known of this tunable: range, default, names, which RFC, who has another value,
-    /// which case of the lab turns on it.
+    /// Print all information on this tunable: range, default, names, RFC, profiles with other values,
+    /// and lab cases that depend on it.
     #[arg(long, value_name = "KEY", conflicts_with_all = ["diff", "patterns", "profiles"])]
     explain: Option<String>,
     /// List the profiles instead.
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     pub(crate) rules: RuleOptions,
 }
 
-/// What is to be shown.
+/// The values to print.
 struct View {
     rules: Rules,
     /// The profile to compare with, and its rules.
@@ -47,7 +47,7 @@ struct View {
     shown: Vec<&'static TunableInfo>,
 }
 
-/// Prints what was asked for.
+/// Prints the requested view.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.profiles {
         let text = match arguments.json {
@@ -80,7 +80,7 @@ impl View {
         Ok(Self { rules, other, shown })
     }
 
-    /// What says that a tunable is what it is.
+    /// Source of a tunable's value.
     fn source(&self, info: &TunableInfo) -> Option<String> {
         match self.rules.origin(info)? {
             Origin::Profile(of) => {
@@ -91,7 +91,7 @@ impl View {
         }
     }
 
-    /// What says that the profile to compare with has what it has.
+    /// Source of the value in the other profile.
     fn other_source(&self, info: &TunableInfo) -> Option<String> {
         let (other, _) = self.other.as_ref()?;
         Some(format!("{}: {}", other.name, other.setting_of(info)?.source))
@@ -124,7 +124,7 @@ fn matching(patterns: &[String]) -> Result<Vec<&'static TunableInfo>, Failure> {
     Ok(TUNABLES.iter().filter(shown).collect())
 }
 
-/// Whether a tunable has this name, or one that the pattern is part of.
+/// True if a tunable has this name, or one that contains the pattern.
 fn is_of(pattern: &str, info: &TunableInfo) -> bool {
     let named = Tunables::named(pattern);
     if !named.is_empty() {
@@ -140,7 +140,7 @@ fn is_of(pattern: &str, info: &TunableInfo) -> bool {
     })
 }
 
-/// Whether a name is this pattern, in which * stands for anything.
+/// True if a name matches this pattern, in which * is a wildcard.
 fn is_like(pattern: &str, name: &str) -> bool {
     let mut pieces = pattern.split('*');
     let Some(mut rest) = pieces.next().and_then(|first| name.strip_prefix(first)) else {
@@ -154,7 +154,7 @@ fn is_like(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Nothing has this name: what is like it.
+/// The error for an unknown name, with similar ones.
 fn unknown(option: &str, typed: &str) -> Failure {
     let tried = Tunables::default().set_by_name(typed, "");
     let error = tried.err().map_or_else(String::new, |error| error.to_string());

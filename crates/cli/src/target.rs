@@ -1,4 +1,4 @@
-//! Where the name of a target leads: its addresses, in the order in which they are tried.
+//! Addresses of a target's name, in the order of attempts.
 
 use std::fmt::Display;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -8,7 +8,7 @@ use whimbrel_wire::Endpoint;
 
 use crate::failure::Failure;
 
-/// What was typed as a target, for errors.
+/// A target as typed, for errors.
 #[derive(Clone, Copy)]
 pub(crate) struct Typed<'t> {
     /// The option or argument that it was typed as.
@@ -39,9 +39,9 @@ pub(crate) fn zone_of(host: &str) -> (&str, Option<&str>) {
     (addr, Some(zone))
 }
 
-/// The addresses of `host`: itself, or those that the system's resolver has, families in turn. Over the
-/// kernel's sockets a zone names the interface of a link-local address; a stack of this program has one
-/// link.
+/// The addresses of `host`: itself, or those from the system's resolver, with families in turn. Over
+/// the kernel's sockets a zone names the interface of a link-local address; a stack of this program has
+/// one link.
 pub(crate) fn look_up(
     host: &str,
     port: u16,
@@ -51,18 +51,19 @@ pub(crate) fn look_up(
     let (addr, zone) = zone_of(host);
     check_zone(addr, zone, typed)?;
     let text = zone.filter(|_| over_kernel).map(|zone| format!("{addr}%{zone}"));
-    let found = (text.as_deref().unwrap_or(addr), port).to_socket_addrs().map_err(|error| {
-        match (text.is_some(), zone) {
+    let found = (text.as_deref().unwrap_or(addr), port).to_socket_addrs().map_err(
+        |error| match (text.is_some(), zone) {
             (true, Some(zone)) => Failure::usage(
                 typed.option,
                 format!(
-                    "{host}: this machine has no interface {zone:?}: give one of those that `ip link` \
+                    "{host}: this machine has no interface {zone:?}: give one of those that `ip \
+                     link` \
                      lists"
                 ),
             ),
             _ => Failure::run(format!("{host}: {error}; {}", typed.example)),
-        }
-    })?;
+        },
+    )?;
     let mut all: Vec<Destination> = Vec::new();
     for destination in found.map(destination) {
         if !all.contains(&destination) {
@@ -72,7 +73,7 @@ pub(crate) fn look_up(
     if over_kernel {
         all.retain(|found| found.zone != 0 || !is_link_local(found.at));
         if all.is_empty() {
-            let text = "is link-local: say on which interface, as in [fe80::1%eth0]";
+            let text = "is link-local: add its interface, for example [fe80::1%eth0]";
             return Err(Failure::usage(typed.option, format!("{host} {text}")));
         }
     }
@@ -87,7 +88,8 @@ fn check_zone(addr: &str, zone: Option<&str>, typed: Typed<'_>) -> Result<(), Fa
         return Ok(());
     }
     let text = format!(
-        "{addr}%{zone}: only a link-local address has a zone, its interface's name: as in [fe80::1%eth0]"
+        "{addr}%{zone}: only a link-local address has a zone, its interface's name: for example \
+         [fe80::1%eth0]"
     );
     Err(Failure::usage(typed.option, text))
 }
@@ -113,7 +115,7 @@ pub(crate) fn each(failed: &[(Endpoint, ConnError)]) -> String {
     failed.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// Says where `target` led, unless that is what was typed: ` at 127.0.0.1:80`.
+/// The address of `target`, unless it was typed: ` at 127.0.0.1:80`.
 pub(crate) fn at(at: Endpoint, target: impl Display) -> String {
     match target.to_string().contains(&at.addr.to_string()) {
         true => String::new(),

@@ -11,12 +11,12 @@ use super::*;
 mod files;
 
 #[test]
-fn the_command_line_contradicts_itself_nowhere() {
+fn command_line_definition_is_valid() {
     Command::command().debug_assert();
 }
 
 #[test]
-fn short_options_of_the_whole_program_mean_the_same_everywhere() {
+fn global_short_options_have_one_meaning() {
     let reserved = [('w', "wire"), ('S', "set"), ('v', "verbose"), ('o', "output")];
     for command in every_command(Command::command()) {
         for option in command.get_arguments() {
@@ -47,7 +47,7 @@ fn the_help_of_every_command_ends_with_examples_of_it() {
     for command in all.iter().filter(|command| command.get_subcommands().count() == 0) {
         let name = command.get_name();
         let help = command.get_after_help().unwrap_or_else(|| panic!("{name} has no examples"));
-        // As they stand there: what is not indented further is a command line.
+        // Command lines are those without further indent.
         let shell = help.to_string().replace("Examples:", "```sh").replace("\n      ", "\n# ");
         let examples = commands(&(shell + "\n```\n"));
         assert!(!examples.is_empty(), "{help}");
@@ -73,7 +73,7 @@ fn assert_parses(words: &[String], of: &str) {
 }
 
 #[test]
-fn examples_are_found_in_blocks_of_the_shell_alone() {
+fn examples_come_only_from_shell_blocks() {
     let text = "whimbrel no\n```sh\n$ sudo whimbrel load \\\n  -H 'A: b c'  # all\ncurl x\n\
                 A=1 cargo run --release -- crr | jq . > x\n\
                 cargo run -p whimbrel --example web\n```\n```text\nwhimbrel no\n```\n\
@@ -86,7 +86,7 @@ fn every_command(command: clap::Command) -> Vec<clap::Command> {
     std::iter::once(command).chain(inner).collect()
 }
 
-/// What a user reads.
+/// Files for users.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     [vec![root.join("README.md")], files::below(&root.join("docs"), "md")].concat()
@@ -123,7 +123,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// The line with an address for what a command within it would print.
+/// The line with an address in place of a command's output.
 fn substituted(line: &str) -> String {
     let parts = line.split("$(").enumerate();
     let parts = parts.map(|(place, part)| match part.split_once(')') {

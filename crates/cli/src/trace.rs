@@ -1,4 +1,4 @@
-//! `--trace FILE`: what becomes of each connection, as lines of JSON.
+//! `--trace FILE`: the course of each connection, as lines of JSON.
 
 use std::path::PathBuf;
 
@@ -12,9 +12,9 @@ use crate::failure::Failure;
 /// The options about traces, as they were typed.
 #[derive(Args, Debug)]
 pub(crate) struct TraceOption {
-    /// Write a line of JSON to this file whenever segments came or left and something about a connection
-    /// changed: what happened, its state, that of recovery, cwnd, pipe, ssthresh, round trip and RTO, the
-    /// peer's window, what the sender waits for, and how much was delivered. See docs/LONG-PATHS.md.
+    /// Write a line of JSON to this file each time segments change a connection: the event, TCP and
+    /// recovery state, cwnd, pipe, ssthresh, round trip, RTO, the peer's window, what limits the
+    /// sender, and bytes delivered. See docs/LONG-PATHS.md.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 }
@@ -23,16 +23,15 @@ pub(crate) struct TraceOption {
 #[derive(Clone, Debug)]
 pub(crate) struct TracePlan {
     path: PathBuf,
-    /// What becomes of it.
+    /// Its outcome.
     pub(crate) outcome: CaptureOutcome,
 }
 
 impl TraceOption {
-    /// What is meant on this wire.
+    /// The trace on this wire.
     pub(crate) fn plan(&self, wire: &WireSpec) -> Result<Option<TracePlan>, Failure> {
         if self.trace.is_some() && wire.is_kernel() {
-            let text =
-                "the kernel's sockets are not traced: look with `ss -ti`, or give another wire";
+            let text = "the kernel's sockets are not traced: use `ss -ti`, or another wire";
             return Err(Failure::usage(OPTION, text));
         }
         let plan = |path| TracePlan { path, outcome: CaptureOutcome::default() };
@@ -41,7 +40,7 @@ impl TraceOption {
 }
 
 impl TracePlan {
-    /// Begins it, for each of so many shards.
+    /// Begins it, for each of `shards`.
     pub(crate) fn open(
         &self,
         medium: Medium,
@@ -49,13 +48,13 @@ impl TracePlan {
     ) -> Result<Vec<Option<Trace>>, Failure> {
         let path = text::path(&self.path);
         let out = capture::create(&self.path).map_err(|error| {
-            Failure::run(format!("{OPTION} {path}: {error}; give a file that can be written"))
+            Failure::run(format!("{OPTION} {path}: {error}; use a file that can be written"))
         })?;
         let witness = self.outcome.witness(OPTION, path.to_string(), "trace");
         Ok(Trace::begin(witness, medium, shards, out).into_iter().map(Some).collect())
     }
 
-    /// The same for those of a stack over a device.
+    /// Adds the trace to the shards of a stack over a device.
     pub(crate) fn of(&self, mut shards: Vec<StackShard>) -> Result<Vec<StackShard>, Failure> {
         let Some(first) = shards.first() else { return Ok(shards) };
         let traces = self.open(first.device.capabilities().medium, shards.len())?;

@@ -1,4 +1,4 @@
-//! What was typed, for whoever sees its result and wants to run the same.
+//! The typed command, with which readers of its result can repeat the run.
 
 use std::env;
 

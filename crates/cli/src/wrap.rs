@@ -3,8 +3,8 @@
 /// The most columns of a line of text for people, wherever it goes.
 pub(crate) const WIDTH: usize = 80;
 
-/// `text` in lines of at most [`WIDTH`] columns, all behind the first indented by so many blanks. A word
-/// that is longer stays whole.
+/// `text` in lines of at most [`WIDTH`] columns, all but the first indented by `indent` blanks. A
+/// longer word stays whole.
 pub(crate) fn wrap(text: &str, indent: usize) -> String {
     let mut wrapped = String::new();
     for (number, line) in text.lines().enumerate() {
@@ -35,8 +35,8 @@ fn wrap_line(line: &str, indent: usize, wrapped: &mut String) {
     }
 }
 
-/// The beginning of `text` that says something by itself, in at most so many columns if that can be: its
-/// first sentence, or as much of it as ends where a clause does.
+/// The first clause of `text` that makes sense alone, within `columns` if possible: its first sentence,
+/// or the part of it up to the end of a clause.
 pub(crate) fn first_clause(text: &str, columns: usize) -> &str {
     let sentence = text.find(". ").map_or(text, |end| &text[..end]).trim_end_matches('.');
     if sentence.chars().count() <= columns {
@@ -48,7 +48,7 @@ pub(crate) fn first_clause(text: &str, columns: usize) -> &str {
     clause.filter(|end| *end >= columns / 3).map_or(sentence, |end| &sentence[..end])
 }
 
-/// What a clause ends before.
+/// Marks that end a clause.
 const CLAUSE_ENDS: [&str; 4] = [": ", "; ", ", ", " ("];
 
 #[cfg(test)]

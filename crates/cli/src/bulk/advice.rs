@@ -1,4 +1,4 @@
-//! What kept a sender from sending more, and what would help: only what was measured.
+//! Limits of a sender, and advice from what was measured.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub(super) fn text(plan: &BulkPlan, outcome: &Outcome) -> String {
     }
     text.push('\n');
     if busy.is_some_and(|busy| busy >= SATURATED) {
-        text += "This side's processor is the limit: windows and buffers fill up behind it.\n";
+        text += "This side's processor is the limit: it fills windows and buffers.\n";
     } else {
         let path = Path::of(plan, outcome, &sender_stats);
         text += &path.full().unwrap_or_else(|| remedy(plan, greatest, &sender_stats, &path));
@@ -121,8 +121,8 @@ fn second_half<'s>(streams: impl Iterator<Item = &'s StreamOutcome>) -> Vec<f64>
     sums.split_off(sums.len() / 2)
 }
 
-/// What the greatest limit makes of the path, and what raises it. What the last interval knew explains
-/// a rate only if it comes near it.
+/// The effect of the largest limit on the path, and how to raise it. The values of the last interval
+/// explain a rate only if they come near it.
 fn remedy(plan: &BulkPlan, limit: Limit, sender_stats: &SenderStats, path: &Path) -> String {
     let kernel = plan.setup.wire.is_kernel();
     let window = match limit {
@@ -161,23 +161,23 @@ fn remedy(plan: &BulkPlan, limit: Limit, sender_stats: &SenderStats, path: &Path
     }
 }
 
-/// What a send buffer comes to be where it is what limits the sender, bytes.
+/// Size that a send buffer reaches if it limits the sender, bytes.
 fn largest_send_buffer(tunables: &Tunables) -> u32 {
     BufferSize::Auto.send_range(0, tunables).most
 }
 
-/// Whether --window has an effect on the receiver, too.
+/// True if --window affects the receiver, too.
 fn is_asked(plan: &BulkPlan) -> bool {
     plan.target.is_none() && !plan.setup.wire.is_kernel()
         || matches!(plan.bulk.peer, Peer::Iperf3(_))
 }
 
 /// A size as --window takes it, rounded up to a power of two.
-fn typed(octets: u64) -> String {
-    let octets = octets.checked_next_power_of_two().unwrap_or(1 << 30).clamp(1 << 10, 1 << 30);
-    match octets {
-        _ if octets >= 1 << 20 => format!("{}M", octets >> 20),
-        _ => format!("{}k", octets >> 10),
+fn typed(bytes: u64) -> String {
+    let bytes = bytes.checked_next_power_of_two().unwrap_or(1 << 30).clamp(1 << 10, 1 << 30);
+    match bytes {
+        _ if bytes >= 1 << 20 => format!("{}M", bytes >> 20),
+        _ => format!("{}k", bytes >> 10),
     }
 }
 
@@ -190,8 +190,8 @@ const fn words(limit: Limit) -> &'static str {
     }
 }
 
-/// How many times the rate what a window makes possible is, if it explains it: less than the rate says
-/// that window or round trip were others before the last interval ended.
+/// The possible rate of a window, divided by the measured rate, for which the window explains it. Below
+/// this, window or round trip were different before the last interval.
 const EXPLAINS: Range<f64> = 0.9..2.0;
 /// The share of a line's rate from which on it is full: headers take the rest.
 const FULL: f64 = 0.9;

@@ -1,8 +1,7 @@
 //! The document that iperf3 prints with `-J`: what reads one reads the other.
 //!
-//! What has no true value here is left out, as iperf3 leaves out what its platform does not tell.
-//! So is the processors' load of the other side, which nobody tells: if it is in this process, it
-//! is part of ours.
+//! A value that does not exist here is left out, as iperf3 leaves out values that its platform lacks.
+//! This includes the other side's processor load: in this process it is part of ours.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -74,7 +73,7 @@ fn start(plan: &BulkPlan, ran: &FinishedRun<Outcome>, ways: &[Sending]) -> Value
             "remote_port": ran.target.port,
         })
     });
-    let (duration, octets) = match plan.bulk.until {
+    let (duration, bytes) = match plan.bulk.until {
         StopCondition::Elapsed(time) => (time.as_secs(), 0),
         StopCondition::Bytes(each) => (0, each.saturating_mul(plan.bulk.streams.into())),
         StopCondition::Told => (0, 0),
@@ -107,7 +106,7 @@ fn start(plan: &BulkPlan, ran: &FinishedRun<Outcome>, ways: &[Sending]) -> Value
             "blksize": plan.bulk.block,
             "omit": plan.bulk.omit.as_secs(),
             "duration": duration,
-            "bytes": octets,
+            "bytes": bytes,
             "blocks": 0,
             "reverse": u8::from(plan.bulk.direction == Direction::Receive),
             "tos": 0,
@@ -123,20 +122,20 @@ fn intervals(outcome: &Outcome, ways: &[Sending]) -> Value {
         let mut interval = Map::new();
         let mut before = 0;
         for (turn, way) in ways.iter().enumerate() {
-            let mut octets = 0;
+            let mut bytes = 0;
             let mut last = None;
             let first = before;
             for (number, stream) in way.streams(outcome).enumerate() {
                 before += 1;
                 let Some(sample) = stream.samples.get(place) else { continue };
-                octets += way.of(sample.moved);
+                bytes += way.of(sample.moved);
                 last = Some(sample);
                 let number = first + number;
                 streams.push(in_interval(stream, place, sample, *way, socket(number)));
             }
             let Some(sample) = last else { continue };
             let sum = if turn == 0 { "sum" } else { "sum_bidir_reverse" };
-            interval.insert(sum.into(), whole_interval(outcome, place, sample, *way, octets));
+            interval.insert(sum.into(), whole_interval(outcome, place, sample, *way, bytes));
         }
         interval.insert("streams".into(), streams.into());
         Value::Object(interval)
@@ -173,9 +172,9 @@ fn whole_interval(
     place: usize,
     sample: &Sample,
     way: Sending,
-    octets: u64,
+    bytes: u64,
 ) -> Value {
-    let mut map = span(sample, octets, way);
+    let mut map = span(sample, bytes, way);
     let again: Option<u64> = outcome.streams.iter().map(|stream| retransmits(stream, place)).sum();
     if let Some(again) = again.filter(|_| way == Sending::Send) {
         map.insert("retransmits".into(), again.into());
@@ -183,14 +182,14 @@ fn whole_interval(
     map.into()
 }
 
-fn span(sample: &Sample, octets: u64, way: Sending) -> Map<String, Value> {
+fn span(sample: &Sample, bytes: u64, way: Sending) -> Map<String, Value> {
     let seconds = span_seconds(sample.from, sample.until);
-    let rate = if seconds > 0.0 { octets as f64 * 8.0 / seconds } else { 0.0 };
+    let rate = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
     let mut map = Map::new();
     map.insert("start".into(), sample.from.as_secs_f64().into());
     map.insert("end".into(), sample.until.as_secs_f64().into());
     map.insert("seconds".into(), seconds.into());
-    map.insert("bytes".into(), octets.into());
+    map.insert("bytes".into(), bytes.into());
     map.insert("bits_per_second".into(), rate.into());
     map.insert("omitted".into(), sample.omitted.into());
     map.insert("sender".into(), (way == Sending::Send).into());
@@ -212,15 +211,16 @@ fn end(plan: &BulkPlan, ran: &FinishedRun<Outcome>, ways: &[Sending]) -> Value {
         for stream in way.streams(outcome) {
             streams.push(stream_end(outcome, stream, *way, socket(streams.len())));
         }
-        let (octets, came) = way.streams(outcome).map(|stream| ends(outcome, stream, *way)).fold(
-            (Counted::default(), Counted::default()),
-            |(octets, came), (sender, receiver)| (octets.with(sender), came.with(receiver)),
-        );
+        let (bytes, came) =
+            way.streams(outcome).map(|stream| ends(outcome, stream, *way)).fold(
+                (Counted::default(), Counted::default()),
+                |(bytes, came), (sender, receiver)| (bytes.with(sender), came.with(receiver)),
+            );
         let (sent, received) = match turn {
             0 => ("sum_sent", "sum_received"),
             _ => ("sum_sent_bidir_reverse", "sum_received_bidir_reverse"),
         };
-        let mut sum = total(octets, *way);
+        let mut sum = total(bytes, *way);
         if let Some(again) = outcome.retransmits.filter(|_| *way == Sending::Send) {
             sum.insert("retransmits".into(), again.into());
         }
@@ -236,7 +236,7 @@ fn end(plan: &BulkPlan, ran: &FinishedRun<Outcome>, ways: &[Sending]) -> Value {
         Direction::Receive => ("receiver_tcp_congestion", "sender_tcp_congestion"),
         Direction::Send | Direction::Both => ("sender_tcp_congestion", "receiver_tcp_congestion"),
     };
-    // Another program's stack does not tell, unless it is asked.
+    // Another program's stack reports them only if the client requested its output.
     let told = outcome
         .theirs
         .as_ref()
@@ -268,7 +268,7 @@ fn cpu(effort: &ResourceUsage, outcome: &Outcome) -> Value {
     load
 }
 
-/// What this side's stack controls congestion with.
+/// Name of this side's congestion control.
 fn congestion(plan: &BulkPlan, ran: &FinishedRun<Outcome>) -> String {
     match ran.client {
         Some(_) => routes::congestion(&plan.setup.routes, ran.target.addr)
@@ -287,8 +287,8 @@ fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Sending, socket: u
     let sent_stats = || stream.samples.iter().filter_map(|sample| sample.sender_stats);
     let rtts: Vec<u64> = sent_stats().filter_map(|stats| stats.rtt).map(micros).collect();
     let mean = rtts.iter().sum::<u64>().checked_div(rtts.len() as u64).unwrap_or(0);
-    // How often another side sent again nobody tells; what follows is this side's of the connection
-    // in either way, as with iperf3.
+    // The other side does not report its retransmissions; these are this side's in either direction, as
+    // with iperf3.
     if let Some(again) = sent_stats().next_back().and_then(|stats| stats.retransmits)
         && way == Sending::Send
     {
@@ -308,44 +308,44 @@ fn stream_end(outcome: &Outcome, stream: &StreamOutcome, way: Sending, socket: u
     json!({ "sender": sender, "receiver": receiver })
 }
 
-fn total(Counted { octets, seconds }: Counted, way: Sending) -> Map<String, Value> {
-    let rate = if seconds > 0.0 { octets as f64 * 8.0 / seconds } else { 0.0 };
+fn total(Counted { bytes, seconds }: Counted, way: Sending) -> Map<String, Value> {
+    let rate = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
     let mut map = Map::new();
     map.insert("start".into(), 0.0.into());
     map.insert("end".into(), seconds.into());
     map.insert("seconds".into(), seconds.into());
-    map.insert("bytes".into(), octets.into());
+    map.insert("bytes".into(), bytes.into());
     map.insert("bits_per_second".into(), rate.into());
     map.insert("sender".into(), (way == Sending::Send).into());
     map
 }
 
-/// What one side counted.
+/// One side's counts.
 #[derive(Clone, Copy, Default)]
 struct Counted {
-    octets: u64,
+    bytes: u64,
     seconds: f64,
 }
 
 impl Counted {
-    /// With that of another stream beside it.
+    /// Adds the counts of another stream.
     fn with(self, other: Self) -> Self {
         let seconds = self.seconds.max(other.seconds);
-        Self { octets: self.octets + other.octets, seconds }
+        Self { bytes: self.bytes + other.bytes, seconds }
     }
 }
 
-/// What was sent, and what came, as far as each side told; else what this side counted.
+/// Bytes sent and received, as each side reported them; else this side's counts.
 fn ends(outcome: &Outcome, stream: &StreamOutcome, way: Sending) -> (Counted, Counted) {
     let seconds = outcome.elapsed.as_secs_f64();
-    let own = Counted { octets: way.of(stream.counted), seconds };
+    let own = Counted { bytes: way.of(stream.counted), seconds };
     let direction = match way {
         Sending::Send => Direction::Send,
         Sending::Receive => Direction::Receive,
     };
     let theirs = stream
         .counted_there(direction)
-        .map_or(own, |(octets, there)| Counted { octets, seconds: there.unwrap_or(seconds) });
+        .map_or(own, |(bytes, there)| Counted { bytes, seconds: there.unwrap_or(seconds) });
     if way == Sending::Send { (own, theirs) } else { (theirs, own) }
 }
 

@@ -16,20 +16,20 @@ use crate::progress::{self, Progress};
 use crate::report::Reporter;
 use crate::size;
 
-/// A transfer, and whom it is told to.
+/// A transfer, and the receiver of its reports.
 pub(super) struct BulkJob<'p> {
     plan: &'p BulkPlan,
     report: &'p mut Reporter,
     progress: Progress,
-    /// How many intervals were told of.
+    /// Number of reported intervals.
     told: usize,
 }
 
-/// How far the streams of one client are.
+/// Progress of one client's streams.
 pub(super) struct BulkProgress {
     /// The samples of each, and what it moved.
     streams: Vec<(Vec<Sample>, u64)>,
-    /// How long they have flowed; none while they do not.
+    /// Time since the streams began to flow; none while they do not.
     elapsed: Option<Duration>,
 }
 
@@ -44,7 +44,7 @@ impl<'p> BulkJob<'p> {
         Self { plan, report, progress, told: 0 }
     }
 
-    /// Tells of the intervals before that of this number: of the streams that have them.
+    /// Reports the intervals before this number, of the streams that have them.
     fn tell<'s>(
         &mut self,
         streams: impl Iterator<Item = &'s [Sample]> + Clone,
@@ -130,7 +130,7 @@ impl Job for BulkJob<'_> {
     }
 
     fn watch(&mut self, progress: &[BulkProgress]) -> Watch {
-        // All of them flow, or there is no interval yet that all have.
+        // All streams flow, or no interval is common to all yet.
         let begun = progress.iter().map(|client| client.elapsed);
         let Some(elapsed) = begun.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().min())
         else {
@@ -140,14 +140,14 @@ impl Job for BulkJob<'_> {
         let samples = || streams().map(|(samples, _)| samples.as_slice());
         // Those that are over for every stream.
         self.tell(samples(), samples().map(<[_]>::len).min());
-        let octets = streams().map(|(_, moved)| moved).sum();
+        let bytes = streams().map(|(_, moved)| moved).sum();
         let done = match self.plan.bulk.until {
             StopCondition::Elapsed(_) => progress::steps(elapsed),
-            StopCondition::Bytes(_) | StopCondition::Told => octets,
+            StopCondition::Bytes(_) | StopCondition::Told => bytes,
         };
         self.progress.show(done, || {
-            let rate = per_second(octets * 8, elapsed);
-            format!("{}  {}", size::display(octets), bitrate(rate))
+            let rate = per_second(bytes * 8, elapsed);
+            format!("{}  {}", size::display(bytes), bitrate(rate))
         });
         Watch::GoOn
     }
@@ -193,7 +193,7 @@ impl Job for BulkJob<'_> {
             sum.streams.extend(part.streams);
             sum.elapsed = sum.elapsed.max(part.elapsed);
             sum.conn_error = sum.conn_error.or(part.conn_error);
-            // Each tells of the whole process.
+            // Each has the time of the whole process.
             sum.effort = sum.effort.max(part.effort);
             sum.shortage = sum.shortage.or(part.shortage);
             sum.retransmits = sum.retransmits.zip(part.retransmits).map(|(one, other)| one + other);

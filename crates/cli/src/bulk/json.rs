@@ -49,8 +49,8 @@ fn series_of(outcome: &Outcome, step: Duration) -> Value {
     let most = samples().map(Vec::len).max().unwrap_or_default();
     let moved = |place: usize| {
         let rate = |sample: &Sample| {
-            let octets = sample.moved.sent + sample.moved.received;
-            octets as f64 * 8.0 / span_seconds(sample.from, sample.until).max(1e-9)
+            let bytes = sample.moved.sent + sample.moved.received;
+            bytes as f64 * 8.0 / span_seconds(sample.from, sample.until).max(1e-9)
         };
         samples().filter_map(|all| all.get(place)).map(rate).sum()
     };
@@ -87,7 +87,7 @@ pub(super) fn csv(outcome: &Outcome) -> String {
 }
 
 fn config(plan: &BulkPlan) -> Value {
-    let (duration, octets) = match plan.bulk.until {
+    let (duration, bytes) = match plan.bulk.until {
         StopCondition::Elapsed(time) => (Some(time.as_secs_f64()), None),
         StopCondition::Bytes(each) => (None, Some(each.saturating_mul(plan.bulk.streams.into()))),
         StopCondition::Told => (None, None),
@@ -101,7 +101,7 @@ fn config(plan: &BulkPlan) -> Value {
         "peer": if matches!(plan.bulk.peer, Peer::Plain) { "plain" } else { "iperf3" },
         "streams": plan.bulk.streams,
         "duration": duration,
-        "octets": octets,
+        "octets": bytes,
         "rate": plan.bulk.rate,
         "block": plan.bulk.block,
         "omit": plan.bulk.omit.as_secs_f64(),
@@ -146,7 +146,7 @@ fn sample(sample: &Sample) -> Value {
     })
 }
 
-/// How long, in seconds, the sender waited for what.
+/// Seconds for which each limit held the sender.
 fn shares(shares: &Shares) -> Value {
     let share = |limit: Limit| (limit.name().into(), shares.time(limit).as_secs_f64().into());
     Limit::ALL.into_iter().map(share).collect::<Map<_, _>>().into()

@@ -1,4 +1,4 @@
-//! What is left of a transfer, and whether it is what was wanted.
+//! The result of a transfer, and whether it is complete.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::descriptors;
 use crate::failure::Failure;
 use crate::target::{at, each, split, zone_of};
 
-/// What is left of a transfer.
+/// The result of a transfer.
 pub(super) struct Outcome {
     pub(super) streams: Vec<StreamOutcome>,
     /// This side was to send nothing.
@@ -22,20 +22,20 @@ pub(super) struct Outcome {
     pub(super) conn_error: Option<ConnError>,
     /// Why a test of iperf3's came to nothing, if it did.
     pub(super) fault: Option<Fault>,
-    /// What kept the ports, if there was none left.
+    /// Reason why no local port was free, if none was.
     pub(super) shortage: Option<PortShortage>,
-    /// Where the other side is, as far as that was found.
+    /// Address of the other side, as far as it was found.
     pub(super) target: Endpoint,
-    /// Addresses of its name that were tried in vain, and why.
+    /// Addresses of its name that could not be reached, with errors.
     pub(super) unreached: Vec<(Endpoint, ConnError)>,
     pub(super) retransmits: Option<u64>,
-    /// What an iperf3 server told at the end.
+    /// Final report of an iperf3 server.
     pub(super) theirs: Option<Results>,
-    /// What processors did for this process while bytes flowed: for itself, and in the kernel.
+    /// Processor time of this process while bytes flowed: in user space, and in the kernel.
     pub(super) effort: Option<[Duration; 2]>,
 }
 
-/// What is left of a stream.
+/// The result of a stream.
 pub(super) struct StreamOutcome {
     pub(super) direction: Direction,
     pub(super) local: Option<Endpoint>,
@@ -45,16 +45,16 @@ pub(super) struct StreamOutcome {
     pub(super) shares: Shares,
     /// Bytes that this side gave to be sent.
     pub(super) given: u64,
-    /// What the other side says came, bytes.
+    /// Bytes received according to the other side.
     pub(super) confirmed: Option<u64>,
-    /// How long it took until the other side had said so.
+    /// Time until the other side had confirmed them.
     pub(super) confirmed_after: Option<Duration>,
-    /// What an iperf3 server counted.
+    /// Counts of an iperf3 server.
     pub(super) theirs: Option<StreamResult>,
 }
 
 impl StreamOutcome {
-    /// Bytes sent or received, what is omitted not counted, as this side counted them.
+    /// Bytes sent or received, without the omitted time, as this side counted them.
     pub(super) const fn counted(&self, direction: Direction) -> u64 {
         match direction {
             Direction::Send => self.counted.sent,
@@ -62,8 +62,7 @@ impl StreamOutcome {
         }
     }
 
-    /// The same as the other side counted them, and in how many seconds if it said so; `None` if it
-    /// told nothing.
+    /// The other side's count of bytes, and its seconds if reported; `None` without a report.
     pub(super) fn counted_there(&self, direction: Direction) -> Option<(u64, Option<f64>)> {
         if let Some(theirs) = self.theirs {
             return Some((theirs.bytes, Some(theirs.seconds).filter(|seconds| *seconds > 0.0)));
@@ -75,8 +74,8 @@ impl StreamOutcome {
     }
 }
 
-/// The name of the other side in errors: the typed one and a colon, if it says more than the address that was
-/// tried, and that address with the typed zone.
+/// Name of the other side in errors: the typed one and a colon, if it differs from the tried address,
+/// and that address with the typed zone.
 fn names(target: Endpoint, typed: Option<&str>) -> (String, String) {
     let host = typed.and_then(split).map_or("", |(host, _)| host);
     match (zone_of(host).1, typed) {
@@ -116,8 +115,8 @@ impl Outcome {
         let plain = self.theirs.is_none();
         if self.only_receives && !self.moved_anything() && plain {
             return Err(Failure::run(format!(
-                "{name}{tried}: not one byte came: is it a server that sends, as `whimbrel serve \
-                 --chargen` is?"
+                "{name}{tried}: no data received: does the server send, as `whimbrel serve \
+                 --chargen` does?"
             )));
         }
         let lacking = self.streams.iter().find_map(|stream| {
@@ -126,13 +125,14 @@ impl Outcome {
         });
         match lacking {
             Some((sent, came)) => Err(Failure::run(format!(
-                "{name}{tried}: {sent} bytes were sent on a stream and the other side has {came}"
+                "{name}{tried}: {sent} bytes were sent on a stream, but the other side received \
+                 {came}"
             ))),
             None => Ok(()),
         }
     }
 
-    /// What was sent and received, without what was omitted.
+    /// Bytes sent and received, without the omitted time.
     pub(super) fn counted(&self) -> Totals {
         self.streams.iter().fold(Totals::default(), |sum, stream| Totals {
             sent: sum.sent + stream.counted.sent,
@@ -143,7 +143,7 @@ impl Outcome {
     /// Returns a figure that conditions compare; [`PathFigures`](super::path::PathFigures) has the others.
     pub(super) fn figure(&self, name: &str) -> Option<Figure> {
         let Totals { sent, received } = self.counted();
-        let bits = |octets: u64| whimbrel_apps::record::per_second(octets * 8, self.elapsed);
+        let bits = |bytes: u64| whimbrel_apps::record::per_second(bytes * 8, self.elapsed);
         let value = match name {
             "bitrate" => bits(sent.max(received)),
             "sent" => sent as f64,
@@ -155,7 +155,7 @@ impl Outcome {
     }
 }
 
-/// What `--fail-if` can name.
+/// Names for `--fail-if`.
 pub(super) const FIGURES: [(&str, Measure); 7] = [
     ("bitrate", Measure::Number),
     ("sent", Measure::Number),

@@ -74,7 +74,7 @@ impl PathFigures {
         self.figure("again").map(|Figure { value, whole }| 100.0 * value / whole)
     }
 
-    /// A line for people, empty if nothing is known.
+    /// A line for people, empty without data.
     pub(super) fn text(&self) -> String {
         let waited = self.mean().zip(self.p99()).map(|(mean, p99)| {
             let [mean, p99] = [mean, p99].map(quantity::show);
@@ -117,21 +117,21 @@ fn lacking(plan: &BulkPlan, name: &str) -> Option<&'static str> {
     let link = plan.setup.wire.mem_link();
     match name {
         "wait.mean" | "wait.p99" => match link {
-            None => Some("on this wire: give one with a queue of its own, as in -w mem:rate=100M"),
+            None => Some("on this wire: use one with its own queue, for example -w mem:rate=100M"),
             Some(link) => {
                 let has_queue = match plan.bulk.direction {
                     Direction::Send => link.has_queue(),
                     Direction::Receive => link.back().has_queue(),
                     Direction::Both => link.has_queue() || link.back().has_queue(),
                 };
-                (!has_queue).then_some("without a queue: give a rate, as in -w mem:rate=100M")
+                (!has_queue).then_some("without a queue: add a rate, for example -w mem:rate=100M")
             }
         },
         "again" if plan.setup.wire.is_kernel() => {
-            Some("over the kernel's sockets: give a wire of this stack, or compare retransmits")
+            Some("over the kernel's sockets: use a wire of this stack, or compare retransmits")
         }
         "again" if link.is_none() && plan.bulk.direction != Direction::Send => {
-            Some("where the other side sends: give send, or -w mem:")
+            Some("when the other side sends: use send, or -w mem:")
         }
         _ => None,
     }

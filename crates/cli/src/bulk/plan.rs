@@ -1,4 +1,4 @@
-//! What was typed becomes what is meant: a transfer, over which wire, with whom.
+//! A typed command becomes a transfer plan: over which wire, with which peer.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::rules::CONGESTION;
 use crate::shards::Work;
 use crate::{drive, output, proc};
 
-/// What is to be transferred, over what, and how that is told.
+/// A transfer: its streams, its wire, and its output.
 pub(super) struct BulkPlan {
     pub(super) setup: StackSetup,
     pub(super) target: Option<Endpoint>,
@@ -48,7 +48,7 @@ impl BulkPlan {
         let peer = arguments.peer(&setup)?;
         let plain = matches!(peer, Peer::Plain);
         if arguments.bitrate.is_some() && direction == Direction::Receive && plain {
-            let text = "the other side sends, as fast as it goes: limit it there, or give send";
+            let text = "the other side sends: limit its rate there, or use send";
             return Err(Failure::usage("--bitrate", text));
         }
         let is_timed = arguments.bytes.is_none() || arguments.omit.is_some();
@@ -61,7 +61,7 @@ impl BulkPlan {
             target,
             window: arguments.window,
             bulk: bulk::TransferPlan {
-                // Whoever drives it says where the other side is.
+                // The driver finds the address of the other side.
                 target: target
                     .unwrap_or(Endpoint::new(whimbrel_wire::Address::from_v4_octets([0; 4]), 0)),
                 destinations,
@@ -88,7 +88,7 @@ impl BulkPlan {
 }
 
 impl Arguments {
-    /// What is set on each connection.
+    /// Options of each connection.
     fn options(&self, setup: &StackSetup) -> Result<ConnectOptions, Failure> {
         if let Some(name) = self.congestion.as_ref().filter(|_| setup.wire.is_kernel()) {
             let known = proc::congestion_controls();
@@ -119,22 +119,21 @@ impl Arguments {
         })
     }
 
-    /// What the other side speaks.
+    /// Protocol of the other side.
     fn peer(&self, setup: &StackSetup) -> Result<Peer, Failure> {
         let kind = self.peer.unwrap_or(match self.target {
             Some(_) => PeerKind::Iperf3,
             None => PeerKind::Plain,
         });
         if kind == PeerKind::Plain {
-            let text = "only an iperf3 server has one to send: leave it out";
+            let text = "only an iperf3 server sends its output: leave it out";
             return match self.get_server_output {
                 true => Err(Failure::usage("--get-server-output", text)),
                 false => Ok(Peer::Plain),
             };
         }
         if setup.shards > 1 {
-            let text =
-                "the streams of an iperf3 test are one shard's work: give 1, or --peer plain";
+            let text = "the streams of an iperf3 test run on one shard: use 1, or --peer plain";
             return Err(Failure::usage("--shards", text));
         }
         let congestion = self.congestion.clone().unwrap_or_else(|| match setup.wire.is_kernel() {
@@ -162,7 +161,7 @@ pub(super) fn congestion(rules: &Rules) -> String {
 }
 
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
-/// The largest buffer that a socket can be asked for, bytes.
+/// The largest buffer that a socket may request, bytes.
 const LARGEST_BUFFER: u32 = 1 << 31;
 /// The largest block, bytes: it is kept in one piece.
 const MOST_BLOCK: usize = 16 << 20;

@@ -63,11 +63,11 @@ fn intervals(outcome: &Outcome, direction: Direction) -> String {
                 text += &sender(sample, &mut last[number]);
             }
             finish_line(&mut text, sample.omitted);
-            sum = Some((*sample, sum.map_or(0, |(_, octets)| octets) + moved));
+            sum = Some((*sample, sum.map_or(0, |(_, bytes)| bytes) + moved));
         }
-        if let Some((sample, octets)) = sum.filter(|_| of_direction(outcome, direction).count() > 1)
+        if let Some((sample, bytes)) = sum.filter(|_| of_direction(outcome, direction).count() > 1)
         {
-            let _ = write!(text, "[SUM] {}", span(&sample, octets));
+            let _ = write!(text, "[SUM] {}", span(&sample, bytes));
             finish_line(&mut text, sample.omitted);
         }
     }
@@ -77,10 +77,10 @@ fn intervals(outcome: &Outcome, direction: Direction) -> String {
 fn totals(outcome: &Outcome, direction: Direction) -> String {
     let mut text = String::new();
     let here = outcome.elapsed.as_secs_f64();
-    let mut line = |name: &str, (octets, seconds): (u64, f64), again: Option<u64>, role: &str| {
-        let rate = if seconds > 0.0 { octets as f64 * 8.0 / seconds } else { 0.0 };
+    let mut line = |name: &str, (bytes, seconds): (u64, f64), again: Option<u64>, role: &str| {
+        let rate = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
         let again = again.map_or(String::new(), |count| count.to_string());
-        let moved = format!("{:>11} {:>14}", transfer(octets), bitrate(rate));
+        let moved = format!("{:>11} {:>14}", transfer(bytes), bitrate(rate));
         let _ = writeln!(text, "[{name:>3}] {} {moved} {again:>4}  {role}", times(0.0, seconds));
     };
     let (ours, theirs) = match is_send(direction) {
@@ -91,23 +91,23 @@ fn totals(outcome: &Outcome, direction: Direction) -> String {
     let mut seconds_there = 0.0;
     for (number, stream) in of_direction(outcome, direction) {
         let name = (number + 1).to_string();
-        let octets = stream.counted(direction);
+        let bytes = stream.counted(direction);
         let again = stream.samples.last().and_then(|sample| sample.sender_stats?.retransmits);
-        own += octets;
-        line(&name, (octets, here), again.filter(|_| is_send(direction)), ours);
-        if let Some((octets, seconds)) = stream.counted_there(direction) {
+        own += bytes;
+        line(&name, (bytes, here), again.filter(|_| is_send(direction)), ours);
+        if let Some((bytes, seconds)) = stream.counted_there(direction) {
             let again = stream.theirs.and_then(|theirs| theirs.retransmits);
             let seconds = seconds.unwrap_or(here);
             seconds_there = f64::max(seconds_there, seconds);
-            other = Some(other.unwrap_or(0) + octets);
-            line(&name, (octets, seconds), again.filter(|_| !is_send(direction)), theirs);
+            other = Some(other.unwrap_or(0) + bytes);
+            line(&name, (bytes, seconds), again.filter(|_| !is_send(direction)), theirs);
         }
     }
     if of_direction(outcome, direction).count() > 1 {
         let again = outcome.retransmits.filter(|_| is_send(direction));
         line("SUM", (own, here), again, ours);
-        if let Some(octets) = other {
-            line("SUM", (octets, seconds_there), None, theirs);
+        if let Some(bytes) = other {
+            line("SUM", (bytes, seconds_there), None, theirs);
         }
     }
     text
@@ -125,11 +125,11 @@ fn of_direction(
 }
 
 /// Interval, transfer and rate.
-fn span(sample: &Sample, octets: u64) -> String {
+fn span(sample: &Sample, bytes: u64) -> String {
     let length = sample.until.saturating_sub(sample.from);
-    let rate = bitrate(per_second(octets * 8, length));
+    let rate = bitrate(per_second(bytes * 8, length));
     let (from, until) = (sample.from.as_secs_f64(), sample.until.as_secs_f64());
-    format!("{} {:>11} {rate:>14}", times(from, until), transfer(octets))
+    format!("{} {:>11} {rate:>14}", times(from, until), transfer(bytes))
 }
 
 /// From when until when, seconds: as exact as the column is wide.
@@ -139,11 +139,11 @@ fn times(from: f64, until: f64) -> String {
 }
 
 /// A number of bytes in five columns.
-fn short(octets: u64) -> String {
-    transfer(octets).trim_end_matches("Bytes").replace(' ', "")
+fn short(bytes: u64) -> String {
+    transfer(bytes).trim_end_matches("Bytes").replace(' ', "")
 }
 
-/// What the sender knew; `last` is how much it had sent again before.
+/// The sender's values; `last` is its earlier count of retransmissions.
 fn sender(sample: &Sample, last: &mut u64) -> String {
     let Some(sender_stats) = sample.sender_stats else { return String::new() };
     let retransmits = sender_stats.retransmits.map_or_else(

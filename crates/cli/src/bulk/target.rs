@@ -1,4 +1,4 @@
-//! Where the other side of a transfer is.
+//! Address of the other side of a transfer.
 
 use whimbrel_apps::Destination;
 use whimbrel_apps::iperf3::PORT;
@@ -7,8 +7,8 @@ use whimbrel_wire::Family;
 use crate::failure::Failure;
 use crate::target::{self, Typed};
 
-/// What `HOST[:PORT]` means: an address as it stands, a name by the system's resolver. Its addresses of
-/// this family in the order in which they are tried, at least one.
+/// Addresses of `HOST[:PORT]`: an address itself, or a name through the system's resolver. They have
+/// this family, in the order of attempts; there is at least one.
 pub(super) fn resolve(
     text: &str,
     family: Option<Family>,
@@ -35,7 +35,7 @@ pub(super) fn resolve(
             Some(Family::V4) => ("--ipv4", "IPv4"),
             _ => ("--ipv6", "IPv6"),
         };
-        let text = format!("{text} has no {kind} address: leave it out, or give another");
+        let text = format!("{text} has no {kind} address: leave it out, or use another name");
         return Err(Failure::usage(option, text));
     }
     Ok(found)

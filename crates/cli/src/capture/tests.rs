@@ -5,7 +5,7 @@ fn plan(path: &str) -> CapturePlan {
 }
 
 #[test]
-fn a_file_may_have_bounds_successors_and_a_filter() {
+fn capture_file_may_have_snap_rotation_and_filter() {
     assert_eq!(parse("a.pcapng"), Ok(plan("a.pcapng")));
     assert_eq!(parse("a,b.pcapng,snap=128"), Ok(CapturePlan { snap: 128, ..plan("a,b.pcapng") }));
     let filter = Some("tcp port 80 and not host 10.0.0.7".parse().unwrap());
@@ -13,7 +13,7 @@ fn a_file_may_have_bounds_successors_and_a_filter() {
         parse("a,rotate=1M,files=3,snap=64,filter=tcp port 80 and not host 10.0.0.7"),
         Ok(CapturePlan {
             snap: 64,
-            rotate: Some(Rotate { octets: 1 << 20, files: 3 }),
+            rotate: Some(Rotate { bytes: 1 << 20, files: 3 }),
             filter,
             ..plan("a")
         })
@@ -21,7 +21,7 @@ fn a_file_may_have_bounds_successors_and_a_filter() {
 }
 
 #[test]
-fn what_means_nothing_is_refused() {
+fn invalid_capture_file_option_is_refused() {
     for (typed, says) in [
         ("", "a file"),
         (",snap=9", "a file"),
@@ -39,7 +39,7 @@ fn what_means_nothing_is_refused() {
 }
 
 #[test]
-fn files_sort_by_their_names_and_only_the_newest_are_kept() {
+fn files_sort_by_name_and_newest_are_kept() {
     assert_eq!(numbered(Path::new("x/whim0.pcapng"), 2), Path::new("x/whim0_00002.pcapng"));
     assert_eq!(numbered(Path::new("whim0"), 12), Path::new("whim0_00012"));
     let folder = std::env::temp_dir().join(format!("whim-rotate-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! What differs between two parts, and whether that is more than chance.
+//! The differences of two parts, and whether they exceed chance.
 
 use std::cmp::Ordering;
 
@@ -10,12 +10,12 @@ use super::matched;
 use super::part::Part;
 use super::shape::{self, MaxDivergence};
 
-/// Two parts beside each other.
+/// Two parts to compare.
 #[derive(Debug)]
 pub(super) struct Pair {
-    /// Their name, or both, if they have another each; empty if there is nothing but them.
+    /// Their name, or both if different; empty for a single part.
     pub(super) name: Foreign<String>,
-    /// What was asked for differently: a name, and the value of each, if it has one.
+    /// Different options: a name, and the value in each part, if any.
     pub(super) rules: Vec<RuleOfBoth>,
     pub(super) figures: Vec<Difference>,
     pub(super) apart: Option<MaxDivergence>,
@@ -84,7 +84,7 @@ impl Pair {
 }
 
 impl Difference {
-    /// Whether it is more than chance.
+    /// True if the difference exceeds chance.
     pub(super) fn differs(&self) -> bool {
         self.verdict() == "differs"
     }
@@ -129,7 +129,7 @@ impl Difference {
 }
 
 impl MaxDivergence {
-    /// Whether it is more than chance.
+    /// True if the difference exceeds chance.
     pub(super) fn differs(&self) -> bool {
         self.share > self.by_chance
     }

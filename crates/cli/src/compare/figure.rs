@@ -14,7 +14,7 @@ pub(super) struct Figure {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Reading {
     pub(super) value: f64,
-    /// `None` if nothing says how far it may be by chance.
+    /// `None` if its error by chance is unknown.
     pub(super) range: Option<(f64, f64)>,
 }
 
@@ -37,6 +37,6 @@ pub(super) fn figure(name: &str, unit: &str, value: Reading) -> Figure {
     Figure { name: Foreign::new(name.into()), unit: Foreign::new(unit.into()), value }
 }
 
-/// From so many samples on, their least and most say how far chance goes: those of two runs of three
-/// samples lie apart by chance once in ten.
+/// Number of samples from which the least and the most show the range of chance: those of two runs of
+/// three samples are disjoint by chance once in ten.
 const ENOUGH: usize = 3;

@@ -1,5 +1,5 @@
-//! What of a document is compared: its rules, its figures with what their spread is known from, and how
-//! times are distributed.
+//! The compared parts of a document: its options, its figures with their spread, and its distributions
+//! of times.
 
 use std::collections::BTreeMap;
 
@@ -21,14 +21,14 @@ pub(super) type Rules = BTreeMap<Foreign<String>, Foreign<String>>;
 pub(super) struct Part {
     /// Empty if it is the only one.
     pub(super) name: Foreign<String>,
-    /// What was asked for, and by which rules: names and values.
+    /// Options and tunables: names and values.
     pub(super) rules: Rules,
     pub(super) figures: Vec<Figure>,
     /// Response times, nanoseconds.
     pub(super) times: Option<Histogram<u64>>,
 }
 
-/// What is to be compared of a document; `None` if it is none of those that are.
+/// The compared parts of a document; `None` for an unknown schema.
 pub(super) fn parts(schema: &str, document: &Value) -> Option<Vec<Part>> {
     let (kind, version) = schema.strip_prefix("whimbrel.")?.split_once('/')?;
     match (kind, version) {
@@ -60,7 +60,7 @@ fn load(document: &Value) -> Part {
     Part { name: Foreign::default(), rules: rules(document), figures, times }
 }
 
-/// A share of so many, which may by chance be two standard deviations off.
+/// A share of `of` samples, with an error of two standard deviations.
 fn percent(share: f64, of: f64) -> Reading {
     let off = 200.0 * (share * (1.0 - share) / of).sqrt();
     let value = 100.0 * share;
@@ -76,8 +76,8 @@ fn bulk(document: &Value) -> Part {
         let whole = intervals.len().saturating_sub(1).max(1);
         for (at, interval) in intervals.iter().take(whole).enumerate() {
             let of = |name| interval[name].as_f64().unwrap_or(0.0);
-            let octets = of("sent") + of("received");
-            *rates.entry(at).or_default() += octets * 8.0 / of("seconds").max(1e-9);
+            let bytes = of("sent") + of("received");
+            *rates.entry(at).or_default() += bytes * 8.0 / of("seconds").max(1e-9);
         }
     }
     let of = |name: &str| summary[name].as_f64().unwrap_or(0.0);
@@ -90,7 +90,7 @@ fn bulk(document: &Value) -> Part {
     Part { name: Foreign::default(), rules: rules(document), figures, times: None }
 }
 
-/// A part for each row; rows that differ by their seeds alone are one, whose figures are samples.
+/// A part for each row; rows that differ only by their seeds are one, whose figures are samples.
 fn lab(document: &Value) -> Vec<Part> {
     let mut rows: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
     let mut order = Vec::new();
@@ -123,7 +123,7 @@ fn row_name(case: &str, row: &Value) -> String {
 
 fn of_row(name: String, same: &[&Value]) -> Part {
     let first = same.first().copied().unwrap_or(&Value::Null);
-    // What has rounds or a clock of its own is measured in real time.
+    // Rounds, or a separate clock, mean real time.
     let is_real = first["figures"].get("least_rate").is_some();
     let is_real = is_real || first["settings"].get("clock").is_some();
     let mut figures = Vec::new();
@@ -173,7 +173,7 @@ fn lines(document: &Value) -> Vec<Part> {
     lines.map(part).collect()
 }
 
-/// What was asked for, and on which machine.
+/// Options, and the machine.
 fn rules(document: &Value) -> Rules {
     let mut rules = BTreeMap::new();
     flatten("", &document["config"], &mut rules);

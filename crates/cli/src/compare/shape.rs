@@ -1,5 +1,5 @@
-//! How times are distributed: quantiles, how far each may be by chance, and where two distributions lie
-//! apart.
+//! Distributions of times: quantiles, their errors by chance, and the largest distance of two
+//! distributions.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use hdrhistogram::serialization::Deserializer;
 
 use super::figure::{Figure, Reading, figure};
 
-/// Where two distributions lie farthest apart.
+/// The largest distance of two distributions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct MaxDivergence {
     /// By which share of all.
@@ -17,24 +17,24 @@ pub(super) struct MaxDivergence {
     pub(super) at: f64,
     /// The share that took no longer, of each.
     pub(super) below: [f64; 2],
-    /// What may be by chance, once in twenty, of as many.
+    /// Distance exceeded by chance once in twenty, for samples of this size.
     pub(super) by_chance: f64,
 }
 
 /// The histogram of a document, nanoseconds.
 pub(super) fn decode(text: &str) -> Option<Histogram<u64>> {
-    let octets = STANDARD.decode(text).ok()?;
-    let histogram = Deserializer::new().deserialize(&mut octets.as_slice()).ok()?;
+    let bytes = STANDARD.decode(text).ok()?;
+    let histogram = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
     Some(histogram).filter(|it: &Histogram<u64>| !it.is_empty())
 }
 
-/// Quantiles, each from two standard deviations of its rank below to as many above.
+/// Quantiles, each from two standard deviations below its rank to two above.
 pub(super) fn quantiles(times: &Histogram<u64>) -> Vec<Figure> {
     let count = times.len() as f64;
     let seconds = |quantile: f64| times.value_at_quantile(quantile.clamp(0.0, 1.0)) as f64 / 1e9;
     let of = |(name, quantile): (&str, f64)| {
         let off = 2.0 * (quantile * (1.0 - quantile) / count).sqrt();
-        // Beyond the last one nothing was measured that could say.
+        // Quantiles above the last sample are unknown.
         let is_within = quantile + off < 1.0;
         let range = is_within.then(|| (seconds(quantile - off), seconds(quantile + off)));
         figure(name, "s", Reading { value: seconds(quantile), range })
@@ -44,7 +44,7 @@ pub(super) fn quantiles(times: &Histogram<u64>) -> Vec<Figure> {
     all
 }
 
-/// Where both lie farthest apart, as Kolmogorov and Smirnov measure it.
+/// Returns the largest distance of both, as Kolmogorov and Smirnov measure it.
 pub(super) fn apart(a: &Histogram<u64>, b: &Histogram<u64>) -> MaxDivergence {
     let counts = [a.len() as f64, b.len() as f64];
     let both = counts[0] * counts[1];

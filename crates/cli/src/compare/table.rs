@@ -27,8 +27,7 @@ pub(super) fn of(comparison: &Comparison) -> String {
         format!("\n{differ} figures differ by more than their spread (*), {same} do not");
     if unknown > 0 {
         verdict += &format!(
-            ", and of {unknown} nothing says how far chance goes (?: that takes three intervals, or runs, \
-             --repeat 3)"
+            "; {unknown} have unknown spread (?: use three intervals, or runs: --repeat 3)"
         );
     }
     text + &wrap(&(verdict + "\n"), 0)
@@ -51,10 +50,11 @@ fn of_pair(pair: &Pair) -> String {
     }
     if let Some(apart) = pair.apart {
         let [a, b] = apart.below.map(|share| 100.0 * share);
-        let is = if apart.differs() { "" } else { ", which chance alone may do" };
+        let is = if apart.differs() { "" } else { ", within chance" };
         text += &wrap(
             &format!(
-                "shape: {:.2} % of responses lie apart{is}; within {} are {a:.2} % of A, {b:.2} % of B\n",
+                "shape: {:.2} % of responses lie apart{is}; within {} are {a:.2} % of A, {b:.2} % \
+                 of B\n",
                 100.0 * apart.share,
                 show("s", apart.at),
             ),
@@ -80,13 +80,13 @@ fn of_figure(difference: &Difference) -> String {
         "unknown" => "?",
         _ => " ",
     };
-    // A time says its unit with its value.
+    // A time shows its unit with its value.
     let name =
         if unit.is_empty() || unit == "s" { name.to_string() } else { format!("{name} {unit}") };
     format!("{mark} {name:<14}{a:>26}{b:>26}{change:>10}\n")
 }
 
-/// A value, and between which it lies, if that is known and not the value alone.
+/// A value, and its range if known and wider than the value.
 fn side(unit: &str, reading: Reading) -> String {
     let value = show(unit, reading.value);
     match reading.range {

@@ -1,4 +1,4 @@
-//! What counts as a difference, and what conditions see of it.
+//! Tests of differences, and of conditions on them.
 
 use std::cell::Cell;
 use std::hash::Hasher;
@@ -37,13 +37,13 @@ fn verdict(comparison: &Comparison, name: &str) -> &'static str {
     figures.iter().find(|figure| figure.name.verbatim() == name).expect(name).verdict()
 }
 
-/// So many times around this one.
+/// A hundred times around this one.
 fn around(time: u64) -> Vec<u64> {
     (0..1_000).map(|at| time + at % 10).collect()
 }
 
 #[test]
-fn figures_differ_where_their_ranges_lie_apart_and_not_where_they_meet() {
+fn figures_differ_only_if_their_ranges_are_disjoint() {
     let times = around(100);
     let one = load(&[100.0, 110.0, 120.0], &times);
     let near = load(&[119.0, 130.0, 140.0], &times);
@@ -51,26 +51,26 @@ fn figures_differ_where_their_ranges_lie_apart_and_not_where_they_meet() {
     assert_eq!(verdict(&compared(&one, &near), "rate"), "same");
     assert_eq!(verdict(&compared(&one, &far), "rate"), "differs");
     assert_eq!(verdict(&compared(&one, &far), "p50"), "same");
-    // Two intervals say nothing of chance.
+    // Two intervals give no range.
     let short = load(&[200.0, 210.0], &times);
     assert_eq!(verdict(&compared(&one, &short), "rate"), "unknown");
 }
 
 #[test]
-fn a_quantile_differs_by_more_than_its_rank_may_by_chance() {
+fn quantile_difference_must_exceed_chance_of_its_rank() {
     let rates = [100.0, 110.0, 120.0];
     let one = load(&rates, &around(100));
     let other = load(&rates, &around(103));
     let comparison = compared(&one, &other);
     assert_eq!(verdict(&comparison, "p50"), "differs");
-    // Of a thousand the last one says nothing of the next thousand.
+    // A thousand samples do not determine their last thousandth.
     assert_eq!(verdict(&comparison, "p99.9"), "unknown");
     let few = compared(&load(&rates, &[100, 105, 109]), &load(&rates, &[103, 106, 112]));
     assert_eq!(verdict(&few, "p50"), "unknown");
 }
 
 #[test]
-fn the_shape_says_where_distributions_lie_apart() {
+fn shape_shows_largest_distance() {
     let rates = [100.0, 110.0, 120.0];
     let mut late = around(100);
     late.iter_mut().step_by(10).for_each(|time| *time = 1_125);
@@ -84,7 +84,7 @@ fn the_shape_says_where_distributions_lie_apart() {
 }
 
 #[test]
-fn conditions_are_about_b_and_about_how_much_more_or_less_it_is() {
+fn conditions_cover_b_and_its_change_from_a() {
     let times = around(100);
     let one = load(&[100.0, 100.0, 100.0], &times);
     let other = load(&[80.0, 80.0, 80.0], &times);
@@ -99,7 +99,7 @@ fn conditions_are_about_b_and_about_how_much_more_or_less_it_is() {
 }
 
 #[test]
-fn what_one_has_alone_is_named() {
+fn figure_of_one_side_is_named() {
     let line = |name: &str, value: f64| json!({ "name": name, "value": value, "unit": "%" });
     let grid = |lines: &[Value]| {
         let document = json!({ "lines": lines });

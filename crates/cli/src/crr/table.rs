@@ -8,7 +8,7 @@ use crate::runs::{Outcome, hindrances, of_some, runs};
 use crate::wrap::wrap;
 use crate::{output, quantity};
 
-/// The table, with a line above that says what was measured.
+/// The table, below a line with the subject of the measurement.
 pub(super) fn text(plan: &CrrPlan, ran: &FinishedRun<Outcome>) -> String {
     let record = &ran.outcome.record;
     let latency = &record.corrected;
@@ -75,7 +75,7 @@ fn sureness(plan: &CrrPlan, outcome: &Outcome) -> String {
     let wanted = if sure.holds(&rates) {
         String::new()
     } else {
-        format!(", though {:.2}% were asked for: run longer, or more often", 50.0 * sure.width)
+        format!(", above the requested {:.2}%: run longer, or more often", 50.0 * sure.width)
     };
     format!(
         "\nmean of {} runs: {mean:.2} per sec, +/- {:.2}% with {}% confidence{wanted}\n{}",
@@ -101,7 +101,7 @@ fn counted(state: &Option<StackState>, count: impl Fn(&StackState) -> u64) -> St
     state.as_ref().map_or_else(|| "-".into(), |state| count(state).to_string())
 }
 
-/// How many of the connections took the place of one in TIME-WAIT, at whoever kept it.
+/// Number of connections that reused a TIME-WAIT connection, on the side that kept it.
 fn reused(plan: &CrrPlan, ran: &FinishedRun<Outcome>) -> String {
     // Stacks count over all runs.
     let runs = ran.outcome.earlier.iter().chain([&ran.outcome]);

@@ -1,4 +1,4 @@
-//! A client on our stack over a device, with an address of its own; the server is somebody else.
+//! A client on our stack over a device, with its own address; the server is a separate process or host.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use whimbrel_stack::Shard;
 use whimbrel_wire::Endpoint;
 
 use super::port::{ClientPort, Watcher};
-use super::{FinishedRun, Job, StackState, clients, nobody};
+use super::{FinishedRun, Job, StackState, clients, no_client};
 use crate::capture;
 use crate::failure::Failure;
 use crate::options::StackSetup;
@@ -25,7 +25,7 @@ where
     J::Client<Shard>: Send,
 {
     if setup.wire.is_capture() {
-        let text = "a capture answers nobody: serve and pcap replay one";
+        let text = "pcap: is read-only; use it with serve or pcap";
         return Err(Failure::usage("--wire", text));
     }
     let clock = Clock::start();
@@ -50,12 +50,12 @@ where
         outcomes.push(outcome);
     }
     let (client, steering, seed) = (StackState::sum(states), sum, setup.seed);
-    let ran = FinishedRun::over_the_kernel(job.conclude(outcomes).ok_or_else(nobody)?, target);
+    let ran = FinishedRun::over_the_kernel(job.conclude(outcomes).ok_or_else(no_client)?, target);
     Ok(FinishedRun { client, steering, seed, offloads, ..ran })
 }
 
-/// What is left of a shard with a client. Its queue stays until all have ended: without it the kernel
-/// would deal its flows to the others.
+/// The result of a client's shard. Its queue stays until all have ended: without it the kernel would
+/// give its flows to the others.
 struct Ended<J: Job> {
     device: Steered,
     state: StackState,
@@ -81,11 +81,11 @@ fn drive<J: Job>(
     capture::finish(worker.take_tap());
     worker.end_trace();
     let (device, _, _) = worker.into_parts();
-    let (outcome, state) = left.ok_or_else(nobody)?;
+    let (outcome, state) = left.ok_or_else(no_client)?;
     Ok(Ended { device, state, outcome })
 }
 
-/// Lets the last segments out, so that the peer does not keep what nobody will use.
+/// Sends the last segments, so that the peer does not keep connections without use.
 struct ClosingPort {
     until: Instant,
     gone: Stop,
@@ -106,5 +106,5 @@ impl Port for ClosingPort {
     }
 }
 
-/// How long the peer has to acknowledge the last segments.
+/// Time for the peer to acknowledge the last segments.
 const GRACE: Duration = Duration::from_millis(500);

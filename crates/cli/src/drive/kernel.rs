@@ -9,10 +9,10 @@ use whimbrel_io::{Clock, ShardThreads, Stop};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::port::{WATCH, Watcher};
-use super::{BUDGET, FinishedRun, Job, KernelNet, clients, nobody};
+use super::{BUDGET, FinishedRun, Job, KernelNet, clients, no_client};
 use crate::failure::Failure;
 
-/// Runs the client's parts on threads of their own, each with a server if nobody else is there.
+/// Runs the client's parts on separate threads, each with a server if there is no other.
 pub(super) fn run<J: Job>(
     job: &mut J,
     target: Option<Endpoint>,
@@ -23,7 +23,7 @@ where
     J::Server<KernelNet>: Send,
 {
     let threads = job.kernel_threads();
-    // Without that it opens fewer, and says so.
+    // On failure it opens fewer, and reports that.
     let _as_it_is = whimbrel_io::descriptors::raise_limit();
     let (target, servers) = match target {
         Some(target) => (target, Vec::new()),
@@ -41,7 +41,7 @@ where
     let pairs = clients.into_iter().enumerate().map(pair).collect::<Result<Vec<_>, Failure>>()?;
     let drive = |(number, mut pair): (usize, KernelPair<J::Client<KernelNet>, _>)| {
         let tell = |client: &_, net: &_, now| {
-            // What the kernel holds it holds for all: the first tells.
+            // The kernel's usage is for all threads: the first one reports it.
             let net = (number == 0).then_some(net);
             shared.tell(number, || J::progress(client, net, now));
         };
@@ -50,12 +50,12 @@ where
     };
     let threads = ShardThreads { stop, processors: &[] };
     let outcomes = threads.run(pairs, drive, || watcher.stay(job, || clock.now(), stop))?;
-    let outcome = job.conclude(outcomes).ok_or_else(nobody)?;
+    let outcome = job.conclude(outcomes).ok_or_else(no_client)?;
     Ok(FinishedRun::over_the_kernel(outcome, target))
 }
 
-/// The sockets of so many servers, all at one free port of this machine's own: the kernel gives
-/// each connection to one of them.
+/// The sockets of `servers` servers, all at one free port of this machine: the kernel gives each
+/// connection to one of them.
 fn listen(servers: u32) -> Result<(Endpoint, Vec<KernelNet>), Failure> {
     let mut at = Endpoint::new(Address::from_v4_octets([127, 0, 0, 1]), 0);
     let mut nets = Vec::new();
@@ -67,7 +67,7 @@ fn listen(servers: u32) -> Result<(Endpoint, Vec<KernelNet>), Failure> {
     Ok((at, nets))
 }
 
-/// A client, and the server that it needs if nobody else is there, on one thread.
+/// A client on one thread, with a server if it needs one in this process.
 struct KernelPair<C, S> {
     client: C,
     near: KernelNet,
@@ -76,8 +76,8 @@ struct KernelPair<C, S> {
 }
 
 impl<C: Model<KernelNet>, S: Model<KernelNet>> KernelPair<C, S> {
-    /// Runs until it is stopped. Whoever watches is shown the client every now and then; once the
-    /// client is done `on_done` is called, and the server goes on.
+    /// Runs until stopped. A watcher sees the client's progress regularly. Calls `on_done` once the
+    /// client is done; the server continues.
     fn run(
         &mut self,
         mut watch: impl FnMut(&C, &KernelNet, Instant),
@@ -119,7 +119,7 @@ impl<C: Model<KernelNet>, S: Model<KernelNet>> KernelPair<C, S> {
         let near = PollFd::new(&self.near, Interest::Read);
         let stop = PollFd::new(stop, Interest::Read);
         let far = self.server.as_ref().map(|(net, _)| PollFd::new(net, Interest::Read));
-        // Nobody reads any more what happens to a client that is done.
+        // Events of a client that is done have no reader.
         let ready = match (done, far) {
             (false, Some(far)) => ppoll(&mut [near, stop, far], Some(timeout)),
             (false, None) => ppoll(&mut [near, stop], Some(timeout)),

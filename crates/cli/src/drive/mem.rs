@@ -11,7 +11,7 @@ use whimbrel_stack::{Capabilities, InterfaceAddress, Medium, Shard, ShardConfig,
 use whimbrel_wire::Endpoint;
 
 use super::port::{ClientPort, ServerPort, Watcher};
-use super::{FinishedRun, Job, StackState, clients, nobody};
+use super::{FinishedRun, Job, StackState, clients, no_client};
 use crate::capture::{self, CapturePlan};
 use crate::failure::Failure;
 use crate::options::{ClockKind, StackSetup};
@@ -28,7 +28,7 @@ where
     J::Client<Shard>: Send,
     J::Server<Shard>: Send,
 {
-    // Virtual time is for runs that repeat: without a seed it has one all the same.
+    // Runs in virtual time repeat, so they have a seed even if none is given.
     let seed = match (setup.seed, setup.clock) {
         (Some(seed), _) => seed,
         (None, ClockKind::Virtual) => 1,
@@ -84,7 +84,7 @@ where
     conclude(job, pairs, link, seed)
 }
 
-/// What is left when all has stopped.
+/// The result after all have stopped.
 fn conclude<J: Job, B: Port>(
     job: &mut J,
     pairs: Vec<MemPair<ClientPort<J>, B>>,
@@ -107,7 +107,7 @@ fn conclude<J: Job, B: Port>(
         near.push(StackState::of(&shard));
     }
     Ok(FinishedRun {
-        outcome: job.conclude(outcomes).ok_or_else(nobody)?,
+        outcome: job.conclude(outcomes).ok_or_else(no_client)?,
         client: StackState::sum(near),
         server: StackState::sum(far),
         links: Some(links),
@@ -121,7 +121,7 @@ fn conclude<J: Job, B: Port>(
     })
 }
 
-/// Adds what was measured to what was measured before.
+/// Adds a measurement to earlier ones.
 fn add(sum: &mut Option<Waits>, waits: Option<Waits>) {
     match (sum, waits) {
         (Some(sum), Some(waits)) => *sum += &waits,
@@ -150,7 +150,7 @@ fn shard(
     let own = setup.server_rules.as_ref().filter(|_| host == SERVER);
     Shard::new(ShardConfig {
         tunables: own.unwrap_or(&setup.rules).tunables.clone(),
-        // Nobody but this process is there to guess what the keys keep.
+        // Only this process could guess the keys.
         secrets: Secrets::from_seed(seed.wrapping_mul(2).wrapping_add(host.into())),
         capabilities: Capabilities { steering, ..mem_capabilities(link) },
         addresses,
@@ -160,5 +160,5 @@ fn shard(
 }
 
 const PORT: u16 = 80;
-/// The bound of the accept queue, as `serve` has it by default.
+/// Limit of the accept queue, `serve`'s default.
 const BACKLOG: u32 = 4096;

@@ -23,7 +23,7 @@ use crate::{descriptors, proc};
 #[derive(Debug)]
 pub(crate) struct KernelNet {
     sockets: KernelSockets,
-    /// Why the kernel tells no more what happens.
+    /// The error that stopped reports of the kernel.
     broken: Option<io::Error>,
 }
 
@@ -39,7 +39,7 @@ impl KernelNet {
         self.sockets.listen(at, backlog)
     }
 
-    /// The same where others listen, too, if each of them does it by this.
+    /// Listens at an address that others share, if each of them does it by this function.
     pub(crate) fn listen_beside_others(
         &mut self,
         at: Endpoint,
@@ -48,19 +48,19 @@ impl KernelNet {
         self.sockets.listen_beside_others(at, backlog)
     }
 
-    /// Fails if the kernel tells no more what happens. Tells the user if connections wait to be accepted
-    /// because there is no descriptor for them.
+    /// Fails if the kernel reports no more events. Warns if connections wait to be accepted because no
+    /// descriptor is free.
     pub(crate) fn check(&mut self) -> io::Result<()> {
         if let Some(error) = self.sockets.take_shortage() {
             warn(&format!(
-                "connections wait to be accepted until others end: {}",
+                "connections wait in the accept queue until others end: {}",
                 descriptors::explain(&error)
             ));
         }
         self.broken.take().map_or(Ok(()), Err)
     }
 
-    /// How soon to poll it again though nothing becomes readable, if connections wait for a descriptor.
+    /// Time until the next poll if nothing becomes readable but connections wait for a descriptor.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.sockets.patience()
     }
@@ -111,7 +111,7 @@ impl Transport for KernelNet {
 
     fn recv(&mut self, id: SocketId) -> Reading {
         match self.sockets.recv(id) {
-            Ok(Received::Data(octets)) => Reading::Data(octets),
+            Ok(Received::Data(bytes)) => Reading::Data(bytes),
             Ok(Received::Pending) => Reading::Pending,
             Ok(Received::End) => Reading::End,
             Err(error) => Reading::Failed(conn_error(&error)),
@@ -156,7 +156,7 @@ impl Transport for KernelNet {
         None
     }
 
-    /// Of all that this machine's kernel has, whoever's it is: two short files of its own.
+    /// Usage of all of this machine's kernel, not only by this process: from two short files.
     fn stack_usage(&self) -> Option<StackUsage> {
         let (time_wait, (first, last)) = (proc::time_wait()?, proc::ports()?);
         let ports = u64::from(last.saturating_sub(first)) + 1;
@@ -178,7 +178,7 @@ impl Transport for KernelNet {
             buffers: how.buffers,
             ..KernelOptions::default()
         };
-        // What it does not take it leaves as it is; the connection works all the same.
+        // A refused option stays at its default; the connection works without it.
         let _left_as_it_is = self.sockets.adjust(id, &options);
     }
 

@@ -15,18 +15,18 @@ use super::{BUDGET, Job, Watch};
 use crate::failure::{Failure, tell_conflict};
 use crate::status;
 
-/// Where the clients tell how far they are, and that they are done.
+/// Place where clients report their progress and their end.
 pub(super) struct ClientProgress<C> {
-    /// What each told last, until somebody looked.
+    /// The last report of each client, until it is read.
     progress: Vec<Mutex<Option<C>>>,
     is_followed: bool,
-    /// How many are under way.
+    /// Number of running clients.
     left: AtomicUsize,
     /// Set once none is.
     done: Stop,
 }
 
-/// Whoever watches all clients.
+/// The watcher of all clients.
 pub(super) struct Watcher<C> {
     shared: Arc<ClientProgress<C>>,
     latest: Vec<C>,
@@ -51,13 +51,13 @@ impl<C: Send> Watcher<C> {
         Self { shared: Arc::new(shared), latest, next: Instant::ZERO }
     }
 
-    /// What the clients of all shards tell their progress to.
+    /// The place where the clients of all shards report progress.
     pub(super) fn shared(&self) -> Arc<ClientProgress<C>> {
         Arc::clone(&self.shared)
     }
 
-    /// Tells `job` how far all are, if it is time to, and somebody wants to know. Ends all if they
-    /// are to end.
+    /// Reports the progress of all clients to `job` if it is due and wanted. Ends all clients on
+    /// request.
     pub(super) fn look(&mut self, job: &mut impl Job<Progress = C>, now: Instant) {
         if !self.shared.is_followed() || now < self.next {
             return;
@@ -182,10 +182,10 @@ impl<M: Model<Shard>> Port for ServerPort<M> {
     }
 }
 
-/// Nothing is half done where somebody panicked with it.
+/// No state is half changed after a panic.
 fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How often a client is looked at.
+/// Interval at which a client is watched.
 pub(super) const WATCH: Duration = Duration::from_millis(50);

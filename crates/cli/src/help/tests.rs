@@ -13,7 +13,7 @@ fn leaves(command: &Command, path: &[String], all: &mut Vec<(Vec<String>, Comman
     }
 }
 
-/// What is printed for `words` and that option.
+/// The output of `words` with that option.
 fn help(words: &[String], option: &str) -> String {
     let line = [&["whimbrel".to_owned()], words, &[option.to_owned()]].concat();
     let command = with_brief_help(crate::Command::command());
@@ -30,7 +30,7 @@ fn every_leaf() -> Vec<(Vec<String>, Command)> {
 }
 
 #[test]
-fn dash_h_fits_a_screen_and_has_every_short_option() {
+fn short_help_fits_a_screen_and_has_every_short_option() {
     for (words, command) in every_leaf() {
         let text = help(&words, "-h");
         let lines = text.lines().count();
@@ -45,7 +45,7 @@ fn dash_h_fits_a_screen_and_has_every_short_option() {
 }
 
 #[test]
-fn dash_dash_help_has_every_option_whole_and_the_examples() {
+fn long_help_has_every_option_in_full_and_examples() {
     for (words, command) in every_leaf() {
         let text = help(&words, "--help");
         for option in command.get_arguments().filter(|option| !option.is_hide_set()) {

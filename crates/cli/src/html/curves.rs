@@ -8,7 +8,7 @@ use super::node::Node;
 use super::scale::Scale;
 use super::timeline::{RIGHT, WIDTH, times};
 
-/// Series of bytes of one run; the axis is as told, so that several have one.
+/// Series of bytes of one run; the axis is given, so that several share it.
 pub(crate) fn curves(series: &[Node<'_>], ends: [f64; 2], title: &str) -> String {
     let mut drawing = Drawing::new("chart curves", [WIDTH, HEIGHT], title);
     let seconds = |it: &Node<'_>| {
@@ -41,7 +41,7 @@ pub(crate) fn curves(series: &[Node<'_>], ends: [f64; 2], title: &str) -> String
         let pointer = escaped(one.at("values").pointer());
         let attributes = format!(" data-json=\"{pointer}\"{}", bytes.attributes());
         drawing.path(&format!("curve {class}"), &attributes, &path);
-        // Where it was before the end, at which all of them fall.
+        // Position before the end, where all curves fall.
         let late = numbers.get(numbers.len() * 9 / 10).copied().unwrap_or_default();
         labels.push((bytes.place(late), place));
     }

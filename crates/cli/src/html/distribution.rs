@@ -1,5 +1,5 @@
-//! How long things took: how many of all took longer than a time, both on axes of ratios, so that one in ten
-//! thousand is seen as well as one in two.
+//! Distributions of times: the share of times above a value, both on logarithmic axes, so that one in
+//! ten thousand is as visible as one in two.
 
 use super::figure::tick;
 use super::hue::SeriesColor;
@@ -12,26 +12,26 @@ use super::timeline::{LEFT, RIGHT, WIDTH};
 #[derive(Clone, Debug)]
 pub(crate) struct Curve<'d> {
     pub(crate) hue: SeriesColor,
-    /// What a document has of it: `classes` and `waiting`.
+    /// Its part of a document: `classes` and `waiting`.
     pub(crate) of: Node<'d>,
 }
 
-/// What a curve is drawn of.
+/// The data of a curve.
 struct Tail {
     /// Seconds, and the share of all that took longer.
     points: Vec<[f64; 2]>,
-    /// For how many seconds somebody was still waiting at the end.
+    /// Seconds of the longest wait at the end.
     waiting: Option<f64>,
 }
 
-/// The curves, with these steps named, on axes that have room for all of `beside`.
+/// The curves, with these steps named, on axes with room for all of `reference`.
 pub(crate) fn distribution(
     curves: &[Curve<'_>],
-    beside: &[Curve<'_>],
+    reference: &[Curve<'_>],
     steps: &[Node<'_>],
     title: &str,
 ) -> String {
-    let tails: Vec<_> = beside.iter().map(|curve| Tail::of(&curve.of)).collect();
+    let tails: Vec<_> = reference.iter().map(|curve| Tail::of(&curve.of)).collect();
     let points = || tails.iter().flat_map(|tail| &tail.points);
     let longest =
         points().map(|[seconds, _]| *seconds).chain(tails.iter().filter_map(|it| it.waiting));
@@ -62,7 +62,7 @@ impl Tail {
         });
         let points: Vec<_> = points.collect();
         let longest = points.last().map_or(0.0, |[seconds, _]| *seconds);
-        // What has waited no longer than what was over in the end is no news.
+        // A wait shorter than the longest finished one adds nothing.
         let waiting = node.at("longest_wait").number().filter(|wait| *wait > longest);
         Self { points, waiting }
     }
@@ -98,10 +98,10 @@ fn axes(drawing: &mut Drawing, first: f64, [time, share]: [&Scale; 2]) {
             taken.push([from, until]);
         }
     }
-    drawing.text("name", [LEFT, 12.0], Anchor::Start, "how many took longer than …");
+    drawing.text("name", [LEFT, 12.0], Anchor::Start, "share that took longer than …");
 }
 
-/// A thin line at each step, and its time above: in as many rows as they need.
+/// A thin line at each step, and its time above, in as many rows as needed.
 fn name_steps(drawing: &mut Drawing, steps: &[Node<'_>], time: &Scale) {
     let mut free = [f64::NEG_INFINITY; 3];
     for step in steps {

@@ -13,7 +13,8 @@ pub(crate) struct DrawnRow<'d> {
 impl DrawnRow<'_> {
     pub(crate) fn caption(&self) -> String {
         format!(
-            "<span class=\"{}-ink\" aria-hidden=\"true\">{}</span> <b>{}</b> <span class=\"soft\">{}</span>",
+            "<span class=\"{}-ink\" aria-hidden=\"true\">{}</span> <b>{}</b> <span \
+             class=\"soft\">{}</span>",
             self.hue.class(),
             self.hue.mark(),
             escaped(self.row.at("label").text()),
@@ -36,12 +37,12 @@ pub(crate) fn drawn_rows<'d>(case: &Node<'d>) -> Vec<DrawnRow<'d>> {
         let row = own.map_or(row, |(_, it)| it.clone());
         drawn.push(DrawnRow { hue: hue(&row, case), row });
     }
-    // What fails stands beside the default.
+    // Failing rows stand next to the default.
     drawn.sort_by_key(|it| it.hue);
     drawn
 }
 
-/// Whose a row is.
+/// Colour of a row.
 pub(crate) fn hue(row: &Node<'_>, case: &Node<'_>) -> SeriesColor {
     let old = case.at("glance").at("old").number();
     let failing = old.map(|place| case.at("rows").at(place as usize).at("profile").text());
@@ -52,7 +53,7 @@ pub(crate) fn hue(row: &Node<'_>, case: &Node<'_>) -> SeriesColor {
     }
 }
 
-/// The same in words.
+/// Words for a colour.
 pub(crate) fn whose(hue: SeriesColor, row: &Node<'_>) -> &'static str {
     match (hue, row.at("role").text()) {
         (SeriesColor::Other, "better" | "works") => "people's workaround",

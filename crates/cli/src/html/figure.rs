@@ -4,7 +4,8 @@ use super::markup::escaped;
 use super::node::Node;
 use crate::quantity::thousands;
 
-/// A figure in a page: what people read, and in its attributes what it is exactly, and where that stands.
+/// A figure in a page: rounded text for people, and in attributes its exact value and its place in the
+/// document.
 pub(crate) fn figure(node: &Node<'_>, unit: &str) -> String {
     match node.number() {
         Some(value) => {
@@ -14,7 +15,7 @@ pub(crate) fn figure(node: &Node<'_>, unit: &str) -> String {
     }
 }
 
-/// The same in a drawing.
+/// Attributes of it in a drawing.
 pub(crate) fn attributes(node: &Node<'_>) -> String {
     let value = node.number().unwrap_or_default();
     format!(" data-json=\"{}\" value=\"{value}\"", escaped(node.pointer()))

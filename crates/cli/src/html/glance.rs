@@ -1,4 +1,4 @@
-//! The opening picture: what failed and what does not, of each case on a card.
+//! The opening picture: a card for each case, with the failing and the working figure.
 
 use super::bars::{Bar, bars};
 use super::drawn::{compared, hue as hue_of};
@@ -21,9 +21,11 @@ fn card(case: &Node<'_>) -> String {
         rows.iter().map(|(hue, row)| side(*hue, row, glance.at("figure").text())).collect();
     let pair = sides.join("<span class=\"to\" aria-hidden=\"true\">→</span>\n");
     format!(
-        "<article class=\"card\">\n<h3>{}</h3>\n<div class=\"pair\">{pair}</div>\n<p class=\"what\">{}</p>\n\
+        "<article class=\"card\">\n<h3>{}</h3>\n<div class=\"pair\">{pair}</div>\n<p \
+         class=\"what\">{}</p>\n\
          <p class=\"because\">{}</p>\n<p class=\"because\">{}</p>\n{}\
-         <p class=\"more\"><a href=\"#{}\">Why, and what cures it</a> <span class=\"soft\">({})</span></p>\n</article>\n",
+         <p class=\"more\"><a href=\"#{}\">Cause and cure</a> <span \
+         class=\"soft\">({})</span></p>\n</article>\n",
         escaped(glance.at("title").text()),
         escaped(glance.at("what").text()),
         prose(glance.at("because").text()),
@@ -38,7 +40,8 @@ fn side(hue: SeriesColor, row: &Node<'_>, name: &str) -> String {
     let value = row.at("figures").at(name);
     let unit = value.at("unit").text();
     format!(
-        "<div><div class=\"big {}-ink\"><span aria-hidden=\"true\">{}</span> {}</div><div class=\"who\">rules of {}</div></div>\n",
+        "<div><div class=\"big {}-ink\"><span aria-hidden=\"true\">{}</span> {}</div><div \
+         class=\"who\">rules of {}</div></div>\n",
         hue.class(),
         hue.mark(),
         figure(&value.at("value"), unit),

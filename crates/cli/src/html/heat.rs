@@ -20,10 +20,11 @@ pub(crate) fn page(root: &Node<'_>) -> String {
     );
     let mut sections = Vec::new();
     if is_grid {
-        sections.push(section("map", "What one flow fills of a path", &maps(&lines)));
+        sections.push(section("map", "Share of a path that one flow uses", &maps(&lines)));
     }
     sections.push(section("all", "Every measurement", &all(&lines)));
-    let title = if is_grid { "How much of a path one flow fills" } else { "Paths and their goals" };
+    let title =
+        if is_grid { "Share of a path that one flow uses" } else { "Paths and their goals" };
     whole(title, &met, &sections, root.at("tool").text(), root.at("command").text())
 }
 
@@ -62,11 +63,11 @@ fn maps(lines: &[Node<'_>]) -> String {
         }
         captioned(
             &drawing.finish(),
-            &format!("<b>{}</b>, percent of what the path carries", escaped(algorithm)),
+            &format!("<b>{}</b>, percent of the path's rate", escaped(algorithm)),
         )
     };
     let maps: Vec<_> = algorithms.iter().map(map).collect();
-    super::page::beside(&maps)
+    super::page::side_by_side(&maps)
 }
 
 fn cell(drawing: &mut Drawing, line: Option<&Node<'_>>, [x, y]: [f64; 2], wide: f64) {
@@ -135,9 +136,9 @@ fn all(lines: &[Node<'_>]) -> String {
     )
 }
 
-const GRID: &str = "Each cell is one transfer between two hosts with nothing set, in virtual time, after its start: green reaches its \
-goal, red with a cross does not.";
-const PATHS: &str = "Each is two hosts in virtual time.";
+const GRID: &str = "Each cell is one transfer between two hosts with default settings in virtual \
+                    time, after slow start: green reaches its goal, red with a cross misses it.";
+const PATHS: &str = "Each path joins two hosts in virtual time.";
 const LEFT: f64 = 76.0;
 const HEAD: f64 = 28.0;
 const CELL: f64 = 30.0;

@@ -1,7 +1,6 @@
-//! Whose something is in a drawing. No colour says it alone: lines are broken or whole, and there is a mark
-//! and a word beside.
+//! Colours of series. No colour is the only sign: lines are broken or solid, with a mark and a word.
 
-/// Whose rules.
+/// The settings of a series.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum SeriesColor {
     /// Those that fail.
@@ -13,7 +12,7 @@ pub(crate) enum SeriesColor {
 }
 
 impl SeriesColor {
-    /// The class of what is drawn.
+    /// CSS class of drawings.
     pub(crate) const fn class(self) -> &'static str {
         match self {
             Self::Old => "old",
@@ -31,10 +30,10 @@ impl SeriesColor {
         }
     }
 
-    /// The word beside it.
+    /// Its word in a legend.
     pub(crate) const fn word(self) -> &'static str {
         match self {
-            Self::Old => "the rules that failed",
+            Self::Old => "the settings that failed",
             Self::Other => "other rules",
             Self::Own => "by default",
         }

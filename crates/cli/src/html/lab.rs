@@ -8,7 +8,7 @@ use super::markup::{escaped, prose};
 use super::narrative::{LEAD, WORDS, advice, narrative};
 use super::node::Node;
 use super::outcome::figures;
-use super::page::{beside, captioned, page as whole, part, section};
+use super::page::{captioned, page as whole, part, section, side_by_side};
 use super::rules::rules;
 use super::scale::round_up;
 use super::sequence::sequence;
@@ -20,7 +20,7 @@ pub(crate) fn page(root: &Node<'_>) -> String {
     let cases = root.at("cases").items();
     let title = match cases.as_slice() {
         [one] => one.at("glance").at("title").text().to_owned(),
-        _ => "Where TCP failed people, and what cures it".to_owned(),
+        _ => "Known TCP failures, and their cures".to_owned(),
     };
     let mut sections =
         vec![format!("<section class=\"plain\">\n{}{WORDS}</section>\n", cards(&cases))];
@@ -48,10 +48,10 @@ fn case(case: &Node<'_>) -> String {
     section(name, heading, &body).replacen("<section ", "<section class=\"case\" ", 1)
 }
 
-/// What is held and sent over time, of each row on the same axes, and what is to be seen in it.
+/// Held and sent bytes over time, of each row on the same axes, with descriptions.
 fn timelines<'d>(case: &Node<'d>, rows: &[DrawnRow<'d>]) -> String {
     let of = |row: &Node<'d>, name: &str| row.at("series").find("name", name);
-    // That there was none of it is worth being seen: no port that is free, nothing sent again.
+    // A value of zero is worth showing: no free port, no retransmission.
     let is_told = |name: &str| rows.iter().any(|it| of(&it.row, name).is_some());
     let all = case.at("strips").items();
     let shown: Vec<_> = all.iter().filter(|it| is_told(it.at("series").text())).collect();
@@ -86,7 +86,7 @@ fn timelines<'d>(case: &Node<'d>, rows: &[DrawnRow<'d>]) -> String {
         format!("<li><b>{title}</b>: {says}</li>\n")
     });
     let says = format!("<ul class=\"says\">\n{}</ul>\n", says.collect::<String>());
-    part("Over time", &(says + &beside(&rows.iter().map(drawing).collect::<Vec<_>>())))
+    part("Over time", &(says + &side_by_side(&rows.iter().map(drawing).collect::<Vec<_>>())))
 }
 
 /// Window, cwnd and queue, where there are some.
@@ -107,11 +107,15 @@ fn transfers<'d>(rows: &[DrawnRow<'d>]) -> String {
         );
         captioned(&curves(&of(&drawn.row), ends, &title), &drawn.caption())
     };
-    let about = "<p>The <i>window</i> is what the receiver has room for, <i>cwnd</i> what the sender thinks the network carries: \
-        what is <i>in flight</i> stays below both. What is in flight, divided by the round trip, is the rate. What the line \
-        cannot take yet waits in the <i>queue</i>.</p>\n";
+    let about = "<p>The <i>window</i> is the receiver's free space, <i>cwnd</i> the sender's \
+                 estimate of the network's capacity; data <i>in flight</i> stays below both. Data \
+                 in flight divided by the round trip is the rate. Packets wait in the \
+                 <i>queue</i> until the line is free.</p>\n";
     let drawings: Vec<_> = rows.iter().map(drawing).collect();
-    part("What may be on the way, and what is", &(about.to_owned() + &beside(&drawings)))
+    part(
+        "Limits of data in flight, and data in flight",
+        &(about.to_owned() + &side_by_side(&drawings)),
+    )
 }
 
 /// A connection of each row.
@@ -138,10 +142,13 @@ fn packets(rows: &[DrawnRow<'_>]) -> String {
     if drawings.is_empty() {
         return String::new();
     }
-    part("One connection of each, packet by packet", &(PACKETS.to_owned() + &beside(&drawings)))
+    part(
+        "One connection of each row, packet by packet",
+        &(PACKETS.to_owned() + &side_by_side(&drawings)),
+    )
 }
 
-/// What runs each row again, and its packets.
+/// Commands that repeat each row, and its packets.
 fn commands(case: &Node<'_>) -> String {
     let rows = case.at("rows").items();
     let lines: Vec<_> = rows.iter().map(|row| escaped(row.at("command").text())).collect();
@@ -162,16 +169,17 @@ fn commands(case: &Node<'_>) -> String {
 
 /// A path as a link.
 fn link(path: &str) -> String {
-    let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"/._-~+=,".contains(&octet);
-    let letter = |octet: u8| match plain(octet) {
-        true => char::from(octet).to_string(),
-        false => format!("%{octet:02X}"),
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-~+=,".contains(&byte);
+    let letter = |byte: u8| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
     };
     path.bytes().map(letter).collect()
 }
 
 const CURVES: [&str; 4] = ["window", "cwnd", "in flight", "queue"];
-const PACKETS: &str = "<p>Time runs down. Grey is the end of the connection before on the same port; where a host remembers it \
-(TIME-WAIT), its line is orange. Then a new connection asks to open, by a SYN: behind it stands by how much its timestamp or its sequence \
-number is above the last on this port, where that is what it is judged by, and below it what became of it, with the rule that decided \
-(its name and value, as below). Each run has ports of its own; shown is the first connection of it that is as its caption says.</p>\n";
+const PACKETS: &str = "<p>Time runs down. Grey shows the end of the previous connection on the \
+same port; the line of a host in TIME-WAIT is orange. Then a SYN opens a new connection. Next to it \
+stands the distance of its timestamp or sequence number to the last on this port, if that decides. \
+Below it stands its outcome, with the rule that decided (name and value, as below). Each run has \
+different ports; the page shows its first connection that matches the caption.</p>\n";

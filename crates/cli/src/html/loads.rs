@@ -7,7 +7,7 @@ use super::figure::figure;
 use super::hue::SeriesColor;
 use super::markup::escaped;
 use super::node::Node;
-use super::page::{beside, captioned, page, section};
+use super::page::{captioned, page, section, side_by_side};
 use super::scale::round_up;
 use super::table::{Cell, table};
 use super::timeline::{TimelineSeries, most, timeline};
@@ -25,14 +25,14 @@ pub(crate) fn load(root: &Node<'_>) -> String {
         (summary.at("rate").at("mean"), "per_second", "responses per second, mean"),
         (summary.at("answered"), "count", "answered"),
         (summary.at("failed"), "count", "failed"),
-        (latency.at("p50"), "s", "half took no longer than"),
-        (latency.at("p99"), "s", "all but one in a hundred took no longer than"),
+        (latency.at("p50"), "s", "half took at most"),
+        (latency.at("p99"), "s", "99 % took at most"),
         (latency.at("max"), "s", "the slowest took"),
     ];
     let mut sections = vec![numbers(&first.chain(figures).collect::<Vec<_>>())];
     let drawn = [strips(root), tails(root)].concat();
-    sections.push(section("times", "Over time, and how long it took", &beside(&drawn)));
-    sections.push(section("phases", "Where the time goes", &phases(root)));
+    sections.push(section("times", "Over time, and durations", &side_by_side(&drawn)));
+    sections.push(section("phases", "Phases of a request", &phases(root)));
     if root.at("runs").items().len() > 1 {
         sections.push(section("runs", "Each run", &runs(root)));
     }
@@ -60,10 +60,14 @@ pub(crate) fn bulk(root: &Node<'_>) -> String {
     if !windows.is_empty() {
         let all = windows.iter().flat_map(|it| it.at("values").numbers()).fold(4096.0, f64::max);
         let drawing = curves(&windows, [1024.0, round_up(all)], "window and cwnd over time");
-        drawn.push(captioned(&drawing, "The receiver's <i>window</i> and <i>cwnd</i> of the first stream: what is on the way stays below both."));
+        drawn.push(captioned(
+            &drawing,
+            "The receiver's <i>window</i> and <i>cwnd</i> of the first \
+                                        stream: data in flight stays below both.",
+        ));
     }
-    let mut sections = vec![numbers(&big), section("times", "Over time", &beside(&drawn))];
-    sections.push(section("limits", "What the sender waited for", &limits(root)));
+    let mut sections = vec![numbers(&big), section("times", "Over time", &side_by_side(&drawn))];
+    sections.push(section("limits", "Limits of the sender", &limits(root)));
     sections.push(section("from", "What was run", &from(root)));
     finish(root, "A transfer to ", &sections)
 }
@@ -79,11 +83,12 @@ fn finish(root: &Node<'_>, what: &str, sections: &[String]) -> String {
     page(&title, &lead, sections, root.at("tool").text(), root.at("command").text())
 }
 
-/// The figures that are asked for first.
+/// The most important figures.
 fn numbers(figures: &[(Node<'_>, &str, &str)]) -> String {
     let one = |(node, unit, what): &(Node<'_>, &str, &str)| {
         format!(
-            "<article class=\"card\"><div class=\"pair\"><div class=\"big\">{}</div></div><p class=\"what\">{}</p></article>\n",
+            "<article class=\"card\"><div class=\"pair\"><div class=\"big\">{}</div></div><p \
+             class=\"what\">{}</p></article>\n",
             figure(node, unit),
             escaped(what)
         )
@@ -122,8 +127,7 @@ fn strips(root: &Node<'_>) -> Vec<String> {
 }
 
 fn tails(root: &Node<'_>) -> Vec<String> {
-    let named =
-        [("response", "How long responses took"), ("opening", "How long connections took to open")];
+    let named = [("response", "Response times"), ("opening", "Connect times")];
     let drawing = |(name, title): &(&str, &str)| {
         let of = root.at("distributions").find("name", name)?;
         let has_some = !of.at("classes").items().is_empty();
@@ -148,7 +152,7 @@ fn phases(root: &Node<'_>) -> String {
         some.then(|| (None, [vec![Cell::words(about)], figures.to_vec()].concat()))
     };
     let rows: Vec<_> = names.iter().filter_map(row).collect();
-    table(&["phase", "mean", "median", "all but one in a hundred", "slowest"], &rows)
+    table(&["phase", "mean", "median", "99 %", "slowest"], &rows)
 }
 
 fn runs(root: &Node<'_>) -> String {
@@ -181,16 +185,16 @@ fn limits(root: &Node<'_>) -> String {
         };
         let all: Vec<_> = names.iter().map(bar).collect();
         captioned(
-            &bars(&all, "s", None, "what the sender waited for"),
+            &bars(&all, "s", None, "limits of the sender"),
             &escaped(stream.at("local").text()),
         )
     };
     let drawings: Vec<_> =
         root.at("streams").items().iter().take(MOST_STREAMS).map(of_stream).collect();
-    beside(&drawings)
+    side_by_side(&drawings)
 }
 
-/// What there is to know of the run: configuration and machine.
+/// Configuration and machine of the run.
 fn from(root: &Node<'_>) -> String {
     let of = |key: &str| {
         let entries = root.at(key).entries();

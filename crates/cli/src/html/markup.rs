@@ -28,7 +28,7 @@ pub(crate) fn prose(text: &str) -> String {
     while let Some(code) = pieces.next() {
         out += &match pieces.next() {
             Some(behind) => format!("<code>{}</code>{}", escaped(code), escaped(behind)),
-            // One that is never closed stays what it is.
+            // An unclosed quote stays unchanged.
             None => format!("`{}", escaped(code)),
         };
     }
@@ -44,7 +44,7 @@ pub(crate) struct Drawing {
     body: String,
 }
 
-/// Where a text stands from its point.
+/// Position of a text relative to its point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Anchor {
     Start,
@@ -52,7 +52,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// Where a text stands.
+/// Position of a text.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Point {
     at: [f64; 2],
@@ -67,7 +67,7 @@ impl Anchor {
 }
 
 impl Drawing {
-    /// An empty one; `title` says in a sentence what it shows.
+    /// An empty drawing; `title` describes it in a sentence.
     pub(crate) fn new(class: &'static str, size: [f64; 2], title: impl Into<String>) -> Self {
         Self { size, class, title: title.into(), body: String::new() }
     }
@@ -77,7 +77,7 @@ impl Drawing {
         self.marked(class, anchor.at([x, y]), "", &escaped(text));
     }
 
-    /// The same with attributes, and with markup in it.
+    /// An element with attributes, and with markup in it.
     pub(crate) fn marked(
         &mut self,
         class: &str,
@@ -98,7 +98,8 @@ impl Drawing {
     /// A straight line.
     pub(crate) fn line(&mut self, class: &str, [x, y]: [f64; 2], [to_x, to_y]: [f64; 2]) {
         self.put(&format!(
-            "<line class=\"{class}\" x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{to_x:.1}\" y2=\"{to_y:.1}\"/>"
+            "<line class=\"{class}\" x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{to_x:.1}\" \
+             y2=\"{to_y:.1}\"/>"
         ));
     }
 
@@ -111,7 +112,8 @@ impl Drawing {
         attributes: &str,
     ) {
         self.put(&format!(
-            "<rect class=\"{class}\" x=\"{x:.2}\" y=\"{y:.2}\" width=\"{w:.2}\" height=\"{h:.2}\"{attributes}/>"
+            "<rect class=\"{class}\" x=\"{x:.2}\" y=\"{y:.2}\" width=\"{w:.2}\" \
+             height=\"{h:.2}\"{attributes}/>"
         ));
     }
 
@@ -131,7 +133,8 @@ impl Drawing {
         let mut text = String::new();
         let _ = write!(
             text,
-            "<svg class=\"{class}\" viewBox=\"0 0 {w:.0} {h:.0}\" role=\"img\" aria-label=\"{}\">\n{body}</svg>\n",
+            "<svg class=\"{class}\" viewBox=\"0 0 {w:.0} {h:.0}\" role=\"img\" \
+             aria-label=\"{}\">\n{body}</svg>\n",
             escaped(&title)
         );
         text

@@ -1,5 +1,4 @@
-//! A place in a document: a value, and the JSON pointer that leads to it, so that whatever is drawn of it
-//! can say where it is from.
+//! A place in a document: a value, and the JSON pointer to it, so that a drawing can name its source.
 
 use serde_json::Value;
 
@@ -16,7 +15,7 @@ impl<'d> Node<'d> {
         Self { value, pointer: String::new() }
     }
 
-    /// What stands under this key, or at this place; nothing (`null`) if there is none.
+    /// The node under this key or index; nothing (`null`) if there is none.
     pub(crate) fn at(&self, key: impl ToString) -> Self {
         const NOTHING: &Value = &Value::Null;
         let key = key.to_string();
@@ -60,12 +59,12 @@ impl<'d> Node<'d> {
         self.value.as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
     }
 
-    /// Whether there is nothing.
+    /// True if it is `null`.
     pub(crate) fn is_nothing(&self) -> bool {
         self.value.is_null()
     }
 
-    /// Whether it is `true`.
+    /// True if it is `true`.
     pub(crate) fn is_true(&self) -> bool {
         self.value.as_bool().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What came of a case: every row with its figures and its verdict, and when which verdict is given.
+//! The result of a case: each row with its figures and its verdict, and the conditions of verdicts.
 
 use super::drawn::{hue, whose};
 use super::figure::figure;
@@ -30,10 +30,10 @@ pub(super) fn figures(case: &Node<'_>) -> String {
     let all = case.at("rows").items();
     let rows: Vec<_> = all.iter().enumerate().map(row).collect();
     let notes: String = all.iter().map(notes).collect();
-    part("What came of it", &(key(case, &all) + &table(&heads, &rows) + &notes + &bounds(case)))
+    part("Results", &(key(case, &all) + &table(&heads, &rows) + &notes + &bounds(case)))
 }
 
-/// Whose the rows are.
+/// Legend of the rows' colours.
 fn key(case: &Node<'_>, rows: &[Node<'_>]) -> String {
     let item = |own: SeriesColor| {
         let row = rows.iter().find(|row| hue(row, case) == own)?;
@@ -45,7 +45,7 @@ fn key(case: &Node<'_>, rows: &[Node<'_>]) -> String {
     format!("<ul class=\"key\">{}</ul>\n", items.collect::<String>())
 }
 
-/// Whether it fails, and whether that is as it was reported.
+/// The verdict: fails or not, and if that is the reported result.
 fn verdict(row: &Node<'_>) -> &'static str {
     match (row.at("verdict").text(), row.at("role").text()) {
         ("reproduced", "report") => "fails, as reported",
@@ -80,7 +80,7 @@ fn bounds(case: &Node<'_>) -> String {
     match all.as_str() {
         "" => all,
         all => format!(
-            "<details><summary>What counts as reported, and as not failing</summary>\n<ul>\n{all}</ul></details>\n"
+            "<details><summary>Conditions of the verdicts</summary>\n<ul>\n{all}</ul></details>\n"
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! What surrounds every page: its head, its looks, and its one script, without which nothing is missing.
+//! The frame of each page: its head, its style, and its one script, without which the page is complete.
 
 use super::markup::escaped;
 
@@ -19,9 +19,11 @@ pub(crate) fn page(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
-         'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n\
+         'unsafe-inline'; script-src \
+         'unsafe-inline'\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n\
          </head>\n<body>\n<header>\n<h1>{title}</h1>\n{lead}</header>\n<main>\n{}</main>\n\
-         <footer><p>{}.{from} Every figure is in the document of <code>--json</code>.</p></footer>\n\
+         <footer><p>{}.{from} Every figure is in the document of \
+         <code>--json</code>.</p></footer>\n\
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         sections.concat(),
         escaped(tool)
@@ -38,14 +40,14 @@ pub(crate) fn part(heading: &str, body: &str) -> String {
     format!("<div class=\"part\">\n<h3>{}</h3>\n{body}</div>\n", escaped(heading))
 }
 
-/// A drawing with what it shows, in words.
+/// A drawing with its description.
 pub(crate) fn captioned(drawing: &str, caption: &str) -> String {
     format!("<figure>\n<figcaption>{caption}</figcaption>\n{drawing}</figure>\n")
 }
 
 /// Things side by side where there is room.
-pub(crate) fn beside(items: &[String]) -> String {
-    format!("<div class=\"beside\">\n{}</div>\n", items.concat())
+pub(crate) fn side_by_side(items: &[String]) -> String {
+    format!("<div class=\"columns\">\n{}</div>\n", items.concat())
 }
 
 const STYLE: &str = include_str!("page.css");

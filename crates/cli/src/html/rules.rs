@@ -1,4 +1,4 @@
-//! What each profile changes: first what decides the case.
+//! The settings of each profile: first those that decide the case.
 
 use super::drawn::DrawnRow;
 use super::hue::SeriesColor;
@@ -7,7 +7,7 @@ use super::node::Node;
 use super::page::part;
 use super::table::{Cell, table};
 
-/// What each row changes of the default.
+/// Settings of each row that differ from the default.
 pub(super) fn rules(rows: &[DrawnRow<'_>]) -> String {
     let mut text = String::new();
     for drawn in rows {
@@ -18,7 +18,7 @@ pub(super) fn rules(rows: &[DrawnRow<'_>]) -> String {
             (folded("Rules that decide this case", &deciding), folded("Other rules", &other));
         let nothing = match (drawn.hue, deciding.is_empty() && other.is_empty()) {
             (_, false) => "",
-            (SeriesColor::Own, true) => ": nothing, these are its defaults",
+            (SeriesColor::Own, true) => ": none, these are its defaults",
             (_, true) => ": nothing",
         };
         text += &format!("<p>{}{nothing}</p>\n{deciding}{other}", drawn.caption());

@@ -25,7 +25,7 @@ impl Scale {
         Self { kind: Kind::Log, values, places }
     }
 
-    /// Where a value is; one beyond the ends is at the end.
+    /// Position of a value; values outside of the ends are placed at the end.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let [low, high] = self.values.map(|end| self.bent(end));
         let [from, to] = self.places;
@@ -40,7 +40,7 @@ impl Scale {
         }
     }
 
-    /// The attributes by which whoever reads the drawing finds values again.
+    /// Attributes by which readers find the values of the drawing.
     pub(crate) fn attributes(&self) -> String {
         let kind = match self.kind {
             Kind::Linear => "linear",

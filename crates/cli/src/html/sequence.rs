@@ -6,7 +6,7 @@ use super::markup::{Anchor, Drawing, escaped, width};
 use super::node::Node;
 use super::timeline::WIDTH;
 
-/// The packets of a witness, as `lab --json` has it.
+/// The packets of a witness in `lab --json`.
 pub(crate) fn sequence(evidence: &Node<'_>, hue: SeriesColor, title: &str) -> String {
     let packets = evidence.at("packets").items();
     let shown = &packets[..packets.len().min(MOST)];
@@ -32,13 +32,13 @@ pub(crate) fn sequence(evidence: &Node<'_>, hue: SeriesColor, title: &str) -> St
         before = since;
     }
     if packets.len() > shown.len() {
-        let text = "and so on: all of them by --json, or in a capture by --pcap-dir";
+        let text = "more packets: use --json, or a capture by --pcap-dir";
         drawing.text("note", [WIDTH / 2.0, height - 4.0], Anchor::Middle, text);
     }
     drawing.finish()
 }
 
-/// Where each packet leaves, and where all of them end.
+/// Position of each packet's start, and of the end of all.
 fn places(packets: &[Node<'_>]) -> (Vec<f64>, f64) {
     let mut y = TOP;
     let mut places = Vec::new();
@@ -49,17 +49,17 @@ fn places(packets: &[Node<'_>]) -> (Vec<f64>, f64) {
     (places, y)
 }
 
-/// Whether what became of a packet stands below it.
+/// True if the outcome of a packet is written below it.
 fn says_more(packet: &Node<'_>) -> bool {
     !is_earlier(packet) && !packet.at("outcome").text().is_empty()
 }
 
-/// Whether it is of the connection before.
+/// True if it belongs to the connection before.
 fn is_earlier(packet: &Node<'_>) -> bool {
     packet.at("since").number().is_some_and(|since| since < 0.0)
 }
 
-/// Whether it was dropped, or is what refuses.
+/// True if it was dropped, or refuses.
 fn is_refused(packet: &Node<'_>) -> bool {
     let is_reset = packet.at("flags").text().contains("RST");
     let refuses = is_reset && packet.at("from").text() == "server";
@@ -78,7 +78,7 @@ fn time_of(drawing: &mut Drawing, packet: &Node<'_>, y: f64, told: &mut String, 
     }
 }
 
-/// Both lines are broken in front of what comes later: the time between is not drawn.
+/// A break in both lines marks time that is not drawn.
 fn pause(drawing: &mut Drawing, y: f64) {
     let y = y - 14.0;
     for x in [CLIENT, SERVER] {
@@ -89,19 +89,19 @@ fn pause(drawing: &mut Drawing, y: f64) {
     }
 }
 
-/// Whether somebody waited before it.
+/// True if a wait precedes it.
 fn is_later(before: Option<f64>, since: Option<f64>) -> bool {
     since.zip(before).is_some_and(|(since, before)| since - before > 0.1)
 }
 
-/// Where a host is in TIME-WAIT, its line is thick.
+/// Draws a host's line thick during TIME-WAIT.
 fn bands(drawing: &mut Drawing, packets: &[Node<'_>], places: &[f64], bottom: f64) {
     for (side, x) in [("client", CLIENT), ("server", SERVER)] {
         let mut from = None;
         for (packet, y) in packets.iter().zip(places) {
             let y = *y + FALL;
             if packet.at("from").text() == side {
-                // Whoever opens on the same ports has let go of what was there.
+                // A client that reopens the same ports has released the old connection.
                 if packet.at("flags").text() == "SYN"
                     && let Some(begun) = from.take()
                 {
@@ -139,7 +139,7 @@ fn band(drawing: &mut Drawing, x: f64, [from, until]: [f64; 2]) {
     }
 }
 
-/// An arrow with what it says, and below it what became of that.
+/// An arrow with its text, and below it the outcome.
 fn one(drawing: &mut Drawing, packet: &Node<'_>, hue: SeriesColor, y: f64) {
     let is_clients = packet.at("from").text() == "client";
     let [from, to] =
@@ -176,8 +176,8 @@ fn one(drawing: &mut Drawing, packet: &Node<'_>, hue: SeriesColor, y: f64) {
     }
 }
 
-/// Its flags, and what it is judged by: how much newer its timestamp is, or how far its number is from what its
-/// receiver expects.
+/// Its flags, and the value that decides: the distance of its timestamp, or of its number from the
+/// receiver's expectation.
 fn says(packet: &Node<'_>, is_dropped: bool) -> String {
     let flags = packet.at("flags").text();
     let mut text = escaped(&flags.replace(',', "+"));
@@ -204,12 +204,13 @@ fn says(packet: &Node<'_>, is_dropped: bool) -> String {
     text
 }
 
-/// What became of it, with the rule that decided.
+/// Outcome of a packet, with the rule that decided.
 fn outcome(packet: &Node<'_>, is_dropped: bool) -> String {
     let mark = if is_dropped { "✕" } else { "✓" };
     let outcome = packet.at("outcome").text();
     let verdict = packet.at("verdict");
-    // Of the rule that judged, and of what was answered: the former. What a client does next is another matter.
+    // The rule that judged a packet is shown, rather than the rule of the answer. The client's next
+    // step is separate.
     let decides = verdict.at("before").text() == WAITING;
     match verdict.at("rules").entries().last().filter(|_| decides) {
         Some((key, value)) => format!("{mark} {outcome} ({key}={})", value.text()),
@@ -218,11 +219,11 @@ fn outcome(packet: &Node<'_>, is_dropped: bool) -> String {
 }
 
 const WAITING: &str = "TIME-WAIT";
-/// Where the lines of the hosts are.
+/// Position of the hosts' lines.
 const CLIENT: f64 = 60.0;
 const SERVER: f64 = 318.0;
 const TOP: f64 = 40.0;
-/// How much lower a packet arrives than it left.
+/// Distance by which a packet arrives lower than it left.
 const FALL: f64 = 8.0;
 /// From one packet to the next, and how much more if there are words below it.
 const EACH: f64 = 24.0;

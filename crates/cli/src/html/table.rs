@@ -29,7 +29,7 @@ impl Cell {
     }
 }
 
-/// A table with these headings; on a telephone each row is a block of its own.
+/// A table with these headings; on a telephone each row is a separate block.
 pub(crate) fn table(heads: &[&str], rows: &[(Option<SeriesColor>, Vec<Cell>)]) -> String {
     let is_number = |column: usize| {
         rows.first().and_then(|(_, cells)| cells.get(column)).is_some_and(|cell| cell.class == "n")
@@ -50,6 +50,7 @@ pub(crate) fn table(heads: &[&str], rows: &[(Option<SeriesColor>, Vec<Cell>)]) -
     };
     let rows: String = rows.iter().map(row).collect();
     format!(
-        "<div class=\"scroll\"><table class=\"stack\">\n<thead><tr>{heading}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
+        "<div class=\"scroll\"><table \
+         class=\"stack\">\n<thead><tr>{heading}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
     )
 }

@@ -11,26 +11,26 @@ use super::scale::{Scale, round_up};
 /// A series of a timeline.
 #[derive(Clone, Debug)]
 pub(crate) struct TimelineSeries<'d> {
-    /// What it shows, for people.
+    /// Title for people.
     pub(crate) title: String,
     /// The values, at equal distances of time.
     pub(crate) values: Node<'d>,
-    /// What they count, as documents call it.
+    /// Unit, as in documents.
     pub(crate) unit: String,
     /// Seconds between two of them.
     pub(crate) step: f64,
-    /// The greatest value of the axis; so that strips side by side have one, it is told.
+    /// Largest value of the axis, given so that strips side by side share it.
     pub(crate) most: f64,
-    /// What it cannot exceed, if that is drawn.
+    /// Limit of the values, if drawn.
     pub(crate) limit: Option<Limit<'d>>,
 }
 
-/// A bound of what is drawn.
+/// A limit in a drawing.
 #[derive(Clone, Debug)]
 pub(crate) struct Limit<'d> {
-    /// What it is.
+    /// Its name.
     pub(crate) name: String,
-    /// Where it is.
+    /// Its value.
     pub(crate) value: Node<'d>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn most<'d>(series: impl IntoIterator<Item = Node<'d>>) -> f64 {
     round_up(values.fold(0.0, f64::max))
 }
 
-/// A line of steps, and what is below it.
+/// A line of steps, and the area below it.
 pub(crate) fn steps(
     drawing: &mut Drawing,
     strip: &TimelineSeries<'_>,
@@ -122,7 +122,7 @@ pub(crate) fn steps(
     drawing.path(&format!("line {}", hue.class()), &attributes, &path);
 }
 
-/// The axis of time, below what it is of.
+/// The time axis, below its drawing.
 pub(crate) fn times(drawing: &mut Drawing, time: &Scale, top: f64) {
     let [_, seconds] = time.values;
     let fits = |step: &&f64| seconds / **step <= MOST_TICKS;
@@ -145,7 +145,7 @@ pub(crate) fn times(drawing: &mut Drawing, time: &Scale, top: f64) {
 pub(crate) const WIDTH: f64 = 340.0;
 pub(crate) const LEFT: f64 = 2.0;
 pub(crate) const RIGHT: f64 = 338.0;
-/// Of a strip: its title, what is drawn, and both with a gap.
+/// Of a strip: its title, its drawing, and both with a gap.
 const HEAD: f64 = 20.0;
 const PLOT: f64 = 48.0;
 const EACH: f64 = 80.0;

@@ -1,13 +1,13 @@
-//! How long things took, of each row of a case.
+//! Durations in each row of a case.
 
 use super::distribution::{Curve, distribution};
 use super::drawn::DrawnRow;
 use super::figure::{attributes, figure, tick};
 use super::markup::prose;
 use super::node::Node;
-use super::page::{beside, captioned, part};
+use super::page::{captioned, part, side_by_side};
 
-/// The distribution that tells most.
+/// The most informative distribution.
 pub(super) fn times<'d>(case: &Node<'d>, rows: &[DrawnRow<'d>]) -> String {
     let name = case.at("distribution").text();
     let curve = |drawn: &DrawnRow<'d>| {
@@ -22,18 +22,18 @@ pub(super) fn times<'d>(case: &Node<'d>, rows: &[DrawnRow<'d>]) -> String {
     let steps = case.at("steps").items();
     let all: Vec<_> = curves.iter().map(|(curve, _)| curve.clone()).collect();
     let drawing = |(curve, caption): &(Curve<'_>, String)| {
-        let title = format!("How many of all took longer than a time: {name}");
+        let title = format!("Share that took longer than a time: {name}");
         captioned(&distribution(std::slice::from_ref(curve), &all, &steps, &title), caption)
     };
     let drawings: Vec<_> = curves.iter().map(drawing).collect();
     let heading = match name {
-        "opening" => "How long connections took to open",
-        _ => "How long responses took",
+        "opening" => "Connect times",
+        _ => "Response times",
     };
-    part(heading, &(format!("{READ}{}", named(&steps)) + &beside(&drawings)))
+    part(heading, &(format!("{READ}{}", named(&steps)) + &side_by_side(&drawings)))
 }
 
-/// How many there were, the slowest, and who was left waiting.
+/// Number of events, the slowest, and those still waiting.
 fn in_words(of: &Node<'_>, name: &str) -> String {
     let done = if name == "opening" { "opened" } else { "were answered" };
     let count = of.at("count");
@@ -45,7 +45,7 @@ fn in_words(of: &Node<'_>, name: &str) -> String {
     if waiting.number().is_some_and(|count| count > 0.0) {
         let [waiting, longest] = [figure(&waiting, "count"), figure(&of.at("longest_wait"), "s")];
         text +=
-            &format!("; {waiting} still waited when their run ended, the longest for {longest}");
+            &format!("; {waiting} still waited at the end of the run, the longest for {longest}");
     }
     text
 }
@@ -66,5 +66,6 @@ fn named(steps: &[Node<'_>]) -> String {
     }
 }
 
-const READ: &str = "<p>The line falls where something ends: at each time it is as high as the share of all that took longer. Both axes \
-grow tenfold from mark to mark, so that one in ten thousand is seen as well as one in two.</p>\n";
+const READ: &str = "<p>The height of the line at each time is the share that took longer. Both \
+                    axes are logarithmic, so one in ten thousand is as visible as one in \
+                    two.</p>\n";

@@ -7,8 +7,8 @@ use super::Row;
 use crate::failure::Failure;
 use crate::quantity::of;
 
-/// The measurements with nothing of the profile but those values that end the failure where they are
-/// missing: one for each profile that was switched and has such.
+/// The measurements with only those values of the profile that cause the failure: one for each switched
+/// profile with such values.
 pub(super) fn alone(rows: &[Row<'_>]) -> Vec<Setup> {
     let wholes = rows.iter().filter(|row| row.setup.back.is_none());
     let alone = |whole: &Row<'_>| {
@@ -18,7 +18,7 @@ pub(super) fn alone(rows: &[Row<'_>]) -> Vec<Setup> {
     wholes.filter_map(alone).collect()
 }
 
-/// What is switched, of a trial.
+/// The settings that a trial switches.
 pub(super) fn label(setup: &Setup) -> Option<String> {
     match &setup.back {
         Some(AblatedSetting { name, from, to }) => {
@@ -39,12 +39,12 @@ fn short(value: &str) -> String {
     }
 }
 
-/// Whether this is one of many measurements that say the same.
+/// True if the measurement is one of many that have the same conclusion.
 pub(super) fn is_trial(setup: &Setup) -> bool {
     setup.role == Some(Role::Trial)
 }
 
-/// What of the rules is another than the profile's.
+/// The settings that differ from the profile's.
 pub(super) fn document(setup: &Setup) -> Value {
     let value =
         |it: &AblatedSetting| json!({ "name": it.name, "profile": it.from, "default": it.to });
@@ -54,10 +54,10 @@ pub(super) fn document(setup: &Setup) -> Value {
     })
 }
 
-/// What a measurement is called.
+/// Names a measurement.
 type Label = fn(&Setup) -> String;
 
-/// What all trials of a case say together; `None` if there are none.
+/// The common conclusion of a case's trials; `None` without trials.
 pub(super) fn conclusion(rows: &[Row<'_>], label: Label) -> Option<String> {
     rows.iter().find(|row| is_trial(row.setup))?;
     let wholes = rows.iter().filter(|row| !is_trial(row.setup));
@@ -72,21 +72,20 @@ fn sentence(rows: &[Row<'_>], whole: &Setup, label: Label) -> String {
     let makes = match found.as_slice() {
         [] => {
             return format!(
-                "verdict: none of the {others} values that {label} has of its own makes it alone\n"
+                "verdict: no single one of the {others} settings of {label} causes it\n"
             );
         }
-        [_] => "makes it: the default there alone ends",
-        _ => "make it: the default for any of them alone ends",
+        [_] => "causes the failure of {}: its default ends it",
+        _ => "cause the failure of {}: the default of any of them ends it",
     };
+    let makes = makes.replace("{}", &label);
     let kept = trials(rows, whole).find(|row| row.setup.back.is_none());
     let rest = match kept.map(|row| &row.verdict) {
-        Some(Verdict::StillFails) => "; with nothing else of that profile it still fails",
-        Some(_) => "; with nothing else of that profile it does not fail",
+        Some(Verdict::StillFails) => "; with only these settings it still fails",
+        Some(_) => "; with only these settings it does not fail",
         None => "",
     };
-    format!(
-        "verdict: {names} {makes} the failure of {label}, and none of {others} others does{rest}\n"
-    )
+    format!("verdict: {names} {makes}, unlike those of {others} other settings{rest}\n")
 }
 
 /// The values whose absence ends the failure.
@@ -101,18 +100,18 @@ fn trials<'r>(rows: &'r [Row<'r>], whole: &'r Setup) -> impl Iterator<Item = &'r
     rows.iter().filter(|row| is_trial(row.setup)).filter(move |row| of(row.setup) == of(whole))
 }
 
-/// A value as the profile has it.
+/// A value of the profile.
 fn of_profile(value: &AblatedSetting) -> String {
     format!("{}={}", value.name, value.from)
 }
 
-/// Nothing is there to be switched.
+/// Error for a case without values to switch.
 pub(super) fn none() -> Failure {
     let cases = CASES.into_iter().filter(|case| !case.ablation.is_empty());
     let names: Vec<_> = cases.map(|case| case.name).collect();
     let names = names.join(", ");
     Failure::usage(
         "--ablate",
-        format!("no value of a profile makes that case: give one of {names}"),
+        format!("no setting of a profile causes that case: use one of {names}"),
     )
 }

@@ -1,5 +1,5 @@
 //! The document `whimbrel.lab/1`, and the same as a table with commas. Of one seed both are the same to the
-//! octet.
+//! byte.
 
 use std::slice;
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub(super) fn document(rows: &[Row<'_>], command: &str) -> Value {
     })
 }
 
-/// The same, with the paths of captures as `link` has them.
+/// The document, with the paths of captures replaced by `link`.
 pub(super) fn with_links(mut document: Value, link: &dyn Fn(&str) -> String) -> Value {
     let rows = document["cases"].as_array_mut().into_iter().flatten();
     let rows = rows.filter_map(|case| case["rows"].as_array_mut()).flatten();
@@ -115,7 +115,7 @@ fn row(row: &Row<'_>) -> Value {
     map.into()
 }
 
-/// What was measured.
+/// The measured values.
 fn results(measured: &Measured) -> Map<String, Value> {
     let Measured {
         figures,
@@ -200,7 +200,7 @@ fn packet(packet: &SeenPacket, began: Instant) -> Value {
         "seq": view.map(|view| view.seq.raw()),
         "ack": view.filter(|view| view.flags.is_ack()).map(|view| view.ack.raw()),
         "len": len,
-        // Beyond what its receiver expected (RCV.NXT).
+        // Distance from RCV.NXT of the receiver.
         "beyond": packet.beyond,
         "newer": packet.newer.map(|newer| newer.as_secs_f64()),
         "outcome": packet.outcome(),
@@ -209,7 +209,7 @@ fn packet(packet: &SeenPacket, began: Instant) -> Value {
     })
 }
 
-/// What the receiver of a packet made of it.
+/// The receiver's verdict on a packet.
 fn ruling(ruling: &PacketVerdict) -> Value {
     let rules = ruling.rules.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into()));
     let [before, after] = ruling.states.map(|state| state.map(|state| state.to_string()));
@@ -224,8 +224,8 @@ fn ruling(ruling: &PacketVerdict) -> Value {
     })
 }
 
-/// What somebody sees of a case who has a minute, and of which rows; where others were asked for, of the
-/// first that is not the default, and the first that is.
+/// The summary of a case in a minute, with its rows; with other settings, the first row that is not the
+/// default and the first that is.
 fn glance<'s>(case: &Case, rows: impl Iterator<Item = &'s Setup>) -> Value {
     let rows: Vec<_> = rows.collect();
     let place_of = |place: &usize| {
@@ -265,7 +265,7 @@ fn strip(strip: &TimelineSeries) -> Value {
     json!({ "series": series, "title": title, "says": in_a_line(says), "limit": limit })
 }
 
-/// What each figure is that a bound is about.
+/// Explanation of each figure that has a bound.
 fn terms(case: &Case) -> Value {
     let columns = case.columns.iter().map(|column| (column.figure, column.about));
     let all = columns.chain(case.terms.iter().copied());
@@ -287,7 +287,7 @@ fn picture(picture: Picture) -> Value {
     }
 }
 
-/// What measures a row again.
+/// The command that measures a row again.
 fn command_of(setup: &Setup) -> String {
     if setup.settings.iter().any(|(key, _)| key == "clock") {
         return format!("whimbrel lab run {} --real", setup.case.name);
@@ -305,8 +305,7 @@ fn command_of(setup: &Setup) -> String {
     text
 }
 
-/// What differs from this stack's own rules: each, what the default is, and who says that the other stack
-/// has it.
+/// Differences from this stack's settings: each with the default and the source for the other stack.
 fn changes(setup: &Setup) -> Value {
     let own = Tunables::default();
     let profile = Profile::by_name(setup.profile);
@@ -333,7 +332,7 @@ fn changes(setup: &Setup) -> Value {
     TUNABLES.iter().filter(differs).map(change).collect()
 }
 
-/// What differs from this stack's own rules.
+/// Differences from this stack's settings.
 fn changed(rules: &Tunables) -> Value {
     let own = Tunables::default();
     let differs = |info: &&TunableInfo| info.value(rules) != info.value(&own);

@@ -1,5 +1,5 @@
-//! `whimbrel lab run CASE --real`: a case in real time, with the kernel's TCP at one end and this stack at the
-//! other, each in a network namespace that nobody sees and that goes with this process.
+//! `whimbrel lab run CASE --real`: a case in real time, with the kernel's TCP at one end and this stack
+//! at the other. Each end has a private network namespace that ends with this process.
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ mod unikraft_nginx;
 
 /// A measurement in real time.
 struct RealRow {
-    /// A profile, or what else is measured beside.
+    /// A profile, or another measured stack.
     who: &'static str,
-    /// Names of what is set, and values.
+    /// Names and values of settings.
     settings: &'static [(&'static str, &'static str)],
     role: Option<Role>,
     bounds: &'static [Bound],
 }
 
-/// How a case is measured in real time.
+/// The measurement of a case in real time.
 struct Real {
     case: &'static str,
     /// Longer and shorter.
@@ -58,7 +58,7 @@ pub(super) fn check() -> Result<(), Failure> {
     }
 }
 
-/// Measures; an error says why that cannot be done.
+/// Measures; an error names the obstacle.
 pub(super) fn measure(setup: &Setup, stop: &Stop) -> Result<Measured, String> {
     let real = of(setup.case).ok_or("it has no measurement in real time")?;
     (real.measure)(setup, stop)
@@ -84,7 +84,7 @@ impl RealRow {
     }
 }
 
-/// What a row sets under this name.
+/// The value that a row sets for this name.
 fn setting<'s>(setup: &'s Setup, name: &str) -> Option<&'s str> {
     setup.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
 }
@@ -100,12 +100,12 @@ fn profile_of(setup: &Setup) -> Option<[&'static str; 2]> {
     Profile::by_name(setup.profile).map(|profile| ["--profile", profile.name])
 }
 
-/// At least so much.
+/// A bound from below.
 const fn at_least(figure: &'static str, least: f64) -> Bound {
     Bound { figure, least, most: f64::INFINITY }
 }
 
-/// From so much to so much.
+/// A bound from below and above.
 const fn within(figure: &'static str, least: f64, most: f64) -> Bound {
     Bound { figure, least, most }
 }

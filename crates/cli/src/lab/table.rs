@@ -1,4 +1,5 @@
-//! What the lab tells people: the cases, their stories, and a table of each with a picture of each row.
+//! Output of the lab for people: the cases, their stories, and a table of each with a picture of each
+//! row.
 
 use std::fmt::Write;
 
@@ -29,7 +30,7 @@ pub(super) fn story(case: &Case) -> String {
         text += &wrap(&format!("{}\n", paragraph.replace('\n', " ")), 0);
         text.push('\n');
     }
-    text += "What can be varied, beside the tunables of the stack (-S help):\n";
+    text += "Parameters, in addition to the tunables of the stack (-S help):\n";
     let width = case.parameters.iter().map(|it| it.name.len()).max().unwrap_or(0) + 4;
     for Parameter { name, about, unit, default, .. } in case.parameters {
         let default = unit.type_of(*default);
@@ -39,19 +40,19 @@ pub(super) fn story(case: &Case) -> String {
     text
 }
 
-/// What somebody needs who has it today: each in a line, under its heading.
+/// Advice for users who have the problem: one line for each heading.
 pub(super) fn advice(advice: &Advice) -> [(&'static str, String); 4] {
     let Advice { symptom, today, price, whimbrel } = *advice;
     let lines = [
-        ("Have you got this?", symptom),
-        ("Today:", today),
-        ("Price:", price),
-        ("With Whimbrel:", whimbrel),
+        ("Symptoms:", symptom),
+        ("Workaround:", today),
+        ("Trade-off:", price),
+        ("In Whimbrel:", whimbrel),
     ];
     lines.map(|(head, text)| (head, text.replace('\n', " ")))
 }
 
-/// What came of a case.
+/// The result of a case.
 pub(super) fn of_case(rows: &[Row<'_>], verbose: bool) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let case = first.setup.case;
@@ -76,7 +77,7 @@ pub(super) fn of_case(rows: &[Row<'_>], verbose: bool) -> String {
     text + &conclusion(rows) + "\n"
 }
 
-/// A row of the table: who, with the verdict, and below it the figures and their picture.
+/// A row of the table: profile and verdict, and below them the figures and their picture.
 fn of_row(row: &Row<'_>, scale: &Scale) -> String {
     let (label, verdict) = (label(row.setup), word(&row.verdict));
     if let (true, Ok(measured)) = (ablation::is_trial(row.setup), &row.measured) {
@@ -116,7 +117,7 @@ fn trial_line(label: &str, figure: &str, verdict: &str) -> String {
     format!("  {label:<50}{figure:>12}  {verdict}")
 }
 
-/// What says whether it fails.
+/// The figure that decides the verdict.
 fn figure_of<'r>(row: &Row<'r>) -> &'r str {
     row.setup.bounds.first().map_or("", |bound| bound.figure)
 }
@@ -131,7 +132,7 @@ fn column(head: &str) -> usize {
     head.chars().count().max(LEAST) + 2
 }
 
-/// The profile, and what is changed of it.
+/// The profile, and its changed settings.
 pub(super) fn label(setup: &Setup) -> String {
     if let Some(label) = ablation::label(setup) {
         return label;
@@ -171,7 +172,7 @@ const fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// What the pictures of a case have in common.
+/// The common scale of a case's pictures.
 struct Scale {
     most: f64,
 }
@@ -187,7 +188,7 @@ impl Scale {
         Self { most: most.fold(0.0, f64::max) }
     }
 
-    /// What the pictures show.
+    /// Heading of the pictures.
     fn head(&self, case: &Case, rows: &[Row<'_>]) -> String {
         let name = match case.picture {
             Picture::Line(name) => name,
@@ -199,7 +200,7 @@ impl Scale {
         let measured = rows.iter().filter_map(|row| row.measured.as_ref().ok());
         let lengths = measured.filter_map(|it| line_of(it, name));
         let seconds = lengths.map(|it| it.step.as_secs_f64() * it.values.len() as f64);
-        // What was measured in real time has no figures for each second.
+        // Measurements in real time have no figures for each second.
         let longest = seconds.reduce(f64::max);
         longest.map_or_else(String::new, |seconds| format!("{name} over {seconds:.0} s"))
     }
@@ -234,7 +235,7 @@ fn line_of<'m>(measured: &'m Measured, name: &str) -> Option<&'m Series> {
     measured.series.iter().find(|series| series.name == name)
 }
 
-/// The means of as many parts as a picture has columns.
+/// Means of a series, one for each column of a picture.
 fn squeeze(series: &Series) -> Vec<f64> {
     let values = &series.values;
     let columns = values.len().min(LINE);
@@ -245,7 +246,7 @@ fn squeeze(series: &Series) -> Vec<f64> {
     (0..columns).map(part).collect()
 }
 
-/// What there is to say beside the figures.
+/// Notes to the figures.
 fn notes(rows: &[Row<'_>]) -> String {
     let mut text = String::new();
     for row in rows.iter().filter(|row| !ablation::is_trial(row.setup)) {
@@ -257,7 +258,7 @@ fn notes(rows: &[Row<'_>]) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// What is wrong with a row, and the packets of a connection that shows it.
+/// The faults of a row, and the packets of a connection that show them.
 fn evidence(row: &Row<'_>) -> String {
     let label = label(row.setup);
     let mut text = String::new();
@@ -297,10 +298,10 @@ fn miss_text(row: &Row<'_>, miss: &Miss) -> String {
         _ if least == f64::NEG_INFINITY => format!("at most {}", exact(most)),
         _ => format!("{} to {}", exact(least), exact(most)),
     };
-    format!("{} {is}, and has to be {has_to_be}", miss.bound.figure)
+    format!("{} {is}, but must be {has_to_be}", miss.bound.figure)
 }
 
-/// What all rows say together.
+/// The common conclusion of all rows.
 fn conclusion(rows: &[Row<'_>]) -> String {
     let count =
         |verdict: fn(&Verdict) -> bool| rows.iter().filter(|row| verdict(&row.verdict)).count();
@@ -323,7 +324,7 @@ fn conclusion(rows: &[Row<'_>]) -> String {
     }
     match (wrong, reproduced, cured) {
         (0, 0, 0) if count(|it| *it == Verdict::AsExpected) > 0 => "verdict: as expected\n".into(),
-        (0, 0, 0) => "verdict: none, of rules or values that nobody reported\n".into(),
+        (0, 0, 0) => "verdict: none, for settings without a reported result\n".into(),
         (0, _, 0) => "verdict: reproduced\n".into(),
         (0, 0, _) => "verdict: cured by default\n".into(),
         (0, _, _) => "verdict: reproduced, and cured by default\n".into(),

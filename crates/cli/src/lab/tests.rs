@@ -1,4 +1,4 @@
-//! What people are told of figures that are not where they have to be.
+//! Tests of reports on figures outside of their bounds.
 
 use std::env;
 
@@ -9,7 +9,7 @@ use crate::wrap::wrap;
 use super::*;
 
 #[test]
-fn a_wrong_figure_is_told_with_its_bound_and_the_packets_of_a_connection() {
+fn wrong_figure_shows_bound_and_packets() {
     const BOUNDS: &[Bound] = &[
         Bound { figure: "answered", least: 20_000.0, most: 20_000.0 },
         Bound { figure: "rate_at_end", least: 500.5, most: f64::INFINITY },
@@ -31,8 +31,8 @@ fn a_wrong_figure_is_told_with_its_bound_and_the_packets_of_a_connection() {
     assert!(!wrong.is_right());
     let text = table::of_case(&[wrong], false);
     for part in [
-        "macos-12: answered is 16,384, and has to be 20,000\n",
-        "macos-12: rate_at_end is 0, and has to be at least 500.5\n",
+        "macos-12: answered is 16,384, but must be 20,000\n",
+        "macos-12: rate_at_end is 0, but must be at least 500.5\n",
         "client > server  SYN",
         "verdict: WRONG, 1 of 1\n",
     ] {
@@ -63,7 +63,7 @@ fn rounds_that_differ_by_81_percent_are_not_measured() {
 }
 
 #[test]
-fn what_could_not_be_measured_is_no_success() {
+fn unmeasured_row_is_no_success() {
     let setups = RunArguments::default().setups().unwrap();
     let row = Row::new(&setups[0], Err("no room".into()));
     assert!(!row.is_right());
@@ -72,7 +72,7 @@ fn what_could_not_be_measured_is_no_success() {
 }
 
 #[test]
-fn the_command_that_runs_it_again_quotes_what_has_commas() {
+fn repeat_command_quotes_values_with_commas() {
     let words = |text: &str| {
         let (key, values) = vary(text).unwrap();
         vary_words(&key, &values)
@@ -83,7 +83,7 @@ fn the_command_that_runs_it_again_quotes_what_has_commas() {
 
 /// With `WHIMBREL_BLESS=1` it is written anew.
 #[test]
-fn chapters_have_in_short_what_the_lab_says() {
+fn chapters_summarise_the_lab_texts() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cases");
     for case in CASES {
         let path = folder.join(format!("{}.md", case.name));

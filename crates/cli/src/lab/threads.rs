@@ -9,7 +9,7 @@ use whimbrel_lab::{Measured, Series, Setup, Unit};
 use whimbrel_stack::Profile;
 use whimbrel_stack::profile::Locking;
 
-/// Measures round after round; an error says why that cannot be done.
+/// Measures round after round; an error names the obstacle.
 pub(super) fn measure(setup: &Setup, stop: &Stop) -> Result<Measured, String> {
     let locking = Profile::by_name(setup.profile).map(Profile::locking).unwrap_or_default();
     let contention = Contention {
@@ -31,14 +31,14 @@ pub(super) fn measure(setup: &Setup, stop: &Stop) -> Result<Measured, String> {
     figures(&rounds, contention.threads, &mut measured);
     measured.series =
         rounds.get(rounds.len() / 2).map_or_else(Vec::new, |it| series(it, &contention));
-    // One thread is what each of those processes is.
+    // Each of those processes has one thread.
     if locking == Locking::None && contention.threads > 1 {
         compare(setup, contention.threads, &mut measured)?;
     }
     Ok(measured)
 }
 
-/// What rounds came to, which are sorted by their rates.
+/// Figures of rounds sorted by their rates.
 fn figures(rounds: &[Contended], threads: usize, measured: &mut Measured) {
     let (Some(median), Some(first), Some(last)) =
         (rounds.get(rounds.len() / 2), rounds.first(), rounds.last())
@@ -59,7 +59,7 @@ fn figures(rounds: &[Contended], threads: usize, measured: &mut Measured) {
     measured.add("failed", Unit::Count, failed as f64);
 }
 
-/// How the round went whose rate is the median.
+/// The course of the round with the median rate.
 fn series(median: &Contended, contention: &Contention) -> Vec<Series> {
     let step = contention.slice();
     let seconds = step.as_secs_f64().max(f64::EPSILON);
@@ -75,7 +75,7 @@ fn series(median: &Contended, contention: &Contention) -> Vec<Series> {
     ]
 }
 
-/// As many processes, which can share nothing, do the same with a thread each at the same time.
+/// As many processes, which share nothing, do the same work with a thread each at the same time.
 fn compare(setup: &Setup, threads: usize, measured: &mut Measured) -> Result<(), String> {
     let text = |name| format!("{name}={}", setup.values.of_name(name));
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -94,7 +94,7 @@ fn compare(setup: &Setup, threads: usize, measured: &mut Measured) -> Result<(),
         let output = child.wait_with_output().map_err(|error| error.to_string())?;
         let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         let rate = document.pointer("/cases/0/rows/0/figures/rate/value").and_then(Value::as_f64);
-        all += rate.ok_or("a process that was to be compared with measured nothing")?;
+        all += rate.ok_or("a process for comparison measured nothing")?;
     }
     let percent = measured.figure("rate").unwrap_or(0.0) / all.max(1.0) * 100.0;
     measured.add("of_processes", Unit::Percent, percent);

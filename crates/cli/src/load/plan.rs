@@ -1,4 +1,4 @@
-//! What was typed, turned into what is meant.
+//! Typed arguments become a load plan.
 
 use std::fs::File;
 use std::io::Read;
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::options::{Closer, StackSetup, Switch};
 use crate::runs::{LoadRunPlan, Url, work};
 
-/// What was typed, if it means something; otherwise which option to change.
+/// Returns the plan, or the option to change.
 pub(super) fn new(arguments: &Arguments) -> Result<LoadRunPlan, Failure> {
     let url = arguments.url.as_deref().map(Url::parse).transpose();
     let url = url.map_err(|error| Failure::usage("URL", error))?;
@@ -54,49 +54,49 @@ pub(super) fn new(arguments: &Arguments) -> Result<LoadRunPlan, Failure> {
     })
 }
 
-/// How many requests a connection serves.
+/// Number of requests on a connection.
 fn keep_alive(arguments: &Arguments) -> KeepAlive {
     arguments.requests_per_connection.map_or(KeepAlive::AsAsked, KeepAlive::UpTo)
 }
 
-/// Whether connections can open fast.
+/// Checks that connections can use Fast Open.
 fn check_fast_open(arguments: &Arguments, setup: &StackSetup) -> Result<(), Failure> {
     let text = match setup.wire.is_kernel() {
         _ if !arguments.fastopen => return Ok(()),
         true if arguments.url.is_none() => {
-            "over kernel: the server in this process takes no text of SYNs: give the URL of one that \
-             does"
+            "over kernel: the server in this process accepts no data in SYNs: use the URL of a \
+             server that does"
         }
         false if !setup.rules.tunables.fast_open_client => {
-            "net.inet.tcp.fastopen.client_enable is off: set it, or leave this out"
+            "net.inet.tcp.fastopen.client_enable is off: turn it on, or leave this out"
         }
         _ => return Ok(()),
     };
     Err(Failure::usage("--fastopen", text))
 }
 
-/// How many threads share the load.
+/// Number of threads that share the load.
 fn threads(arguments: &Arguments, wire: &WireSpec) -> Result<u32, Failure> {
     let threads = arguments.threads;
     let text = match arguments.requests {
         _ if threads == 1 => return Ok(threads),
         _ if !wire.is_kernel() => {
-            "on this stack a thread is a shard, with a queue of the wire: give --shards, or -w \
+            "on this stack each thread is a shard with its own wire queue: use --shards, or -w \
              kernel:"
                 .into()
         }
         _ if threads > arguments.connections => {
-            format!("there are {} --connections to share: give no more", arguments.connections)
+            format!("exceeds the {} --connections: use at most that many", arguments.connections)
         }
         Some(requests) if u64::from(threads) > requests => {
-            format!("there are {requests} requests to share: give no more")
+            format!("exceeds the {requests} requests: use at most that many")
         }
         _ => return Ok(threads),
     };
     Err(Failure::usage("--threads", format!("{threads}: {text}")))
 }
 
-/// Whether the stack on this wire has an address of that family.
+/// True if the stack on this wire has an address of that family.
 fn is_reachable(wire: &WireSpec, end: Endpoint) -> bool {
     let own = wire.addresses();
     own.is_empty() || own.iter().any(|own| own.addr.is_v4() == end.addr.is_v4())
@@ -119,7 +119,7 @@ fn load_plan(arguments: &Arguments, url: Option<&Url>) -> Result<load::LoadPlan,
         (true, Closer::Rst) => Ending::Reset,
     };
     Ok(load::LoadPlan {
-        // Whoever drives it says where the server is.
+        // The driver finds the server's address.
         target: Endpoint::new(Address::from_v4_octets([0; 4]), 0),
         destinations: Vec::new(),
         exchange: Exchange {
@@ -172,18 +172,18 @@ fn request(arguments: &Arguments, url: Option<&Url>) -> Result<bytes::Bytes, Fai
     composition.compose().map_err(|error| Failure::usage("the request", error))
 }
 
-/// What a file holds that is to be a request's body: each connection sends it from memory.
+/// Contents of a file that is the body of requests: each connection sends it from memory.
 fn content(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut octets = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut octets));
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
     let path = text::path(path);
     match read {
-        Ok(_) if octets.len() as u64 > LONGEST => Err(Failure::run(format!(
-            "--data-file {path}: a body has at most 256M, and this file has more: give a shorter one"
+        Ok(_) if bytes.len() as u64 > LONGEST => Err(Failure::run(format!(
+            "--data-file {path}: the file exceeds the limit of 256M: use a shorter one"
         ))),
-        Ok(_) => Ok(octets),
+        Ok(_) => Ok(bytes),
         Err(error) => {
-            Err(Failure::run(format!("--data-file {path}: {error}; give a file that can be read")))
+            Err(Failure::run(format!("--data-file {path}: {error}; use a file that can be read")))
         }
     }
 }

@@ -8,7 +8,7 @@ use whimbrel_apps::record::Connections;
 
 use super::*;
 
-/// What is typed behind `load`.
+/// The arguments of `load`.
 #[derive(Parser)]
 struct Line {
     #[command(flatten)]
@@ -36,7 +36,7 @@ fn steer(
 }
 
 #[test]
-fn every_driver_of_loads_pauses_takes_more_connections_and_ends_when_it_is_told_to() {
+fn every_load_driver_pauses_adds_connections_and_ends() {
     let tenth = Duration::from_millis(100);
     for wire in ["mem:", "mem: --shards 2", "kernel:", "kernel: --threads 2"] {
         let began = Instant::now();
@@ -72,7 +72,7 @@ fn wanted(control: &LoadControl, of: u32) -> Vec<u32> {
 }
 
 #[test]
-fn parts_share_what_is_wanted_and_each_has_one_at_least() {
+fn parts_share_connections_with_at_least_one_each() {
     let control = LoadControl::new(7, 3);
     assert_eq!(wanted(&control, 3), [3, 2, 2]);
     control.set_connections(8);
@@ -84,7 +84,7 @@ fn parts_share_what_is_wanted_and_each_has_one_at_least() {
 }
 
 #[test]
-fn a_pause_lasts_until_it_is_asked_for_again() {
+fn pause_lasts_until_resumed() {
     let (control, part) = (LoadControl::new(1, 1), Part::WHOLE);
     control.pause_or_go_on();
     assert_eq!(control.wanted(part), Wanted { connections: 1, state: LoadState::Paused });

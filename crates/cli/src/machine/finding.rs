@@ -1,4 +1,4 @@
-//! Whether what commands need of the machine is there, and what to do if not.
+//! Checks of the machine against the needs of commands, with fixes.
 
 use std::io::ErrorKind;
 
@@ -10,17 +10,17 @@ use crate::need::Need;
 use crate::quantity::thousands;
 use crate::size;
 
-/// One line of what `doctor` says.
+/// One line of `doctor`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Finding {
     pub(crate) verdict: Verdict,
-    /// What is there, or is not.
+    /// Description of what was found.
     pub(crate) found: String,
-    /// What to do, unless all is well.
+    /// The fix, unless none is needed.
     pub(crate) fix: Option<String>,
 }
 
-/// Whether what was found is a hindrance, and to what.
+/// Severity of what was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// As it should be.
@@ -42,7 +42,7 @@ impl Verdict {
 }
 
 impl Need {
-    /// Whether `machine` has it.
+    /// Checks `machine` for it.
     pub(crate) fn judge(self, machine: &Machine) -> Finding {
         match self {
             Self::Tun => tun(machine),
@@ -80,9 +80,11 @@ fn fail(found: impl Into<String>, fix: impl Into<String>) -> Finding {
 fn tun(machine: &Machine) -> Finding {
     match machine.tun {
         Ok(()) => ok("/dev/net/tun can be opened"),
-        Err(ErrorKind::PermissionDenied) => {
-            fail("/dev/net/tun is not for this user", "sudo chmod 666 /dev/net/tun, or run as root")
-        }
+        Err(ErrorKind::PermissionDenied) => fail(
+            "this user may not open /dev/net/tun",
+            "sudo chmod 666 /dev/net/tun, or run as \
+                                                         root",
+        ),
         Err(ErrorKind::NotFound) => fail(
             "no /dev/net/tun",
             "sudo modprobe tun; in a container, start it with --device /dev/net/tun",
@@ -117,8 +119,8 @@ fn grant(machine: &Machine, name: &str) -> String {
 
 fn namespaces(machine: &Machine) -> Finding {
     match (machine.may(Capability::SysAdmin), machine.namespaces) {
-        (true, 1..) => ok(format!("{} may be made", thousands(machine.namespaces))),
-        (true, 0) => fail("none may be made", "sudo sysctl -w user.max_net_namespaces=1024"),
+        (true, 1..) => ok(format!("{} may be created", thousands(machine.namespaces))),
+        (true, 0) => fail("none may be created", "sudo sysctl -w user.max_net_namespaces=1024"),
         (false, _) => capability(machine, Capability::SysAdmin, Verdict::Fail),
     }
 }
@@ -150,9 +152,9 @@ fn low_ports(machine: &Machine) -> Finding {
 
 fn family(name: &str, module: &str, had: Result<(), ErrorKind>, without: Verdict) -> Finding {
     let (found, fix) = match had {
-        Ok(()) => return ok(format!("{name} sockets can be had")),
+        Ok(()) => return ok(format!("{name} sockets are available")),
         Err(ErrorKind::PermissionDenied) => {
-            (format!("{name} sockets are not for this user"), "run as root".into())
+            (format!("this user may not open {name} sockets"), "run as root".into())
         }
         Err(_) => {
             let fix = format!("sudo modprobe {module}, or a kernel that has {name}");
@@ -166,17 +168,17 @@ fn fanout(machine: &Machine) -> Finding {
     match machine.fanout {
         Ok(()) => ok("sockets can share the frames of an interface"),
         Err(ErrorKind::PermissionDenied) => {
-            fail("AF_PACKET sockets are not for this user", grant(machine, "CAP_NET_RAW"))
+            fail("this user may not open AF_PACKET sockets", grant(machine, "CAP_NET_RAW"))
         }
         Err(kind) => warn(
-            format!("sockets share no frames ({kind})"),
+            format!("sockets cannot share frames ({kind})"),
             "--shards 1 without fanout=, or a kernel from 4.20 on",
         ),
     }
 }
 
-/// A veth computes no checksums, and the kernel that a frame goes to takes the sender's word. So does
-/// `packet:`, which hears it from the offload header; whoever reads the frame in a file does not.
+/// A veth computes no checksums, and the kernel that gets a frame trusts the sender's mark. `packet:`
+/// reads that mark in the offload header; a capture file has no mark.
 fn veth_checksums(machine: &Machine) -> Finding {
     let here = machine.veths.iter().filter_map(|veth| veth.peer.as_ref());
     let leave = here.filter(|peer| peer.checksums == Checksums::Device);
@@ -186,7 +188,7 @@ fn veth_checksums(machine: &Machine) -> Finding {
             leave.iter().map(|name| format!("sudo ethtool -K {name} tx off")).collect();
         return warn(
             format!(
-                "what {} send has no checksum yet, and is TCP_CSUM when it is replayed",
+                "packets of {} have no checksum yet, and a replay drops them as TCP_CSUM",
                 leave.join(" and ")
             ),
             fixes.join("; "),
@@ -196,36 +198,36 @@ fn veth_checksums(machine: &Machine) -> Finding {
     let elsewhere: Vec<_> = elsewhere.map(|veth| veth.name.as_str()).collect();
     match elsewhere.as_slice() {
         [] if machine.veths.is_empty() => ok("no veth"),
-        [] => ok("whoever sends computes them"),
+        [] => ok("the sender computes them"),
         names => ok(format!(
-            "of {} the other end is in another network namespace: ethtool -k says there",
+            "the other end of {} is in another network namespace: use ethtool -k there",
             names.join(", ")
         )),
     }
 }
 
-/// For these the kernel answers ARP, and segments with RST. It also forwards, if told to, what comes
-/// to its own station for others: the stack's, were that the stack's station too.
+/// For these the kernel answers ARP, and segments with RST. If forwarding is on, it also forwards
+/// packets that reach its own station for others: the stack's, if both had one station.
 fn kernel_addresses(machine: &Machine) -> Finding {
     let found = match machine.addresses.as_slice() {
         [] => "the kernel has no addresses".into(),
         addresses => format!("the kernel answers for {}", addresses.join(", ")),
     };
     if machine.forwards {
-        let found = found + "; it forwards, so that mac= must not be the interface's own";
+        let found = found + "; it forwards, so mac= must not be the interface's own";
         return warn(found, "leave mac= out, or sudo sysctl -w net.ipv4.ip_forward=0");
     }
     ok(found)
 }
 
-/// Where a wire's path may lie: an error about one is about its folder.
+/// A folder for a wire's path, which the error names.
 fn unix_sockets(machine: &Machine) -> Finding {
     match machine.folders.as_slice() {
         [] => {
-            let text = "no folder that is meant for sockets is for this user to write";
-            fail(text, "mkdir -m 700 ~/.whimbrel, and give -w unix: a path there")
+            let text = "this user may write in no folder for sockets";
+            fail(text, "mkdir -m 700 ~/.whimbrel, and use a path there with -w unix:")
         }
-        folders => ok(format!("this user may make them in {}", folders.join(", "))),
+        folders => ok(format!("this user may create them in {}", folders.join(", "))),
     }
 }
 
@@ -233,13 +235,12 @@ fn locked_memory(machine: &Machine) -> Finding {
     match machine.locked {
         _ if machine.may(Capability::IpcLock) => ok("CAP_IPC_LOCK: no limit"),
         None => ok("RLIMIT_MEMLOCK: no limit"),
-        Some(octets) if octets >= ENOUGH_LOCKED => {
-            ok(format!("RLIMIT_MEMLOCK {}", size::display(octets)))
+        Some(bytes) if bytes >= ENOUGH_LOCKED => {
+            ok(format!("RLIMIT_MEMLOCK {}", size::display(bytes)))
         }
-        Some(octets) => warn(
-            format!("RLIMIT_MEMLOCK {}", size::display(octets)),
-            "ulimit -l unlimited, as root",
-        ),
+        Some(bytes) => {
+            warn(format!("RLIMIT_MEMLOCK {}", size::display(bytes)), "ulimit -l unlimited, as root")
+        }
     }
 }
 
@@ -281,8 +282,8 @@ fn kernel_congestion(machine: &Machine) -> Finding {
     )
 }
 
-/// Connections at a time that loads are often asked for, octets of a queue of frames, Linux' own
-/// range of ports, and what this stack does about congestion.
+/// Usual number of connections of loads, bytes of a queue of frames, Linux' default range of ports, and
+/// this stack's congestion control.
 const ENOUGH_FILES: u64 = 16_384;
 const ENOUGH_LOCKED: u64 = 64 << 20;
 const USUAL_PORTS: u64 = 28_232;

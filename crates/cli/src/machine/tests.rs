@@ -21,7 +21,7 @@ fn each_address_of_the_machine_is_named_once() {
 }
 
 #[test]
-fn the_owner_the_group_and_the_others_each_have_a_bit() {
+fn owner_group_and_others_each_have_a_mode_bit() {
     let status = "Uid:\t5\t7\t7\t7\nGid:\t1\t8\t8\t8\nGroups:\t8 9 \nCapEff:\t0000000000000000\n";
     let may = |uid, gid, mode| may_write(status, uid, gid, mode);
     assert!(may(7, 0, 0o755) && !may(7, 9, 0o577));

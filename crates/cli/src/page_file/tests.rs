@@ -16,7 +16,7 @@ fn links_lead_from_the_folder_of_the_page() {
 }
 
 #[test]
-fn a_page_that_is_never_written_leaves_what_was_there_and_no_empty_file() {
+fn unwritten_page_leaves_old_file_or_none() {
     let path = std::env::temp_dir().join(format!("whimbrel-page-{}.html", std::process::id()));
     let option = PageOption { html: Some(path.clone()) };
     drop(option.open().unwrap());

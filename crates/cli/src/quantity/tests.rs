@@ -32,7 +32,7 @@ fn rates_are_decimal_and_above_zero() {
 }
 
 #[test]
-fn figures_are_shown_as_people_read_them() {
+fn figures_are_formatted_for_people() {
     assert_eq!(thousands(0), "0");
     assert_eq!(thousands(999), "999");
     assert_eq!(thousands(1_612_034), "1,612,034");
@@ -42,7 +42,7 @@ fn figures_are_shown_as_people_read_them() {
 }
 
 #[test]
-fn a_number_out_of_its_range_or_none_at_all_is_told_the_range() {
+fn number_error_names_the_range() {
     let most = whole::<u32>(1..=1_000_000);
     assert_eq!(most("1"), Ok(1));
     assert_eq!(most("1000000"), Ok(1_000_000));
@@ -53,7 +53,7 @@ fn a_number_out_of_its_range_or_none_at_all_is_told_the_range() {
 }
 
 #[test]
-fn one_is_no_plural() {
+fn one_is_singular() {
     let said = [0, 1, 2].map(|count| of(count, "request"));
     assert_eq!(said, ["0 requests", "1 request", "2 requests"]);
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_table_has_what_its_columns_lead_to() {
+fn table_columns_select_their_values() {
     let rows = [json!({ "start": 0.5, "cwnd": null, "limited": { "app": 1 } }), json!({})];
     assert_eq!(
         csv(&["start", "cwnd", "limited/app"], rows),

@@ -1,4 +1,4 @@
-//! `-S help`: every tunable with its value, what it may be, and a line about it.
+//! `-S help`: every tunable with its value, its range, and a line of description.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ pub(super) fn text(rules: &Rules) -> String {
         let rule = format!("{}={value}", info.name.text);
         let _ = write!(text, "\n{rule}");
         let values = values(info);
-        // Beside each other where they fit, with room for longer ones.
+        // Both share a line where they fit, with room for longer ones.
         let (width, room) = (rule.chars().count(), WIDTH.saturating_sub(values.chars().count()));
         match width + 2 <= room {
             true => {
@@ -32,7 +32,7 @@ pub(super) fn text(rules: &Rules) -> String {
     text
 }
 
-/// What a tunable may be, in few words.
+/// The valid values of a tunable, in few words.
 pub(crate) fn values(info: &TunableInfo) -> String {
     let range = info.range().map(|(least, most)| format!("{least} to {most}"));
     let range = range.unwrap_or_default();
@@ -55,5 +55,5 @@ Tunables: name=value, what the value may be, and what it is for. Set one by
 -S NAME=VALUE; docs/reference/tunables.md says more, and what other systems
 call them.
 ";
-/// Where the second column begins.
+/// Start of the second column.
 const GAP: usize = 44;

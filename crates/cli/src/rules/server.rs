@@ -8,13 +8,13 @@ use whimbrel_stack::Profile;
 use super::{HEADING, Shorthand, set_all, set_shorthands};
 use crate::failure::Failure;
 
-/// What was typed.
+/// The typed options.
 #[derive(Args, Clone, Default, Debug)]
 pub(crate) struct ServerRuleOptions {
-    /// Have the server in this process behave as this stack does [default: it has the client's rules].
+    /// Profile of the server in this process [default: the client's settings].
     #[arg(help_heading = HEADING, long, value_name = "NAME", value_parser = profile)]
     server_profile: Option<&'static Profile>,
-    /// Set a tunable of the server in this process alone, as -S does it; may repeat.
+    /// Set a tunable of only the server in this process, as -S does; may repeat.
     #[arg(help_heading = HEADING, long, value_name = "KEY=VALUE")]
     server_set: Vec<String>,
 }
@@ -31,15 +31,15 @@ impl ServerRuleOptions {
         match self.option().filter(|_| !is_here) {
             None => Ok(()),
             Some(option) => {
-                let text = "the other side is not in this process, and has rules of its own: leave it \
-                            out, or give -w mem: and no target";
+                let text = "the server is not in this process: leave it out, or use -w mem: and \
+                            no target";
                 Err(Failure::usage(option, text))
             }
         }
     }
 
-    /// The server's rules, if they are not the client's: those of its profile, or else the client's, with
-    /// what the command's own options set for both, and with what was set for the server.
+    /// The server's settings, if they differ from the client's: those of its profile, or else the
+    /// client's, with the command's own options for both, and with those for the server.
     pub(crate) fn rules(
         &self,
         client: &Rules,

@@ -25,7 +25,7 @@ fn refusal(words: &[&str], variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn whoever_speaks_last_prevails() {
+fn later_setting_prevails() {
     let file =
         TestFile::new("order", "[tunables]\nack_every = 3\nmsl = \"7s\"\ntw.syn = \"linux\"\n");
     let file_words = ["--config", file.name(), "--profile", "linux"];
@@ -57,7 +57,7 @@ fn whoever_speaks_last_prevails() {
 }
 
 #[test]
-fn a_profile_is_named_by_the_option_before_the_environment_before_the_file() {
+fn profile_option_overrides_environment_and_file() {
     let file = TestFile::new("profile", "profile = \"freebsd\"\n");
     let name = |words: &[&str], variables: &[(&str, &str)]| {
         rules_of(words, variables).unwrap().profile.name
@@ -71,7 +71,7 @@ fn a_profile_is_named_by_the_option_before_the_environment_before_the_file() {
 }
 
 #[test]
-fn what_is_printed_is_a_file_that_means_the_same() {
+fn printed_config_reads_back_equal() {
     let words = ["--profile", "freebsd", "-S", "msl=5s", "-S", "ports.first=40000"];
     let rules = rules_of(&words, &[]).unwrap();
     let text = rules.to_string();
@@ -91,7 +91,7 @@ fn what_is_printed_is_a_file_that_means_the_same() {
 }
 
 #[test]
-fn an_error_names_the_file_the_line_the_key_the_value_and_the_remedy() {
+fn config_error_names_file_line_key_value_and_remedy() {
     let file =
         TestFile::new("wrong", "profile = \"linux\"\n[tunables]\n\nnet.ipv4.tcp_retries2 = 31\n");
     let text = refusal(&["--config", file.name()], &[]);
@@ -107,14 +107,14 @@ fn an_error_names_the_file_the_line_the_key_the_value_and_the_remedy() {
 }
 
 #[test]
-fn values_that_contradict_each_other_name_who_said_so() {
+fn contradicting_values_name_their_origins() {
     let file = TestFile::new("ports", "[tunables]\n\"ports.last\" = 2000\n");
     let text = refusal(&["--config", file.name()], &[]);
     assert!(text.starts_with(&format!("{}:2: ports.last=2000", file.name())), "{text}");
 }
 
 #[test]
-fn a_program_reads_what_is_not_the_default() {
+fn document_has_settings_that_differ_from_default() {
     let document = document(&rules_of(&["-S", "ack_every=2"], &[]).unwrap());
     let expected = json!({
         "profile": "whimbrel",
@@ -124,7 +124,7 @@ fn a_program_reads_what_is_not_the_default() {
 }
 
 #[test]
-fn the_kernel_takes_no_rules_of_ours() {
+fn kernel_wire_refuses_tunables() {
     for words in [&["--profile", "linux"][..], &["-S", "msl=1s"], &["--config", "x.toml"]] {
         let line = Line::try_parse_from([&["whimbrel"], words].concat()).unwrap();
         let Err(Failure::Usage(text)) = line.rules.none_for_the_kernel(&[]) else {

@@ -1,15 +1,15 @@
-//! Where the shards of a load tell each other of their runs.
+//! Agreement of a load's shards on the number of runs.
 
 use std::sync::{Mutex, PoisonError};
 
 use whimbrel_apps::load::{RunAgreement, RunCount};
 
-/// What each of them has told so far.
+/// Counts of each shard so far.
 #[derive(Default, Debug)]
 pub(crate) struct ShardAgreement(Mutex<Vec<Vec<RunCount>>>);
 
 impl ShardAgreement {
-    /// So many are to come.
+    /// Sets the number of parts to come.
     pub(crate) fn expect(&self, parts: u32) {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         told.resize(parts as usize, Vec::new());

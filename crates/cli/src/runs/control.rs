@@ -1,12 +1,12 @@
-//! What is wanted of a load while it runs, from the keys of whoever watches it to its shards.
+//! Controls of a running load, from a watcher's keys to its shards.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use whimbrel_apps::Part;
 use whimbrel_apps::load::{Controls, LoadState, Wanted};
 
-/// What is wanted of all parts of a load. They hear of it one by one: nothing else hangs on it, so
-/// that every order is relaxed.
+/// Controls of all parts of a load. The parts read them one by one, and nothing else depends on them,
+/// so every order is relaxed.
 #[derive(Debug)]
 pub(crate) struct LoadControl {
     connections: AtomicU32,
@@ -18,7 +18,7 @@ pub(crate) struct LoadControl {
 
 #[cfg_attr(not(any(feature = "tui", test)), expect(dead_code, reason = "there are no keys"))]
 impl LoadControl {
-    /// So many connections, of so many parts.
+    /// Controls for this many connections in this many parts.
     pub(crate) const fn new(connections: u32, parts: u32) -> Self {
         Self {
             connections: AtomicU32::new(connections),
@@ -28,18 +28,18 @@ impl LoadControl {
         }
     }
 
-    /// How many connections there are to be.
+    /// Number of wanted connections.
     pub(crate) fn connections(&self) -> u32 {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// So many, but one for each part at least, and no more than can be asked for.
+    /// Sets the number of connections: at least one for each part, and at most the option's limit.
     pub(crate) fn set_connections(&self, count: u32) {
         let count = count.clamp(self.least, MOST_CONNECTIONS.max(self.least));
         self.connections.store(count, Ordering::Relaxed);
     }
 
-    /// Whether it goes on.
+    /// State of the load.
     pub(crate) fn state(&self) -> LoadState {
         match self.is_paused.load(Ordering::Relaxed) {
             false => LoadState::Running,
@@ -47,7 +47,7 @@ impl LoadControl {
         }
     }
 
-    /// It stands still from now on if it did not, and goes on if it stood still.
+    /// Pauses the load, or resumes it.
     pub(crate) fn pause_or_go_on(&self) {
         self.is_paused.fetch_xor(true, Ordering::Relaxed);
     }
@@ -57,7 +57,7 @@ impl LoadControl {
         self.has_ended.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is to end.
+    /// True if the load is to end.
     pub(crate) fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Relaxed)
     }
@@ -70,5 +70,5 @@ impl Controls for LoadControl {
     }
 }
 
-/// As many as `--connections` takes.
+/// The limit of `--connections`.
 const MOST_CONNECTIONS: u32 = 1_000_000;

@@ -1,4 +1,4 @@
-//! What is left of a load, and the figures that conditions name.
+//! The result of a load, and the figures that conditions name.
 
 use hdrhistogram::Histogram;
 use whimbrel_apps::condition::{Figure, Measure};
@@ -10,20 +10,20 @@ use crate::failure::Failure;
 use crate::target::{at, each};
 use crate::{descriptors, quantity};
 
-/// What is left of a load.
+/// The result of a load.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) record: Record,
-    /// What was under way at its end.
+    /// Unfinished work at its end.
     pub(crate) left: Unfinished,
-    /// Where the server is, as far as that was found.
+    /// Address of the server, as far as it was found.
     pub(crate) target: Option<Endpoint>,
     /// The runs before it.
     pub(crate) earlier: Vec<Self>,
 }
 
 impl Outcome {
-    /// What is left of several runs: the last, and those before it.
+    /// The result of several runs: the last, and those before it.
     pub(crate) fn of<T: Transport>(runs: &Runs<T>) -> Self {
         let outcome = |run: &Finished| Self {
             record: run.record.clone(),
@@ -42,7 +42,7 @@ impl Outcome {
         Self { earlier, ..last }
     }
 
-    /// What is left of a load in several parts: of each run, what all parts of it are together.
+    /// Sums the results of a load's parts, run by run.
     pub(crate) fn sum(parts: Vec<Self>) -> Option<Self> {
         let mut runs: Vec<Self> = Vec::new();
         for part in parts {
@@ -62,7 +62,7 @@ impl Outcome {
         Some(Self { earlier: runs, ..last })
     }
 
-    /// Fails if no response, and says why not.
+    /// Fails without any response, with the reason.
     pub(crate) fn judge(&self, target: &str) -> Result<(), Failure> {
         let record = &self.record;
         if record.answered() > 0 {
@@ -75,15 +75,15 @@ impl Outcome {
                 remedy(record, *conn_error)
             ))),
             None => Err(Failure::run(format!(
-                "{target}: no response in {}, and {} on the way at the end: is the path up, \
-                 and the run longer than a response takes?",
+                "{target}: no response in {}, with {} unanswered at the end: is the path up, and \
+                 the run longer than a response takes?",
                 quantity::show(record.elapsed()),
                 quantity::of(self.left.in_flight, "request"),
             ))),
         }
     }
 
-    /// What failed, where and how often.
+    /// A failure, its place and its count.
     fn reason(&self, target: &str, conn_error: ConnError, count: u64) -> String {
         let unreached = &self.record.unreached;
         if unreached.len() as u64 == self.record.failed() {
@@ -109,7 +109,7 @@ pub(super) fn about(record: &Record, conn_error: ConnError) -> String {
         (ConnError::PortsExhausted, Some(shortage)) => format!(", {shortage}"),
         (ConnError::NoDescriptor, _) => format!(", of {}", descriptors::own_limit()),
         (ConnError::HeadTooLong, _) => {
-            format!(", {} bytes came without its end", quantity::thousands(record.longest_head))
+            format!(", {} bytes received without its end", quantity::thousands(record.longest_head))
         }
         _ => String::new(),
     }
@@ -165,7 +165,7 @@ pub(crate) fn figure(outcome: &Outcome, name: &str) -> Option<Figure> {
     }
 }
 
-/// What `figure` says of a histogram, unless nothing is in it.
+/// A `figure` of a histogram, unless it is empty.
 pub(crate) fn of_some<R>(
     histogram: &Histogram<u64>,
     figure: impl FnOnce(&Histogram<u64>) -> R,

@@ -22,48 +22,47 @@ use crate::options::ScreenOptions;
 use crate::progress::{self, Progress};
 use crate::report::Reporter;
 
-/// Runs of a load, of which a part is each shard's, and the server that they need if nobody else is
-/// there.
+/// Runs of a load, of which each shard has a part, and a server if none is elsewhere.
 pub(crate) struct RunsJob<'p, O> {
-    /// What each run does; its target is set when it is known.
+    /// The plan of each run; its target is set once it is known.
     pub(crate) load: &'p load::LoadPlan,
-    /// How often that is.
+    /// Number of runs.
     pub(crate) repeat: Repeat,
-    /// What it is that rates count.
+    /// Unit of the rates.
     pub(crate) unit: &'static str,
     pub(crate) opposite: &'p O,
     pub(crate) reporter: LoadReporter<'p>,
-    /// Where shards agree how often to run.
+    /// Agreement of the shards on the number of runs.
     pub(crate) agreement: Arc<ShardAgreement>,
-    /// What is wanted of it while it runs, if somebody can say so. In virtual time nobody can.
+    /// Controls during the run, if there are any. In virtual time there are none.
     pub(crate) control: Option<Arc<LoadControl>>,
 }
 
-/// Whoever serves a load in this process.
+/// A server of a load in this process.
 pub(crate) trait LocalServer {
     type Server<T: Transport>: Model<T>;
 
     /// A server for it.
     fn server<T: Transport>(&self) -> Self::Server<T>;
 
-    /// How many threads share a load over the kernel's sockets.
+    /// Number of threads that share a load over the kernel's sockets.
     fn kernel_threads(&self) -> u32 {
         1
     }
 }
 
-/// Whoever follows a load, and what they know already.
+/// Reports of a load's progress.
 pub(crate) struct LoadReporter<'r> {
     report: &'r mut Reporter,
     progress: Progress,
     /// Instead of a line of progress, if there is one.
     screen: Option<Screen>,
-    /// The run, and its first interval that was not told of.
+    /// The run, and its first unreported interval.
     next: (usize, usize),
 }
 
 impl<'r> LoadReporter<'r> {
-    /// Nothing was told yet.
+    /// Begins with nothing reported.
     pub(crate) fn new(
         report: &'r mut Reporter,
         screen: ScreenOptions,
@@ -73,17 +72,17 @@ impl<'r> LoadReporter<'r> {
         Self { report, progress, screen: None, next: (0, 0) }
     }
 
-    /// The same, on this screen if there is one.
+    /// The reporter with this screen, if there is one.
     pub(crate) fn on(self, screen: Option<Screen>) -> Self {
         Self { screen, ..self }
     }
 
-    /// Whether anybody wants to know before the end.
+    /// True if reports are wanted before the end.
     pub(crate) fn is_asked(&self) -> bool {
         self.screen.is_some() || self.progress.is_shown() || self.report.is_followed()
     }
 
-    /// Tells of what is over, and how it goes.
+    /// Reports ended intervals and runs, and the progress.
     pub(crate) fn follow(&mut self, parts: &[LoadProgress], until: StopCondition, unit: &str) {
         let Some(progress) = LoadProgress::sum(parts) else { return };
         for (number, run) in progress.runs.iter().enumerate().skip(self.next.0) {
@@ -99,7 +98,7 @@ impl<'r> LoadReporter<'r> {
         }
     }
 
-    /// Tells of what was not told yet, at the end of all.
+    /// Reports the rest at the end.
     pub(crate) fn finish(&mut self, outcome: &Outcome) {
         for run in outcome.earlier.iter().chain([outcome]).skip(self.next.0) {
             let record = &run.record;
@@ -198,7 +197,7 @@ impl LocalServer for LoadRunPlan {
     }
 }
 
-/// How many steps of its bar a load has.
+/// Number of steps of a load's progress bar.
 fn steps(plan: &load::LoadPlan) -> u64 {
     match plan.until {
         StopCondition::Exchanges(count) => count,

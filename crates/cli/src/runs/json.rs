@@ -1,4 +1,4 @@
-//! The document `whimbrel.load/1`: times in seconds, sizes in octets.
+//! The document `whimbrel.load/1`: times in seconds, sizes in bytes.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(crate) fn document(plan: &LoadRunPlan, ran: &FinishedRun<Outcome>) -> Value 
     config.insert("request_octets".into(), plan.load.exchange.request.len().into());
     config.insert("repeat".into(), plan.repeat.least.into());
     config.insert("gap".into(), plan.repeat.gap.as_secs_f64().into());
-    // Of the server in this process alone.
+    // Only of the server in this process.
     config.insert("body".into(), plan.url.is_none().then_some(plan.body).into());
     config.insert("pace".into(), output::pace(plan.pace));
     config.insert(
@@ -39,7 +39,7 @@ pub(crate) fn document(plan: &LoadRunPlan, ran: &FinishedRun<Outcome>) -> Value 
     document.into()
 }
 
-/// What a load of any kind was told.
+/// Configuration of a load of any kind.
 pub(crate) fn config(plan: &load::LoadPlan) -> Map<String, Value> {
     let (requests, duration) = match plan.until {
         StopCondition::Exchanges(count) => (Some(count), None),
@@ -71,7 +71,7 @@ pub(crate) fn config(plan: &load::LoadPlan) -> Map<String, Value> {
     }
 }
 
-/// What a load of any kind measured.
+/// Results of a load of any kind.
 pub(crate) fn results(outcome: &Outcome) -> Map<String, Value> {
     let record = &outcome.record;
     let phases = Phase::ALL.map(|phase| (phase.name().to_owned(), times(record.phase(phase))));
@@ -97,7 +97,7 @@ pub(crate) fn summary(outcome: &Outcome) -> Value {
     let spread = record.intervals.spread(elapsed);
     json!({
         "duration": elapsed.as_secs_f64(),
-        // Beside it.
+        // In addition to `seconds`.
         "paused": record.paused.as_secs_f64(),
         // At a time, as far as that was changed.
         "connections": {
@@ -112,7 +112,7 @@ pub(crate) fn summary(outcome: &Outcome) -> Value {
         "in_flight_at_end": outcome.left.in_flight,
         "never_begun": outcome.left.never_begun,
         "connections_opened": record.opened,
-        // Of those of measured exchanges: which SYN opened them; null over kernel:, which does not say.
+        // Of measured exchanges: the SYN that opened them; null over kernel:, which does not report it.
         "opened_by_syn": record.syns.map(opened_by_syn),
         "refused": record.conn_errors.get(&ConnError::Refused).copied().unwrap_or(0),
         "opening_at_end": {
@@ -124,7 +124,7 @@ pub(crate) fn summary(outcome: &Outcome) -> Value {
         "unclosed": record.unclosed,
         // On a new connection, since the one that was kept could not be used.
         "repeated": record.repeated,
-        // Addresses of the target's name that were tried in vain.
+        // Addresses of the target's name that could not be reached.
         "unreached": record.unreached.iter().map(unreached).collect::<Vec<_>>(),
         "port_waits": {
             "exchanges": record.starved,
@@ -145,7 +145,7 @@ pub(crate) fn summary(outcome: &Outcome) -> Value {
     })
 }
 
-/// How many connections opened at the first SYN, at the second and so on; beyond the last none.
+/// Number of connections that opened at the first SYN, at the second and so on; beyond the last none.
 fn opened_by_syn(syns: SynCounts) -> Value {
     let most = syns.iter().filter(|(_, count)| *count > 0).map(|(syn, _)| syn).max().unwrap_or(1);
     syns.iter().filter(|(syn, _)| *syn <= most).map(|(_, count)| count).collect()
@@ -157,13 +157,13 @@ fn by_age(ages: Ages) -> Value {
     some.map(|(from, count)| json!({ "from": from, "count": count })).collect()
 }
 
-/// An address that was tried in vain, and why.
+/// An address that could not be reached, and the error.
 fn unreached(failed: &(Endpoint, ConnError)) -> Value {
     let (at, why) = failed;
     json!({ "address": at.to_string(), "error": why.name() })
 }
 
-/// What kept the ports when one was last sought in vain.
+/// Holders of the ports when a search for one last failed.
 fn shortage(shortage: PortShortage) -> Value {
     json!({
         "first": shortage.first,
@@ -209,7 +209,7 @@ fn series_of(outcome: &Outcome) -> Value {
     ])
 }
 
-/// How long responses took, and connections to open, in all runs.
+/// Distributions of the times of responses and of connects, in all runs.
 fn distributions(outcome: &Outcome) -> Value {
     let runs = || outcome.earlier.iter().chain([outcome]);
     let response = Distribution::of("response", runs().map(|run| &run.record.corrected), []);
@@ -224,7 +224,7 @@ fn intervals(record: &Record) -> Value {
     places.map(|place| interval(&record.intervals, place, record.elapsed())).collect()
 }
 
-/// What happened in one interval of a run that lasted `elapsed` so far.
+/// Counts of one interval of a run that has lasted `elapsed`.
 pub(crate) fn interval(intervals: &Intervals, place: usize, elapsed: Duration) -> Value {
     let length = intervals.length();
     let start = length.mul_f64(place as f64);
@@ -252,7 +252,7 @@ pub(crate) fn csv(outcome: &Outcome) -> String {
     report::csv(&COLUMNS, rows)
 }
 
-/// The same, with the number of its run.
+/// The interval, with the number of its run.
 pub(crate) fn in_run(run: usize, mut interval: Value) -> Value {
     interval["run"] = (run + 1).into();
     interval

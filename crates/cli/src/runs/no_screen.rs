@@ -8,7 +8,7 @@ use super::progress::LoadProgress;
 use crate::options::ScreenOptions;
 use crate::report::Reporter;
 
-/// A screen that there is none of.
+/// A screen that never exists.
 pub(crate) enum Screen {}
 
 impl Screen {

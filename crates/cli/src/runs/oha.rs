@@ -90,7 +90,7 @@ fn bars(latency: &Histogram<u64>, count: u64) -> Vec<(u64, u64)> {
     counts_below(latency, &ends)
 }
 
-/// How many times lie up to each of `ends`, which grow, and above the one before it.
+/// Counts of the times up to each of the growing `ends`, and above the one before it.
 pub(crate) fn counts_below(latency: &Histogram<u64>, ends: &[u64]) -> Vec<(u64, u64)> {
     let mut bars: Vec<_> = ends.iter().map(|end| (*end, 0)).collect();
     let mut place = 0;
@@ -133,5 +133,5 @@ fn distribution<K: ToString>(counts: &std::collections::BTreeMap<K, u64>) -> Val
     counts.iter().map(entry).collect::<Map<_, _>>().into()
 }
 
-/// As many as oha prints.
+/// Number of bars in oha's output.
 const BARS: u64 = 11;

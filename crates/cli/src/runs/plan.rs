@@ -1,4 +1,4 @@
-//! Plan of a load: over what it goes, and how often.
+//! Plan of a load: its wire, and its repetitions.
 
 use whimbrel_apps::Pace;
 use whimbrel_apps::http::Limits;
@@ -9,37 +9,37 @@ use super::url::Url;
 use crate::options::StackSetup;
 use crate::shards::Work;
 
-/// What is to be loaded, over what, and how that is told.
+/// A load, its wire, and its output.
 pub(crate) struct LoadRunPlan {
     /// The wire, and the rules of the stacks at its ends.
     pub(crate) setup: StackSetup,
-    /// What is loaded, if it is not in this process.
+    /// URL of the target, if it is not in this process.
     pub(crate) url: Option<Url>,
     pub(crate) target: Option<Endpoint>,
-    /// What the client does; its target is set when it is known.
+    /// The client's plan; its target is set once it is known.
     pub(crate) load: load::LoadPlan,
-    /// How many threads share that.
+    /// Number of threads that share it.
     pub(crate) threads: u32,
-    /// How often it does that.
+    /// Number of runs.
     pub(crate) repeat: Repeat,
     /// The method of each request, as in `GET`.
     pub(crate) method: String,
-    /// Octets of each response of the server in this process.
+    /// Bytes of each response of the server in this process.
     pub(crate) body: u64,
-    /// How that server goes about connections.
+    /// Connection limits of that server.
     pub(crate) limits: Limits,
     /// At which pace it does.
     pub(crate) pace: Pace,
 }
 
 impl LoadRunPlan {
-    /// How many parts share the load, each on a thread of its own.
+    /// Number of parts of the load, each on its own thread.
     pub(crate) fn parts(&self) -> u32 {
         self.threads.max(self.setup.shards.into())
     }
 }
 
-/// What shards divide: each has a connection at least, and something to do on it.
+/// Work for shards to divide: each has at least one connection with something to do.
 pub(crate) fn work(connections: u32, exchanges: Option<u64>) -> Work {
     let connections = Work { parts: connections.into(), option: "--connections" };
     match exchanges {

@@ -1,4 +1,4 @@
-//! How far a load is, for whoever follows it: of one client, or of those of several shards together.
+//! Progress of a load, for watchers: of one client, or of those of several shards together.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,19 +20,19 @@ pub(crate) struct LoadProgress {
     pub(super) latency: Histogram<u64>,
     /// Its answers by status.
     pub(super) answers: BTreeMap<u16, u64>,
-    /// What failed of it, by the reason.
+    /// Its failures, by reason.
     pub(super) conn_errors: BTreeMap<ConnError, u64>,
-    /// What its connections do.
+    /// States of its connections.
     pub(super) states: States,
-    /// What the transport holds, if it tells.
+    /// Memory and ports of the transport, if known.
     pub(super) stack_usage: Option<StackUsage>,
 }
 
-/// A run of several, as far as it is.
+/// One of several runs, so far.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) intervals: Intervals,
-    /// How long it lasted, or has lasted.
+    /// Its duration so far.
     pub(super) elapsed: Duration,
     pub(super) state: RunState,
     pub(super) answered: u64,
@@ -41,7 +41,7 @@ pub(super) struct Run {
     pub(super) over: u64,
 }
 
-/// Whether a run is over.
+/// State of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RunState {
     UnderWay,
@@ -91,7 +91,7 @@ impl LoadProgress {
         Some(sum)
     }
 
-    /// How many steps of its bar it has done.
+    /// Number of completed steps of its bar.
     pub(crate) fn steps(&self, until: StopCondition) -> u64 {
         let Some(run) = self.runs.last() else { return 0 };
         match until {
@@ -100,7 +100,7 @@ impl LoadProgress {
         }
     }
 
-    /// How it goes: the rate of the last interval that is whole, or else of all, and latencies.
+    /// One line of progress: the rate of the last complete interval, or else of all, and latencies.
     pub(crate) fn line(&self, unit: &str) -> String {
         let Some(run) = self.runs.last() else { return String::new() };
         let rates = run.intervals.rates(run.elapsed);
@@ -133,8 +133,8 @@ impl Run {
         }
     }
 
-    /// What another client did in the same run. While one of them is under way, no interval is whole
-    /// that is not whole for it.
+    /// Adds another client's counts of the same run. An interval is complete once it is complete for
+    /// each running client.
     fn add(&mut self, other: &Self) {
         self.intervals += &other.intervals;
         (self.elapsed, self.state) = match (self.state, other.state) {
@@ -150,7 +150,7 @@ impl Run {
         self.over += other.over;
     }
 
-    /// How many intervals can be told of.
+    /// Number of complete intervals.
     pub(super) fn whole(&self) -> usize {
         match self.state {
             RunState::Over => self.intervals.counts().len(),

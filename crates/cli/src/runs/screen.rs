@@ -1,7 +1,7 @@
 //! The screen of a load: how it goes, and keys that steer it.
 //!
-//! It has a thread of its own. Whoever measures only leaves there how far the load is, and never waits
-//! for a terminal, which may be at the other end of a slow line.
+//! It has its own thread. The measuring thread only leaves its progress there and never waits for a
+//! terminal, which may be at the other end of a slow line.
 
 use std::io::{IsTerminal, stdin, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +40,7 @@ pub(crate) struct Screen {
 }
 
 enum ScreenState {
-    /// Nothing is to be told yet: who fails to begin leaves the terminal alone.
+    /// Nothing is drawn yet: a run that fails to begin leaves the terminal unchanged.
     Waiting(Box<Painter>),
     Shown {
         feed: Arc<ScreenFeed>,
@@ -50,10 +50,10 @@ enum ScreenState {
     Gone,
 }
 
-/// What the measuring threads tell the screen's.
+/// Messages from the measuring threads to the screen's.
 #[derive(Default)]
 struct ScreenFeed {
-    /// How far the load is, until somebody looked.
+    /// Latest progress, until it is read.
     latest: Mutex<Option<LoadProgress>>,
     is_over: AtomicBool,
 }
@@ -125,7 +125,7 @@ fn begin(painter: Box<Painter>) -> ScreenState {
     }
 }
 
-/// Whether there is a terminal that takes more than letters, and is ours to take.
+/// True if there is a terminal with cursor control that we may use.
 fn has_terminal() -> bool {
     if !stdin().is_terminal() || !stdout().is_terminal() {
         return false;
@@ -133,10 +133,10 @@ fn has_terminal() -> bool {
     let is_capable =
         std::env::var_os("TERM").is_some_and(|kind| kind != "dumb" && !kind.is_empty());
     let has_room = size().is_ok_and(|(columns, lines)| columns > 0 && lines > 0);
-    // Who asks for its keys from the background is stopped.
+    // A background process that asks for keys is stopped.
     let is_ours = tcgetpgrp(stdin()).map_or(true, |group| group == getpgrp());
     is_capable && has_room && is_ours
 }
 
-/// How long the last frame may take.
+/// Time limit of the last frame.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -23,9 +23,9 @@ pub(crate) fn text(plan: &LoadRunPlan, ran: &FinishedRun<Outcome>) -> String {
     let outcome = &ran.outcome;
     let mut text = headline(plan, ran);
     text += &runs(outcome);
-    text += &beside(&summary(plan, outcome), &stack(plan, ran));
+    text += &side_by_side(&summary(plan, outcome), &stack(plan, ran));
     text.push('\n');
-    text += &beside(&distribution(plan, &outcome.record), &phases(&outcome.record));
+    text += &side_by_side(&distribution(plan, &outcome.record), &phases(&outcome.record));
     text += &histogram(&outcome.record);
     text += &statuses(&outcome.record);
     text += &wrap(&errors(outcome), 6);
@@ -57,7 +57,7 @@ fn headline(plan: &LoadRunPlan, ran: &FinishedRun<Outcome>) -> String {
     wrap(&text, 4)
 }
 
-/// What is loaded, as far as it is known where that is.
+/// Target of the load, as far as its address is known.
 pub(super) fn whom(plan: &LoadRunPlan, target: Option<Endpoint>) -> String {
     match (&plan.url, target) {
         (Some(url), _) => url.to_string(),
@@ -66,7 +66,7 @@ pub(super) fn whom(plan: &LoadRunPlan, target: Option<Endpoint>) -> String {
     }
 }
 
-/// What becomes of connections.
+/// Words for the end of connections.
 pub(super) const fn ending(ending: Ending) -> &'static str {
     match ending {
         Ending::KeepAlive => "kept alive",
@@ -171,11 +171,12 @@ pub(crate) fn hindrances(record: &Record) -> Vec<String> {
     held.chain(late).collect()
 }
 
-/// What was changed while it ran.
+/// Changes during the run.
 fn steered(plan: &LoadRunPlan, record: &Record) -> Vec<String> {
     let mut lines = Vec::new();
     if !record.paused.is_zero() {
-        lines.push(format!("  Paused:        {:.4} secs beside", record.paused.as_secs_f64()));
+        lines
+            .push(format!("  Paused:        {:.4} secs, not counted", record.paused.as_secs_f64()));
     }
     let Connections { least, most, last } = record.connections;
     if record.connections.have_changed() || last != plan.load.connections {
@@ -229,7 +230,7 @@ fn stack(plan: &LoadRunPlan, ran: &FinishedRun<Outcome>) -> Vec<String> {
         lines.push(line("and dropped there", ran.steering.dropped));
     }
     if let Some(lost) = ran.links.map(|links| links.iter().map(|link| link.lost()).sum::<u64>()) {
-        lines.push(line("frames lost on the way", lost));
+        lines.push(line("frames lost in transit", lost));
     }
     lines
 }
@@ -320,7 +321,7 @@ fn statuses(record: &Record) -> String {
     text
 }
 
-/// What went wrong, and what was left over.
+/// Failures, and unfinished work.
 pub(crate) fn errors(outcome: &Outcome) -> String {
     let record = &outcome.record;
     let mut text = String::from("\nError distribution:");
@@ -330,20 +331,20 @@ pub(crate) fn errors(outcome: &Outcome) -> String {
     text.push('\n');
     for (conn_error, count) in &record.conn_errors {
         let about = match conn_error {
-            // Told below, with how many waited.
+            // Reported below, with the number of waits.
             ConnError::PortsExhausted => String::new(),
             _ => about(record, *conn_error),
         };
         let _ = writeln!(text, "  [{count}] {conn_error}{about}: {}", remedy(record, *conn_error));
     }
     for (at, why) in &record.unreached {
-        let _ = writeln!(text, "  {at}: {why}, so that the next address of the name was tried");
+        let _ = writeln!(text, "  {at}: {why}, so the next address of the name was tried");
     }
     if record.repeated > 0 {
         let _ = writeln!(
             text,
-            "  {} sent again on a new connection: the server had closed the one that was kept, or sent \
-             data there that no request had asked for",
+            "  {} resent on a new connection: the server had closed the old one, or sent data \
+             there without a request",
             quantity::of(record.repeated, "request")
         );
     }
@@ -363,7 +364,7 @@ pub(crate) fn errors(outcome: &Outcome) -> String {
     if record.unclosed > 0 {
         let _ = writeln!(
             text,
-            "  {} not closed by the server within --timeout: give --close client, or have the \
+            "  {} not closed by the server within --timeout: use --close client, or let the \
              server close first (serve --close server)",
             quantity::of(record.unclosed, "connection")
         );
@@ -409,7 +410,7 @@ fn later_syns(syns: SynCounts) -> String {
 }
 
 /// Two columns side by side, or where they are too wide for that one below the other.
-fn beside(left: &[String], right: &[String]) -> String {
+fn side_by_side(left: &[String], right: &[String]) -> String {
     let widest = |lines: &[String]| lines.iter().map(|line| line.chars().count()).max();
     let (least, most) = (widest(left).unwrap_or(0), widest(right).unwrap_or(0));
     if least + 2 + most > WIDTH {

@@ -13,8 +13,9 @@ use crate::target::{self, Typed};
 pub(crate) struct Url {
     /// Name or address, and the port if it is not 80.
     authority: String,
-    /// The same as the value of `Host`. RFC 6874 4: "An HTTP client, proxy, or other intermediary MUST remove
-    /// any ZoneID attached to an outgoing URI, as it has only local significance at the sending host."
+    /// The URL's host as the value of `Host`. RFC 6874 4: "An HTTP client, proxy, or other intermediary
+    /// MUST remove any ZoneID attached to an outgoing URI, as it has only local significance at the
+    /// sending host."
     pub(crate) field: String,
     host: String,
     port: u16,
@@ -29,7 +30,7 @@ impl Url {
         let rest = match text.split_once("://") {
             Some(("http", rest)) => rest,
             Some(("https", _)) => {
-                return Err(format!("{text}: there is no TLS here; {example}"));
+                return Err(format!("{text}: TLS is not supported; {example}"));
             }
             Some((scheme, _)) => return Err(format!("scheme {scheme:?} is unknown; {example}")),
             None => text,
@@ -39,9 +40,9 @@ impl Url {
         let path = path.split('#').next().unwrap_or_default();
         let path = if path.starts_with('/') { path.into() } else { format!("/{path}") };
         if authority.contains('@') {
-            let remedy = "leave them out, and give -H 'Authorization: …'";
+            let remedy = "leave them out, and use -H 'Authorization: …'";
             return Err(format!(
-                "{text:?}: a name and a password are not sent from there: {remedy}"
+                "{text:?}: a user name and password in a URL are not sent: {remedy}"
             ));
         }
         let (host, port) =
@@ -51,8 +52,8 @@ impl Url {
         }
         let number = || port.parse().ok().filter(|port| *port > 0);
         let port = if port.is_empty() { Some(HTTP) } else { number() };
-        let port = port
-            .ok_or_else(|| format!("{text:?}: its port is no number from 1 to 65535; {example}"))?;
+        let port =
+            port.ok_or_else(|| format!("{text:?}: the port must be 1 to 65535; {example}"))?;
         let (addr, zone) = target::zone_of(host);
         let field = match zone {
             None => authority.into(),
@@ -61,8 +62,8 @@ impl Url {
         Ok(Self { authority: authority.into(), field, host: host.into(), port, target: path })
     }
 
-    /// Where it is: an address as it stands, a name by the system's resolver. Those of its addresses that
-    /// `allowed` takes, in the order in which they are tried; at least one.
+    /// Addresses of the host: an address itself, or a name through the system's resolver. They are
+    /// those that `allowed` takes, in the order of attempts; at least one.
     pub(crate) fn resolve(
         &self,
         over_kernel: bool,
@@ -73,7 +74,7 @@ impl Url {
         let mut found = target::look_up(&self.host, self.port, over_kernel, typed)?;
         found.retain(|found| allowed(found.at));
         if found.is_empty() {
-            let text = "has no address of a family that the wire has";
+            let text = "has no address of the wire's address families";
             return Err(Failure::usage("URL", format!("{} {text}; {example}", self.host)));
         }
         Ok(found)

@@ -1,4 +1,4 @@
-//! `--pcap-dir DIR`: what passed in each script, as a file of its own.
+//! `--pcap-dir DIR`: the packets of each script, in a separate file.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -8,8 +8,8 @@ use whimbrel_io::text;
 use super::plan::ScriptPlan;
 use crate::failure::Failure;
 
-/// Writes the capture of the script at `path`, if captures are asked for. A script that never got
-/// as far as to have a host has none.
+/// Writes the capture of the script at `path`, if captures are wanted. A script that failed before it
+/// had a host has none.
 pub(super) fn write(plan: &ScriptPlan, path: &Path, capture: &[u8]) -> Result<(), Failure> {
     let Some(folder) = plan.captures.as_ref().filter(|_| !capture.is_empty()) else {
         return Ok(());

@@ -28,7 +28,7 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<File>, Failure> {
         walk(path, &mut files)?;
         if files.len() == before {
             return Err(Failure::Run(format!(
-                "{}: no file below it ends in .pkt; name another folder, or the files themselves",
+                "{}: the folder has no .pkt file; use another folder, or the files themselves",
                 text::path(path)
             )));
         }
@@ -55,15 +55,15 @@ fn walk(folder: &Path, files: &mut Vec<File>) -> Result<(), Failure> {
 
 fn read(path: PathBuf) -> Result<File, Failure> {
     match fs::read(&path) {
-        // What is not UTF-8 stands in a comment, or the parser says where it stands.
-        Ok(octets) => Ok(File { text: String::from_utf8_lossy(&octets).into_owned(), path }),
+        // Invalid UTF-8 is in a comment, or the parser reports its place.
+        Ok(bytes) => Ok(File { text: String::from_utf8_lossy(&bytes).into_owned(), path }),
         Err(error) => Err(unreadable(&path, &error)),
     }
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     let path = text::path(path);
-    Failure::Run(format!("cannot read {path}: {error}; name a script (.pkt), or a folder of them"))
+    Failure::Run(format!("cannot read {path}: {error}; use a script (.pkt), or a folder of them"))
 }
 
 #[cfg(test)]

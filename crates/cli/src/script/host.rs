@@ -1,4 +1,4 @@
-//! What a script is run against.
+//! The host of a script: the stack, or this kernel.
 
 use whimbrel_kernel::KernelHost;
 use whimbrel_script::dialect::Dialect;
@@ -30,8 +30,7 @@ pub(super) fn kernel(setup: &Setup) -> Result<KernelHost, String> {
     KernelHost::new(&setup.network).map_err(|error| error.to_string())
 }
 
-/// Whether there can be any host at all: a privilege or a device that is missing is missing for
-/// all of the scripts.
+/// Checks that a host can exist: a missing privilege or device is missing for all scripts.
 pub(super) fn check(plan: &ScriptPlan) -> Result<(), Failure> {
     if plan.against == ScriptTarget::Shard {
         return Ok(());

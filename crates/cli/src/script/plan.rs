@@ -1,4 +1,4 @@
-//! What was typed becomes what is meant.
+//! Typed arguments become a plan.
 
 use std::path::PathBuf;
 use std::thread;
@@ -12,7 +12,7 @@ use whimbrel_script::run::{Leftovers, Settings};
 use super::{Arguments, ScriptTarget};
 use crate::failure::Failure;
 
-/// Which scripts are to be run, against what, and how that is told.
+/// Scripts to run, their host, and the output.
 #[derive(Debug)]
 pub(super) struct ScriptPlan {
     pub(super) against: ScriptTarget,
@@ -20,7 +20,7 @@ pub(super) struct ScriptPlan {
     pub(super) rules: Rules,
     /// In the dialect that was named, if one was.
     settings: Settings,
-    /// The dialect of all scripts; none if each may tell its own.
+    /// The dialect of all scripts; none if each is detected.
     dialect: Option<Dialect>,
     pub(super) jobs: usize,
     pub(super) json: bool,
@@ -36,12 +36,12 @@ impl ScriptPlan {
         if arguments.against == ScriptTarget::Kernel
             && let Some(option) = arguments.rules.set_option()
         {
-            let text = "the kernel goes by its own rules: give none, or --against shard";
+            let text = "the kernel has its own settings: leave it out, or use --against shard";
             return Err(Failure::usage(option, text));
         }
         if arguments.against == ScriptTarget::Kernel && arguments.pcap_dir.is_some() {
-            let text = "the kernel says neither states nor why it drops: capture with tcpdump, or \
-                        give --against shard";
+            let text = "the kernel reports neither states nor reasons for drops: use tcpdump, or \
+                        --against shard";
             return Err(Failure::usage("--pcap-dir", text));
         }
         let rules = arguments.rules.rules(&[])?;
@@ -63,30 +63,33 @@ impl ScriptPlan {
         })
     }
 
-    /// How scripts are held against the host.
+    /// Strictness of a script's comparison with the host.
     pub(super) const fn mode(&self) -> Mode {
         self.settings.mode
     }
 
-    /// How the script with this text is run.
+    /// Settings for the script with this text.
     pub(super) fn settings(&self, text: &str) -> Settings {
         let dialect = self.dialect.or_else(|| Dialect::of(text)).unwrap_or_default();
         Settings { dialect, ..self.settings }
     }
 
-    /// What is defined in scripts of this dialect.
+    /// Definitions in scripts of this dialect.
     pub(super) fn defines(&self, dialect: Dialect) -> Defines {
         let defines = Defines::of(dialect);
         self.macros.iter().fold(defines, |defines, (name, value)| defines.with_macro(name, value))
     }
 }
 
-/// `NAME=VALUE`; a name alone exists and stands for itself.
+/// `NAME=VALUE`; a name without a value is defined as itself.
 fn definition(text: &str) -> Result<(String, String), Failure> {
     let (name, value) = text.split_once('=').unwrap_or((text, text));
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty() || !name.chars().all(is_word) {
-        let example = format!("{text:?} defines no word: give NAME=VALUE, as in PORT=8080");
+        let example = format!(
+            "{text:?} is not a definition: use NAME=VALUE, for example \
+                               PORT=8080"
+        );
         return Err(Failure::usage("-D", example));
     }
     Ok((name.into(), value.into()))

@@ -1,4 +1,4 @@
-//! What became of the scripts, for people and for programs.
+//! Results of the scripts, for people and for programs.
 
 use whimbrel_io::text;
 use whimbrel_script::report::{ScriptReport, Verdict};
@@ -25,7 +25,7 @@ impl Output {
         }
     }
 
-    /// Takes in what became of a file.
+    /// Adds the result of a file.
     pub(super) fn add(&mut self, done: Done) -> Result<(), Failure> {
         match self {
             Self::Json(document) => document.add(&done),
@@ -40,7 +40,7 @@ impl Output {
         Ok(())
     }
 
-    /// Prints what is left to be printed.
+    /// Prints the rest.
     pub(super) fn finish(self, counts: &ScriptCounts) -> Result<(), Failure> {
         match self {
             Self::Json(document) => print(format_args!("{}", document.finish(counts))),

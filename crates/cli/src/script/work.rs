@@ -1,4 +1,4 @@
-//! One script's way from its text to what became of it.
+//! One script, from its text to its result.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
@@ -18,20 +18,20 @@ use super::plan::ScriptPlan;
 use super::{ScriptTarget, capture, host};
 use crate::failure::Failure;
 
-/// What became of a file.
+/// The result of a file.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) path: PathBuf,
-    /// Whose way of writing scripts it was read in.
+    /// Dialect in which it was read.
     pub(super) dialect: Dialect,
     pub(super) verdict: Verdict,
-    /// How long that took, by the wall's clock.
+    /// Its duration, by the wall clock.
     pub(super) took: Duration,
     /// Why its capture could not be written, if it could not.
     pub(super) written: Result<(), Failure>,
 }
 
-/// How many scripts had which verdict.
+/// Number of scripts with each verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct ScriptCounts {
     pub(super) passed: usize,
@@ -39,12 +39,12 @@ pub(super) struct ScriptCounts {
     pub(super) by_rules: usize,
     pub(super) failed: usize,
     pub(super) skipped: usize,
-    /// How long all of them took.
+    /// Duration of all.
     pub(super) seconds: Duration,
 }
 
 impl ScriptCounts {
-    /// How many there were.
+    /// Number of scripts.
     pub(super) const fn all(&self) -> usize {
         self.passed + self.by_rules + self.failed + self.skipped
     }
@@ -59,7 +59,7 @@ impl ScriptCounts {
     }
 }
 
-/// Runs the script of a file, as often as was asked for.
+/// Runs the script of a file, with the requested repetitions.
 pub(super) fn run_file(plan: &ScriptPlan, file: &File) -> Done {
     let begun = Instant::now();
     let recording = Recording::default();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_long_series_becomes_means_of_as_many_values_as_it_takes() {
+fn long_series_is_averaged_to_its_limit() {
     let second = Duration::from_secs(1);
     let short = series("rate", "per_second", second, &[1.0, 2.0]);
     assert_eq!((&short["step"], &short["values"]), (&json!(1.0), &json!([1.0, 2.0])));

@@ -1,4 +1,4 @@
-//! What was typed, turned into what is meant.
+//! Typed arguments become a plan.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::serving::{
     is_standard_output, listen,
 };
 
-/// What was typed, if it means something on this machine; otherwise which option to change.
+/// Returns the plan for this machine, or the option to change.
 pub(super) fn new(arguments: &Arguments) -> Result<ServePlan, Failure> {
     match arguments.wire.as_str() {
         DEFAULT_WIRE => over(default_wire(), arguments),
@@ -40,10 +40,10 @@ fn over(wire: &str, arguments: &Arguments) -> Result<ServePlan, Failure> {
     let pace = arguments.pace.pace(None)?;
     check_pace(pace, &content)?;
     if arguments.fastopen.is_some() && setup.wire.is_kernel() {
-        let why = "the kernel has its own: sysctl net.ipv4.tcp_fastopen=0x403";
+        let why = "the kernel has its own setting: use sysctl net.ipv4.tcp_fastopen=0x403";
         return Err(Failure::usage("--fastopen", why));
     }
-    // What applications hold counts beside what the stack does: a quarter of the same bound.
+    // Applications may hold a quarter of the same limit in addition to the stack.
     let held = setup.rules.tunables.mem_budget / 4 / u64::from(setup.shards.max(1));
     Ok(ServePlan {
         group: group(arguments, &setup)?,
@@ -59,12 +59,13 @@ fn over(wire: &str, arguments: &Arguments) -> Result<ServePlan, Failure> {
     })
 }
 
-/// Where a line for each request goes. What programs read of the standard output is not mixed with it.
+/// Destination of a line for each request. It may not share the standard output with documents for
+/// programs.
 fn access_log(arguments: &Arguments) -> Result<Option<PathBuf>, Failure> {
     let output = &arguments.output;
     let is_document = output.json.is_some() || output.json_stream || output.csv;
     if is_standard_output(&arguments.access_log) && is_document && output.output.is_none() {
-        let text = "-: the document goes there: give a file, or the document one by -o";
+        let text = "-: the document uses the standard output: use a file, or -o for the document";
         return Err(Failure::usage("--access-log", text));
     }
     Ok(arguments.access_log.clone())
@@ -72,12 +73,12 @@ fn access_log(arguments: &Arguments) -> Result<Option<PathBuf>, Failure> {
 
 fn check_pace(pace: Pace, content: &ContentPlan) -> Result<(), Failure> {
     match (content, answering_option(pace)) {
-        (ContentPlan::Octets(Role::Discard | Role::Chargen, _), Some(option)) => {
-            let text = "--discard and --chargen answer nothing: leave it out";
+        (ContentPlan::Service(Role::Discard | Role::Chargen, _), Some(option)) => {
+            let text = "--discard and --chargen send no responses: leave it out";
             Err(Failure::usage(option, text))
         }
         (ContentPlan::Web(_, Protocol::H2c), Some("--service-rate")) => {
-            let text = "only HTTP/1.1 is served at a rate: leave --h2c out";
+            let text = "--service-rate works only with HTTP/1.1: leave --h2c out";
             Err(Failure::usage("--service-rate", text))
         }
         _ => Ok(()),
@@ -88,7 +89,7 @@ fn group(arguments: &Arguments, setup: &StackSetup) -> Result<Option<GroupKey>, 
     let Some(source) = &arguments.cookie_group else { return Ok(None) };
     let refused = |text: &str| Err(Failure::usage("--cookie-group", text));
     if setup.wire.is_kernel() {
-        return refused("the kernel's sockets have keys of their own: leave it out");
+        return refused("the kernel's sockets have their own keys: leave it out");
     }
     if setup.rules.tunables.syn_cookies == SynCookies::Off {
         return refused("net.ipv4.tcp_syncookies is off: give --syncookies auto or always");
@@ -103,11 +104,11 @@ fn content(arguments: &Arguments) -> Result<ContentPlan, Failure> {
             None | Some(Closer::Client) => CloseMode::Second,
             Some(Closer::Rst) => CloseMode::Reset,
         };
-        return Ok(ContentPlan::Octets(role, close_mode));
+        return Ok(ContentPlan::Service(role, close_mode));
     }
     if arguments.close == Some(Closer::Rst) {
-        let text = "a web server does not reset who it answered: give server or client, or serve \
-                    octets with --echo or --respond";
+        let text = "a web server does not reset its clients: use server or client, or --echo or \
+                    --respond";
         return Err(Failure::usage("--close", text));
     }
     let uploads = if arguments.upload { Uploads::Allowed } else { Uploads::Refused };

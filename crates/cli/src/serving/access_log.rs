@@ -66,7 +66,7 @@ impl AccessLog {
         }
         let file = OpenOptions::new().append(true).create(true).open(path).map_err(|error| {
             let path = text::path(path);
-            Failure::run(format!("--access-log {path}: {error}; give a file that can be written"))
+            Failure::run(format!("--access-log {path}: {error}; use a file that can be written"))
         })?;
         Ok(Self::begin(file, text::path(path).to_string()))
     }

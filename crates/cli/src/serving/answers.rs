@@ -1,7 +1,7 @@
-//! What a running server tells on SIGUSR1, on the standard error: states, queues, drops.
+//! Status of a running server on SIGUSR1, on the standard error: states, queues, drops.
 //!
-//! Each shard answers at the end of its turn; a thread of its own puts that together and writes it, so
-//! that no shard waits for whoever reads.
+//! Each shard answers at the end of its turn; a separate thread adds up and writes the answers, so that
+//! no shard waits for a reader.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -23,10 +23,10 @@ use crate::refusals::Refusals;
 use crate::wrap::wrap;
 use crate::{size, streams};
 
-/// Where shards are asked, and answer.
+/// Place where shards get status requests, and answer.
 #[derive(Debug)]
 pub(crate) struct ShardAnswers {
-    /// How often they were.
+    /// Number of requests.
     asked: AtomicU64,
     /// The last answer of each, and to which question.
     answers: Mutex<Vec<(u64, Answer)>>,
@@ -34,11 +34,11 @@ pub(crate) struct ShardAnswers {
     log: Option<AccessLog>,
 }
 
-/// How a shard is, or all are.
+/// Status of a shard, or of all.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Answer {
     totals: Totals,
-    /// What was dropped, by reason; nothing of the kernel's stack.
+    /// Drops by reason; none of the kernel's stack.
     drops: Refusals,
     /// Shards that did not answer in time.
     missing: usize,
@@ -52,7 +52,7 @@ impl Answer {
 }
 
 impl ShardAnswers {
-    /// For so many shards.
+    /// For `shards` shards.
     pub(crate) fn new(shards: usize, log: Option<AccessLog>) -> Arc<Self> {
         Arc::new(Self {
             asked: AtomicU64::new(0),
@@ -62,7 +62,7 @@ impl ShardAnswers {
         })
     }
 
-    /// How often shards were asked.
+    /// Number of requests to the shards.
     pub(crate) fn asked(&self) -> u64 {
         self.asked.load(Ordering::Acquire)
     }
@@ -77,7 +77,7 @@ impl ShardAnswers {
         self.answered.notify_all();
     }
 
-    /// Asks whenever somebody wants to know, and tells, until `stop` is set.
+    /// Sends status requests on each signal, and prints the answers, until `stop` is set.
     pub(crate) fn stay(
         &self,
         question: &StatusRequest,
@@ -100,7 +100,7 @@ impl ShardAnswers {
         Ok(())
     }
 
-    /// What the shards answer to that question together, those that do within [`PATIENCE`].
+    /// Adds up the answers of the shards to that request, as far as they come within [`PATIENCE`].
     fn collect(&self, number: u64) -> Answer {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let some_wait =
@@ -168,7 +168,7 @@ fn queues(stack: &StackTotals) -> String {
     )
 }
 
-/// How long shards have to answer.
+/// Time for shards to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

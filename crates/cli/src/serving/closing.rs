@@ -9,9 +9,9 @@ use whimbrel_stack::Shard;
 use super::port::ServePort;
 use super::report;
 
-/// Sets a [`Stop`] when nothing but TIME-WAIT is left, or after [`GRACE`].
+/// Sets a [`Stop`] when only TIME-WAIT is left, or after [`GRACE`].
 pub(crate) struct Closing {
-    /// What served until now.
+    /// The server of this shard.
     pub(crate) served: ServePort,
     /// When the last words are on their way.
     said: Option<Instant>,
@@ -44,7 +44,7 @@ impl Port for Closing {
     }
 }
 
-/// How long last words take to leave.
+/// Time for the last responses to leave.
 const WORDS: Duration = Duration::from_millis(1);
-/// How long peers have to acknowledge the last segments: a few round trips of any path.
+/// Time for peers to acknowledge the last segments: a few round trips of any path.
 const GRACE: Duration = Duration::from_secs(1);

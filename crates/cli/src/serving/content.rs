@@ -1,4 +1,4 @@
-//! What is served: one of the sites.
+//! The served content: one of the sites.
 
 use whimbrel_apps::http::{FixedBody, Request, Site, SiteResponse};
 use whimbrel_io::{descriptors, text};
@@ -9,15 +9,14 @@ use crate::failure::Failure;
 
 /// One of the sites.
 pub(crate) enum Content {
-    /// The same body for every path.
+    /// One body for every path.
     Fixed(FixedBody),
     /// The files below a directory (`--file-root`).
     Files(FileRoot),
 }
 
 impl Content {
-    /// What `plan` names, if it can be read.
-    /// One of so many shards shares the process's descriptors with the others.
+    /// Opens the content of `plan`. Each of `shards` gets a share of the process's descriptors.
     pub(crate) fn open(plan: &SitePlan, shards: usize) -> Result<Self, Failure> {
         match plan {
             SitePlan::Fixed(length) => Ok(Self::Fixed(FixedBody::new(*length))),
@@ -26,7 +25,7 @@ impl Content {
                 .map_err(|error| {
                     let root = text::path(root);
                     Failure::run(format!(
-                        "--file-root {root}: {error}; give a directory that can be read"
+                        "--file-root {root}: {error}; use a directory that can be read"
                     ))
                 }),
         }
@@ -49,8 +48,8 @@ impl Site for Content {
     }
 }
 
-/// How many files each of so many shards may have open, and how many uploads: all that this process
-/// may have, which is raised as far as it goes, but for [`OTHERS`].
+/// Number of open files, and of uploads, for each of `shards`: the process's limit, raised as far as
+/// possible, less [`OTHERS`].
 fn open_files(shards: usize) -> usize {
     let limit = descriptors::raise_limit().unwrap_or(0);
     let left = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(OTHERS);

@@ -1,9 +1,9 @@
 //! The site of files below a directory.
 //!
-//! A path is resolved name by name below the root ([`PathNames`]), then by the system, and what
-//! comes out must still lie below the root, so neither `..` nor a symbolic link leads outside.
-//! Names that begin with a dot are not served. Who can write below the root may change it between
-//! the check and the use: give no root that an adversary on this machine can write to.
+//! A path is resolved name by name below the root ([`PathNames`]), then by the system, and the result
+//! must still lie below the root, so neither `..` nor a symbolic link leads outside. Names that begin
+//! with a dot are not served. A user who can write below the root may change it between the check and
+//! the use, so do not serve a root that an adversary on this machine can write to.
 //!
 //! Files are read on the shard's own thread, [`Limits::piece`](whimbrel_apps::http::Limits) at a
 //! time: a cold disk delays every connection by its latency. How many are open is bounded, however
@@ -48,15 +48,14 @@ pub(crate) struct FileRoot {
     uploads: Uploads,
     file_cache: FileCache,
     listings: Listings,
-    /// One for each upload that goes on, and this one.
+    /// One for each active upload, and this one.
     uploading: Arc<()>,
-    /// How many uploads may go on.
+    /// Limit of concurrent uploads.
     most_uploads: usize,
 }
 
 impl FileRoot {
-    /// The files below `root`, of which up to `files` are open at a time, and up to as many are on
-    /// their way in.
+    /// Opens the files below `root`, with at most `files` open at a time, and as many active uploads.
     pub(crate) fn open(root: &Path, uploads: Uploads, files: usize) -> io::Result<Self> {
         let root = root.canonicalize()?;
         // Fails if it is no directory, or may not be read.
@@ -83,7 +82,7 @@ impl FileRoot {
 
     fn directory(&self, found: PathBuf, path: PathNames, request: &Request<'_>) -> SiteResponse {
         if !path.directory {
-            // Relative links in the page would lead beside it.
+            // Without the slash, relative links in the page would lead to the parent directory.
             let location = format!("{}/", path.encode());
             return Response::text(Status::MOVED_PERMANENTLY, format!("see {location}\n"))
                 .with_field("Location", location)
@@ -106,16 +105,16 @@ impl FileRoot {
         // it receives Content-Range on a PUT for a target resource that does not support partial
         // PUT requests."
         if request.fields.first("content-range").is_some() {
-            let text = "PUT replaces a file whole: send no Content-Range\n";
+            let text = "PUT replaces a whole file: send no Content-Range\n";
             return Response::text(Status::BAD_REQUEST, text).into();
         }
         let mut parent = path.clone();
         let Some(name) = parent.names.pop().filter(|_| !path.directory && !path.is_hidden()) else {
-            let text = "PUT needs the name of a file, which does not begin with a dot\n";
+            let text = "PUT needs the name of a file that does not begin with a dot\n";
             return Response::text(Status::FORBIDDEN, text).into();
         };
         let Some(parent) = self.names.resolve(&parent).filter(|parent| parent.is_dir()) else {
-            let text = "PUT makes no directories, and the one of this path is not there\n";
+            let text = "PUT creates no directories, and this path's does not exist\n";
             return Response::text(Status::CONFLICT, text).into();
         };
         let target = parent.join(&name);
@@ -126,8 +125,7 @@ impl FileRoot {
         }
         if Arc::strong_count(&self.uploading) > self.most_uploads {
             let text = format!(
-                "{} uploads go on already, the most (half of `ulimit -n`, but for a few, among the \
-                 shards): try again\n",
+                "{} uploads are active, which is the limit (from `ulimit -n`): try again\n",
                 self.most_uploads
             );
             return unavailable(text).into();
@@ -143,7 +141,7 @@ impl FileRoot {
         }
     }
 
-    /// The response that carries a file, or the part of it that is asked for.
+    /// The response with a file, or with the requested part of it.
     fn file(&self, path: &Path, request: &Request<'_>) -> io::Result<Response> {
         // What cannot be read is known before the response begins.
         let file = self.file_cache.open(path)?;
@@ -182,9 +180,9 @@ impl FileRoot {
 
 /// A part of a file at once.
 fn whole(file: &File, first: u64, length: u64) -> io::Result<Bytes> {
-    let octets = file_cache::read_at(file, first, length)?;
-    let complete = octets.len() as u64 == length;
-    complete.then_some(octets).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    let bytes = file_cache::read_at(file, first, length)?;
+    let complete = bytes.len() as u64 == length;
+    complete.then_some(bytes).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 /// The files and directories below the root that paths of requests lead to.
@@ -196,7 +194,7 @@ struct Names {
 }
 
 impl Names {
-    /// Where a path leads, if it exists, lies below the root and is not hidden.
+    /// File of a path that exists, lies below the root and is not hidden.
     fn resolve(&self, path: &PathNames) -> Option<PathBuf> {
         // No system has longer paths, and a long one would be copied again and again.
         if path.is_hidden() || path.names.iter().map(String::len).sum::<usize>() > LONGEST {
@@ -208,8 +206,8 @@ impl Names {
         (!hidden).then_some(found)
     }
 
-    /// As what a path would be served that leads to this entry of a directory which is: it can be
-    /// resolved, and what is there be read.
+    /// Type under which a path to this entry of a served directory would be served: it can be resolved,
+    /// and read.
     fn served(&self, path: &PathNames, entry: &DirEntry) -> Option<FileType> {
         let kind = entry.file_type().ok()?;
         let (found, kind) = if kind.is_symlink() {
@@ -228,17 +226,17 @@ impl Names {
     }
 }
 
-/// An upload, and its place among those that go on.
+/// An upload, and its place among the active ones.
 struct Placed {
     upload: FileUpload,
-    /// Where the request has conditions: its target, and what was there when they held.
+    /// For a request with conditions: its target, and the file's identity when they held.
     judged: Option<(PathBuf, Option<Identity>)>,
     _place: Arc<()>,
 }
 
 impl Upload for Placed {
-    fn write(&mut self, octets: &[u8]) -> Result<(), Response> {
-        self.upload.write(octets)
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Response> {
+        self.upload.write(bytes)
     }
 
     fn finish(self: Box<Self>) -> Response {
@@ -272,7 +270,7 @@ impl Site for FileRoot {
         }
     }
 
-    /// A path is resolved, and what is there opened, looked at and read: 20 us.
+    /// A path is resolved, and its file opened, inspected and read: 20 us.
     fn cost(&self) -> u64 {
         6 * LOOK
     }
@@ -280,29 +278,29 @@ impl Site for FileRoot {
 
 struct FileSource {
     reader: Reader,
-    /// Where the next piece begins.
+    /// Start of the next piece.
     at: u64,
 }
 
 impl BodySource for FileSource {
     fn read(&mut self, at_most: usize) -> Result<Bytes, SourceError> {
         let fault = match self.reader.read(self.at, at_most) {
-            Ok(octets) if !octets.is_empty() => {
-                self.at += octets.len() as u64;
-                return Ok(octets);
+            Ok(bytes) if !bytes.is_empty() => {
+                self.at += bytes.len() as u64;
+                return Ok(bytes);
             }
             Ok(_) => "became shorter while it was sent".to_owned(),
             Err(error) => error.to_string(),
         };
-        // Nobody may be there to read it: that is no reason to stop serving.
+        // A closed standard error is no reason to stop.
         streams::tell(&format!("{}: {fault}\n", text::path(self.reader.path())));
         Err(SourceError)
     }
 }
 
-/// What tells this version of a file from others: its place, its length, and when it was changed by the
-/// system's clock, which unlike the time that files bear nobody can set back. As long as it may change
-/// again within that clock's step and keep all three, the tag is a weak one.
+/// Validators of this version of a file: its inode, its length, and the system's time of its last
+/// change, which users cannot set back, unlike the file's own time. The tag is weak as long as the file
+/// may change again within that clock's step with the same three values.
 fn validators_of(metadata: &Metadata, now: Duration) -> Validators {
     let seconds = u64::try_from(metadata.ctime()).unwrap_or(0);
     let nanos = u32::try_from(metadata.ctime_nsec()).unwrap_or(0);
@@ -329,7 +327,7 @@ fn failed(error: &io::Error) -> Response {
             Response::text(Status::FORBIDDEN, "the server may not read this file\n")
         }
         _ if descriptors::are_used_up(error) => {
-            unavailable("no descriptor is left to open the file with (`ulimit -n`): try again\n")
+            unavailable("no file descriptor is free (`ulimit -n`): try again\n")
         }
         _ => Response::text(Status::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     }
@@ -345,9 +343,9 @@ const CLOCK_STEP: Duration = Duration::from_secs(2);
 const INDEX: &str = "index.html";
 const READING: &str = "GET, HEAD";
 const WRITING: &str = "GET, HEAD, PUT";
-/// The longest path that Linux takes (`PATH_MAX`), octets.
+/// The longest path that Linux takes (`PATH_MAX`), bytes.
 const LONGEST: usize = 4_096;
-/// Files up to this are read whole, octets.
+/// Files up to this are read whole, bytes.
 const AT_ONCE: u64 = 64 << 10;
 
 #[cfg(test)]

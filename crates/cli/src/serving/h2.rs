@@ -1,8 +1,9 @@
 //! `serve --h2c`: HTTP/2 in clear text, by prior knowledge (RFC 9113 3.3), and HTTP/1.1 at the same
-//! port, of the same sites over the same transports. What a connection speaks its first octets say.
+//! port, with the same sites over the same transports. The first bytes of a connection decide its
+//! protocol.
 //!
 //! The protocol is hyper's. Of a runtime it needs none: each connection is a future that the model
-//! polls when something happened to it, and whose octets go through a pipe in memory.
+//! polls when something happened to it, and whose bytes go through a pipe in memory.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -57,9 +58,9 @@ pub(crate) struct H2Server<S: Site + 'static, T: Transport> {
     idle: IdleList,
     accepts: Pacing<T::Listener>,
     again: VecDeque<T::Listener>,
-    /// Whose turn it is: that of events, of connections that are ready, or of listeners.
+    /// Next in turn: events, ready connections, or listeners.
     round: u8,
-    /// The next turn of long work is first offered to those who speak HTTP/1.1.
+    /// The next turn of long work is first offered to HTTP/1.1.
     plain_first: bool,
     /// What the connections hold, as [`Speaker::weigh`] has it.
     shares: Shares,
@@ -68,8 +69,8 @@ pub(crate) struct H2Server<S: Site + 'static, T: Transport> {
 
 /// A connection that does not speak HTTP/1.1, as far as is known.
 enum H2Connection<S: Site + 'static, I> {
-    /// Its first octets leave open what it speaks.
-    New { id: I, octets: BytesMut },
+    /// Its first bytes do not decide the protocol yet.
+    New { id: I, bytes: BytesMut },
     /// It began with the preface of HTTP/2 (RFC 9113 3.4).
     Known(Box<Speaker<S, I>>),
 }
@@ -79,12 +80,12 @@ struct Speaker<S: Site + 'static, I> {
     connection: Pin<Box<Served<S>>>,
     tasks: Tasks,
     near: Near,
-    /// What the transport had no room for yet.
+    /// Bytes that the transport had no room for yet.
     pending: Bytes,
     waker: Waker,
-    /// hyper has done with it: what is pending goes out, and that was it.
+    /// hyper has finished it: the pending bytes leave, then it ends.
     over: bool,
-    /// What its answers hold.
+    /// Memory of its answers.
     room: Room,
     /// What all of it holds, as it counts in [`H2Server::shares`], and for whom.
     weight: u64,
@@ -93,21 +94,21 @@ struct Speaker<S: Site + 'static, I> {
 
 type Served<S> = http2::Connection<Pipe, Answerer<S>, Tasks>;
 
-/// What a server does next.
+/// The next task of a server.
 enum Task<T: Transport> {
     Event(TransportEvent<T>),
     Drive(u32),
     Accept(T::Listener),
 }
 
-/// What becomes of a connection.
+/// The way in which a connection closes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CloseMode {
     Close,
     Abort,
 }
 
-/// Who keeps the logs of one server, if somebody does: that of each protocol its own.
+/// Logs of one server, if there are any: one for each protocol.
 pub(crate) type ExchangeLogs = Option<[Box<dyn ExchangeLog + Send>; 2]>;
 
 impl<S: Site + 'static, T: Transport> H2Server<S, T> {
@@ -115,7 +116,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
     pub(crate) fn new(site: S, limits: Limits, pace: Pace, logs: ExchangeLogs) -> Self {
         let [plain, fancy] = logs.map_or([None, None], |both| both.map(Some));
         let site = Common::new(site);
-        // Connections are accepted here, at the pace that was asked for.
+        // Connections are accepted here, at the requested pace.
         let later = Pace { accept: std::time::Duration::ZERO, ..pace };
         let plain = HttpServer::new(site.clone(), limits).with_pace(later).with_log(plain);
         Self {
@@ -134,7 +135,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         }
     }
 
-    /// What happened so far.
+    /// Counts so far.
     pub(crate) fn statistics(&self) -> Statistics {
         let (requests, refused) = self.shared.answered();
         let mut both = *self.plain.statistics();
@@ -147,7 +148,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         self.plain.set_date(date);
     }
 
-    /// Lets go of every connection: whoever has a stream open is reset.
+    /// Closes all connections; open streams are reset.
     pub(crate) fn shut_down(&mut self, net: &mut T) {
         for place in 0..self.slots.len() {
             let Some(Some(slot)) = self.slots.get(place) else { continue };
@@ -169,7 +170,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
                 self.slots.resize_with(place as usize + 1, || None);
             }
             if let Some(entry) = self.slots.get_mut(place as usize) {
-                *entry = Some(H2Connection::New { id, octets: BytesMut::new() });
+                *entry = Some(H2Connection::New { id, bytes: BytesMut::new() });
             }
             self.statistics.accepted += 1;
             self.statistics.open += 1;
@@ -181,32 +182,31 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         }
     }
 
-    /// Reads the first octets of a connection, until they say what it speaks.
+    /// Reads the first bytes of a connection, until they decide its protocol.
     fn meet(&mut self, net: &mut T, place: u32, now: Instant) {
-        let Some(Some(H2Connection::New { id, octets })) = self.slots.get_mut(place as usize)
-        else {
+        let Some(Some(H2Connection::New { id, bytes })) = self.slots.get_mut(place as usize) else {
             return;
         };
         let id = *id;
-        // RFC 9113 3.4: the client begins with these 24 octets; no request of HTTP/1.1 does.
-        while octets.len() < PREFACE.len() && PREFACE.starts_with(octets) {
+        // RFC 9113 3.4: the client begins with these 24 bytes; no request of HTTP/1.1 does.
+        while bytes.len() < PREFACE.len() && PREFACE.starts_with(bytes) {
             match net.recv(id) {
-                Reading::Data(more) => octets.extend_from_slice(&more),
-                // Which of these it is whoever speaks HTTP/1.1 finds again.
+                Reading::Data(more) => bytes.extend_from_slice(&more),
+                // The HTTP/1.1 server finds the reason again.
                 Reading::End | Reading::Failed(_) => break,
                 Reading::Pending => return,
             }
         }
-        let octets = std::mem::take(octets).freeze();
-        if !octets.starts_with(PREFACE) {
+        let bytes = std::mem::take(bytes).freeze();
+        if !bytes.starts_with(PREFACE) {
             self.slots[place as usize] = None;
             self.idle.remove(place);
             self.statistics.accepted -= 1;
             self.statistics.open -= 1;
-            return self.plain.adopt(net, id, octets, now);
+            return self.plain.adopt(net, id, bytes, now);
         }
-        self.statistics.received += octets.len() as u64;
-        let speaker = self.open(id, place, octets, net.remote(id));
+        self.statistics.received += bytes.len() as u64;
+        let speaker = self.open(id, place, bytes, net.remote(id));
         self.slots[place as usize] = Some(H2Connection::Known(Box::new(speaker)));
         self.drive(net, place, now);
     }
@@ -215,11 +215,11 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         &self,
         id: T::Id,
         place: u32,
-        octets: Bytes,
+        bytes: Bytes,
         peer: Option<Endpoint>,
     ) -> Speaker<S, T::Id> {
         let (near, far) = pipe::pair();
-        near.give(octets);
+        near.give(bytes);
         let waker = Waker::from(Arc::new(ReadyWaker::new(place, &self.ready)));
         let tasks = Tasks::new(waker.clone());
         let (shared, room) = (Rc::clone(&self.shared), Room::default());
@@ -289,7 +289,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         task.or_else(|| self.accepts.next_accept(now).map(Task::Accept))
     }
 
-    /// Counts what was done since so many octets had moved. Returns whether the turn is to end.
+    /// Counts the work since `before` bytes had moved. Returns true if the turn is to end.
     fn spend(&mut self, before: u64) -> bool {
         let cost = self.shared.take_spent().saturating_add(moved(&self.statistics) - before);
         let effort = self.plain.effort();
@@ -365,7 +365,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
         }
     }
 
-    /// Whoever was silent for too long, unless an answer is being thought about.
+    /// Closes connections that were silent for too long, unless an answer is delayed by `--think`.
     fn expire(&mut self, net: &mut T, now: Instant) {
         while let Some((place, since)) = self.idle.oldest() {
             if now < since + self.limits.idle {
@@ -387,7 +387,7 @@ impl<S: Site + 'static, T: Transport> H2Server<S, T> {
     }
 }
 
-/// What a connection does next.
+/// The next step of a connection.
 enum Step {
     More,
     Wait,
@@ -404,26 +404,26 @@ impl<S: Site + 'static, I: Copy> H2Connection<S, I> {
 
     fn is_busy(&self) -> bool {
         match self {
-            Self::New { octets, .. } => !octets.is_empty(),
+            Self::New { bytes, .. } => !bytes.is_empty(),
             Self::Known(speaker) => speaker.is_busy(),
         }
     }
 }
 
 impl<S: Site + 'static, I: Copy> Speaker<S, I> {
-    /// Whether a request is being answered, or what was said has not left.
+    /// True if a request is being answered, or bytes have not left yet.
     fn is_busy(&self) -> bool {
         !self.tasks.is_empty() || !self.pending.is_empty()
     }
 
-    /// What it holds, bytes: what its answers and its octets on the way out are, and of the protocol what
-    /// `h2_memory` finds at most.
+    /// Its memory in bytes: its answers, its bytes on the way out, and the protocol's state at the most
+    /// that `h2_memory` finds.
     fn weigh(&self) -> u64 {
-        let octets = self.room.held() + self.near.waiting() + self.pending.len();
-        (octets + CONNECTION + self.tasks.len() * STREAM) as u64
+        let bytes = self.room.held() + self.near.waiting() + self.pending.len();
+        (bytes + CONNECTION + self.tasks.len() * STREAM) as u64
     }
 
-    /// Octets out, octets in, and what hyper makes of them.
+    /// Bytes out, bytes in, and what hyper makes of them.
     fn step<T: Transport<Id = I>>(&mut self, net: &mut T, statistics: &mut Statistics) -> Step {
         if self.pending.is_empty() {
             self.pending = self.near.take_output();
@@ -443,9 +443,9 @@ impl<S: Site + 'static, I: Copy> Speaker<S, I> {
         }
         if self.near.wants_input() {
             match net.recv(self.id) {
-                Reading::Data(octets) => {
-                    statistics.received += octets.len() as u64;
-                    self.near.give(octets);
+                Reading::Data(bytes) => {
+                    statistics.received += bytes.len() as u64;
+                    self.near.give(bytes);
                 }
                 Reading::End => self.near.end(),
                 Reading::Pending => {}
@@ -499,7 +499,7 @@ impl<S: Site + 'static, T: Transport> Model<T> for H2Server<S, T> {
     }
 }
 
-/// Octets that came and went.
+/// Bytes that came and went.
 const fn moved(statistics: &Statistics) -> u64 {
     statistics.received + statistics.sent
 }
@@ -508,21 +508,21 @@ const fn moved(statistics: &Statistics) -> u64 {
 const ACCEPTS: usize = 64;
 /// Steps of one connection in one go.
 const STEPS: usize = 64;
-/// Streams that a connection may have open at a time: as many as RFC 9113 6.5.2 has it at the least.
+/// Limit of a connection's open streams: the least that RFC 9113 6.5.2 recommends.
 const STREAMS: u32 = 100;
-/// What one of them may have waiting for its peer to take it, octets.
+/// Limit of a stream's bytes that wait for its peer, bytes.
 const SEND_BUFFER: usize = 64 << 10;
-/// What a peer may send before it is read, octets: of a connection, and of each of its streams. More is
-/// faster over long paths; and memory of a peer whose text is not wanted, a hundred times as much if it
-/// sends an octet in each frame.
+/// Window of a connection, and of each of its streams, bytes. More is faster over long paths, but lets
+/// a peer fill more memory with unwanted text: a hundred times as much if it sends one byte in each
+/// frame.
 const WINDOW: u32 = 64 << 10;
 /// Streams that were reset, by either side, and that a connection still remembers.
 const RESETS: usize = 32;
-/// What a connection without streams is counted as, bytes.
+/// Counted memory of a connection without streams, bytes.
 const CONNECTION: usize = 32 << 10;
-/// What each of its streams is counted as beside what it holds of its body, bytes.
+/// Counted memory of each stream in addition to its body, bytes.
 const STREAM: usize = 2 << 10;
-/// What whoever speaks HTTP/2 begins with (RFC 9113 3.4).
+/// First bytes of an HTTP/2 client (RFC 9113 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ fn content(content: &ContentPlan) -> Value {
             "upload": *uploads == Uploads::Allowed,
         }),
         ContentPlan::Iperf3(_) => json!("iperf3"),
-        ContentPlan::Octets(role, _) => match role {
+        ContentPlan::Service(role, _) => match role {
             Role::Echo => json!("echo"),
             Role::Discard => json!("discard"),
             Role::Chargen => json!("chargen"),
@@ -88,12 +88,11 @@ fn content(content: &ContentPlan) -> Value {
 /// Which side closes connections first, as the document names it.
 fn close(plan: &ServePlan) -> &'static str {
     match (&plan.content, plan.limits.close_by) {
-        (ContentPlan::Octets(_, CloseMode::First), _) | (ContentPlan::Web(..), CloseBy::Server) => {
-            "server"
-        }
-        (ContentPlan::Octets(_, CloseMode::Second) | ContentPlan::Iperf3(_), _)
+        (ContentPlan::Service(_, CloseMode::First), _)
+        | (ContentPlan::Web(..), CloseBy::Server) => "server",
+        (ContentPlan::Service(_, CloseMode::Second) | ContentPlan::Iperf3(_), _)
         | (ContentPlan::Web(..), CloseBy::Client) => "client",
-        (ContentPlan::Octets(_, CloseMode::Reset), _) => "rst",
+        (ContentPlan::Service(_, CloseMode::Reset), _) => "rst",
     }
 }
 
@@ -117,7 +116,7 @@ pub(super) fn figure(ran: &FinishedRun<Served>, name: &str) -> Option<Figure> {
     Some(Figure { value: value as f64, whole: whole as f64 })
 }
 
-/// What `--fail-if` can name.
+/// Names for `--fail-if`.
 pub(super) const FIGURES: [(&str, Measure); 9] = [
     ("accepted", Measure::Number),
     ("requests", Measure::Number),

@@ -1,4 +1,4 @@
-//! The same servers on the kernel's sockets: the baseline to compare with.
+//! The servers on the kernel's sockets: the baseline to compare with.
 
 use std::io;
 
@@ -21,7 +21,7 @@ pub(super) fn serve(
 ) -> Result<FinishedRun<Served>, Failure> {
     let ServeControl { mut report, stop, clock, question } = reporter;
     let mut server = Server::open(plan)?;
-    // Without that it accepts fewer, and says so.
+    // On failure it accepts fewer, and reports that.
     let _as_it_is = whimbrel_io::descriptors::raise_limit();
     let mut net = KernelNet::new().map_err(Failure::run)?;
     for at in &plan.listen {
@@ -70,13 +70,13 @@ fn refused(error: &io::Error, at: &str) -> Failure {
         )),
         io::ErrorKind::PermissionDenied => Failure::Missing {
             text: format!(
-                "no privilege to listen at {at}: choose a port from 1024 on, or run it with \
+                "no privilege to listen at {at}: use a port from 1024 on, or run with \
                  CAP_NET_BIND_SERVICE"
             ),
             needs: &[Need::LowPorts],
         },
         io::ErrorKind::AddrNotAvailable => Failure::run(format!(
-            "{at} is not an address of this machine: listen on one of its own, or on 0.0.0.0"
+            "{at} is not an address of this machine: use one of its addresses, or 0.0.0.0"
         )),
         _ => Failure::run(format!("cannot listen at {at}: {error}")),
     }

@@ -21,24 +21,24 @@ use crate::rules::Shorthand;
 /// The wire if none is given: the next line of the user's can be `curl http://10.9.0.2/`.
 pub(crate) const DEFAULT_WIRE: &str =
     "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1,addr=fd09::2/64,host=fd09::1";
-/// The same where the kernel gives new interfaces no IPv6: an address of it would be refused.
+/// The default wire if the kernel gives new interfaces no IPv6: it would refuse an address.
 const DEFAULT_WIRE_WITHOUT_IPV6: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
 
-/// [`DEFAULT_WIRE`], as this machine can have it.
+/// [`DEFAULT_WIRE`], as far as this machine supports it.
 pub(crate) fn default_wire() -> &'static str {
     if proc::has_ipv6() { DEFAULT_WIRE } else { DEFAULT_WIRE_WITHOUT_IPV6 }
 }
 
-/// What is to be served, where, and how that is told.
+/// A server: its content, its addresses, and its output.
 #[derive(Debug)]
 pub(crate) struct ServePlan {
-    /// Where frames go, and by which rules.
+    /// The wire, and the settings of the stack.
     pub(crate) setup: StackSetup,
-    /// Where to listen: at least once.
+    /// Addresses to listen at: at least one.
     pub(crate) listen: Vec<Endpoint>,
     /// The bound of each accept queue.
     pub(crate) backlog: u32,
-    /// How many handshakes of Fast Open each listener admits at one time.
+    /// Number of Fast Open handshakes that each listener admits at one time.
     pub(crate) fast_open: u32,
     pub(crate) content: ContentPlan,
     /// The group of servers whose handshakes it completes.
@@ -47,7 +47,7 @@ pub(crate) struct ServePlan {
     pub(crate) limits: Limits,
     /// At which pace it goes.
     pub(crate) pace: Pace,
-    /// Where a line for each request is written, and the log once it is.
+    /// File of the lines for each request, and the log once it is open.
     pub(crate) access_log: Option<PathBuf>,
     pub(crate) log: Option<AccessLog>,
 }
@@ -57,7 +57,7 @@ pub(crate) enum ContentPlan {
     /// HTTP/1.1, or HTTP/2 by prior knowledge.
     Web(SitePlan, Protocol),
     /// Bytes, in this role.
-    Octets(Role, CloseMode),
+    Service(Role, CloseMode),
     /// Tests of iperf3's clients.
     Iperf3(Settings),
 }
@@ -70,38 +70,38 @@ impl ContentPlan {
             Self::Web(_, Protocol::H2c) => {
                 format!("curl --http2-prior-knowledge {}", url(at))
             }
-            Self::Octets(Role::Discard, _) if at.port == NETSERVER => {
+            Self::Service(Role::Discard, _) if at.port == NETSERVER => {
                 format!("whimbrel crr {at} --mode cc -w kernel:")
             }
-            Self::Octets(Role::Sink | Role::Discard, _) => {
+            Self::Service(Role::Sink | Role::Discard, _) => {
                 format!("whimbrel bulk send {at} --peer plain -w kernel:")
             }
-            Self::Octets(Role::Chargen, _) => {
+            Self::Service(Role::Chargen, _) => {
                 format!("whimbrel bulk recv {at} --peer plain -w kernel:")
             }
             Self::Iperf3(_) if at.port == iperf3::PORT => format!("iperf3 -c {}", at.addr),
             Self::Iperf3(_) => format!("iperf3 -c {} -p {}", at.addr, at.port),
-            Self::Octets(Role::Echo, _) => format!("whimbrel crr {at} -w kernel:"),
-            Self::Octets(Role::Respond { request, answer }, _) => {
+            Self::Service(Role::Echo, _) => format!("whimbrel crr {at} -w kernel:"),
+            Self::Service(Role::Respond { request, answer }, _) => {
                 format!("whimbrel crr {at} -r {request},{} -w kernel:", answer.len())
             }
         }
     }
 
-    /// The port to listen on if none is given: that of the protocol, or of the tool that has it.
+    /// The default port to listen at: that of the protocol, or of its usual tool.
     pub(crate) const fn port(&self) -> u16 {
         match self {
             Self::Web(..) => HTTP,
-            Self::Octets(Role::Echo, _) => 7,
-            Self::Octets(Role::Discard, _) => 9,
-            Self::Octets(Role::Chargen, _) => 19,
-            Self::Octets(Role::Sink, _) | Self::Iperf3(_) => iperf3::PORT,
-            Self::Octets(Role::Respond { .. }, _) => NETSERVER,
+            Self::Service(Role::Echo, _) => 7,
+            Self::Service(Role::Discard, _) => 9,
+            Self::Service(Role::Chargen, _) => 19,
+            Self::Service(Role::Sink, _) | Self::Iperf3(_) => iperf3::PORT,
+            Self::Service(Role::Respond { .. }, _) => NETSERVER,
         }
     }
 }
 
-/// What the web is served by.
+/// Protocol of the web server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Protocol {
     /// HTTP/1.1 and nothing else.
@@ -110,7 +110,7 @@ pub(crate) enum Protocol {
     H2c,
 }
 
-/// What is served of the web.
+/// Content of the web server.
 #[derive(Debug)]
 pub(crate) enum SitePlan {
     /// A body of this length.
@@ -119,12 +119,12 @@ pub(crate) enum SitePlan {
     Files {
         /// The directory that files are served from.
         root: PathBuf,
-        /// Whether PUT may change it.
+        /// Permission of PUT.
         uploads: Uploads,
     },
 }
 
-/// Whether PUT may change files.
+/// Permission for PUT to change files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Uploads {
     /// PUT may create and replace files.
@@ -133,7 +133,7 @@ pub(crate) enum Uploads {
     Refused,
 }
 
-/// A server for another command, by what was typed after that.
+/// A server for another command, with that command's arguments.
 pub(crate) struct OtherServer<'a> {
     pub(crate) setup: &'a StackOptions,
     pub(crate) shorthands: Vec<Shorthand>,
@@ -141,13 +141,13 @@ pub(crate) struct OtherServer<'a> {
     /// The port to listen on if none is given.
     pub(crate) port: u16,
     pub(crate) pace: Pace,
-    /// Where to listen; without it everywhere.
+    /// Address to listen at; any without it.
     pub(crate) listen: Option<&'a str>,
     pub(crate) output: &'a OutputOptions,
 }
 
 impl ServePlan {
-    /// Where it listens first.
+    /// The first address it listens at.
     pub(crate) fn target(&self) -> Endpoint {
         self.listen.first().copied().unwrap_or(Endpoint::new(Address::from_v4_octets([0; 4]), 0))
     }
@@ -175,8 +175,9 @@ impl ServePlan {
 /// Refuses a wire that no client is at.
 pub(crate) fn check_wire(wire: &WireSpec) -> Result<(), Failure> {
     if wire.mem_link().is_some() {
-        let text = "nobody but this process is on a mem: wire: `whimbrel load` and `crr` serve \
-                    themselves there; give tun:, tap:, packet:, unix:, pcap: or kernel:";
+        let text = "a mem: wire connects only this process, where load, crr and bulk start their \
+                    own \
+                    server: use tun:, tap:, packet:, unix:, pcap: or kernel:";
         return Err(Failure::usage("--wire", text));
     }
     Ok(())
@@ -219,7 +220,7 @@ fn endpoint(text: &str, own: Option<&[InterfaceAddress]>) -> Result<Endpoint, St
     let found = || text.to_socket_addrs().ok()?.next();
     let at = text.parse().ok().or_else(found).ok_or_else(refused)?;
     if at.port() == 0 {
-        return Err(format!("{text}: port 0 cannot be listened on, give 1 to 65535"));
+        return Err(format!("{text}: port 0 is not valid: use 1 to 65535"));
     }
     let end = Endpoint::from(at);
     let Some(own) = own else { return Ok(end) };
@@ -233,8 +234,8 @@ fn endpoint(text: &str, own: Option<&[InterfaceAddress]>) -> Result<Endpoint, St
     if !ours {
         let own: Vec<_> = own.map(|addr| addr.to_string()).collect();
         return Err(format!(
-            "{at} is not an address of the wire, which has {}: listen on one of those, or add \
-             addr= to --wire",
+            "{at} is not an address of the wire, which has {}: use one of those, or add addr= to \
+             --wire",
             own.join(" and ")
         ));
     }

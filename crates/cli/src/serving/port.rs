@@ -20,21 +20,21 @@ use crate::failure::tell_conflict;
 pub(crate) struct ServePort {
     pub(crate) server: Server<Shard>,
     listeners: Vec<ListenerId>,
-    /// Who is told what it does.
+    /// Place for reports of its work.
     place: Place,
     dates: Dates,
 }
 
-/// Where a shard posts what it does, and what the first of them prints.
+/// Place where a shard posts its counts, and for the first one the printer.
 pub(crate) struct Place {
     pub(crate) shard: usize,
-    /// Where all shards post what they did.
+    /// Counts of all shards.
     pub(crate) totals: Arc<ShardTotals>,
-    /// What is printed, by this one.
+    /// The printer, on the first shard.
     pub(crate) report: Option<ServeReporter>,
     /// When it is to post again, if it does anything.
     due: Instant,
-    /// Where questions are asked, and how many were answered.
+    /// Status requests, and the number of answered ones.
     answers: Arc<ShardAnswers>,
     answered: u64,
 }
@@ -45,7 +45,7 @@ impl Place {
         Self { shard, totals, report: None, due: Instant::ZERO, answers, answered: 0 }
     }
 
-    /// Whether a question waits for this shard's answer.
+    /// True if a request waits for this shard's answer.
     fn is_asked(&self) -> bool {
         self.answers.asked() != self.answered
     }
@@ -79,12 +79,12 @@ impl ServePort {
         Self { server, listeners, place, dates: Dates::default() }
     }
 
-    /// Lets go of every connection.
+    /// Closes all connections.
     pub(crate) fn shut_down(&mut self, shard: &mut Shard) {
         self.server.shut_down(shard);
     }
 
-    /// Lets go of what had to wait until the last words were on their way.
+    /// Closes connections that had to send their last bytes first.
     pub(crate) fn let_go(&mut self, shard: &mut Shard, now: Instant) {
         self.server.let_go(shard, now);
         self.tell_news();
@@ -98,7 +98,8 @@ impl ServePort {
         }
     }
 
-    /// What all shards did, once this one has told its last; and what prints it, if this one does.
+    /// Returns the counts of all shards, after this one posted its last; with the printer, if this one
+    /// has it.
     pub(crate) fn finish(self, shard: &Shard) -> Option<ServeReporter> {
         let totals = Totals::of(self.server.statistics(), Some((shard, &[])));
         self.place.totals.post(self.place.shard, totals);
@@ -127,8 +128,8 @@ impl Dates {
 }
 
 impl Port for ServePort {
-    /// Questions are all that comes from other threads. Who asks while the worker is about to sleep does
-    /// not wake it.
+    /// Only status requests come from other threads. A request does not wake a worker that is about to
+    /// sleep.
     fn drain(&mut self, _now: Instant, _shard: &mut Shard) -> Activity {
         Activity::busy_if(self.place.is_asked())
     }
@@ -153,7 +154,7 @@ impl Port for ServePort {
     }
 }
 
-/// How old what is printed of other shards may be.
+/// Greatest age of other shards' counts when printed.
 const POST_EVERY: Duration = Duration::from_millis(200);
 /// Events dealt with in one turn, before frames have their turn again.
 pub(crate) const BUDGET: usize = 256;

@@ -1,4 +1,4 @@
-//! What `serve` tells: the beginning, what each second brought, the end.
+//! Output of `serve`: its start, each second, its end.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::{output, size, streams};
 
 pub(crate) use crate::report::Reporter;
 
-/// What is told, and what was told last.
+/// The reporter, and its last report.
 #[derive(Debug)]
 pub(crate) struct ServeReporter {
     reporter: Reporter,
@@ -45,7 +45,7 @@ struct Sample {
 }
 
 impl ServeReporter {
-    /// Nothing was told yet.
+    /// Begins with nothing reported.
     pub(crate) fn new(reporter: Reporter) -> Self {
         let lines = match reporter.form() {
             Form::Text if reporter.is_quiet() => false,
@@ -57,13 +57,13 @@ impl ServeReporter {
         Self { reporter, next_line, lines: 0, last: Sample::default() }
     }
 
-    /// Says that the stack is up, and where: on `wire`.
+    /// Reports that the stack is up on `wire`, with its addresses.
     pub(crate) fn begin(&mut self, plan: &ServePlan, wire: &str) {
         let text = wrap(&opening(plan, wire), INDENT);
         match self.reporter.form() {
             _ if self.reporter.is_quiet() => {}
             Form::Text => self.reporter.say(&text),
-            // What programs read begins with what was measured.
+            // Documents for programs begin with measurements.
             Form::Document(_) | Form::Stream | Form::Csv => {
                 streams::tell(&text);
             }
@@ -73,7 +73,7 @@ impl ServeReporter {
         }
     }
 
-    /// Tells something beside all that: text for people, or a line with a document each for programs.
+    /// Prints something extra: text for people, or a line with a document each for programs.
     pub(crate) fn tell(&mut self, news: &str) {
         let documents = news.lines().filter_map(|line| serde_json::from_str(line).ok());
         match self.reporter.form() {
@@ -95,7 +95,7 @@ impl ServeReporter {
         self.next_line
     }
 
-    /// Tells of a second, if it is over.
+    /// Reports a second, if it is over.
     pub(crate) fn tick(&mut self, now: Instant, totals: impl FnOnce() -> Totals) {
         if self.next_line.is_none_or(|due| now < due) {
             return;
@@ -119,7 +119,7 @@ impl ServeReporter {
         }
     }
 
-    /// Says what was done, and what is left.
+    /// Reports the counts, and the rest.
     pub(crate) fn conclude(plan: &ServePlan, mut ran: FinishedRun<Served>) -> Result<(), Failure> {
         let Some(mut report) = ran.outcome.report.take() else { return Ok(()) };
         let figures = |name: &str| json::figure(&ran, name);
@@ -136,7 +136,7 @@ impl ServeReporter {
     }
 }
 
-/// What was done, and what is left; and of several shards, what came in by the wrong queue.
+/// Counts, and unfinished work; of several shards, also packets that came in by the wrong queue.
 fn summary(plan: &ServePlan, ran: &FinishedRun<Served>) -> String {
     let Served { totals, replayed, .. } = &ran.outcome;
     let mut text = served(&totals.statistics);
@@ -166,7 +166,7 @@ fn summary(plan: &ServePlan, ran: &FinishedRun<Served>) -> String {
     wrap(&text, INDENT)
 }
 
-/// The lines that say what was served, for people.
+/// The lines with the counts of the server, for people.
 pub(super) fn served(statistics: &Statistics) -> String {
     let Statistics {
         accepted, requests, refused, failed, silent, slow_heads, received, sent, ..
@@ -184,7 +184,7 @@ pub(super) fn served(statistics: &Statistics) -> String {
     )
 }
 
-/// What passed the wire.
+/// Segments on the wire.
 pub(super) fn segments(stack: &StackTotals) -> String {
     let StackTotals { in_segs, out_segs, retransmitted, resets, drops, .. } = stack;
     format!(
@@ -193,12 +193,12 @@ pub(super) fn segments(stack: &StackTotals) -> String {
     )
 }
 
-/// What became of the lines of the access log.
+/// Number of written and lost lines of the access log.
 pub(super) fn log(LogLines { written, lost }: LogLines) -> String {
     format!("log        {}, {} lost\n", of(written, "line"), thousands(lost))
 }
 
-/// What a stack still holds beside TIME-WAIT; empty if nothing.
+/// Memory of a stack in addition to TIME-WAIT; empty if none.
 pub(crate) fn left_over(census: &Census) -> String {
     let Census {
         connections,
@@ -233,9 +233,9 @@ pub(crate) fn left_over(census: &Census) -> String {
         (listeners, "listeners"),
         (fast_opens, "handshakes of Fast Open"),
         (udp_sockets, "UDP sockets"),
-        (udp_unsent, "datagrams to be sent"),
+        (udp_unsent, "unsent datagrams"),
         (other_addresses.saturating_sub(time_wait), "addresses of others"),
-        (by_verdict, "handshakes that wait for a verdict"),
+        (by_verdict, "handshakes that wait for a decision"),
     ];
     let kinds = kinds.iter().filter(|(count, _)| *count > 0);
     kinds.map(|(count, kind)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
@@ -271,7 +271,7 @@ impl Sample {
         )
     }
 
-    /// The same for programs.
+    /// The interval for programs.
     fn document(&self, last: &Self, totals: &Totals) -> Value {
         let stack = totals.stack;
         serde_json::json!({
@@ -291,7 +291,7 @@ impl Sample {
     }
 }
 
-/// How much is held of what may be: `12%`.
+/// Share of the memory limit in use: `12%`.
 fn fill(memory: &Memory) -> String {
     format!("{}%", memory.held * 100 / memory.budget.max(1))
 }
@@ -339,7 +339,7 @@ fn cookies(plan: &ServePlan) -> String {
     rule.map_or_else(String::new, |rule| format!("   syncookies {rule}{group}"))
 }
 
-/// Where a client on this machine finds what listens at `at`, if that can be said.
+/// Address at which a client on this machine reaches the listener at `at`, if known.
 fn reachable(plan: &ServePlan, at: Endpoint) -> Option<Endpoint> {
     let wire = &plan.setup.wire;
     match at.addr.is_unspecified() {
@@ -352,11 +352,11 @@ fn reachable(plan: &ServePlan, at: Endpoint) -> Option<Endpoint> {
     }
 }
 
-/// Where what a line of a summary says begins.
+/// Indent of the text in a line of a summary.
 pub(super) const INDENT: usize = 11;
 const SECOND: Duration = Duration::from_secs(1);
 /// Lines between two headings: a screen.
 const HEADING_EVERY: u64 = 20;
-/// `retrans`, `rst` and `drops` are those of the interval; `mem` is what is held of `mem.budget`.
+/// `retrans`, `rst` and `drops` are the interval's; `mem` is the used part of `mem.budget`.
 const HEADING: &str =
     "   time   conn/s    req/s  retrans    rst  drops  accept-q   mem connections\n";

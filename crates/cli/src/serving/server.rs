@@ -1,4 +1,4 @@
-//! What serves: the web, or octets.
+//! A server of the web, or of plain bytes.
 
 use whimbrel_apps::http::{ExchangeLog, HttpDate, HttpServer, Statistics};
 use whimbrel_apps::{Model, PeerServer, Transport, iperf3_server};
@@ -14,22 +14,22 @@ use crate::failure::Failure;
 pub(crate) enum Server<T: Transport> {
     /// A server of HTTP.
     Http(Box<HttpServer<Content, T>>),
-    /// The same by HTTP/2 as well.
+    /// A web server with HTTP/2 as well.
     H2(Box<H2Server<Content, T>>),
-    /// A server of octets.
-    Octets(Box<PeerServer<T>>),
+    /// A server of bytes.
+    Service(Box<PeerServer<T>>),
     /// One of iperf3's tests.
     Iperf3(Box<iperf3_server::Server<T>>),
 }
 
 impl<T: Transport> Server<T> {
-    /// The one that `plan` asks for, if what it serves can be read.
+    /// Opens the server of `plan`, if its content can be read.
     pub(crate) fn open(plan: &ServePlan) -> Result<Self, Failure> {
         let pace = plan.pace.shared_by(plan.setup.shards.into());
         Ok(match &plan.content {
-            ContentPlan::Octets(role, close_mode) => {
+            ContentPlan::Service(role, close_mode) => {
                 let server = PeerServer::new(role.clone(), *close_mode);
-                Self::Octets(Box::new(server.with_pace(pace)))
+                Self::Service(Box::new(server.with_pace(pace)))
             }
             ContentPlan::Iperf3(settings) => {
                 Self::Iperf3(Box::new(iperf3_server::Server::new(settings.clone())))
@@ -49,12 +49,12 @@ impl<T: Transport> Server<T> {
         })
     }
 
-    /// What happened so far.
+    /// Counts so far.
     pub(crate) fn statistics(&self) -> Statistics {
         match self {
             Self::Http(server) => *server.statistics(),
             Self::H2(server) => server.statistics(),
-            Self::Octets(server) => {
+            Self::Service(server) => {
                 let statistics = server.statistics();
                 Statistics {
                     accepted: statistics.accepted,
@@ -90,11 +90,11 @@ impl<T: Transport> Server<T> {
         }
     }
 
-    /// What there is to print beside that, since this was asked last.
+    /// Takes extra lines to print since the last call.
     pub(crate) fn take_news(&mut self) -> Option<String> {
         match self {
             Self::Iperf3(server) => server.take_news(),
-            Self::Http(_) | Self::H2(_) | Self::Octets(_) => None,
+            Self::Http(_) | Self::H2(_) | Self::Service(_) => None,
         }
     }
 
@@ -103,21 +103,21 @@ impl<T: Transport> Server<T> {
         match self {
             Self::Http(server) => server.set_date(date),
             Self::H2(server) => server.set_date(date),
-            Self::Octets(_) | Self::Iperf3(_) => {}
+            Self::Service(_) | Self::Iperf3(_) => {}
         }
     }
 
-    /// Lets go of every connection.
+    /// Closes all connections.
     pub(crate) fn shut_down(&mut self, net: &mut T) {
         match self {
             Self::Http(server) => server.shut_down(net),
             Self::H2(server) => server.shut_down(net),
-            Self::Octets(server) => server.shut_down(net),
+            Self::Service(server) => server.shut_down(net),
             Self::Iperf3(server) => server.shut_down(net),
         }
     }
 
-    /// Lets go of what had to wait until the last words were on their way.
+    /// Closes connections that had to send their last bytes first.
     pub(crate) fn let_go(&mut self, net: &mut T, now: Instant) {
         if let Self::Iperf3(server) = self {
             server.close_all(net, now);
@@ -135,7 +135,7 @@ impl<T: Transport> Model<T> for Server<T> {
         match self {
             Self::Http(server) => server.poll(net, now, budget),
             Self::H2(server) => Model::poll(server.as_mut(), net, now, budget),
-            Self::Octets(server) => Model::poll(server.as_mut(), net, now, budget),
+            Self::Service(server) => Model::poll(server.as_mut(), net, now, budget),
             Self::Iperf3(server) => Model::poll(server.as_mut(), net, now, budget),
         }
     }
@@ -144,7 +144,7 @@ impl<T: Transport> Model<T> for Server<T> {
         match self {
             Self::Http(server) => server.next_deadline(),
             Self::H2(server) => Model::<T>::next_deadline(server.as_ref()),
-            Self::Octets(server) => Model::<T>::next_deadline(server.as_ref()),
+            Self::Service(server) => Model::<T>::next_deadline(server.as_ref()),
             Self::Iperf3(server) => Model::<T>::next_deadline(server.as_ref()),
         }
     }

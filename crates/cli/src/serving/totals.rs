@@ -1,4 +1,4 @@
-//! What the shards of a server did: each posts its own, one prints the sum.
+//! Counts of a server's shards: each posts its own, one prints the sum.
 
 use std::ops::AddAssign;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use whimbrel_apps::http::Statistics;
 use whimbrel_stack::shard::{Census, Memory, StateCounts};
 use whimbrel_stack::{ListenerId, Shard};
 
-/// What one shard did, or all.
+/// Counts of one shard, or of all.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Totals {
     pub(crate) statistics: Statistics,
@@ -15,7 +15,7 @@ pub(crate) struct Totals {
     pub(crate) stack: Option<StackTotals>,
 }
 
-/// What a stack did and holds.
+/// Counts and memory of a stack.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct StackTotals {
     pub(crate) in_segs: u64,
@@ -24,15 +24,15 @@ pub(crate) struct StackTotals {
     pub(crate) resets: u64,
     pub(crate) drops: u64,
     pub(crate) census: Census,
-    /// What it holds, and may.
+    /// Its memory, and the limit.
     pub(crate) memory: Memory,
-    /// In which states sockets are; none of a shard that holds too many to be walked.
+    /// Number of sockets in each state; none of a shard with too many to walk.
     pub(crate) states: StateCounts,
     /// Connections that wait to be accepted, and the most that may.
     pub(crate) accept_queue: (usize, usize),
 }
 
-/// Where they are posted.
+/// Place for the counts of all shards.
 #[derive(Debug)]
 pub(crate) struct ShardTotals(Vec<Mutex<Totals>>);
 
@@ -95,7 +95,7 @@ impl AddAssign for Totals {
 }
 
 impl ShardTotals {
-    /// Of so many shards that did nothing yet.
+    /// For `shards` shards without counts yet.
     pub(crate) fn new(shards: usize) -> Self {
         Self((0..shards).map(|_| Mutex::default()).collect())
     }
@@ -107,7 +107,7 @@ impl ShardTotals {
         }
     }
 
-    /// What all did, as far as they posted it.
+    /// Sum of the posted counts.
     pub(crate) fn total(&self) -> Totals {
         let mut total = Totals::default();
         for place in &self.0 {

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_processor_that_is_not_there_is_refused() {
+fn missing_processor_is_refused() {
     let options = |pin| ShardOptions { shards: None, pin };
     assert_eq!(options(vec![0, 0]).processors().unwrap(), [0, 0]);
     assert!(matches!(options(vec![100_000]).processors(), Err(Failure::Usage(_))));
@@ -14,5 +14,5 @@ fn more_shards_than_work_are_refused() {
     let Err(Failure::Usage(text)) = options.plan("mem:".parse().unwrap(), Some(work)) else {
         panic!("one of them would have nothing to do")
     };
-    assert!(text.contains("--connections leaves work for 1"), "{text}");
+    assert!(text.contains("--connections gives work for only 1"), "{text}");
 }

@@ -1,5 +1,5 @@
-//! `whimbrel sim grid` and `whimbrel sim paths`: measurements with goals, side by side on threads, and
-//! what they say compared with the goals or with an earlier run.
+//! `whimbrel sim grid` and `whimbrel sim paths`: measurements with goals, in parallel on threads, and
+//! their results compared with the goals or with an earlier run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,17 +20,18 @@ use crate::page_file::PageOption;
 use crate::progress::Progress;
 use crate::quantity::{self, thousands};
 
-/// What was typed behind `sim grid` or `sim paths`.
+/// Arguments of `sim grid` or `sim paths`.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Only these, named whole or in parts, as in 100M/70ms/cubic, 100M or 1G/reno [default: all].
+    /// Cells to measure, by whole or partial name, for example 100M/70ms/cubic, 100M or 1G/reno
+    /// [default: all].
     #[arg(value_name = "CELL")]
     cells: Vec<String>,
-    /// How many are measured at the same time [default: one for each processor].
+    /// Cells measured at the same time [default: one per processor].
     #[arg(short, long, value_name = "N", value_parser = quantity::whole::<u16>(1..=1024))]
     jobs: Option<u16>,
-    /// Judge by an earlier run, a document of --json: exit code 3 only if a figure that misses its goal met
-    /// it there, or is worse than there by more than 1 % of it.
+    /// Compare with an earlier run's --json document: exit code 3 only if a figure that misses its goal
+    /// met it then, or is now more than 1 % worse.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Print one JSON document (whimbrel.grid/1 or whimbrel.paths/1) instead.
@@ -51,15 +52,15 @@ pub(super) struct Board {
 pub(super) const GRID: Board = Board { schema: "whimbrel.grid/1", lines: goals::grid };
 pub(super) const PATHS: Board = Board { schema: "whimbrel.paths/1", lines: goals::paths };
 
-/// A line and what was measured, or why nothing was.
+/// A line and its measurement, or the error.
 struct Row<'l> {
     line: &'l Line,
     measured: Result<Figure, String>,
-    /// What an earlier run had.
+    /// The value of an earlier run.
     before: Option<f64>,
 }
 
-/// Measures, and says what came of it.
+/// Measures, and prints the results.
 pub(super) fn run(arguments: &Arguments, board: &Board) -> Result<(), Failure> {
     let lines = chosen(&arguments.cells, (board.lines)())?;
     let before = arguments.baseline.as_deref().map(earlier).transpose()?;
@@ -109,7 +110,7 @@ pub(super) fn run(arguments: &Arguments, board: &Board) -> Result<(), Failure> {
     if is_refused(&rows, arguments.baseline.as_deref()) { Err(Failure::Answer) } else { Ok(()) }
 }
 
-/// Whether the answer is no.
+/// True if a goal is missed.
 fn is_refused(rows: &[Row<'_>], baseline: Option<&Path>) -> bool {
     match baseline {
         Some(_) => rows.iter().any(Row::is_worse),
@@ -128,7 +129,7 @@ fn chosen(patterns: &[String], lines: Vec<Line>) -> Result<Vec<Line>, Failure> {
     Ok(lines.into_iter().filter(is_wanted).collect())
 }
 
-/// Why none of `lines` is meant by this, and what there is instead.
+/// The error for a name that matches none of `lines`, with the known ones.
 fn nothing_named(unknown: &str, lines: &[Line]) -> String {
     let parts_of = |wanted: &dyn Fn(&Line) -> bool| {
         let mut parts: Vec<&str> = Vec::new();
@@ -142,13 +143,16 @@ fn nothing_named(unknown: &str, lines: &[Line]) -> String {
     let all = parts_of(&|_| true);
     match unknown.split('/').find(|part| !all.contains(part)) {
         Some(part) => {
-            format!("{unknown}: nothing here is {part:?}; give some of {}", all.join(", "))
+            format!("{unknown}: no cell matches {part:?}; use some of {}", all.join(", "))
         }
         None => {
             let first = unknown.split('/').next().unwrap_or_default();
-            let beside = parts_of(&|line| line.is_named_by(first));
-            let beside: Vec<_> = beside.into_iter().filter(|part| *part != first).collect();
-            format!("{unknown}: none is all of that; with {first} there are {}", beside.join(", "))
+            let matching = parts_of(&|line| line.is_named_by(first));
+            let matching: Vec<_> = matching.into_iter().filter(|part| *part != first).collect();
+            format!(
+                "{unknown}: no cell matches all parts; with {first} there are {}",
+                matching.join(", ")
+            )
         }
     }
 }
@@ -156,7 +160,7 @@ fn nothing_named(unknown: &str, lines: &[Line]) -> String {
 /// The figures of an earlier document, by name.
 fn earlier(path: &Path) -> Result<BTreeMap<String, f64>, Failure> {
     let refused = |what: &dyn std::fmt::Display| {
-        let text = format!("{}: {what}; give what `--json` wrote before", text::path(path));
+        let text = format!("{}: {what}; use a document of an earlier `--json`", text::path(path));
         Failure::usage("--baseline", text)
     };
     let text = fs::read_to_string(path).map_err(|error| refused(&error))?;
@@ -268,7 +272,7 @@ fn summary(rows: &[Row<'_>], baseline: Option<&Path>) -> String {
     if baseline.is_some() {
         let worse = rows.iter().filter(|row| row.is_worse()).count();
         let new = rows.iter().filter(|row| row.before.is_none() && row.measured.is_ok()).count();
-        let _ = writeln!(text, "{worse} worse than before, {new} that were not measured then");
+        let _ = writeln!(text, "{worse} worse than before, {new} new");
     }
     text
 }

@@ -6,13 +6,13 @@ fn broken() -> Outcome {
 }
 
 #[test]
-fn a_range_holds_its_first_seed_and_not_its_last() {
+fn seed_range_excludes_its_end() {
     assert_eq!(range("3..5"), Ok(3..5));
     for (wrong, part) in [
         ("5", "A..B"),
-        ("5..5", "no seed"),
-        ("5..3", "no seed"),
-        ("0..99999999", "10000000 at most"),
+        ("5..5", "is empty"),
+        ("5..3", "is empty"),
+        ("0..99999999", "at most 10000000"),
     ] {
         let error = range(wrong).unwrap_err();
         assert!(error.contains(part), "{part:?} is not in: {error}");
@@ -20,7 +20,7 @@ fn a_range_holds_its_first_seed_and_not_its_last() {
 }
 
 #[test]
-fn a_seed_that_fails_is_told_with_the_line_that_repeats_it() {
+fn failed_seed_comes_with_repeat_command() {
     let text = failure(&broken());
     assert!(text.starts_with("seed 17: FAILED\n"), "{text}");
     assert!(text.ends_with("leaked: one\nrepeat it: whimbrel sim run --seed 17\n"), "{text}");

@@ -2,15 +2,14 @@ use super::*;
 
 #[test]
 fn sizes_are_binary() {
-    for (text, octets) in
-        [("0", 0), ("128", 128), ("64k", 65_536), ("1M", 1 << 20), ("2G", 2 << 30)]
+    for (text, bytes) in [("0", 0), ("128", 128), ("64k", 65_536), ("1M", 1 << 20), ("2G", 2 << 30)]
     {
-        assert_eq!(parse(text), Ok(octets), "{text}");
+        assert_eq!(parse(text), Ok(bytes), "{text}");
     }
 }
 
 #[test]
-fn what_is_no_size_is_refused() {
+fn invalid_size_is_refused() {
     for text in
         ["", "k", "-1", "+1", "1.5M", "1 k", "1kB", "ä", "99999999999999999999", "99999999T"]
     {

@@ -8,7 +8,7 @@ use whimbrel_tcp::tunables::TunableInfo;
 
 use super::{View, cases, explanation, table};
 
-/// What is shown.
+/// A view as a document.
 pub(super) fn of(view: &View) -> Value {
     let tunables: Vec<_> = view.shown.iter().map(|info| tunable(view, info)).collect();
     json!({
@@ -21,7 +21,7 @@ pub(super) fn of(view: &View) -> Value {
     })
 }
 
-/// Every profile, with the settings of its own.
+/// Every profile, with its own settings.
 pub(super) fn of_profiles() -> Value {
     let settings = |profile: &Profile| {
         let each = profile.settings.iter().map(|setting| {

@@ -1,4 +1,4 @@
-//! All that is known of a tunable.
+//! All information on a tunable.
 
 use whimbrel_base::tunables::{Name, Reading, Unit};
 use whimbrel_stack::{PROFILES, Profile};
@@ -39,7 +39,7 @@ fn of_one(view: &View, info: &TunableInfo) -> String {
     text
 }
 
-/// What a profile makes of a tunable, unless that is its base's.
+/// A profile's value of a tunable, unless it is its base's.
 fn put_profile(text: &mut String, profile: &Profile, info: &TunableInfo) {
     let (own, base) = (profile.setting_of(info), profile.base.and_then(|it| it.setting_of(info)));
     let Some(setting) = own.filter(|own| Some(*own) != base) else { return };
@@ -47,7 +47,7 @@ fn put_profile(text: &mut String, profile: &Profile, info: &TunableInfo) {
     *text += &wrap(&format!("    {:24} {value} ({})\n", profile.name, setting.source), 29);
 }
 
-/// A line, unless there is nothing to say.
+/// A line, unless its text is empty.
 fn put(text: &mut String, label: &str, told: &str) {
     if told.is_empty() {
         return;
@@ -59,7 +59,7 @@ fn put(text: &mut String, label: &str, told: &str) {
     *text += &wrap(&line, indent);
 }
 
-/// What else it is called, alone or with others, and how a value is read there.
+/// Other names of a tunable, single or with others, and how their values are read.
 pub(super) fn other_names(info: &TunableInfo) -> Vec<String> {
     let groups = TUNABLE_GROUPS.iter().filter(|group| group.fields.contains(&info.field));
     let field = Some(info.field).filter(|field| *field != info.name.text).map(str::to_owned);

@@ -8,11 +8,11 @@ use whimbrel_tcp::tunables::TunableInfo;
 use super::View;
 use crate::wrap::{WIDTH, wrap};
 
-/// What is shown, as a table.
+/// A view as a table.
 pub(super) fn of(view: &View) -> String {
-    let beside = view.other.as_ref().map_or("default", |(other, _)| other.name);
+    let compared = view.other.as_ref().map_or("default", |(other, _)| other.name);
     let value = if view.other.is_some() { view.rules.profile.name } else { "value" };
-    let heads = ["key", value, beside, "unit"].map(str::to_owned);
+    let heads = ["key", value, compared, "unit"].map(str::to_owned);
     let rows: Vec<_> = view.shown.iter().map(|info| row(view, info)).collect();
     let columns = Columns::of(&[std::slice::from_ref(&heads), &rows].concat());
     let mut text = String::new();
@@ -28,13 +28,13 @@ pub(super) fn of(view: &View) -> String {
     text + &locking(view)
 }
 
-/// A tunable: its name, its value, what stands beside that, and its unit.
+/// A tunable: its name, its value, the value to compare with, and its unit.
 fn row(view: &View, info: &TunableInfo) -> [String; 4] {
-    let beside = match &view.other {
+    let compared = match &view.other {
         Some((_, other)) => info.value(other),
         None => info.value(&Tunables::default()),
     };
-    [info.name.text.into(), info.value(&view.rules.tunables), beside, unit(info).into()]
+    [info.name.text.into(), info.value(&view.rules.tunables), compared, unit(info).into()]
 }
 
 /// The profiles, and which stack each imitates.
@@ -43,7 +43,7 @@ pub(super) fn of_profiles(profiles: &[Profile]) -> String {
     profiles.iter().map(line).collect()
 }
 
-/// What a tunable's values are, in a word.
+/// The unit of a tunable's values, in a word.
 pub(super) const fn unit(info: &TunableInfo) -> &'static str {
     match info.unit {
         Unit::Octets => "bytes",
@@ -57,34 +57,34 @@ pub(super) const fn unit(info: &TunableInfo) -> &'static str {
     }
 }
 
-/// How threads share connections, where a profile says so.
+/// Sharing of connections by threads, where a profile sets it.
 fn locking(view: &View) -> String {
     let other = view.other.as_ref().map(|(other, _)| other.locking());
     let (ours, others) = (view.rules.profile.locking(), other.unwrap_or_default());
     if ours == others {
         return match view.shown.is_empty() {
-            true => format!("{} differs in nothing.\n", view.rules.profile.name),
+            true => format!("{} has no differences.\n", view.rules.profile.name),
             false => String::new(),
         };
     }
     let (name, help) = ours.described();
-    wrap(&format!("Locking: {name}: {help}. For the lab alone; no tunable.\n"), 4)
+    wrap(&format!("Locking: {name}: {help}. Only for the lab; not a tunable.\n"), 4)
 }
 
-/// Where columns begin. What is longer than its column pushes the rest to the next line.
+/// Starts of the columns. A value longer than its column moves the rest to the next line.
 struct Columns([usize; 4]);
 
 impl Columns {
-    /// As wide as these rows need, within what a line has room for.
+    /// The width that these rows need, within a line.
     fn of(rows: &[[String; 4]]) -> Self {
         let widest = |column: usize, most| {
             let widths = rows.iter().map(|row| row[column].chars().count());
             widths.filter(|width| *width <= most).max().unwrap_or(0)
         };
-        let (value, beside) = (widest(1, LONGEST_VALUE) + 2, widest(2, LONGEST_VALUE) + 2);
-        let room = WIDTH - value - beside - widest(3, WIDTH) - 2;
+        let (value, compared) = (widest(1, LONGEST_VALUE) + 2, widest(2, LONGEST_VALUE) + 2);
+        let room = WIDTH - value - compared - widest(3, WIDTH) - 2;
         let name = widest(0, room) + 2;
-        Self([0, name, name + value, name + value + beside])
+        Self([0, name, name + value, name + value + compared])
     }
 
     fn put(&self, text: &mut String, row: &[String; 4]) {
@@ -104,5 +104,5 @@ impl Columns {
     }
 }
 
-/// What a column of values has room for: the longest of a policy's, and some more for names of profiles.
+/// Width of a column of values: the longest of a policy's, with room for names of profiles.
 const LONGEST_VALUE: usize = 18;

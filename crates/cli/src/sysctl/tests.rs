@@ -21,7 +21,7 @@ fn a_pattern_is_a_name_of_any_system_or_a_part_of_one() {
 }
 
 #[test]
-fn what_matches_nothing_is_answered_with_what_is_like_it() {
+fn unknown_pattern_is_answered_with_similar_names() {
     let refused = |pattern: &str| match matching(&["isn".into(), pattern.into()]) {
         Err(Failure::Usage(text)) => text,
         _ => panic!("{pattern}"),
@@ -31,7 +31,7 @@ fn what_matches_nothing_is_answered_with_what_is_like_it() {
 }
 
 #[test]
-fn a_star_stands_for_anything() {
+fn star_matches_anything() {
     for (pattern, name, is) in [
         ("a*c", "abc", true),
         ("a*c", "ac", true),

@@ -1,4 +1,4 @@
-//! What a page says was typed.
+//! Tests of the typed command on a page.
 
 use super::*;
 
@@ -7,14 +7,14 @@ fn told(words: &[&str]) -> String {
 }
 
 #[test]
-fn where_results_go_is_left_out() {
+fn output_options_are_left_out() {
     let words = ["load", "-z", "3s", "--json", "--html", "/home/me/page.html", "-K"];
     assert_eq!(told(&words), "whimbrel load -z 3s -K");
     assert_eq!(told(&["bulk", "send", "--html=a b.html"]), "whimbrel bulk send");
 }
 
 #[test]
-fn what_a_header_field_holds_is_not_told() {
+fn header_values_are_not_shown() {
     let told = [
         told(&["load", "-H", "Authorization: Bearer s3cret"]),
         told(&["load", "-HAuthorization: s3cret"]),
@@ -24,7 +24,7 @@ fn what_a_header_field_holds_is_not_told() {
 }
 
 #[test]
-fn a_shell_takes_it_as_it_was() {
+fn typed_command_survives_shell_quoting() {
     let words =
         ["load", "--fail-if", "p99>100ms", "-w", "mem:rate=10M,delay=20ms,loss=1%", "it's", ""];
     let expected =

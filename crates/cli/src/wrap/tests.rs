@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn lines_that_are_too_long_go_on_in_the_next_and_are_indented() {
+fn long_lines_wrap_with_indent() {
     let long = "word ".repeat(20);
     let wrapped = wrap(&format!("drops      {}\nshort  as  it  was\n", long.trim_end()), 11);
     let lines: Vec<_> = wrapped.lines().collect();
@@ -20,7 +20,7 @@ fn a_word_without_a_blank_stays_whole() {
 }
 
 #[test]
-fn a_first_clause_is_a_sentence_or_ends_where_one_could() {
+fn first_clause_ends_at_sentence_or_clause_mark() {
     assert_eq!(first_clause("How it is. And why.", 40), "How it is");
     assert_eq!(first_clause("How it is.", 40), "How it is");
     assert_eq!(

@@ -71,10 +71,10 @@ impl<S: Site + 'static> Attack<S> {
     }
 
     /// Says that. Returns whether it is heard any longer.
-    fn say(&mut self, octets: &[u8]) -> bool {
+    fn say(&mut self, bytes: &[u8]) -> bool {
         // What the test holds is no part of it.
         let before = held();
-        self.peer.say(octets);
+        self.peer.say(bytes);
         self.base += held() - before;
         for _ in 0..64 {
             if self.peer.said.is_empty() || self.peer.closed {
@@ -107,8 +107,8 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 /// The initial window of streams.
-fn window(octets: u32) -> Vec<u8> {
-    [&[0, 4][..], &octets.to_be_bytes()].concat()
+fn window(bytes: u32) -> Vec<u8> {
+    [&[0, 4][..], &bytes.to_be_bytes()].concat()
 }
 
 /// :method GET, :scheme http, :path /, :authority w.
@@ -122,8 +122,8 @@ fn streams() -> impl Iterator<Item = u32> {
 
 #[test]
 fn streams_that_take_nothing_hold_no_more_than_a_piece_each() {
-    for (of, octets) in [("no window", 0), ("a window of one byte", 1), ("of 64 KiB", 65_535)] {
-        let mut attack = Attack::begin(usize::MAX, &window(octets), Pace::default());
+    for (of, bytes) in [("no window", 0), ("a window of one byte", 1), ("of 64 KiB", 65_535)] {
+        let mut attack = Attack::begin(usize::MAX, &window(bytes), Pace::default());
         for stream in streams() {
             attack.say(&frame(1, END_STREAM | END_HEADERS, stream, &GET));
         }
@@ -253,10 +253,10 @@ impl Folder {
     }
 
     /// A server of them whose client takes so many bytes, and has all the windows there are.
-    fn attack(&self, takes: usize, octets: u32) -> Attack<FileRoot> {
+    fn attack(&self, takes: usize, bytes: u32) -> Attack<FileRoot> {
         let site = FileRoot::open(&self.0, plan::Uploads::Allowed, 1_000).unwrap();
-        let mut attack = Attack::begin_at(site, takes, &window(octets), Pace::default(), None);
-        if octets > 65_535 {
+        let mut attack = Attack::begin_at(site, takes, &window(bytes), Pace::default(), None);
+        if bytes > 65_535 {
             attack.say(&frame(8, 0, 0, &(1_u32 << 30).to_be_bytes()));
         }
         attack
@@ -282,7 +282,7 @@ fn request(method: &str, path: &str) -> Vec<u8> {
 #[test]
 fn files_not_taken_are_not_read() {
     let folder = Folder::new("files");
-    for (of, takes, octets) in [
+    for (of, takes, bytes) in [
         ("no window", usize::MAX, 0),
         ("a window of one byte", usize::MAX, 1),
         ("a window of 64 KiB", usize::MAX, 65_535),
@@ -290,7 +290,7 @@ fn files_not_taken_are_not_read() {
         ("one that takes a megabyte", 1 << 20, 0x7fff_ffff),
     ] {
         for path in ["/large", "/small", "/d0/", "/d0"] {
-            let mut attack = folder.attack(takes, octets);
+            let mut attack = folder.attack(takes, bytes);
             for stream in streams() {
                 attack.say(&frame(1, END_STREAM | END_HEADERS, stream, &request("GET", path)));
             }
@@ -334,7 +334,7 @@ fn targets_without_file_are_not_kept() {
     let mut attack = folder.attack(usize::MAX, 0);
     let path = [&[4, 0x7f, 0x81, 0x6d][..], &[b'/'; 14_080]].concat();
     let head = [&[0x82, 0x86][..], &path, &[0x41, 1, b'w']].concat();
-    let deep = path.iter().map(|octet| if *octet == b'/' { b'a' } else { *octet });
+    let deep = path.iter().map(|byte| if *byte == b'/' { b'a' } else { *byte });
     let mut deep: Vec<_> = deep.collect();
     deep[4] = b'/';
     let nowhere = [&[0x82, 0x86][..], &deep, &[0x41, 1, b'w']].concat();

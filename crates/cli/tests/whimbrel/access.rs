@@ -23,11 +23,11 @@ fn curl(words: &str) -> String {
     succeed(Command::new("curl").args(["-sS", "--max-time", "20"]).args(words.split(' ')))
 }
 
-/// Ends it; what it printed, and complained of.
+/// Ends it; returns its standard output and standard error.
 fn end(serve: Running) -> (String, String) {
     serve.signal(Signal::TERM);
     let Output { status, stdout, stderr } = serve.output();
-    let text = |octets: Vec<u8>| String::from_utf8(octets).unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let (stdout, stderr) = (text(stdout), text(stderr));
     assert!(status.success(), "{status} {stdout} {stderr}");
     (stdout, stderr)
@@ -44,7 +44,7 @@ fn fields(line: &str) -> [String; 4] {
 }
 
 #[test]
-fn each_request_is_a_line_as_tools_of_logs_read_it() {
+fn each_request_is_a_combined_log_line() {
     if !needs::found(&["curl"]) {
         return;
     }
@@ -79,7 +79,7 @@ fn each_request_is_a_line_as_tools_of_logs_read_it() {
 }
 
 #[test]
-fn a_log_on_the_standard_output_has_it_for_itself() {
+fn log_on_stdout_is_alone_there() {
     if !needs::found(&["curl"]) {
         return;
     }
@@ -90,11 +90,14 @@ fn a_log_on_the_standard_output_has_it_for_itself() {
     assert!(told.contains("listening") && told.contains("log        3 lines, 0 lost"), "{told}");
     let mut both = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
     let (code, error) = fail(both.args("serve -w kernel: --json --access-log -".split(' ')));
-    assert!(code == 2 && error.contains("--access-log: -: the document goes there"), "{error}");
+    assert!(
+        code == 2 && error.contains("--access-log: -: the document uses the standard output"),
+        "{error}"
+    );
 }
 
 #[test]
-fn a_log_that_cannot_be_written_is_told_of_once_and_its_lines_are_counted() {
+fn unwritable_log_is_reported_once_and_lines_counted() {
     if !needs::found(&["curl"]) {
         return;
     }
@@ -110,13 +113,13 @@ fn a_log_that_cannot_be_written_is_told_of_once_and_its_lines_are_counted() {
     assert!(code == 1 && error.contains("--access-log /nowhere/x: No such file"), "{error}");
 }
 
-/// What a server answers: the status, and how much of a body.
+/// A server's answer: the status, and the length of the body.
 fn asked(at: &str, words: &str) -> String {
     curl(&format!("-o /dev/null -w %{{http_code}},%{{size_download}} {words} http://{at}/a.txt"))
 }
 
 #[test]
-fn curl_asks_by_tag_and_by_date_and_is_sent_nothing_twice() {
+fn conditional_curl_gets_nothing_twice() {
     if !needs::found(&["curl"]) {
         return;
     }

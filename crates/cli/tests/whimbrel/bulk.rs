@@ -29,7 +29,7 @@ fn the_table_names_the_limit_of_a_long_path() {
 }
 
 #[test]
-fn every_octet_that_was_sent_came() {
+fn every_sent_byte_arrives() {
     let document = parse(&whimbrel("bulk send -n 10M -P 2 --json"));
     assert_eq!(document["summary"]["sent"], 10 << 20);
     for stream in document["streams"].as_array().unwrap() {
@@ -103,7 +103,7 @@ fn ports_that_ran_out_are_named_with_their_figures() {
 }
 
 #[test]
-fn a_document_for_readers_of_iperf3_leaves_out_what_nobody_measured() {
+fn iperf3_document_omits_unmeasured_values() {
     let virtually = "-t 3 -w mem:rate=10M,delay=5ms --clock virtual --json=iperf3";
     let document = parse(&whimbrel(&format!("bulk send {virtually}")));
     let load = &document["end"]["cpu_utilization_percent"];
@@ -116,7 +116,7 @@ fn a_document_for_readers_of_iperf3_leaves_out_what_nobody_measured() {
 }
 
 #[test]
-fn a_route_tells_connections_what_to_begin_with() {
+fn route_sets_initial_values_of_connections() {
     let line = "bulk send -t 5 -w mem:rate=100M,delay=35ms --clock virtual --json=iperf3 -C cubic";
     let sent = |more: &str| {
         let document = parse(&whimbrel(&format!("{line}{more}")));
@@ -161,7 +161,7 @@ fn our_stack_and_the_kernel_send_to_each_other_over_tun() {
     kernel.end();
 }
 
-/// What was under way when the time ran out is in the sink's count: in its time, too.
+/// Bytes on the way at the end of the time are in the sink's count: in its time, too.
 #[test]
 fn a_sink_receives_no_faster_than_the_line_is() {
     let run = "bulk send -t 10 -P 2 -w mem:rate=45M,delay=35ms --clock virtual";
@@ -177,7 +177,7 @@ fn a_sink_receives_no_faster_than_the_line_is() {
 }
 
 #[test]
-fn what_limits_a_sender_takes_all_of_its_time() {
+fn limits_of_a_sender_add_up_to_its_time() {
     let virtually = "-t 3 -w mem:rate=1G,delay=35ms --clock virtual";
     let text = whimbrel(&format!("bulk send {virtually} --window 1M/192k,exact --json-stream"));
     let lines: Vec<Value> = text.lines().map(parse).collect();
@@ -197,7 +197,7 @@ fn what_limits_a_sender_takes_all_of_its_time() {
 }
 
 #[test]
-fn segments_and_windows_are_as_they_were_asked_for() {
+fn segments_and_windows_follow_options() {
     let virtually = "-t 2 -w mem:rate=1G,delay=10ms --clock virtual --json";
     let narrow = parse(&whimbrel(&format!("bulk send -M 500 -N -C reno {virtually}")));
     let segments = |document: &Value| {
@@ -209,7 +209,7 @@ fn segments_and_windows_are_as_they_were_asked_for() {
         let document = parse(&whimbrel(&format!("bulk send --wscale {wscale} {virtually}")));
         document["summary"]["sent_rate"].as_f64().unwrap()
     };
-    // 65,535 octets in each round trip of 20 ms are 26.2 Mbit/s.
+    // 65,535 bytes in each round trip of 20 ms are 26.2 Mbit/s.
     for wscale in ["off", "0"] {
         assert!((23e6..27e6).contains(&rate(wscale)), "{wscale}: {}", rate(wscale));
     }
@@ -220,7 +220,7 @@ fn segments_and_windows_are_as_they_were_asked_for() {
 }
 
 #[test]
-fn reversed_it_goes_the_other_way() {
+fn reverse_swaps_the_direction() {
     let document = parse(&whimbrel("bulk send -R -n 1M --json"));
     assert_eq!(document["config"]["direction"], "recv");
     // A block under way may come on top.
@@ -231,7 +231,7 @@ fn reversed_it_goes_the_other_way() {
 }
 
 #[test]
-fn a_window_bounds_what_goes_in_a_round_trip() {
+fn window_limits_bytes_per_round_trip() {
     let line = "-t 20 -w mem:rate=1G,delay=50ms --clock virtual --json";
     let rate = |window: &str| {
         let document = parse(&whimbrel(&format!("bulk send --window {window},exact {line}")));

@@ -1,5 +1,5 @@
-//! `--pcap`, `whimbrel pcap` and the wire `pcap:`: what is written can be read, by another parser, by
-//! tshark where it is installed, and by ourselves.
+//! `--pcap`, `whimbrel pcap` and the wire `pcap:`: captures can be read by another parser, by tshark if
+//! installed, and by ourselves.
 
 use std::fs;
 use std::io::Read;
@@ -29,14 +29,14 @@ pub(crate) fn comments(path: &Path) -> Vec<String> {
     comments
 }
 
-/// The states that a capture tells of, in their order.
+/// The states in a capture, in their order.
 fn states(path: &Path) -> Vec<String> {
     let states = comments(path).into_iter().filter(|comment| comment.starts_with("state: "));
     states.map(|comment| comment["state: ".len()..].to_owned()).collect()
 }
 
-/// The same packets as tshark reads them; `None` where it is not installed, and then the rest of the
-/// test is skipped.
+/// The packets as tshark reads them; `None` where it is not installed, and the rest of the test is
+/// skipped.
 pub(crate) fn tshark(path: &Path, fields: &[&str]) -> Option<Vec<String>> {
     if !needs::found(&["tshark"]) {
         return None;
@@ -50,7 +50,7 @@ pub(crate) fn tshark(path: &Path, fields: &[&str]) -> Option<Vec<String>> {
 }
 
 #[test]
-fn a_load_in_memory_is_captured_with_the_states_of_its_connection() {
+fn memory_load_capture_has_connection_states() {
     let folder = scratch("pcap");
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join("load.pcapng");
@@ -72,7 +72,7 @@ fn a_server_over_tun_is_captured_with_its_drops_and_cut_frames() {
     let path = net.folder().join("serve.pcapng");
     let serve = net.serve(&["--body", "100k", "--pcap", &format!("{},snap=96", path.display())]);
     net.run("curl -sS --fail --max-time 20 -o /dev/null http://10.9.0.2/");
-    // Nobody listens there: a reset answers, and the SYN counts as dropped.
+    // The port has no listener: a reset answers, and the SYN counts as dropped.
     fail(net.command("curl").args(["-sS", "--max-time", "5", "http://10.9.0.2:81/"]));
     serve.stop();
     let comments = comments(&path);
@@ -82,7 +82,7 @@ fn a_server_over_tun_is_captured_with_its_drops_and_cut_frames() {
     if let Some(lines) = tshark(&path, &["frame.len", "frame.cap_len", "tcp.dstport"]) {
         assert_eq!(lines.len(), comments.len());
         assert!(lines.iter().any(|line| line.ends_with("|81")), "{lines:?}");
-        let cut = |line: &String| line.split('|').nth(1).is_some_and(|octets| octets == "96");
+        let cut = |line: &String| line.split('|').nth(1).is_some_and(|bytes| bytes == "96");
         assert!(lines.iter().any(cut), "{lines:?}");
     }
 }
@@ -121,9 +121,9 @@ fn whimbrel(words: &[&str]) -> Command {
 }
 
 #[test]
-fn a_capture_is_replayed_to_a_server_which_says_what_it_refused() {
+fn replayed_capture_reports_refused_packets() {
     let (_folder, path) = captured_load("replay");
-    // The client's capture: what came in was the server's, and is not for the address given.
+    // The client's capture: its incoming packets were the server's, and are not for the given address.
     let serve = |addr: &str, more: &[&str]| {
         let wire = format!("pcap:{path},addr={addr}/24,speed=max");
         succeed(whimbrel(&["serve", "-w", &wire]).args(more))
@@ -132,7 +132,7 @@ fn a_capture_is_replayed_to_a_server_which_says_what_it_refused() {
     assert!(text.contains("outward ones left out"), "{text}");
     let replayed = text.lines().find(|line| line.starts_with("replayed")).unwrap();
     assert!(replayed.contains("OTHERHOST") && !text.contains("try  "), "{text}");
-    // To the client's own address they are answers to what it never asked.
+    // To the client's own address they are answers without a request.
     let text = serve("10.0.0.1", &[]);
     assert!(text.lines().any(|line| line.contains("frames; dropped: ")), "{text}");
     assert!(text.contains("NO_SOCKET") && !text.contains("OTHERHOST"), "{text}");
@@ -161,7 +161,7 @@ fn the_old_format_and_ethernet_are_replayed_too() {
 }
 
 #[test]
-fn a_capture_is_judged_again_filtered_cut_and_counted() {
+fn replayed_capture_is_filtered_cut_and_counted() {
     let (folder, path) = captured_load("again");
     let wire = format!("pcap:{path},addr=10.0.0.1/24,speed=max");
     let out = folder.0.join("again.pcapng");
@@ -183,13 +183,13 @@ fn a_capture_is_judged_again_filtered_cut_and_counted() {
     }
 }
 
-/// Whether the stack answers.
+/// True if the stack answers.
 fn ping(net: &Net) -> bool {
     output(net.command("ping").args(["-c", "1", "-W", "1", "10.9.0.2"])).status.success()
 }
 
 #[test]
-fn a_host_on_a_wire_of_its_own_captures_until_its_time_is_over() {
+fn pcap_on_own_wire_ends_after_its_duration() {
     let Some(net) = Net::with(&["ping"]) else { return };
     let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
     command.args(["pcap", "-w", "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1", "-c", "4", "icmp"]);
@@ -213,7 +213,7 @@ fn a_host_on_a_wire_of_its_own_captures_until_its_time_is_over() {
 }
 
 #[test]
-fn a_host_of_several_queues_captures_what_comes_by_each_of_them() {
+fn pcap_captures_from_all_queues() {
     let Some(net) = Net::with(&["ping", "curl"]) else { return };
     let out = net.folder().join("queues.pcapng");
     let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
@@ -221,7 +221,7 @@ fn a_host_of_several_queues_captures_what_comes_by_each_of_them() {
     command.args(["pcap", "-w", wire, "-o", out.to_str().unwrap(), "tcp port 81"]);
     let mut child = Running::start(command.stderr(Stdio::piped()));
     await_that("it answers", || ping(&net) || child.end().is_some());
-    // From as many ports: the kernel deals them to both queues, and each refuses its own.
+    // From as many ports: the kernel gives them to both queues, and each queue refuses its own.
     fail(net.command("curl").args(["-sS", "--max-time", "20", "http://10.9.0.2:81/[1-20]"]));
     interrupt(child.id());
     let output = child.output();
@@ -262,21 +262,22 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
 
-/// A run whose capture cannot be written says so once, goes on, tells its result, and exits with 1.
+/// A run whose capture cannot be written reports it once, continues, prints its result, and exits with
+/// 1.
 fn breaks_off(command: &mut Command, reason: &str, result: &str) {
     let output = output(command);
     let (text, error) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{command:?}: {error}");
-    assert_eq!(error.matches("the capture is not whole").count(), 1, "{command:?}: {error}");
+    assert_eq!(error.matches("the capture is incomplete").count(), 1, "{command:?}: {error}");
     assert!(error.contains(reason), "{command:?}: {error}");
     assert!(text.contains(result), "{command:?}: {text} {error}");
 }
 
 #[test]
-fn a_full_disk_ends_a_capture_and_not_the_run() {
+fn full_disk_ends_capture_but_not_run() {
     let full =
-        "--pcap: the capture is not whole: No space left on device (os error 28); is the disk";
+        "--pcap: the capture is incomplete: No space left on device (os error 28); is the disk";
     let reason = &full.replace("--pcap", "--pcap /dev/full");
     for (words, result) in [
         // Whole at once, and broken by the last flush.
@@ -290,21 +291,21 @@ fn a_full_disk_ends_a_capture_and_not_the_run() {
         let mut command = whimbrel(&words.split(' ').collect::<Vec<_>>());
         breaks_off(command.args(["--pcap", "/dev/full"]), reason, result);
     }
-    // What --fail-if says of the result comes first.
+    // The verdict of --fail-if comes first.
     let (code, error) =
         fail(&mut whimbrel(&["load", "-n", "9", "--pcap", "/dev/full", "--fail-if", "rps>0"]));
-    assert!(code == 3 && error.contains("the capture is not whole"), "{error}");
+    assert!(code == 3 && error.contains("the capture is incomplete"), "{error}");
 }
 
 #[test]
-fn a_server_goes_on_without_its_capture() {
+fn server_continues_without_its_capture() {
     let Some(net) = Net::with(&["curl"]) else { return };
     let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
     command.args("serve -w tun:whim0,addr=10.9.0.2/24,host=10.9.0.1".split(' '));
     command.args(["--pcap", "/dev/full"]);
     let mut serve = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let mut said = await_serving(&mut serve);
-    // More than what is gathered before it is written.
+    // More than the buffer before a write.
     net.run("curl -sS --fail --max-time 20 -o /dev/null http://10.9.0.2/[1-1000]");
     serve.signal(Signal::TERM);
     let mut text = String::new();
@@ -314,14 +315,14 @@ fn a_server_goes_on_without_its_capture() {
     assert_eq!(serve.wait().code(), Some(1), "{error}");
     assert!(unbroken(&text).contains("1 connection, 1000 requests (0 refused)"), "{text}");
     assert_eq!(
-        error.matches("is the disk full?; the run goes on without it").count(),
+        error.matches("is the disk full?; the run continues without it").count(),
         1,
         "{error}"
     );
 }
 
 #[test]
-fn a_folder_that_vanished_ends_a_capture_at_its_next_file() {
+fn vanished_folder_ends_capture_at_next_file() {
     let folder = scratch("pcap-vanished");
     fs::create_dir_all(&folder).unwrap();
     let capture = format!("{},rotate=20k", folder.join("a.pcapng").display());
@@ -336,12 +337,12 @@ fn a_folder_that_vanished_ends_a_capture_at_its_next_file() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains(".pcapng: No such file or directory"), "{error}");
-    assert_eq!(error.matches("the capture is not whole").count(), 1, "{error}");
+    assert_eq!(error.matches("the capture is incomplete").count(), 1, "{error}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("Success rate:  100.00%"));
 }
 
 #[test]
-fn a_reader_that_left_ends_what_only_captures_and_the_reason_is_told_once() {
+fn closed_pipe_ends_pcap_with_one_message() {
     let (folder, load) = captured_load("pcap-reader");
     let wire = format!("pcap:{load},addr=10.0.0.2/24");
     let mut capture = whimbrel(&["pcap", "-w", &wire]);
@@ -351,7 +352,7 @@ fn a_reader_that_left_ends_what_only_captures_and_the_reason_is_told_once() {
     running.take_stderr().read_to_string(&mut error).unwrap();
     assert_eq!(running.wait().code(), Some(1), "{error}");
     assert_eq!(
-        error.matches("--output -: the capture is not whole: Broken pipe").count(),
+        error.matches("--output -: the capture is incomplete: Broken pipe").count(),
         1,
         "{error}"
     );
@@ -360,7 +361,7 @@ fn a_reader_that_left_ends_what_only_captures_and_the_reason_is_told_once() {
 }
 
 #[test]
-fn scripts_go_on_where_their_captures_cannot_be_written() {
+fn scripts_continue_without_their_captures() {
     let file = scratch("pcap-no-folder");
     fs::write(&file, "").unwrap();
     let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/scripts/rfc9293/established");

@@ -1,10 +1,10 @@
-//! Commands and what they print, as a user reads them: `tests/commands/*.md`. What needs root stands in
-//! the tests beside this one.
+//! Commands and their output, as a user reads them: `tests/commands/*.md`. Other tests have commands
+//! that need root.
 
-/// `TRYCMD=overwrite` writes into the files what is printed now. Of figures `[..]` stands for any.
+/// `TRYCMD=overwrite` writes the present output into the files. `[..]` stands for any figure.
 #[test]
-fn commands_print_what_is_written() {
-    // Behind the cases, which run when they go: what they leave is in the way of another user.
+fn commands_print_documented_output() {
+    // Removed after the cases ran: their file would block another user.
     let _capture = Removed("/tmp/whimbrel-commands.pcapng");
     let cases = trycmd::TestCases::new();
     cases

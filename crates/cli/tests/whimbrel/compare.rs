@@ -15,7 +15,7 @@ fn whimbrel(words: &str) -> Command {
     command
 }
 
-/// What a command with --json writes, in a file of this name.
+/// Output of a command with --json, in a file of this name.
 fn document(folder: &Path, name: &str, words: &str) -> PathBuf {
     let path = folder.join(name);
     fs::write(&path, succeed(&mut whimbrel(&format!("{words} --json"))))
@@ -52,7 +52,7 @@ fn each_command_that_measures_can_be_compared_with_itself() {
 }
 
 #[test]
-fn two_delays_differ_in_rules_figures_and_shape_and_fail_a_condition() {
+fn different_delays_differ_in_all_parts_and_fail_a_condition() {
     let folder = scratch("compare-two");
     fs::create_dir(&folder).unwrap();
     let load = |name, delay| {
@@ -76,7 +76,7 @@ fn two_delays_differ_in_rules_figures_and_shape_and_fail_a_condition() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_said() {
+fn incomparable_documents_are_reported() {
     let folder = scratch("compare-errors");
     fs::create_dir(&folder).unwrap();
     let write = |name: &str, text: &str| {
@@ -92,9 +92,9 @@ fn what_cannot_be_compared_is_said() {
     let none = folder.join("none");
     for (paths, code, part) in [
         ([&load, &crr], 2, "two documents of one command"),
-        ([&load, &link], 2, "is whimbrel.link/1: give documents of one of load, crr, bulk"),
-        ([&other, &load], 2, "is no document of whimbrel's"),
-        ([&load, &broken], 2, "is no JSON"),
+        ([&load, &link], 2, "is whimbrel.link/1: use documents of one of load, crr, bulk"),
+        ([&other, &load], 2, "is not a document of whimbrel"),
+        ([&load, &broken], 2, "is not valid JSON"),
         ([&none, &load], 1, "No such file"),
     ] {
         let (is, error) = fail(&mut compare(paths, &[]));

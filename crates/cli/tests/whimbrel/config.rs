@@ -8,7 +8,7 @@ use crate::running::{fail, succeed, whimbrel};
 use crate::scratch::scratch;
 
 #[test]
-fn every_command_that_builds_a_stack_prints_its_rules_with_their_origins() {
+fn print_config_shows_origins_in_every_stack_command() {
     for command in ["serve", "load", "crr", "bulk send", "script run x.pkt"] {
         let words = format!("{command} --profile freebsd -S msl=5s --print-config");
         let text = succeed(whimbrel(&words).env("WHIMBREL_TCP_SYN_RETRIES", "3"));
@@ -26,7 +26,7 @@ fn every_command_that_builds_a_stack_prints_its_rules_with_their_origins() {
 }
 
 #[test]
-fn a_file_rules_a_run_and_its_document_says_so() {
+fn config_file_applies_and_is_in_the_document() {
     let file = scratch("config.toml");
     fs::write(&file, "profile = \"linux\"\n\n[tunables]\n\"ports.first\" = 50000\n").unwrap();
     let words = format!("load -n 20 -c 2 -K --json --config {}", file.display());
@@ -47,7 +47,7 @@ fn a_file_rules_a_run_and_its_document_says_so() {
 }
 
 #[test]
-fn a_variable_that_means_nothing_is_an_error() {
+fn invalid_variable_is_an_error() {
     let (code, error) = fail(whimbrel("load -n 1").env("WHIMBREL_TCP_SYN_RETRYS", "3"));
     assert_eq!(code, 2);
     assert!(
@@ -57,7 +57,7 @@ fn a_variable_that_means_nothing_is_an_error() {
 }
 
 #[test]
-fn dash_s_help_lists_every_tunable_with_its_value_its_range_and_what_it_is_for() {
+fn set_help_lists_all_tunables_with_value_and_range() {
     for command in ["serve", "load", "crr", "bulk send", "script run x.pkt", "pcap -w tun:x"] {
         let words = format!("{command} -S help --profile freebsd -S syn_retries=9");
         let text = succeed(&mut whimbrel(&words));
@@ -80,8 +80,8 @@ fn dash_s_help_lists_every_tunable_with_its_value_its_range_and_what_it_is_for()
 }
 
 #[test]
-fn both_hosts_in_this_process_may_have_rules_of_their_own() {
-    // The client keeps the TIME-WAIT, which is not asked for; the server listens without timestamps.
+fn client_and_server_may_have_different_settings() {
+    // The client keeps the TIME-WAIT, which is not tested; the server listens without timestamps.
     let words = "load -n 20 -c 2 --json --profile linux --server-profile freebsd \
                  --server-set net.ipv4.tcp_timestamps=0 --local-ports 50000-50999";
     let document: Value = serde_json::from_str(&succeed(&mut whimbrel(words))).unwrap();
@@ -93,7 +93,7 @@ fn both_hosts_in_this_process_may_have_rules_of_their_own() {
     assert_eq!(timestamps["origin"], "--server-set", "{server}");
     assert_eq!(server["tunables"]["ports.first"]["origin"], "--local-ports");
 
-    // Without a profile of its own it has the client's rules.
+    // Without a separate profile it has the client's settings.
     let words = "load -n 20 -c 2 --json --profile linux --server-set msl=1s";
     let document: Value = serde_json::from_str(&succeed(&mut whimbrel(words))).unwrap();
     let server = &document["server_rules"];
@@ -105,7 +105,7 @@ fn both_hosts_in_this_process_may_have_rules_of_their_own() {
 }
 
 #[test]
-fn the_server_goes_by_its_own_rules() {
+fn server_uses_its_own_settings() {
     let load = "load -z 5s -c 1 -K -q 100 -w mem:delay=1ms --clock virtual --json";
     let held = |words: &str| {
         let document: Value =
@@ -120,7 +120,7 @@ fn the_server_goes_by_its_own_rules() {
 }
 
 #[test]
-fn the_servers_rules_are_printed_behind_the_clients_which_are_read_again() {
+fn print_config_has_server_settings_and_reads_back() {
     let file = scratch("both.toml");
     let words = "crr --profile linux --server-profile freebsd --print-config";
     let text = succeed(&mut whimbrel(words));

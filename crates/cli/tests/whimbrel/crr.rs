@@ -12,7 +12,7 @@ fn whimbrel(words: &str) -> String {
 }
 
 #[test]
-fn transactions_are_counted_in_every_mode_and_in_every_way_to_close() {
+fn transactions_are_counted_for_every_mode_and_close() {
     for (options, opened) in [
         ("", 200),
         ("--close client", 200),
@@ -31,7 +31,7 @@ fn transactions_are_counted_in_every_mode_and_in_every_way_to_close() {
 }
 
 #[test]
-fn the_table_looks_like_netperfs() {
+fn table_has_netperf_format() {
     let text = whimbrel("crr -l 5s -w mem:delay=1ms --clock virtual");
     assert!(text.contains("TCP_CRR") && text.contains("Trans."), "{text}");
     let row = text.lines().find(|line| line.starts_with("262144")).expect(&text);
@@ -41,7 +41,7 @@ fn the_table_looks_like_netperfs() {
 }
 
 #[test]
-fn it_runs_until_the_mean_is_sure_or_it_was_often_enough() {
+fn runs_end_at_confidence_or_maximum() {
     let virtually = "-l 1s -w mem:delay=1ms --clock virtual";
     let sure = whimbrel(&format!("crr -i 3,10 -I 99,5 {virtually}"));
     assert!(sure.contains("mean of 3 runs: 250.00 per sec, +/- 0.00% with 99%"), "{sure}");
@@ -78,7 +78,7 @@ fn our_stack_and_the_kernel_measure_each_other_over_tun() {
 }
 
 #[test]
-fn whoever_closes_first_neither_side_waits_for_the_other() {
+fn either_side_may_close_first_without_waiting() {
     let Some(net) = Net::new() else { return };
     let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
     for (server, close) in
@@ -101,7 +101,7 @@ fn whoever_closes_first_neither_side_waits_for_the_other() {
 }
 
 #[test]
-fn a_server_that_does_not_close_is_named() {
+fn server_that_does_not_close_is_reported() {
     let Some(net) = Net::new() else { return };
     let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
     let ours = net.serving(&["crr", "--server", "--close", "client"]);
@@ -112,7 +112,7 @@ fn a_server_that_does_not_close_is_named() {
 }
 
 #[test]
-fn the_kernel_without_a_free_port_is_waited_for_and_explained() {
+fn kernel_without_free_port_waits_and_explains() {
     let Some(net) = Net::new() else { return };
     let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
     let ours = net.serve(&["--echo"]);
@@ -138,13 +138,13 @@ fn the_kernel_without_a_free_port_is_waited_for_and_explained() {
 }
 
 #[test]
-fn the_other_side_can_be_the_kernels_too() {
+fn target_may_be_a_kernel_server() {
     let Some(net) = Net::new() else { return };
     let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
     for mode in ["crr -r 64,16k", "rr -r 64,16k", "cc"] {
         let server = format!("crr --server --stack kernel --mode {mode}");
         let server: Vec<_> = server.split(' ').collect();
-        // It says what to try; what was tried does it.
+        // The suggested command works.
         let said = net.serving(&server).end();
         let line = said.lines().find_map(|line| line.strip_prefix("try        whimbrel ")).unwrap();
         let mode_of_client = if mode.starts_with("rr") { "--mode rr" } else { "" };

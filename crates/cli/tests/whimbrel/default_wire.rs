@@ -1,5 +1,5 @@
-//! What commands take where nobody says by which wire: without a target memory, and to a target the
-//! kernel's sockets, which they say.
+//! Default wires: memory without a target, and to a target the kernel's sockets, which the output
+//! names.
 
 use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
@@ -25,10 +25,10 @@ fn serve(role: &str) -> (Running, String) {
 }
 
 const NOTE: &str =
-    "note: over the kernel's sockets, since there is no -w; -w tun:… takes this stack\n";
+    "note: using the kernel's sockets because there is no -w; use -w tun:… for this stack\n";
 
 #[test]
-fn a_target_without_a_wire_is_reached_over_the_kernels_sockets_and_that_is_said() {
+fn target_without_wire_uses_kernel_sockets_with_a_note() {
     for (role, words) in [
         ("", "load http://AT/ -n 20 -c 2"),
         (" --echo", "crr AT -n 20"),
@@ -39,7 +39,7 @@ fn a_target_without_a_wire_is_reached_over_the_kernels_sockets_and_that_is_said(
         let told = |more: &str| {
             let Output { status, stdout, stderr } =
                 output(&mut whimbrel(&format!("{words}{more}")));
-            let text = |octets: Vec<u8>| String::from_utf8(octets).unwrap();
+            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
             let (stdout, stderr) = (text(stdout), text(stderr));
             assert!(status.success(), "{words}{more}: {stdout} {stderr}");
             (stdout, stderr)
@@ -52,7 +52,7 @@ fn a_target_without_a_wire_is_reached_over_the_kernels_sockets_and_that_is_said(
         assert_eq!(document["env"]["wire"], "kernel:");
         assert_eq!(document["env"]["wire_by_default"], true);
         assert_eq!(note, NOTE);
-        // Who says it himself knows it, and who wants no words has none.
+        // There is no note with an explicit wire, or without text output.
         assert_eq!(told(" -w kernel:").1, "");
         assert_eq!(told(" --stack kernel").1, "");
         assert_eq!(told(" --quiet").1, "");
@@ -61,13 +61,13 @@ fn a_target_without_a_wire_is_reached_over_the_kernels_sockets_and_that_is_said(
 }
 
 #[test]
-fn without_a_target_it_is_memory_and_the_kernel_takes_no_rules_of_ours() {
+fn default_wire_is_memory_and_kernel_takes_no_tunables() {
     let Output { stdout, stderr, .. } = output(&mut whimbrel("load -n 5 -c 1 --json"));
     let document: Value = serde_json::from_slice(&stdout).unwrap();
     assert_eq!(document["env"]["wire"], "mem:");
     assert_eq!(stderr, b"");
     let (code, error) = fail(&mut whimbrel("load http://127.0.0.1:9/ -S msl=1s"));
-    assert!(code == 2 && error.contains("give this stack a wire by -w"), "{error}");
+    assert!(code == 2 && error.contains("or another wire (-w)"), "{error}");
     let (code, error) = fail(&mut whimbrel("crr 127.0.0.1:9 --stack user"));
-    assert!(code == 2 && error.contains("--stack: user: this stack reaches"), "{error}");
+    assert!(code == 2 && error.contains("--stack: user: this stack needs a wire"), "{error}");
 }

@@ -1,20 +1,19 @@
-//! `whimbrel doctor`, and what commands that lack something say of it.
+//! `whimbrel doctor`, and errors of commands about missing needs.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::netns::{FOR_NOBODY, Net, nobody, public_copy};
+use crate::netns::{FOR_UNPRIVILEGED, Net, public_copy, unprivileged};
 use crate::running::{fail, output, succeed};
 
-/// What was printed, with each need on one line again: what does not fit one goes on in the next, behind
-/// blanks.
+/// The output, with each need on one line again: long ones continue in the next line, behind blanks.
 fn unbroken(text: Vec<u8>) -> String {
     String::from_utf8(text).unwrap().replace("\n      ", " ")
 }
 
 #[test]
-fn each_need_has_a_line_and_a_program_reads_the_same() {
+fn each_need_has_a_line_and_a_json_entry() {
     let run = |words: &[&str]| {
         let mut doctor = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
         let output = output(doctor.arg("doctor").args(words));
@@ -39,15 +38,15 @@ fn each_need_has_a_line_and_a_program_reads_the_same() {
 }
 
 #[test]
-fn who_lacks_a_privilege_is_led_to_the_line_that_says_so() {
-    let Some(net) = Net::with(&FOR_NOBODY) else { return };
+fn missing_privilege_names_its_doctor_line() {
+    let Some(net) = Net::with(&FOR_UNPRIVILEGED) else { return };
     let copy = public_copy(net.folder());
-    let nobody = |words: &[&str]| {
-        let mut command = nobody(&net, &copy, "600");
+    let unprivileged = |words: &[&str]| {
+        let mut command = unprivileged(&net, &copy, "600");
         command.args(words);
         command
     };
-    let output = output(&mut nobody(&["doctor"]));
+    let output = output(&mut unprivileged(&["doctor"]));
     let text = unbroken(output.stdout);
     let error = unbroken(output.stderr);
     assert_eq!(output.status.code(), Some(0), "{text}{error}");
@@ -66,7 +65,7 @@ fn who_lacks_a_privilege_is_led_to_the_line_that_says_so() {
         (&["serve", "-w", "kernel:", "-l", "127.0.0.1:80"], &["low-ports"]),
         (&["script", "run", "--against", "kernel", "/dev/null"], &["net-namespaces", "net-admin"]),
     ] {
-        let (code, error) = fail(&mut nobody(words));
+        let (code, error) = fail(&mut unprivileged(words));
         assert_eq!(code, 4, "{error}");
         assert!(error.contains("of `whimbrel doctor`"), "{error}");
         for line in lines {
@@ -75,15 +74,15 @@ fn who_lacks_a_privilege_is_led_to_the_line_that_says_so() {
             assert!(text.lines().any(failed), "{line} did not fail in:\n{text}");
         }
     }
-    // Its folder is somebody else's: the line says which are not.
+    // Its folder belongs to another user: the line names such folders.
     let wire = format!("unix:{}/wire.sock,addr=10.9.0.2/24", net.folder().display());
-    let (code, error) = fail(&mut nobody(&["serve", "-w", &wire]));
+    let (code, error) = fail(&mut unprivileged(&["serve", "-w", &wire]));
     assert!(code == 4 && error.contains("the line unix-sockets of `whimbrel doctor`"), "{error}");
     let somewhere = |it: &str| it.starts_with("ok    unix-sockets") && it.contains("/tmp");
     assert!(text.lines().any(somewhere), "{text}");
 }
 
-/// The line of `whimbrel doctor` that has this name, as whoever is in `net` sees it.
+/// The line of `whimbrel doctor` that has this name, in the namespace `net`.
 fn line(net: &Net, name: &str) -> String {
     let text = succeed(net.command(env!("CARGO_BIN_EXE_whimbrel")).arg("doctor"));
     let text = unbroken(text.into_bytes());
@@ -92,16 +91,16 @@ fn line(net: &Net, name: &str) -> String {
 }
 
 #[test]
-fn sockets_that_share_frames_are_tried_and_leave_nothing_behind() {
+fn fanout_check_leaves_nothing_behind() {
     let Some(net) = Net::with_veth(&[]) else { return };
     assert!(line(&net, "packet-fanout").starts_with("ok "), "{}", line(&net, "packet-fanout"));
     assert_eq!(net.run("cat /proc/net/packet").lines().count(), 1);
 }
 
 #[test]
-fn checksums_that_a_veth_leaves_out_are_seen_and_the_fix_named_mends_it() {
+fn missing_veth_checksums_are_found_and_fixed() {
     let Some(net) = Net::with_veth(&["curl", "ethtool"]) else { return };
-    // The replay of what was captured shows whom it concerns.
+    // The replay of the capture shows the effect.
     let replayed = |name: &str| {
         let file = net.folder().join(name).display().to_string();
         let serve = net.serve(&["-w", "packet:vstack,addr=10.9.0.2/24", "--pcap", &file]);
@@ -127,10 +126,10 @@ fn checksums_that_a_veth_leaves_out_are_seen_and_the_fix_named_mends_it() {
 }
 
 #[test]
-fn of_an_end_that_is_elsewhere_doctor_says_where_to_look() {
+fn doctor_names_namespace_of_remote_veth_end() {
     let (Some(net), Some(other)) = (Net::with_veth(&[]), Net::new()) else { return };
     net.give("vkernel", &other);
     let line = line(&net, "veth-checksums");
-    let said = line.contains("of vstack the other end is in another network namespace");
+    let said = line.contains("the other end of vstack is in another network namespace");
     assert!(line.starts_with("ok ") && said, "{line}");
 }

@@ -1,14 +1,13 @@
-//! What README.md and the pages of `docs` show of commands is what these print.
+//! README.md and the pages of `docs` show the true output of commands.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::files;
 
-/// Figures that the stack may change stand there as they were: `TRYCMD=overwrite` writes what is printed
-/// now.
+/// Figures that may change are quoted as they were: `TRYCMD=overwrite` writes the present output.
 #[test]
-fn blocks_of_the_documents_show_what_commands_print() {
+fn document_blocks_show_true_output() {
     let cases = trycmd::TestCases::new();
     let files = documents();
     cases
@@ -22,7 +21,7 @@ fn blocks_of_the_documents_show_what_commands_print() {
 }
 
 #[test]
-fn a_block_that_is_not_run_says_why() {
+fn unrun_block_gives_a_reason() {
     let mut shown = 0;
     for file in documents() {
         let text = fs::read_to_string(&file).unwrap();
@@ -39,7 +38,7 @@ fn a_block_that_is_not_run_says_why() {
     assert!(shown > 0, "nothing is shown");
 }
 
-/// What a user reads.
+/// Files for users.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     [vec![root.join("README.md")], files::below(&root.join("docs"), "md")].concat()

@@ -1,11 +1,11 @@
-//! What `whimbrel` says when it cannot do what it is asked, and its exit codes. More of what command
-//! lines cannot mean stands, to the letter, in `tests/commands/usage.md`.
+//! Errors of `whimbrel`, and its exit codes. `tests/commands/usage.md` has more usage errors, to the
+//! letter.
 
 use std::fs;
 use std::process::Command;
 
 use crate::needs;
-use crate::netns::{FOR_NOBODY, Net, nobody, public_copy};
+use crate::netns::{FOR_UNPRIVILEGED, Net, public_copy, unprivileged};
 use crate::running::{fail, output};
 use crate::scratch::scratch;
 
@@ -35,9 +35,9 @@ fn a_usage_error_exits_with_2() {
 }
 
 #[test]
-fn a_usage_error_of_a_load_exits_with_2_and_says_what_to_give() {
+fn load_usage_error_exits_2_with_remedy() {
     assert_says(&whimbrel("load https://10.9.0.1/ -w kernel:"), 2, &["TLS", "http://"]);
-    assert_says(&whimbrel("load -w tun:t0,addr=10.1.0.2/24"), 2, &["give its address"]);
+    assert_says(&whimbrel("load -w tun:t0,addr=10.1.0.2/24"), 2, &["add its address"]);
     assert_says(&whimbrel("load -w kernel: --seed 1"), 2, &["--seed"]);
     assert_says(&whimbrel("load -w kernel: --local-ports 1-2"), 2, &["--local-ports", "sysctl"]);
     assert_says(&whimbrel("load --local-ports 9-1"), 2, &["--local-ports", "49152-65535"]);
@@ -65,9 +65,9 @@ fn a_usage_error_of_a_load_exits_with_2_and_says_what_to_give() {
 }
 
 #[test]
-fn a_usage_error_of_whoever_else_measures_or_serves_exits_with_2_and_says_what_to_give() {
+fn other_usage_errors_exit_2_with_remedy() {
     assert_says(&whimbrel("crr --server -r 0,1"), 2, &["--sizes", "at least one byte"]);
-    assert_says(&whimbrel("crr --server -w mem:"), 2, &["--wire", "nobody but this process"]);
+    assert_says(&whimbrel("crr --server -w mem:"), 2, &["--wire", "connects only this process"]);
     assert_says(&whimbrel("crr --mode cc --close server"), 2, &["client or rst"]);
     assert_says(&whimbrel("crr --mode rr --close rst"), 2, &["leave it out"]);
     assert_says(&whimbrel("crr -i 1,3"), 2, &["3 to 30", "3,10"]);
@@ -86,7 +86,7 @@ fn a_usage_error_of_whoever_else_measures_or_serves_exits_with_2_and_says_what_t
     assert_says(
         &whimbrel("load http://10.9.0.1/ -w pcap:x,addr=10.9.0.2/24"),
         2,
-        &["answers nobody"],
+        &["pcap: is read-only"],
     );
     assert_says(
         &whimbrel("pcap -w tun:t,addr=10.9.0.2/24,queues=2 -c 4 -o x"),
@@ -107,7 +107,7 @@ fn a_usage_error_of_whoever_else_measures_or_serves_exits_with_2_and_says_what_t
 }
 
 #[test]
-fn a_server_that_is_not_there_is_one_clear_line() {
+fn missing_server_is_one_clear_line() {
     for command in ["load http://127.0.0.1:9/", "crr 127.0.0.1:9", "bulk send 127.0.0.1:9"] {
         let error = whimbrel(&format!("{command} -w kernel:"));
         assert_says(&error, 1, &["127.0.0.1:9", "connection refused", "is a server listening"]);
@@ -116,13 +116,13 @@ fn a_server_that_is_not_there_is_one_clear_line() {
 }
 
 #[test]
-fn a_server_of_something_else_is_one_clear_line() {
+fn wrong_kind_of_server_is_one_clear_line() {
     let Some(net) = Net::new() else { return };
     let cases = [
         (
             "--discard",
             "bulk recv AT --peer plain -t 200ms",
-            "not one byte came: is it a server that sends",
+            "no data received: does the server send",
         ),
         (
             "--echo",
@@ -148,7 +148,7 @@ fn a_server_of_something_else_is_one_clear_line() {
 }
 
 #[test]
-fn a_result_that_cannot_be_written_exits_with_1_and_a_reader_that_left_is_none() {
+fn unwritable_result_exits_1_but_closed_pipe_does_not() {
     if !needs::found(&["bash"]) {
         return;
     }
@@ -177,7 +177,11 @@ fn a_result_that_cannot_be_written_exits_with_1_and_a_reader_that_left_is_none()
         &format!("script run {scripts}"),
     ] {
         let (code, error) = run(&format!("whimbrel {words} > /dev/full"));
-        assert_says(&(code, error.clone()), 1, &["standard output", "No space left", "elsewhere"]);
+        assert_says(
+            &(code, error.clone()),
+            1,
+            &["standard output", "No space left", "redirect it"],
+        );
         assert_eq!(error.lines().count(), 1, "{words}: {error}");
         if words != "doctor" {
             let (code, error) = run(&format!("whimbrel {words} | true"));
@@ -193,7 +197,7 @@ fn a_result_that_cannot_be_written_exits_with_1_and_a_reader_that_left_is_none()
 }
 
 #[test]
-fn a_port_in_use_exits_with_1_and_names_another_way() {
+fn port_in_use_exits_1_with_remedy() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap();
     let error = whimbrel(&format!("serve -w kernel: -l {at}"));
@@ -201,13 +205,13 @@ fn a_port_in_use_exits_with_1_and_names_another_way() {
 }
 
 #[test]
-fn a_file_root_that_cannot_be_read_exits_with_1() {
+fn unreadable_file_root_exits_1() {
     let error = whimbrel("serve --file-root /nowhere/at/all");
-    assert_says(&error, 1, &["--file-root /nowhere/at/all", "No such file", "give a directory"]);
+    assert_says(&error, 1, &["--file-root /nowhere/at/all", "No such file", "use a directory"]);
 }
 
 #[test]
-fn an_interface_that_cannot_carry_the_stack_exits_with_1_and_says_why() {
+fn unusable_interface_exits_1_with_reason() {
     let Some(net) = Net::with_veth(&[]) else { return };
     let refused =
         |spec: &str| fail(net.command(env!("CARGO_BIN_EXE_whimbrel")).args(["serve", "-w", spec]));
@@ -223,7 +227,7 @@ fn an_interface_that_cannot_carry_the_stack_exits_with_1_and_says_why() {
 }
 
 #[test]
-fn a_path_that_is_no_sockets_exits_with_1() {
+fn path_without_socket_exits_1() {
     let file = scratch("no-socket");
     fs::write(&file, "").unwrap();
     let error = whimbrel(&format!("serve -w unix:{},addr=10.9.0.2/24", file.display()));
@@ -234,7 +238,7 @@ fn a_path_that_is_no_sockets_exits_with_1() {
 }
 
 #[test]
-fn a_name_in_use_exits_with_1_and_an_address_in_use_too() {
+fn name_or_address_in_use_exits_1() {
     let Some(net) = Net::new() else { return };
     let serve = net.serve(&[]);
     let mut second = net.command(env!("CARGO_BIN_EXE_whimbrel"));
@@ -247,11 +251,11 @@ fn a_name_in_use_exits_with_1_and_an_address_in_use_too() {
 
 #[test]
 fn a_missing_privilege_exits_with_4() {
-    let Some(net) = Net::with(&FOR_NOBODY) else { return };
+    let Some(net) = Net::with(&FOR_UNPRIVILEGED) else { return };
     let copy = public_copy(net.folder());
-    // Not for this user, and, as udev has it on many systems, for all users.
+    // Not for this user, and, as with udev on many systems, for all users.
     for (mode, doing) in [("600", "open /dev/net/tun"), ("666", "attach")] {
-        let error = fail(nobody(&net, &copy, mode).arg("serve"));
+        let error = fail(unprivileged(&net, &copy, mode).arg("serve"));
         assert_says(&error, 4, &["no privilege", doing, "CAP_NET_ADMIN"]);
     }
 }

@@ -12,7 +12,7 @@ use crate::running::{Running, Signal, succeed};
 
 /// Each ends by itself, or a second after it began by SIGINT.
 #[test]
-fn the_examples_of_readme_and_of_every_help_run_as_they_stand() {
+fn readme_and_help_examples_run_unchanged() {
     let Some(net) = Net::new() else { return };
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
     symlink(&tests, net.folder().join("tests")).unwrap();
@@ -24,7 +24,7 @@ fn the_examples_of_readme_and_of_every_help_run_as_they_stand() {
     let mut ran = check_all(&net, &of_readme());
     assert!(ran > 10, "{ran} examples in README.md");
     ran += check_all(&net, &of_help("serve"));
-    // Whom the others talk to.
+    // Servers for the other examples.
     let web = net.serve(&["-w", "kernel:", "-l", "0.0.0.0:8080"]);
     let characters = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:19", "--chargen"]);
     let iperf = net.serving(&["bulk", "--server", "--listen", "0.0.0.0:5201", "-w", "kernel:"]);
@@ -68,7 +68,7 @@ fn check(net: &Net, line: &str) {
     let is_as_it_should = match ended.status.code() {
         Some(0) => true,
         Some(1) => errors.starts_with("error: interrupted"),
-        // What they may well find out.
+        // Their result may be either.
         Some(3) => line.contains("--fail-if"),
         Some(4) => line.ends_with("doctor"),
         _ => false,
@@ -93,7 +93,7 @@ fn of_help(command: &str) -> Vec<String> {
     let examples = examples.split("\n\n").next().unwrap();
     let lines: Vec<&str> = examples.lines().filter_map(|line| line.strip_prefix("  ")).collect();
     for line in lines.iter().filter(|line| !line.starts_with(' ')) {
-        // It can be copied: a line that is too long for 80 columns would go on in another.
+        // It can be copied: a line longer than 80 columns would wrap.
         assert!(line.trim_start_matches("sudo ").starts_with("whimbrel "), "{command}: {line}");
     }
     ours(lines.into_iter())
@@ -119,7 +119,7 @@ pub(crate) fn shell(net: &Net, script: &str) -> Command {
     command
 }
 
-/// The commands whose examples need nobody, or those who are there.
+/// Commands whose examples need no peer, or one that is there.
 const EXAMPLES: [&str; 12] = [
     "load",
     "crr",

@@ -1,5 +1,5 @@
-//! What peers, files and documents bring, on a terminal: nothing of it acts there, and none of it passes
-//! for a line of the program's.
+//! Text from peers, files and documents on a terminal: none of it has an effect there, or looks like a
+//! line of the program's.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -16,8 +16,8 @@ use crate::running::{Signal, await_that};
 use crate::scratch::scratch;
 use crate::signals::free_address;
 
-/// A title, a bell, a line of its own twice, letters turned around, a control character of C1, a blank
-/// that is not seen, and DEL.
+/// A title, a bell, a separate line twice, reversed letters, a control character of C1, an invisible
+/// blank, and DEL.
 const HOSTILE: &str = "in\x1b]0;title\x07\nforged: 1\rforged: 2\u{202e}\u{9b}2J\u{200b}\x7fout";
 
 /// A folder for the files of one test.
@@ -32,13 +32,13 @@ fn on_terminal(folder: &Path, words: &str, arguments: &[&OsStr], shown: &str) ->
     let mut terminal =
         Terminal::run_with(words, folder, (40, 100), |command| command.args(arguments));
     terminal.end();
-    await_that(&format!("{words} shows {shown}"), || terminal.octets().contains(shown));
+    await_that(&format!("{words} shows {shown}"), || terminal.bytes().contains(shown));
     printed(&terminal)
 }
 
-/// What it wrote, in which none of [`HOSTILE`] does anything.
+/// Its output, in which none of [`HOSTILE`] has an effect.
 fn printed(terminal: &Terminal) -> String {
-    let text = terminal.octets();
+    let text = terminal.bytes();
     let bad = ["\x1b]", "\x07", "\u{202e}", "\u{9b}", "\u{200b}", "\x7f", "\u{fffd}"];
     let lines = text.split("\r\n");
     let is_forged = |line: &str| line.contains('\r') || line.starts_with("forged");
@@ -52,14 +52,14 @@ fn grid(lines: &[(&str, f64)]) -> Value {
     json!({ "schema": "whimbrel.grid/1", "lines": lines.iter().map(line).collect::<Vec<_>>() })
 }
 
-fn write(folder: &Path, name: &OsStr, octets: impl AsRef<[u8]>) -> PathBuf {
+fn write(folder: &Path, name: &OsStr, bytes: impl AsRef<[u8]>) -> PathBuf {
     let path = folder.join(name);
-    fs::write(&path, octets).unwrap();
+    fs::write(&path, bytes).unwrap();
     path
 }
 
 #[test]
-fn documents_act_on_no_terminal() {
+fn text_in_documents_has_no_terminal_effect() {
     let folder = folder("foreign-documents");
     let file = |name: &str, value: &Value| write(&folder, name.as_ref(), value.to_string());
     let figures = json!({ HOSTILE: { "value": 1.0, "unit": HOSTILE } });
@@ -92,7 +92,7 @@ fn documents_act_on_no_terminal() {
 }
 
 #[test]
-fn files_and_their_names_act_on_no_terminal() {
+fn file_names_and_contents_have_no_terminal_effect() {
     let folder = folder("foreign-files");
     let scripts = folder.join(OsStr::from_bytes(&[HOSTILE.as_bytes(), b"\x9b\xff"].concat()));
     fs::create_dir(&scripts).unwrap();
@@ -133,7 +133,7 @@ fn files_and_their_names_act_on_no_terminal() {
 }
 
 #[test]
-fn iperf3_server_acts_on_no_terminal() {
+fn iperf3_server_text_has_no_terminal_effect() {
     let folder = folder("foreign-iperf3");
     for words in ["", "--json", "--json=iperf3"] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -149,7 +149,7 @@ fn iperf3_server_acts_on_no_terminal() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// One test as a server of iperf3's has it, whose texts are hostile.
+/// One test of an iperf3 server with hostile texts.
 fn serve_a_test(listener: &TcpListener) {
     let accept = || {
         let (mut stream, _) = listener.accept().unwrap();
@@ -188,7 +188,7 @@ fn read_document(control: &mut TcpStream) {
 }
 
 #[test]
-fn http_server_acts_on_no_terminal() {
+fn http_server_text_has_no_terminal_effect() {
     let folder = folder("foreign-http-server");
     let heads = [
         format!("HTTP/1.1 200 {HOSTILE}\r\nContent-Length: 0\r\n\r\n"),
@@ -211,7 +211,7 @@ fn http_server_acts_on_no_terminal() {
 }
 
 #[test]
-fn http_client_and_served_files_act_on_no_terminal() {
+fn http_client_and_file_text_has_no_terminal_effect() {
     let folder = folder("foreign-http-client");
     let root = folder.join(HOSTILE);
     fs::create_dir(&root).unwrap();
@@ -230,12 +230,12 @@ fn http_client_and_served_files_act_on_no_terminal() {
     ask("GET / HTTP/1.1\r\nHost: a\r\nUser-Agent: in\x1b]0;title\x07\x7f\r\n\r\n");
     let mut slow = ask("GET /large HTTP/1.1\r\nHost: a\r\nReferer: \u{202e}\u{9b}2J\r\n\r\n");
     slow.read_exact(&mut [0; 100]).unwrap();
-    // What is sent becomes shorter than it was said to be, of which the server tells.
+    // The file becomes shorter than announced, which the server reports.
     large.set_len(0).unwrap();
     let _broken = slow.read_to_end(&mut Vec::new());
-    await_that("the server tells", || terminal.octets().contains("out/large: "));
+    await_that("the server tells", || terminal.bytes().contains("out/large: "));
     for logged in [r#""in\x1b]0;title\x07\x7f""#, r#""\xe2\x80\xae\xc2\x9b2J""#] {
-        await_that("the log has both", || terminal.octets().contains(logged));
+        await_that("the log has both", || terminal.bytes().contains(logged));
     }
     terminal.signal(Signal::TERM);
     terminal.end();
@@ -247,7 +247,7 @@ fn http_client_and_served_files_act_on_no_terminal() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A block of pcapng: its type, what it says, and its length in front and behind.
+/// A block of pcapng: its type, its body, and its length in front and behind.
 fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(12 + body.len()).unwrap().to_le_bytes();
     [&kind.to_le_bytes()[..], &length, body, &length].concat()
@@ -311,7 +311,7 @@ fn hostile_capture() -> Vec<u8> {
 }
 
 #[test]
-fn captures_act_on_no_terminal() {
+fn text_in_captures_has_no_terminal_effect() {
     let folder = folder("foreign-captures");
     let capture = hostile_capture();
     let wire = |name: &str, bytes: &[u8]| {

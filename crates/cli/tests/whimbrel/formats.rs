@@ -1,5 +1,5 @@
-//! Documents in other tools' formats, beside those of the tools themselves: key by key, type by type,
-//! and read by the same reader.
+//! Documents in other tools' formats, compared with those of the tools: key by key, type by type, and
+//! by the same reader.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ fn shape(document: &Value) -> Shape {
         let kind = match value {
             Value::Null => "null",
             Value::Bool(_) => "boolean",
-            // Of what it is there is none; some print that of seconds, too, without a point.
+            // Zero has no unit; some tools also print zero seconds without a point.
             Value::Number(number) if number.as_f64() == Some(0.0) => "zero",
             Value::Number(number) if number.is_u64() => "count",
             Value::Number(_) => "number",
@@ -54,7 +54,7 @@ fn assert_same_shape(theirs: &Value, ours: &Value, untold: &[&str]) {
         let known = &theirs[path];
         let fits = |kind: &&str| match *kind {
             "zero" | "count" => ["zero", "count", "number"].iter().any(|it| known.contains(it)),
-            // What is measured is a whole number now and then: a test of a second took just that.
+            // A measured value can be a whole number by chance: a test of a second took exactly that.
             "number" if MEASURED.iter().any(|end| path.ends_with(end)) => true,
             "number" => ["zero", "number"].iter().any(|it| known.contains(it)),
             other => known.contains(other),
@@ -63,7 +63,7 @@ fn assert_same_shape(theirs: &Value, ours: &Value, untold: &[&str]) {
     }
 }
 
-/// How the ways end to what is measured: times, rates and shares.
+/// Endings of the paths of measured values: times, rates and shares.
 const MEASURED: [&str; 4] = ["seconds", "/start", "/end", "_second"];
 
 /// An iperf3 that serves one client, in a namespace.
@@ -75,8 +75,8 @@ fn serve_iperf3(net: &Net) -> Running {
     server
 }
 
-/// What a reader of iperf3's documents takes from one: octets sent and received, of the transfer as a
-/// whole. Whatever it takes must agree with the rest of the document.
+/// Values that a reader of iperf3's documents takes from one: bytes sent and received, of the transfer
+/// as a whole. Each value must agree with the rest of the document.
 fn read_as_iperf3(document: &Value, ways: &[&str]) -> Vec<(u64, u64)> {
     let at =
         |path: String| document.pointer(&path).unwrap_or_else(|| panic!("no {path}: {document}"));
@@ -86,13 +86,10 @@ fn read_as_iperf3(document: &Value, ways: &[&str]) -> Vec<(u64, u64)> {
     let read = |way: &&str| {
         let side = |side: &str| {
             let sum = format!("/end/sum_{side}{way}");
-            let octets = at(format!("{sum}/bytes")).as_u64().unwrap();
+            let bytes = at(format!("{sum}/bytes")).as_u64().unwrap();
             let bits = number(format!("{sum}/bits_per_second")) * number(format!("{sum}/seconds"));
-            assert!(
-                (bits / 8.0 - octets as f64).abs() <= 0.01 * octets as f64,
-                "{sum}: {document}"
-            );
-            octets
+            assert!((bits / 8.0 - bytes as f64).abs() <= 0.01 * bytes as f64, "{sum}: {document}");
+            bytes
         };
         let sum = format!("sum{way}");
         let intervals = at("/intervals".into()).as_array().unwrap().iter();
@@ -107,9 +104,9 @@ fn read_as_iperf3(document: &Value, ways: &[&str]) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn a_document_for_readers_of_iperf3_is_like_iperf3s_own() {
+fn iperf3_document_matches_iperf3() {
     let Some(net) = Net::with(&["iperf3", "ss"]) else { return };
-    // Of the other side's processors nobody tells, nor how often it sent again.
+    // The other side does not report its processor load or its retransmissions.
     let remote = "/end/cpu_utilization_percent/remote_";
     let reverse = [remote, "/end/streams[]/sender/retransmits", "/end/sum_sent/retransmits"];
     let both = [remote, "/end/sum_sent_bidir_reverse/retransmits"];
@@ -136,7 +133,7 @@ fn a_document_for_readers_of_iperf3_is_like_iperf3s_own() {
 }
 
 #[test]
-fn a_document_for_readers_of_oha_is_like_ohas_own() {
+fn oha_document_matches_oha() {
     // oha 1.16.0 -n 200 -c 5 --no-tui --output-format json http://127.0.0.1:8080/, of `whimbrel serve
     // -w kernel: -l 127.0.0.1:8080`.
     let theirs: Value = serde_json::from_str(include_str!("../data/oha-1.16.0.json")).unwrap();

@@ -15,7 +15,7 @@ use crate::scratch::scratch;
 
 const KEY: &str = "0123456789abcdef0123456789abcdef";
 
-/// A server at 10.7.0.2 of a wire of its own.
+/// A server at 10.7.0.2 on a separate wire.
 struct Server {
     _running: Running,
     wire: UnixWire,
@@ -34,14 +34,14 @@ impl Server {
         Self { _running: running, wire: UnixWire::open(&config).unwrap() }
     }
 
-    /// Sends it what the client has to say.
+    /// Delivers the client's frames to it.
     fn tell(&mut self, client: &mut Shard) {
         let mut batch = TxBatch::new(8);
         client.tx(&mut batch);
         self.wire.tx_burst(&mut batch).unwrap();
     }
 
-    /// Gives the client what the server says, until `done`.
+    /// Delivers its frames to the client, until `done`.
     fn hear(&mut self, client: &mut Shard, done: impl Fn(&mut Shard) -> bool) {
         await_that("the server answers", || {
             self.wire.rx_burst(&mut |burst| client.rx(Instant::ZERO, burst)).unwrap();
@@ -55,7 +55,7 @@ fn address(host: u8) -> Address {
 }
 
 #[test]
-fn a_server_completes_the_handshake_of_another_that_has_its_key() {
+fn server_completes_cookie_handshake_of_its_group() {
     let folder = scratch("group");
     fs::create_dir_all(&folder).unwrap();
     for (number, (key, completes)) in
@@ -94,14 +94,14 @@ fn a_server_completes_the_handshake_of_another_that_has_its_key() {
 }
 
 #[test]
-fn a_key_that_is_none_exits_with_2_and_is_not_shown() {
+fn invalid_key_exits_2_and_is_not_shown() {
     for (words, part) in [
         (vec!["--cookie-group", KEY], "file:PATH or env:NAME"),
         (vec!["--cookie-group", "env:WHIM_NO_SUCH"], "has no WHIM_NO_SUCH"),
         (vec!["--cookie-group", "file:/nowhere/key"], "/nowhere/key"),
         (vec!["--cookie-group", "env:WHIMBREL_COOKIE_KEY"], "31 characters"),
         (vec!["--cookie-group", "env:WHIMBREL_COOKIE_KEY", "--syncookies", "off"], "is off"),
-        (vec!["--cookie-group", "env:WHIMBREL_COOKIE_KEY", "-w", "kernel:"], "of their own"),
+        (vec!["--cookie-group", "env:WHIMBREL_COOKIE_KEY", "-w", "kernel:"], "their own keys"),
     ] {
         let mut serve = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
         serve.arg("serve").args(&words).env("WHIMBREL_COOKIE_KEY", &KEY[1..]);

@@ -15,7 +15,7 @@ use crate::serve::{MIB, kernel_counter, noise};
 const CURL: &str = "curl -sS --max-time 20 --http2-prior-knowledge";
 
 #[test]
-fn http_2_by_prior_knowledge_moves_files_down_and_up() {
+fn http_2_by_prior_knowledge_moves_files_both_ways() {
     let Some(net) = Net::with(&["curl"]) else { return };
     let root = net.folder().join("root");
     fs::create_dir(&root).unwrap();
@@ -36,7 +36,7 @@ fn http_2_by_prior_knowledge_moves_files_down_and_up() {
         assert!(net.run(&up).contains("2,201,"), "{name}");
         let written = fs::read(root.join(format!("up-{name}.bin"))).unwrap();
         assert!(written == sent, "{name}: what was written is not what was sent");
-        // Its length is not told beforehand, its parts are asked for, and what is not there is not.
+        // Without a length in advance, with parts, and with a missing file.
         let line = format!("{CURL} {told} -o /dev/null");
         for (words, expected) in [
             (format!("-r 10-19 http://{at}/noise.bin"), "2,206,10;"),
@@ -50,8 +50,8 @@ fn http_2_by_prior_knowledge_moves_files_down_and_up() {
     }
 }
 
-/// Twenty requests of `GET /` on one connection at once. (curl 7.88 breaks off where it is to do that by
-/// prior knowledge, whoever serves.) Returns how many were answered with 200, and to the end.
+/// Sends twenty `GET /` on one connection at once. (curl 7.88 stops early if it does that by prior
+/// knowledge, with any server.) Returns the number of complete answers with 200.
 fn twenty_at_once(at: &str) -> usize {
     let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
         let length = (payload.len() as u32).to_be_bytes();
@@ -71,7 +71,7 @@ fn twenty_at_once(at: &str) -> usize {
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
         let mut payload = vec![0; length as usize];
         stream.read_exact(&mut payload).unwrap();
-        // Of a head of a response the first octet is :status 200.
+        // Of a head of a response the first byte is :status 200.
         good += usize::from(head[3] == 1 && payload[0] == 0x88);
         ended += usize::from(head[3] == 0 && head[4] & 1 == 1);
     }
@@ -94,7 +94,7 @@ fn streams_of_one_connection_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn a_body_too_long_is_refused_and_a_client_of_http_1_is_answered_in_it() {
+fn too_long_body_is_refused_and_http_1_still_works() {
     let Some(net) = Net::with(&["curl"]) else { return };
     let serve = net.serve(&["--h2c", "--max-body", "1k"]);
     let long = net.folder().join("long");
@@ -112,7 +112,7 @@ fn a_body_too_long_is_refused_and_a_client_of_http_1_is_answered_in_it() {
 }
 
 #[test]
-fn requests_travel_with_their_syns_once_a_cookie_is_known() {
+fn requests_go_in_syns_once_a_cookie_is_known() {
     let load = "load -n 100 -c 2 -K -w mem:delay=10ms --clock virtual --json";
     let document = |words: &str| -> Value {
         let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
@@ -131,11 +131,11 @@ fn requests_travel_with_their_syns_once_a_cookie_is_known() {
     assert!(code == 2 && error.contains("client_enable is off"), "{error}");
     let mut own = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
     let (code, error) = fail(own.args("load --fastopen -w kernel:".split(' ')));
-    assert!(code == 2 && error.contains("give the URL"), "{error}");
+    assert!(code == 2 && error.contains("use the URL"), "{error}");
 }
 
 #[test]
-fn the_kernels_requests_travel_with_their_syns_too() {
+fn kernel_requests_go_in_syns() {
     let Some(net) = Net::new() else { return };
     let serve = net.serve(&["--fastopen", "8"]);
     let load = "load http://10.9.0.2/ -w kernel: --fastopen -n 40 -c 2 -K --json";

@@ -13,7 +13,7 @@ use crate::scratch::scratch;
 mod browser;
 mod figures;
 
-/// Each case in little: with values of their own there are no verdicts, and all else is there.
+/// Each case in a short form: changed settings have no verdicts, but all else is there.
 const CASES: [&str; 5] = [
     "lab run unikraft-nginx --profile lwip-2.1,lwip-2.1+msl5s,whimbrel --vary requests=1 --vary service-rate=5000 --vary \
      lasts=4s --vary runs=2",
@@ -35,7 +35,7 @@ fn whimbrel(words: &str) -> Command {
     command
 }
 
-/// What was typed, its page, and its document: of one run.
+/// A command, its page, and its document: of one run.
 struct Made {
     words: &'static str,
     page: String,
@@ -58,14 +58,14 @@ fn all_made() -> &'static [Made] {
 }
 
 #[test]
-fn every_figure_of_a_page_is_that_of_the_document() {
+fn every_page_figure_equals_the_document() {
     for Made { words, page, document } in all_made() {
         assert!(page.len() < 2_000_000, "{words}: {} bytes", page.len());
         assert!(!page.contains("http://") && !page.contains("https://"), "{words}");
         let told = figures::compare(page, document);
         assert!(told > 10, "{words}: {told} figures");
         if words.starts_with("lab") {
-            figures::assert_none_besides(page, document);
+            figures::assert_no_others(page, document);
         } else {
             assert!(page.contains(&format!("Made by <code>whimbrel {words}</code>")), "{words}");
         }
@@ -73,7 +73,7 @@ fn every_figure_of_a_page_is_that_of_the_document() {
 }
 
 #[test]
-fn a_browser_finds_nothing_wrong_with_pages_wide_or_narrow_light_or_dark_or_printed() {
+fn browser_accepts_pages_in_all_sizes_and_modes() {
     if !needs::found(&["chromium"]) {
         return;
     }
@@ -85,7 +85,7 @@ fn a_browser_finds_nothing_wrong_with_pages_wide_or_narrow_light_or_dark_or_prin
 }
 
 #[test]
-fn a_page_that_a_browser_must_not_like_is_found_out() {
+fn bad_page_fails_the_browser_check() {
     if !needs::found(&["chromium"]) {
         return;
     }
@@ -105,7 +105,7 @@ fn a_page_that_a_browser_must_not_like_is_found_out() {
 }
 
 #[test]
-fn a_page_that_is_wrong_on_paper_alone_is_found_out() {
+fn page_bad_only_in_print_fails_the_browser_check() {
     if !needs::found(&["chromium"]) {
         return;
     }
@@ -125,7 +125,7 @@ fn a_page_that_is_wrong_on_paper_alone_is_found_out() {
 }
 
 #[test]
-fn a_page_that_cannot_be_written_is_said_before_the_run() {
+fn unwritable_page_is_reported_before_the_run() {
     for words in ["lab run", "load -z 1h", "crr -l 1h", "bulk send -t 1h", "sim grid"] {
         let (code, error) = fail(whimbrel(words).args(["--html", "/nowhere/at/all.html"]));
         assert_eq!(code, 1, "{words}: {error}");
@@ -137,7 +137,7 @@ fn a_page_that_cannot_be_written_is_said_before_the_run() {
 }
 
 #[test]
-fn text_of_a_document_stays_text_in_its_page_and_captures_are_linked() {
+fn page_escapes_text_and_links_captures() {
     let folder = scratch("page with captures");
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join("lab.html");

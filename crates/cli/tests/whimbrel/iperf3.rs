@@ -16,8 +16,8 @@ fn server(net: &Net, words: &str) -> Serve {
     net.serving(&["bulk --server", words].join(" ").split_whitespace().collect::<Vec<_>>())
 }
 
-/// A document that a line prints, of a test whose ends' rates differ by less than 2 %, both of one with
-/// `--bidir`. Whoever is starved of processors for a moment measures that: it is run twenty times at most.
+/// A document of a test in which the rates of both ends differ by less than 2 %, for both with
+/// `--bidir`. A lack of processor time can cause a difference, so the test runs twenty times at most.
 fn agreed(net: &Net, line: &str) -> Value {
     let mut attempts = (0..20).map(|_| document(net, line));
     let mut last = None;
@@ -30,7 +30,7 @@ fn agreed(net: &Net, line: &str) -> Value {
     found.unwrap_or_else(|| panic!("{}", last.unwrap_or_default()))
 }
 
-/// What a line prints that must succeed: a document.
+/// The document that a line prints; it must succeed.
 fn document(net: &Net, line: &str) -> Value {
     let text = net.run(line);
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{line}: {error}: {text}"))
@@ -62,7 +62,7 @@ fn iperf3_server(net: &Net, options: &[&str]) -> Running {
 }
 
 #[test]
-fn clients_of_iperf3s_are_served_one_after_the_other() {
+fn iperf3_clients_are_served_in_turn() {
     let Some(net) = Net::with(&[IPV6, "iperf3"]) else { return };
     let serve = server(&net, "");
     let one_way = ["-R", "-P 4", "-O 1 -R", "-w 256K", "-N -l 8K -M 1000", "-4 -C cubic -i 0.5"];
@@ -73,7 +73,7 @@ fn clients_of_iperf3s_are_served_one_after_the_other() {
             told["end"]["cpu_utilization_percent"]["remote_total"].as_f64() > Some(0.0),
             "{line}"
         );
-        // Of a test both ways iperf3 names its own alone.
+        // iperf3 names only its own end of a test both ways.
         let own = if options.contains("-R") { "sender" } else { "receiver" };
         let named = &told["end"][format!("{own}_tcp_congestion")];
         assert!(options == "--bidir" || named == "cubic", "{line}: {named}");
@@ -88,7 +88,7 @@ fn clients_of_iperf3s_are_served_one_after_the_other() {
 }
 
 #[test]
-fn programs_are_told_of_each_test_that_was_served() {
+fn each_served_test_is_a_document() {
     let Some(net) = Net::with(&["iperf3"]) else { return };
     let mut command = net.command(WHIMBREL);
     let line = "bulk --server --json -w kernel: --listen 127.0.0.1:5301";
@@ -130,7 +130,7 @@ fn programs_are_told_of_each_test_that_was_served() {
 }
 
 #[test]
-fn what_there_is_not_here_gets_iperf3s_own_error() {
+fn unsupported_test_gets_iperf3_error() {
     let Some(net) = Net::with(&["iperf3"]) else { return };
     let serve = server(&net, "");
     let cases = [
@@ -138,7 +138,7 @@ fn what_there_is_not_here_gets_iperf3s_own_error() {
         ("-C bbr", "unable to set TCP_CONGESTION"),
         ("-R -S 8", "not implemented yet"),
     ];
-    // What the client's own kernel has not got never comes to a server.
+    // A server never sees options that the client's own kernel lacks.
     let known = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let has_bbr = std::fs::read_to_string(known).is_ok_and(|names| names.contains("bbr"));
     let cases = || cases.into_iter().filter(|(options, _)| has_bbr || !options.contains("bbr"));
@@ -154,7 +154,7 @@ fn what_there_is_not_here_gets_iperf3s_own_error() {
 }
 
 #[test]
-fn whimbrel_is_a_client_of_iperf3s() {
+fn whimbrel_runs_as_iperf3_client() {
     let Some(net) = Net::with(&[IPV6, "iperf3"]) else { return };
     let mut server = iperf3_server(&net, &[]);
     let lines = [
@@ -186,7 +186,7 @@ fn whimbrel_is_a_client_of_iperf3s() {
 }
 
 #[test]
-fn whimbrel_is_a_client_of_its_own_server_on_the_kernels_sockets() {
+fn whimbrel_client_uses_its_own_server_on_kernel_sockets() {
     let Some(net) = Net::new() else { return };
     let serve = server(&net, "-w kernel: --listen 127.0.0.1:5301");
     for words in ["send", "recv -P 2", "send --bidir"] {
@@ -199,7 +199,7 @@ fn whimbrel_is_a_client_of_its_own_server_on_the_kernels_sockets() {
 }
 
 #[test]
-fn a_server_that_is_busy_says_so_and_goes_on() {
+fn busy_server_refuses_and_continues() {
     let Some(net) = Net::with(&["iperf3"]) else { return };
     let serve = server(&net, "");
     // Long enough for both that are refused, and no faster than leaves them a processor.
@@ -208,9 +208,9 @@ fn a_server_that_is_busy_says_so_and_goes_on() {
     let mut busy = Running::start(busy.args(first).stdout(Stdio::piped()));
     let mut text = String::new();
     let mut lines = busy.take_stdout();
-    let mut octet = [0];
-    while !text.contains("0.00-0.20") && lines.read(&mut octet).unwrap() > 0 {
-        text.push(octet[0].into());
+    let mut byte = [0];
+    while !text.contains("0.00-0.20") && lines.read(&mut byte).unwrap() > 0 {
+        text.push(byte[0].into());
     }
     assert!(text.contains("0.00-0.20"), "it ended before: {text}");
     let mut second = net.command("iperf3");
@@ -229,7 +229,7 @@ fn a_server_that_is_busy_says_so_and_goes_on() {
 }
 
 #[test]
-fn an_end_by_its_user_is_told_to_the_other_side() {
+fn user_interrupt_is_sent_to_the_peer() {
     let Some(net) = Net::with(&["iperf3"]) else { return };
     // iperf3's client is interrupted: its last words are for its user, and ours for ours.
     let serve = server(&net, "");
@@ -241,7 +241,7 @@ fn an_end_by_its_user_is_told_to_the_other_side() {
         await_that("bytes flow", || moved(&net) > so_far + (1 << 20));
         client.signal(signal);
         client.wait();
-        await_that("the server let go", || failures(&serve) == ended);
+        await_that("the server released it", || failures(&serve) == ended);
     }
     // Ours is.
     let so_far = moved(&net);
@@ -253,7 +253,7 @@ fn an_end_by_its_user_is_told_to_the_other_side() {
     let ended = client.output();
     assert!(ended.status.success(), "{ended:?}");
     assert!(String::from_utf8_lossy(&ended.stdout).contains("sender"), "{ended:?}");
-    await_that("the server let go", || failures(&serve) == 3);
+    await_that("the server released it", || failures(&serve) == 3);
     // Our server is, in the midst of a test.
     let so_far = moved(&net);
     let mut client = net.command("iperf3");
@@ -271,19 +271,19 @@ fn an_end_by_its_user_is_told_to_the_other_side() {
     assert!(unbroken(&text).contains("3 connections failed"), "{text}");
 }
 
-/// Bytes that the kernel sent over TUN so far. What a client can be connected for has not begun yet for a
-/// server that lacks a processor; once bytes were moved it has.
+/// Bytes that the kernel sent over TUN so far. A client can be connected before a server without a
+/// processor has begun; once bytes were moved the server has begun.
 fn moved(net: &Net) -> u64 {
     let bytes = net.run("cat /sys/class/net/whim0/statistics/tx_bytes");
     bytes.trim().parse().unwrap_or_else(|error| panic!("{error}: {bytes}"))
 }
 
-/// The tests of which a server said so far why they failed: it is free for the next one.
+/// Number of failed tests that a server has reported: it is free for the next one.
 fn failures(serve: &Serve) -> usize {
     serve.printed().matches("\niperf3: ").count()
 }
 
-/// Whether two connections lead to port 5201: control, and a stream.
+/// True if two connections lead to port 5201: control, and a stream.
 fn flows(net: &Net) -> bool {
     // A state of 01 is ESTABLISHED.
     let open = |line: &&str| line.contains(":1451 01 ");
@@ -291,7 +291,7 @@ fn flows(net: &Net) -> bool {
 }
 
 #[test]
-fn a_server_that_is_ended_by_its_user_or_killed_is_one_clear_line() {
+fn ended_or_killed_server_is_one_clear_line() {
     let Some(net) = Net::with(&["iperf3"]) else { return };
     for (signal, said) in [
         (Signal::INT, "the other side was ended by its user"),
@@ -314,7 +314,7 @@ fn a_server_that_is_ended_by_its_user_or_killed_is_one_clear_line() {
 }
 
 #[test]
-fn a_sink_on_that_port_hangs_neither_iperf3_nor_us() {
+fn sink_on_the_port_hangs_no_client() {
     let Some(net) = Net::with(&["iperf3"]) else { return };
     let serve = net.serve(&["--sink"]);
     let mut command = net.command("iperf3");
@@ -325,7 +325,7 @@ fn a_sink_on_that_port_hangs_neither_iperf3_nor_us() {
     assert!(code == 1 && error.contains("it is no iperf3 server, and says so"), "{code} {error}");
     assert!(error.contains("--peer plain") && error.lines().count() == 1, "{error}");
     serve.stop();
-    // Somebody else's sink says nothing at all.
+    // A sink of another kind sends nothing.
     let serve = net.serve(&["-w", "kernel:", "-l", "127.0.0.1:1234", "--respond", "1000,1"]);
     let mut command = net.command(WHIMBREL);
     let line = "bulk send 127.0.0.1:1234 -t 1 -w kernel: --timeout 300ms";
@@ -336,10 +336,10 @@ fn a_sink_on_that_port_hangs_neither_iperf3_nor_us() {
 }
 
 #[test]
-fn strangers_on_the_port_cost_the_next_client_nothing() {
+fn unrelated_connections_do_not_disturb_the_next_client() {
     let Some(net) = Net::with(&["iperf3", "bash"]) else { return };
     let serve = server(&net, "");
-    // In the namespace of the test nobody but its programs can connect: a shell's own sockets do.
+    // In the namespace of the test only its programs can connect: a shell's own sockets do.
     for text in ["GET / HTTP/1.1\\r\\nHost: somewhere.example\\r\\n\\r\\n", "abc", ""] {
         let script = format!("exec 3<>/dev/tcp/10.9.0.2/5201 && printf '{text}' >&3 && sleep 0.1");
         let mut shell = net.command("bash");

@@ -10,7 +10,7 @@ use crate::pty::Terminal;
 use crate::running::{Running, document, fail, interrupt, output, succeed, whimbrel};
 use crate::scratch::scratch;
 
-/// The exit code of a command whose answer is printed whatever it is, and what it printed.
+/// Exit code and output of a command with any result.
 fn answer(command: &mut Command) -> (i32, String) {
     let output = output(command);
     (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
@@ -20,7 +20,7 @@ fn answer(command: &mut Command) -> (i32, String) {
 const QUICK: &str = "lab run macos-16k --profile macos-12";
 
 #[test]
-fn cases_are_listed_and_each_has_its_story() {
+fn every_listed_case_has_a_description() {
     let list = succeed(&mut whimbrel("lab list"));
     let names: Vec<_> = list.lines().filter(|line| !line.starts_with(' ')).collect();
     assert_eq!(names.len(), 5, "{list}");
@@ -28,8 +28,8 @@ fn cases_are_listed_and_each_has_its_story() {
         let name = line.split(' ').next().unwrap();
         let story = succeed(&mut whimbrel(&format!("lab show {name}")));
         for part in [
-            "Have you got this?",
-            "Today:",
+            "Symptoms:",
+            "Workaround:",
             "People saw",
             "What was wrong:",
             "By default Whimbrel",
@@ -46,14 +46,14 @@ fn a_case_has_a_table_with_a_picture_and_a_verdict() {
     assert!(text.contains("macos-12 ") && text.contains(" reproduced\n"), "{text}");
     assert!(text.contains(" 16,384 ") && text.contains("█·········"), "{text}");
     assert!(text.ends_with("verdict: reproduced\n\n"), "{text}");
-    // The packets of a connection, if they are asked for.
+    // The packets of a connection are printed only on request.
     assert!(!text.contains("client > server"), "{text}");
     let verbose = succeed(&mut whimbrel(&format!("{QUICK} -v")));
     assert!(verbose.contains("client > server  SYN"), "{verbose}");
 }
 
 #[test]
-fn another_seed_comes_to_the_same_and_what_is_varied_has_no_verdict() {
+fn other_seed_agrees_and_varied_row_has_no_verdict() {
     let again = succeed(&mut whimbrel(&format!("{QUICK} --seed 9")));
     assert!(again.contains("macos-12 seed 9 "), "{again}");
     assert!(again.contains(" reproduced\n"), "{again}");
@@ -62,7 +62,7 @@ fn another_seed_comes_to_the_same_and_what_is_varied_has_no_verdict() {
 }
 
 #[test]
-fn documents_have_every_figure_the_packets_and_the_rules_and_repeat_to_the_octet() {
+fn lab_document_is_complete_and_repeats_exactly() {
     let words = format!("{QUICK} --json");
     let text = succeed(&mut whimbrel(&words));
     assert_eq!(text, succeed(&mut whimbrel(&format!("{words} -j 1"))));
@@ -102,7 +102,7 @@ fn figure(document: &Value, row: usize, name: &str) -> f64 {
 }
 
 #[test]
-fn a_lock_around_everything_is_taken_for_each_step_and_gives_no_more_than_it_is_held_for() {
+fn global_lock_limits_rate_to_its_hold_time() {
     let quick = "--vary lasts=200ms --vary rounds=1 --json";
     let all = document(&format!("lab run freebsd-qps {quick}"));
     let [alone, old, patched, own] = [0, 1, 2, 4].map(|row| figure(&all, row, "locks"));
@@ -121,7 +121,7 @@ fn a_lock_around_everything_is_taken_for_each_step_and_gives_no_more_than_it_is_
 }
 
 #[test]
-fn what_is_varied_and_repeated_is_in_the_rows() {
+fn varied_and_repeated_runs_are_rows() {
     let words = "lab run fddi-70ms --profile freebsd-2.2.5+fix --vary window=64k,128k --vary bytes=1M \
                  --repeat 2 --seed 5 --json";
     let rows = &document(words)["cases"][0]["rows"];
@@ -134,17 +134,14 @@ fn what_is_varied_and_repeated_is_in_the_rows() {
 }
 
 #[test]
-fn the_values_that_make_a_failure_are_found_by_switching_each_back() {
+fn ablation_finds_the_settings_that_cause_a_failure() {
     // A hundred ports are gone at once.
     let words = "lab run macos-16k --ablate --vary lasts=2s --vary ports.first=49152 --vary \
                  ports.last=49251";
     let text = succeed(&mut whimbrel(words)).replace('\n', " ");
-    let found =
-        "verdict: net.ipv4.tcp_tw_reuse=off makes it: the default there alone ends the failure";
-    assert!(
-        text.contains(found) && text.contains("nothing else of that profile it still"),
-        "{text}"
-    );
+    let found = "verdict: net.ipv4.tcp_tw_reuse=off causes the failure of macos-12";
+    assert!(text.contains(found) && text.contains("its default ends it"), "{text}");
+    assert!(text.contains("only these settings it still"), "{text}");
     assert!(text.contains("  net.ipv4.tcp_tw_reuse on, not off  "), "{text}");
 
     let rows = &document(&format!("{words} --json"))["cases"][0]["rows"];
@@ -164,7 +161,7 @@ fn the_values_that_make_a_failure_are_found_by_switching_each_back() {
 }
 
 #[test]
-fn a_value_with_commas_stands_in_quotes_and_a_key_that_comes_twice_has_all_values() {
+fn vary_takes_quoted_commas_and_repeated_keys() {
     let words = "lab run fddi-70ms --profile freebsd-2.2.5+fix --vary bytes=1M --json \
                  --vary net.ipv4.ip_local_reserved_ports=\"80,443\",8080 \
                  --vary window=64k --vary window=128k";
@@ -180,12 +177,12 @@ fn a_value_with_commas_stands_in_quotes_and_a_key_that_comes_twice_has_all_value
 }
 
 #[test]
-fn a_wrong_figure_is_exit_code_3_with_its_bound_and_the_packets_of_a_connection() {
+fn wrong_figure_exits_3_with_bound_and_packets() {
     let (code, text) = answer(&mut whimbrel(&format!("{QUICK} --expect answered=20000")));
     assert_eq!(code, 3, "{text}");
     for part in [
         " WRONG\n",
-        "answered is 16,384, and has to be 20,000\n",
+        "answered is 16,384, but must be 20,000\n",
         "client > server  SYN",
         "verdict: WRONG, 1 of 1\n",
     ] {
@@ -196,7 +193,7 @@ fn a_wrong_figure_is_exit_code_3_with_its_bound_and_the_packets_of_a_connection(
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["cases"][0]["rows"][0]["verdict"], "wrong");
 
-    // What holds is right, whatever the report says, and whatever was varied.
+    // An expectation that holds is right, independent of the report and of varied settings.
     let words = "lab run macos-16k --profile macos-12 --vary lasts=2s --expect answered=..16384";
     let text = succeed(&mut whimbrel(words));
     assert!(
@@ -206,7 +203,7 @@ fn a_wrong_figure_is_exit_code_3_with_its_bound_and_the_packets_of_a_connection(
 }
 
 #[test]
-fn packets_of_each_row_are_written_where_they_shall_be() {
+fn packets_of_each_row_are_written_to_pcap_dir() {
     let folder = scratch("lab-captures");
     let words = format!("{QUICK} --pcap-dir {}", folder.display());
     succeed(&mut whimbrel(&words));
@@ -222,7 +219,7 @@ fn packets_of_each_row_are_written_where_they_shall_be() {
 }
 
 #[test]
-fn what_is_none_is_said_with_what_there_is() {
+fn unknown_names_are_refused_with_known_ones() {
     for (words, parts) in [
         ("lab run macos", &["perhaps macos-16k", "fddi-70ms"][..]),
         ("lab show macos", &["perhaps macos-16k"]),
@@ -231,7 +228,7 @@ fn what_is_none_is_said_with_what_there_is() {
         ("lab run macos-16k --vary lasts=0s", &["lasts=0s", "1s to 3600s"]),
         ("lab run macos-16k --vary lasts", &["KEY=V1,V2"]),
         ("lab run macos-16k --vary msl=soon", &["soon"]),
-        ("lab run macos-16k --vary syn.retry=\"1s,2s", &["a quote is open"]),
+        ("lab run macos-16k --vary syn.retry=\"1s,2s", &["a quote is not closed"]),
         ("lab run macos-16k --expect answers=1", &["\"answers\"", "answered", "--expect"]),
         ("lab run macos-16k --expect answered=5..1", &["FIGURE=LEAST..MOST"]),
         ("lab run --repeat 0", &["--repeat"]),
@@ -246,7 +243,7 @@ fn what_is_none_is_said_with_what_there_is() {
 }
 
 #[test]
-fn an_interrupt_ends_it_with_what_was_done() {
+fn interrupt_prints_completed_rows() {
     // The first is over soon, the second is not.
     let mut command = whimbrel("lab run macos-16k fddi-70ms -j 1 --profile macos-12");
     let mut child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
@@ -260,30 +257,30 @@ fn an_interrupt_ends_it_with_what_was_done() {
 }
 
 #[test]
-fn on_a_terminal_each_run_has_a_line_of_progress_which_is_gone_when_the_table_stands() {
+fn progress_lines_are_cleared_before_the_table() {
     let folder = scratch("lab-progress");
     fs::create_dir_all(&folder).unwrap();
     let mut terminal = Terminal::run(&format!("{QUICK} --repeat 3 -j 1"), &folder, (60, 110));
     assert_eq!(terminal.end().code(), Some(0));
     terminal.await_text("verdict: reproduced");
-    let octets = terminal.octets();
-    let mut rest = octets.as_str();
+    let bytes = terminal.bytes();
+    let mut rest = bytes.as_str();
     for line in [
         "  0%  macos-16k  macos-12 ",
         " 33%  macos-16k  macos-12 seed 2 ",
         " 67%  macos-16k  macos-12 seed 3 ",
     ] {
-        let at = rest.find(line).unwrap_or_else(|| panic!("{line:?} is not in: {octets}"));
+        let at = rest.find(line).unwrap_or_else(|| panic!("{line:?} is not in: {bytes}"));
         rest = &rest[at + line.len()..];
     }
     let text = terminal.text();
     assert!(text.starts_with("macos-16k: ") && !text.contains("67%"), "{text}");
     fs::remove_dir_all(&folder).unwrap();
 
-    // Nobody sees one elsewhere, or who wants none.
+    // There is none elsewhere, or with --no-tui.
     let mut terminal =
         Terminal::run(&format!("{QUICK} --no-tui"), &std::env::temp_dir(), (60, 110));
     assert_eq!(terminal.end().code(), Some(0));
     terminal.await_text("verdict: reproduced");
-    assert!(!terminal.octets().contains("0%"), "{}", terminal.octets());
+    assert!(!terminal.bytes().contains("0%"), "{}", terminal.bytes());
 }

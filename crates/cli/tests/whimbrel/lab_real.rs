@@ -1,4 +1,4 @@
-//! `whimbrel lab run --real`: what it starts ends with it. Whether cases come out right `.ci/run` asks.
+//! `whimbrel lab run --real` ends its children with it. `.ci/run` tests the results of cases.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -43,12 +43,12 @@ fn children(of: u32) -> Vec<String> {
     all.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Whether the process still is what it was.
+/// True if it is still the same process.
 fn runs(Started(id, line): &Started) -> bool {
     command_line(id) == *line
 }
 
-/// What it left in its folder, and the interfaces where it was started.
+/// Its files in the folder, and the interfaces where it started.
 fn left(net: &Net) -> (Vec<String>, String) {
     let entries = fs::read_dir(net.folder()).unwrap().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -61,7 +61,7 @@ fn command_line(process: &String) -> String {
 }
 
 #[test]
-fn nothing_of_any_case_outlives_an_interrupt() {
+fn interrupt_leaves_no_process_of_any_case() {
     let Some(net) = Net::with(&["wrk", "nginx"]) else { return };
     let before = left(&net);
     for measured in [FDDI, NGINX, MACOS] {
@@ -76,7 +76,7 @@ fn nothing_of_any_case_outlives_an_interrupt() {
 }
 
 #[test]
-fn nothing_of_it_outlives_a_kill() {
+fn kill_leaves_no_process() {
     let Some(net) = Net::with(&["wrk", "nginx"]) else { return };
     let (running, started) = begun(&net, &FDDI);
     running.signal(Signal::KILL);
@@ -85,7 +85,7 @@ fn nothing_of_it_outlives_a_kill() {
 }
 
 #[test]
-fn a_child_of_any_case_that_is_killed_leaves_nothing_behind() {
+fn killed_child_of_any_case_leaves_nothing() {
     let Some(net) = Net::with(&["wrk", "nginx", "kill"]) else { return };
     let before = left(&net);
     for measured in [FDDI, NGINX, MACOS] {
@@ -101,8 +101,8 @@ fn a_child_of_any_case_that_is_killed_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_it_lacks_is_said_with_the_line_of_doctor() {
-    // Where that may be made, what may be made has nothing to run in it.
+fn missing_need_names_its_doctor_line() {
+    // Namespaces can be created, but nothing can run in them.
     if Net::new().is_none() {
         return;
     }
@@ -116,7 +116,7 @@ fn what_it_lacks_is_said_with_the_line_of_doctor() {
 }
 
 #[test]
-fn a_case_that_cannot_be_measured_so_is_refused() {
+fn case_without_real_measurement_is_refused() {
     let Some(net) = Net::new() else { return };
     let words = ["lab", "run", "illumos-1125ms", "--real"];
     let (code, error) = fail(net.command(WHIMBREL).args(words));

@@ -25,7 +25,7 @@ fn link(client: &Net, server: &Net, path: &str) -> Running {
     link
 }
 
-/// What it tells once it is asked to end.
+/// Its report after it is stopped.
 fn end(link: Running) -> (Value, String) {
     link.signal(Signal::TERM);
     let ended = link.output();
@@ -35,7 +35,7 @@ fn end(link: Running) -> (Value, String) {
 }
 
 #[test]
-fn kernels_meet_the_delay_and_the_loss_that_were_asked_for_and_nothing_else() {
+fn kernels_see_the_requested_delay_and_loss() {
     let (Some(client), Some(server)) = (Net::new(), Net::new()) else { return };
     let link = link(&client, &server, "rate=100M delay=10ms drop=3 queue=1bdp");
     let serve = server.serve(&["-w", "kernel:", "-l", "10.1.0.2:8080", "--body", "64k"]);
@@ -88,7 +88,7 @@ fn link_reports_on_sigusr1_and_after_each_interval() {
 }
 
 #[test]
-fn a_path_that_is_late_says_so_and_each_way_may_be_another() {
+fn late_path_is_reported_and_directions_may_differ() {
     let (Some(client), Some(server)) = (Net::with(&["ping"]), Net::new()) else { return };
     let link = link(&client, &server, "delay=1ms --back delay=40ms,ecn=0");
     let told = client.run("ping -c 2 -i 0.2 -Q 2 10.1.0.2");
@@ -102,7 +102,7 @@ fn a_path_that_is_late_says_so_and_each_way_may_be_another() {
 }
 
 #[test]
-fn an_end_that_cannot_be_had_is_named_and_what_was_made_goes_again() {
+fn unavailable_end_is_named_and_the_other_removed() {
     let Some(net) = Net::new() else { return };
     let refused = |words: &str| fail(net.command(WHIMBREL).arg("link").args(words.split(' ')));
     let (code, text) = refused("tun:left tun:right,netns=nowhere");
@@ -127,8 +127,7 @@ fn an_end_that_cannot_be_had_is_named_and_what_was_made_goes_again() {
     assert!(text.contains("the interface right is lost"), "{text}");
 }
 
-/// A figure of `/proc/net/dev`: the first eight are of what an interface received, then come those of what it
-/// sent.
+/// A figure of `/proc/net/dev`: the first eight are of received packets, the next of sent ones.
 fn counted(net: &Net, interface: &str, place: usize) -> u64 {
     let text = net.run("cat /proc/net/dev");
     let line = text.lines().find_map(|line| line.trim().strip_prefix(interface)).unwrap();
@@ -136,7 +135,7 @@ fn counted(net: &Net, interface: &str, place: usize) -> u64 {
 }
 
 #[test]
-fn a_path_that_stood_still_says_what_the_interface_dropped_meanwhile_and_how_late_the_rest_was() {
+fn stalled_path_reports_interface_drops_and_delay() {
     let (Some(client), Some(server)) = (Net::with(&["cat", "ping"]), Net::with(&["cat"])) else {
         return;
     };
@@ -145,12 +144,12 @@ fn a_path_that_stood_still_says_what_the_interface_dropped_meanwhile_and_how_lat
         let words = ["-q", "-c", count, "-l", count, "-w", "1", "10.1.0.2"];
         output(client.command("ping").args(words))
     };
-    // These are on the path when it stops, and due before it goes on.
+    // These are on the path when it stops, and due before it continues.
     let until = Instant::now() + Duration::from_millis(3_300);
     ping("20");
     let before = counted(&server, "right", 1);
     link.signal(Signal::STOP);
-    // More than the 4,096 that the interface's queue holds, and nobody reads it.
+    // More than the 4,096 that the interface's queue holds, without a reader.
     ping("10000");
     let dropped = counted(&client, "left", 11);
     assert!((5_904..6_000).contains(&dropped), "{dropped}");
@@ -164,6 +163,6 @@ fn a_path_that_stood_still_says_what_the_interface_dropped_meanwhile_and_how_lat
     assert_eq!((&there["lost"], &document["directions"][1]["missed"]), (&0.into(), &0.into()));
     let late = ["p99", "max"].map(|key| document["late_us"][key].as_u64().unwrap());
     assert!(document["is_late"] == true && late[0] > 1_000 && late[1] > 100_000, "{document}");
-    assert!(errors.contains("one packet of a hundred was handed over"), "{errors}");
+    assert!(errors.contains("1 % of packets left"), "{errors}");
     assert!(errors.contains("us late or more (at most"), "{errors}");
 }

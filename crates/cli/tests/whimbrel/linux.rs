@@ -1,5 +1,5 @@
-//! The packet scripts about which the RFCs leave no choice hold for Linux, too: what it does
-//! otherwise is listed, with the reason.
+//! The packet scripts without choices in the RFCs hold for Linux, too, except for listed deviations
+//! with reasons.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ const FOLDERS: [&str; 23] = [
     "rfc7413", "rfc7661", "rfc8201", "rfc8985", "rfc9293", "rfc9438",
 ];
 
-/// After so long nothing is tried again: the test fails while there is time to say so.
+/// Time limit of retries: later the test fails while it can still report.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Scripts that Linux does not pass as they are written.
@@ -34,14 +34,14 @@ struct Deviations {
 }
 
 #[test]
-fn linux_does_as_the_scripts_say_but_for_what_is_listed() {
+fn linux_passes_scripts_except_listed_deviations() {
     if !kernel_is_there() || !needs::found(&[needs::IPV6]) {
         return;
     }
     let listed = listed();
     let mut found = deviations(FOLDERS.map(str::to_owned).into());
-    // Real time: what came late the first time may come in time alone; and whether Linux acknowledges a
-    // FIN at once or 40 ms later nobody knows.
+    // Real time: a late packet may come in time when repeated; and Linux acknowledges a FIN at once or
+    // 40 ms later.
     let began = Instant::now();
     for _ in 0..8 {
         let unlisted = found.beyond(&listed);
@@ -80,7 +80,7 @@ fn listed() -> Deviations {
     listed
 }
 
-/// What of the scripts at these paths Linux does not pass.
+/// The deviations of Linux in scripts at these paths.
 fn deviations(paths: Vec<String>) -> Deviations {
     let strict = run(&paths, "--strict", |file| file["verdict"] == "failed");
     if strict.is_empty() {

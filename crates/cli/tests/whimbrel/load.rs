@@ -26,7 +26,7 @@ fn document(words: &str) -> Value {
 }
 
 #[test]
-fn it_loads_itself_in_memory_and_prints_a_summary() {
+fn load_in_memory_prints_a_summary() {
     let text = whimbrel("load -n 2000 -c 10");
     for part in [
         "over mem:",
@@ -43,7 +43,7 @@ fn it_loads_itself_in_memory_and_prints_a_summary() {
 }
 
 #[test]
-fn in_virtual_time_a_minute_is_counted_to_the_request_and_repeats() {
+fn virtual_minute_has_exact_count_and_repeats() {
     let words = "load -z 60s -c 5 -q 100 -w mem:delay=10ms,loss=1% --clock virtual --seed 7 --json";
     let first = document(words);
     let summary = &first["summary"];
@@ -57,7 +57,7 @@ fn in_virtual_time_a_minute_is_counted_to_the_request_and_repeats() {
 }
 
 #[test]
-fn whoever_follows_is_told_of_each_interval_and_at_last_of_all() {
+fn json_stream_has_each_interval_then_the_document() {
     let virtually = "-z 3s -q 100 -w mem:delay=1ms --clock virtual";
     for command in ["load --repeat 2 --gap 1s", "crr"] {
         let text = whimbrel(&format!("{command} {virtually} --json-stream"));
@@ -92,8 +92,8 @@ fn a_result_is_written_into_a_file() {
 }
 
 #[test]
-fn uncorrected_latency_counts_from_when_a_request_was_begun() {
-    // One connection, and one answer every 20 ms, where 100 a second are asked for.
+fn uncorrected_latency_counts_from_sending() {
+    // One connection, and one answer every 20 ms, at a rate of 100 a second.
     let words = "load -z 2s -c 1 -q 100 -w mem:delay=10ms --clock virtual --json";
     let most = |more: &str| {
         let document = document(&format!("{words} {more}"));
@@ -105,7 +105,7 @@ fn uncorrected_latency_counts_from_when_a_request_was_begun() {
 
 #[test]
 fn connections_begin_at_the_addresses_that_are_given() {
-    // One port: what is in TIME-WAIT at one address is free at the next.
+    // One port: in TIME-WAIT at one address, free at the next.
     let ports = "load -n 3 -c 1 -K --close client --local-ports 50000-50000 --json";
     let one = document(&format!("{ports} --local-addr 10.0.0.7"));
     let three = document(&format!("{ports} --local-addr 10.0.0.7,10.0.0.8,10.0.0.9"));
@@ -116,7 +116,7 @@ fn connections_begin_at_the_addresses_that_are_given() {
 }
 
 #[test]
-fn colours_are_for_whoever_wants_them_and_counters_too() {
+fn colours_and_counters_follow_options() {
     let painted = whimbrel("load -n 20 --color always");
     assert!(painted.contains("\u{1b}[1mSummary:"), "{painted}");
     let plain = whimbrel("load -n 20 -v");
@@ -132,7 +132,7 @@ fn colours_are_for_whoever_wants_them_and_counters_too() {
 }
 
 #[test]
-fn the_server_in_this_process_takes_its_time_in_virtual_time_too() {
+fn local_server_delays_work_in_virtual_time() {
     let load = "load -n 40 -c 4 -w mem:delay=5ms --clock virtual --json";
     let thinks = document(&format!("{load} --think 100ms"));
     let milli = |of: &Value, key: &str| (of["latency"][key].as_f64().unwrap() * 1e3).round();
@@ -145,7 +145,7 @@ fn the_server_in_this_process_takes_its_time_in_virtual_time_too() {
 }
 
 #[test]
-fn the_server_in_this_process_counts_requests_and_has_its_time() {
+fn local_server_counts_requests_and_delays() {
     let load = "load -z 1s -c 4 -w mem:delay=1ms --clock virtual --json --service-rate 1k";
     for shards in ["", " --shards 2"] {
         let document = document(&format!("{load} --requests-per-connection 10{shards}"));
@@ -163,7 +163,7 @@ fn the_server_in_this_process_counts_requests_and_has_its_time() {
 }
 
 #[test]
-fn who_never_opens_is_told_of_at_the_end_and_who_is_refused_counts() {
+fn unopened_connections_are_reported_and_refused_counted() {
     // After some hundred packets each way nothing arrives any more.
     let load = "load -z 20s -c 3 -K --connect-timeout 60s -w mem:delay=1ms,burst-loss=0.2%:0% \
                 --clock virtual";
@@ -180,7 +180,7 @@ fn who_never_opens_is_told_of_at_the_end_and_who_is_refused_counts() {
 }
 
 #[test]
-fn a_connection_for_each_request_is_opened_and_closed_for_it() {
+fn no_keepalive_opens_a_connection_per_request() {
     for close in ["server", "client", "rst"] {
         let document = document(&format!("load -n 300 -c 4 -K --close {close} --json"));
         assert_eq!(document["summary"]["connections_opened"], 300, "{close}");
@@ -203,7 +203,7 @@ fn connections_begin_from_the_ports_that_are_given() {
 }
 
 #[test]
-fn repeated_runs_share_a_stack_and_what_the_earlier_left_in_time_wait() {
+fn repeated_runs_share_a_stack_and_its_time_wait() {
     let words = "load -n 100 -c 2 -K --close client --repeat 3 --gap 5s \
                  -w mem:delay=1ms --clock virtual --json";
     let document = document(words);
@@ -217,7 +217,7 @@ fn repeated_runs_share_a_stack_and_what_the_earlier_left_in_time_wait() {
 }
 
 #[test]
-fn over_a_socket_it_loads_another_process() {
+fn load_over_unix_wire_reaches_another_process() {
     let path = scratch("load.sock");
     let wire = |host: u8| format!("unix:{},addr=10.7.0.{host}/24", path.display());
     let mut serve = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
@@ -231,7 +231,7 @@ fn over_a_socket_it_loads_another_process() {
 }
 
 #[test]
-fn it_loads_itself_over_the_kernels_sockets() {
+fn load_over_kernel_sockets_serves_itself() {
     let document = document("load -w kernel: -n 500 -c 5 -K --json");
     assert_eq!(document["statuses"]["200"], 500);
     assert_eq!(document["summary"]["failed"], 0);
@@ -277,7 +277,7 @@ fn the_stack_can_be_named_instead_of_the_wire() {
 }
 
 #[test]
-fn without_a_free_port_exchanges_wait_for_one_and_say_why() {
+fn exchanges_wait_for_a_free_port_and_explain() {
     let load = "load -n 12 -c 2 -K --close client --local-ports 50000-50003 \
                 -w mem:delay=1ms --clock virtual";
     let document = document(&format!("{load} --json"));
@@ -360,13 +360,13 @@ fn limit_of_a_time_needs_a_unit() {
 #[test]
 fn a_body_is_posted_whole() {
     let document = document("load -n 20 -c 2 -m POST -d hello --json");
-    // The server answers with the length and the sum of what it got.
+    // The server answers with the length and the checksum of the body.
     let expected = "5 bytes, crc32 3610a686\n".len() * 20;
     assert_eq!(document["summary"]["body_octets"], expected);
 }
 
 #[test]
-fn a_document_says_where_it_comes_from_what_was_asked_and_what_the_stacks_did() {
+fn load_document_has_origin_options_and_counters() {
     let words = "load -n 300 -c 3 -K --seed 5 -S msl=30s -w mem:delay=1ms --clock virtual --json";
     let document = document(words);
     let env = &document["env"];
@@ -381,8 +381,8 @@ fn a_document_says_where_it_comes_from_what_was_asked_and_what_the_stacks_did() 
     assert!(config["request_octets"].as_u64() > Some(20), "{config}");
     assert_eq!(document["rules"]["tunables"]["msl.remote"]["origin"], "--set");
 
-    // Every connection was opened and closed once, and the server, who closed, keeps its TIME-WAIT;
-    // the last acknowledgments are on their way.
+    // Every connection was opened and closed once, and the server, which closed, keeps its TIME-WAIT;
+    // the last acknowledgments are in flight.
     let stack = &document["stack"];
     let states = |side: &str| {
         let states = stack[side]["states"].as_object().unwrap().iter();
@@ -394,15 +394,15 @@ fn a_document_says_where_it_comes_from_what_was_asked_and_what_the_stacks_did() 
     assert_eq!(states("server"), ["fin_wait_1 3", "listen 1", "time_wait 297"]);
     assert_eq!(stack["client"]["counters"]["TcpActiveOpens"], 300);
     assert_eq!(stack["server"]["counters"]["TcpPassiveOpens"], 300);
-    let octets = STANDARD.decode(document["histogram"].as_str().unwrap()).unwrap();
-    let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut &*octets).unwrap();
+    let bytes = STANDARD.decode(document["histogram"].as_str().unwrap()).unwrap();
+    let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut &*bytes).unwrap();
     assert_eq!(histogram.len(), 300);
     let median = document["latency"]["p50"].as_f64().unwrap();
     assert_eq!(histogram.value_at_quantile(0.5), (median * 1e9).round() as u64);
 }
 
 #[test]
-fn a_condition_that_holds_exits_with_3_and_one_that_does_not_with_0() {
+fn fail_if_exits_3_if_true_else_0() {
     let load = "load -n 50 --quiet --fail-if";
     let command = |condition: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
@@ -425,7 +425,7 @@ fn a_condition_that_holds_exits_with_3_and_one_that_does_not_with_0() {
 }
 
 #[test]
-fn an_interrupted_load_says_what_was_done_so_far() {
+fn interrupted_load_prints_its_result() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
     command.args(["load", "-z", "1h"]).stdout(Stdio::piped());
     let child = Running::start(&mut command);
@@ -437,7 +437,7 @@ fn an_interrupted_load_says_what_was_done_so_far() {
 }
 
 #[test]
-fn a_signal_that_is_sent_twice_is_meant_once() {
+fn repeated_signal_counts_once() {
     // As `timeout` sends it: to the program, and to the group that it is in.
     for (words, signal, part) in [
         ("load -z 1h -w kernel: -t 2", Signal::INT, "Success rate:  100.00%"),
@@ -479,7 +479,7 @@ fn serve_nginx(net: &Net) -> Running {
 }
 
 #[test]
-fn it_loads_a_real_nginx_over_tun() {
+fn load_measures_real_nginx_over_tun() {
     let Some(net) = Net::with(&["nginx", "ss"]) else { return };
     let _nginx = serve_nginx(&net);
     let whimbrel = env!("CARGO_BIN_EXE_whimbrel");

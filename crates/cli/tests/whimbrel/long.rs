@@ -1,4 +1,4 @@
-//! What takes the kernel's tools a while: a GiB each way, and hundreds of connections at a time.
+//! Tests that take the kernel's tools a while: a GiB each way, and hundreds of connections at a time.
 
 mod chapters;
 mod hostile;
@@ -17,7 +17,7 @@ const MIB: usize = 1 << 20;
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "4 GiB take minutes in a debug build: give --release")]
-fn curl_moves_a_gibibyte_down_and_up_over_both_families() {
+fn curl_moves_a_gib_both_ways_over_both_families() {
     let Some(net) = Net::with(&[IPV6, "curl", "sha256sum"]) else { return };
     let root = net.folder().join("root");
     fs::create_dir(&root).unwrap();
@@ -37,7 +37,7 @@ fn curl_moves_a_gibibyte_down_and_up_over_both_families() {
     assert!(unbroken(&text).contains("4 requests (0 refused); 0 connections failed"), "{text}");
 }
 
-/// 1,024 different MiB, none of which can be taken for another.
+/// 1,024 different MiB.
 fn write_gibibyte(path: &Path) {
     let mut block: Vec<u8> = (0..MIB as u32).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect();
     let mut file = BufWriter::new(File::create(path).unwrap());
@@ -52,7 +52,7 @@ fn sha256(path: &Path) -> String {
     digest(&succeed(Command::new("sha256sum").arg(path)))
 }
 
-/// Hashed on its way: nothing is written that is not looked at.
+/// Hashed during the download, without a file.
 fn sha256_of_download(net: &Net, url: &str) -> String {
     let mut curl = net.command("curl");
     curl.args(["-sS", "-g", "--fail", "--max-time", "120", url]).stdout(Stdio::piped());
@@ -75,7 +75,7 @@ fn wrk_with_30_and_500_connections_meets_no_error() {
             let mut wrk = net.command("wrk");
             wrk.args(["-t1", "-d3s", connections]).args(fields).arg("http://10.9.0.2/");
             let text = succeed(&mut wrk);
-            // It prints these two lines only if there is something to say.
+            // It prints these two lines only on errors.
             let failed = text.contains("Socket errors") || text.contains("Non-2xx");
             assert!(!failed, "{connections} {fields:?}: {text}");
             assert!(requests(&text) > 100, "{connections} {fields:?}: {text}");
@@ -87,7 +87,7 @@ fn wrk_with_30_and_500_connections_meets_no_error() {
 
 /// Over TUN and packet:, ports coming round while their last connections are in TIME-WAIT.
 #[test]
-fn short_connections_against_the_kernels_client_meet_no_error_and_repeat_no_syn() {
+fn kernel_short_connections_have_no_errors_or_syn_repeats() {
     if Net::with(&["awk", "bash", "curl", "sysctl", "wrk"]).is_none() {
         return;
     }
@@ -97,8 +97,8 @@ fn short_connections_against_the_kernels_client_meet_no_error_and_repeat_no_syn(
     }
 }
 
-/// What the short form of a script prints, whose namespaces are called after `name`. They go with this
-/// process, if the script could not take them down itself.
+/// Output of the short form of a script, whose namespaces are called after `name`. They end with this
+/// process if the script could not remove them.
 fn script(name: &str, script: &str) -> String {
     let mut command = Command::new(format!("scripts/long/{script}"));
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
@@ -116,15 +116,15 @@ fn script(name: &str, script: &str) -> String {
     text
 }
 
-/// 20,000 SYNs a second from addresses that nobody has, and 200 clients a second beside them.
+/// 20,000 SYNs a second from unassigned addresses, and 200 clients a second at the same time.
 #[test]
-fn a_flood_of_syns_over_packet_keeps_no_client_out() {
+fn syn_flood_over_packet_blocks_no_client() {
     if Net::with(&["awk", "bash", "curl"]).is_none() {
         return;
     }
     let program = Path::new(env!("CARGO_BIN_EXE_whimbrel"));
     if !program.with_file_name("examples").join("syn_flood").exists() {
-        // Who names this test alone does not build the examples.
+        // A run of only this test does not build the examples.
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "--quiet", "--example", "syn_flood"]);
         succeed(build.args((!cfg!(debug_assertions)).then_some("--release")));

@@ -9,7 +9,7 @@ use crate::examples::shell;
 use crate::netns::Net;
 use crate::running::{Running, Signal, await_that, output, succeed};
 
-/// A command as it is typed, and the lines that stand below it.
+/// A typed command, and the lines below it.
 struct Shown {
     line: String,
     prints: Vec<String>,
@@ -32,7 +32,7 @@ fn block(with: &str) -> Vec<Shown> {
 }
 
 impl Shown {
-    /// What it printed is what stands there.
+    /// Compares the lines with the command's output.
     fn compare(&self, told: &str) {
         let mut told_lines = told.lines();
         let mut may_skip = false;
@@ -52,7 +52,8 @@ impl Shown {
     }
 }
 
-/// Whether a line is what stands there, however it is spaced; `…` stands for the rest of it, or of a column.
+/// True if a line equals the shown one apart from spaces; `…` stands for the rest of it, or of a
+/// column.
 fn is_like(shown: &str, told: &str) -> bool {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let told = words(told);
@@ -68,7 +69,7 @@ fn is_like(shown: &str, told: &str) -> bool {
 }
 
 #[test]
-fn serving_is_as_the_manual_has_it() {
+fn serving_matches_the_manual() {
     let Some(net) = Net::with(&["curl"]) else { return };
     let [serve] = &block("whimbrel serve")[..] else { panic!("one command") };
     let words: Vec<_> = serve.line.split(' ').skip(1).collect();
@@ -80,7 +81,7 @@ fn serving_is_as_the_manual_has_it() {
 }
 
 #[test]
-fn two_runs_are_compared_as_the_manual_has_it() {
+fn compare_matches_the_manual() {
     let Some(net) = Net::new() else { return };
     let commands = block("whimbrel compare");
     assert_eq!(commands.len(), 3);
@@ -94,7 +95,7 @@ fn two_runs_are_compared_as_the_manual_has_it() {
 }
 
 #[test]
-fn a_path_between_two_namespaces_is_as_the_manual_has_it() {
+fn link_between_namespaces_matches_the_manual() {
     let (Some(net), Some(server)) = (Net::with(&["curl"]), Net::new()) else { return };
     let [made, link, both] = &block("whimbrel link")[..] else { panic!("three commands") };
     assert_eq!(made.line, "ip netns add client && ip netns add server", "each test has its own");
@@ -138,7 +139,7 @@ fn a_path_between_two_namespaces_is_as_the_manual_has_it() {
 }
 
 #[test]
-fn packets_have_their_reasons_as_the_manual_has_it() {
+fn packet_reasons_match_the_manual() {
     let Some(net) = Net::with(&["tshark"]) else { return };
     let commands = block("tshark -r");
     assert_eq!(commands.len(), 2);
@@ -156,7 +157,7 @@ fn every_block_of_the_manual_is_run() {
 }
 
 #[test]
-fn a_line_that_is_another_is_found_out() {
+fn different_line_fails_the_comparison() {
     assert!(is_like("a  b … d", "a b c d") && is_like("a …", "a b") && is_like("a b", "a   b"));
     assert!(!is_like("a b", "a b c") && !is_like("a … d", "a b c") && !is_like("b …", "a b"));
 }

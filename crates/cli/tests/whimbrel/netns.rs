@@ -1,5 +1,5 @@
-//! Runs `whimbrel` and the kernel's own tools side by side in a network namespace that goes with
-//! the test, whatever becomes of it.
+//! Runs `whimbrel` and the kernel's own tools in a network namespace that ends with the test in any
+//! case.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -21,14 +21,14 @@ use crate::scratch::{guard_namespace, scratch};
 pub(crate) struct Net {
     name: String,
     folder: PathBuf,
-    /// What the test said that it needs.
+    /// Programs that the test needs.
     programs: Vec<&'static str>,
 }
 
 impl Net {
-    /// A fresh one. `None`, after saying so, where the system does not allow it or lacks what the test
-    /// needs ([`needs::found`]): the programs that it is to run there, of which `ip` is always one and
-    /// the shell none. With `WHIMBREL_REQUIRE_NET=1` that is a failure.
+    /// A fresh namespace. `None`, with a note, if the system does not allow it or lacks a need of the
+    /// test ([`needs::found`]): the programs to run there, of which `ip` is always one and the shell
+    /// none. With `WHIMBREL_REQUIRE_NET=1` that is a failure.
     pub(crate) fn with(programs: &[&'static str]) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         if let Err(obstacle) = obstacle() {
@@ -58,8 +58,8 @@ impl Net {
         Self::with(&[])
     }
 
-    /// The same with a veth pair: the kernel has 10.9.0.1 and, where there is IPv6, fd09::1 on the one
-    /// end, `vkernel`; the other, `vstack`, has no addresses.
+    /// Returns a namespace with a veth pair: the kernel has 10.9.0.1 and, if there is IPv6, fd09::1 on
+    /// one end, `vkernel`; the other, `vstack`, has no addresses.
     pub(crate) fn with_veth(programs: &[&'static str]) -> Option<Self> {
         let net = Self::with(programs)?;
         net.run("ip link add vkernel type veth peer name vstack");
@@ -87,7 +87,7 @@ impl Net {
         &self.folder
     }
 
-    /// `program`, to be run in the namespace: a file, or one that the test said it needs.
+    /// `program`, to run in the namespace: a file, or one that the test named as a need.
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
         let program = program.as_ref();
         let is_said = self.programs.iter().any(|said| program == Path::new(said));
@@ -99,7 +99,7 @@ impl Net {
         command
     }
 
-    /// What a line of words prints, run in the namespace; it must succeed.
+    /// Output of a line of words, run in the namespace; it must succeed.
     pub(crate) fn run(&self, line: &str) -> String {
         let mut words = line.split_whitespace();
         let mut command = self.command(words.next().unwrap());
@@ -147,7 +147,7 @@ impl Net {
 
 impl Drop for Net {
     fn drop(&mut self) {
-        // What the test let go of without waiting for it, and what that started in its turn.
+        // Programs that the test left running, and their children.
         let inside = Command::new("ip").args(["netns", "pids", &self.name]).output();
         let inside = inside.map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
         for id in inside.unwrap_or_default().lines().filter_map(|id| id.parse().ok()) {
@@ -177,7 +177,7 @@ impl Serve {
         Duration::from_millis(ticks * 10)
     }
 
-    /// What it printed so far.
+    /// Its output so far.
     pub(crate) fn printed(&self) -> String {
         self.printed.lock().unwrap().clone()
     }
@@ -189,14 +189,14 @@ impl Serve {
         text
     }
 
-    /// Ends it by SIGTERM, and returns what it printed; there was nothing to complain of.
+    /// Ends it by SIGTERM, and returns its output; it may have reported no error.
     pub(crate) fn end(self) -> String {
         let (text, errors) = self.end_complaining();
         assert_eq!(errors, "", "{text}");
         text
     }
 
-    /// Ends it by SIGTERM, and returns what it printed, and what it complained of.
+    /// Ends it by SIGTERM, and returns its standard output and its errors.
     pub(crate) fn end_complaining(mut self) -> (String, String) {
         self.child.signal(Signal::TERM);
         await_that("SIGTERM ends it", || self.child.end().is_some());
@@ -213,8 +213,8 @@ impl Serve {
 /// A copy of the program that everybody may run, for tests that give up their rights.
 pub(crate) fn public_copy(folder: &Path) -> PathBuf {
     let copy = folder.join("whimbrel");
-    // By a program of its own: what other tests start meanwhile would hold a file that we write open until
-    // they run, and the system starts no program that somebody writes.
+    // A separate program copies: other tests' children would hold a file that we write open until they
+    // run, and the system starts no program that is being written.
     succeed(Command::new("cp").args([Path::new(WHIMBREL), &copy]));
     for path in [folder, &copy] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -223,15 +223,15 @@ pub(crate) fn public_copy(folder: &Path) -> PathBuf {
 }
 
 /// The copy of the program, run in `net` by a user without rights, where the driver's node is of this
-/// mode: not as udev or a container has made it on this machine. The test needs [`FOR_NOBODY`].
-pub(crate) fn nobody(net: &Net, copy: &Path, mode: &str) -> Command {
+/// mode: not as udev or a container has made it on this machine. The test needs [`FOR_UNPRIVILEGED`].
+pub(crate) fn unprivileged(net: &Net, copy: &Path, mode: &str) -> Command {
     let mut command = net.command("sh");
     command.args(["-c", BECOME_NOBODY, "sh", mode]).arg(copy);
     command
 }
 
-/// The programs that [`nobody`] runs.
-pub(crate) const FOR_NOBODY: [&str; 3] = ["mknod", "mount", "setpriv"];
+/// The programs that [`unprivileged`] runs.
+pub(crate) const FOR_UNPRIVILEGED: [&str; 3] = ["mknod", "mount", "setpriv"];
 /// `ip netns exec` has made a namespace of mounts already.
 const BECOME_NOBODY: &str = r#"
 mount -t tmpfs none /dev/net && mknod -m "$1" /dev/net/tun c 10 200 && shift &&
@@ -255,6 +255,6 @@ fn end(id: i32) {
     }
 }
 
-/// What no system is without.
+/// Programs that all systems have.
 const EVERYWHERE: [&str; 2] = ["sh", "cat"];
 pub(crate) const WHIMBREL: &str = env!("CARGO_BIN_EXE_whimbrel");

@@ -11,7 +11,7 @@ use crate::running::{succeed, unbroken};
 
 const WIRE: &str = "packet:vstack,addr=10.9.0.2/24,addr=fd09::2/64";
 
-/// Octets that repeat nowhere near.
+/// Bytes that repeat nowhere near.
 fn noise(count: u32) -> Vec<u8> {
     (0..count).map(|at| (at.wrapping_mul(at).wrapping_mul(0x9e37_79b9) >> 13) as u8).collect()
 }
@@ -36,7 +36,7 @@ fn down_and_up(net: &Net, wire: &str) {
 }
 
 #[test]
-fn curl_fetches_and_uploads_over_both_families_with_offloads_and_without() {
+fn curl_transfers_over_both_families_with_any_offloads() {
     let Some(net) = Net::with_veth(&[IPV6, "curl", "ethtool"]) else { return };
     down_and_up(&net, WIRE);
     down_and_up(&net, &format!("{WIRE},offload=off"));
@@ -48,7 +48,7 @@ fn curl_fetches_and_uploads_over_both_families_with_offloads_and_without() {
 }
 
 #[test]
-fn wrk_meets_no_error_over_short_connections_and_long_ones() {
+fn wrk_has_no_errors_over_short_and_long_connections() {
     let Some(net) = Net::with_veth(&["wrk"]) else { return };
     let serve = net.serve(&["-w", WIRE]);
     for fields in [&[][..], &["-H", "Connection: close"]] {
@@ -84,17 +84,17 @@ fn the_kernel_is_loaded_by_a_stack_on_the_same_interface_pair() {
 }
 
 #[test]
-fn an_address_that_another_station_takes_later_is_said_once() {
+fn later_address_conflict_is_reported_once() {
     let Some(net) = Net::with_veth(&["ping"]) else { return };
     let serve = net.serve(&["-w", WIRE]);
     net.run("ip address add 10.9.0.2/24 dev vkernel");
-    for nobody in [98, 99] {
-        // Nobody answers; what counts is who asks for them.
-        let ping = format!("ping -c1 -W1 -I 10.9.0.2 10.9.0.{nobody}");
+    for host in [98, 99] {
+        // No host answers; the test is about who asks for them.
+        let ping = format!("ping -c1 -W1 -I 10.9.0.2 10.9.0.{host}");
         assert!(!net.command("ping").args(ping.split(' ').skip(1)).status().unwrap().success());
     }
     let (text, errors) = serve.end_complaining();
-    let said = errors.matches("warning: 10.9.0.2 is in use by the station ").count();
+    let said = errors.matches("warning: 10.9.0.2 is also in use by the station ").count();
     assert!(said == 1 && errors.lines().count() == 1, "{text}{errors}");
 }
 

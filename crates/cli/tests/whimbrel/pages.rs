@@ -35,7 +35,7 @@ fn whimbrel(words: &str) -> String {
 }
 
 #[test]
-fn each_command_has_a_help_and_the_first_names_all_of_them() {
+fn every_command_has_help_and_is_listed() {
     let all = whimbrel("--help");
     for command in COMMANDS {
         let help = whimbrel(&format!("{command} --help"));
@@ -48,7 +48,7 @@ fn each_command_has_a_help_and_the_first_names_all_of_them() {
 }
 
 #[test]
-fn rules_of_the_stack_stand_apart_behind_what_a_command_is_for() {
+fn stack_options_have_a_separate_heading() {
     for (command, options) in
         [("serve", 5), ("load", 7), ("crr", 7), ("bulk", 7), ("script run", 4)]
     {
@@ -61,7 +61,7 @@ fn rules_of_the_stack_stand_apart_behind_what_a_command_is_for() {
 }
 
 #[test]
-fn shells_are_told_every_command() {
+fn completions_have_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = whimbrel(&format!("completions {shell}"));
         for word in ["doctor", "print-config", "no-keepalive"] {
@@ -94,7 +94,7 @@ fn the_manual_has_a_page_for_each_command() {
         let page = folder.join(format!("whimbrel-{}.1", command.replace(' ', "-")));
         let text = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{page:?}: {error}"));
         assert!(text.contains(".SH SYNOPSIS"), "{text}");
-        // Alone it is the same page.
+        // Its separate page is the same.
         let title = format!(".TH whimbrel-{} 1", command.replace(' ', "-"));
         let alone = whimbrel(&format!("man {command}"));
         assert!(text.contains(&title) && alone.contains(&title), "{command}: {alone}");
@@ -103,5 +103,5 @@ fn the_manual_has_a_page_for_each_command() {
     let mut nowhere = Command::new(env!("CARGO_BIN_EXE_whimbrel"));
     let (code, error) = fail(nowhere.args(["man", "--dir", "/proc/nowhere"]));
     assert_eq!(code, 1);
-    assert!(error.contains("/proc/nowhere") && error.contains("give a directory"), "{error}");
+    assert!(error.contains("/proc/nowhere") && error.contains("use a directory"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! A terminal for a program to run in: a pseudo-terminal, and what it shows.
+//! A terminal for a program: a pseudo-terminal, and its contents.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,10 +14,10 @@ use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
 use crate::running::{Running, Signal, await_handler, await_that};
 
-/// A program on a terminal of its own; killed at the end.
+/// A program on a separate terminal; killed at the end.
 pub(crate) struct Terminal {
     child: Running,
-    /// Where keys are pressed.
+    /// Input of the terminal, for keys.
     keys: File,
     /// Kept open: the kernel forgets a terminal's modes with its last user.
     own: OwnedFd,
@@ -25,19 +25,19 @@ pub(crate) struct Terminal {
     shown: Arc<Mutex<Shown>>,
 }
 
-/// What came out of it.
+/// Output of the terminal.
 struct Shown {
     screen: vt100::Parser,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl Terminal {
-    /// `whimbrel` with these words in `folder`, on so many lines and columns.
+    /// Runs `whimbrel` with these words in `folder`, on a terminal of this size.
     pub(crate) fn run(words: &str, folder: &Path, size: (u16, u16)) -> Self {
         Self::run_with(words, folder, size, |command| command)
     }
 
-    /// The same, changed by `change`.
+    /// Runs a command changed by `change`.
     pub(crate) fn run_with(
         words: &str,
         folder: &Path,
@@ -59,15 +59,15 @@ impl Terminal {
         command.stdin(end()).stdout(end()).stderr(end());
         let modes = format!("{:?}", tcgetattr(&own).unwrap());
         let screen = vt100::Parser::new(lines, columns, 0);
-        let shown = Arc::new(Mutex::new(Shown { screen, octets: Vec::new() }));
+        let shown = Arc::new(Mutex::new(Shown { screen, bytes: Vec::new() }));
         let (keys, mut from) = (File::from(near.try_clone().unwrap()), File::from(near));
         let reader = Arc::clone(&shown);
         thread::spawn(move || {
-            let mut octets = [0; 4_096];
-            while let Ok(count @ 1..) = from.read(&mut octets) {
+            let mut bytes = [0; 4_096];
+            while let Ok(count @ 1..) = from.read(&mut bytes) {
                 let mut shown = reader.lock().unwrap();
-                shown.screen.process(&octets[..count]);
-                shown.octets.extend(&octets[..count]);
+                shown.screen.process(&bytes[..count]);
+                shown.bytes.extend(&bytes[..count]);
             }
         });
         let child = Running::start(change(&mut command));
@@ -84,23 +84,23 @@ impl Terminal {
         await_that(&format!("{text:?} is shown"), || self.text().contains(text));
     }
 
-    /// What is to be read on it.
+    /// The text on it.
     pub(crate) fn text(&self) -> String {
         self.shown.lock().unwrap().screen.screen().contents()
     }
 
     /// All that was written to it.
-    pub(crate) fn octets(&self) -> String {
-        String::from_utf8_lossy(&self.shown.lock().unwrap().octets).into_owned()
+    pub(crate) fn bytes(&self) -> String {
+        String::from_utf8_lossy(&self.shown.lock().unwrap().bytes).into_owned()
     }
 
-    /// Whether it shows the other screen, without a cursor.
+    /// True if it shows the alternate screen, without a cursor.
     pub(crate) fn is_full(&self) -> bool {
         let shown = self.shown.lock().unwrap();
         shown.screen.screen().alternate_screen() && shown.screen.screen().hide_cursor()
     }
 
-    /// It has another size from now on, and the program hears of it.
+    /// Changes the size, and signals it to the program.
     pub(crate) fn resize(&mut self, lines: u16, columns: u16) {
         tcsetwinsize(&self.own, window(lines, columns)).unwrap();
         self.shown.lock().unwrap().screen.screen_mut().set_size(lines, columns);
@@ -120,13 +120,13 @@ impl Terminal {
             status = self.child.end();
             status.is_some()
         });
-        // What it wrote last is on its way.
+        // Its last output is still in transit.
         await_that("the screen is left", || !self.is_full());
         assert_eq!(format!("{:?}", tcgetattr(&self.own).unwrap()), self.modes);
         status.unwrap()
     }
 
-    /// What it writes on its standard output, if that is a pipe.
+    /// Its standard output, if that is a pipe.
     pub(crate) fn piped(&mut self) -> String {
         let mut text = String::new();
         self.child.take_stdout().read_to_string(&mut text).unwrap();

@@ -1,4 +1,4 @@
-//! Programs that tests start: none outlives its test, whatever becomes of that.
+//! Programs that tests start: none outlives its test.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -14,13 +14,13 @@ use whimbrel_io::process::end_with_starter;
 
 pub(crate) use rustix::process::Signal;
 
-/// How long a program may run: longer than any does, and short enough that CI still ends in its time.
+/// Time limit of a program: longer than any needs, and short enough for CI's own limit.
 const LIMIT: Duration = Duration::from_secs(240);
 
 /// A program that runs; killed at the end, and when it hangs.
 pub(crate) struct Running {
     child: Child,
-    /// Closed when nobody needs to watch it any more.
+    /// Closed when the watch is over.
     _watched: mpsc::Sender<()>,
 }
 
@@ -45,17 +45,17 @@ impl Running {
         send(self.id(), signal);
     }
 
-    /// What it writes, where that was piped and nobody took it yet.
+    /// Takes its standard output, if piped and not yet taken.
     pub(crate) fn take_stdout(&mut self) -> ChildStdout {
         self.child.stdout.take().unwrap()
     }
 
-    /// What it complains of, where that was piped and nobody took it yet.
+    /// Takes its standard error, if piped and not yet taken.
     pub(crate) fn take_stderr(&mut self) -> ChildStderr {
         self.child.stderr.take().unwrap()
     }
 
-    /// Whether it ended, and how.
+    /// Its exit status, once it has ended.
     pub(crate) fn end(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
     }
@@ -65,7 +65,7 @@ impl Running {
         self.child.wait().unwrap()
     }
 
-    /// Waits for its end; what it wrote until then, where that was piped.
+    /// Waits for its end; returns its piped output.
     pub(crate) fn output(mut self) -> Output {
         let errors = self.child.stderr.take().map(|stderr| thread::spawn(move || read(stderr)));
         let stdout = self.child.stdout.take().map(read).unwrap_or_default();
@@ -81,7 +81,7 @@ impl Drop for Running {
     }
 }
 
-/// What `command` writes until it ends, and how it ends.
+/// Output of `command` until it ends, and its exit status.
 pub(crate) fn output(command: &mut Command) -> Output {
     Running::start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()))
         .output()
@@ -99,7 +99,7 @@ pub(crate) fn document(words: &str) -> Value {
     serde_json::from_str(&succeed(&mut whimbrel(words))).unwrap()
 }
 
-/// What `command` prints; it must succeed.
+/// Standard output of `command`; it must succeed.
 pub(crate) fn succeed(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = output(command);
     let text = String::from_utf8_lossy(&stdout).into_owned();
@@ -108,12 +108,12 @@ pub(crate) fn succeed(command: &mut Command) -> String {
     text
 }
 
-/// The same text in one line: what does not fit a line of 80 columns goes on in the next.
+/// The text in one line: text longer than 80 columns continues in the next line.
 pub(crate) fn unbroken(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a program prints that reads `input`; it must succeed.
+/// Output of a program that reads `input`; it must succeed.
 pub(crate) fn succeed_with(command: &mut Command, input: impl Into<Stdio>) -> String {
     let running = Running::start(command.stdin(input).stdout(Stdio::piped()));
     let Output { status, stdout, .. } = running.output();
@@ -121,7 +121,7 @@ pub(crate) fn succeed_with(command: &mut Command, input: impl Into<Stdio>) -> St
     String::from_utf8_lossy(&stdout).into_owned()
 }
 
-/// What `command` says when it fails, and its exit code.
+/// Errors of `command`, which must fail, and its exit code.
 pub(crate) fn fail(command: &mut Command) -> (i32, String) {
     let Output { status, stdout, stderr } = output(command);
     let errors = String::from_utf8_lossy(&stderr).into_owned();
@@ -166,8 +166,8 @@ pub(crate) fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Kills a program that runs for longer than any test has it run: its test fails, and says where it hung,
-/// instead of taking all others' time.
+/// Kills a program that runs too long: its test fails and shows where it hung, instead of taking all
+/// others' time.
 fn watch(id: u32, line: &str, ended: &mpsc::Receiver<()>) {
     if ended.recv_timeout(LIMIT) != Err(RecvTimeoutError::Timeout) {
         return;
@@ -183,7 +183,7 @@ fn watch(id: u32, line: &str, ended: &mpsc::Receiver<()>) {
 }
 
 fn read(mut from: impl Read) -> Vec<u8> {
-    let mut octets = Vec::new();
-    from.read_to_end(&mut octets).unwrap();
-    octets
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes).unwrap();
+    bytes
 }

@@ -30,7 +30,7 @@ const LONG: &str = "load -z 300s -q 200 -c 10";
 const SIZE: (u16, u16) = (60, 110);
 
 #[test]
-fn keys_pause_a_load_change_its_connections_keep_the_screen_and_end_it() {
+fn keys_pause_change_save_and_end_a_load() {
     let folder = Folder::new("screen");
     let mut terminal = Terminal::run(LONG, &folder.0, SIZE);
     terminal.await_text("10 connections, kept alive, 200 requests/s");
@@ -70,7 +70,7 @@ fn keys_pause_a_load_change_its_connections_keep_the_screen_and_end_it() {
 }
 
 #[test]
-fn control_c_a_signal_and_the_end_leave_the_terminal_as_it_was_and_print_the_summary() {
+fn every_end_restores_terminal_and_prints_summary() {
     let folder = Folder::new("leave");
     let summary = |mut terminal: Terminal| {
         assert_eq!(terminal.end().code(), Some(0));
@@ -91,7 +91,7 @@ fn control_c_a_signal_and_the_end_leave_the_terminal_as_it_was_and_print_the_sum
 }
 
 #[test]
-fn a_load_that_fails_says_so_on_the_screen_that_was_there() {
+fn failed_load_restores_screen_and_prints_error() {
     let folder = Folder::new("fails");
     let refused = "load http://127.0.0.1:1/ -w kernel: -z 400ms";
     let mut terminal = Terminal::run(refused, &folder.0, SIZE);
@@ -119,7 +119,7 @@ fn await_gone(terminal: &Terminal, text: &str) {
 }
 
 #[test]
-fn there_is_no_screen_but_for_people_on_a_terminal() {
+fn screen_needs_a_terminal() {
     let folder = Folder::new("none");
     let load = "load -z 600ms -q 100 -c 2";
     for (words, line) in [
@@ -132,20 +132,20 @@ fn there_is_no_screen_but_for_people_on_a_terminal() {
     ] {
         let mut terminal = Terminal::run(&words, &folder.0, SIZE);
         assert_eq!(terminal.end().code(), Some(0));
-        let octets = terminal.octets();
-        assert!(!octets.contains("\u{1b}[?1049h"), "{words}: {octets}");
-        let has_line = octets.contains("/s  p50");
-        assert!(line.is_none_or(|line| line == has_line), "{words}: {octets}");
+        let bytes = terminal.bytes();
+        assert!(!bytes.contains("\u{1b}[?1049h"), "{words}: {bytes}");
+        let has_line = bytes.contains("/s  p50");
+        assert!(line.is_none_or(|line| line == has_line), "{words}: {bytes}");
     }
     let mut terminal = Terminal::run_with(load, &folder.0, SIZE, |c| c.stdout(Stdio::piped()));
     let text = terminal.piped();
     assert_eq!(terminal.end().code(), Some(0));
     assert!(text.contains("Summary:") && !text.contains('\u{1b}'), "{text}");
-    assert!(terminal.octets().contains("req/s  p50"), "the line is on the standard error");
+    assert!(terminal.bytes().contains("req/s  p50"), "the line is on the standard error");
 }
 
 #[test]
-fn without_colours_the_screen_has_none() {
+fn no_color_screen_has_no_colours() {
     let folder = Folder::new("plain");
     for options in ["", " --color never"] {
         let words = format!("load -z 500ms -q 100{options}");
@@ -153,10 +153,10 @@ fn without_colours_the_screen_has_none() {
         let mut terminal =
             Terminal::run_with(&words, &folder.0, SIZE, |c| c.env("NO_COLOR", no_color));
         assert_eq!(terminal.end().code(), Some(0));
-        let octets = terminal.octets();
-        assert!(octets.contains("\u{1b}[?1049h") && !octets.contains("38;5;"), "{octets}");
+        let bytes = terminal.bytes();
+        assert!(bytes.contains("\u{1b}[?1049h") && !bytes.contains("38;5;"), "{bytes}");
     }
     let mut terminal = Terminal::run("load -z 500ms -q 100", &folder.0, SIZE);
     assert_eq!(terminal.end().code(), Some(0));
-    assert!(terminal.octets().contains("38;5;"));
+    assert!(terminal.bytes().contains("38;5;"));
 }

@@ -55,7 +55,7 @@ fn command(folder: &Path, words: &str) -> Command {
     command
 }
 
-/// Whether scripts can be run against the kernel here; says so if not. With `WHIMBREL_REQUIRE_NET=1`
+/// True if scripts can run against the kernel here; prints a note if not. With `WHIMBREL_REQUIRE_NET=1`
 /// that is a failure.
 pub(crate) fn kernel_is_there() -> bool {
     let scripts = Scripts::new(&[("open.pkt", OPEN)]);
@@ -67,7 +67,7 @@ pub(crate) fn kernel_is_there() -> bool {
 }
 
 #[test]
-fn a_script_that_holds_is_ok_and_one_that_does_not_says_what_came() {
+fn script_passes_or_shows_the_received_packet() {
     let wrong = OPEN.replace("> P. 1:501(500) ack 1", "> P. 1:501(500) ack 2");
     let scripts = Scripts::new(&[("good.pkt", OPEN), ("wrong.pkt", &wrong)]);
     let (code, text) = scripts.run("good.pkt");
@@ -104,7 +104,7 @@ fn a_failure_shows_the_last_ten_packets() {
 }
 
 #[test]
-fn what_is_not_supported_is_skipped_with_its_reason_and_nothing_is_executed() {
+fn unsupported_script_is_skipped_and_not_executed() {
     let mark = "touch ran";
     let shell = format!("`{mark}`\n{OPEN}`{mark}`\n");
     let option = format!("--no_such_option=1\n{OPEN}");
@@ -160,7 +160,7 @@ fn words_are_defined_and_branches_chosen() {
 }
 
 #[test]
-fn the_dialect_is_the_files_and_the_profile_the_stacks() {
+fn dialect_follows_file_and_profile_the_stack() {
     // FreeBSD's options are in another order; its scripts run over IPv6 at an MTU of 1,500.
     let script = |sysctl: &str, mss: u16, options: &str| {
         format!(
@@ -203,7 +203,7 @@ fn the_dialect_is_the_files_and_the_profile_the_stacks() {
 }
 
 #[test]
-fn the_document_has_everything_that_the_lines_have() {
+fn script_document_has_everything_in_the_text() {
     let wrong = OPEN.replace("ack 1 <mss 1460>", "ack 1 <mss 1461>");
     let skipped = format!("--no_such_option\n{OPEN}");
     let scripts = Scripts::new(&[("a.pkt", OPEN), ("b \"q\".pkt", &wrong), ("c.pkt", &skipped)]);
@@ -227,7 +227,7 @@ fn the_document_has_everything_that_the_lines_have() {
 }
 
 #[test]
-fn what_cannot_be_run_is_said_in_a_line_with_a_remedy() {
+fn unrunnable_script_is_one_line_with_remedy() {
     let scripts = Scripts::new(&[("empty/notes.txt", "no script")]);
     let says = |words: &str, code: i32, parts: &[&str]| {
         let (came, text) = fail(&mut command(scripts.path(), words));
@@ -237,7 +237,7 @@ fn what_cannot_be_run_is_said_in_a_line_with_a_remedy() {
         }
         text
     };
-    let missing = says("nowhere.pkt", 1, &["nowhere.pkt", "No such file", "name a script"]);
+    let missing = says("nowhere.pkt", 1, &["nowhere.pkt", "No such file", "use a script"]);
     assert_eq!(missing.lines().count(), 1);
     says("empty", 1, &["empty", ".pkt", "another folder"]);
     says("", 2, &["FILE|DIR"]);
@@ -272,7 +272,7 @@ fn the_kernel_and_the_stack_pass_the_same_script() {
 }
 
 #[test]
-fn what_only_another_system_has_is_passed_over_against_the_kernel() {
+fn settings_of_other_systems_are_skipped_for_the_kernel() {
     if !kernel_is_there() {
         return;
     }
@@ -300,19 +300,19 @@ fn many_scripts_run_against_the_kernel_at_once() {
         return;
     }
     let names: Vec<_> = (0..40).map(|number| format!("{number:02}.pkt")).collect();
-    // So many keep a small machine busy: their times matter less here.
+    // This number keeps a small machine busy: their times matter less here.
     let patient = format!("--tolerance_usecs=75000\n{OPEN}");
     let files: Vec<_> = names.iter().map(|name| (name.as_str(), &*patient)).collect();
     let scripts = Scripts::new(&files);
     let (code, text) = scripts.run("--against kernel .");
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("40 passed"), "{text}");
-    // The kernel keeps none of what was made for them.
+    // The kernel keeps none of their devices.
     assert!(!Path::new("/sys/class/net/tun0").exists());
 }
 
 #[test]
-fn without_rights_there_is_no_kernel_to_run_against() {
+fn scripts_against_kernel_need_rights() {
     if !kernel_is_there() || !needs::found(&["setpriv"]) {
         return;
     }
@@ -328,7 +328,7 @@ fn without_rights_there_is_no_kernel_to_run_against() {
 }
 
 #[test]
-fn scripts_that_were_not_run_are_no_success() {
+fn unrun_scripts_are_no_success() {
     let scripts = Scripts::new(&[("open.pkt", OPEN)]);
     let mut command = command(scripts.path(), &format!("--jobs 1 {}", "open.pkt ".repeat(10_000)));
     let child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));

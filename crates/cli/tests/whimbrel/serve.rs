@@ -11,16 +11,16 @@ use crate::running::{Running, await_that, interrupt, output, unbroken};
 
 pub(crate) const MIB: usize = 1 << 20;
 
-/// Octets that repeat nowhere near.
+/// Bytes that repeat nowhere near.
 pub(crate) fn noise(count: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let octet = |_| {
+    let byte = |_| {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         (state >> 32) as u8
     };
-    (0..count).map(octet).collect()
+    (0..count).map(byte).collect()
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn curl_fetches_and_uploads_a_mebibyte_over_both_families() {
 }
 
 #[test]
-fn a_thousand_connections_one_after_the_other_go_without_an_error() {
+fn thousand_sequential_connections_have_no_error() {
     let Some(net) = Net::with(&["curl"]) else { return };
     let serve = net.serve(&[]);
     let mut curl = net.command("curl");
@@ -68,7 +68,7 @@ fn a_thousand_connections_one_after_the_other_go_without_an_error() {
 }
 
 #[test]
-fn a_line_each_second_says_in_which_states_connections_are() {
+fn each_second_prints_connection_states() {
     let Some(net) = Net::with(&["curl"]) else { return };
     let serve = net.serve(&["-v", "-l", "10.9.0.2:80"]);
     net.run("curl -sS --fail --max-time 20 -H Connection:close -o /dev/null http://10.9.0.2/[1-3]");
@@ -102,7 +102,7 @@ fn one_connection_carries_many_requests_and_a_long_body() {
 }
 
 #[test]
-fn without_ipv6_default_wire_has_ipv4_alone() {
+fn without_ipv6_default_wire_has_only_ipv4() {
     let Some(net) = Net::with(&[IPV6, "curl"]) else { return };
     net.set("net.ipv6.conf.all.disable_ipv6", "1");
     for words in [&["serve"][..], &["crr", "--server"]] {
@@ -127,7 +127,7 @@ fn ping_is_answered_over_both_families() {
 }
 
 #[test]
-fn over_ethernet_frames_curl_and_ping_find_the_stack_by_arp_and_neighbour_discovery() {
+fn curl_and_ping_resolve_stack_by_arp_and_ndp() {
     let Some(net) = Net::with(&[IPV6, "curl", "ping"]) else { return };
     let root = net.folder().join("root");
     fs::create_dir(&root).unwrap();
@@ -159,7 +159,7 @@ fn over_ethernet_frames_curl_and_ping_find_the_stack_by_arp_and_neighbour_discov
 }
 
 #[test]
-fn a_server_at_a_socket_waits_for_its_other_end_and_leaves_no_file() {
+fn unix_wire_server_waits_for_peer_and_leaves_no_file() {
     let Some(net) = Net::new() else { return };
     let path = net.folder().join("wire.sock");
     let serve = net.serve(&["-w", &format!("unix:{},addr=10.9.0.2/24", path.display())]);
@@ -171,7 +171,7 @@ fn a_server_at_a_socket_waits_for_its_other_end_and_leaves_no_file() {
 }
 
 #[test]
-fn a_server_with_nothing_to_do_takes_less_than_a_hundredth_of_a_core() {
+fn idle_server_uses_less_than_1_percent_of_a_core() {
     let Some(net) = Net::with(&["curl"]) else { return };
     let serve = net.serve(&[]);
     net.run("curl -sS --fail --max-time 5 -o /dev/null http://10.9.0.2/");
@@ -183,7 +183,7 @@ fn a_server_with_nothing_to_do_takes_less_than_a_hundredth_of_a_core() {
 }
 
 #[test]
-fn a_transfer_cut_by_sigterm_leaves_nothing_over() {
+fn sigterm_during_transfer_leaves_nothing_open() {
     let Some(net) = Net::with(&["curl"]) else { return };
     let serve = net.serve(&["--body", "1G"]);
     let mut slow = net.command("curl");
@@ -199,7 +199,7 @@ fn a_transfer_cut_by_sigterm_leaves_nothing_over() {
 }
 
 #[test]
-fn quiet_is_quiet() {
+fn quiet_prints_nothing() {
     let Some(net) = Net::new() else { return };
     let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
     command.args(["serve", "--quiet"]).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -210,7 +210,7 @@ fn quiet_is_quiet() {
     assert_eq!((&stdout[..], &stderr[..]), (&b""[..], &b""[..]));
 }
 
-/// What the namespace's kernel counted under a name of its MIB.
+/// Value of a counter in the MIB of the namespace's kernel.
 pub(crate) fn kernel_counter(net: &Net, name: &str) -> u64 {
     let text = net.run("cat /proc/net/netstat");
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("TcpExt:")).collect();
@@ -221,7 +221,7 @@ pub(crate) fn kernel_counter(net: &Net, name: &str) -> u64 {
 }
 
 #[test]
-fn curl_opens_fast_once_it_has_a_cookie() {
+fn curl_uses_fast_open_once_it_has_a_cookie() {
     let Some(net) = Net::with(&[IPV6, "curl"]) else { return };
     let serve = net.serve(&["--fastopen", "8"]);
     let curl = "curl -sS -g --fail --max-time 20 --tcp-fastopen -o /dev/null";

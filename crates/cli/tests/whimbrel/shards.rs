@@ -1,5 +1,5 @@
-//! `--shards`: of a server against the kernel's own curl and wrk, of loads in memory and against the
-//! kernel. What shards tell must add up.
+//! `--shards`: a server against the kernel's own curl and wrk, loads in memory and against the kernel.
+//! The counts of all shards must add up.
 
 use std::process::Command;
 
@@ -51,7 +51,7 @@ fn a_load_in_memory_adds_up_over_its_shards() {
 }
 
 #[test]
-fn shards_in_virtual_time_repeat_to_the_octet_and_keep_the_rate() {
+fn virtual_shards_repeat_exactly_and_keep_the_rate() {
     for link in ["delay=10ms,loss=1%", "delay=10ms,loss=1%,rate=10M"] {
         let load = format!(
             "load -z 60s -c 6 -q 100 -w mem:{link} --clock virtual --seed 7 --shards 2 --json"
@@ -70,10 +70,10 @@ fn shards_in_virtual_time_repeat_to_the_octet_and_keep_the_rate() {
 }
 
 #[test]
-fn whoever_follows_shards_is_told_of_each_interval_once() {
+fn shards_report_each_interval_once() {
     let load = "load -z 3s -q 100 -c 4 --repeat 2 --gap 1s -w mem:delay=1ms --shards 2";
     for clock in ["virtual", "real"] {
-        // In real time the gap is shorter: nothing but the sum is looked at.
+        // In real time the gap is shorter: only the sum is checked.
         let gap = if clock == "real" { "-z 500ms -i 100ms --gap 100ms" } else { "" };
         let load = if gap.is_empty() {
             load.to_owned()
@@ -104,13 +104,13 @@ fn transactions_and_transfers_add_up_over_shards_too() {
     assert_eq!(bulk["streams"].as_array().unwrap().len(), 3);
     assert_eq!(bulk["summary"]["sent"], 9 << 20);
     let confirmed = bulk["streams"].as_array().unwrap().iter().map(|stream| &stream["confirmed"]);
-    assert!(confirmed.into_iter().all(|octets| *octets == 3 << 20), "{bulk}");
+    assert!(confirmed.into_iter().all(|bytes| *bytes == 3 << 20), "{bulk}");
     let text = whimbrel("bulk recv -n 1M -P 2 --shards auto --json-stream -i 10ms");
     assert!(text.lines().last().unwrap().contains(r#""event":"summary""#), "{text}");
 }
 
 #[test]
-fn shards_judge_together_how_often_to_run() {
+fn shards_agree_on_the_number_of_runs() {
     let crr = "crr -n 400 -c 4 -i 3,9 -I 95,5 --shards 2 --json";
     let real = document(crr);
     let virtually = format!("{crr} -w mem:delay=1ms,jitter=1ms --clock virtual");
@@ -216,11 +216,11 @@ fn two_shards_serve_over_packet() {
 }
 
 #[test]
-fn shards_that_cannot_be_exit_with_2() {
+fn invalid_shards_exit_2() {
     for (words, part) in [
-        ("load --shards 2 -c 1", "--connections leaves work for 1"),
-        ("load --shards 3 -n 2", "-n leaves work for 2"),
-        ("bulk send --shards 2", "--parallel leaves work for 1"),
+        ("load --shards 2 -c 1", "--connections gives work for only 1"),
+        ("load --shards 3 -n 2", "-n gives work for only 2"),
+        ("bulk send --shards 2", "--parallel gives work for only 1"),
         ("load -w kernel: --shards 2", "among --threads"),
         ("load --shards 2 --pin 100000", "processors 0 to"),
     ] {

@@ -1,5 +1,5 @@
-//! What signals do beside SIGINT and SIGTERM: SIGHUP ends a run and its summary comes, SIGUSR1 is a
-//! question to a server.
+//! Effects of other signals than SIGINT and SIGTERM: SIGHUP ends a run with its summary, SIGUSR1 asks a
+//! server for its status.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
@@ -17,13 +17,13 @@ fn whimbrel(words: &str) -> Command {
     command
 }
 
-/// An address of this machine that nobody listens at.
+/// An address of this machine without a listener.
 pub(crate) fn free_address() -> std::net::SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 #[test]
-fn a_terminal_that_is_closed_ends_a_run_and_the_summary_comes() {
+fn sighup_ends_run_with_summary() {
     for words in [
         "load -z 1h -c 2 -i 20ms --json-stream",
         "crr -l 1h --interval 20ms --json-stream",
@@ -73,7 +73,7 @@ fn sigusr1_reports_how_far_a_run_is_and_the_run_goes_on() {
 }
 
 #[test]
-fn under_nohup_a_closed_terminal_ends_nothing() {
+fn nohup_run_survives_sighup() {
     if !needs::found(&["nohup"]) {
         return;
     }
@@ -88,7 +88,7 @@ fn under_nohup_a_closed_terminal_ends_nothing() {
     assert!(run.end().is_none_or(|end| !end.success()), "the summary came");
 }
 
-/// Waits until a server says where to try it; what it says after that can be read on.
+/// Waits until a server prints its address; its later output can be read on.
 pub(crate) fn await_serving(serve: &mut Running) -> BufReader<ChildStdout> {
     let (mut output, mut text) = (BufReader::new(serve.take_stdout()), String::new());
     while !text.contains("try  ") {
@@ -97,7 +97,7 @@ pub(crate) fn await_serving(serve: &mut Running) -> BufReader<ChildStdout> {
     output
 }
 
-/// What a server that runs tells on SIGUSR1, up to the line that begins with `last`.
+/// Output of a server on SIGUSR1, up to the line that begins with `last`.
 fn told(serve: &Running, errors: &mut impl BufRead, last: &str) -> String {
     serve.signal(Signal::USR1);
     let mut text = String::new();
@@ -109,7 +109,7 @@ fn told(serve: &Running, errors: &mut impl BufRead, last: &str) -> String {
 }
 
 #[test]
-fn a_running_server_tells_states_queues_and_drops_and_goes_on() {
+fn sigusr1_prints_states_queues_and_drops() {
     let Some(net) = Net::with(&["curl"]) else { return };
     let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
     command.args("serve -w tun:whim0,addr=10.9.0.2/24,host=10.9.0.1".split(' '));
@@ -118,11 +118,11 @@ fn a_running_server_tells_states_queues_and_drops_and_goes_on() {
     let mut said = await_serving(&mut serve);
     let curl = "curl -sS --fail --max-time 20";
     net.run(&format!("{curl} -o /dev/null http://10.9.0.2/[1-3]"));
-    // A port that nobody listens at.
+    // A port without a listener.
     let mut refused = net.command("curl");
     refused.args("-sS --max-time 5 http://10.9.0.2:81/".split(' '));
     assert!(!refused.stderr(Stdio::null()).status().unwrap().success());
-    // Who asks again at once finds the server about to sleep.
+    // Repeated signals find the server about to sleep.
     for _ in 0..200 {
         let text = told(&serve, &mut errors, "drops");
         assert!(unbroken(&text).contains("3 requests (0 refused)"), "{text}");
@@ -143,7 +143,7 @@ fn a_running_server_tells_states_queues_and_drops_and_goes_on() {
 }
 
 #[test]
-fn a_server_on_the_kernels_sockets_answers_too() {
+fn sigusr1_works_on_kernel_sockets() {
     let at = free_address();
     let mut serve = Running::start(&mut whimbrel(&format!("serve -w kernel: -l {at}")));
     let mut errors = BufReader::new(serve.take_stderr());

@@ -6,7 +6,7 @@ use crate::running::{Running, document, fail, interrupt, succeed, unbroken, whim
 use crate::scratch::scratch;
 
 #[test]
-fn a_range_of_seeds_is_played_and_summed_up() {
+fn seed_range_is_run_and_summed() {
     let text = succeed(&mut whimbrel("sim run --seeds 3..7"));
     assert!(text.starts_with("4 passed, 0 failed: "), "{text}");
     assert!(unbroken(&text).contains(" of virtual time in "), "{text}");
@@ -14,7 +14,7 @@ fn a_range_of_seeds_is_played_and_summed_up() {
 }
 
 #[test]
-fn a_seed_gives_the_same_run_however_many_are_under_way() {
+fn seed_repeats_for_any_number_of_jobs() {
     let summary = |words: &str| {
         let mut summary = document(words)["summary"].take();
         summary.as_object_mut().unwrap().remove("seconds").unwrap();
@@ -27,10 +27,10 @@ fn a_seed_gives_the_same_run_however_many_are_under_way() {
 }
 
 #[test]
-fn what_names_no_seed_exits_with_2_and_says_what_would() {
+fn invalid_seed_range_exits_2_with_example() {
     for (words, part) in [
         ("--seeds 5", "A..B"),
-        ("--seeds 5..5", "no seed"),
+        ("--seeds 5..5", "is empty"),
         ("--seed x", "--seed"),
         ("--seed 1 --seeds 1..2", "cannot be used with"),
         ("--jobs 0", "--jobs"),
@@ -42,7 +42,7 @@ fn what_names_no_seed_exits_with_2_and_says_what_would() {
 }
 
 #[test]
-fn who_is_interrupted_says_what_was_played_and_that_it_is_not_all() {
+fn interrupted_seeds_report_their_number() {
     let mut command = whimbrel("sim run --seeds 0..1000000 -j 1");
     let child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     interrupt(child.id());
@@ -50,12 +50,12 @@ fn who_is_interrupted_says_what_was_played_and_that_it_is_not_all() {
     let [text, error] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(text.contains(" passed, 0 failed: "), "{text}");
-    let said = error.contains("interrupted: ") && error.contains(" of 1,000,000 seeds were run");
+    let said = error.contains("interrupted: ") && error.contains(" of 1,000,000 seeds have run");
     assert!(said && error.lines().count() == 1, "{error}");
 }
 
 #[test]
-fn a_cell_of_the_grid_is_measured_and_repeats_to_the_last_place() {
+fn grid_cell_repeats_exactly() {
     let text = succeed(&mut whimbrel("sim grid 10M/1ms/reno"));
     assert!(text.contains("10M/1ms/reno") && text.ends_with("1 of 1 goals met\n"), "{text}");
     let document = || document("sim grid --json reno/10M/1ms");
@@ -73,11 +73,11 @@ fn figures_are_compared_with_those_of_an_earlier_run() {
     let words = format!("sim grid 10M/1ms/reno --baseline {}", file.display());
     std::fs::write(&file, document("sim grid --json 10M/1ms/reno").to_string()).unwrap();
     let text = succeed(&mut whimbrel(&words));
-    assert!(text.ends_with("0 worse than before, 0 that were not measured then\n"), "{text}");
+    assert!(text.ends_with("0 worse than before, 0 new\n"), "{text}");
 
     std::fs::write(&file, r#"{"lines": []}"#).unwrap();
     let text = succeed(&mut whimbrel(&words));
-    assert!(text.ends_with("0 worse than before, 1 that were not measured then\n"), "{text}");
+    assert!(text.ends_with("0 worse than before, 1 new\n"), "{text}");
 
     std::fs::write(&file, "{}").unwrap();
     let (code, error) = fail(&mut whimbrel(&words));
@@ -85,11 +85,11 @@ fn figures_are_compared_with_those_of_an_earlier_run() {
 }
 
 #[test]
-fn a_cell_that_there_is_not_exits_with_2_and_says_which_there_are() {
+fn unknown_cell_exits_2_with_known_ones() {
     for (words, parts) in [
-        ("sim grid 100M/71ms/cubic", ["nothing here is \"71ms\"", "10M, 1ms, reno"]),
-        ("sim grid 1G/600ms", ["none is all of that", "with 1G there are 1ms, reno"]),
-        ("sim paths fairness", ["nothing here is \"fairness\"", "fair"]),
+        ("sim grid 100M/71ms/cubic", ["no cell matches \"71ms\"", "10M, 1ms, reno"]),
+        ("sim grid 1G/600ms", ["no cell matches all parts", "with 1G there are 1ms, reno"]),
+        ("sim paths fairness", ["no cell matches \"fairness\"", "fair"]),
     ] {
         let (code, error) = fail(&mut whimbrel(words));
         assert_eq!(code, 2, "{error}");
@@ -98,7 +98,7 @@ fn a_cell_that_there_is_not_exits_with_2_and_says_which_there_are() {
 }
 
 #[test]
-fn a_measurement_that_is_interrupted_says_so() {
+fn interrupted_measurement_is_reported() {
     let mut command = whimbrel("sim grid -j 1 10M/600ms 1G/200ms");
     let child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     interrupt(child.id());

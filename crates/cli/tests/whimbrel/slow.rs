@@ -171,15 +171,15 @@ impl Clients {
         self.begun = WallInstant::now();
         self.heard.clear();
         let id = shard.connect(server(), None).unwrap();
-        let mut octets = Bytes::from(request("honest"));
-        Transport::send(shard, id, &mut octets).unwrap();
+        let mut bytes = Bytes::from(request("honest"));
+        Transport::send(shard, id, &mut bytes).unwrap();
         self.honest = Some(id);
     }
 
     fn listen(&mut self, shard: &mut Shard) {
         let Some(id) = self.honest else { return };
-        while let Reading::Data(octets) = Transport::recv(shard, id) {
-            self.heard.extend_from_slice(&octets);
+        while let Reading::Data(bytes) = Transport::recv(shard, id) {
+            self.heard.extend_from_slice(&bytes);
         }
         let text = String::from_utf8_lossy(&self.heard).into_owned();
         let body = text.split_once("\r\n\r\n").map_or(0, |(_, body)| body.len());

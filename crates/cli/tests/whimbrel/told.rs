@@ -1,4 +1,4 @@
-//! What `serve` tells programs, and servers that take their time.
+//! Output of `serve` for programs, and of slow servers.
 
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::netns::Net;
 use crate::running::{Running, Signal, await_that, fail, output};
 
-/// What `whimbrel` with these words prints from before `meanwhile` until it is ended after it, in
-/// `net`, and the code it ends with. `ask` is a line that succeeds once it serves.
+/// Output of `whimbrel` with these words in `net`, from before `meanwhile` until it is stopped
+/// afterwards, and its exit code. `ask` is a line that succeeds once it serves.
 fn serving(net: &Net, words: &str, ask: &str, meanwhile: impl FnOnce()) -> (String, i32, String) {
     let mut command = net.command(env!("CARGO_BIN_EXE_whimbrel"));
     command.args(words.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -21,7 +21,7 @@ fn serving(net: &Net, words: &str, ask: &str, meanwhile: impl FnOnce()) -> (Stri
     meanwhile();
     child.signal(Signal::TERM);
     let Output { status, stdout, stderr } = child.output();
-    let text = |octets: Vec<u8>| String::from_utf8(octets).unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (text(stdout), status.code().unwrap(), text(stderr))
 }
 
@@ -32,7 +32,7 @@ fn parse(text: &str) -> Value {
 const CURL: &str = "curl -sS --fail --max-time 20 -o /dev/null";
 
 #[test]
-fn one_document_says_what_a_server_did_with_the_members_that_every_tool_has() {
+fn serve_document_has_the_common_members() {
     let Some(net) = Net::with(&["curl"]) else { return };
     let ask = format!("{CURL} http://10.9.0.2/");
     let meanwhile = || drop(net.run(&format!("{CURL} http://10.9.0.2/[1-4]")));
@@ -58,7 +58,7 @@ fn one_document_says_what_a_server_did_with_the_members_that_every_tool_has() {
 }
 
 #[test]
-fn over_the_kernel_the_document_has_what_the_kernel_counted() {
+fn kernel_serve_document_has_kernel_counters() {
     let Some(net) = Net::with(&["curl"]) else { return };
     let words = "serve -w kernel: -l 127.0.0.1:8080 --json --close client";
     let ask = format!("{CURL} http://127.0.0.1:8080/");
@@ -71,7 +71,7 @@ fn over_the_kernel_the_document_has_what_the_kernel_counted() {
 }
 
 #[test]
-fn each_second_is_a_line_for_programs_and_the_answer_can_be_no() {
+fn each_second_is_a_json_line_and_fail_if_applies() {
     let Some(net) = Net::with(&["curl"]) else { return };
     let ask = format!("{CURL} http://127.0.0.1:8080/");
     let serve = "serve -w kernel: -l 127.0.0.1:8080";
@@ -91,7 +91,7 @@ fn each_second_is_a_line_for_programs_and_the_answer_can_be_no() {
 }
 
 #[test]
-fn a_server_that_thinks_answers_that_much_later() {
+fn think_time_delays_answers() {
     let Some(net) = Net::with(&["curl"]) else { return };
     for (wire, at) in [("tun:whim0,addr=10.9.0.2/24", "10.9.0.2:80"), ("kernel:", "127.0.0.1:80")] {
         let serve = net.serve(&["-w", wire, "-l", at, "--think", "200ms"]);
@@ -110,7 +110,7 @@ fn a_server_that_thinks_answers_that_much_later() {
 }
 
 #[test]
-fn a_server_slow_to_accept_lets_its_queue_run_over() {
+fn accept_delay_overflows_the_queue() {
     let Some(net) = Net::new() else { return };
     let whimbrel = env!("CARGO_BIN_EXE_whimbrel");
     for (wire, at) in [("tun:whim0,addr=10.9.0.2/24", "10.9.0.2:7"), ("kernel:", "127.0.0.1:7")] {
@@ -133,7 +133,7 @@ fn a_server_slow_to_accept_lets_its_queue_run_over() {
 }
 
 #[test]
-fn the_kernels_own_server_is_named_when_a_pace_is_given_for_another() {
+fn delay_options_without_effect_are_refused() {
     let Some(net) = Net::new() else { return };
     for words in [
         "load http://10.9.0.1/ -w kernel: --think 1s",

@@ -25,7 +25,7 @@ const TABLES: [&[Case]; 5] =
     [values::CASES, places::CASES, peers::CASES, devices::CASES, signals::CASES];
 
 #[test]
-fn the_tour_has_150_wrong_uses_at_least_each_once() {
+fn tour_has_at_least_150_different_wrong_uses() {
     let all: Vec<_> = TABLES.into_iter().flatten().collect();
     assert!(all.len() >= 150, "{}", all.len());
     for (place, case) in all.iter().enumerate() {
@@ -35,31 +35,31 @@ fn the_tour_has_150_wrong_uses_at_least_each_once() {
 }
 
 #[test]
-fn values_that_mean_nothing_are_refused() {
+fn invalid_values_are_refused() {
     tour(values::CASES);
 }
 
 #[test]
-fn what_is_not_to_be_had_is_told_of() {
+fn unavailable_resources_are_reported() {
     tour(places::CASES);
 }
 
 #[test]
-fn servers_that_are_dead_or_stall_are_told_of() {
+fn dead_or_stalled_servers_are_reported() {
     tour(peers::CASES);
 }
 
 #[test]
-fn devices_and_rights_that_are_missing_are_told_of() {
+fn missing_devices_and_rights_are_reported() {
     tour(devices::CASES);
 }
 
 #[test]
-fn every_signal_does_what_its_name_says() {
+fn every_signal_has_its_documented_effect() {
     tour(signals::CASES);
 }
 
-/// Runs all of them, two at a time, and tells of all that are not as they should be.
+/// Runs all of them, two at a time, and reports all faults.
 fn tour(cases: &[Case]) {
     let wrong = Mutex::new(Vec::new());
     for within in [Within::Anywhere, Within::Ordinary, Within::Net] {
@@ -84,11 +84,11 @@ fn tour(cases: &[Case]) {
     assert!(wrong.is_empty(), "{} are wrong:\n\n{}", wrong.len(), wrong.join("\n\n"));
 }
 
-/// Where such cases run, unless the system has no such place: the test is skipped as far as that.
+/// Place of such cases, unless the system has none: those cases are then skipped.
 fn station(within: Within) -> Option<Station> {
     match within {
         Within::Anywhere => Some(Station::Anywhere),
-        // Without the node that is what they would be told of.
+        // Without the node they would report that.
         Within::Ordinary if !Path::new(needs::TUN).exists() => {
             needs::skip("no /dev/net/tun");
             None

@@ -1,4 +1,4 @@
-//! `--trace`: what becomes of each connection, as lines of JSON.
+//! `--trace`: the course of each connection, as lines of JSON.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +28,7 @@ fn has(line: &Value, event: &str) -> bool {
 }
 
 #[test]
-fn a_transfer_with_a_loss_is_told_and_its_trace_repeats() {
+fn transfer_with_loss_has_a_repeatable_trace() {
     let file = scratch("bulk.jsonl");
     let words = "bulk send -n 300k -w mem:rate=10M,delay=10ms,drop=40";
     let lines = traced(words, &file);
@@ -48,7 +48,7 @@ fn a_transfer_with_a_loss_is_told_and_its_trace_repeats() {
 }
 
 #[test]
-fn connections_of_several_shards_have_numbers_of_their_own_and_come_to_an_end() {
+fn trace_numbers_connections_of_all_shards_to_their_end() {
     let lines = traced("load -n 60 -c 4 --no-keepalive --shards 2", &scratch("load.jsonl"));
     let mut ends: BTreeMap<u64, (String, u32, u32)> = BTreeMap::new();
     for line in &lines {
@@ -63,9 +63,9 @@ fn connections_of_several_shards_have_numbers_of_their_own_and_come_to_an_end() 
 }
 
 #[test]
-fn a_trace_that_cannot_be_written_is_told_of_and_the_run_goes_on() {
+fn unwritable_trace_is_reported_and_run_continues() {
     let (code, error) = fail(&mut whimbrel("bulk send -n 1M --clock virtual --trace /dev/full"));
     assert_eq!(code, 1, "{error}");
-    assert!(error.contains("--trace /dev/full: the trace is not whole"), "{error}");
+    assert!(error.contains("--trace /dev/full: the trace is incomplete"), "{error}");
     assert!(error.contains("is the disk full?"), "{error}");
 }

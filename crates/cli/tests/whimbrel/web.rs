@@ -12,7 +12,7 @@ use crate::running::{Running, await_that, fail, succeed};
 use crate::signals::free_address;
 
 #[test]
-fn server_without_descriptors_says_so_and_goes_on_later() {
+fn server_without_descriptors_reports_and_resumes() {
     for (words, ask, answer) in [
         ("serve -w kernel: -l AT", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK"),
         ("crr --server AT -w kernel:", "q", "a"),
@@ -28,7 +28,7 @@ fn server_without_descriptors_says_so_and_goes_on_later() {
         let mut clients: Vec<_> = (0..60).map(|_| TcpStream::connect(at).unwrap()).collect();
         let mut told = String::new();
         let mut errors = BufReader::new(serve.take_stderr());
-        while !told.contains("no descriptor is left of the 40") {
+        while !told.contains("no file descriptor is free of the 40") {
             assert!(errors.read_line(&mut told).unwrap() > 0, "{words}: {told}");
         }
         assert!(told.contains("ulimit -n"), "{told}");

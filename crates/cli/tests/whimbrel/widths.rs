@@ -1,5 +1,5 @@
-//! Text for people fits 80 columns wherever it goes: every command is run, and what it prints measured.
-//! What programs read is no such text: JSON, tables with commas, pages of the manual, what shells read.
+//! Text for people fits 80 columns everywhere: every command runs, and its output is measured. Output
+//! for programs is exempt: JSON, CSV, manual pages, completion scripts.
 
 use std::process::{Command, Stdio};
 
@@ -9,7 +9,7 @@ use crate::signals::{await_serving, free_address};
 
 const WIDTH: usize = 80;
 
-/// How many columns a line takes on a terminal.
+/// Number of columns of a line on a terminal.
 fn columns(line: &str) -> usize {
     line.chars().fold(0, |column, letter| match letter {
         '\t' => column / 8 * 8 + 8,
@@ -36,7 +36,7 @@ fn measure(words: &str) {
 }
 
 #[test]
-fn what_measures_prints_no_line_that_is_too_long() {
+fn measurements_print_no_overlong_line() {
     let virtually = "-w mem:rate=45M,delay=35ms,jitter=5ms,loss=1%,queue=100p --clock virtual";
     for words in [
         "load -n 2000 -c 10",
@@ -81,7 +81,7 @@ fn what_measures_prints_no_line_that_is_too_long() {
 }
 
 #[test]
-fn help_has_no_line_that_is_too_long() {
+fn help_has_no_overlong_line() {
     let commands = "serve,load,crr,bulk,pcap,script,script run,lab,lab show,lab run,compare,sim,sim run,sim grid,sim paths,sysctl,doctor,completions,man";
     for command in commands.split(',').map(|command| format!("{command} ")).chain([String::new()]) {
         for option in ["-h", "--help"] {
@@ -91,7 +91,7 @@ fn help_has_no_line_that_is_too_long() {
 }
 
 #[test]
-fn a_server_prints_no_line_that_is_too_long() {
+fn server_prints_no_overlong_line() {
     let at = free_address();
     let path = scratch("widths.sock");
     for words in [

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_size_is_named_as_it_is_typed() {
+fn size_is_shown_as_it_is_typed() {
     assert_eq!(typed(0), "1k");
     assert_eq!(typed(65_535 * 2), "128k");
     assert_eq!(typed(600 << 10), "1M");
@@ -9,7 +9,7 @@ fn a_size_is_named_as_it_is_typed() {
 }
 
 #[test]
-fn a_window_explains_a_rate_that_it_makes_possible_and_little_more() {
+fn window_explains_only_rates_near_its_limit() {
     for (most, explains) in [(0.5, false), (0.95, true), (1.0, true), (1.9, true), (2.5, false)] {
         assert_eq!(EXPLAINS.contains(&most), explains, "{most} times the rate");
     }

@@ -17,7 +17,7 @@ fn a_target_is_an_address_with_a_port_or_without() {
 }
 
 #[test]
-fn a_family_that_an_address_is_not_of_is_refused() {
+fn address_of_other_family_is_refused() {
     assert!(resolve("10.9.0.1", Some(Family::V4), false).is_ok());
     assert!(resolve("10.9.0.1", Some(Family::V6), false).is_err());
     assert!(resolve("fd09::1", Some(Family::V4), false).is_err());

@@ -1,11 +1,11 @@
-//! What figures look like.
+//! Tests of figures' appearance.
 
 use serde_json::json;
 
 use super::*;
 
 #[test]
-fn figures_say_where_they_are_from_and_text_stays_text() {
+fn figures_name_their_source_and_text_is_escaped() {
     let document = json!({ "a/b": [{ "rate": 27_645.3 }] });
     let node = Node::root(&document).at("a/b").at(0).at("rate");
     let told = figure(&node, "per_second");

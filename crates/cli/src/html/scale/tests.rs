@@ -9,7 +9,7 @@ fn values_lie_between_the_ends_by_difference_or_by_ratio() {
     let log = Scale::log([0.01, 100.0], [0.0, 400.0]);
     assert_eq!([0.001, 0.1, 10.0].map(|it| log.place(it).round()), [0.0, 100.0, 300.0]);
     assert_eq!(log.decades(), [0.01, 0.1, 1.0, 10.0, 100.0]);
-    // Nothing to tell apart.
+    // No range to divide.
     assert_eq!(Scale::linear([0.0, 0.0], [5.0, 9.0]).place(3.0), 5.0);
 }
 

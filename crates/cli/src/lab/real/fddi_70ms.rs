@@ -1,5 +1,5 @@
-//! A transfer over `whimbrel link` between two namespaces: this stack at one end and the kernel at the other,
-//! and the kernel at both beside it.
+//! A transfer over `whimbrel link` between two namespaces: this stack at one end and the kernel at the
+//! other, and for comparison the kernel at both.
 
 use std::fs;
 use std::time::Duration;
@@ -136,7 +136,7 @@ fn link(near: &Testbed<'_>, far: &Testbed<'_>) -> Result<Running, String> {
         while let Err(error) = testbed.ip(&format!("route add {route}")) {
             tries += 1;
             if tries == TRIES {
-                return Err(format!("the path did not come: {error}"));
+                return Err(format!("the path did not start: {error}"));
             }
             testbed.pause(Duration::from_millis(50))?;
         }
@@ -144,7 +144,7 @@ fn link(near: &Testbed<'_>, far: &Testbed<'_>) -> Result<Running, String> {
     Ok(link)
 }
 
-/// Whoever takes all that comes, once it is there.
+/// Starts a server that receives all data, and waits until it listens.
 fn sink(far: &Testbed<'_>, is_ours: bool) -> Result<(&'static str, Running), String> {
     let (at, wire) = match is_ours {
         true => ("10.3.0.2:9", "tun:whim1,addr=10.3.0.2/24,host=10.3.0.1,offload=off"),
@@ -163,7 +163,7 @@ fn host(testbed: &Testbed<'_>) -> String {
     format!("its namespace has {}", own.trim())
 }
 
-/// How often it is tried whether the path is there.
+/// Attempts to reach the path.
 const TRIES: u32 = 100;
 /// For how long a transfer may take.
 const MOST: Duration = Duration::from_secs(300);

@@ -1,4 +1,5 @@
-//! `whimbrel load` under each profile against a server on the kernel, and `oha` on the kernel beside it.
+//! `whimbrel load` under each profile against a server on the kernel, and for comparison `oha` on the
+//! kernel.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -45,7 +46,7 @@ const OLD: RealRow = RealRow {
     role: REPORT,
     bounds: &[within("answered", 16_384.0, 16_384.0), within("rate_at_end", 0.0, 0.0)],
 };
-/// Anything beyond 16,384, and no end of it.
+/// More than 16,384, without an end.
 const OWN: RealRow = RealRow {
     who: "whimbrel",
     settings: LASTS,
@@ -111,5 +112,5 @@ fn answered(told: &str) -> Result<f64, String> {
     count.ok_or_else(|| format!("oha says: {told}"))
 }
 
-/// What a load may take beside the time that it is given.
+/// Time that a load may take in addition to its duration.
 const LONGER: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! A network namespace, and programs in it that end with whoever started them.
+//! A network namespace, and programs in it that end with their starter.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream};
@@ -15,7 +15,7 @@ use whimbrel_base::Foreign;
 use whimbrel_io::process::{Namespace, end_with_starter};
 use whimbrel_io::{Stop, text};
 
-/// A namespace, with its loopback interface up. It goes when this and what was started in it has gone.
+/// A namespace, with its loopback interface up. It ends when this and all programs in it have ended.
 pub(super) struct Testbed<'s> {
     namespace: Namespace,
     stop: &'s Stop,
@@ -24,7 +24,7 @@ pub(super) struct Testbed<'s> {
 /// A program that runs; killed at the end.
 pub(super) struct Running {
     child: Child,
-    /// Requests that it has answered, as far as it says so.
+    /// Number of answered requests, if the server reports it.
     answered: Arc<AtomicU64>,
 }
 
@@ -70,7 +70,7 @@ impl<'s> Testbed<'s> {
         self.start(&own()?, words)
     }
 
-    /// Starts a server, this program with other words, which says each second what it has answered.
+    /// Starts a server, this program with other words, which reports its answered requests each second.
     pub(super) fn start_server(&self, words: &[&str]) -> Result<Running, String> {
         let mut command = Command::new(own()?);
         command.arg("serve").args(words).arg("--json-stream");
@@ -89,8 +89,7 @@ impl<'s> Testbed<'s> {
         Ok(running)
     }
 
-    /// What a program prints, which has so long; what it exits with is of no account if it printed
-    /// something.
+    /// Output of a program that has this time; its exit code does not matter if it printed something.
     pub(super) fn run(
         &self,
         program: &str,
@@ -124,12 +123,12 @@ impl<'s> Testbed<'s> {
         Ok(text)
     }
 
-    /// What this program prints with other words.
+    /// Output of this program with other words.
     pub(super) fn run_whimbrel(&self, words: &[&str], most: Duration) -> Result<String, String> {
         self.run(&own()?, words, most)
     }
 
-    /// Until somebody answers there, ten seconds at most.
+    /// Waits until a server answers there, ten seconds at most.
     pub(super) fn await_answer(&self, running: &mut Running, at: SocketAddr) -> Result<(), String> {
         let began = Instant::now();
         while began.elapsed() < READY {
@@ -145,7 +144,7 @@ impl<'s> Testbed<'s> {
         Err(format!("no server at {at} after {READY:?}"))
     }
 
-    /// Whether it is interrupted.
+    /// True if the run is interrupted.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_set()
     }
@@ -185,7 +184,7 @@ impl Running {
         Self { child, answered: Arc::default() }
     }
 
-    /// Requests that it has answered until about a second ago, if it says so.
+    /// Number of requests answered until about a second ago, if reported.
     pub(super) fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }
@@ -218,15 +217,15 @@ fn own() -> Result<String, String> {
     let path = env::current_exe().map_err(|error| error.to_string())?;
     path.into_os_string()
         .into_string()
-        .map_err(|path| format!("{}: this path is no UTF-8", text::path(Path::new(&path))))
+        .map_err(|path| format!("{}: the path is not valid UTF-8", text::path(Path::new(&path))))
 }
 
 fn read_all(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
     thread::spawn(move || {
-        let mut octets = Vec::new();
-        // What was read until it broke says more than nothing.
-        let _ = from.read_to_end(&mut octets);
-        octets
+        let mut bytes = Vec::new();
+        // Partial output is better than none.
+        let _ = from.read_to_end(&mut bytes);
+        bytes
     })
 }
 

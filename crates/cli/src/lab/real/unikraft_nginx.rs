@@ -1,4 +1,5 @@
-//! wrk loads `whimbrel serve` under each profile over a TUN device, and nginx on the kernel beside it.
+//! wrk loads `whimbrel serve` under each profile over a TUN device, and for comparison nginx on the
+//! kernel.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -43,9 +44,9 @@ const QUICK_MSL: &[(&str, &str)] =
     &[("lasts", "5s"), ("runs", "2"), ("ports", "32768-33767"), ("msl", "150ms")];
 /// Twice as much room as the lab has: real programs share this machine.
 const SWINGING: &[Bound] = &[within("bad_to_good", 0.0, 0.2)];
-/// Less than a fifth of what the server has time for, with everybody waiting for SYNs.
+/// Less than a fifth of the server's capacity, with all connections waiting for SYNs.
 const STALLED: &[Bound] = &[within("most", 0.0, 5_000.0), at_least("syns_again", 30.0)];
-/// Nobody waits, on whatever machine.
+/// No request waits, on any machine.
 const CURED: &[Bound] = &[at_least("least", 7_000.0), within("syns_again", 0.0, 5.0)];
 const FLAT: &[Bound] = &[within("spread", 0.0, 40.0), at_least("second_to_first", 0.6)];
 
@@ -86,19 +87,20 @@ fn measure(setup: &Setup, stop: &Stop) -> Result<Measured, String> {
     let again = testbed.syns_again();
     if hung > 0 {
         measured.notes.push(format!(
-            "{hung} of {runs} runs of wrk did not end, since a thread of it had no response at all; they \
-             were ended, and the server's count is told"
+            "{hung} of {runs} runs of wrk did not end because a thread had no response; they were \
+             stopped, and the figures are the server's"
         ));
     }
     measured.add("syns_again", Unit::Count, again as f64);
     measured.notes.push(format!(
-        "wrk -t14 -c30 {time} {url}, {runs} times; its kernel sent {again} SYNs again \
+        "wrk -t14 -c30 {time} {url}, {runs} times; its kernel retransmitted {again} SYNs \
          (TcpExtTCPSynRetrans)"
     ));
     Ok(measured)
 }
 
-/// The stack as a web server that closes a connection after as many requests as the report's nginx.
+/// The stack as a web server that closes a connection after the number of requests of the report's
+/// nginx.
 fn serve(testbed: &Testbed<'_>, setup: &Setup) -> Result<(&'static str, Running), String> {
     let mut words = vec!["-w", "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1"];
     words.extend(["-l", "10.9.0.2:80", "--requests-per-connection", "22"]);
@@ -154,5 +156,5 @@ fn figures(rates: &[f64], measured: &mut Measured) {
 }
 
 const GAP: Duration = Duration::from_secs(1);
-/// What wrk may take beside the time that it is given.
+/// Time that wrk may take in addition to its duration.
 const LONGER: Duration = Duration::from_secs(3);

@@ -58,7 +58,7 @@ fn poor() -> Machine {
 }
 
 #[test]
-fn where_everything_is_there_nothing_is_to_be_done() {
+fn complete_machine_needs_no_fix() {
     for need in Need::ALL {
         let finding = need.judge(&rich());
         assert_eq!((finding.verdict, finding.fix), (Verdict::Ok, None), "{need:?}");
@@ -66,7 +66,7 @@ fn where_everything_is_there_nothing_is_to_be_done() {
 }
 
 #[test]
-fn what_is_missing_comes_with_the_command_that_mends_it() {
+fn missing_need_comes_with_fix_command() {
     let expected = [
         (Need::Tun, Verdict::Fail, "modprobe tun"),
         (Need::NetAdmin, Verdict::Fail, "setcap cap_net_admin+ep /usr/bin/whimbrel"),
@@ -117,11 +117,11 @@ fn each_obstacle_to_a_device_has_its_own_remedy() {
 }
 
 #[test]
-fn where_the_other_end_cannot_be_seen_nothing_is_said_against_it() {
+fn unseen_veth_end_gives_no_fault() {
     let veths = vec![veth("eth0", None), veth("eth1", None)];
     let finding = Need::VethChecksums.judge(&Machine { veths, ..rich() });
     assert_eq!(finding.verdict, Verdict::Ok);
-    assert!(finding.found.contains("of eth0, eth1 the other end"), "{}", finding.found);
+    assert!(finding.found.contains("the other end of eth0, eth1"), "{}", finding.found);
     let none = Need::VethChecksums.judge(&Machine { veths: Vec::new(), ..rich() });
     assert_eq!((none.verdict, none.found.as_str()), (Verdict::Ok, "no veth"));
 }

@@ -10,7 +10,7 @@ fn run(answered: u64, until: u64) -> RunCount {
 }
 
 #[test]
-fn a_run_counts_once_every_part_has_told_of_it() {
+fn run_counts_once_all_parts_have_reported() {
     let agreement = ShardAgreement::default();
     agreement.expect(2);
     assert!(agreement.tell(0, &[run(10, 1)]).is_empty());

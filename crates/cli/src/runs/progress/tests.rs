@@ -18,7 +18,7 @@ fn progress(runs: Vec<Run>) -> LoadProgress {
 }
 
 #[test]
-fn an_interval_is_whole_once_it_is_for_every_client_that_is_under_way() {
+fn interval_completes_with_the_slowest_running_client() {
     let parts = [
         progress(vec![run(2_300, RunState::UnderWay)]),
         progress(vec![run(1_900, RunState::UnderWay)]),
@@ -32,7 +32,7 @@ fn an_interval_is_whole_once_it_is_for_every_client_that_is_under_way() {
 }
 
 #[test]
-fn a_run_that_not_all_have_begun_is_not_told_of() {
+fn run_is_reported_once_all_clients_have_begun() {
     let parts = [
         progress(vec![run(2_000, RunState::Over), run(100, RunState::UnderWay)]),
         progress(vec![run(1_999, RunState::UnderWay)]),
@@ -43,7 +43,7 @@ fn a_run_that_not_all_have_begun_is_not_told_of() {
 }
 
 #[test]
-fn what_shards_hold_is_summed_and_they_draw_from_one_range() {
+fn shard_usage_is_summed_over_one_port_range() {
     let stack_usage = |time_wait| StackUsage { time_wait, ports_in_use: Some(10), ports: 4 };
     let part =
         |stack_usage| LoadProgress { stack_usage, ..progress(vec![run(10, RunState::UnderWay)]) };

@@ -97,7 +97,7 @@ fn done(progress: Progress) -> String {
     }
 }
 
-/// How long it will take yet.
+/// Remaining time.
 fn left(view: &View) -> String {
     match view.progress {
         Progress::Elapsed { elapsed, of } => format!("{} left", clock(of.saturating_sub(elapsed))),
@@ -129,7 +129,7 @@ fn footer(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// As many keys as there is room for.
+/// The keys that fit, in order.
 fn keys(view: &View, ink: ColorMode, room: u16) -> Line<'static> {
     let pause = if view.activity == LoadActivity::Paused { "go on" } else { "pause" };
     let keys = [("q", "quit"), ("p", pause), ("+/-", "connections"), ("s", "save as HTML")];
@@ -146,7 +146,7 @@ fn keys(view: &View, ink: ColorMode, room: u16) -> Line<'static> {
     line
 }
 
-/// What matters most, a line each, where there is no room for panels.
+/// The most important values, a line each, if there is no room for panels.
 fn short(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let mut lines = vec![
         Line::from(vec![

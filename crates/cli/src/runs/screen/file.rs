@@ -33,7 +33,7 @@ impl Stamp {
     }
 }
 
-/// Writes `text` into a new file of `folder`, and says which: what is there is never written over.
+/// Writes `text` into a new file of `folder`, and returns its name: no file is overwritten.
 pub(super) fn keep(folder: &Path, stamp: &Stamp, text: &str) -> Result<PathBuf, String> {
     let digits = stamp.digits();
     let mut path = PathBuf::from(format!("whimbrel-load-{digits}.html"));
@@ -49,7 +49,7 @@ pub(super) fn keep(folder: &Path, stamp: &Stamp, text: &str) -> Result<PathBuf, 
             Err(error) => return Err(refused(&path, &error)),
         }
     }
-    Err(format!("{MOST} files of this second are there: press s later"))
+    Err(format!("{MOST} files exist for this second: press s later"))
 }
 
 fn refused(path: &Path, error: &io::Error) -> String {
@@ -58,7 +58,7 @@ fn refused(path: &Path, error: &io::Error) -> String {
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-/// As many of one second as anybody presses.
+/// More than a user presses in one second.
 const MOST: u32 = 100;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The screen as a page that stands alone: nothing is fetched, and text stays text.
+//! The screen as a self-contained page: it fetches nothing, and text is escaped.
 
 use std::fmt::Write;
 
@@ -38,12 +38,12 @@ fn lines(buffer: &Buffer) -> String {
     text
 }
 
-/// How a cell looks.
+/// Style of a cell.
 #[derive(PartialEq, Eq)]
 struct CellStyle {
     classes: Vec<&'static str>,
-    /// What is filled of a cell that holds a block: browsers leave gaps between the letters of such
-    /// bars, and none between backgrounds.
+    /// Filled part of a cell with a block: browsers leave gaps between the letters of such bars, but
+    /// not between backgrounds.
     filled: Option<(&'static str, u8)>,
 }
 
@@ -88,7 +88,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Dark as most terminals are, and light for whoever prints it.
+/// Dark as most terminals are, and light in print.
 const STYLE: &str = "\
 :root{color-scheme:dark;--bg:#14171c;--fg:#d8dee6;--c:#5fc9d8;--g:#7fc77f;--y:#e2bd5f;--r:#ef7b76}
 @media print{:root{color-scheme:light;--bg:#fff;--fg:#1c2127;--c:#00798a;--g:#2a7a2a;--y:#8a6500;--r:#b3261e}}

@@ -1,12 +1,12 @@
-//! What stands out, and how: in the terminal's own sixteen colours, or with none.
+//! Highlights: in the terminal's own sixteen colours, or without colours.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// Whether there are colours.
+/// Colours, or none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ColorMode {
     Colours,
-    /// Bold, dim and reversed text say what colours would.
+    /// Bold, dim and reversed text replace colours.
     Plain,
 }
 
@@ -15,7 +15,7 @@ impl ColorMode {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// Also where what is under it is dim, as frames are.
+    /// Also over dim text, such as frames.
     pub(super) const fn strong(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD).remove_modifier(Modifier::DIM)
     }
@@ -36,7 +36,7 @@ impl ColorMode {
         self.of(Color::Red).add_modifier(Modifier::BOLD).remove_modifier(Modifier::DIM)
     }
 
-    /// What nobody may overlook.
+    /// Style of warnings that must be seen.
     pub(super) const fn badge(self) -> Style {
         self.of(Color::Yellow).add_modifier(Modifier::REVERSED).add_modifier(Modifier::BOLD)
     }

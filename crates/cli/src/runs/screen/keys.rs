@@ -1,13 +1,13 @@
-//! What a key means. It decides, and does nothing.
+//! The meaning of keys. It decides and changes nothing.
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// What whoever pressed a key wants.
+/// The intent of a pressed key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Intent {
-    /// End the load, and print what was measured so far.
+    /// End the load, and print the result so far.
     Quit,
-    /// Pause it, or let it go on.
+    /// Pause or resume it.
     Pause,
     /// `+`: a tenth more connections.
     More,
@@ -19,7 +19,7 @@ pub(super) enum Intent {
     Redraw,
 }
 
-/// What `event` means, if anything.
+/// The intent of `event`, if any.
 pub(super) fn intent(event: &Event) -> Option<Intent> {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => of_key(*key),

@@ -1,4 +1,4 @@
-//! Lines of text in rectangles of the screen: what is cut off where there is no room.
+//! Lines of text in rectangles of the screen, cut off if there is no room.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 /// One line at the left, the other at the right if there is room for both.
 pub(super) fn both(area: Rect, buffer: &mut Buffer, left: &Line<'_>, right: &Line<'_>) {
     let room = usize::from(area.width);
-    // What stands at the right is short and says how it goes: the left one gives way.
+    // The right text is short and shows the progress: the left one is cut first.
     let taken = if right.width() + left.width().min(LEAST) <= room { right.width() } else { 0 };
     put(Rect { width: (room - taken) as u16, ..area }, buffer, left);
     if taken > 0 {
@@ -16,7 +16,7 @@ pub(super) fn both(area: Rect, buffer: &mut Buffer, left: &Line<'_>, right: &Lin
     }
 }
 
-/// One line, as far as there is room: beyond stands an ellipsis, and never a part of a figure.
+/// One line, as far as it fits: an ellipsis follows, and never a part of a figure.
 pub(super) fn put(area: Rect, buffer: &mut Buffer, line: &Line<'_>) {
     if area.height == 0 || area.width == 0 {
         return;
@@ -30,7 +30,7 @@ pub(super) fn put(area: Rect, buffer: &mut Buffer, line: &Line<'_>) {
     }
 }
 
-/// How many columns of a line stand before its ellipsis, if it needs one to fit into `room`.
+/// Number of columns before the ellipsis of a line, if it needs one to fit into `room`.
 fn kept(line: &Line<'_>, room: usize) -> Option<usize> {
     if line.width() <= room {
         return None;
@@ -48,7 +48,7 @@ fn kept(line: &Line<'_>, room: usize) -> Option<usize> {
         }
         columns += wide;
     }
-    // What ends there may go on.
+    // A figure may continue after the cut.
     Some(figure.unwrap_or(columns))
 }
 
@@ -79,10 +79,10 @@ pub(super) fn cut_right(area: Rect, width: u16) -> (Rect, Rect) {
     (Rect { width: left, ..area }, rest)
 }
 
-/// How many columns `text` takes.
+/// Number of columns of `text`.
 pub(super) fn width(text: &str) -> usize {
     Span::raw(text).width()
 }
 
-/// What the left one of two texts keeps at least.
+/// Minimum width of the left one of two texts.
 const LEAST: usize = 12;

@@ -1,4 +1,4 @@
-//! Whoever draws the screen, ten times a second, and does what keys say.
+//! Draws the screen ten times a second and acts on keys.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,12 +27,12 @@ use crate::runs::plan::LoadRunPlan;
 use crate::runs::progress::{LoadProgress, Run, RunState};
 use crate::runs::summary::{ending, whom};
 
-/// What is known of the load, and who steers it.
+/// The state of the load, and its controls.
 pub(super) struct Painter {
     view: View,
     sampler: Sampler,
     until: StopCondition,
-    /// How many addresses connections begin at.
+    /// Number of local addresses.
     addresses: u64,
     has_warmup: bool,
     control: Arc<LoadControl>,
@@ -42,7 +42,7 @@ pub(super) struct Painter {
 }
 
 impl Painter {
-    /// Nothing is known yet.
+    /// Begins without data.
     pub(super) fn new(plan: &LoadRunPlan, control: Arc<LoadControl>) -> Self {
         let load = &plan.load;
         let connections = Connections { typed: load.connections, wanted: load.connections };
@@ -82,7 +82,7 @@ impl Painter {
             let now = Instant::now();
             if now >= next {
                 self.refresh(now);
-                // Nobody is left to whom a failure could be told.
+                // A failure cannot be reported any more.
                 let _ = terminal.draw(|area, buffer| draw(&self.view, self.ink, area, buffer));
                 next = now + FRAME;
             }
@@ -90,14 +90,14 @@ impl Painter {
         }
     }
 
-    /// Does what keys say until `until`.
+    /// Acts on keys until `until`.
     fn listen(&mut self, terminal: &mut Terminal, until: Instant) {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match event::poll(left) {
                 Ok(true) => {}
                 Ok(false) => return,
-                // There are no keys: not to be asked for again at once.
+                // Without keys there is no reason to ask again at once.
                 Err(_) => return thread::sleep(left),
             }
             if let Some(intent) = event::read().ok().as_ref().and_then(keys::intent) {
@@ -122,7 +122,7 @@ impl Painter {
         }
     }
 
-    /// Keeps the screen as it is, but for what keys told.
+    /// Saves the screen, without messages of keys.
     fn save(&mut self, terminal: &Terminal) {
         self.view.message = None;
         let kept = terminal.area().map_err(|error| error.to_string()).and_then(|area| {
@@ -139,7 +139,7 @@ impl Painter {
         self.forget = Some(Instant::now() + MESSAGE);
     }
 
-    /// What keys have changed.
+    /// Shows the changes by keys.
     fn refresh(&mut self, now: Instant) {
         self.view.connections.wanted = self.control.connections();
         if self.forget.is_some_and(|forget| now >= forget) {
@@ -218,7 +218,7 @@ fn bar(until: StopCondition, over: u64, elapsed: Duration) -> Progress {
     }
 }
 
-/// In colours unless somebody does not want any.
+/// With colours unless the user disabled them.
 fn ink() -> ColorMode {
     match anstream::AutoStream::choice(&std::io::stdout()) {
         anstream::ColorChoice::Never => ColorMode::Plain,
@@ -232,7 +232,7 @@ fn ink() -> ColorMode {
 
 /// Frames are that far apart.
 const FRAME: Duration = Duration::from_millis(100);
-/// How soon the end is noticed.
+/// Delay until the end is noticed.
 const LISTEN: Duration = Duration::from_millis(20);
-/// How long a message stays.
+/// Duration of a message.
 const MESSAGE: Duration = Duration::from_secs(6);

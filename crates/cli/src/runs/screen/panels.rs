@@ -15,7 +15,7 @@ use super::view::{Ports, States, View};
 use crate::quantity::{show, thousands};
 use crate::runs::summary::growing_bars;
 
-/// How many answers a second there were, and are.
+/// Past and present rates of answers.
 pub(super) fn rates(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let rates = &view.rates;
     let figures = [("now", rates.now), ("mean", rates.mean), ("max", rates.max)];
@@ -35,7 +35,7 @@ pub(super) fn rates(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer
     Sparkline::default().data(samples).style(ink.accent()).render(inner, buffer);
 }
 
-/// How long answers took.
+/// Latencies of answers.
 pub(super) fn latency(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let latency = &view.latency;
     let about = Line::styled(view.title.latency, ink.dim()).right_aligned();
@@ -55,14 +55,14 @@ pub(super) fn latency(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buff
     histogram(latency, ink, bars, buffer);
 }
 
-/// The same on one line, as many as it has room for.
+/// Quantiles on one line, as many as fit.
 pub(super) fn short_quantiles(latency: &Histogram<u64>, room: u16) -> String {
     let time = |quantile| show(Duration::from_nanos(latency.value_at_quantile(quantile)));
     let parts = QUANTILES.map(|(name, quantile)| format!("{name} {}", time(quantile)));
     some_of(parts.into_iter().zip([0, 3, 1, 4, 2]).collect(), room)
 }
 
-/// As many of `parts` as there is room for, in their order; those of the lowest rank stay longest.
+/// The `parts` that fit, in their order; those of the lowest rank stay longest.
 fn some_of(mut parts: Vec<(String, u8)>, room: u16) -> String {
     loop {
         let line: Vec<_> = parts.iter().map(|(part, _)| part.as_str()).collect();
@@ -75,7 +75,7 @@ fn some_of(mut parts: Vec<(String, u8)>, room: u16) -> String {
     }
 }
 
-/// Name and time of each, in turn.
+/// Name and time of each.
 fn quantiles(latency: &Histogram<u64>, ink: ColorMode) -> Vec<Span<'static>> {
     let shades = Shades::of(latency);
     let spans = QUANTILES.into_iter().flat_map(|(name, quantile)| {
@@ -110,7 +110,7 @@ fn histogram(latency: &Histogram<u64>, ink: ColorMode, area: Rect, buffer: &mut 
     }
 }
 
-/// Where the slow begin, and the slowest.
+/// Bounds of the slow and the slowest.
 #[derive(Clone, Copy)]
 struct Shades {
     p90: u64,
@@ -173,7 +173,7 @@ fn named(states: States) -> [(&'static str, Option<u64>); 4] {
     ]
 }
 
-/// How many ports are left.
+/// Number of free ports.
 pub(super) fn ports(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let inner = framed(panel(" Ports ", ink), area, buffer);
     let Some(ports) = view.ports else {
@@ -182,13 +182,13 @@ pub(super) fn ports(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer
     let Some(in_use) = ports.in_use else {
         let text = format!(" {} to draw from", thousands(ports.all));
         put(row(inner, 0), buffer, &Line::raw(text));
-        let unknown = Line::styled(" how many are left is not told", ink.dim());
+        let unknown = Line::styled(" number of free ports unknown", ink.dim());
         return both(row(inner, 1), buffer, &unknown, &waiting(ports, ink));
     };
     let used = in_use as f64 / ports.all.max(1) as f64;
     let style = match used {
         _ if ports.waiting > 0 => ink.bad(),
-        // Those of TIME-WAIT among them may be taken over: they keep nobody waiting yet.
+        // TIME-WAIT ports among them may be reused: they delay no connection yet.
         0.9.. => ink.warning(),
         _ => ink.good(),
     };
@@ -215,7 +215,7 @@ fn waiting(ports: Ports, ink: ColorMode) -> Line<'static> {
     }
 }
 
-/// What came of exchanges.
+/// Outcomes of exchanges.
 pub(super) fn answers(view: &View, ink: ColorMode, area: Rect, buffer: &mut Buffer) {
     let block = panel(" Responses ", ink).title_top(errors(view, ink).right_aligned());
     let inner = framed(block, area, buffer);
@@ -282,14 +282,14 @@ fn panel(title: &'static str, ink: ColorMode) -> Block<'static> {
         .title_top(Line::styled(title, ink.strong()))
 }
 
-/// Draws the frame, and says what is within it.
+/// Draws the frame, and returns the area within it.
 fn framed(block: Block<'_>, area: Rect, buffer: &mut Buffer) -> Rect {
     let inner = block.inner(area);
     block.render(area, buffer);
     inner
 }
 
-/// A bar of that share of `room`, to the eighth; what is not nothing shows.
+/// A bar of that share of `room`, to the eighth; a share above zero is visible.
 fn blocks(room: usize, share: f64) -> String {
     let eighths = (room as f64 * 8.0 * share).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { eighths }.min(room * 8);
@@ -302,7 +302,7 @@ const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 /// Columns that one takes.
 const QUANTILE: u16 = 13;
-/// The most bars of a histogram: more tell nothing.
+/// The most bars of a histogram: more show no more.
 const MOST_BARS: u32 = 24;
 /// Eighths of a block.
 const PARTS: [Option<char>; 8] =

@@ -1,5 +1,4 @@
-//! Rates by quarters of a second, as they are seen while a load runs: its own intervals are as long
-//! as whoever asked for them wants them.
+//! Rates by quarters of a second for the screen: the load's own intervals may be of any length.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,7 +13,7 @@ pub(super) struct Sampler {
     last: Moment,
 }
 
-/// How far a load is, by its own clock.
+/// Progress of a load, by its own clock.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Moment {
     /// The number of the run.
@@ -59,7 +58,7 @@ impl Sampler {
 }
 
 const QUARTER: Duration = Duration::from_millis(250);
-/// As many as the widest screen shows.
+/// Limit of the widest screen.
 const KEPT: usize = 1_000;
 
 #[cfg(test)]

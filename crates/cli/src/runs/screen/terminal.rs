@@ -20,7 +20,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// Takes the terminal over: what was on it comes back at the end.
+    /// Takes over the terminal; its old contents return at the end.
     pub(super) fn enter() -> io::Result<Self> {
         give_back_at_panics();
         // A frame is one write: behind a slow line its parts would be seen one by one.
@@ -33,7 +33,7 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Draws a frame, of which what has changed is written.
+    /// Draws a frame; only changes are written.
     pub(super) fn draw(&mut self, draw: impl FnOnce(Rect, &mut Buffer)) -> io::Result<()> {
         if !IS_OURS.load(Ordering::SeqCst) {
             return Ok(());
@@ -44,11 +44,11 @@ impl Terminal {
 
     /// Nothing on it is as it was left: all of the next frame is written.
     pub(super) fn clear(&mut self) -> io::Result<()> {
-        // What is called `clear` asks the terminal where its cursor is, and waits for the answer.
+        // `clear` of the library asks the terminal for its cursor position, and waits for the answer.
         self.inner.resize(self.area()?)
     }
 
-    /// How large it is.
+    /// Size of the terminal.
     pub(super) fn area(&self) -> io::Result<Rect> {
         let size = self.inner.size()?;
         Ok(Rect::new(0, 0, size.width, size.height))
@@ -61,7 +61,7 @@ impl Drop for Terminal {
     }
 }
 
-/// What is told of a panic shall be read, and what is typed afterwards, too.
+/// Restores the terminal at a panic, so that its message and later input are visible.
 fn give_back_at_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -73,18 +73,18 @@ fn give_back_at_panics() {
     });
 }
 
-/// Once, by whoever comes first.
+/// Restores it once, at the first call.
 pub(super) fn give_back() {
     if !IS_OURS.swap(false, Ordering::SeqCst) {
         return;
     }
-    // Nobody is left to whom a failure could be told.
+    // A failure cannot be reported any more.
     let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
     let _ = io::stdout().flush();
     let _ = disable_raw_mode();
 }
 
-/// Whether the terminal is ours.
+/// True while we control the terminal.
 static IS_OURS: AtomicBool = AtomicBool::new(false);
 /// As much as a large frame in colours takes.
 const FRAME: usize = 64 << 10;

@@ -22,20 +22,20 @@ pub(super) struct View {
     pub(super) errors: Vec<(&'static str, u64)>,
     /// In which states connections are, if that is known.
     pub(super) states: Option<States>,
-    /// What ports there are to draw from, if that is known.
+    /// Ports to draw from, if known.
     pub(super) ports: Option<Ports>,
-    /// What came of a key.
+    /// Result of a key.
     pub(super) message: Option<Message>,
 }
 
-/// What is loaded, and how: it stays as it was asked for.
+/// Target and options of the load, as requested.
 #[derive(Clone, Debug)]
 pub(super) struct Title {
     /// The request: `GET http://10.9.0.1/`.
     pub(super) whom: String,
     /// `mem:  on 2 shards`.
     pub(super) wire: String,
-    /// How connections end: `kept alive`.
+    /// The end of connections: `kept alive`.
     pub(super) ending: &'static str,
     /// `, 500 requests/s`, or nothing.
     pub(super) rate: String,
@@ -43,7 +43,7 @@ pub(super) struct Title {
     pub(super) latency: &'static str,
 }
 
-/// Whether requests are sent at this moment.
+/// State of sending at this moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum LoadActivity {
     Running,
@@ -54,19 +54,19 @@ pub(super) enum LoadActivity {
     Between,
 }
 
-/// How many connections there are to be at a time.
+/// Number of wanted connections at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Connections {
     /// As it was typed.
     pub(super) typed: u32,
-    /// How many the keys asked for since.
+    /// Number wanted since by keys.
     pub(super) wanted: u32,
 }
 
-/// How far it is.
+/// Progress of the load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Progress {
-    /// So many exchanges of so many, after this time.
+    /// Completed exchanges, their total, and the time so far.
     Exchanges { done: u64, of: u64, elapsed: Duration },
     /// This time of that.
     Elapsed { elapsed: Duration, of: Duration },
@@ -75,7 +75,7 @@ pub(super) enum Progress {
 /// Rates of answers, a second.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Rates {
-    /// What they count: `req/s`.
+    /// Unit of the rates: `req/s`.
     pub(super) unit: &'static str,
     /// By quarters of a second, the latest at the end.
     pub(super) samples: Vec<u64>,
@@ -87,20 +87,20 @@ pub(super) struct Rates {
     pub(super) max: u64,
 }
 
-/// How many connections are in which state.
+/// Number of connections in each state.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct States {
     pub(super) syn_sent: u64,
     pub(super) established: u64,
     pub(super) closing: u64,
-    /// Unless nobody can tell.
+    /// None if unknown.
     pub(super) time_wait: Option<u64>,
 }
 
 /// Ports to draw from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ports {
-    /// As many as there are, at all addresses together.
+    /// The limit, over all addresses together.
     pub(super) all: u64,
     /// Unless they are not counted.
     pub(super) in_use: Option<u64>,
@@ -108,7 +108,7 @@ pub(super) struct Ports {
     pub(super) waiting: u64,
 }
 
-/// What came of a key.
+/// Result of a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Message {
     Done(String),

@@ -13,5 +13,5 @@ fn folders_are_walked_in_order_and_only_for_scripts() {
     let texts: Vec<_> = found.iter().map(|file| file.text.as_str()).collect();
     assert_eq!(texts, ["a.pkt", "b/1.pkt", "b/2.pkt", "c.sh"]);
     fs::remove_dir_all(&folder).unwrap();
-    assert!(matches!(find(&[folder]), Err(Failure::Run(text)) if text.contains("name a script")));
+    assert!(matches!(find(&[folder]), Err(Failure::Run(text)) if text.contains("use a script")));
 }

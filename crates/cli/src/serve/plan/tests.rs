@@ -54,14 +54,14 @@ fn port_alone_is_that_of_every_address_and_names_are_resolved() {
 }
 
 #[test]
-fn what_cannot_be_listened_on_is_refused_with_what_can() {
+fn bad_listen_address_is_refused_with_valid_ones() {
     assert!(usage_error(&["-l", "10.9.0.3:80"]).contains("which has 10.9.0.2 and fd09::2"));
     assert!(usage_error(&["-l", "10.9.0.2"]).contains("ADDR:PORT"));
     assert!(usage_error(&["-l", "10.9.0.2:0"]).contains("1 to 65535"));
 }
 
 #[test]
-fn a_wire_that_means_nothing_is_refused() {
+fn invalid_wire_is_refused() {
     assert!(usage_error(&["-w", "tin:x"]).starts_with("--wire: "));
     assert!(usage_error(&["-w", "tun:t0,addr=10.1.0.2/24,queues=0"]).contains("1 to 256"));
 }
@@ -76,7 +76,7 @@ fn tunables_are_set_in_the_order_in_which_they_are_typed() {
 }
 
 #[test]
-fn syncookies_prevail_over_the_tunable_that_they_are_short_for() {
+fn syncookies_option_overrides_its_tunable() {
     let rule = |words: &[&str]| {
         let tunables = plan(words).unwrap().setup.rules.tunables;
         tunables.value_of("net.ipv4.tcp_syncookies").unwrap()
@@ -88,7 +88,7 @@ fn syncookies_prevail_over_the_tunable_that_they_are_short_for() {
 }
 
 #[test]
-fn a_tunable_that_means_nothing_is_refused_with_the_remedy() {
+fn invalid_tunable_is_refused_with_remedy() {
     assert!(usage_error(&["-S", "msl"]).starts_with("--set: \"msl\" has no value: give KEY="));
     let text = usage_error(&["-S", "tw.sin=linux"]);
     assert!(text.starts_with("--set: no tunable is named \"tw.sin\": perhaps tw.syn"), "{text}");

@@ -23,7 +23,8 @@ fn exchange() -> LoggedExchange {
 fn a_line_is_as_tools_of_logs_read_it() {
     assert_eq!(
         line(&exchange(), 1_795_392_000),
-        "10.9.0.1 - - [23/Nov/2026:00:00:00 +0000] \"GET /a HTTP/1.1\" 200 128 \"-\" \"curl/8.5.0\"\n"
+        "10.9.0.1 - - [23/Nov/2026:00:00:00 +0000] \"GET /a HTTP/1.1\" 200 128 \"-\" \
+         \"curl/8.5.0\"\n"
     );
     let nothing = LoggedExchange { status: 408, ..LoggedExchange::default() };
     assert_eq!(line(&nothing, 0), "- - - [01/Jan/1970:00:00:00 +0000] \"-\" 408 - \"-\" \"-\"\n");

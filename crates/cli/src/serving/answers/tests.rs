@@ -6,7 +6,7 @@ use whimbrel_wire::Address;
 use super::*;
 use crate::wrap::WIDTH;
 
-/// A shard to which a segment came that nobody waits for.
+/// A shard that received a segment without a listener.
 fn shard() -> Shard {
     let addr = Address::from_v4_octets([10, 9, 0, 2]);
     let config = ShardConfig {
@@ -45,7 +45,7 @@ fn the_table_has_states_queues_and_drops_and_fits_a_terminal() {
 }
 
 #[test]
-fn only_answers_to_the_question_that_was_asked_are_told() {
+fn answers_to_older_requests_are_ignored() {
     let answers = ShardAnswers::new(2, None);
     let number = answers.asked.fetch_add(1, Ordering::AcqRel) + 1;
     answers.answer(0, number, answer(1));
@@ -56,7 +56,7 @@ fn only_answers_to_the_question_that_was_asked_are_told() {
     assert_eq!(open(answers.collect(number)), (3, 0));
     answers.answer(1, number + 1, answer(3));
     assert_eq!(open(answers.collect(number + 1)), (3, 1), "the other one is busy elsewhere");
-    let nobody = text(Instant::ZERO, &answers.collect(number + 2), None);
-    assert!(nobody.contains("missing    2 shards, which did not answer in time\n"), "{nobody}");
-    assert!(!nobody.contains("states"), "nothing is known of any: {nobody}");
+    let none = text(Instant::ZERO, &answers.collect(number + 2), None);
+    assert!(none.contains("missing    2 shards, which did not answer in time\n"), "{none}");
+    assert!(!none.contains("states"), "nothing is known of any: {none}");
 }

@@ -1,11 +1,10 @@
 //! The files that are being sent: of any number of them, a bounded number is open.
 //!
-//! Whoever reads slowly reads rarely. Where the bound is reached, the file that was read from
-//! longest ago is closed, and opened again when its reader wants the next piece; it must be the same
-//! then, by device, inode, length and time of change. Readers of one file have one descriptor
-//! together. What it was chosen against: a descriptor for each response, of which a hundred peers
-//! who never read leave none to the others; a bound on responses, which lets them do the same; and
-//! always opening anew, with which each file that is replaced meanwhile would cut its readers off.
+//! A slow reader reads rarely. At the limit, the cache closes the file that was read longest ago, and
+//! opens it again for its reader's next piece; it must then be the same by device, inode, length and
+//! time of change. Readers of one file share a descriptor. Rejected: a descriptor for each response,
+//! because a hundred peers who never read take all; a limit on responses, for the same reason; and
+//! opening for each piece, because each replaced file would cut its readers off.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -21,7 +20,7 @@ use whimbrel_io::descriptors;
 #[derive(Clone)]
 pub(super) struct FileCache(Arc<Mutex<Files>>);
 
-/// What tells a file from the one that takes its name.
+/// Identity that tells a file from another of its name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Identity {
     device: u64,
@@ -32,7 +31,7 @@ pub(super) struct Identity {
 }
 
 struct Files {
-    /// How many may be open.
+    /// Limit of open files.
     most: usize,
     /// Files that have readers, open or not.
     read: BTreeMap<Identity, ReadFile>,
@@ -61,8 +60,8 @@ impl FileCache {
         Self(Arc::new(Mutex::new(files)))
     }
 
-    /// Opens a file for as long as the caller has it: for a moment. Where no descriptor is left, a
-    /// reader's is closed for it.
+    /// Opens a file for a moment, as long as the caller has it. Without a free descriptor, a reader's
+    /// is closed for it.
     pub(super) fn open(&self, path: &Path) -> io::Result<File> {
         self.lock().open(path)
     }
@@ -74,7 +73,7 @@ impl FileCache {
         Reader { file_cache: self.clone(), identity, path: path.into() }
     }
 
-    /// How many files are open.
+    /// Number of open files.
     #[cfg(test)]
     pub(super) fn open_files(&self) -> usize {
         self.lock().uses.len()
@@ -146,7 +145,7 @@ impl Files {
         Ok(&place.open.insert((now, file)).1)
     }
 
-    /// Closes what was read longest ago. Returns whether there was anything.
+    /// Closes the file that was read longest ago. Returns true if there was one.
     fn close_oldest(&mut self) -> bool {
         let Some((_, identity)) = self.uses.pop_first() else { return false };
         if let Some(file) = self.read.get_mut(&identity) {
@@ -157,7 +156,7 @@ impl Files {
 }
 
 impl Identity {
-    /// Of a file that this was said of.
+    /// The identity in this metadata.
     pub(super) fn of(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),
@@ -171,10 +170,10 @@ impl Identity {
 /// Up to `at_most` bytes from place `from` on. Not by pread(2), which the standard library has only
 /// for buffers that were written before.
 pub(super) fn read_at(mut file: &File, from: u64, at_most: u64) -> io::Result<Bytes> {
-    let mut octets = Vec::with_capacity(usize::try_from(at_most).unwrap_or(0));
+    let mut bytes = Vec::with_capacity(usize::try_from(at_most).unwrap_or(0));
     file.seek(SeekFrom::Start(from))?;
-    file.take(at_most).read_to_end(&mut octets)?;
-    Ok(octets.into())
+    file.take(at_most).read_to_end(&mut bytes)?;
+    Ok(bytes.into())
 }
 
 #[cfg(test)]

@@ -54,15 +54,15 @@ impl Drop for Folder {
     }
 }
 
-/// What the server answers to `stream`.
+/// The server's answer to `stream`.
 fn ask(site: &mut FileRoot, stream: &str) -> String {
     let (mut connection, mut answer) = (Connection::new(), Vec::new());
     let mut input = Some(Bytes::copy_from_slice(stream.as_bytes()));
     loop {
         match connection.poll(site, &ServerSettings::default()) {
-            Step::Send(octets) => answer.extend_from_slice(&octets),
+            Step::Send(bytes) => answer.extend_from_slice(&bytes),
             Step::NeedInput => match input.take() {
-                Some(octets) => connection.on_bytes(octets),
+                Some(bytes) => connection.on_bytes(bytes),
                 None => connection.on_end(),
             },
             Step::Shutdown => {}
@@ -96,7 +96,7 @@ fn files_are_served_with_their_type_and_in_parts() {
 }
 
 #[test]
-fn nothing_outside_the_root_and_nothing_hidden_is_served() {
+fn outside_and_hidden_files_are_not_served() {
     let folder = Folder::new();
     let mut site = folder.site(Uploads::Allowed);
     for path in ["/out", "/.hidden", "/veiled", "/nothing", "/a.txt/", "/a.txt/b"] {
@@ -122,7 +122,7 @@ fn a_directory_is_its_index_or_a_listing() {
 }
 
 #[test]
-fn a_listing_has_no_link_that_leads_nowhere() {
+fn listing_has_no_dead_links() {
     let folder = Folder::new();
     let root = folder.root();
     let odd = ["a b&c.txt", "100%.txt", "q?x#y.txt", "\u{e4}\u{f6}.txt", "back\\slash"];
@@ -156,7 +156,7 @@ fn field<'a>(answer: &'a str, name: &str) -> &'a str {
     head.lines().find_map(is).unwrap_or_else(|| panic!("no {name}: {head}"))
 }
 
-/// The file was last changed that long ago, though nobody can set back the time of that.
+/// Waits until the file's last change is old.
 fn wait_until_settled(path: &Path) {
     let changed = fs::metadata(path).unwrap().ctime();
     while now()
@@ -167,7 +167,7 @@ fn wait_until_settled(path: &Path) {
 }
 
 #[test]
-fn a_file_that_the_client_has_is_not_sent_again_and_one_that_changed_is() {
+fn conditional_get_sends_only_changed_file() {
     let folder = Folder::new();
     let mut site = folder.site(Uploads::Allowed);
     let request =
@@ -191,7 +191,7 @@ fn a_file_that_the_client_has_is_not_sent_again_and_one_that_changed_is() {
             assert!(head.contains(tag) && !head.contains("Content-"), "{head}");
         }
     }
-    // HEAD says what GET would.
+    // HEAD answers as GET would.
     let head = ask(&mut site, &request("HEAD", ""));
     assert_eq!(head, whole.replace("0123456789", ""));
     let part = ask(&mut site, &request("GET", &format!("Range: bytes=2-4\r\nIf-Range: {tag}\r\n")));
@@ -214,13 +214,13 @@ fn a_file_that_the_client_has_is_not_sent_again_and_one_that_changed_is() {
         assert!(status(&answer) == "200" && answer.ends_with("\r\n\r\nnew"), "{answer}");
         assert_ne!(field(&answer, "ETag").trim_start_matches("W/"), tag);
     }
-    // What is answered with an error is, whatever the conditions.
+    // An error is the answer under any condition.
     let nothing = "GET /nothing HTTP/1.1\r\nHost: a\r\nIf-None-Match: *\r\nIf-Match: \"x\"\r\n\r\n";
     assert_eq!(status(&ask(&mut site, nothing)), "404");
 }
 
 #[test]
-fn uploads_replace_files_whole_and_leave_nothing_behind() {
+fn uploads_replace_whole_files_and_leave_no_temporary() {
     let folder = Folder::new();
     let mut site = folder.site(Uploads::Allowed);
     let put = |path: &str, body: &str| {
@@ -239,7 +239,7 @@ fn uploads_replace_files_whole_and_leave_nothing_behind() {
 }
 
 #[test]
-fn what_cannot_be_put_is_refused_with_the_reason() {
+fn invalid_put_is_refused_with_reason() {
     let folder = Folder::new();
     let put = |path: &str| format!("PUT {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx");
     let refused = ask(&mut folder.site(Uploads::Refused), &put("/a.txt"));
@@ -253,14 +253,14 @@ fn what_cannot_be_put_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_root_that_is_no_directory_is_refused() {
+fn file_root_must_be_a_directory() {
     let folder = Folder::new();
     assert!(FileRoot::open(&folder.root().join("a.txt"), Uploads::Refused, 4).is_err());
     assert!(FileRoot::open(&folder.root().join("none"), Uploads::Refused, 4).is_err());
 }
 
 #[test]
-fn more_uploads_than_there_is_room_for_are_told_to_come_again() {
+fn uploads_above_limit_get_503() {
     let folder = Folder::new();
     let mut site = folder.site(Uploads::Allowed);
     let put = "PUT /up HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n";
@@ -271,13 +271,13 @@ fn more_uploads_than_there_is_room_for_are_told_to_come_again() {
     }
     let answer = ask(&mut site, &format!("{put}xyz"));
     assert!(status(&answer) == "503" && answer.contains("Retry-After: 1\r\n"), "{answer}");
-    assert!(answer.contains("4 uploads go on already"), "{answer}");
+    assert!(answer.contains("4 uploads are active"), "{answer}");
     begun.pop();
     assert_eq!(status(&ask(&mut site, &format!("{put}xyz"))), "201");
 }
 
 #[test]
-fn an_upload_whose_condition_holds_no_longer_when_it_ends_replaces_nothing() {
+fn upload_condition_is_checked_again_at_the_end() {
     let folder = Folder::new();
     let mut site = folder.site(Uploads::Allowed);
     let tag = field(&get(&mut site, "/a.txt"), "ETag").trim_start_matches("W/").to_owned();
@@ -301,7 +301,7 @@ fn an_upload_whose_condition_holds_no_longer_when_it_ends_replaces_nothing() {
 }
 
 #[test]
-fn a_response_that_nobody_reads_keeps_no_file_open() {
+fn unread_response_keeps_no_file_open() {
     let folder = Folder::new();
     let mut site = folder.site(Uploads::Refused);
     let mut stalled = Vec::new();
@@ -328,7 +328,7 @@ fn a_response_that_nobody_reads_keeps_no_file_open() {
     }
     assert_eq!(site.file_cache.open_files(), 4);
     assert_eq!(get(&mut site, "/big.bin").split_once("\r\n\r\n").unwrap().1.len(), 200_000);
-    // Whoever reads on gets the rest, though its file was closed meanwhile.
+    // A reader that continues gets the rest, though its file was closed meanwhile.
     for (number, mut connection) in stalled {
         let mut rest = Vec::new();
         while let Step::Send(piece) = connection.poll(&mut site, &ServerSettings::default()) {

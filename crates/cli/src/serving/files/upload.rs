@@ -1,4 +1,4 @@
-//! A file on its way in: written beside its place, and moved there when it is complete.
+//! An incoming file: written next to its place, and moved there when complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -12,48 +12,49 @@ use whimbrel_io::entropy;
 /// the disk: a crash of the machine may lose it.
 pub(super) struct FileUpload {
     file: File,
-    /// What came and is not written yet: less than a piece.
+    /// Bytes that are not written yet: less than a piece.
     pending: Vec<u8>,
-    /// Those that go on, of which each has one.
+    /// The active uploads, of which each has one.
     all: Weak<()>,
     temporary: Temporary,
     target: PathBuf,
-    octets: u64,
+    bytes: u64,
 }
 
 impl FileUpload {
-    /// Will put what comes at `name` in `parent`, which exists.
+    /// Begins an upload to `name` in `parent`, which exists.
     pub(super) fn begin(parent: &Path, name: &str, all: Weak<()>) -> Result<Self, Response> {
         let target = parent.join(name);
-        // A symbolic link is replaced itself, not what it leads to.
+        // A symbolic link is replaced itself, not its target.
         let there = fs::symlink_metadata(&target);
         if there.is_ok_and(|there| !there.is_file() && !there.is_symlink()) {
-            let text = "what is there is no file, and PUT replaces only files\n";
+            let text = "the target is not a file, and PUT replaces only files\n";
             return Err(Response::text(Status::CONFLICT, text));
         }
-        let (file, temporary) = create_beside(parent).map_err(|error| failed(&error))?;
-        Ok(Self { file, pending: Vec::new(), all, temporary, target, octets: 0 })
+        let (file, temporary) = create_sibling(parent).map_err(|error| failed(&error))?;
+        Ok(Self { file, pending: Vec::new(), all, temporary, target, bytes: 0 })
     }
 
-    /// Writes what came, if a peer sends little at a time not before it is worth a system call.
-    fn take(&mut self, mut octets: &[u8]) -> io::Result<()> {
+    /// Writes bytes; small pieces wait until they are worth a system call.
+    fn take(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let piece = self.piece();
-        while self.pending.len() + octets.len() >= piece {
+        while self.pending.len() + bytes.len() >= piece {
             if self.pending.is_empty() {
-                return self.file.write_all(octets);
+                return self.file.write_all(bytes);
             }
             let room = piece.saturating_sub(self.pending.len());
-            let (front, rest) = octets.split_at(room.min(octets.len()));
+            let (front, rest) = bytes.split_at(room.min(bytes.len()));
             self.pending.extend_from_slice(front);
             self.file.write_all(&self.pending)?;
             self.pending.clear();
-            octets = rest;
+            bytes = rest;
         }
-        self.pending.extend_from_slice(octets);
+        self.pending.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// What this upload may keep: together they keep [`PIECE`], and some more of those that were first.
+    /// Number of bytes that this upload may keep: together uploads keep [`PIECE`], and the first ones
+    /// some more.
     fn piece(&self) -> usize {
         // One is no upload's, but the site's.
         let uploads = self.all.strong_count().saturating_sub(1).max(1);
@@ -69,22 +70,22 @@ impl FileUpload {
 }
 
 impl Upload for FileUpload {
-    fn write(&mut self, octets: &[u8]) -> Result<(), Response> {
-        self.octets += octets.len() as u64;
-        self.take(octets).map_err(|error| failed(&error))
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Response> {
+        self.bytes += bytes.len() as u64;
+        self.take(bytes).map_err(|error| failed(&error))
     }
 
     fn finish(mut self: Box<Self>) -> Response {
         match self.put_in_place() {
-            Ok(status) => Response::text(status, format!("{} bytes written\n", self.octets)),
+            Ok(status) => Response::text(status, format!("{} bytes written\n", self.bytes)),
             Err(error) => failed(&error),
         }
     }
 }
 
-/// A new file in `parent`, by a name that nobody can have taken beforehand: neither with a file of
-/// their own nor with a link to somebody else's, which O_EXCL would not follow.
-fn create_beside(parent: &Path) -> io::Result<(File, Temporary)> {
+/// A new file in `parent`, by a name that no user can have taken before, neither for a file nor for a
+/// link to another user's file, which O_EXCL would not follow.
+fn create_sibling(parent: &Path) -> io::Result<(File, Temporary)> {
     let name = entropy::name().map_err(io::Error::other)?;
     let path = parent.join(format!(".whimbrel-{name}.part"));
     let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
@@ -110,10 +111,10 @@ fn failed(error: &io::Error) -> Response {
     Response::text(status, format!("cannot write the file: {error}\n"))
 }
 
-/// What is written at once, bytes, and so what an upload holds in memory at most if it is alone. A peer that
-/// sends chunks of one byte would otherwise cost a system call for each. A client of HTTP/2 may have a hundred.
+/// Bytes written at once, and so the most that one upload holds in memory. Without it, chunks of one
+/// byte would cost a system call each. A client of HTTP/2 may have a hundred.
 const PIECE: usize = 16 << 10;
-/// The same where there are many.
+/// The least if there are many uploads.
 const LEAST: usize = 512;
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use super::room::{Room, StreamRoom};
 /// A site that servers have in common.
 pub(super) struct Common<S>(Rc<RefCell<S>>);
 
-/// What the connections of one server have in common.
+/// State shared by the connections of one server.
 pub(super) struct Shared<S> {
     site: Common<S>,
     limits: Limits,
@@ -40,20 +40,20 @@ pub(super) struct Shared<S> {
     /// Requests answered, and those among them refused.
     answered: Cell<(u64, u64)>,
     exchange_log: Option<RefCell<Box<dyn ExchangeLog + Send>>>,
-    /// Whose answers, or pieces of them, are long work.
+    /// Queue of answers, or pieces of them, that are long work.
     pub(super) long: Rc<LongQueue>,
-    /// What was done since this was asked, as [`TurnBudget`](whimbrel_apps::effort::TurnBudget) counts.
+    /// Work done since the request, in units of [`TurnBudget`](whimbrel_apps::effort::TurnBudget).
     spent: Cell<u64>,
 }
 
 /// Answers the requests of one connection.
 pub(super) struct Answerer<S> {
     pub(super) shared: Rc<Shared<S>>,
-    /// Who sends them, for the log.
+    /// The sender of the requests, for the log.
     pub(super) peer: Option<Endpoint>,
-    /// What its answers may hold.
+    /// Memory for its answers.
     pub(super) room: Room,
-    /// As what they wait, if they are long work.
+    /// Place in the queue of long work, if it is such.
     pub(super) long: LongPlace,
 }
 
@@ -61,13 +61,12 @@ pub(super) struct Answerer<S> {
 pub(super) struct Reply<S> {
     shared: Rc<Shared<S>>,
     body: http::Body,
-    /// What it may hold.
+    /// Memory for the stream.
     room: StreamRoom,
     /// Waits for its next piece, if that is long work.
     long: LongPlace,
     turn: Option<LongTurn>,
-    /// What is left of the request's body: were it let go of before the answer is told, that would
-    /// reset the stream.
+    /// The rest of the request's body: dropping it before the answer is sent would reset the stream.
     _unread: Incoming,
     /// For the log, if there is one.
     exchange: Option<LoggedExchange>,
@@ -121,7 +120,7 @@ impl<S> Shared<S> {
         self.answered.get()
     }
 
-    /// What was done since this was asked.
+    /// Takes the work done since the last call.
     pub(super) fn take_spent(&self) -> u64 {
         self.spent.take()
     }
@@ -130,7 +129,7 @@ impl<S> Shared<S> {
         self.spent.set(self.spent.get().saturating_add(cost));
     }
 
-    /// Whether an answer is thought about.
+    /// True if an answer is delayed.
     pub(super) fn is_thinking(&self) -> bool {
         !self.thoughts.borrow().is_empty()
     }
@@ -151,8 +150,8 @@ impl<S> Shared<S> {
 }
 
 impl<S: Site> Shared<S> {
-    /// What the site says to a request, when its body has come, or is not wanted; and what is left of
-    /// that.
+    /// Returns the site's answer to a request, once its body has come or is not wanted; with the rest
+    /// of the body.
     async fn respond(
         &self,
         request: Request<Incoming>,
@@ -198,13 +197,13 @@ impl<S: Site> Shared<S> {
         let mut room = self.limits.body;
         while let Some(frame) = next_frame(body).await {
             let Ok(frame) = frame else { return Fault::CutShort.response(&self.limits) };
-            let Ok(octets) = frame.into_data() else { continue };
-            let Some(left) = room.checked_sub(octets.len() as u64) else {
+            let Ok(bytes) = frame.into_data() else { continue };
+            let Some(left) = room.checked_sub(bytes.len() as u64) else {
                 return Fault::BodyTooLarge.response(&self.limits);
             };
             room = left;
-            self.spend(octets.len() as u64);
-            if let Err(response) = upload.write(&octets) {
+            self.spend(bytes.len() as u64);
+            if let Err(response) = upload.write(&bytes) {
                 return response;
             }
         }
@@ -238,9 +237,9 @@ impl<S: Site + 'static> Service<Request<Incoming>> for Answerer<S> {
             let room = room.stream();
             Ok(translated(response, bodiless).map(|body| {
                 let body = match body {
-                    // What others hold as well was not made for this client.
-                    http::Body::Bytes(octets) if octets.is_unique() => {
-                        http::Body::Bytes(room.hold(octets))
+                    // Shared bytes were not made for this client.
+                    http::Body::Bytes(bytes) if bytes.is_unique() => {
+                        http::Body::Bytes(room.hold(bytes))
                     }
                     body => body,
                 };
@@ -250,7 +249,7 @@ impl<S: Site + 'static> Service<Request<Incoming>> for Answerer<S> {
     }
 }
 
-/// What a log tells of a request.
+/// The log's entry for a request.
 fn exchange(request: &Request<Incoming>, peer: Option<Endpoint>) -> LoggedExchange {
     let mut exchange = LoggedExchange { peer, ..LoggedExchange::of(&head(request)) };
     let line = exchange.request.strip_suffix(b"1.1").unwrap_or_default();
@@ -258,7 +257,7 @@ fn exchange(request: &Request<Incoming>, peer: Option<Endpoint>) -> LoggedExchan
     exchange
 }
 
-/// The head that the same request has in HTTP/1.1: who answers that answers this one.
+/// The head of the same request in HTTP/1.1, so that one server answers both.
 fn head(request: &Request<Incoming>) -> BytesMut {
     // It does not grow: a long head would be there three times meanwhile.
     let fields =
@@ -282,7 +281,7 @@ fn head(request: &Request<Incoming>) -> BytesMut {
     for (name, value) in fields.iter().filter(|(name, _)| **name != HOST && **name != EXPECT) {
         line(&[name.as_str().as_bytes(), b": ", value.as_bytes()]);
     }
-    // Where its length is not told, the end of the stream is its end.
+    // Without a length, the end of the stream is the end of the body.
     if !request.body().is_end_stream() && !fields.contains_key(CONTENT_LENGTH) {
         line(&[b"Transfer-Encoding: chunked"]);
     }
@@ -290,7 +289,7 @@ fn head(request: &Request<Incoming>) -> BytesMut {
     head
 }
 
-/// A response of the site's as HTTP/2 has it.
+/// A response of the site in HTTP/2.
 fn translated(response: http::Response, bodiless: bool) -> Response<http::Body> {
     let http::Response { status, content_type, fields, body } = response;
     let length = body.length();
@@ -299,7 +298,7 @@ fn translated(response: http::Response, bodiless: bool) -> Response<http::Body> 
     *translated.status_mut() =
         StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = translated.headers_mut();
-    // As in HTTP/1.1, 304 would have to tell the length of what it does not send.
+    // As in HTTP/1.1, 304 would have to give the length of a body that it does not send.
     if status != http::Status::NOT_MODIFIED {
         headers.insert(CONTENT_LENGTH, length.into());
     }
@@ -326,8 +325,8 @@ impl<S> Body for Reply<S> {
     ) -> Poll<Option<Result<Frame<Bytes>, SourceError>>> {
         let Self { shared, body, room, long, turn, exchange, .. } = &mut *self;
         let piece = match body {
-            http::Body::Bytes(octets) => {
-                let piece = octets.split_to(octets.len().min(PIECE));
+            http::Body::Bytes(bytes) => {
+                let piece = bytes.split_to(bytes.len().min(PIECE));
                 (!piece.is_empty()).then_some(Ok(piece))
             }
             http::Body::Source { length: 0, .. } => None,
@@ -360,7 +359,7 @@ impl<S> Body for Reply<S> {
     }
 }
 
-/// The next octets of a source that has so many left.
+/// The next bytes of a source that has this many left.
 fn next_piece(
     source: &mut dyn BodySource,
     left: &mut u64,
@@ -401,7 +400,7 @@ impl<S> Future for ThinkDelay<'_, S> {
     }
 }
 
-/// Whoever resets a stream leaves nothing behind that waits.
+/// A reset stream leaves no delay behind.
 impl<S> Drop for ThinkDelay<'_, S> {
     fn drop(&mut self) {
         if let Some(place) = self.place {
@@ -420,12 +419,12 @@ impl<S> Drop for Reply<S> {
     }
 }
 
-/// The most octets of a body that are handed over at a time, and so wait for a peer's window: those of a
+/// The most bytes of a body that are handed over at a time, and so wait for a peer's window: those of a
 /// frame, as peers take it at least.
 const PIECE: usize = 16 << 10;
 
-/// What a head has beside its target, its authority and its fields, octets, at most: the method is within
-/// what else is bounded.
+/// Largest size of a head's other parts than target, authority and fields, bytes: the method is within
+/// the other limits.
 const HEAD_ROOM: usize = 128;
 
 /// The next frame of a body.

@@ -1,4 +1,4 @@
-//! Long work of streams, each piece of which waits for a turn of its own.
+//! Long work of streams, each piece of which waits for a separate turn.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -7,11 +7,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Who waits for a turn of long work, in the order in which they came.
+/// Connections that wait for long work, in order of arrival.
 #[derive(Default)]
 pub(super) struct LongQueue {
     waiting: RefCell<BTreeMap<u64, (u32, Waker)>>,
-    /// Whose turn it is.
+    /// The connection in turn.
     granted: Cell<Option<u64>>,
     /// The number of the next that comes.
     next: Cell<u64>,
@@ -58,7 +58,7 @@ impl LongQueue {
 }
 
 impl LongPlace {
-    /// The next turn of a stream, behind all that were asked for before.
+    /// The next turn of a stream, after all earlier requests.
     pub(super) fn turn(&self) -> LongTurn {
         let next = &self.queue.next;
         LongTurn { of: self.clone(), number: next.replace(next.get() + 1) }

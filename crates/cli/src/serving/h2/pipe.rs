@@ -1,4 +1,4 @@
-//! The octets of a connection, between a transport that polls and a protocol that is polled.
+//! The bytes of a connection, between a transport that polls and a protocol that is polled.
 
 use std::cell::RefCell;
 use std::io;
@@ -21,38 +21,38 @@ struct Ends {
     ended: bool,
     fed: bool,
     output: BytesMut,
-    /// Who waits for input, and who for room.
+    /// Wakers of the reader and of the writer.
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
 
-/// A pipe without octets.
+/// A pipe without bytes.
 pub(super) fn pair() -> (Near, Pipe) {
     let ends = Rc::new(RefCell::new(Ends::default()));
     (Near(Rc::clone(&ends)), Pipe(ends))
 }
 
 impl Near {
-    /// Whether all that was given was read, and more may come.
+    /// True if all input was read, and more may come.
     pub(super) fn wants_input(&self) -> bool {
         let ends = self.0.borrow();
         ends.input.is_empty() && !ends.ended
     }
 
-    /// Whether something was given since this was asked: more may have come meanwhile.
+    /// True if input came since the last call: more may have come meanwhile.
     pub(super) fn was_fed(&self) -> bool {
         std::mem::take(&mut self.0.borrow_mut().fed)
     }
 
-    /// Gives the protocol octets that came.
-    pub(super) fn give(&self, octets: Bytes) {
+    /// Gives the protocol bytes that came.
+    pub(super) fn give(&self, bytes: Bytes) {
         let mut ends = self.0.borrow_mut();
-        ends.input = octets;
+        ends.input = bytes;
         ends.fed = true;
         wake(&mut ends.reader);
     }
 
-    /// Tells the protocol that no more will come.
+    /// Signals the end of input to the protocol.
     pub(super) fn end(&self) {
         let mut ends = self.0.borrow_mut();
         ends.ended = true;
@@ -60,17 +60,17 @@ impl Near {
         wake(&mut ends.reader);
     }
 
-    /// Whether there is something to send.
+    /// True if there is output.
     pub(super) fn has_output(&self) -> bool {
         !self.0.borrow().output.is_empty()
     }
 
-    /// Octets that wait to be sent.
+    /// Bytes that wait to be sent.
     pub(super) fn waiting(&self) -> usize {
         self.0.borrow().output.len()
     }
 
-    /// What there is to send.
+    /// Takes the output.
     pub(super) fn take_output(&self) -> Bytes {
         let mut ends = self.0.borrow_mut();
         wake(&mut ends.writer);
@@ -100,15 +100,15 @@ impl Write for Pipe {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        octets: &[u8],
+        bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let mut ends = self.0.borrow_mut();
-        let count = octets.len().min(MOST.saturating_sub(ends.output.len()));
-        if count == 0 && !octets.is_empty() {
+        let count = bytes.len().min(MOST.saturating_sub(ends.output.len()));
+        if count == 0 && !bytes.is_empty() {
             ends.writer = Some(cx.waker().clone());
             return Poll::Pending;
         }
-        ends.output.extend_from_slice(octets.get(..count).unwrap_or_default());
+        ends.output.extend_from_slice(bytes.get(..count).unwrap_or_default());
         Poll::Ready(Ok(count))
     }
 
@@ -127,5 +127,5 @@ fn wake(waiting: &mut Option<Waker>) {
     }
 }
 
-/// The most octets that wait for the transport.
+/// The most bytes that wait for the transport.
 const MOST: usize = 32 << 10;

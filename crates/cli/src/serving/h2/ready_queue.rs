@@ -12,7 +12,7 @@ pub(super) struct ReadyQueue(Mutex<VecDeque<Ready>>);
 /// That of one connection.
 pub(super) struct ReadyWaker {
     place: u32,
-    /// Whether it rings already.
+    /// True if it is queued already.
     is_queued: Arc<AtomicBool>,
     ready: Arc<ReadyQueue>,
 }

@@ -1,5 +1,5 @@
-//! What one connection holds of bodies that its client has not taken: bytes that were made for it, counted
-//! until they are dropped, wherever they are.
+//! Memory of one connection for bodies that its client has not taken: bytes made for it, counted until
+//! they are dropped.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,39 +7,39 @@ use std::task::Waker;
 
 use bytes::Bytes;
 
-/// The room of one connection: its streams share [`SHARED`] octets, and each that holds nothing may hold
-/// [`LEAST`] beyond. So a stream whose window is closed keeps none of the others waiting.
+/// The room of one connection: its streams share [`SHARED`] bytes, and each that holds nothing may hold
+/// [`LEAST`] more. So a stream with a closed window blocks none of the others.
 #[derive(Clone, Default)]
 pub(super) struct Room(Arc<Mutex<Holding>>);
 
 #[derive(Default)]
 struct Holding {
-    octets: usize,
+    bytes: usize,
     /// Streams that wait until something is dropped.
     waiting: Vec<Waker>,
 }
 
-/// What one stream has of it.
+/// The share of one stream.
 #[derive(Clone)]
 pub(super) struct StreamRoom {
     room: Room,
-    octets: Arc<AtomicUsize>,
+    bytes: Arc<AtomicUsize>,
 }
 
 impl Room {
-    /// What is held, octets.
+    /// Bytes in memory.
     pub(super) fn held(&self) -> usize {
-        self.lock().octets
+        self.lock().bytes
     }
 
-    /// How much may be made at once for a stream that holds nothing, octets.
+    /// Bytes that may be made at once for a stream that holds nothing.
     pub(super) fn at_once(&self) -> usize {
         SHARED.saturating_sub(self.held()).max(LEAST)
     }
 
     /// That of a stream.
     pub(super) fn stream(&self) -> StreamRoom {
-        StreamRoom { room: self.clone(), octets: Arc::default() }
+        StreamRoom { room: self.clone(), bytes: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Holding> {
@@ -48,11 +48,11 @@ impl Room {
 }
 
 impl StreamRoom {
-    /// How much may be made at once. `None`: nothing until something is dropped, which wakes `waker`.
+    /// Bytes that may be made at once. `None`: nothing until a drop, which wakes `waker`.
     pub(super) fn at_once(&self, waker: &Waker) -> Option<usize> {
         let mut holding = self.room.lock();
-        let left = SHARED.saturating_sub(holding.octets);
-        if left >= LEAST || self.octets.load(Ordering::Relaxed) == 0 {
+        let left = SHARED.saturating_sub(holding.bytes);
+        if left >= LEAST || self.bytes.load(Ordering::Relaxed) == 0 {
             return Some(left.max(LEAST));
         }
         if !holding.waiting.iter().any(|known| known.will_wake(waker)) {
@@ -61,40 +61,40 @@ impl StreamRoom {
         None
     }
 
-    /// Counts these octets for as long as they are held.
-    pub(super) fn hold(&self, octets: Bytes) -> Bytes {
-        self.room.lock().octets += octets.len();
-        self.octets.fetch_add(octets.len(), Ordering::Relaxed);
-        Bytes::from_owner(Held { octets, room: self.clone() })
+    /// Counts these bytes for as long as they are held.
+    pub(super) fn hold(&self, bytes: Bytes) -> Bytes {
+        self.room.lock().bytes += bytes.len();
+        self.bytes.fetch_add(bytes.len(), Ordering::Relaxed);
+        Bytes::from_owner(Held { bytes, room: self.clone() })
     }
 }
 
-/// Octets that are counted.
+/// Bytes that are counted.
 struct Held {
-    octets: Bytes,
+    bytes: Bytes,
     room: StreamRoom,
 }
 
 impl AsRef<[u8]> for Held {
     fn as_ref(&self) -> &[u8] {
-        &self.octets
+        &self.bytes
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.room.octets.fetch_sub(self.octets.len(), Ordering::Relaxed);
+        self.room.bytes.fetch_sub(self.bytes.len(), Ordering::Relaxed);
         let mut holding = self.room.room.lock();
-        holding.octets -= self.octets.len();
+        holding.bytes -= self.bytes.len();
         let waiting = std::mem::take(&mut holding.waiting);
         drop(holding);
         waiting.into_iter().for_each(Waker::wake);
     }
 }
 
-/// What all streams share, octets: a frame, as peers take it at least.
+/// Bytes shared by all streams: one frame of the size that peers accept at least.
 const SHARED: usize = 16 << 10;
-/// What a stream may have beyond that, octets. A hundred have it.
+/// Bytes that a stream may have in addition. A hundred streams have it.
 const LEAST: usize = 256;
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use std::task::{Context, Wake, Waker};
 
 use hyper::rt::Executor;
 
-/// Those of one connection. Only those are polled that were woken: whoever has a hundred streams open
-/// would otherwise have each of them looked at for every frame.
+/// Tasks of one connection. Only woken ones are polled: else a peer with a hundred open streams would
+/// cause a poll of each for every frame.
 #[derive(Clone)]
 pub(super) struct Tasks {
     waiting: Rc<RefCell<Vec<Task>>>,
@@ -36,12 +36,12 @@ impl Tasks {
         Self { waiting: Rc::default(), connection }
     }
 
-    /// Whether all are over.
+    /// True if all have finished.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.borrow().is_empty()
     }
 
-    /// How many go on.
+    /// Number of running tasks.
     pub(super) fn len(&self) -> usize {
         self.waiting.borrow().len()
     }
@@ -62,7 +62,7 @@ impl Tasks {
 }
 
 impl Task {
-    /// Whether it is over, once it was moved on.
+    /// Polls the task; true if it has finished.
     fn is_over(&mut self) -> bool {
         self.woken.is_woken.swap(false, Ordering::Relaxed)
             && self.future.as_mut().poll(&mut Context::from_waker(&self.waker)).is_ready()

@@ -13,12 +13,12 @@ use peer::Peer;
 /// With the frame of settings that follows.
 const BEGINNING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\0pingpong";
-/// GET / of http://a on stream 1: four fields of the static table, the last with a value of its own.
+/// GET / of http://a on stream 1: four fields of the static table, the last with a new value.
 const GET: &[u8] = b"\0\0\x06\x01\x05\0\0\0\x01\x82\x86\x84\x41\x01a";
 
-/// Says that, and lets the server act on it.
-fn say<S: Site>(peer: &mut Peer, server: &mut H2Server<S, Peer>, now: Instant, octets: &[u8]) {
-    peer.say(octets);
+/// Sends the bytes, and lets the server act on them.
+fn say<S: Site>(peer: &mut Peer, server: &mut H2Server<S, Peer>, now: Instant, bytes: &[u8]) {
+    peer.say(bytes);
     while server.poll(peer, now, 64) {}
 }
 
@@ -34,7 +34,7 @@ fn at(seconds: u64) -> Instant {
     Instant::ZERO + std::time::Duration::from_secs(seconds)
 }
 
-/// How many seconds a peer that pings every five is borne with.
+/// Seconds until a peer that pings every five is disconnected.
 fn borne(server: &mut H2Server<FixedBody, Peer>, peer: &mut Peer, from: u64) -> u64 {
     for second in (from..from + 600).step_by(5) {
         say(peer, server, at(second), PING);
@@ -46,17 +46,17 @@ fn borne(server: &mut H2Server<FixedBody, Peer>, peer: &mut Peer, from: u64) -> 
 }
 
 #[test]
-fn whoever_only_pings_is_closed_a_minute_after_it_came() {
+fn client_that_only_pings_is_closed_after_60s() {
     let (mut server, mut peer) = (server(), Peer::default());
     say(&mut peer, &mut server, at(0), BEGINNING);
     assert_eq!(borne(&mut server, &mut peer, 5), 60);
     // It was answered, and still.
-    assert_eq!(heard(&peer).windows(8).filter(|octets| octets == b"pingpong").count(), 12);
+    assert_eq!(heard(&peer).windows(8).filter(|bytes| bytes == b"pingpong").count(), 12);
     assert_eq!((server.statistics().silent, server.statistics().open), (1, 0));
 }
 
 #[test]
-fn a_request_is_a_sign_of_life() {
+fn request_resets_idle_timeout() {
     let (mut server, mut peer) = (server(), Peer::default());
     say(&mut peer, &mut server, at(0), BEGINNING);
     say(&mut peer, &mut server, at(40), GET);
@@ -65,9 +65,9 @@ fn a_request_is_a_sign_of_life() {
 }
 
 #[test]
-fn whoever_begins_with_a_request_of_http_1_is_answered_in_it() {
+fn http_1_request_gets_http_1_response() {
     let (mut server, mut peer) = (server(), Peer::default());
-    // The first three octets are those of the preface.
+    // The first three bytes are those of the preface.
     for piece in ["PR", "OPFIND / HTTP/1.1\r\nHost: a\r\n\r\n"] {
         say(&mut peer, &mut server, at(0), piece.as_bytes());
     }
@@ -91,7 +91,7 @@ fn whoever_begins_with_a_request_of_http_1_is_answered_in_it() {
 }
 
 #[test]
-fn a_preface_may_come_in_pieces_and_its_beginning_alone_is_borne_with_for_a_minute() {
+fn partial_h2_preface_times_out_after_60s() {
     let (mut server, mut peer) = (server(), Peer::default());
     for piece in [&BEGINNING[..1], &BEGINNING[1..20], &BEGINNING[20..]] {
         say(&mut peer, &mut server, at(0), piece);
@@ -144,7 +144,7 @@ fn get(stream: u8, path: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn each_page_has_turn_of_its_own_and_others_go_before() {
+fn each_page_takes_a_separate_turn() {
     let (site, mut peer) = (Pages::default(), Peer::default());
     let mut server = H2Server::new(site.clone(), Limits::default(), Pace::default(), None);
     say(&mut peer, &mut server, at(0), BEGINNING);
@@ -161,12 +161,12 @@ fn each_page_has_turn_of_its_own_and_others_go_before() {
 }
 
 #[test]
-fn reset_stream_waits_for_no_turn_of_long_work() {
+fn reset_stream_leaves_the_long_work_queue() {
     let (site, mut peer) = (Pages::default(), Peer::default());
     let mut server = H2Server::new(site.clone(), Limits::default(), Pace::default(), None);
     say(&mut peer, &mut server, at(0), BEGINNING);
     (0..9).for_each(|number| peer.say(&get(2 * number + 1, b"/p")));
-    // RST_STREAM of all but the last: each has 4 octets.
+    // RST_STREAM of all but the last: each has 4 bytes.
     (0..8).for_each(|number| peer.say(&[0, 0, 4, 3, 0, 0, 0, 0, 2 * number + 1, 0, 0, 0, 8]));
     while server.poll(&mut peer, at(0), 64) {}
     assert!(site.made() <= 2, "{} pages", site.made());

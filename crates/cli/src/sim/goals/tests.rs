@@ -13,7 +13,7 @@ fn row(line: &Line, value: Result<f64, &str>, before: Option<f64>) -> (bool, boo
 }
 
 #[test]
-fn a_row_says_whether_its_goal_is_met_and_whether_it_was_better_before() {
+fn row_shows_goal_and_change_since_baseline() {
     let line = line("10M/10ms/cubic");
     assert_eq!(line.goal, Goal::AtLeast(98.0));
     let (met, worse, text) = row(&line, Ok(98.5), None);
@@ -29,7 +29,7 @@ fn a_row_says_whether_its_goal_is_met_and_whether_it_was_better_before() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_missed_and_worse_only_if_it_could_be_before() {
+fn unmeasured_goal_is_missed_and_worse_than_measured() {
     let line = line("10M/10ms/cubic");
     let (met, worse, text) = row(&line, Err("no such thing"), None);
     assert!(!met && !worse && text.ends_with("no such thing\n"), "{text}");
@@ -50,7 +50,7 @@ fn cells_are_chosen_by_parts_and_keep_their_order() {
 }
 
 #[test]
-fn the_end_counts_goals() {
+fn summary_counts_goals() {
     let line = line("10M/10ms/cubic");
     let row = |value| Row {
         line: &line,
@@ -61,7 +61,7 @@ fn the_end_counts_goals() {
 }
 
 #[test]
-fn the_answer_is_no_if_a_goal_is_missed_or_compared_with_before_if_a_figure_is_worse() {
+fn missed_goal_or_worse_figure_fails_the_run() {
     let line = line("10M/10ms/cubic");
     let row = |value, before| Row {
         line: &line,

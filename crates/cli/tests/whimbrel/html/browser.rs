@@ -1,4 +1,4 @@
-//! Chromium as a judge: it lays a page out, and a script that is put into a copy of it says what is wrong.
+//! Chromium as a judge: it lays a page out, and a script in a copy of it reports faults.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -13,11 +13,11 @@ use rustix::process::{Pid, kill_process_group};
 use crate::running::{Running, Signal};
 use crate::scratch::scratch;
 
-/// How often a browser is asked before it is given up, and for how long each time; it takes 3 seconds.
+/// Number of attempts of a browser, each with a time limit; it takes 3 seconds.
 const ATTEMPTS: u32 = 3;
 const LIMIT: Duration = Duration::from_secs(40);
 
-/// How a page is looked at.
+/// One way to look at a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Looks {
     width: u32,
@@ -25,7 +25,7 @@ pub(super) struct Looks {
     medium: Medium,
 }
 
-/// What it is looked at on.
+/// The medium of a page.
 #[derive(Clone, Copy, Debug)]
 enum Medium {
     Screen,
@@ -34,8 +34,8 @@ enum Medium {
 }
 
 impl Looks {
-    /// Wide and narrow, light and dark; and on A4 with the margins of chromium, a centimetre, as it is
-    /// printed by somebody whose screen is dark.
+    /// Wide and narrow, light and dark; and A4 with chromium's margins of a centimetre, printed from a
+    /// dark screen.
     pub(super) const ALL: [Self; 5] = [
         Self { width: 1_280, is_dark: false, medium: Medium::Screen },
         Self { width: 360, is_dark: false, medium: Medium::Screen },
@@ -45,7 +45,7 @@ impl Looks {
     ];
 }
 
-/// What the script says of this page, for each of the ways to look at it.
+/// The script's verdict on this page, for each way to look at it.
 pub(super) fn verdicts(page: &str) -> Vec<(String, String)> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -74,7 +74,7 @@ pub(super) fn verdicts(page: &str) -> Vec<(String, String)> {
     Looks::ALL.into_iter().enumerate().map(told).collect()
 }
 
-/// What chromium makes of the frames, unless it hangs: now and then it does, whatever the page.
+/// Output of chromium for the frames, unless it hangs, which happens with any page.
 fn shown(folder: &Path, attempt: u32) -> Option<String> {
     let mut chromium = Command::new("chromium");
     chromium.args([

@@ -1,4 +1,4 @@
-//! The figures of a page, read back: what people see, and what is drawn, are what the document has.
+//! The figures of a page, read back: visible and drawn values equal the document.
 
 use serde_json::Value;
 
@@ -55,8 +55,8 @@ fn compare_drawn(tag: &str, value: &Value, pointer: &str) {
     }
 }
 
-/// No number is in the text of a page but figures, ticks, and what the document says in words.
-pub(super) fn assert_none_besides(page: &str, document: &Value) {
+/// The numbers in the text of a page are only figures, ticks, and the document's words.
+pub(super) fn assert_no_others(page: &str, document: &Value) {
     let mut words = String::new();
     collect(document, &mut words);
     let body = page.split("<main>").nth(1).unwrap().split("<script>").next().unwrap();
@@ -76,7 +76,7 @@ pub(super) fn assert_none_besides(page: &str, document: &Value) {
     }
 }
 
-/// All that a document says in words.
+/// All words of a document.
 fn collect(value: &Value, words: &mut String) {
     match value {
         Value::String(text) => *words += &format!("{text}\n"),

@@ -1,4 +1,4 @@
-//! The chapters of `docs/cases` show what the lab prints, and the pages of the same runs can be passed on.
+//! The chapters of `docs/cases` show the lab's output, and the pages of the same runs can be passed on.
 
 use std::fs;
 use std::path::Path;
@@ -16,8 +16,8 @@ fn chapters_show_what_the_lab_prints() {
     let (mut shown, mut pages) = (0, 0);
     for chapter in files::below(&folder, "md") {
         let text = fs::read_to_string(&chapter).unwrap();
-        let (told, count, octets) = retold(&text);
-        (shown, pages) = (shown + count, pages + octets);
+        let (told, count, bytes) = retold(&text);
+        (shown, pages) = (shown + count, pages + bytes);
         if std::env::var_os("WHIMBREL_BLESS").is_some() {
             fs::write(&chapter, told).unwrap();
         } else {
@@ -26,13 +26,13 @@ fn chapters_show_what_the_lab_prints() {
         }
     }
     assert!(shown >= 8, "{shown} blocks are shown");
-    // All of them in one page share its style; the case that is not here has five short rows.
+    // One page of all shares its style; the missing case has five short rows.
     assert!(pages > 0 && pages <= MOST_PAGE, "the pages of all cases have {pages} bytes");
 }
 
 /// The chapter with what its commands print now, how many those are, and how many bytes their pages have.
 fn retold(text: &str) -> (String, usize, u64) {
-    let (mut told, mut count, mut octets) = (String::new(), 0, 0);
+    let (mut told, mut count, mut bytes) = (String::new(), 0, 0);
     let page = scratch("chapter.html");
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -47,13 +47,13 @@ fn retold(text: &str) -> (String, usize, u64) {
             whimbrel.arg("--html").arg(&page);
         }
         let printed = succeed(&mut whimbrel);
-        octets += if has_page { fs::metadata(&page).unwrap().len() } else { 0 };
+        bytes += if has_page { fs::metadata(&page).unwrap().len() } else { 0 };
         told += &format!("{command}\n{}\n```\n", printed.trim_end());
-        // What was there.
+        // The old block.
         while lines.next().is_some_and(|old| old != "```") {}
         count += 1;
     }
-    (told, count, octets)
+    (told, count, bytes)
 }
 
 const BLOCK: &str = "```console,ignore";

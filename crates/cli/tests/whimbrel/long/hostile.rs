@@ -1,5 +1,5 @@
-//! `whimbrel serve` over a socket between two processes, and a peer that sends text out of order as it
-//! costs most, on connections that are there: an honest client beside it is served all the same.
+//! `whimbrel serve` over a socket between two processes, and a peer that sends the most costly text out
+//! of order on open connections: an honest client is still served.
 //!
 //! A wire of that kind has one other end, so both clients are of this process: the honest one a shard,
 //! the other frames that are made by hand.
@@ -24,14 +24,14 @@ use crate::scratch::scratch;
 const SERVER: [u8; 4] = [10, 9, 0, 2];
 const HONEST: [u8; 4] = [10, 9, 0, 1];
 const HOSTILE: [u8; 4] = [10, 9, 0, 7];
-/// How long each stream lasts, and how long an honest request may take meanwhile.
+/// Duration of each stream, and time limit of an honest request meanwhile.
 const LASTS: Duration = Duration::from_secs(2);
 const AT_MOST: Duration = Duration::from_millis(100);
 const ISN: SeqNum = SeqNum::new(1_000);
-/// Segments of one connection: what the window has room for, a byte or a few each.
+/// Segments of one connection: a window full, with a byte or a few each.
 const SEGMENTS: u32 = 15_000;
 
-/// Where the text of a segment begins behind RCV.NXT, and how long it is.
+/// Start of a segment's text behind RCV.NXT, and its length.
 type Stream = fn(u32) -> (u32, usize);
 
 const STREAMS: [(&str, Stream); 7] = [
@@ -46,7 +46,7 @@ const STREAMS: [(&str, Stream); 7] = [
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "of a debug build's speed nothing follows: give --release")]
-fn an_honest_client_is_served_within_100_ms_whatever_order_a_peer_sends_its_text_in() {
+fn out_of_order_attack_delays_others_at_most_100_ms() {
     for (name, stream) in STREAMS {
         let folder = scratch(&format!("hostile-{}", name.replace([' ', ','], "-")));
         std::fs::create_dir_all(&folder).unwrap();
@@ -86,7 +86,7 @@ struct Siege {
     clock: Clock,
     honest: Shard,
     asked: Option<(Handle, Instant)>,
-    /// How long each request took.
+    /// Duration of each request.
     took: Vec<Duration>,
     /// The port of the connection that is attacked, the server's number if its SYN-ACK came, and how
     /// many segments were sent on it.
@@ -143,7 +143,7 @@ impl Siege {
         }
     }
 
-    /// The honest client's next request, on a connection of its own, or the rest of its response.
+    /// Sends the honest client's next request, on a new connection, or reads the rest of its response.
     fn ask(&mut self, begun: Instant) {
         let Some((handle, since)) = self.asked else {
             if begun.elapsed() < LASTS {
@@ -170,7 +170,7 @@ impl Siege {
         while self.honest.poll_event().is_some() {}
     }
 
-    /// What came is for one of the two.
+    /// Gives each received packet to one of the two.
     fn hear(&mut self) {
         let (honest, port, theirs) = (&mut self.honest, self.port, &mut self.theirs);
         let now = self.clock.now();

@@ -10,52 +10,52 @@ pub(super) struct Case {
     /// The words behind `whimbrel`; what stands between two `'` is one word. `AT` is the address of the
     /// peer.
     pub(super) line: &'static str,
-    /// What a shell does around it; `@` stands for the command.
+    /// Shell line around it; `@` stands for the command.
     pub(super) frame: &'static str,
-    /// How it has to end.
+    /// Its required end.
     pub(super) end: End,
     /// Words that the message must hold.
     pub(super) says: &'static [&'static str],
-    /// Where the result goes.
+    /// Destination of the result.
     pub(super) stdout: Stdout,
-    /// Where it is run.
+    /// Place of the run.
     pub(super) within: Within,
-    /// Who answers, on the machine's own loopback.
+    /// Server on the machine's own loopback.
     pub(super) peer: Option<Peer>,
-    /// What it is sent when it is under way.
+    /// Signal sent to it while it runs.
     pub(super) signal: Option<(Ready, Signal)>,
     /// Files that it is to leave in its folder.
     pub(super) leaves: &'static [&'static str],
 }
 
-/// How a command ends.
+/// The end of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
     /// With this exit code.
     Code(i32),
-    /// The signal takes it, as the system has it.
+    /// The signal kills it, by the system's default.
     BySignal,
-    /// It goes on, and SIGTERM then ends it with 0.
+    /// It continues, and SIGTERM then ends it with 0.
     GoesOn,
 }
 
-/// Where a command's result goes.
+/// Destination of a command's result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stdout {
     /// To the test.
     Read,
     /// To a disk that is full.
     Full,
-    /// To a pipe that nobody reads.
+    /// A pipe without a reader.
     Closed,
 }
 
-/// Where a command is run.
+/// Place of a command's run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Within {
-    /// As whoever runs the test.
+    /// With the test's own rights.
     Anywhere,
-    /// As somebody without any rights.
+    /// As a user without any rights.
     Ordinary,
     /// By root in a network namespace with a veth pair, `vkernel` and `vstack`.
     Net,
@@ -71,7 +71,7 @@ pub(super) enum Ready {
 }
 
 impl Case {
-    /// `line` means nothing: a usage error that says this.
+    /// `line` is a usage error with this text.
     pub(super) const fn usage(line: &'static str, says: &'static [&'static str]) -> Self {
         Self::ends(line, End::Code(2), says)
     }
@@ -91,7 +91,7 @@ impl Case {
         Self::ends(line, End::Code(0), &[])
     }
 
-    /// `line` ends like this, and says this.
+    /// `line` ends like this, with this text.
     pub(super) const fn ends(line: &'static str, end: End, says: &'static [&'static str]) -> Self {
         Self {
             line,
@@ -136,7 +136,7 @@ impl Case {
         Self { signal: Some((ready, signal)), ..self }
     }
 
-    /// Whether both are the same use.
+    /// True if both are the same use.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let of = |case: &Self| (case.line, case.frame, case.stdout, case.within, case.peer);
         of(self) == of(other) && self.signal == other.signal

@@ -39,7 +39,7 @@ pub(super) const CASES: &[Case] = &[
     n("serve -w tun:whim1,addr=10.9.1.2/24 -l 10.9.1.2:80 -l 10.9.1.2:80", &["address in use"]),
     Case::usage("crr 10.9.1.2:7 -w tun:whim1,addr=10.9.1.2/24", &["other side"])
         .within(Within::Net),
-    // Nobody answers behind them.
+    // No host answers behind them.
     n("load http://10.9.1.9/ -c 2 -n 2 --connect-timeout 300ms -w tun:whim1,addr=10.9.1.2/24", &[
         "connect timeout",
         "--connect-timeout",

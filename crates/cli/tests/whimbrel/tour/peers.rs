@@ -8,20 +8,20 @@ use std::thread::{self, JoinHandle};
 
 use super::case::{Case, End};
 
-/// How a server goes wrong.
+/// A faulty server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Peer {
-    /// Nobody listens there.
-    Nobody,
-    /// It accepts and says nothing.
+    /// No listener.
+    NoListener,
+    /// It accepts and sends nothing.
     Mute,
     /// It accepts and closes.
     HangsUp,
     /// It resets when a request comes.
     Resets,
-    /// It says this to whoever asks, and then nothing.
+    /// It sends this to each client, and then nothing.
     Says(&'static str),
-    /// It says this and closes.
+    /// It sends this and closes.
     SaysAndCloses(&'static str),
     /// It begins with the first, and repeats the second without end.
     Repeats(&'static str, &'static str),
@@ -48,7 +48,7 @@ impl Peer {
                 thread::spawn(move || self.meet(stream));
             }
         };
-        let thread = (self != Self::Nobody).then(|| thread::spawn(serve));
+        let thread = (self != Self::NoListener).then(|| thread::spawn(serve));
         PeerThere { at, over, thread }
     }
 
@@ -56,9 +56,9 @@ impl Peer {
     fn meet(self, mut stream: TcpStream) {
         let mut asked = [0; 4096];
         match self {
-            Self::Nobody | Self::HangsUp => return,
+            Self::NoListener | Self::HangsUp => return,
             Self::Mute => {}
-            // What is closed with a request unread is reset.
+            // A close with an unread request resets.
             Self::Resets => return drop(stream.peek(&mut asked)),
             Self::Says(text) => {
                 let _ = stream.read(&mut asked).and_then(|_| stream.write_all(text.as_bytes()));
@@ -73,12 +73,12 @@ impl Peer {
                 while stream.write_all(many.as_bytes()).is_ok() {}
             }
         }
-        while stream.read(&mut asked).is_ok_and(|octets| octets > 0) {}
+        while stream.read(&mut asked).is_ok_and(|bytes| bytes > 0) {}
     }
 }
 
 impl PeerThere {
-    /// Where it is.
+    /// Its address.
     pub(super) const fn at(&self) -> SocketAddr {
         self.at
     }
@@ -106,19 +106,19 @@ const fn f(line: &'static str, peer: Peer, says: &'static [&'static str]) -> Cas
 }
 
 pub(super) const CASES: &[Case] = &[
-    f(LOAD, Peer::Nobody, &["connection refused", "is a server listening"]),
-    f(CRR, Peer::Nobody, &["connection refused", "is a server listening"]),
-    f(SEND, Peer::Nobody, &["connection refused", "is a server listening"]),
-    f(RECEIVE, Peer::Nobody, &["connection refused", "is a server listening"]),
+    f(LOAD, Peer::NoListener, &["connection refused", "is a server listening"]),
+    f(CRR, Peer::NoListener, &["connection refused", "is a server listening"]),
+    f(SEND, Peer::NoListener, &["connection refused", "is a server listening"]),
+    f(RECEIVE, Peer::NoListener, &["connection refused", "is a server listening"]),
     f(LOAD, Peer::Mute, &["response timeout", "--timeout"]),
     f(CRR, Peer::Mute, &["response timeout", "--timeout"]),
-    f(RECEIVE, Peer::Mute, &["not one", "is it a server that sends"]),
+    f(RECEIVE, Peer::Mute, &["no data received", "does the server send"]),
     f(LOAD, Peer::HangsUp, &["the peer"]),
     f(CRR, Peer::HangsUp, &["the peer"]),
     f(LOAD, Peer::Resets, &["connection reset", "its log"]),
     f(CRR, Peer::Resets, &["connection reset", "its log"]),
     f(SEND, Peer::Resets, &["the peer"]),
-    f(TEST, Peer::Nobody, &["connection refused", "is a server listening"]),
+    f(TEST, Peer::NoListener, &["connection refused", "is a server listening"]),
     f(TEST, Peer::Mute, &["timeout: waited for an answer to the cookie", "iperf3 -s"]),
     f(TEST, Peer::HangsUp, &["the control connection ended", "--peer plain"]),
     f(TEST, Peer::Resets, &["the control connection ended", "--peer plain"]),
@@ -148,7 +148,7 @@ pub(super) const CASES: &[Case] = &[
     f(
         LOAD,
         Peer::Repeats(OK, "X-Again: and again\r\n"),
-        &["response head too long", "262144 bytes", "came without its end"],
+        &["response head too long", "262144 bytes", "received without its end"],
     ),
     f(LOAD, Peer::Repeats("", "HTTP/1.1 100 Continue\r\n\r\n"), &["response timeout"]),
     f(LOAD, Peer::Repeats(OK, "\0\0\0\0\0\0\0\0"), &["malformed answer"]),
@@ -163,6 +163,7 @@ pub(super) const CASES: &[Case] = &[
     Case::fails("load http://AT/ -w kernel: -c 2 -n 4 -K --timeout 300ms --json", &["reset"])
         .with(Peer::Resets),
     Case::fails("load http://AT/ -w kernel: -c 2 -z 300ms --json-stream", &["refused"])
-        .with(Peer::Nobody),
-    Case::fails("load http://AT/ -w kernel: -c 2 -z 300ms --csv", &["refused"]).with(Peer::Nobody),
+        .with(Peer::NoListener),
+    Case::fails("load http://AT/ -w kernel: -c 2 -z 300ms --csv", &["refused"])
+        .with(Peer::NoListener),
 ];

@@ -7,7 +7,7 @@ const fn f(line: &'static str, says: &'static [&'static str]) -> Case {
     Case::fails(line, says)
 }
 
-/// The same of somebody whom files that root may read are closed to.
+/// A case of a user who may not read root's files.
 const fn o(line: &'static str, says: &'static [&'static str]) -> Case {
     f(line, says).within(Within::Ordinary)
 }
@@ -19,8 +19,8 @@ pub(super) const CASES: &[Case] = &[
     Case::usage("load --config x", &["x:1"]).framed("echo 'no toml' > x; @; c=$?; rm x; exit $c"),
     Case::usage("load --config x", &["x:2", "nosuch"])
         .framed("printf '[tunables]\\nnosuch = \"1\"\\n' > x; @; c=$?; rm x; exit $c"),
-    f("serve --file-root /nowhere", &["--file-root /nowhere", "give a directory"]),
-    f("serve --file-root /etc/passwd", &["Not a directory", "give a directory"]),
+    f("serve --file-root /nowhere", &["--file-root /nowhere", "use a directory"]),
+    f("serve --file-root /etc/passwd", &["Not a directory", "use a directory"]),
     f("serve -w unix:/nowhere/x,addr=10.9.0.2/24", &["no folder", "mkdir"]),
     f("serve -w unix:x,addr=10.9.0.2/24", &["no socket", "another path"])
         .framed("echo > x; @; c=$?; rm x; exit $c"),
@@ -29,19 +29,19 @@ pub(super) const CASES: &[Case] = &[
     Case::usage("serve --cookie-group file:/nowhere", &["/nowhere", "32 hexadecimal"]),
     f("load -D /nowhere", &["--data-file /nowhere", "that can be read"]),
     f("load -D /tmp", &["Is a directory", "that can be read"]),
-    f("load -D /dev/zero", &["at most 256M", "shorter"]),
+    f("load -D /dev/zero", &["limit of 256M", "shorter"]),
     f("load -n 1 -o /nowhere/x", &["--output /nowhere/x", "that can be written"]),
     f("load -n 1 -o /tmp", &["Is a directory", "that can be written"]),
     f("load -n 1 --pcap /nowhere/x", &["--pcap /nowhere/x", "that can be written"]),
     f("load http://no.invalid/ -w kernel:", &["no.invalid", "give an address"]),
     f("pcap -w pcap:/dev/null,addr=10.0.0.2/24 -o x", &["neither pcap nor pcapng"]),
-    f("script run /nowhere.pkt", &["/nowhere.pkt", "name a script"]),
-    f("script run .", &["no file below it ends in .pkt"]),
+    f("script run /nowhere.pkt", &["/nowhere.pkt", "use a script"]),
+    f("script run .", &["has no .pkt file"]),
     f("script run x.pkt --pcap-dir /proc/x", &["--pcap-dir", "/proc/x"]).framed(
         "echo '0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3' > x.pkt; @; c=$?; rm x.pkt; exit $c",
     ),
-    f("man --dir /proc/nowhere", &["/proc/nowhere", "give a directory"]),
-    f("man --dir /dev/null", &["/dev/null", "give a directory"]),
+    f("man --dir /proc/nowhere", &["/proc/nowhere", "use a directory"]),
+    f("man --dir /dev/null", &["/dev/null", "use a directory"]),
     // Files that are closed to an ordinary user.
     o("load --config /etc/shadow", &["Permission denied", "that can be read"]),
     o("load -D /etc/shadow", &["Permission denied", "that can be read"]),
@@ -49,7 +49,7 @@ pub(super) const CASES: &[Case] = &[
     o("load -n 1 --pcap /etc/x", &["Permission denied", "that can be written"]),
     o("script run /root", &["Permission denied"]),
     o("serve -w kernel: -l 127.0.0.1:8 --file-root /root", &["Permission denied", "directory"]),
-    o("man --dir /etc/x", &["Permission denied", "give a directory"]),
+    o("man --dir /etc/x", &["Permission denied", "use a directory"]),
     o("pcap -w pcap:/etc/shadow,addr=10.0.0.2/24 -o x", &["Permission denied"]),
     // Ports that are taken.
     f("serve -w kernel: -l AT", &["address in use", "--listen"]).with(Peer::Mute),
@@ -57,7 +57,7 @@ pub(super) const CASES: &[Case] = &[
     f("serve -w kernel: -l 192.0.2.1:8080", &["not an address of this machine"]),
     Case::usage("load -w kernel: --local-addr 192.0.2.1", &["192.0.2.1", "ip address"]),
     // Disks that are full.
-    f("load -n 20", &["standard output", "No space left", "elsewhere"]).into(Stdout::Full),
+    f("load -n 20", &["standard output", "No space left", "redirect it"]).into(Stdout::Full),
     f("load -n 20 --json", &["standard output", "No space left"]).into(Stdout::Full),
     f("load -n 20 --csv", &["standard output", "No space left"]).into(Stdout::Full),
     f("load -n 20 --json-stream", &["standard output", "No space left"]).into(Stdout::Full),
@@ -74,7 +74,7 @@ pub(super) const CASES: &[Case] = &[
     f("load -n 20 --trace /dev/full", &["--trace", "disk full"]),
     f("bulk send -n 1M --trace /nowhere/x", &["--trace /nowhere/x", "can be written"]),
     f("bulk send -n 1M -o /dev/full --json", &["--output /dev/full", "No space left"]),
-    // Nobody reads, or nobody hears.
+    // Without a reader of the output.
     Case::works("load -n 20").into(Stdout::Closed),
     Case::works("load -n 20 --json-stream").into(Stdout::Closed),
     Case::works("load -z 100ms -i 20ms --csv").into(Stdout::Closed),

@@ -1,4 +1,4 @@
-//! Runs a wrong use, and checks what holds of all of them.
+//! Runs a wrong use, and checks the properties of all wrong uses.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -21,17 +21,17 @@ use crate::scratch::scratch;
 
 use super::case::{Case, End, Ready, Stdout};
 
-/// Where cases are run.
+/// Place of cases.
 pub(super) enum Station {
-    /// By whoever runs the test.
+    /// With the test's own rights.
     Anywhere,
-    /// By nobody in particular, who may run this copy of the program.
+    /// As a user without rights, who may run this copy of the program.
     Ordinary(PathBuf),
     /// By root in this namespace.
     Net(Net),
 }
 
-/// What came of a case.
+/// The result of a case.
 struct Ended {
     status: Option<ExitStatus>,
     stdout: String,
@@ -39,13 +39,13 @@ struct Ended {
 }
 
 impl Station {
-    /// For somebody without rights.
+    /// For a user without rights.
     pub(super) fn ordinary() -> Self {
         let folder = fresh("ordinary");
         Self::Ordinary(public_copy(&folder))
     }
 
-    /// Runs `case`; what is wrong with what came of it.
+    /// Runs `case`; returns its faults.
     pub(super) fn run(&self, case: &Case) -> Result<(), String> {
         let (folder, before) = (fresh("case"), self.devices());
         let peer = case.peer.map(|peer| peer.begin());
@@ -67,11 +67,11 @@ impl Station {
         }
     }
 
-    /// Runs it until it ends, and says what was left running.
+    /// Runs it until it ends, and returns its remaining processes.
     fn carry_out(&self, case: &Case, words: &[String], folder: &Path) -> (Ended, Vec<String>) {
         let mut command = self.command(&case.frame.replace('@', "\"$@\""), words);
         command.current_dir(folder).process_group(0);
-        // As a terminal has it, of which nothing else is told.
+        // The environment of a terminal, without other settings.
         command.env("COLUMNS", "100").env("TMPDIR", folder).env("XDG_RUNTIME_DIR", folder);
         command.env("RUST_BACKTRACE", "1").stdin(Stdio::null()).stderr(Stdio::piped());
         command.stdout(match case.stdout {
@@ -90,7 +90,7 @@ impl Station {
             }
             child.signal(signal);
             if case.end == End::GoesOn {
-                // What is stopped ends only when it may go on.
+                // A stopped process ends only after it continues.
                 child.signal(Signal::CONT);
                 child.signal(Signal::TERM);
             }
@@ -135,7 +135,7 @@ impl Station {
     }
 }
 
-/// What is read of a stream until its end.
+/// Reads a stream until its end.
 struct Reading {
     /// Something is there.
     first: mpsc::Receiver<()>,
@@ -175,7 +175,7 @@ fn wait(child: &mut Running) -> Option<ExitStatus> {
     None
 }
 
-/// What is not as it has to be of every case.
+/// Faults that no case may have.
 fn complaints(case: &Case, ended: &Ended) -> Vec<String> {
     let Ended { status, stdout, stderr } = ended;
     let mut wrong = Vec::new();
@@ -202,7 +202,7 @@ fn complaints(case: &Case, ended: &Ended) -> Vec<String> {
         wrong.push("its message is long".to_owned());
     }
     if stdout.contains("error:") || (case.end == End::Code(2) && !stdout.is_empty()) {
-        wrong.push("it prints errors, or a result beside an error".to_owned());
+        wrong.push("it prints errors, or a result with an error".to_owned());
     }
     for says in case.says.iter().filter(|says| !stderr.contains(*says)) {
         wrong.push(format!("it does not say {says:?}"));
@@ -225,7 +225,7 @@ fn account(case: &Case, ended: &Ended, wrong: &[String]) -> String {
     text
 }
 
-/// A folder that nobody had before, which everybody may write in.
+/// A new folder that all users may write in.
 fn fresh(name: &str) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

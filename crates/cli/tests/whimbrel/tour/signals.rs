@@ -8,13 +8,13 @@ use super::case::{Case, End, Ready, Within};
 const SERVE: &str = "serve -w unix:x,addr=10.9.1.2/24";
 const LOAD: &str = "load -z 60s -i 20ms --json-stream";
 
-/// A server that is sent this goes on.
+/// A server that gets this signal continues.
 const fn unmoved(signal: Signal) -> Case {
     Case::ends(SERVE, End::GoesOn, &[]).sent(Ready::Telling, signal)
 }
 
-/// A server that is sent this ends as the system has it. Its socket's path is left, and taken over by
-/// the next server there.
+/// This signal ends a server by the system's default. Its socket's path stays, and the next server
+/// there takes it over.
 const fn fatal(signal: Signal) -> Case {
     Case::ends(SERVE, End::BySignal, &[])
         .framed("ulimit -c 0; exec @")
@@ -22,7 +22,7 @@ const fn fatal(signal: Signal) -> Case {
         .leaving(&["x"])
 }
 
-/// Whoever is sent this ends, and says what was done so far.
+/// A command that this signal ends, with its result so far.
 const fn ends(line: &'static str, signal: Signal) -> Case {
     Case::works(line).sent(Ready::Telling, signal)
 }
@@ -75,7 +75,7 @@ pub(super) const CASES: &[Case] = &[
     ends("load -z 60s -i 20ms --json-stream --pcap y,snap=64", Signal::INT).leaving(&["y"]),
     // It prints nothing before its end.
     Case::works("serve -w kernel: -l 127.0.0.1:48080 --json").sent(Ready::Handling, Signal::INT),
-    Case::fails("sim run --seeds 0..100000", &["interrupted", "nothing of the rest"])
+    Case::fails("sim run --seeds 0..100000", &["interrupted", "the result needs all"])
         .sent(Ready::Handling, Signal::INT),
     Case::fails("sim run --seeds 0..99999 --json", &["interrupted"])
         .sent(Ready::Handling, Signal::TERM),

@@ -51,7 +51,7 @@ fn terminal(view: &View, ink: ColorMode, size: (u16, u16)) -> Terminal<TestBacke
     terminal
 }
 
-/// What is read on it, without blanks at the ends of lines.
+/// Text on the screen, without blanks at the ends of lines.
 fn text(view: &View, size: (u16, u16)) -> String {
     let terminal = terminal(view, ColorMode::Plain, size);
     let buffer = terminal.backend().buffer();
@@ -60,17 +60,17 @@ fn text(view: &View, size: (u16, u16)) -> String {
 }
 
 #[test]
-fn on_80_columns_and_24_lines_everything_has_its_place() {
+fn screen_of_80_by_24_shows_everything() {
     assert_eq!(text(&view(), (80, 24)), include_str!("80x24.txt"));
 }
 
 #[test]
-fn with_more_room_there_is_more_of_the_rates_and_of_the_histogram() {
+fn larger_screen_shows_more_rates_and_histogram() {
     assert_eq!(text(&view(), (120, 36)), include_str!("120x36.txt"));
 }
 
 #[test]
-fn with_little_room_what_matters_most_comes_first() {
+fn small_screen_shows_most_important_values() {
     assert_eq!(text(&view(), (50, 10)), include_str!("50x10.txt"));
     assert_eq!(text(&view(), (40, 10)), include_str!("40x10.txt"));
     assert_eq!(text(&view(), (20, 3)), "running 4.2s of …\n61,201 req/s\n q quit  p pause\n");
@@ -79,7 +79,7 @@ fn with_little_room_what_matters_most_comes_first() {
 
 const RATES: &str = "now 61,201  mean 47,120  max 62,344";
 
-/// What has a digit in it: `61,201`, `1.10ms`, `p99.9`.
+/// The words with a digit: `61,201`, `1.10ms`, `p99.9`.
 fn figures(text: &str) -> Vec<&str> {
     let words = text.split(|letter: char| !letter.is_alphanumeric() && !".,".contains(letter));
     let words = words.map(|word| word.trim_matches([',', '.']));
@@ -87,7 +87,7 @@ fn figures(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn of_a_figure_there_is_all_or_nothing_whatever_the_size() {
+fn no_size_cuts_a_figure() {
     // As much room as nothing needs.
     let whole = text(&view(), (400, 20));
     let whole = figures(&whole);
@@ -107,7 +107,7 @@ fn of_a_figure_there_is_all_or_nothing_whatever_the_size() {
 }
 
 #[test]
-fn no_size_is_too_small_and_none_too_large() {
+fn every_screen_size_is_drawn() {
     let view = view();
     for width in 1..=130 {
         for height in [1, 2, 3, 5, 20, 21, 22, 24, 60] {
@@ -122,7 +122,7 @@ fn no_size_is_too_small_and_none_too_large() {
     }
 }
 
-/// Nothing was measured yet, and nothing is known.
+/// A view before any measurement.
 fn unknown() -> View {
     View {
         latency: Histogram::new(3).unwrap(),
@@ -137,7 +137,7 @@ fn unknown() -> View {
 }
 
 #[test]
-fn what_is_not_known_is_said_to_be_unknown() {
+fn unknown_values_are_shown_as_unknown() {
     let text = text(&unknown(), (80, 24));
     for part in ["no response yet", "not known on this wire", "none yet", "no errors", "0 of 2,000"]
     {
@@ -151,7 +151,7 @@ fn what_is_not_known_is_said_to_be_unknown() {
 }
 
 #[test]
-fn a_pause_and_connections_changed_by_hand_show() {
+fn pause_and_changed_connections_are_shown() {
     let connections = Connections { typed: 50, wanted: 1_200 };
     let view = View { activity: LoadActivity::Paused, connections, ..view() };
     let shown = text(&view, (80, 24));
@@ -162,7 +162,7 @@ fn a_pause_and_connections_changed_by_hand_show() {
 }
 
 #[test]
-fn without_colours_no_cell_has_one_and_what_matters_is_bold_or_reversed() {
+fn without_colours_highlights_are_bold_or_reversed() {
     let view = View { activity: LoadActivity::Paused, ..view() };
     let cells = |ink| terminal(&view, ink, (80, 24)).backend().buffer().content.clone();
     let is_coloured = |cell: &ratatui::buffer::Cell| {
@@ -181,7 +181,7 @@ fn without_colours_no_cell_has_one_and_what_matters_is_bold_or_reversed() {
 }
 
 #[test]
-fn a_message_stands_at_the_end_of_the_keys_or_alone() {
+fn message_follows_the_keys_or_replaces_them() {
     let message = Message::Done("saved whimbrel-load-20261122-071234.html".into());
     let view = View { message: Some(message), ..view() };
     let last = |width| text(&view, (width, 24)).lines().last().unwrap().to_owned();
@@ -190,7 +190,7 @@ fn a_message_stands_at_the_end_of_the_keys_or_alone() {
 }
 
 #[test]
-fn ports_that_exchanges_wait_for_are_told_of() {
+fn exchanges_waiting_for_ports_are_shown() {
     let ports = |waiting| Some(Ports { all: 4, in_use: Some(4), waiting });
     let shown = |waiting| text(&View { ports: ports(waiting), ..view() }, (80, 24));
     assert!(shown(1).contains("0 left of 4") && shown(1).contains("1 waits"), "{}", shown(1));
@@ -202,7 +202,7 @@ fn ports_that_exchanges_wait_for_are_told_of() {
 }
 
 #[test]
-fn a_count_that_has_no_room_is_told_in_thousands_or_millions() {
+fn long_count_is_shown_in_thousands_or_millions() {
     let states = States { syn_sent: 0, established: 0, closing: 0, time_wait: Some(10_234_567) };
     let view = View { states: Some(states), ..view() };
     assert!(text(&view, (80, 24)).contains("10.2M"));
@@ -217,7 +217,7 @@ fn more_kinds_of_answers_than_lines_are_counted() {
 }
 
 #[test]
-fn a_count_of_requests_says_how_long_it_will_take_yet() {
+fn request_count_shows_remaining_time() {
     let elapsed = Duration::from_secs(30);
     let progress = Progress::Exchanges { done: 1_000, of: 5_000, elapsed };
     let shown = text(&View { progress, ..view() }, (80, 24));

@@ -8,7 +8,7 @@ fn stamp() -> Stamp {
 }
 
 #[test]
-fn a_file_is_named_by_its_second_and_none_is_written_over() {
+fn saved_screen_has_a_new_name() {
     let folder = std::env::temp_dir().join(format!("whim-keep-{}", std::process::id()));
     fs::create_dir(&folder).unwrap();
     let names = ["first", "second"].map(|text| keep(&folder, &stamp(), text).unwrap());
@@ -21,7 +21,7 @@ fn a_file_is_named_by_its_second_and_none_is_written_over() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_to_is_told_of() {
+fn unwritable_folder_is_reported() {
     let error = keep(Path::new("/nowhere/at/all"), &stamp(), "").unwrap_err();
     assert!(error.starts_with("whimbrel-load-19941106-084937.html: "), "{error}");
 }

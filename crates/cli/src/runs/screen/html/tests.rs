@@ -10,7 +10,7 @@ fn page_of(text: &str, style: Style) -> String {
 }
 
 #[test]
-fn text_is_escaped_wherever_it_stands() {
+fn text_is_escaped_everywhere() {
     let page = page_of("<b>&\"", Style::new());
     assert!(page.contains("<pre><span>&lt;b&gt;&amp;&quot;   </span>\n</pre>"), "{page}");
     assert!(page.contains("<title>a &lt;title&gt;</title>"), "{page}");
@@ -18,7 +18,7 @@ fn text_is_escaped_wherever_it_stands() {
 }
 
 #[test]
-fn cells_of_one_look_are_one_span_and_blocks_are_filled_by_eighths() {
+fn equal_cells_share_a_span_and_blocks_fill_by_eighths() {
     let page = page_of("ab█▃▌", Style::new().fg(Color::Red).add_modifier(Modifier::BOLD));
     assert!(page.contains("<span class=\"r b\">ab</span>"), "{page}");
     for (filled, symbol) in [("top,currentColor 100%", '█'), ("top,currentColor 37.5%", '▃')] {

@@ -24,7 +24,7 @@ fn a_key_means_what_the_last_line_says() {
 }
 
 #[test]
-fn with_control_a_letter_means_something_else() {
+fn control_changes_the_meaning_of_a_letter() {
     assert_eq!(press(KeyCode::Char('c'), KeyModifiers::CONTROL), Some(Intent::Quit));
     assert_eq!(press(KeyCode::Char('l'), KeyModifiers::CONTROL), Some(Intent::Redraw));
     for letter in ['q', 'p', 's', 'z'] {
@@ -33,7 +33,7 @@ fn with_control_a_letter_means_something_else() {
 }
 
 #[test]
-fn a_key_that_is_let_go_means_nothing() {
+fn key_release_is_ignored() {
     let key =
         KeyEvent::new_with_kind(KeyCode::Char('q'), KeyModifiers::NONE, KeyEventKind::Release);
     assert_eq!(intent(&Event::Key(key)), None);

@@ -15,7 +15,7 @@ fn each_quarter_of_a_second_has_a_rate() {
 }
 
 #[test]
-fn quarters_that_nobody_saw_share_their_rate() {
+fn unobserved_quarters_share_their_rate() {
     let mut sampler = Sampler::default();
     sampler.look(moment(0, 1_100, 110));
     assert_eq!(sampler.samples(), [100; 4]);
@@ -25,7 +25,7 @@ fn quarters_that_nobody_saw_share_their_rate() {
 }
 
 #[test]
-fn a_run_begins_anew_and_a_load_that_stands_still_has_no_rates() {
+fn new_run_resets_rates_and_paused_load_has_none() {
     let mut sampler = Sampler::default();
     sampler.look(moment(0, 250, 1_000));
     sampler.look(moment(0, 250, 1_001));
@@ -34,7 +34,7 @@ fn a_run_begins_anew_and_a_load_that_stands_still_has_no_rates() {
 }
 
 #[test]
-fn what_no_screen_shows_is_forgotten() {
+fn rates_beyond_the_screen_are_dropped() {
     let mut sampler = Sampler::default();
     sampler.look(moment(0, 86_400_000, 86_400));
     assert_eq!(sampler.samples().len(), KEPT);

@@ -10,8 +10,8 @@ use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 use super::*;
 
 #[test]
-fn a_panic_on_another_thread_is_told_on_a_terminal_that_was_given_back() {
-    let name = "a_panic_on_another_thread_is_told_on_a_terminal_that_was_given_back";
+fn panic_on_other_thread_restores_terminal_first() {
+    let name = "panic_on_other_thread_restores_terminal_first";
     let Some(written) = on_a_terminal(name) else {
         let mut terminal = Terminal::enter().unwrap();
         terminal.draw(|_, _| ()).unwrap();
@@ -27,8 +27,8 @@ fn a_panic_on_another_thread_is_told_on_a_terminal_that_was_given_back() {
     assert!(written.rfind("\u{1b}[?25h") > written.rfind("\u{1b}[?25l"), "{written:?}");
 }
 
-/// What the test `name` writes, run once more on a terminal of its own, whose modes it must leave as
-/// they were; `None`: this is that run.
+/// Output of the test `name`, run once more on a separate terminal, whose modes it must restore; `None`
+/// in that run.
 fn on_a_terminal(name: &str) -> Option<String> {
     if env::var_os(ON_A_TERMINAL).is_some() {
         return None;
@@ -48,10 +48,10 @@ fn on_a_terminal(name: &str) -> Option<String> {
     command.args(["--exact", &test, "--nocapture"]).env(ON_A_TERMINAL, "1");
     let mut child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
     let reader = thread::spawn(move || {
-        let (mut written, mut octets) = (Vec::new(), [0; 4_096]);
+        let (mut written, mut bytes) = (Vec::new(), [0; 4_096]);
         let mut from = File::from(near);
-        while let Ok(count @ 1..) = from.read(&mut octets) {
-            written.extend(&octets[..count]);
+        while let Ok(count @ 1..) = from.read(&mut bytes) {
+            written.extend(&bytes[..count]);
         }
         String::from_utf8_lossy(&written).into_owned()
     });

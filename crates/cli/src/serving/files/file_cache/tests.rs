@@ -36,7 +36,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn readers_of_more_files_than_may_be_open_each_read_their_own() {
+fn readers_beyond_open_file_limit_read_their_own_file() {
     let (folder, file_cache) = (Folder::new(5), FileCache::new(2));
     let readers: Vec<_> = (0..5).map(|number| folder.reader(&file_cache, number)).collect();
     assert_eq!(file_cache.open_files(), 0);
@@ -70,7 +70,7 @@ fn file_in_use_stays_open_amid_flood_of_others() {
 }
 
 #[test]
-fn readers_of_one_file_have_one_descriptor_together() {
+fn readers_of_one_file_share_a_descriptor() {
     let (folder, file_cache) = (Folder::new(1), FileCache::new(9));
     let readers: Vec<_> = (0..5).map(|_| folder.reader(&file_cache, 0)).collect();
     readers.iter().for_each(|reader| assert_eq!(reader.read(90, 90).unwrap().len(), 10));
@@ -83,7 +83,7 @@ fn readers_of_one_file_have_one_descriptor_together() {
 }
 
 #[test]
-fn a_file_that_took_the_place_of_another_is_not_taken_for_it() {
+fn replaced_file_is_not_mistaken_for_the_old() {
     let (folder, file_cache) = (Folder::new(2), FileCache::new(1));
     let reader = folder.reader(&file_cache, 0);
     assert_eq!(reader.read(0, 10).unwrap(), [0; 10][..]);

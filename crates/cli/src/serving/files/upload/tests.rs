@@ -15,7 +15,7 @@ impl Folder {
         Self(path)
     }
 
-    /// What is in it: names and sizes, in order.
+    /// Its contents: names and sizes, in order.
     fn files(&self) -> Vec<(String, u64)> {
         let entries = fs::read_dir(&self.0).unwrap().map(|entry| {
             let entry = entry.unwrap();
@@ -38,7 +38,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn nobody_can_tell_beforehand_what_a_part_will_be_called() {
+fn temporary_name_is_unpredictable() {
     let folder = Folder::new();
     let uploads = [folder.begin(), folder.begin()];
     let digits = folder.files().into_iter().map(|(name, _)| {
@@ -46,22 +46,22 @@ fn nobody_can_tell_beforehand_what_a_part_will_be_called() {
         u128::from_str_radix(digits.unwrap(), 16).unwrap()
     });
     let numbers: Vec<_> = digits.collect();
-    // Of two random numbers nobody is near the other: 96 bits would have to agree.
+    // Two random numbers are not near each other: 96 bits would have to agree.
     assert!(numbers[0] >> 32 != numbers[1] >> 32, "{numbers:x?}");
     drop(uploads);
     assert_eq!(folder.files(), [], "what was not finished goes");
 }
 
 #[test]
-fn chunks_of_a_byte_are_written_together() {
+fn one_byte_chunks_are_written_together() {
     let folder = Folder::new();
     let mut upload = folder.begin();
-    let mut write = |octets: &[u8]| upload.write(octets).map_err(|refused| refused.status).unwrap();
+    let mut write = |bytes: &[u8]| upload.write(bytes).map_err(|refused| refused.status).unwrap();
     (0..PIECE - 1).for_each(|at| write(&[at as u8]));
     assert_eq!(folder.files()[0].1, 0, "nothing was worth a system call yet");
     write(&[7, 8, 9]);
     assert_eq!(folder.files()[0].1, PIECE as u64);
-    // What is large goes past, behind what waits.
+    // Large pieces bypass the buffer, after the bytes in it.
     write(&vec![1; 3 * PIECE]);
     assert!(folder.files()[0].1 > 3 * PIECE as u64);
     Box::new(upload).finish();
@@ -73,7 +73,7 @@ fn chunks_of_a_byte_are_written_together() {
 }
 
 #[test]
-fn what_is_held_of_an_upload_is_bounded_whatever_the_pieces() {
+fn upload_memory_is_bounded_for_any_piece_size() {
     let folder = Folder::new();
     let mut upload = folder.begin();
     for size in [1, 1_448, PIECE - 1, PIECE, PIECE + 1, 7, 600_000] {
@@ -84,11 +84,11 @@ fn what_is_held_of_an_upload_is_bounded_whatever_the_pieces() {
 }
 
 #[test]
-fn what_could_not_be_put_in_place_is_told_and_removed() {
+fn failed_upload_is_reported_and_removed() {
     let folder = Folder::new();
     let mut upload = folder.begin();
     upload.write(b"text").map_err(|refused| refused.status).unwrap();
-    // A directory is there by now: nothing is renamed to that.
+    // A directory exists there by now: no file is renamed to that.
     fs::create_dir(folder.0.join("target")).unwrap();
     let response = Box::new(upload).finish();
     assert_eq!(response.status, Status::INTERNAL_SERVER_ERROR);

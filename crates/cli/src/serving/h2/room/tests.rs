@@ -13,17 +13,17 @@ impl Wake for Flag {
 }
 
 #[test]
-fn streams_share_room_and_each_has_256_bytes_beyond() {
+fn streams_share_room_and_have_256_bytes_each() {
     let (flag, room) = (Arc::new(Flag::default()), Room::default());
     let waker = Waker::from(Arc::clone(&flag));
     let (greedy, modest) = (room.stream(), room.stream());
-    let octets = |count| Bytes::from(vec![0; count]);
-    let all = greedy.hold(octets(greedy.at_once(&waker).unwrap()));
+    let bytes = |count| Bytes::from(vec![0; count]);
+    let all = greedy.hold(bytes(greedy.at_once(&waker).unwrap()));
     assert_eq!((all.len(), room.held()), (SHARED, SHARED));
     assert_eq!((greedy.at_once(&waker), room.at_once()), (None, LEAST));
-    let little = modest.hold(octets(modest.at_once(&waker).unwrap()));
+    let little = modest.hold(bytes(modest.at_once(&waker).unwrap()));
     assert_eq!((little.len(), modest.at_once(&waker)), (LEAST, None));
-    // A part of it keeps all of it.
+    // A part of it keeps the whole.
     let part = all.slice(..1);
     drop(all);
     assert!(greedy.at_once(&waker).is_none() && !flag.0.load(Ordering::Relaxed));

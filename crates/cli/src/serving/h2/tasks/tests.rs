@@ -20,7 +20,7 @@ impl Future for Counted {
 }
 
 #[test]
-fn only_what_was_woken_is_polled() {
+fn only_woken_tasks_are_polled() {
     let tasks = Tasks::new(Waker::noop().clone());
     let polls: Rc<Cell<usize>> = Rc::default();
     let waker: Rc<RefCell<Option<Waker>>> = Rc::default();
@@ -38,7 +38,7 @@ fn only_what_was_woken_is_polled() {
 }
 
 #[test]
-fn a_task_may_begin_others_and_those_that_are_over_go() {
+fn task_may_spawn_others_and_finished_ones_are_removed() {
     let tasks = Tasks::new(Waker::noop().clone());
     let (within, ran) = (tasks.clone(), Rc::new(Cell::new(false)));
     let seen = Rc::clone(&ran);

@@ -7,32 +7,32 @@ use whimbrel_apps::transport::{ConnectOptions, OpenError, SenderStats, StackUsag
 use whimbrel_apps::{ConnError, Reading, Transport, TransportEvent};
 use whimbrel_wire::Endpoint;
 
-/// It takes so many bytes of what it is sent and no more, and keeps what it heard if it listens.
+/// A client that takes a limited number of bytes, and keeps received bytes if it listens.
 pub(crate) struct Peer {
     accepted: bool,
     pub(crate) said: VecDeque<Bytes>,
     pub(crate) takes: usize,
     pub(crate) heard: Option<Vec<u8>>,
     pub(crate) closed: bool,
-    /// Something was said that the server was not told of yet.
+    /// There are bytes that the server does not know of yet.
     news: bool,
 }
 
 impl Peer {
-    /// One that takes so many bytes, and does not listen.
+    /// A client that takes this many bytes, and does not listen.
     pub(crate) fn deaf(takes: usize) -> Self {
         let said = VecDeque::new();
         Self { accepted: false, said, takes, heard: None, closed: false, news: false }
     }
 
-    /// Says that, in the server's next turn.
-    pub(crate) fn say(&mut self, octets: &[u8]) {
-        self.said.push_back(Bytes::copy_from_slice(octets));
+    /// Sends the bytes, in the server's next turn.
+    pub(crate) fn say(&mut self, bytes: &[u8]) {
+        self.said.push_back(Bytes::copy_from_slice(bytes));
         self.news = true;
     }
 }
 
-/// One that takes and keeps all that it hears.
+/// A client that takes and keeps all bytes.
 impl Default for Peer {
     fn default() -> Self {
         Self { heard: Some(Vec::new()), ..Self::deaf(usize::MAX) }
