@@ -1,5 +1,4 @@
-//! `--access-log`: a line for each request, in the combined format that tools of logs read, written by a
-//! thread of its own.
+//! `--access-log`: a line for each request in the combined log format, written by a separate thread.
 //!
 //! The server never waits for a disk or a reader: what does not fit into [`ROOM`] is lost, and counted. A
 //! client's lines may take as much as they leave: half if they are the only ones. So however many one client
@@ -29,22 +28,22 @@ pub(crate) struct AccessLog(Arc<Shared>);
 /// Lines of a log.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct LogLines {
-    /// Lines that were written.
+    /// Written lines.
     pub(crate) written: u64,
-    /// Lines that had no room, or could not be written.
+    /// Lines without room, or that could not be written.
     pub(crate) lost: u64,
 }
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Told when there is something to write, and when that is done.
+    /// Signals that lines wait, and that they are written.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whole lines that wait, and how many they are.
+    /// Whole lines that wait, and their number.
     waiting: Vec<u8>,
     lines: u64,
     /// Bytes of them that each source has.
@@ -59,7 +58,7 @@ struct State {
 }
 
 impl AccessLog {
-    /// A log that is appended to this file, or with `-` to the standard output.
+    /// Opens the log of this file, which is appended to, or with `-` of the standard output.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         if path == Path::new(STANDARD_OUTPUT) {
             return Ok(Self::begin(io::stdout(), "the standard output".into()));
@@ -71,23 +70,23 @@ impl AccessLog {
         Ok(Self::begin(file, text::path(path).to_string()))
     }
 
-    /// A log that is written to `out`, which is called so.
+    /// A log that is written to `out`, which has this name.
     fn begin(out: impl Write + Send + 'static, name: String) -> Self {
         let state = State { waiting: Vec::with_capacity(ROOM), ..State::default() };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let writer = Writer { shared: Arc::clone(&shared), name, complained: false };
-        // Without it nothing is written, which is counted.
+        // Without the thread all lines count as lost.
         let _detached =
             thread::Builder::new().name("access-log".into()).spawn(move || writer.run(out));
         Self(shared)
     }
 
-    /// What became of its lines so far.
+    /// Number of written and of lost lines so far.
     pub(crate) fn counted(&self) -> LogLines {
         self.0.lock().counted
     }
 
-    /// Waits until all is written, [`GRACE`] at most; what is not by then is lost.
+    /// Waits until all is written, at most [`GRACE`]; later lines are lost.
     pub(crate) fn finish(&self) -> LogLines {
         let mut state = self.0.lock();
         state.ends = true;
@@ -173,7 +172,7 @@ impl Writer {
         }
     }
 
-    /// Tells once why lines are lost. A disk that is full may have room again later.
+    /// Reports once why lines are lost. A full disk may have room again later.
     fn complain(&mut self, error: Option<io::Error>) {
         if let Some(error) = error.filter(|_| !self.complained) {
             self.complained = true;
@@ -209,34 +208,34 @@ fn time(seconds: u64) -> String {
     format!("{day}/{month}/{year}:{time} +0000")
 }
 
-/// Appends a peer's octets in quotes: what could end them or the line, or do something to a terminal, is
-/// escaped as Apache's server does it.
-fn quote(octets: Option<&[u8]>, line: &mut String) {
-    let octets = octets.unwrap_or(b"-");
+/// Appends a peer's bytes in quotes. Bytes that could end them or the line, or act on a terminal, are
+/// escaped as by Apache's server.
+fn quote(bytes: Option<&[u8]>, line: &mut String) {
+    let bytes = bytes.unwrap_or(b"-");
     line.push('"');
-    for octet in octets {
-        match octet {
-            b'"' | b'\\' => line.extend(['\\', char::from(*octet)]),
-            b' '..=b'~' => line.push(char::from(*octet)),
-            // By hand: written as a format, 3 kB of such octets stall the server for 100 us.
+    for byte in bytes {
+        match byte {
+            b'"' | b'\\' => line.extend(['\\', char::from(*byte)]),
+            b' '..=b'~' => line.push(char::from(*byte)),
+            // By hand: with a format, 3 kB of such bytes stall the server for 100 us.
             _ => {
                 let digit = |nibble| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
-                line.extend(['\\', 'x', digit(octet >> 4), digit(octet & 15)]);
+                line.extend(['\\', 'x', digit(byte >> 4), digit(byte & 15)]);
             }
         }
     }
     line.push('"');
 }
 
-/// What was typed means the standard output.
+/// True if the option means the standard output.
 pub(crate) fn is_standard_output(path: &Option<PathBuf>) -> bool {
     path.as_deref() == Some(Path::new(STANDARD_OUTPUT))
 }
 
 const STANDARD_OUTPUT: &str = "-";
-/// Octets of lines that may wait; as many may be on their way to the disk.
+/// Bytes of lines that may wait; as many may be in the writer's hands.
 const ROOM: usize = 1 << 20;
-/// How long the end waits for what is still to be written.
+/// Time at the end for lines that are still to be written.
 const GRACE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What a client of `serve --h2c` can make the server hold, whatever it sends and does not take: every
-//! allocation of a connection is counted, and how often one is made for a frame.
+//! Memory that a client of `serve --h2c` can make the server hold by any input, and without taking
+//! output: each allocation of a connection is counted, and the number of allocations per frame.
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
 #[path = "../../../../tests/harness/allocator.rs"]
@@ -14,7 +14,7 @@ mod h2;
 #[path = "../../src/streams.rs"]
 mod streams;
 
-/// What a plan says of files.
+/// Plans of files.
 mod plan {
     #[derive(Clone, Copy, PartialEq, Eq)]
     pub(crate) enum Uploads {
@@ -35,12 +35,12 @@ use files::FileRoot;
 use h2::tests::peer::Peer;
 use h2::{ExchangeLogs, H2Server};
 
-/// What the server may hold for one connection, beside its send buffer of the stack.
+/// Limit of the server's memory for one connection, in addition to its send buffer of the stack.
 const BOUND: isize = 300 << 10;
-/// The same where requests are logged: a hundred of them, of three lines of 1 KiB each.
+/// Limit with a log: a hundred requests, of three lines of 1 KiB each.
 const LOGGED_BOUND: isize = 600 << 10;
 
-/// What a client says, piece by piece.
+/// Input of a client, piece by piece.
 struct Attack<S: Site + 'static = FixedBody> {
     server: H2Server<S, Peer>,
     peer: Peer,
@@ -49,19 +49,19 @@ struct Attack<S: Site + 'static = FixedBody> {
 }
 
 impl Attack {
-    /// By a client that takes so many bytes of what it is sent, and says this in its settings.
+    /// Begins with a client that takes this many bytes, and has these settings.
     fn begin(takes: usize, settings: &[u8], pace: Pace) -> Self {
         Self::begin_logged(takes, settings, pace, None)
     }
 
-    /// The same to a server whose requests are logged.
+    /// Begins against a server that logs requests.
     fn begin_logged(takes: usize, settings: &[u8], pace: Pace, logs: ExchangeLogs) -> Self {
         Self::begin_at(FixedBody::new(1 << 30), takes, settings, pace, logs)
     }
 }
 
 impl<S: Site + 'static> Attack<S> {
-    /// The same to a server of this site.
+    /// Begins against a server of this site.
     fn begin_at(site: S, takes: usize, settings: &[u8], pace: Pace, logs: ExchangeLogs) -> Self {
         let peer = Peer::deaf(takes);
         let server = H2Server::new(site, Limits::default(), pace, logs);
@@ -70,9 +70,9 @@ impl<S: Site + 'static> Attack<S> {
         attack
     }
 
-    /// Says that. Returns whether it is heard any longer.
+    /// Sends the bytes. Returns true if the connection is still open.
     fn say(&mut self, bytes: &[u8]) -> bool {
-        // What the test holds is no part of it.
+        // The test's own memory does not count.
         let before = held();
         self.peer.say(bytes);
         self.base += held() - before;
@@ -83,14 +83,14 @@ impl<S: Site + 'static> Attack<S> {
             while self.server.poll(&mut self.peer, Instant::ZERO, 64) {}
         }
         self.most = self.most.max(held() - self.base);
-        // It was let go of as it was read.
+        // The bytes were released as they were read.
         if self.peer.said.is_empty() {
             self.base = self.base.min(held());
         }
         !self.peer.closed && self.peer.said.is_empty()
     }
 
-    /// It held no more than it may.
+    /// Checks that the server held no more than the limit.
     fn end(self, of: &str) {
         self.end_within(BOUND, of);
     }
@@ -115,13 +115,13 @@ fn window(bytes: u32) -> Vec<u8> {
 const GET: [u8; 6] = [0x82, 0x86, 0x84, 0x41, 1, b'w'];
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
-/// The numbers of as many streams as there may be, and as many again.
+/// The numbers of twice as many streams as may be open.
 fn streams() -> impl Iterator<Item = u32> {
     (0..200).map(|number| 2 * number + 1)
 }
 
 #[test]
-fn streams_that_take_nothing_hold_no_more_than_a_piece_each() {
+fn unread_streams_hold_at_most_a_piece_each() {
     for (of, bytes) in [("no window", 0), ("a window of one byte", 1), ("of 64 KiB", 65_535)] {
         let mut attack = Attack::begin(usize::MAX, &window(bytes), Pace::default());
         for stream in streams() {
@@ -129,7 +129,7 @@ fn streams_that_take_nothing_hold_no_more_than_a_piece_each() {
         }
         attack.end(of);
     }
-    // All the windows there are, and a connection that takes nothing.
+    // The largest windows, and a connection that takes nothing.
     let mut deaf = Attack::begin(100, &window(1 << 30), Pace::default());
     deaf.say(&frame(8, 0, 0, &(1_u32 << 30).to_be_bytes()));
     for stream in streams() {
@@ -139,7 +139,7 @@ fn streams_that_take_nothing_hold_no_more_than_a_piece_each() {
 }
 
 #[test]
-fn heads_that_do_not_end_and_heads_that_are_long_end_the_connection() {
+fn endless_or_long_heads_end_the_connection() {
     let mut attack = Attack::begin(usize::MAX, &[], Pace::default());
     attack.say(&frame(1, END_STREAM, 1, &GET));
     let mut frames = 0;
@@ -148,7 +148,7 @@ fn heads_that_do_not_end_and_heads_that_are_long_end_the_connection() {
     while frames < 100_000 && attack.say(&frame(9, 0, 1, &field)) {
         frames += 1;
     }
-    assert!(frames < 1_000, "{frames} frames were borne with");
+    assert!(frames < 1_000, "{frames} frames were accepted");
     attack.end("a head of many frames");
     let mut attack = Attack::begin(usize::MAX, &[], Pace::default());
     attack.say(&frame(1, END_STREAM, 1, &GET));
@@ -156,7 +156,7 @@ fn heads_that_do_not_end_and_heads_that_are_long_end_the_connection() {
     while frames < 100_000 && attack.say(&frame(9, 0, 1, &[])) {
         frames += 1;
     }
-    assert!(frames < 1_000, "{frames} empty frames were borne with");
+    assert!(frames < 1_000, "{frames} empty frames were accepted");
     attack.end("a head of empty frames");
     let mut attack = Attack::begin(usize::MAX, &window(0), Pace::default());
     for stream in streams() {
@@ -166,7 +166,7 @@ fn heads_that_do_not_end_and_heads_that_are_long_end_the_connection() {
     attack.end("two hundred long heads");
 }
 
-/// A log that is written to nowhere.
+/// A log without a destination.
 struct Nowhere;
 
 impl ExchangeLog for Nowhere {
@@ -174,7 +174,7 @@ impl ExchangeLog for Nowhere {
 }
 
 #[test]
-fn what_a_log_keeps_of_requests_whose_answers_wait_is_bounded() {
+fn log_memory_of_waiting_requests_is_bounded() {
     let logs = || Box::new(Nowhere);
     let mut attack =
         Attack::begin_logged(usize::MAX, &window(0), Pace::default(), Some([logs(), logs()]));
@@ -188,7 +188,7 @@ fn what_a_log_keeps_of_requests_whose_answers_wait_is_bounded() {
 }
 
 #[test]
-fn streams_that_are_reset_at_once_leave_nothing() {
+fn streams_reset_at_once_leave_nothing() {
     let think = Pace { think: std::time::Duration::from_secs(60), ..Pace::default() };
     for (of, pace) in [("reset at once", Pace::default()), ("reset while they wait", think)] {
         let mut attack = Attack::begin(usize::MAX, &window(0), pace);
@@ -204,7 +204,7 @@ fn streams_that_are_reset_at_once_leave_nothing() {
 }
 
 #[test]
-fn bytes_that_nobody_wants_are_bounded_though_each_has_a_frame() {
+fn unwanted_one_byte_frames_are_bounded() {
     let mut attack = Attack::begin(usize::MAX, &window(0), Pace::default());
     for stream in streams().take(100) {
         attack.say(&frame(1, END_HEADERS, stream, &GET));
@@ -214,11 +214,11 @@ fn bytes_that_nobody_wants_are_bounded_though_each_has_a_frame() {
             break;
         }
     }
-    attack.end("bytes that nobody wants");
+    attack.end("unwanted bytes");
 }
 
 #[test]
-fn questions_are_answered_one_after_the_other() {
+fn unread_control_replies_are_bounded() {
     for (of, question) in [
         ("PING", frame(6, 0, 0, b"pingpong")),
         ("SETTINGS", frame(4, 0, 0, &window(9))),
@@ -252,7 +252,7 @@ impl Folder {
         Self(path)
     }
 
-    /// A server of them whose client takes so many bytes, and has all the windows there are.
+    /// A server of them whose client takes this many bytes, with the largest windows.
     fn attack(&self, takes: usize, bytes: u32) -> Attack<FileRoot> {
         let site = FileRoot::open(&self.0, plan::Uploads::Allowed, 1_000).unwrap();
         let mut attack = Attack::begin_at(site, takes, &window(bytes), Pace::default(), None);
@@ -308,7 +308,7 @@ fn pages_not_taken_are_not_kept() {
         let path = format!("/d{}/", stream % 16 / 2);
         attack.say(&frame(1, END_STREAM | END_HEADERS, stream, &request("GET", &path)));
     }
-    // Of all pages four are kept, by the server and for all its clients.
+    // The server keeps four of all pages, for all its clients.
     attack.end_within(BOUND + 4 * PAGE, "pages of eight directories");
 }
 
@@ -342,7 +342,7 @@ fn targets_without_file_are_not_kept() {
         let head = if stream % 4 == 1 { &head } else { &nowhere };
         attack.say(&frame(1, END_STREAM | END_HEADERS, stream, head));
     }
-    // Beside what one request takes while it is answered.
+    // In addition to the memory of one request in progress.
     attack.end_within(BOUND + (64 << 10), "long targets");
 }
 

@@ -1,5 +1,5 @@
-//! `whimbrel serve --file-root` and clients that do not read, over a socket between two processes:
-//! a server with as few descriptors as anybody gives it, against a shard of this process.
+//! `whimbrel serve --file-root` and clients that do not read, over a socket between two processes: a
+//! server with very few descriptors, against a shard of this process.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -27,7 +27,7 @@ const READERS: usize = 100;
 /// read.
 const LONG: u64 = 16 << 20;
 
-/// A server over a socket, in a folder of its own.
+/// A server over a socket, in a separate folder.
 struct Server {
     folder: PathBuf,
     running: Running,
@@ -65,7 +65,7 @@ impl Server {
         Self { folder, running }
     }
 
-    /// What the system says of the process.
+    /// The system's file on the process.
     fn told(&self, file: &str) -> PathBuf {
         Path::new("/proc").join(self.running.id().to_string()).join(file)
     }
@@ -81,7 +81,7 @@ impl Server {
         let WireSpec::Unix(config) = spec else { panic!("no unix:") };
         let wire = UnixWire::open(&config).unwrap();
         let shard = Shard::new(ShardConfig {
-            // What no reader reads is not to fill this process.
+            // Unread data must not fill this process.
             tunables: Tunables { recv_buffer: 16 << 10, ..Tunables::default() },
             secrets: entropy::secrets().unwrap(),
             capabilities: wire.capabilities(),
@@ -108,7 +108,7 @@ impl Drop for Server {
     }
 }
 
-/// Clients that do not read, clients whose heads do not end, and one that behaves.
+/// Clients that do not read, clients whose heads do not end, and an honest one.
 struct Clients {
     stop: Stop,
     /// Those that do not read.
@@ -116,14 +116,14 @@ struct Clients {
     /// Those that send a head a byte at a time.
     tricklers: Vec<Handle>,
     how_many: (usize, usize),
-    /// How long they have to settle before the honest one begins.
+    /// Time for the slow ones to settle before the honest one begins.
     settle: Duration,
     next_byte: Instant,
     honest: Option<Handle>,
     begun: WallInstant,
     left: usize,
     heard: Vec<u8>,
-    /// How long each of the honest one's responses took.
+    /// Duration of each response to the honest one.
     took: Vec<Duration>,
 }
 
@@ -147,7 +147,7 @@ impl Clients {
     fn begin(&mut self, shard: &mut Shard) {
         let open = |shard: &mut Shard, first: &str| {
             let id = shard.connect(server(), None).unwrap();
-            // It leaves with the handshake's end.
+            // It leaves with the end of the handshake.
             let mut first = Bytes::copy_from_slice(first.as_bytes());
             Transport::send(shard, id, &mut first).unwrap();
             id
@@ -158,7 +158,7 @@ impl Clients {
         self.tricklers = (0..tricklers).map(|_| open(shard, "GET / HTTP/1.1\r\nX: ")).collect();
     }
 
-    /// The honest client's next request, on a connection of its own.
+    /// Sends the honest client's next request, on a new connection.
     fn ask(&mut self, shard: &mut Shard) {
         if let Some(last) = self.honest.take() {
             shard.close(last);
@@ -204,7 +204,7 @@ impl Port for Clients {
         }
         while let Some(event) = Transport::poll_event(shard) {
             if let TransportEvent::Closed(id, _) = event {
-                assert!(!self.readers.contains(&id), "a reader was let go of");
+                assert!(!self.readers.contains(&id), "a reader was disconnected");
             }
         }
         if now >= self.next_byte {
@@ -235,7 +235,7 @@ fn request(name: &str) -> String {
     format!("GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n")
 }
 
-/// The soft and the hard bound of descriptors.
+/// The soft and the hard limit of descriptors.
 fn limits(server: &Server) -> [String; 2] {
     let text = fs::read_to_string(server.told("limits")).unwrap();
     let line = text.lines().find(|line| line.starts_with("Max open files")).unwrap();
@@ -244,7 +244,7 @@ fn limits(server: &Server) -> [String; 2] {
 }
 
 #[test]
-fn a_hundred_files_that_nobody_reads_take_no_descriptor_from_honest_clients() {
+fn hundred_unread_files_leave_descriptors_for_others() {
     let server = Server::start("ulimit -n 64", "");
     assert_eq!(limits(&server), ["64", "64"]);
     let clients = server.run(Clients::new(READERS, 0, 20));
@@ -254,12 +254,12 @@ fn a_hundred_files_that_nobody_reads_take_no_descriptor_from_honest_clients() {
 }
 
 #[test]
-fn the_bound_of_descriptors_is_raised_as_far_as_the_system_lets_it() {
+fn descriptor_limit_is_raised_to_the_maximum() {
     let server = Server::start("ulimit -Sn 64; ulimit -Hn 512", "");
     assert_eq!(limits(&server), ["512", "512"]);
 }
 
-/// What only an optimised build is fast enough for.
+/// Tests for which only an optimised build is fast enough.
 mod long {
     use super::*;
 
@@ -268,7 +268,7 @@ mod long {
         debug_assertions,
         ignore = "how long a client waits is a matter of a release: give --release"
     )]
-    fn an_honest_client_waits_less_than_a_tenth_of_a_second_among_slow_readers_and_slow_heads() {
+    fn slow_readers_and_heads_delay_others_less_than_100_ms() {
         let server = Server::start("ulimit -n 64", "");
         let clients = server.run(Clients::new(READERS, 200, 50));
         assert_eq!(clients.took.len(), 50);

@@ -20,7 +20,7 @@ fn exchange() -> LoggedExchange {
 }
 
 #[test]
-fn a_line_is_as_tools_of_logs_read_it() {
+fn log_line_has_combined_format() {
     assert_eq!(
         line(&exchange(), 1_795_392_000),
         "10.9.0.1 - - [23/Nov/2026:00:00:00 +0000] \"GET /a HTTP/1.1\" 200 128 \"-\" \
@@ -31,7 +31,7 @@ fn a_line_is_as_tools_of_logs_read_it() {
 }
 
 #[test]
-fn what_a_peer_sends_ends_no_line_and_no_quotes() {
+fn peer_text_is_escaped_in_log_line() {
     let hostile = LoggedExchange {
         request: b"GET /\"\\\x1b[2J\xff HTTP/1.1".to_vec(),
         agent: Some(b"a\nb".to_vec()),
@@ -49,10 +49,10 @@ struct StuckDisk {
 }
 
 impl Write for StuckDisk {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let _ = self.release.recv();
-        self.written.lock().unwrap().extend_from_slice(octets);
-        Ok(octets.len())
+        self.written.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -61,7 +61,7 @@ impl Write for StuckDisk {
 }
 
 #[test]
-fn a_stuck_disk_stalls_nobody_and_what_has_no_room_is_counted() {
+fn stuck_disk_stalls_no_request_and_lost_lines_are_counted() {
     let (go, release) = mpsc::channel();
     let written = Arc::new(Mutex::new(Vec::new()));
     let mut log =
@@ -135,7 +135,7 @@ fn lines_have_room_again_once_disk_goes_on() {
 }
 
 #[test]
-fn an_end_does_not_wait_for_a_disk_that_stays_stuck() {
+fn shutdown_does_not_wait_for_stuck_disk() {
     let (go, release) = mpsc::channel();
     let mut log = AccessLog::begin(StuckDisk { release, written: Arc::default() }, "x".into());
     log.note(&exchange());

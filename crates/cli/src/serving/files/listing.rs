@@ -1,9 +1,9 @@
-//! A page that names what a directory holds.
+//! A page that lists a directory.
 //!
-//! A page costs a look at each name, 3 ms for a thousand: it is made in a turn of its own
-//! ([`TurnBudget`](whimbrel_apps::effort::TurnBudget)), and one that was made within the last second is handed out
-//! again. A response keeps no page, however many wait for a client to take them: it is read piece by piece
-//! from the few that are kept, and made again where it is no longer among them, as a file is opened again.
+//! A page reads each name, which takes 3 ms for a thousand: it is made in a separate turn
+//! ([`TurnBudget`](whimbrel_apps::effort::TurnBudget)), and one that was made within the last second is
+//! used again. A response keeps no page: it reads the page piece by piece from the few that are kept,
+//! and makes it again if it is no longer among them, as a file is opened again.
 
 use std::fs::{self, DirEntry, FileType, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,17 +22,17 @@ use whimbrel_base::Foreign;
 
 use super::{failed, now};
 
-/// Pages, of which [`PAGES`] are kept, those that were asked for last.
+/// Pages, of which the [`PAGES`] last used are kept.
 #[derive(Clone)]
 pub(super) struct Listings {
     served: Arc<Served>,
     pages: Arc<Mutex<Vec<Listing>>>,
 }
 
-/// As what a path is served that leads to an entry of a directory.
+/// Type under which an entry of a directory is served, if it is.
 type Served = dyn Fn(&PathNames, &DirEntry) -> Option<FileType> + Send + Sync;
 
-/// Where a page's directory is: in the file system, and by its path below the root.
+/// The directory of a page: in the file system, and by its path below the root.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Directory {
     pub(super) found: PathBuf,
@@ -44,19 +44,19 @@ struct Listing {
     directory: Arc<Directory>,
     made: Duration,
     page: Bytes,
-    /// Tells this page from what was made of the directory at other times.
+    /// Identifies this page among those of the directory at other times.
     hash: u64,
 }
 
 impl Listings {
-    /// Without pages. They link to the names that are `served`.
+    /// Begins without pages, which will link to names that are `served`.
     pub(super) fn new(
         served: impl Fn(&PathNames, &DirEntry) -> Option<FileType> + Send + Sync + 'static,
     ) -> Self {
         Self { served: Arc::new(served), pages: Arc::default() }
     }
 
-    /// What is answered with the page of a directory at `now`.
+    /// Returns the answer with the page of a directory at `now`.
     pub(super) fn answer(&self, directory: Directory, now: Duration) -> io::Result<SiteResponse> {
         let directory = Arc::new(directory);
         let fresh = self.fresh(&directory, now)?;
@@ -64,7 +64,7 @@ impl Listings {
         Ok(fresh.map_or_else(work, |listing| self.response(listing).into()))
     }
 
-    /// The page of a directory, if it was made within the last second and is still good.
+    /// The page of a directory, if it was made within the last second and is still valid.
     fn fresh(&self, directory: &Directory, now: Duration) -> io::Result<Option<Listing>> {
         let changed = changed(&fs::metadata(&directory.found)?);
         let is_good =
@@ -72,7 +72,7 @@ impl Listings {
         Ok(self.kept(directory).filter(is_good))
     }
 
-    /// The page of a directory that is kept, however old.
+    /// The kept page of a directory, of any age.
     fn kept(&self, directory: &Directory) -> Option<Listing> {
         let mut pages = self.lock();
         let place = pages.iter().position(|it| *it.directory == *directory)?;
@@ -83,7 +83,7 @@ impl Listings {
     /// Makes the page of a directory at `now`, and keeps it.
     fn make(&self, directory: &Arc<Directory>, now: Duration) -> io::Result<Listing> {
         let page = page(&directory.found, &directory.path, &*self.served)?;
-        // What it has beyond its length would be kept with it.
+        // Its spare capacity would be kept with it.
         let page = Bytes::from(page.into_bytes().into_boxed_slice());
         let mut hasher = DefaultHasher::new();
         page.hash(&mut hasher);
@@ -132,7 +132,7 @@ struct PageSource {
     listings: Listings,
     directory: Arc<Directory>,
     hash: u64,
-    /// Where the next piece begins.
+    /// Start of the next piece.
     at: usize,
 }
 
@@ -140,10 +140,10 @@ impl BodySource for PageSource {
     fn read(&mut self, at_most: usize) -> Result<Bytes, SourceError> {
         let kept = self.listings.kept(&self.directory);
         let listing = kept.map_or_else(|| self.listings.make(&self.directory, now()), Ok);
-        // What was promised was another page.
+        // The promised page was a different one.
         let listing = listing.ok().filter(|it| it.hash == self.hash).ok_or(SourceError)?;
         let rest = listing.page.get(self.at..).unwrap_or_default();
-        // A slice would keep all of the page for as long as its piece is not acknowledged.
+        // A slice would keep the whole page until its piece is acknowledged.
         let piece = Bytes::copy_from_slice(rest.get(..at_most).unwrap_or(rest));
         self.at += piece.len();
         Ok(piece)
@@ -165,7 +165,7 @@ fn page(directory: &Path, path: &PathNames, served: &Served) -> io::Result<Strin
         let mut target = path.clone();
         target.names.push(name.into());
         target.directory = false;
-        // As it will be asked for.
+        // As its own request will name it.
         let target = PathNames::parse(&target.encode()).ok()?;
         served(&target, entry)
     })?;
@@ -188,8 +188,8 @@ fn page(directory: &Path, path: &PathNames, served: &Served) -> io::Result<Strin
     Ok(page)
 }
 
-/// Of its first [`MOST`] names, in order, those that are UTF-8 and served, directories with a slash; and
-/// whether there are more.
+/// The UTF-8 and served ones of its first [`MOST`] names, in order, directories with a slash; and true
+/// if there are more.
 fn names(
     directory: &Path,
     served: impl Fn(&str, &DirEntry) -> Option<FileType>,
@@ -216,19 +216,19 @@ fn names(
     Ok((names, false))
 }
 
-/// Clients choose the names of what they upload, and pages are read on terminals, too.
+/// Clients choose the names of uploads, and pages are also read on terminals.
 fn escape(text: &str) -> String {
     let text = Foreign::new(text).to_string();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// The most names of a directory that a page costs a look at, and so what others wait for.
+/// The most names of a directory that a page reads, which limits the wait of other requests.
 const MOST: usize = 1_000;
-/// The most pages that are kept: of the longest names each is of 2 MB.
+/// The most kept pages: with the longest names each has 2 MB.
 const PAGES: usize = 4;
-/// For how long a page is handed out though what is behind its links may be other by now.
+/// Time for which a page is used though the files behind its links may have changed.
 const LIFETIME: Duration = Duration::from_secs(1);
-/// A directory that changes twice within one step of the system's clock bears the same time.
+/// A directory that changes twice within one step of the system's clock keeps the same time.
 const CLOCK_TICK: Duration = Duration::from_millis(20);
 
 #[cfg(test)]

@@ -118,13 +118,13 @@ const ROWS: [(&str, Proof); 49] = [
         "lines of `--access-log`",
         Tests(&[
             "crates/cli/src/serving/access_log/tests.rs#lines_of_honest_client_are_written_amid_flood",
-            "crates/cli/src/serving/access_log/tests.rs#a_stuck_disk_stalls_nobody_and_what_has_no_room_is_counted",
+            "crates/cli/src/serving/access_log/tests.rs#stuck_disk_stalls_no_request_and_lost_lines_are_counted",
         ]),
     ),
     (
         "files that are sent",
         Tests(&[
-            "crates/cli/tests/whimbrel/slow.rs#a_hundred_files_that_nobody_reads_take_no_descriptor_from_honest_clients",
+            "crates/cli/tests/whimbrel/slow.rs#hundred_unread_files_leave_descriptors_for_others",
         ]),
     ),
     ("SYNs for any destination", Flood(honest_dials_are_asked_about)),

@@ -25,7 +25,7 @@ impl Drop for Folder {
     }
 }
 
-/// Listings that count the names that they cost a look at.
+/// Listings that count the names they read.
 struct Counted {
     listings: Listings,
     looks: Arc<AtomicUsize>,
@@ -48,7 +48,7 @@ impl Folder {
     }
 }
 
-/// The page at `now`, and how many names it cost a look at.
+/// The page at `now`, and the number of names read for it.
 fn ask(counted: &Counted, folder: &Folder, now: Duration) -> (String, usize) {
     let Counted { listings, looks } = counted;
     let directory = folder.directory("/");
@@ -60,7 +60,7 @@ fn ask(counted: &Counted, folder: &Folder, now: Duration) -> (String, usize) {
 }
 
 #[test]
-fn a_page_that_is_asked_for_again_and_again_is_made_once_a_second() {
+fn repeatedly_requested_page_is_made_once_a_second() {
     let folder = Folder::of("listed-again", (0..100).map(|number| number.to_string()));
     let listings = counted();
     let begin = folder.changed() + Duration::from_secs(1);
@@ -74,7 +74,7 @@ fn a_page_that_is_asked_for_again_and_again_is_made_once_a_second() {
 }
 
 #[test]
-fn a_page_is_made_anew_when_a_name_came() {
+fn page_is_remade_when_a_name_appears() {
     let folder = Folder::of("listed-anew", (0..3).map(|number| number.to_string()));
     let listings = counted();
     // In the same step of the clock as the last change.
@@ -88,7 +88,7 @@ fn a_page_is_made_anew_when_a_name_came() {
 }
 
 #[test]
-fn no_name_is_looked_at_before_its_turn() {
+fn name_is_read_only_in_its_turn() {
     let folder = Folder::of("listed-later", (0..9).map(|number| number.to_string()));
     let Counted { listings, looks } = counted();
     let directory = || Arc::unwrap_or_clone(folder.directory("/"));
@@ -128,7 +128,7 @@ fn dropped_page_is_made_again_and_checked_for_changes() {
 }
 
 #[test]
-fn names_that_are_not_served_count_for_what_a_page_may_cost() {
+fn unserved_names_count_towards_page_cost() {
     let folder = Folder::of("listed-many", (0..MOST + 200).map(|number| number.to_string()));
     let looks = Cell::new(0);
     let (names, more) = names(&folder.0, |_, _| {
@@ -149,8 +149,9 @@ fn few_pages_are_kept() {
     }
 }
 
-/// Others ask for three directories in each hundredth of ten seconds. A page that one client asks for as often
-/// is made once a second, and no more; where they ask for more than are kept, it is made each time, and whole.
+/// Others request three directories in each hundredth of ten seconds. A page that one client requests
+/// as often is made only once a second; if they request more than are kept, it is made each time, and
+/// complete.
 #[test]
 fn page_in_use_is_kept_amid_flood_of_others() {
     let folder = Folder::of("listed-amid", (0..9).map(|number| number.to_string()));
