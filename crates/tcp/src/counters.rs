@@ -16,6 +16,7 @@
 use whimbrel_base::counters;
 
 use crate::DropReason;
+use crate::recovery::RecoveryEvents;
 
 counters! {
     /// The counters of one shard. Plain numbers: nobody else writes them.
@@ -229,5 +230,17 @@ impl Counters {
     #[inline]
     pub fn drop_segments(&mut self, reason: DropReason, segs: u64) {
         self.dropped.add(reason as usize, segs);
+    }
+
+    /// Counts what loss recovery found.
+    pub fn count_recovery(&mut self, found: RecoveryEvents) {
+        self.sack_recovery += u64::from(found.sack_recovery);
+        self.reno_recovery += u64::from(found.reno_recovery);
+        self.lost_retransmit += u64::from(found.lost_retransmit);
+        self.sack_reneging += u64::from(found.sack_reneging);
+        self.loss_probe_recovery += u64::from(found.loss_probe_recovery);
+        self.spurious_rtos += u64::from(found.spurious_rto);
+        self.dsack_undo += u64::from(found.dsack_undo);
+        self.full_undo += u64::from(found.full_undo);
     }
 }

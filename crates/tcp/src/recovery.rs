@@ -6,6 +6,7 @@
 //! timestamps (RFC 3522), by text that came twice (RFC 3708) or by what arrives after a time-out (F-RTO,
 //! RFC 5682).
 
+mod events;
 mod prr;
 mod rack;
 mod state;
@@ -15,9 +16,9 @@ use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros};
 
-use crate::Counters;
 use crate::cc::{Control, Phase, SlowStart};
 use crate::flight::{Delivered, Flight};
+pub use events::RecoveryEvents;
 use state::State;
 
 /// Loss recovery of one connection. As long as all goes well it remembers nothing.
@@ -182,11 +183,10 @@ impl Recovery {
         flight: &mut Flight,
         control: &mut Control<'_>,
         acked: &Acked,
-        counters: &mut Counters,
-    ) -> Reaction {
-        let reaction = self.state().on_ack(flight, control, acked, counters);
+    ) -> (Reaction, RecoveryEvents) {
+        let outcome = self.state().on_ack(flight, control, acked);
         self.0 = self.0.take().filter(|state| !state.is_over(flight));
-        reaction
+        outcome
     }
 
     /// What is missing is old enough to be judged (RFC 8985 6.2).
@@ -195,9 +195,8 @@ impl Recovery {
         flight: &mut Flight,
         control: &mut Control<'_>,
         path: &Path,
-        counters: &mut Counters,
-    ) {
-        self.state().on_reordering_timeout(flight, control, path, counters);
+    ) -> RecoveryEvents {
+        self.state().on_reordering_timeout(flight, control, path)
     }
 
     /// The retransmission timer ran out, for the `attempt`th time in a row.

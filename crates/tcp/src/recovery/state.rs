@@ -6,12 +6,13 @@ mod losses;
 mod timeout;
 mod undo;
 
+use core::mem::take;
+
 use whimbrel_base::{Instant, Micros};
 
 use super::prr::Prr;
 use super::rack::Rack;
-use super::{Acked, Path, Reaction};
-use crate::Counters;
+use super::{Acked, Path, Reaction, RecoveryEvents};
 use crate::cc::{Ack, Control, Loss, Phase};
 use crate::flight::Flight;
 pub(super) use frto::Frto;
@@ -38,6 +39,8 @@ pub(super) struct State {
     /// The shortest round trip of what arrived since SND.UNA moved: where segments arrive out of order, what
     /// moves it is what was late.
     shortest: Option<Micros>,
+    /// What happened in the call under way.
+    events: RecoveryEvents,
 }
 
 /// What can be asked.
@@ -145,26 +148,25 @@ impl State {
         flight: &mut Flight,
         control: &mut Control<'_>,
         acked: &Acked,
-        counters: &mut Counters,
-    ) -> Reaction {
+    ) -> (Reaction, RecoveryEvents) {
         let trip = acked.delivered.once.map(|(at, _)| acked.path.now.micros_since(at));
         self.shortest = [self.shortest, trip].into_iter().flatten().min();
-        self.process_probe(flight, control, acked, counters);
+        self.process_probe(flight, control, acked);
         self.note_duplicate(flight, acked);
         if acked.path.sack {
             self.rack.update(acked, flight.una());
-            self.note_reneging(flight, acked, counters);
+            self.note_reneging(flight, acked);
         }
         // A loss that was none is taken back before its recovery can end, and before anything else is
         // judged: both would go by a phase and a window that hold no longer.
-        let undone = self.undo_spurious(flight, control, acked, counters);
+        let undone = self.undo_spurious(flight, control, acked);
         // What seemed lost was late: RACK waits for its like from this acknowledgment on.
         let mut acked = *acked;
         acked.path.reorders |= undone == Some(Undone::Loss);
         let acked = &acked;
         self.end_recovery(flight, control, acked);
         let lost = if acked.path.sack {
-            self.find_losses(flight, acked, counters)
+            self.find_losses(flight, acked)
         } else {
             self.count_duplicates(flight, acked)
         };
@@ -175,7 +177,7 @@ impl State {
         };
         match self.phase {
             Phase::Open if lost => {
-                self.begin_fast_recovery(flight, control, acked, counters);
+                self.begin_fast_recovery(flight, control, acked);
                 self.reduce(flight, control, acked, false);
             }
             Phase::FastRecovery => {
@@ -196,7 +198,12 @@ impl State {
         if self.phase == Phase::AfterTimeout {
             self.step_frto(flight, control, acked);
         }
-        reaction
+        (reaction, self.take_events())
+    }
+
+    /// Returns what happened in the call that ends.
+    pub(super) fn take_events(&mut self) -> RecoveryEvents {
+        take(&mut self.events)
     }
 
     /// All that was out when recovery began is acknowledged.
@@ -227,17 +234,11 @@ impl State {
         (self.sacks, self.dup_acks) = (0, 0);
     }
 
-    fn begin_fast_recovery(
-        &mut self,
-        flight: &Flight,
-        control: &mut Control<'_>,
-        acked: &Acked,
-        counters: &mut Counters,
-    ) {
+    fn begin_fast_recovery(&mut self, flight: &Flight, control: &mut Control<'_>, acked: &Acked) {
         if acked.path.sack {
-            counters.sack_recovery += 1;
+            self.events.sack_recovery = true;
         } else {
-            counters.reno_recovery += 1;
+            self.events.reno_recovery = true;
         }
         self.begin(flight, control, &acked.path, acked.delivered.octets);
     }

@@ -10,8 +10,7 @@ use proptest::prelude::*;
 use whimbrel_base::{Instant, Micros};
 
 use super::state::Frto;
-use super::{Acked, CaState, Path, Reaction, Recovery};
-use crate::Counters;
+use super::{Acked, CaState, Path, Reaction, Recovery, RecoveryEvents};
 use crate::cc::{Algorithm, CcState, Control, Phase, Sent, SlowStart, Window};
 use crate::flight::{Delivered, Flight};
 
@@ -24,7 +23,7 @@ struct Sender {
     flight: Flight,
     window: Window,
     cc: CcState,
-    counters: Counters,
+    events: Vec<RecoveryEvents>,
     now: Instant,
     sack: bool,
     reorders: bool,
@@ -72,7 +71,7 @@ impl Sender {
             flight: Flight::default(),
             window: Window::new(Algorithm::RENO, MSS),
             cc: CcState::default(),
-            counters: Counters::default(),
+            events: Vec::new(),
             now: Instant::from_millis(1_000),
             sack: true,
             reorders: false,
@@ -108,6 +107,10 @@ impl Sender {
             min_rtt,
             reorders: self.reorders,
         }
+    }
+
+    fn count(&self, what: impl Fn(&RecoveryEvents) -> bool) -> usize {
+        self.events.iter().filter(|found| what(found)).count()
     }
 
     fn pipe(&self) -> u32 {
@@ -162,8 +165,8 @@ impl Sender {
             slow_start: SlowStart::default(),
         };
         let mut control = Control { window: &mut self.window, state: &mut self.cc };
-        let reaction =
-            self.recovery.on_ack(&mut self.flight, &mut control, &acked, &mut self.counters);
+        let (reaction, events) = self.recovery.on_ack(&mut self.flight, &mut control, &acked);
+        self.events.push(events);
         self.reorders |= reaction == Reaction::LossUndone;
         let mut sent = Vec::new();
         if reaction == Reaction::Repair {
@@ -180,12 +183,8 @@ impl Sender {
         self.now = self.recovery.reordering_due().expect("something is to be judged");
         let path = self.path();
         let mut control = Control { window: &mut self.window, state: &mut self.cc };
-        self.recovery.on_reordering_timeout(
-            &mut self.flight,
-            &mut control,
-            &path,
-            &mut self.counters,
-        );
+        let events = self.recovery.on_reordering_timeout(&mut self.flight, &mut control, &path);
+        self.events.push(events);
         self.send()
     }
 
@@ -237,7 +236,10 @@ mod with_sack {
         assert_eq!(sender.state(), CaState::Disorder);
         assert_eq!(sender.hear(Ack::naming(1..4)), [0]);
         assert_eq!(sender.state(), CaState::Recovery);
-        assert_eq!((sender.window.ssthresh, sender.counters.sack_recovery), (5 * MSS, 1));
+        assert_eq!(
+            (sender.window.ssthresh, sender.count(|found| found.sack_recovery)),
+            (5 * MSS, 1)
+        );
     }
 
     #[test]
@@ -304,7 +306,7 @@ mod with_sack {
             let sent = sender.hear(Ack::naming(1..behind + 1));
             assert_eq!(sent.first(), Some(&0), "{sent:?}");
         }
-        assert_eq!(sender.counters.lost_retransmit, 2);
+        assert_eq!(sender.count(|found| found.lost_retransmit), 2);
         sender.pass(100);
         let _ = sender.hear(Ack::to(sender.flight.end() / u64::from(MSS)));
         assert_eq!(sender.recovery.phase(), Phase::Open);
@@ -327,7 +329,7 @@ mod with_sack {
         assert_eq!(sender.hear(Ack::naming(3..6)), [0, 1, 2]);
         sender.pass(100);
         assert_eq!(sender.hear(Ack::to(3)), [3, 4, 5]);
-        assert_eq!(sender.counters.sack_reneging, 1);
+        assert_eq!(sender.count(|found| found.sack_reneging), 1);
         assert!(sender.flight.sacked().is_empty());
     }
 
@@ -351,7 +353,10 @@ mod without_sack {
         assert_eq!(sender.hear(Ack::default()), [11]);
         assert_eq!(sender.window.cwnd, 10 * MSS);
         assert_eq!(sender.hear(Ack::default()), [0]);
-        assert_eq!((sender.window.ssthresh, sender.counters.reno_recovery), (5 * MSS, 1));
+        assert_eq!(
+            (sender.window.ssthresh, sender.count(|found| found.reno_recovery)),
+            (5 * MSS, 1)
+        );
     }
 
     #[test]
@@ -387,11 +392,14 @@ mod without_sack {
         let recover = sender.flight.end() / u64::from(MSS);
         sender.pass(100);
         let _ = sender.hear(Ack::to(recover));
-        let losses = sender.counters.reno_recovery;
+        let losses = sender.count(|found| found.reno_recovery);
         for _ in 0..6 {
             assert!(sender.hear(Ack::default()).iter().all(|segment| *segment >= recover));
         }
-        assert_eq!((sender.counters.reno_recovery, sender.window.ssthresh), (losses, 5 * MSS));
+        assert_eq!(
+            (sender.count(|found| found.reno_recovery), sender.window.ssthresh),
+            (losses, 5 * MSS)
+        );
     }
 
     #[test]
@@ -428,7 +436,10 @@ mod probes {
         let _ = sender.hear(Ack::default().twice(3));
         sender.text_end += u64::from(MSS);
         let _ = (sender.send(), sender.hear(Ack::to(5)));
-        assert_eq!((sender.window.ssthresh, sender.counters.loss_probe_recovery), (u32::MAX, 0));
+        assert_eq!(
+            (sender.window.ssthresh, sender.count(|found| found.loss_probe_recovery)),
+            (u32::MAX, 0)
+        );
     }
 
     #[test]
@@ -439,7 +450,10 @@ mod probes {
         let _ = sender.hear(Ack::default());
         sender.text_end += u64::from(MSS);
         let _ = (sender.send(), sender.hear(Ack::to(5)));
-        assert_eq!((sender.window.ssthresh, sender.counters.loss_probe_recovery), (u32::MAX, 0));
+        assert_eq!(
+            (sender.window.ssthresh, sender.count(|found| found.loss_probe_recovery)),
+            (u32::MAX, 0)
+        );
     }
 
     #[test]
@@ -450,7 +464,7 @@ mod probes {
         assert_eq!(sender.window.ssthresh, u32::MAX);
         sender.text_end += u64::from(MSS);
         let _ = (sender.send(), sender.hear(Ack::to(5)));
-        assert_eq!(sender.counters.loss_probe_recovery, 1);
+        assert_eq!(sender.count(|found| found.loss_probe_recovery), 1);
         assert!(sender.window.ssthresh < u32::MAX);
     }
 
@@ -461,7 +475,10 @@ mod probes {
         let _ = sender.hear(Ack::to(5));
         sender.text_end += u64::from(MSS);
         let _ = (sender.send(), sender.hear(Ack::to(6)));
-        assert_eq!((sender.window.ssthresh, sender.counters.loss_probe_recovery), (u32::MAX, 0));
+        assert_eq!(
+            (sender.window.ssthresh, sender.count(|found| found.loss_probe_recovery)),
+            (u32::MAX, 0)
+        );
     }
 
     #[test]
@@ -484,7 +501,10 @@ mod after_a_time_out {
         assert_eq!(sender.time_out(1), [0]);
         assert_eq!(sender.hear(Ack::to(1)), [10, 11], "step 2b");
         let _ = sender.hear(Ack::to(2));
-        assert_eq!((sender.counters.spurious_rtos, sender.recovery.phase()), (1, Phase::Open));
+        assert_eq!(
+            (sender.count(|found| found.spurious_rto), sender.recovery.phase()),
+            (1, Phase::Open)
+        );
         assert!(sender.window.cwnd >= 10 * MSS && sender.window.ssthresh == u32::MAX);
         assert!(sender.flight.lost().is_empty());
     }
@@ -494,7 +514,7 @@ mod after_a_time_out {
         let mut sender = Sender::with(10).and_more(10);
         let _ = (sender.time_out(1), sender.hear(Ack::to(1)));
         let _ = sender.hear(Ack::naming(3..4));
-        assert_eq!(sender.counters.spurious_rtos, 1);
+        assert_eq!(sender.count(|found| found.spurious_rto), 1);
     }
 
     #[test]
@@ -506,7 +526,7 @@ mod after_a_time_out {
         sender.pass(100);
         assert_eq!(sender.hear(Ack::naming(10..11)), [1], "step 3a");
         assert_eq!(
-            (sender.counters.spurious_rtos, sender.recovery.phase()),
+            (sender.count(|found| found.spurious_rto), sender.recovery.phase()),
             (0, Phase::AfterTimeout)
         );
     }
@@ -524,7 +544,7 @@ mod after_a_time_out {
                 assert_eq!(sender.hear(Ack::to(1)), [1, 2], "the conventional way");
             }
             let _ = sender.hear(Ack::to(2));
-            assert_eq!(sender.counters.spurious_rtos, 0, "{before}");
+            assert_eq!(sender.count(|found| found.spurious_rto), 0, "{before}");
         }
     }
 
@@ -571,7 +591,10 @@ mod undo {
         assert_eq!(sender.hear(Ack::naming(1..4)), [0]);
         sender.pass(20);
         let _ = sender.hear(Ack::to(4).echoing(sent));
-        assert_eq!((sender.counters.full_undo, sender.recovery.phase()), (1, Phase::Open));
+        assert_eq!(
+            (sender.count(|found| found.full_undo), sender.recovery.phase()),
+            (1, Phase::Open)
+        );
         assert!(sender.window.cwnd >= 10 * MSS && sender.window.ssthresh == u32::MAX);
     }
 
@@ -582,7 +605,10 @@ mod undo {
         let repaired = sender.now;
         sender.pass(100);
         let _ = sender.hear(Ack::to(4).echoing(repaired));
-        assert_eq!((sender.counters.full_undo, sender.recovery.phase()), (0, Phase::FastRecovery));
+        assert_eq!(
+            (sender.count(|found| found.full_undo), sender.recovery.phase()),
+            (0, Phase::FastRecovery)
+        );
     }
 
     #[test]
@@ -592,7 +618,10 @@ mod undo {
         assert_eq!(sender.hear(Ack::naming(2..10)), [0, 1]);
         sender.pass(20);
         let _ = sender.hear(Ack::to(1).twice(0).echoing(Instant::from_millis(1_000)));
-        assert_eq!((sender.counters.full_undo, sender.recovery.phase()), (0, Phase::FastRecovery));
+        assert_eq!(
+            (sender.count(|found| found.full_undo), sender.recovery.phase()),
+            (0, Phase::FastRecovery)
+        );
     }
 
     #[test]
@@ -602,9 +631,9 @@ mod undo {
         sender.pass(20);
         let _ = sender.hear(Ack::to(10));
         let _ = sender.hear(Ack::default().twice(0));
-        assert_eq!(sender.counters.dsack_undo, 0);
+        assert_eq!(sender.count(|found| found.dsack_undo), 0);
         let _ = sender.hear(Ack::default().twice(1));
-        assert_eq!((sender.counters.dsack_undo, sender.window.ssthresh), (1, u32::MAX));
+        assert_eq!((sender.count(|found| found.dsack_undo), sender.window.ssthresh), (1, u32::MAX));
         assert!(sender.window.cwnd >= 10 * MSS);
     }
 
@@ -617,7 +646,10 @@ mod undo {
         for segment in [10, 11] {
             let _ = sender.hear(Ack::default().twice(segment));
         }
-        assert_eq!((sender.counters.dsack_undo, sender.recovery.remembers()), (0, true));
+        assert_eq!(
+            (sender.count(|found| found.dsack_undo), sender.recovery.remembers()),
+            (0, true)
+        );
     }
 
     #[test]
@@ -634,7 +666,7 @@ mod undo {
         for segment in [0, 1] {
             let _ = sender.hear(Ack::default().twice(segment));
         }
-        assert_eq!((sender.counters.dsack_undo, sender.window.ssthresh), (0, 5 * MSS));
+        assert_eq!((sender.count(|found| found.dsack_undo), sender.window.ssthresh), (0, 5 * MSS));
     }
 
     #[test]
@@ -645,7 +677,10 @@ mod undo {
         // Number 4 is missing behind five that are named: without reordering it would be lost at once.
         let late = Ack::naming(5..10);
         let sent = sender.hear(Ack { to: Some(4), ..late }.echoing(Instant::from_millis(1_000)));
-        assert_eq!((sent, sender.counters.full_undo, sender.reorders), (none(), 1, true));
+        assert_eq!(
+            (sent, sender.count(|found| found.full_undo), sender.reorders),
+            (none(), 1, true)
+        );
         assert_eq!(sender.recovery.reordering_due(), Some(Instant::from_millis(1_145)));
     }
 
@@ -662,7 +697,10 @@ mod undo {
             sender.pass(20);
             let _ = sender.hear(Ack::default().twice(0));
             let _ = sender.hear(Ack::default().twice(1));
-            assert_eq!((sender.counters.dsack_undo, sender.window.ssthresh), (undone, u32::MAX));
+            assert_eq!(
+                (sender.count(|found| found.dsack_undo), sender.window.ssthresh),
+                (undone, u32::MAX)
+            );
             named = sender.flight.end() / u64::from(MSS);
         }
     }
@@ -683,17 +721,20 @@ mod undo {
             for segment in repairs {
                 let _ = sender.hear(Ack::default().twice(segment));
             }
-            assert_eq!(sender.counters.dsack_undo, undone);
+            assert_eq!(sender.count(|found| found.dsack_undo), undone);
         }
         // What was lost before the second undo is sent again without a third reduction.
-        assert_eq!((sender.counters.sack_recovery, sender.recovery.phase()), (2, Phase::Open));
+        assert_eq!(
+            (sender.count(|found| found.sack_recovery), sender.recovery.phase()),
+            (2, Phase::Open)
+        );
     }
 
     #[test]
     fn a_duplicate_where_nothing_was_sent_again_takes_nothing_back() {
         let mut sender = Sender::with(10);
         let _ = sender.hear(Ack::default().twice(0));
-        assert_eq!((sender.counters.dsack_undo, sender.window.cwnd), (0, 10 * MSS));
+        assert_eq!((sender.count(|found| found.dsack_undo), sender.window.cwnd), (0, 10 * MSS));
     }
 }
 

@@ -1,7 +1,6 @@
 //! What became of a loss probe (RFC 8985 7.4).
 
 use super::{State, loss};
-use crate::Counters;
 use crate::cc::Control;
 use crate::flight::Flight;
 use crate::recovery::Acked;
@@ -27,7 +26,6 @@ impl State {
         flight: &Flight,
         control: &mut Control<'_>,
         acked: &Acked,
-        counters: &mut Counters,
     ) {
         let Some(Probe { end, is_old }) = self.probe.filter(|probe| flight.una() >= probe.end)
         else {
@@ -40,7 +38,7 @@ impl State {
         // "ACK is a DupAck without any SACK option": "Case 2"
         let is_told = !is_old || came_twice || acked.is_duplicate && !acked.advances;
         if repaired {
-            counters.loss_probe_recovery += 1;
+            self.events.loss_probe_recovery = true;
             let loss = loss(flight, control, acked.path.mss);
             control.on_loss_event(&loss);
             control.on_recovered(&loss);

@@ -2,7 +2,6 @@
 //! (RFC 6582 3.2).
 
 use super::State;
-use crate::Counters;
 use crate::cc::Phase;
 use crate::flight::Flight;
 use crate::recovery::rack::{self, DUP_THRESH};
@@ -10,30 +9,20 @@ use crate::recovery::{Acked, Path};
 
 impl State {
     /// With SACK: what RACK takes for lost by now.
-    pub(super) fn find_losses(
-        &mut self,
-        flight: &mut Flight,
-        acked: &Acked,
-        counters: &mut Counters,
-    ) -> bool {
+    pub(super) fn find_losses(&mut self, flight: &mut Flight, acked: &Acked) -> bool {
         if acked.delivered.octets > u64::from(acked.text)
             || !acked.advances && acked.delivered.octets > 0
         {
             self.sacks = self.sacks.saturating_add(1);
         }
-        self.detect_loss(flight, &acked.path, counters)
+        self.detect_loss(flight, &acked.path)
     }
 
-    pub(super) fn detect_loss(
-        &mut self,
-        flight: &mut Flight,
-        path: &Path,
-        counters: &mut Counters,
-    ) -> bool {
+    pub(super) fn detect_loss(&mut self, flight: &mut Flight, path: &Path) -> bool {
         let window = self.reordering(flight, path);
         let found = self.rack.detect_loss(flight, path.now, &window);
         if found.repair_is_lost {
-            counters.lost_retransmit += 1;
+            self.events.lost_retransmit = true;
         }
         found.is_lost
     }
@@ -83,15 +72,10 @@ impl State {
 
     /// RFC 2018 8: what was named as held may be discarded. SND.UNA stands at the start of such text: it
     /// is not held any more, or would have been acknowledged.
-    pub(super) fn note_reneging(
-        &self,
-        flight: &mut Flight,
-        acked: &Acked,
-        counters: &mut Counters,
-    ) {
+    pub(super) fn note_reneging(&mut self, flight: &mut Flight, acked: &Acked) {
         let una = flight.una();
         if acked.advances && flight.sacked().first().is_some_and(|first| first.start <= una) {
-            counters.sack_reneging += 1;
+            self.events.sack_reneging = true;
             flight.forget_sacked();
         }
     }

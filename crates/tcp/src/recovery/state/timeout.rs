@@ -2,10 +2,9 @@
 
 use super::frto::Frto;
 use super::{State, loss};
-use crate::Counters;
 use crate::cc::{Control, Loss, Phase, Timeout, TimeoutKind};
 use crate::flight::Flight;
-use crate::recovery::Path;
+use crate::recovery::{Path, RecoveryEvents};
 
 impl State {
     /// What is missing is old enough to be judged (RFC 8985 6.2).
@@ -14,17 +13,17 @@ impl State {
         flight: &mut Flight,
         control: &mut Control<'_>,
         path: &Path,
-        counters: &mut Counters,
-    ) {
-        let lost = self.detect_loss(flight, path, counters);
+    ) -> RecoveryEvents {
+        let lost = self.detect_loss(flight, path);
         if lost && self.phase == Phase::Open {
-            counters.sack_recovery += 1;
+            self.events.sack_recovery = true;
             self.begin(flight, control, path, 0);
         }
         if self.phase == Phase::FastRecovery {
             let (pipe, ssthresh) = (self.pipe(flight, path.mss), control.window.ssthresh);
             control.window.cwnd = self.prr.on_ack(0, pipe, ssthresh, false);
         }
+        self.take_events()
     }
 
     /// The retransmission timer ran out, for the `attempt`th time in a row.

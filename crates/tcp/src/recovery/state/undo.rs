@@ -4,7 +4,6 @@
 use whimbrel_base::Instant;
 
 use super::State;
-use crate::Counters;
 use crate::cc::{Control, Phase, Window};
 use crate::flight::Flight;
 use crate::recovery::Acked;
@@ -57,7 +56,6 @@ impl State {
         flight: &mut Flight,
         control: &mut Control<'_>,
         acked: &Acked,
-        counters: &mut Counters,
     ) -> Option<Undone> {
         let undo = self.undo?;
         // RFC 3522 3.2: "If the value of the Timestamp Echo Reply field of the acceptable ACK's Timestamps
@@ -82,9 +80,9 @@ impl State {
         }
         let was_timeout = self.phase == Phase::AfterTimeout;
         match () {
-            () if was_timeout => counters.spurious_rtos += 1,
-            () if all_came_twice => counters.dsack_undo += 1,
-            () => counters.full_undo += 1,
+            () if was_timeout => self.events.spurious_rto = true,
+            () if all_came_twice => self.events.dsack_undo = true,
+            () => self.events.full_undo = true,
         }
         control.undo(&undo.window);
         // A peer that calls each reduction of a flight spurious gets the window back each time. Only the first

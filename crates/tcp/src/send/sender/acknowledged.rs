@@ -147,7 +147,9 @@ impl Sender {
             slow_start: cx.tunables.slow_start(self.mss.into()),
         };
         let (flight, recovery, mut control) = queue.parts(&mut self.window);
-        match recovery.on_ack(flight, &mut control, &acked, &mut cx.counters) {
+        let (reaction, events) = recovery.on_ack(flight, &mut control, &acked);
+        cx.counters.count_recovery(events);
+        match reaction {
             Reaction::None => {}
             Reaction::Repair => self.flags.set(Flags::RETRANSMIT),
             Reaction::TimeoutUndone => self.flags.clear(Flags::RETRANSMIT),

@@ -65,7 +65,8 @@ impl Sender {
     ) {
         let Some(queue) = queue else { return };
         let (flight, recovery, mut control) = queue.parts(&mut self.window);
-        recovery.on_reordering_timeout(flight, &mut control, path, &mut cx.counters);
+        let events = recovery.on_reordering_timeout(flight, &mut control, path);
+        cx.counters.count_recovery(events);
     }
 
     /// The timer ran out, and the end of what was sent is to be asked for ([`SendTimer::LossProbe`]).
