@@ -49,7 +49,6 @@ pub use context::{BufferPool, Context};
 pub use fast_open::FastSyn;
 pub use icmp::IcmpVerdict;
 use icmp::TooBig;
-pub use metrics::RouteMetrics;
 pub use mishaps::Mishaps;
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
 use options::SetApart;
@@ -61,6 +60,7 @@ pub use tally::{Limit, Tally};
 pub use timers::Timers;
 pub use write::WriteClosed;
 
+pub use crate::RouteMetrics;
 pub use crate::buffer_size::{BufferSize, SizeRange};
 pub use crate::send::{Cork, Nagle};
 

@@ -17,6 +17,7 @@ use whimbrel_base::{Micros, ReservedPorts, tunables};
 use whimbrel_wire::tcp::OptionOrder;
 use whimbrel_wire::{Address, Mss};
 
+use crate::RouteMetrics;
 use crate::cc::SlowStart;
 
 mod by_name;
@@ -49,6 +50,15 @@ impl Tunables {
             segments => u32::from(segments).saturating_mul(mss),
         };
         SlowStart { most, hystart: self.hystart }
+    }
+
+    /// What a route says of the receive buffer of a connection that advertises `mss`, bytes; 0: nothing.
+    pub fn recv_pipe(&self, metrics: &RouteMetrics, mss: u16) -> u32 {
+        let recvpipe = metrics.recvpipe.unwrap_or(0);
+        if self.buffers == BufferPolicy::Route {
+            return recvpipe;
+        }
+        recvpipe.max(u32::from(metrics.initrwnd.unwrap_or(0)) * u32::from(mss))
     }
 }
 

@@ -265,7 +265,7 @@ impl IpLayer {
     #[inline(never)]
     fn known_recv_pipe(&self, remote: &Address, tunables: &Tunables) -> u32 {
         let metrics = self.routes.metrics_to(remote);
-        metrics.map_or(0, |metrics| metrics.recv_pipe(self.mss_to(remote).get(), tunables))
+        metrics.map_or(0, |metrics| tunables.recv_pipe(metrics, self.mss_to(remote).get()))
     }
 
     /// The MSS that a peer announced, or what the path to it carries if that is less.

@@ -22,7 +22,10 @@ impl Connection {
     #[inline]
     pub(super) fn send_range(&self, cx: &Context) -> SizeRange {
         let range = match self.stats.apart.as_deref() {
-            Some(apart) => apart.send_size.send_range(apart.metrics.send_pipe(), &cx.tunables),
+            Some(apart) => {
+                let pipe = apart.metrics.sendpipe.unwrap_or(0);
+                apart.send_size.send_range(pipe, &cx.tunables)
+            }
             None => BufferSize::Auto.send_range(0, &cx.tunables),
         };
         if cx.pool.budget.pressure() == Pressure::None || range.floor == range.most {
