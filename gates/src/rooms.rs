@@ -113,10 +113,11 @@ fn string(value: &Value) -> &str {
 }
 
 /// Each room, and those that it uses: it may use what these use, too. A room stands behind those that it names.
-const ROOMS: [(&str, &[&str]); 15] = [
+const ROOMS: [(&str, &[&str]); 16] = [
     ("whimbrel-wire", &[]),
     ("whimbrel-base", &["whimbrel-wire"]),
-    ("whimbrel-tcp", &["whimbrel-base"]),
+    ("whimbrel-recovery", &["whimbrel-base"]),
+    ("whimbrel-tcp", &["whimbrel-recovery"]),
     ("whimbrel-udp", &["whimbrel-base"]),
     ("whimbrel-stack", &["whimbrel-tcp", "whimbrel-udp"]),
     ("whimbrel-link", &["whimbrel-stack"]),

@@ -67,7 +67,6 @@ const EXCEPTIONS: &[Exception] = &[
     ("crates/stack", "Neighbours", 2),
     ("crates/stack", "Shard", 18),
     ("crates/tcp", "Connection", 21),
-    ("crates/tcp", "State", 2),
 ];
 const SPLIT: &str =
     "move what both files need into a file below them, or a part into a type of its own";

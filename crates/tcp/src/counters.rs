@@ -14,9 +14,9 @@
 //! ```
 
 use whimbrel_base::counters;
+use whimbrel_recovery::RecoveryEvents;
 
 use crate::DropReason;
-use crate::recovery::RecoveryEvents;
 
 counters! {
     /// The counters of one shard. Plain numbers: nobody else writes them.

@@ -1,8 +1,8 @@
 //! What every part of the protocol is told with a call: the time, the rules, and where to count.
 
 use whimbrel_base::{Instant, Tick};
+use whimbrel_recovery::cc::Algorithms;
 
-use crate::cc::Algorithms;
 use crate::{Counters, Tunables};
 
 /// The time, the rules and the counters of one shard.

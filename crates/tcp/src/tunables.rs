@@ -14,11 +14,10 @@ use core::time::Duration;
 
 use whimbrel_base::tunables::{Reading, Unit};
 use whimbrel_base::{Micros, ReservedPorts, tunables};
+use whimbrel_recovery::RouteMetrics;
+use whimbrel_recovery::cc::SlowStart;
 use whimbrel_wire::tcp::OptionOrder;
 use whimbrel_wire::{Address, Mss};
-
-use crate::RouteMetrics;
-use crate::cc::SlowStart;
 
 mod by_name;
 mod groups;
@@ -35,7 +34,7 @@ pub use self::policy::{
 };
 
 pub use self::syn_retry::SynRetry;
-pub use crate::cc::CongestionAlgorithm;
+pub use whimbrel_recovery::cc::CongestionAlgorithm;
 
 impl Tunables {
     /// The MSS of a peer that announces none.

@@ -19,6 +19,9 @@ use whimbrel_base::{Instant, PortRange, ReservedPorts, Secrets};
 use whimbrel_lab::{CASES, Selection};
 use whimbrel_link::{Link, LinkConfig};
 use whimbrel_posix::{Domain, MsgFlags, Outgoing, Protocol, SocketFlags, SocketType, Sockets};
+use whimbrel_recovery::cc::{Algorithm, CcState, Control, Window};
+use whimbrel_recovery::flight::Flight;
+use whimbrel_recovery::{Path, Recovery};
 use whimbrel_script::ast::{Snippet, Statement, Term};
 use whimbrel_script::call::{Call, Returned};
 use whimbrel_script::host::{Network, Progress, ScriptHost};
@@ -98,6 +101,20 @@ pub extern "C" fn probe_tcp(seed: u64, port: u16) -> bool {
     let hasher = FlowHasher::new(&Secrets::from_seed(seed).flows);
     let hash = |port| hasher.hash(&Address::from_v4_octets([10, 0, 0, 1]), port, 80, 0);
     hash(port) == hash(80)
+}
+
+/// Links `recovery`: a flight is lost at a time-out, and the window falls.
+#[unsafe(no_mangle)]
+pub extern "C" fn probe_recovery(number: u8, millis: u64) -> u32 {
+    let (mss, now) = (1_000, Instant::from_millis(millis));
+    let mut flight = Flight::default();
+    flight.transmit(0..10_000, mss, now);
+    let mut window = Window::new(Algorithm::of_number(number), mss.into());
+    let mut control = Control { window: &mut window, state: &mut CcState::default() };
+    let path =
+        Path { now, sack: true, mss: mss.into(), srtt: None, min_rtt: None, reorders: false };
+    Recovery::default().on_timeout(&mut flight, &mut control, &path, 1);
+    window.cwnd + flight.pipe()
 }
 
 /// Links `udp`: a datagram meets its socket, or none.

@@ -1,11 +1,11 @@
 //! Fifth: the ACK field (RFC 9293 3.10.7.4, RFC 5961 5.2).
 
 use whimbrel_base::{Instant, Micros, Tick, cold_path};
+use whimbrel_recovery::flight::Delivered;
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Connection, Flags, Stamps, State};
-use crate::flight::Delivered;
 use crate::send::{AckPlace, Acknowledged, IncomingAck, Order, SendQueue, reports_duplicate};
 use crate::verdict::{CloseReason, Continue, Done, DropReason, Reply, Step, Verdict};
 use crate::{Context, RxSegment};

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
 use whimbrel_base::Instant;
+use whimbrel_recovery::cc::Algorithms;
 
 use super::{Buffers, ConnStats};
 use crate::budget::Budget;
-use crate::cc::Algorithms;
 use crate::recv::{ChunkPool, ShortTexts};
 use crate::{Counters, Surroundings, Tunables};
 

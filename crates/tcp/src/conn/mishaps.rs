@@ -3,10 +3,10 @@
 //! alone, so that the others have no room for it.
 
 use whimbrel_base::{Instant, Tick};
+use whimbrel_recovery::cc::Phase;
 
 use super::{Connection, Limit, Tally};
 use crate::Context;
-use crate::cc::Phase;
 
 /// What went wrong or waited on one connection, as `TCP_INFO` tells of it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

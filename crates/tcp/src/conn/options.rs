@@ -5,10 +5,10 @@
 
 use core::time::Duration;
 
+use whimbrel_recovery::cc::Algorithm;
 use whimbrel_wire::TrafficClass;
 
 use super::{BufferSize, Connection, Cork, Flags, KeepAlive, Mishaps, Nagle, RouteMetrics, State};
-use crate::cc::Algorithm;
 use crate::{Context, Tunables};
 
 /// Everything that can be set on one socket.

@@ -1,8 +1,9 @@
 //! What an application can set on a connection, at any time.
 
+use whimbrel_recovery::cc::Algorithm;
+
 use super::{Connection, Cork, Flags, Nagle, State};
 use crate::Context;
-use crate::cc::Algorithm;
 
 /// Whether the connection is probed when it is silent (RFC 9293 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -1,9 +1,10 @@
 //! How large a connection's buffers are: what its application asks for, what the route says, and what
 //! the path needs.
 
+use whimbrel_recovery::cc::{INITIAL_SEGMENTS, initial_cwnd};
+
 use super::{BufferSize, Connection, Flags, SizeRange, State};
 use crate::budget::Pressure;
-use crate::cc::{INITIAL_SEGMENTS, initial_cwnd};
 use crate::recv::{Trip, recv_scale};
 use crate::{Context, RxSegment, Tunables};
 

@@ -3,12 +3,12 @@
 use core::time::Duration;
 
 use whimbrel_base::Instant;
+use whimbrel_recovery::CaState;
+use whimbrel_recovery::cc::Algorithm;
 use whimbrel_wire::WindowScale;
 
 use super::{Connection, Flags, Limit, Mishaps, Nagle, State, Tally};
 use crate::Tunables;
-use crate::cc::Algorithm;
-use crate::recovery::CaState;
 use crate::recv::RecvSequence;
 use crate::send::SendSequence;
 use crate::verdict::CloseReason;

@@ -24,10 +24,10 @@ mod retransmission;
 use core::time::Duration;
 
 use whimbrel_base::Instant;
+use whimbrel_recovery::Path;
 
 use super::{Connection, Flags, State};
 use crate::Context;
-use crate::recovery::Path;
 use crate::send::SendTimer;
 use crate::verdict::CloseReason;
 

@@ -1,9 +1,10 @@
 //! What a sender holds while it has something to send.
 
+use whimbrel_recovery::Recovery;
+use whimbrel_recovery::cc::{CcState, Control, Window};
+use whimbrel_recovery::flight::Flight;
+
 use super::SendBuffer;
-use crate::cc::{CcState, Control, Window};
-use crate::flight::Flight;
-use crate::recovery::Recovery;
 
 /// The half of a sender that a connection has only while something waits to be acknowledged.
 // In this order: a pointer to it is one to its text, which is asked for at each step.

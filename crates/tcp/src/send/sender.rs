@@ -9,12 +9,12 @@ mod lost;
 mod output;
 
 use whimbrel_base::{Instant, Micros, Tick};
+use whimbrel_recovery::Path;
+use whimbrel_recovery::cc::{Algorithm, Window};
 use whimbrel_wire::{SeqNum, WindowScale};
 
 use super::{RttEstimator, SendQueue, SendSequence};
-use crate::cc::{Algorithm, Window};
 use crate::flags::flags;
-use crate::recovery::Path;
 
 pub use acknowledged::{Acknowledged, IncomingAck, Order, reports_duplicate};
 pub use output::{Head, SendRange, segments};

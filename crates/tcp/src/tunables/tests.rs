@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use proptest::prelude::*;
 use whimbrel_base::{Micros, tunables::Unit};
+use whimbrel_recovery::cc::INITIAL_SEGMENTS;
 use whimbrel_wire::tcp::OptionOrder;
 
 use super::{
@@ -299,6 +300,19 @@ fn syns_are_repeated_by_their_schedule() {
         refusal("syn.retry", schedule);
     }
     assert_eq!(SynRetry::listed(&[]), None);
+}
+
+#[test]
+fn slow_start_limit_counts_segments_and_zero_means_none() {
+    for (segments, most) in [(0, u32::MAX), (1, 1_460), (2, 2_920), (255, 372_300)] {
+        let tunables = Tunables { slow_start_limit: segments, ..Tunables::default() };
+        assert_eq!(tunables.slow_start(1_460).most, most, "{segments}");
+    }
+}
+
+#[test]
+fn initial_window_defaults_to_that_of_rfc_6928() {
+    assert_eq!(Tunables::default().initial_window, INITIAL_SEGMENTS);
 }
 
 proptest! {

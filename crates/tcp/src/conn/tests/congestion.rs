@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use std::vec::Vec;
 
+use whimbrel_recovery::cc::{
+    Ack, CongestionControl, Loss, MakeAlgorithm, Sent, Timeout, TimeoutKind, Window,
+};
+
 use super::pair::{Pair, Which, pattern};
 use crate::Tunables;
-use crate::cc::{Ack, CongestionControl, Loss, MakeAlgorithm, Sent, Timeout, TimeoutKind, Window};
 
 /// What it was told.
 #[derive(Debug, Default)]

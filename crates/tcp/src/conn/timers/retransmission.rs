@@ -4,10 +4,10 @@
 use core::time::Duration;
 
 use whimbrel_base::{Instant, cold_path};
+use whimbrel_recovery::Recovery;
 
 use crate::Context;
 use crate::conn::{Connection, State};
-use crate::recovery::Recovery;
 use crate::send::SendTimer;
 
 impl Connection {

@@ -3,13 +3,13 @@
 use core::time::Duration;
 
 use whimbrel_base::{Instant, Micros};
+use whimbrel_recovery::cc::{Ack, Phase};
+use whimbrel_recovery::flight::Delivered;
+use whimbrel_recovery::{Acked, Reaction};
 use whimbrel_wire::tcp::{SackBlock, SackBlocks, TcpFlags};
 use whimbrel_wire::{SeqNum, WindowScale};
 
 use super::{Flags, SendQueue, Sender};
-use crate::cc::{Ack, Phase};
-use crate::flight::Delivered;
-use crate::recovery::{Acked, Reaction};
 use crate::{RxSegment, Surroundings};
 
 /// What an acknowledgment of something new took off the send sequence space.

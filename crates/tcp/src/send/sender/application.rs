@@ -1,10 +1,10 @@
 //! What the application does, and how much room there is for what it writes.
 
 use whimbrel_base::cold_path;
+use whimbrel_recovery::cc::{Algorithm, Algorithms, INITIAL_SEGMENTS, initial_cwnd};
 
 use super::{Cork, Flags, Nagle, SendBounds, Sender, queued};
 use crate::buffer_size::SizeRange;
-use crate::cc::{Algorithm, Algorithms, INITIAL_SEGMENTS, initial_cwnd};
 use crate::send::SendQueue;
 use crate::{Surroundings, Tunables};
 

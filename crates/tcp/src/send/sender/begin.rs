@@ -1,10 +1,10 @@
 //! How a sender begins: by its SYN, with what the peer's says, and with what the route knows.
 
 use whimbrel_base::{Micros, cold_path};
+use whimbrel_recovery::cc::Window;
 use whimbrel_wire::{Mss, RawWindow, SeqNum, WindowScale};
 
 use super::{Flags, SendTimer, Sender};
-use crate::cc::Window;
 use crate::send::{RttEstimator, SendSequence};
 use crate::{Surroundings, Tunables};
 

@@ -1,9 +1,10 @@
 //! Silence and loss: what the sender does when its timer runs out, and when the path carries less than
 //! was thought.
 
+use whimbrel_recovery::Path;
+
 use super::{Flags, SendQueue, SendTimer, Sender};
 use crate::Surroundings;
-use crate::recovery::Path;
 
 impl Sender {
     /// Nobody answered what was sent or probed until the timer ran out.

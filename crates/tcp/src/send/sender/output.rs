@@ -4,12 +4,12 @@ use core::num::NonZeroU32;
 use core::ops::Range;
 
 use whimbrel_base::cold_path;
+use whimbrel_recovery::cc::{Phase, Sent};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::{Flags, SendQueue, SendTimer, Sender, queued};
 use crate::Surroundings;
-use crate::cc::{Phase, Sent};
 use whimbrel_base::packet::Slices;
 
 /// A range of the send sequence space that is to be sent. In 8 octets it stays in registers between what

@@ -58,6 +58,7 @@ impl Group {
     }
 
     /// Adds a slot. The group is not full.
+    #[inline]
     pub(super) fn push(&mut self, hash: FlowHash, record: Record) {
         debug_assert!(!self.is_full());
         let lane = self.len() % LANES;
@@ -66,6 +67,7 @@ impl Group {
     }
 
     /// Takes a slot out; the last one takes its lane.
+    #[inline]
     pub(super) fn take(&mut self, lane: u8) -> Option<(FlowHash, Record)> {
         let lane = usize::from(lane) % LANES;
         let last = self.len().checked_sub(1)?;

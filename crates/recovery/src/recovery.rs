@@ -135,6 +135,7 @@ impl Recovery {
     }
 
     /// Whether new text goes before what is lost (RFC 5682 3.1, step 2b).
+    #[inline]
     pub fn prefers_new(&self) -> bool {
         self.0.as_ref().is_some_and(|state| state.prefers_new())
     }

@@ -27,6 +27,13 @@ impl State {
         found.is_lost
     }
 
+    /// Segments that the peer is known to hold: those that it named, or as many as duplicates came.
+    pub(in crate::recovery) fn segs_sacked(&self, flight: &Flight, mss: u32) -> u32 {
+        let octets = flight.sacked().octets();
+        let named = if octets == 0 { 0 } else { u32::from(self.sacks) };
+        named.max(octets.div_ceil(u64::from(mss.max(1))) as u32).max(u32::from(self.dup_acks))
+    }
+
     pub(super) fn reordering(&self, flight: &Flight, path: &Path) -> rack::Window {
         rack::Window {
             min_rtt: path.min_rtt,

@@ -106,11 +106,13 @@ impl Flight {
     }
 
     /// What the peer named as held.
+    #[inline]
     pub fn sacked(&self) -> &Ranges {
         self.holes.as_ref().map_or(&NOTHING, |holes| &holes.sacked)
     }
 
     /// What is lost and not sent again.
+    #[inline]
     pub fn lost(&self) -> &Ranges {
         self.holes.as_ref().map_or(&NOTHING, |holes| &holes.lost)
     }
@@ -122,6 +124,7 @@ impl Flight {
     }
 
     /// Whether of what is in flight something was there when [`Flight::forget_lost`] was called.
+    #[inline]
     pub fn was_forgiven(&self) -> bool {
         self.holes.as_ref().is_some_and(|holes| self.records.una < holes.forgiven)
     }
@@ -137,11 +140,13 @@ impl Flight {
     }
 
     /// The segment at SND.UNA, as it was sent.
+    #[inline]
     pub fn first_segment(&self) -> Range<u64> {
         self.records.first_segment()
     }
 
     /// The last segment, as it was sent.
+    #[inline]
     pub fn last_segment(&self) -> Range<u64> {
         self.records.last_segment()
     }
@@ -153,6 +158,7 @@ impl Flight {
     }
 
     /// When something was sent last for the first time.
+    #[inline]
     pub fn last_sent(&self) -> Option<Instant> {
         self.records.sent.back().map(|last| last.at)
     }

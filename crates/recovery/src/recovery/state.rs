@@ -58,13 +58,6 @@ impl State {
         flight.pipe().saturating_sub(u32::from(self.dup_acks) * mss)
     }
 
-    /// Segments that the peer is known to hold: those that it named, or as many as duplicates came.
-    pub(super) fn segs_sacked(&self, flight: &Flight, mss: u32) -> u32 {
-        let octets = flight.sacked().octets();
-        let named = if octets == 0 { 0 } else { u32::from(self.sacks) };
-        named.max(octets.div_ceil(u64::from(mss.max(1))) as u32).max(u32::from(self.dup_acks))
-    }
-
     /// Whether new text goes before what is lost.
     #[inline]
     pub(super) const fn prefers_new(&self) -> bool {

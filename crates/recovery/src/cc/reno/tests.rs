@@ -5,10 +5,8 @@ use proptest::prelude::*;
 use whimbrel_base::{Instant, Micros};
 
 use super::Reno;
-use crate::Tunables;
 use crate::cc::{
-    Ack, Algorithm, CongestionControl, INITIAL_SEGMENTS, Loss, Phase, SlowStart, Timeout,
-    TimeoutKind, Window,
+    Ack, Algorithm, CongestionControl, Loss, Phase, SlowStart, Timeout, TimeoutKind, Window,
 };
 
 const MSS: u32 = 1_460;
@@ -65,7 +63,6 @@ fn the_initial_window_is_that_of_rfc_6928() {
     for (mss, cwnd) in [(1_460, 14_600), (536, 5_360), (1_000, 10_000), (8_960, 17_920)] {
         assert_eq!(Window::new(Algorithm::RENO, mss).cwnd, cwnd, "an MSS of {mss}");
     }
-    assert_eq!(Tunables::default().initial_window, INITIAL_SEGMENTS);
 }
 
 #[test]
@@ -81,11 +78,10 @@ fn the_initial_window_has_as_many_segments_as_a_tunable_says() {
 
 #[test]
 fn one_acknowledgment_opens_the_window_by_as_many_segments_as_a_tunable_says() {
-    for (limit, grown) in [(0, 5), (1, 1), (2, 2), (255, 5)] {
-        let tunables = Tunables { slow_start_limit: limit, ..Tunables::default() };
+    for (limit, grown) in [(1, 1), (2, 2), (255, 5)] {
+        let slow_start = SlowStart { most: limit * MSS, ..SlowStart::default() };
         for ssthresh in [u32::MAX, 100 * MSS] {
             let mut sender = Sender::new(10 * MSS, ssthresh);
-            let slow_start = tunables.slow_start(MSS);
             let heard = Ack { slow_start, ..ack(5 * MSS, MSS, Phase::Open) };
             sender.reno.on_ack(&mut sender.window, &heard);
             assert_eq!(sender.window.cwnd, (10 + grown) * MSS, "{limit}");

@@ -22,6 +22,7 @@ impl Window {
     pub const MOST: u32 = 1 << 30;
 
     /// The initial window (RFC 6928) of a connection whose full segments have `mss` octets of text.
+    #[inline]
     pub fn new(algorithm: Algorithm, mss: u32) -> Self {
         // RFC 5681 3.1: "The initial value of ssthresh SHOULD be set arbitrarily high"
         let cwnd = initial_cwnd(mss, INITIAL_SEGMENTS);
@@ -35,6 +36,7 @@ impl Window {
     }
 
     /// From now on another algorithm sets it.
+    #[inline]
     pub const fn set_algorithm(&mut self, algorithm: Algorithm) {
         self.algorithm = algorithm;
         self.w_max = 0;
