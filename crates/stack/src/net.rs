@@ -20,7 +20,7 @@ use crate::link::{
 };
 use crate::looped::{Looped, QueueFull};
 use crate::ping::Pings;
-use crate::replies::Replies;
+use crate::replies::{Pending, Replies};
 use crate::{RxFrame, TxBatch};
 
 use self::unclaimed::Unclaimed;
@@ -284,6 +284,14 @@ impl Net {
                 return Some(report);
             }
         }
+    }
+
+    /// Memory of the packets that it holds, bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let waiting = self.link.as_ref().map_or(0, |link| link.neighbours().waiting());
+        self.ip.reassembly.octets()
+            + self.replies.len() * size_of::<Pending>()
+            + waiting * size_of::<TxSegment>()
     }
 
     /// When packets of this host to itself, or echo requests that are under way, are due.

@@ -51,7 +51,6 @@ use self::found::BurstPlaces;
 use self::input::BURST;
 use self::opening::Heard;
 use self::ports::SourcePool;
-use crate::connections::ConnectionSlot;
 use crate::ip::{
     Addresses, Bounds, ErrorBudget, Identifications, IpCounters, IpLayer, Origin, PathMtus,
     Reassembly, Routes,
@@ -213,7 +212,7 @@ impl Shard {
 
     /// The ends of a connection.
     pub fn flow(&self, handle: Handle) -> Option<Flow> {
-        let connection = &self.slot(handle)?.connection;
+        let connection = &self.tcp.records.held(handle)?.connection;
         let local = *self.net.ip.addresses.get(connection.local_index())?;
         // It is over, and its address is no more.
         if local.is_unspecified() {
@@ -228,12 +227,12 @@ impl Shard {
     /// Octets to be read up to the end of the peer's urgent data, if any is still to come
     /// (RFC 6093; what `SIOCATMARK` asks).
     pub fn urgent_mark(&self, handle: Handle) -> Option<u32> {
-        self.slot(handle)?.connection.urgent_mark()
+        self.tcp.records.held(handle)?.connection.urgent_mark()
     }
 
     /// The state of a connection.
     pub fn state(&self, handle: Handle) -> Option<State> {
-        self.slot(handle).map(|slot| slot.connection.state())
+        self.tcp.records.held(handle).map(|slot| slot.connection.state())
     }
 
     /// How many of each record live now.
@@ -258,17 +257,6 @@ impl Shard {
             other_addresses: self.net.ip.addresses.others(),
             by_verdict: self.tcp.passive.dials.len(),
         }
-    }
-
-    fn slot(&self, handle: Handle) -> Option<&ConnectionSlot> {
-        let slot = self.tcp.records.connections.0.get(handle.index)?;
-        // A handle outlives its connection, and its place may have another by now.
-        let current = self.tcp.records.connections.0.generation(handle.index) == handle.generation;
-        (current && !slot.connection.is_orphan()).then_some(slot)
-    }
-
-    fn handle(&self, index: u32) -> Handle {
-        Handle { generation: self.tcp.records.connections.0.generation(index), index }
     }
 
     /// A connection and the surroundings of a call into it.

@@ -14,7 +14,6 @@ use alloc::vec::Vec;
 use whimbrel_wire::{Address, Flow};
 
 use super::{AddressError, RouteError, Shard};
-use crate::connections::ConnectionSlot;
 use crate::{InterfaceAddress, Route};
 
 /// The host's own addresses.
@@ -55,23 +54,7 @@ impl Shard {
         if !self.net.ip.addresses.has_holes() {
             return BTreeSet::new();
         }
-        self.slots().map(|slot| slot.connection.local_index()).collect()
-    }
-
-    fn slots(&self) -> impl Iterator<Item = &ConnectionSlot> {
-        let slab = &self.tcp.records.connections.0;
-        let mut next = 0;
-        core::iter::from_fn(move || {
-            loop {
-                match slab.first_from(next)? {
-                    Ok((index, slot)) => {
-                        next = index + 1;
-                        return Some(slot);
-                    }
-                    Err(on) => next = on,
-                }
-            }
-        })
+        self.tcp.records.connections().map(|(_, slot)| slot.connection.local_index()).collect()
     }
 
     fn end_flows_at(&mut self, addr: &Address) {

@@ -49,16 +49,7 @@ impl Shard {
     /// application told that it was aborted, a half-open entry and a record in TIME-WAIT go in
     /// silence. Returns whether there was one.
     pub fn abort_flow(&mut self, flow: &Flow) -> bool {
-        let Some(local_index) = self.net.ip.addresses.index_of_any(&flow.local.addr) else {
-            return false;
-        };
-        let key = FlowKey {
-            remote: flow.remote.addr,
-            remote_port: flow.remote.port,
-            local_port: flow.local.port,
-            local_index,
-        };
-        let Some(record) = self.tcp.records.find(self.tcp.records.hash(&key), &key) else {
+        let Some(record) = self.tcp.records.find_between(flow, &self.net.ip.addresses) else {
             return false;
         };
         let index = record.index();

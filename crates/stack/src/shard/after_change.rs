@@ -126,6 +126,57 @@ impl WorkQueues {
         }
     }
 
+    /// The next news of a connection, for the application that holds it.
+    fn poll_connection_event(
+        &mut self,
+        connections: &mut Connections,
+        index: u32,
+    ) -> Option<Event> {
+        let (generation, slot) = connections.0.current_mut(index)?;
+        if !slot.listed {
+            return None;
+        }
+        let handle = Handle { generation, index };
+        if slot.connection.is_orphan() {
+            // Its application let go since it was listed: the handle names nothing any more.
+            slot.listed = false;
+            return None;
+        }
+        let closed = slot.connection.closed();
+        let signals = slot.connection.signals_mut();
+        let first = signals.take_first();
+        let more = !signals.is_empty();
+        slot.listed = more;
+        if more {
+            self.events.push_front(EventSource::Connection(index));
+        }
+        match first {
+            Signals::READABLE => Some(Event::Readable(handle)),
+            Signals::CONNECTED => Some(Event::Connected(handle)),
+            Signals::WRITABLE => Some(Event::Writable(handle)),
+            other => rare_event(other, handle, closed),
+        }
+    }
+
+    /// A connection is its application's from here on, and what is new of it, too.
+    pub(super) fn hand_out(&mut self, connections: &mut Connections, index: u32) -> Option<Handle> {
+        let (generation, slot) = connections.0.current_mut(index)?;
+        if !slot.unaccepted {
+            return None;
+        }
+        slot.unaccepted = false;
+        if !slot.listed && !slot.connection.signals_mut().is_empty() {
+            slot.listed = true;
+            self.events.push_back(EventSource::Connection(index));
+        }
+        Some(Handle { generation, index })
+    }
+
+    /// Memory of its lists, bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.dirty.capacity() * size_of::<u32>() + self.events.capacity() * size_of::<EventSource>()
+    }
+
     /// Names of the gone that never matter.
     const SPARE: usize = 64;
 }
@@ -235,40 +286,17 @@ impl Shard {
                     return Some(Event::Accepted(id));
                 }
                 EventSource::Connection(index) => {
-                    if let Some(event) = self.poll_connection_event(index) {
+                    if let Some(event) = self
+                        .tcp
+                        .work
+                        .poll_connection_event(&mut self.tcp.records.connections, index)
+                    {
                         return Some(event);
                     }
                 }
             }
         }
         self.udp.sockets.next_news().map(Event::Udp).or_else(|| self.next_dial())
-    }
-
-    fn poll_connection_event(&mut self, index: u32) -> Option<Event> {
-        let (generation, slot) = self.tcp.records.connections.0.current_mut(index)?;
-        if !slot.listed {
-            return None;
-        }
-        let handle = Handle { generation, index };
-        if slot.connection.is_orphan() {
-            // Its application let go since it was listed: the handle names nothing any more.
-            slot.listed = false;
-            return None;
-        }
-        let closed = slot.connection.closed();
-        let signals = slot.connection.signals_mut();
-        let first = signals.take_first();
-        let more = !signals.is_empty();
-        slot.listed = more;
-        if more {
-            self.tcp.work.events.push_front(EventSource::Connection(index));
-        }
-        match first {
-            Signals::READABLE => Some(Event::Readable(handle)),
-            Signals::CONNECTED => Some(Event::Connected(handle)),
-            Signals::WRITABLE => Some(Event::Writable(handle)),
-            other => rare_event(other, handle, closed),
-        }
     }
 }
 

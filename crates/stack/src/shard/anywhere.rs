@@ -52,7 +52,8 @@ impl Shard {
     pub fn asked(&mut self, listener: ListenerId) -> Option<Asked> {
         self.tcp.passive.listeners.resolve(listener).filter(|listener| listener.is_any())?;
         let (index, entry) = self.tcp.records.syns.ask().map(|(index, entry)| (index, *entry))?;
-        let (syn, key) = (self.syn_at(index, &entry), FlowKey::of_half_open(&entry));
+        let (syn, key) =
+            (self.tcp.records.syn_handle(index, &entry), FlowKey::of_half_open(&entry));
         let local = *self.net.ip.addresses.get(key.local_index)?;
         let flow = Flow {
             local: Endpoint::new(local, key.local_port),
@@ -64,13 +65,14 @@ impl Shard {
     /// The connection of a SYN that [`Event::Opened`] told of, once: it is yours, to be closed some time.
     pub fn opened(&mut self, syn: SynHandle) -> Option<Handle> {
         let index = self.tcp.passive.dials.opened.remove(&syn)?;
-        self.hand_out(index)
+        self.tcp.work.hand_out(&mut self.tcp.records.connections, index)
     }
 
     /// Answers a SYN. Returns whether it was still there, and nobody had answered it.
     pub fn answer_syn(&mut self, syn: SynHandle, answer: Answer) -> bool {
         let entry = self.tcp.records.syns.get(syn.index).copied();
-        let Some(entry) = entry.filter(|it| it.is_held() && self.syn_at(syn.index, it) == syn)
+        let Some(entry) =
+            entry.filter(|it| it.is_held() && self.tcp.records.syn_handle(syn.index, it) == syn)
         else {
             return false;
         };
@@ -99,7 +101,8 @@ impl Shard {
         }
         self.cx.counters.attempt_fails += 1;
         self.tcp.records.syns.remove(syn.index, &mut self.tcp.passive.listeners);
-        self.unlink_half_open(syn.index, &entry);
+        let returned = self.tcp.records.unlink_half_open(syn.index, &entry);
+        self.cx.counters.time_wait_returned += u64::from(returned);
         self.leave_destination(syn.index, &entry);
         true
     }
@@ -220,7 +223,7 @@ impl Shard {
         if let Some(listener) = self.tcp.passive.listeners.get_mut(entry.listener()) {
             listener.on_opened();
         }
-        let syn = self.syn_at(index, entry);
+        let syn = self.tcp.records.syn_handle(index, entry);
         self.tcp.passive.dials.opened.insert(syn, place);
         self.tcp.passive.dials.news.push_back(Event::Opened(syn));
         self.leave_destination(index, entry);
@@ -244,15 +247,6 @@ impl Shard {
         Some(news)
     }
 
-    /// The handle of the entry at `index`.
-    fn syn_at(&self, index: u32, entry: &SynEntry) -> SynHandle {
-        SynHandle {
-            index,
-            generation: self.tcp.records.syns.generation(index),
-            iss: entry.iss().raw(),
-        }
-    }
-
     /// A handshake that a verdict decides about, or decided, is over, and no connection came of it.
     #[cold]
     pub(super) fn on_withdrawn(&mut self, index: u32, entry: &SynEntry, why: Withdrawal) {
@@ -261,7 +255,7 @@ impl Shard {
         }
         if entry.was_asked() {
             // It was just taken out, so that its place is on its next generation.
-            let now = self.syn_at(index, entry);
+            let now = self.tcp.records.syn_handle(index, entry);
             let syn = SynHandle { generation: now.generation.wrapping_sub(1), ..now };
             self.tcp.passive.dials.news.push_back(Event::Withdrawn(syn, why));
         }

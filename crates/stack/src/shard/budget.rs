@@ -1,19 +1,15 @@
 //! What a shard holds, and what it leaves where that is as much as it may.
 
-use core::mem::size_of;
 use core::time::Duration;
 
-use whimbrel_base::packet::TxSegment;
 use whimbrel_base::{Instant, Tick};
+use whimbrel_tcp::Context;
 use whimbrel_tcp::budget::{Budget, Pressure};
 use whimbrel_tcp::recv::ChunkPool;
-use whimbrel_tcp::table::{Cookies, SynEntry, TimeWait};
+use whimbrel_tcp::table::{Cookies, SynEntry};
 use whimbrel_wire::WindowSize;
 
 use super::Shard;
-use super::after_change::EventSource;
-use crate::connections::ConnectionSlot;
-use crate::replies::Pending;
 
 /// What a shard holds for its peers and applications.
 ///
@@ -81,51 +77,19 @@ impl Shard {
         &mut self.cx.pool.chunks
     }
 
-    /// Gives back chunks that nobody needed, once that is due.
-    pub(super) fn trim_chunks(&mut self) {
-        if self.chunks_deadline().is_some_and(|due| due <= self.cx.now) {
-            self.trim_unneeded();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn trim_unneeded(&mut self) {
-        let has_more = self.cx.pool.chunks.trim();
-        self.memory.trim_at = self.cx.now + if has_more { TRIMMED_EVERY } else { CHUNKS_KEPT };
-        self.memory.released.note_trimmed(self.cx.pool.budget.held());
-    }
-
-    /// When chunks that nobody needed are given back next, if there are chunks.
-    pub(super) fn chunks_deadline(&self) -> Option<Instant> {
-        (!self.cx.pool.chunks.is_empty()).then_some(self.memory.trim_at)
-    }
-
     /// What everything takes that is of one size, and what fragments do.
     fn records_memory(&self) -> u64 {
-        let (records, host) = (&self.tcp.records, &self.net);
-        let connections = records.connections.0.len();
-        let waiting = host.link.as_ref().map_or(0, |link| link.neighbours().waiting());
-        let lists = self.tcp.work.dirty.capacity() * size_of::<u32>()
-            + self.tcp.work.events.capacity() * size_of::<EventSource>();
-        let bytes = connections * size_of::<ConnectionSlot>()
-            + lists
-            + self.cx.pool.memory(connections)
-            + self.idle_chunks()
-            + records.syns.len() * size_of::<SynEntry>()
-            + records.waits.len() * size_of::<TimeWait>()
-            + records.flows.memory()
-            + host.ip.reassembly.octets()
-            + self.net.replies.len() * size_of::<Pending>()
-            + waiting * size_of::<TxSegment>()
+        let (records, pool) = (&self.tcp.records, &self.cx.pool);
+        // Chunks that no text is in: all but what text takes, be it in chunks or elsewhere. Those count here
+        // too that applications have, as long as the pool knows of them.
+        let idle_chunks = pool.chunks.octets().saturating_sub(pool.budget.text() as usize);
+        let bytes = records.memory()
+            + self.tcp.work.memory()
+            + pool.memory(records.connections.0.len())
+            + idle_chunks
+            + self.net.memory()
             + self.udp.sockets.memory();
         bytes as u64
-    }
-
-    /// Chunks that no text is in, bytes: all but what text takes, be it in chunks or elsewhere. Those count
-    /// here too that applications have, as long as the pool knows of them.
-    fn idle_chunks(&self) -> usize {
-        self.cx.pool.chunks.octets().saturating_sub(self.cx.pool.budget.text() as usize)
     }
 
     /// The window of a connection whose handshake a cookie completes while all of the budget is used.
@@ -158,6 +122,28 @@ pub(super) struct MemoryWatch {
     /// When chunks that nobody needs are given back next, if there are any.
     trim_at: Instant,
     released: Released,
+}
+
+impl MemoryWatch {
+    /// Gives back chunks that nobody needed, once that is due.
+    pub(super) fn trim_chunks(&mut self, cx: &mut Context) {
+        if self.chunks_deadline(cx).is_some_and(|due| due <= cx.now) {
+            self.trim_unneeded(cx);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn trim_unneeded(&mut self, cx: &mut Context) {
+        let has_more = cx.pool.chunks.trim();
+        self.trim_at = cx.now + if has_more { TRIMMED_EVERY } else { CHUNKS_KEPT };
+        self.released.note_trimmed(cx.pool.budget.held());
+    }
+
+    /// When chunks that nobody needed are given back next, if there are chunks.
+    pub(super) fn chunks_deadline(&self, cx: &Context) -> Option<Instant> {
+        (!cx.pool.chunks.is_empty()).then_some(self.trim_at)
+    }
 }
 
 /// What was held, and whether much less is.

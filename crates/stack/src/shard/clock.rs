@@ -52,7 +52,7 @@ impl Shard {
         }
         self.net.ip.addresses.sweep();
         // Last: what this host has just sent itself may be in the first chunks that there are.
-        self.trim_chunks();
+        self.memory.trim_chunks(&mut self.cx);
         left == 0 && self.is_more_due()
     }
 
@@ -91,10 +91,10 @@ impl Shard {
         Instant::earliest([
             self.tcp.work.timers.next_deadline(),
             self.tcp.records.syns.next_deadline(),
-            self.next_wait_expiry(),
+            self.tcp.records.next_wait_expiry(self.cx.now, self.cx.tunables.max_time_wait),
             self.net.ip.reassembly.next_deadline(),
             self.net.next_link_deadline(),
-            self.chunks_deadline(),
+            self.memory.chunks_deadline(&self.cx),
             self.net.own_packets_deadline(self.cx.now),
         ])
     }

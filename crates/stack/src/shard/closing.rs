@@ -1,6 +1,6 @@
 //! TIME-WAIT: how records begin, what segments do to them, how they end.
 
-use whimbrel_base::{Instant, cold_path};
+use whimbrel_base::cold_path;
 use whimbrel_tcp::table::{
     Identity, Kind, Record, RefusalReason, ReuseBy, RstVerdict, SegmentVerdict, SynAnswer,
     SynEntry, SynVerdict, TimeWait,
@@ -232,17 +232,12 @@ impl Shard {
         }
     }
 
-    /// Whether a bound was lowered below what there is.
-    fn has_surplus_waits(&self) -> bool {
-        self.tcp.records.waits.len() > self.cx.tunables.max_time_wait as usize
-    }
-
     /// Records that are too many go, and those that expired; each takes one of what is `left`.
     pub(super) fn advance_waits(&mut self, left: &mut usize) {
         if self.tcp.records.waits.is_empty() {
             return;
         }
-        while *left > 0 && self.has_surplus_waits() {
+        while *left > 0 && self.tcp.records.has_surplus_waits(self.cx.tunables.max_time_wait) {
             cold_path();
             self.recycle_wait();
             *left -= 1;
@@ -256,14 +251,6 @@ impl Shard {
         }
     }
 
-    /// When the next record expires.
-    pub(super) fn next_wait_expiry(&self) -> Option<Instant> {
-        if self.has_surplus_waits() {
-            return Some(self.cx.now);
-        }
-        self.tcp.records.waits.next_expiry(self.cx.now, &self.tcp.records.lifetimes)
-    }
-
     /// A half-open entry is gone without a connection.
     pub(super) fn forget_half_open(&mut self, index: u32, entry: &SynEntry) {
         self.forget_half_open_for(index, entry, Withdrawal::Reset);
@@ -271,37 +258,10 @@ impl Shard {
 
     /// The same, and why.
     pub(super) fn forget_half_open_for(&mut self, index: u32, entry: &SynEntry, why: Withdrawal) {
-        self.unlink_half_open(index, entry);
+        let returned = self.tcp.records.unlink_half_open(index, entry);
+        self.cx.counters.time_wait_returned += u64::from(returned);
         if entry.is_by_verdict() {
             self.on_withdrawn(index, entry, why);
-        }
-    }
-
-    /// The TIME-WAIT record that a half-open entry would have replaced is found again; if it expired
-    /// meanwhile, nothing is.
-    pub(super) fn unlink_half_open(&mut self, index: u32, entry: &SynEntry) {
-        let hash = self.tcp.records.hash(&FlowKey::of_half_open(entry));
-        let record = Record::new(Kind::SynEntry, index);
-        match entry.time_wait().filter(|wait| self.is_kept_by(*wait, entry)) {
-            Some(wait) => {
-                self.cx.counters.time_wait_returned += 1;
-                self.tcp.records.flows.replace(hash, record, Record::new(Kind::TimeWait, wait))
-            }
-            None => self.tcp.records.flows.remove(hash, record),
-        };
-    }
-
-    /// A half-open entry became a connection: the TIME-WAIT record it kept is of no more use.
-    pub(super) fn end_kept_wait(&mut self, entry: &SynEntry) {
-        if let Some(wait) = entry.time_wait() {
-            self.end_if_kept(wait, entry);
-        }
-    }
-
-    #[inline(never)]
-    fn end_if_kept(&mut self, wait: u32, entry: &SynEntry) {
-        if self.is_kept_by(wait, entry) {
-            self.drop_displaced(wait);
         }
     }
 
@@ -310,12 +270,6 @@ impl Shard {
         if let Some(wait) = self.tcp.records.waits.remove(index) {
             self.on_wait_gone(&wait);
         }
-    }
-
-    /// Whether the record with this index is still the one that the entry displaced.
-    fn is_kept_by(&self, wait: u32, entry: &SynEntry) -> bool {
-        let key = FlowKey::of_half_open(entry);
-        self.tcp.records.waits.get(wait).is_some_and(|wait| FlowKey::of_waiting(wait) == key)
     }
 }
 

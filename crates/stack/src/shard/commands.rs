@@ -5,7 +5,7 @@ use whimbrel_base::cold_path;
 use whimbrel_tcp::conn::{Connection, Marking, Read};
 use whimbrel_tcp::{Context, Reply};
 
-use super::{EventSource, SendError, Shard};
+use super::{SendError, Shard};
 use crate::ip::FlowKey;
 use crate::{Handle, ListenerId, Recv};
 
@@ -13,21 +13,7 @@ impl Shard {
     /// The next complete connection of a listener, if one waits.
     pub fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
         let index = self.tcp.passive.listeners.resolve_mut(listener)?.pop_accepted()?;
-        self.hand_out(index)
-    }
-
-    /// A connection is its application's from here on, and what is new of it, too.
-    pub(super) fn hand_out(&mut self, index: u32) -> Option<Handle> {
-        let (generation, slot) = self.tcp.records.connections.0.current_mut(index)?;
-        if !slot.unaccepted {
-            return None;
-        }
-        slot.unaccepted = false;
-        if !slot.listed && !slot.connection.signals_mut().is_empty() {
-            slot.listed = true;
-            self.tcp.work.events.push_back(EventSource::Connection(index));
-        }
-        Some(Handle { generation, index })
+        self.tcp.work.hand_out(&mut self.tcp.records.connections, index)
     }
 
     /// Takes from the front of `data` what there is room for and returns how much that was; if
@@ -43,7 +29,7 @@ impl Shard {
 
     /// How many octets [`Shard::send`] would take now, but for what a buffer grows by; 0 if it is stale.
     pub fn send_room(&self, handle: Handle) -> usize {
-        self.slot(handle).map_or(0, |slot| slot.connection.send_room() as usize)
+        self.tcp.records.held(handle).map_or(0, |slot| slot.connection.send_room() as usize)
     }
 
     /// Takes all of `data`, whatever room there is. For what an application was told is written when it lets
@@ -84,7 +70,7 @@ impl Shard {
 
     /// What can be read, piece by piece; it stays unread, and the window as it is.
     pub fn peek(&self, handle: Handle) -> impl Iterator<Item = &[u8]> {
-        self.slot(handle).into_iter().flat_map(|slot| slot.connection.peek())
+        self.tcp.records.held(handle).into_iter().flat_map(|slot| slot.connection.peek())
     }
 
     /// Sends FIN after what was sent so far; reading goes on.
@@ -123,11 +109,6 @@ impl Shard {
             cold_path();
             self.net.reply_own(key, reply, marking);
         }
-    }
-
-    /// The place of a connection that its application holds.
-    pub(super) fn index_of(&self, handle: Handle) -> Option<u32> {
-        self.slot(handle).map(|_| handle.index)
     }
 }
 

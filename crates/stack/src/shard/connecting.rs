@@ -85,7 +85,7 @@ impl Shard {
             let sends = connection.may_transmit() && connection.next_deadline() == Instant::NEVER;
             sends && !slot.has_news()
         }));
-        Ok(self.handle(index))
+        Ok(self.tcp.records.handle(index))
     }
 
     /// A connection that begins has what its application set, what is known of its path, and TS.Recent of its
@@ -112,7 +112,7 @@ impl Shard {
 
     /// What was tried to open a connection, and what came back: for whoever tells why it failed.
     pub fn attempt(&self, handle: Handle) -> Option<Attempt> {
-        self.slot(handle).map(|slot| slot.connection.attempt(self.cx.now))
+        self.tcp.records.held(handle).map(|slot| slot.connection.attempt(self.cx.now))
     }
 
     /// Whether `remote` can be connected to, and from which address if the caller has no wish.

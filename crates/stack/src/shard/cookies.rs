@@ -15,7 +15,7 @@ use whimbrel_wire::{Endpoint, Flow, SeqNum, WindowScale};
 use super::Shard;
 use super::found::FoundSegment;
 use crate::dial::Withdrawal;
-use crate::ip::FlowKey;
+use crate::ip::{FlowKey, SegmentOut};
 use crate::replies::Pending;
 
 /// What becomes of a SYN that gets no half-open entry.
@@ -144,7 +144,8 @@ impl Shard {
         let syn_ack = entry.syn_ack(announced);
         self.cx.counters.out_segs += 1;
         let marking = self.half_open_marking(entry);
-        self.write_outgoing(&FlowKey::of_half_open(entry), &syn_ack, marking, tx)
+        let (key, order) = (FlowKey::of_half_open(entry), self.cx.tunables.option_order);
+        self.net.ip.write_segment(&SegmentOut::of_flow(&key, &syn_ack, marking, order), tx)
     }
 
     /// Whether a segment without a record may bring a cookie back.

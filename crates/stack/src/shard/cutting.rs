@@ -5,11 +5,12 @@ use alloc::collections::VecDeque;
 
 use bytes::Bytes;
 use whimbrel_base::packet::TxSegment;
+use whimbrel_tcp::Context;
 use whimbrel_tcp::conn::{Marking, OutgoingSegment};
 use whimbrel_wire::tcp::TcpFlags;
 
-use super::Shard;
-use crate::ip::FlowKey;
+use crate::ip::{FlowKey, SegmentOut};
+use crate::net::Net;
 
 /// What a connection sends in its turn, and what of it has not left yet.
 #[derive(Debug)]
@@ -63,7 +64,7 @@ impl Cutting {
         }
     }
 
-    /// Takes a super-segment, whose text stands in `tx`: [`Shard::write_cut`] makes segments of it.
+    /// Takes a super-segment, whose text stands in `tx`: [`Cutting::transmit`] makes segments of it.
     #[inline(never)]
     pub(super) fn begin(
         &mut self,
@@ -83,25 +84,23 @@ impl Cutting {
     pub(super) fn is_empty(&self) -> bool {
         self.head.is_none()
     }
-}
 
-impl Shard {
-    /// The next segment of what is being cut.
+    /// Writes the next segment of what is being cut, and says whether it leaves.
     // Few are: inlined, it would take registers from those that are not.
     #[inline(never)]
-    pub(super) fn write_cut(&mut self, tx: &mut TxSegment) -> bool {
-        let Some(Head { key, mut outgoing, marking, left }) = self.tcp.cutting.head.take() else {
+    pub(super) fn transmit(&mut self, cx: &Context, net: &mut Net, tx: &mut TxSegment) -> bool {
+        let Some(Head { key, mut outgoing, marking, left }) = self.head.take() else {
             return false;
         };
         let len = u32::from(outgoing.gso_size).min(left);
         let mut missing = len as usize;
         while missing > 0
-            && let Some(first) = self.tcp.cutting.text.front_mut()
+            && let Some(first) = self.text.front_mut()
         {
             let part = first.split_to(missing.min(first.len()));
             missing -= part.len();
             if first.is_empty() {
-                self.tcp.cutting.text.pop_front();
+                self.text.pop_front();
             }
             // There is room: the whole had no more slices.
             let _pushed = tx.payload.push(part);
@@ -109,12 +108,14 @@ impl Shard {
         if len < left {
             let mut rest = outgoing;
             rest.seq += len;
-            self.tcp.cutting.head = Some(Head { key, outgoing: rest, marking, left: left - len });
+            self.head = Some(Head { key, outgoing: rest, marking, left: left - len });
             // What ends the text stands on its last segment.
             outgoing.flags = outgoing.flags.without(TcpFlags::PSH | TcpFlags::FIN);
         }
         outgoing.gso_size = 0;
-        self.write_outgoing(&key, &outgoing, marking, tx)
+        let order = cx.tunables.option_order;
+        net.ip.write_segment(&SegmentOut::of_flow(&key, &outgoing, marking, order), tx)
+            && net.depart(tx, cx.now)
     }
 }
 

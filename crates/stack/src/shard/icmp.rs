@@ -13,12 +13,12 @@ impl Shard {
     /// Why segments of this connection did not arrive, as somebody on the path last reported
     /// (RFC 1122 4.2.4.1); forgotten when new data is acknowledged.
     pub fn soft_error(&self, handle: Handle) -> Option<SoftError> {
-        self.slot(handle)?.connection.soft_error()
+        self.tcp.records.held(handle)?.connection.soft_error()
     }
 
     /// The same, and it is forgotten: what `SO_ERROR` tells once.
     pub fn take_soft_error(&mut self, handle: Handle) -> Option<SoftError> {
-        self.slot(handle)?;
+        self.tcp.records.held(handle)?;
         self.connection(handle.index())?.0.take_soft_error()
     }
 }

@@ -14,7 +14,7 @@ use whimbrel_wire::tcp::TcpFlags;
 use super::Shard;
 use super::found::{FoundSegment, ReusedFlow};
 use crate::RxFrame;
-use crate::ip::{Arrival, FlowKey, FrameDrop, Input, Refused};
+use crate::ip::{Arrival, FrameDrop, Input, Refused};
 use crate::replies::Pending;
 
 /// The frames of one pass.
@@ -98,11 +98,12 @@ impl Shard {
         while let Some((found, behind)) = rest.split_first_mut() {
             rest = behind;
             let key = &found.arrival.key;
-            if self.tcp.records.flows.may_differ(found.hash) && !self.still_leads(found.record, key)
+            if self.tcp.records.flows.may_differ(found.hash)
+                && !self.tcp.records.still_leads(found.record, key)
             {
                 found.record = self.tcp.records.find(found.hash, key);
             }
-            match self.followers(found, rest) {
+            match self.tcp.records.followers(found, rest, &self.cx.pool.budget) {
                 0 => self.process(found),
                 count => {
                     let (joined, behind) = rest.split_at_mut(count);
@@ -139,15 +140,6 @@ impl Shard {
         for packet in whole {
             self.rx_whole(&packet);
         }
-    }
-
-    /// Whether the table leads to what was found still, as connections and half-open entries tell
-    /// themselves. Of a record in TIME-WAIT it cannot be said without looking: a half-open entry may
-    /// stand in front of it.
-    #[inline]
-    fn still_leads(&self, record: Option<Record>, key: &FlowKey) -> bool {
-        let telling = record.filter(|record| record.kind() != Kind::TimeWait);
-        telling.is_some_and(|record| self.tcp.records.is_record_of(record, key))
     }
 
     /// A packet whose last fragment came: it goes alone, behind its burst.

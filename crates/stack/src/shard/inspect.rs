@@ -8,7 +8,8 @@ use whimbrel_tcp::table::{Kind, Listener, Record};
 use whimbrel_wire::{Address, Endpoint, Flow};
 
 use super::Shard;
-use crate::ip::FlowKey;
+use crate::ip::{Addresses, FlowKey};
+use crate::records::Records;
 use crate::{Handle, ListenerId};
 
 /// The states of RFC 9293 3.3.2 that a socket of a shard can be in.
@@ -114,13 +115,16 @@ pub struct SocketEntry {
 impl Shard {
     /// The variables of a connection at this moment.
     pub fn snapshot(&self, handle: Handle) -> Option<Snapshot> {
-        self.slot(handle).map(|slot| slot.connection.snapshot(self.cx.now, &self.cx.tunables))
+        self.tcp
+            .records
+            .held(handle)
+            .map(|slot| slot.connection.snapshot(self.cx.now, &self.cx.tunables))
     }
 
     /// How many SYNs it took to open a connection that has just opened; of what is sent again later, it
     /// counts each segment, too.
     pub fn syns_sent(&self, handle: Handle) -> Option<u32> {
-        self.slot(handle).map(|slot| slot.connection.syns_sent())
+        self.tcp.records.held(handle).map(|slot| slot.connection.syns_sent())
     }
 
     /// A listener: where it listens, and how many wait.
@@ -135,28 +139,21 @@ impl Shard {
             local: listener.at(),
             remote: None,
         });
-        listeners.chain(self.tcp.records.flows.records().filter_map(|record| self.entry(record)))
+        let (records, addresses) = (&self.tcp.records, &self.net.ip.addresses);
+        let flows = records.flows.records();
+        listeners.chain(flows.filter_map(|record| records.socket_entry(record, addresses)))
     }
 
     /// How many sockets are in each state. It walks every connection; half-open entries and TIME-WAIT
     /// records are counted already.
     pub fn states(&self) -> StateCounts {
         let mut counts = StateCounts::default();
+        let records = &self.tcp.records;
         counts.add(SocketState::Listen, self.tcp.passive.listeners.len());
-        counts.add(SocketState::SynReceived, self.tcp.records.syns.len());
-        counts.add(SocketState::TimeWait, self.tcp.records.waits.len());
-        let mut from = 0;
-        while let Some(found) = self.tcp.records.connections.0.first_from(from) {
-            let state = match found {
-                Ok((index, slot)) => {
-                    from = index + 1;
-                    socket_state(slot.connection.state())
-                }
-                Err(next) => {
-                    from = next;
-                    None
-                }
-            };
+        counts.add(SocketState::SynReceived, records.syns.len());
+        counts.add(SocketState::TimeWait, records.waits.len());
+        for (_, slot) in records.connections() {
+            let state = socket_state(slot.connection.state());
             // What is in TIME-WAIT is counted, though an application may hold the connection still.
             if let Some(state) = state.filter(|state| *state != SocketState::TimeWait) {
                 counts.add(state, 1);
@@ -168,50 +165,54 @@ impl Shard {
     /// The state of what this shard holds between these two ends, a half-open entry or a TIME-WAIT
     /// record included; `None` if nothing. One probe of the flow table.
     pub fn state_between(&self, flow: &Flow) -> Option<SocketState> {
-        let record = self.record_between(flow)?;
-        self.entry(record).map(|entry| entry.state)
+        let (records, addresses) = (&self.tcp.records, &self.net.ip.addresses);
+        let record = records.find_between(flow, addresses)?;
+        records.socket_entry(record, addresses).map(|entry| entry.state)
     }
 
     /// The variables of the connection between these two ends at this moment; `None` if there is none, or
     /// its application let go of it and it is in TIME-WAIT. One probe of the flow table.
     pub fn snapshot_between(&self, flow: &Flow) -> Option<Snapshot> {
-        let record = self.record_between(flow)?;
+        let record = self.tcp.records.find_between(flow, &self.net.ip.addresses)?;
         let is_connection = record.kind() == Kind::Connection;
         let slot = self.tcp.records.connections.0.get(record.index()).filter(|_| is_connection)?;
         Some(slot.connection.snapshot(self.cx.now, &self.cx.tunables))
     }
+}
 
-    fn record_between(&self, flow: &Flow) -> Option<Record> {
+impl Records {
+    /// The record of what is between these two ends.
+    pub(super) fn find_between(&self, flow: &Flow, addresses: &Addresses) -> Option<Record> {
         let key = FlowKey {
             remote: flow.remote.addr,
             remote_port: flow.remote.port,
             local_port: flow.local.port,
-            local_index: self.net.ip.addresses.index_of_any(&flow.local.addr)?,
+            local_index: addresses.index_of_any(&flow.local.addr)?,
         };
-        self.tcp.records.find(self.tcp.records.hash(&key), &key)
+        self.find(self.hash(&key), &key)
     }
 
-    fn entry(&self, record: Record) -> Option<SocketEntry> {
+    fn socket_entry(&self, record: Record, addresses: &Addresses) -> Option<SocketEntry> {
         let index = record.index();
         let (state, local_index, local_port, remote) = match record.kind() {
             Kind::Connection => {
-                let connection = &self.tcp.records.connections.0.get(index)?.connection;
+                let connection = &self.connections.0.get(index)?.connection;
                 let remote = Endpoint::new(*connection.remote(), connection.remote_port());
                 let state = socket_state(connection.state())?;
                 (state, connection.local_index(), connection.local_port(), remote)
             }
             Kind::SynEntry => {
-                let entry = self.tcp.records.syns.get(index)?;
+                let entry = self.syns.get(index)?;
                 let (at, port) = (entry.local_index(), entry.local_port());
                 (SocketState::SynReceived, at, port, entry.remote())
             }
             Kind::TimeWait => {
-                let ended = self.tcp.records.waits.get(index)?.ended();
+                let ended = self.waits.get(index)?.ended();
                 let remote = Endpoint::new(ended.remote, ended.remote_port);
                 (SocketState::TimeWait, ended.local_index, ended.local_port, remote)
             }
         };
-        let local: Address = *self.net.ip.addresses.get(local_index)?;
+        let local: Address = *addresses.get(local_index)?;
         Some(SocketEntry { state, local: Endpoint::new(local, local_port), remote: Some(remote) })
     }
 }

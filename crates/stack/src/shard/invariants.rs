@@ -6,11 +6,12 @@ use alloc::format;
 use alloc::string::String;
 
 use whimbrel_base::Instant;
-use whimbrel_tcp::table::{Kind, Record, SynEntry};
+use whimbrel_tcp::table::{Kind, Record};
 
 use super::{EventSource, Shard};
 use crate::connections::ConnectionSlot;
 use crate::ip::FlowKey;
+use crate::records::Records;
 
 /// What was counted on the walk.
 #[derive(Default)]
@@ -33,60 +34,18 @@ impl Shard {
             EventSource::Listener(_) => None,
         }));
         let mut tally = Walked::default();
-        let slab = &self.tcp.records.connections.0;
-        for (index, slot) in walk(|index| slab.first_from(index)) {
+        let (records, max_text) = (&self.tcp.records, self.tcp.cutting.turn);
+        for (index, slot) in records.connections() {
             let places = [&dirty, &listed].map(|list| list.get(&index).copied().unwrap_or(0));
-            self.check_slot(index, slot, places)
+            records
+                .check_slot(index, slot, places, max_text)
                 .map_err(|what| format!("connection {index}: {what}; {:?}", slot.connection))?;
             tally.linked += usize::from(slot.linked.is_some());
             tally.armed += usize::from(slot.armed != Instant::NEVER);
             tally.buffers += usize::from(slot.connection.holds_buffers());
             tally.accounted += u64::from(slot.connection.accounted());
         }
-        self.check_counts(&tally, self.check_half_open()?)
-    }
-
-    fn check_slot(
-        &self,
-        index: u32,
-        slot: &ConnectionSlot,
-        [dirty, listed]: [usize; 2],
-    ) -> Result<(), &'static str> {
-        let max_text = self.tcp.cutting.turn;
-        let connection = &slot.connection;
-        connection.check_invariants(max_text)?;
-        let record = self.find(&FlowKey::of(connection));
-        let checks = [
-            (slot.dirty || !connection.wants_transmit(max_text), "it wants to transmit unlisted"),
-            (!slot.dirty || dirty >= 1, "it is dirty and not in the list"),
-            (!slot.listed || listed >= 1, "it has news and is not in the list"),
-            (connection.next_deadline() >= slot.armed, "its timer fires too late"),
-            (
-                slot.linked.is_none() || record == Some(Record::new(Kind::Connection, index)),
-                "the flow table does not lead to it",
-            ),
-            (slot.linked.is_some() || !connection.is_orphan(), "it is over and nobody holds it"),
-        ];
-        checks.into_iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, what)| Err(what))
-    }
-
-    /// How many TIME-WAIT records a half-open entry stands in front of.
-    fn check_half_open(&self) -> Result<usize, String> {
-        let mut displaced = 0;
-        for (index, entry) in walk(|index| self.tcp.records.syns.first_from(index)) {
-            let key = FlowKey::of_half_open(entry);
-            if self.find(&key) != Some(Record::new(Kind::SynEntry, index)) {
-                return Err(format!("half-open {index}: the flow table does not lead to it"));
-            }
-            displaced += usize::from(self.keeps_wait(entry));
-        }
-        Ok(displaced)
-    }
-
-    fn keeps_wait(&self, entry: &SynEntry) -> bool {
-        let key = FlowKey::of_half_open(entry);
-        let wait = entry.time_wait().and_then(|wait| self.tcp.records.waits.get(wait));
-        wait.is_some_and(|wait| FlowKey::of_waiting(wait) == key)
+        self.check_counts(&tally, records.check_half_open()?)
     }
 
     fn check_counts(&self, tally: &Walked, displaced: usize) -> Result<(), String> {
@@ -109,9 +68,45 @@ impl Shard {
             None => Ok(()),
         }
     }
+}
 
-    fn find(&self, key: &FlowKey) -> Option<Record> {
-        self.tcp.records.find(self.tcp.records.hash(key), key)
+impl Records {
+    fn check_slot(
+        &self,
+        index: u32,
+        slot: &ConnectionSlot,
+        [dirty, listed]: [usize; 2],
+        max_text: u32,
+    ) -> Result<(), &'static str> {
+        let connection = &slot.connection;
+        connection.check_invariants(max_text)?;
+        let key = FlowKey::of(connection);
+        let record = self.find(self.hash(&key), &key);
+        let checks = [
+            (slot.dirty || !connection.wants_transmit(max_text), "it wants to transmit unlisted"),
+            (!slot.dirty || dirty >= 1, "it is dirty and not in the list"),
+            (!slot.listed || listed >= 1, "it has news and is not in the list"),
+            (connection.next_deadline() >= slot.armed, "its timer fires too late"),
+            (
+                slot.linked.is_none() || record == Some(Record::new(Kind::Connection, index)),
+                "the flow table does not lead to it",
+            ),
+            (slot.linked.is_some() || !connection.is_orphan(), "it is over and nobody holds it"),
+        ];
+        checks.into_iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, what)| Err(what))
+    }
+
+    /// How many TIME-WAIT records a half-open entry stands in front of.
+    fn check_half_open(&self) -> Result<usize, String> {
+        let mut displaced = 0;
+        for (index, entry) in self.half_open() {
+            let key = FlowKey::of_half_open(entry);
+            if self.find(self.hash(&key), &key) != Some(Record::new(Kind::SynEntry, index)) {
+                return Err(format!("half-open {index}: the flow table does not lead to it"));
+            }
+            displaced += usize::from(self.wait_kept_by(entry).is_some());
+        }
+        Ok(displaced)
     }
 }
 
@@ -121,22 +116,4 @@ fn count(indices: impl Iterator<Item = u32>) -> BTreeMap<u32, usize> {
         *counts.entry(index).or_default() += 1;
     }
     counts
-}
-
-/// Every record of a slab, by its chunk-wise walk.
-fn walk<'a, T: 'a>(
-    first_from: impl Fn(u32) -> Option<Result<(u32, &'a T), u32>>,
-) -> impl Iterator<Item = (u32, &'a T)> {
-    let mut next = 0;
-    core::iter::from_fn(move || {
-        loop {
-            match first_from(next)? {
-                Ok((index, record)) => {
-                    next = index + 1;
-                    return Some((index, record));
-                }
-                Err(on) => next = on,
-            }
-        }
-    })
 }

@@ -7,7 +7,7 @@
 
 use whimbrel_base::packet::{Payload, SegMeta};
 use whimbrel_tcp::RxSegment;
-use whimbrel_tcp::budget::Pressure;
+use whimbrel_tcp::budget::{Budget, Pressure};
 use whimbrel_tcp::table::Kind;
 use whimbrel_wire::tcp::{OptionsView, TcpFlags};
 
@@ -15,26 +15,39 @@ use super::Shard;
 use super::found::FoundSegment;
 use super::input::BURST;
 use crate::ip::Arrival;
+use crate::records::Records;
 
-impl Shard {
+impl Records {
     /// How many of those `behind` a segment go with it.
     #[inline(always)]
-    pub(super) fn followers(&self, found: &FoundSegment<'_>, behind: &[FoundSegment<'_>]) -> usize {
+    pub(super) fn followers(
+        &self,
+        found: &FoundSegment<'_>,
+        behind: &[FoundSegment<'_>],
+        budget: &Budget,
+    ) -> usize {
         match found.arrival.segment.payload {
-            Payload::Borrowed(text) if text.len() >= LEAST => self.judge_followers(found, behind),
+            Payload::Borrowed(text) if text.len() >= LEAST => {
+                self.judge_followers(found, behind, budget)
+            }
             _ => 0,
         }
     }
 
     #[inline(never)]
-    fn judge_followers(&self, first: &FoundSegment<'_>, behind: &[FoundSegment<'_>]) -> usize {
+    fn judge_followers(
+        &self,
+        first: &FoundSegment<'_>,
+        behind: &[FoundSegment<'_>],
+        budget: &Budget,
+    ) -> usize {
         let Some(record) = first.record.filter(|record| record.kind() == Kind::Connection) else {
             return 0;
         };
-        let Some(slot) = self.tcp.records.connections.0.get(record.index()) else { return 0 };
+        let Some(slot) = self.connections.0.get(record.index()) else { return 0 };
         let segment = &first.arrival.segment;
         let room = slot.connection.room_in_order(segment.header.seq).min(MOST);
-        if !is_plain(segment) || self.cx.pool.budget.pressure() != Pressure::None {
+        if !is_plain(segment) || budget.pressure() != Pressure::None {
             return 0;
         }
         let size = segment.payload.len();
@@ -62,7 +75,9 @@ impl Shard {
         }
         count
     }
+}
 
+impl Shard {
     /// A segment with those that follow it.
     #[inline(never)]
     pub(super) fn process_joined(&mut self, first: &FoundSegment<'_>, behind: &[FoundSegment<'_>]) {

@@ -23,14 +23,7 @@ impl Shard {
 
     fn narrow_connections(&mut self, mtu: u16) {
         let mut next = 0;
-        while let Some(found) = self.tcp.records.connections.0.first_from(next) {
-            let index = match found {
-                Ok((index, _)) => index,
-                Err(on) => {
-                    next = on;
-                    continue;
-                }
-            };
+        while let Some(index) = self.tcp.records.first_connection_from(next) {
             next = index + 1;
             if let Some((connection, cx)) = self.connection(index) {
                 connection.on_link_mtu(cx, mtu);

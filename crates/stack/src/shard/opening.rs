@@ -383,7 +383,10 @@ impl Shard {
             (Record::new(Kind::SynEntry, index), Record::new(Kind::Connection, place));
         self.tcp.records.flows.replace(found.hash, half_open, whole);
         self.tcp.records.syns.remove_answered(index, &mut self.tcp.passive.listeners);
-        self.end_kept_wait(&entry);
+        // The TIME-WAIT record that the entry kept is of no more use.
+        if let Some(wait) = self.tcp.records.wait_kept_by(&entry) {
+            self.drop_displaced(wait);
+        }
         self.on_connection_segment(place, arrival)
     }
 

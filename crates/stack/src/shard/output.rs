@@ -50,7 +50,7 @@ impl Shard {
     #[inline]
     fn tx_cut(&mut self, batch: &mut TxBatch) {
         while !self.tcp.cutting.is_empty() && !batch.is_full() {
-            batch.fill(|tx| self.write_cut(tx) && self.net.depart(tx, self.cx.now));
+            batch.fill(|tx| self.tcp.cutting.transmit(&self.cx, &mut self.net, tx));
         }
     }
 
@@ -123,20 +123,6 @@ impl Shard {
             self.update_timer(index, deadline);
         }
         written
-    }
-
-    /// A segment whose text already stands in `tx`, if it has any.
-    // Always: what it is made of is at hand there, and would be stored and read again.
-    #[inline(always)]
-    pub(super) fn write_outgoing(
-        &mut self,
-        key: &FlowKey,
-        outgoing: &OutgoingSegment,
-        marking: Marking,
-        tx: &mut TxSegment,
-    ) -> bool {
-        let order = self.cx.tunables.option_order;
-        self.net.ip.write_segment(&SegmentOut::of_flow(key, outgoing, marking, order), tx)
     }
 }
 

@@ -1,8 +1,7 @@
 //! What applications set on connections and listeners.
 
-use whimbrel_tcp::Context;
 use whimbrel_tcp::cc::{AddError, Algorithm, Algorithms, MakeAlgorithm};
-use whimbrel_tcp::conn::{BufferSize, Connection, Cork, KeepAlive, Nagle, SocketOptions};
+use whimbrel_tcp::conn::{BufferSize, Cork, KeepAlive, Nagle, SocketOptions};
 
 use super::Shard;
 use crate::{Handle, ListenerId};
@@ -10,42 +9,42 @@ use crate::{Handle, ListenerId};
 impl Shard {
     /// Switches Nagle's algorithm off or on (`TCP_NODELAY`).
     pub fn set_nodelay(&mut self, handle: Handle, nagle: Nagle) {
-        self.set(handle, |connection, _| connection.set_nodelay(nagle));
+        self.touch_held(handle, |connection, _| connection.set_nodelay(nagle));
     }
 
     /// Holds back segments that are not full, or lets them go (`TCP_CORK`).
     pub fn set_cork(&mut self, handle: Handle, cork: Cork) {
-        self.set(handle, |connection, cx| connection.set_cork(cx, cork));
+        self.touch_held(handle, |connection, cx| connection.set_cork(cx, cork));
     }
 
     /// Probes the connection when it is silent, or stops to (`SO_KEEPALIVE`).
     pub fn set_keep_alive(&mut self, handle: Handle, keep_alive: KeepAlive) {
-        self.set(handle, |connection, cx| connection.set_keep_alive(cx, keep_alive));
+        self.touch_held(handle, |connection, cx| connection.set_keep_alive(cx, keep_alive));
     }
 
     /// How many octets may wait to be acknowledged (`SO_SNDBUF`): a number means what the tunable
     /// `buffers` says, a floor by default.
     pub fn set_send_size(&mut self, handle: Handle, size: impl Into<BufferSize>) {
         let size = size.into();
-        self.set(handle, |connection, cx| connection.set_send_size(cx, size));
+        self.touch_held(handle, |connection, cx| connection.set_send_size(cx, size));
     }
 
     /// How many octets may wait to be read (`SO_RCVBUF`): a number means what the tunable `buffers`
     /// says, a floor by default.
     pub fn set_recv_size(&mut self, handle: Handle, size: impl Into<BufferSize>) {
         let size = size.into();
-        self.set(handle, |connection, cx| connection.set_recv_size(cx, size));
+        self.touch_held(handle, |connection, cx| connection.set_recv_size(cx, size));
     }
 
     /// The congestion control of a connection from now on (`TCP_CONGESTION`), beginning with the window
     /// that there is.
     pub fn set_congestion_control(&mut self, handle: Handle, algorithm: Algorithm) {
-        self.set(handle, |connection, _| connection.set_congestion_control(algorithm));
+        self.touch_held(handle, |connection, _| connection.set_congestion_control(algorithm));
     }
 
     /// The congestion control that a connection has.
     pub fn congestion_control(&self, handle: Handle) -> Option<Algorithm> {
-        self.slot(handle).map(|slot| slot.connection.congestion_control())
+        self.tcp.records.held(handle).map(|slot| slot.connection.congestion_control())
     }
 
     /// From now on connections whose socket, listener and route name no congestion control have this one,
@@ -76,7 +75,7 @@ impl Shard {
     /// Everything that can be set on a connection, at once: what `options` leaves open is as the
     /// tunables have it. The MSS counts only before our SYN is sent.
     pub fn set_options(&mut self, handle: Handle, options: &SocketOptions) {
-        self.set(handle, |connection, cx| connection.set_options(cx, options));
+        self.touch_held(handle, |connection, cx| connection.set_options(cx, options));
     }
 
     /// What the connections of a listener inherit: those whose third segment arrives from now on.
@@ -90,13 +89,5 @@ impl Shard {
     /// whether `listener` names one.
     pub fn set_backlog(&mut self, listener: ListenerId, backlog: u32) -> bool {
         self.tcp.passive.listeners.set_backlog(listener, backlog)
-    }
-
-    fn set(&mut self, handle: Handle, set: impl FnOnce(&mut Connection, &mut Context)) {
-        let Some(index) = self.index_of(handle) else { return };
-        if let Some((connection, cx)) = self.connection(index) {
-            set(connection, cx);
-        }
-        self.after_change(index);
     }
 }
