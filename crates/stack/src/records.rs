@@ -104,6 +104,19 @@ impl Records {
         kept.is_some()
     }
 
+    /// A record in TIME-WAIT goes before its time.
+    pub(crate) fn remove_wait(&mut self, index: u32) -> Option<TimeWait> {
+        let wait = self.waits.remove(index)?;
+        self.unlink_wait(index, &wait);
+        Some(wait)
+    }
+
+    /// The table forgets a record in TIME-WAIT that is gone.
+    pub(crate) fn unlink_wait(&mut self, index: u32, wait: &TimeWait) {
+        let hash = self.hash(&FlowKey::of_waiting(wait));
+        self.flows.remove(hash, Record::new(Kind::TimeWait, index));
+    }
+
     /// True if there are more records in TIME-WAIT than `most`, which was lowered.
     pub(crate) fn has_surplus_waits(&self, most: u32) -> bool {
         self.waits.len() > most as usize

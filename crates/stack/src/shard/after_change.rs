@@ -90,6 +90,14 @@ impl WorkQueues {
         (over || runs).then_some(deadline)
     }
 
+    /// Brings lists and timer in line with a connection that has just begun, and so is not over.
+    pub(super) fn enlist(&mut self, connections: &mut Connections, index: u32, now: Instant) {
+        let Some(slot) = connections.0.get_mut(index) else { return };
+        if let Some(deadline) = self.update(slot, index) {
+            self.timers.arm(connections, index, deadline, now);
+        }
+    }
+
     /// A connection is gone that a list still names. Where nobody asks, because a device takes nothing or
     /// an application does not look, such names would add up for ever: they go once they are as many
     /// as all others, which costs each of them a few steps.
@@ -194,7 +202,7 @@ impl Shard {
         // Beforehand, so that what follows finds the connection once.
         if !self.tcp.fast_opens.is_empty() {
             cold_path();
-            self.end_fast_opening(index);
+            self.tcp.end_fast_opening(&mut self.cx, index);
         }
         let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
         if slot.is_over() {
@@ -249,7 +257,7 @@ impl Shard {
                 self.tcp.records.flows.replace(hash, record, waiting)
             } else {
                 if opener == Opener::Us {
-                    self.release_port(&key);
+                    self.tcp.active.release_port(&self.net.ip.addresses, &key);
                 }
                 self.tcp.records.flows.remove(hash, record)
             };

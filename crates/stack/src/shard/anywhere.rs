@@ -118,7 +118,7 @@ impl Shard {
         opening: ReusedFlow,
     ) -> Verdict {
         let key = found.arrival.key;
-        let Some(iss) = self.choose_iss(&key, opening.iss_floor) else {
+        let Some(iss) = self.tcp.choose_iss(&self.cx, &self.net, &key, opening.iss_floor) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
         if !self.make_room_for_dial(listener, &key) {

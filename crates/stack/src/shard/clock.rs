@@ -80,7 +80,8 @@ impl Shard {
                 self.net.note_path_mtu(self.cx.now, key.remote, mtu);
             }
             if unheard {
-                self.on_syn_unheard(&key);
+                let addresses = &self.net.ip.addresses;
+                self.tcp.active.on_syn_unheard(&mut self.cx, addresses, &key);
             }
         }
         self.after_change(index);

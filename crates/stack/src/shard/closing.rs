@@ -26,7 +26,7 @@ impl Shard {
             self.make_room_for_wait();
         }
         let class = self.net.ip.addresses.path_class(&key.remote);
-        self.on_own_wait(&wait);
+        self.tcp.active.on_own_wait(&self.net.ip.addresses, &wait);
         let index = self.tcp.records.waits.enter(class, wait);
         Record::new(Kind::TimeWait, index)
     }
@@ -204,7 +204,7 @@ impl Shard {
         let moved = self.tcp.records.waits.restart(index, self.cx.tick, tsval);
         let Some(moved) = moved else { return };
         if let Some(wait) = self.tcp.records.waits.get(moved).copied() {
-            self.on_wait_anew(&wait);
+            self.tcp.active.on_wait_anew(&self.net.ip.addresses, &wait);
         }
         let (old, new) = (Record::new(Kind::TimeWait, index), Record::new(Kind::TimeWait, moved));
         self.tcp.records.flows.replace(found.hash, old, new);
@@ -212,16 +212,15 @@ impl Shard {
 
     /// A record goes before its time.
     pub(super) fn end_wait(&mut self, index: u32) -> Option<TimeWait> {
-        let wait = self.tcp.records.waits.remove(index)?;
-        self.forget_wait(index, &wait);
+        let wait = self.tcp.records.remove_wait(index)?;
+        self.tcp.active.on_wait_gone(&mut self.net.ip.addresses, &wait);
         Some(wait)
     }
 
     /// A record is gone: neither the flow table nor its port should know of it.
     pub(super) fn forget_wait(&mut self, index: u32, wait: &TimeWait) {
-        self.on_wait_gone(wait);
-        let hash = self.tcp.records.hash(&FlowKey::of_waiting(wait));
-        self.tcp.records.flows.remove(hash, Record::new(Kind::TimeWait, index));
+        self.tcp.active.on_wait_gone(&mut self.net.ip.addresses, wait);
+        self.tcp.records.unlink_wait(index, wait);
     }
 
     /// At the bound the oldest record goes early.
@@ -268,7 +267,7 @@ impl Shard {
     /// A record goes that the flow table no longer leads to.
     pub(super) fn drop_displaced(&mut self, index: u32) {
         if let Some(wait) = self.tcp.records.waits.remove(index) {
-            self.on_wait_gone(&wait);
+            self.tcp.active.on_wait_gone(&mut self.net.ip.addresses, &wait);
         }
     }
 }

@@ -1,15 +1,17 @@
 //! How connections begin from this side: the peer, our end of it, and the SYN.
 
 use whimbrel_base::{Instant, cold_path};
+use whimbrel_tcp::Context;
 use whimbrel_tcp::conn::{ActiveOpen, Attempt, Connection, SocketOptions};
 use whimbrel_tcp::table::{Kind, Opener, Record};
-use whimbrel_wire::Endpoint;
+use whimbrel_wire::{Endpoint, Flow, SeqNum};
 
-use super::ports::LocalEnd;
-use super::{ConnectError, Shard};
+use super::ports::{EndRequest, LocalEnd};
+use super::{Active, ConnectError, Shard, TcpHost};
 use crate::Handle;
 use crate::connections::ConnectionSlot;
 use crate::ip::FlowKey;
+use crate::net::Net;
 
 /// Opening connections, with a SYN that has no text.
 impl Shard {
@@ -41,21 +43,41 @@ impl Shard {
         local: Option<Endpoint>,
         options: Option<&SocketOptions>,
     ) -> Result<Handle, ConnectError> {
-        let source = self.check_peer(remote)?;
-        let limit = self.cx.tunables.max_connections;
-        if self.tcp.records.connections.0.len() >= limit as usize {
+        self.tcp.open(&mut self.cx, &mut self.net, EndRequest { remote, local }, options)
+    }
+
+    /// What was tried to open a connection, and what came back: for whoever tells why it failed.
+    pub fn attempt(&self, handle: Handle) -> Option<Attempt> {
+        self.tcp.records.held(handle).map(|slot| slot.connection.attempt(self.cx.now))
+    }
+}
+
+impl TcpHost {
+    // Always: its one caller gives it parts of one object.
+    #[inline(always)]
+    fn open(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        request: EndRequest,
+        options: Option<&SocketOptions>,
+    ) -> Result<Handle, ConnectError> {
+        let remote = request.remote;
+        let source = self.active.check_peer(net, remote)?;
+        let limit = cx.tunables.max_connections;
+        if self.records.connections.0.len() >= limit as usize {
             cold_path();
             return Err(ConnectError::TooMany { limit });
         }
         let LocalEnd { local_index, local_port, hash, succeeds } =
-            self.choose_end(remote, local, source)?;
+            self.active.choose_end(cx, net, &mut self.records, request, source)?;
         let key =
             FlowKey { remote: remote.addr, remote_port: remote.port, local_port, local_index };
-        let Some(addr) = self.net.ip.addresses.get(local_index).copied() else {
+        let Some(addr) = net.ip.addresses.get(local_index).copied() else {
             return Err(ConnectError::NoSource(remote));
         };
         let floor = succeeds.map(|it| it.iss_floor);
-        let Some(iss) = self.choose_iss(&key, floor) else {
+        let Some(iss) = self.choose_iss(cx, net, &key, floor) else {
             return Err(ConnectError::NoSource(remote));
         };
         let open = ActiveOpen {
@@ -64,39 +86,61 @@ impl Shard {
             local_port,
             local_index,
             iss,
-            timestamp_offset: self.tcp.identity.timestamp_offset(&addr, &remote.addr),
-            mss: self.net.ip.mss_to(&remote.addr),
+            timestamp_offset: self.identity.timestamp_offset(&addr, &remote.addr),
+            mss: net.ip.mss_to(&remote.addr),
         };
         let slot = ConnectionSlot {
             linked: Some(Opener::Us),
             dirty: true,
-            ..ConnectionSlot::new(Connection::connect(&mut self.cx, open), hash)
+            ..ConnectionSlot::new(Connection::connect(cx, open), hash)
         };
-        let index = self.tcp.records.connections.0.insert(slot);
-        self.tcp.records.flows.insert(hash, Record::new(Kind::Connection, index));
-        self.tcp.work.dirty.push_back(index);
-        let knows_paths = self.net.ip.routes.has_metrics() || !self.net.ip.path_mtus.is_empty();
+        let index = self.records.connections.0.insert(slot);
+        self.records.flows.insert(hash, Record::new(Kind::Connection, index));
+        self.work.dirty.push_back(index);
+        let knows_paths = net.ip.routes.has_metrics() || !net.ip.path_mtus.is_empty();
         if knows_paths || options.is_some() || succeeds.is_some() {
-            self.prepare(index, options, succeeds.and_then(|it| it.ts_recent));
+            self.prepare(cx, net, index, options, succeeds.and_then(|it| it.ts_recent));
         }
         // It has a SYN to send, which starts its timer, and nothing to tell.
-        debug_assert!(self.tcp.records.connections.0.get(index).is_some_and(|slot| {
+        debug_assert!(self.records.connections.0.get(index).is_some_and(|slot| {
             let connection = &slot.connection;
             let sends = connection.may_transmit() && connection.next_deadline() == Instant::NEVER;
             sends && !slot.has_news()
         }));
-        Ok(self.tcp.records.handle(index))
+        Ok(self.records.handle(index))
+    }
+
+    /// Our ISS for a flow; beyond the numbers of its former connection, if it had one
+    /// (RFC 9293 3.4.1, RFC 1122 4.2.2.13).
+    pub(super) fn choose_iss(
+        &mut self,
+        cx: &Context,
+        net: &Net,
+        key: &FlowKey,
+        floor: Option<SeqNum>,
+    ) -> Option<SeqNum> {
+        let local = Endpoint::new(*net.ip.addresses.get(key.local_index)?, key.local_port);
+        let flow = Flow { local, remote: Endpoint::new(key.remote, key.remote_port) };
+        let iss = self.identity.isn(&flow, cx.now);
+        Some(floor.map_or(iss, |floor| iss.later(floor)))
     }
 
     /// A connection that begins has what its application set, what is known of its path, and TS.Recent of its
     /// predecessor.
     // In its place: before, it would be built somewhere else and copied there.
     #[inline(never)]
-    fn prepare(&mut self, index: u32, options: Option<&SocketOptions>, recent: Option<u32>) {
-        let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
-        let (connection, cx) = (&mut slot.connection, &mut self.cx);
+    fn prepare(
+        &mut self,
+        cx: &mut Context,
+        net: &Net,
+        index: u32,
+        options: Option<&SocketOptions>,
+        recent: Option<u32>,
+    ) {
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        let connection = &mut slot.connection;
         let remote = *connection.remote();
-        if let Some(metrics) = self.net.ip.routes.metrics_to(&remote) {
+        if let Some(metrics) = net.ip.routes.metrics_to(&remote) {
             connection.take_metrics(cx, metrics);
         }
         if let Some(options) = options {
@@ -105,43 +149,40 @@ impl Shard {
         if let Some(recent) = recent {
             connection.succeed(cx, recent);
         }
-        if let Some(mtu) = self.net.ip.path_mtus.said_of(cx.now, &remote) {
+        if let Some(mtu) = net.ip.path_mtus.said_of(cx.now, &remote) {
             let _ = connection.on_path_mtu(cx, mtu);
         }
     }
+}
 
-    /// What was tried to open a connection, and what came back: for whoever tells why it failed.
-    pub fn attempt(&self, handle: Handle) -> Option<Attempt> {
-        self.tcp.records.held(handle).map(|slot| slot.connection.attempt(self.cx.now))
-    }
-
+impl Active {
     /// Whether `remote` can be connected to, and from which address if the caller has no wish.
-    fn check_peer(&mut self, remote: Endpoint) -> Result<Option<u16>, ConnectError> {
+    fn check_peer(&mut self, net: &mut Net, remote: Endpoint) -> Result<Option<u16>, ConnectError> {
         // Where this host's addresses or routes change, this is forgotten.
-        match self.tcp.active.judged_peer {
+        match self.judged_peer {
             Some((known, source)) if known == remote.addr && remote.port != 0 => Ok(source),
-            _ => self.judge_peer(remote),
+            _ => self.judge_peer(net, remote),
         }
     }
 
     #[inline(never)]
-    fn judge_peer(&mut self, remote: Endpoint) -> Result<Option<u16>, ConnectError> {
+    fn judge_peer(&mut self, net: &mut Net, remote: Endpoint) -> Result<Option<u16>, ConnectError> {
         let addr = &remote.addr;
         let no_host = addr.is_unspecified()
             || addr.is_multicast_or_broadcast()
-            || self.net.ip.routes.is_broadcast(addr);
+            || net.ip.routes.is_broadcast(addr);
         // RFC 9293 3.9.1.1: "A TCP implementation MUST reject as an error a local OPEN call for an
         // invalid remote IP address (e.g., a broadcast or multicast address) (MUST-46)."
         if remote.port == 0 || no_host {
             return Err(ConnectError::NotAPeer(remote));
         }
-        if self.net.ip.addresses.is_local(addr) {
-            self.net.look_at_destinations();
-        } else if addr.to_ip().is_loopback() || self.net.ip.routes.find(addr).is_none() {
+        if net.ip.addresses.is_local(addr) {
+            net.look_at_destinations();
+        } else if addr.to_ip().is_loopback() || net.ip.routes.find(addr).is_none() {
             return Err(ConnectError::NoRoute(remote));
         }
-        let source = self.net.ip.addresses.source_for(addr);
-        self.tcp.active.judged_peer = Some((*addr, source));
+        let source = net.ip.addresses.source_for(addr);
+        self.judged_peer = Some((*addr, source));
         Ok(source)
     }
 }

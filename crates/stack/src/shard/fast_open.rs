@@ -11,13 +11,14 @@ use whimbrel_tcp::table::{
     CookieVerdict, FastOpenForm, FastOpenKeys, Kind, KnownServer, Listener, Opened, Record,
     ReuseBy, Service, SynEntry,
 };
-use whimbrel_tcp::{CloseReason, Verdict};
+use whimbrel_tcp::{CloseReason, Context, Verdict};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::found::{FoundSegment, ReusedFlow};
-use super::{ConnectError, Shard};
+use super::{Active, ConnectError, Shard, TcpHost};
 use crate::ip::Arrival;
+use crate::net::Net;
 use crate::{Handle, ListenerId};
 
 /// What a SYN's Fast Open option comes to.
@@ -75,7 +76,7 @@ impl Shard {
         opening: ReusedFlow,
     ) -> FastOpenStep {
         let syn = found.arrival.segment.header.whole();
-        let serves = self.cx.tunables.fast_open_server && self.carries_any_options();
+        let serves = self.cx.tunables.fast_open_server && carries_any_options(&self.net);
         let Some(option) = syn.options.fast_open.filter(|_| serves) else {
             return FastOpenStep::Ignore;
         };
@@ -197,8 +198,10 @@ impl Shard {
         let handle = self.connect_with(remote, local, options)?;
         let flow = self.flow(handle);
         let service = flow.map(|flow| Service { local: flow.local.addr, remote });
-        if let Some(service) = service.filter(|service| self.may_open_fast(service)) {
-            self.open_fast(handle.index, service, data);
+        if let Some(service) =
+            service.filter(|it| self.tcp.active.may_open_fast(&self.cx, &self.net, it))
+        {
+            self.tcp.open_fast(&mut self.cx, handle.index, service, data);
         }
         Ok(handle)
     }
@@ -206,128 +209,155 @@ impl Shard {
     /// Whether a SYN from `local`, or from where the route says, to `remote` would bring text: a
     /// cookie is known, and nothing failed lately.
     pub fn knows_fast_open_cookie(&self, local: Option<Address>, remote: &Endpoint) -> bool {
-        let addresses = &self.net.ip.addresses;
+        self.tcp.active.knows_cookie(&self.cx, &self.net, local, remote)
+    }
+}
+
+impl Active {
+    fn knows_cookie(
+        &self,
+        cx: &Context,
+        net: &Net,
+        local: Option<Address>,
+        remote: &Endpoint,
+    ) -> bool {
+        let addresses = &net.ip.addresses;
         let usual = || addresses.get(addresses.source_for(&remote.addr)?).copied();
         let local = local.filter(|addr| !addr.is_unspecified()).or_else(usual);
         local.is_some_and(|local| {
             let service = Service { local, remote: *remote };
-            self.may_open_fast(&service) && self.tcp.active.fast_open_cache.find(&service).is_some()
+            self.may_open_fast(cx, net, &service) && self.fast_open_cache.find(&service).is_some()
         })
     }
 
-    fn may_open_fast(&self, service: &Service) -> bool {
-        let pause = self.cx.tunables.fast_open_pause;
-        self.cx.tunables.fast_open_client
-            && self.carries_any_options()
-            && !self.tcp.active.fast_open_cache.is_disabled(service, self.cx.now, pause)
+    fn may_open_fast(&self, cx: &Context, net: &Net, service: &Service) -> bool {
+        let pause = cx.tunables.fast_open_pause;
+        cx.tunables.fast_open_client
+            && carries_any_options(net)
+            && !self.fast_open_cache.is_disabled(service, cx.now, pause)
     }
+}
 
-    /// Whether a SYN with all the options that it may have fits the link. Beside the others a cookie does
-    /// not fit the narrowest ones (IPv4's; IPv6's carry 1,280).
-    fn carries_any_options(&self) -> bool {
-        usize::from(self.net.ip.capabilities.mtu) >= HEADERS + TcpOptions::MAX_LEN
-    }
-
-    fn open_fast(&mut self, index: u32, service: Service, data: &mut Bytes) {
-        let known = self.tcp.active.fast_open_cache.find(&service);
-        let unknown = self.cx.tunables.default_mss(&service.remote.addr);
+impl TcpHost {
+    fn open_fast(&mut self, cx: &mut Context, index: u32, service: Service, data: &mut Bytes) {
+        let known = self.active.fast_open_cache.find(&service);
+        let unknown = cx.tunables.default_mss(&service.remote.addr);
         let syn = known
             .map_or(FastSyn { option: FastOpen::REQUEST, mss: unknown }, |known: KnownServer| {
                 FastSyn { option: known.cookie, mss: known.mss }
             });
-        let Some((connection, cx)) = self.connection(index) else { return };
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        let connection = &mut slot.connection;
         connection.open_fast(cx, syn);
         let room = connection.syn_room() as usize;
         let mut text = data.slice(..room.min(data.len()));
         // A new connection takes what its send buffer has room for.
         let taken = connection.write(cx, &mut text).unwrap_or(0);
         let _ = data.split_to(taken);
-        self.tcp.fast_opens.begin(index, Opened::ByUs(service));
-        self.after_change(index);
+        self.fast_opens.begin(index, Opened::ByUs(service));
+        self.work.enlist(&mut self.records.connections, index, cx.now);
     }
 }
 
 /// What comes of it.
-impl Shard {
+impl TcpHost {
     /// A segment came for a connection whose handshake of Fast Open was under way; `text`: a SYN had
     /// brought some.
     #[cold]
-    pub(super) fn on_fast_opening(&mut self, index: u32, text: bool, arrival: &Arrival<'_>) {
-        let slot = self.tcp.records.connections.0.get(index);
+    pub(super) fn on_fast_opening(
+        &mut self,
+        cx: &mut Context,
+        index: u32,
+        text: bool,
+        arrival: &Arrival<'_>,
+    ) {
+        let slot = self.records.connections.0.get(index);
         let Some(connection) = slot.map(|slot| &slot.connection) else { return };
         if connection.is_fast_opening() {
             return;
         }
         let taken = connection.has_syn_data();
-        match self.tcp.fast_opens.end(index) {
+        match self.fast_opens.end(index) {
             Some(Opened::ByPeer(listener)) => {
-                self.tcp.passive.listeners.release_fast_open(listener);
+                self.passive.listeners.release_fast_open(listener);
             }
             Some(Opened::ByUs(service)) => {
                 let header = arrival.segment.header.whole();
                 // Where SYNs cross nothing is told of cookies, and nothing failed.
                 if header.flags.contains(TcpFlags::SYN_ACK) {
-                    self.learn(&service, text, taken, &header);
+                    self.active.learn(cx, &service, text, taken, &header);
                 }
             }
             None => {}
         }
     }
 
-    /// The server answered our SYN.
-    fn learn(&mut self, service: &Service, text: bool, taken: bool, answer: &TcpHeader) {
-        let mss = answer.options.mss.unwrap_or(self.cx.tunables.default_mss(&service.remote.addr));
-        let granted = answer.options.fast_open.filter(|option| !option.is_request());
-        match granted {
-            Some(cookie) => {
-                self.tcp.active.fast_open_cache.store(service, KnownServer { cookie, mss });
-            }
-            None => self.tcp.active.fast_open_cache.note_mss(service, mss),
-        }
-        match (text, taken) {
-            (true, true) => {
-                self.cx.counters.fast_open_active += 1;
-                self.tcp.active.fast_open_cache.on_success(service);
-            }
-            (true, false) => self.cx.counters.fast_open_active_fail += 1,
-            (false, _) => {}
-        }
-        // RFC 7413 4.1.3.1: an answer as if there had been no option. With a cookie it is none: the
-        // one that was sent had expired. A cookie alone, without text, may have been taken.
-        if granted.is_none()
-            && !taken
-            && (text || self.tcp.active.fast_open_cache.find(service).is_none())
-        {
-            self.on_fast_open_failure(service);
-        }
-    }
-
     /// A connection may be over while its handshake of Fast Open was under way.
     #[cold]
-    pub(super) fn end_fast_opening(&mut self, index: u32) {
-        let slot = self.tcp.records.connections.0.get(index).filter(|slot| slot.is_over());
+    pub(super) fn end_fast_opening(&mut self, cx: &mut Context, index: u32) {
+        let slot = self.records.connections.0.get(index).filter(|slot| slot.is_over());
         let Some(reason) = slot.map(|slot| slot.connection.closed()) else { return };
-        let Some(opened) = self.tcp.fast_opens.end(index) else { return };
+        let Some(opened) = self.fast_opens.end(index) else { return };
         match (opened, reason) {
             (Opened::ByPeer(listener), Some(CloseReason::Reset)) => {
-                self.tcp.fast_opens.on_reset(listener, self.cx.now);
+                self.fast_opens.on_reset(listener, cx.now);
             }
-            (Opened::ByPeer(listener), _) => self.tcp.passive.listeners.release_fast_open(listener),
+            (Opened::ByPeer(listener), _) => self.passive.listeners.release_fast_open(listener),
             // RFC 7413 4.1.3.1: no answer at all, or ICMP errors.
             (Opened::ByUs(service), Some(CloseReason::TimedOut | CloseReason::Unreachable)) => {
-                self.cx.counters.fast_open_active_fail += 1;
-                self.on_fast_open_failure(&service);
+                cx.counters.fast_open_active_fail += 1;
+                self.active.on_fast_open_failure(cx, &service);
             }
             (Opened::ByUs(_), _) => {}
         }
     }
+}
 
-    fn on_fast_open_failure(&mut self, service: &Service) {
-        if !self.cx.tunables.fast_open_pause.is_zero() {
-            self.cx.counters.fast_open_blackholes += 1;
-            self.tcp.active.fast_open_cache.on_failure(service, self.cx.now);
+impl Active {
+    /// The server answered our SYN; `text`: it had some, which may be `taken`.
+    fn learn(
+        &mut self,
+        cx: &mut Context,
+        service: &Service,
+        text: bool,
+        taken: bool,
+        answer: &TcpHeader,
+    ) {
+        let mss = answer.options.mss.unwrap_or(cx.tunables.default_mss(&service.remote.addr));
+        let granted = answer.options.fast_open.filter(|option| !option.is_request());
+        match granted {
+            Some(cookie) => {
+                self.fast_open_cache.store(service, KnownServer { cookie, mss });
+            }
+            None => self.fast_open_cache.note_mss(service, mss),
+        }
+        match (text, taken) {
+            (true, true) => {
+                cx.counters.fast_open_active += 1;
+                self.fast_open_cache.on_success(service);
+            }
+            (true, false) => cx.counters.fast_open_active_fail += 1,
+            (false, _) => {}
+        }
+        // RFC 7413 4.1.3.1: an answer as if there had been no option. With a cookie it is none: the
+        // one that was sent had expired. A cookie alone, without text, may have been taken.
+        if granted.is_none() && !taken && (text || self.fast_open_cache.find(service).is_none()) {
+            self.on_fast_open_failure(cx, service);
         }
     }
+
+    fn on_fast_open_failure(&mut self, cx: &mut Context, service: &Service) {
+        if !cx.tunables.fast_open_pause.is_zero() {
+            cx.counters.fast_open_blackholes += 1;
+            self.fast_open_cache.on_failure(service, cx.now);
+        }
+    }
+}
+
+/// Whether a SYN with all the options that it may have fits the link. Beside the others a cookie does
+/// not fit the narrowest ones (IPv4's; IPv6's carry 1,280).
+fn carries_any_options(net: &Net) -> bool {
+    usize::from(net.ip.capabilities.mtu) >= HEADERS + TcpOptions::MAX_LEN
 }
 
 /// Octets of the headers of IPv4 and TCP, without options.

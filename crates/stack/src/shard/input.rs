@@ -255,7 +255,8 @@ impl Shard {
     /// An acknowledgment of what a connection did not send: it may challenge our SYN.
     fn on_unacceptable_ack(&mut self, found: &FoundSegment<'_>) {
         if found.record.is_some_and(|record| record.kind() == Kind::Connection) {
-            self.on_refused(&found.arrival.key);
+            let addresses = &self.net.ip.addresses;
+            self.tcp.active.on_refused(&mut self.cx, addresses, &found.arrival.key);
         }
     }
 
@@ -273,7 +274,7 @@ impl Shard {
         }
         if let Some(text) = opens_fast {
             cold_path();
-            self.on_fast_opening(index, text, arrival);
+            self.tcp.on_fast_opening(&mut self.cx, index, text, arrival);
         }
         verdict
     }

@@ -11,7 +11,7 @@ use whimbrel_tcp::table::{
     SynStep,
 };
 use whimbrel_tcp::{Context, DropReason, Reply, RxSegment, Verdict};
-use whimbrel_wire::{Endpoint, Flow, Mss, SeqNum};
+use whimbrel_wire::{Endpoint, Mss};
 
 use super::commands::ReleaseBy;
 use super::cookies::WithoutEntry;
@@ -159,7 +159,7 @@ impl Shard {
                 WithoutEntry::Drop => Verdict::Drop(DropReason::SynCacheFull),
             };
         }
-        let Some(iss) = self.choose_iss(key, opening.iss_floor) else {
+        let Some(iss) = self.tcp.choose_iss(&self.cx, &self.net, key, opening.iss_floor) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
         let open = PassiveOpen {
@@ -211,15 +211,6 @@ impl Shard {
             }
             None => self.tcp.records.flows.insert(hash, record),
         }
-    }
-
-    /// Our ISS for a flow; beyond the numbers of its former connection, if it had one
-    /// (RFC 9293 3.4.1, RFC 1122 4.2.2.13).
-    pub(super) fn choose_iss(&mut self, key: &FlowKey, floor: Option<SeqNum>) -> Option<SeqNum> {
-        let local = Endpoint::new(*self.net.ip.addresses.get(key.local_index)?, key.local_port);
-        let flow = Flow { local, remote: Endpoint::new(key.remote, key.remote_port) };
-        let iss = self.tcp.identity.isn(&flow, self.cx.now);
-        Some(floor.map_or(iss, |floor| iss.later(floor)))
     }
 
     /// A segment that hit a half-open entry.

@@ -8,14 +8,16 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use whimbrel_base::{Tick, cold_path};
+use whimbrel_tcp::Context;
 use whimbrel_tcp::table::{
     Destination, FlowHash, Kind, Opener, PathClass, PortUse, Record, Stamped, TakeOver, TimeWait,
 };
-use whimbrel_tcp::tunables::{PortReuse, RefusedPorts};
+use whimbrel_tcp::tunables::{PortReuse, RefusedPorts, Tunables};
 use whimbrel_wire::{Address, Endpoint, Family, SeqNum};
 
-use super::{ConnectError, NotLocal, Shard};
-use crate::ip::FlowKey;
+use super::{Active, ConnectError, NotLocal, Shard};
+use crate::ip::{Addresses, FlowKey};
+use crate::net::Net;
 use crate::records::Records;
 
 /// This side of a connection that begins.
@@ -63,73 +65,107 @@ struct PortShortage {
     next: Option<u32>,
 }
 
+/// The ends that the caller of a connection asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EndRequest {
+    pub(super) remote: Endpoint,
+    /// This side's end; its address may be unspecified, its port 0.
+    pub(super) local: Option<Endpoint>,
+}
+
+impl EndRequest {
+    /// The port that it has to be, if that was said.
+    fn port(&self) -> Option<u16> {
+        self.local.map(|local| local.port).filter(|port| *port != 0)
+    }
+}
+
 /// Which addresses and ports connections speak from.
 impl Shard {
     /// Connections whose caller binds no address speak from these in turn, as far as they are of
     /// the peer's family; without any, from the one that the route suggests. Each address has its
     /// own ports, so ten of them are ten times as many. An address given twice counts twice.
     pub fn set_source_pool(&mut self, pool: &[Address]) -> Result<(), NotLocal> {
-        let mut sources = SourcePool::default();
-        for addr in pool {
-            let index = self.net.ip.addresses.index_of(addr).ok_or(NotLocal(*addr))?;
-            sources.of_mut(addr.family()).pool.push(index);
-        }
-        self.tcp.active.sources = sources;
-        Ok(())
+        self.tcp.active.set_source_pool(&self.net.ip.addresses, pool)
     }
 
     /// What `bind` would give to a socket that knows no peer yet: a port at `local` for which
     /// `is_free` holds, in an order that nobody outside can guess.
     pub fn draw_port(&mut self, local: &Address, is_free: impl FnMut(u16) -> bool) -> Option<u16> {
-        self.tcp.active.ports.draw(local, is_free).ok()
+        self.tcp.active.draw_port(local, is_free)
     }
 }
 
 /// Choosing this side's end of a connection.
-impl Shard {
-    /// The end for a connection to `remote`, which the route suggests to speak to from `source`; its port is in
-    /// use from now on.
+impl Active {
+    fn set_source_pool(&mut self, addresses: &Addresses, pool: &[Address]) -> Result<(), NotLocal> {
+        let mut sources = SourcePool::default();
+        for addr in pool {
+            let index = addresses.index_of(addr).ok_or(NotLocal(*addr))?;
+            sources.of_mut(addr.family()).pool.push(index);
+        }
+        self.sources = sources;
+        Ok(())
+    }
+
+    fn draw_port(&mut self, local: &Address, is_free: impl FnMut(u16) -> bool) -> Option<u16> {
+        self.ports.draw(local, is_free).ok()
+    }
+
+    /// The end for a connection, for which the route suggests to speak from `source`; its port is in use from
+    /// now on.
     // Always: what it returns would be stored and read again.
     #[inline(always)]
     pub(super) fn choose_end(
         &mut self,
-        remote: Endpoint,
-        local: Option<Endpoint>,
+        cx: &mut Context,
+        net: &mut Net,
+        records: &mut Records,
+        request: EndRequest,
         source: Option<u16>,
     ) -> Result<LocalEnd, ConnectError> {
-        let only = self.only_source(remote, local, source)?;
-        let fixed = local.map(|local| local.port).filter(|port| *port != 0);
-        if let (Some(local_index), None) = (only, fixed)
-            && let Some(end) = self.take_next_end(local_index, remote)
+        let EndRequest { remote, local } = request;
+        let only = self.only_source(&net.ip.addresses, remote, local, source)?;
+        if let (Some(local_index), None) = (only, request.port())
+            && let Some(end) = self.take_next_end(cx, net, records, local_index, remote)
         {
             return Ok(end);
         }
+        // In memory only here, where its address is taken.
+        let request = &EndRequest { remote, local };
         let found = match only {
-            Some(local_index) => self.find_end(local_index, remote, fixed),
-            None => self.find_end_in_pool(remote, fixed),
+            Some(local_index) => self.find_end(cx, net, records, local_index, request),
+            None => self.find_end_in_pool(cx, net, records, request),
         };
         found.or_else(|shortage| {
             cold_path();
-            self.choose_waiting_end(remote, local, &shortage)
+            self.choose_waiting_end(cx, net, records, request, &shortage)
         })
     }
 
     /// An end at this address with the port that is next, if it is seen at once that nobody has it: as nearly
     /// always.
     #[inline(always)]
-    fn take_next_end(&mut self, local_index: u16, remote: Endpoint) -> Option<LocalEnd> {
-        let towards = Destination { local: *self.net.ip.addresses.get(local_index)?, remote };
-        let next = self.tcp.active.ports.next(&towards)?;
+    fn take_next_end(
+        &mut self,
+        cx: &mut Context,
+        net: &Net,
+        records: &Records,
+        local_index: u16,
+        remote: Endpoint,
+    ) -> Option<LocalEnd> {
+        let towards = Destination { local: *net.ip.addresses.get(local_index)?, remote };
+        let next = self.ports.next(&towards)?;
         let local_port = next.port();
-        if !self.net.ip.capabilities.steering.comes_home(local_port, remote.port) {
+        if !net.ip.capabilities.steering.comes_home(local_port, remote.port) {
             return None;
         }
         let key = key_of(local_index, local_port, remote);
-        let hash = self.tcp.records.hash(&key);
-        if self.tcp.records.flows.candidate(hash).is_some() {
+        let hash = records.hash(&key);
+        if records.flows.candidate(hash).is_some() {
             return None;
         }
-        self.tcp.active.ports.take_next(&towards, next, &mut self.cx.counters);
+        self.ports.take_next(&towards, next, &mut cx.counters);
         Some(LocalEnd { local_index, local_port, hash, succeeds: None })
     }
 
@@ -137,19 +173,22 @@ impl Shard {
     #[inline(never)]
     fn find_end_in_pool(
         &mut self,
-        remote: Endpoint,
-        fixed: Option<u16>,
+        cx: &mut Context,
+        net: &Net,
+        records: &Records,
+        request: &EndRequest,
     ) -> Result<LocalEnd, PortShortage> {
+        let family = request.remote.addr.family();
         let mut shortage = PortShortage::default();
-        for _ in 0..self.tcp.active.sources.of(remote.addr.family()).len() {
-            let next = self.tcp.active.sources.of_mut(remote.addr.family()).take_turn();
+        for _ in 0..self.sources.of(family).len() {
+            let next = self.sources.of_mut(family).take_turn();
             let Some(local_index) = next else { break };
-            if fixed.is_none()
-                && let Some(end) = self.take_next_end(local_index, remote)
+            if request.port().is_none()
+                && let Some(end) = self.take_next_end(cx, net, records, local_index, request.remote)
             {
                 return Ok(end);
             }
-            match self.find_end(local_index, remote, fixed) {
+            match self.find_end(cx, net, records, local_index, request) {
                 Ok(end) => return Ok(end),
                 Err(found) => {
                     cold_path();
@@ -165,53 +204,60 @@ impl Shard {
     #[inline(never)]
     fn choose_waiting_end(
         &mut self,
-        remote: Endpoint,
-        local: Option<Endpoint>,
+        cx: &mut Context,
+        net: &mut Net,
+        records: &mut Records,
+        request: &EndRequest,
         shortage: &PortShortage,
     ) -> Result<LocalEnd, ConnectError> {
         if let Some((local_index, local_port)) = shortage.safe {
-            let hash = self.tcp.records.hash(&key_of(local_index, local_port, remote));
-            let succeeds = self.take_over(local_index, local_port, remote);
+            let key = key_of(local_index, local_port, request.remote);
+            let hash = records.hash(&key);
+            let succeeds = self.take_over(cx, &mut net.ip.addresses, records, &key);
             return Ok(LocalEnd { local_index, local_port, hash, succeeds });
         }
         // That a port which was asked for is taken says nothing of the others.
-        let is_drawn = local.is_none_or(|local| local.port == 0);
-        self.cx.counters.ports_exhausted += u64::from(is_drawn);
-        Err(self.exhausted(remote, local, shortage))
+        let is_drawn = request.port().is_none();
+        cx.counters.ports_exhausted += u64::from(is_drawn);
+        Err(self.exhausted(request, shortage))
     }
 
     /// The one address to speak from; `None` if the pool has some.
     fn only_source(
         &self,
+        addresses: &Addresses,
         remote: Endpoint,
         local: Option<Endpoint>,
         source: Option<u16>,
     ) -> Result<Option<u16>, ConnectError> {
-        let (addresses, addr) = (&self.net.ip.addresses, &remote.addr);
+        let addr = &remote.addr;
         match local.filter(|local| !local.addr.is_unspecified()) {
             Some(local) => addresses
                 .source_index_of(&local.addr, addr)
                 .map(Some)
                 .ok_or(ConnectError::NotLocal(local)),
-            None if !self.tcp.active.sources.of(addr.family()).is_empty() => Ok(None),
+            None if !self.sources.of(addr.family()).is_empty() => Ok(None),
             None => source.map(Some).ok_or(ConnectError::NoSource(remote)),
         }
     }
 
-    /// An end with a free port at one address, or with `fixed` if that is free.
+    /// An end with a free port at one address, or with the port that was asked for if that is free.
     fn find_end(
         &mut self,
+        cx: &mut Context,
+        net: &Net,
+        records: &Records,
         local_index: u16,
-        remote: Endpoint,
-        fixed: Option<u16>,
+        request: &EndRequest,
     ) -> Result<LocalEnd, PortShortage> {
-        let Some(local) = self.net.ip.addresses.get(local_index).copied() else {
+        let remote = request.remote;
+        let Some(local) = net.ip.addresses.get(local_index).copied() else {
             return Err(PortShortage::default());
         };
         let towards = Destination { local, remote };
         let key = |local_port| key_of(local_index, local_port, remote);
         let end = |local_port, hash| LocalEnd { local_index, local_port, hash, succeeds: None };
-        let (records, now) = (&self.tcp.records, self.cx.tick);
+        let now = cx.tick;
         // The 4-tuple as a whole must be free, not the port: one port serves many peers.
         let mut hash = FlowHash(0);
         let mut look = |port| {
@@ -219,14 +265,14 @@ impl Shard {
             hash = records.hash(&key);
             port_use(records, hash, &key, now)
         };
-        let Some(port) = fixed else {
+        let Some(port) = request.port() else {
             // What a port comes home to is this shard's queue, where that can be computed.
-            let steering = self.net.ip.capabilities.steering;
+            let steering = net.ip.capabilities.steering;
             let look_home = |port| match steering.comes_home(port, remote.port) {
                 true => look(port),
                 false => PortUse::Elsewhere,
             };
-            let chosen = self.tcp.active.ports.choose(&towards, &mut self.cx.counters, look_home);
+            let chosen = self.ports.choose(&towards, &mut cx.counters, look_home);
             // The port that was looked up last is the one that was found free.
             return chosen.map(|port| end(port, hash)).map_err(|exhausted| {
                 cold_path();
@@ -237,84 +283,45 @@ impl Shard {
                     ..PortShortage::default()
                 };
                 let longest = taken.longest.into_iter().flatten();
-                longest.fold(all, |all, port| self.judge_wait(all, &key(port)))
+                longest.fold(all, |all, port| judge_wait(cx, net, records, all, &key(port)))
             });
         };
         match look(port) {
             PortUse::Free => {
-                self.tcp.active.ports.claim(&towards, port, &mut self.cx.counters);
+                self.ports.claim(&towards, port, &mut cx.counters);
                 Ok(end(port, hash))
             }
-            PortUse::Waiting { .. } => Err(self.judge_wait(PortShortage::default(), &key(port))),
+            PortUse::Waiting { .. } => {
+                Err(judge_wait(cx, net, records, PortShortage::default(), &key(port)))
+            }
             PortUse::Ours | PortUse::Foreign | PortUse::Elsewhere => Err(PortShortage::default()),
         }
-    }
-
-    /// Adds to a shortage when this 4-tuple, in TIME-WAIT, could be taken over, or will be free.
-    fn judge_wait(&self, shortage: PortShortage, key: &FlowKey) -> PortShortage {
-        let found = self.tcp.records.find(self.tcp.records.hash(key), key);
-        let index = found.filter(|record| record.kind() == Kind::TimeWait).map(Record::index);
-        let Some(wait) = index.and_then(|index| self.tcp.records.waits.get(index)) else {
-            return shortage;
-        };
-        let class = self.net.ip.addresses.path_class(&key.remote);
-        let now = self.cx.tick;
-        let lasts = self.tcp.records.lifetimes.millis(class) + 1;
-        let left = lasts.saturating_sub(now.millis_since(wait.entered()));
-        let next = |left: u32| Some(shortage.next.map_or(left, |next| next.min(left)));
-        match self.reuse_delay(class).map(|delay| wait.judge_take_over(now, delay)) {
-            Some(TakeOver::Safe) => {
-                PortShortage { safe: Some((key.local_index, key.local_port)), ..shortage }
-            }
-            Some(TakeOver::After(millis)) => {
-                PortShortage { next: next(millis.min(left)), ..shortage }
-            }
-            Some(TakeOver::Never) | None => PortShortage { next: next(left), ..shortage },
-        }
-    }
-
-    /// How long the last segment must be past; `None` if nothing may be taken over.
-    fn reuse_delay(&self, class: PathClass) -> Option<Duration> {
-        let tunables = &self.cx.tunables;
-        let allowed = match tunables.tw_reuse {
-            PortReuse::Timestamped => true,
-            PortReuse::Loopback => class == PathClass::Loopback,
-            PortReuse::Never => false,
-        };
-        allowed.then_some(match class {
-            PathClass::Remote => tunables.tw_reuse_delay_remote,
-            PathClass::Link => tunables.tw_reuse_delay_link,
-            PathClass::Loopback => tunables.tw_reuse_delay_loopback,
-        })
     }
 
     /// Ends a TIME-WAIT of ours; its port stays in use, for its successor.
     fn take_over(
         &mut self,
-        local_index: u16,
-        local_port: u16,
-        remote: Endpoint,
+        cx: &mut Context,
+        addresses: &mut Addresses,
+        records: &mut Records,
+        key: &FlowKey,
     ) -> Option<Predecessor> {
-        let key = key_of(local_index, local_port, remote);
-        let index = self.tcp.records.find(self.tcp.records.hash(&key), &key)?.index();
-        let wait = self.end_wait(index)?;
-        let towards = self.destination(&key)?;
-        self.tcp.active.ports.claim(&towards, local_port, &mut self.cx.counters);
-        self.cx.counters.time_wait_taken_over += 1;
-        self.cx.counters.time_wait_recycled += 1;
+        let index = records.find(records.hash(key), key)?.index();
+        let wait = records.remove_wait(index)?;
+        self.on_wait_gone(addresses, &wait);
+        let towards = destination(addresses, key)?;
+        self.ports.claim(&towards, key.local_port, &mut cx.counters);
+        cx.counters.time_wait_taken_over += 1;
+        cx.counters.time_wait_recycled += 1;
         Some(Predecessor { iss_floor: wait.iss_floor(), ts_recent: wait.ts_recent() })
     }
 
-    fn exhausted(
-        &self,
-        remote: Endpoint,
-        local: Option<Endpoint>,
-        shortage: &PortShortage,
-    ) -> ConnectError {
+    fn exhausted(&self, request: &EndRequest, shortage: &PortShortage) -> ConnectError {
+        let EndRequest { remote, local } = *request;
         if let Some(local) = local.filter(|local| local.port != 0) {
             return ConnectError::InUse { local, remote };
         }
-        let range = self.tcp.active.ports.range();
+        let range = self.ports.range();
         ConnectError::PortsExhausted {
             remote,
             first: range.first(),
@@ -327,69 +334,60 @@ impl Shard {
 }
 
 /// What becomes of ports.
-impl Shard {
+impl Active {
     /// A connection that this side opened entered TIME-WAIT.
-    pub(super) fn on_own_wait(&mut self, wait: &TimeWait) {
-        if let Some((towards, port)) = self.own_port(wait) {
-            self.tcp.active.ports.start_waiting(&towards, port, stamped(wait));
+    pub(super) fn on_own_wait(&mut self, addresses: &Addresses, wait: &TimeWait) {
+        if let Some((towards, port)) = own_port(addresses, wait) {
+            self.ports.start_waiting(&towards, port, stamped(wait));
         }
     }
 
     /// A record in TIME-WAIT began anew.
-    pub(super) fn on_wait_anew(&mut self, wait: &TimeWait) {
-        if let Some((towards, port)) = self.own_port(wait) {
-            self.tcp.active.ports.wait_anew(&towards, port, stamped(wait));
+    pub(super) fn on_wait_anew(&mut self, addresses: &Addresses, wait: &TimeWait) {
+        if let Some((towards, port)) = own_port(addresses, wait) {
+            self.ports.wait_anew(&towards, port, stamped(wait));
         }
     }
 
     /// A record in TIME-WAIT is gone.
-    pub(super) fn on_wait_gone(&mut self, wait: &TimeWait) {
-        self.net.ip.addresses.release(wait.local_index());
-        if let Some((towards, port)) = self.own_port(wait) {
-            self.tcp.active.ports.stop_waiting(&towards, port, stamped(wait));
+    pub(super) fn on_wait_gone(&mut self, addresses: &mut Addresses, wait: &TimeWait) {
+        addresses.release(wait.local_index());
+        if let Some((towards, port)) = own_port(addresses, wait) {
+            self.ports.stop_waiting(&towards, port, stamped(wait));
         }
     }
 
     /// A connection that this side opened is gone, without TIME-WAIT.
-    pub(super) fn release_port(&mut self, key: &FlowKey) {
-        if let Some(towards) = self.destination(key) {
-            self.tcp.active.ports.release(&towards, key.local_port);
+    pub(super) fn release_port(&mut self, addresses: &Addresses, key: &FlowKey) {
+        if let Some(towards) = destination(addresses, key) {
+            self.ports.release(&towards, key.local_port);
         }
     }
 
     /// Our SYN was not answered: perhaps for the same reason.
-    pub(super) fn on_syn_unheard(&mut self, key: &FlowKey) {
-        let Some(towards) = self.destination(key) else { return };
+    pub(super) fn on_syn_unheard(
+        &mut self,
+        cx: &mut Context,
+        addresses: &Addresses,
+        key: &FlowKey,
+    ) {
+        let Some(towards) = destination(addresses, key) else { return };
         // One who does not answer any SYN refuses nothing.
-        if self.tcp.active.ports.has_others(&towards) {
-            self.cx.counters.syns_unheard += 1;
-            self.on_refused(key);
+        if self.ports.has_others(&towards) {
+            cx.counters.syns_unheard += 1;
+            self.on_refused(cx, addresses, key);
         }
     }
 
     /// The peer answered our SYN with a challenge: the last connection of its port is not forgotten
     /// there.
-    pub(super) fn on_refused(&mut self, key: &FlowKey) {
-        if self.cx.tunables.refused_ports == RefusedPorts::Forget {
+    pub(super) fn on_refused(&mut self, cx: &mut Context, addresses: &Addresses, key: &FlowKey) {
+        if cx.tunables.refused_ports == RefusedPorts::Forget {
             return;
         }
-        if let Some(towards) = self.destination(key) {
-            self.tcp.active.ports.on_refused(&towards, &mut self.cx.counters);
+        if let Some(towards) = destination(addresses, key) {
+            self.ports.on_refused(&towards, &mut cx.counters);
         }
-    }
-
-    /// The port of a record that this side opened.
-    fn own_port(&self, wait: &TimeWait) -> Option<(Destination, u16)> {
-        if wait.opener() == Opener::Peer {
-            return None;
-        }
-        let key = FlowKey::of_waiting(wait);
-        Some((self.destination(&key)?, key.local_port))
-    }
-
-    fn destination(&self, key: &FlowKey) -> Option<Destination> {
-        let local = *self.net.ip.addresses.get(key.local_index)?;
-        Some(Destination { local, remote: Endpoint::new(key.remote, key.remote_port) })
     }
 }
 
@@ -432,6 +430,61 @@ impl PortShortage {
         self.safe = self.safe.or(other.safe);
         self.next = [self.next, other.next].into_iter().flatten().min();
     }
+}
+
+/// Adds to a shortage when this 4-tuple, in TIME-WAIT, could be taken over, or will be free.
+fn judge_wait(
+    cx: &Context,
+    net: &Net,
+    records: &Records,
+    shortage: PortShortage,
+    key: &FlowKey,
+) -> PortShortage {
+    let found = records.find(records.hash(key), key);
+    let index = found.filter(|record| record.kind() == Kind::TimeWait).map(Record::index);
+    let Some(wait) = index.and_then(|index| records.waits.get(index)) else {
+        return shortage;
+    };
+    let class = net.ip.addresses.path_class(&key.remote);
+    let now = cx.tick;
+    let lasts = records.lifetimes.millis(class) + 1;
+    let left = lasts.saturating_sub(now.millis_since(wait.entered()));
+    let next = |left: u32| Some(shortage.next.map_or(left, |next| next.min(left)));
+    match reuse_delay(&cx.tunables, class).map(|delay| wait.judge_take_over(now, delay)) {
+        Some(TakeOver::Safe) => {
+            PortShortage { safe: Some((key.local_index, key.local_port)), ..shortage }
+        }
+        Some(TakeOver::After(millis)) => PortShortage { next: next(millis.min(left)), ..shortage },
+        Some(TakeOver::Never) | None => PortShortage { next: next(left), ..shortage },
+    }
+}
+
+/// How long the last segment must be past; `None` if nothing may be taken over.
+fn reuse_delay(tunables: &Tunables, class: PathClass) -> Option<Duration> {
+    let allowed = match tunables.tw_reuse {
+        PortReuse::Timestamped => true,
+        PortReuse::Loopback => class == PathClass::Loopback,
+        PortReuse::Never => false,
+    };
+    allowed.then_some(match class {
+        PathClass::Remote => tunables.tw_reuse_delay_remote,
+        PathClass::Link => tunables.tw_reuse_delay_link,
+        PathClass::Loopback => tunables.tw_reuse_delay_loopback,
+    })
+}
+
+/// The port of a record that this side opened.
+fn own_port(addresses: &Addresses, wait: &TimeWait) -> Option<(Destination, u16)> {
+    if wait.opener() == Opener::Peer {
+        return None;
+    }
+    let key = FlowKey::of_waiting(wait);
+    Some((destination(addresses, &key)?, key.local_port))
+}
+
+fn destination(addresses: &Addresses, key: &FlowKey) -> Option<Destination> {
+    let local = *addresses.get(key.local_index)?;
+    Some(Destination { local, remote: Endpoint::new(key.remote, key.remote_port) })
 }
 
 fn key_of(local_index: u16, local_port: u16, remote: Endpoint) -> FlowKey {
