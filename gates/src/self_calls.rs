@@ -65,7 +65,6 @@ const EXCEPTIONS: &[Exception] = &[
     ("crates/stack", "IpLayer", 2),
     ("crates/stack", "Link", 3),
     ("crates/stack", "Neighbours", 2),
-    ("crates/stack", "Shard", 14),
     ("crates/tcp", "Connection", 21),
 ];
 const SPLIT: &str =

@@ -20,6 +20,7 @@ mod cookies;
 mod cutting;
 mod fast_open;
 mod found;
+mod half_open;
 mod icmp;
 mod input;
 mod inspect;
@@ -34,7 +35,7 @@ mod ports;
 mod settings;
 mod udp;
 
-use whimbrel_base::Instant;
+use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::table::{
     Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Listeners, Ports,
@@ -47,8 +48,8 @@ use self::after_change::{EventSource, WorkQueues};
 use self::anywhere::Dials;
 use self::budget::MemoryWatch;
 use self::cutting::Cutting;
+use self::found::BURST;
 use self::found::BurstPlaces;
-use self::input::BURST;
 use self::opening::Heard;
 use self::ports::SourcePool;
 use crate::ip::{
@@ -180,6 +181,17 @@ impl Shard {
         self.cx.now
     }
 
+    /// It is `now`: what is commanded next happens then. [`Shard::rx`] and [`Shard::advance`] say
+    /// so themselves; after a sleep, somebody must before the first command, or its timers would
+    /// start in the past.
+    pub fn tell_time(&mut self, now: Instant) {
+        // Between two turns it is told several times.
+        if now > self.cx.now {
+            self.cx.now = now;
+            self.cx.tick = now.tick();
+        }
+    }
+
     /// What happened to segments and connections.
     pub fn counters(&self) -> &Counters {
         &self.cx.counters
@@ -212,27 +224,18 @@ impl Shard {
 
     /// The ends of a connection.
     pub fn flow(&self, handle: Handle) -> Option<Flow> {
-        let connection = &self.tcp.records.held(handle)?.connection;
-        let local = *self.net.ip.addresses.get(connection.local_index())?;
-        // It is over, and its address is no more.
-        if local.is_unspecified() {
-            return None;
-        }
-        Some(Flow {
-            local: Endpoint::new(local, connection.local_port()),
-            remote: Endpoint::new(*connection.remote(), connection.remote_port()),
-        })
+        self.tcp.records.flow(&self.net, handle)
     }
 
     /// Octets to be read up to the end of the peer's urgent data, if any is still to come
     /// (RFC 6093; what `SIOCATMARK` asks).
     pub fn urgent_mark(&self, handle: Handle) -> Option<u32> {
-        self.tcp.records.held(handle)?.connection.urgent_mark()
+        self.tcp.records.urgent_mark(handle)
     }
 
     /// The state of a connection.
     pub fn state(&self, handle: Handle) -> Option<State> {
-        self.tcp.records.held(handle).map(|slot| slot.connection.state())
+        self.tcp.records.state(handle)
     }
 
     /// How many of each record live now.
@@ -311,6 +314,60 @@ impl Shard {
             self.update_timer(index, deadline);
         }
         Some(done)
+    }
+
+    /// Brings lists, timers and table in line with the connection.
+    fn after_change(&mut self, index: u32) {
+        self.touch(index, |_, _| ());
+    }
+
+    /// Arms or disarms the timer, as the connection has a deadline or none; without one it may be
+    /// over.
+    #[inline(never)]
+    fn update_timer(&mut self, index: u32, deadline: Instant) {
+        // Beforehand, so that what follows finds the connection once.
+        if !self.tcp.fast_opens.is_empty() {
+            cold_path();
+            self.tcp.end_fast_opening(&mut self.cx, index);
+        }
+        let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
+        if slot.is_over() {
+            self.tcp.unlink(&mut self.cx, &mut self.net, index);
+        } else if deadline < slot.armed {
+            self.tcp.work.timers.arm(
+                &mut self.tcp.records.connections,
+                index,
+                deadline,
+                self.cx.now,
+            );
+        } else {
+            self.tcp.work.timers.disarm(&mut self.tcp.records.connections, index);
+        }
+    }
+}
+
+impl Records {
+    pub(super) fn flow(&self, net: &Net, handle: Handle) -> Option<Flow> {
+        let connection = &self.held(handle)?.connection;
+        let local = *net.ip.addresses.get(connection.local_index())?;
+        // It is over, and its address is no more.
+        if local.is_unspecified() {
+            return None;
+        }
+        Some(Flow {
+            local: Endpoint::new(local, connection.local_port()),
+            remote: Endpoint::new(*connection.remote(), connection.remote_port()),
+        })
+    }
+}
+
+impl Records {
+    pub(super) fn urgent_mark(&self, handle: Handle) -> Option<u32> {
+        self.held(handle)?.connection.urgent_mark()
+    }
+
+    pub(super) fn state(&self, handle: Handle) -> Option<State> {
+        self.held(handle).map(|slot| slot.connection.state())
     }
 }
 

@@ -60,11 +60,11 @@ impl Shard {
                     self.tcp.records.syns.remove(index, &mut self.tcp.passive.listeners)
                 {
                     self.cx.counters.attempt_fails += 1;
-                    self.forget_half_open(index, &entry);
+                    self.tcp.forget_half_open(&mut self.cx, &mut self.net, index, &entry);
                 }
             }
             Kind::TimeWait => {
-                self.end_wait(index);
+                self.tcp.end_wait(&mut self.net, index);
             }
         }
         true

@@ -2,15 +2,17 @@
 
 use alloc::collections::VecDeque;
 
-use whimbrel_base::{Instant, cold_path};
+use whimbrel_base::Instant;
 use whimbrel_tcp::CloseReason;
+use whimbrel_tcp::Context;
 use whimbrel_tcp::conn::{Connection, Marking, Signals, State};
 use whimbrel_tcp::table::{Ended, Kind, Opener, Record, TimeWait};
 
-use super::Shard;
+use super::{Shard, TcpHost};
 use crate::connections::{ConnectionSlot, Connections};
 use crate::ip::{Addresses, FlowKey};
 use crate::markings::Markings;
+use crate::net::Net;
 use crate::replies::Pending;
 use crate::timers::Timers;
 use crate::{Event, Handle, ListenerId};
@@ -190,99 +192,6 @@ impl WorkQueues {
 }
 
 impl Shard {
-    /// Brings lists, timers and table in line with the connection.
-    pub(super) fn after_change(&mut self, index: u32) {
-        self.touch(index, |_, _| ());
-    }
-
-    /// Arms or disarms the timer, as the connection has a deadline or none; without one it may be
-    /// over.
-    #[inline(never)]
-    pub(super) fn update_timer(&mut self, index: u32, deadline: Instant) {
-        // Beforehand, so that what follows finds the connection once.
-        if !self.tcp.fast_opens.is_empty() {
-            cold_path();
-            self.tcp.end_fast_opening(&mut self.cx, index);
-        }
-        let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
-        if slot.is_over() {
-            self.unlink(index);
-        } else if deadline < slot.armed {
-            self.tcp.work.timers.arm(
-                &mut self.tcp.records.connections,
-                index,
-                deadline,
-                self.cx.now,
-            );
-        } else {
-            self.tcp.work.timers.disarm(&mut self.tcp.records.connections, index);
-        }
-    }
-
-    /// The connection is over: the table forgets it or leads to its TIME-WAIT record, and it goes
-    /// as soon as no application holds it.
-    fn unlink(&mut self, index: u32) {
-        let connections = &mut self.tcp.records.connections;
-        let found = match connections.0.current_mut(index) {
-            Some((_, slot)) if slot.timer.is_armed() => {
-                self.tcp.work.timers.disarm(connections, index);
-                connections.0.current_mut(index)
-            }
-            found => found,
-        };
-        let Some((generation, slot)) = found else { return };
-        self.tcp.work.timers.disarm_check(slot);
-        // Beforehand, and apart: what follows has enough to remember.
-        if self.net.ip.addresses.is_other(slot.connection.local_index()) {
-            hold_remains(&mut self.net.ip.addresses, slot);
-        }
-        if let Some(opener) = slot.linked.take() {
-            let (hash, record) = (slot.hash, Record::new(Kind::Connection, index));
-            let connection = &slot.connection;
-            let key = FlowKey::of(connection);
-            let found = if connection.state() == State::TimeWait {
-                let cx = &self.cx;
-                let marking = connection.marking(&cx.tunables);
-                let usual = marking == Marking::usual(&cx.tunables);
-                let number =
-                    if usual { Markings::USUAL } else { self.tcp.records.markings.number(marking) };
-                let wait = TimeWait::new(ended(connection, generation, opener, number), cx.tick);
-                // It acknowledges the peer's FIN in place of the connection that received it, if that
-                // came last; where ours was acknowledged last (CLOSING), nothing.
-                if connection.owes_ack() {
-                    let ack = wait.ack_reply(Some(connection.tsval(cx.tick)));
-                    self.net.replies.push_own(Pending::Reply(key, ack, marking));
-                }
-                let waiting = self.start_waiting(wait, &key);
-                self.tcp.records.flows.replace(hash, record, waiting)
-            } else {
-                if opener == Opener::Us {
-                    self.tcp.active.release_port(&self.net.ip.addresses, &key);
-                }
-                self.tcp.records.flows.remove(hash, record)
-            };
-            debug_assert!(found, "a linked connection stands in the table");
-        }
-        self.free_if_unheld(index);
-    }
-
-    /// Frees a connection that is over and that nobody holds.
-    pub(super) fn free_if_unheld(&mut self, index: u32) {
-        let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
-        if slot.connection.is_orphan() && slot.linked.is_none() {
-            let local_index = slot.connection.local_index();
-            // The dirty and event lists may still name it; they skip what is gone.
-            if let Some(slot) = self.tcp.records.connections.0.remove(index) {
-                let listed = slot.dirty || slot.listed;
-                slot.connection.retire(&mut self.cx.pool);
-                self.net.ip.addresses.release(local_index);
-                if listed {
-                    self.tcp.work.thin(&mut self.tcp.records.connections);
-                }
-            }
-        }
-    }
-
     /// The next thing an application should know.
     pub fn poll_event(&mut self) -> Option<Event> {
         while let Some(source) = self.tcp.work.events.pop_front() {
@@ -304,7 +213,73 @@ impl Shard {
                 }
             }
         }
-        self.udp.sockets.next_news().map(Event::Udp).or_else(|| self.next_dial())
+        self.udp.sockets.next_news().map(Event::Udp).or_else(|| self.tcp.passive.next_dial())
+    }
+}
+
+impl TcpHost {
+    /// The connection is over: the table forgets it or leads to its TIME-WAIT record, and it goes
+    /// as soon as no application holds it.
+    #[inline(always)]
+    pub(super) fn unlink(&mut self, cx: &mut Context, net: &mut Net, index: u32) {
+        let connections = &mut self.records.connections;
+        let found = match connections.0.current_mut(index) {
+            Some((_, slot)) if slot.timer.is_armed() => {
+                self.work.timers.disarm(connections, index);
+                connections.0.current_mut(index)
+            }
+            found => found,
+        };
+        let Some((generation, slot)) = found else { return };
+        self.work.timers.disarm_check(slot);
+        // Beforehand, and apart: what follows has enough to remember.
+        if net.ip.addresses.is_other(slot.connection.local_index()) {
+            hold_remains(&mut net.ip.addresses, slot);
+        }
+        if let Some(opener) = slot.linked.take() {
+            let (hash, record) = (slot.hash, Record::new(Kind::Connection, index));
+            let connection = &slot.connection;
+            let key = FlowKey::of(connection);
+            let found = if connection.state() == State::TimeWait {
+                let marking = connection.marking(&cx.tunables);
+                let usual = marking == Marking::usual(&cx.tunables);
+                let number =
+                    if usual { Markings::USUAL } else { self.records.markings.number(marking) };
+                let wait = TimeWait::new(ended(connection, generation, opener, number), cx.tick);
+                // It acknowledges the peer's FIN in place of the connection that received it, if that
+                // came last; where ours was acknowledged last (CLOSING), nothing.
+                if connection.owes_ack() {
+                    let ack = wait.ack_reply(Some(connection.tsval(cx.tick)));
+                    net.replies.push_own(Pending::Reply(key, ack, marking));
+                }
+                let waiting = self.start_waiting(cx, net, wait, &key);
+                self.records.flows.replace(hash, record, waiting)
+            } else {
+                if opener == Opener::Us {
+                    self.active.release_port(&net.ip.addresses, &key);
+                }
+                self.records.flows.remove(hash, record)
+            };
+            debug_assert!(found, "a linked connection stands in the table");
+        }
+        self.free_if_unheld(cx, net, index);
+    }
+
+    /// Frees a connection that is over and that nobody holds.
+    fn free_if_unheld(&mut self, cx: &mut Context, net: &mut Net, index: u32) {
+        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
+        if slot.connection.is_orphan() && slot.linked.is_none() {
+            let local_index = slot.connection.local_index();
+            // The dirty and event lists may still name it; they skip what is gone.
+            if let Some(slot) = self.records.connections.0.remove(index) {
+                let listed = slot.dirty || slot.listed;
+                slot.connection.retire(&mut cx.pool);
+                net.ip.addresses.release(local_index);
+                if listed {
+                    self.work.thin(&mut self.records.connections);
+                }
+            }
+        }
     }
 }
 

@@ -15,18 +15,19 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use core::ops::RangeInclusive;
 
+use whimbrel_tcp::Context;
 use whimbrel_tcp::conn::Connection;
-use whimbrel_tcp::table::{FlowHash, Listener, PassiveOpen, SynEntry, SynStep};
+use whimbrel_tcp::table::{FlowHash, Kind, Listener, PassiveOpen, Record, SynEntry, SynStep};
 use whimbrel_tcp::{DropReason, Verdict};
 use whimbrel_wire::{Endpoint, Flow};
 
-use super::commands::ReleaseBy;
+use super::found::BURST;
 use super::found::{FoundSegment, ReusedFlow};
-use super::input::BURST;
-use super::{ListenError, Shard};
+use super::{ListenError, Passive, Shard, TcpHost};
 use crate::connections::ConnectionSlot;
 use crate::dial::{Answer, Asked, SynHandle, Withdrawal};
 use crate::ip::FlowKey;
+use crate::net::Net;
 use crate::replies::Pending;
 use crate::{Event, Handle, ListenerId};
 
@@ -44,17 +45,31 @@ impl Shard {
     /// Listens for whatever SYN finds no other listener, at any port of any address that this host takes.
     /// [`Event::Asked`] tells of them.
     pub fn listen_any(&mut self) -> Result<ListenerId, ListenError> {
-        self.tcp.passive.heard = None;
-        self.tcp.passive.listeners.add_any().map_err(|taken| ListenError::InUse(taken.at))
+        self.tcp.passive.listen_any()
     }
 
     /// The SYN that has waited longest of those not returned so far; to be [answered](Shard::answer_syn) some time.
     pub fn asked(&mut self, listener: ListenerId) -> Option<Asked> {
-        self.tcp.passive.listeners.resolve(listener).filter(|listener| listener.is_any())?;
-        let (index, entry) = self.tcp.records.syns.ask().map(|(index, entry)| (index, *entry))?;
-        let (syn, key) =
-            (self.tcp.records.syn_handle(index, &entry), FlowKey::of_half_open(&entry));
-        let local = *self.net.ip.addresses.get(key.local_index)?;
+        self.tcp.asked(&self.net, listener)
+    }
+
+    /// The connection of a SYN that [`Event::Opened`] told of, once: it is yours, to be closed some time.
+    pub fn opened(&mut self, syn: SynHandle) -> Option<Handle> {
+        self.tcp.opened(syn)
+    }
+
+    /// Answers a SYN. Returns whether it was still there, and nobody had answered it.
+    pub fn answer_syn(&mut self, syn: SynHandle, answer: Answer) -> bool {
+        self.tcp.answer_syn(&mut self.cx, &mut self.net, syn, answer)
+    }
+}
+
+impl TcpHost {
+    pub(super) fn asked(&mut self, net: &Net, listener: ListenerId) -> Option<Asked> {
+        self.passive.listeners.resolve(listener).filter(|listener| listener.is_any())?;
+        let (index, entry) = self.records.syns.ask().map(|(index, entry)| (index, *entry))?;
+        let (syn, key) = (self.records.syn_handle(index, &entry), FlowKey::of_half_open(&entry));
+        let local = *net.ip.addresses.get(key.local_index)?;
         let flow = Flow {
             local: Endpoint::new(local, key.local_port),
             remote: Endpoint::new(key.remote, key.remote_port),
@@ -62,74 +77,83 @@ impl Shard {
         Some(Asked { syn, flow })
     }
 
-    /// The connection of a SYN that [`Event::Opened`] told of, once: it is yours, to be closed some time.
-    pub fn opened(&mut self, syn: SynHandle) -> Option<Handle> {
-        let index = self.tcp.passive.dials.opened.remove(&syn)?;
-        self.tcp.work.hand_out(&mut self.tcp.records.connections, index)
+    pub(super) fn opened(&mut self, syn: SynHandle) -> Option<Handle> {
+        let index = self.passive.dials.opened.remove(&syn)?;
+        self.work.hand_out(&mut self.records.connections, index)
     }
 
-    /// Answers a SYN. Returns whether it was still there, and nobody had answered it.
-    pub fn answer_syn(&mut self, syn: SynHandle, answer: Answer) -> bool {
-        let entry = self.tcp.records.syns.get(syn.index).copied();
+    pub(super) fn answer_syn(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        syn: SynHandle,
+        answer: Answer,
+    ) -> bool {
+        let entry = self.records.syns.get(syn.index).copied();
         let Some(entry) =
-            entry.filter(|it| it.is_held() && self.tcp.records.syn_handle(syn.index, it) == syn)
+            entry.filter(|it| it.is_held() && self.records.syn_handle(syn.index, it) == syn)
         else {
             return false;
         };
         let key = FlowKey::of_half_open(&entry);
         match answer {
             Answer::Accept => {
-                self.tcp.records.syns.admit(syn.index, self.cx.now);
-                self.net.reply(&mut self.cx, Pending::SynAck(syn.index));
+                self.records.syns.admit(syn.index, cx.now);
+                net.reply(cx, Pending::SynAck(syn.index));
                 return true;
             }
             Answer::Reset => {
-                let marking = self.half_open_marking(&entry);
-                self.net.reply_from(
-                    &mut self.cx,
-                    key.local_index,
-                    Pending::Reply(key, entry.refusal(), marking),
-                );
+                let marking = self.passive.half_open_marking(cx, &entry);
+                net.reply_from(cx, key.local_index, Pending::Reply(key, entry.refusal(), marking));
             }
             Answer::Unreachable(what) => {
-                let error = self.net.ip.unreachable(self.cx.now, &key, entry.irs(), what);
+                let error = net.ip.unreachable(cx.now, &key, entry.irs(), what);
                 if let Some(error) = error {
-                    self.net.reply_from(&mut self.cx, error.local_index(), Pending::Error(error));
+                    net.reply_from(cx, error.local_index(), Pending::Error(error));
                 }
             }
             Answer::Ignore => {}
         }
-        self.cx.counters.attempt_fails += 1;
-        self.tcp.records.syns.remove(syn.index, &mut self.tcp.passive.listeners);
-        let returned = self.tcp.records.unlink_half_open(syn.index, &entry);
-        self.cx.counters.time_wait_returned += u64::from(returned);
-        self.leave_destination(syn.index, &entry);
+        cx.counters.attempt_fails += 1;
+        self.records.syns.remove(syn.index, &mut self.passive.listeners);
+        let returned = self.records.unlink_half_open(syn.index, &entry);
+        cx.counters.time_wait_returned += u64::from(returned);
+        self.leave_destination(net, syn.index, &entry);
         true
     }
 }
 
-impl Shard {
+impl Passive {
+    pub(super) fn listen_any(&mut self) -> Result<ListenerId, ListenError> {
+        self.heard = None;
+        self.listeners.add_any().map_err(|taken| ListenError::InUse(taken.at))
+    }
+}
+
+impl TcpHost {
     /// A SYN for any destination, which waits for an answer; where there is no room, instead of an older one.
     #[cold]
     pub(super) fn on_syn_for_any(
         &mut self,
+        cx: &mut Context,
+        net: &mut Net,
         listener: u32,
         found: &FoundSegment<'_>,
         opening: ReusedFlow,
     ) -> Verdict {
         let key = found.arrival.key;
-        let Some(iss) = self.tcp.choose_iss(&self.cx, &self.net, &key, opening.iss_floor) else {
+        let Some(iss) = self.choose_iss(cx, net, &key, opening.iss_floor) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
-        if !self.make_room_for_dial(listener, &key) {
-            self.tcp.passive.listeners.on_syn_dropped(listener);
-            self.cx.counters.listen_drops += 1;
-            self.cx.counters.syn_cache_overflows += 1;
+        if !self.make_room_for_dial(cx, net, listener, &key) {
+            self.passive.listeners.on_syn_dropped(listener);
+            cx.counters.listen_drops += 1;
+            cx.counters.syn_cache_overflows += 1;
             return Verdict::Drop(DropReason::SynCacheFull);
         }
-        let pipe = self.net.ip.recv_pipe_to(&key.remote, &self.cx.tunables);
-        let options = self.tcp.passive.listeners.get(listener).map(|place| place.options());
-        let scale_limit = options.map_or(0, |it| it.scale_limit(&self.cx.tunables)).max(pipe);
+        let pipe = net.ip.recv_pipe_to(&key.remote, &cx.tunables);
+        let options = self.passive.listeners.get(listener).map(|place| place.options());
+        let scale_limit = options.map_or(0, |it| it.scale_limit(&cx.tunables)).max(pipe);
         let open = PassiveOpen {
             remote: key.remote,
             local_index: key.local_index,
@@ -139,63 +163,73 @@ impl Shard {
             time_wait: opening.kept(),
         };
         let syn = &found.arrival.segment.header;
-        let entry = SynEntry::from_syn(syn, open, &self.cx.tunables);
-        let index = self.tcp.records.syns.hold(entry, &mut self.tcp.passive.listeners, self.cx.now);
-        self.cx.counters.syn_received += 1;
+        let entry = SynEntry::from_syn(syn, open, &cx.tunables);
+        let index = self.records.syns.hold(entry, &mut self.passive.listeners, cx.now);
+        cx.counters.syn_received += 1;
         // The address keeps its number as long as this entry names it.
-        self.net.ip.addresses.hold(key.local_index);
-        self.tcp.passive.dials.enter(index, &key);
-        self.link_half_open(index, found.hash, opening);
-        if let Some(place) = self.tcp.passive.listeners.get_mut(listener)
+        net.ip.addresses.hold(key.local_index);
+        self.passive.dials.enter(index, &key);
+        self.link_record(net, Record::new(Kind::SynEntry, index), found.hash, opening);
+        if let Some(place) = self.passive.listeners.get_mut(listener)
             && place.tells()
         {
             let id = place.id();
-            self.tcp.passive.dials.news.push_back(Event::Asked(id));
+            self.passive.dials.news.push_back(Event::Asked(id));
         }
         Verdict::Accepted
     }
 
     /// True if one more SYN may wait for an answer, now that older ones gave way to it if they had to.
-    fn make_room_for_dial(&mut self, listener: u32, key: &FlowKey) -> bool {
-        if let Some(oldest) = self.tcp.passive.dials.oldest_of_crowd(key) {
-            self.cx.counters.verdict_crowded += 1;
-            self.displace_dial(oldest);
+    fn make_room_for_dial(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        listener: u32,
+        key: &FlowKey,
+    ) -> bool {
+        if let Some(oldest) = self.passive.dials.oldest_of_crowd(key) {
+            cx.counters.verdict_crowded += 1;
+            self.displace_dial(cx, net, oldest);
         }
         // Above a bound that was lowered, one more goes than comes.
         for _ in 0..2 {
-            let has_entry =
-                self.tcp.records.syns.judge_room(listener, &self.tcp.passive.listeners).is_ok();
-            let is_short = self.cx.pool.budget.is_full()
-                && self.tcp.passive.dials.len() >= MOST_WITHOUT_MEMORY;
+            let has_entry = self.records.syns.judge_room(listener, &self.passive.listeners).is_ok();
+            let is_short =
+                cx.pool.budget.is_full() && self.passive.dials.len() >= MOST_WITHOUT_MEMORY;
             if has_entry && !is_short {
                 return true;
             }
-            if let Some(oldest) = self.tcp.passive.dials.oldest() {
-                self.cx.counters.verdict_overflows += 1;
-                self.displace_dial(oldest);
-            } else if !self.evict_half_open(listener) {
+            if let Some(oldest) = self.passive.dials.oldest() {
+                cx.counters.verdict_overflows += 1;
+                self.displace_dial(cx, net, oldest);
+            } else if !self.evict_half_open(cx, net, listener) {
                 // Handshakes of others fill the cache, and all those drawn are complete but for text.
                 break;
             }
         }
-        self.tcp.records.syns.judge_room(listener, &self.tcp.passive.listeners).is_ok()
+        self.records.syns.judge_room(listener, &self.passive.listeners).is_ok()
     }
 
     /// The oldest handshake gives way to a newer one.
-    fn displace_dial(&mut self, index: u32) {
-        let Some(entry) = self.tcp.records.syns.remove(index, &mut self.tcp.passive.listeners)
-        else {
+    fn displace_dial(&mut self, cx: &mut Context, net: &mut Net, index: u32) {
+        let Some(entry) = self.records.syns.remove(index, &mut self.passive.listeners) else {
             debug_assert!(false, "a handshake that is listed has its entry");
             return;
         };
-        self.cx.counters.attempt_fails += 1;
-        self.forget_half_open_for(index, &entry, Withdrawal::Displaced);
+        cx.counters.attempt_fails += 1;
+        self.forget_half_open_for(cx, net, index, &entry, Withdrawal::Displaced);
     }
 
     /// A segment that hit a SYN which waits for an answer.
     #[cold]
-    pub(super) fn on_held_segment(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
-        let Some(entry) = self.tcp.records.syns.get_mut(index) else {
+    pub(super) fn on_held_segment(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        index: u32,
+        found: &FoundSegment<'_>,
+    ) -> Verdict {
+        let Some(entry) = self.records.syns.get_mut(index) else {
             return Verdict::Drop(DropReason::Closed);
         };
         match entry.judge_held(&found.arrival.segment) {
@@ -206,102 +240,92 @@ impl Shard {
             SynStep::Refuse(reply, reason) => Verdict::Reply(reply, reason),
             // A challenge would be an answer, and nobody has given one.
             SynStep::Drop(reason) | SynStep::Challenge(reason) => Verdict::Drop(reason),
-            SynStep::Reset | SynStep::Complete => self.reset_half_open(index),
+            SynStep::Reset | SynStep::Complete => self.reset_half_open(cx, net, index),
         }
     }
 
     /// The connection of a handshake that was admitted and is complete.
     #[cold]
-    pub(super) fn seat_admitted(&mut self, index: u32, entry: &SynEntry, hash: FlowHash) -> u32 {
-        let handshake = self.handshake(entry, self.timestamp_offset(entry), self.own_mss(entry));
-        let connection = Connection::from_handshake(&mut self.cx, &handshake);
-        self.net.ip.addresses.hold(entry.local_index());
+    pub(super) fn seat_admitted(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        index: u32,
+        entry: &SynEntry,
+        hash: FlowHash,
+    ) -> u32 {
+        let handshake = self.handshake(
+            cx,
+            net,
+            entry,
+            self.timestamp_offset(net, entry),
+            self.passive.own_mss(cx, net, entry),
+        );
+        let connection = Connection::from_handshake(cx, &handshake);
+        net.ip.addresses.hold(entry.local_index());
         let mut slot = ConnectionSlot::new(connection, hash);
         slot.unaccepted = true;
-        let place = self.tcp.records.connections.0.insert(slot);
-        self.hand_down(entry, place);
-        if let Some(listener) = self.tcp.passive.listeners.get_mut(entry.listener()) {
+        let place = self.records.connections.0.insert(slot);
+        self.hand_down(cx, net, entry, place);
+        if let Some(listener) = self.passive.listeners.get_mut(entry.listener()) {
             listener.on_opened();
         }
-        let syn = self.tcp.records.syn_handle(index, entry);
-        self.tcp.passive.dials.opened.insert(syn, place);
-        self.tcp.passive.dials.news.push_back(Event::Opened(syn));
-        self.leave_destination(index, entry);
+        let syn = self.records.syn_handle(index, entry);
+        self.passive.dials.opened.insert(syn, place);
+        self.passive.dials.news.push_back(Event::Opened(syn));
+        self.leave_destination(net, index, entry);
         place
     }
 
+    /// Their listener closed: SYNs that wait for an answer are refused.
+    pub(super) fn refuse_held(&mut self, cx: &mut Context, net: &mut Net) {
+        while let Some(index) = self.records.syns.first_held() {
+            let Some(entry) = self.records.syns.remove(index, &mut self.passive.listeners) else {
+                return;
+            };
+            cx.counters.attempt_fails += 1;
+            let (key, marking) =
+                (FlowKey::of_half_open(&entry), self.passive.half_open_marking(cx, &entry));
+            net.reply_own(key, entry.refusal(), marking);
+            self.forget_half_open(cx, net, index, &entry);
+        }
+    }
+}
+
+impl Passive {
     /// What is new of handshakes for any destination.
     #[inline]
     pub(super) fn next_dial(&mut self) -> Option<Event> {
-        if self.tcp.passive.dials.news.is_empty() { None } else { self.next_dial_news() }
+        if self.dials.news.is_empty() { None } else { self.next_dial_news() }
     }
 
     #[inline(never)]
     fn next_dial_news(&mut self) -> Option<Event> {
-        let news = self.tcp.passive.dials.news.pop_front()?;
+        let news = self.dials.news.pop_front()?;
         if let Event::Asked(id) = news
-            && let Some(listener) = self.tcp.passive.listeners.resolve_mut(id)
+            && let Some(listener) = self.listeners.resolve_mut(id)
         {
             listener.note_told();
         }
         Some(news)
     }
+}
 
-    /// A handshake that a verdict decides about, or decided, is over, and no connection came of it.
-    #[cold]
-    pub(super) fn on_withdrawn(&mut self, index: u32, entry: &SynEntry, why: Withdrawal) {
-        if entry.is_held() {
-            self.cx.counters.verdict_withdrawn += 1;
-        }
-        if entry.was_asked() {
-            // It was just taken out, so that its place is on its next generation.
-            let now = self.tcp.records.syn_handle(index, entry);
-            let syn = SynHandle { generation: now.generation.wrapping_sub(1), ..now };
-            self.tcp.passive.dials.news.push_back(Event::Withdrawn(syn, why));
-        }
-        self.leave_destination(index, entry);
-    }
-
-    /// One handshake less with a destination.
-    fn leave_destination(&mut self, index: u32, entry: &SynEntry) {
-        self.tcp.passive.dials.leave(index, &FlowKey::of_half_open(entry));
-        self.net.ip.addresses.release(entry.local_index());
-    }
-
-    /// Their listener closed: who still waits is refused, and connections that nobody took are reset.
-    pub(super) fn refuse_held(&mut self) {
-        while let Some((_, index)) = self.tcp.passive.dials.opened.pop_first() {
-            if let Some(slot) = self.tcp.records.connections.0.get_mut(index) {
-                slot.unaccepted = false;
-                self.let_go(index, ReleaseBy::Abort);
-            }
-        }
-        while let Some(index) = self.tcp.records.syns.first_held() {
-            let Some(entry) = self.tcp.records.syns.remove(index, &mut self.tcp.passive.listeners)
-            else {
-                return;
-            };
-            self.cx.counters.attempt_fails += 1;
-            let (key, marking) = (FlowKey::of_half_open(&entry), self.half_open_marking(&entry));
-            self.net.reply_own(key, entry.refusal(), marking);
-            self.forget_half_open(index, &entry);
-        }
-    }
-
+impl TcpHost {
     /// Between two bursts: numbers of other hosts' addresses that nothing has any more are free again. Where
     /// few are left for the next burst, the records that have waited longest in TIME-WAIT give way, as many
     /// as there may be frames in it and as many again.
     #[cold]
-    pub(super) fn reclaim_addresses(&mut self) {
-        self.net.ip.addresses.sweep();
+    pub(super) fn reclaim_addresses(&mut self, net: &mut Net) {
+        net.ip.addresses.sweep();
         for _ in 0..SPARE_ADDRESSES {
-            if self.net.ip.addresses.spare() >= SPARE_ADDRESSES {
+            if net.ip.addresses.spare() >= SPARE_ADDRESSES {
                 break;
             }
-            let Some((index, wait)) = self.tcp.records.waits.recycle_oldest() else { break };
-            self.net.ip.counters.addresses_recycled += 1;
-            self.forget_wait(index, &wait);
-            self.net.ip.addresses.sweep();
+            let Some((index, wait)) = self.records.waits.recycle_oldest() else { break };
+            net.ip.counters.addresses_recycled += 1;
+            self.forget_wait(net, index, &wait);
+            net.ip.addresses.sweep();
         }
     }
 }
@@ -315,7 +339,7 @@ pub(super) struct Dials {
     by_destination: BTreeMap<(u16, u16, u64), u32>,
     next_serial: u64,
     /// What an application has yet to hear: of each listener and each handshake that it was asked about once.
-    news: VecDeque<Event>,
+    pub(super) news: VecDeque<Event>,
     /// Connections that it has yet to take.
     opened: BTreeMap<SynHandle, u32>,
 }
@@ -341,7 +365,7 @@ impl Dials {
         self.by_destination.insert((key.local_index, key.local_port, serial), index);
     }
 
-    fn leave(&mut self, index: u32, key: &FlowKey) {
+    pub(super) fn leave(&mut self, index: u32, key: &FlowKey) {
         // At most as many as may be to one destination are looked at.
         let mut there = self.by_destination.range(Self::to(key));
         let Some((place, _)) = there.find(|(_, at)| **at == index) else {
@@ -357,6 +381,11 @@ impl Dials {
     const fn to(key: &FlowKey) -> RangeInclusive<(u16, u16, u64)> {
         let (addr, port) = (key.local_index, key.local_port);
         (addr, port, 0)..=(addr, port, u64::MAX)
+    }
+
+    /// A connection that its application did not take.
+    pub(super) fn pop_opened(&mut self) -> Option<u32> {
+        self.opened.pop_first().map(|(_, index)| index)
     }
 
     pub(super) fn len(&self) -> usize {

@@ -4,10 +4,8 @@ use core::time::Duration;
 
 use whimbrel_base::{Instant, Tick};
 use whimbrel_tcp::Context;
-use whimbrel_tcp::budget::{Budget, Pressure};
+use whimbrel_tcp::budget::Pressure;
 use whimbrel_tcp::recv::ChunkPool;
-use whimbrel_tcp::table::{Cookies, SynEntry};
-use whimbrel_wire::WindowSize;
 
 use super::Shard;
 
@@ -90,27 +88,6 @@ impl Shard {
             + self.net.memory()
             + self.udp.sockets.memory();
         bytes as u64
-    }
-
-    /// The window of a connection whose handshake a cookie completes while all of the budget is used.
-    pub(super) fn narrow_window(&self, entry: &SynEntry) -> WindowSize {
-        let usual = self.announced(entry).window;
-        let narrow = Budget::PINCHED_SEGMENTS * u32::from(self.own_mss(entry).get());
-        usual.min(WindowSize::new(narrow))
-    }
-
-    /// All of the budget is used, and has been since before any cookie that is still good: this
-    /// connection's window was announced as a narrow one. Any other keeps what it was promised
-    /// (RFC 9293 3.8.6).
-    pub(super) fn narrow_if_full(&mut self, place: u32, entry: &SynEntry) {
-        let lasting = |wide| self.cx.now.since(wide) > Cookies::LIFETIME;
-        if !self.cx.pool.budget.is_full() || !self.tcp.passive.wide_cookie.is_none_or(lasting) {
-            return;
-        }
-        let window = self.narrow_window(entry);
-        if let Some(slot) = self.tcp.records.connections.0.get_mut(place) {
-            slot.connection.narrow(window);
-        }
     }
 }
 

@@ -6,17 +6,6 @@ use super::Shard;
 use crate::ip::FlowKey;
 
 impl Shard {
-    /// It is `now`: what is commanded next happens then. [`Shard::rx`] and [`Shard::advance`] say
-    /// so themselves; after a sleep, somebody must before the first command, or its timers would
-    /// start in the past.
-    pub fn tell_time(&mut self, now: Instant) {
-        // Between two turns it is told several times.
-        if now > self.cx.now {
-            self.cx.now = now;
-            self.cx.tick = now.tick();
-        }
-    }
-
     /// Time passed: does up to `budget` of what is due. Returns whether more is due.
     ///
     /// Handshakes come first, neighbours and connections second, expiry of TIME-WAIT and of
@@ -28,7 +17,7 @@ impl Shard {
             self.weigh_records();
         }
         let mut left = budget;
-        while left > 0 && self.advance_half_open() {
+        while left > 0 && self.tcp.advance_half_open(&mut self.cx, &mut self.net) {
             left -= 1;
         }
         if self.net.has_looped() {
@@ -46,7 +35,7 @@ impl Shard {
         while left > 0 && self.net.pings.advance(self.cx.now) {
             left -= 1;
         }
-        self.advance_waits(&mut left);
+        self.tcp.advance_waits(&mut self.cx, &mut self.net, &mut left);
         while left > 0 && self.net.advance_reassembly(&mut self.cx) {
             left -= 1;
         }

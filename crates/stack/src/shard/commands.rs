@@ -5,15 +5,15 @@ use whimbrel_base::cold_path;
 use whimbrel_tcp::conn::{Connection, Marking, Read};
 use whimbrel_tcp::{Context, Reply};
 
-use super::{SendError, Shard};
+use super::{SendError, Shard, TcpHost};
 use crate::ip::FlowKey;
+use crate::records::Records;
 use crate::{Handle, ListenerId, Recv};
 
 impl Shard {
     /// The next complete connection of a listener, if one waits.
     pub fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
-        let index = self.tcp.passive.listeners.resolve_mut(listener)?.pop_accepted()?;
-        self.tcp.work.hand_out(&mut self.tcp.records.connections, index)
+        self.tcp.accept(listener)
     }
 
     /// Takes from the front of `data` what there is room for and returns how much that was; if
@@ -29,7 +29,7 @@ impl Shard {
 
     /// How many octets [`Shard::send`] would take now, but for what a buffer grows by; 0 if it is stale.
     pub fn send_room(&self, handle: Handle) -> usize {
-        self.tcp.records.held(handle).map_or(0, |slot| slot.connection.send_room() as usize)
+        self.tcp.records.send_room(handle)
     }
 
     /// Takes all of `data`, whatever room there is. For what an application was told is written when it lets
@@ -70,7 +70,7 @@ impl Shard {
 
     /// What can be read, piece by piece; it stays unread, and the window as it is.
     pub fn peek(&self, handle: Handle) -> impl Iterator<Item = &[u8]> {
-        self.tcp.records.held(handle).into_iter().flat_map(|slot| slot.connection.peek())
+        self.tcp.records.peek(handle)
     }
 
     /// Sends FIN after what was sent so far; reading goes on.
@@ -99,8 +99,11 @@ impl Shard {
         self.send_reset(reset.flatten());
     }
 
-    pub(super) fn let_go(&mut self, index: u32, how: ReleaseBy) {
-        let reset = self.touch(index, |connection, cx| how.act(connection, cx));
+    /// Resets a connection that waited to be accepted.
+    pub(super) fn abort_unaccepted(&mut self, index: u32) {
+        let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
+        slot.unaccepted = false;
+        let reset = self.touch(index, |connection, cx| ReleaseBy::Abort.act(connection, cx));
         self.send_reset(reset.flatten());
     }
 
@@ -109,6 +112,23 @@ impl Shard {
             cold_path();
             self.net.reply_own(key, reply, marking);
         }
+    }
+}
+
+impl TcpHost {
+    pub(super) fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
+        let index = self.passive.listeners.resolve_mut(listener)?.pop_accepted()?;
+        self.work.hand_out(&mut self.records.connections, index)
+    }
+}
+
+impl Records {
+    pub(super) fn send_room(&self, handle: Handle) -> usize {
+        self.held(handle).map_or(0, |slot| slot.connection.send_room() as usize)
+    }
+
+    pub(super) fn peek(&self, handle: Handle) -> impl Iterator<Item = &[u8]> {
+        self.held(handle).into_iter().flat_map(|slot| slot.connection.peek())
     }
 }
 

@@ -12,6 +12,7 @@ use crate::Handle;
 use crate::connections::ConnectionSlot;
 use crate::ip::FlowKey;
 use crate::net::Net;
+use crate::records::Records;
 
 /// Opening connections, with a SYN that has no text.
 impl Shard {
@@ -48,7 +49,13 @@ impl Shard {
 
     /// What was tried to open a connection, and what came back: for whoever tells why it failed.
     pub fn attempt(&self, handle: Handle) -> Option<Attempt> {
-        self.tcp.records.held(handle).map(|slot| slot.connection.attempt(self.cx.now))
+        self.tcp.records.attempt(&self.cx, handle)
+    }
+}
+
+impl Records {
+    pub(super) fn attempt(&self, cx: &Context, handle: Handle) -> Option<Attempt> {
+        self.held(handle).map(|slot| slot.connection.attempt(cx.now))
     }
 }
 

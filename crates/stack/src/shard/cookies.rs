@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use whimbrel_base::Key;
 use whimbrel_base::packet::TxSegment;
+use whimbrel_tcp::Context;
 use whimbrel_tcp::table::{
     CookieTerms, Cookies, Identity, Kind, Membership, PassiveOpen, Record, SynEntry,
 };
@@ -12,10 +13,12 @@ use whimbrel_tcp::{DropReason, Reply, Verdict};
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Endpoint, Flow, SeqNum, WindowScale};
 
-use super::Shard;
 use super::found::FoundSegment;
+use super::half_open::HandshakeStep;
+use super::{Passive, Shard, TcpHost};
 use crate::dial::Withdrawal;
 use crate::ip::{FlowKey, SegmentOut};
+use crate::net::Net;
 use crate::replies::Pending;
 
 /// What becomes of a SYN that gets no half-open entry.
@@ -47,53 +50,69 @@ impl Shard {
     }
 }
 
-impl Shard {
+impl TcpHost {
     /// Whether a SYN goes without a half-open entry. If not, there is room for one: at the bound
     /// of the cache another was evicted for it.
-    pub(super) fn cookie_instead(&mut self, listener: u32, reuses: bool) -> Option<WithoutEntry> {
-        let policy = self.cx.tunables.syn_cookies;
-        let always = policy == SynCookies::Always || self.cx.pool.budget.is_full();
+    pub(super) fn cookie_instead(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        listener: u32,
+        reuses: bool,
+    ) -> Option<WithoutEntry> {
+        let policy = cx.tunables.syn_cookies;
+        let always = policy == SynCookies::Always || cx.pool.budget.is_full();
         // One that takes the place of a TIME-WAIT needs an entry, which remembers what it replaced.
         if always && policy != SynCookies::Off && !reuses {
             return Some(WithoutEntry::Cookie);
         }
-        if self.tcp.records.syns.judge_room(listener, &self.tcp.passive.listeners).is_ok() {
+        if self.records.syns.judge_room(listener, &self.passive.listeners).is_ok() {
             return None;
         }
-        self.when_cache_is_full(listener, reuses)
+        self.when_cache_is_full(cx, net, listener, reuses)
     }
 
     #[inline(never)]
-    fn when_cache_is_full(&mut self, listener: u32, reuses: bool) -> Option<WithoutEntry> {
-        if self.cx.tunables.syn_cookies != SynCookies::Off && !reuses {
-            self.cx.counters.syn_cache_cookies += 1;
+    fn when_cache_is_full(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        listener: u32,
+        reuses: bool,
+    ) -> Option<WithoutEntry> {
+        if cx.tunables.syn_cookies != SynCookies::Off && !reuses {
+            cx.counters.syn_cache_cookies += 1;
             return Some(WithoutEntry::Cookie);
         }
         // Above a bound that was lowered, one more goes than comes.
         let mut evicted = 0;
-        while evicted < 2 && self.evict_half_open(listener) {
+        while evicted < 2 && self.evict_half_open(cx, net, listener) {
             evicted += 1;
         }
         if evicted > 0 {
             return None;
         }
-        self.tcp.passive.listeners.on_syn_dropped(listener);
-        self.cx.counters.syn_cache_overflows += 1;
-        self.cx.counters.listen_drops += 1;
+        self.passive.listeners.on_syn_dropped(listener);
+        cx.counters.syn_cache_overflows += 1;
+        cx.counters.listen_drops += 1;
         Some(WithoutEntry::Drop)
     }
 
     /// A half-open entry that was answered makes room for one more of this listener, where there is
     /// none. Returns whether one did.
-    pub(super) fn evict_half_open(&mut self, listener: u32) -> bool {
-        let Some((index, entry)) =
-            self.tcp.records.syns.evict(listener, &mut self.tcp.passive.listeners)
+    pub(super) fn evict_half_open(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        listener: u32,
+    ) -> bool {
+        let Some((index, entry)) = self.records.syns.evict(listener, &mut self.passive.listeners)
         else {
             return false;
         };
-        self.cx.counters.syn_evictions += 1;
-        self.cx.counters.attempt_fails += 1;
-        self.forget_half_open_for(index, &entry, Withdrawal::Displaced);
+        cx.counters.syn_evictions += 1;
+        cx.counters.attempt_fails += 1;
+        self.forget_half_open_for(cx, net, index, &entry, Withdrawal::Displaced);
         true
     }
 
@@ -101,12 +120,14 @@ impl Shard {
     #[inline(never)]
     pub(super) fn send_cookie(
         &mut self,
+        cx: &mut Context,
+        net: &mut Net,
         listener: u32,
         found: &FoundSegment<'_>,
         scale_limit: u32,
     ) -> Verdict {
         let arrival = &found.arrival;
-        let Some(flow) = self.flow_of(&arrival.key) else {
+        let Some(flow) = self.passive.flow_of(net, &arrival.key) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
         let open = PassiveOpen {
@@ -117,110 +138,142 @@ impl Shard {
             scale_limit,
             time_wait: None,
         };
-        let entry = SynEntry::from_syn(&arrival.segment.header, open, &self.cx.tunables)
-            .into_cookie(|terms, mss| {
-                self.tcp.passive.cookies.issue(&flow, terms, mss, self.cx.now)
-            });
-        if let Some(place) = self.tcp.passive.listeners.get_mut(listener) {
-            place.on_cookie_sent(self.cx.now);
+        let entry = SynEntry::from_syn(&arrival.segment.header, open, &cx.tunables)
+            .into_cookie(|terms, mss| self.passive.cookies.issue(&flow, terms, mss, cx.now));
+        if let Some(place) = self.passive.listeners.get_mut(listener) {
+            place.on_cookie_sent(cx.now);
         }
-        self.cx.counters.cookies_sent += 1;
-        self.net.reply(&mut self.cx, Pending::SynCookie(entry));
+        cx.counters.cookies_sent += 1;
+        net.reply(cx, Pending::SynCookie(entry));
         Verdict::Accepted
     }
 
     /// The SYN-ACK that is a cookie.
     #[inline(never)]
-    pub(super) fn write_cookie(&mut self, entry: &SynEntry, tx: &mut TxSegment) -> bool {
-        let mut announced = self.announced(entry);
+    pub(super) fn write_cookie(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        entry: &SynEntry,
+        tx: &mut TxSegment,
+    ) -> bool {
+        let mut announced = self.announced(cx, net, entry);
         if let Some(carried) = entry.carried() {
             announced.tsval = carried.stamp(announced.tsval);
         }
-        if self.cx.pool.budget.is_full() {
-            announced.window = self.narrow_window(entry);
+        if cx.pool.budget.is_full() {
+            announced.window = self.narrow_window(cx, net, entry);
         } else {
-            self.tcp.passive.wide_cookie = Some(self.cx.now);
+            self.passive.wide_cookie = Some(cx.now);
         }
         let syn_ack = entry.syn_ack(announced);
-        self.cx.counters.out_segs += 1;
-        let marking = self.half_open_marking(entry);
-        let (key, order) = (FlowKey::of_half_open(entry), self.cx.tunables.option_order);
-        self.net.ip.write_segment(&SegmentOut::of_flow(&key, &syn_ack, marking, order), tx)
+        cx.counters.out_segs += 1;
+        let marking = self.passive.half_open_marking(cx, entry);
+        let (key, order) = (FlowKey::of_half_open(entry), cx.tunables.option_order);
+        net.ip.write_segment(&SegmentOut::of_flow(&key, &syn_ack, marking, order), tx)
     }
 
+    /// A segment that may be the third of a handshake: if it brings a cookie back, the connection is
+    /// built whole.
+    pub(super) fn on_cookie(
+        &mut self,
+        cx: &mut Context,
+        net: &Net,
+        listener: u32,
+        found: &FoundSegment<'_>,
+    ) -> HandshakeStep {
+        let arrival = &found.arrival;
+        let Some(entry) = self.passive.redeem(cx, net, listener, found) else {
+            cx.counters.cookies_failed += 1;
+            let reset = Reply::reset_for(&arrival.segment);
+            return HandshakeStep::Verdict(Verdict::Reply(reset, DropReason::SynCookie));
+        };
+        let lacks_timestamps =
+            entry.has_timestamps() && arrival.segment.header.options.timestamps.is_none();
+        if lacks_timestamps && cx.tunables.missing_timestamps != MissingTimestamps::Take {
+            // RFC 7323 3.2: "a TCP SHOULD silently drop the segment"
+            return HandshakeStep::Verdict(Verdict::Drop(DropReason::TimestampMissing));
+        }
+        match self.make_room_for(cx, listener) {
+            Ok(()) => {}
+            Err(DropReason::ListenOverflow) if cx.tunables.abort_on_overflow => {
+                let reset = Reply::reset_for(&arrival.segment);
+                return HandshakeStep::Verdict(Verdict::Reply(reset, DropReason::ListenOverflow));
+            }
+            // Whatever the client sends next brings the cookie again.
+            Err(reason) => return HandshakeStep::Verdict(Verdict::Drop(reason)),
+        }
+        cx.counters.cookies_received += 1;
+        let stamps = arrival.segment.header.options.timestamps;
+        let offset = match stamps {
+            Some(stamps) => self.offset_after(cx, net, &entry, stamps.ecr),
+            None => self.timestamp_offset(net, &entry),
+        };
+        let place = self.seat(cx, net, &entry, offset, found.hash);
+        self.narrow_if_full(cx, net, place, &entry);
+        self.records.flows.insert(found.hash, Record::new(Kind::Connection, place));
+        HandshakeStep::Established(place)
+    }
+
+    /// The timestamp offset under which TSval goes on from what the peer echoes. Another host of
+    /// the group has another clock: PAWS would refuse what ours shows, if it is behind.
+    ///
+    /// TIME-WAIT does not remember the offset. Should the acknowledgment of the peer's FIN be lost,
+    /// the next may seem too old to it.
+    fn offset_after(&self, cx: &Context, net: &Net, entry: &SynEntry, tsecr: u32) -> u32 {
+        let own = self.timestamp_offset(net, entry);
+        let age = Identity::tsval(cx.tick, own).wrapping_sub(tsecr);
+        let is_ours = u128::from(age) <= Cookies::LIFETIME.as_millis() + CARRIED_LAG;
+        match self.passive.cookies.membership() {
+            Membership::Group if !is_ours => tsecr.wrapping_sub(cx.tick.raw()),
+            _ => own,
+        }
+    }
+}
+
+impl Passive {
     /// Whether a segment without a record may bring a cookie back.
-    pub(super) fn may_bring_cookie(&self, listener: u32, flags: TcpFlags) -> bool {
+    pub(super) fn may_bring_cookie(&self, cx: &Context, listener: u32, flags: TcpFlags) -> bool {
         let third =
             flags.contains(TcpFlags::ACK) && !flags.intersects(TcpFlags::SYN | TcpFlags::RST);
         if !third {
             return false;
         }
-        let Some(listener) = self.tcp.passive.listeners.get(listener) else { return false };
-        let grouped = self.tcp.passive.cookies.membership() == Membership::Group
-            && self.cx.tunables.syn_cookies != SynCookies::Off;
-        !listener.is_any() && (grouped || listener.has_cookies_out(self.cx.now))
+        let Some(listener) = self.listeners.get(listener) else { return false };
+        let grouped = self.cookies.membership() == Membership::Group
+            && cx.tunables.syn_cookies != SynCookies::Off;
+        !listener.is_any() && (grouped || listener.has_cookies_out(cx.now))
     }
 
     /// True if a segment brings a cookie of ours back.
-    pub(super) fn brings_cookie(&self, listener: u32, found: &FoundSegment<'_>) -> bool {
-        self.may_bring_cookie(listener, found.arrival.segment.header.flags)
-            && self.redeem(listener, found).is_some()
+    pub(super) fn brings_cookie(
+        &self,
+        cx: &Context,
+        net: &Net,
+        listener: u32,
+        found: &FoundSegment<'_>,
+    ) -> bool {
+        self.may_bring_cookie(cx, listener, found.arrival.segment.header.flags)
+            && self.redeem(cx, net, listener, found).is_some()
     }
 
-    /// A segment that may be the third of a handshake: if it brings a cookie back, the connection is
-    /// built whole.
-    pub(super) fn on_cookie(&mut self, listener: u32, found: &FoundSegment<'_>) -> Verdict {
-        let arrival = &found.arrival;
-        let Some(entry) = self.redeem(listener, found) else {
-            self.cx.counters.cookies_failed += 1;
-            return Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::SynCookie);
-        };
-        let lacks_timestamps =
-            entry.has_timestamps() && arrival.segment.header.options.timestamps.is_none();
-        if lacks_timestamps && self.cx.tunables.missing_timestamps != MissingTimestamps::Take {
-            // RFC 7323 3.2: "a TCP SHOULD silently drop the segment"
-            return Verdict::Drop(DropReason::TimestampMissing);
-        }
-        match self.make_room_for(listener) {
-            Ok(()) => {}
-            Err(DropReason::ListenOverflow) if self.cx.tunables.abort_on_overflow => {
-                let reset = Reply::reset_for(&arrival.segment);
-                return Verdict::Reply(reset, DropReason::ListenOverflow);
-            }
-            // Whatever the client sends next brings the cookie again.
-            Err(reason) => return Verdict::Drop(reason),
-        }
-        self.cx.counters.cookies_received += 1;
-        let stamps = arrival.segment.header.options.timestamps;
-        let offset = match stamps {
-            Some(stamps) => self.offset_after(&entry, stamps.ecr),
-            None => self.timestamp_offset(&entry),
-        };
-        let place = self.seat(&entry, offset, found.hash);
-        self.narrow_if_full(place, &entry);
-        self.tcp.records.flows.insert(found.hash, Record::new(Kind::Connection, place));
-        self.on_connection_segment(place, arrival)
-    }
-
-    fn redeem(&self, listener: u32, found: &FoundSegment<'_>) -> Option<SynEntry> {
+    fn redeem(
+        &self,
+        cx: &Context,
+        net: &Net,
+        listener: u32,
+        found: &FoundSegment<'_>,
+    ) -> Option<SynEntry> {
         let arrival = &found.arrival;
         let header = &arrival.segment.header;
         let iss = header.ack - 1;
-        let pipe = self.net.ip.recv_pipe_to(&arrival.key.remote, &self.cx.tunables);
-        let limit = self
-            .tcp
-            .passive
-            .listeners
-            .get(listener)?
-            .options()
-            .scale_limit(&self.cx.tunables)
-            .max(pipe);
+        let pipe = net.ip.recv_pipe_to(&arrival.key.remote, &cx.tunables);
+        let limit = self.listeners.get(listener)?.options().scale_limit(&cx.tunables).max(pipe);
         // Our scale does not come back: it is what the SYN-ACK announced if the listener's options and
         // the route are as they were, and the cookie says whether they are.
         let (irs, own_scale) = (header.seq - 1, WindowScale::for_window(limit));
-        let flow = self.flow_of(&arrival.key)?;
-        let mss_by =
-            |terms: &CookieTerms| self.tcp.passive.cookies.redeem(&flow, terms, iss, self.cx.now);
+        let flow = self.flow_of(net, &arrival.key)?;
+        let mss_by = |terms: &CookieTerms| self.cookies.redeem(&flow, terms, iss, cx.now);
         let (terms, mss) = match header.options.timestamps {
             Some(stamps) => {
                 let terms = CookieTerms::echoed(irs, stamps.ecr, own_scale);
@@ -241,23 +294,8 @@ impl Shard {
         Some(SynEntry::from_cookie(&header.whole(), open, mss, &terms))
     }
 
-    /// The timestamp offset under which TSval goes on from what the peer echoes. Another host of
-    /// the group has another clock: PAWS would refuse what ours shows, if it is behind.
-    ///
-    /// TIME-WAIT does not remember the offset. Should the acknowledgment of the peer's FIN be lost,
-    /// the next may seem too old to it.
-    fn offset_after(&self, entry: &SynEntry, tsecr: u32) -> u32 {
-        let own = self.timestamp_offset(entry);
-        let age = Identity::tsval(self.cx.tick, own).wrapping_sub(tsecr);
-        let is_ours = u128::from(age) <= Cookies::LIFETIME.as_millis() + CARRIED_LAG;
-        match self.tcp.passive.cookies.membership() {
-            Membership::Group if !is_ours => tsecr.wrapping_sub(self.cx.tick.raw()),
-            _ => own,
-        }
-    }
-
-    fn flow_of(&self, key: &FlowKey) -> Option<Flow> {
-        let local = Endpoint::new(*self.net.ip.addresses.get(key.local_index)?, key.local_port);
+    fn flow_of(&self, net: &Net, key: &FlowKey) -> Option<Flow> {
+        let local = Endpoint::new(*net.ip.addresses.get(key.local_index)?, key.local_port);
         Some(Flow { local, remote: Endpoint::new(key.remote, key.remote_port) })
     }
 }

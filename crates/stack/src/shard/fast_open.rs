@@ -8,15 +8,15 @@ use bytes::Bytes;
 use whimbrel_base::Key;
 use whimbrel_tcp::conn::{Connection, FastSyn, SocketOptions};
 use whimbrel_tcp::table::{
-    CookieVerdict, FastOpenForm, FastOpenKeys, Kind, KnownServer, Listener, Opened, Record,
-    ReuseBy, Service, SynEntry,
+    CookieVerdict, FastOpenForm, FastOpenKeys, KnownServer, Listener, Opened, ReuseBy, Service,
+    SynEntry,
 };
-use whimbrel_tcp::{CloseReason, Context, Verdict};
+use whimbrel_tcp::{CloseReason, Context};
 use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::found::{FoundSegment, ReusedFlow};
-use super::{Active, ConnectError, Shard, TcpHost};
+use super::{Active, ConnectError, Passive, Shard, TcpHost};
 use crate::ip::Arrival;
 use crate::net::Net;
 use crate::{Handle, ListenerId};
@@ -59,50 +59,65 @@ impl Shard {
         primary: &Key,
         backup: Option<&Key>,
     ) -> bool {
+        self.tcp.passive.set_fast_open_keys(listener, primary, backup)
+    }
+}
+
+impl Passive {
+    pub(super) fn set_fast_open_keys(
+        &mut self,
+        listener: ListenerId,
+        primary: &Key,
+        backup: Option<&Key>,
+    ) -> bool {
         let keys = FastOpenKeys::new(primary);
         let keys = match backup {
             Some(backup) => keys.with_backup(backup),
             None => keys,
         };
-        self.tcp.passive.listeners.set_fast_open_keys(listener, keys)
+        self.listeners.set_fast_open_keys(listener, keys)
     }
+}
 
+impl TcpHost {
     /// What the Fast Open option of a SYN for a listener comes to, whose half-open entry there is room
     /// for.
     pub(super) fn process_fast_open(
         &mut self,
+        cx: &mut Context,
+        net: &Net,
         listener: u32,
         found: &FoundSegment<'_>,
         opening: ReusedFlow,
     ) -> FastOpenStep {
         let syn = found.arrival.segment.header.whole();
-        let serves = self.cx.tunables.fast_open_server && carries_any_options(&self.net);
+        let serves = cx.tunables.fast_open_server && carries_any_options(net);
         let Some(option) = syn.options.fast_open.filter(|_| serves) else {
             return FastOpenStep::Ignore;
         };
-        self.tcp.fast_opens.forget_resets(&mut self.tcp.passive.listeners, self.cx.now);
-        let Some(place) = self.tcp.passive.listeners.get(listener) else {
+        self.fast_opens.forget_resets(&mut self.passive.listeners, cx.now);
+        let Some(place) = self.passive.listeners.get(listener) else {
             return FastOpenStep::Ignore;
         };
         // RFC 7413 4.2: at the limit Fast Open is off for every new request.
         if place.is_fast_open_full() {
-            self.cx.counters.fast_open_listen_overflows += 1;
+            cx.counters.fast_open_listen_overflows += 1;
             return FastOpenStep::Ignore;
         }
         let key = found.arrival.key;
-        let Some(local) = self.net.ip.addresses.get(key.local_index) else {
+        let Some(local) = net.ip.addresses.get(key.local_index) else {
             return FastOpenStep::Ignore;
         };
         if option.is_request() {
-            self.cx.counters.fast_open_cookies_requested += 1;
+            cx.counters.fast_open_cookies_requested += 1;
             return FastOpenStep::Grant(option);
         }
-        let keys = place.fast_open_keys().unwrap_or(&self.tcp.passive.fast_open_keys);
+        let keys = place.fast_open_keys().unwrap_or(&self.passive.fast_open_keys);
         let renewed = match keys.judge(local, &key.remote, &option) {
             CookieVerdict::Valid => None,
             CookieVerdict::Outdated => Some(keys.grant(local, &key.remote)),
             CookieVerdict::Invalid => {
-                self.cx.counters.fast_open_passive_fail += 1;
+                cx.counters.fast_open_passive_fail += 1;
                 return FastOpenStep::Grant(option);
             }
         };
@@ -110,68 +125,70 @@ impl Shard {
         // A SYN that its number alone shows to be new may still be an old duplicate (RFC 1122
         // 4.2.2.13 b): the handshake has to show it first.
         let doubtful = opening.replaces.is_some_and(|(_, by)| by == ReuseBy::Sequence);
-        let full =
-            self.tcp.records.connections.0.len() >= self.cx.tunables.max_connections as usize;
+        let full = self.records.connections.0.len() >= cx.tunables.max_connections as usize;
         if defers || doubtful || full || syn.flags.contains(TcpFlags::FIN) {
             return FastOpenStep::Ignore;
         }
         if renewed.is_some() {
-            self.cx.counters.fast_open_passive_alt_key += 1;
+            cx.counters.fast_open_passive_alt_key += 1;
         }
         let experimental = option.is_experimental();
         FastOpenStep::Open(renewed.map(|it| if experimental { it.into_experimental() } else { it }))
     }
 
-    /// The connection of a SYN with a valid cookie: what a half-open entry would have become.
+    /// The place of the connection of a SYN with a valid cookie: what a half-open entry would have become.
+    /// The flow table does not lead to it yet.
     pub(super) fn open_at_syn(
         &mut self,
+        cx: &mut Context,
+        net: &mut Net,
         entry: &SynEntry,
         found: &FoundSegment<'_>,
-        opening: ReusedFlow,
         renewed: Option<FastOpen>,
-    ) -> Verdict {
-        let handshake = self.handshake(entry, self.timestamp_offset(entry), self.own_mss(entry));
-        let handed_down = self.handed_down(entry);
+    ) -> u32 {
+        let handshake = self.handshake(
+            cx,
+            net,
+            entry,
+            self.timestamp_offset(net, entry),
+            self.passive.own_mss(cx, net, entry),
+        );
+        let handed_down = self.passive.handed_down(net, entry);
         let syn = &found.arrival.segment;
-        let cx = &mut self.cx;
+        let cx = cx;
         let mut connection = Connection::from_syn(cx, &handshake, syn, renewed);
         handed_down.give_to(&mut connection, cx);
         connection.take_syn_text(cx, syn);
         let place = self.enqueue(connection, entry.listener(), found.hash);
-        let record = Record::new(Kind::Connection, place);
-        match opening.replaces {
-            Some((wait, _)) => {
-                let waiting = Record::new(Kind::TimeWait, wait);
-                self.tcp.records.flows.replace(found.hash, waiting, record);
-                self.drop_displaced(wait);
-            }
-            None => self.tcp.records.flows.insert(found.hash, record),
-        }
-        if let Some(id) =
-            self.tcp.passive.listeners.get(entry.listener()).map(|listener| listener.id())
+        if let Some(id) = self.passive.listeners.get(entry.listener()).map(|listener| listener.id())
         {
-            self.tcp.passive.listeners.admit_fast_open(id);
-            self.tcp.fast_opens.begin(place, Opened::ByPeer(id));
+            self.passive.listeners.admit_fast_open(id);
+            self.fast_opens.begin(place, Opened::ByPeer(id));
         }
-        self.cx.counters.fast_open_passive += 1;
-        self.after_change(place);
-        Verdict::Accepted
+        cx.counters.fast_open_passive += 1;
+        self.work.enlist(&mut self.records.connections, place, cx.now);
+        place
     }
+}
 
+impl Passive {
     /// The cookie that the SYN-ACK of a half-open entry brings, if it does.
     #[inline]
-    pub(super) fn granted(&self, entry: &SynEntry) -> Option<FastOpen> {
-        entry.fast_open().and_then(|form| self.grant(entry, form))
+    pub(super) fn granted(&self, net: &Net, entry: &SynEntry) -> Option<FastOpen> {
+        entry.fast_open().and_then(|form| self.grant(net, entry, form))
     }
 
     #[cold]
     #[inline(never)]
-    fn grant(&self, entry: &SynEntry, form: FastOpenForm) -> Option<FastOpen> {
-        let local = self.net.ip.addresses.get(entry.local_index())?;
-        let own =
-            self.tcp.passive.listeners.get(entry.listener()).and_then(Listener::fast_open_keys);
-        let cookie =
-            own.unwrap_or(&self.tcp.passive.fast_open_keys).grant(local, entry.remote_addr());
+    pub(super) fn grant(
+        &self,
+        net: &Net,
+        entry: &SynEntry,
+        form: FastOpenForm,
+    ) -> Option<FastOpen> {
+        let local = net.ip.addresses.get(entry.local_index())?;
+        let own = self.listeners.get(entry.listener()).and_then(Listener::fast_open_keys);
+        let cookie = own.unwrap_or(&self.fast_open_keys).grant(local, entry.remote_addr());
         Some(match form {
             FastOpenForm::Plain => cookie,
             FastOpenForm::Experimental => cookie.into_experimental(),

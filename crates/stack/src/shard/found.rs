@@ -72,3 +72,6 @@ impl ReusedFlow {
         self.replaces.filter(|(_, by)| *by == ReuseBy::Sequence).map(|(wait, _)| wait)
     }
 }
+
+/// The frames of one pass.
+pub(super) const BURST: usize = 64;

@@ -1,11 +1,14 @@
 //! ICMP errors, in both directions, where they meet connections and queues.
 
 use whimbrel_base::packet::{IcmpError, SoftError};
+use whimbrel_tcp::Context;
 use whimbrel_tcp::conn::IcmpVerdict;
 use whimbrel_tcp::table::Kind;
 
-use super::Shard;
+use super::{Shard, TcpHost};
 use crate::ip::{ErrorReport, FrameDrop, IcmpReport};
+use crate::net::Net;
+use crate::records::Records;
 use crate::{Handle, RxFrame};
 
 /// What ICMP errors said of a connection.
@@ -13,13 +16,22 @@ impl Shard {
     /// Why segments of this connection did not arrive, as somebody on the path last reported
     /// (RFC 1122 4.2.4.1); forgotten when new data is acknowledged.
     pub fn soft_error(&self, handle: Handle) -> Option<SoftError> {
-        self.tcp.records.held(handle)?.connection.soft_error()
+        self.tcp.records.soft_error(handle)
     }
 
     /// The same, and it is forgotten: what `SO_ERROR` tells once.
     pub fn take_soft_error(&mut self, handle: Handle) -> Option<SoftError> {
-        self.tcp.records.held(handle)?;
-        self.connection(handle.index())?.0.take_soft_error()
+        self.tcp.records.take_soft_error(handle)
+    }
+}
+
+impl Records {
+    fn take_soft_error(&mut self, handle: Handle) -> Option<SoftError> {
+        self.held_mut(handle)?.connection.take_soft_error()
+    }
+
+    pub(super) fn soft_error(&self, handle: Handle) -> Option<SoftError> {
+        self.held(handle)?.connection.soft_error()
     }
 }
 
@@ -49,7 +61,9 @@ impl Shard {
         let record = self.tcp.records.find(self.tcp.records.hash(&report.key), &report.key);
         match record.map(|record| (record.kind(), record.index())) {
             Some((Kind::Connection, index)) => self.on_connection_report(index, report),
-            Some((Kind::SynEntry, index)) => self.on_half_open_report(index, report),
+            Some((Kind::SynEntry, index)) => {
+                self.tcp.on_half_open_report(&mut self.cx, &mut self.net, index, report)
+            }
             // A record in TIME-WAIT has nothing to lose.
             Some((Kind::TimeWait, _)) | None => return false,
         }
@@ -93,30 +107,6 @@ impl Shard {
         self.after_change(index);
     }
 
-    /// RFC 5461 and Linux: a hard error about the SYN-ACK ends the attempt.
-    fn on_half_open_report(&mut self, index: u32, report: &IcmpReport) {
-        let Some(entry) = self.tcp.records.syns.get(index) else { return };
-        // Before its SYN-ACK nothing of it was sent that anybody could report.
-        if entry.iss() != report.seq || entry.is_held() {
-            self.cx.counters.icmp_out_of_window += 1;
-            return;
-        }
-        match report.error {
-            IcmpError::Refused | IcmpError::NoTcp | IcmpError::Prohibited
-                if self.cx.tunables.icmp_aborts =>
-            {
-                self.cx.counters.icmp_aborts += 1;
-                self.cx.counters.attempt_fails += 1;
-                if let Some(entry) =
-                    self.tcp.records.syns.remove(index, &mut self.tcp.passive.listeners)
-                {
-                    self.forget_half_open(index, &entry);
-                }
-            }
-            _ => self.cx.counters.icmp_soft_errors += 1,
-        }
-    }
-
     /// Tells a connection what others found out of its path. Asked when a timer of its runs out, as it was
     /// when it opened, so that a lesser path costs each flow at most one time-out, and segments
     /// that flow cost nothing.
@@ -126,6 +116,36 @@ impl Shard {
         let Some(mtu) = paths.said_of(self.cx.now, slot.connection.remote()) else { return };
         if let Some((connection, cx)) = self.connection(index) {
             let _ = connection.on_path_mtu(cx, mtu);
+        }
+    }
+}
+
+impl TcpHost {
+    /// RFC 5461 and Linux: a hard error about the SYN-ACK ends the attempt.
+    fn on_half_open_report(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        index: u32,
+        report: &IcmpReport,
+    ) {
+        let Some(entry) = self.records.syns.get(index) else { return };
+        // Before its SYN-ACK nothing of it was sent that anybody could report.
+        if entry.iss() != report.seq || entry.is_held() {
+            cx.counters.icmp_out_of_window += 1;
+            return;
+        }
+        match report.error {
+            IcmpError::Refused | IcmpError::NoTcp | IcmpError::Prohibited
+                if cx.tunables.icmp_aborts =>
+            {
+                cx.counters.icmp_aborts += 1;
+                cx.counters.attempt_fails += 1;
+                if let Some(entry) = self.records.syns.remove(index, &mut self.passive.listeners) {
+                    self.forget_half_open(cx, net, index, &entry);
+                }
+            }
+            _ => cx.counters.icmp_soft_errors += 1,
         }
     }
 }

@@ -5,20 +5,19 @@ use alloc::vec::Vec;
 
 use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, cold_path};
-use whimbrel_tcp::conn::Marking;
-use whimbrel_tcp::table::{Kind, Record};
+use whimbrel_tcp::table::{Kind, ReuseBy};
 use whimbrel_tcp::{DropReason, Reply, Verdict};
 use whimbrel_wire::Protocol;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
-use super::found::{FoundSegment, ReusedFlow};
+use super::closing::{WaitStep, asks_to_open};
+use super::found::{BURST, FoundSegment, ReusedFlow};
+use super::half_open::HandshakeStep;
+use super::merging::join;
 use crate::RxFrame;
 use crate::ip::{Arrival, FrameDrop, Input, Refused};
 use crate::replies::Pending;
-
-/// The frames of one pass.
-pub(super) const BURST: usize = 64;
 
 /// Frames that arrived, from the device to the record that they are for.
 impl Shard {
@@ -45,7 +44,7 @@ impl Shard {
         }
         self.rx_rare(frame);
         if self.net.ip.addresses.takes_any() {
-            self.reclaim_addresses();
+            self.tcp.reclaim_addresses(&mut self.net);
         }
     }
 
@@ -117,8 +116,14 @@ impl Shard {
             self.rx_wholes(whole);
         }
         if self.net.ip.addresses.takes_any() {
-            self.reclaim_addresses();
+            self.tcp.reclaim_addresses(&mut self.net);
         }
+    }
+
+    /// A segment with those that follow it.
+    #[inline(never)]
+    fn process_joined(&mut self, first: &FoundSegment<'_>, behind: &[FoundSegment<'_>]) {
+        self.process(&join(first, behind, &mut [&[]; BURST]));
     }
 
     /// A frame of a burst that is not a segment in plain IPv4. Returns whether it became one of another kind.
@@ -218,9 +223,15 @@ impl Shard {
         let arrival = &found.arrival;
         let verdict = match found.record.map(|record| (record.kind(), record.index())) {
             Some((Kind::Connection, index)) => self.on_connection_segment(index, arrival),
-            Some((Kind::SynEntry, index)) => self.on_half_open_segment(index, found),
+            Some((Kind::SynEntry, index)) => {
+                let step = self.process_half_open(index, found);
+                self.settle(step, found)
+            }
             Some((Kind::TimeWait, index)) => self.on_waiting_segment(index, found),
-            None => self.on_stray_segment(found),
+            None => {
+                let step = self.on_stray_segment(found);
+                self.settle(step, found)
+            }
         };
         // Two comparisons, where a match of all would jump by a table.
         if let Verdict::Accepted | Verdict::Closed(_) = verdict {
@@ -242,7 +253,7 @@ impl Shard {
                 if reason == DropReason::UnacceptableAck {
                     self.on_unacceptable_ack(found);
                 }
-                let marking = self.marking_of(found.record);
+                let marking = self.tcp.marking_of(&self.cx, found.record);
                 self.net.reply_from(
                     &mut self.cx,
                     key.local_index,
@@ -279,24 +290,96 @@ impl Shard {
         verdict
     }
 
+    /// Carries out what follows from a segment that found no connection.
+    #[inline(always)]
+    fn settle(&mut self, step: HandshakeStep, found: &FoundSegment<'_>) -> Verdict {
+        match step {
+            HandshakeStep::Established(place) => self.on_connection_segment(place, &found.arrival),
+            HandshakeStep::Verdict(verdict) => verdict,
+            HandshakeStep::Unheard => self.process_anew(found),
+        }
+    }
+
+    /// A segment meets what there is without the half-open entry that it found.
+    #[cold]
+    #[inline(never)]
+    fn process_anew(&mut self, found: &FoundSegment<'_>) -> Verdict {
+        if let Some(wait) = self.tcp.records.find(found.hash, &found.arrival.key) {
+            return self.on_waiting_segment(wait.index(), found);
+        }
+        let step = self.on_stray_segment(found);
+        self.settle(step, found)
+    }
+
+    /// A segment that hit a half-open entry.
+    // Apart, and all that it comes to within: few segments are.
+    #[inline(never)]
+    fn process_half_open(&mut self, index: u32, found: &FoundSegment<'_>) -> HandshakeStep {
+        self.tcp.on_half_open_segment(&mut self.cx, &mut self.net, index, found)
+    }
+
+    /// A SYN for a listener.
+    // Apart, and all that it comes to within: few segments are.
+    #[inline(never)]
+    fn process_syn(
+        &mut self,
+        listener: u32,
+        found: &FoundSegment<'_>,
+        opening: ReusedFlow,
+    ) -> Verdict {
+        self.tcp.on_syn(&mut self.cx, &mut self.net, listener, found, opening)
+    }
+
+    /// A segment for a flow in TIME-WAIT.
+    // Apart: few segments are.
+    #[inline(never)]
+    pub(super) fn on_waiting_segment(&mut self, index: u32, found: &FoundSegment<'_>) -> Verdict {
+        match self.tcp.on_waiting_segment(&mut self.cx, &mut self.net, index, found) {
+            WaitStep::Verdict(verdict) => verdict,
+            WaitStep::Reopen(opening) => self.reopen(index, opening, found),
+        }
+    }
+
+    /// A SYN that may open a connection in place of the record at `index`, in TIME-WAIT.
+    fn reopen(&mut self, index: u32, opening: ReusedFlow, found: &FoundSegment<'_>) -> Verdict {
+        let arrival = &found.arrival;
+        let Some(listener) = self.tcp.passive.listener_for(&self.net, &arrival.key) else {
+            // New, but for nobody: not a connection that could be accepted. RFC 9293 3.10.7.4, SYN in
+            // TIME-WAIT: "For all other cases", the challenge ACK of RFC 5961.
+            self.cx.counters.time_wait_without_listener += 1;
+            return self.tcp.refuse_reopening(&mut self.cx, &self.net, index, arrival);
+        };
+        let verdict = self.process_syn(listener, found, opening);
+        if verdict == Verdict::Accepted {
+            self.cx.counters.time_wait_recycled += 1;
+            match opening.replaces {
+                Some((_, ReuseBy::Timestamp)) => {
+                    self.cx.counters.time_wait_reused_by_timestamp += 1;
+                }
+                _ => self.cx.counters.time_wait_reused_by_sequence += 1,
+            }
+        }
+        verdict
+    }
+
     /// No record: a SYN may open one, everything else is refused (RFC 9293 3.10.7.1 and .2).
-    pub(super) fn on_stray_segment(&mut self, found: &FoundSegment<'_>) -> Verdict {
+    pub(super) fn on_stray_segment(&mut self, found: &FoundSegment<'_>) -> HandshakeStep {
         let arrival = &found.arrival;
         let flags = arrival.segment.header.flags;
         if flags.contains(TcpFlags::RST) {
             cold_path();
             // RFC 9293 3.10.7.1: "An incoming segment containing a RST is discarded."
-            return Verdict::Drop(DropReason::ResetWithoutSocket);
+            return HandshakeStep::Verdict(Verdict::Drop(DropReason::ResetWithoutSocket));
         }
-        match self.listener_for(&arrival.key) {
-            Some(listener) if self.may_bring_cookie(listener, flags) => {
-                self.on_cookie(listener, found)
+        let verdict = match self.tcp.passive.listener_for(&self.net, &arrival.key) {
+            Some(listener) if self.tcp.passive.may_bring_cookie(&self.cx, listener, flags) => {
+                return self.tcp.on_cookie(&mut self.cx, &self.net, listener, found);
             }
             // RFC 9293 3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in
             // the LISTEN state. An acceptable reset segment should be formed".
             Some(listener) if !flags.contains(TcpFlags::ACK) => {
-                if self.asks_to_open(flags) {
-                    self.on_syn(listener, found, ReusedFlow::FRESH)
+                if asks_to_open(flags, &self.cx.tunables) {
+                    self.process_syn(listener, found, ReusedFlow::FRESH)
                 } else {
                     Verdict::Drop(DropReason::Flags)
                 }
@@ -305,31 +388,8 @@ impl Shard {
                 cold_path();
                 Verdict::Reply(Reply::reset_for(&arrival.segment), DropReason::NoSocket)
             }
-        }
-    }
-
-    /// What packets say that answer for a record, if it is still there.
-    pub(super) fn marking_of(&self, record: Option<Record>) -> Marking {
-        let marking = record.and_then(|record| match record.kind() {
-            Kind::Connection => {
-                let slot = self.tcp.records.connections.0.get(record.index())?;
-                Some(slot.connection.marking(&self.cx.tunables))
-            }
-            Kind::SynEntry => {
-                Some(self.half_open_marking(self.tcp.records.syns.get(record.index())?))
-            }
-            Kind::TimeWait => {
-                self.tcp.records.markings.get(self.tcp.records.waits.get(record.index())?.marking())
-            }
-        });
-        marking.unwrap_or_else(|| Marking::usual(&self.cx.tunables))
-    }
-
-    /// Whether a segment without RST asks for a new connection. SYN with FIN asks to open and to
-    /// close at once, which no TCP sends and scanners do.
-    pub(super) fn asks_to_open(&self, flags: TcpFlags) -> bool {
-        let closes = flags.contains(TcpFlags::FIN) && self.cx.tunables.drop_synfin;
-        flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK) && !closes
+        };
+        HandshakeStep::Verdict(verdict)
     }
 }
 

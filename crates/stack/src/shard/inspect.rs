@@ -3,12 +3,14 @@
 use core::fmt;
 use core::ops::AddAssign;
 
+use whimbrel_tcp::Context;
 use whimbrel_tcp::conn::{Snapshot, State};
 use whimbrel_tcp::table::{Kind, Listener, Record};
 use whimbrel_wire::{Address, Endpoint, Flow};
 
-use super::Shard;
+use super::{Shard, TcpHost};
 use crate::ip::{Addresses, FlowKey};
+use crate::net::Net;
 use crate::records::Records;
 use crate::{Handle, ListenerId};
 
@@ -115,16 +117,13 @@ pub struct SocketEntry {
 impl Shard {
     /// The variables of a connection at this moment.
     pub fn snapshot(&self, handle: Handle) -> Option<Snapshot> {
-        self.tcp
-            .records
-            .held(handle)
-            .map(|slot| slot.connection.snapshot(self.cx.now, &self.cx.tunables))
+        self.tcp.records.snapshot(&self.cx, handle)
     }
 
     /// How many SYNs it took to open a connection that has just opened; of what is sent again later, it
     /// counts each segment, too.
     pub fn syns_sent(&self, handle: Handle) -> Option<u32> {
-        self.tcp.records.held(handle).map(|slot| slot.connection.syns_sent())
+        self.tcp.records.syns_sent(handle)
     }
 
     /// A listener: where it listens, and how many wait.
@@ -134,22 +133,44 @@ impl Shard {
 
     /// Every listener, and every record in the flow table. It walks all of them.
     pub fn sockets(&self) -> impl Iterator<Item = SocketEntry> {
-        let listeners = self.tcp.passive.listeners.iter().map(|listener| SocketEntry {
-            state: SocketState::Listen,
-            local: listener.at(),
-            remote: None,
-        });
-        let (records, addresses) = (&self.tcp.records, &self.net.ip.addresses);
-        let flows = records.flows.records();
-        listeners.chain(flows.filter_map(|record| records.socket_entry(record, addresses)))
+        self.tcp.sockets(&self.net)
     }
 
     /// How many sockets are in each state. It walks every connection; half-open entries and TIME-WAIT
     /// records are counted already.
     pub fn states(&self) -> StateCounts {
+        self.tcp.states()
+    }
+
+    /// The state of what this shard holds between these two ends, a half-open entry or a TIME-WAIT
+    /// record included; `None` if nothing. One probe of the flow table.
+    pub fn state_between(&self, flow: &Flow) -> Option<SocketState> {
+        self.tcp.state_between(&self.net, flow)
+    }
+
+    /// The variables of the connection between these two ends at this moment; `None` if there is none, or
+    /// its application let go of it and it is in TIME-WAIT. One probe of the flow table.
+    pub fn snapshot_between(&self, flow: &Flow) -> Option<Snapshot> {
+        self.tcp.snapshot_between(&self.cx, &self.net, flow)
+    }
+}
+
+impl TcpHost {
+    pub(super) fn sockets(&self, net: &Net) -> impl Iterator<Item = SocketEntry> {
+        let listeners = self.passive.listeners.iter().map(|listener| SocketEntry {
+            state: SocketState::Listen,
+            local: listener.at(),
+            remote: None,
+        });
+        let (records, addresses) = (&self.records, &net.ip.addresses);
+        let flows = records.flows.records();
+        listeners.chain(flows.filter_map(|record| records.socket_entry(record, addresses)))
+    }
+
+    pub(super) fn states(&self) -> StateCounts {
         let mut counts = StateCounts::default();
-        let records = &self.tcp.records;
-        counts.add(SocketState::Listen, self.tcp.passive.listeners.len());
+        let records = &self.records;
+        counts.add(SocketState::Listen, self.passive.listeners.len());
         counts.add(SocketState::SynReceived, records.syns.len());
         counts.add(SocketState::TimeWait, records.waits.len());
         for (_, slot) in records.connections() {
@@ -162,21 +183,32 @@ impl Shard {
         counts
     }
 
-    /// The state of what this shard holds between these two ends, a half-open entry or a TIME-WAIT
-    /// record included; `None` if nothing. One probe of the flow table.
-    pub fn state_between(&self, flow: &Flow) -> Option<SocketState> {
-        let (records, addresses) = (&self.tcp.records, &self.net.ip.addresses);
+    pub(super) fn state_between(&self, net: &Net, flow: &Flow) -> Option<SocketState> {
+        let (records, addresses) = (&self.records, &net.ip.addresses);
         let record = records.find_between(flow, addresses)?;
         records.socket_entry(record, addresses).map(|entry| entry.state)
     }
 
-    /// The variables of the connection between these two ends at this moment; `None` if there is none, or
-    /// its application let go of it and it is in TIME-WAIT. One probe of the flow table.
-    pub fn snapshot_between(&self, flow: &Flow) -> Option<Snapshot> {
-        let record = self.tcp.records.find_between(flow, &self.net.ip.addresses)?;
+    pub(super) fn snapshot_between(
+        &self,
+        cx: &Context,
+        net: &Net,
+        flow: &Flow,
+    ) -> Option<Snapshot> {
+        let record = self.records.find_between(flow, &net.ip.addresses)?;
         let is_connection = record.kind() == Kind::Connection;
-        let slot = self.tcp.records.connections.0.get(record.index()).filter(|_| is_connection)?;
-        Some(slot.connection.snapshot(self.cx.now, &self.cx.tunables))
+        let slot = self.records.connections.0.get(record.index()).filter(|_| is_connection)?;
+        Some(slot.connection.snapshot(cx.now, &cx.tunables))
+    }
+}
+
+impl Records {
+    pub(super) fn snapshot(&self, cx: &Context, handle: Handle) -> Option<Snapshot> {
+        self.held(handle).map(|slot| slot.connection.snapshot(cx.now, &cx.tunables))
+    }
+
+    pub(super) fn syns_sent(&self, handle: Handle) -> Option<u32> {
+        self.held(handle).map(|slot| slot.connection.syns_sent())
     }
 }
 

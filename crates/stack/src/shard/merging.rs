@@ -11,9 +11,8 @@ use whimbrel_tcp::budget::{Budget, Pressure};
 use whimbrel_tcp::table::Kind;
 use whimbrel_wire::tcp::{OptionsView, TcpFlags};
 
-use super::Shard;
+use super::found::BURST;
 use super::found::FoundSegment;
-use super::input::BURST;
 use crate::ip::Arrival;
 use crate::records::Records;
 
@@ -77,30 +76,30 @@ impl Records {
     }
 }
 
-impl Shard {
-    /// A segment with those that follow it.
-    #[inline(never)]
-    pub(super) fn process_joined(&mut self, first: &FoundSegment<'_>, behind: &[FoundSegment<'_>]) {
-        let mut slices: [&[u8]; BURST] = [&[]; BURST];
-        let mut count = 0;
-        let segment = &first.arrival.segment;
-        let mut header = segment.header;
-        let followers = behind.iter().map(|found| &found.arrival.segment);
-        for (segment, place) in core::iter::once(segment).chain(followers).zip(&mut slices) {
-            if let Payload::Borrowed(text) = segment.payload {
-                *place = text;
-            }
-            // PSH of one of them is PSH of all.
-            header.flags |= segment.header.flags;
-            count += 1;
+/// A segment with those that follow it, whose text goes to `slices`.
+pub(super) fn join<'a>(
+    first: &FoundSegment<'a>,
+    behind: &[FoundSegment<'a>],
+    slices: &'a mut [&'a [u8]; BURST],
+) -> FoundSegment<'a> {
+    let mut count = 0;
+    let segment = &first.arrival.segment;
+    let mut header = segment.header;
+    let followers = behind.iter().map(|found| &found.arrival.segment);
+    for (segment, place) in core::iter::once(segment).chain(followers).zip(slices.iter_mut()) {
+        if let Payload::Borrowed(text) = segment.payload {
+            *place = text;
         }
-        let gso_size = segment.payload.len() as u16;
-        let payload = Payload::Gathered(slices.get(..count).unwrap_or_default());
-        let meta = SegMeta { segs: count as u16, gso_size, checksum: segment.meta.checksum };
-        let segment = RxSegment { header, payload, meta };
-        let arrival = Arrival { key: first.arrival.key, segment };
-        self.process(&FoundSegment { arrival, hash: first.hash, record: first.record });
+        // PSH of one of them is PSH of all.
+        header.flags |= segment.header.flags;
+        count += 1;
     }
+    let gso_size = segment.payload.len() as u16;
+    let payload = Payload::Gathered(slices.get(..count).unwrap_or_default());
+    let meta = SegMeta { segs: count as u16, gso_size, checksum: segment.meta.checksum };
+    let segment = RxSegment { header, payload, meta };
+    let arrival = Arrival { key: first.arrival.key, segment };
+    FoundSegment { arrival, hash: first.hash, record: first.record }
 }
 
 /// Whether a segment says nothing beside its text, its acknowledgment and its timestamps.

@@ -61,7 +61,7 @@ impl Shard {
             // In their place: all of them would be copied at the length of the longest.
             Some(&Pending::SynAck(index)) => {
                 self.net.replies.pass_first();
-                self.write_syn_ack(index, tx)
+                self.tcp.write_syn_ack(&mut self.cx, &mut self.net, index, tx)
             }
             Some(Pending::Reply(key, reply, marking)) => {
                 let out = ReplyOut { key, reply, marking: *marking };
@@ -79,7 +79,8 @@ impl Shard {
     fn send_rare_reply(&mut self, rare: Pending, tx: &mut TxSegment) -> bool {
         match rare {
             Pending::SynCookie(entry) => {
-                self.write_cookie(&entry, tx) && self.net.depart(tx, self.cx.now)
+                self.tcp.write_cookie(&mut self.cx, &mut self.net, &entry, tx)
+                    && self.net.depart(tx, self.cx.now)
             }
             other => self.net.write_reply(other, tx, self.cx.now),
         }

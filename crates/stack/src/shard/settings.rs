@@ -4,6 +4,7 @@ use whimbrel_tcp::cc::{AddError, Algorithm, Algorithms, MakeAlgorithm};
 use whimbrel_tcp::conn::{BufferSize, Cork, KeepAlive, Nagle, SocketOptions};
 
 use super::Shard;
+use crate::records::Records;
 use crate::{Handle, ListenerId};
 
 impl Shard {
@@ -44,7 +45,7 @@ impl Shard {
 
     /// The congestion control that a connection has.
     pub fn congestion_control(&self, handle: Handle) -> Option<Algorithm> {
-        self.tcp.records.held(handle).map(|slot| slot.connection.congestion_control())
+        self.tcp.records.congestion_control(handle)
     }
 
     /// From now on connections whose socket, listener and route name no congestion control have this one,
@@ -89,5 +90,11 @@ impl Shard {
     /// whether `listener` names one.
     pub fn set_backlog(&mut self, listener: ListenerId, backlog: u32) -> bool {
         self.tcp.passive.listeners.set_backlog(listener, backlog)
+    }
+}
+
+impl Records {
+    pub(super) fn congestion_control(&self, handle: Handle) -> Option<Algorithm> {
+        self.held(handle).map(|slot| slot.connection.congestion_control())
     }
 }

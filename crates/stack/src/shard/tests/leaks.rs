@@ -2,7 +2,6 @@
 
 use std::vec::Vec;
 
-use super::super::commands::ReleaseBy;
 use crate::shard::Census;
 use crate::{Shard, TxBatch};
 
@@ -24,7 +23,7 @@ impl Drop for Shard {
         while let Some(found) = self.tcp.records.connections.0.first_from(at) {
             at = match found {
                 Ok((index, _)) => {
-                    self.let_go(index, ReleaseBy::Abort);
+                    self.abort_unaccepted(index);
                     index + 1
                 }
                 Err(next) => next,

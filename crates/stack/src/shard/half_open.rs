@@ -1,0 +1,388 @@
+//! Half-open entries: what their SYN-ACKs announce, the connections that they become, and how they go.
+
+use whimbrel_base::cold_path;
+use whimbrel_tcp::budget::Budget;
+use whimbrel_tcp::conn::{
+    ActiveOpen, Connection, Handshake, Marking, RouteMetrics, SocketOptions, initial_window,
+};
+use whimbrel_tcp::table::{
+    Announced, Cookies, FlowHash, Identity, Kind, Record, ReuseBy, SynEntry,
+};
+use whimbrel_tcp::{Context, DropReason, Verdict};
+use whimbrel_wire::{Mss, WindowSize};
+
+use super::after_change::EventSource;
+use super::found::ReusedFlow;
+use super::{Passive, TcpHost};
+use crate::Event;
+use crate::connections::ConnectionSlot;
+use crate::dial::{SynHandle, Withdrawal};
+use crate::ip::FlowKey;
+use crate::net::Net;
+
+/// The outcome of a segment that found no connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum HandshakeStep {
+    Verdict(Verdict),
+    /// Its handshake is complete: the connection at this place has yet to see it.
+    Established(u32),
+    /// The listener of its handshake closed since, and the half-open entry went: the segment meets what
+    /// there is without it.
+    Unheard,
+}
+
+/// The options that a connection which the peer opens has of its listener and of its route.
+#[derive(Debug)]
+pub(super) struct HandedDown {
+    options: Option<SocketOptions>,
+    metrics: Option<RouteMetrics>,
+}
+
+impl HandedDown {
+    #[inline(never)]
+    pub(super) fn give_to(self, connection: &mut Connection, cx: &mut Context) {
+        if let Some(metrics) = &self.metrics {
+            connection.take_metrics(cx, metrics);
+        }
+        if self.options.is_some() || self.metrics.is_some() {
+            connection.inherit(cx, &self.options.unwrap_or_default());
+        }
+    }
+}
+
+impl TcpHost {
+    /// Whether a listener takes one more complete connection. If not, the reason is counted, but
+    /// for the drop.
+    pub(super) fn make_room_for(
+        &mut self,
+        cx: &mut Context,
+        listener: u32,
+    ) -> Result<(), DropReason> {
+        if self.records.connections.0.len() >= cx.tunables.max_connections as usize {
+            cold_path();
+            return Err(DropReason::ConnectionLimit);
+        }
+        let place = self.passive.listeners.get_mut(listener).ok_or(DropReason::NoSocket)?;
+        if place.is_accept_queue_full() {
+            cold_path();
+            place.on_overflow();
+            cx.counters.listen_overflows += 1;
+            cx.counters.listen_drops += 1;
+            return Err(DropReason::ListenOverflow);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(super) fn enqueue(&mut self, connection: Connection, listener: u32, hash: FlowHash) -> u32 {
+        let mut slot = ConnectionSlot::new(connection, hash);
+        slot.unaccepted = true;
+        let place = self.records.connections.0.insert(slot);
+        if let Some(listener) = self.passive.listeners.get_mut(listener) {
+            let first = listener.waiting() == 0;
+            let _ = listener.push_accepted(place);
+            if first && listener.tells() {
+                self.work.events.push_back(EventSource::Listener(listener.id()));
+            }
+        }
+        place
+    }
+
+    /// The connection of a complete handshake, in its listener's accept queue, for which
+    /// [`Shard::make_room_for`] found room. The flow table does not lead to it yet.
+    pub(super) fn seat(
+        &mut self,
+        cx: &mut Context,
+        net: &Net,
+        entry: &SynEntry,
+        timestamp_offset: u32,
+        hash: FlowHash,
+    ) -> u32 {
+        let usual = self.passive.is_usual(net, entry);
+        let mss = if usual {
+            net.ip.mss_to(entry.remote_addr())
+        } else {
+            self.passive.own_mss(cx, net, entry)
+        };
+        let handshake = self.handshake(cx, net, entry, timestamp_offset, mss);
+        let connection = Connection::from_handshake(cx, &handshake);
+        let place = self.enqueue(connection, entry.listener(), hash);
+        if !usual {
+            self.hand_down(cx, net, entry, place);
+        }
+        place
+    }
+
+    /// The connection of an entry, in its place, gets what it has of its listener and of its route.
+    #[inline(never)]
+    pub(super) fn hand_down(&mut self, cx: &mut Context, net: &Net, entry: &SynEntry, place: u32) {
+        let handed_down = self.passive.handed_down(net, entry);
+        if let Some(slot) = self.records.connections.0.get_mut(place) {
+            handed_down.give_to(&mut slot.connection, cx);
+        }
+    }
+
+    /// What both SYNs said.
+    #[inline(always)]
+    pub(super) fn handshake(
+        &self,
+        cx: &Context,
+        net: &Net,
+        entry: &SynEntry,
+        timestamp_offset: u32,
+        mss: Mss,
+    ) -> Handshake {
+        Handshake {
+            open: ActiveOpen {
+                remote: *entry.remote_addr(),
+                remote_port: entry.remote().port,
+                local_port: entry.local_port(),
+                local_index: entry.local_index(),
+                iss: entry.iss(),
+                timestamp_offset,
+                mss,
+            },
+            irs: entry.irs(),
+            peer_mss: net.ip.path_mss(cx.now, entry.mss(), entry.remote_addr()),
+            scales: entry.is_scaled().then(|| (entry.snd_wind_shift(), entry.rcv_wind_shift())),
+            ts_recent: entry.ts_recent(),
+            sack: entry.has_sack(),
+            round_trip: entry.round_trip(cx.now),
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn announced(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Announced {
+        if self.passive.is_usual(net, entry) {
+            return self.usually_announced(cx, net, entry);
+        }
+        let (mss, window) = self.passive.asked_to_announce(cx, net, entry);
+        self.announce(cx, net, entry, mss, window)
+    }
+
+    /// The same where neither its listener nor a route has anything to say of it.
+    #[inline(always)]
+    pub(super) fn usually_announced(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Announced {
+        self.announce(cx, net, entry, net.ip.mss_to(entry.remote_addr()), cx.tunables.recv_buffer)
+    }
+
+    #[inline(always)]
+    fn announce(
+        &self,
+        cx: &Context,
+        net: &Net,
+        entry: &SynEntry,
+        mss: Mss,
+        window: u32,
+    ) -> Announced {
+        Announced {
+            tsval: Identity::tsval(cx.tick, self.timestamp_offset(net, entry)),
+            mss,
+            window: initial_window(window),
+        }
+    }
+
+    /// What packets say that answer for a record, if it is still there.
+    pub(super) fn marking_of(&self, cx: &Context, record: Option<Record>) -> Marking {
+        let marking = record.and_then(|record| match record.kind() {
+            Kind::Connection => {
+                let slot = self.records.connections.0.get(record.index())?;
+                Some(slot.connection.marking(&cx.tunables))
+            }
+            Kind::SynEntry => {
+                Some(self.passive.half_open_marking(cx, self.records.syns.get(record.index())?))
+            }
+            Kind::TimeWait => {
+                self.records.markings.get(self.records.waits.get(record.index())?.marking())
+            }
+        });
+        marking.unwrap_or_else(|| Marking::usual(&cx.tunables))
+    }
+
+    pub(super) fn timestamp_offset(&self, net: &Net, entry: &SynEntry) -> u32 {
+        let local = net.ip.addresses.get(entry.local_index());
+        local.map_or(0, |local| self.identity.timestamp_offset(local, entry.remote_addr()))
+    }
+
+    /// The window of a connection whose handshake a cookie completes while all of the budget is used.
+    pub(super) fn narrow_window(&self, cx: &Context, net: &Net, entry: &SynEntry) -> WindowSize {
+        let usual = self.announced(cx, net, entry).window;
+        let narrow =
+            Budget::PINCHED_SEGMENTS * u32::from(self.passive.own_mss(cx, net, entry).get());
+        usual.min(WindowSize::new(narrow))
+    }
+
+    /// All of the budget is used, and has been since before any cookie that is still good: this
+    /// connection's window was announced as a narrow one. Any other keeps what it was promised
+    /// (RFC 9293 3.8.6).
+    pub(super) fn narrow_if_full(&mut self, cx: &Context, net: &Net, place: u32, entry: &SynEntry) {
+        let lasting = |wide| cx.now.since(wide) > Cookies::LIFETIME;
+        if !cx.pool.budget.is_full() || !self.passive.wide_cookie.is_none_or(lasting) {
+            return;
+        }
+        let window = self.narrow_window(cx, net, entry);
+        if let Some(slot) = self.records.connections.0.get_mut(place) {
+            slot.connection.narrow(window);
+        }
+    }
+
+    /// The flow table leads to a new record from now on.
+    #[inline(always)]
+    pub(super) fn link_record(
+        &mut self,
+        net: &mut Net,
+        record: Record,
+        hash: FlowHash,
+        opening: ReusedFlow,
+    ) {
+        match opening.replaces {
+            Some((wait, by)) => {
+                self.records.flows.replace(hash, Record::new(Kind::TimeWait, wait), record);
+                if by == ReuseBy::Timestamp {
+                    self.drop_displaced(net, wait);
+                }
+            }
+            None => self.records.flows.insert(hash, record),
+        }
+    }
+
+    /// A record goes that the flow table no longer leads to.
+    pub(super) fn drop_displaced(&mut self, net: &mut Net, index: u32) {
+        if let Some(wait) = self.records.waits.remove(index) {
+            self.active.on_wait_gone(&mut net.ip.addresses, &wait);
+        }
+    }
+
+    /// The peer of a half-open entry gave up: the entry goes.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn reset_half_open(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        index: u32,
+    ) -> Verdict {
+        cx.counters.attempt_fails += 1;
+        cx.counters.embryonic_resets += 1;
+        if let Some(entry) = self.records.syns.remove(index, &mut self.passive.listeners) {
+            self.forget_half_open(cx, net, index, &entry);
+        }
+        Verdict::Accepted
+    }
+
+    /// A half-open entry is gone without a connection.
+    pub(super) fn forget_half_open(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        index: u32,
+        entry: &SynEntry,
+    ) {
+        self.forget_half_open_for(cx, net, index, entry, Withdrawal::Reset);
+    }
+
+    /// The same, and why.
+    pub(super) fn forget_half_open_for(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        index: u32,
+        entry: &SynEntry,
+        why: Withdrawal,
+    ) {
+        let returned = self.records.unlink_half_open(index, entry);
+        cx.counters.time_wait_returned += u64::from(returned);
+        if entry.is_by_verdict() {
+            self.on_withdrawn(cx, net, index, entry, why);
+        }
+    }
+
+    /// A handshake that a verdict decides about, or decided, is over, and no connection came of it.
+    #[cold]
+    fn on_withdrawn(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        index: u32,
+        entry: &SynEntry,
+        why: Withdrawal,
+    ) {
+        if entry.is_held() {
+            cx.counters.verdict_withdrawn += 1;
+        }
+        if entry.was_asked() {
+            // It was just taken out, so that its place is on its next generation.
+            let now = self.records.syn_handle(index, entry);
+            let syn = SynHandle { generation: now.generation.wrapping_sub(1), ..now };
+            self.passive.dials.news.push_back(Event::Withdrawn(syn, why));
+        }
+        self.leave_destination(net, index, entry);
+    }
+
+    /// One handshake less with a destination.
+    pub(super) fn leave_destination(&mut self, net: &mut Net, index: u32, entry: &SynEntry) {
+        self.passive.dials.leave(index, &FlowKey::of_half_open(entry));
+        net.ip.addresses.release(entry.local_index());
+    }
+}
+
+impl Passive {
+    /// What the connection of an entry has of its listener and of its route.
+    #[inline(never)]
+    pub(super) fn handed_down(&self, net: &Net, entry: &SynEntry) -> HandedDown {
+        let metrics = net.ip.routes.metrics_to(entry.remote_addr()).copied();
+        HandedDown { options: self.inherited_options(entry), metrics }
+    }
+
+    /// What the connection of an entry inherits. Most listeners have nothing to hand down, and it
+    /// need not be copied.
+    fn inherited_options(&self, entry: &SynEntry) -> Option<SocketOptions> {
+        let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
+        listener.map(|listener| *listener.options())
+    }
+
+    /// What the listener and the route ask to announce: MSS and window.
+    fn asked_to_announce(&self, cx: &Context, net: &Net, entry: &SynEntry) -> (Mss, u32) {
+        let remote = entry.remote_addr();
+        let pipe = net.ip.recv_pipe_to(remote, &cx.tunables);
+        let limit = self.inherited(entry).map(|options| options.recv_limit(pipe, &cx.tunables));
+        let advmss = net.ip.routes.metrics_to(remote).and_then(|metrics| metrics.advmss);
+        let mss = self.own_mss(cx, net, entry);
+        let least = cx.tunables.least_mss;
+        let mss = advmss.map_or(mss, |most| mss.min(Mss::new(most.max(least))));
+        (mss, limit.unwrap_or(cx.tunables.recv_buffer))
+    }
+
+    /// Whether neither its listener nor a route has anything to say of an entry's connection.
+    #[inline]
+    pub(super) fn is_usual(&self, net: &Net, entry: &SynEntry) -> bool {
+        !net.ip.routes.has_metrics()
+            && self.listeners.get(entry.listener()).is_none_or(|listener| listener.is_usual())
+    }
+
+    /// What the connection of a half-open entry will have of its listener.
+    fn inherited(&self, entry: &SynEntry) -> Option<&SocketOptions> {
+        self.listeners.get(entry.listener()).map(|listener| listener.options())
+    }
+
+    /// The MSS to announce.
+    #[inline(never)]
+    pub(super) fn own_mss(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Mss {
+        let fitting = net.ip.mss_to(entry.remote_addr());
+        let most = self.inherited(entry).and_then(|options| options.overrides.max_seg);
+        let least = cx.tunables.least_mss;
+        most.map_or(fitting, |most| fitting.min(Mss::new(most.max(least))))
+    }
+
+    /// What packets for a half-open entry say.
+    pub(super) fn half_open_marking(&self, cx: &Context, entry: &SynEntry) -> Marking {
+        let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
+        match listener {
+            Some(listener) => {
+                let is_v4 = entry.remote_addr().is_v4();
+                listener.options().overrides.marking(is_v4, &cx.tunables)
+            }
+            None => Marking::usual(&cx.tunables),
+        }
+    }
+}
