@@ -15,23 +15,29 @@ mod budget;
 mod clock;
 mod closing;
 mod commands;
+mod connect;
 mod connecting;
 mod cookies;
 mod cutting;
 mod fast_open;
 mod found;
+mod getters;
 mod half_open;
+mod half_open_errors;
 mod icmp;
 mod input;
 mod inspect;
 mod invariants;
 mod itself;
+mod listeners;
 mod merging;
 mod mtu;
 mod network;
 mod opening;
 mod output;
 mod ports;
+mod record_checks;
+mod reports;
 mod settings;
 mod udp;
 
@@ -42,7 +48,7 @@ use whimbrel_tcp::table::{
 };
 use whimbrel_tcp::{Context, Counters, Tunables};
 use whimbrel_udp::Sockets;
-use whimbrel_wire::{Address, Endpoint, Flow};
+use whimbrel_wire::{Address, Flow};
 
 use self::after_change::{EventSource, WorkQueues};
 use self::anywhere::Dials;
@@ -343,31 +349,6 @@ impl Shard {
         } else {
             self.tcp.work.timers.disarm(&mut self.tcp.records.connections, index);
         }
-    }
-}
-
-impl Records {
-    pub(super) fn flow(&self, net: &Net, handle: Handle) -> Option<Flow> {
-        let connection = &self.held(handle)?.connection;
-        let local = *net.ip.addresses.get(connection.local_index())?;
-        // It is over, and its address is no more.
-        if local.is_unspecified() {
-            return None;
-        }
-        Some(Flow {
-            local: Endpoint::new(local, connection.local_port()),
-            remote: Endpoint::new(*connection.remote(), connection.remote_port()),
-        })
-    }
-}
-
-impl Records {
-    pub(super) fn urgent_mark(&self, handle: Handle) -> Option<u32> {
-        self.held(handle)?.connection.urgent_mark()
-    }
-
-    pub(super) fn state(&self, handle: Handle) -> Option<State> {
-        self.held(handle).map(|slot| slot.connection.state())
     }
 }
 

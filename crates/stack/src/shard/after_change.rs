@@ -8,7 +8,7 @@ use whimbrel_tcp::Context;
 use whimbrel_tcp::conn::{Connection, Marking, Signals, State};
 use whimbrel_tcp::table::{Ended, Kind, Opener, Record, TimeWait};
 
-use super::{Shard, TcpHost};
+use super::TcpHost;
 use crate::connections::{ConnectionSlot, Connections};
 use crate::ip::{Addresses, FlowKey};
 use crate::markings::Markings;
@@ -137,7 +137,7 @@ impl WorkQueues {
     }
 
     /// The next news of a connection, for the application that holds it.
-    fn poll_connection_event(
+    pub(super) fn poll_connection_event(
         &mut self,
         connections: &mut Connections,
         index: u32,
@@ -189,32 +189,6 @@ impl WorkQueues {
 
     /// Names of the gone that never matter.
     const SPARE: usize = 64;
-}
-
-impl Shard {
-    /// The next thing an application should know.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        while let Some(source) = self.tcp.work.events.pop_front() {
-            match source {
-                EventSource::Listener(id) => {
-                    if let Some(listener) = self.tcp.passive.listeners.resolve_mut(id) {
-                        listener.note_told();
-                    }
-                    return Some(Event::Accepted(id));
-                }
-                EventSource::Connection(index) => {
-                    if let Some(event) = self
-                        .tcp
-                        .work
-                        .poll_connection_event(&mut self.tcp.records.connections, index)
-                    {
-                        return Some(event);
-                    }
-                }
-            }
-        }
-        self.udp.sockets.next_news().map(Event::Udp).or_else(|| self.tcp.passive.next_dial())
-    }
 }
 
 impl TcpHost {

@@ -23,46 +23,13 @@ use whimbrel_wire::{Endpoint, Flow};
 
 use super::found::BURST;
 use super::found::{FoundSegment, ReusedFlow};
-use super::{ListenError, Passive, Shard, TcpHost};
+use super::{ListenError, Passive, TcpHost};
 use crate::connections::ConnectionSlot;
 use crate::dial::{Answer, Asked, SynHandle, Withdrawal};
 use crate::ip::FlowKey;
 use crate::net::Net;
 use crate::replies::Pending;
 use crate::{Event, Handle, ListenerId};
-
-/// Listening for connections to any address, and deciding about each.
-impl Shard {
-    /// Takes segments for whatever address from now on, and speaks from it; for up to 65,470 addresses at a
-    /// time, its own included. Nothing but a listener for [any destination](Shard::listen_any) hears of them:
-    /// an unspecified address stands for this host's own. So it is with datagrams, which need no number, and a
-    /// socket for [any destination](Shard::udp_bind_any): without one they are refused, by an ICMP error from
-    /// where they were for. Echo requests it does not take.
-    pub fn take_any_address(&mut self) {
-        self.net.ip.addresses.take_any();
-    }
-
-    /// Listens for whatever SYN finds no other listener, at any port of any address that this host takes.
-    /// [`Event::Asked`] tells of them.
-    pub fn listen_any(&mut self) -> Result<ListenerId, ListenError> {
-        self.tcp.passive.listen_any()
-    }
-
-    /// The SYN that has waited longest of those not returned so far; to be [answered](Shard::answer_syn) some time.
-    pub fn asked(&mut self, listener: ListenerId) -> Option<Asked> {
-        self.tcp.asked(&self.net, listener)
-    }
-
-    /// The connection of a SYN that [`Event::Opened`] told of, once: it is yours, to be closed some time.
-    pub fn opened(&mut self, syn: SynHandle) -> Option<Handle> {
-        self.tcp.opened(syn)
-    }
-
-    /// Answers a SYN. Returns whether it was still there, and nobody had answered it.
-    pub fn answer_syn(&mut self, syn: SynHandle, answer: Answer) -> bool {
-        self.tcp.answer_syn(&mut self.cx, &mut self.net, syn, answer)
-    }
-}
 
 impl TcpHost {
     pub(super) fn asked(&mut self, net: &Net, listener: ListenerId) -> Option<Asked> {

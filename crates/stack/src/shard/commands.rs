@@ -5,12 +5,35 @@ use whimbrel_base::cold_path;
 use whimbrel_tcp::conn::{Connection, Marking, Read};
 use whimbrel_tcp::{Context, Reply};
 
-use super::{SendError, Shard, TcpHost};
+use super::{EventSource, SendError, Shard};
 use crate::ip::FlowKey;
-use crate::records::Records;
-use crate::{Handle, ListenerId, Recv};
+use crate::{Event, Handle, ListenerId, Recv};
 
 impl Shard {
+    /// The next thing an application should know.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        while let Some(source) = self.tcp.work.events.pop_front() {
+            match source {
+                EventSource::Listener(id) => {
+                    if let Some(listener) = self.tcp.passive.listeners.resolve_mut(id) {
+                        listener.note_told();
+                    }
+                    return Some(Event::Accepted(id));
+                }
+                EventSource::Connection(index) => {
+                    if let Some(event) = self
+                        .tcp
+                        .work
+                        .poll_connection_event(&mut self.tcp.records.connections, index)
+                    {
+                        return Some(event);
+                    }
+                }
+            }
+        }
+        self.udp.sockets.next_news().map(Event::Udp).or_else(|| self.tcp.passive.next_dial())
+    }
+
     /// The next complete connection of a listener, if one waits.
     pub fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
         self.tcp.accept(listener)
@@ -112,23 +135,6 @@ impl Shard {
             cold_path();
             self.net.reply_own(key, reply, marking);
         }
-    }
-}
-
-impl TcpHost {
-    pub(super) fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
-        let index = self.passive.listeners.resolve_mut(listener)?.pop_accepted()?;
-        self.work.hand_out(&mut self.records.connections, index)
-    }
-}
-
-impl Records {
-    pub(super) fn send_room(&self, handle: Handle) -> usize {
-        self.held(handle).map_or(0, |slot| slot.connection.send_room() as usize)
-    }
-
-    pub(super) fn peek(&self, handle: Handle) -> impl Iterator<Item = &[u8]> {
-        self.held(handle).into_iter().flat_map(|slot| slot.connection.peek())
     }
 }
 

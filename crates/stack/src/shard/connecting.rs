@@ -2,67 +2,21 @@
 
 use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::Context;
-use whimbrel_tcp::conn::{ActiveOpen, Attempt, Connection, SocketOptions};
+use whimbrel_tcp::conn::{ActiveOpen, Connection, SocketOptions};
 use whimbrel_tcp::table::{Kind, Opener, Record};
 use whimbrel_wire::{Endpoint, Flow, SeqNum};
 
 use super::ports::{EndRequest, LocalEnd};
-use super::{Active, ConnectError, Shard, TcpHost};
+use super::{Active, ConnectError, TcpHost};
 use crate::Handle;
 use crate::connections::ConnectionSlot;
 use crate::ip::FlowKey;
 use crate::net::Net;
-use crate::records::Records;
-
-/// Opening connections, with a SYN that has no text.
-impl Shard {
-    /// Opens a connection to `remote`; [`Event::Connected`](crate::Event::Connected) or
-    /// [`Event::Closed`](crate::Event::Closed) follows. `local` fixes this side's end: an
-    /// unspecified address comes of the pool ([`Shard::set_source_pool`]) or of the route, port 0 is
-    /// drawn from the ephemeral ports.
-    pub fn connect(
-        &mut self,
-        remote: Endpoint,
-        local: Option<Endpoint>,
-    ) -> Result<Handle, ConnectError> {
-        self.open(remote, local, None)
-    }
-
-    /// The same, with what was set before.
-    pub fn connect_with(
-        &mut self,
-        remote: Endpoint,
-        local: Option<Endpoint>,
-        options: &SocketOptions,
-    ) -> Result<Handle, ConnectError> {
-        self.open(remote, local, Some(options))
-    }
-
-    fn open(
-        &mut self,
-        remote: Endpoint,
-        local: Option<Endpoint>,
-        options: Option<&SocketOptions>,
-    ) -> Result<Handle, ConnectError> {
-        self.tcp.open(&mut self.cx, &mut self.net, EndRequest { remote, local }, options)
-    }
-
-    /// What was tried to open a connection, and what came back: for whoever tells why it failed.
-    pub fn attempt(&self, handle: Handle) -> Option<Attempt> {
-        self.tcp.records.attempt(&self.cx, handle)
-    }
-}
-
-impl Records {
-    pub(super) fn attempt(&self, cx: &Context, handle: Handle) -> Option<Attempt> {
-        self.held(handle).map(|slot| slot.connection.attempt(cx.now))
-    }
-}
 
 impl TcpHost {
     // Always: its one caller gives it parts of one object.
     #[inline(always)]
-    fn open(
+    pub(super) fn open(
         &mut self,
         cx: &mut Context,
         net: &mut Net,

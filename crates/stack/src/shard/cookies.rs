@@ -1,8 +1,5 @@
 //! SYN cookies: handshakes that have no record until their third segment.
 
-use core::time::Duration;
-
-use whimbrel_base::Key;
 use whimbrel_base::packet::TxSegment;
 use whimbrel_tcp::Context;
 use whimbrel_tcp::table::{
@@ -15,7 +12,7 @@ use whimbrel_wire::{Endpoint, Flow, SeqNum, WindowScale};
 
 use super::found::FoundSegment;
 use super::half_open::HandshakeStep;
-use super::{Passive, Shard, TcpHost};
+use super::{Passive, TcpHost};
 use crate::dial::Withdrawal;
 use crate::ip::{FlowKey, SegmentOut};
 use crate::net::Net;
@@ -28,26 +25,6 @@ pub(super) enum WithoutEntry {
     Cookie,
     /// Nobody does; this has been counted.
     Drop,
-}
-
-/// Sharing cookies with other hosts.
-impl Shard {
-    /// Takes part in a group of hosts that have the same [`Secrets`](whimbrel_base::Secrets)
-    /// for cookies, and complete each other's handshakes. `clock` is what the group's clock shows
-    /// at the time last told; any time that all agree on to 40 s, such as the time since 1970.
-    ///
-    /// From then on a third segment is honoured whether this host sent cookies lately or not, unless
-    /// `net.ipv4.tcp_syncookies` is off. Listeners of the group are to have the same options: what
-    /// the SYN-ACK announced is what the host that completes would announce.
-    pub fn join_group(&mut self, clock: Duration) {
-        self.tcp.passive.cookies.join_group(self.cx.now, clock);
-    }
-
-    /// Makes cookies under `key` from now on, and takes those under `other` as well:
-    /// [`Cookies::set_keys`] says how a group changes its key.
-    pub fn set_cookie_keys(&mut self, key: &Key, other: Option<&Key>) {
-        self.tcp.passive.cookies.set_keys(key, other);
-    }
 }
 
 impl TcpHost {

@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use whimbrel_base::Key;
-use whimbrel_tcp::conn::{Connection, FastSyn, SocketOptions};
+use whimbrel_tcp::conn::{Connection, FastSyn};
 use whimbrel_tcp::table::{
     CookieVerdict, FastOpenForm, FastOpenKeys, KnownServer, Listener, Opened, ReuseBy, Service,
     SynEntry,
@@ -16,10 +16,10 @@ use whimbrel_wire::tcp::{FastOpen, TcpFlags, TcpHeader, TcpOptions};
 use whimbrel_wire::{Address, Endpoint};
 
 use super::found::{FoundSegment, ReusedFlow};
-use super::{Active, ConnectError, Passive, Shard, TcpHost};
+use super::{Active, Passive, TcpHost};
+use crate::ListenerId;
 use crate::ip::Arrival;
 use crate::net::Net;
-use crate::{Handle, ListenerId};
 
 /// What a SYN's Fast Open option comes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,37 +30,6 @@ pub(super) enum FastOpenStep {
     Grant(FastOpen),
     /// The connection begins now; its SYN-ACK may bring a new cookie.
     Open(Option<FastOpen>),
-}
-
-/// Listeners that take the text of SYNs.
-impl Shard {
-    /// Lets a listener take the text of SYNs at once (RFC 7413), while at most `pending` connections
-    /// are in such a handshake; 0: no more. Returns whether `listener` names one.
-    ///
-    /// The text of one SYN may come to the application twice, on two connections: the network can
-    /// repeat a SYN, and nothing remembers one whose connection is over. Where a request may not be
-    /// carried out twice, leave this off.
-    pub fn set_fast_open(&mut self, listener: ListenerId, pending: u32) -> bool {
-        self.tcp.passive.listeners.set_fast_open(listener, pending)
-    }
-
-    /// Grants Fast Open cookies under this key from now on, at every listener that has none of its own.
-    /// Those that were granted under the key so far are good until the next change, and answered by
-    /// new ones.
-    pub fn rotate_fast_open_key(&mut self, key: &Key) {
-        self.tcp.passive.fast_open_keys.rotate(key);
-    }
-
-    /// Gives a listener keys of its own for its cookies: it grants them under `primary`, and takes
-    /// those under `backup`, too (Linux' `TCP_FASTOPEN_KEY`). Returns whether `listener` names one.
-    pub fn set_fast_open_keys(
-        &mut self,
-        listener: ListenerId,
-        primary: &Key,
-        backup: Option<&Key>,
-    ) -> bool {
-        self.tcp.passive.set_fast_open_keys(listener, primary, backup)
-    }
 }
 
 impl Passive {
@@ -196,42 +165,8 @@ impl Passive {
     }
 }
 
-/// Opening connections whose SYN brings text.
-impl Shard {
-    /// Opens a connection as [`Shard::connect_with`] does, whose SYN brings the beginning of `data`, if
-    /// the server granted a cookie before (RFC 7413): what it has room for is taken from the front,
-    /// the rest is for [`Shard::send`]. Without a cookie, or where Fast Open is off or failed lately,
-    /// nothing is taken; the SYN then asks for a cookie, if that may help.
-    ///
-    /// What is taken may come to the server's application twice. Send nothing that must not be carried
-    /// out twice.
-    pub fn connect_fast(
-        &mut self,
-        remote: Endpoint,
-        local: Option<Endpoint>,
-        options: &SocketOptions,
-        data: &mut Bytes,
-    ) -> Result<Handle, ConnectError> {
-        let handle = self.connect_with(remote, local, options)?;
-        let flow = self.flow(handle);
-        let service = flow.map(|flow| Service { local: flow.local.addr, remote });
-        if let Some(service) =
-            service.filter(|it| self.tcp.active.may_open_fast(&self.cx, &self.net, it))
-        {
-            self.tcp.open_fast(&mut self.cx, handle.index, service, data);
-        }
-        Ok(handle)
-    }
-
-    /// Whether a SYN from `local`, or from where the route says, to `remote` would bring text: a
-    /// cookie is known, and nothing failed lately.
-    pub fn knows_fast_open_cookie(&self, local: Option<Address>, remote: &Endpoint) -> bool {
-        self.tcp.active.knows_cookie(&self.cx, &self.net, local, remote)
-    }
-}
-
 impl Active {
-    fn knows_cookie(
+    pub(super) fn knows_cookie(
         &self,
         cx: &Context,
         net: &Net,
@@ -247,7 +182,7 @@ impl Active {
         })
     }
 
-    fn may_open_fast(&self, cx: &Context, net: &Net, service: &Service) -> bool {
+    pub(super) fn may_open_fast(&self, cx: &Context, net: &Net, service: &Service) -> bool {
         let pause = cx.tunables.fast_open_pause;
         cx.tunables.fast_open_client
             && carries_any_options(net)
@@ -256,7 +191,13 @@ impl Active {
 }
 
 impl TcpHost {
-    fn open_fast(&mut self, cx: &mut Context, index: u32, service: Service, data: &mut Bytes) {
+    pub(super) fn open_fast(
+        &mut self,
+        cx: &mut Context,
+        index: u32,
+        service: Service,
+        data: &mut Bytes,
+    ) {
         let known = self.active.fast_open_cache.find(&service);
         let unknown = cx.tunables.default_mss(&service.remote.addr);
         let syn = known

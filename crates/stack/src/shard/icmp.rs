@@ -1,14 +1,11 @@
 //! ICMP errors, in both directions, where they meet connections and queues.
 
 use whimbrel_base::packet::{IcmpError, SoftError};
-use whimbrel_tcp::Context;
 use whimbrel_tcp::conn::IcmpVerdict;
 use whimbrel_tcp::table::Kind;
 
-use super::{Shard, TcpHost};
+use super::Shard;
 use crate::ip::{ErrorReport, FrameDrop, IcmpReport};
-use crate::net::Net;
-use crate::records::Records;
 use crate::{Handle, RxFrame};
 
 /// What ICMP errors said of a connection.
@@ -22,16 +19,6 @@ impl Shard {
     /// The same, and it is forgotten: what `SO_ERROR` tells once.
     pub fn take_soft_error(&mut self, handle: Handle) -> Option<SoftError> {
         self.tcp.records.take_soft_error(handle)
-    }
-}
-
-impl Records {
-    fn take_soft_error(&mut self, handle: Handle) -> Option<SoftError> {
-        self.held_mut(handle)?.connection.take_soft_error()
-    }
-
-    pub(super) fn soft_error(&self, handle: Handle) -> Option<SoftError> {
-        self.held(handle)?.connection.soft_error()
     }
 }
 
@@ -116,36 +103,6 @@ impl Shard {
         let Some(mtu) = paths.said_of(self.cx.now, slot.connection.remote()) else { return };
         if let Some((connection, cx)) = self.connection(index) {
             let _ = connection.on_path_mtu(cx, mtu);
-        }
-    }
-}
-
-impl TcpHost {
-    /// RFC 5461 and Linux: a hard error about the SYN-ACK ends the attempt.
-    fn on_half_open_report(
-        &mut self,
-        cx: &mut Context,
-        net: &mut Net,
-        index: u32,
-        report: &IcmpReport,
-    ) {
-        let Some(entry) = self.records.syns.get(index) else { return };
-        // Before its SYN-ACK nothing of it was sent that anybody could report.
-        if entry.iss() != report.seq || entry.is_held() {
-            cx.counters.icmp_out_of_window += 1;
-            return;
-        }
-        match report.error {
-            IcmpError::Refused | IcmpError::NoTcp | IcmpError::Prohibited
-                if cx.tunables.icmp_aborts =>
-            {
-                cx.counters.icmp_aborts += 1;
-                cx.counters.attempt_fails += 1;
-                if let Some(entry) = self.records.syns.remove(index, &mut self.passive.listeners) {
-                    self.forget_half_open(cx, net, index, &entry);
-                }
-            }
-            _ => cx.counters.icmp_soft_errors += 1,
         }
     }
 }

@@ -5,14 +5,14 @@ use core::ops::AddAssign;
 
 use whimbrel_tcp::Context;
 use whimbrel_tcp::conn::{Snapshot, State};
-use whimbrel_tcp::table::{Kind, Listener, Record};
+use whimbrel_tcp::table::{Kind, Record};
 use whimbrel_wire::{Address, Endpoint, Flow};
 
-use super::{Shard, TcpHost};
+use super::TcpHost;
+use crate::Handle;
 use crate::ip::{Addresses, FlowKey};
 use crate::net::Net;
 use crate::records::Records;
-use crate::{Handle, ListenerId};
 
 /// The states of RFC 9293 3.3.2 that a socket of a shard can be in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -111,48 +111,6 @@ pub struct SocketEntry {
     pub local: Endpoint,
     /// The peer's end; a listener has none.
     pub remote: Option<Endpoint>,
-}
-
-/// Getters that walk, or copy much: for reports.
-impl Shard {
-    /// The variables of a connection at this moment.
-    pub fn snapshot(&self, handle: Handle) -> Option<Snapshot> {
-        self.tcp.records.snapshot(&self.cx, handle)
-    }
-
-    /// How many SYNs it took to open a connection that has just opened; of what is sent again later, it
-    /// counts each segment, too.
-    pub fn syns_sent(&self, handle: Handle) -> Option<u32> {
-        self.tcp.records.syns_sent(handle)
-    }
-
-    /// A listener: where it listens, and how many wait.
-    pub fn listener(&self, id: ListenerId) -> Option<&Listener> {
-        self.tcp.passive.listeners.resolve(id)
-    }
-
-    /// Every listener, and every record in the flow table. It walks all of them.
-    pub fn sockets(&self) -> impl Iterator<Item = SocketEntry> {
-        self.tcp.sockets(&self.net)
-    }
-
-    /// How many sockets are in each state. It walks every connection; half-open entries and TIME-WAIT
-    /// records are counted already.
-    pub fn states(&self) -> StateCounts {
-        self.tcp.states()
-    }
-
-    /// The state of what this shard holds between these two ends, a half-open entry or a TIME-WAIT
-    /// record included; `None` if nothing. One probe of the flow table.
-    pub fn state_between(&self, flow: &Flow) -> Option<SocketState> {
-        self.tcp.state_between(&self.net, flow)
-    }
-
-    /// The variables of the connection between these two ends at this moment; `None` if there is none, or
-    /// its application let go of it and it is in TIME-WAIT. One probe of the flow table.
-    pub fn snapshot_between(&self, flow: &Flow) -> Option<Snapshot> {
-        self.tcp.snapshot_between(&self.cx, &self.net, flow)
-    }
 }
 
 impl TcpHost {

@@ -11,12 +11,12 @@ use super::cookies::WithoutEntry;
 use super::fast_open::FastOpenStep;
 use super::found::{FoundSegment, ReusedFlow};
 use super::half_open::HandshakeStep;
-use super::{ListenError, Passive, Shard, TcpHost};
-use crate::ListenerId;
+use super::{ListenError, Passive, TcpHost};
 use crate::dial::Withdrawal;
 use crate::ip::{FlowKey, SegmentOut};
 use crate::net::Net;
 use crate::replies::Pending;
+use crate::{Handle, ListenerId};
 
 /// The listener that was found last, and at which port of which of this host's addresses.
 #[derive(Clone, Copy, Debug)]
@@ -33,41 +33,12 @@ impl Heard {
     }
 }
 
-/// Listeners, and the SYNs that are for them.
-impl Shard {
-    /// Listens at `at`; its address may be unspecified (`0.0.0.0` or `::`) for any of the
-    /// family. At most `backlog` (0 counts as 1) complete connections wait to be accepted.
-    pub fn listen(&mut self, at: Endpoint, backlog: u32) -> Result<ListenerId, ListenError> {
-        self.tcp.passive.listen(&self.net, at, Families::Own, backlog)
-    }
-
-    /// The same; at `::` for IPv4 connections too, if `families` says so.
-    pub fn listen_for(
-        &mut self,
-        at: Endpoint,
-        families: Families,
-        backlog: u32,
-    ) -> Result<ListenerId, ListenError> {
-        self.tcp.passive.listen(&self.net, at, families, backlog)
-    }
-
-    /// Stops listening: connections that nobody accepted are reset, half-open ones forgotten. SYNs that wait
-    /// for an answer are refused.
-    pub fn close_listener(&mut self, listener: ListenerId) {
-        if self.tcp.passive.listeners.resolve(listener).is_some_and(|listener| listener.is_any()) {
-            while let Some(index) = self.tcp.passive.dials.pop_opened() {
-                self.abort_unaccepted(index);
-            }
-            self.tcp.refuse_held(&mut self.cx, &mut self.net);
-        }
-        self.tcp.passive.heard = None;
-        for index in self.tcp.passive.listeners.remove(listener).unwrap_or_default() {
-            self.abort_unaccepted(index);
-        }
-    }
-}
-
 impl TcpHost {
+    pub(super) fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
+        let index = self.passive.listeners.resolve_mut(listener)?.pop_accepted()?;
+        self.work.hand_out(&mut self.records.connections, index)
+    }
+
     /// A SYN for a listener (RFC 9293 3.10.7.2).
     #[inline(always)]
     pub(super) fn on_syn(

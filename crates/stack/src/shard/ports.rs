@@ -15,7 +15,7 @@ use whimbrel_tcp::table::{
 use whimbrel_tcp::tunables::{PortReuse, RefusedPorts, Tunables};
 use whimbrel_wire::{Address, Endpoint, Family, SeqNum};
 
-use super::{Active, ConnectError, NotLocal, Shard};
+use super::{Active, ConnectError, NotLocal};
 use crate::ip::{Addresses, FlowKey};
 use crate::net::Net;
 use crate::records::Records;
@@ -80,25 +80,13 @@ impl EndRequest {
     }
 }
 
-/// Which addresses and ports connections speak from.
-impl Shard {
-    /// Connections whose caller binds no address speak from these in turn, as far as they are of
-    /// the peer's family; without any, from the one that the route suggests. Each address has its
-    /// own ports, so ten of them are ten times as many. An address given twice counts twice.
-    pub fn set_source_pool(&mut self, pool: &[Address]) -> Result<(), NotLocal> {
-        self.tcp.active.set_source_pool(&self.net.ip.addresses, pool)
-    }
-
-    /// What `bind` would give to a socket that knows no peer yet: a port at `local` for which
-    /// `is_free` holds, in an order that nobody outside can guess.
-    pub fn draw_port(&mut self, local: &Address, is_free: impl FnMut(u16) -> bool) -> Option<u16> {
-        self.tcp.active.draw_port(local, is_free)
-    }
-}
-
 /// Choosing this side's end of a connection.
 impl Active {
-    fn set_source_pool(&mut self, addresses: &Addresses, pool: &[Address]) -> Result<(), NotLocal> {
+    pub(super) fn set_source_pool(
+        &mut self,
+        addresses: &Addresses,
+        pool: &[Address],
+    ) -> Result<(), NotLocal> {
         let mut sources = SourcePool::default();
         for addr in pool {
             let index = addresses.index_of(addr).ok_or(NotLocal(*addr))?;
@@ -108,7 +96,11 @@ impl Active {
         Ok(())
     }
 
-    fn draw_port(&mut self, local: &Address, is_free: impl FnMut(u16) -> bool) -> Option<u16> {
+    pub(super) fn draw_port(
+        &mut self,
+        local: &Address,
+        is_free: impl FnMut(u16) -> bool,
+    ) -> Option<u16> {
         self.ports.draw(local, is_free).ok()
     }
 

@@ -4,7 +4,6 @@ use whimbrel_tcp::cc::{AddError, Algorithm, Algorithms, MakeAlgorithm};
 use whimbrel_tcp::conn::{BufferSize, Cork, KeepAlive, Nagle, SocketOptions};
 
 use super::Shard;
-use crate::records::Records;
 use crate::{Handle, ListenerId};
 
 impl Shard {
@@ -90,11 +89,5 @@ impl Shard {
     /// whether `listener` names one.
     pub fn set_backlog(&mut self, listener: ListenerId, backlog: u32) -> bool {
         self.tcp.passive.listeners.set_backlog(listener, backlog)
-    }
-}
-
-impl Records {
-    pub(super) fn congestion_control(&self, handle: Handle) -> Option<Algorithm> {
-        self.held(handle).map(|slot| slot.connection.congestion_control())
     }
 }
