@@ -3,7 +3,12 @@
 
 mod addressing;
 mod echo;
+pub mod ip;
+pub mod link;
+mod looped;
 mod paths;
+pub mod ping;
+pub(crate) mod replies;
 mod reply;
 mod unclaimed;
 
@@ -18,9 +23,9 @@ use crate::link::{
     AddressCheck, AddressConflict, CheckedAddress, Link, LinkControl, TooManyChecks, Unframed,
     destination_of,
 };
-use crate::looped::{Looped, QueueFull};
+use crate::net::looped::{Looped, QueueFull};
+use crate::net::replies::{Pending, Replies};
 use crate::ping::Pings;
-use crate::replies::{Pending, Replies};
 use crate::{RxFrame, TxBatch};
 
 use self::unclaimed::Unclaimed;

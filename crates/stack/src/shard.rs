@@ -9,73 +9,48 @@
 
 mod addressing;
 mod administer;
-mod after_change;
-mod anywhere;
 mod budget;
 mod clock;
-mod closing;
 mod commands;
 mod connect;
-mod connecting;
-mod cookies;
-mod cutting;
-mod fast_open;
-mod found;
-mod getters;
-mod half_open;
-mod half_open_errors;
 mod icmp;
 mod input;
-mod inspect;
 mod invariants;
 mod itself;
 mod listeners;
-mod merging;
 mod mtu;
 mod network;
-mod opening;
 mod output;
-mod ports;
-mod record_checks;
 mod reports;
 mod settings;
 mod udp;
 
 use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::conn::{Connection, State};
-use whimbrel_tcp::table::{
-    Cookies, FastOpenCache, FastOpenKeys, FastOpens, Identity, Listeners, Ports,
-};
 use whimbrel_tcp::{Context, Counters, Tunables};
 use whimbrel_udp::Sockets;
-use whimbrel_wire::{Address, Flow};
+use whimbrel_wire::Flow;
 
-use self::after_change::{EventSource, WorkQueues};
-use self::anywhere::Dials;
 use self::budget::MemoryWatch;
-use self::cutting::Cutting;
-use self::found::BURST;
-use self::found::BurstPlaces;
-use self::opening::Heard;
-use self::ports::SourcePool;
 use crate::ip::{
     Addresses, Bounds, ErrorBudget, Identifications, IpCounters, IpLayer, Origin, PathMtus,
     Reassembly, Routes,
 };
 use crate::link::Link;
 use crate::net::{Net, check_mtu};
-use crate::records::Records;
+use crate::tcp_host::TcpHost;
+use crate::tcp_host::work::{EventSource, WorkQueues};
 use crate::udp_host::UdpHost;
 use crate::{Handle, ShardConfig};
 
 pub use budget::Memory;
-pub use inspect::{SocketEntry, SocketState, StateCounts};
 
 pub use crate::error::{
     AddressError, ConfigError, ConnectError, InjectError, ListenError, NotLocal, RetuneError,
     RouteError, SendError,
 };
 pub use crate::net::{DatagramPath, DatagramPathNews, DatagramPathsSeen};
+pub use crate::tcp_host::inspect::{SocketEntry, SocketState, StateCounts};
 pub use crate::udp_host::{SendTo, judge_destination};
 
 /// One host on one core. One thread owns it; nothing in it is shared.
@@ -87,46 +62,6 @@ pub struct Shard {
     tcp: TcpHost,
     udp: UdpHost,
     memory: MemoryWatch,
-}
-
-/// The TCP of a host: its connections, and what else it remembers of flows.
-#[derive(Debug)]
-struct TcpHost {
-    records: Records,
-    work: WorkQueues,
-    passive: Passive,
-    active: Active,
-    /// Handshakes that Fast Open began, from either side.
-    fast_opens: FastOpens,
-    identity: Identity,
-    burst: BurstPlaces,
-    /// What a connection sends in its turn, and what of it has not left yet.
-    cutting: Cutting,
-}
-
-/// The openings that peers begin.
-#[derive(Debug)]
-struct Passive {
-    listeners: Listeners,
-    /// The listener that a SYN was for last.
-    heard: Option<Heard>,
-    /// Handshakes for any destination.
-    dials: Dials,
-    cookies: Cookies,
-    /// When a cookie announced a window of the usual size last.
-    wide_cookie: Option<Instant>,
-    fast_open_keys: FastOpenKeys,
-}
-
-/// The openings that this host begins.
-#[derive(Debug)]
-struct Active {
-    ports: Ports,
-    sources: SourcePool,
-    /// Whom a connection was opened to last: it can be connected to, from this address if the caller
-    /// has no wish.
-    judged_peer: Option<(Address, Option<u16>)>,
-    fast_open_cache: FastOpenCache,
 }
 
 /// Making a host, and asking it what it is and has.
@@ -155,28 +90,7 @@ impl Shard {
         };
         let mut net = Net::new(ip, link, &secrets.timestamps);
         net.set_link_rules(&tunables);
-        let tcp = TcpHost {
-            records: Records::new(&secrets.flows, &tunables),
-            work: WorkQueues::new(),
-            passive: Passive {
-                listeners: Listeners::default(),
-                heard: None,
-                dials: Dials::default(),
-                cookies: Cookies::new(&secrets),
-                wide_cookie: None,
-                fast_open_keys: FastOpenKeys::new(&secrets.fast_open),
-            },
-            active: Active {
-                ports: Ports::new(&secrets, range, &tunables),
-                sources: SourcePool::default(),
-                judged_peer: None,
-                fast_open_cache: FastOpenCache::new(),
-            },
-            fast_opens: FastOpens::default(),
-            identity: Identity::new(&secrets, &tunables),
-            burst: BurstPlaces::new(BURST),
-            cutting: Cutting::new(net.ip.max_text(), capabilities.mtu),
-        };
+        let tcp = TcpHost::new(&secrets, &tunables, range, &net);
         let udp = UdpHost::new(Sockets::new(&secrets, range, tunables.reserved_ports));
         let cx = Context::new(Instant::ZERO, tunables);
         Ok(Self { cx, net, tcp, udp, memory: MemoryWatch::default() })

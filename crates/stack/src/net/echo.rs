@@ -10,10 +10,10 @@ use whimbrel_wire::{Address, IcmpMessage, Icmpv6Message};
 
 use super::Net;
 use crate::ip::{Datagram, EchoReport, FrameDrop, IcmpDatagram};
+use crate::net::replies::Pending;
 use crate::ping::{
     EchoReply, Ping, PingEnd, PingError, PingFailure, PingId, Pings, Reported, Waiting, data_of,
 };
-use crate::replies::Pending;
 use crate::udp_error::socket_error;
 
 impl Net {

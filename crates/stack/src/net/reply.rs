@@ -8,7 +8,7 @@ use whimbrel_udp::Received;
 
 use super::Net;
 use crate::ip::{Datagram, ErrorOut, FlowKey, RefusalReply, Unreachable};
-use crate::replies::Pending;
+use crate::net::replies::Pending;
 
 impl Net {
     /// Queues an answer to what a host sent, if there is room.

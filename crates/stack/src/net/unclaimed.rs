@@ -12,7 +12,7 @@ use super::Net;
 use crate::RxFrame;
 use crate::error::InjectError;
 use crate::ip::FrameDrop;
-use crate::replies::Pending;
+use crate::net::replies::Pending;
 
 /// Packets that nothing here took, for the application that asks.
 #[derive(Default, Debug)]

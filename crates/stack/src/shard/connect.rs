@@ -5,9 +5,9 @@ use whimbrel_tcp::conn::{Attempt, SocketOptions};
 use whimbrel_tcp::table::Service;
 use whimbrel_wire::{Address, Endpoint};
 
-use super::ports::EndRequest;
 use super::{ConnectError, NotLocal, Shard};
 use crate::Handle;
+use crate::tcp_host::ports::EndRequest;
 
 /// Opening connections, with a SYN that has no text.
 impl Shard {

@@ -11,13 +11,13 @@ use whimbrel_wire::Protocol;
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
-use super::closing::{WaitStep, asks_to_open};
-use super::found::{BURST, FoundSegment, ReusedFlow};
-use super::half_open::HandshakeStep;
-use super::merging::join;
 use crate::RxFrame;
 use crate::ip::{Arrival, FrameDrop, Input, Refused};
-use crate::replies::Pending;
+use crate::net::replies::Pending;
+use crate::tcp_host::coalesce::join;
+use crate::tcp_host::found::{BURST, FoundSegment, ReusedFlow};
+use crate::tcp_host::half_open::HandshakeStep;
+use crate::tcp_host::time_wait::{WaitStep, asks_to_open};
 
 /// Frames that arrived, from the device to the record that they are for.
 impl Shard {

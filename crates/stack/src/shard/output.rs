@@ -7,11 +7,11 @@ use whimbrel_tcp::{Context, Reply};
 use whimbrel_wire::tcp::TcpFlags;
 
 use super::Shard;
-use super::after_change::WorkQueues;
 use crate::TxBatch;
 use crate::ip::{FlowKey, IpLayer, SegmentOut};
 use crate::link::AddressCheck;
-use crate::replies::Pending;
+use crate::net::replies::Pending;
+use crate::tcp_host::work::WorkQueues;
 
 /// What to do next.
 impl Shard {

@@ -5,7 +5,7 @@ use whimbrel_tcp::table::Listener;
 use whimbrel_wire::Flow;
 
 use super::Shard;
-use super::inspect::{SocketEntry, SocketState, StateCounts};
+use crate::tcp_host::inspect::{SocketEntry, SocketState, StateCounts};
 use crate::{Handle, ListenerId};
 
 impl Shard {

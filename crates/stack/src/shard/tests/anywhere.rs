@@ -592,7 +592,7 @@ fn the_address_that_has_waited_longest_goes_when_there_is_a_number_for_no_other(
         assert!(server.census().other_addresses <= 300);
     }
     // As many as the frames of two bursts have a number to spare.
-    let spare = 2 * super::super::found::BURST;
+    let spare = 2 * crate::tcp_host::found::BURST;
     assert_eq!(server.census().time_wait, 300 - spare);
     assert_eq!(server.ip_counters().addresses_recycled, (1_000 - 300 + spare) as u64);
     assert_eq!(server.ip_counters().dropped(FrameDrop::AddressLimit), 0);

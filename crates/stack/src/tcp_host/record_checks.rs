@@ -5,12 +5,12 @@ use alloc::string::String;
 
 use whimbrel_tcp::table::{Kind, Record};
 
-use crate::connections::ConnectionSlot;
 use crate::ip::FlowKey;
-use crate::records::Records;
+use crate::tcp_host::connections::ConnectionSlot;
+use crate::tcp_host::records::Records;
 
 impl Records {
-    pub(super) fn check_slot(
+    pub(crate) fn check_slot(
         &self,
         index: u32,
         slot: &ConnectionSlot,
@@ -36,7 +36,7 @@ impl Records {
     }
 
     /// How many TIME-WAIT records a half-open entry stands in front of.
-    pub(super) fn check_half_open(&self) -> Result<usize, String> {
+    pub(crate) fn check_half_open(&self) -> Result<usize, String> {
         let mut displaced = 0;
         for (index, entry) in self.half_open() {
             let key = FlowKey::of_half_open(entry);

@@ -11,18 +11,18 @@ use whimbrel_tcp::table::{
 use whimbrel_tcp::{Context, DropReason, Verdict};
 use whimbrel_wire::{Mss, WindowSize};
 
-use super::after_change::EventSource;
 use super::found::ReusedFlow;
+use super::work::EventSource;
 use super::{Passive, TcpHost};
 use crate::Event;
-use crate::connections::ConnectionSlot;
 use crate::dial::{SynHandle, Withdrawal};
 use crate::ip::FlowKey;
 use crate::net::Net;
+use crate::tcp_host::connections::ConnectionSlot;
 
 /// The outcome of a segment that found no connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum HandshakeStep {
+pub(crate) enum HandshakeStep {
     Verdict(Verdict),
     /// Its handshake is complete: the connection at this place has yet to see it.
     Established(u32),
@@ -33,14 +33,14 @@ pub(super) enum HandshakeStep {
 
 /// The options that a connection which the peer opens has of its listener and of its route.
 #[derive(Debug)]
-pub(super) struct HandedDown {
+pub(crate) struct HandedDown {
     options: Option<SocketOptions>,
     metrics: Option<RouteMetrics>,
 }
 
 impl HandedDown {
     #[inline(never)]
-    pub(super) fn give_to(self, connection: &mut Connection, cx: &mut Context) {
+    pub(crate) fn give_to(self, connection: &mut Connection, cx: &mut Context) {
         if let Some(metrics) = &self.metrics {
             connection.take_metrics(cx, metrics);
         }
@@ -53,7 +53,7 @@ impl HandedDown {
 impl TcpHost {
     /// Whether a listener takes one more complete connection. If not, the reason is counted, but
     /// for the drop.
-    pub(super) fn make_room_for(
+    pub(crate) fn make_room_for(
         &mut self,
         cx: &mut Context,
         listener: u32,
@@ -74,7 +74,7 @@ impl TcpHost {
     }
 
     #[inline(always)]
-    pub(super) fn enqueue(&mut self, connection: Connection, listener: u32, hash: FlowHash) -> u32 {
+    pub(crate) fn enqueue(&mut self, connection: Connection, listener: u32, hash: FlowHash) -> u32 {
         let mut slot = ConnectionSlot::new(connection, hash);
         slot.unaccepted = true;
         let place = self.records.connections.0.insert(slot);
@@ -90,7 +90,7 @@ impl TcpHost {
 
     /// The connection of a complete handshake, in its listener's accept queue, for which
     /// [`Shard::make_room_for`] found room. The flow table does not lead to it yet.
-    pub(super) fn seat(
+    pub(crate) fn seat(
         &mut self,
         cx: &mut Context,
         net: &Net,
@@ -115,7 +115,7 @@ impl TcpHost {
 
     /// The connection of an entry, in its place, gets what it has of its listener and of its route.
     #[inline(never)]
-    pub(super) fn hand_down(&mut self, cx: &mut Context, net: &Net, entry: &SynEntry, place: u32) {
+    pub(crate) fn hand_down(&mut self, cx: &mut Context, net: &Net, entry: &SynEntry, place: u32) {
         let handed_down = self.passive.handed_down(net, entry);
         if let Some(slot) = self.records.connections.0.get_mut(place) {
             handed_down.give_to(&mut slot.connection, cx);
@@ -124,7 +124,7 @@ impl TcpHost {
 
     /// What both SYNs said.
     #[inline(always)]
-    pub(super) fn handshake(
+    pub(crate) fn handshake(
         &self,
         cx: &Context,
         net: &Net,
@@ -152,7 +152,7 @@ impl TcpHost {
     }
 
     #[inline(never)]
-    pub(super) fn announced(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Announced {
+    pub(crate) fn announced(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Announced {
         if self.passive.is_usual(net, entry) {
             return self.usually_announced(cx, net, entry);
         }
@@ -162,7 +162,7 @@ impl TcpHost {
 
     /// The same where neither its listener nor a route has anything to say of it.
     #[inline(always)]
-    pub(super) fn usually_announced(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Announced {
+    pub(crate) fn usually_announced(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Announced {
         self.announce(cx, net, entry, net.ip.mss_to(entry.remote_addr()), cx.tunables.recv_buffer)
     }
 
@@ -183,7 +183,7 @@ impl TcpHost {
     }
 
     /// What packets say that answer for a record, if it is still there.
-    pub(super) fn marking_of(&self, cx: &Context, record: Option<Record>) -> Marking {
+    pub(crate) fn marking_of(&self, cx: &Context, record: Option<Record>) -> Marking {
         let marking = record.and_then(|record| match record.kind() {
             Kind::Connection => {
                 let slot = self.records.connections.0.get(record.index())?;
@@ -199,13 +199,13 @@ impl TcpHost {
         marking.unwrap_or_else(|| Marking::usual(&cx.tunables))
     }
 
-    pub(super) fn timestamp_offset(&self, net: &Net, entry: &SynEntry) -> u32 {
+    pub(crate) fn timestamp_offset(&self, net: &Net, entry: &SynEntry) -> u32 {
         let local = net.ip.addresses.get(entry.local_index());
         local.map_or(0, |local| self.identity.timestamp_offset(local, entry.remote_addr()))
     }
 
     /// The window of a connection whose handshake a cookie completes while all of the budget is used.
-    pub(super) fn narrow_window(&self, cx: &Context, net: &Net, entry: &SynEntry) -> WindowSize {
+    pub(crate) fn narrow_window(&self, cx: &Context, net: &Net, entry: &SynEntry) -> WindowSize {
         let usual = self.announced(cx, net, entry).window;
         let narrow =
             Budget::PINCHED_SEGMENTS * u32::from(self.passive.own_mss(cx, net, entry).get());
@@ -215,7 +215,7 @@ impl TcpHost {
     /// All of the budget is used, and has been since before any cookie that is still good: this
     /// connection's window was announced as a narrow one. Any other keeps what it was promised
     /// (RFC 9293 3.8.6).
-    pub(super) fn narrow_if_full(&mut self, cx: &Context, net: &Net, place: u32, entry: &SynEntry) {
+    pub(crate) fn narrow_if_full(&mut self, cx: &Context, net: &Net, place: u32, entry: &SynEntry) {
         let lasting = |wide| cx.now.since(wide) > Cookies::LIFETIME;
         if !cx.pool.budget.is_full() || !self.passive.wide_cookie.is_none_or(lasting) {
             return;
@@ -228,7 +228,7 @@ impl TcpHost {
 
     /// The flow table leads to a new record from now on.
     #[inline(always)]
-    pub(super) fn link_record(
+    pub(crate) fn link_record(
         &mut self,
         net: &mut Net,
         record: Record,
@@ -247,7 +247,7 @@ impl TcpHost {
     }
 
     /// A record goes that the flow table no longer leads to.
-    pub(super) fn drop_displaced(&mut self, net: &mut Net, index: u32) {
+    pub(crate) fn drop_displaced(&mut self, net: &mut Net, index: u32) {
         if let Some(wait) = self.records.waits.remove(index) {
             self.active.on_wait_gone(&mut net.ip.addresses, &wait);
         }
@@ -256,7 +256,7 @@ impl TcpHost {
     /// The peer of a half-open entry gave up: the entry goes.
     #[cold]
     #[inline(never)]
-    pub(super) fn reset_half_open(
+    pub(crate) fn reset_half_open(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -271,7 +271,7 @@ impl TcpHost {
     }
 
     /// A half-open entry is gone without a connection.
-    pub(super) fn forget_half_open(
+    pub(crate) fn forget_half_open(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -282,7 +282,7 @@ impl TcpHost {
     }
 
     /// The same, and why.
-    pub(super) fn forget_half_open_for(
+    pub(crate) fn forget_half_open_for(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -320,7 +320,7 @@ impl TcpHost {
     }
 
     /// One handshake less with a destination.
-    pub(super) fn leave_destination(&mut self, net: &mut Net, index: u32, entry: &SynEntry) {
+    pub(crate) fn leave_destination(&mut self, net: &mut Net, index: u32, entry: &SynEntry) {
         self.passive.dials.leave(index, &FlowKey::of_half_open(entry));
         net.ip.addresses.release(entry.local_index());
     }
@@ -329,7 +329,7 @@ impl TcpHost {
 impl Passive {
     /// What the connection of an entry has of its listener and of its route.
     #[inline(never)]
-    pub(super) fn handed_down(&self, net: &Net, entry: &SynEntry) -> HandedDown {
+    pub(crate) fn handed_down(&self, net: &Net, entry: &SynEntry) -> HandedDown {
         let metrics = net.ip.routes.metrics_to(entry.remote_addr()).copied();
         HandedDown { options: self.inherited_options(entry), metrics }
     }
@@ -355,7 +355,7 @@ impl Passive {
 
     /// Whether neither its listener nor a route has anything to say of an entry's connection.
     #[inline]
-    pub(super) fn is_usual(&self, net: &Net, entry: &SynEntry) -> bool {
+    pub(crate) fn is_usual(&self, net: &Net, entry: &SynEntry) -> bool {
         !net.ip.routes.has_metrics()
             && self.listeners.get(entry.listener()).is_none_or(|listener| listener.is_usual())
     }
@@ -367,7 +367,7 @@ impl Passive {
 
     /// The MSS to announce.
     #[inline(never)]
-    pub(super) fn own_mss(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Mss {
+    pub(crate) fn own_mss(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Mss {
         let fitting = net.ip.mss_to(entry.remote_addr());
         let most = self.inherited(entry).and_then(|options| options.overrides.max_seg);
         let least = cx.tunables.least_mss;
@@ -375,7 +375,7 @@ impl Passive {
     }
 
     /// What packets for a half-open entry say.
-    pub(super) fn half_open_marking(&self, cx: &Context, entry: &SynEntry) -> Marking {
+    pub(crate) fn half_open_marking(&self, cx: &Context, entry: &SynEntry) -> Marking {
         let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
         match listener {
             Some(listener) => {

@@ -14,7 +14,7 @@ use core::time::Duration;
 
 use whimbrel_base::Instant;
 
-use crate::connections::{ConnectionSlot, Connections};
+use crate::tcp_host::connections::{ConnectionSlot, Connections};
 use crate::wheel::Wheel;
 
 /// The timers of a shard's connections, at most one each.

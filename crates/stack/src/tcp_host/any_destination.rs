@@ -23,16 +23,17 @@ use whimbrel_wire::{Endpoint, Flow};
 
 use super::found::BURST;
 use super::found::{FoundSegment, ReusedFlow};
-use super::{ListenError, Passive, TcpHost};
-use crate::connections::ConnectionSlot;
+use super::{Passive, TcpHost};
 use crate::dial::{Answer, Asked, SynHandle, Withdrawal};
+use crate::error::ListenError;
 use crate::ip::FlowKey;
 use crate::net::Net;
-use crate::replies::Pending;
+use crate::net::replies::Pending;
+use crate::tcp_host::connections::ConnectionSlot;
 use crate::{Event, Handle, ListenerId};
 
 impl TcpHost {
-    pub(super) fn asked(&mut self, net: &Net, listener: ListenerId) -> Option<Asked> {
+    pub(crate) fn asked(&mut self, net: &Net, listener: ListenerId) -> Option<Asked> {
         self.passive.listeners.resolve(listener).filter(|listener| listener.is_any())?;
         let (index, entry) = self.records.syns.ask().map(|(index, entry)| (index, *entry))?;
         let (syn, key) = (self.records.syn_handle(index, &entry), FlowKey::of_half_open(&entry));
@@ -44,12 +45,12 @@ impl TcpHost {
         Some(Asked { syn, flow })
     }
 
-    pub(super) fn opened(&mut self, syn: SynHandle) -> Option<Handle> {
+    pub(crate) fn opened(&mut self, syn: SynHandle) -> Option<Handle> {
         let index = self.passive.dials.opened.remove(&syn)?;
         self.work.hand_out(&mut self.records.connections, index)
     }
 
-    pub(super) fn answer_syn(
+    pub(crate) fn answer_syn(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -91,7 +92,7 @@ impl TcpHost {
 }
 
 impl Passive {
-    pub(super) fn listen_any(&mut self) -> Result<ListenerId, ListenError> {
+    pub(crate) fn listen_any(&mut self) -> Result<ListenerId, ListenError> {
         self.heard = None;
         self.listeners.add_any().map_err(|taken| ListenError::InUse(taken.at))
     }
@@ -100,7 +101,7 @@ impl Passive {
 impl TcpHost {
     /// A SYN for any destination, which waits for an answer; where there is no room, instead of an older one.
     #[cold]
-    pub(super) fn on_syn_for_any(
+    pub(crate) fn on_syn_for_any(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -189,7 +190,7 @@ impl TcpHost {
 
     /// A segment that hit a SYN which waits for an answer.
     #[cold]
-    pub(super) fn on_held_segment(
+    pub(crate) fn on_held_segment(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -213,7 +214,7 @@ impl TcpHost {
 
     /// The connection of a handshake that was admitted and is complete.
     #[cold]
-    pub(super) fn seat_admitted(
+    pub(crate) fn seat_admitted(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -245,7 +246,7 @@ impl TcpHost {
     }
 
     /// Their listener closed: SYNs that wait for an answer are refused.
-    pub(super) fn refuse_held(&mut self, cx: &mut Context, net: &mut Net) {
+    pub(crate) fn refuse_held(&mut self, cx: &mut Context, net: &mut Net) {
         while let Some(index) = self.records.syns.first_held() {
             let Some(entry) = self.records.syns.remove(index, &mut self.passive.listeners) else {
                 return;
@@ -262,7 +263,7 @@ impl TcpHost {
 impl Passive {
     /// What is new of handshakes for any destination.
     #[inline]
-    pub(super) fn next_dial(&mut self) -> Option<Event> {
+    pub(crate) fn next_dial(&mut self) -> Option<Event> {
         if self.dials.news.is_empty() { None } else { self.next_dial_news() }
     }
 
@@ -283,7 +284,7 @@ impl TcpHost {
     /// few are left for the next burst, the records that have waited longest in TIME-WAIT give way, as many
     /// as there may be frames in it and as many again.
     #[cold]
-    pub(super) fn reclaim_addresses(&mut self, net: &mut Net) {
+    pub(crate) fn reclaim_addresses(&mut self, net: &mut Net) {
         net.ip.addresses.sweep();
         for _ in 0..SPARE_ADDRESSES {
             if net.ip.addresses.spare() >= SPARE_ADDRESSES {
@@ -299,14 +300,14 @@ impl TcpHost {
 
 /// Handshakes for any destination.
 #[derive(Default, Debug)]
-pub(super) struct Dials {
+pub(crate) struct Dials {
     /// Their places among half-open entries, the oldest first.
     by_age: BTreeMap<u64, u32>,
     /// The same of each destination: the number of its address, its port, and when the handshake began.
     by_destination: BTreeMap<(u16, u16, u64), u32>,
     next_serial: u64,
     /// What an application has yet to hear: of each listener and each handshake that it was asked about once.
-    pub(super) news: VecDeque<Event>,
+    pub(crate) news: VecDeque<Event>,
     /// Connections that it has yet to take.
     opened: BTreeMap<SynHandle, u32>,
 }
@@ -332,7 +333,7 @@ impl Dials {
         self.by_destination.insert((key.local_index, key.local_port, serial), index);
     }
 
-    pub(super) fn leave(&mut self, index: u32, key: &FlowKey) {
+    pub(crate) fn leave(&mut self, index: u32, key: &FlowKey) {
         // At most as many as may be to one destination are looked at.
         let mut there = self.by_destination.range(Self::to(key));
         let Some((place, _)) = there.find(|(_, at)| **at == index) else {
@@ -351,11 +352,11 @@ impl Dials {
     }
 
     /// A connection that its application did not take.
-    pub(super) fn pop_opened(&mut self) -> Option<u32> {
+    pub(crate) fn pop_opened(&mut self) -> Option<u32> {
         self.opened.pop_first().map(|(_, index)| index)
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_age.len()
     }
 }

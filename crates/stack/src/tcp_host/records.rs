@@ -8,10 +8,10 @@ use whimbrel_tcp::table::{
 };
 
 use crate::Handle;
-use crate::connections::{ConnectionSlot, Connections};
 use crate::dial::SynHandle;
 use crate::ip::FlowKey;
-use crate::markings::Markings;
+use crate::tcp_host::connections::{ConnectionSlot, Connections};
+use crate::tcp_host::markings::Markings;
 
 /// The records of a shard: one keyed probe finds that of a segment, whatever its kind.
 #[derive(Debug)]

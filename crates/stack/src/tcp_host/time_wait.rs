@@ -14,13 +14,13 @@ use super::TcpHost;
 use super::found::{FoundSegment, ReusedFlow};
 use crate::ip::{Arrival, FlowKey};
 use crate::net::Net;
-use crate::replies::Pending;
+use crate::net::replies::Pending;
 
 /// Flows in TIME-WAIT: how they begin, what segments do to them, how they end.
 impl TcpHost {
     /// A record takes the connection's place. Returns where the table is to lead.
     #[inline]
-    pub(super) fn start_waiting(
+    pub(crate) fn start_waiting(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -55,7 +55,7 @@ impl TcpHost {
 
     /// A segment for a flow in TIME-WAIT.
     #[inline(always)]
-    pub(super) fn on_waiting_segment(
+    pub(crate) fn on_waiting_segment(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -172,7 +172,7 @@ impl TcpHost {
     }
 
     /// A SYN that no listener takes.
-    pub(super) fn refuse_reopening(
+    pub(crate) fn refuse_reopening(
         &mut self,
         cx: &mut Context,
         net: &Net,
@@ -227,14 +227,14 @@ impl TcpHost {
     }
 
     /// A record goes before its time.
-    pub(super) fn end_wait(&mut self, net: &mut Net, index: u32) -> Option<TimeWait> {
+    pub(crate) fn end_wait(&mut self, net: &mut Net, index: u32) -> Option<TimeWait> {
         let wait = self.records.remove_wait(index)?;
         self.active.on_wait_gone(&mut net.ip.addresses, &wait);
         Some(wait)
     }
 
     /// A record is gone: neither the flow table nor its port should know of it.
-    pub(super) fn forget_wait(&mut self, net: &mut Net, index: u32, wait: &TimeWait) {
+    pub(crate) fn forget_wait(&mut self, net: &mut Net, index: u32, wait: &TimeWait) {
         self.active.on_wait_gone(&mut net.ip.addresses, wait);
         self.records.unlink_wait(index, wait);
     }
@@ -248,7 +248,7 @@ impl TcpHost {
     }
 
     /// Records that are too many go, and those that expired; each takes one of what is `left`.
-    pub(super) fn advance_waits(&mut self, cx: &mut Context, net: &mut Net, left: &mut usize) {
+    pub(crate) fn advance_waits(&mut self, cx: &mut Context, net: &mut Net, left: &mut usize) {
         if self.records.waits.is_empty() {
             return;
         }
@@ -282,7 +282,7 @@ impl From<bool> for AckAllowance {
 
 /// The outcome of a segment for a record in TIME-WAIT.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum WaitStep {
+pub(crate) enum WaitStep {
     Verdict(Verdict),
     /// It is a SYN that may open a connection in place of the record.
     Reopen(ReusedFlow),
@@ -291,7 +291,7 @@ pub(super) enum WaitStep {
 /// True if a segment without RST asks for a new connection. SYN with FIN asks to open and to close at
 /// once, which no TCP sends and scanners do.
 #[inline]
-pub(super) fn asks_to_open(flags: TcpFlags, tunables: &Tunables) -> bool {
+pub(crate) fn asks_to_open(flags: TcpFlags, tunables: &Tunables) -> bool {
     let closes = flags.contains(TcpFlags::FIN) && tunables.drop_synfin;
     flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK) && !closes
 }

@@ -14,11 +14,11 @@ use crate::net::Net;
 
 /// What a connection sends in its turn, and what of it has not left yet.
 #[derive(Debug)]
-pub(super) struct Cutting {
+pub(crate) struct Cutting {
     /// The most text that it sends, bytes: what the device cuts, or what is cut here.
-    pub(super) turn: u32,
+    pub(crate) turn: u32,
     /// Whether super-segments are cut here, because the device cuts none.
-    pub(super) is_here: bool,
+    pub(crate) is_here: bool,
     /// The headers of what is left, with the number of its first octet.
     head: Option<Head>,
     text: VecDeque<Bytes>,
@@ -35,21 +35,21 @@ struct Head {
 
 impl Cutting {
     /// For a device that takes super-segments of up to `max_text` octets of text, or of none (0).
-    pub(super) fn new(max_text: u32, mtu: u16) -> Self {
+    pub(crate) fn new(max_text: u32, mtu: u16) -> Self {
         let mut cutting = Self { turn: 0, is_here: false, head: None, text: VecDeque::new() };
         cutting.set_sizes(max_text, mtu);
         cutting
     }
 
     /// The device takes so much from now on.
-    pub(super) fn set_sizes(&mut self, max_text: u32, mtu: u16) {
+    pub(crate) fn set_sizes(&mut self, max_text: u32, mtu: u16) {
         let here = (SEGMENTS * u32::from(mtu)).min(MOST_TEXT);
         self.turn = if max_text == 0 { here } else { max_text };
         self.is_here = max_text == 0;
     }
 
     /// What is left of this connection does not leave in segments of more text than `mss`.
-    pub(super) fn forget_larger(&mut self, key: &FlowKey, mss: u16) {
+    pub(crate) fn forget_larger(&mut self, key: &FlowKey, mss: u16) {
         if self.head.as_ref().is_some_and(|head| head.key == *key && head.outgoing.gso_size > mss) {
             self.head = None;
             self.text.clear();
@@ -57,7 +57,7 @@ impl Cutting {
     }
 
     /// What is left of a connection from this address does not leave.
-    pub(super) fn forget(&mut self, local: u16) {
+    pub(crate) fn forget(&mut self, local: u16) {
         if self.head.as_ref().is_some_and(|head| head.key.local_index == local) {
             self.head = None;
             self.text.clear();
@@ -66,7 +66,7 @@ impl Cutting {
 
     /// Takes a super-segment, whose text stands in `tx`: [`Cutting::transmit`] makes segments of it.
     #[inline(never)]
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &mut self,
         key: FlowKey,
         outgoing: OutgoingSegment,
@@ -81,14 +81,14 @@ impl Cutting {
 
     /// Whether nothing is left.
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.head.is_none()
     }
 
     /// Writes the next segment of what is being cut, and says whether it leaves.
     // Few are: inlined, it would take registers from those that are not.
     #[inline(never)]
-    pub(super) fn transmit(&mut self, cx: &Context, net: &mut Net, tx: &mut TxSegment) -> bool {
+    pub(crate) fn transmit(&mut self, cx: &Context, net: &mut Net, tx: &mut TxSegment) -> bool {
         let Some(Head { key, mut outgoing, marking, left }) = self.head.take() else {
             return false;
         };

@@ -9,46 +9,46 @@ use whimbrel_tcp::conn::{Connection, Marking, Signals, State};
 use whimbrel_tcp::table::{Ended, Kind, Opener, Record, TimeWait};
 
 use super::TcpHost;
-use crate::connections::{ConnectionSlot, Connections};
 use crate::ip::{Addresses, FlowKey};
-use crate::markings::Markings;
 use crate::net::Net;
-use crate::replies::Pending;
-use crate::timers::Timers;
+use crate::net::replies::Pending;
+use crate::tcp_host::connections::{ConnectionSlot, Connections};
+use crate::tcp_host::markings::Markings;
+use crate::tcp_host::timers::Timers;
 use crate::{Event, Handle, ListenerId};
 
 /// What connections are to be asked: by the device what they send, by the application what is new, by the
 /// clock what is due.
 #[derive(Debug)]
-pub(super) struct WorkQueues {
-    pub(super) dirty: VecDeque<u32>,
-    pub(super) events: VecDeque<EventSource>,
-    pub(super) timers: Timers,
+pub(crate) struct WorkQueues {
+    pub(crate) dirty: VecDeque<u32>,
+    pub(crate) events: VecDeque<EventSource>,
+    pub(crate) timers: Timers,
 }
 
 /// Whoever has something to tell an application.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum EventSource {
+pub(crate) enum EventSource {
     Connection(u32),
     Listener(ListenerId),
 }
 
 impl WorkQueues {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { dirty: VecDeque::new(), events: VecDeque::new(), timers: Timers::new() }
     }
 
     /// Brings the lists in line with the connection: this follows each call. Returns its deadline if
     /// the timer has to follow, too, which is rarely so.
     #[inline(always)]
-    pub(super) fn update(&mut self, slot: &mut ConnectionSlot, index: u32) -> Option<Instant> {
+    pub(crate) fn update(&mut self, slot: &mut ConnectionSlot, index: u32) -> Option<Instant> {
         self.update_due(slot, index);
         self.update_news(slot, index)
     }
 
     /// The same after a segment of it was made.
     #[inline(always)]
-    pub(super) fn update_sent(&mut self, slot: &mut ConnectionSlot, index: u32) -> Option<Instant> {
+    pub(crate) fn update_sent(&mut self, slot: &mut ConnectionSlot, index: u32) -> Option<Instant> {
         if slot.connection.may_transmit_more() {
             slot.dirty = true;
             self.dirty.push_back(index);
@@ -58,7 +58,7 @@ impl WorkQueues {
 
     /// Lists the connection if it may have something to send.
     #[inline(always)]
-    pub(super) fn update_due(&mut self, slot: &mut ConnectionSlot, index: u32) {
+    pub(crate) fn update_due(&mut self, slot: &mut ConnectionSlot, index: u32) {
         if !slot.dirty && slot.connection.may_transmit() {
             slot.dirty = true;
             self.dirty.push_back(index);
@@ -76,7 +76,7 @@ impl WorkQueues {
 
     /// The connection's deadline, if its timer has to follow.
     #[inline(always)]
-    pub(super) fn timer_update(slot: &ConnectionSlot) -> Option<Instant> {
+    pub(crate) fn timer_update(slot: &ConnectionSlot) -> Option<Instant> {
         let deadline = slot.connection.next_deadline();
         if deadline < slot.armed {
             return Some(deadline);
@@ -93,7 +93,7 @@ impl WorkQueues {
     }
 
     /// Brings lists and timer in line with a connection that has just begun, and so is not over.
-    pub(super) fn enlist(&mut self, connections: &mut Connections, index: u32, now: Instant) {
+    pub(crate) fn enlist(&mut self, connections: &mut Connections, index: u32, now: Instant) {
         let Some(slot) = connections.0.get_mut(index) else { return };
         if let Some(deadline) = self.update(slot, index) {
             self.timers.arm(connections, index, deadline, now);
@@ -137,7 +137,7 @@ impl WorkQueues {
     }
 
     /// The next news of a connection, for the application that holds it.
-    pub(super) fn poll_connection_event(
+    pub(crate) fn poll_connection_event(
         &mut self,
         connections: &mut Connections,
         index: u32,
@@ -169,7 +169,7 @@ impl WorkQueues {
     }
 
     /// A connection is its application's from here on, and what is new of it, too.
-    pub(super) fn hand_out(&mut self, connections: &mut Connections, index: u32) -> Option<Handle> {
+    pub(crate) fn hand_out(&mut self, connections: &mut Connections, index: u32) -> Option<Handle> {
         let (generation, slot) = connections.0.current_mut(index)?;
         if !slot.unaccepted {
             return None;
@@ -183,7 +183,7 @@ impl WorkQueues {
     }
 
     /// Memory of its lists, bytes.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.dirty.capacity() * size_of::<u32>() + self.events.capacity() * size_of::<EventSource>()
     }
 
@@ -195,7 +195,7 @@ impl TcpHost {
     /// The connection is over: the table forgets it or leads to its TIME-WAIT record, and it goes
     /// as soon as no application holds it.
     #[inline(always)]
-    pub(super) fn unlink(&mut self, cx: &mut Context, net: &mut Net, index: u32) {
+    pub(crate) fn unlink(&mut self, cx: &mut Context, net: &mut Net, index: u32) {
         let connections = &mut self.records.connections;
         let found = match connections.0.current_mut(index) {
             Some((_, slot)) if slot.timer.is_armed() => {

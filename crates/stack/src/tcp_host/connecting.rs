@@ -7,16 +7,17 @@ use whimbrel_tcp::table::{Kind, Opener, Record};
 use whimbrel_wire::{Endpoint, Flow, SeqNum};
 
 use super::ports::{EndRequest, LocalEnd};
-use super::{Active, ConnectError, TcpHost};
+use super::{Active, TcpHost};
 use crate::Handle;
-use crate::connections::ConnectionSlot;
+use crate::error::ConnectError;
 use crate::ip::FlowKey;
 use crate::net::Net;
+use crate::tcp_host::connections::ConnectionSlot;
 
 impl TcpHost {
     // Always: its one caller gives it parts of one object.
     #[inline(always)]
-    pub(super) fn open(
+    pub(crate) fn open(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -73,7 +74,7 @@ impl TcpHost {
 
     /// Our ISS for a flow; beyond the numbers of its former connection, if it had one
     /// (RFC 9293 3.4.1, RFC 1122 4.2.2.13).
-    pub(super) fn choose_iss(
+    pub(crate) fn choose_iss(
         &mut self,
         cx: &Context,
         net: &Net,

@@ -10,7 +10,7 @@ use crate::link::{LinkCounters, Outbox};
 
 impl Neighbours {
     /// Asks again or gives up, for up to `left` neighbours; takes them from `left`.
-    pub(in crate::link) fn advance(
+    pub(in crate::net::link) fn advance(
         &mut self,
         now: Instant,
         left: &mut usize,
@@ -22,7 +22,7 @@ impl Neighbours {
         }
     }
 
-    pub(in crate::link) fn next_deadline(&self) -> Option<Instant> {
+    pub(in crate::net::link) fn next_deadline(&self) -> Option<Instant> {
         self.wheel.next_deadline()
     }
 

@@ -12,7 +12,7 @@ use super::TcpHost;
 use crate::Handle;
 use crate::ip::{Addresses, FlowKey};
 use crate::net::Net;
-use crate::records::Records;
+use crate::tcp_host::records::Records;
 
 /// The states of RFC 9293 3.3.2 that a socket of a shard can be in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -114,7 +114,7 @@ pub struct SocketEntry {
 }
 
 impl TcpHost {
-    pub(super) fn sockets(&self, net: &Net) -> impl Iterator<Item = SocketEntry> {
+    pub(crate) fn sockets(&self, net: &Net) -> impl Iterator<Item = SocketEntry> {
         let listeners = self.passive.listeners.iter().map(|listener| SocketEntry {
             state: SocketState::Listen,
             local: listener.at(),
@@ -125,7 +125,7 @@ impl TcpHost {
         listeners.chain(flows.filter_map(|record| records.socket_entry(record, addresses)))
     }
 
-    pub(super) fn states(&self) -> StateCounts {
+    pub(crate) fn states(&self) -> StateCounts {
         let mut counts = StateCounts::default();
         let records = &self.records;
         counts.add(SocketState::Listen, self.passive.listeners.len());
@@ -141,13 +141,13 @@ impl TcpHost {
         counts
     }
 
-    pub(super) fn state_between(&self, net: &Net, flow: &Flow) -> Option<SocketState> {
+    pub(crate) fn state_between(&self, net: &Net, flow: &Flow) -> Option<SocketState> {
         let (records, addresses) = (&self.records, &net.ip.addresses);
         let record = records.find_between(flow, addresses)?;
         records.socket_entry(record, addresses).map(|entry| entry.state)
     }
 
-    pub(super) fn snapshot_between(
+    pub(crate) fn snapshot_between(
         &self,
         cx: &Context,
         net: &Net,
@@ -161,18 +161,18 @@ impl TcpHost {
 }
 
 impl Records {
-    pub(super) fn snapshot(&self, cx: &Context, handle: Handle) -> Option<Snapshot> {
+    pub(crate) fn snapshot(&self, cx: &Context, handle: Handle) -> Option<Snapshot> {
         self.held(handle).map(|slot| slot.connection.snapshot(cx.now, &cx.tunables))
     }
 
-    pub(super) fn syns_sent(&self, handle: Handle) -> Option<u32> {
+    pub(crate) fn syns_sent(&self, handle: Handle) -> Option<u32> {
         self.held(handle).map(|slot| slot.connection.syns_sent())
     }
 }
 
 impl Records {
     /// The record of what is between these two ends.
-    pub(super) fn find_between(&self, flow: &Flow, addresses: &Addresses) -> Option<Record> {
+    pub(crate) fn find_between(&self, flow: &Flow, addresses: &Addresses) -> Option<Record> {
         let key = FlowKey {
             remote: flow.remote.addr,
             remote_port: flow.remote.port,

@@ -15,34 +15,35 @@ use whimbrel_tcp::table::{
 use whimbrel_tcp::tunables::{PortReuse, RefusedPorts, Tunables};
 use whimbrel_wire::{Address, Endpoint, Family, SeqNum};
 
-use super::{Active, ConnectError, NotLocal};
+use super::Active;
+use crate::error::{ConnectError, NotLocal};
 use crate::ip::{Addresses, FlowKey};
 use crate::net::Net;
-use crate::records::Records;
+use crate::tcp_host::records::Records;
 
 /// This side of a connection that begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LocalEnd {
-    pub(super) local_index: u16,
-    pub(super) local_port: u16,
+pub(crate) struct LocalEnd {
+    pub(crate) local_index: u16,
+    pub(crate) local_port: u16,
     /// The hash of the whole flow.
-    pub(super) hash: FlowHash,
+    pub(crate) hash: FlowHash,
     /// Whose 4-tuple it has.
-    pub(super) succeeds: Option<Predecessor>,
+    pub(crate) succeeds: Option<Predecessor>,
 }
 
 /// What a connection of ours in TIME-WAIT leaves to the one that takes its place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Predecessor {
+pub(crate) struct Predecessor {
     /// The ISS must lie at or beyond this.
-    pub(super) iss_floor: SeqNum,
+    pub(crate) iss_floor: SeqNum,
     /// TS.Recent, if it had timestamps.
-    pub(super) ts_recent: Option<u32>,
+    pub(crate) ts_recent: Option<u32>,
 }
 
 /// Addresses that connections speak from in turn.
 #[derive(Debug, Default)]
-pub(super) struct SourcePool {
+pub(crate) struct SourcePool {
     v4: RoundRobin,
     v6: RoundRobin,
 }
@@ -67,10 +68,10 @@ struct PortShortage {
 
 /// The ends that the caller of a connection asks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct EndRequest {
-    pub(super) remote: Endpoint,
+pub(crate) struct EndRequest {
+    pub(crate) remote: Endpoint,
     /// This side's end; its address may be unspecified, its port 0.
-    pub(super) local: Option<Endpoint>,
+    pub(crate) local: Option<Endpoint>,
 }
 
 impl EndRequest {
@@ -82,7 +83,7 @@ impl EndRequest {
 
 /// Choosing this side's end of a connection.
 impl Active {
-    pub(super) fn set_source_pool(
+    pub(crate) fn set_source_pool(
         &mut self,
         addresses: &Addresses,
         pool: &[Address],
@@ -96,7 +97,7 @@ impl Active {
         Ok(())
     }
 
-    pub(super) fn draw_port(
+    pub(crate) fn draw_port(
         &mut self,
         local: &Address,
         is_free: impl FnMut(u16) -> bool,
@@ -108,7 +109,7 @@ impl Active {
     /// now on.
     // Always: what it returns would be stored and read again.
     #[inline(always)]
-    pub(super) fn choose_end(
+    pub(crate) fn choose_end(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -328,21 +329,21 @@ impl Active {
 /// What becomes of ports.
 impl Active {
     /// A connection that this side opened entered TIME-WAIT.
-    pub(super) fn on_own_wait(&mut self, addresses: &Addresses, wait: &TimeWait) {
+    pub(crate) fn on_own_wait(&mut self, addresses: &Addresses, wait: &TimeWait) {
         if let Some((towards, port)) = own_port(addresses, wait) {
             self.ports.start_waiting(&towards, port, stamped(wait));
         }
     }
 
     /// A record in TIME-WAIT began anew.
-    pub(super) fn on_wait_anew(&mut self, addresses: &Addresses, wait: &TimeWait) {
+    pub(crate) fn on_wait_anew(&mut self, addresses: &Addresses, wait: &TimeWait) {
         if let Some((towards, port)) = own_port(addresses, wait) {
             self.ports.wait_anew(&towards, port, stamped(wait));
         }
     }
 
     /// A record in TIME-WAIT is gone.
-    pub(super) fn on_wait_gone(&mut self, addresses: &mut Addresses, wait: &TimeWait) {
+    pub(crate) fn on_wait_gone(&mut self, addresses: &mut Addresses, wait: &TimeWait) {
         addresses.release(wait.local_index());
         if let Some((towards, port)) = own_port(addresses, wait) {
             self.ports.stop_waiting(&towards, port, stamped(wait));
@@ -350,14 +351,14 @@ impl Active {
     }
 
     /// A connection that this side opened is gone, without TIME-WAIT.
-    pub(super) fn release_port(&mut self, addresses: &Addresses, key: &FlowKey) {
+    pub(crate) fn release_port(&mut self, addresses: &Addresses, key: &FlowKey) {
         if let Some(towards) = destination(addresses, key) {
             self.ports.release(&towards, key.local_port);
         }
     }
 
     /// Our SYN was not answered: perhaps for the same reason.
-    pub(super) fn on_syn_unheard(
+    pub(crate) fn on_syn_unheard(
         &mut self,
         cx: &mut Context,
         addresses: &Addresses,
@@ -373,7 +374,7 @@ impl Active {
 
     /// The peer answered our SYN with a challenge: the last connection of its port is not forgotten
     /// there.
-    pub(super) fn on_refused(&mut self, cx: &mut Context, addresses: &Addresses, key: &FlowKey) {
+    pub(crate) fn on_refused(&mut self, cx: &mut Context, addresses: &Addresses, key: &FlowKey) {
         if cx.tunables.refused_ports == RefusedPorts::Forget {
             return;
         }
@@ -385,7 +386,7 @@ impl Active {
 
 impl SourcePool {
     /// An address of it is no more.
-    pub(super) fn forget(&mut self, local: u16) {
+    pub(crate) fn forget(&mut self, local: u16) {
         for robin in [&mut self.v4, &mut self.v6] {
             robin.pool.retain(|index| *index != local);
         }

@@ -11,16 +11,17 @@ use super::cookies::WithoutEntry;
 use super::fast_open::FastOpenStep;
 use super::found::{FoundSegment, ReusedFlow};
 use super::half_open::HandshakeStep;
-use super::{ListenError, Passive, TcpHost};
+use super::{Passive, TcpHost};
 use crate::dial::Withdrawal;
+use crate::error::ListenError;
 use crate::ip::{FlowKey, SegmentOut};
 use crate::net::Net;
-use crate::replies::Pending;
+use crate::net::replies::Pending;
 use crate::{Handle, ListenerId};
 
 /// The listener that was found last, and at which port of which of this host's addresses.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(crate) struct Heard {
     local_port: u16,
     local_index: u16,
     listener: u32,
@@ -34,14 +35,14 @@ impl Heard {
 }
 
 impl TcpHost {
-    pub(super) fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
+    pub(crate) fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
         let index = self.passive.listeners.resolve_mut(listener)?.pop_accepted()?;
         self.work.hand_out(&mut self.records.connections, index)
     }
 
     /// A SYN for a listener (RFC 9293 3.10.7.2).
     #[inline(always)]
-    pub(super) fn on_syn(
+    pub(crate) fn on_syn(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -126,7 +127,7 @@ impl TcpHost {
 
     /// A segment that hit a half-open entry.
     #[inline(always)]
-    pub(super) fn on_half_open_segment(
+    pub(crate) fn on_half_open_segment(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -348,7 +349,7 @@ impl TcpHost {
     /// was answered.
     // Few segments are: inlined, it would take registers from those that are not.
     #[inline(never)]
-    pub(super) fn write_syn_ack(
+    pub(crate) fn write_syn_ack(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -372,7 +373,7 @@ impl TcpHost {
     }
 
     /// What is due in the SYN cache; returns whether there was anything.
-    pub(super) fn advance_half_open(&mut self, cx: &mut Context, net: &mut Net) -> bool {
+    pub(crate) fn advance_half_open(&mut self, cx: &mut Context, net: &mut Net) -> bool {
         match self.records.syns.pop_due(cx.now, &mut self.passive.listeners) {
             Some(due) => self.on_due_half_open(cx, net, due),
             None => return false,
@@ -408,7 +409,7 @@ impl TcpHost {
 }
 
 impl Passive {
-    pub(super) fn listen(
+    pub(crate) fn listen(
         &mut self,
         net: &Net,
         at: Endpoint,
@@ -428,7 +429,7 @@ impl Passive {
 
     /// The listener that a SYN of this flow is for.
     #[inline]
-    pub(super) fn listener_for(&mut self, net: &Net, key: &FlowKey) -> Option<u32> {
+    pub(crate) fn listener_for(&mut self, net: &Net, key: &FlowKey) -> Option<u32> {
         // Most are for the same. Where listeners or addresses come and go, this is forgotten.
         match self.heard {
             Some(heard) if heard.is_at(key) => Some(heard.listener),

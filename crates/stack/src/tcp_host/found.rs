@@ -6,30 +6,30 @@ use whimbrel_tcp::table::{FlowHash, Record, ReuseBy};
 use whimbrel_wire::SeqNum;
 
 use crate::ip::Arrival;
-use crate::records::Records;
+use crate::tcp_host::records::Records;
 
 /// Places for the segments of a burst, used again and again: between two nothing stands in them.
 ///
 /// An array was made for each burst before, each place of which had to be told that nothing is there, those
 /// that were not needed as well, and asked so at each step: thirteen instructions more a segment.
 #[derive(Debug)]
-pub(super) struct BurstPlaces(Vec<FoundSegment<'static>>);
+pub(crate) struct BurstPlaces(Vec<FoundSegment<'static>>);
 
 impl BurstPlaces {
-    pub(super) fn new(places: usize) -> Self {
+    pub(crate) fn new(places: usize) -> Self {
         Self(Vec::with_capacity(places))
     }
 
     /// The places, for a burst that is lent for as long as it takes.
     #[inline]
-    pub(super) fn take<'a>(&mut self) -> Vec<FoundSegment<'a>> {
+    pub(crate) fn take<'a>(&mut self) -> Vec<FoundSegment<'a>> {
         core::mem::take(&mut self.0)
     }
 
     /// Gives them back, once what stands in them is dealt with.
     #[inline]
     #[allow(clippy::unnecessary_filter_map, reason = "a filter would leave the burst its lifetime")]
-    pub(super) fn give_back(&mut self, mut burst: Vec<FoundSegment<'_>>) {
+    pub(crate) fn give_back(&mut self, mut burst: Vec<FoundSegment<'_>>) {
         burst.clear();
         // What lived as long as the burst and what outlives it are alike: the memory is the same.
         self.0 = burst.into_iter().filter_map(|_| None).collect();
@@ -38,40 +38,40 @@ impl BurstPlaces {
 
 /// An arrived segment, and where its record was found.
 #[derive(Debug)]
-pub(super) struct FoundSegment<'a> {
-    pub(super) arrival: Arrival<'a>,
-    pub(super) hash: FlowHash,
-    pub(super) record: Option<Record>,
+pub(crate) struct FoundSegment<'a> {
+    pub(crate) arrival: Arrival<'a>,
+    pub(crate) hash: FlowHash,
+    pub(crate) record: Option<Record>,
 }
 
 impl<'a> FoundSegment<'a> {
     /// A segment whose record is still to be found. Always inline: it is made where it stands.
     #[inline(always)]
-    pub(super) fn new(records: &Records, arrival: Arrival<'a>) -> Self {
+    pub(crate) fn new(records: &Records, arrival: Arrival<'a>) -> Self {
         Self { hash: records.hash(&arrival.key), record: None, arrival }
     }
 }
 
 /// What a SYN's flow leaves behind from an earlier connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ReusedFlow {
+pub(crate) struct ReusedFlow {
     /// Our ISS must lie at or beyond this.
-    pub(super) iss_floor: Option<SeqNum>,
+    pub(crate) iss_floor: Option<SeqNum>,
     /// The TIME-WAIT record whose place it takes, and what showed that the SYN is new.
-    pub(super) replaces: Option<(u32, ReuseBy)>,
+    pub(crate) replaces: Option<(u32, ReuseBy)>,
 }
 
 impl ReusedFlow {
     /// No earlier connection had this flow, as far as is known.
-    pub(super) const FRESH: Self = Self { iss_floor: None, replaces: None };
+    pub(crate) const FRESH: Self = Self { iss_floor: None, replaces: None };
 
     /// The TIME-WAIT record that comes back if the handshake fails: a SYN accepted by its number
     /// alone may still be an old duplicate (RFC 1122 4.2.2.13 b), one with a newer timestamp has
     /// proved itself.
-    pub(super) fn kept(&self) -> Option<u32> {
+    pub(crate) fn kept(&self) -> Option<u32> {
         self.replaces.filter(|(_, by)| *by == ReuseBy::Sequence).map(|(wait, _)| wait)
     }
 }
 
 /// The frames of one pass.
-pub(super) const BURST: usize = 64;
+pub(crate) const BURST: usize = 64;

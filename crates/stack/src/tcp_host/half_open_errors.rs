@@ -9,7 +9,7 @@ use crate::net::Net;
 
 impl TcpHost {
     /// RFC 5461 and Linux: a hard error about the SYN-ACK ends the attempt.
-    pub(super) fn on_half_open_report(
+    pub(crate) fn on_half_open_report(
         &mut self,
         cx: &mut Context,
         net: &mut Net,

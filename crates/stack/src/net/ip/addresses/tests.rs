@@ -10,7 +10,7 @@ use super::{Addresses, PathClass, bits, masked};
 use crate::InterfaceAddress;
 use crate::shard::ConfigError;
 
-pub(in crate::ip) fn addr(text: &str) -> Address {
+pub(in crate::net::ip) fn addr(text: &str) -> Address {
     text.parse::<core::net::IpAddr>().expect("an address").into()
 }
 
@@ -71,7 +71,7 @@ fn the_source_is_near_the_destination_and_reaches_it() {
     assert_eq!(v4_only.source_for(&addr("::2")), None);
 }
 
-pub(in crate::ip) fn any_address() -> impl Strategy<Value = Address> {
+pub(in crate::net::ip) fn any_address() -> impl Strategy<Value = Address> {
     prop_oneof![
         any::<[u8; 4]>().prop_map(Address::from_v4_octets),
         any::<[u8; 16]>().prop_map(Address::from_octets),
@@ -96,7 +96,7 @@ fn bit(addr: &Address, at: usize) -> bool {
 }
 
 /// Whether the first `len` bits agree, bit by bit.
-pub(in crate::ip) fn share_prefix(one: &Address, other: &Address, len: u8) -> bool {
+pub(in crate::net::ip) fn share_prefix(one: &Address, other: &Address, len: u8) -> bool {
     one.family() == other.family() && (0..usize::from(len)).all(|at| bit(one, at) == bit(other, at))
 }
 

@@ -8,19 +8,19 @@ use super::{CLAIM_PAUSE, NeighbourState, Neighbours, ProbeContext};
 
 /// What a neighbour told of itself without being answered for it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::link) struct Advertised {
+pub(in crate::net::link) struct Advertised {
     /// Its station; none if that is what it was.
-    pub(in crate::link) mac: Option<MacAddress>,
+    pub(in crate::net::link) mac: Option<MacAddress>,
     /// It answers a question of ours: it hears us.
-    pub(in crate::link) solicited: bool,
+    pub(in crate::net::link) solicited: bool,
     /// What is known of its station gives way.
-    pub(in crate::link) overrides: bool,
+    pub(in crate::net::link) overrides: bool,
 }
 
 impl Neighbours {
     /// It asked for one of our addresses and said where it is: an answer will be used soon, so it
     /// becomes known if it was not (RFC 826; RFC 4861 7.2.3).
-    pub(in crate::link) fn on_asked(
+    pub(in crate::net::link) fn on_asked(
         &mut self,
         addr: Address,
         mac: MacAddress,
@@ -48,7 +48,7 @@ impl Neighbours {
 
     /// It said where it is. Who is not known is not made known by that (RFC 4861 7.2.5; Linux'
     /// `arp_accept` is off by default for the same reason).
-    pub(in crate::link) fn on_told(
+    pub(in crate::net::link) fn on_told(
         &mut self,
         addr: &Address,
         told: Advertised,

@@ -62,7 +62,7 @@ impl From<ParseError> for Refused {
 
 impl Refused {
     /// Nobody here speaks the packet's protocol.
-    pub(in crate::ip) fn unknown_protocol(ip: &IpHeader) -> Self {
+    pub(in crate::net::ip) fn unknown_protocol(ip: &IpHeader) -> Self {
         let pointer = ip.protocol_pointer;
         // RFC 8200 4.7: nothing follows, and nothing was wanted.
         let nothing = !ip.src.is_v4() && ip.protocol == Protocol::NO_NEXT_HEADER;

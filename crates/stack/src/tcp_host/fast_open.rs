@@ -23,7 +23,7 @@ use crate::net::Net;
 
 /// What a SYN's Fast Open option comes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum FastOpenStep {
+pub(crate) enum FastOpenStep {
     /// The SYN is treated as one without the option.
     Ignore,
     /// An ordinary handshake, whose SYN-ACK answers the option by a cookie.
@@ -33,7 +33,7 @@ pub(super) enum FastOpenStep {
 }
 
 impl Passive {
-    pub(super) fn set_fast_open_keys(
+    pub(crate) fn set_fast_open_keys(
         &mut self,
         listener: ListenerId,
         primary: &Key,
@@ -51,7 +51,7 @@ impl Passive {
 impl TcpHost {
     /// What the Fast Open option of a SYN for a listener comes to, whose half-open entry there is room
     /// for.
-    pub(super) fn process_fast_open(
+    pub(crate) fn process_fast_open(
         &mut self,
         cx: &mut Context,
         net: &Net,
@@ -107,7 +107,7 @@ impl TcpHost {
 
     /// The place of the connection of a SYN with a valid cookie: what a half-open entry would have become.
     /// The flow table does not lead to it yet.
-    pub(super) fn open_at_syn(
+    pub(crate) fn open_at_syn(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -143,13 +143,13 @@ impl TcpHost {
 impl Passive {
     /// The cookie that the SYN-ACK of a half-open entry brings, if it does.
     #[inline]
-    pub(super) fn granted(&self, net: &Net, entry: &SynEntry) -> Option<FastOpen> {
+    pub(crate) fn granted(&self, net: &Net, entry: &SynEntry) -> Option<FastOpen> {
         entry.fast_open().and_then(|form| self.grant(net, entry, form))
     }
 
     #[cold]
     #[inline(never)]
-    pub(super) fn grant(
+    pub(crate) fn grant(
         &self,
         net: &Net,
         entry: &SynEntry,
@@ -166,7 +166,7 @@ impl Passive {
 }
 
 impl Active {
-    pub(super) fn knows_cookie(
+    pub(crate) fn knows_cookie(
         &self,
         cx: &Context,
         net: &Net,
@@ -182,7 +182,7 @@ impl Active {
         })
     }
 
-    pub(super) fn may_open_fast(&self, cx: &Context, net: &Net, service: &Service) -> bool {
+    pub(crate) fn may_open_fast(&self, cx: &Context, net: &Net, service: &Service) -> bool {
         let pause = cx.tunables.fast_open_pause;
         cx.tunables.fast_open_client
             && carries_any_options(net)
@@ -191,7 +191,7 @@ impl Active {
 }
 
 impl TcpHost {
-    pub(super) fn open_fast(
+    pub(crate) fn open_fast(
         &mut self,
         cx: &mut Context,
         index: u32,
@@ -222,7 +222,7 @@ impl TcpHost {
     /// A segment came for a connection whose handshake of Fast Open was under way; `text`: a SYN had
     /// brought some.
     #[cold]
-    pub(super) fn on_fast_opening(
+    pub(crate) fn on_fast_opening(
         &mut self,
         cx: &mut Context,
         index: u32,
@@ -252,7 +252,7 @@ impl TcpHost {
 
     /// A connection may be over while its handshake of Fast Open was under way.
     #[cold]
-    pub(super) fn end_fast_opening(&mut self, cx: &mut Context, index: u32) {
+    pub(crate) fn end_fast_opening(&mut self, cx: &mut Context, index: u32) {
         let slot = self.records.connections.0.get(index).filter(|slot| slot.is_over());
         let Some(reason) = slot.map(|slot| slot.connection.closed()) else { return };
         let Some(opened) = self.fast_opens.end(index) else { return };

@@ -23,7 +23,7 @@ use crate::{Capabilities, InterfaceAddress, Medium, Steering};
 
 const MARKING: Marking = Marking { hop_limit: 64, class: TrafficClass(0) };
 
-pub(in crate::ip) fn host(tx_checksum: bool) -> IpLayer {
+pub(in crate::net::ip) fn host(tx_checksum: bool) -> IpLayer {
     let own = [
         InterfaceAddress { addr: addr("10.0.0.1"), prefix_len: 24 },
         InterfaceAddress { addr: addr("fd00::1"), prefix_len: 64 },
@@ -50,7 +50,7 @@ pub(in crate::ip) fn host(tx_checksum: bool) -> IpLayer {
     }
 }
 
-pub(in crate::ip) fn peer(family: Family) -> Address {
+pub(in crate::net::ip) fn peer(family: Family) -> Address {
     match family {
         Family::V4 => addr("10.0.0.2"),
         Family::V6 => addr("fd00::2"),
@@ -71,7 +71,7 @@ fn header(options: TcpOptions) -> TcpHeader {
 }
 
 /// A segment with this text, as it is handed to the device.
-pub(in crate::ip) fn write(
+pub(in crate::net::ip) fn write(
     host: &mut IpLayer,
     family: Family,
     header: &TcpHeader,

@@ -16,11 +16,11 @@ use super::{Passive, TcpHost};
 use crate::dial::Withdrawal;
 use crate::ip::{FlowKey, SegmentOut};
 use crate::net::Net;
-use crate::replies::Pending;
+use crate::net::replies::Pending;
 
 /// What becomes of a SYN that gets no half-open entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum WithoutEntry {
+pub(crate) enum WithoutEntry {
     /// A cookie answers it.
     Cookie,
     /// Nobody does; this has been counted.
@@ -30,7 +30,7 @@ pub(super) enum WithoutEntry {
 impl TcpHost {
     /// Whether a SYN goes without a half-open entry. If not, there is room for one: at the bound
     /// of the cache another was evicted for it.
-    pub(super) fn cookie_instead(
+    pub(crate) fn cookie_instead(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -77,7 +77,7 @@ impl TcpHost {
 
     /// A half-open entry that was answered makes room for one more of this listener, where there is
     /// none. Returns whether one did.
-    pub(super) fn evict_half_open(
+    pub(crate) fn evict_half_open(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -95,7 +95,7 @@ impl TcpHost {
 
     /// Answers a SYN by a cookie.
     #[inline(never)]
-    pub(super) fn send_cookie(
+    pub(crate) fn send_cookie(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -127,7 +127,7 @@ impl TcpHost {
 
     /// The SYN-ACK that is a cookie.
     #[inline(never)]
-    pub(super) fn write_cookie(
+    pub(crate) fn write_cookie(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -152,7 +152,7 @@ impl TcpHost {
 
     /// A segment that may be the third of a handshake: if it brings a cookie back, the connection is
     /// built whole.
-    pub(super) fn on_cookie(
+    pub(crate) fn on_cookie(
         &mut self,
         cx: &mut Context,
         net: &Net,
@@ -210,7 +210,7 @@ impl TcpHost {
 
 impl Passive {
     /// Whether a segment without a record may bring a cookie back.
-    pub(super) fn may_bring_cookie(&self, cx: &Context, listener: u32, flags: TcpFlags) -> bool {
+    pub(crate) fn may_bring_cookie(&self, cx: &Context, listener: u32, flags: TcpFlags) -> bool {
         let third =
             flags.contains(TcpFlags::ACK) && !flags.intersects(TcpFlags::SYN | TcpFlags::RST);
         if !third {
@@ -223,7 +223,7 @@ impl Passive {
     }
 
     /// True if a segment brings a cookie of ours back.
-    pub(super) fn brings_cookie(
+    pub(crate) fn brings_cookie(
         &self,
         cx: &Context,
         net: &Net,

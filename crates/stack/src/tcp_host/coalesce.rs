@@ -14,12 +14,12 @@ use whimbrel_wire::tcp::{OptionsView, TcpFlags};
 use super::found::BURST;
 use super::found::FoundSegment;
 use crate::ip::Arrival;
-use crate::records::Records;
+use crate::tcp_host::records::Records;
 
 impl Records {
     /// How many of those `behind` a segment go with it.
     #[inline(always)]
-    pub(super) fn followers(
+    pub(crate) fn followers(
         &self,
         found: &FoundSegment<'_>,
         behind: &[FoundSegment<'_>],
@@ -77,7 +77,7 @@ impl Records {
 }
 
 /// A segment with those that follow it, whose text goes to `slices`.
-pub(super) fn join<'a>(
+pub(crate) fn join<'a>(
     first: &FoundSegment<'a>,
     behind: &[FoundSegment<'a>],
     slices: &'a mut [&'a [u8]; BURST],
