@@ -39,7 +39,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    let text = format!("missing: {}; each line that begins with fail names its fix", names(&failed));
+    let text =
+        format!("missing: {}; each line that begins with fail names its fix", names(&failed));
     Err(Failure::Missing { text, needs: &[] })
 }
 

@@ -262,7 +262,7 @@ const ROWS: [Row; 21] = [
     ("refused by the other interface", |it| Some(it.refused), false),
 ];
 
-/// How often requests for the counters are looked for.
+/// Interval between looks for requests of the counters.
 const LOOK: Duration = Duration::from_millis(100);
 /// Lateness above which the path is not the requested one.
 const LATE: Duration = Duration::from_millis(1);

@@ -52,7 +52,7 @@ fn busy(plan: &BulkPlan, outcome: &Outcome) -> Option<f64> {
     (whole > 0.0).then(|| ((user + system).as_secs_f64() / whole / threads).min(1.0))
 }
 
-/// What the run showed of the path on which this side sends.
+/// Figures of the path on which this side sends.
 struct Path {
     /// Bits per second of the first stream, over the whole run.
     first_stream: f64,

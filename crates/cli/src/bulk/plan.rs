@@ -20,7 +20,7 @@ use crate::{drive, output, proc};
 pub(super) struct BulkPlan {
     pub(super) setup: StackSetup,
     pub(super) target: Option<Endpoint>,
-    /// What `--window` gave.
+    /// Value of `--window`.
     pub(super) window: Option<Window>,
     pub(super) bulk: bulk::TransferPlan,
 }

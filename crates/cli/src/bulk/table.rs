@@ -38,7 +38,7 @@ pub(super) fn text(plan: &BulkPlan, ran: &FinishedRun<Outcome>) -> String {
     text
 }
 
-/// What `--window` means for this transfer: this stack's buffers grow from it, the kernel's keep it.
+/// Meaning of `--window` for this transfer: buffers of this stack grow from it, those of the kernel keep it.
 fn window(plan: &BulkPlan) -> String {
     let Some(Window { send, recv, exact }) = plan.window else { return String::new() };
     let sizes = match send == recv {

@@ -115,7 +115,7 @@ pub(super) fn about(record: &Record, conn_error: ConnError) -> String {
     }
 }
 
-/// What to do about an error.
+/// Remedy of an error.
 pub(super) fn remedy(record: &Record, conn_error: ConnError) -> String {
     match (conn_error, record.shortage) {
         (ConnError::PortsExhausted, Some(shortage)) => shortage.remedy(),

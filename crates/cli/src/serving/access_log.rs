@@ -48,7 +48,7 @@ struct State {
     lines: u64,
     /// Bytes of them that each source has.
     of_sources: BTreeMap<Source, usize>,
-    /// How many are being written.
+    /// Number of lines being written.
     on_their_way: u64,
     counted: LogLines,
     /// The writer is to end.

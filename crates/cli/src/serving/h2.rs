@@ -62,7 +62,7 @@ pub(crate) struct H2Server<S: Site + 'static, T: Transport> {
     round: u8,
     /// The next turn of long work is first offered to HTTP/1.1.
     plain_first: bool,
-    /// What the connections hold, as [`Speaker::weigh`] has it.
+    /// Memory of the connections, by [`Speaker::weigh`].
     shares: Shares,
     statistics: Statistics,
 }
@@ -87,7 +87,7 @@ struct Speaker<S: Site + 'static, I> {
     over: bool,
     /// Memory of its answers.
     room: Room,
-    /// What all of it holds, as it counts in [`H2Server::shares`], and for whom.
+    /// Its whole memory, as counted in [`H2Server::shares`], and its source.
     weight: u64,
     source: Source,
 }

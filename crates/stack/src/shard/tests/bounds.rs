@@ -175,9 +175,7 @@ const ROWS: [(&str, Proof); 49] = [
     ("answers that byte servers", Own),
     (
         "connections to an iperf3 server",
-        Tests(&[
-            "crates/apps/tests/loads/iperf3.rs#silent_connections_give_way_to_new_ones",
-        ]),
+        Tests(&["crates/apps/tests/loads/iperf3.rs#silent_connections_give_way_to_new_ones"]),
     ),
     (
         "what an iperf3 client sends",
