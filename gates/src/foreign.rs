@@ -26,7 +26,8 @@ pub(crate) fn judge(tree: &Tree) -> Vec<Finding> {
 
 /// True if what stands in this file runs outside of tests.
 fn is_code(file: &str) -> bool {
-    file.starts_with("crates/") && file.contains("/src/") && !file.contains("tests")
+    let is_ours = file.starts_with("crates/") || file.starts_with("tools/");
+    is_ours && file.contains("/src/") && !file.contains("tests")
 }
 
 fn judge_file(file: &str, text: &str) -> Vec<Finding> {
@@ -40,7 +41,10 @@ fn judge_file(file: &str, text: &str) -> Vec<Finding> {
 
 impl Rule {
     fn is_for(&self, file: &str) -> bool {
-        let is_in = |name: &&str| file.starts_with(&format!("crates/{name}/"));
+        let is_in = |name: &&str| {
+            let folder = file.split('/').nth(1);
+            folder == Some(*name)
+        };
         let is_of = |place: &&str| {
             file.strip_suffix(".rs").is_some_and(|it| it == *place)
                 || file.starts_with(&format!("{place}/"))
@@ -68,13 +72,13 @@ const RULES: [Rule; 4] = [
         crates: EVERYWHERE,
         may: &[
             // The one that escapes, and what writes by it.
-            "crates/cli/src/streams",
-            "crates/cli/src/output",
-            "crates/cli/src/report",
+            "tools/cli/src/streams",
+            "tools/cli/src/output",
+            "tools/cli/src/report",
             // A screen, which shows cells; a log that escapes all but ASCII; a capture, of bytes.
-            "crates/cli/src/runs/screen",
-            "crates/cli/src/serving/access_log",
-            "crates/cli/src/capture",
+            "tools/cli/src/runs/screen",
+            "tools/cli/src/serving/access_log",
+            "tools/cli/src/capture",
         ],
         message: "what is printed goes by `streams`, and this writes on a stream itself",
         remedy: "call `output::print` or `streams::tell`",
@@ -85,13 +89,13 @@ const RULES: [Rule; 4] = [
         may: &[
             // A script's text is parsed, a command line quoted, a link escaped by its page, an option of a
             // socket compared.
-            "crates/cli/src/script/files",
-            "crates/cli/src/typed",
-            "crates/cli/src/page_file",
-            "crates/kernel/src/script/options",
+            "tools/cli/src/script/files",
+            "tools/cli/src/typed",
+            "tools/cli/src/page_file",
+            "tools/kernel/src/script/options",
             // What programs that the lab itself started print, to be parsed.
-            "crates/cli/src/lab/real/testbed",
-            "crates/cli/src/lab/real/fddi_70ms",
+            "tools/cli/src/lab/real/testbed",
+            "tools/cli/src/lab/real/fddi_70ms",
         ],
         message: "bytes and paths of others are shown by `Foreign`, and this makes unchecked text of them",
         remedy: "show `Foreign::new(bytes)` or `whimbrel_io::text::path(path)`",
@@ -101,12 +105,12 @@ const RULES: [Rule; 4] = [
         crates: &["apps", "cli"],
         may: &[
             // What they find becomes `Foreign`, or is compared; pages escape.
-            "crates/apps/src/iperf3",
-            "crates/cli/src/compare",
-            "crates/cli/src/sim/goals",
-            "crates/cli/src/html",
+            "tools/apps/src/iperf3",
+            "tools/cli/src/compare",
+            "tools/cli/src/sim/goals",
+            "tools/cli/src/html",
             // Documents of this program itself.
-            "crates/cli/src/lab/document",
+            "tools/cli/src/lab/document",
         ],
         message: "text of a document is `Foreign`, and this takes it unchecked",
         remedy: "keep it as a `Foreign<String>`",
@@ -116,10 +120,10 @@ const RULES: [Rule; 4] = [
         crates: EVERYWHERE,
         may: &[
             // They compare, or write JSON, which escapes by itself.
-            "crates/apps/src/iperf3",
-            "crates/cli/src/bulk/json",
-            "crates/cli/src/bulk/iperf3",
-            "crates/cli/src/compare",
+            "tools/apps/src/iperf3",
+            "tools/cli/src/bulk/json",
+            "tools/cli/src/bulk/iperf3",
+            "tools/cli/src/compare",
         ],
         message: "foreign text is displayed, and this takes it as it came",
         remedy: "display it; to compare it or to write it as JSON, add the file to the gate's list",

@@ -24,7 +24,8 @@ fn is_data(file: &str) -> bool {
 
 /// True if what stands in this file runs outside of tests, and is no profile.
 fn is_code(file: &str) -> bool {
-    let in_source = file.starts_with("crates/") && file.contains("/src/");
+    let is_ours = file.starts_with("crates/") || file.starts_with("tools/");
+    let in_source = is_ours && file.contains("/src/");
     in_source && !file.contains("tests") && !is_data(file)
 }
 

@@ -52,7 +52,7 @@ fn module_of(of: &Type) -> Option<String> {
     (segments.len() > 1).then(|| segments[0].ident.to_string())
 }
 
-const ROOT: &str = "crates/cli/src/main.rs";
+const ROOT: &str = "tools/cli/src/main.rs";
 const TOOL: &str = "Tool";
 const REMEDY: &str = "move what both need into a module of its own, which is no subcommand";
 

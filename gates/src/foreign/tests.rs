@@ -20,7 +20,7 @@ fn code_printing_around_foreign_is_found() {
         "    text += name.verbatim();",
         "    names.iter().map(Foreign::verbatim)",
     ] {
-        let findings = found("crates/cli/src/serving/files.rs", line);
+        let findings = found("tools/cli/src/serving/files.rs", line);
         assert!(findings.len() == 1 && findings[0].contains("files.rs:2"), "{line}: {findings:?}");
     }
     assert_eq!(found("crates/io/src/pcap.rs", "format!(\"{}\", path.display())").len(), 1);
@@ -29,15 +29,15 @@ fn code_printing_around_foreign_is_found() {
 #[test]
 fn excused_code_is_not_found() {
     for (file, line) in [
-        ("crates/cli/src/output.rs", "anstream::stderr().write_all(bytes)"),
-        ("crates/cli/src/report.rs", "anstream::stdout().lock()"),
-        ("crates/cli/src/runs/screen/terminal.rs", "execute!(io::stdout(), Hide)"),
-        ("crates/cli/src/pcap.rs", "if std::io::stdout().is_terminal() {"),
-        ("crates/cli/src/pcap.rs", "/// As `path.display()` shows it."),
-        ("crates/cli/src/pcap.rs", "    word.as_str()"),
-        ("crates/cli/src/compare/part.rs", "case[\"name\"].as_str()"),
-        ("crates/cli/src/pcap/tests.rs", "println!(\"{}\", path.display())"),
-        ("crates/cli/tests/whimbrel/pcap.rs", "println!(\"{}\", path.display())"),
+        ("tools/cli/src/output.rs", "anstream::stderr().write_all(bytes)"),
+        ("tools/cli/src/report.rs", "anstream::stdout().lock()"),
+        ("tools/cli/src/runs/screen/terminal.rs", "execute!(io::stdout(), Hide)"),
+        ("tools/cli/src/pcap.rs", "if std::io::stdout().is_terminal() {"),
+        ("tools/cli/src/pcap.rs", "/// As `path.display()` shows it."),
+        ("tools/cli/src/pcap.rs", "    word.as_str()"),
+        ("tools/cli/src/compare/part.rs", "case[\"name\"].as_str()"),
+        ("tools/cli/src/pcap/tests.rs", "println!(\"{}\", path.display())"),
+        ("tools/cli/tests/whimbrel/pcap.rs", "println!(\"{}\", path.display())"),
         ("crates/tcp/src/conn.rs", "name.verbatim()"),
         ("bench/src/main.rs", "println!(\"{}\", path.display())"),
     ] {
@@ -47,5 +47,5 @@ fn excused_code_is_not_found() {
 
 #[test]
 fn file_is_not_excused_by_another_whose_name_begins_alike() {
-    assert_eq!(found("crates/cli/src/output_of_others.rs", "io::stdout()").len(), 1);
+    assert_eq!(found("tools/cli/src/output_of_others.rs", "io::stdout()").len(), 1);
 }

@@ -30,7 +30,7 @@ fn a_test_beside_its_subject_is_found() {
 
 #[test]
 fn tests_in_test_files_pass() {
-    for name in ["src/a/tests.rs", "src/a/tests/opening.rs", "crates/cli/tests/serve.rs"] {
+    for name in ["src/a/tests.rs", "src/a/tests/opening.rs", "tools/cli/tests/serve.rs"] {
         assert!(lines_found(name, "#[test]\nfn f() {}\n").is_empty(), "{name}");
     }
 }

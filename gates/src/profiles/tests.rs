@@ -34,8 +34,8 @@ fn who_names_one_as_data_or_in_a_test_is_not() {
         "    \"old\" => 7,",
         "let name = rules.profile.name;",
     ] {
-        assert_eq!(found("crates/cli/src/lab.rs", line), [""; 0], "{line}");
+        assert_eq!(found("tools/cli/src/lab.rs", line), [""; 0], "{line}");
     }
-    assert_eq!(found("crates/cli/src/rules/tests.rs", "a == \"old-2.1\""), [""; 0]);
-    assert_eq!(found("crates/cli/tests/whimbrel/lab.rs", "a == \"old-2.1\""), [""; 0]);
+    assert_eq!(found("tools/cli/src/rules/tests.rs", "a == \"old-2.1\""), [""; 0]);
+    assert_eq!(found("tools/cli/tests/whimbrel/lab.rs", "a == \"old-2.1\""), [""; 0]);
 }

@@ -6,9 +6,9 @@ const MAIN: &str = "mod load;\nmod runs;\nmod serve;\n\
 fn found(load: &str) -> Vec<String> {
     let files = [
         (ROOT, MAIN),
-        ("crates/cli/src/load.rs", load),
-        ("crates/cli/src/runs.rs", "pub(crate) fn runs() {}\n"),
-        ("crates/cli/src/serve.rs", "pub(crate) fn other() {}\n"),
+        ("tools/cli/src/load.rs", load),
+        ("tools/cli/src/runs.rs", "pub(crate) fn runs() {}\n"),
+        ("tools/cli/src/serve.rs", "pub(crate) fn other() {}\n"),
     ];
     judge(&Tree::of(&files)).iter().map(ToString::to_string).collect()
 }

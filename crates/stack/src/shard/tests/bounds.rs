@@ -71,7 +71,7 @@ const ROWS: [(&str, Proof); 49] = [
     (
         "all that a shard holds",
         Tests(&[
-            "crates/sim/tests/crowd.rs#slow_readers_stay_within_budget_and_fast_one_keeps_rate",
+            "tools/sim/tests/crowd.rs#slow_readers_stay_within_budget_and_fast_one_keeps_rate",
         ]),
     ),
     ("an HTTP head (", Own),
@@ -79,14 +79,14 @@ const ROWS: [(&str, Proof); 49] = [
     (
         "streams and frames of HTTP/2",
         Tests(&[
-            "crates/cli/src/serving/h2/tests/bounds.rs#honest_client_is_answered_amid_connections_that_take_nothing",
+            "tools/cli/src/serving/h2/tests/bounds.rs#honest_client_is_answered_amid_connections_that_take_nothing",
         ]),
     ),
     (
         "what a turn of a server does",
         Tests(&[
-            "crates/apps/src/http/server/tests.rs#cheap_request_waits_for_one_long_answer_at_most",
-            "crates/cli/src/serving/h2/tests.rs#each_page_has_turn_of_its_own_and_others_go_before",
+            "tools/apps/src/http/server/tests.rs#cheap_request_waits_for_one_long_answer_at_most",
+            "tools/cli/src/serving/h2/tests.rs#each_page_has_turn_of_its_own_and_others_go_before",
         ]),
     ),
     (
@@ -110,21 +110,21 @@ const ROWS: [(&str, Proof); 49] = [
     (
         "pages that list",
         Tests(&[
-            "crates/cli/src/serving/files/listing/tests.rs#page_in_use_is_kept_amid_flood_of_others",
-            "crates/cli/src/serving/files/listing/tests.rs#few_pages_are_kept",
+            "tools/cli/src/serving/files/listing/tests.rs#page_in_use_is_kept_amid_flood_of_others",
+            "tools/cli/src/serving/files/listing/tests.rs#few_pages_are_kept",
         ]),
     ),
     (
         "lines of `--access-log`",
         Tests(&[
-            "crates/cli/src/serving/access_log/tests.rs#lines_of_honest_client_are_written_amid_flood",
-            "crates/cli/src/serving/access_log/tests.rs#stuck_disk_stalls_no_request_and_lost_lines_are_counted",
+            "tools/cli/src/serving/access_log/tests.rs#lines_of_honest_client_are_written_amid_flood",
+            "tools/cli/src/serving/access_log/tests.rs#stuck_disk_stalls_no_request_and_lost_lines_are_counted",
         ]),
     ),
     (
         "files that are sent",
         Tests(&[
-            "crates/cli/tests/whimbrel/slow.rs#hundred_unread_files_leave_descriptors_for_others",
+            "tools/cli/tests/whimbrel/slow.rs#hundred_unread_files_leave_descriptors_for_others",
         ]),
     ),
     ("SYNs for any destination", Flood(honest_dials_are_asked_about)),
@@ -175,12 +175,12 @@ const ROWS: [(&str, Proof); 49] = [
     ("answers that byte servers", Own),
     (
         "connections to an iperf3 server",
-        Tests(&["crates/apps/tests/loads/iperf3.rs#silent_connections_give_way_to_new_ones"]),
+        Tests(&["tools/apps/tests/loads/iperf3.rs#silent_connections_give_way_to_new_ones"]),
     ),
     (
         "what an iperf3 client sends",
         Tests(&[
-            "crates/apps/tests/loads/iperf3.rs#garbage_and_silence_cost_a_client_its_own_connection_alone",
+            "tools/apps/tests/loads/iperf3.rs#garbage_and_silence_cost_a_client_its_own_connection_alone",
         ]),
     ),
     ("datagrams that wait to be received", Flood(full_socket_leaves_others_alone)),
@@ -200,9 +200,7 @@ const ROWS: [(&str, Proof); 49] = [
     ),
     (
         "sockets with descriptors",
-        Tests(&[
-            "crates/posix/src/tests/errors.rs#client_is_served_while_all_descriptors_are_used",
-        ]),
+        Tests(&["tools/posix/src/tests/errors.rs#client_is_served_while_all_descriptors_are_used"]),
     ),
 ];
 

@@ -27,7 +27,7 @@ load over the same network, packet by packet.</p>\n\
 <p><b>Whimbrel</b> is a TCP/IP stack for programs written in Rust: a library that speaks TCP inside \
 a program, in place of the operating system, and the command <code>whimbrel</code>, which made this \
 page. To install it, in a clone of its repository: <code>cargo install --locked \
-<span class=\"whole\">--path crates/cli</span></code></p>\n\
+<span class=\"whole\">--path tools/cli</span></code></p>\n\
 <ul class=\"key\"><li class=\"old-ink\"><b>✕ broken line</b>: the settings that failed</li>\
 <li class=\"own-ink\"><b>✓ solid line</b>: Whimbrel by default</li>\
 <li class=\"other-ink\"><b>△ dotted line</b>: other settings</li></ul>\n";
