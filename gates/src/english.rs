@@ -195,7 +195,7 @@ const CEILINGS: &[Ceiling] = &[
     ("crates/whimbrel", [207, 165, 297, 46]),
     ("crates/wire", [20, 39, 45, 8]),
     ("docs/reference", [28, 0, 0, 0]),
-    ("docs/rfc", [41, 32, 0, 0]),
+    ("docs/rfc", [2, 26, 0, 0]),
     ("gates/wasm-probe", [0, 9, 0, 0]),
 ];
 
