@@ -1,6 +1,6 @@
 //! Reads captures: pcap with micro- and nanoseconds, and pcapng, both in either byte order.
 //!
-//! [`Reader`] takes a file block by block, as far as it is there; [`read`] takes a whole file. A
+//! [`Reader`] takes a file block by block, also an incomplete one; [`read`] takes a whole file. A
 //! [`ReadError`] names the faulty block, its position and its error. Blocks without packets are
 //! skipped.
 

@@ -27,7 +27,7 @@ pub(super) struct PacketOut {
     pub(super) body: Emitted,
 }
 
-/// A packet of the host, as far as it is valid.
+/// A packet of the host, by its validity.
 #[derive(Clone, Debug)]
 pub(super) enum Emitted {
     /// A segment, and the index of its connection.
