@@ -91,6 +91,8 @@ mod race;
 pub mod record;
 mod server_connections;
 pub mod source;
+#[cfg(test)]
+mod test_transport;
 pub mod transport;
 
 pub use bulk::Bulk;

@@ -1,99 +1,18 @@
 //! Counts how often a transfer asks the transport. With a look at each stream for each event it was
 //! a thousand times too often with a thousand streams.
 
-use alloc::collections::VecDeque;
 use core::time::Duration;
 
-use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_wire::{Address, Endpoint};
 
 use crate::Model;
 use crate::bulk::{Bulk, Direction, Peer, StopCondition, TransferPlan};
-use crate::transport::{
-    ConnectOptions, OpenError, Reading, SenderStats, StackUsage, Transport, TransportEvent,
-};
-
-/// A transport of connections that open at once; each takes bytes while it has room.
-#[derive(Default)]
-struct Counting {
-    room: Vec<usize>,
-    events: VecDeque<TransportEvent<Self>>,
-    /// Calls of `send` and `recv`.
-    calls: usize,
-}
-
-impl Transport for Counting {
-    type Id = u32;
-    type Listener = ();
-
-    fn place(id: u32) -> u32 {
-        id
-    }
-
-    fn connect(
-        &mut self,
-        _: Endpoint,
-        _: &ConnectOptions,
-        _: &mut Bytes,
-    ) -> Result<u32, OpenError> {
-        let id = u32::try_from(self.room.len()).expect("few");
-        self.room.push(ROOM);
-        self.events.push_back(TransportEvent::Connected(id));
-        Ok(id)
-    }
-
-    fn accept(&mut self, (): ()) -> Option<u32> {
-        None
-    }
-
-    fn send(&mut self, id: u32, data: &mut Bytes) -> Result<usize, crate::ConnError> {
-        self.calls += 1;
-        let room = &mut self.room[id as usize];
-        let taken = data.len().min(*room);
-        *room -= taken;
-        let _ = data.split_to(taken);
-        Ok(taken)
-    }
-
-    fn recv(&mut self, _: u32) -> Reading {
-        self.calls += 1;
-        Reading::Pending
-    }
-
-    fn shutdown(&mut self, _: u32) {}
-
-    fn close(&mut self, _: u32) {}
-
-    fn abort(&mut self, _: u32) {}
-
-    fn poll_event(&mut self) -> Option<TransportEvent<Self>> {
-        self.events.pop_front()
-    }
-
-    fn sender_stats(&self, _: u32) -> Option<SenderStats> {
-        None
-    }
-
-    fn retransmits(&self) -> Option<u64> {
-        None
-    }
-
-    fn stack_usage(&self) -> Option<StackUsage> {
-        None
-    }
-
-    fn local(&self, _: u32) -> Option<Endpoint> {
-        None
-    }
-
-    fn remote(&self, _: u32) -> Option<Endpoint> {
-        None
-    }
-}
+use crate::test_transport::TestTransport;
+use crate::transport::{ConnectOptions, TransportEvent};
 
 /// A running transfer with full buffers, and the count of its calls reset.
-fn running(streams: u32, rate: Option<u64>) -> (Bulk<Counting>, Counting) {
+fn running(streams: u32, rate: Option<u64>) -> (Bulk<TestTransport>, TestTransport) {
     let second = Duration::from_secs(1);
     let plan = TransferPlan {
         target: Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 80),
@@ -110,7 +29,7 @@ fn running(streams: u32, rate: Option<u64>) -> (Bulk<Counting>, Counting) {
         peer: Peer::Plain,
         effort: || None,
     };
-    let (mut bulk, mut net) = (Bulk::new(plan), Counting::default());
+    let (mut bulk, mut net) = (Bulk::new(plan), TestTransport::connecting(ROOM));
     while bulk.poll(&mut net, Instant::ZERO, 64) {}
     net.calls = 0;
     (bulk, net)
@@ -121,10 +40,10 @@ fn stream_with_news_alone_is_moved_on() {
     for streams in [2, 100, 1_000] {
         let (mut bulk, mut net) = running(streams, None);
         for id in [0, streams / 2, streams - 1] {
-            net.room[id as usize] = ROOM;
+            net.connections[id as usize].room = ROOM;
             net.events.push_back(TransportEvent::Writable(id));
             while bulk.poll(&mut net, Instant::ZERO, 64) {}
-            assert_eq!(net.room[id as usize], 0, "{streams} streams");
+            assert_eq!(net.connections[id as usize].room, 0, "{streams} streams");
             assert!(net.calls <= CALLS, "{} calls for {streams} streams", net.calls);
             net.calls = 0;
         }
@@ -137,7 +56,7 @@ fn stream_with_news_alone_is_moved_on() {
 fn rate_schedules_a_streams_next_block() {
     // Two blocks a second.
     let (mut bulk, mut net) = running(100, Some(2 * 8 * BLOCK as u64));
-    net.room.fill(ROOM);
+    net.connections.iter_mut().for_each(|it| it.room = ROOM);
     let due = bulk.next_deadline().expect("a block");
     assert!(due > Instant::ZERO);
     while bulk.poll(&mut net, Instant::ZERO, 64) {}
