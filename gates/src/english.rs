@@ -192,7 +192,7 @@ const CEILINGS: &[Ceiling] = &[
     ("crates/stack", [269, 584, 429, 163]),
     ("crates/tcp", [242, 699, 604, 111]),
     ("crates/udp", [34, 8, 54, 7]),
-    ("crates/whimbrel", [207, 165, 297, 46]),
+    ("crates/whimbrel", [0, 14, 0, 0]),
     ("crates/wire", [20, 39, 45, 8]),
     ("docs/reference", [28, 0, 0, 0]),
     ("docs/rfc", [2, 26, 0, 0]),

@@ -41,13 +41,13 @@ pub(crate) async fn in_memory() -> Outcome<()> {
     let request = Request::get("/").header("host", NAME).body(Empty::<Bytes>::new())?;
     let body = client.send_request(request).await?.into_body().collect().await?.to_bytes();
     println!("{}", String::from_utf8_lossy(&body));
-    assert_eq!(body, "nobody else read this");
+    assert_eq!(body, "only you can read this");
     Ok(())
 }
 
 /// A task for each connection, as long as the stack lives.
 async fn serve(listener: TcpListener, acceptor: TlsAcceptor) -> Outcome<()> {
-    let routes = Router::new().route("/", get(|| async { "nobody else read this" }));
+    let routes = Router::new().route("/", get(|| async { "only you can read this" }));
     loop {
         let (stream, _) = listener.accept().await?;
         let (acceptor, service) = (acceptor.clone(), TowerToHyperService::new(routes.clone()));

@@ -1,4 +1,4 @@
-//! What an idle connection takes: resident bytes, of a process that has both ends of each.
+//! Measures the memory of idle connections: resident bytes of a process that has both ends.
 //!
 //! `cargo run --release -p whimbrel --example idle`
 #![allow(clippy::unwrap_used, reason = "a measurement that fails says so by panicking")]

@@ -37,7 +37,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// For whoever the wire leads to.
+/// Serves every host that the wire reaches.
 async fn over(wire: &str) -> Outcome<()> {
     let stack = Stack::builder().wire(wire.parse()?).build()?;
     let listener = TcpListener::bind(&stack, "0.0.0.0:80").await?;

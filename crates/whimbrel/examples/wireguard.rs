@@ -88,9 +88,9 @@ async fn tunnels() -> Outcome<(Tunnel, Tunnel)> {
 }
 
 fn secret() -> io::Result<StaticSecret> {
-    let mut octets = [0; 32];
-    File::open("/dev/urandom")?.read_exact(&mut octets)?;
-    Ok(octets.into())
+    let mut bytes = [0; 32];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.into())
 }
 
 /// Carries packets between a stack and the other end of the tunnel, until the stack ends.
@@ -153,5 +153,5 @@ fn page(path: &str) -> Bytes {
     Bytes::from(path.repeat(20_000))
 }
 
-/// What remains of 1,500 bytes below IPv6, UDP and WireGuard.
+/// MTU inside of IPv6, UDP and WireGuard on a link with 1,500 bytes.
 const MTU: u16 = 1_420;

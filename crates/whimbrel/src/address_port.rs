@@ -1,4 +1,4 @@
-//! Whether addresses are free that a stack is to get: who awaits it, where the shard is driven.
+//! Address checks of a shard, on its thread.
 
 use crate::waiters::deliver;
 use std::collections::BTreeMap;
@@ -9,14 +9,14 @@ use whimbrel_stack::link::{AddressConflict, CheckedAddress};
 use whimbrel_stack::shard::AddressError;
 use whimbrel_wire::Address;
 
-/// An address to be asked for, and who awaits what comes of it.
+/// An address to check, with the sender of the result.
 #[derive(Debug)]
 pub(crate) struct AddressCheck {
     pub(crate) addr: Address,
     pub(crate) answer: oneshot::Sender<Result<(), AddressError>>,
 }
 
-/// Who awaits what comes of asking.
+/// Pending address checks.
 #[derive(Default, Debug)]
 pub(crate) struct AddressPort {
     waiting: BTreeMap<Address, Vec<oneshot::Sender<Result<(), AddressError>>>>,
@@ -27,13 +27,13 @@ impl AddressPort {
         let AddressCheck { addr, answer } = check;
         match shard.check_address(addr) {
             Ok(None) => self.waiting.entry(addr).or_default().push(answer),
-            // Whoever asked may have gone.
+            // The caller may have gone.
             Ok(Some(checked)) => drop(deliver(answer, verdict(checked))),
             Err(error) => drop(deliver(answer, Err(error))),
         }
     }
 
-    /// Tells who waits what came of it.
+    /// Sends results to the waiting tasks.
     pub(crate) fn tell(&mut self, shard: &mut Shard) {
         while let Some(checked) = shard.poll_checked() {
             for answer in self.waiting.remove(&checked.addr).unwrap_or_default() {

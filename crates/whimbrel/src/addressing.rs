@@ -1,4 +1,4 @@
-//! Addresses and routes of a stack that runs come and go (`ip address`, `ip route`).
+//! Adding and removing addresses and routes at run time (`ip address`, `ip route`).
 
 use std::io;
 use std::net::IpAddr;
@@ -16,18 +16,19 @@ use crate::stack::inspect;
 use crate::{Stack, fault};
 
 impl Stack {
-    /// Gives the stack another address, with the length of its network's prefix, and a route to that network.
-    /// Over `tap:` and `packet:` it first asks, for 0.9 s, whether another station has it (`dad=off` in the
-    /// wire's description: it does not), then announces it. Listeners and sockets at the unspecified address
-    /// hear what is for it from then on, and `bind` and `connect` can have it.
+    /// Adds an address with its prefix length, and the route to its network. Over `tap:` and `packet:`
+    /// the stack first checks for 0.9 s that no other host has it (unless the wire has `dad=off`), then
+    /// announces it. Listeners and sockets at the unspecified address receive its packets from then on,
+    /// and `bind` and `connect` can use it.
     ///
-    /// A kernel beyond a TUN device must be told of a route to it, as of any other.
+    /// Behind a TUN device, the kernel also needs a route to the new address.
     ///
     /// # Errors
     ///
-    /// `AddrInUse`: the stack has it, or another station, which the error names. `InvalidInput`: no host can
-    /// have it, or not over this wire; or it is a loopback address, of which every host has 127.0.0.1 and
-    /// ::1. `QuotaExceeded`: 65,534 addresses, or 64 that are asked for. `NotConnected`: the stack has ended.
+    /// `AddrInUse`: the stack has the address, or another host, which the message names.
+    /// `InvalidInput`: not an address of a single host, not usable on this wire, or a loopback address
+    /// (every host has 127.0.0.1 and ::1 already). `QuotaExceeded`: 65,534 addresses, or 64 being
+    /// checked. `NotConnected`: the stack has ended.
     ///
     /// ```
     /// # use whimbrel::{Stack, TcpListener, TcpStream};
@@ -67,14 +68,14 @@ impl Stack {
         added.await?.map_err(fault::address)
     }
 
-    /// Takes an address from the stack, and all that hangs on it: streams from it fail with
-    /// `ConnectionAborted`, and no segment tells their peers (RFC 4862 5.5.4 forbids to send from an address
-    /// that is no more; Linux keeps such connections until they time out). Listeners and UDP sockets that
-    /// are bound to it stay, and hear nothing until it is added again. It walks all connections.
+    /// Removes an address. Its streams fail with `ConnectionAborted`, and their peers receive no
+    /// segment, because RFC 4862 5.5.4 forbids sending from a removed address. (Linux keeps such
+    /// connections until they time out.) Listeners and UDP sockets bound to it stay, but receive
+    /// nothing until it is added again. The call walks all connections.
     ///
     /// # Errors
     ///
-    /// `AddrNotAvailable`: it is none of the stack's. `NotConnected`: the stack has ended.
+    /// `AddrNotAvailable`: not an address of this stack. `NotConnected`: the stack has ended.
     pub async fn remove_address(&self, addr: IpAddr) -> io::Result<()> {
         let addr = Address::from(addr);
         let removed = self.change_all(|mailbox| {
@@ -92,13 +93,13 @@ impl Stack {
         removed.await?.map_err(fault::address)
     }
 
-    /// Adds a route: the longest prefix counts, then the least metric. Connections that are there take it
-    /// with their next packet.
+    /// Adds a route. The longest prefix wins, then the smallest metric. Existing connections use it
+    /// from their next packet on.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists`: there is one to this network over this gateway. `InvalidInput`: not a network, or
-    /// a gateway that is on no directly connected one. `QuotaExceeded`: 65,536 routes.
+    /// `AlreadyExists`: the network has a route by this gateway. `InvalidInput`: not a network, or a
+    /// gateway in no directly connected network. `QuotaExceeded`: 65,536 routes.
     pub async fn add_route(&self, route: Route) -> io::Result<()> {
         let added = self.change_all(|mailbox| {
             let mailbox = Arc::clone(mailbox);
@@ -111,13 +112,14 @@ impl Stack {
         added.await?.map_err(fault::route)
     }
 
-    /// Removes the route to this network over this gateway (or directly, without one), whatever its metric.
-    /// What has no other way does not leave: `connect` fails, and connections wait for a route until they
-    /// time out.
+    /// Removes the route to this network by this gateway (or the direct route), whatever its metric.
+    /// Destinations without another route become unreachable: `connect` fails, and connections wait for
+    /// a route until they time out.
     ///
     /// # Errors
     ///
-    /// `NotFound`: none was given; that to an address' own network goes with the address.
+    /// `NotFound`: no such route was added. The route to an address' own network is removed with the
+    /// address.
     pub async fn remove_route(&self, route: Route) -> io::Result<()> {
         let removed = self.change_all(|mailbox| {
             let mailbox = Arc::clone(mailbox);
@@ -130,25 +132,26 @@ impl Stack {
         removed.await?.map_err(fault::route)
     }
 
-    /// The MTU of its link: the largest IP packet that it sends, bytes.
+    /// Returns the MTU of the link: the largest IP packet that the stack sends, in bytes.
     pub fn mtu(&self) -> u16 {
         self.mailboxes().first().map_or(0, |first| first.ways().mtu())
     }
 
-    /// Sends IP packets of up to `mtu` bytes from now on, as the link carries so many: a tunnel found a
-    /// smaller path, or a larger one. New connections announce what fits (MSS). If it is less than before, what
-    /// streams have in flight and does not fit is cut anew and sent again; segments of streams that are there
-    /// never become larger. It walks all connections.
+    /// Sends IP packets of up to `mtu` bytes from now on, for example because the path of a tunnel
+    /// changed. New connections advertise the matching MSS. If the MTU becomes smaller, data in flight
+    /// that no longer fits is resegmented and sent again. Segments of existing connections never become
+    /// larger. The call walks all connections.
     ///
-    /// The wire itself is not told: a TUN device's MTU is for `ip link set` to change, an interface's likewise.
-    /// The [`PacketPort`](crate::PacketPort) of a stack over packets is, as by
+    /// The MTU of a TUN device or an interface does not change; use `ip link set`. The
+    /// [`PacketPort`](crate::PacketPort) of a stack follows, as with
+    /// [`PacketPort::set_mtu`](crate::PacketPort::set_mtu).
     /// [`PacketPort::set_mtu`](crate::PacketPort::set_mtu).
     ///
     /// # Errors
     ///
-    /// `InvalidInput`: below 68 (RFC 791), below 1,280 (RFC 8200 5) where the stack has an address of IPv6, or
-    /// more than the wire was opened for (over packets: 65,535). Then nothing has changed. `NotConnected`: the
-    /// stack has ended.
+    /// `InvalidInput`: below 68 (RFC 791), below 1,280 (RFC 8200 5) if the stack has an IPv6 address,
+    /// or above the MTU with which the wire was opened (over packets: 65,535). Nothing has changed
+    /// then. `NotConnected`: the stack has ended.
     ///
     /// ```
     /// # use whimbrel::Stack;
@@ -177,7 +180,7 @@ impl Stack {
         self.mailboxes().first().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Makes the same change at every shard.
+    /// Applies a change to every shard.
     async fn change_all<E, C>(
         &self,
         change: impl Fn(&Arc<Mailbox>) -> C,

@@ -1,4 +1,4 @@
-//! A listener for any destination: it yields who dials whom, and an application decides what becomes of it.
+//! A listener for any destination, whose connections wait for the application's decision.
 
 use std::fmt;
 use std::io;
@@ -17,16 +17,17 @@ use crate::mailbox::{Mailbox, Request};
 use crate::{Stack, TcpListener, TcpStream, Unreachable, fault};
 
 impl TcpListener {
-    /// Listens for whatever connection finds no other listener: at every port of the stack's addresses, and
-    /// with [`any_address`](crate::StackBuilder::any_address) of all others. Its peer sees nothing until you
-    /// decide: see [`Incoming`]. There is one such listener a stack.
+    /// Listens for connections without another listener: at all ports of the stack's addresses and,
+    /// with [`any_address`](crate::StackBuilder::any_address), of all other addresses. The stack sends
+    /// the peer nothing until the application decides: see [`Incoming`]. A stack has at most one such
+    /// listener.
     ///
     /// ```
     /// use tokio::io::copy_bidirectional;
     /// use tokio::net::{TcpListener as KernelListener, TcpStream as KernelStream};
     /// use whimbrel::{AnyListener, Incoming, Stack, TcpListener, TcpStream, Unreachable, mem_wire};
     ///
-    /// /// Every connection that comes goes on from here, by the kernel's own sockets.
+    /// Forwards every incoming connection through the kernel's sockets.
     /// async fn proxy(listener: AnyListener) -> std::io::Result<()> {
     ///     loop {
     ///         tokio::spawn(forward(listener.incoming().await?));
@@ -39,7 +40,7 @@ impl TcpListener {
     ///     let outside = incoming.destination();
     ///     let dialled = tokio::select! {
     ///         dialled = KernelStream::connect(outside) => dialled,
-    ///         // Nobody waits for it any more.
+    /// The peer has given up.
     ///         why = incoming.withdrawn() => return Err(why),
     ///     };
     ///     match dialled {
@@ -85,7 +86,7 @@ impl TcpListener {
     ///
     /// # Errors
     ///
-    /// `AddrInUse`: there is one already, or something that it yielded is held still.
+    /// `AddrInUse`: the stack has one already, or an [`Incoming`] of a former one is still held.
     pub fn bind_any(stack: &Stack) -> io::Result<AnyListener> {
         Ok(AnyListener::new(stack, stack.reserve_any()?))
     }
@@ -93,18 +94,20 @@ impl TcpListener {
 
 /// A listener for any destination, made by [`TcpListener::bind_any`].
 ///
-/// A shard holds 4,096 connections that wait for a decision or for their peer to complete them, and 64 with one
-/// address and port. For each beyond that the oldest is withdrawn, decided or not, and counted as one of
-/// [`verdict_overflows`](crate::Counters::verdict_overflows) or
-/// [`verdict_crowded`](crate::Counters::verdict_crowded); if its peer repeats its SYN, that is a new one.
+/// A shard holds 4,096 connections that wait for a decision or for the end of their handshake, and 64
+/// of them for one destination address and port. Each further one withdraws the oldest, decided or not.
+/// This is counted as [`verdict_overflows`](crate::Counters::verdict_overflows) or
+/// [`verdict_crowded`](crate::Counters::verdict_crowded). If the peer of a withdrawn connection repeats
+/// its SYN, that is a new connection.
 ///
-/// When it and all that it yielded are dropped, it is closed, and who waits is refused.
+/// When the listener and all its [`Incoming`] are dropped, it is closed and waiting connections are
+/// refused.
 pub struct AnyListener {
     queue: Mutex<mpsc::Receiver<Dial>>,
     shared: Arc<AnyShared>,
 }
 
-/// What a listener and all that it yielded have in common. When it is dropped nobody listens any more.
+/// State shared by the listener and its [`Incoming`]. Dropping it closes the listener.
 struct AnyShared {
     shards: Box<[AnyShard]>,
     _reserved: ReservedAny,
@@ -112,23 +115,23 @@ struct AnyShared {
 
 struct AnyShard {
     mailbox: Arc<Mailbox>,
-    /// It has more than the queue had room for.
+    /// True if the shard has more connections than the queue had room for.
     crowded: Arc<AtomicBool>,
 }
 
-/// Somebody dials: a SYN came, and is not answered until you decide how, within 127 s. What becomes of it:
+/// An incoming connection: a SYN that is not answered until the application decides, within 127 s.
 ///
-/// | you call | who dials sees |
+/// | call | the peer sees |
 /// |---|---|
 /// | [`accept`](Incoming::accept) | a connection |
-/// | [`reset`](Incoming::reset), or drop it | that nobody listens there: `ECONNREFUSED` |
-/// | [`unreachable`](Incoming::unreachable) | what you say: `EHOSTUNREACH`, `ENETUNREACH` |
-/// | [`ignore`](Incoming::ignore) | silence, until `ETIMEDOUT` |
+/// | [`reset`](Incoming::reset), or dropping it | `ECONNREFUSED` |
+/// | [`unreachable`](Incoming::unreachable) | `EHOSTUNREACH` or `ENETUNREACH` |
+/// | [`ignore`](Incoming::ignore) | no reply, until `ETIMEDOUT` |
 ///
-/// Repetitions of the SYN are not yielded again.
+/// Repetitions of the SYN are not returned again.
 pub struct Incoming {
     dial: Dial,
-    /// Why it was withdrawn, once that was told; without a reason the stack has ended.
+    /// Reason of the withdrawal, once reported; `Some(None)` if the stack has ended.
     told: Option<Option<Withdrawal>>,
     shared: Arc<AnyShared>,
     decided: bool,
@@ -152,18 +155,18 @@ impl AnyListener {
         Self { queue: Mutex::new(dials), shared }
     }
 
-    /// Who dials next. Dropping the future loses none.
+    /// Waits for the next incoming connection and returns it. Cancel safe.
     ///
     /// # Errors
     ///
-    /// `NotConnected`: the stack has ended, and why.
+    /// `NotConnected`: the stack has ended, for the reason in the message.
     pub async fn incoming(&self) -> io::Result<Incoming> {
         loop {
             let next = self.queue.lock().await.recv().await;
             let dial = next.ok_or_else(|| self.shared.ended())?;
             let mut incoming = self.yielded(dial);
             self.shared.on_room();
-            // Who gave up while it waited here is nobody to decide about.
+            // A peer that gave up while it waited here needs no decision.
             if !incoming.is_withdrawn() {
                 return Ok(incoming);
             }
@@ -176,10 +179,10 @@ impl AnyListener {
 }
 
 impl AnyShared {
-    /// The queue has room, or nobody looks at it any more.
+    /// Requests more connections when the queue has room or its receiver is gone.
     fn on_room(&self) {
         for shard in &self.shards {
-            // Asked once for each time that it found no room, whatever number of tasks make some.
+            // One request for each time that the queue was full, however many tasks make room.
             if shard.crowded.swap(false, Ordering::SeqCst) {
                 shard.mailbox.ask(Request::Any(AnyRequest::Room));
             }
@@ -192,55 +195,55 @@ impl AnyShared {
 }
 
 impl Incoming {
-    /// The address and port of the one who dials.
+    /// Returns the address and port of the peer.
     pub fn peer(&self) -> SocketAddr {
         self.dial.asked.flow.remote.into()
     }
 
-    /// Whom it dials: the address and port that its SYN was for.
+    /// Returns the destination address and port of its SYN.
     pub fn destination(&self) -> SocketAddr {
         self.dial.asked.flow.local.into()
     }
 
-    /// Answers the SYN, and waits until the connection is complete. Its
+    /// Answers the SYN and waits for the end of the handshake. The stream's
     /// [`local_addr`](TcpStream::local_addr) is the [`destination`](Incoming::destination).
     ///
-    /// Dropping the future resets the connection once that is complete.
+    /// If the future is dropped, the connection is reset after its handshake.
     ///
     /// # Errors
     ///
-    /// `ConnectionAborted`: its peer reset it, or it gave way to a newer one. `TimedOut`: its peer did not
-    /// complete it, or had given up.
+    /// `ConnectionAborted`: the peer reset the connection, or a newer one replaced it. `TimedOut`: the
+    /// peer did not complete the handshake, or had given up.
     pub async fn accept(mut self) -> io::Result<TcpStream> {
         let (sender, opened) = oneshot::channel();
         self.decide(Answer::Accept, Some(sender));
         let mut pending = PendingAccept { opened, mailbox: self.mailbox().map(Arc::clone) };
         let Ok(opened) = (&mut pending.opened).await else {
-            // It was gone when its shard heard of the decision.
+            // It was gone when its shard received the decision.
             return Err(self.withdrawn().await);
         };
         pending.stream(opened?).ok_or_else(|| self.shared.ended())
     }
 
-    /// Refuses: a reset, as of a port where nobody listens.
+    /// Refuses the connection with a reset, like a port without a listener.
     pub fn reset(mut self) {
         self.decide(Answer::Reset, None);
     }
 
-    /// Answers by an ICMP error. It counts against what a host may send of these, 1,000 a second; beyond
-    /// that, this is [`ignore`](Incoming::ignore).
+    /// Answers with an ICMP error. The limit of 1,000 ICMP errors a second includes it; beyond the
+    /// limit, this is [`ignore`](Incoming::ignore).
     pub fn unreachable(mut self, what: Unreachable) {
         self.decide(Answer::Unreachable(what), None);
     }
 
-    /// Answers nothing. A repeated SYN is yielded as a new one.
+    /// Sends no answer. A repeated SYN is a new incoming connection.
     pub fn ignore(mut self) {
         self.decide(Answer::Ignore, None);
     }
 
-    /// Waits until it is gone: its peer reset it or a newer one took its place (`ConnectionAborted`), or 127 s
-    /// passed (`TimedOut`). To be awaited beside what the decision waits for. Dropping the future changes
-    /// nothing.
+    /// Waits until the connection is withdrawn: the peer reset it or a newer one replaced it
+    /// (`ConnectionAborted`), or 127 s passed (`TimedOut`). Await it together with the input to the
+    /// decision. Dropping the future changes nothing.
     pub async fn withdrawn(&mut self) -> io::Error {
         let why = match self.told {
             Some(why) => why,
@@ -276,7 +279,7 @@ impl Incoming {
     }
 }
 
-/// Somebody waits for a connection.
+/// A task that waits for a connection.
 struct PendingAccept {
     opened: oneshot::Receiver<io::Result<Accepted>>,
     mailbox: Option<Arc<Mailbox>>,
@@ -290,9 +293,9 @@ impl PendingAccept {
 }
 
 impl Drop for PendingAccept {
-    /// What came at the moment when nobody waited any more is a stream that is dropped.
+    /// Drops a stream that arrived when the task had stopped waiting.
     fn drop(&mut self) {
-        // From here on nothing comes any more, so that what is not there now never will be.
+        // After this nothing arrives any more, so one look is enough.
         self.opened.close();
         if let Ok(Ok(accepted)) = self.opened.try_recv() {
             drop(self.stream(accepted));
@@ -301,11 +304,12 @@ impl Drop for PendingAccept {
 }
 
 impl Drop for AnyListener {
-    /// Nobody takes those that wait here: they are dropped as any other.
+    /// Drops the connections that wait here.
     fn drop(&mut self) {
         let Self { queue, shared } = self;
         let dials = queue.get_mut();
-        // First: a shard that is about to send one is refused, so that none comes behind the last look.
+        // First: a shard that is about to send one is refused, so that none arrives after the last
+        // look.
         dials.close();
         while let Ok(dial) = dials.try_recv() {
             let shared = Arc::clone(shared);
@@ -327,7 +331,7 @@ impl Drop for Incoming {
 
 impl Drop for AnyShared {
     fn drop(&mut self) {
-        // Before the place is free for another: requests are done in their order.
+        // Before the place is free for another: shards process requests in order.
         for shard in &self.shards {
             shard.mailbox.ask(Request::Any(AnyRequest::Close));
         }
@@ -348,5 +352,5 @@ impl fmt::Debug for Incoming {
     }
 }
 
-/// How many wait for a task to take them; the others wait at their shards.
+/// Connections that wait for a task at most; others wait at their shards.
 const QUEUE: usize = 64;

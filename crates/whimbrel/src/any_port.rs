@@ -1,4 +1,4 @@
-//! Connections to any destination, where their shard is driven: who is asked about, and what becomes of them.
+//! Connections to any destination, on their shard's thread: pending decisions and results.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,14 +12,14 @@ use crate::dials::{AnyEnd, AnyRequest, Decision, Dial, OpenedSender};
 use crate::fault;
 use crate::waiters::deliver;
 
-/// The listener for any destination, if there is one, and whom it was asked about.
+/// The listener for any destination, if there is one, and its pending connections.
 #[derive(Default, Debug)]
 pub(crate) struct AnyPort {
     listening: Option<(ListenerId, AnyEnd)>,
     asked: BTreeMap<SynHandle, Waiting>,
 }
 
-/// What waits for the end of a handshake.
+/// An accepted SYN whose handshake is not complete.
 #[derive(Debug)]
 struct Waiting {
     withdrawn: oneshot::Sender<Withdrawal>,
@@ -28,7 +28,7 @@ struct Waiting {
 }
 
 impl AnyPort {
-    /// How many listeners there are.
+    /// Returns the number of listeners, 0 or 1.
     pub(crate) const fn len(&self) -> usize {
         self.listening.is_some() as usize
     }
@@ -50,8 +50,8 @@ impl AnyPort {
         }
     }
 
-    /// Tells the listener of SYNs, as many as it has room for: the others are held by the shard. If it takes
-    /// no more, while something that it yielded is there still, they are refused.
+    /// Sends SYNs to the listener, as many as it has room for; the shard keeps the others. If the
+    /// listener is closed but its [`Incoming`](crate::Incoming) are held, they are refused.
     pub(crate) fn ask(&mut self, shard: &mut Shard) {
         let Some((id, end)) = &self.listening else { return };
         while let Some(place) = end.place() {
@@ -70,7 +70,7 @@ impl AnyPort {
 
     fn decide(&mut self, shard: &mut Shard, decision: Decision) {
         let Decision { syn, answer, opened } = decision;
-        // Of one that is gone the listener learns why by its event.
+        // If the SYN is gone, the listener gets the reason by its event.
         if !shard.answer_syn(syn, answer) {
             return;
         }
@@ -80,8 +80,8 @@ impl AnyPort {
         }
     }
 
-    /// A handshake that was admitted is complete: who waits for it, and what its stream begins with. `None`
-    /// if nobody waits any more.
+    /// Returns the receiver of a completed handshake and the settings of its stream; `None` if the
+    /// receiver has gone.
     pub(crate) fn on_opened(&mut self, syn: SynHandle) -> Option<(OpenedSender, Settings)> {
         let opened = self.asked.remove(&syn)?.opened?;
         let (_, end) = self.listening.as_ref()?;
@@ -90,14 +90,14 @@ impl AnyPort {
 
     pub(crate) fn on_withdrawn(&mut self, syn: SynHandle, why: Withdrawal) {
         let Some(Waiting { withdrawn, opened, flow }) = self.asked.remove(&syn) else { return };
-        // Whoever waited may have gone.
+        // The receiver may have gone.
         deliver(withdrawn, why);
         if let Some(opened) = opened {
             deliver(opened, Err(fault::withdrawn(why, flow.remote)));
         }
     }
 
-    /// The stack has ended: whoever waits is told so.
+    /// Reports the end of the stack to all receivers.
     pub(crate) fn end(&mut self, ended: impl Fn() -> io::Error) {
         self.listening = None;
         for waiting in std::mem::take(&mut self.asked).into_values() {

@@ -1,8 +1,8 @@
-//! What a listener and its shard share: connections that are complete and that nobody took yet.
+//! Completed connections that wait for `accept`, shared by a listener and its shard.
 //!
-//! The shard hands them over as they come, so that `accept` crosses no thread. They still count:
-//! what waits here makes the shard's own accept queue shorter, and both together hold `backlog`
-//! connections, and one more, as on Linux.
+//! The shard hands them over as they complete, so that `accept` need not wait for another thread. They
+//! still count: connections that wait here shorten the shard's accept queue. Both together hold
+//! `backlog` connections and one more, as on Linux.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,52 +16,52 @@ use whimbrel_wire::{Endpoint, Flow};
 use crate::cell::{Settings, StreamCell};
 use crate::waiters::Waiters;
 
-/// What a listener begins with.
+/// Options of a new listener.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListenOptions {
-    /// How many complete connections may wait, at each shard.
+    /// Limit of waiting completed connections at each shard.
     pub(crate) backlog: u32,
-    /// How many handshakes of Fast Open may be under way, at each shard.
+    /// Limit of concurrent Fast Open handshakes at each shard.
     pub(crate) fast_open: u32,
-    /// What accepted streams inherit.
+    /// Settings that accepted streams inherit.
     pub(crate) settings: Settings,
 }
 
-/// The shared half of a listener.
+/// Shared half of a listener.
 #[derive(Debug)]
 pub(crate) struct Backlog {
-    /// The address and port where it listens.
+    /// Local address and port.
     pub(crate) at: Endpoint,
-    /// Whose connections it takes.
+    /// Address families that it accepts.
     pub(crate) families: Families,
-    /// How many may wait (>= 1): as on Linux the backlog, and one more.
+    /// Limit of waiting connections (at least 1): the backlog and one more, as on Linux.
     pub(crate) most: u32,
-    /// How many handshakes of Fast Open may be under way.
+    /// Limit of concurrent Fast Open handshakes.
     pub(crate) fast_open: u32,
     state: Mutex<State>,
 }
 
-/// What the lock guards.
+/// State behind the lock.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// What accepted streams inherit.
+    /// Settings that accepted streams inherit.
     pub(crate) settings: Settings,
     /// Tasks that wait for a connection.
     pub(crate) waiters: Waiters,
     ready: VecDeque<Accepted>,
-    /// What the shard knows it by, once it listens.
+    /// The shard's number of the listener, once it listens.
     pub(crate) id: Option<ListenerId>,
-    /// Why nothing more will come.
+    /// Reason why no more connections will arrive.
     error: Option<(io::ErrorKind, String)>,
-    /// How many the shard knew to be here when it last looked.
+    /// Number of waiting connections that the shard knew of when it last looked.
     reported: u32,
-    /// It stands in the shard's queue.
+    /// True if it is in the shard's queue.
     posted: bool,
-    /// The listener's owner let go.
+    /// True if the listener was dropped.
     dropped: bool,
 }
 
-/// A connection that nobody took yet.
+/// A connection that waits for `accept`.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     pub(crate) cell: Arc<StreamCell>,
@@ -84,12 +84,12 @@ impl Backlog {
         Self { at, families, most: backlog.saturating_add(1), fast_open, state: Mutex::new(state) }
     }
 
-    /// Nothing panics under the lock but an executor's cloning of a waker.
+    /// Locks the state. Only an executor's waker clone can panic under the lock.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The oldest connection, and whether the shard must be told that there is room again.
+    /// Returns the oldest connection, and true if the shard must learn that there is room again.
     pub(crate) fn take(&self) -> io::Result<Option<(Accepted, bool)>> {
         let mut state = self.lock();
         let Some(accepted) = state.ready.pop_front() else {
@@ -98,15 +98,14 @@ impl Backlog {
                 None => Ok(None),
             };
         };
-        // Not for each: while the shard has room for as many as a burst completes, nobody is kept
-        // out.
+        // Not for each: while the shard has room for a burst's connections, none is refused.
         let crowded = self.most.saturating_sub(state.reported) < self.most.min(AMPLE);
         let notify = crowded && state.ready.len() <= state.reported as usize / 2 && !state.posted;
         state.posted |= notify;
         Ok(Some((accepted, notify)))
     }
 
-    /// How many wait here.
+    /// Returns the number of waiting connections.
     pub(crate) fn waiting(&self) -> usize {
         self.lock().ready.len()
     }
@@ -115,20 +114,20 @@ impl Backlog {
 /// Twice the frames of one pass.
 const AMPLE: u32 = 128;
 
-/// What the shard does with a backlog: it hands connections over.
+/// Handing over by the shard.
 impl State {
-    /// How many more the shard may hand over.
+    /// Returns the number of further connections that the shard may hand over.
     pub(crate) fn room(&self, most: u32) -> usize {
         (most as usize).saturating_sub(self.ready.len())
     }
 
-    /// Adds a complete connection, and wakes who waits for one.
+    /// Adds a completed connection and wakes the tasks that wait.
     pub(crate) fn push(&mut self, accepted: Accepted, out: &mut Vec<Waker>) {
         self.ready.push_back(accepted);
         self.waiters.take_all(out);
     }
 
-    /// The shard has looked: its own queue has the room that is left.
+    /// Sets the shard's own queue to the remaining room.
     pub(crate) fn report_length(&mut self, shard: &mut Shard, id: ListenerId, most: u32) {
         self.posted = false;
         let here = u32::try_from(self.ready.len()).unwrap_or(u32::MAX);
@@ -138,13 +137,13 @@ impl State {
         }
     }
 
-    /// Nothing more will come.
+    /// Records that no more connections will arrive.
     pub(crate) fn on_lost(&mut self, error: io::Error, out: &mut Vec<Waker>) {
         self.error = Some((error.kind(), error.to_string()));
         self.waiters.take_all(out);
     }
 
-    /// The listener's owner let go. What it waited with is returned, to be dropped after unlocking.
+    /// Records that the listener was dropped. Returns the wakers, to be dropped after unlocking.
     pub(crate) fn on_drop(&mut self) -> Vec<Waker> {
         self.dropped = true;
         let mut wakers = Vec::new();
@@ -152,12 +151,12 @@ impl State {
         wakers
     }
 
-    /// Whether the listener's owner let go.
+    /// True if the listener was dropped.
     pub(crate) fn is_dropped(&self) -> bool {
         self.dropped
     }
 
-    /// What nobody will take any more.
+    /// Returns the connections that will not be accepted.
     pub(crate) fn take_ready(&mut self) -> VecDeque<Accepted> {
         std::mem::take(&mut self.ready)
     }

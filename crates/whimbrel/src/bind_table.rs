@@ -1,7 +1,7 @@
-//! Who is bound where: the ends that sockets and listeners of one stack have reserved.
+//! Table of the addresses and ports that sockets and listeners of one stack have bound.
 //!
-//! `bind` and `listen` answer at once, so they cannot ask a shard. They ask this table, which is
-//! off every segment's path; what it grants, no shard refuses.
+//! `bind` and `listen` return at once, so they cannot ask a shard. They ask this table, which no packet
+//! needs. No shard refuses an entry of it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,21 +17,21 @@ use whimbrel_wire::{Address, Endpoint, Family};
 use crate::fault;
 use crate::sharded_listener::ShardedListener;
 
-/// The ends that are taken.
+/// Bound addresses and ports.
 #[derive(Debug)]
 pub(crate) struct BindTable {
-    /// The stack's addresses on its networks, which may change.
+    /// Addresses of the stack on its networks, which may change.
     own: RwLock<Vec<InterfaceAddress>>,
     first: u16,
     last: u16,
     table: Mutex<Entries>,
-    /// Somebody listens for whatever is for nobody else.
+    /// True if there is a listener for any destination.
     any: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Entries {
-    /// By port: mostly one.
+    /// By port; mostly one each.
     ports: BTreeMap<u16, Vec<Holder>>,
     next: u64,
     chance: Rng,
@@ -45,30 +45,30 @@ struct Holder {
     state: HolderState,
 }
 
-/// What is done with an end.
+/// Use of a bound address and port.
 #[derive(Debug)]
 enum HolderState {
-    BindTable,
+    Bound,
     Listening(Weak<ShardedListener>),
 }
 
-/// With whom an end may be shared.
+/// Sharing of a bound address and port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Share {
-    /// With those that allow it too, as long as none of them listens (`SO_REUSEADDR`).
+    /// With others that allow it, while none of them listens (`SO_REUSEADDR`).
     pub(crate) address: bool,
-    /// With those that allow it too, and all of them may listen (`SO_REUSEPORT`).
+    /// With others that allow it, all of which may listen (`SO_REUSEPORT`).
     pub(crate) port: bool,
 }
 
 impl Share {
-    /// The end is shared with nobody.
+    /// No sharing.
     pub(crate) const NONE: Self = Self { address: false, port: false };
-    /// With `SO_REUSEADDR`, as tokio's listeners have it.
+    /// With `SO_REUSEADDR`, like tokio's listeners.
     pub(crate) const ADDRESS: Self = Self { address: true, port: false };
 }
 
-/// An end that is taken until this is dropped.
+/// A bound address and port, released when dropped.
 #[derive(Debug)]
 pub(crate) struct ReservedAddr {
     bound: Arc<BindTable>,
@@ -76,7 +76,7 @@ pub(crate) struct ReservedAddr {
     at: Endpoint,
 }
 
-/// What is for nobody else, until this is dropped.
+/// Reservation of the listener for any destination, released when dropped.
 #[derive(Debug)]
 pub(crate) struct ReservedAny(Arc<BindTable>);
 
@@ -87,7 +87,7 @@ impl Drop for ReservedAny {
 }
 
 impl BindTable {
-    /// Nothing is taken. Ports are drawn in an order that repeats with `seed`.
+    /// Creates an empty table. The order of selected ports repeats with `seed`.
     pub(crate) fn new(addresses: &[InterfaceAddress], tunables: &Tunables, seed: u64) -> Self {
         Self {
             own: RwLock::new(addresses.to_vec()),
@@ -102,7 +102,7 @@ impl BindTable {
         }
     }
 
-    /// Takes `at`; port 0 is drawn from the ephemeral ports.
+    /// Binds `at`; port 0 selects an ephemeral port.
     pub(crate) fn reserve(
         self: &Arc<Self>,
         at: Endpoint,
@@ -116,9 +116,9 @@ impl BindTable {
         };
         let at = Endpoint::new(at.addr, port);
         let id = table.next;
-        let holder = Holder { id, addr: at.addr, share, state: HolderState::BindTable };
+        let holder = Holder { id, addr: at.addr, share, state: HolderState::Bound };
         let others = table.ports.entry(port).or_default();
-        // Against all who share the port number: an unspecified address overlaps with each of them.
+        // Compared with all holders of the port, because an unspecified address overlaps each of them.
         if others.iter().any(|other| excludes(other, &holder)) {
             return Err(fault::in_use(at));
         }
@@ -127,7 +127,7 @@ impl BindTable {
         Ok(ReservedAddr { bound: Arc::clone(self), id, at })
     }
 
-    /// Takes what is for nobody else.
+    /// Reserves the listener for any destination.
     pub(crate) fn reserve_any(self: &Arc<Self>) -> io::Result<ReservedAny> {
         if self.any.swap(true, Ordering::Acquire) {
             return Err(fault::any_in_use());
@@ -135,7 +135,7 @@ impl BindTable {
         Ok(ReservedAny(Arc::clone(self)))
     }
 
-    /// Whether its address is the stack's, or unspecified.
+    /// Fails unless `at` has an address of the stack or the unspecified one.
     pub(crate) fn check_own(&self, at: Endpoint) -> io::Result<()> {
         let has_it = || {
             let own = self.own.read().unwrap_or_else(PoisonError::into_inner);
@@ -145,12 +145,12 @@ impl BindTable {
         if is_own { Ok(()) } else { Err(fault::not_local(at)) }
     }
 
-    /// The stack's addresses on its networks.
+    /// Returns the stack's addresses on its networks.
     pub(crate) fn addresses(&self) -> Vec<InterfaceAddress> {
         self.own.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The stack has this one, too; of several shards each says so.
+    /// Adds an address of the stack; each shard calls this.
     pub(crate) fn add_address(&self, address: InterfaceAddress) {
         let mut own = self.own.write().unwrap_or_else(PoisonError::into_inner);
         if !own.contains(&address) {
@@ -158,7 +158,7 @@ impl BindTable {
         }
     }
 
-    /// It has this one no more. What is bound to it stays so.
+    /// Removes an address of the stack. Sockets bound to it stay.
     pub(crate) fn remove_address(&self, addr: &Address) {
         let mut own = self.own.write().unwrap_or_else(PoisonError::into_inner);
         own.retain(|own| own.addr != *addr);
@@ -166,7 +166,7 @@ impl BindTable {
 
     fn draw(&self, table: &mut Entries, addr: Address) -> io::Result<u16> {
         let count = u32::from(self.last - self.first) + 1;
-        // From a random port upward: what is drawn does not tell what was drawn before (RFC 6056 3.3.1).
+        // From a random port upward, so that a port does not reveal earlier ones (RFC 6056 3.3.1).
         let from = table.chance.u32(0..count);
         let mut ports = (0..count).map(|step| self.first + ((from + step) % count) as u16);
         let free = |port: &u16| {
@@ -182,12 +182,12 @@ impl BindTable {
 }
 
 impl ReservedAddr {
-    /// The address and port that are taken.
+    /// Returns the bound address and port.
     pub(crate) fn at(&self) -> Endpoint {
         self.at
     }
 
-    /// From now on it is shared so.
+    /// Sets the sharing from now on.
     pub(crate) fn share(&self, share: Share) {
         let mut table = self.bound.lock();
         let holders = table.ports.get_mut(&self.at.port).into_iter().flatten();
@@ -196,9 +196,8 @@ impl ReservedAddr {
         }
     }
 
-    /// Somebody listens there from now on, and nobody else has it but those that share the address and
-    /// do not listen, and those that share the port: with them, at their listener if they listen already,
-    /// else at one that `open` makes.
+    /// Starts listening, if all other holders share the address and do not listen, or share the port.
+    /// With a shared port it joins the existing listener; otherwise `open` creates one.
     pub(crate) fn listen(
         &self,
         open: impl FnOnce() -> Arc<ShardedListener>,
@@ -212,8 +211,9 @@ impl ReservedAddr {
             if !overlap(&other.addr, &self.at.addr) {
                 continue;
             }
-            // As on Linux: SO_REUSEADDR lets two be bound to one end, and one of them listen.
-            let is_bound = matches!(other.state, HolderState::BindTable);
+            // As on Linux, SO_REUSEADDR lets two sockets bind one address and port, and one of them
+            // listen.
+            let is_bound = matches!(other.state, HolderState::Bound);
             if is_bound && share.address && other.share.address {
                 continue;
             }
@@ -221,13 +221,13 @@ impl ReservedAddr {
                 return Err(fault::in_use(self.at));
             }
             if let HolderState::Listening(theirs) = &other.state {
-                // Who lets go at this moment has the end still.
+                // A listener that is just being dropped still has the port.
                 listener = Some(theirs.upgrade().ok_or_else(|| fault::in_use(self.at))?);
             }
         }
         let listener = listener.unwrap_or_else(open);
         if let Some(own) = holders.iter_mut().find(is_own) {
-            // Weak: a table that kept listeners alive would keep the port of one that was dropped.
+            // Weak: a table that kept listeners alive would keep the port of a dropped one.
             own.state = HolderState::Listening(Arc::downgrade(&listener));
         }
         Ok(listener)
@@ -239,7 +239,7 @@ impl Drop for ReservedAddr {
         let mut table = self.bound.lock();
         if let Some(holders) = table.ports.get_mut(&self.at.port) {
             holders.retain(|holder| holder.id != self.id);
-            // A port that nobody has takes no place: the table is as large as what is bound.
+            // Removes empty entries, so that the table is as large as the number of bound ports.
             if holders.is_empty() {
                 table.ports.remove(&self.at.port);
             }
@@ -254,7 +254,7 @@ fn excludes(one: &Holder, other: &Holder) -> bool {
     overlap(&one.addr, &other.addr) && !shared
 }
 
-/// Whether a SYN could be for both. `::` takes IPv4 too, as a socket that did not ask for
+/// True if both could receive the same SYN. `::` also accepts IPv4, like a socket without
 /// `IPV6_V6ONLY`.
 fn overlap(one: &Address, other: &Address) -> bool {
     let covers = |wide: &Address, narrow: &Address| {

@@ -1,4 +1,4 @@
-//! How a stack is made: its wire, its addresses, its rules.
+//! Configuration and start of a stack: wire, addresses, tunables.
 
 use std::io;
 #[cfg(feature = "rules")]
@@ -61,7 +61,7 @@ pub struct StackBuilder {
     group: Option<GroupKey>,
     fast_open_key: Option<GroupKey>,
     any_address: bool,
-    /// Whether addresses are asked for before the stack has them; nothing: nobody can be asked.
+    /// Duplicate address detection before the start; `None` if the wire has no other hosts.
     dad: Option<DuplicateAddressDetection>,
     packet_queues: Option<Arc<PacketQueues>>,
     #[cfg(feature = "rules")]
@@ -73,14 +73,14 @@ enum Wire {
     #[cfg(target_os = "linux")]
     Spec(Box<WireSpec>),
     Mem(MemEnd),
-    /// A lock that nobody waits for: a device may be sent to another thread, and not be shared.
+    /// A lock without contention: a device is `Send` but need not be `Sync`.
     #[cfg(target_os = "linux")]
     Device(Mutex<AnyDevice>),
     Packets(PacketEnd),
 }
 
-/// Both ends of a wire inside the process, which needs no privilege. `there` is the way from the
-/// first to the second, `back` the other; the same `seed` makes the same losses.
+/// Creates both ends of a wire inside the process, which needs no privilege. `there` describes the
+/// direction from the first to the second, `back` the other. The same `seed` repeats the same losses.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -97,7 +97,7 @@ pub fn mem_wire(there: LinkConfig, back: LinkConfig, seed: u64) -> io::Result<(M
     Ok(MemEnd::pair(there, back, seed))
 }
 
-/// Why there is no stack.
+/// Reason why a stack could not be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -107,34 +107,34 @@ pub enum BuildError {
          packets of your own (.packets(1500))"
     )]
     NoWire,
-    /// A number of shards that no stack has.
+    /// The number of shards is out of range.
     #[error("{shards} shards: give 1 to {most}")]
     Shards {
-        /// How many shards were asked for.
+        /// Requested number of shards.
         shards: u16,
-        /// The most there can be.
+        /// Largest number of shards.
         most: u16,
     },
-    /// The wire cannot have so many shards.
+    /// The wire does not support this number of shards.
     #[error("shards: {0}")]
     Plan(#[from] ShardConfigError),
-    /// The wire could not be opened, or another station has an address of the stack's.
+    /// The wire could not be opened, or another host has an address of the stack's.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// A capture, which only `whimbrel pcap` plays.
+    /// A capture, which only `whimbrel pcap` replays.
     #[error("a capture is no wire of a stack's: give tun:, tap:, packet: or unix:, or .mem(...)")]
     Capture,
-    /// An address that is none.
+    /// An invalid address.
     #[error("{0:?} is no address: give one, as in 10.9.0.2 or fd09::2")]
     Address(String),
-    /// A source address that the stack has not.
+    /// A source address that is not an address of the stack.
     #[error(transparent)]
     Source(#[from] NotLocal),
-    /// A configuration file, or the environment, says what means nothing.
+    /// Invalid setting in a configuration file or an environment variable.
     #[cfg(feature = "rules")]
     #[error(transparent)]
     Rules(#[from] RulesError),
-    /// A tunable that may not have its value.
+    /// Invalid value of a tunable.
     #[error(transparent)]
     Tunable(#[from] TunableError),
     /// No congestion control has this name.
@@ -143,16 +143,16 @@ pub enum BuildError {
     /// A congestion control cannot be added.
     #[error(transparent)]
     AddAlgorithm(#[from] AddError),
-    /// The system gave no random octets for keys.
+    /// The system returned no random bytes for keys.
     #[error(transparent)]
     Entropy(#[from] entropy::EntropyError),
-    /// [`Driver::Runtime`], and no runtime.
+    /// [`Driver::Runtime`] was requested outside of a tokio runtime.
     #[error(
         "no runtime of tokio's to run the shards as tasks of: call build() within one, or give \
          Driver::Thread"
     )]
     NoRuntime,
-    /// No thread, or no descriptor.
+    /// A thread or a descriptor could not be created.
     #[error("the system gave no thread or descriptor: {0}")]
     System(#[from] io::Error),
 }
@@ -162,25 +162,23 @@ impl StackBuilder {
         Self::default()
     }
 
-    /// Frames go through `wire`: `tun:`, `tap:`, `packet:` or `unix:`, whose addresses and routes
-    /// the stack gets. Linux alone has them.
+    /// Uses this wire (`tun:`, `tap:`, `packet:` or `unix:`) with its addresses and routes. Linux only.
     #[cfg(target_os = "linux")]
     pub fn wire(mut self, wire: WireSpec) -> Self {
         self.wire = Some(Wire::Spec(Box::new(wire)));
         self
     }
 
-    /// Frames go to the other end of a wire inside the process.
+    /// Uses one end of a wire inside the process.
     pub fn mem(mut self, end: MemEnd) -> Self {
         self.wire = Some(Wire::Mem(end));
         self
     }
 
-    /// Frames go through this device: what you wrote yourself, for a link that no [`WireSpec`] knows. It has
-    /// one queue, so that the stack has one shard. If its frames begin with their IP header, the stack's
-    /// routes lead to it, whatever the destination; if they are Ethernet's, give gateways by
-    /// [`StackBuilder::route`]. Linux alone: elsewhere nothing waits for a device's descriptor, and
-    /// [`StackBuilder::packets`] does what it would.
+    /// Uses a custom device, for a link that [`WireSpec`] does not support. It has one queue, so the
+    /// stack has one shard. If its frames begin with the IP header, all routes of the stack use it; for
+    /// Ethernet frames, set gateways with [`StackBuilder::route`]. Linux only, because workers cannot
+    /// wait for descriptors on other systems; use [`StackBuilder::packets`] there.
     ///
     /// ```
     /// use std::io::{self, ErrorKind};
@@ -192,7 +190,7 @@ impl StackBuilder {
     /// };
     /// use whimbrel::{Stack, TcpListener, TcpStream};
     ///
-    /// /// A socket, and in each of its messages an IP packet.
+    /// A socket whose messages are IP packets.
     /// #[derive(Debug)]
     /// struct Datagrams {
     ///     socket: UnixDatagram,
@@ -269,79 +267,78 @@ impl StackBuilder {
         self
     }
 
-    /// The wire is you: what the stack sends is taken out of the [`PacketPort`], and what is put in there
-    /// it receives. Packets have up to `mtu` bytes: 68 (RFC 791) to 65,535, and 1,280 at least (RFC 8200 5) if the
-    /// stack has an IPv6 address. Routes lead there whatever the destination. With several
-    /// [`StackBuilder::shards`] each packet is put before the shard that its ports lead to.
+    /// Makes the application the wire: the [`PacketPort`] returns the packets that the stack sends and
+    /// takes packets for it. Packets have up to `mtu` bytes, 68 (RFC 791) to 65,535, and at least 1,280
+    /// (RFC 8200 5) if the stack has an IPv6 address. All routes lead there. With several
+    /// [`StackBuilder::shards`], each packet goes to the shard of its ports.
     pub fn packets(mut self, mtu: u16) -> (Self, PacketPort) {
         let (end, port) = PacketPort::pair(mtu);
         self.wire = Some(Wire::Packets(end));
         (self, port)
     }
 
-    /// Adds an address, in a network with a prefix of `prefix_len` bits (0 ..= 32 for IPv4, 0 ..=
-    /// 128 for IPv6).
+    /// Adds an address with its prefix length (0 to 32 for IPv4, 0 to 128 for IPv6).
     pub fn address(mut self, addr: &str, prefix_len: u8) -> Result<Self, BuildError> {
         self.addresses.push(InterfaceAddress { addr: parse(addr)?, prefix_len });
         Ok(self)
     }
 
-    /// Connections that are bound to no address speak from these in turn, as far as they are of the
-    /// peer's family; otherwise from the one that the route suggests. Each has ports of its own, so
-    /// ten of them open ten times as many to one server. They must be among the stack's addresses.
+    /// Sets the source addresses that unbound connections use in turn, if they have the peer's family.
+    /// Otherwise the route selects the source. Each address has its own ports, so that ten addresses
+    /// allow ten times as many connections to one server. All must be addresses of the stack.
     pub fn source_pool(mut self, addrs: &[&str]) -> Result<Self, BuildError> {
         self.sources = addrs.iter().map(|addr| parse(addr)).collect::<Result<_, _>>()?;
         Ok(self)
     }
 
-    /// Takes segments for whatever address, and speaks from it, as a machine with a local route to all of the
-    /// internet does: for transparent proxies and tunnels. [`TcpListener::bind_any`](crate::TcpListener::bind_any)
-    /// hears of connections to addresses that are not the stack's own, and
-    /// [`UdpSocket::bind_any`](crate::UdpSocket::bind_any) of datagrams; until somebody calls it, they are
-    /// refused. Other listeners and sockets hear of the stack's own alone, an unspecified address included. Echo
-    /// requests for others stay [unclaimed](Stack::unclaimed).
+    /// Accepts packets for any address and sends from any address, like a host with a local route to
+    /// the whole Internet. Transparent proxies and tunnels need this. Connections to foreign addresses
+    /// go to [`TcpListener::bind_any`](crate::TcpListener::bind_any), datagrams to
+    /// [`UdpSocket::bind_any`](crate::UdpSocket::bind_any); without these they are refused. Other
+    /// listeners and sockets receive only packets for the stack's own addresses. Echo requests for
+    /// foreign addresses stay [unclaimed](Stack::unclaimed).
     ///
-    /// Connections have up to 65,470 addresses at a time: where there are more, those go first whose last connection has waited
-    /// longest in TIME-WAIT, and are counted as
-    /// [`addresses_recycled`](whimbrel_stack::ip::IpCounters::addresses_recycled). Over `tap:` and `packet:`
-    /// nobody is told that they are here: routes must lead to the stack's own address.
+    /// Connections have up to 65,470 addresses at a time. Beyond that, the address whose last
+    /// connection has been in TIME-WAIT longest is removed and counted as
+    /// [`addresses_recycled`](whimbrel_stack::ip::IpCounters::addresses_recycled). Over `tap:` and
+    /// `packet:` foreign addresses are not announced: routes must lead to the stack's own address.
     pub fn any_address(mut self) -> Self {
         self.any_address = true;
         self
     }
 
-    /// Adds a route beyond those that addresses and wire imply.
+    /// Adds a route to those implied by addresses and wire.
     pub fn route(mut self, route: Route) -> Self {
         self.routes.push(route);
         self
     }
 
-    /// Replaces all rules, those of a profile included.
+    /// Replaces all tunables, including those of a profile.
     pub fn tunables(mut self, tunables: Tunables) -> Self {
         self.tunables = tunables;
         self
     }
 
-    /// Replaces all rules by those of this file, as the command line's `--config` reads it:
-    /// `profile = "linux"`, and below `[tunables]` names and values. With [`StackBuilder::environment`],
-    /// in either order, variables prevail over it.
+    /// Replaces all tunables by those of this file, in the format of the command line's `--config`:
+    /// `profile = "linux"`, and names with values below `[tunables]`. Variables of
+    /// [`StackBuilder::environment`] override it, in either order of calls.
     ///
     /// # Errors
     ///
-    /// [`BuildError::Rules`]: it cannot be read, or a line of it means nothing, and which.
+    /// [`BuildError::Rules`]: the file cannot be read, or a line is invalid; the message names it.
     #[cfg(feature = "rules")]
     pub fn config_file(mut self, path: impl Into<PathBuf>) -> Result<Self, BuildError> {
         self.files_and_variables.file = Some(path.into());
         self.gather()
     }
 
-    /// Replaces all rules by those of the environment, as the command line takes them: a profile
-    /// (`WHIMBREL_PROFILE`), a file (`WHIMBREL_CONFIG`, unless [`StackBuilder::config_file`] names one),
-    /// and tunables by their names (`WHIMBREL_TCP_SYN_RETRIES`).
+    /// Replaces all tunables by those of the environment, as the command line does: a profile
+    /// (`WHIMBREL_PROFILE`), a file (`WHIMBREL_CONFIG`, unless [`StackBuilder::config_file`] names
+    /// one), and single tunables by name (`WHIMBREL_TCP_SYN_RETRIES`).
     ///
     /// # Errors
     ///
-    /// [`BuildError::Rules`]: a variable that begins like these means nothing.
+    /// [`BuildError::Rules`]: a variable with such a prefix is invalid.
     #[cfg(feature = "rules")]
     pub fn environment(mut self) -> Result<Self, BuildError> {
         self.files_and_variables.environment = Variables::of_process()?;
@@ -356,32 +353,33 @@ impl StackBuilder {
         Ok(self)
     }
 
-    /// Sets the tunable that has this name or alias: `.set("net.ipv4.tcp_syn_retries", "3")`.
+    /// Sets a tunable by its name or alias: `.set("net.ipv4.tcp_syn_retries", "3")`.
     pub fn set(mut self, name: &str, value: &str) -> Result<Self, BuildError> {
         self.tunables.set_by_name(name, value)?;
         Ok(self)
     }
 
-    /// Connections whose socket, listener and route name no congestion control have the one of this name:
-    /// one of the stack's own, such as `"reno"` and, as without this, `"cubic"`, or one that was added before.
+    /// Sets the default congestion control, for connections whose socket, listener and route set none.
+    /// It is one of the stack's own, such as `"reno"` or `"cubic"` (the default), or one added before.
     ///
     /// # Errors
     ///
-    /// [`BuildError::UnknownAlgorithm`]: there is none of this name; it tells which there are.
+    /// [`BuildError::UnknownAlgorithm`]: no congestion control has this name; the message lists the
+    /// available ones.
     pub fn tcp_congestion(mut self, name: &str) -> Result<Self, BuildError> {
         self.congestion.set_usual(name, &mut self.tunables)?;
         Ok(self)
     }
 
-    /// Adds a congestion control of yours, by whose name sockets, listeners and routes can ask for it. Each
-    /// connection that has it has one that `make` made. It runs where the shards do: one that panics
-    /// ends the stack.
+    /// Adds a custom congestion control, which sockets, listeners and routes can select by its name.
+    /// `make` creates one for each connection that uses it. It runs on the shard's thread; a panic ends
+    /// the stack.
     ///
     /// ```
     /// use whimbrel::cc::{Ack, CongestionControl, Loss, Timeout, Window};
     /// use whimbrel::{Stack, TcpSocket, mem_wire};
     ///
-    /// /// Half as many bytes in flight after each loss, and a segment more each round trip.
+    /// Halves the bytes in flight after each loss, and adds a segment each round trip.
     /// #[derive(Debug)]
     /// struct Careful;
     ///
@@ -416,8 +414,8 @@ impl StackBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildError::AddAlgorithm`]: there is no room for another (with the stack's own there are 15 at most),
-    /// the name is one of the stack's own, or it has not 1 to 15 letters, digits, hyphens and underscores.
+    /// [`BuildError::AddAlgorithm`]: more than 15 (including the stack's own), the name of an existing
+    /// one, or a name without 1 to 15 letters, digits, hyphens and underscores.
     pub fn add_congestion_control<C: CongestionControl + 'static>(
         mut self,
         name: &str,
@@ -427,8 +425,8 @@ impl StackBuilder {
         Ok(self)
     }
 
-    /// The congestion control of this name, for the metrics of a [`Route`]: one of the stack's own, or one
-    /// that was added before.
+    /// Returns the congestion control of this name, for the metrics of a [`Route`]: one of the stack's
+    /// own, or one added before.
     ///
     /// # Errors
     ///
@@ -437,18 +435,17 @@ impl StackBuilder {
         Ok(self.congestion.named(name)?)
     }
 
-    /// Keys, ports and sequence numbers repeat with `seed`. For tests only: whoever guesses it can
-    /// forge segments. Without it keys come from the system's entropy.
+    /// Derives keys, ports and sequence numbers from `seed`. For tests only: an attacker who guesses it
+    /// can forge segments. By default, keys come from the system's entropy.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Takes part in a group of stacks that have this key of their SYN cookies in common, and complete
-    /// each other's handshakes, as behind a balancer that deals segments to any of them. A third
-    /// segment is honoured whether this stack sent the cookie or another; their clocks must agree to
-    /// 40 s, and listeners of the group are to have the same settings.
-    /// [`Stack::set_cookie_keys`] changes the key.
+    /// Joins a group of stacks with a common SYN cookie key. Each stack accepts the cookies of the
+    /// others, so that a load balancer may send any segment to any of them. Their clocks must agree to
+    /// 40 s, and their listeners should have the same settings. [`Stack::set_cookie_keys`] changes the
+    /// key.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -462,36 +459,36 @@ impl StackBuilder {
         self
     }
 
-    /// Grants cookies of Fast Open (RFC 7413) under this key, so that those of another stack with it are
-    /// good here; without it under one that was drawn. Linux makes the same cookies of the same 16
-    /// octets. [`Stack::rotate_fast_open_key`] changes it.
+    /// Grants Fast Open cookies (RFC 7413) with this key, so that stacks with the same key accept each
+    /// other's cookies; otherwise with a random key. Linux derives the same cookies from the same 16
+    /// bytes. [`Stack::rotate_fast_open_key`] changes it.
     pub fn fast_open_key(mut self, key: GroupKey) -> Self {
         self.fast_open_key = Some(key);
         self
     }
 
-    /// Runs the stack on so many shards (1 ..= 256; by default as many as the wire has queues), each
-    /// a thread or a task ([`StackBuilder::driver`]), with a queue of the wire and connections of its own:
-    /// `connect` takes them in turn, and a listener accepts from all. `unix:` has one queue.
+    /// Sets the number of shards (1 to 256; by default the wire's number of queues). Each is a thread
+    /// or task ([`StackBuilder::driver`]) with a queue of the wire and its own connections. `connect`
+    /// uses them in turn, and a listener accepts from all. `unix:` has one queue.
     pub fn shards(mut self, shards: u16) -> Self {
         self.shards = Some(shards);
         self
     }
 
-    /// What drives the shards: threads of the stack's own, or the runtime that it is built in. By default the
-    /// latter, if there is one.
+    /// Sets what runs the shards: threads, or the runtime in which the stack is built. The default is
+    /// the runtime, if there is one.
     pub fn driver(mut self, driver: Driver) -> Self {
         self.driver = Some(driver);
         self
     }
 
-    /// Opens the wire and starts the shards. Over `tap:` and `packet:` it first asks, for 0.9 s,
-    /// whether somebody else has the stack's addresses (`dad=off` in the wire's description: it does not).
+    /// Opens the wire and starts the shards. Over `tap:` and `packet:` it first checks for 0.9 s that
+    /// no other host has the stack's addresses (unless the wire has `dad=off`).
     ///
     /// # Panics
     ///
-    /// As tokio's own types do, within a runtime of tokio's that was built without `enable_all`, unless
-    /// [`StackBuilder::driver`] says [`Driver::Thread`].
+    /// Panics within a tokio runtime without `enable_all`, as tokio's own types do, unless
+    /// [`StackBuilder::driver`] selects [`Driver::Thread`].
     pub fn build(mut self) -> Result<Stack, BuildError> {
         let most = ShardCount::MOST;
         if let Some(shards) = self.shards.filter(|shards| !(1..=most).contains(shards)) {
@@ -587,7 +584,7 @@ impl StackBuilder {
             }
             self.congestion.give_to(&mut shard.shard)?;
             let names = self.congestion.names(&self.tunables);
-            // What is put into packets is as long as you like; a device has buffers of its own.
+            // Packet queues take packets of any length; a device has its own buffers.
             let most_mtu = if self.packet_queues.is_some() { u16::MAX } else { shard.shard.mtu() };
             let ways = Ways::new(&shard.shard, most_mtu);
             let mailbox = Arc::new(Mailbox::new(shard.waker.clone(), names, ways));
@@ -612,13 +609,14 @@ fn parse(addr: &str) -> Result<Address, BuildError> {
 }
 
 impl Stack {
-    /// Begins to configure a stack, by default without a wire.
+    /// Returns a builder of a stack, without a wire.
     pub fn builder() -> StackBuilder {
         StackBuilder::new()
     }
 
-    /// Two stacks, joined inside the process by a perfect wire: 10.0.0.1 and fd00::1, 10.0.0.2 and
-    /// fd00::2. For tests and examples; [`StackBuilder::mem`] makes other wires.
+    /// Builds two stacks, joined inside the process by a perfect wire, with the addresses 10.0.0.1 and
+    /// fd00::1, and 10.0.0.2 and fd00::2. For tests and examples; [`StackBuilder::mem`] takes other
+    /// wires.
     pub fn pair() -> Result<(Self, Self), BuildError> {
         let (first, second) = mem_wire(LinkConfig::default(), LinkConfig::default(), 0)?;
         let first = Self::builder().mem(first).address("10.0.0.1", 24)?.address("fd00::1", 64)?;

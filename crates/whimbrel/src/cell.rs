@@ -1,11 +1,11 @@
-//! What a stream's task and its shard share: one cell, and in it a lock that only they ever take.
+//! The state that a stream's task and its shard share: one cell, whose lock only these two take.
 //!
-//! Octets cross as owned chunks, in both directions, each bounded by a credit: a task may leave
-//! octets here that the shard has no room for yet, the shard some that the task did not read; what
-//! exceeds the credit waits where TCP's own window sees it. Whoever leaves something for the shard
-//! marks the cell dirty, once, until the shard has looked.
+//! Data passes as owned chunks, in each direction up to a credit. A task may leave data here for which
+//! the shard has no room yet, and the shard data that the task has not read. Data beyond the credit
+//! waits where TCP's window covers it. A change for the shard marks the cell dirty, once, until the
+//! shard has looked.
 //!
-//! Here is the task's side. The shard's is in [`exchange`](crate::exchange).
+//! This is the task's side. The shard's side is in [`exchange`](crate::exchange).
 
 use std::collections::VecDeque;
 use std::io;
@@ -25,71 +25,71 @@ pub(crate) use settings::Settings;
 mod flags;
 mod settings;
 
-/// The shared half of a stream.
+/// Shared half of a stream.
 #[derive(Debug)]
 pub(crate) struct StreamCell(Mutex<StreamState>);
 
-/// What the lock guards. "Inward" is towards the shard, "outward" towards the task.
+/// State behind the lock. "Inward" is towards the shard, "outward" towards the task.
 #[derive(Debug)]
 pub(crate) struct StreamState {
-    /// Tasks that wait for something to read.
+    /// Tasks that wait for data.
     pub(crate) readers: Waiters,
-    /// Tasks that wait for room to write, or to be connected.
+    /// Tasks that wait for room to write, or for the connection.
     pub(crate) writers: Waiters,
-    /// What is on its way; none while nothing is.
+    /// Queued chunks; `None` while there are none.
     queues: Option<Box<StreamQueues>>,
-    /// What the shard knows it by, once it knows it.
+    /// The shard's handle of the connection, once it has one.
     pub(crate) handle: Option<Handle>,
-    /// Octets on their way outward.
+    /// Bytes queued outward.
     pub(crate) unread: u32,
-    /// Octets on their way inward.
+    /// Bytes queued inward.
     pub(crate) unsent: u32,
-    /// The socket options that the task has set.
+    /// Socket options set by the task.
     pub(crate) settings: Settings,
-    /// The port at this side, once it is known.
+    /// Local port, once it is known.
     pub(crate) local_port: u16,
-    /// This side's address, as an index into the stack's.
+    /// Index of the local address in the stack's addresses.
     pub(crate) local_index: u16,
     pub(crate) flags: Flags,
 }
 
-/// Chunks each way, and what a task is to be told.
+/// Queued chunks in both directions, and the error to report.
 #[derive(Default, Debug)]
 struct StreamQueues {
     outward: VecDeque<Bytes>,
     inward: VecDeque<Bytes>,
-    /// Why it is over, until somebody was told.
+    /// Reason of the end, until it is reported.
     error: Option<io::Error>,
 }
 
-/// What a task finds when it reads.
+/// State of the receive side, for a task that reads.
 #[derive(Debug)]
 pub(crate) enum Readable {
-    /// There are octets to read.
-    Octets,
-    /// The end of the stream: there is nothing, and nothing will come.
+    /// Data is available.
+    Data,
+    /// End of the stream: nothing is left and nothing will arrive.
     End,
-    /// There is nothing to read yet.
+    /// No data yet.
     Pending,
 }
 
-/// What a task must do for the shard after it unlocked.
+/// Action for the shard after unlocking.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub(crate) enum PostAction {
-    /// There is nothing to do.
+    /// Nothing to do.
     None,
-    /// Post this handle: the shard is to look.
+    /// Post this handle, so that the shard looks.
     Post(Handle),
 }
 
 impl StreamCell {
-    /// Of a stream that the shard is yet to hear of.
+    /// Creates the cell of a stream that the shard does not know yet.
     pub(crate) fn new(settings: Settings) -> Arc<Self> {
         Arc::new(Self(Mutex::new(StreamState::new(settings))))
     }
 
-    /// Of an accepted stream.
+    /// Creates the cell of an accepted stream.
     pub(crate) fn accepted(handle: Handle, settings: Settings) -> Arc<Self> {
         let mut state = StreamState::new(settings);
         state.handle = Some(handle);
@@ -97,18 +97,18 @@ impl StreamCell {
         Arc::new(Self(Mutex::new(state)))
     }
 
-    /// Waits for any of what `interest` names.
+    /// Waits for any event of `interest`.
     pub(crate) const fn ready(&self, interest: Interest) -> Readiness<'_, StreamState> {
         Readiness::new(&self.0, interest)
     }
 
-    /// The state, which nobody else sees until the guard is dropped.
+    /// Locks the state.
     pub(crate) fn lock(&self) -> MutexGuard<'_, StreamState> {
         readiness::lock(&self.0)
     }
 }
 
-/// A cell as it begins, and how many octets either side may leave in it.
+/// Creation, and limits of queued data in both directions.
 impl StreamState {
     fn new(settings: Settings) -> Self {
         Self {
@@ -125,24 +125,26 @@ impl StreamState {
         }
     }
 
-    /// The most octets that wait for the shard: as much again as its send buffer, within bounds.
+    /// Returns the limit of bytes queued for the shard: as much again as its send buffer, within
+    /// bounds.
     pub(crate) fn send_credit(&self) -> u32 {
         self.settings.send_size().min(CREDIT)
     }
 
-    /// The most octets that wait for the task: as much again as the receive buffer, within bounds.
+    /// Returns the limit of bytes queued for the task: as much again as the receive buffer, within
+    /// bounds.
     pub(crate) fn recv_credit(&self) -> u32 {
         self.settings.recv_size().min(CREDIT)
     }
 
-    /// How many octets more may wait for the shard.
+    /// Returns the number of further bytes that may be queued for the shard.
     pub(crate) fn send_room(&self) -> u32 {
-        // Bytes alone would not bound memory: each piece costs its place and its header, too.
+        // Bytes alone would not bound memory, because each piece also needs its place and header.
         let pieces = self.queues.as_ref().map_or(0, |queues| queues.inward.len());
         if pieces < PIECES { self.send_credit().saturating_sub(self.unsent) } else { 0 }
     }
 
-    /// How many octets more may wait for the task.
+    /// Returns the number of further bytes that may be queued for the task.
     pub(crate) fn recv_room(&self) -> u32 {
         if self.pieces_outward() < PIECES {
             self.recv_credit().saturating_sub(self.unread)
@@ -160,19 +162,19 @@ impl StreamState {
     }
 }
 
-/// What a task that reads finds and takes.
+/// Reading by the task.
 impl StreamState {
-    /// What there is to read.
+    /// Returns the state of the receive side.
     pub(crate) fn readable(&self) -> Readable {
         match self.unread {
             0 if self.flags.has(Flags::READ_END) => Readable::End,
             0 => Readable::Pending,
-            _ => Readable::Octets,
+            _ => Readable::Data,
         }
     }
 
-    /// What a task is told at the end: nothing, or the error, once. As on Linux, after the peer's FIN
-    /// the end stays the end, and errors are for whoever writes.
+    /// Returns the result of a read at the end: 0, or the error, once. As on Linux, reads return 0
+    /// after the peer's FIN and errors go to writers.
     pub(crate) fn end(&mut self) -> io::Result<usize> {
         if self.flags.has(Flags::FIN) {
             return Ok(0);
@@ -180,7 +182,7 @@ impl StreamState {
         self.take_error().map_or(Ok(0), Err)
     }
 
-    /// Moves chunks of at most `most` octets in all to `places`. Returns how many chunks.
+    /// Moves chunks of at most `most` bytes in all to `places`. Returns the number of chunks.
     pub(crate) fn take_outward(&mut self, mut most: usize, places: &mut [Bytes]) -> usize {
         let Some(queues) = &mut self.queues else { return 0 };
         let mut count = 0;
@@ -199,7 +201,7 @@ impl StreamState {
         count
     }
 
-    /// Copies the first octets to `out`; they stay. Returns how many.
+    /// Copies the first bytes to `out` without removing them. Returns their number.
     pub(crate) fn peek(&self, out: &mut [u8]) -> usize {
         let mut done = 0;
         for chunk in self.queues.iter().flat_map(|queues| &queues.outward) {
@@ -211,9 +213,9 @@ impl StreamState {
         done
     }
 
-    /// The task has read: if the shard holds text back for want of credit, it gets it.
+    /// Returns credit after a read, if the shard holds data back for want of it.
     pub(crate) fn return_credit(&mut self) -> PostAction {
-        // Half, not any: a task that reads a byte at a time would wake its shard for each of them.
+        // At half only: a task that reads single bytes would otherwise wake its shard for each of them.
         if self.flags.has(Flags::STARVED) && self.has_half_read() {
             return self.dirty();
         }
@@ -221,31 +223,31 @@ impl StreamState {
     }
 }
 
-/// What is to be told to whoever reads or writes next.
+/// Errors for the next read or write.
 impl StreamState {
-    /// Whether somebody is to be told.
+    /// True if an error waits to be reported.
     pub(crate) fn has_error(&self) -> bool {
         self.queues.as_ref().is_some_and(|queues| queues.error.is_some())
     }
 
-    /// The error, for whoever is told.
+    /// Returns the error to report and removes it.
     pub(crate) fn take_error(&mut self) -> Option<io::Error> {
         let error = self.queues.as_mut()?.error.take();
         self.drop_empty_queues();
         error
     }
 
-    /// Somebody is to be told `error`.
+    /// Sets the error to report.
     pub(crate) fn set_error(&mut self, error: io::Error) {
         self.queues.get_or_insert_default().error = Some(error);
     }
 }
 
-/// What a task that writes may leave, and how it says that this was all.
+/// Writing by the task, and the end of writing.
 impl StreamState {
-    /// How many octets the task may leave here, or why it may leave none.
+    /// Returns the number of bytes that the task may queue, or the reason why it may not.
     pub(crate) fn room(&mut self) -> io::Result<usize> {
-        // Before anything else, and once: a write is where tasks look for what went wrong.
+        // First and once: tasks look for errors in writes.
         if let Some(error) = self.take_error() {
             return Err(error);
         }
@@ -255,7 +257,7 @@ impl StreamState {
         Ok(self.send_room() as usize)
     }
 
-    /// Leaves `chunk` for the shard.
+    /// Queues `chunk` for the shard.
     pub(crate) fn leave(&mut self, chunk: Bytes) -> PostAction {
         if chunk.is_empty() {
             return PostAction::None;
@@ -265,15 +267,16 @@ impl StreamState {
         self.dirty()
     }
 
-    /// The shard is to look.
+    /// Marks the cell dirty, so that the shard looks.
     pub(crate) fn dirty(&mut self) -> PostAction {
-        // Marked already, or not known to a shard yet: whoever comes to look finds this as well.
+        // If it is marked already, or unknown to a shard yet, the next look finds this change as well.
         self.flags.mark_dirty(self.handle).map_or(PostAction::None, PostAction::Post)
     }
 
-    /// The task let go. What it waited with is returned, to be dropped after unlocking.
+    /// Records that the stream was dropped. Returns the wakers, to be dropped after unlocking.
     pub(crate) fn on_drop(&mut self) -> (PostAction, Vec<Waker>) {
-        // A waker runs the executor's code when it is dropped, which may lock this cell: not under its lock.
+        // Dropping a waker runs the executor's code, which may lock this cell, so it is not done under
+        // the lock.
         let mut wakers = Vec::new();
         self.readers.take_all(&mut wakers);
         self.writers.take_all(&mut wakers);
@@ -284,17 +287,17 @@ impl StreamState {
 
 /// The shard's side of the queues.
 impl StreamState {
-    /// Appends octets that arrived to what the task will read.
+    /// Appends received data for the task.
     pub(crate) fn push_outward(&mut self, chunk: Bytes) {
         self.unread += chunk.len() as u32;
         self.queues.get_or_insert_default().outward.push_back(chunk);
     }
 
-    /// Takes what waits inward from the front, as long as `send` takes the whole chunk.
+    /// Removes chunks from the inward queue while `send` takes them whole.
     pub(crate) fn drain_inward(&mut self, mut send: impl FnMut(&mut Bytes) -> usize) {
         let Some(queues) = &mut self.queues else { return };
         while let Some(first) = queues.inward.front_mut() {
-            // `send` leaves in `first` what it had no room for, so that the rest keeps its place.
+            // `send` leaves in `first` the part without room, so that the rest keeps its place.
             self.unsent -= send(first) as u32;
             if !first.is_empty() {
                 break;
@@ -304,7 +307,7 @@ impl StreamState {
         self.drop_empty_queues();
     }
 
-    /// Nobody will ever take what waits inward.
+    /// Discards the inward queue.
     pub(crate) fn discard_inward(&mut self) {
         self.unsent = 0;
         if let Some(queues) = &mut self.queues {
@@ -313,7 +316,7 @@ impl StreamState {
         self.drop_empty_queues();
     }
 
-    /// An idle connection holds no queues.
+    /// Frees empty queues, so that an idle connection has none.
     fn drop_empty_queues(&mut self) {
         if self.unread == 0 && self.unsent == 0 && !self.has_error() {
             self.queues = None;
@@ -321,17 +324,18 @@ impl StreamState {
     }
 }
 
-/// The most octets that wait in a cell, each way. With a quarter of it a stream of 2 GiB took 1.1 to
+/// Limit of bytes in a cell, each way. With a quarter of it a stream of 2 GiB took 1.1 to
 /// 1.75 times the processor time, in five pairs of runs in turns (1.3 to 2.6 against 1.0
 /// to 1.5 s/GB, on threads), because its two ends wake each other so much more often.
 const CREDIT: u32 = 256 << 10;
 
-/// The most pieces of them, each way: whoever writes an octet at a time, here or at the peer, must not
-/// take a hundred octets of memory for each. Text that waits beyond is gathered by the shard's buffers.
+/// Limit of pieces, each way. Single bytes written here or by the peer must not take a hundred bytes of
+/// memory each. Data beyond the limit is gathered in the shard's buffers.
 const PIECES: usize = 1_024;
 
-/// With the two counts in front of it, the cell has 120 octets, and with the allocator's 8 two cache lines.
-// Elsewhere the standard library's lock is larger.
+/// With the two counts in front of it, the cell has 120 bytes, and with the allocator's 8 two cache
+/// lines.
+// On other systems the standard library's lock is larger.
 #[cfg(target_os = "linux")]
 const _: () = assert!(size_of::<StreamCell>() + 2 * size_of::<usize>() <= 120);
 

@@ -1,4 +1,4 @@
-//! The same change at every shard of a stack that runs.
+//! Changes that are applied to every shard of a running stack.
 
 use std::io;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::fault;
 use crate::mailbox::{Mailbox, Request};
 use crate::waiters::deliver;
 
-/// Has the shards behind these mailboxes send packets of up to `mtu` bytes; `at_wire` follows where each is
-/// driven.
+/// Sets the MTU of the shards behind these mailboxes. `at_wire` runs after each change, on the shard's
+/// thread.
 pub(crate) async fn set_mtu(
     mailboxes: &[Arc<Mailbox>],
     at_wire: impl Fn() + Clone + Send + 'static,
@@ -32,8 +32,8 @@ pub(crate) async fn set_mtu(
     set.await?.map_err(fault::mtu)
 }
 
-/// Makes the same change at every shard. All are asked before the first answer is awaited: a caller that drops
-/// the future leaves no shard behind, and of two changes all see the same one first.
+/// Applies a change to every shard. All requests are sent before the first reply is awaited. A dropped
+/// future therefore leaves no shard out, and all shards see two changes in the same order.
 pub(crate) async fn change_all<E, C>(
     mailboxes: &[Arc<Mailbox>],
     change: impl Fn(&Arc<Mailbox>) -> C,

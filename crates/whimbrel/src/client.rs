@@ -1,4 +1,4 @@
-//! Connections for the pooling client of hyper-util.
+//! Connections for hyper-util's pooling client.
 
 use std::io;
 use std::pin::Pin;
@@ -11,10 +11,10 @@ use tower_service::Service;
 
 use crate::{Stack, TcpStream};
 
-/// Opens a stack's connections for `hyper_util::client::legacy::Client`, as that crate's
-/// `HttpConnector` opens the kernel's.
+/// Opens connections of a stack for `hyper_util::client::legacy::Client`, like hyper-util's
+/// `HttpConnector` for kernel sockets.
 ///
-/// It goes to host and port of the URI, and without a port to 80, or to 443 for `https`.
+/// The port defaults to 80, and to 443 for `https`.
 #[derive(Clone, Debug)]
 pub struct Connector {
     stack: Stack,
@@ -22,18 +22,18 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// Of connections that `stack` makes, for `http` alone.
+    /// Creates a connector for `http` URIs over connections of `stack`.
     pub const fn new(stack: Stack) -> Self {
         Self { stack, enforce_http: true }
     }
 
-    /// Whether URIs of other schemes than `http` are refused (so from the start), because nobody would
-    /// encrypt what they ask to be encrypted. `false` for who wraps this in a connector that does.
+    /// Refuses URIs of schemes other than `http` (the default), because they would not be encrypted.
+    /// Pass `false` if another connector wraps this one and encrypts.
     pub const fn enforce_http(&mut self, is_enforced: bool) {
         self.enforce_http = is_enforced;
     }
 
-    /// Where a URI leads.
+    /// Returns host and port of a URI.
     fn target(&self, uri: &Uri) -> io::Result<(String, u16)> {
         let refused = |why: &str| {
             io::Error::new(io::ErrorKind::InvalidInput, format!("cannot connect to {uri}: {why}"))

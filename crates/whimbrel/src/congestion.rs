@@ -1,4 +1,4 @@
-//! Which congestion control a connection has: by its name, as `TCP_CONGESTION` has it.
+//! Congestion controls by name, as in `TCP_CONGESTION`.
 
 use std::io;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use whimbrel_tcp::cc::{AddError, Algorithm, Algorithms, CongestionControl, Unkno
 
 use crate::cell::Settings;
 
-/// The congestion controls of a stack that is to be.
+/// Congestion controls of a stack to be built.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct CongestionControls {
     all: Algorithms,
-    /// One of the user's that connections have whose socket, listener and route name none; without, the
-    /// tunable's.
+    /// A custom one as the default, for connections whose socket, listener and route name none; `None`:
+    /// the tunable's.
     usual: Option<Algorithm>,
 }
 
 impl CongestionControls {
-    /// Adds one of the user's.
+    /// Adds a custom congestion control.
     pub(crate) fn add<C: CongestionControl + 'static>(
         &mut self,
         name: &str,
@@ -32,11 +32,11 @@ impl CongestionControls {
         self.all.add(name, Arc::new(move || Box::new(make()))).map(|_| ())
     }
 
-    /// The most that can be added.
+    /// Limit of custom congestion controls.
     const MOST_ADDED: u8 = Settings::CONGESTION_CONTROLS - Algorithm::OURS.len() as u8;
 
-    /// Connections whose socket, listener and route name none have this one: of the stack's own by its
-    /// rules, so that these can be changed.
+    /// Sets the default congestion control. One of the stack's own is set in the tunables, so that it
+    /// can be changed later.
     pub(crate) fn set_usual(
         &mut self,
         name: &str,
@@ -50,12 +50,12 @@ impl CongestionControls {
         Ok(())
     }
 
-    /// That of this name.
+    /// Returns the congestion control of this name.
     pub(crate) fn named(&self, name: &str) -> Result<Algorithm, UnknownAlgorithm> {
         self.all.named(name)
     }
 
-    /// A shard has them too, by the same numbers.
+    /// Registers the custom ones at a shard, under the same numbers.
     pub(crate) fn give_to(&self, shard: &mut Shard) -> Result<(), AddError> {
         for (name, make) in self.all.added() {
             shard.add_congestion_control(name, make.clone())?;
@@ -66,7 +66,7 @@ impl CongestionControls {
         Ok(())
     }
 
-    /// The names of those of a stack that begins by these rules.
+    /// Returns the names, for a stack with these tunables.
     pub(crate) fn names(&self, tunables: &Tunables) -> CongestionNames {
         CongestionNames {
             names: self.all.names().map(Box::from).collect(),
@@ -75,21 +75,21 @@ impl CongestionControls {
     }
 }
 
-/// How the congestion controls of a stack are called.
+/// Names of a stack's congestion controls.
 #[derive(Clone, Debug)]
 pub(crate) struct CongestionNames {
-    /// The name of each algorithm, at the place that its number says.
+    /// Names, indexed by the algorithm's number.
     names: Box<[Box<str>]>,
-    /// That of connections for which nothing else was said.
+    /// Default congestion control.
     usual: Algorithm,
 }
 
 impl CongestionNames {
-    /// That of this name.
+    /// Returns the congestion control of this name.
     ///
     /// # Errors
     ///
-    /// `NotFound`, as `ENOENT`: there is none.
+    /// `NotFound`, as `ENOENT`: no congestion control has this name.
     pub(crate) fn find(&self, name: &str) -> io::Result<Algorithm> {
         let number = self.names.iter().position(|known| **known == *name);
         let number = number.and_then(|number| u8::try_from(number).ok());
@@ -99,7 +99,7 @@ impl CongestionNames {
         })
     }
 
-    /// The name of this one, or of that of connections for which nothing else was said.
+    /// Returns the name of this one, or of the default.
     pub(crate) fn name(&self, which: Option<Algorithm>) -> String {
         let number = usize::from(which.unwrap_or(self.usual).number());
         self.names.get(number).map(ToString::to_string).unwrap_or_default()

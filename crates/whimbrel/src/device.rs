@@ -1,8 +1,8 @@
-//! What a device of your own is made of: the trait, and the types that it speaks of.
+//! The [`Device`] trait for custom devices, and its types.
 //!
-//! [`StackBuilder::device`](crate::StackBuilder::device) takes it, and shows one. If all that you have is
-//! packets, and no descriptor that becomes readable when some wait,
-//! [`StackBuilder::packets`](crate::StackBuilder::packets) is what you want.
+//! [`StackBuilder::device`](crate::StackBuilder::device) takes a device and has an example. If there is
+//! no descriptor that becomes readable when packets wait, use
+//! [`StackBuilder::packets`](crate::StackBuilder::packets).
 
 pub use whimbrel_base::Instant;
 pub use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum, TxSegment};

@@ -1,4 +1,4 @@
-//! What crosses between a listener for any destination and the shards: who dials, and what is decided.
+//! Messages between a listener for any destination and the shards: incoming connections and decisions.
 
 use std::io;
 use std::sync::Arc;
@@ -11,42 +11,42 @@ use whimbrel_stack::{Answer, Asked, SynHandle, Withdrawal};
 use crate::backlog::Accepted;
 use crate::cell::Settings;
 
-/// What is asked of a shard about connections to any destination.
+/// A request to a shard about connections to any destination.
 #[derive(Debug)]
 pub(crate) enum AnyRequest {
-    /// Listen, and tell of them by this end.
+    /// Start listening and send incoming connections to this end.
     Listen(AnyEnd),
-    /// There is room to tell of more, or nobody to tell.
+    /// The queue has room, or its receiver has gone.
     Room,
-    /// Answer a SYN as somebody decided.
+    /// Answer a SYN as decided.
     Decide(Decision),
-    /// Listen no more: nobody holds the listener.
+    /// Stop listening: the listener was dropped.
     Close,
 }
 
-/// A shard's way to the listener.
+/// A shard's sender to the listener.
 #[derive(Debug)]
 pub(crate) struct AnyEnd {
-    /// The number of the shard whose end it is.
+    /// Number of the shard.
     pub(crate) shard: usize,
     pub(crate) queue: Sender<Dial>,
-    /// It has more than the queue had room for.
+    /// True if the shard has more connections than the queue had room for.
     pub(crate) crowded: Arc<AtomicBool>,
-    /// What the streams begin with.
+    /// Settings of new streams.
     pub(crate) settings: Settings,
 }
 
-/// Somebody dials, and waits for a decision.
+/// A SYN that waits for a decision.
 #[derive(Debug)]
 pub(crate) struct Dial {
     pub(crate) asked: Asked,
-    /// The number of the shard that asks.
+    /// Number of its shard.
     pub(crate) shard: usize,
-    /// Tells if it is gone.
+    /// Receives the reason if it is withdrawn.
     pub(crate) withdrawn: oneshot::Receiver<Withdrawal>,
 }
 
-/// What somebody decided about a SYN.
+/// A decision about a SYN.
 #[derive(Debug)]
 pub(crate) struct Decision {
     pub(crate) syn: SynHandle,
@@ -54,15 +54,15 @@ pub(crate) struct Decision {
     pub(crate) opened: Option<OpenedSender>,
 }
 
-/// The way of a connection that is complete to whoever accepted it.
+/// Sender of a completed connection to its task.
 pub(crate) type OpenedSender = oneshot::Sender<io::Result<Accepted>>;
 
 impl AnyEnd {
-    /// A place in the listener's queue; if there is none, the shard is asked again once there is.
+    /// Reserves a place in the queue. Without one, the shard gets [`AnyRequest::Room`] later.
     pub(crate) fn place(&self) -> Option<Permit<'_, Dial>> {
         self.queue.try_reserve().ok().or_else(|| {
             self.crowded.store(true, Ordering::SeqCst);
-            // Who took one out in between did not see that.
+            // A receiver that took one out in between did not see the flag.
             self.queue.try_reserve().ok()
         })
     }

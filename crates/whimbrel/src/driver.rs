@@ -1,4 +1,4 @@
-//! What drives the shards of a stack: threads, or tasks.
+//! Execution of a stack's shards by threads or tasks.
 
 use std::io;
 use std::sync::Arc;
@@ -12,29 +12,31 @@ use task::ShardTask;
 
 mod task;
 
-/// What drives the shards of a stack.
+/// Selects what runs the shards of a stack.
 ///
-/// By default it is [`Driver::Runtime`] where [`build`](crate::StackBuilder::build) is called within a
-/// runtime of tokio's, and [`Driver::Thread`] elsewhere.
+/// The default is [`Driver::Runtime`] if [`build`](crate::StackBuilder::build) is called within a tokio
+/// runtime, and [`Driver::Thread`] otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Driver {
     /// A thread for each shard, which sleeps while there is nothing to do.
     ///
-    /// For executors other than tokio's, for tasks that block or compute for long, and for a stack that is
-    /// to outlive the runtime: segments are answered and sent again whatever tasks do.
+    /// Use it with other executors than tokio's, with tasks that block or compute for long, and for a
+    /// stack that is to outlive the runtime. Segments are acknowledged and retransmitted whatever the
+    /// tasks do.
     Thread,
-    /// A task for each shard, on the runtime that the stack is built in, whose `enable_all` was called.
+    /// A task for each shard, on the runtime in which the stack is built. The runtime needs
+    /// `enable_all`.
     ///
-    /// No thread stands between a task and its shard, so that one echo takes a tenth of the time that it
-    /// takes with threads; with hundreds at a time threads are faster by a quarter. But nothing is answered,
-    /// and no timer runs out, while no thread of the runtime comes to run tasks: who blocks its only thread
-    /// blocks the stack. When the runtime is shut down, the stack ends with it. Timers are late by up to a
-    /// millisecond, as tokio's are.
+    /// Tasks and shards share threads, so that a single echo takes a tenth of its time with threads.
+    /// With hundreds of parallel echoes, threads are a quarter faster. While no runtime thread is free,
+    /// packets are not processed and timers do not run. A task that blocks the only thread therefore
+    /// blocks the stack. The stack ends with its runtime. Timers are late by up to a millisecond, like
+    /// tokio's.
     Runtime,
 }
 
 impl Driver {
-    /// What was asked for, or the default where this is called; none if that cannot be here.
+    /// Returns the requested driver or the default here; `None` if that is not possible here.
     pub(crate) fn here(asked: Option<Self>) -> Option<Self> {
         let has_runtime = Handle::try_current().is_ok();
         match asked {
@@ -61,7 +63,7 @@ impl Driver {
     }
 }
 
-/// The life of a worker thread. If it panics, its port is dropped, and tells everybody.
+/// Runs a worker thread. If it panics, dropping its port reports this to all tasks.
 fn run(mut worker: StackWorker<StackPort>, shutdown: &Shutdown) {
     if let Err(error) = worker.run(shutdown.stop()) {
         shutdown.fail(error.to_string());

@@ -1,4 +1,4 @@
-//! The shard's side of a stream's cell: what happens to it, where the shard is driven.
+//! The shard's side of a stream's cell, on the shard's thread.
 
 use std::task::Waker;
 
@@ -10,23 +10,23 @@ use whimbrel_tcp::CloseReason;
 use crate::cell::{Flags, StreamState};
 use crate::fault;
 
-/// Whether the shard keeps the cell.
+/// Future of a cell at its shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub(crate) enum CellDisposition {
     /// The shard keeps the cell.
     Kept,
-    /// As long as what was sent is on its way out; then the connection is reset.
+    /// The shard keeps it while sent data leaves; then the connection is reset.
     Resetting,
-    /// The stream is gone on both sides.
+    /// The stream has ended on both sides.
     Parted,
 }
 
-/// Who is to be woken, after everything was unlocked.
+/// Wakers to call after unlocking.
 pub(crate) type Wakers = Vec<Waker>;
 
 impl StreamState {
-    /// Moves what crosses, in both directions, as far as room and credit last.
+    /// Moves data in both directions, as far as room and credit last.
     pub(crate) fn exchange(
         &mut self,
         shard: &mut Shard,
@@ -45,13 +45,13 @@ impl StreamState {
         CellDisposition::Kept
     }
 
-    /// The connection is established.
+    /// Records that the connection is established.
     pub(crate) fn on_connected(&mut self, out: &mut Wakers) {
         self.flags.set(Flags::OPEN);
         self.writers.take_all(out);
     }
 
-    /// The connection is over, or never was.
+    /// Records that the connection has ended or failed to open.
     pub(crate) fn on_over(&mut self, error: Option<std::io::Error>, out: &mut Wakers) {
         if self.flags.has(Flags::OVER) {
             return;
@@ -65,14 +65,14 @@ impl StreamState {
         self.writers.take_all(out);
     }
 
-    /// Nothing more can be read, either: there is no shard any more, or it never knew the stream.
+    /// Records that nothing more can be read: the shard has ended or never knew the stream.
     pub(crate) fn on_lost(&mut self, error: std::io::Error, out: &mut Wakers) {
         self.on_over(Some(error), out);
         self.flags.set(Flags::READ_END);
         self.readers.take_all(out);
     }
 
-    /// Inward: text, then the end of it.
+    /// Moves data inward, then the end of it.
     pub(crate) fn push(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) {
         let before = self.unsent;
         self.send_all(shard, handle);
@@ -86,12 +86,12 @@ impl StreamState {
         }
     }
 
-    /// Sends while there is room. If there is not enough, the shard tells when there is.
+    /// Sends while there is room. The shard reports new room by an event.
     fn send_all(&mut self, shard: &mut Shard, handle: Handle) {
         self.send_by(|chunk| shard.send(handle, chunk));
     }
 
-    /// Sends what waits, until `send` leaves something of it.
+    /// Sends queued data until `send` leaves a part.
     fn send_by(&mut self, mut send: impl FnMut(&mut Bytes) -> Result<usize, SendError>) {
         let mut refused = false;
         self.drain_inward(|chunk| {
@@ -101,17 +101,17 @@ impl StreamState {
             })
         });
         if refused {
-            // Why, the shard tells by an event of its own.
+            // The shard reports the reason by an event of its own.
             self.discard_inward();
         }
     }
 
-    /// Outward: as much as there is credit for.
+    /// Moves data outward, as far as there is credit.
     fn pull(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) {
         if self.flags.has(Flags::READ_END) || !self.flags.has(Flags::OPEN) {
             return;
         }
-        // Set again below if credit ends before text does.
+        // Set again below if credit ends before the data.
         self.flags.take(Flags::STARVED);
         let before = self.unread;
         let mut room = self.recv_room();
@@ -146,7 +146,7 @@ impl StreamState {
         self.readers.take_all(out);
     }
 
-    /// The shard says that the connection is over.
+    /// Records that the connection has closed.
     pub(crate) fn on_closed(
         &mut self,
         shard: &Shard,
@@ -155,7 +155,7 @@ impl StreamState {
         out: &mut Wakers,
     ) {
         let peer = shard.flow(handle).map(|flow| flow.remote);
-        // Both may have come in one burst.
+        // Both may have arrived in one burst.
         if shard.snapshot(handle).is_some_and(|it| it.fin_received) {
             self.flags.set(Flags::FIN);
         }
@@ -170,26 +170,27 @@ impl StreamState {
         }
     }
 
-    /// The task let go: what it sent is delivered, then FIN, unless it is to be reset.
+    /// Releases a dropped stream: its data is delivered, then FIN, unless the connection is to be
+    /// reset.
     fn release(&mut self, shard: &mut Shard, handle: Handle, out: &mut Wakers) -> CellDisposition {
         if self.settings.linger().is_some_and(|it| it.is_zero()) {
             shard.abort(handle);
             return CellDisposition::Parted;
         }
-        // RFC 9293 3.6.1: what was received and not read counts wherever it waits; the shard looks
-        // after its own part. An answer to a request that was not read to its end goes first, as by
-        // Linux, which sends within the call that writes.
+        // RFC 9293 3.6.1: unread data counts wherever it waits; the shard checks its own part. A reply
+        // to a request that was not read to its end goes first, as on Linux, which sends within the
+        // call that writes.
         if self.unread > 0 && !self.flags.has(Flags::OVER) {
             self.push(shard, handle, out);
             return CellDisposition::Resetting;
         }
-        // The rest must not wait here for room: with it in the shard, the connection is an orphan,
-        // whose time is bounded.
+        // The rest must not wait here for room: once it is in the shard, the connection is an orphan
+        // with a time limit.
         self.send_by(|chunk| shard.send_whole(handle, chunk));
         shard.close(handle);
         CellDisposition::Parted
     }
 }
 
-/// An empty chunk, for arrays of places.
+/// An empty chunk, to fill arrays.
 pub(crate) const NO_CHUNK: Bytes = Bytes::new();

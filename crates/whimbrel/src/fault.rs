@@ -1,5 +1,5 @@
-//! What goes wrong, as `std::io::Error`: the kind that a program expects of tokio, and a message
-//! that names the limit that was hit, and what to turn.
+//! Errors as `std::io::Error`, with the kind that tokio programs expect. The message names the limit
+//! that was hit, and the setting to change.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -15,7 +15,7 @@ use whimbrel_tcp::{CloseReason, Tunables};
 use whimbrel_udp::{BindError, QueueError, SocketError};
 use whimbrel_wire::Endpoint;
 
-/// Why an established connection is over, if that is an error.
+/// Returns the error of an ended connection, if it did not end in order.
 pub(crate) fn closed(
     reason: CloseReason,
     peer: Option<Endpoint>,
@@ -27,7 +27,7 @@ pub(crate) fn closed(
         CloseReason::Reset | CloseReason::Refused => {
             (ErrorKind::ConnectionReset, format!("connection reset by {peer}"))
         }
-        // A reset is no news to whoever reads then; to whoever writes it means that nobody takes it.
+        // A reader learns of the end otherwise; a writer needs to know that its data was refused.
         CloseReason::BrokenPipe => (
             ErrorKind::BrokenPipe,
             format!("{peer} had closed the connection, and reset it when more was sent"),
@@ -47,7 +47,7 @@ pub(crate) fn closed(
     Some(io::Error::new(kind, text))
 }
 
-/// Why an attempt to open failed.
+/// Returns the error of a failed attempt to connect.
 pub(crate) fn not_opened(
     reason: CloseReason,
     peer: Option<Endpoint>,
@@ -93,7 +93,7 @@ pub(crate) fn not_opened(
         | CloseReason::Finished => (
             ErrorKind::ConnectionRefused,
             format!(
-                "connection refused after {tried} in {lasted}: nobody listens at {peer}, or it \
+                "connection refused after {tried} in {lasted}: no listener at {peer}, or it \
                  turned us away"
             ),
         ),
@@ -110,7 +110,7 @@ fn aborted(peer: &str) -> (ErrorKind, String) {
     (ErrorKind::ConnectionAborted, format!("connection to {peer} aborted by this side"))
 }
 
-/// The kind of error that routers' reports are to an attempt that they outlasted.
+/// Returns the kind of error for an ICMP report during the attempt.
 const fn unreachable_kind(error: SoftError) -> ErrorKind {
     match error {
         SoftError::NetworkUnreachable => ErrorKind::NetworkUnreachable,
@@ -124,7 +124,7 @@ const fn unreachable_kind(error: SoftError) -> ErrorKind {
     }
 }
 
-/// Why a connection could not be begun.
+/// Returns the error of a connection that could not be begun.
 pub(crate) fn connect(error: ConnectError) -> io::Error {
     let kind = match &error {
         ConnectError::NoRoute(_) => ErrorKind::NetworkUnreachable,
@@ -139,7 +139,7 @@ pub(crate) fn connect(error: ConnectError) -> io::Error {
     io::Error::new(kind, ConnectFailure(error))
 }
 
-/// The same of several shards that were tried one after the other.
+/// Combines the errors of several shards that were tried in turn.
 pub(crate) fn connect_again(former: Option<io::Error>, latter: io::Error) -> io::Error {
     let former = former.and_then(|former| former.downcast::<ConnectFailure>().ok());
     match (former, latter.downcast::<ConnectFailure>()) {
@@ -151,7 +151,7 @@ pub(crate) fn connect_again(former: Option<io::Error>, latter: io::Error) -> io:
     }
 }
 
-/// An error that `unwrap`, too, and a `main` that returns it, show in words.
+/// Shows the message also in `Debug`, for `unwrap` and for a `main` that returns it.
 #[derive(thiserror::Error)]
 #[error("{0}")]
 struct ConnectFailure(ConnectError);
@@ -162,7 +162,7 @@ impl fmt::Debug for ConnectFailure {
     }
 }
 
-/// The error of a packet that could not be sent as it is.
+/// Returns the error of a packet that could not be injected.
 pub(crate) fn inject(error: InjectError) -> io::Error {
     let kind = match error {
         InjectError::Full => ErrorKind::WouldBlock,
@@ -171,7 +171,7 @@ pub(crate) fn inject(error: InjectError) -> io::Error {
     io::Error::new(kind, error.to_string())
 }
 
-/// The error of a listener that could not be opened.
+/// Returns the error of a listener that could not be opened.
 pub(crate) fn listen(error: ListenError) -> io::Error {
     let kind = match &error {
         ListenError::InUse(_) => ErrorKind::AddrInUse,
@@ -182,18 +182,18 @@ pub(crate) fn listen(error: ListenError) -> io::Error {
     io::Error::new(kind, error.to_string())
 }
 
-/// Another socket has the end.
+/// Returns the error of an address and port that another socket has.
 pub(crate) fn in_use(at: Endpoint) -> io::Error {
     listen(ListenError::InUse(at))
 }
 
-/// There is a listener for any destination.
+/// Returns the error of a second listener for any destination.
 pub(crate) fn any_in_use() -> io::Error {
     let text = "another listener for any destination is open: a stack has one; drop it, and all that it yielded";
     io::Error::new(ErrorKind::AddrInUse, text)
 }
 
-/// Who dialled is there no more.
+/// Returns the error of a withdrawn incoming connection.
 pub(crate) fn withdrawn(why: Withdrawal, peer: Endpoint) -> io::Error {
     match why {
         Withdrawal::TimedOut => {
@@ -213,12 +213,12 @@ pub(crate) fn withdrawn(why: Withdrawal, peer: Endpoint) -> io::Error {
     }
 }
 
-/// Not an address of the stack.
+/// Returns the error of an address that is not the stack's.
 pub(crate) fn not_local(at: Endpoint) -> io::Error {
     listen(ListenError::NotLocal(at))
 }
 
-/// Every port that may be drawn is bound.
+/// Returns the error of exhausted ports.
 pub(crate) fn no_port(first: u16, last: u16) -> io::Error {
     let text = format!(
         "ports exhausted: all of {first} to {last} are bound here; widen \
@@ -227,46 +227,46 @@ pub(crate) fn no_port(first: u16, last: u16) -> io::Error {
     io::Error::new(ErrorKind::AddrInUse, text)
 }
 
-/// Writing where the own direction is shut, or the connection over.
+/// Returns the error of a write after shutdown, close or reset.
 pub(crate) fn broken_pipe() -> io::Error {
     let text = "the connection no longer sends: it was shut down, closed or reset";
     io::Error::new(ErrorKind::BrokenPipe, text)
 }
 
-/// A socket of the other family.
+/// Returns the error of an address of the other family.
 pub(crate) fn family(addr: SocketAddr) -> io::Error {
     let text =
         format!("{addr} is of the other family: use TcpSocket::new_v4 or new_v6 to match it");
     io::Error::new(ErrorKind::InvalidInput, text)
 }
 
-/// `bind` for the second time.
+/// Returns the error of a second `bind`.
 pub(crate) fn bound_already(at: SocketAddr) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, format!("the socket is bound to {at} already"))
 }
 
-/// A hop limit that no packet has.
+/// Returns the error of an invalid hop limit.
 pub(crate) fn hop_limit(asked: u32) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, format!("ttl {asked}: give 1 to 255"))
 }
 
-/// A traffic class that no packet has.
+/// Returns the error of an invalid traffic class.
 pub(crate) fn traffic_class(asked: u32) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, format!("traffic class {asked}: give 0 to 255"))
 }
 
-/// An option of IPv6 alone.
+/// Returns the error of an IPv6 option on an IPv4 socket.
 pub(crate) fn not_v6() -> io::Error {
     let text = "a socket for IPv4 has no traffic class: use set_tos_v4, or TcpSocket::new_v6";
     io::Error::new(ErrorKind::Unsupported, text)
 }
 
-/// No address came of a name.
+/// Returns the error of a name without an address.
 pub(crate) fn no_address() -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, "the name has no address: give one, as in 10.0.0.2:80")
 }
 
-/// Why a UDP socket could not be bound or connected, or a datagram not be sent.
+/// Returns the error of a UDP call.
 pub(crate) fn udp(error: UdpError) -> io::Error {
     let kind = match &error {
         UdpError::Bind(
@@ -288,7 +288,7 @@ pub(crate) fn udp(error: UdpError) -> io::Error {
     io::Error::new(kind, error.to_string())
 }
 
-/// What the path said of a datagram to `peer`.
+/// Returns the error that the path reported for a datagram to `peer`.
 pub(crate) fn udp_told(error: SocketError, peer: Option<SocketAddr>) -> io::Error {
     let kind = match error {
         SocketError::PortUnreachable | SocketError::ProtocolUnreachable => {
@@ -302,24 +302,24 @@ pub(crate) fn udp_told(error: SocketError, peer: Option<SocketAddr>) -> io::Erro
     io::Error::new(kind, format!("{peer}: {error}"))
 }
 
-/// A UDP socket without a peer is asked for it.
+/// Returns the error of a call that needs a connected UDP socket.
 pub(crate) fn udp_not_connected() -> io::Error {
-    io::Error::new(ErrorKind::NotConnected, "the socket is connected to nobody")
+    io::Error::new(ErrorKind::NotConnected, "the socket is not connected")
 }
 
-/// A UDP socket without a peer is to send to it.
+/// Returns the error of a send without a destination.
 pub(crate) fn udp_no_destination() -> io::Error {
     let text = "no destination: connect the socket, or use send_to";
     io::Error::new(ErrorKind::NotConnected, text)
 }
 
-/// What needs groups of hosts.
+/// Returns the error of a call that needs multicast or broadcast.
 pub(crate) fn no_groups(what: &str) -> io::Error {
     let text = format!("{what}: this stack sends to single hosts only, and joins no group");
     io::Error::new(ErrorKind::Unsupported, text)
 }
 
-/// Why a stack did not get an address, or did not lose it.
+/// Returns the error of adding or removing an address.
 pub(crate) fn address(error: AddressError) -> io::Error {
     let kind = match &error {
         AddressError::Exists(_) | AddressError::InUse { .. } => ErrorKind::AddrInUse,
@@ -332,7 +332,7 @@ pub(crate) fn address(error: AddressError) -> io::Error {
     io::Error::new(kind, error)
 }
 
-/// The same of a route.
+/// Returns the error of adding or removing a route.
 pub(crate) fn route(error: RouteError) -> io::Error {
     let kind = match &error {
         RouteError::Exists { .. } => ErrorKind::AlreadyExists,
@@ -343,12 +343,12 @@ pub(crate) fn route(error: RouteError) -> io::Error {
     io::Error::new(kind, error)
 }
 
-/// Why a stack did not get another MTU.
+/// Returns the error of an invalid MTU.
 pub(crate) fn mtu(error: ConfigError) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, error)
 }
 
-/// An MTU that the wire was not opened for.
+/// Returns the error of an MTU above that of the wire.
 pub(crate) fn mtu_beyond(mtu: u16, most: u16) -> io::Error {
     let text = format!(
         "an MTU of {mtu} bytes: the wire was opened for {most}; give that or less, or open it for more"
@@ -356,7 +356,7 @@ pub(crate) fn mtu_beyond(mtu: u16, most: u16) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, text)
 }
 
-/// Why an echo request was not sent.
+/// Returns the error of an echo request that was not sent.
 pub(crate) fn ping(error: PingError) -> io::Error {
     let kind = match &error {
         PingError::NoRoute(_) => ErrorKind::NetworkUnreachable,
@@ -368,7 +368,7 @@ pub(crate) fn ping(error: PingError) -> io::Error {
     io::Error::new(kind, error)
 }
 
-/// Why no reply came to one.
+/// Returns the error of an echo request without a reply.
 pub(crate) fn unanswered(failure: PingFailure) -> io::Error {
     let kind = match &failure {
         PingFailure::TimedOut(_) => ErrorKind::TimedOut,
@@ -382,17 +382,17 @@ pub(crate) fn unanswered(failure: PingFailure) -> io::Error {
     io::Error::new(kind, failure)
 }
 
-/// The shard knows nothing of the stream.
+/// Returns the error of a stream that the shard does not know.
 pub(crate) fn unknown() -> io::Error {
     io::Error::new(ErrorKind::NotConnected, "no such connection")
 }
 
-/// The stack is no more.
+/// Returns the error of a stack that has ended.
 pub(crate) fn ended(why: &str) -> io::Error {
     io::Error::new(ErrorKind::NotConnected, format!("the stack has ended: {why}"))
 }
 
-/// Nothing can be done at once.
+/// Returns the error of an operation that would have to wait.
 pub(crate) fn would_block() -> io::Error {
     ErrorKind::WouldBlock.into()
 }

@@ -1,8 +1,9 @@
 //! Whimbrel for programs: a TCP/IP stack in user space, with tokio's types in front.
 //!
-//! A [`Stack`] is a value: it has a wire, addresses and rules, and what drives it, which is the
-//! runtime or a thread ([`Driver`]). What is global in tokio takes the stack as its first argument; everything else is named and behaves as in
-//! `tokio::net`, down to `Interest` and `ToSocketAddrs`, which are tokio's own.
+//! A [`Stack`] is a value. It has a wire, addresses and tunables, and runs on the tokio runtime or on
+//! threads ([`Driver`]). Functions that use global state in tokio take the stack as their first
+//! argument. All other items have the names and behaviour of `tokio::net`; `Interest` and
+//! `ToSocketAddrs` are tokio's own.
 //!
 //! ```
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -31,38 +32,39 @@
 //! # }
 //! ```
 //!
-//! # How octets cross
+//! # How data is passed
 //!
-//! A stream and its shard share one cell of 120 octets. What is written is copied once, into a chunk
-//! that the shard sends from; what arrives is a chunk that the shard received into, and copied once,
-//! out of it. A dirty cell stands once in its shard's queue, and a task is woken once a burst: there
-//! is neither a wake-up nor a system call for a packet, and none at all while both sides are busy.
+//! A stream and its shard share one cell of 120 bytes. Written data is copied once, into a chunk that
+//! the shard sends from. Received data is copied once, out of the chunk that the shard received into. A
+//! changed cell is queued once at its shard, and a task is woken once a burst. A packet therefore needs
+//! neither a wake-up nor a system call of its own, and a busy connection needs none.
 //!
-//! Where the runtime drives the shards ([`Driver::Runtime`], the default within one), a task that writes
-//! has its shard polled next, on the same thread. With threads of their own ([`Driver::Thread`]) a wake-up
-//! is one system call, for all that is written until the shard is awake.
+//! Where the runtime drives the shards ([`Driver::Runtime`], the default inside a runtime), a write
+//! makes the same thread poll the shard next. With separate threads ([`Driver::Thread`]), a wake-up
+//! costs one system call and covers all writes until the shard is awake.
 //!
-//! What that costs, both ends in one process over a wire in memory, on two processors (`cargo run --release
+//! Costs with both hosts in one process over a `mem:` wire, on two processors (`cargo run --release
 //! --manifest-path bench/Cargo.toml -- face`; `docs/BENCHMARKS.md` has the spread):
 //!
 //! | | runtime | threads | tokio on the kernel's loopback |
 //! |---|---|---|---|
-//! | echo of 64 octets, one at a time | 8 us | 116 us | 12 us |
-//! | the same, 256 at a time | 640,000/s | 820,000/s | 183,000/s |
+//! | echo of 64 bytes, one at a time | 8 us | 116 us | 12 us |
+//! | 256 such echoes in parallel | 640,000/s | 820,000/s | 183,000/s |
 //! | a stream, MTU 1500 | 19 Gb/s | 20 Gb/s | 25 Gb/s, MTU 65,535 |
 //!
-//! Ports, which run where the shards do and have no tasks, move 25 Gb/s.
+//! Ports run on the shards, without tasks, and move 25 Gb/s.
 //!
-//! An idle connection takes 496 octets at each end, resident (`--example idle`), and its `TcpStream` 120.
+//! An idle connection takes 496 bytes of resident memory at each host (`--example idle`), and its
+//! `TcpStream` 120.
 //!
-//! With threads nothing needs tokio's reactor: the streams work under any executor whose tasks are woken by
-//! `Waker`s; only names (`"example.org:80"`) are resolved on tokio's blocking threads.
+//! With threads, streams need no tokio reactor and work under any executor that uses `Waker`s. Only
+//! names (`"example.org:80"`) are resolved on tokio's blocking threads.
 //!
-//! # Systems
+//! # Platforms
 //!
-//! On Linux a stack speaks over TUN, TAP, AF_PACKET, sockets, devices of your own and packets that you carry
-//! ([`StackBuilder::packets`]). On Windows and macOS it has the last, and wires inside the process
-//! ([`mem_wire`]): there is no descriptor that a worker could wait for, and what wakes it is a packet.
+//! On Linux a stack can use TUN, TAP, AF_PACKET, sockets, custom devices and packets carried by the
+//! application ([`StackBuilder::packets`]). On Windows and macOS it can use such packets and in-process
+//! wires ([`mem_wire`]): workers cannot wait for descriptors there, so packets wake them.
 #![forbid(unsafe_code)]
 
 mod address_port;
@@ -106,12 +108,12 @@ mod unclaimed_sender;
 mod waiters;
 mod ways;
 
-/// What the README shows must compile, and run.
+/// Compiles and runs the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// The types of the fields of [`Tunables`].
+/// Types of the fields of [`Tunables`].
 pub mod tunables {
     pub use whimbrel_base::tunables::{InvalidTunable, TunableError};
     pub use whimbrel_base::{PortRange, ReservedPorts};
@@ -120,17 +122,17 @@ pub mod tunables {
     pub use whimbrel_wire::{Mss, OptionOrder};
 }
 
-/// The types of the fields of [`LinkConfig`].
+/// Types of the fields of [`LinkConfig`].
 pub mod link {
     pub use whimbrel_link::{
         BurstLoss, ConfigError, LinkConfig, Probability, QueueLimit, Reorder, TargetedDrop,
     };
 }
 
-/// The crates that this one joins, for what their types mention.
+/// The crates below this one, for the types in its API.
 ///
-/// [`Shard`] is the whole host: what its methods take and return is named by
-/// [`stack`](parts::stack) and the crates below it. Their versions are this crate's.
+/// [`Shard`] is the whole host. Its methods use types of [`stack`](parts::stack) and the crates below it.
+/// Their versions are this crate's.
 pub mod parts {
     pub use {
         whimbrel_base as base, whimbrel_io as io, whimbrel_link as link, whimbrel_stack as stack,
@@ -183,7 +185,7 @@ pub use whimbrel_udp::{
 };
 pub use whimbrel_wire::{Address, Ecn, Endpoint, Family, TrafficClass};
 
-/// Everything can go to another thread, and be shared by several.
+/// All public types can be sent to other threads and shared.
 const _: () = {
     const fn is_send_and_sync<T: Send + Sync + 'static>() {}
     is_send_and_sync::<Stack>();

@@ -1,4 +1,4 @@
-//! A listener, as tokio's `TcpListener`.
+//! A TCP listener, with the interface of tokio's `TcpListener`.
 
 use std::fmt;
 use std::future::Future;
@@ -23,49 +23,49 @@ use crate::stream::hop_limit;
 use crate::waiters::Ticket;
 use crate::{Stack, TcpStream, fault, stack};
 
-/// A listener. Everything is named and behaves as in `tokio::net::TcpListener`.
+/// A TCP listener. Methods have the names and behaviour of `tokio::net::TcpListener`.
 ///
-/// With the feature `axum` it goes into `axum::serve`. For `ConnectInfo<SocketAddr>` tap it
-/// (`axum::serve::ListenerExt::tap_io`), for instance to call [`TcpStream::set_nodelay`]: axum itself
-/// has that for tokio's listener alone, and for any that is tapped.
+/// With the feature `axum` it can be passed to `axum::serve`. To get `ConnectInfo<SocketAddr>`, tap it
+/// (`axum::serve::ListenerExt::tap_io`), for example with a call of [`TcpStream::set_nodelay`]. Axum
+/// implements `ConnectInfo` only for tokio's listener and for tapped ones.
 ///
-/// On a stack of several shards it listens at each of them, and accepts from all in turn.
+/// On a stack of several shards it listens at each shard and accepts from them in turn.
 ///
-/// Dropping it resets the connections that nobody accepted.
+/// Dropping it resets the connections that were not accepted yet.
 pub struct TcpListener {
     sharded: Arc<ShardedListener>,
     reserved: ReservedAddr,
 }
 
-/// What happened at a listener, at all shards together.
+/// Counters of a listener, summed over all shards.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct ListenerStats {
-    /// Connections that became complete.
+    /// Completed connections.
     pub accepted: u64,
-    /// Complete connections that found the backlog full; a handshake counts each time its last
-    /// segment arrives.
+    /// Connections that found the backlog full when their handshake completed. A handshake counts each
+    /// time its last segment arrives.
     pub overflows: u64,
-    /// SYNs refused because the listener, or the SYN cache, had no room for another.
+    /// SYNs refused because the listener or the SYN cache was full.
     pub syn_drops: u64,
     /// SYNs answered by a cookie, without an entry in the SYN cache.
     pub cookies_sent: u64,
-    /// How many complete connections wait for `accept` now.
+    /// Completed connections that wait for `accept` now.
     pub waiting: usize,
-    /// How many may: the backlog, at each shard.
+    /// Limit of waiting connections at each shard (the backlog).
     pub backlog: u32,
-    /// How many handshakes are under way now.
+    /// Handshakes in progress now.
     pub half_open: u32,
 }
 
 impl TcpListener {
-    /// Listens at `addr`, port 0 for one that is drawn, with a backlog of 1,024 as tokio; if `addr`
-    /// has several addresses, at the first that can be had. At `::` it takes IPv4 too, and says so
-    /// by IPv4 addresses.
+    /// Listens at `addr` with a backlog of 1,024, as tokio does. Port 0 selects a free port. If `addr`
+    /// resolves to several addresses, the first that is available is used. At `::` it also accepts IPv4
+    /// connections, which have IPv4 addresses.
     ///
     /// # Errors
     ///
-    /// `AddrInUse`, `AddrNotAvailable` (none of the stack's).
+    /// `AddrInUse`; `AddrNotAvailable`: not an address of this stack.
     pub async fn bind<A: ToSocketAddrs>(stack: &Stack, addr: A) -> io::Result<Self> {
         let mut last = None;
         for addr in lookup_host(addr).await? {
@@ -91,55 +91,54 @@ impl TcpListener {
             is_new = true;
             ShardedListener::new(stack.mailboxes(), reserved.at(), options)
         })?;
-        // Shards are told once the table is unlocked: they may answer before this returns.
+        // Shards learn of it after the table is unlocked: they may answer before this returns.
         if is_new {
             sharded.open();
         }
         Ok(Self { sharded, reserved })
     }
 
-    /// The next connection. Dropping the future loses none.
+    /// Waits for the next connection and returns it. Cancel safe.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         Accept { listener: self, tickets: Vec::new() }.await
     }
 
-    /// The next connection, if there is one. Of several tasks that poll, only the latest is woken.
+    /// Polls for the next connection. If several tasks poll, only the latest is woken.
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
         self.poll_with(cx, ShardedListener::register)
     }
 
-    /// The connections, one after the other, as a `Stream` that never ends by itself. What tokio
-    /// had as `incoming`, and now `tokio_stream::wrappers::TcpListenerStream`.
+    /// Returns an endless `Stream` of the accepted connections, like
+    /// `tokio_stream::wrappers::TcpListenerStream`.
     pub fn incoming(&self) -> Connections<'_> {
         Connections { listener: self }
     }
 
-    /// The address and port where it listens.
+    /// Returns the address and port at which it listens.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.reserved.at().into())
     }
 
-    /// The time to live (IPv4) or hop limit (IPv6) of what its connections send.
+    /// Returns the time to live (IPv4) or hop limit (IPv6) of packets of accepted connections.
     pub fn ttl(&self) -> io::Result<u32> {
         Ok(self.sharded.settings().ok_or_else(fault::unknown)?.hop_limit().into())
     }
 
-    /// Connections that come from now on are answered with this time to live, or hop limit
-    /// (1 ..= 255).
+    /// Sets the time to live (IPv4) or hop limit (IPv6) of future connections, 1 to 255.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         let hops = hop_limit(ttl)?;
         self.sharded.set(|settings| settings.set_hop_limit(hops));
         Ok(())
     }
 
-    /// The congestion control of the connections that it accepts from now on (`TCP_CONGESTION`): what was
-    /// set, or what connections of the stack have where no route says otherwise. Tokio has no such method.
+    /// Returns the congestion control of future connections (`TCP_CONGESTION`): the one that was set,
+    /// or else the stack's default, which a route can override. Not in tokio.
     pub fn tcp_congestion(&self) -> io::Result<String> {
         let asked = self.sharded.settings().ok_or_else(fault::unknown)?.congestion_control();
         Ok(self.congestion_names()?.name(asked))
     }
 
-    /// Chooses the congestion control of connections whose handshake is completed from now on. Names and
+    /// Sets the congestion control of connections that complete their handshake from now on. Names and
     /// errors as [`TcpSocket::set_tcp_congestion`](crate::TcpSocket::set_tcp_congestion).
     pub fn set_tcp_congestion(&self, name: &str) -> io::Result<()> {
         let algorithm = self.congestion_names()?.find(name)?;
@@ -152,7 +151,7 @@ impl TcpListener {
         Ok(first.mailbox.congestion_names())
     }
 
-    /// What happened so far, and how full it is. Tokio has no such method.
+    /// Returns the counters and the current queue lengths. Not in tokio.
     pub async fn stats(&self) -> io::Result<ListenerStats> {
         let mut sum = ListenerStats::default();
         for shard in self.sharded.shards() {
@@ -161,7 +160,7 @@ impl TcpListener {
         Ok(sum)
     }
 
-    /// [`Stack::ended`] of its stack.
+    /// Returns [`Stack::ended`] of its stack.
     #[cfg(feature = "axum")]
     pub(crate) fn stack_ended(&self) -> impl Future<Output = io::Error> + Send + use<> {
         stack::all_ended(
@@ -169,15 +168,15 @@ impl TcpListener {
         )
     }
 
-    /// The next connection; if there is none, waits as `wait` does, and looks again: one may have
-    /// come in between.
+    /// Returns the next connection. If there is none, registers by `wait` and looks again, because one
+    /// may have arrived in between.
     fn poll_with(
         &self,
         cx: &mut Context<'_>,
         wait: impl FnOnce(&ShardedListener, &Waker) -> Vec<Waker>,
     ) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
         let coop = ready!(poll_proceed(cx));
-        // Tokio's budget is spent on connections that were had, not on looking for them.
+        // Tokio's budget is spent on connections, not on looking for them.
         let mut next = self.sharded.take();
         if matches!(next, Ok(None)) {
             drop(wait(&self.sharded, cx.waker()));
@@ -186,7 +185,7 @@ impl TcpListener {
         let Some((accepted, mailbox)) = next? else { return Poll::Pending };
         coop.made_progress();
         let stream = TcpStream::accepted(accepted.cell, mailbox, accepted.flow);
-        // The peer may have reset it since: its address is known all the same, as with accept(2).
+        // The peer may have reset it since; its address is known all the same, as with accept(2).
         let peer = stream.peer_addr()?;
         Poll::Ready(Ok((stream, peer)))
     }
@@ -199,7 +198,7 @@ impl fmt::Debug for TcpListener {
     }
 }
 
-/// What happened at one shard.
+/// Returns the counters of one shard.
 async fn stats_of(shard: &ListenerShard) -> io::Result<ListenerStats> {
     let backlog = Arc::clone(&shard.backlog);
     let stats = move |shard: &mut whimbrel_stack::Shard, _| {
@@ -209,7 +208,7 @@ async fn stats_of(shard: &ListenerShard) -> io::Result<ListenerStats> {
         let ShardStats { accepted, overflows, syn_drops, cookies_sent } = listener.stats();
         let (waiting, half_open) = (listener.waiting(), listener.half_open());
         drop(state);
-        // Those that the shard still has, and those that it handed over to tasks that have not come.
+        // Connections at the shard, and connections passed to tasks that have not run yet.
         let waiting = waiting + backlog.waiting();
         let backlog = backlog.most - 1;
         Some(ListenerStats {
@@ -237,7 +236,7 @@ impl AddAssign for ListenerStats {
     }
 }
 
-/// The connections of a listener; see [`TcpListener::incoming`].
+/// Stream of a listener's connections; see [`TcpListener::incoming`].
 #[derive(Debug)]
 pub struct Connections<'a> {
     listener: &'a TcpListener,
@@ -252,7 +251,7 @@ impl Stream for Connections<'_> {
     }
 }
 
-/// Somebody who waits for a connection, in line at every shard until it is dropped.
+/// A task that waits for a connection; registered at every shard until it is dropped.
 #[derive(Debug)]
 struct Accept<'a> {
     listener: &'a TcpListener,
@@ -271,10 +270,10 @@ impl Future for Accept<'_> {
 
 impl Drop for Accept<'_> {
     fn drop(&mut self) {
-        // Its wakers are dropped outside of the lines' locks, which an executor may take.
+        // Wakers are dropped outside of the locks of the queues, which an executor may take.
         drop(self.listener.sharded.leave(&self.tickets));
     }
 }
 
-/// The backlog of a listener that was bound without one, as tokio's.
+/// Backlog of a listener that was bound without one, as in tokio.
 const BACKLOG: u32 = 1_024;

@@ -1,4 +1,4 @@
-//! The way into a shard: a queue of streams to look at, one of requests, and what wakes it.
+//! The mailbox of a shard: posted streams, requests, and the waker of its worker.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,53 +25,53 @@ use worker_state::WorkerState;
 
 mod worker_state;
 
-/// The way into one shard. Anybody puts something in, its worker alone takes out.
+/// Mailbox of one shard. Any thread posts; only its worker takes out.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
-    /// Cells that are dirty, each once.
+    /// Dirty streams, each once.
     streams: SegQueue<Handle>,
-    /// The same of UDP sockets.
+    /// Dirty UDP sockets, each once.
     udp: SegQueue<UdpHandle>,
-    /// Everything that happens once in a connection's life, or less often.
+    /// Requests for rare events, at most about one in a connection's life.
     requests: SegQueue<Request>,
     waker: Waker,
     worker_state: WorkerState,
     congestion_names: CongestionNames,
-    /// What its shard knows of its ways out.
+    /// Routes and path MTUs of its shard.
     ways: Ways,
-    /// The addresses that its shard got while it ran, by the numbers that it knows them by.
+    /// Addresses that its shard got while it ran, by the shard's index.
     added: RwLock<BTreeMap<u16, Address>>,
-    /// Why the worker ended.
+    /// Reason why the worker ended.
     ended: OnceLock<String>,
-    /// Tells who awaits the end.
+    /// Notifies waiting tasks of the end.
     end: Notify,
 }
 
-/// What is asked of a shard.
+/// A request to a shard.
 pub(crate) enum Request {
     /// Open a connection for a cell.
     Connect(Box<Connect>),
-    /// Listen where this backlog says.
+    /// Start listening for this backlog.
     Listen(Arc<Backlog>),
-    /// Look at a listener: it has room again, or other settings, or is gone.
+    /// Update a listener that has room, changed its settings or was dropped.
     Backlog(Arc<Backlog>),
-    /// Something about connections to any destination.
+    /// A request about connections to any destination.
     Any(AnyRequest),
     /// Bind or connect a UDP socket.
     Udp(UdpRequest),
-    /// Look around, or change something.
+    /// Inspect or change the shard.
     Inspect(InspectFn),
-    /// Tell when nothing is left of streams that were dropped.
+    /// Notify when the connections of dropped streams have ended.
     Drain(oneshot::Sender<()>),
-    /// Hand out what nothing takes.
+    /// Forward unclaimed packets.
     UnclaimedPackets(UnclaimedSender),
-    /// Ask whether an address is free.
+    /// Check that an address is free.
     Check(AddressCheck),
     /// Send an echo request.
     Ping(PingRequest),
 }
 
-/// A question to a shard, or a change of it, called where that is driven.
+/// A query or change of a shard, called on its thread.
 pub(crate) type InspectFn = Box<dyn FnOnce(&mut Shard, Held) + Send>;
 
 /// A connection to be opened.
@@ -80,24 +80,23 @@ pub(crate) struct Connect {
     pub(crate) cell: Arc<StreamCell>,
     pub(crate) remote: Endpoint,
     pub(crate) local: Option<Endpoint>,
-    /// Its SYN is to bring what waits in the cell, if it can.
+    /// True if the SYN carries the data in the cell, if the peer takes it.
     pub(crate) fast: bool,
 }
 
-/// How many streams and listeners of a shard tasks hold.
+/// Numbers of a shard's objects that tasks hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Held {
-    /// Streams: one cell for each.
+    /// Streams, one cell each.
     pub(crate) streams: usize,
-    /// Listeners: one backlog for each.
+    /// Listeners, one backlog each.
     pub(crate) listeners: usize,
-    /// UDP sockets: one cell for each.
+    /// UDP sockets, one cell each.
     pub(crate) udp_sockets: usize,
 }
 
 impl Mailbox {
-    /// The way to the worker that `waker` wakes, of a stack with these congestion controls, and to
-    /// a shard with these ways out.
+    /// Creates the mailbox of the worker that `waker` wakes.
     pub(crate) fn new(waker: Waker, congestion_names: CongestionNames, ways: Ways) -> Self {
         Self {
             congestion_names,
@@ -113,30 +112,30 @@ impl Mailbox {
         }
     }
 
-    /// The congestion controls of its stack.
+    /// Returns the congestion controls of its stack.
     pub(crate) fn congestion_names(&self) -> &CongestionNames {
         &self.congestion_names
     }
 
-    /// What its shard knows of its ways out.
+    /// Returns the routes and path MTUs of its shard.
     pub(crate) fn ways(&self) -> &Ways {
         &self.ways
     }
 
-    /// Its shard knows `addr` by this number from now on.
+    /// Records that its shard has `addr` under this index.
     pub(crate) fn note_address(&self, index: u16, addr: Address) {
         self.added.write().unwrap_or_else(PoisonError::into_inner).insert(index, addr);
     }
 
-    /// The address that its shard got with this number while it ran. A number is not given anew while a
-    /// connection from the address that had it is there.
+    /// Returns the address that its shard got under this index while it ran. An index is not reused
+    /// while a connection from its former address exists.
     pub(crate) fn added_address(&self, index: u16) -> Option<Address> {
         self.added.read().unwrap_or_else(PoisonError::into_inner).get(&index).copied()
     }
 
-    /// The cell of `handle` is dirty. Nothing may be locked.
+    /// Posts a dirty stream. The caller must hold no lock.
     pub(crate) fn post(&self, handle: Handle) {
-        // If the worker has ended, every cell that has a handle was told.
+        // If the worker has ended, every cell with a handle knows it.
         if self.worker_state.has_ended() {
             return;
         }
@@ -145,7 +144,7 @@ impl Mailbox {
         self.waker.wake();
     }
 
-    /// The cell of a UDP socket is dirty. Nothing may be locked.
+    /// Posts a dirty UDP socket. The caller must hold no lock.
     pub(crate) fn post_udp(&self, handle: UdpHandle) {
         if self.worker_state.has_ended() {
             return;
@@ -154,7 +153,7 @@ impl Mailbox {
         self.waker.wake();
     }
 
-    /// Asks for something. Nothing may be locked.
+    /// Posts a request. The caller must hold no lock.
     pub(crate) fn ask(&self, request: Request) {
         self.requests.push(request);
         self.waker.wake();
@@ -163,18 +162,18 @@ impl Mailbox {
         }
     }
 
-    /// Nobody holds the stack itself any more: the worker ends when nothing of it is left.
+    /// Records that the stack itself is no longer held; the worker ends when nothing of it is left.
     pub(crate) fn close(&self) {
         self.worker_state.close();
         self.waker.wake();
     }
 
-    /// Whether [`Mailbox::close`] was called.
+    /// True if [`Mailbox::close`] was called.
     pub(crate) fn is_closing(&self) -> bool {
         self.worker_state.is_closing()
     }
 
-    /// The worker has ended: whatever was asked, or will be, is refused.
+    /// Records that the worker has ended; all requests are refused from now on.
     pub(crate) fn end(&self, why: String) {
         let _ = self.ended.set(why);
         self.worker_state.end();
@@ -184,24 +183,24 @@ impl Mailbox {
 
     /// Waits until the worker has ended.
     pub(crate) async fn until_ended(&self) {
-        // In line before the look: an end in between is not missed.
+        // Registered before the look, so that an end in between is not missed.
         let end = self.end.notified();
         if self.ended.get().is_none() {
             end.await;
         }
     }
 
-    /// What to tell whoever wants something of a stack that has ended.
+    /// Returns the error of calls on a stack that has ended.
     pub(crate) fn ended(&self) -> io::Error {
         fault::ended(&self.why_ended())
     }
 
-    /// Why it has ended, in words.
+    /// Returns the reason of the end as text.
     pub(crate) fn why_ended(&self) -> String {
         self.ended.get().map_or_else(|| "its worker stopped".into(), Clone::clone)
     }
 
-    /// What to tell of its end, if it has ended.
+    /// Returns the error of the end, if it has ended.
     pub(crate) fn ended_already(&self) -> Option<io::Error> {
         self.ended.get().map(|why| fault::ended(why))
     }
@@ -218,7 +217,7 @@ impl Mailbox {
         self.requests.pop()
     }
 
-    /// Whether neither a stream, a UDP socket nor a request waits.
+    /// True if no stream, UDP socket or request waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.streams.is_empty() && self.udp.is_empty() && self.requests.is_empty()
     }
@@ -233,7 +232,7 @@ impl Mailbox {
                 Request::Listen(backlog) | Request::Backlog(backlog) => {
                     backlog.lock().on_lost(self.ended(), &mut woken);
                 }
-                // Whoever waits for it sees that the answer never comes.
+                // The caller sees that the reply never comes.
                 Request::Any(_)
                 | Request::Udp(_)
                 | Request::Inspect(_)

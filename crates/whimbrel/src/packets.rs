@@ -1,4 +1,4 @@
-//! The wire as two queues: what a stack sends is taken out here, and what it is to receive put in.
+//! Packets as a wire: queues between the application and the stack.
 
 use std::future::poll_fn;
 use std::io;
@@ -18,32 +18,32 @@ use crate::fault;
 mod device;
 mod queues;
 
-/// The other end of a stack's wire, where your code is: whole IP packets, in and out, and no descriptor.
-/// [`StackBuilder::packets`](crate::StackBuilder::packets) makes it.
+/// The application's end of a stack's wire: whole IP packets in both directions, without a descriptor.
+/// [`StackBuilder::packets`](crate::StackBuilder::packets) creates it.
 ///
-/// What a WireGuard tunnel, a TUN device of another library or a test feeds. Of the stack it takes whole
-/// IP packets, IPv4 and IPv6, with all checksums complete and none longer than the MTU; it gives it such
-/// packets, up to 65,535 bytes, whose checksums are verified.
+/// It suits WireGuard tunnels, TUN devices of other libraries and tests. The stack's packets are whole
+/// IPv4 and IPv6 packets with complete checksums, at most MTU bytes long. The stack accepts packets of
+/// up to 65,535 bytes and verifies their checksums.
 ///
-/// Each direction is a queue of [`PacketPort::CAPACITY`] packets. If you do not take what the stack sends,
-/// it waits: nothing is lost, as on a device whose ring is full, and connections go on when you do.
-/// If the stack does not take what you send, [`PacketPort::send`] waits and [`PacketPort::try_send`] drops.
+/// Each direction is a queue of [`PacketPort::CAPACITY`] packets. If the application does not take
+/// packets, the stack waits. Nothing is lost, as on a device whose ring is full, and connections
+/// continue later. If the stack does not take packets, [`PacketPort::send`] waits and
+/// [`PacketPort::try_send`] drops.
 ///
-/// All methods take `&self`: one task may send while another receives, by an `Arc` or by reference. While
-/// the runtime drives the stack ([`Driver::Runtime`](crate::Driver::Runtime)), neither direction makes a
-/// system call. The futures may be dropped at any time: no packet is lost with them.
+/// All methods take `&self`, so one task may send while another receives. While the runtime drives the
+/// stack ([`Driver::Runtime`](crate::Driver::Runtime)), neither direction makes a system call. All
+/// futures are cancel safe: no packet is lost with them.
 ///
-/// The port keeps nothing alive: when the stack has ended, for whatever reason, what it sent can still be
-/// taken, and then every method says why. Dropping the port ends the stack, as pulling out a cable for
-/// good.
+/// The port does not keep the stack alive. When the stack has ended, its last packets can still be
+/// taken; then every method returns the reason. Dropping the port ends the stack.
 ///
-/// # Beside what smoltcp and lwIP do
+/// # Comparison with smoltcp and lwIP
 ///
-/// There, too, you feed packets, and drive the stack as well: `Interface::poll` and a `phy::Device` with its
-/// tokens in smoltcp, `netif.input`, `netif.output` and `sys_check_timeouts` in lwIP; each call is yours to
-/// make in time, in one thread or under one lock. Here the stack drives itself and wakes your tasks, and
-/// what it serves are tokio's types. Both of them run without an allocator and without an operating system,
-/// which this does not.
+/// With both of these, the application passes packets and also drives the stack: `Interface::poll` and
+/// a `phy::Device` with tokens in smoltcp, `netif.input`, `netif.output` and `sys_check_timeouts` in
+/// lwIP. The application must make each call in time, in one thread or under one lock. Here the stack
+/// drives itself, wakes tasks and offers tokio's types. Unlike this stack, both run without an
+/// allocator and without an operating system.
 ///
 /// # Examples
 ///
@@ -62,7 +62,7 @@ mod queues;
 ///
 /// async fn carry(from: &PacketPort, to: &PacketPort) -> std::io::Result<()> {
 ///     loop {
-///         // This is where a tunnel encrypts.
+/// A tunnel encrypts here.
 ///         to.send(from.recv().await?).await?;
 ///     }
 /// }
@@ -84,51 +84,51 @@ pub struct PacketPort {
     queues: Arc<PacketQueues>,
 }
 
-/// What passed a [`PacketPort`].
+/// Counters of a [`PacketPort`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct PacketCounters {
-    /// Packets that were put into the stack's queue.
+    /// Packets put into the stack's queue.
     pub sent: u64,
-    /// Packets dropped because the queue was full: [`PacketPort::try_send`] said so.
+    /// Packets dropped by [`PacketPort::try_send`] because the queue was full.
     pub full: u64,
-    /// Packets refused because no IP packet is so long.
+    /// Packets refused because they were longer than an IP packet can be.
     pub too_long: u64,
-    /// Packets that the stack had not taken yet when it ended.
+    /// Packets that the stack had not taken when it ended.
     pub lost: u64,
-    /// Packets of the stack's that were taken out.
+    /// Packets of the stack that were taken.
     pub received: u64,
-    /// Packets of the stack's that were dropped because the MTU had become less than they had.
+    /// Packets of the stack that were dropped because the MTU was lowered below their length.
     pub outgrown: u64,
-    /// How many of the stack's packets wait to be taken out.
+    /// Packets of the stack that wait now.
     pub waiting: usize,
 }
 
 impl PacketPort {
-    /// Packets that wait in one direction, at most; in the direction of the stack, for each of its shards.
-    /// One large write of an application's may come on top if nothing else waits.
+    /// Limit of waiting packets in each direction; towards the stack, for each shard. One large write
+    /// of an application may exceed it if nothing else waits.
     pub const CAPACITY: usize = 512;
 
-    /// The two ends of a wire for packets of up to `mtu` bytes.
+    /// Creates the two ends of a wire for packets of up to `mtu` bytes.
     pub(crate) fn pair(mtu: u16) -> (PacketEnd, Self) {
         let queues = Arc::new(PacketQueues::new(mtu));
         (PacketEnd::new(Arc::clone(&queues)), Self { queues })
     }
 
-    /// The longest packet that the stack sends, bytes.
+    /// Returns the length in bytes of the longest packet that the stack sends.
     pub fn mtu(&self) -> u16 {
         self.queues.mtu()
     }
 
-    /// Has the stack send packets of up to `mtu` bytes from now on, as a tunnel does whose path changed: what
-    /// follows, [`Stack::set_mtu`](crate::Stack::set_mtu) says. Once this returns, no longer packet comes out:
-    /// those that wait are dropped, and counted ([`PacketCounters::outgrown`]); what streams had in them is sent
-    /// again. Before there is a stack, it is built with this MTU.
+    /// Sets the MTU, for example because the path of a tunnel changed, as
+    /// [`Stack::set_mtu`](crate::Stack::set_mtu) does. After this call no longer packet comes out.
+    /// Longer waiting packets are dropped and counted ([`PacketCounters::outgrown`]); their stream data
+    /// is sent again. If the stack is not built yet, it begins with this MTU.
     ///
     /// # Errors
     ///
-    /// `InvalidInput`: below 68, or below 1,280 where the stack has an address of IPv6. Then nothing has
-    /// changed. `NotConnected`: the stack has ended, and why.
+    /// `InvalidInput`: below 68, or below 1,280 if the stack has an IPv6 address. Nothing has changed
+    /// then. `NotConnected`: the stack has ended, for the reason in the message.
     pub async fn set_mtu(&self, mtu: u16) -> io::Result<()> {
         match self.queues.shards() {
             Some(shards) => {
@@ -142,16 +142,17 @@ impl PacketPort {
         }
     }
 
-    /// Gives the stack a packet, once there is room for it.
+    /// Passes a packet to the stack; waits for room.
     ///
     /// # Errors
     ///
-    /// `NotConnected`: the stack has ended, and why. `InvalidInput`: the packet has more than 65,535 bytes.
+    /// `NotConnected`: the stack has ended, for the reason in the message. `InvalidInput`: the packet
+    /// is longer than 65,535 bytes.
     pub async fn send(&self, packet: Bytes) -> io::Result<()> {
         take_turn().await;
         let mut packet = packet;
         loop {
-            // In line before the look: room that is made in between is not missed.
+            // Registered before the look, so that room made in between is not missed.
             let room = self.queues.room.notified();
             match self.queues.push(packet) {
                 Ok(()) => return Ok(()),
@@ -163,13 +164,13 @@ impl PacketPort {
         }
     }
 
-    /// Gives the stack a packet if there is room for it; if not, the packet is dropped, and counted
-    /// ([`PacketCounters::full`]), as by a network card whose ring is full. Who wants to keep it clones it
-    /// before, which copies nothing.
+    /// Passes a packet to the stack if there is room. Otherwise the packet is dropped and counted
+    /// ([`PacketCounters::full`]), as by a network card whose ring is full. To keep it, clone it
+    /// before, which copies no data.
     ///
     /// # Errors
     ///
-    /// `WouldBlock`: the queue is full. Others as [`PacketPort::send`].
+    /// `WouldBlock`: the queue is full. Other errors as [`PacketPort::send`].
     pub fn try_send(&self, packet: Bytes) -> io::Result<()> {
         match self.queues.push(packet) {
             Ok(()) => Ok(()),
@@ -182,22 +183,23 @@ impl PacketPort {
         }
     }
 
-    /// The next packet that the stack sends.
+    /// Waits for the next packet that the stack sends and returns it.
     ///
     /// # Errors
     ///
-    /// `NotConnected`: the stack has ended, and why; what it had sent was taken out.
+    /// `NotConnected`: the stack has ended, for the reason in the message, and all its packets were
+    /// taken.
     pub async fn recv(&self) -> io::Result<Bytes> {
         let mut packet = Vec::with_capacity(1);
         self.recv_many(&mut packet, 1).await?;
         packet.pop().ok_or_else(|| self.ended())
     }
 
-    /// The next packet that the stack sends, if one waits.
+    /// Returns the next packet that the stack sent, if one waits.
     ///
     /// # Errors
     ///
-    /// `WouldBlock`: none waits. Others as [`PacketPort::recv`].
+    /// `WouldBlock`: no packet waits. Other errors as [`PacketPort::recv`].
     pub fn try_recv(&self) -> io::Result<Bytes> {
         let mut packet = Vec::with_capacity(1);
         match self.queues.pop(&mut packet, 1) {
@@ -206,8 +208,8 @@ impl PacketPort {
         }
     }
 
-    /// Waits until the stack sends, and puts what waits then, but no more than `limit` packets, behind what
-    /// is in `packets`. Returns how many: one at least, unless `limit` is 0.
+    /// Waits until the stack sends, and appends up to `limit` waiting packets to `packets`. Returns
+    /// their number, at least 1 unless `limit` is 0.
     ///
     /// # Errors
     ///
@@ -215,7 +217,7 @@ impl PacketPort {
     pub async fn recv_many(&self, packets: &mut Vec<Bytes>, limit: usize) -> io::Result<usize> {
         take_turn().await;
         loop {
-            // In line before the look: a packet that comes in between is not missed.
+            // Registered before the look, so that a packet arriving in between is not missed.
             let arrived = self.queues.arrived.notified();
             match self.queues.pop(packets, limit) {
                 Ok(0) if limit > 0 => {}
@@ -227,7 +229,7 @@ impl PacketPort {
         }
     }
 
-    /// What passed so far.
+    /// Returns the current counters.
     pub fn counters(&self) -> PacketCounters {
         self.queues.counters()
     }
@@ -243,7 +245,7 @@ impl Drop for PacketPort {
     }
 }
 
-/// Others have their turn if this task had many.
+/// Yields to other tasks if this one had many packets.
 async fn take_turn() {
     poll_fn(|cx| {
         ready!(poll_proceed(cx)).made_progress();

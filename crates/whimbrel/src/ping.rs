@@ -1,4 +1,4 @@
-//! Asking other hosts, or the stack itself, for an echo.
+//! Echo requests to other hosts or to the stack itself.
 
 use std::io;
 use std::net::IpAddr;
@@ -11,14 +11,16 @@ use crate::mailbox::Request;
 use crate::ping_port::PingRequest;
 
 impl Stack {
-    /// Asks the host at `addr` for an echo (`ping`), by 56 bytes, and waits for a second at most: how long it
-    /// took, and what the reply has of its hop limit. [`Stack::ping_with`] asks otherwise.
+    /// Sends an echo request of 56 bytes to `addr` (`ping`) and waits at most one second for the reply.
+    /// Returns the round-trip time and the reply's hop limit. [`Stack::ping_with`] takes other
+    /// parameters.
     ///
     /// # Errors
     ///
-    /// `TimedOut`: no reply. `HostUnreachable`, `NetworkUnreachable` and the like: somebody on the way said so;
-    /// the error has its address and the code. `InvalidInput`: no single host, or more bytes than a
-    /// packet carries. `QuotaExceeded`: 256 are under way. `NotConnected`: the stack has ended.
+    /// `TimedOut`: no reply. `HostUnreachable`, `NetworkUnreachable` and others: an ICMP error; the
+    /// message has its sender and code. `InvalidInput`: not the address of a single host, or too many
+    /// bytes for a packet. `QuotaExceeded`: 256 requests are outstanding. `NotConnected`: the stack has
+    /// ended.
     ///
     /// ```
     /// # use whimbrel::Stack;
@@ -34,7 +36,7 @@ impl Stack {
         self.ping_with(Ping::new(addr.into())).await
     }
 
-    /// The same with another size, source, hop limit or time-out, or without fragments.
+    /// Sends an echo request with the size, source, hop limit, time-out and fragmentation of `ping`.
     ///
     /// ```
     /// # use std::time::Duration;

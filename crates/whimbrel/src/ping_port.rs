@@ -1,4 +1,4 @@
-//! Echo requests, where the shard is driven: who awaits a reply.
+//! Echo requests of a shard, on its thread.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,14 +9,14 @@ use whimbrel_stack::{Ping, PingId, Pong, Shard};
 use crate::fault;
 use crate::waiters::deliver;
 
-/// An echo request to be sent, and who awaits what comes of it.
+/// An echo request to send, with the sender of the result.
 #[derive(Debug)]
 pub(crate) struct PingRequest {
     pub(crate) ping: Ping,
     pub(crate) answer: oneshot::Sender<io::Result<Pong>>,
 }
 
-/// The echo requests that are under way.
+/// Outstanding echo requests.
 #[derive(Default, Debug)]
 pub(crate) struct PingPort {
     waiting: BTreeMap<PingId, oneshot::Sender<io::Result<Pong>>>,
@@ -27,12 +27,12 @@ impl PingPort {
         let PingRequest { ping, answer } = request;
         match shard.ping(&ping) {
             Ok(id) => drop(self.waiting.insert(id, answer)),
-            // Whoever asked may have gone.
+            // The caller may have gone.
             Err(error) => drop(deliver(answer, Err(fault::ping(error)))),
         }
     }
 
-    /// Tells who waits what came of it.
+    /// Sends results to the waiting tasks.
     pub(crate) fn tell(&mut self, shard: &mut Shard) {
         while let Some(end) = shard.poll_ping() {
             if let Some(answer) = self.waiting.remove(&end.id) {

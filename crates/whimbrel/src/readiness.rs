@@ -1,4 +1,4 @@
-//! Tasks that await what a stream or a socket is ready for.
+//! Waiting for readiness of streams and sockets.
 
 use std::future::Future;
 use std::io;
@@ -12,22 +12,22 @@ use tokio::task::yield_now;
 
 use crate::waiters::{Ticket, Waiters};
 
-/// What a cell's lock guards, seen by a task that waits.
+/// State behind a cell's lock, as a waiting task sees it.
 pub(crate) trait Awaited {
-    /// What of `interest` is the case.
+    /// Returns the events of `interest` that are ready.
     fn readiness(&self, interest: Interest) -> Ready;
 
-    /// Who waits to read, and who waits to write.
+    /// Returns the waiting readers and the waiting writers.
     fn lines(&mut self) -> (&mut Waiters, &mut Waiters);
 }
 
-/// Locks what a cell guards. Nothing that can panic happens under the lock but an executor's cloning of a
-/// waker, which leaves the state whole.
+/// Locks a cell's state. Only an executor's waker clone can panic under the lock, which leaves the
+/// state valid.
 pub(crate) fn lock<S>(state: &Mutex<S>) -> MutexGuard<'_, S> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Somebody who waits, in line until it is dropped.
+/// A waiting task, registered until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Readiness<'a, S: Awaited> {
     state: &'a Mutex<S>,
@@ -37,23 +37,23 @@ pub(crate) struct Readiness<'a, S: Awaited> {
 }
 
 impl<'a, S: Awaited> Readiness<'a, S> {
-    /// Of a task that waits for any of what `interest` names.
+    /// Creates a wait for any event of `interest`.
     pub(crate) const fn new(state: &'a Mutex<S>, interest: Interest) -> Self {
         Self { state, interest, reader: None, writer: None }
     }
 
-    /// Calls `f` if that is so now, else fails with `WouldBlock`.
+    /// Calls `f` if an event is ready now; otherwise fails with `WouldBlock`.
     pub(crate) fn try_io<R>(self, f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
         let ready = !lock(self.state).readiness(self.interest).is_empty();
         if ready { f() } else { Err(io::ErrorKind::WouldBlock.into()) }
     }
 
-    /// Calls `f` when that is so, and again as long as it fails with `WouldBlock`.
+    /// Calls `f` when an event is ready, and again while it fails with `WouldBlock`.
     pub(crate) async fn async_io<R>(self, mut f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
         loop {
             Self::new(self.state, self.interest).await;
             match f() {
-                // Not at once: an `f` that did not look would keep this thread from all other tasks.
+                // Not at once: an `f` that did not look would block the other tasks of this thread.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => yield_now().await,
                 result => return result,
             }
@@ -71,7 +71,7 @@ impl<S: Awaited> Future for Readiness<'_, S> {
         let ready = state.readiness(self.interest);
         if ready.is_empty() {
             let (readers, writers) = state.lines();
-            // An error wakes both, so either line will do.
+            // An error wakes both queues, so either will do.
             if self.interest != Interest::WRITABLE {
                 replaced[0] = readers.line_up(&mut self.reader, cx.waker());
             }

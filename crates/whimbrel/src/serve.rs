@@ -1,4 +1,4 @@
-//! `axum::serve` over our listeners.
+//! `axum::serve` over Whimbrel's listeners.
 
 use std::convert::Infallible;
 use std::future::IntoFuture;
@@ -16,8 +16,8 @@ impl axum::serve::Listener for TcpListener {
     type Io = TcpStream;
     type Addr = SocketAddr;
 
-    /// Axum has no way to hear that there is nothing to accept any more: once the stack has ended this
-    /// waits for ever. [`serve()`] ends then.
+    /// Waits for ever once the stack has ended, because axum has no way to report that. [`serve()`]
+    /// ends then.
     async fn accept(&mut self) -> (TcpStream, SocketAddr) {
         match Self::accept(self).await {
             Ok(accepted) => accepted,
@@ -30,10 +30,10 @@ impl axum::serve::Listener for TcpListener {
     }
 }
 
-/// Serves as [`axum::serve()`] does until the stack ends, and returns why it did
-/// ([`Stack::ended`](crate::Stack::ended)); `axum::serve` itself would wait for ever.
+/// Serves like [`axum::serve()`] until the stack ends, and returns the reason
+/// ([`Stack::ended`](crate::Stack::ended)). `axum::serve` itself would wait for ever.
 ///
-/// A server that wants to be shut down in order awaits both:
+/// For a graceful shutdown, await both:
 ///
 /// ```
 /// # use whimbrel::{Stack, TcpListener};

@@ -1,8 +1,8 @@
-//! What stands behind a listener: a backlog at each shard of the stack, taken from in turn.
+//! Backlogs of a listener, one at each shard of the stack, used in turn.
 //!
-//! Each shard has an accept queue and a lock of its own, so that none waits for another. A task that
-//! waits leaves its waker at all of them; who takes looks at another one first each time, so that no
-//! shard's connections wait for those of the others.
+//! Each shard has its own accept queue and lock, so that shards do not wait for each other. A waiting
+//! task registers its waker at all of them. Each accept begins at another shard, so that no shard's
+//! connections wait for those of the others.
 
 use std::io;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::cell::Settings;
 use crate::mailbox::{Mailbox, Request};
 use crate::waiters::Ticket;
 
-/// The backlogs of all shards; of one listener, or of those that share a port. When it is dropped
-/// nobody listens any more.
+/// Backlogs at all shards, of one listener or of several that share a port. Dropping it closes the
+/// listener.
 #[derive(Debug)]
 pub(crate) struct ShardedListener {
     shards: Box<[ListenerShard]>,
-    /// Which is looked at first next.
+    /// Shard at which the next accept begins.
     next: AtomicUsize,
 }
 
-/// The backlog of one shard, and the way to that shard.
+/// Backlog at one shard, and that shard's mailbox.
 #[derive(Debug)]
 pub(crate) struct ListenerShard {
     pub(crate) backlog: Arc<Backlog>,
@@ -34,7 +34,7 @@ pub(crate) struct ListenerShard {
 }
 
 impl ShardedListener {
-    /// Of the shards behind these mailboxes, which do not know of it yet.
+    /// Creates backlogs for the shards of these mailboxes, which do not know them yet.
     pub(crate) fn new(
         mailboxes: &[Arc<Mailbox>],
         at: Endpoint,
@@ -48,25 +48,25 @@ impl ShardedListener {
         Arc::new(Self { shards, next: AtomicUsize::new(0) })
     }
 
-    /// Of no shards at all.
+    /// Creates one without shards.
     #[cfg(test)]
     pub(crate) fn nowhere() -> Arc<Self> {
         Arc::new(Self { shards: Box::default(), next: AtomicUsize::new(0) })
     }
 
-    /// Listens at every shard.
+    /// Starts listening at every shard.
     pub(crate) fn open(&self) {
         for ListenerShard { backlog, mailbox } in &self.shards {
             mailbox.ask(Request::Listen(Arc::clone(backlog)));
         }
     }
 
-    /// The backlogs, in the order of the shards.
+    /// Returns the backlogs in the order of the shards.
     pub(crate) fn shards(&self) -> &[ListenerShard] {
         &self.shards
     }
 
-    /// The next complete connection, if there is one, and the way to its shard.
+    /// Returns the next completed connection and its shard's mailbox, if there is one.
     pub(crate) fn take(&self) -> io::Result<Option<(Accepted, Arc<Mailbox>)>> {
         let first = self.next.fetch_add(1, Ordering::Relaxed) % self.shards.len().max(1);
         let (before, from_first) = self.shards.split_at(first);
@@ -80,21 +80,22 @@ impl ShardedListener {
                     return Ok(Some((accepted, Arc::clone(&shard.mailbox))));
                 }
                 Ok(None) => {}
-                // One shard's end is no error while another has connections.
+                // The end of one shard is no error while another has connections.
                 Err(error) => lost = Some(error),
             }
         }
         lost.map_or(Ok(None), Err)
     }
 
-    /// The task of `waker` polls, at every shard. Returns those before it, to be dropped.
+    /// Registers the waker of a polling task at every shard. Returns the replaced wakers, to be
+    /// dropped.
     pub(crate) fn register(&self, waker: &Waker) -> Vec<Waker> {
         let register = |shard: &ListenerShard| shard.backlog.lock().waiters.register(waker);
         self.shards.iter().filter_map(register).collect()
     }
 
-    /// The task of `waker` awaits, at every shard; `tickets` has a place for each, or none yet.
-    /// Returns the wakers that it had before, to be dropped.
+    /// Registers the waker of an awaiting task at every shard; `tickets` has a place for each, or is
+    /// empty. Returns the replaced wakers, to be dropped.
     pub(crate) fn line_up(&self, tickets: &mut Vec<Option<Ticket>>, waker: &Waker) -> Vec<Waker> {
         tickets.resize(self.shards.len(), None);
         let line_up = |(shard, ticket): (&ListenerShard, &mut Option<Ticket>)| {
@@ -103,7 +104,7 @@ impl ShardedListener {
         self.shards.iter().zip(tickets).filter_map(line_up).collect()
     }
 
-    /// Who had these tickets awaits no more. Returns its wakers, to be dropped.
+    /// Removes the task with these tickets. Returns its wakers, to be dropped.
     pub(crate) fn leave(&self, tickets: &[Option<Ticket>]) -> Vec<Waker> {
         let leave = |(shard, ticket): (&ListenerShard, &Option<Ticket>)| {
             shard.backlog.lock().waiters.leave((*ticket)?)
@@ -111,7 +112,7 @@ impl ShardedListener {
         self.shards.iter().zip(tickets).filter_map(leave).collect()
     }
 
-    /// What connections inherit from now on.
+    /// Changes the settings of future connections.
     pub(crate) fn set(&self, set: impl Fn(&mut Settings)) {
         for shard in &self.shards {
             set(&mut shard.backlog.lock().settings);
@@ -119,14 +120,14 @@ impl ShardedListener {
         }
     }
 
-    /// What accepted connections inherit.
+    /// Returns the settings that accepted connections inherit.
     pub(crate) fn settings(&self) -> Option<Settings> {
         self.shards.first().map(|shard| shard.backlog.lock().settings)
     }
 }
 
 impl ListenerShard {
-    /// Has the shard look at this backlog.
+    /// Notifies the shard of a change of this backlog.
     fn notify(&self) {
         self.mailbox.ask(Request::Backlog(Arc::clone(&self.backlog)));
     }

@@ -1,45 +1,45 @@
-//! How the shards of a stack end: all together.
+//! Shutdown of a stack's shards, all together.
 //!
-//! A shard that nobody needs any more goes on until the others are not needed either: without its
-//! queue the wire would deal its flows to them. One that fails takes the others with it, for what it
-//! does not answer the stack does not answer.
+//! A shard that is no longer needed runs until the others are not needed either, because the wire would
+//! otherwise deliver its flows to them. A shard that fails ends the others, because its flows are no
+//! longer served.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use whimbrel_io::{Stop, Waker};
 
-/// The end of a stack.
+/// Shutdown state of a stack.
 #[derive(Debug)]
 pub(crate) struct Shutdown {
     stop: Stop,
-    /// What wakes the shards that are tasks, which do not wait for `stop` itself.
+    /// Wakers of shards that are tasks, which do not wait for `stop` itself.
     wakers: Box<[Waker]>,
-    /// Shards that are needed still.
+    /// Number of shards that are still needed.
     needed: AtomicUsize,
-    /// Why it ended too early.
+    /// Reason of a premature end.
     why: OnceLock<String>,
 }
 
 impl Shutdown {
-    /// Of the shards that these wake; sets `stop`.
+    /// Creates the state for the shards of these wakers; the end sets `stop`.
     pub(crate) fn new(stop: Stop, wakers: Box<[Waker]>) -> Self {
         Self { stop, needed: AtomicUsize::new(wakers.len()), wakers, why: OnceLock::new() }
     }
 
-    /// What ends the workers.
+    /// Returns the signal that ends the workers.
     pub(crate) fn stop(&self) -> &Stop {
         &self.stop
     }
 
-    /// A shard is not needed any more; it says so once.
+    /// Releases one shard, which calls this once.
     pub(crate) fn release(&self) {
         if self.needed.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.end();
         }
     }
 
-    /// A shard can go on no longer. The first reason counts.
+    /// Records that a shard failed. The first reason counts.
     pub(crate) fn fail(&self, why: String) {
         let _ = self.why.set(why);
         self.end();
@@ -50,8 +50,8 @@ impl Shutdown {
         self.wakers.iter().for_each(Waker::wake);
     }
 
-    /// Why the stack ended, in words for its users.
+    /// Returns the reason of the end, as text for users.
     pub(crate) fn why(&self) -> String {
-        self.why.get().cloned().unwrap_or_else(|| "nobody held it any more".into())
+        self.why.get().cloned().unwrap_or_else(|| "nothing of it was held any more".into())
     }
 }

@@ -1,4 +1,4 @@
-//! A socket that is neither a stream nor a listener yet, as tokio's `TcpSocket`.
+//! A socket before `connect` or `listen`, with the interface of tokio's `TcpSocket`.
 
 use std::fmt;
 use std::io;
@@ -14,8 +14,8 @@ use crate::cell::Settings;
 use crate::stream::ConnectRequest;
 use crate::{BufferSize, Stack, TcpListener, TcpStream, fault};
 
-/// A socket to be configured. Everything is named and behaves as in `tokio::net::TcpSocket`; what
-/// is set goes over to the stream, or to every stream that the listener accepts.
+/// A socket to be configured. Methods have the names and behaviour of `tokio::net::TcpSocket`. Options
+/// apply to the stream, or to every stream that the listener accepts.
 pub struct TcpSocket {
     stack: Stack,
     any: IpAddr,
@@ -27,21 +27,21 @@ struct Draft {
     settings: Settings,
     share: Share,
     bound: Option<ReservedAddr>,
-    /// The address that was bound, and no port.
+    /// Address that was bound without a port.
     source: Option<IpAddr>,
-    /// Whether `bind` leaves the port to `connect`.
+    /// True if `bind` leaves the port to `connect`.
     no_port: bool,
-    /// How many handshakes of Fast Open a listener may have at one time.
+    /// Limit of concurrent Fast Open handshakes of a listener.
     fast_open: u32,
 }
 
 impl TcpSocket {
-    /// A socket for IPv4.
+    /// Creates an IPv4 socket.
     pub fn new_v4(stack: &Stack) -> io::Result<Self> {
         Ok(Self::new(stack, Ipv4Addr::UNSPECIFIED.into()))
     }
 
-    /// A socket for IPv6; bound to `::` and listening, it takes IPv4 too.
+    /// Creates an IPv6 socket. If it listens at `::`, it also accepts IPv4 connections.
     pub fn new_v6(stack: &Stack) -> io::Result<Self> {
         Ok(Self::new(stack, Ipv6Addr::UNSPECIFIED.into()))
     }
@@ -59,19 +59,19 @@ impl TcpSocket {
         Self { stack: stack.clone(), any, draft: Mutex::new(draft) }
     }
 
-    /// Takes `addr` for this side's end, port 0 for one that is drawn.
+    /// Binds the socket to `addr`. Port 0 selects a free port.
     ///
     /// # Errors
     ///
-    /// `AddrInUse`, `AddrNotAvailable` (none of the stack's), `InvalidInput` (the other family, or
-    /// bound already).
+    /// `AddrInUse`; `AddrNotAvailable`: not an address of this stack; `InvalidInput`: the other address
+    /// family, or the socket is bound already.
     pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
         self.check_family(addr)?;
         let mut draft = self.lock();
         if let Some(bound) = draft.local() {
             return Err(fault::bound_already(bound));
         }
-        // IP_BIND_ADDRESS_NO_PORT: the shard draws a port for the peer, which many flows may share.
+        // IP_BIND_ADDRESS_NO_PORT: the shard chooses a port for the peer, which many flows may share.
         if addr.port() == 0 && draft.no_port {
             self.stack.check_own(addr)?;
             draft.source = Some(addr.ip());
@@ -81,15 +81,14 @@ impl TcpSocket {
         Ok(())
     }
 
-    /// Whether `bind` leaves the port to `connect`, if it is 0.
+    /// True if `bind` with port 0 leaves the port to `connect`.
     pub fn bind_address_no_port(&self) -> io::Result<bool> {
         Ok(self.lock().no_port)
     }
 
-    /// Leaves the port to `connect`, if `bind` names an address and port 0
-    /// (`IP_BIND_ADDRESS_NO_PORT`): then it need be free towards that peer alone, and one port serves
-    /// many peers. Otherwise `bind` draws one that no other socket has. To be called before it. Tokio
-    /// has no such method.
+    /// Makes `bind` with port 0 leave the port to `connect` (`IP_BIND_ADDRESS_NO_PORT`). The port then
+    /// needs to be free only towards the peer, so that one port serves many peers. Otherwise `bind`
+    /// selects a port that no other socket has. Call it before `bind`. Not in tokio.
     pub fn set_bind_address_no_port(&self, no_port: bool) -> io::Result<()> {
         self.lock().no_port = no_port;
         Ok(())
@@ -104,14 +103,13 @@ impl TcpSocket {
         TcpStream::open(&stack, options).await
     }
 
-    /// Opens a connection to `addr` and writes `data`, whose beginning travels with the SYN if the
-    /// peer granted a Fast Open cookie before (RFC 7413); otherwise the SYN asks for one, and `data`
-    /// follows the handshake. Done once the connection is established and all is on its way. Tokio
-    /// has no such method.
+    /// Opens a connection to `addr` and writes `data`. If the peer granted a Fast Open cookie before
+    /// (RFC 7413), the SYN carries the first part of `data`. Otherwise the SYN requests a cookie, and
+    /// `data` follows the handshake. Returns when the connection is established and all data is queued.
+    /// Not in tokio.
     ///
-    /// What travels with a SYN may come to the peer's application twice, on two connections: a
-    /// network can repeat a SYN, and nobody remembers one whose connection is over. Write nothing here
-    /// that must not be carried out twice.
+    /// The peer's application may receive the data of a SYN twice, on two connections, because a
+    /// network can repeat a SYN after its connection has ended. Send only idempotent requests this way.
     ///
     /// # Errors
     ///
@@ -120,7 +118,7 @@ impl TcpSocket {
         self.check_family(addr)?;
         let (stack, draft) = self.into_parts();
         let Draft { bound, source, settings, .. } = draft;
-        // No SYN has room for more; the rest finds its way as any other.
+        // No SYN has room for more; the rest is sent after the handshake.
         let (first, mut rest) = data.split_at(data.len().min(FIRST));
         let first = Some(Bytes::copy_from_slice(first));
         let options = ConnectRequest { peer: addr, bound, source, settings, first };
@@ -136,8 +134,8 @@ impl TcpSocket {
         Ok(stream)
     }
 
-    /// Listens, with room for `backlog` complete connections that wait for `accept`, and one more.
-    /// A socket that is not bound gets a port that is drawn.
+    /// Starts listening with a backlog of `backlog` completed connections, and one more. An unbound
+    /// socket gets a free port.
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
         let any = self.local_addr()?;
         let (stack, draft) = self.into_parts();
@@ -150,102 +148,101 @@ impl TcpSocket {
         TcpListener::listen(&stack, bound, options)
     }
 
-    /// How many handshakes of Fast Open the listener will admit at one time.
+    /// Returns the limit of concurrent Fast Open handshakes of the listener.
     pub fn fastopen(&self) -> io::Result<u32> {
         Ok(self.lock().fast_open)
     }
 
-    /// As a listener, takes text that travels with SYNs of peers who were granted a cookie
-    /// (`TCP_FASTOPEN`, RFC 7413), while `pending` such handshakes are under way at most; 0, as at
-    /// first: not at all. [`TcpListener::accept`] then hands out streams whose handshake is not over
-    /// yet. Tokio has no such method.
+    /// Makes a listener accept data in SYNs with a valid cookie (`TCP_FASTOPEN`, RFC 7413), while at
+    /// most `pending` such handshakes are in progress. 0, the default, disables it.
+    /// [`TcpListener::accept`] then returns streams before their handshake is complete. Not in tokio.
     ///
-    /// The same text may come twice, on two streams: see [`TcpSocket::connect_fast`].
+    /// The same data may arrive twice, on two streams: see [`TcpSocket::connect_fast`].
     pub fn set_fastopen(&self, pending: u32) -> io::Result<()> {
         self.lock().fast_open = pending;
         Ok(())
     }
 
-    /// This side's end: unspecified while it is not bound.
+    /// Returns the local address and port; unspecified before `bind`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.lock().local().unwrap_or(SocketAddr::new(self.any, 0)))
     }
 
-    /// Nothing goes wrong before there is a connection.
+    /// Always returns `None`: a socket without a connection has no error.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         Ok(None)
     }
 
-    /// Whether the end may be bound by others that allow it too (`SO_REUSEADDR`).
+    /// True if other sockets with this option may bind the same address and port (`SO_REUSEADDR`).
     pub fn reuseaddr(&self) -> io::Result<bool> {
         Ok(self.lock().share.address)
     }
 
-    /// Lets the end be bound by others that allow it too, as long as none of them listens. For
-    /// what TIME-WAIT left behind it is not needed: that never keeps anybody from binding here.
+    /// Lets other sockets with this option bind the same address and port while none of them listens.
+    /// Connections in TIME-WAIT never prevent `bind`, so that servers do not need this option.
     pub fn set_reuseaddr(&self, reuseaddr: bool) -> io::Result<()> {
         self.set_share(|share| share.address = reuseaddr)
     }
 
-    /// Whether several listeners may be at the end (`SO_REUSEPORT`).
+    /// True if several listeners may have this address and port (`SO_REUSEPORT`).
     pub fn reuseport(&self) -> io::Result<bool> {
         Ok(self.lock().share.port)
     }
 
-    /// Lets the end be bound by others that allow it too, and all of them listen, if they are bound to
-    /// the same address. Unlike those of Linux, which deals connections to one of them each, such
-    /// listeners take them from one queue: none waits for a listener that does not accept. Backlog and
-    /// settings are those of the first, and the last that is dropped resets whom nobody accepted.
+    /// Lets other sockets with this option bind the same address and port, and listen there. Linux
+    /// assigns each connection to one of the listeners; here all accept from one queue, so that no
+    /// connection waits for a listener that does not accept. Backlog and options are those of the first
+    /// listener. Dropping the last one resets the connections that were not accepted.
     pub fn set_reuseport(&self, reuseport: bool) -> io::Result<()> {
         self.set_share(|share| share.port = reuseport)
     }
 
-    /// Whether the connection will be probed when it is silent (`SO_KEEPALIVE`).
+    /// True if the connection will be probed when idle (`SO_KEEPALIVE`).
     pub fn keepalive(&self) -> io::Result<bool> {
         Ok(self.lock().settings.keepalive())
     }
 
-    /// Probes the connection when it is silent, as the tunables `net.ipv4.tcp_keepalive_*` say.
+    /// Probes the connection when it is idle, as the tunables `net.ipv4.tcp_keepalive_*` say.
     pub fn set_keepalive(&self, keepalive: bool) -> io::Result<()> {
         self.set(|settings| settings.set_keepalive(keepalive))
     }
 
-    /// Whether Nagle's algorithm will be off (`TCP_NODELAY`).
+    /// True if Nagle's algorithm will be off (`TCP_NODELAY`).
     pub fn nodelay(&self) -> io::Result<bool> {
         Ok(self.lock().settings.nodelay())
     }
 
-    /// Switches Nagle's algorithm off (`true`).
+    /// Disables Nagle's algorithm (`true`).
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         self.set(|settings| settings.set_nodelay(nodelay))
     }
 
-    /// How long closing lingers (`SO_LINGER`).
+    /// Returns the linger time (`SO_LINGER`).
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         Ok(self.lock().settings.linger())
     }
 
-    /// What [`TcpStream::set_linger`] does, for the connection to come.
+    /// Calls [`TcpStream::set_linger`] on the future connection.
     pub fn set_linger(&self, dur: Option<Duration>) -> io::Result<()> {
         self.set(|settings| settings.set_linger(dur))
     }
 
-    /// What [`TcpStream::set_zero_linger`] does, for the connection to come.
+    /// Calls [`TcpStream::set_zero_linger`] on the future connection.
     pub fn set_zero_linger(&self) -> io::Result<()> {
         self.set_linger(Some(Duration::ZERO))
     }
 
-    /// The congestion control of the connection to come (`TCP_CONGESTION`): what was set, or what
-    /// connections of the stack have where no route says otherwise. Tokio has no such method; it is
-    /// socket2's, but for the type of the name.
+    /// Returns the congestion control of the future connection (`TCP_CONGESTION`): the one that was
+    /// set, or else the stack's default, which a route can override. Not in tokio; socket2 has this
+    /// method with another type for the name.
     pub fn tcp_congestion(&self) -> io::Result<String> {
         let asked = self.lock().settings.congestion_control();
         Ok(self.stack.congestion_names()?.name(asked))
     }
 
-    /// Chooses the congestion control of the connection to come, or of those that the listener accepts:
-    /// one of the stack's own, such as `"cubic"` and `"reno"`, or one that
-    /// [`StackBuilder::add_congestion_control`] added. It prevails over that of the route and of the stack.
+    /// Sets the congestion control of the future connection, or of those that the listener accepts. It
+    /// is one of the stack's own, such as `"cubic"` and `"reno"`, or one added by
+    /// [`StackBuilder::add_congestion_control`]. It overrides that of the route and of the stack.
     ///
     /// ```
     /// # use whimbrel::{Stack, TcpSocket};
@@ -262,7 +259,7 @@ impl TcpSocket {
     ///
     /// # Errors
     ///
-    /// `NotFound`: there is none of this name; the error tells which there are.
+    /// `NotFound`: no congestion control has this name. The message lists the available ones.
     ///
     /// [`StackBuilder::add_congestion_control`]: crate::StackBuilder::add_congestion_control
     pub fn set_tcp_congestion(&self, name: &str) -> io::Result<()> {
@@ -270,80 +267,80 @@ impl TcpSocket {
         self.set(|settings| settings.set_congestion_control(algorithm))
     }
 
-    /// The size of the send buffer, octets.
+    /// Returns the size of the send buffer in bytes.
     pub fn send_buffer_size(&self) -> io::Result<u32> {
         Ok(self.lock().settings.send_size())
     }
 
-    /// How many octets may wait to be acknowledged (2 KiB ..= 1 GiB, as Linux without complaint): a
-    /// floor, from which the buffer grows as the path needs it, unless the tunable `buffers` says
-    /// otherwise.
+    /// Sets the size of the send buffer (2 KiB to 1 GiB; like Linux, other values are clamped without
+    /// an error). It is a minimum, and the buffer grows as the path needs it, unless the tunable
+    /// `buffers` says otherwise.
     pub fn set_send_buffer_size(&self, size: u32) -> io::Result<()> {
         self.set(|settings| settings.set_send_size(size))
     }
 
-    /// How the send buffer is sized: by itself, from a floor on, or exactly so. Tokio has no such
-    /// method.
+    /// Sets how the send buffer is sized: automatically, automatically above a minimum, or fixed. Not
+    /// in tokio.
     pub fn set_send_buffer(&self, size: BufferSize) -> io::Result<()> {
         self.set(|settings| settings.set_send_size(size))
     }
 
-    /// The size of the receive buffer, octets.
+    /// Returns the size of the receive buffer in bytes.
     pub fn recv_buffer_size(&self) -> io::Result<u32> {
         Ok(self.lock().settings.recv_size())
     }
 
-    /// How many octets may wait to be read (2 KiB ..= 1 GiB, as Linux without complaint): a floor,
-    /// from which the buffer grows as the path needs it, unless the tunable `buffers` says otherwise.
+    /// Sets the size of the receive buffer (2 KiB to 1 GiB; like Linux, other values are clamped
+    /// without an error). It is a minimum, and the buffer grows as the path needs it, unless the
+    /// tunable `buffers` says otherwise.
     pub fn set_recv_buffer_size(&self, size: u32) -> io::Result<()> {
         self.set(|settings| settings.set_recv_size(size))
     }
 
-    /// How the receive buffer is sized: by itself, from a floor on, or exactly so. Tokio has no such
-    /// method.
+    /// Sets how the receive buffer is sized: automatically, automatically above a minimum, or fixed.
+    /// Not in tokio.
     pub fn set_recv_buffer(&self, size: BufferSize) -> io::Result<()> {
         self.set(|settings| settings.set_recv_size(size))
     }
 
-    /// The type of service of IPv4 packets.
+    /// Returns the type of service of IPv4 packets.
     pub fn tos_v4(&self) -> io::Result<u32> {
         Ok(self.lock().settings.tos().into())
     }
 
-    /// Sends IPv4 packets with this type of service: the low eight bits, as on Linux, without the two
-    /// for ECN, which are the protocol's.
+    /// Sets the type of service of IPv4 packets. As on Linux, the low eight bits count, except the two
+    /// for ECN, which TCP sets.
     pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
         self.set(|settings| settings.set_tos(tos as u8))
     }
 
-    /// What is called [`TcpSocket::tos_v4`] now.
+    /// Former name of [`TcpSocket::tos_v4`].
     #[deprecated(note = "tokio calls it `tos_v4` now")]
     pub fn tos(&self) -> io::Result<u32> {
         self.tos_v4()
     }
 
-    /// What is called [`TcpSocket::set_tos_v4`] now.
+    /// Former name of [`TcpSocket::set_tos_v4`].
     #[deprecated(note = "tokio calls it `set_tos_v4` now")]
     pub fn set_tos(&self, tos: u32) -> io::Result<()> {
         self.set_tos_v4(tos)
     }
 
-    /// The traffic class of IPv6 packets.
+    /// Returns the traffic class of IPv6 packets.
     ///
     /// # Errors
     ///
-    /// `Unsupported` of a socket for IPv4.
+    /// `Unsupported` on an IPv4 socket.
     pub fn tclass_v6(&self) -> io::Result<u32> {
         self.check_v6()?;
         Ok(self.lock().settings.traffic_class().into())
     }
 
-    /// Sends IPv6 packets with this traffic class (0 ..= 255), without the two bits for ECN, which are
-    /// the protocol's.
+    /// Sets the traffic class of IPv6 packets (0 to 255), except the two bits for ECN, which TCP sets.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` beyond 255, `Unsupported` of a socket for IPv4.
+    /// `InvalidInput` above 255; `Unsupported` on an IPv4 socket.
     pub fn set_tclass_v6(&self, tclass: u32) -> io::Result<()> {
         self.check_v6()?;
         let class = u8::try_from(tclass).map_err(|_| fault::traffic_class(tclass))?;
@@ -382,7 +379,7 @@ impl TcpSocket {
 }
 
 impl Draft {
-    /// What is bound; port 0: none yet.
+    /// Returns the bound address and port; port 0 if none is bound yet.
     fn local(&self) -> Option<SocketAddr> {
         let address = self.source.map(|addr| SocketAddr::new(addr, 0));
         self.bound.as_ref().map(|bound| bound.at().into()).or(address)
@@ -395,5 +392,5 @@ impl fmt::Debug for TcpSocket {
     }
 }
 
-/// Octets: more than the segment of any link.
+/// In bytes; more than a segment of any link.
 const FIRST: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! The halves of a lent stream, as tokio's `ReadHalf` and `WriteHalf` of `tokio::net::tcp`.
+//! Borrowed halves of a stream, like tokio's `ReadHalf` and `WriteHalf`.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
@@ -10,26 +10,26 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
 
 use crate::TcpStream;
 
-/// The half for reading of a lent stream.
+/// Read half of a borrowed stream.
 #[derive(Debug)]
 pub struct ReadHalf<'a>(&'a TcpStream);
 
-/// The half for writing of a lent stream. Dropping it shuts nothing down.
+/// Write half of a borrowed stream. Dropping it shuts nothing down.
 #[derive(Debug)]
 pub struct WriteHalf<'a>(&'a TcpStream);
 
 impl TcpStream {
-    /// Lends a half for reading and one for writing.
+    /// Borrows the stream as a read half and a write half.
     pub fn split(&mut self) -> (ReadHalf<'_>, WriteHalf<'_>) {
         (ReadHalf(self), WriteHalf(self))
     }
 }
 
-/// What both kinds of halves for reading have.
+/// Methods of both kinds of read halves.
 macro_rules! read_half {
     ($half:ty, $field:tt) => {
         impl $half {
-            /// As [`TcpStream::poll_peek`], by the half that reads.
+            /// Calls [`TcpStream::poll_peek`].
             pub fn poll_peek(
                 &mut self,
                 cx: &mut Context<'_>,
@@ -38,42 +38,42 @@ macro_rules! read_half {
                 self.$field.poll_peek(cx, buf)
             }
 
-            /// As [`TcpStream::peek`], by the half that reads.
+            /// Calls [`TcpStream::peek`].
             pub async fn peek(&mut self, buf: &mut [u8]) -> io::Result<usize> {
                 self.$field.peek(buf).await
             }
 
-            /// As [`TcpStream::ready`], by the half that reads.
+            /// Calls [`TcpStream::ready`].
             pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
                 self.$field.ready(interest).await
             }
 
-            /// As [`TcpStream::readable`], by the half that reads.
+            /// Calls [`TcpStream::readable`].
             pub async fn readable(&self) -> io::Result<()> {
                 self.$field.readable().await
             }
 
-            /// As [`TcpStream::try_read`], by the half that reads.
+            /// Calls [`TcpStream::try_read`].
             pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
                 self.$field.try_read(buf)
             }
 
-            /// As [`TcpStream::try_read_vectored`], by the half that reads.
+            /// Calls [`TcpStream::try_read_vectored`].
             pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
                 self.$field.try_read_vectored(bufs)
             }
 
-            /// As [`TcpStream::try_read_buf`], by the half that reads.
+            /// Calls [`TcpStream::try_read_buf`].
             pub fn try_read_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
                 self.$field.try_read_buf(buf)
             }
 
-            /// The address and port of the peer.
+            /// Returns the peer's address and port.
             pub fn peer_addr(&self) -> io::Result<SocketAddr> {
                 self.$field.peer_addr()
             }
 
-            /// The address and port of this side.
+            /// Returns the local address and port.
             pub fn local_addr(&self) -> io::Result<SocketAddr> {
                 self.$field.local_addr()
             }
@@ -97,36 +97,36 @@ macro_rules! read_half {
     };
 }
 
-/// What both kinds of halves for writing have.
+/// Methods of both kinds of write halves.
 macro_rules! write_half {
     ($half:ty, $field:tt) => {
         impl $half {
-            /// As [`TcpStream::ready`], by the half that writes.
+            /// Calls [`TcpStream::ready`].
             pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
                 self.$field.ready(interest).await
             }
 
-            /// As [`TcpStream::writable`], by the half that writes.
+            /// Calls [`TcpStream::writable`].
             pub async fn writable(&self) -> io::Result<()> {
                 self.$field.writable().await
             }
 
-            /// As [`TcpStream::try_write`], by the half that writes.
+            /// Calls [`TcpStream::try_write`].
             pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
                 self.$field.try_write(buf)
             }
 
-            /// As [`TcpStream::try_write_vectored`], by the half that writes.
+            /// Calls [`TcpStream::try_write_vectored`].
             pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
                 self.$field.try_write_vectored(bufs)
             }
 
-            /// The address and port of the peer.
+            /// Returns the peer's address and port.
             pub fn peer_addr(&self) -> io::Result<SocketAddr> {
                 self.$field.peer_addr()
             }
 
-            /// The address and port of this side.
+            /// Returns the local address and port.
             pub fn local_addr(&self) -> io::Result<SocketAddr> {
                 self.$field.local_addr()
             }

@@ -1,4 +1,4 @@
-//! The halves of a stream that was given away, as those of `tokio::net::tcp`.
+//! Owned halves of a stream, like those of `tokio::net::tcp`.
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -13,13 +13,13 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
 use crate::TcpStream;
 use crate::split::{read_half, write_half};
 
-/// The half for reading.
+/// Owned read half.
 #[derive(Debug)]
 pub struct OwnedReadHalf {
     stream: Arc<TcpStream>,
 }
 
-/// The half for writing. Dropping it sends FIN after what was written.
+/// Owned write half. Dropping it sends FIN after the written data.
 #[derive(Debug)]
 pub struct OwnedWriteHalf {
     stream: Arc<TcpStream>,
@@ -32,13 +32,13 @@ enum OnDrop {
     Nothing,
 }
 
-/// Two halves that are not of one stream; here they are again.
+/// The halves belong to different streams; the error returns both.
 #[derive(Debug)]
 pub struct ReuniteError(pub OwnedReadHalf, pub OwnedWriteHalf);
 
 impl TcpStream {
-    /// Makes a half for reading and one for writing, which can go to different tasks. Dropping the
-    /// latter shuts the direction down.
+    /// Splits the stream into a read half and a write half, which different tasks may own. Dropping the
+    /// write half shuts that direction down.
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         let stream = Arc::new(self);
         let write = OwnedWriteHalf { stream: Arc::clone(&stream), on_drop: OnDrop::ShutDown };
@@ -56,19 +56,19 @@ fn reunite(read: OwnedReadHalf, write: OwnedWriteHalf) -> Result<TcpStream, Reun
 }
 
 impl OwnedReadHalf {
-    /// Puts both halves of one stream together again.
+    /// Rejoins the two halves of a stream.
     pub fn reunite(self, other: OwnedWriteHalf) -> Result<TcpStream, ReuniteError> {
         reunite(self, other)
     }
 }
 
 impl OwnedWriteHalf {
-    /// Puts both halves of one stream together again.
+    /// Rejoins the two halves of a stream.
     pub fn reunite(self, other: OwnedReadHalf) -> Result<TcpStream, ReuniteError> {
         reunite(other, self)
     }
 
-    /// Lets go without shutting down.
+    /// Drops the half without shutting the direction down.
     pub fn forget(mut self) {
         self.on_drop = OnDrop::Nothing;
     }

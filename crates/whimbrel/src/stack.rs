@@ -1,4 +1,4 @@
-//! A stack as a value: what sockets are made from.
+//! The [`Stack`] value, from which sockets are made.
 
 use std::fmt;
 use std::future::Future;
@@ -26,11 +26,11 @@ use crate::waiters::deliver;
 
 pub use whimbrel_stack::shard::Census as ShardCensus;
 
-/// A TCP/IP stack with what drives it ([`crate::Driver`]). Clones are the same stack.
+/// A running TCP/IP stack. Clones refer to the same stack.
 ///
-/// It runs for as long as anything of it is held: the stack, a listener or a stream. Then the last
-/// segments go out, for five seconds at most, and its threads or tasks end. Where those are tasks it ends
-/// with their runtime, whoever holds it.
+/// It runs while the stack, a listener or a stream is held. After that it sends the last segments, for
+/// at most five seconds, and its threads or tasks end. Stacks that the runtime drives
+/// ([`crate::Driver`]) also end with their runtime.
 #[derive(Clone)]
 pub struct Stack {
     inner: Arc<Inner>,
@@ -38,39 +38,39 @@ pub struct Stack {
 
 pub(crate) struct Inner {
     mailboxes: Box<[Arc<Mailbox>]>,
-    /// Its wire, where that is packets of the user's.
+    /// Packet queues, if the application carries the packets.
     packet_queues: Option<Arc<PacketQueues>>,
-    /// Where the next connection goes that may go anywhere.
+    /// Shard of the next connection that any shard can have.
     next: AtomicUsize,
     bind_table: Arc<BindTable>,
-    /// The addresses that it began with, by their numbers.
+    /// Initial addresses, by index.
     first_addresses: Box<[InterfaceAddress]>,
-    /// Whether another address is asked for before the stack has it.
+    /// Duplicate address detection before an address is assigned.
     dad: DuplicateAddressDetection,
     tunables: Tunables,
 }
 
-/// What a stack does beside its tunables.
+/// Options of a stack apart from its tunables.
 #[derive(Debug)]
 pub(crate) struct StackOptions {
-    /// Its wire, where that is packets of the user's.
+    /// Packet queues, if the application carries the packets.
     pub(crate) packet_queues: Option<Arc<PacketQueues>>,
-    /// Whether addresses are asked for before it has them.
+    /// Duplicate address detection before an address is assigned.
     pub(crate) dad: DuplicateAddressDetection,
-    /// From which the order of ports follows that `bind` draws.
+    /// Seed for the order in which `bind` chooses ports.
     pub(crate) seed: u64,
 }
 
-/// How much a stack holds.
+/// Number of objects that a stack holds.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Census {
-    /// Records of the shards, added up.
+    /// Records of all shards, added up.
     pub shards: ShardCensus,
-    /// Streams of tasks: held, waiting to be accepted, or dropped a moment ago.
+    /// Streams held by tasks, waiting to be accepted, or just dropped.
     pub streams: usize,
-    /// Listeners that tasks hold.
+    /// Listeners held by tasks.
     pub listeners: usize,
-    /// UDP sockets that tasks hold.
+    /// UDP sockets held by tasks.
     pub udp_sockets: usize,
 }
 
@@ -90,23 +90,23 @@ impl Stack {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The addresses that this host has on its networks, each with the length of its prefix: those that it
-    /// began with, [added](Stack::add_address) ones, and none that was removed.
+    /// Returns the addresses of this host with their prefix lengths: the initial and the
+    /// [added](Stack::add_address) ones that have not been removed.
     pub fn addresses(&self) -> Vec<InterfaceAddress> {
         self.inner.bind_table.addresses()
     }
 
-    /// Its rules, as they were when it began.
+    /// Returns the tunables with which the stack began.
     pub fn tunables(&self) -> &Tunables {
         &self.inner.tunables
     }
 
-    /// How many shards it has, each with a thread or task of its own.
+    /// Returns the number of shards; each has a thread or task of its own.
     pub fn shards(&self) -> usize {
         self.inner.mailboxes.len()
     }
 
-    /// What it holds at this moment.
+    /// Returns the number of objects that the stack holds now.
     pub async fn census(&self) -> io::Result<Census> {
         let mut all = Census::default();
         for mailbox in &self.inner.mailboxes {
@@ -116,7 +116,7 @@ impl Stack {
         Ok(all)
     }
 
-    /// What happened so far, at all shards together.
+    /// Returns the TCP counters, summed over all shards.
     pub async fn counters(&self) -> io::Result<Counters> {
         let mut all = Counters::default();
         for mailbox in &self.inner.mailboxes {
@@ -125,7 +125,7 @@ impl Stack {
         Ok(all)
     }
 
-    /// What happened to datagrams of UDP so far, at all shards together.
+    /// Returns the UDP counters, summed over all shards.
     pub async fn udp_counters(&self) -> io::Result<whimbrel_udp::Counters> {
         let mut all = whimbrel_udp::Counters::default();
         for mailbox in &self.inner.mailboxes {
@@ -134,9 +134,9 @@ impl Stack {
         Ok(all)
     }
 
-    /// Has `look` look at the shard numbered `which`, where that is driven and it must be
-    /// quick: while it looks, nothing arrives. An error if the stack has ended, or has no such
-    /// shard. If `look` panics, the caller does; the shard goes on.
+    /// Runs `look` on shard `which`, on the thread that drives it. Keep it short: no packet is
+    /// processed meanwhile. Fails if the stack has ended or has no such shard. A panic of `look` passes
+    /// to the caller; the shard goes on.
     pub async fn inspect<T: Send + 'static>(
         &self,
         which: usize,
@@ -146,11 +146,11 @@ impl Stack {
         inspect(mailbox, |shard, _| look(shard)).await
     }
 
-    /// Makes SYN cookies under `key` from now on, and takes those under `other` as well.
+    /// Makes SYN cookies with `key` from now on, and also accepts those made with `other`.
     ///
-    /// So a group (see [`crate::StackBuilder::cookie_group`]) changes its key and refuses nobody: give all of
-    /// its stacks the new key as `other`; then as `key`, with the old one as `other`; two minutes later
-    /// the new one alone.
+    /// A group (see [`crate::StackBuilder::cookie_group`]) changes its key in three steps without
+    /// refusing a client. Give all its stacks the new key as `other`; then give it as `key`, with the
+    /// old key as `other`; after two minutes pass the new key only.
     pub async fn set_cookie_keys(&self, key: GroupKey, other: Option<GroupKey>) -> io::Result<()> {
         let set = move |shard: &mut Shard| {
             shard.set_cookie_keys(key.key(), other.as_ref().map(GroupKey::key));
@@ -158,37 +158,37 @@ impl Stack {
         self.change(set).await
     }
 
-    /// Grants cookies of Fast Open (RFC 7413) under this key from now on. Those that were granted under
-    /// the key so far are good until the next change, and answered by new ones.
+    /// Grants Fast Open cookies (RFC 7413) with this key from now on. Cookies of the previous key stay
+    /// valid until the next change and are replaced when used.
     pub async fn rotate_fast_open_key(&self, key: GroupKey) -> io::Result<()> {
         self.change(move |shard| shard.rotate_fast_open_key(key.key())).await
     }
 
-    /// Sets a tunable by any of its names while the stack runs, as
-    /// `set_tunable("msl.link", "1s")`: [`Shard::retune`] says what follows at once. What sockets begin
-    /// with (their buffers, for one) is as [`Stack::tunables`] has it.
+    /// Sets a tunable, by any of its names, while the stack runs: `set_tunable("msl.link", "1s")`.
+    /// [`Shard::retune`] says which tunables take effect at once. The defaults of new sockets (for
+    /// example their buffers) stay as in [`Stack::tunables`].
     ///
     /// # Errors
     ///
-    /// `InvalidInput`: no such tunable or value, or one that holds from the beginning to the end. Then
-    /// nothing has changed.
+    /// `InvalidInput`: unknown tunable, invalid value, or a tunable that cannot change at run time.
+    /// Nothing has changed then.
     pub async fn set_tunable(&self, name: &str, value: &str) -> io::Result<()> {
         for mailbox in &self.inner.mailboxes {
             let (name, value) = (name.to_owned(), value.to_owned());
-            // All have the same rules: the first refuses, or none does.
+            // All shards have the same tunables: the first refuses, or none does.
             let set = inspect(mailbox, move |shard, _| shard.set_tunable(&name, &value)).await?;
             set.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         }
         Ok(())
     }
 
-    /// Waits until nothing is left of connections whose streams were dropped, but TIME-WAIT: what was
-    /// written there has been acknowledged, and the peers closed too, or were given up. Streams that
-    /// are held stay as they are.
+    /// Waits until the connections of all dropped streams have closed or are in TIME-WAIT. Their data
+    /// has then been acknowledged and their peers have closed too, or the connections failed. Streams
+    /// that are still held are not affected.
     ///
-    /// The kernel goes on with its sockets when a process has ended; a stack ends with the process. So a
-    /// program that is about to return from `main` drops its streams and listeners and awaits this, in a
-    /// `timeout` if it will not wait for peers that are gone.
+    /// The kernel keeps the sockets of a finished process; a stack ends with its process. A program
+    /// should therefore drop its streams and listeners and await this before it returns from `main`, in
+    /// a `timeout` if peers may be gone.
     ///
     /// ```
     /// # use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -213,9 +213,10 @@ impl Stack {
         Ok(())
     }
 
-    /// Waits until the stack has ended, and says why: its wire is gone (somebody deleted the TUN
-    /// device), one of its threads or tasks panicked, their runtime was shut down, or nothing of it is held any more. Every stream and
-    /// listener then fails with the same error. The future itself does not keep the stack alive.
+    /// Waits until the stack has ended and returns the reason: its wire is gone (for example the TUN
+    /// device was deleted), a thread or task panicked, the runtime was shut down, or nothing of the
+    /// stack is held any more. Every stream and listener then fails with the same error. The future
+    /// itself does not keep the stack alive.
     ///
     /// ```
     /// # use whimbrel::{Stack, TcpListener};
@@ -231,15 +232,15 @@ impl Stack {
         all_ended(self.inner.mailboxes.to_vec())
     }
 
-    /// Hands out, from now on, the packets that arrive and that nothing in the stack takes: those for
-    /// addresses that it has not, and those of protocols that it does not speak, UDP without a socket among
-    /// them; IPv4 and IPv6, whole and with complete checksums. While somebody holds what this returns, no
-    /// ICMP error answers them: whoever has the packet decides. A later call takes them over.
+    /// Returns a receiver of the packets that nothing in the stack takes: those for foreign addresses,
+    /// of unsupported protocols, and for UDP ports without a socket. They are IPv4 or IPv6, whole and
+    /// with complete checksums. While the receiver is held, the stack sends no ICMP error for them. A
+    /// later call replaces the receiver.
     ///
-    /// What cannot be handed out whole is dropped, and counted as
-    /// [`unclaimed_dropped`](whimbrel_stack::ip::IpCounters::unclaimed_dropped): frames that a device merged of several
-    /// segments or datagrams (over `tun:` and `tap:`, `offload=off` has it merge none), and what comes while
-    /// too many wait.
+    /// Packets that cannot be passed on whole are dropped and counted as
+    /// [`unclaimed_dropped`](whimbrel_stack::ip::IpCounters::unclaimed_dropped). These are frames that
+    /// a device merged from several segments or datagrams (`offload=off` prevents this for `tun:` and
+    /// `tap:`) and packets beyond the receiver's capacity.
     ///
     /// ```
     /// use bytes::Bytes;
@@ -250,14 +251,14 @@ impl Stack {
     /// let (builder, port) = Stack::builder().packets(1_500);
     /// let stack = builder.address("10.0.0.1", 24)?.build()?;
     /// let mut unclaimed = stack.unclaimed();
-    /// // ICMP's echo request, from 10.0.0.2 to 192.0.2.9: not this stack's address.
+    /// An ICMP echo request from 10.0.0.2 to 192.0.2.9, which is not this stack's address.
     /// let ping = Bytes::from_static(&[
     ///     0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1, 0xae, 0xd6, 10, 0, 0, 2, 192, 0, 2, 9, //
     ///     8, 0, 0xf7, 0xfe, 0, 0, 0, 1,
     /// ]);
     /// port.send(ping.clone()).await?;
     /// assert_eq!(unclaimed.recv().await?, ping);
-    /// // Sent on as it is, by the wire that it came from.
+    /// Sends it unchanged over the wire that it came from.
     /// stack.inject(ping.clone()).await?;
     /// assert_eq!(port.recv().await?, ping);
     /// # Ok(())
@@ -267,22 +268,22 @@ impl Stack {
         UnclaimedPackets::begin(&self.inner.mailboxes)
     }
 
-    /// Sends a whole IP packet by the wire as it is, from whatever address: the answer to one that was
-    /// [unclaimed](Stack::unclaimed), for instance. Nothing is added but, on Ethernet, the header with the
-    /// next hop's station; nothing remembers it.
+    /// Sends a whole IP packet unchanged over the wire, from any source address; for example the reply
+    /// to an [unclaimed](Stack::unclaimed) packet. On Ethernet the stack adds the header with the next
+    /// hop's address. It keeps no state about the packet.
     ///
     /// # Errors
     ///
-    /// `InvalidInput`: no IP packet, one of another length than its header says, longer than the MTU, or to
-    /// or from an address that may not be seen outside a host. `WouldBlock`: 768 answers, or 1 MiB of them,
-    /// wait to leave. `NotConnected`: the stack has ended.
+    /// `InvalidInput`: not an IP packet, not of the length in its header, longer than the MTU, or to or
+    /// from an address that must not leave a host. `WouldBlock`: 768 replies, or 1 MiB of them, wait to
+    /// be sent. `NotConnected`: the stack has ended.
     pub async fn inject(&self, packet: Bytes) -> io::Result<()> {
         let mailbox = self.inner.mailboxes.first().ok_or(io::ErrorKind::NotConnected)?;
         let injected = inspect(mailbox, move |shard, _| shard.inject(packet)).await?;
         injected.map_err(fault::inject)
     }
 
-    /// Changes something at every shard.
+    /// Applies `change` to every shard.
     async fn change(&self, change: impl Fn(&mut Shard) + Clone + Send + 'static) -> io::Result<()> {
         for mailbox in &self.inner.mailboxes {
             let change = change.clone();
@@ -291,36 +292,35 @@ impl Stack {
         Ok(())
     }
 
-    /// The mailbox of the shard for a connection to the port `remote`: the one to which segments for its own
-    /// port are steered, if it has one;
-    /// if not, at each shard in turn, which draws one that does.
+    /// Returns the mailbox of the shard for a connection to port `remote`. This is the shard to which
+    /// packets for the local port are steered, if that is set. Otherwise the shards take turns.
     pub(crate) fn mailbox_for(&self, local: Option<u16>, remote: u16) -> io::Result<&Arc<Mailbox>> {
         let shards = self.inner.mailboxes.len();
         let which = match local {
             Some(local) => queue_between(local, remote, shards as u16).into(),
-            // Relaxed: if two take the same turn, only the balance suffers.
+            // Relaxed: two callers with the same turn affect only the balance.
             None => self.inner.next.fetch_add(1, Ordering::Relaxed) % shards.max(1),
         };
         self.inner.mailboxes.get(which).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// What its connections can have.
+    /// Returns the congestion controls of its connections.
     pub(crate) fn congestion_names(&self) -> io::Result<&CongestionNames> {
         let first = self.inner.mailboxes.first().ok_or(io::ErrorKind::NotConnected)?;
         Ok(first.congestion_names())
     }
 
-    /// The ways into all shards.
+    /// Returns the mailboxes of all shards.
     pub(crate) fn mailboxes(&self) -> &[Arc<Mailbox>] {
         &self.inner.mailboxes
     }
 
-    /// Its wire, where that is packets of the user's.
+    /// Returns the packet queues, if the application carries the packets.
     pub(crate) fn packet_queues(&self) -> Option<&Arc<PacketQueues>> {
         self.inner.packet_queues.as_ref()
     }
 
-    /// Whether a connection can have this address here, or the unspecified one.
+    /// Fails unless `at` has an address of this host or the unspecified one.
     pub(crate) fn check_own(&self, at: SocketAddr) -> io::Result<()> {
         self.inner.bind_table.check_own(at.into())
     }
@@ -333,7 +333,7 @@ impl Stack {
         self.inner.bind_table.reserve_any()
     }
 
-    /// The address that the shard behind `mailbox` has with this index, and a port.
+    /// Returns the address with this index at the shard behind `mailbox`, with the port.
     pub(crate) fn local_end(&self, mailbox: &Mailbox, index: u16, port: u16) -> Option<SocketAddr> {
         let first = || self.inner.first_addresses.get(usize::from(index)).map(|own| own.addr);
         let added = mailbox.added_address(index);
@@ -341,12 +341,12 @@ impl Stack {
         Some(Endpoint::new(addr, port).into())
     }
 
-    /// Whether another address is asked for before the stack has it.
+    /// Returns the duplicate address detection for added addresses.
     pub(crate) fn dad(&self) -> DuplicateAddressDetection {
         self.inner.dad
     }
 
-    /// Who is bound where.
+    /// Returns the table of bound ports.
     pub(crate) fn bind_table(&self) -> &Arc<BindTable> {
         &self.inner.bind_table
     }
@@ -377,7 +377,7 @@ impl Drop for Inner {
     }
 }
 
-/// Waits until the workers of all shards have ended. They end together, and for one reason.
+/// Waits until the workers of all shards have ended. They end together and for one reason.
 pub(crate) async fn all_ended(mailboxes: Vec<Arc<Mailbox>>) -> io::Error {
     for mailbox in &mailboxes {
         mailbox.until_ended().await;
@@ -385,16 +385,16 @@ pub(crate) async fn all_ended(mailboxes: Vec<Arc<Mailbox>>) -> io::Error {
     mailboxes.first().map_or_else(fault::unknown, |mailbox| mailbox.ended())
 }
 
-/// Has `look` look at a shard, or change it, where that is driven.
+/// Runs `look` on a shard, on the thread that drives it.
 pub(crate) async fn inspect<T: Send + 'static>(
     mailbox: &Mailbox,
     look: impl FnOnce(&mut Shard, Held) -> T + Send + 'static,
 ) -> io::Result<T> {
     let (sender, answer) = oneshot::channel();
     let look = move |shard: &mut Shard, held| {
-        // A panic is that of whoever asked, not of the connections of this shard.
+        // A panic belongs to the caller, not to the connections of this shard.
         let seen = catch_unwind(AssertUnwindSafe(|| look(shard, held)));
-        // Whoever asked may have gone.
+        // The caller may have gone.
         deliver(sender, seen);
     };
     mailbox.ask(Request::Inspect(Box::new(look)));

@@ -1,8 +1,8 @@
-//! The port of a shard's worker: requests in, events out, tasks woken.
+//! The port of a shard's worker: it takes requests, passes events on and wakes tasks.
 //!
-//! On its way in, a turn looks at each dirty cell; on its way out, at each connection that
-//! something happened to, once for a burst however many packets it had. Tasks are woken last, all
-//! together, when nothing is locked any more.
+//! Before the shard's step, a turn looks at each dirty cell. After it, it looks at each connection with
+//! an event, once a burst however many packets there were. Tasks are woken last, together and without
+//! locks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,62 +29,62 @@ use crate::udp_port::UdpPort;
 use crate::unclaimed_sender::UnclaimedSender;
 use crate::waiters::{deliver, wake_all};
 
-/// What joins the tasks of a stack to one of its shards, where that is driven.
+/// Connection between the tasks of a stack and one of its shards, on the shard's thread.
 #[derive(Debug)]
 pub(crate) struct StackPort {
     mailbox: Arc<Mailbox>,
     shutdown: Arc<Shutdown>,
-    /// By [`Handle::index`]: 8 octets a connection.
+    /// Indexed by [`Handle::index`]; 8 bytes a connection.
     streams: Vec<Option<Arc<StreamCell>>>,
     open: usize,
     udp: UdpPort,
     listeners: BTreeMap<ListenerId, Arc<Backlog>>,
     any: AnyPort,
-    /// Who is to be woken at the end of this step.
+    /// Tasks to wake at the end of this step.
     woken: Vec<Waker>,
-    /// How many were woken so far, since that was last asked.
+    /// Number of tasks woken since the last query.
     woken_since: usize,
-    /// Who waits until nothing is left of streams that were dropped.
+    /// Tasks that wait for the end of dropped streams.
     draining: Vec<oneshot::Sender<()>>,
-    /// Who waits until it is known whether an address is free.
+    /// Pending address checks.
     addresses: AddressPort,
-    /// Who waits for echoes.
+    /// Pending echo requests.
     pings: PingPort,
-    /// Who wants the packets that nothing takes.
+    /// Receiver of unclaimed packets.
     unclaimed: Option<UnclaimedSender>,
-    /// What tasks know of paths.
+    /// Path changes that tasks know already.
     paths_seen: DatagramPathsSeen,
-    /// To be done in the next turn,
+    /// Actions for the next turn.
     later: Deferred,
-    /// and in this one, since the segments of the last have left.
+    /// Actions for this turn, now that the segments of the last have left.
     now: Deferred,
-    /// It was seen that nobody holds the stack itself any more.
+    /// True once the stack itself is no longer held.
     closing: bool,
     lifecycle: Lifecycle,
 }
 
-/// What must wait until segments have left.
+/// Actions that must wait until segments have left.
 #[derive(Default, Debug)]
 struct Deferred {
     /// Connections to be reset.
     resets: Vec<Handle>,
-    /// Who is to be told that nothing is left.
+    /// Waiting tasks to notify that dropped streams have ended.
     drained: Vec<oneshot::Sender<()>>,
 }
 
-/// How long a shard is needed.
+/// Need for a shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Lifecycle {
-    /// As long as somebody holds something of it.
+    /// Something of the stack is held.
     Needed,
-    /// Until then the last segments have time.
+    /// The last segments may be sent until then.
     Parting(Instant),
-    /// Not any more; the others may be.
+    /// Released; other shards may still be needed.
     Released,
 }
 
 impl StackPort {
-    /// Serves what comes through `mailbox`; says so when nobody needs it any more.
+    /// Creates a port that serves `mailbox` and reports when its shard is no longer needed.
     pub(crate) fn new(mailbox: Arc<Mailbox>, shutdown: Arc<Shutdown>) -> Self {
         Self {
             mailbox,
@@ -108,7 +108,7 @@ impl StackPort {
         }
     }
 
-    /// How many tasks were woken since this was last asked.
+    /// Returns the number of tasks woken since the last call.
     pub(crate) fn take_woken(&mut self) -> usize {
         std::mem::take(&mut self.woken_since)
     }
@@ -127,7 +127,8 @@ impl StackPort {
         let place = handle.index() as usize;
         if self.streams.len() <= place {
             if self.streams.capacity() <= place {
-                // By an eighth, not to the double: what is vacant counts for each connection there is.
+                // Grows by an eighth instead of doubling, because vacant places count for each
+                // connection.
                 self.streams.reserve_exact(place + 1 + place / 8 - self.streams.len());
             }
             self.streams.resize_with(place + 1, || None);
@@ -138,7 +139,7 @@ impl StackPort {
         }
     }
 
-    /// Does something with the cell of `handle`, if there is one still.
+    /// Calls `act` with the cell of `handle`, if it still exists.
     fn with(
         &mut self,
         shard: &mut Shard,
@@ -149,7 +150,7 @@ impl StackPort {
         let Some(cell) = slot else { return };
         let disposition = {
             let mut state = cell.lock();
-            // The place may be a later connection's: handles differ by their generation, places do not.
+            // The place may belong to a later connection: handles differ by generation, places do not.
             if state.handle != Some(handle) {
                 return;
             }
@@ -170,7 +171,7 @@ impl StackPort {
     }
 }
 
-/// What tasks ask of the shard.
+/// Requests of tasks.
 impl StackPort {
     fn process_request(&mut self, shard: &mut Shard, request: Request) {
         match request {
@@ -196,12 +197,12 @@ impl StackPort {
         let Connect { cell, remote, local, fast } = connect;
         let handle = {
             let mut state = cell.lock();
-            // The future was dropped before the shard heard of it: no SYN leaves.
+            // The future was dropped before the shard received the request: no SYN leaves.
             if state.flags.has(Flags::DROPPED) {
                 return;
             }
             let opened = if fast {
-                // The SYN brings what is written before it leaves.
+                // Before it leaves, the SYN takes the written data.
                 let options = state.settings.options();
                 shard.connect_fast(remote, local, &options, &mut Bytes::new())
             } else {
@@ -241,7 +242,7 @@ impl StackPort {
         }
     }
 
-    /// A listener has room again, or other settings, or is gone.
+    /// Updates a listener that has room, changed its settings or was dropped.
     fn update_listener(&mut self, shard: &mut Shard, backlog: &Backlog) {
         let (id, dropped, options) = {
             let state = backlog.lock();
@@ -254,7 +255,7 @@ impl StackPort {
         }
         self.listeners.remove(&id);
         shard.close_listener(id);
-        // As by close(2) of a listening socket: what nobody accepted is reset.
+        // As by close(2) of a listening socket, connections that were not accepted are reset.
         let ready = backlog.lock().take_ready();
         for Accepted { cell, .. } in ready {
             let handle = cell.lock().handle;
@@ -272,7 +273,7 @@ impl StackPort {
     }
 }
 
-/// What the shard tells, passed on to cells and backlogs.
+/// Events of the shard, passed on to cells and backlogs.
 impl StackPort {
     fn on_event(&mut self, shard: &mut Shard, event: Event) {
         match event {
@@ -303,7 +304,7 @@ impl StackPort {
         self.exchange(shard, handle);
     }
 
-    /// A connection to any destination is complete.
+    /// Passes on a completed connection to any destination.
     fn on_opened(&mut self, shard: &mut Shard, syn: SynHandle) {
         let Some(handle) = shard.opened(syn) else { return };
         let (Some((opened, mut settings)), Some(flow)) =
@@ -315,13 +316,13 @@ impl StackPort {
         let cell = StreamCell::accepted(handle, settings);
         let _kept = cell.lock().exchange(shard, handle, &mut self.woken);
         self.keep(handle, Arc::clone(&cell));
-        // Nobody waits for it any more.
+        // Its receiver has gone.
         if !deliver(opened, Ok(Accepted { cell, flow })) {
             self.reset(shard, handle);
         }
     }
 
-    /// Hands complete connections over, as many as the backlog has room for.
+    /// Hands over completed connections, as many as the backlog has room for.
     fn accept(&mut self, shard: &mut Shard, id: ListenerId) {
         let Some(backlog) = self.listeners.get(&id).map(Arc::clone) else { return };
         let (room, settings) = {
@@ -337,7 +338,7 @@ impl StackPort {
             let mut settings = settings;
             note_congestion_control(&mut settings, shard, handle);
             let cell = StreamCell::accepted(handle, settings);
-            // What came with the handshake is read at once.
+            // Data that arrived with the handshake can be read at once.
             let _kept = cell.lock().exchange(shard, handle, &mut self.woken);
             self.keep(handle, Arc::clone(&cell));
             backlog.lock().push(Accepted { cell, flow }, &mut self.woken);
@@ -346,22 +347,23 @@ impl StackPort {
     }
 }
 
-/// What a connection has of its route or its stack, its stream is to know.
+/// Copies the congestion control, which may be that of the route or the stack, to the stream's
+/// settings.
 fn note_congestion_control(settings: &mut Settings, shard: &Shard, handle: Handle) {
     if let Some(algorithm) = shard.congestion_control(handle) {
         settings.set_congestion_control(algorithm);
     }
 }
 
-/// How a shard is let go of when nobody holds the stack.
+/// Release of the shard when the stack is no longer held.
 impl StackPort {
-    /// Lets go of the shard once nobody holds anything of the stack, and the last segments are out.
+    /// Releases the shard once nothing of the stack is held and the last segments are out.
     fn release_if_unheld(&mut self, now: Instant, shard: &Shard) {
         if !self.mailbox.is_closing() || self.lifecycle == Lifecycle::Released {
             return;
         }
         let Held { streams, listeners, udp_sockets } = self.held();
-        // What is in the mailbox may be a stream that the shard is yet to hear of.
+        // The mailbox may contain a stream that the shard does not know yet.
         if streams + listeners + udp_sockets > 0 || !self.mailbox.is_empty() {
             self.lifecycle = Lifecycle::Needed;
             return;
@@ -380,10 +382,10 @@ impl StackPort {
         }
     }
 
-    /// Who waits until dropped streams are delivered is told in the next turn, if no connection is left but
-    /// those of streams that are held.
+    /// Defers the notification of waiting tasks to the next turn, if only connections of held streams
+    /// are left.
     fn defer_drained(&mut self, shard: &Shard) {
-        // A stream that was dropped may stand in the mailbox still.
+        // A dropped stream may still be in the mailbox.
         if self.draining.is_empty() || !self.mailbox.is_empty() {
             return;
         }
@@ -393,7 +395,8 @@ impl StackPort {
         }
     }
 
-    /// Does what waited for the segments of the last turn to leave. Returns whether there was any.
+    /// Performs the actions that waited for the segments of the last turn. Returns true if there were
+    /// any.
     fn catch_up(&mut self, shard: &mut Shard) -> bool {
         let Deferred { resets, drained } = std::mem::take(&mut self.now);
         let any = !resets.is_empty() || !drained.is_empty();
@@ -401,13 +404,13 @@ impl StackPort {
             self.reset(shard, handle);
         }
         for done in drained {
-            // Whoever asked may have gone.
+            // The caller may have gone.
             deliver(done, ());
         }
         any
     }
 
-    /// Tells every stream and listener that the stack has ended.
+    /// Reports the end of the stack to every stream and listener.
     pub(crate) fn end(&mut self, why: String) {
         self.mailbox.end(why);
         (self.draining, self.unclaimed, self.later, self.now) = Default::default();
@@ -444,8 +447,7 @@ impl Port for StackPort {
             busy = true;
         }
         self.wake_all();
-        // Who lets go of the stack last puts nothing into a queue: that, too, has to be seen before
-        // the worker sleeps, so that the end is judged.
+        // The last release of the stack queues nothing, so it must be seen before the worker sleeps.
         if !self.closing && self.mailbox.is_closing() {
             self.closing = true;
             busy = true;
@@ -454,7 +456,7 @@ impl Port for StackPort {
     }
 
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity {
-        // Before a socket hears of it, a call of it knows.
+        // Tasks learn of a path before its socket gets the event.
         self.mailbox.ways().learn(&mut self.paths_seen, shard);
         let mut left = BUDGET;
         while left > 0
@@ -472,7 +474,7 @@ impl Port for StackPort {
         self.wake_all();
         self.release_if_unheld(now, shard);
         self.defer_drained(shard);
-        // Between this turn and the next the worker sends, and that is what they wait for.
+        // The worker sends between this turn and the next; these actions wait for that.
         self.now = std::mem::take(&mut self.later);
         let more = !self.now.resets.is_empty() || !self.now.drained.is_empty();
         Activity::busy_if(left == 0 || more)
@@ -487,7 +489,7 @@ impl Port for StackPort {
 }
 
 impl Drop for StackPort {
-    /// After a panic of the shard's thread or task, too, nobody waits for ever, here or at another shard.
+    /// Ends the waits of all tasks, here and at other shards, also after a panic of this shard.
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.shutdown.fail("a worker of it stopped".into());
@@ -496,11 +498,11 @@ impl Drop for StackPort {
     }
 }
 
-/// Packets that nothing takes, of one turn: twice the frames that come in one.
+/// Unclaimed packets of one turn: twice the frames that arrive in one.
 const UNCLAIMED: usize = 128;
-/// Requests, dirty cells and events of one turn, each.
+/// Limit of requests, dirty cells and events, each, in one turn.
 const BUDGET: usize = 256;
-/// How long peers have to acknowledge the last segments of a stack that nobody holds.
+/// Time for peers to acknowledge the last segments of a stack that is no longer held.
 const GRACE: Duration = Duration::from_secs(5);
 
 #[cfg(test)]

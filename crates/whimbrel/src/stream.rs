@@ -1,4 +1,4 @@
-//! A connection, as tokio's `TcpStream`.
+//! A TCP connection, with the interface of tokio's `TcpStream`.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -22,58 +22,58 @@ use crate::{BufferSize, Stack, fault, stack};
 mod readiness;
 mod transfer;
 
-/// The variables of a connection at one moment, as `ss -i` shows them.
+/// Variables of a connection at one moment, as `ss -i` shows them.
 pub type TcpInfo = Snapshot;
 
-/// A connection. Everything is named and behaves as in `tokio::net::TcpStream`; what has no
-/// counterpart there says so.
+/// A TCP connection. Methods have the names and behaviour of `tokio::net::TcpStream`; additions are
+/// marked.
 ///
 /// # Dropping
 ///
-/// What was written is still delivered, then the peer learns of the end, without anybody waiting.
-/// If something was received and not read, the connection is reset after what can be sent at once; if
-/// [`TcpStream::set_linger`] said zero, it is reset instead. A stack ends with its process, whatever is
-/// still on its way: see [`Stack::wait_drained`].
+/// Written data is still delivered, followed by FIN; dropping never waits. If received data was not
+/// read, the connection is reset after the data that can be sent at once. After
+/// [`TcpStream::set_linger`] with zero, it is reset immediately. A stack ends with its process, so see
+/// [`Stack::wait_drained`].
 ///
 /// # Buffers
 ///
-/// A write is done once its octets are on their way to the shard. On top of the send buffer, as much
-/// again may be on its way, 256 KiB at most; and so many octets may wait here to be read, on top of
-/// the receive buffer.
+/// A write completes when its bytes are queued for the shard. In addition to the send buffer, this
+/// queue holds as much again, at most 256 KiB. In the other direction, as many bytes may wait here in
+/// addition to the receive buffer.
 pub struct TcpStream {
     cell: Arc<StreamCell>,
     mailbox: Arc<Mailbox>,
     local: SocketAddr,
     peer: SocketAddr,
-    /// The end that a socket was bound to.
+    /// The address and port that the socket was bound to.
     _reserved: Option<ReservedAddr>,
 }
 
-/// What a connection is opened with.
+/// Parameters of an active open.
 #[derive(Debug)]
 pub(crate) struct ConnectRequest {
     pub(crate) peer: SocketAddr,
     pub(crate) bound: Option<ReservedAddr>,
-    /// This side's address, if that alone was bound.
+    /// Local address, if it was bound without a port.
     pub(crate) source: Option<IpAddr>,
     pub(crate) settings: Settings,
-    /// What the SYN is to bring, if it can.
+    /// Data for the SYN, if the peer takes it.
     pub(crate) first: Option<Bytes>,
 }
 
-/// How a stream begins: it is opened, or accepted.
+/// Opening and accepting.
 impl TcpStream {
-    /// Opens a connection to `addr`; if that has several addresses, to the first that answers.
-    /// Names are resolved by the machine's resolver.
+    /// Opens a connection to `addr`. If that resolves to several addresses, the first that answers is
+    /// used. The host's resolver resolves names.
     ///
-    /// Dropping the future ends the attempt: nothing more is sent.
+    /// Dropping the future aborts the attempt; nothing more is sent.
     ///
     /// # Errors
     ///
     /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable` (no route),
-    /// `AddrNotAvailable` (ports exhausted, or there is a connection of both ends), `QuotaExceeded`
-    /// (`max_connections`), `InvalidInput` (port 0, or no address of one host), `Unsupported` (one of the
-    /// stack's own addresses): each names what was hit.
+    /// `AddrNotAvailable` (ports exhausted, or the connection exists already), `QuotaExceeded`
+    /// (`max_connections`), `InvalidInput` (port 0, or not an address of a single host), `Unsupported`
+    /// (an address of the stack itself). The message names the limit.
     pub async fn connect<A: ToSocketAddrs>(stack: &Stack, addr: A) -> io::Result<Self> {
         let mut last = None;
         for peer in lookup_host(addr).await? {
@@ -92,7 +92,7 @@ impl TcpStream {
             return Self::open_at_shard(stack, options).await;
         }
         let ConnectRequest { peer, source, settings, first, .. } = options;
-        // Each shard has ports of its own, and one may be out of them while others are not.
+        // Each shard has its own ports, so one may run out before the others.
         let (mut tries, mut former) = (stack.shards(), None);
         loop {
             tries -= 1;
@@ -112,7 +112,7 @@ impl TcpStream {
 
     async fn open_at_shard(stack: &Stack, options: ConnectRequest) -> io::Result<Self> {
         let ConnectRequest { mut peer, bound, source, settings, first } = options;
-        // As of accepted streams: what goes by IPv4 says so.
+        // As for accepted streams: IPv4 connections have IPv4 addresses.
         peer.set_ip(peer.ip().to_canonical());
         let at = bound.as_ref().map(ReservedAddr::at);
         let mailbox = stack.mailbox_for(at.map(|at| at.port), peer.port())?;
@@ -127,18 +127,18 @@ impl TcpStream {
         let cell = Arc::clone(&stream.cell);
         let fast = first.is_some();
         if let Some(first) = first {
-            // Without a handle there is nobody to tell.
+            // Without a handle there is no connection to close.
             let _ = cell.lock().leave(first);
         }
         let connect = Connect { cell, remote: Endpoint::from(peer), local, fast };
         mailbox.ask(Request::Connect(Box::new(connect)));
-        // From here on `stream` ends the attempt if it is dropped.
+        // From here on, dropping `stream` aborts the attempt.
         let (index, port) = poll_fn(|cx| stream.poll_open(cx)).await?;
         stream.local = stack.local_end(mailbox, index, port).ok_or_else(fault::unknown)?;
         Ok(stream)
     }
 
-    /// This side's address, by its index, and port, once the connection is established.
+    /// Returns the index of the local address and the port, once the connection is established.
     fn poll_open(&self, cx: &Context<'_>) -> Poll<io::Result<(u16, u16)>> {
         let mut replaced = None;
         let mut state = self.cell.lock();
@@ -155,140 +155,141 @@ impl TcpStream {
         result
     }
 
-    /// What a shard accepted.
+    /// Returns the stream of a connection that a shard accepted.
     pub(crate) fn accepted(cell: Arc<StreamCell>, mailbox: Arc<Mailbox>, flow: Flow) -> Self {
         let (local, peer) = (flow.local.into(), flow.remote.into());
         Self { cell, mailbox, local, peer, _reserved: None }
     }
 }
 
-/// What it is, and what is set.
+/// Properties and options.
 impl TcpStream {
-    /// The address and port of this side.
+    /// Returns the local address and port.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.local)
     }
 
-    /// The peer's end; unlike the kernel's sockets, a stream still tells when the connection is over.
+    /// Returns the peer's address and port. Unlike kernel sockets, a stream returns it even after the
+    /// connection has ended.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.peer)
     }
 
-    /// Why the connection is over, if that is an error and nobody was told yet.
+    /// Returns the error that ended the connection, if no call has returned it yet.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         Ok(self.cell.lock().take_error())
     }
 
-    /// Whether Nagle's algorithm is off (`TCP_NODELAY`).
+    /// True if Nagle's algorithm is off (`TCP_NODELAY`).
     pub fn nodelay(&self) -> io::Result<bool> {
         Ok(self.cell.lock().settings.nodelay())
     }
 
-    /// Switches Nagle's algorithm off (`true`), so that small segments do not wait for earlier
-    /// ones to be acknowledged.
+    /// Disables Nagle's algorithm (`true`), so that small segments do not wait for earlier data to be
+    /// acknowledged.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         self.set(|settings| settings.set_nodelay(nodelay))
     }
 
-    /// Whether text is acknowledged at once (`TCP_QUICKACK`).
+    /// True if data is acknowledged at once (`TCP_QUICKACK`).
     pub fn quickack(&self) -> io::Result<bool> {
         Ok(self.cell.lock().settings.quickack())
     }
 
-    /// Acknowledges text at once (`true`), or as the tunables `delayed_ack` and `ack_every` have it.
-    /// Unlike Linux, which goes its own way again after a while, it stays as it was set.
+    /// Acknowledges data at once (`true`), or as the tunables `delayed_ack` and `ack_every` say. Unlike
+    /// on Linux, the setting is permanent.
     pub fn set_quickack(&self, quickack: bool) -> io::Result<()> {
         self.set(|settings| settings.set_quickack(quickack))
     }
 
-    /// How long closing lingers (`SO_LINGER`).
+    /// Returns the linger time (`SO_LINGER`).
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         Ok(self.cell.lock().settings.linger())
     }
 
-    /// With zero, dropping resets the connection and discards what was not sent. Any other value
-    /// changes nothing, since dropping never waits.
+    /// With zero, dropping the stream resets the connection and discards unsent data. Other values have
+    /// no effect, because dropping never waits.
     pub fn set_linger(&self, dur: Option<Duration>) -> io::Result<()> {
         self.set(|settings| settings.set_linger(dur))
     }
 
-    /// The same as `set_linger(Some(Duration::ZERO))`.
+    /// Calls `set_linger(Some(Duration::ZERO))`.
     pub fn set_zero_linger(&self) -> io::Result<()> {
         self.set_linger(Some(Duration::ZERO))
     }
 
-    /// The time to live (IPv4) or hop limit (IPv6) of what is sent.
+    /// Returns the time to live (IPv4) or hop limit (IPv6) of sent packets.
     pub fn ttl(&self) -> io::Result<u32> {
         Ok(self.cell.lock().settings.hop_limit().into())
     }
 
-    /// Sends with this time to live, or hop limit (1 ..= 255; by default as the tunable
-    /// `net.ipv4.ip_default_ttl` has it).
+    /// Sets the time to live (IPv4) or hop limit (IPv6) of sent packets, 1 to 255. The default is the
+    /// tunable `net.ipv4.ip_default_ttl`.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         let hops = hop_limit(ttl)?;
         self.set(|settings| settings.set_hop_limit(hops))
     }
 
-    /// Whether the connection is probed when it is silent (`SO_KEEPALIVE`). Tokio has this on
-    /// `TcpSocket` alone.
+    /// True if idle connections are probed (`SO_KEEPALIVE`). Tokio has this only on `TcpSocket`.
     pub fn keepalive(&self) -> io::Result<bool> {
         Ok(self.cell.lock().settings.keepalive())
     }
 
-    /// Probes the connection when it is silent, as the tunables `net.ipv4.tcp_keepalive_*` say.
-    /// Tokio has this on `TcpSocket` alone.
+    /// Probes the connection when it is idle, as the tunables `net.ipv4.tcp_keepalive_*` say. Tokio has
+    /// this only on `TcpSocket`.
     pub fn set_keepalive(&self, keepalive: bool) -> io::Result<()> {
         self.set(|settings| settings.set_keepalive(keepalive))
     }
 
-    /// How many octets may wait to be acknowledged (2 KiB ..= 1 GiB, as Linux without complaint): a
-    /// floor, unless the tunable `buffers` says otherwise. Tokio has this on `TcpSocket` alone.
+    /// Sets the size of the send buffer (2 KiB to 1 GiB; like Linux, other values are clamped without
+    /// an error). It is a minimum unless the tunable `buffers` says otherwise. Tokio has this only on
+    /// `TcpSocket`.
     pub fn set_send_buffer_size(&self, size: u32) -> io::Result<()> {
         self.set(|settings| settings.set_send_size(size))
     }
 
-    /// How many octets may wait to be read (2 KiB ..= 1 GiB, as Linux without complaint): a floor,
-    /// unless the tunable `buffers` says otherwise. A window that was announced is not taken back. Tokio
-    /// has this on `TcpSocket` alone.
+    /// Sets the size of the receive buffer (2 KiB to 1 GiB; like Linux, other values are clamped
+    /// without an error). It is a minimum unless the tunable `buffers` says otherwise. A window that
+    /// was advertised is not withdrawn. Tokio has this only on `TcpSocket`.
     pub fn set_recv_buffer_size(&self, size: u32) -> io::Result<()> {
         self.set(|settings| settings.set_recv_size(size))
     }
 
-    /// How the send buffer is sized: by itself, from a floor on, or exactly so. Tokio has no such
-    /// method.
+    /// Sets how the send buffer is sized: automatically, automatically above a minimum, or fixed. Not
+    /// in tokio.
     pub fn set_send_buffer(&self, size: BufferSize) -> io::Result<()> {
         self.set(|settings| settings.set_send_size(size))
     }
 
-    /// How the receive buffer is sized: by itself, from a floor on, or exactly so. Tokio has no such
-    /// method.
+    /// Sets how the receive buffer is sized: automatically, automatically above a minimum, or fixed.
+    /// Not in tokio.
     pub fn set_recv_buffer(&self, size: BufferSize) -> io::Result<()> {
         self.set(|settings| settings.set_recv_size(size))
     }
 
-    /// The congestion control of the connection (`TCP_CONGESTION`): what was asked for, or what its
-    /// listener, its route or the stack had when it began. Tokio has no such method; it is socket2's, but
-    /// for the type of the name.
+    /// Returns the congestion control of the connection (`TCP_CONGESTION`): the requested one, or else
+    /// that of its listener, its route or the stack when it began. Not in tokio; socket2 has this
+    /// method with another type for the name.
     pub fn tcp_congestion(&self) -> io::Result<String> {
         let known = self.cell.lock().settings.congestion_control();
         Ok(self.mailbox.congestion_names().name(known))
     }
 
-    /// Has another congestion control go on with the window that there is. Names and errors as
-    /// [`TcpSocket::set_tcp_congestion`](crate::TcpSocket::set_tcp_congestion).
+    /// Changes the congestion control; the new one continues with the current window. Names and errors
+    /// as [`TcpSocket::set_tcp_congestion`](crate::TcpSocket::set_tcp_congestion).
     pub fn set_tcp_congestion(&self, name: &str) -> io::Result<()> {
         let algorithm = self.mailbox.congestion_names().find(name)?;
         self.set(|settings| settings.set_congestion_control(algorithm))
     }
 
-    /// The connection's variables at this moment (`TCP_INFO`). Tokio has no such method.
+    /// Returns the variables of the connection at this moment (`TCP_INFO`). Not in tokio.
     pub async fn tcp_info(&self) -> io::Result<TcpInfo> {
         let handle = self.cell.lock().handle.ok_or_else(fault::unknown)?;
         let look = move |shard: &mut whimbrel_stack::Shard, _| shard.snapshot(handle);
         stack::inspect(&self.mailbox, look).await?.ok_or_else(fault::unknown)
     }
 
-    /// Sends FIN after what was written; does nothing the second time.
+    /// Sends FIN after the written data. Further calls have no effect.
     pub(crate) fn shut_down(&self) {
         let mut woken = Vec::new();
         let post = {
@@ -337,7 +338,7 @@ impl AsRef<Self> for TcpStream {
     }
 }
 
-/// Both ends: what crosses between them is nobody's business who keeps a log.
+/// Shows both endpoints only: transferred data does not belong in logs.
 impl fmt::Debug for TcpStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (local, peer) = (&self.local, &self.peer);
@@ -345,7 +346,7 @@ impl fmt::Debug for TcpStream {
     }
 }
 
-/// A hop limit that packets can have.
+/// Converts `ttl` into a hop limit that packets can have.
 pub(crate) fn hop_limit(ttl: u32) -> io::Result<u8> {
     u8::try_from(ttl).ok().filter(|hops| *hops > 0).ok_or_else(|| fault::hop_limit(ttl))
 }

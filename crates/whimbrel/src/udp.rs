@@ -1,4 +1,4 @@
-//! A UDP socket, as tokio's `UdpSocket`.
+//! A UDP socket, with the interface of tokio's `UdpSocket`.
 
 use std::fmt;
 use std::io;
@@ -23,8 +23,7 @@ mod transfer;
 
 pub use any::AnyUdpSocket;
 
-/// A UDP socket. Everything is named and behaves as in `tokio::net::UdpSocket`; what has no counterpart
-/// there says so.
+/// A UDP socket. Methods have the names and behaviour of `tokio::net::UdpSocket`; additions are marked.
 ///
 /// ```
 /// use whimbrel::{Stack, UdpSocket};
@@ -52,44 +51,45 @@ pub use any::AnyUdpSocket;
 ///
 /// # Errors
 ///
-/// A call that sends fails at once, as on Linux, if the datagram cannot be sent: too long for a datagram, or
-/// for what the path carries where it [must not be cut](UdpSocket::set_fragmenting); for a group of hosts,
-/// or for no address; no route. What is found out later is told once:
+/// A call that sends fails at once, as on Linux, if the datagram cannot be sent: it is too long, longer
+/// than the path's MTU while [fragmenting is off](UdpSocket::set_fragmenting), for a multicast or
+/// broadcast address, or without a route. Errors found later are reported once:
 ///
-/// - A connected socket's next call fails, whatever it does, for what was sent to its peer: the path says so
-///   (RFC 1122 4.1.3.3: `ConnectionRefused` and others), or the shard had no memory. What may pass by itself
-///   (a network or host that cannot be reached, a hop limit that ran out) only [`UdpSocket::take_error`] tells.
-/// - A socket that is not connected never fails for what it sent before: its peers are many, and one
-///   without a route, or without that port, says nothing of the others. [`UdpSocket::take_error`] tells
-///   what the shard found out.
+/// - The next call on a connected socket, of any kind, fails with an ICMP error for an earlier datagram
+///   (RFC 1122 4.1.3.3: `ConnectionRefused` and others), or because the shard had no memory. Transient
+///   errors (network or host unreachable, hop limit exceeded) are reported only by
+///   [`UdpSocket::take_error`].
+/// - An unconnected socket never fails for earlier datagrams, because an error of one peer says nothing
+///   about the others. [`UdpSocket::take_error`] reports what the shard found.
 ///
 /// # Buffers
 ///
-/// Up to 64 KiB are on their way to the shard, and as much from it; beyond, datagrams wait in the
-/// shard's own queues ([`UdpSocket::set_recv_buffer_size`]), and what finds that full is dropped and
-/// counted (`UdpRcvbufErrors`).
+/// Up to 64 KiB wait on the way to the shard, and as much on the way from it. Further datagrams wait in
+/// the shard's queues ([`UdpSocket::set_recv_buffer_size`]). Received datagrams that find this queue
+/// full are dropped and counted (`UdpRcvbufErrors`).
 ///
 /// # Shards
 ///
-/// On a stack of several shards all UDP sockets are at the first.
+/// On a stack of several shards, all UDP sockets belong to the first.
 ///
-/// # Not here
+/// # Not supported
 ///
-/// Multicast and broadcast, each with an error that says so.
+/// Multicast and broadcast; calls that need them return an error.
 pub struct UdpSocket {
     cell: Arc<UdpCell>,
     mailbox: Arc<Mailbox>,
 }
 
-/// How a socket begins, and whom it speaks to.
+/// Binding and connecting.
 impl UdpSocket {
-    /// A socket that receives at `addr`, port 0 for one that is drawn; if `addr` has several addresses, at
-    /// the first that can be had. At `::` it receives IPv4 too, and says so by IPv4 addresses.
+    /// Binds a socket to `addr`. Port 0 selects a free port. If `addr` resolves to several addresses,
+    /// the first that is available is used. At `::` it also receives IPv4 datagrams, whose senders have
+    /// IPv4 addresses.
     ///
     /// # Errors
     ///
-    /// `AddrInUse` (the port is another's, or there is none left), `AddrNotAvailable` (none of the
-    /// stack's), `Unsupported` (a group of hosts).
+    /// `AddrInUse`: another socket has the port, or no port is free. `AddrNotAvailable`: not an address
+    /// of this stack. `Unsupported`: a multicast or broadcast address.
     pub async fn bind<A: ToSocketAddrs>(stack: &Stack, addr: A) -> io::Result<Self> {
         let mut last = None;
         for addr in lookup_host(addr).await? {
@@ -110,7 +110,7 @@ impl UdpSocket {
             _ => Local::Address(addr),
         };
         let bind = Bind { local, port: at.port(), sharing: Sharing::Alone };
-        // From here on `socket` lets go if it is dropped.
+        // From here on, dropping `socket` releases the port.
         let cell = Arc::clone(&socket.cell);
         socket.ask(|answer| UdpRequest::Bind { cell, bind: Some(bind), answer }).await?;
         Ok(socket)
@@ -121,15 +121,15 @@ impl UdpSocket {
         Ok(Self { cell: UdpCell::new(at), mailbox: Arc::clone(mailbox) })
     }
 
-    /// Sends to `addr` from now on, where nothing else is said, receives from there alone, and hears what
-    /// the path says of what is sent there; if `addr` has several addresses, the first that there is a way
-    /// to.
+    /// Connects the socket to `addr`: it sends there by default, receives only from there, and reports
+    /// ICMP errors for datagrams sent there. If `addr` resolves to several addresses, the first with a
+    /// route is used.
     ///
     /// # Errors
     ///
-    /// `NetworkUnreachable` (no route), `AddrNotAvailable` (no address of the peer's family),
-    /// `InvalidInput` (port 0, no address of one host, another family than the socket's), `Unsupported`
-    /// (a group of hosts, or one of the stack's own addresses).
+    /// `NetworkUnreachable` (no route), `AddrNotAvailable` (no local address of the peer's family),
+    /// `InvalidInput` (port 0, not an address of a single host, or another family than the socket's),
+    /// `Unsupported` (multicast, broadcast, or an address of the stack itself).
     pub async fn connect<A: ToSocketAddrs>(&self, addr: A) -> io::Result<()> {
         let mut last = None;
         for addr in lookup_host(addr).await? {
@@ -150,102 +150,102 @@ impl UdpSocket {
     }
 }
 
-/// What it is, and what is set.
+/// Properties and options.
 impl UdpSocket {
-    /// The address and port that it receives at.
+    /// Returns the local address and port.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.cell.lock().local)
     }
 
-    /// Whom it is connected to.
+    /// Returns the address and port that the socket is connected to.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.cell.lock().peer.ok_or_else(fault::udp_not_connected)
     }
 
-    /// What went wrong, if nobody was told yet.
+    /// Returns the pending error, if no call has returned it yet.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         Ok(self.cell.lock().failure.take().map(|failure| failure.error))
     }
 
-    /// The time to live (IPv4) or hop limit (IPv6) of what is sent; 0: the stack's usual one.
+    /// Returns the time to live (IPv4) or hop limit (IPv6) of sent packets; 0 is the stack's default.
     pub fn ttl(&self) -> io::Result<u32> {
         Ok(self.cell.lock().options.hop_limit.unwrap_or_default().into())
     }
 
-    /// Sends with this time to live, or hop limit (1 ..= 255; by default as the tunable
-    /// `net.ipv4.ip_default_ttl` has it).
+    /// Sets the time to live (IPv4) or hop limit (IPv6) of sent packets, 1 to 255. The default is the
+    /// tunable `net.ipv4.ip_default_ttl`.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         let hops = hop_limit(ttl)?;
         self.cell.lock().options.hop_limit = Some(hops);
         Ok(())
     }
 
-    /// The type of service of what is sent (`IP_TOS`), ECN's two bits included.
+    /// Returns the type of service of sent packets (`IP_TOS`), with the two ECN bits.
     pub fn tos_v4(&self) -> io::Result<u32> {
         Ok(self.cell.lock().options.class.0.into())
     }
 
-    /// Sends with this type of service; of a greater number the low eight bits count. ECN's two bits
-    /// leave as they are given (RFC 8085 3.1.7).
+    /// Sets the type of service of sent packets; only the low eight bits count. The two ECN bits are
+    /// sent as given (RFC 8085 3.1.7).
     pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
         self.cell.lock().options.class = TrafficClass(tos as u8);
         Ok(())
     }
 
-    /// The traffic class of what is sent (`IPV6_TCLASS`): the same field as [`UdpSocket::tos_v4`].
+    /// Returns the traffic class of sent packets (`IPV6_TCLASS`), the same field as
+    /// [`UdpSocket::tos_v4`].
     pub fn tclass_v6(&self) -> io::Result<u32> {
         self.tos_v4()
     }
 
-    /// Sends with this traffic class (0 ..= 255).
+    /// Sets the traffic class of sent packets (0 to 255).
     pub fn set_tclass_v6(&self, tclass: u32) -> io::Result<()> {
         let class = u8::try_from(tclass).map_err(|_| fault::traffic_class(tclass))?;
         self.cell.lock().options.class = TrafficClass(class);
         Ok(())
     }
 
-    /// What becomes of a datagram that the path does not carry whole: fragments, or an error (Linux'
-    /// `IP_MTU_DISCOVER`). Tokio has no such method.
+    /// Sets what happens to a datagram larger than the path's MTU: it is fragmented or fails with an
+    /// error (Linux' `IP_MTU_DISCOVER`). Not in tokio.
     pub fn set_fragmenting(&self, fragmenting: Fragmenting) -> io::Result<()> {
         self.cell.lock().options.fragmenting = fragmenting;
         Ok(())
     }
 
-    /// How many bytes may wait in the shard to be received, what each datagram takes beside its data
-    /// included (2 KiB to `buffers.recv.max`; 208 KiB from the start). Tokio has no such method; it is
-    /// socket2's.
+    /// Sets the size of the shard's receive queue in bytes, overhead of each datagram included: 2 KiB
+    /// to `buffers.recv.max`, by default 208 KiB. Not in tokio; the name is socket2's.
     pub fn set_recv_buffer_size(&self, size: usize) -> io::Result<()> {
         self.set(|state| state.sizes.recv = Some(size))
     }
 
-    /// How many bytes may wait in the shard to be sent (2 KiB to `buffers.send.max`; 208 KiB from the
-    /// start). Tokio has no such method; it is socket2's.
+    /// Sets the size of the shard's send queue in bytes: 2 KiB to `buffers.send.max`, by default 208
+    /// KiB. Not in tokio; the name is socket2's.
     pub fn set_send_buffer_size(&self, size: usize) -> io::Result<()> {
         self.set(|state| state.sizes.send = Some(size))
     }
 
-    /// Always `false`: see [`UdpSocket::set_broadcast`].
+    /// Returns `false`: see [`UdpSocket::set_broadcast`].
     pub fn broadcast(&self) -> io::Result<bool> {
         Ok(false)
     }
 
     /// # Errors
     ///
-    /// `Unsupported`, if it is to be on: this stack sends to single hosts only.
+    /// `Unsupported` if `on` is true: this stack sends to single hosts only.
     pub fn set_broadcast(&self, on: bool) -> io::Result<()> {
         if on { Err(fault::no_groups("broadcast")) } else { Ok(()) }
     }
 
     /// # Errors
     ///
-    /// `Unsupported`, always: this stack joins no group.
+    /// Always `Unsupported`: this stack joins no multicast group.
     pub fn join_multicast_v4(&self, multiaddr: Ipv4Addr, _interface: Ipv4Addr) -> io::Result<()> {
         Err(fault::no_groups(&format!("multicast group {multiaddr}")))
     }
 
     /// # Errors
     ///
-    /// `Unsupported`, always: this stack joins no group.
+    /// Always `Unsupported`: this stack joins no multicast group.
     pub fn join_multicast_v6(&self, multiaddr: &Ipv6Addr, _interface: u32) -> io::Result<()> {
         Err(fault::no_groups(&format!("multicast group {multiaddr}")))
     }
@@ -268,7 +268,7 @@ impl UdpSocket {
 }
 
 impl Drop for UdpSocket {
-    /// What was sent still leaves.
+    /// Datagrams that were sent still leave.
     fn drop(&mut self) {
         let mut wakers = Vec::new();
         {
@@ -279,7 +279,8 @@ impl Drop for UdpSocket {
         }
         let cell = Arc::clone(&self.cell);
         self.mailbox.ask(Request::Udp(UdpRequest::Close { cell }));
-        // A waker runs the executor's code, which may lock this cell: not under its lock.
+        // A waker runs the executor's code, which may lock this cell, so it is not dropped under the
+        // lock.
         drop(wakers);
     }
 }
@@ -298,7 +299,7 @@ impl fmt::Debug for UdpSocket {
     }
 }
 
-/// What goes by IPv4 says so.
+/// Converts `addr`; IPv4-mapped addresses become IPv4.
 fn endpoint(addr: SocketAddr) -> Endpoint {
     Endpoint::new(addr.ip().to_canonical().into(), addr.port())
 }

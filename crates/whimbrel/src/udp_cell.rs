@@ -1,8 +1,8 @@
-//! What a UDP socket's tasks and its shard share: one cell, and in it a lock that only they take.
+//! The state that a UDP socket's tasks and its shard share: one cell, whose lock only these take.
 //!
-//! Datagrams cross whole, in both directions, each bounded by a credit, as a stream's octets do
-//! (`cell.rs`): what exceeds it waits in the shard's queue, where `SO_RCVBUF` bounds it, or makes the
-//! sender wait.
+//! Datagrams pass whole, in each direction up to a credit, as a stream's bytes do (`cell.rs`).
+//! Datagrams beyond the credit wait in the shard's queue, which `SO_RCVBUF` bounds, or make the sender
+//! wait.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,68 +21,68 @@ use crate::readiness::{self, Readiness};
 use crate::waiters::Waiters;
 use crate::ways::JudgedWay;
 
-/// The shared half of a UDP socket.
+/// Shared half of a UDP socket.
 #[derive(Debug)]
 pub(crate) struct UdpCell(Mutex<UdpState>);
 
-/// What the lock guards. "Inward" is towards the shard, "outward" towards the tasks.
+/// State behind the lock. "Inward" is towards the shard, "outward" towards the tasks.
 #[derive(Debug)]
 pub(crate) struct UdpState {
-    /// Tasks that wait for something to receive.
+    /// Tasks that wait to receive.
     pub(crate) readers: Waiters,
     /// Tasks that wait for room to send.
     pub(crate) writers: Waiters,
     outward: VecDeque<Received>,
     inward: VecDeque<Departing>,
-    /// Bytes on their way outward.
+    /// Bytes queued outward.
     unread: usize,
-    /// Bytes on their way inward.
+    /// Bytes queued inward.
     unsent: usize,
-    /// What went wrong, until somebody was told.
+    /// Error, until it is reported.
     pub(crate) failure: Option<Failure>,
-    /// What was last found of a destination.
+    /// Last result for a destination.
     pub(crate) judged: Option<JudgedWay>,
-    /// Why the stack has ended.
+    /// Reason why the stack has ended.
     over: Option<String>,
-    /// What the shard knows it by, once it knows it.
+    /// The shard's handle of the socket, once it has one.
     pub(crate) handle: Option<UdpHandle>,
     pub(crate) local: SocketAddr,
     pub(crate) peer: Option<SocketAddr>,
-    /// What packets say of what is sent from now on.
+    /// Packet fields of future datagrams.
     pub(crate) options: SendOptions,
-    /// Sizes of the shard's queues that were asked for, until they are set.
+    /// Requested sizes of the shard's queues, until they are set.
     pub(crate) sizes: WantedSizes,
-    /// The shard is to look, and was told so.
+    /// True if the handle is posted to the shard.
     is_dirty: bool,
-    /// The shard has more for the tasks than there is credit for.
+    /// True if the shard has more data for the tasks than there is credit for.
     is_starved: bool,
     pub(crate) is_dropped: bool,
 }
 
-/// What became of something that was sent.
+/// Error of an earlier datagram.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) error: io::Error,
     told: Told,
 }
 
-/// Who is told what became of what was sent.
+/// Calls that report an error.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Told {
-    /// Only `take_error`: it was sent to one of many, for which no call fails, or it may pass.
+    /// Only `take_error`: it concerns one of many destinations, or it is transient.
     Askers,
-    /// The next call, of any kind: the socket is connected to where it was sent.
+    /// The next call, of any kind: the socket is connected to the destination.
     Callers,
 }
 
-/// Sizes of queues that were asked for, bytes.
+/// Requested sizes of queues in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct WantedSizes {
     pub(crate) recv: Option<usize>,
     pub(crate) send: Option<usize>,
 }
 
-/// A datagram on its way to the shard.
+/// A datagram queued for the shard.
 #[derive(Debug)]
 struct Departing {
     data: Bytes,
@@ -90,7 +90,7 @@ struct Departing {
 }
 
 impl UdpCell {
-    /// Of a socket that the shard is yet to hear of.
+    /// Creates the cell of a socket that the shard does not know yet.
     pub(crate) fn new(local: SocketAddr) -> Arc<Self> {
         Arc::new(Self(Mutex::new(UdpState {
             readers: Waiters::default(),
@@ -113,35 +113,35 @@ impl UdpCell {
         })))
     }
 
-    /// Waits for any of what `interest` names.
+    /// Waits for any event of `interest`.
     pub(crate) const fn ready(&self, interest: Interest) -> Readiness<'_, UdpState> {
         Readiness::new(&self.0, interest)
     }
 
-    /// The state, which nobody else sees until the guard is dropped.
+    /// Locks the state.
     pub(crate) fn lock(&self) -> MutexGuard<'_, UdpState> {
         readiness::lock(&self.0)
     }
 }
 
-/// What tasks find in the cell, and leave there.
+/// The tasks' side.
 impl UdpState {
-    /// Whether a call that receives would not wait.
+    /// True if a receiving call would not wait.
     pub(crate) fn is_readable(&self) -> bool {
         !self.outward.is_empty() || self.has_error()
     }
 
-    /// Whether a call that sends would not wait.
+    /// True if a sending call would not wait.
     pub(crate) fn is_writable(&self) -> bool {
         self.has_room() || self.has_error()
     }
 
-    /// Whether there is something to be told.
+    /// True if an error waits to be reported.
     pub(crate) fn has_error(&self) -> bool {
         self.over.is_some() || self.failure.as_ref().is_some_and(|it| it.told == Told::Callers)
     }
 
-    /// What every call tells first: what went wrong, once; that the stack has ended, always.
+    /// Fails with the pending error, once, or if the stack has ended.
     pub(crate) fn check(&mut self) -> io::Result<()> {
         if let Some(failure) = self.failure.take_if(|it| it.told == Told::Callers) {
             return Err(failure.error);
@@ -149,7 +149,7 @@ impl UdpState {
         self.over.as_ref().map_or(Ok(()), |why| Err(fault::ended(why)))
     }
 
-    /// The datagram that came first; it stays.
+    /// Returns the first datagram without removing it.
     pub(crate) fn first(&mut self) -> io::Result<&Received> {
         if self.outward.is_empty() {
             self.check()?;
@@ -157,22 +157,22 @@ impl UdpState {
         self.outward.front().ok_or_else(fault::would_block)
     }
 
-    /// The same, and it is taken. The shard may be to look then.
+    /// Removes and returns the first datagram. The caller posts the handle in it, if any.
     pub(crate) fn take_first(&mut self) -> io::Result<Taken> {
-        // What had arrived before the error is not lost for it.
+        // Datagrams that arrived before the error are not lost.
         let Some(received) = self.outward.pop_front() else {
             self.check()?;
             return Err(fault::would_block());
         };
         self.unread -= received.data.len() + COST;
-        let_go_of(&mut self.outward);
-        // Half, not any: a task that reads one at a time would wake its shard for each.
+        shrink(&mut self.outward);
+        // At half only: a task that reads single datagrams would otherwise wake its shard for each.
         let returns = self.is_starved && self.unread <= CREDIT / 2;
         let post = if returns { self.dirty() } else { None };
         Ok(Taken { received, post })
     }
 
-    /// Leaves a datagram for the shard.
+    /// Queues a datagram for the shard.
     pub(crate) fn leave(&mut self, data: &[u8], send: SendTo) -> io::Result<Option<UdpHandle>> {
         self.check()?;
         if !self.has_room() {
@@ -183,7 +183,7 @@ impl UdpState {
         Ok(self.dirty())
     }
 
-    /// The shard is to look: whom to post, unless that was done.
+    /// Marks the cell dirty. Returns the handle to post, unless it is posted already.
     pub(crate) fn dirty(&mut self) -> Option<UdpHandle> {
         let handle = self.handle.filter(|_| !self.is_dirty)?;
         self.is_dirty = true;
@@ -195,16 +195,16 @@ impl UdpState {
     }
 }
 
-/// A datagram for a task, and whom to post.
+/// A datagram for a task, and the handle to post.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) received: Received,
     pub(crate) post: Option<UdpHandle>,
 }
 
-/// What the shard takes from the cell, and leaves there.
+/// The shard's side.
 impl UdpState {
-    /// Moves what crosses, in both directions. Returns whether the socket is still held.
+    /// Moves datagrams in both directions. Returns true if the socket is still held.
     pub(crate) fn exchange(
         &mut self,
         shard: &mut Shard,
@@ -214,7 +214,7 @@ impl UdpState {
         self.is_dirty = false;
         self.set_sizes(shard, handle);
         if self.is_dropped {
-            // What was sent leaves, whatever room there is for it.
+            // Datagrams that were sent leave, even beyond the queue's size.
             shard.udp_set_send_size(handle, usize::MAX);
             self.push(shard, handle, out);
             shard.udp_close(handle);
@@ -239,7 +239,7 @@ impl UdpState {
         }
     }
 
-    /// The stack has ended.
+    /// Records that the stack has ended.
     pub(crate) fn on_lost(&mut self, why: String, out: &mut Vec<Waker>) {
         self.over = Some(why);
         self.readers.take_all(out);
@@ -248,7 +248,7 @@ impl UdpState {
 
     fn fail(&mut self, failure: Failure, out: &mut Vec<Waker>) {
         let told = failure.told;
-        // What calls are to fail with is not hidden by what only concerns who asks.
+        // An error for all calls is not replaced by one for `take_error` only.
         if self.failure.as_ref().is_none_or(|known| known.told <= told) {
             self.failure = Some(failure);
         }
@@ -258,7 +258,7 @@ impl UdpState {
         }
     }
 
-    /// Inward: as long as the shard has room. If it has none, it tells when there is.
+    /// Moves datagrams inward while the shard has room; the shard reports new room by an event.
     fn push(&mut self, shard: &mut Shard, handle: UdpHandle, out: &mut Vec<Waker>) {
         let before = self.unsent;
         let peer = self.peer.map(Endpoint::from);
@@ -267,20 +267,20 @@ impl UdpState {
             let told = if send.to == peer { Told::Callers } else { Told::Askers };
             match shard.udp_send(handle, data.clone(), send) {
                 Err(UdpError::Queue(QueueError::Full { .. })) => break,
-                // What could be known was known when it was left here.
+                // Errors that a task could find were found when it was queued.
                 Err(error) => self.fail(Failure { error: fault::udp(error), told }, out),
                 Ok(()) => {}
             }
             self.inward.pop_front();
             self.unsent -= len + COST;
         }
-        let_go_of(&mut self.inward);
+        shrink(&mut self.inward);
         if self.unsent < before && self.unsent <= CREDIT / 2 {
             self.writers.take_all(out);
         }
     }
 
-    /// Outward: as much as there is credit for.
+    /// Moves datagrams outward, as far as there is credit.
     fn pull(&mut self, shard: &mut Shard, handle: UdpHandle, out: &mut Vec<Waker>) {
         let before = self.outward.len();
         self.is_starved = false;
@@ -299,11 +299,11 @@ impl UdpState {
     }
 }
 
-/// The most bytes that wait in a cell, each way, and one datagram more.
+/// Limit of bytes in a cell, each way, exceeded by at most one datagram.
 const CREDIT: usize = 64 << 10;
 
-/// What a datagram counts beside its data, bytes: its place in a queue that is half empty, and what an
-/// allocator adds.
+/// Bytes that a datagram counts in addition to its data: its place in a half-empty queue and the
+/// allocator's overhead.
 const COST: usize = 2 * LARGER + 32;
 const LARGER: usize = if size_of::<Received>() < size_of::<Departing>() {
     size_of::<Departing>()
@@ -311,8 +311,8 @@ const LARGER: usize = if size_of::<Received>() < size_of::<Departing>() {
     size_of::<Received>()
 };
 
-/// An empty queue does not keep the places of a burst: whoever sends one could have each socket keep them.
-fn let_go_of<T>(queue: &mut VecDeque<T>) {
+/// Shrinks an empty queue, so that bursts do not fill memory with the places of many sockets.
+fn shrink<T>(queue: &mut VecDeque<T>) {
     if queue.is_empty() && queue.capacity() > KEPT {
         *queue = VecDeque::new();
     }

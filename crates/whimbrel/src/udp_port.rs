@@ -1,4 +1,4 @@
-//! The shard's part of UDP sockets: who is bound, and what is asked of them.
+//! UDP sockets of a shard, on its thread: binding and requests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,32 +14,32 @@ use crate::fault;
 use crate::udp_cell::UdpCell;
 use crate::waiters::deliver;
 
-/// What is asked of a shard about a UDP socket, and who awaits the answer.
+/// A request to a shard about a UDP socket, with the sender of the reply.
 #[derive(Debug)]
 pub(crate) enum UdpRequest {
     /// Bind a socket for this cell; `None`: the one for any destination.
     Bind { cell: Arc<UdpCell>, bind: Option<Bind>, answer: Answer },
-    /// Connect the socket: it hears `remote` alone from then on.
+    /// Connect the socket, which then receives only from `remote`.
     Connect { cell: Arc<UdpCell>, remote: Endpoint, answer: Answer },
-    /// Tell who sent a datagram that it cannot be delivered.
+    /// Report an undeliverable datagram to its sender.
     Refuse { received: Received, what: Unreachable },
-    /// Let go of it, as nobody holds it any more: whoever asks for its port next can have it.
+    /// Release the socket, whose port is then free.
     Close { cell: Arc<UdpCell> },
 }
 
-/// Who awaits what came of it.
+/// Sender of the result.
 pub(crate) type Answer = oneshot::Sender<std::io::Result<()>>;
 
-/// The UDP sockets that tasks hold.
+/// UDP sockets that tasks hold.
 #[derive(Default, Debug)]
 pub(crate) struct UdpPort {
-    /// The cell of each socket, at its [`UdpHandle::index`].
+    /// Cell of each socket, indexed by [`UdpHandle::index`].
     sockets: Vec<Option<Arc<UdpCell>>>,
     open: usize,
 }
 
 impl UdpPort {
-    /// How many sockets tasks hold.
+    /// Returns the number of sockets that tasks hold.
     pub(crate) const fn len(&self) -> usize {
         self.open
     }
@@ -50,7 +50,7 @@ impl UdpPort {
         request: UdpRequest,
         woken: &mut Vec<Waker>,
     ) {
-        // Whoever asked may have gone: who dropped the socket said so in its cell.
+        // The caller may have gone; a dropped socket is marked in its cell.
         match request {
             UdpRequest::Bind { cell, bind, answer } => {
                 deliver(answer, self.bind(shard, cell, bind));
@@ -75,7 +75,7 @@ impl UdpPort {
         bind: Option<Bind>,
     ) -> std::io::Result<()> {
         let mut state = cell.lock();
-        // The future was dropped before the shard heard of it.
+        // The future was dropped before the shard received the request.
         if state.is_dropped {
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl UdpPort {
         Ok(())
     }
 
-    /// Moves what crosses at the cell of `handle`, if there is one still.
+    /// Exchanges datagrams with the cell of `handle`, if it still exists.
     pub(crate) fn exchange(
         &mut self,
         shard: &mut Shard,
@@ -123,7 +123,7 @@ impl UdpPort {
         let Some(cell) = slot else { return };
         let is_held = {
             let mut state = cell.lock();
-            // The place may be a later socket's: handles differ by their generation, places do not.
+            // The place may belong to a later socket: handles differ by generation, places do not.
             if state.handle != Some(handle) {
                 return;
             }
@@ -135,7 +135,7 @@ impl UdpPort {
         }
     }
 
-    /// Tells every socket that the stack has ended.
+    /// Reports the end of the stack to every socket.
     pub(crate) fn end(&mut self, why: &str, woken: &mut Vec<Waker>) {
         for cell in self.sockets.drain(..).flatten() {
             cell.lock().on_lost(why.to_owned(), woken);

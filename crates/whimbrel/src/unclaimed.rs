@@ -11,8 +11,8 @@ use crate::fault;
 use crate::mailbox::{Mailbox, Request};
 use crate::unclaimed_sender::UnclaimedSender;
 
-/// Packets that arrive and that nothing in the stack takes, as [`Stack::unclaimed`](crate::Stack::unclaimed)
-/// hands them out.
+/// Receiver of the packets that nothing in the stack takes; see
+/// [`Stack::unclaimed`](crate::Stack::unclaimed).
 pub struct UnclaimedPackets {
     packets: Receiver<Bytes>,
     dropped: Arc<AtomicU64>,
@@ -20,10 +20,10 @@ pub struct UnclaimedPackets {
 }
 
 impl UnclaimedPackets {
-    /// Packets that wait to be taken, at most.
+    /// Limit of waiting packets.
     pub const CAPACITY: usize = 512;
 
-    /// Has all shards hand out from now on.
+    /// Makes all shards forward unclaimed packets from now on.
     pub(crate) fn begin(mailboxes: &[Arc<Mailbox>]) -> Self {
         let (sender, packets) = mpsc::channel(Self::CAPACITY);
         let dropped = Arc::new(AtomicU64::new(0));
@@ -34,21 +34,21 @@ impl UnclaimedPackets {
         Self { packets, dropped, mailboxes: mailboxes.to_vec() }
     }
 
-    /// The next packet. Dropping the future loses none.
+    /// Waits for the next packet and returns it. Cancel safe.
     ///
     /// # Errors
     ///
-    /// `NotConnected`: the stack has ended, and why. `AddrInUse`: a later call of
-    /// [`Stack::unclaimed`](crate::Stack::unclaimed) has them now.
+    /// `NotConnected`: the stack has ended, for the reason in the message. `AddrInUse`: a later call of
+    /// [`Stack::unclaimed`](crate::Stack::unclaimed) receives the packets now.
     pub async fn recv(&mut self) -> io::Result<Bytes> {
         self.packets.recv().await.ok_or_else(|| self.over())
     }
 
-    /// The next packet, if one waits.
+    /// Returns the next packet, if one waits.
     ///
     /// # Errors
     ///
-    /// `WouldBlock`: none waits. Others as [`UnclaimedPackets::recv`].
+    /// `WouldBlock`: no packet waits. Others as [`UnclaimedPackets::recv`].
     pub fn try_recv(&mut self) -> io::Result<Bytes> {
         self.packets.try_recv().map_err(|error| match error {
             TryRecvError::Empty => fault::would_block(),
@@ -56,7 +56,7 @@ impl UnclaimedPackets {
         })
     }
 
-    /// How many packets were dropped because [`UnclaimedPackets::CAPACITY`] of them waited.
+    /// Returns the number of packets dropped because [`UnclaimedPackets::CAPACITY`] of them waited.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The way of packets that nothing takes from a shard to whoever wants them.
+//! Sender of unclaimed packets from a shard.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc::{Sender, error::TrySendError};
 use whimbrel_stack::Shard;
 
-/// A shard's way to whoever wants them.
+/// Sends unclaimed packets from a shard to [`crate::UnclaimedPackets`].
 #[derive(Clone, Debug)]
 pub(crate) struct UnclaimedSender {
     packets: Sender<Bytes>,
@@ -15,12 +15,12 @@ pub(crate) struct UnclaimedSender {
 }
 
 impl UnclaimedSender {
-    /// Counts in `dropped` what finds no room among `packets`.
+    /// Creates a sender that counts packets without room in `dropped`.
     pub(crate) fn new(packets: Sender<Bytes>, dropped: Arc<AtomicU64>) -> Self {
         Self { packets, dropped }
     }
 
-    /// Hands on what a shard keeps. Returns whether somebody wants more.
+    /// Forwards the unclaimed packets that a shard has kept. Returns true while the receiver exists.
     pub(crate) fn forward(&self, shard: &mut Shard) -> bool {
         while let Some(packet) = shard.poll_unclaimed() {
             match self.packets.try_send(packet) {

@@ -1,17 +1,17 @@
-//! Tasks that wait for one thing: to be woken, all of them, when it happens.
+//! Tasks that wait for one event, which wakes all of them.
 //!
-//! As with tokio's types, of the tasks that *poll* only the latest is woken; those that *await* a
-//! future stand in line, each with a ticket, and leave the line when the future is dropped.
+//! As with tokio's types, only the latest of several *polling* tasks is woken. Tasks that *await* a
+//! future have a place in the queue, each with a ticket, and leave when the future is dropped.
 //!
-//! Wakers come out of here to be woken and dropped by the caller, after it unlocked: both run code
-//! of the executor's, and dropping the last waker of a task can drop the task, and its streams.
+//! Callers wake and drop the returned wakers after unlocking. Both run the executor's code, and
+//! dropping the last waker of a task can drop the task and its streams.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 use tokio::sync::oneshot;
 
-/// Who waits. 24 octets, and nothing more unless somebody awaits.
+/// Waiting tasks: 24 bytes, and more only while tasks await.
 #[derive(Default, Debug)]
 pub(crate) struct Waiters {
     latest: Option<Waker>,
@@ -25,12 +25,12 @@ struct Line {
     places: Vec<(Ticket, Option<Waker>)>,
 }
 
-/// A place in the line.
+/// A place in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ticket(u32);
 
 impl Waiters {
-    /// The task of `waker` polled: it alone of those that poll is woken. Returns the one before.
+    /// Registers a polling task in place of the last one. Returns the replaced waker.
     #[must_use]
     pub(crate) fn register(&mut self, waker: &Waker) -> Option<Waker> {
         match &self.latest {
@@ -39,7 +39,7 @@ impl Waiters {
         }
     }
 
-    /// The task of `waker` awaits, from now on or still. Returns the waker that it had before.
+    /// Registers an awaiting task, or updates its waker. Returns the replaced waker.
     #[must_use]
     pub(crate) fn line_up(&mut self, ticket: &mut Option<Ticket>, waker: &Waker) -> Option<Waker> {
         let line = self.line.get_or_insert_default();
@@ -57,7 +57,7 @@ impl Waiters {
         }
     }
 
-    /// Who had this ticket awaits no more.
+    /// Removes the task with this ticket.
     #[must_use]
     pub(crate) fn leave(&mut self, ticket: Ticket) -> Option<Waker> {
         let line = self.line.as_mut()?;
@@ -69,7 +69,7 @@ impl Waiters {
         waker
     }
 
-    /// It happened: all who wait, for the caller to wake.
+    /// Returns the wakers of all waiting tasks, for the caller to wake.
     pub(crate) fn take_all(&mut self, out: &mut Vec<Waker>) {
         out.extend(self.latest.take());
         if let Some(line) = &mut self.line {
@@ -78,7 +78,7 @@ impl Waiters {
     }
 }
 
-/// Wakes and drops. Nothing must be locked.
+/// Wakes all and drops the wakers. The caller must hold no lock.
 pub(crate) fn wake_all(wakers: &mut Vec<Waker>) {
     for waker in wakers.drain(..) {
         guarded(|| waker.wake());

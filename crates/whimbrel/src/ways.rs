@@ -1,8 +1,8 @@
-//! What a shard knows of its ways out, for tasks: so that a datagram that cannot be sent fails in the call
-//! that sends it, as on Linux, and not when the shard comes to it.
+//! A task's view of a shard's routes and path MTUs. With it, sending a datagram that cannot leave fails
+//! at once, as on Linux, and not when the shard reaches the datagram.
 //!
-//! It is changed where the shard is, with it; between the two a datagram may slip through, which the shard
-//! judges again.
+//! The shard updates it when its own state changes. A datagram sent in between is checked again by the
+//! shard.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,13 +18,13 @@ use whimbrel_wire::{Address, Endpoint, Family, Ipv4Header, Ipv6Header, UdpHeader
 
 use crate::fault;
 
-/// The ways out of a shard.
+/// Routes, path MTUs and addresses of a shard, shared with tasks.
 #[derive(Debug)]
 pub(crate) struct Ways {
-    /// Differs after each change.
+    /// Changes with each update.
     version: AtomicU64,
     table: Mutex<Table>,
-    /// The most that its MTU can be set to.
+    /// Largest MTU that can be set.
     most_mtu: u16,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Ways {
 struct Table {
     mtu: u16,
     routes: Routes,
-    /// Paths that are narrower than the link, and until when that is believed.
+    /// Path MTUs below the link's, with their expiry times.
     paths: BTreeMap<Address, Path>,
 }
 
@@ -42,29 +42,30 @@ struct Path {
     until: Instant,
 }
 
-/// What was last found of a destination, and when.
+/// Last result for a destination, with the version it belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JudgedWay {
     version: u64,
     to: Endpoint,
-    /// The bytes that a datagram has which leaves whole.
+    /// Largest datagram that leaves unfragmented, in bytes.
     whole: usize,
 }
 
 impl Ways {
-    /// Those of a shard, whose MTU can be set to `most_mtu` at most.
+    /// Copies those of a shard whose MTU can be set to at most `most_mtu`.
     pub(crate) fn new(shard: &Shard, most_mtu: u16) -> Self {
         let table =
             Table { mtu: shard.mtu(), routes: shard.routes().clone(), paths: BTreeMap::new() };
         Self { version: AtomicU64::new(0), table: Mutex::new(table), most_mtu }
     }
 
-    /// The MTU of its link.
+    /// Returns the MTU of the link.
     pub(crate) fn mtu(&self) -> u16 {
         self.table().mtu
     }
 
-    /// The bytes of a datagram to `to` that leaves whole, by what was found before if that holds.
+    /// Returns the largest unfragmented datagram to `to` in bytes, from `judged` if that is still
+    /// valid.
     pub(crate) fn judge(&self, judged: &mut Option<JudgedWay>, to: Endpoint) -> io::Result<usize> {
         let version = self.version.load(Ordering::Acquire);
         if let Some(known) = judged.filter(|known| known.version == version && known.to == to) {
@@ -75,52 +76,53 @@ impl Ways {
             .contains(&to.addr.to_ip());
         judge_destination(&table.routes, is_local, to).map_err(fault::udp)?;
         let (whole, ages) = table.whole(&to.addr);
-        // What becomes old by itself is looked up each time.
+        // Results that expire are looked up each time.
         *judged = (!ages).then_some(JudgedWay { version, to, whole });
         Ok(whole)
     }
 
-    /// Changes the routes as the shard's were.
+    /// Applies a change that the shard's routes have had.
     fn change_routes(&self, change: impl FnOnce(&mut Routes)) {
         self.change(|table| change(&mut table.routes));
     }
 
-    /// The shard has another address.
+    /// Adds an address of the shard.
     pub(crate) fn add_address(&self, own: &InterfaceAddress) {
-        // The shard has judged it.
+        // The shard has checked it.
         self.change_routes(|routes| drop(routes.add_own(own)));
     }
 
-    /// The shard has another route.
+    /// Adds a route of the shard.
     pub(crate) fn add_route(&self, route: Route) {
         self.change_routes(|routes| drop(routes.add(route)));
     }
 
-    /// The shard has a route no more.
+    /// Removes a route of the shard.
     pub(crate) fn remove_route(&self, route: &Route) {
         self.change_routes(|routes| _ = routes.remove(route));
     }
 
-    /// The shard has an address no more.
+    /// Removes an address of the shard.
     pub(crate) fn remove_address(&self, own: &InterfaceAddress) {
         self.change_routes(|routes| routes.remove_own(own));
     }
 
-    /// The link has another MTU.
+    /// Sets the MTU of the link.
     pub(crate) fn set_mtu(&self, mtu: u16) {
         self.change(|table| table.mtu = mtu);
     }
 
-    /// Checks that the MTU can be so much.
+    /// Fails if the MTU exceeds the largest allowed.
     pub(crate) fn check_mtu(&self, mtu: u16) -> io::Result<()> {
         if mtu > self.most_mtu { Err(fault::mtu_beyond(mtu, self.most_mtu)) } else { Ok(()) }
     }
 
-    /// Learns what the shard heard of paths.
+    /// Copies path MTUs that the shard has learnt.
     pub(crate) fn learn(&self, seen: &mut DatagramPathsSeen, shard: &Shard) {
         let Some(mut news) = shard.datagram_paths(seen) else { return };
         self.change(|table| {
-            // What gave way in the shard is not told: all are read anew before they are too many.
+            // Evictions at the shard are not reported: everything is read again before the table is too
+            // large.
             if table.paths.len() + news.paths.len() > MOST_PATHS && !news.forgets {
                 let all = shard.datagram_paths(&mut DatagramPathsSeen::default());
                 news.paths = all.map(|all| all.paths).unwrap_or_default();
@@ -144,14 +146,14 @@ impl Ways {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Nothing panics under the lock.
+    /// Locks the table. Nothing panics under the lock.
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Table {
-    /// The bytes of a datagram to `remote` that leaves whole, and whether that changes by itself.
+    /// Returns the largest unfragmented datagram to `remote` in bytes, and true if that expires.
     fn whole(&self, remote: &Address) -> (usize, bool) {
         let headers = UdpHeader::LEN
             + match remote.family() {
@@ -166,18 +168,18 @@ impl Table {
     }
 }
 
-/// The family that a socket at this address does not speak.
+/// Fails if a socket at `local` cannot send to the family of `to`.
 pub(crate) fn check_family(local: std::net::SocketAddr, to: Endpoint) -> io::Result<()> {
     let is_same = local.is_ipv4() == to.addr.is_v4();
-    // At `::` it speaks both.
+    // A socket at `::` has both families.
     if is_same || (local.is_ipv6() && local.ip().is_unspecified()) {
         return Ok(());
     }
     Err(fault::udp(UdpError::Family(to)))
 }
 
-/// The most paths that are kept: twice as many as the two tables of a shard have, so that where these are full
-/// not each report has all of them read anew.
+/// Limit of path entries: twice the size of the shard's two tables, so that full tables do not cause a
+/// complete reread for each report.
 const MOST_PATHS: usize = 4 * 4_096;
 
 #[cfg(test)]

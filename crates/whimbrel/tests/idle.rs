@@ -1,4 +1,4 @@
-//! What a connection takes that had an exchange and is idle: its record, what is counted of it, its place in
+//! Memory of a connection that is idle after an exchange: its record, what is counted of it, its place in
 //! each table, and its stream, as the allocator counts them.
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
@@ -34,7 +34,7 @@ async fn exchange(client: &Stack, listener: &TcpListener) -> [TcpStream; 2] {
 }
 
 #[tokio::test]
-async fn what_an_idle_connection_and_its_stream_take_after_an_exchange_is_bounded() {
+async fn idle_connection_memory_is_bounded() {
     let (server, client) = pair();
     let listener = TcpListener::bind(&server, SERVER).await.unwrap();
     // What there is once for all of them.

@@ -1,4 +1,4 @@
-//! How tasks and a shard meet in a mailbox and in a stream's cell, in every order that two or three
+//! Tasks and a shard meet in a mailbox and in a stream's cell, in every order that two or three
 //! threads and the memory model allow: the files that decide, compiled against loom's atomics.
 //!
 //! What stands around them is a model: queues are locked ones, the descriptor a flag that can be
@@ -28,7 +28,7 @@ struct Mailbox {
     queue: Mutex<VecDeque<u32>>,
     worker_state: WorkerState,
     sleep_flag: SleepFlag,
-    /// The descriptor: readable from a signal on, until somebody waited for that.
+    /// The descriptor: readable from a signal until a wait has seen it.
     event: Notify,
     refused: Mutex<Vec<u32>>,
 }
@@ -44,7 +44,7 @@ impl Mailbox {
         }
     }
 
-    /// What [`Mailbox::ask`] and [`Mailbox::post`] of the crate do.
+    /// Does the same as [`Mailbox::ask`] and [`Mailbox::post`] of the crate.
     fn put(&self, item: u32) {
         self.queue.lock().unwrap().push_back(item);
         if self.sleep_flag.claim_wake_up() {
@@ -109,7 +109,7 @@ fn a_request_is_served_or_refused_whenever_the_worker_ends() {
     });
 }
 
-/// What a task and its shard share.
+/// State shared by a task and its shard.
 #[derive(Default)]
 struct Cell {
     flags: Flags,
@@ -155,7 +155,7 @@ impl Stream {
 }
 
 #[test]
-fn what_a_task_leaves_in_its_cell_is_taken_and_its_drop_is_noticed() {
+fn shard_takes_queued_data_and_notices_drop() {
     // All interleavings take more than two minutes.
     check(Some(3), || {
         let stream = Stream::new(Some(7));
@@ -202,14 +202,14 @@ fn a_stream_that_two_tasks_write_to_loses_nothing() {
 }
 
 #[test]
-fn a_connect_that_is_dropped_is_ended_whether_the_shard_knew_of_it_or_not() {
+fn dropped_connect_ends_before_or_after_shard_sees_it() {
     check(None, || {
         let stream = Stream::new(None);
         let task = {
             let stream = Arc::clone(&stream);
             thread::spawn(move || stream.leave(|cell| cell.flags.set(Flags::DROPPED)))
         };
-        // The shard opens it, unless nobody wants it any more.
+        // The shard opens it, unless it was dropped.
         let mut ended = {
             let mut cell = stream.cell.lock().unwrap();
             cell.handle = Some(7);

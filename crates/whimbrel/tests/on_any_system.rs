@@ -1,4 +1,4 @@
-//! What needs nothing of Linux: stacks joined inside the process, by a wire in memory or by packets that a
+//! Tests that need nothing of Linux: stacks joined inside the process, by a wire in memory or by packets that a
 //! program carries, driven by threads and by the runtime.
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
@@ -11,7 +11,7 @@ use whimbrel::{Driver, PacketPort, Stack, StackBuilder, TcpListener, TcpStream, 
 
 const DRIVERS: [Driver; 2] = [Driver::Thread, Driver::Runtime];
 const MTU: u16 = 1_500;
-/// How many bytes go there, and back.
+/// Number of bytes that go there, and back.
 const TEXT: usize = 1_000_000;
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn talk([client, server]: &[Stack; 2]) {
     assert_eq!(ended(echo).await.unwrap(), text.len() as u64);
 }
 
-/// What comes of it, soon.
+/// Returns the result, or fails after a while.
 async fn ended<T>(future: impl Future<Output = T>) -> T {
     timeout(Duration::from_secs(60), future).await.expect("it ends within a minute")
 }

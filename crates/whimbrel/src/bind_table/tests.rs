@@ -46,14 +46,14 @@ fn whether_an_end_is_shared_is_asked_when_another_wants_it() {
 }
 
 #[test]
-fn those_that_share_a_port_listen_together_until_the_last_is_gone() {
+fn listeners_share_port_until_last_is_dropped() {
     let bound = bound();
     let share = Share { address: false, port: true };
     let take = || bound.reserve(at("10.0.0.1:80"), share).unwrap();
     let (first, second, third) = (take(), take(), take());
     let listeners = [&first, &second].map(|one| one.listen(ShardedListener::nowhere).unwrap());
     assert!(Arc::ptr_eq(&listeners[0], &listeners[1]));
-    // Nobody else, and not at another address that covers it.
+    // No other socket, and not at another address that covers it.
     for (taken, share) in [("10.0.0.1:80", Share::ADDRESS), ("10.0.0.1:80", Share::NONE)] {
         assert!(bound.reserve(at(taken), share).is_err());
     }

@@ -1,4 +1,4 @@
-//! What an application sets on a stream, or on a socket before it is one.
+//! Socket options of a stream, or of a socket that becomes one.
 
 use std::time::Duration;
 
@@ -8,28 +8,28 @@ use whimbrel_tcp::cc::Algorithm;
 use whimbrel_tcp::conn::{AckTiming, BufferSize, KeepAlive, Nagle, SocketOptions, SocketOverrides};
 use whimbrel_wire::TrafficClass;
 
-/// Settings of a stream, 14 octets.
+/// Settings of a stream, 14 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Settings {
-    /// The size of the send buffer.
+    /// Size of the send buffer.
     send_size: Size,
-    /// The size of the receive buffer.
+    /// Size of the receive buffer.
     recv_size: Size,
     /// `SO_LINGER`, seconds; [`Settings::NO_LINGER`] if off.
     linger: u16,
     /// Time to live, or hop limit.
     hop_limit: u8,
-    /// Type of service (IPv4).
+    /// Type of service of IPv4 packets.
     tos: TrafficClass,
-    /// Traffic class of the packets of IPv6.
+    /// Traffic class of IPv6 packets.
     traffic_class: TrafficClass,
-    /// What is switched on, and in the upper half the congestion control, if that is known.
+    /// Switches in the lower half; in the upper half the congestion control, if it is known.
     switches: u8,
 }
 
-/// A buffer's size in halves, as a whole number would align the settings to four octets, and the cell
-/// would be larger than two cache lines: the octets but one, and in the two bits that are left what they
-/// mean. Where nothing was asked for they are the stack's.
+/// A buffer's size minus one in bytes, and its meaning in the two remaining bits. It is split in halves
+/// because a `u32` would align the settings to four bytes and make the cell larger than two cache
+/// lines. Unless requested, the size is the stack's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Size([u16; 2]);
 
@@ -37,28 +37,28 @@ impl Size {
     const MEANING: u32 = 30;
 
     fn new(size: BufferSize, usual: u32) -> Self {
-        let (meaning, octets) = match size {
+        let (meaning, bytes) = match size {
             BufferSize::Auto => (0, usual),
-            BufferSize::Asked(octets) => (1, octets),
-            BufferSize::Floor(octets) => (2, octets),
-            BufferSize::Exact(octets) => (3, octets),
+            BufferSize::Asked(bytes) => (1, bytes),
+            BufferSize::Floor(bytes) => (2, bytes),
+            BufferSize::Exact(bytes) => (3, bytes),
         };
-        let octets = octets.clamp(*Settings::SIZES.start(), *Settings::SIZES.end());
-        let both = meaning << Self::MEANING | (octets - 1);
+        let bytes = bytes.clamp(*Settings::SIZES.start(), *Settings::SIZES.end());
+        let both = meaning << Self::MEANING | (bytes - 1);
         Self([(both >> 16) as u16, both as u16])
     }
 
     fn size(self) -> BufferSize {
-        let octets = self.octets();
+        let bytes = self.bytes();
         match self.0[0] >> (Self::MEANING - 16) {
             0 => BufferSize::Auto,
-            1 => BufferSize::Asked(octets),
-            2 => BufferSize::Floor(octets),
-            _ => BufferSize::Exact(octets),
+            1 => BufferSize::Asked(bytes),
+            2 => BufferSize::Floor(bytes),
+            _ => BufferSize::Exact(bytes),
         }
     }
 
-    const fn octets(self) -> u32 {
+    const fn bytes(self) -> u32 {
         let both = (self.0[0] as u32) << 16 | self.0[1] as u32;
         (both & ((1 << Self::MEANING) - 1)) + 1
     }
@@ -68,16 +68,16 @@ impl Settings {
     const NO_LINGER: u16 = u16::MAX;
     const NO_DELAY: u8 = 1;
     const KEEP_ALIVE: u8 = 1 << 1;
-    /// The hop limit is not the stack's.
+    /// The hop limit differs from the stack's default.
     const HOP_LIMIT: u8 = 1 << 2;
-    /// Text is acknowledged at once.
+    /// Data is acknowledged at once.
     const QUICK_ACK: u8 = 1 << 3;
-    /// Of the number of the congestion control, and one.
+    /// Shift of the congestion control's number plus one.
     const CONGESTION: u32 = 4;
-    /// The most congestion controls that there can be.
+    /// Limit of congestion controls.
     pub(crate) const CONGESTION_CONTROLS: u8 = u8::MAX >> Self::CONGESTION;
 
-    /// What a stack with these rules begins with.
+    /// Returns the defaults of a stack with these tunables.
     pub(crate) fn new(tunables: &Tunables) -> Self {
         Self {
             send_size: Size::new(BufferSize::Auto, tunables.send_buffer),
@@ -90,12 +90,12 @@ impl Settings {
         }
     }
 
-    /// Tells the shard, of a connection.
+    /// Applies the settings to a connection of the shard.
     pub(crate) fn apply(&self, shard: &mut Shard, handle: Handle) {
         shard.set_options(handle, &self.options());
     }
 
-    /// What the shard calls them.
+    /// Returns the settings in the shard's form.
     pub(crate) fn options(&self) -> SocketOptions {
         let hop_limit = self.has(Self::HOP_LIMIT).then_some(self.hop_limit);
         let acks = if self.quickack() { AckTiming::AtOnce } else { AckTiming::Delayed };
@@ -117,42 +117,42 @@ impl Settings {
         }
     }
 
-    /// Whether Nagle's algorithm is off.
+    /// True if Nagle's algorithm is off.
     pub(crate) const fn nodelay(&self) -> bool {
         self.has(Self::NO_DELAY)
     }
 
-    /// Switches Nagle's algorithm off, or on.
+    /// Switches Nagle's algorithm off or on.
     pub(crate) const fn set_nodelay(&mut self, off: bool) {
         self.switch(Self::NO_DELAY, off);
     }
 
-    /// Whether text is acknowledged at once.
+    /// True if data is acknowledged at once.
     pub(crate) const fn quickack(&self) -> bool {
         self.has(Self::QUICK_ACK)
     }
 
-    /// Acknowledges text at once, or in its time.
+    /// Acknowledges data at once, or delayed.
     pub(crate) const fn set_quickack(&mut self, at_once: bool) {
         self.switch(Self::QUICK_ACK, at_once);
     }
 
-    /// Whether the connection is probed when it is silent.
+    /// True if idle connections are probed.
     pub(crate) const fn keepalive(&self) -> bool {
         self.has(Self::KEEP_ALIVE)
     }
 
-    /// Probes the connection when it is silent, or stops to.
+    /// Switches probes of idle connections on or off.
     pub(crate) const fn set_keepalive(&mut self, on: bool) {
         self.switch(Self::KEEP_ALIVE, on);
     }
 
-    /// How long closing lingers.
+    /// Returns the linger time.
     pub(crate) fn linger(&self) -> Option<Duration> {
         (self.linger != Self::NO_LINGER).then(|| Duration::from_secs(self.linger.into()))
     }
 
-    /// Lingers so long, rounded up to whole seconds, 65,534 at most. Only 0 makes a difference: it
+    /// Sets the linger time, rounded up to whole seconds, at most 65,534. Only 0 has an effect: it
     /// resets.
     pub(crate) fn set_linger(&mut self, linger: Option<Duration>) {
         self.linger = linger.map_or(Self::NO_LINGER, |linger| {
@@ -161,61 +161,61 @@ impl Settings {
         });
     }
 
-    /// The send buffer, octets.
+    /// Returns the size of the send buffer in bytes.
     pub(crate) const fn send_size(&self) -> u32 {
-        self.send_size.octets()
+        self.send_size.bytes()
     }
 
-    /// Sets the send buffer, within [`Settings::SIZES`] as Linux does; `Auto` is the size there was, no
-    /// longer asked for.
+    /// Sets the size of the send buffer, clamped to [`Settings::SIZES`] as on Linux. `Auto` keeps the
+    /// current size but no longer requests it.
     pub(crate) fn set_send_size(&mut self, size: impl Into<BufferSize>) {
         self.send_size = Size::new(size.into(), self.send_size());
     }
 
-    /// The receive buffer, octets.
+    /// Returns the size of the receive buffer in bytes.
     pub(crate) const fn recv_size(&self) -> u32 {
-        self.recv_size.octets()
+        self.recv_size.bytes()
     }
 
-    /// Sets the receive buffer, within [`Settings::SIZES`] as Linux does; `Auto` is the size there was,
-    /// no longer asked for.
+    /// Sets the size of the receive buffer, clamped to [`Settings::SIZES`] as on Linux. `Auto` keeps
+    /// the current size but no longer requests it.
     pub(crate) fn set_recv_size(&mut self, size: impl Into<BufferSize>) {
         self.recv_size = Size::new(size.into(), self.recv_size());
     }
 
-    /// Time to live, or hop limit.
+    /// Returns the time to live or hop limit.
     pub(crate) const fn hop_limit(&self) -> u8 {
         self.hop_limit
     }
 
-    /// Sends with this time to live, or hop limit.
+    /// Sets the time to live or hop limit.
     pub(crate) const fn set_hop_limit(&mut self, hops: u8) {
         self.hop_limit = hops;
         self.switches |= Self::HOP_LIMIT;
     }
 
-    /// Type of service of IPv4 packets.
+    /// Returns the type of service of IPv4 packets.
     pub(crate) const fn tos(&self) -> u8 {
         self.tos.0
     }
 
-    /// Sends IPv4 packets with this type of service, as Linux without its two bits for ECN, which are
-    /// the protocol's.
+    /// Sets the type of service of IPv4 packets, except the two bits for ECN, which TCP sets; as on
+    /// Linux.
     pub(crate) const fn set_tos(&mut self, tos: u8) {
         self.tos = TrafficClass(tos & NOT_ECN);
     }
 
-    /// Traffic class of IPv6 packets.
+    /// Returns the traffic class of IPv6 packets.
     pub(crate) const fn traffic_class(&self) -> u8 {
         self.traffic_class.0
     }
 
-    /// Sends IPv6 packets with this traffic class, without its two bits for ECN.
+    /// Sets the traffic class of IPv6 packets, except the two bits for ECN.
     pub(crate) const fn set_traffic_class(&mut self, class: u8) {
         self.traffic_class = TrafficClass(class & NOT_ECN);
     }
 
-    /// The congestion control, if one was asked for, or the connection is there.
+    /// Returns the congestion control, if one was requested or the connection exists.
     pub(crate) fn congestion_control(&self) -> Option<Algorithm> {
         (self.switches >> Self::CONGESTION).checked_sub(1).map(Algorithm::of_number)
     }
@@ -238,7 +238,7 @@ impl Settings {
         }
     }
 
-    /// The range of the tunables `buffers.send` and `buffers.recv`.
+    /// Range of the tunables `buffers.send` and `buffers.recv`.
     const SIZES: std::ops::RangeInclusive<u32> = 2 << 10..=1 << 30;
 }
 

@@ -3,7 +3,7 @@ use whimbrel_tcp::Tunables;
 use super::*;
 
 #[test]
-fn what_crosses_outward_comes_in_order_in_the_pieces_asked_for_and_leaves_nothing() {
+fn outward_chunks_come_in_order_and_leave_empty_queues() {
     let cell = StreamCell::new(settings());
     let mut state = cell.lock();
     for chunk in ["whim", "brel", "!"] {
@@ -42,14 +42,14 @@ fn what_the_shard_has_no_room_for_waits_and_takes_credit() {
 }
 
 #[test]
-fn octets_that_come_one_by_one_take_no_more_than_their_share_of_pieces() {
+fn single_bytes_stay_within_piece_limit() {
     let cell = StreamCell::new(settings());
     let mut state = cell.lock();
-    let octet = || Bytes::from_static(b"x");
+    let byte = || Bytes::from_static(b"x");
     for _ in 0..PIECES {
         assert!(state.room().unwrap() > 0 && state.recv_room() > 0);
-        let _ = state.leave(octet());
-        state.push_outward(octet());
+        let _ = state.leave(byte());
+        state.push_outward(byte());
     }
     assert_eq!((state.room().unwrap(), state.recv_room()), (0, 0));
     state.drain_inward(|chunk| chunk.split_to(chunk.len()).len());

@@ -1,9 +1,9 @@
-//! A shard as a task of the runtime: its device by the runtime's own waiting for descriptors, its deadlines
-//! by the runtime's timers, and its port woken as any task is.
+//! A shard as a task of the runtime, which polls its device, its deadlines and its port.
 //!
-//! A task that writes wakes the shard's task, which tokio runs next on the same thread: no system call, and
-//! no other thread. Where the shard woke many, it lets them have their turns first, or each of them would
-//! make a burst of its own: with 16 echoes at a time that took 3.7 us of processors each, and 2.2 so.
+//! A task that writes wakes the shard's task, which tokio runs next on the same thread: no system call
+//! and no other thread. A shard that woke many tasks lets them run first, because each of them would
+//! otherwise cause its own burst: with 16 echoes at a time that took 3.7 us of processors each, and 2.2
+//! so.
 
 use std::future::Future;
 use std::io;
@@ -27,15 +27,15 @@ pub(crate) struct ShardTask {
     shutdown: Arc<Shutdown>,
     ready: DeviceReady,
     sleep: Pin<Box<Sleep>>,
-    /// When `sleep` ends, if it is waited for.
+    /// Deadline of `sleep`, while it is armed.
     armed: Option<Instant>,
-    /// How many tasks it woke when it ran last.
+    /// Number of tasks woken in the last run.
     woken: usize,
     has_ended: bool,
 }
 
 impl ShardTask {
-    /// Hands the shards to the runtime that this is called in.
+    /// Spawns the shards on the current runtime.
     pub(crate) fn spawn_all(
         workers: Vec<StackWorker<StackPort>>,
         shutdown: &Arc<Shutdown>,
@@ -62,7 +62,7 @@ impl ShardTask {
 
     fn run(&mut self, cx: &mut Context<'_>) -> Result<Polled, WorkerError> {
         loop {
-            // Whatever comes after this is heard of.
+            // From here on every event is seen.
             self.ready.clear(&mut self.worker, cx)?;
             let polled = self.worker.poll(cx.waker(), self.shutdown.stop(), TURNS)?;
             self.woken += self.worker.port_mut().take_woken();
@@ -77,14 +77,14 @@ impl ShardTask {
         }
     }
 
-    /// Whether what is waited for is there. If not, the task is woken when it is.
+    /// True if the awaited event has happened. Otherwise it will wake the task.
     fn is_over(&mut self, wait: PollInterest, cx: &mut Context<'_>) -> io::Result<bool> {
         if self.ready.is_writable(wait, &self.worker, cx)? {
             return Ok(true);
         }
         let Some(timeout) = wait.timeout else { return Ok(false) };
         let until = Instant::now() + timeout;
-        // One that is armed too early wakes the task once for nothing, and costs less than moving it.
+        // A timer armed too early wakes the task once in vain, which costs less than moving it.
         if self.armed.is_none_or(|armed| until < armed) {
             self.sleep.as_mut().reset(until);
             self.armed = Some(until);
@@ -102,7 +102,7 @@ impl Future for ShardTask {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        // Of many that it woke each is about to want something of it: one burst for all.
+        // Each of many woken tasks is about to use the shard: one burst for all.
         if std::mem::take(&mut this.woken) > 1 {
             cx.waker().wake_by_ref();
             return Poll::Pending;
@@ -122,7 +122,7 @@ impl Future for ShardTask {
 }
 
 impl Drop for ShardTask {
-    /// Its port tells everybody why; after a panic that is another reason, which it gives itself.
+    /// Lets the port report the reason to all tasks; after a panic the port has its own reason.
     fn drop(&mut self) {
         if !self.has_ended && !std::thread::panicking() {
             self.shutdown.fail("the runtime that ran it was shut down".into());
@@ -130,5 +130,5 @@ impl Drop for ShardTask {
     }
 }
 
-/// Turns before other tasks have theirs.
+/// Turns before other tasks run.
 const TURNS: usize = 8;

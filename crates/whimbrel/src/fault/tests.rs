@@ -18,7 +18,7 @@ fn told(reason: CloseReason, attempt: &Attempt) -> (ErrorKind, String) {
 }
 
 #[test]
-fn a_failed_attempt_says_how_many_syns_were_sent_and_how_long_it_took() {
+fn failed_connect_reports_syn_count_and_duration() {
     let (kind, text) = told(CloseReason::TimedOut, &ATTEMPT);
     assert_eq!(kind, ErrorKind::TimedOut);
     assert!(text.contains("192.0.2.1:80 answered none of 7 SYNs in 123.004 s"), "{text}");
@@ -32,7 +32,7 @@ fn a_failed_attempt_says_how_many_syns_were_sent_and_how_long_it_took() {
 }
 
 #[test]
-fn a_peer_that_kept_an_old_connection_is_told_from_one_that_was_silent() {
+fn challenge_acks_are_reported_apart_from_silence() {
     let (kind, text) = told(CloseReason::TimedOut, &Attempt { challenges: 3, ..ATTEMPT });
     assert_eq!(kind, ErrorKind::TimedOut);
     assert!(text.contains("answered 3 of 7 SYNs") && text.contains("TIME-WAIT"), "{text}");

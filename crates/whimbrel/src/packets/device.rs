@@ -1,4 +1,4 @@
-//! The stack's end of the wire: a device at each shard.
+//! The stack's end of a packet wire: one device for each shard.
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -15,24 +15,24 @@ use whimbrel_stack::{Capabilities, Medium, RxFrame, Steering, TxBatch};
 
 use super::PacketQueues;
 
-/// The stack's end, at which there is no stack yet.
+/// The stack's end before the stack is built.
 #[derive(Debug)]
 pub(crate) struct PacketEnd(Arc<EndOnDrop>);
 
-/// The queues; whoever has them last ends the wire.
+/// The queues; dropping the last reference ends the wire.
 #[derive(Debug)]
 struct EndOnDrop(Arc<PacketQueues>);
 
-/// The device of a shard.
+/// Device of one shard.
 #[derive(Debug)]
 struct PacketDevice {
     end: Arc<EndOnDrop>,
     which: u16,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no descriptor is asked for"))]
     waker: Waker,
-    /// Packets on their way into the queue: cut before that is locked.
+    /// Packets for the queue, segmented before it is locked.
     cut: Vec<Bytes>,
-    /// The queue had no room for the last burst.
+    /// True if the queue had no room for the last burst.
     is_blocked: bool,
     counters: DeviceCounters,
 }
@@ -42,12 +42,12 @@ impl PacketEnd {
         Self(Arc::new(EndOnDrop(queues)))
     }
 
-    /// What the stack is to be attached to.
+    /// Returns the queues.
     pub(crate) fn queues(&self) -> Arc<PacketQueues> {
         Arc::clone(&self.0.0)
     }
 
-    /// A device for each of so many shards, and what wakes its worker.
+    /// Creates a device for each shard, and the wakers of the workers.
     pub(crate) fn open(self, shards: u16) -> io::Result<(Vec<AnyDevice>, Vec<Waker>)> {
         let wakers = (0..shards.max(1)).map(|_| Waker::new()).collect::<io::Result<Vec<_>>>()?;
         self.0.0.open(wakers.clone().into());
@@ -84,7 +84,7 @@ impl Device for PacketDevice {
         Capabilities {
             medium: Medium::Ip,
             mtu: self.queues().mtu(),
-            // It is cut here, at a copy that there is anyway: a packet is one piece.
+            // Segmented here, where data is copied anyway: a packet is one piece.
             max_super: u16::MAX.into(),
             tx_checksum: true,
             udp_segmentation: false,
@@ -138,7 +138,7 @@ impl Device for PacketDevice {
 
 #[cfg(target_os = "linux")]
 impl AsFd for PacketDevice {
-    /// Readable when the worker is to be woken and has a thread of its own.
+    /// Readable when a worker with a thread of its own is to be woken.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.waker.as_fd()
     }
@@ -153,7 +153,7 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// How many packets a segment is cut into.
+/// Returns the number of packets of a segment.
 fn packets_of(segment: &TxSegment) -> usize {
     let text = segment.payload.octets();
     match segment.gso_size {

@@ -1,4 +1,4 @@
-//! What both ends of the wire share: a queue in each direction, and who waits at it.
+//! The queues of a packet wire, one in each direction, shared by both ends.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -14,21 +14,21 @@ use crate::mailbox::Mailbox;
 use crate::shutdown::Shutdown;
 use crate::waiters::guarded;
 
-/// The queues of a wire. "Inward" is towards the stack.
+/// Queues of a wire. "Inward" is towards the stack.
 #[derive(Debug)]
 pub(crate) struct PacketQueues {
     mtu: AtomicU16,
     inward: Mutex<Inward>,
     outward: Mutex<Outward>,
-    /// Tells who waits for room inward.
+    /// Notifies tasks that wait for room inward.
     pub(super) room: Notify,
-    /// Tells who waits for a packet outward.
+    /// Notifies tasks that wait for a packet outward.
     pub(super) arrived: Notify,
-    /// What wakes the shards, once there are some.
+    /// Wakers of the shards, once they exist.
     wakers: OnceLock<Box<[Waker]>>,
-    /// What knows why the stack ended, once there is one.
+    /// Source of the reason why the stack ended, once it exists.
     shutdown: OnceLock<Arc<Shutdown>>,
-    /// The ways into the shards, once there are some.
+    /// Mailboxes of the shards, once they exist.
     shards: OnceLock<Vec<Arc<Mailbox>>>,
 }
 
@@ -46,16 +46,16 @@ struct Inward {
 #[derive(Default, Debug)]
 struct Outward {
     packets: VecDeque<Bytes>,
-    /// Places for packets that a shard is cutting.
+    /// Places for packets that a shard is segmenting.
     reserved: usize,
-    /// A shard waits for room.
+    /// True if a shard waits for room.
     blocked: bool,
     ended: bool,
     received: u64,
     outgrown: u64,
 }
 
-/// Which ends of the wire are there.
+/// Ends of the wire that exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ends {
     Both,
@@ -65,7 +65,7 @@ enum Ends {
     PortAlone,
 }
 
-/// Why a packet was not taken, or none was there.
+/// Reason why a packet was not taken or returned.
 #[derive(Debug)]
 pub(super) enum Refusal {
     Full(Bytes),
@@ -73,9 +73,9 @@ pub(super) enum Refusal {
     Ended,
 }
 
-/// What the user's side does: it puts packets in and takes those of the stack.
+/// The application's side.
 impl PacketQueues {
-    /// Empty queues; packets of the stack have up to `mtu` bytes.
+    /// Creates empty queues; packets of the stack have up to `mtu` bytes.
     pub(super) fn new(mtu: u16) -> Self {
         let inward = Inward {
             lanes: vec![VecDeque::new()],
@@ -101,8 +101,8 @@ impl PacketQueues {
         self.mtu.load(Ordering::Relaxed)
     }
 
-    /// Packets of the stack have up to `mtu` bytes. Those that wait and have more are lost, as on a link that
-    /// became narrower: what was in them is sent again.
+    /// Sets the MTU. Longer packets that wait are dropped, as on a link that became narrower; their
+    /// stream data is sent again.
     pub(crate) fn set_mtu(&self, mtu: u16) {
         let mut outward = self.outward();
         self.mtu.store(mtu, Ordering::Relaxed);
@@ -111,12 +111,12 @@ impl PacketQueues {
         outward.outgrown += (before - outward.packets.len()) as u64;
     }
 
-    /// The ways into the shards; `None`: there is no stack yet.
+    /// Returns the mailboxes of the shards; `None` before the stack is built.
     pub(super) fn shards(&self) -> Option<&[Arc<Mailbox>]> {
         self.shards.get().map(Vec::as_slice)
     }
 
-    /// There are shards, and these lead to them.
+    /// Sets the mailboxes of the shards.
     pub(crate) fn attach_shards(&self, shards: Vec<Arc<Mailbox>>) {
         // Built once: building consumes the builder.
         let _ = self.shards.set(shards);
@@ -150,7 +150,7 @@ impl PacketQueues {
         self.inward().full += 1;
     }
 
-    /// Takes up to `limit` packets out. Returns how many there were.
+    /// Takes up to `limit` packets out. Returns their number.
     pub(super) fn pop(&self, packets: &mut Vec<Bytes>, limit: usize) -> Result<usize, Refusal> {
         let (taken, wakes) = {
             let mut outward = self.outward();
@@ -171,7 +171,7 @@ impl PacketQueues {
         Ok(taken)
     }
 
-    /// The port is gone.
+    /// Records that the port was dropped.
     pub(super) fn close(&self) {
         {
             let mut inward = self.inward();
@@ -190,7 +190,7 @@ impl PacketQueues {
         PacketCounters { sent, full, too_long, lost, received, outgrown, waiting }
     }
 
-    /// Why the stack is no more, in words for its users.
+    /// Returns the reason why the stack ended, as text for users.
     pub(super) fn why(&self) -> String {
         let never = || "it was never built".to_owned();
         self.shutdown.get().map_or_else(never, |shutdown| shutdown.why())
@@ -201,9 +201,9 @@ impl PacketQueues {
     }
 }
 
-/// What the stack's devices do: they take packets in and put those of the stack out.
+/// The side of the stack's devices.
 impl PacketQueues {
-    /// There are shards, which these wake.
+    /// Records the shards, which `wakers` wake.
     pub(super) fn open(&self, wakers: Box<[Waker]>) {
         let mut inward = self.inward();
         let early: Vec<_> = inward.lanes.drain(..).flatten().collect();
@@ -218,14 +218,14 @@ impl PacketQueues {
         let _ = self.wakers.set(wakers);
     }
 
-    /// The stack's end is told by this.
+    /// Sets the source of the reason of the stack's end.
     pub(crate) fn attach(&self, shutdown: Arc<Shutdown>) {
         // Built once: building consumes the builder.
         let _ = self.shutdown.set(shutdown);
     }
 
-    /// Takes up to as many packets as there are places, for the shard numbered `which`. Returns how many;
-    /// `None` if there is none, and nobody to send any.
+    /// Moves waiting packets for shard `which` to `places`. Returns their number; `None` if there are
+    /// none and the port was dropped.
     pub(super) fn take(&self, which: u16, places: &mut [Bytes]) -> Option<usize> {
         let (taken, made_room) = {
             let mut inward = self.inward();
@@ -247,21 +247,21 @@ impl PacketQueues {
         Some(taken)
     }
 
-    /// Whether there is something for the shard numbered `which` to take, or to learn.
+    /// True if shard `which` has packets to take or an end to learn of.
     pub(super) fn has_news(&self, which: u16) -> bool {
         let inward = self.inward();
         let waits = inward.lanes.get(usize::from(which)).is_some_and(|lane| !lane.is_empty());
         waits || inward.state == Ends::StackAlone
     }
 
-    /// Keeps places for as many as fit of packets that come in groups of these sizes. Returns how many
-    /// groups fit, and how many packets they are; if not all, the shard is woken when there is room.
+    /// Reserves places for packets that come in groups of these sizes. Returns the numbers of groups
+    /// and packets that fit. If some do not fit, the shard is woken when there is room.
     pub(super) fn reserve(&self, groups: impl Iterator<Item = usize>) -> (usize, usize) {
         let mut outward = self.outward();
         let (mut count, mut packets) = (0, 0);
         for group in groups {
             let filled = outward.packets.len() + outward.reserved + packets;
-            // Whatever comes goes alone, however much it is.
+            // A group of any size fits an empty queue.
             if filled > 0 && filled + group > PacketPort::CAPACITY {
                 outward.blocked = true;
                 break;
@@ -273,7 +273,7 @@ impl PacketQueues {
         (count, packets)
     }
 
-    /// Puts packets into places that were reserved.
+    /// Puts packets into reserved places.
     pub(super) fn put(&self, reserved: usize, packets: impl Iterator<Item = Bytes>) {
         {
             let mut outward = self.outward();
@@ -287,12 +287,12 @@ impl PacketQueues {
         guarded(|| self.arrived.notify_waiters());
     }
 
-    /// Whether a shard that was blocked is to wait still.
+    /// True if a blocked shard must still wait.
     pub(super) fn is_blocked(&self) -> bool {
         self.outward().blocked
     }
 
-    /// The stack has ended.
+    /// Records that the stack has ended.
     pub(super) fn end(&self) {
         {
             let mut inward = self.inward();
@@ -305,14 +305,14 @@ impl PacketQueues {
         guarded(|| self.arrived.notify_waiters());
     }
 
-    /// A panicking worker's reason is told by its device, which goes first.
+    /// The device of a panicking worker reports its reason, because it is dropped first.
     pub(super) fn fail(&self, why: &str) {
         if let Some(shutdown) = self.shutdown.get() {
             shutdown.fail(why.into());
         }
     }
 
-    /// Nothing panics under the locks.
+    /// Locks the inward queues. Nothing panics under the locks.
     fn inward(&self) -> MutexGuard<'_, Inward> {
         self.inward.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,7 +8,7 @@ use super::*;
 use crate::{Driver, TcpListener, TcpStream};
 
 #[tokio::test]
-async fn threads_and_tasks_end_when_nothing_of_the_stack_is_held_any_more() {
+async fn threads_and_tasks_end_when_stack_is_dropped() {
     for driver in [Driver::Thread, Driver::Runtime] {
         they_end_when_nothing_is_held(driver).await;
     }
@@ -33,7 +33,7 @@ async fn they_end_when_nothing_is_held(driver: Driver) {
         }
         sleep(Duration::from_millis(1)).await;
     }
-    panic!("{driver:?} goes on though nobody needs it");
+    panic!("{driver:?} goes on though it is not needed");
 }
 
 #[tokio::test]
@@ -60,10 +60,10 @@ async fn who_awaits_the_end_of_a_stack_hears_why_and_does_not_keep_it() {
     let (before, clone) = (server.ended(), server.clone());
     drop(server);
     let early = tokio::time::timeout(Duration::from_millis(20), clone.ended()).await;
-    early.expect_err("somebody holds it");
+    early.expect_err("it is still held");
     let after = clone.ended();
     drop(clone);
     for ended in [before.await, after.await] {
-        assert!(ended.to_string().contains("nobody held it any more"), "{ended}");
+        assert!(ended.to_string().contains("nothing of it was held any more"), "{ended}");
     }
 }

@@ -50,7 +50,7 @@ impl Bench {
         self.peer.connect(AT, None).unwrap()
     }
 
-    /// What arrived at the shard, in one burst, and what follows.
+    /// Packets of one burst at the shard, and their effects.
     fn arrive(&mut self, packets: &[Vec<u8>]) {
         rx(&mut self.shard, packets);
         let _ = self.port.flush(Instant::ZERO, &mut self.shard);
@@ -135,12 +135,12 @@ fn a_backlog_and_one_more_may_wait_whoever_was_accepted_before() {
         assert_eq!(bench.crowd(most + 1), most, "of a backlog of {backlog}");
         let mut bench = Bench::new(backlog);
         assert_eq!(bench.crowd(most.div_ceil(2)), most.div_ceil(2));
-        assert_eq!(bench.crowd(most.min(64)), most.min(64), "nobody waits of {backlog}");
+        assert_eq!(bench.crowd(most.min(64)), most.min(64), "none waits of {backlog}");
     }
 }
 
 #[test]
-fn a_worker_that_is_about_to_sleep_sees_that_nobody_holds_the_stack_any_more() {
+fn worker_about_to_sleep_sees_stack_close() {
     let mut shard = host(1);
     let mailbox = Arc::new(mailbox());
     let shutdown = Arc::new(Shutdown::new(Stop::new().unwrap(), [Waker::new().unwrap()].into()));

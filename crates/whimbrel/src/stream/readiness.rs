@@ -1,4 +1,4 @@
-//! Waiting until something can be read or written, without doing it.
+//! Waiting for a stream to become readable or writable.
 
 use std::io;
 use std::task::{Context, Poll, ready};
@@ -12,23 +12,23 @@ use crate::readiness::Awaited;
 use crate::waiters::Waiters;
 
 impl TcpStream {
-    /// Waits for any of what `interest` names. Any number of tasks may wait at once.
+    /// Waits until any event of `interest` is ready. Any number of tasks may wait at once.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
         Ok(self.cell.ready(interest).await)
     }
 
-    /// Waits until something, or the end, can be read.
+    /// Waits until data or the end of the stream can be read.
     pub async fn readable(&self) -> io::Result<()> {
         self.ready(Interest::READABLE).await.map(|_| ())
     }
 
-    /// Waits until something can be written, or never again.
+    /// Waits until data can be written, or writing fails.
     pub async fn writable(&self) -> io::Result<()> {
         self.ready(Interest::WRITABLE).await.map(|_| ())
     }
 
-    /// Calls `f` if any of what `interest` names is ready now, else fails with `WouldBlock`. What
-    /// `f` does with the stream (its `try_` methods) tells by itself whether more is ready.
+    /// Calls `f` if any event of `interest` is ready now; otherwise fails with `WouldBlock`. Readiness
+    /// follows from the `try_` methods that `f` calls.
     pub fn try_io<R>(
         &self,
         interest: Interest,
@@ -37,9 +37,8 @@ impl TcpStream {
         self.cell.ready(interest).try_io(f)
     }
 
-    /// Calls `f` when any of what `interest` names is ready, and again as long as it fails with
-    /// `WouldBlock`. What `f` does with the stream (its `try_` methods) is what makes it wait: one that
-    /// fails so without having looked is called again at once.
+    /// Calls `f` when any event of `interest` is ready, and again while it fails with `WouldBlock`. An
+    /// `f` that fails so without a `try_` call on this stream is called again at once.
     pub async fn async_io<R>(
         &self,
         interest: Interest,
@@ -48,14 +47,14 @@ impl TcpStream {
         self.cell.ready(interest).async_io(f).await
     }
 
-    /// Whether something, or the end, can be read. Of several tasks that poll, only the latest is
+    /// Polls until data or the end of the stream can be read. If several tasks poll, only the latest is
     /// woken.
     pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_ready(cx, Interest::READABLE)
     }
 
-    /// Whether something can be written, or never again. Of several tasks that poll, only the
-    /// latest is woken.
+    /// Polls until data can be written, or writing fails. If several tasks poll, only the latest is
+    /// woken.
     pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_ready(cx, Interest::WRITABLE)
     }
@@ -89,7 +88,7 @@ impl Awaited for StreamState {
         if interest.is_readable() {
             ready |= when(ended || self.unread > 0, Ready::READABLE);
         }
-        // Urgent data are read inline: of them there is nothing to tell.
+        // Urgent data are read inline, so they are no event of their own.
         if interest.is_readable() || is_priority(interest) {
             ready |= when(ended, Ready::READ_CLOSED);
         }
@@ -108,13 +107,13 @@ impl Awaited for StreamState {
     }
 }
 
-/// Whether urgent data are asked for.
+/// True if urgent data are requested.
 #[cfg(target_os = "linux")]
 fn is_priority(interest: Interest) -> bool {
     interest.is_priority()
 }
 
-/// The same: tokio asks for them on Linux alone.
+/// Always false: tokio has this interest only on Linux.
 #[cfg(not(target_os = "linux"))]
 fn is_priority(_: Interest) -> bool {
     false

@@ -1,4 +1,4 @@
-//! Octets between a task's buffers and the cell: at once, or when there are some.
+//! Reading and writing.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::pin::Pin;
@@ -14,24 +14,24 @@ use crate::cell::{Readable, StreamState};
 use crate::exchange::NO_CHUNK;
 use crate::fault;
 
-/// At once, or `WouldBlock`.
+/// Calls that never wait but fail with `WouldBlock`.
 impl TcpStream {
-    /// Reads what is there: 0 octets at the end of the stream.
+    /// Reads the available data; returns 0 at the end of the stream.
     pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
         let mut room = ReadBuf::new(buf);
-        at_once(self.read(room.remaining(), None, |octets| room.put_slice(octets)))
+        at_once(self.read(room.remaining(), None, |bytes| room.put_slice(bytes)))
     }
 
-    /// Reads what is there into several buffers, one after the other.
+    /// Reads the available data into several buffers, one after the other.
     pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let most = bufs.iter().map(|buf| buf.len()).sum();
         let mut rooms = bufs.iter_mut().map(|buf| ReadBuf::new(buf));
         let mut room = ReadBuf::new(&mut []);
-        at_once(self.read(most, None, |mut octets| {
-            while !octets.is_empty() {
-                let (now, later) = octets.split_at(octets.len().min(room.remaining()));
+        at_once(self.read(most, None, |mut bytes| {
+            while !bytes.is_empty() {
+                let (now, later) = bytes.split_at(bytes.len().min(room.remaining()));
                 room.put_slice(now);
-                octets = later;
+                bytes = later;
                 if room.remaining() == 0 {
                     let Some(next) = rooms.next() else { break };
                     room = next;
@@ -40,10 +40,10 @@ impl TcpStream {
         }))
     }
 
-    /// Reads what is there into the room that `buf` has, or makes.
+    /// Reads the available data into the spare room of `buf`.
     pub fn try_read_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
         let most = buf.chunk_mut().len();
-        at_once(self.read(most, None, |octets| buf.put_slice(octets)))
+        at_once(self.read(most, None, |bytes| buf.put_slice(bytes)))
     }
 
     /// Writes as much as there is room for.
@@ -57,9 +57,9 @@ impl TcpStream {
     }
 }
 
-/// Reading without taking: what was read stays for the next who reads.
+/// Peeking: the data stay for the next read.
 impl TcpStream {
-    /// Waits until there is something to read, and copies it; it stays. Returns 0 at the end.
+    /// Waits until data is available and copies it. Returns 0 at the end of the stream.
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         loop {
             self.readable().await?;
@@ -69,8 +69,7 @@ impl TcpStream {
         }
     }
 
-    /// Copies what there is to read; it stays. Of several tasks that poll, only the latest is
-    /// woken.
+    /// Polls for a copy of the available data. If several tasks poll, only the latest is woken.
     pub fn poll_peek(
         &self,
         cx: &mut Context<'_>,
@@ -89,8 +88,8 @@ impl TcpStream {
 }
 
 impl TcpStream {
-    /// Hands up to `most` octets to `put`, piece by piece. Copying is done outside the lock, which
-    /// the shard may want. As on Linux, who has room for nothing waits, too, until there is something.
+    /// Passes up to `most` bytes to `put`, piece by piece. Copying happens outside of the lock, which the
+    /// shard may need. As on Linux, a reader with an empty buffer also waits until data is available.
     fn read(
         &self,
         most: usize,
@@ -104,26 +103,28 @@ impl TcpStream {
                 put(&chunk);
                 done += chunk.len();
             }
-            // Fewer chunks than there was room for: the cell was empty, and looking again would cost a lock.
+            // Fewer chunks than there was room for: the cell was empty, and another look would cost a
+            // lock.
             if count < CHUNKS || done == most {
                 return Poll::Ready(Ok(done));
             }
-            // Only octets: an error is for whoever reads next.
-            count = self.take_octets(self.cell.lock(), most - done, &mut chunks);
+            // Takes only data: an error is for the next read.
+            count = self.take_chunks(self.cell.lock(), most - done, &mut chunks);
         }
     }
 
-    /// Takes chunks of up to `most` octets out of the cell; returns how many, 0 at the end.
+    /// Takes chunks of up to `most` bytes out of the cell. Returns how many; 0 at the end of the
+    /// stream.
     fn take(
         &self,
         most: usize,
         cx: Option<&Context<'_>>,
         chunks: &mut [Bytes; CHUNKS],
     ) -> Poll<io::Result<usize>> {
-        self.once_readable(cx, |state| self.take_octets(state, most, chunks))
+        self.once_readable(cx, |state| self.take_chunks(state, most, chunks))
     }
 
-    /// What `read` returns when there are octets, 0 at the end; `cx` waits for either.
+    /// Returns the result of `read` when data is available, 0 at the end; registers `cx` otherwise.
     fn once_readable(
         &self,
         cx: Option<&Context<'_>>,
@@ -132,20 +133,20 @@ impl TcpStream {
         let mut replaced = None;
         let mut state = self.cell.lock();
         let result = match state.readable() {
-            Readable::Octets => return Poll::Ready(Ok(read(state))),
+            Readable::Data => return Poll::Ready(Ok(read(state))),
             Readable::End => Poll::Ready(state.end()),
             Readable::Pending => {
                 replaced = cx.and_then(|cx| state.readers.register(cx.waker()));
                 Poll::Pending
             }
         };
-        // A replaced waker is dropped outside the lock: that runs the executor's code.
+        // A replaced waker is dropped outside of the lock, because that runs the executor's code.
         drop(state);
         drop(replaced);
         result
     }
 
-    fn take_octets(
+    fn take_chunks(
         &self,
         mut state: MutexGuard<'_, StreamState>,
         most: usize,
@@ -158,7 +159,7 @@ impl TcpStream {
         count
     }
 
-    /// Leaves a copy of the first octets of `bufs` in the cell, as many as there is room for.
+    /// Copies the first bytes of `bufs` into the cell, as many as there is room for.
     fn write(&self, bufs: &[IoSlice<'_>], cx: Option<&Context<'_>>) -> Poll<io::Result<usize>> {
         let all: usize = bufs.iter().map(|buf| buf.len()).sum();
         let mut replaced = None;
@@ -169,12 +170,12 @@ impl TcpStream {
         }
         drop(state);
         drop(replaced);
-        // Another task may take of the room before this one does: the bound is passed by one write each.
+        // Another task may take some of this room first: each write may exceed the limit once.
         let take = room?.min(all);
         if take == 0 && all > 0 {
             return Poll::Pending;
         }
-        // Copied before the cell is locked: the shard may want it meanwhile.
+        // Copied before the cell is locked, because the shard may need it.
         let chunk = gather(bufs, take);
         let post = self.cell.lock().leave(chunk);
         self.do_post(post);
@@ -213,7 +214,7 @@ impl AsyncWrite for TcpStream {
         true
     }
 
-    /// Ready at once: what was written is on its way.
+    /// Returns at once: written data is queued already.
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -224,7 +225,7 @@ impl AsyncWrite for TcpStream {
     }
 }
 
-/// For the halves, which share a stream.
+/// Used by the halves, which share a stream.
 impl TcpStream {
     pub(crate) fn poll_read_by_ref(
         &self,
@@ -232,7 +233,7 @@ impl TcpStream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let coop = ready!(poll_proceed(cx));
-        ready!(self.read(buf.remaining(), Some(cx), |octets| buf.put_slice(octets)))?;
+        ready!(self.read(buf.remaining(), Some(cx), |bytes| buf.put_slice(bytes)))?;
         coop.made_progress();
         Poll::Ready(Ok(()))
     }
@@ -251,7 +252,7 @@ impl TcpStream {
 
 fn gather(bufs: &[IoSlice<'_>], len: usize) -> Bytes {
     if let [only] = bufs {
-        // One allocation of the size, where a growing buffer would be cut down again.
+        // One allocation of the exact size; a growing buffer would be cut again.
         return Bytes::copy_from_slice(only.split_at(len).0);
     }
     let mut chunk = BytesMut::with_capacity(len);
@@ -269,5 +270,5 @@ fn at_once<T>(result: Poll<io::Result<T>>) -> io::Result<T> {
     }
 }
 
-/// Chunks taken under one lock.
+/// Number of chunks taken under one lock.
 const CHUNKS: usize = 16;

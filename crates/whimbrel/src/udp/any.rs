@@ -16,15 +16,15 @@ use crate::udp_port::UdpRequest;
 use crate::{Stack, Unreachable};
 
 impl UdpSocket {
-    /// Receives whatever datagram finds no other socket: at every port of the stack's addresses, and with
-    /// [`any_address`](crate::StackBuilder::any_address) at every port of all others. There is one such socket
-    /// a stack. Without one, datagrams for any destination are answered as by a host where nobody has the port.
+    /// Binds a socket that receives every datagram without another socket: at all ports of the stack's
+    /// addresses and, with [`any_address`](crate::StackBuilder::any_address), of all other addresses. A
+    /// stack has at most one. Without one, such datagrams are answered with port unreachable.
     ///
     /// ```
     /// use std::io;
     /// use whimbrel::{AnyUdpSocket, Stack, UdpSocket, Unreachable, mem_wire};
     ///
-    /// /// Names are asked of a server of ours, whomever they were asked of; nothing else gets through.
+    /// Our resolver answers all DNS queries, for any server; other datagrams are refused.
     /// async fn intercept(socket: AnyUdpSocket) -> io::Result<()> {
     ///     loop {
     ///         let query = socket.recv().await?;
@@ -70,7 +70,7 @@ impl UdpSocket {
     ///
     /// # Errors
     ///
-    /// `AddrInUse`: there is one already.
+    /// `AddrInUse`: the stack has one already.
     pub async fn bind_any(stack: &Stack) -> io::Result<AnyUdpSocket> {
         let everywhere = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
         let socket = Self::unbound(stack, everywhere)?;
@@ -82,33 +82,33 @@ impl UdpSocket {
 
 /// A UDP socket for any destination, made by [`UdpSocket::bind_any`].
 ///
-/// Each datagram says who sent it ([`Received::from`]) and whom it was for ([`Received::to`]); what is sent says
-/// the same of itself. All wait in one queue, of the size that
-/// [`set_recv_buffer_size`](AnyUdpSocket::set_recv_buffer_size) gives it; what finds it full is dropped, and
-/// counted as [`rcvbuf_errors`](crate::UdpCounters::rcvbuf_errors).
+/// Each datagram has its sender ([`Received::from`]) and its destination ([`Received::to`]); both are
+/// given again when sending. All datagrams wait in one queue, whose size is set by
+/// [`set_recv_buffer_size`](AnyUdpSocket::set_recv_buffer_size). Datagrams that find it full are
+/// dropped and counted as [`rcvbuf_errors`](crate::UdpCounters::rcvbuf_errors).
 pub struct AnyUdpSocket(UdpSocket);
 
 impl AnyUdpSocket {
-    /// The next datagram. Dropping the future loses none.
+    /// Waits for the next datagram and returns it. Cancel safe.
     ///
     /// # Errors
     ///
-    /// `NotConnected`: the stack has ended, and why.
+    /// `NotConnected`: the stack has ended, for the reason in the message.
     pub async fn recv(&self) -> io::Result<Received> {
         self.0.recv_datagram().await
     }
 
-    /// The same, if there is one.
+    /// Returns the next datagram, if one waits.
     pub fn try_recv(&self) -> io::Result<Received> {
         self.0.try_recv_datagram()
     }
 
-    /// The same. Of several tasks that poll, only the latest is woken.
+    /// Polls for the next datagram. If several tasks poll, only the latest is woken.
     pub fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<io::Result<Received>> {
         self.0.poll_with(cx, Interest::READABLE.add(Interest::ERROR), UdpSocket::try_recv_datagram)
     }
 
-    /// Answers a datagram: its sender receives `buf` from where it had sent it to.
+    /// Answers a datagram: sends `buf` to its sender from the address it was sent to.
     ///
     /// # Errors
     ///
@@ -117,24 +117,24 @@ impl AnyUdpSocket {
         self.send_datagram(buf, &SendTo::answer(received)).await
     }
 
-    /// Sends to `to`, from whatever `from` the stack speaks for.
+    /// Sends to `to` from `from`, which is any source address that the stack may use.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` (too long; port 0, or no address of one host), `Unsupported` (a group of hosts),
-    /// `NetworkUnreachable` (no route), `NotConnected` (the stack has ended). What only the shard finds out of
-    /// a datagram (`from` is no address of the stack) only [`take_error`](AnyUdpSocket::take_error) tells: a server of
-    /// many does not fail for one of them.
+    /// `InvalidInput` (too long, port 0, or not an address of a single host), `Unsupported` (multicast
+    /// or broadcast), `NetworkUnreachable` (no route), `NotConnected` (the stack has ended). Errors
+    /// that only the shard finds (`from` is not an address of the stack) are reported by
+    /// [`take_error`](AnyUdpSocket::take_error), because a server does not fail for one of its clients.
     pub async fn send(&self, buf: &[u8], from: SocketAddr, to: SocketAddr) -> io::Result<()> {
         self.send_datagram(buf, &between(from, to)).await
     }
 
-    /// The same, if there is room.
+    /// Sends to `to` from `from`, if there is room in the queue.
     pub fn try_send(&self, buf: &[u8], from: SocketAddr, to: SocketAddr) -> io::Result<()> {
         self.0.try_send_datagram(buf, &between(from, to)).map(drop)
     }
 
-    /// Sends as `send` says: to whom, from where, and what the packets say beside that.
+    /// Sends `buf` with the destination, source and packet fields of `send`.
     ///
     /// # Errors
     ///
@@ -143,25 +143,25 @@ impl AnyUdpSocket {
         self.0.send_datagram(buf, send).await.map(drop)
     }
 
-    /// Says to who sent `received` that where it was for cannot be reached: [`Unreachable::Port`] as its
-    /// receiver would, others as a router on the way. It counts against what a host may send of these, 1,000 a
-    /// second; beyond that nothing is said.
+    /// Reports to the sender of `received` that its destination is unreachable: [`Unreachable::Port`]
+    /// as the destination would, other errors as a router would. The limit of 1,000 ICMP errors a
+    /// second includes it; beyond the limit nothing is sent.
     pub fn refuse(&self, received: &Received, what: Unreachable) {
         let request = UdpRequest::Refuse { received: received.clone(), what };
         self.0.mailbox.ask(Request::Udp(request));
     }
 
-    /// What went wrong last with what was sent, if nobody was told yet.
+    /// Returns the last error of sending, if no call has returned it yet.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.0.take_error()
     }
 
-    /// How many bytes may wait in the shard to be received: see [`UdpSocket::set_recv_buffer_size`].
+    /// Sets the size of the shard's receive queue in bytes: see [`UdpSocket::set_recv_buffer_size`].
     pub fn set_recv_buffer_size(&self, size: usize) -> io::Result<()> {
         self.0.set_recv_buffer_size(size)
     }
 
-    /// How many bytes may wait in the shard to be sent: see [`UdpSocket::set_send_buffer_size`].
+    /// Sets the size of the shard's send queue in bytes: see [`UdpSocket::set_send_buffer_size`].
     pub fn set_send_buffer_size(&self, size: usize) -> io::Result<()> {
         self.0.set_send_buffer_size(size)
     }

@@ -1,4 +1,4 @@
-//! Waiting until a datagram can be received or sent, without doing it.
+//! Waiting for a UDP socket to become readable or writable.
 
 use std::io;
 use std::task::{Context, Poll, ready};
@@ -12,12 +12,12 @@ use crate::udp_cell::UdpState;
 use crate::waiters::Waiters;
 
 impl UdpSocket {
-    /// Waits for any of what `interest` names. Any number of tasks may wait at once.
+    /// Waits until any event of `interest` is ready. Any number of tasks may wait at once.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
         Ok(self.cell.ready(interest).await)
     }
 
-    /// Waits until a datagram, or an error, can be received.
+    /// Waits until a datagram or an error can be received.
     pub async fn readable(&self) -> io::Result<()> {
         self.ready(Interest::READABLE).await.map(|_| ())
     }
@@ -27,19 +27,19 @@ impl UdpSocket {
         self.ready(Interest::WRITABLE).await.map(|_| ())
     }
 
-    /// Whether a datagram, or an error, can be received. Of several tasks that poll, only the latest is
+    /// Polls until a datagram or an error can be received. If several tasks poll, only the latest is
     /// woken.
     pub fn poll_recv_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_with(cx, Interest::READABLE, |_| Ok(()))
     }
 
-    /// Whether a datagram can be sent. Of several tasks that poll, only the latest is woken.
+    /// Polls until a datagram can be sent. If several tasks poll, only the latest is woken.
     pub fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_with(cx, Interest::WRITABLE, |_| Ok(()))
     }
 
-    /// Calls `f` if any of what `interest` names is ready now, else fails with `WouldBlock`. What
-    /// `f` does with the socket (its `try_` methods) tells by itself whether more is ready.
+    /// Calls `f` if any event of `interest` is ready now; otherwise fails with `WouldBlock`. Readiness
+    /// follows from the `try_` methods that `f` calls.
     pub fn try_io<R>(
         &self,
         interest: Interest,
@@ -48,9 +48,8 @@ impl UdpSocket {
         self.cell.ready(interest).try_io(f)
     }
 
-    /// Calls `f` when any of what `interest` names is ready, and again as long as it fails with
-    /// `WouldBlock`. What `f` does with the socket (its `try_` methods) is what makes it wait: one that
-    /// fails so without having looked is called again at once.
+    /// Calls `f` when any event of `interest` is ready, and again while it fails with `WouldBlock`. An
+    /// `f` that fails so without a `try_` call on this socket is called again at once.
     pub async fn async_io<R>(
         &self,
         interest: Interest,
@@ -59,7 +58,7 @@ impl UdpSocket {
         self.cell.ready(interest).async_io(f).await
     }
 
-    /// Does `act` once what `interest` names is ready.
+    /// Calls `act` once an event of `interest` is ready.
     pub(super) fn poll_with<R>(
         &self,
         cx: &mut Context<'_>,
@@ -84,7 +83,7 @@ impl UdpSocket {
         }
         coop.made_progress();
         match act(self) {
-            // Another task was quicker.
+            // Another task took it first.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 cx.waker().wake_by_ref();
                 Poll::Pending

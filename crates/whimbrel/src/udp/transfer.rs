@@ -1,4 +1,4 @@
-//! Datagrams in and out.
+//! Sending and receiving datagrams.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,39 +14,39 @@ use super::{UdpSocket, endpoint};
 use crate::fault;
 use crate::ways::check_family;
 
-/// Receiving. What of a datagram does not fit the buffer is lost, as it is with tokio's.
+/// Receiving. Bytes of a datagram that do not fit the buffer are lost, as with tokio.
 impl UdpSocket {
-    /// The next datagram, from whomever it comes. Dropping the future loses none.
+    /// Waits for the next datagram from any sender. Cancel safe.
     pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.async_io(RECEIVING, || self.try_recv(buf)).await
     }
 
-    /// The same, if there is one. Of several tasks that poll, only the latest is woken.
+    /// Polls for the next datagram. If several tasks poll, only the latest is woken.
     pub fn poll_recv(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.poll_with(cx, RECEIVING, |it| it.take(|data| fill(buf, data)).map(|_| ()))
     }
 
-    /// The next datagram, if there is one.
+    /// Receives the next datagram, if one waits.
     pub fn try_recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.take(|data| copy(buf, data)).map(|(len, _)| len)
     }
 
-    /// The next datagram, behind what `buf` has.
+    /// Waits for the next datagram and appends it to `buf`.
     pub async fn recv_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
         self.async_io(RECEIVING, || self.try_recv_buf(buf)).await
     }
 
-    /// The same, if there is one.
+    /// Appends the next datagram to `buf`, if one waits.
     pub fn try_recv_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
         self.try_recv_buf_from(buf).map(|(len, _)| len)
     }
 
-    /// The next datagram, behind what `buf` has, and who sent it.
+    /// Waits for the next datagram, appends it to `buf` and returns its sender.
     pub async fn recv_buf_from<B: BufMut>(&self, buf: &mut B) -> io::Result<(usize, SocketAddr)> {
         self.async_io(RECEIVING, || self.try_recv_buf_from(buf)).await
     }
 
-    /// The same, if there is one.
+    /// Appends the next datagram to `buf` and returns its sender, if one waits.
     pub fn try_recv_buf_from<B: BufMut>(&self, buf: &mut B) -> io::Result<(usize, SocketAddr)> {
         self.take(|data| {
             let len = data.len().min(buf.chunk_mut().len());
@@ -55,12 +55,12 @@ impl UdpSocket {
         })
     }
 
-    /// The next datagram, and who sent it. Dropping the future loses none.
+    /// Waits for the next datagram and returns its sender. Cancel safe.
     pub async fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.async_io(RECEIVING, || self.try_recv_from(buf)).await
     }
 
-    /// The same, if there is one. Of several tasks that poll, only the latest is woken.
+    /// Polls for the next datagram and its sender. If several tasks poll, only the latest is woken.
     pub fn poll_recv_from(
         &self,
         cx: &mut Context<'_>,
@@ -69,18 +69,18 @@ impl UdpSocket {
         self.poll_with(cx, RECEIVING, |it| it.take(|data| fill(buf, data)).map(|(_, from)| from))
     }
 
-    /// The next datagram, and who sent it, if there is one.
+    /// Receives the next datagram and returns its sender, if one waits.
     pub fn try_recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.take(|data| copy(buf, data))
     }
 
-    /// The next datagram as it came: uncopied, with who sent it, to which address of the stack's, and
-    /// what its packet said (RFC 1122 4.1.3.5). Tokio has no such method.
+    /// Waits for the next datagram and returns it without copying, with its sender, its destination and
+    /// the fields of its packet (RFC 1122 4.1.3.5). Not in tokio.
     pub async fn recv_datagram(&self) -> io::Result<Received> {
         self.async_io(RECEIVING, || self.try_recv_datagram()).await
     }
 
-    /// The same, if there is one.
+    /// Returns the next datagram without copying, if one waits.
     pub fn try_recv_datagram(&self) -> io::Result<Received> {
         let taken = self.cell.lock().take_first()?;
         self.do_post(taken.post);
@@ -93,29 +93,30 @@ impl UdpSocket {
     }
 }
 
-/// Looking at what will be received next.
+/// Peeking at the next datagram, which stays in the queue.
 impl UdpSocket {
-    /// The next datagram; it stays.
+    /// Waits for the next datagram and copies it.
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.async_io(RECEIVING, || self.try_peek(buf)).await
     }
 
-    /// The same, if there is one. Of several tasks that poll, only the latest is woken.
+    /// Polls for a copy of the next datagram. If several tasks poll, only the latest is woken.
     pub fn poll_peek(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.poll_with(cx, RECEIVING, |it| it.look(|data| fill(buf, data)).map(|_| ()))
     }
 
-    /// The next datagram, if there is one; it stays.
+    /// Copies the next datagram, if one waits.
     pub fn try_peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.look(|data| copy(buf, data)).map(|(len, _)| len)
     }
 
-    /// The next datagram, and who sent it; it stays.
+    /// Waits for the next datagram, copies it and returns its sender.
     pub async fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.async_io(RECEIVING, || self.try_peek_from(buf)).await
     }
 
-    /// The same, if there is one. Of several tasks that poll, only the latest is woken.
+    /// Polls for a copy of the next datagram and its sender. If several tasks poll, only the latest is
+    /// woken.
     pub fn poll_peek_from(
         &self,
         cx: &mut Context<'_>,
@@ -124,22 +125,22 @@ impl UdpSocket {
         self.poll_with(cx, RECEIVING, |it| it.look(|data| fill(buf, data)).map(|(_, from)| from))
     }
 
-    /// The next datagram, and who sent it, if there is one; it stays.
+    /// Copies the next datagram and returns its sender, if one waits.
     pub fn try_peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.look(|data| copy(buf, data))
     }
 
-    /// Who sent the next datagram; it stays.
+    /// Waits for the next datagram and returns its sender.
     pub async fn peek_sender(&self) -> io::Result<SocketAddr> {
         self.async_io(RECEIVING, || self.try_peek_sender()).await
     }
 
-    /// The same, if there is one. Of several tasks that poll, only the latest is woken.
+    /// Polls for the sender of the next datagram. If several tasks poll, only the latest is woken.
     pub fn poll_peek_sender(&self, cx: &mut Context<'_>) -> Poll<io::Result<SocketAddr>> {
         self.poll_with(cx, RECEIVING, Self::try_peek_sender)
     }
 
-    /// Who sent the next datagram, if there is one; it stays.
+    /// Returns the sender of the next datagram, if one waits.
     pub fn try_peek_sender(&self) -> io::Result<SocketAddr> {
         self.look(|_| 0).map(|(_, from)| from)
     }
@@ -151,36 +152,36 @@ impl UdpSocket {
     }
 }
 
-/// Sending, whole or not at all.
+/// Sending; a datagram is sent as a whole or not at all.
 impl UdpSocket {
-    /// Sends to whom the socket is connected to. Dropping the future before it is done sends nothing.
+    /// Sends to the connected peer. Dropping the future before it completes sends nothing.
     pub async fn send(&self, buf: &[u8]) -> io::Result<usize> {
         self.async_io(Interest::WRITABLE, || self.try_send(buf)).await
     }
 
-    /// The same, if there is room. Of several tasks that poll, only the latest is woken.
+    /// Polls to send to the connected peer. If several tasks poll, only the latest is woken.
     pub fn poll_send(&self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_with(cx, Interest::WRITABLE, |it| it.try_send(buf))
     }
 
-    /// Sends to whom the socket is connected to, if there is room.
+    /// Sends to the connected peer, if there is room in the queue.
     pub fn try_send(&self, buf: &[u8]) -> io::Result<usize> {
         self.try_send_datagram(buf, &SendTo::CONNECTED)
     }
 
-    /// Sends to `target`; if that has several addresses, to the first.
+    /// Sends to `target`, or to its first address if it resolves to several.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` (too long; port 0 or no address of one host; another family than the socket's),
-    /// `Unsupported` (a group of hosts), `NetworkUnreachable` (no route); of a connected socket also what was
-    /// heard of what it sent before (see [`UdpSocket`]).
+    /// `InvalidInput` (too long, port 0, not an address of a single host, or another family than the
+    /// socket's), `Unsupported` (multicast or broadcast), `NetworkUnreachable` (no route). Connected
+    /// sockets also return errors of earlier datagrams (see [`UdpSocket`]).
     pub async fn send_to<A: ToSocketAddrs>(&self, buf: &[u8], target: A) -> io::Result<usize> {
         let target = lookup_host(target).await?.next().ok_or_else(fault::no_address)?;
         self.async_io(Interest::WRITABLE, || self.try_send_to(buf, target)).await
     }
 
-    /// The same, if there is room. Of several tasks that poll, only the latest is woken.
+    /// Polls to send to `target`. If several tasks poll, only the latest is woken.
     pub fn poll_send_to(
         &self,
         cx: &mut Context<'_>,
@@ -190,21 +191,21 @@ impl UdpSocket {
         self.poll_with(cx, Interest::WRITABLE, |it| it.try_send_to(buf, target))
     }
 
-    /// Sends to `target`, if there is room.
+    /// Sends to `target`, if there is room in the queue.
     pub fn try_send_to(&self, buf: &[u8], target: SocketAddr) -> io::Result<usize> {
         self.try_send_datagram(buf, &SendTo::peer(endpoint(target)))
     }
 
-    /// Sends as `send` says: to whom, from which address of the stack's, and what the packets say (RFC
-    /// 1122 4.1.3.5, 4.1.4); many datagrams at once, of [`SendTo::segment`] bytes each (Linux' `UDP_SEGMENT`,
-    /// with GSO where the device has it). Tokio has no such method.
+    /// Sends `buf` with the destination, source and packet fields of `send` (RFC 1122 4.1.3.5, 4.1.4).
+    /// With [`SendTo::segment`] it sends many datagrams of that many bytes each (Linux' `UDP_SEGMENT`,
+    /// with GSO where the device has it). Not in tokio.
     pub async fn send_datagram(&self, buf: &[u8], send: &SendTo) -> io::Result<usize> {
         self.async_io(Interest::WRITABLE, || self.try_send_datagram(buf, send)).await
     }
 
-    /// The same, if there is room.
+    /// Sends as `send_datagram`, if there is room in the queue.
     pub fn try_send_datagram(&self, buf: &[u8], send: &SendTo) -> io::Result<usize> {
-        // The shard is woken without the lock: it may be exchanging at once, on another thread.
+        // The shard is woken without the lock: it may exchange at once, on another thread.
         let post = {
             let mut state = self.cell.lock();
             let peer = state.peer.map(endpoint);
@@ -233,5 +234,5 @@ fn fill(buf: &mut ReadBuf<'_>, data: &[u8]) -> usize {
     len
 }
 
-/// What a call that receives waits for.
+/// Events that a receiving call waits for.
 const RECEIVING: Interest = Interest::READABLE.add(Interest::ERROR);

@@ -9,7 +9,7 @@ fn received(len: usize) -> Received {
 }
 
 #[test]
-fn what_a_burst_of_small_datagrams_takes_is_counted_and_let_go_of_once_it_was_read() {
+fn small_datagram_burst_is_counted_and_freed_after_read() {
     let cell = UdpCell::new(SocketAddr::from(([10, 0, 0, 1], 53)));
     let mut state = cell.lock();
     while state.unread < CREDIT {

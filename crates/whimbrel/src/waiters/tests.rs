@@ -15,7 +15,7 @@ impl Wake for Bell {
 }
 
 #[test]
-fn of_those_that_poll_the_latest_is_woken_and_of_those_that_await_each() {
+fn latest_polling_task_and_all_awaiting_tasks_wake() {
     let bells: [Arc<Bell>; 4] = Default::default();
     let [first, second, third, fourth] = bells.clone().map(Waker::from);
     let mut waiters = Waiters::default();
@@ -35,7 +35,7 @@ fn of_those_that_poll_the_latest_is_woken_and_of_those_that_await_each() {
 }
 
 #[test]
-fn a_place_is_kept_from_waking_to_leaving_and_then_nothing_is_held() {
+fn place_is_kept_from_wake_to_leave() {
     let waker = Waker::noop();
     let mut waiters = Waiters::default();
     let (mut early, mut late) = (None, None);

@@ -1,4 +1,4 @@
-//! What stands in `examples` does what it says.
+//! The programs in `examples` do what they say.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use whimbrel::{Stack, TcpListener, TcpStream};

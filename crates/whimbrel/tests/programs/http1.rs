@@ -60,7 +60,7 @@ async fn axum_serves_and_hypers_pool_keeps_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn axum_knows_its_peers_and_answers_whom_it_heard_before_it_shuts_down() {
+async fn axum_knows_peers_and_answers_before_shutdown() {
     let (server, client) = Stack::pair().unwrap();
     let listener = TcpListener::bind(&server, "10.0.0.1:80").await.unwrap();
     let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());

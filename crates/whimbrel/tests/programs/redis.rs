@@ -77,7 +77,7 @@ async fn connect(stack: &Stack) -> TcpStream {
     panic!("redis-server does not listen")
 }
 
-/// A server with a folder of its own, in a namespace where nobody else has its port. Both go with it.
+/// A server with a folder of its own, in a namespace where its port is free. Both end with it.
 struct Server {
     child: Child,
     folder: PathBuf,

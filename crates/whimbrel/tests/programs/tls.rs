@@ -31,9 +31,9 @@ async fn a_megabyte_crosses_encrypted_and_both_sides_say_goodbye() {
         write.shutdown().await
     });
     let mut received = Vec::new();
-    // Without the peer's goodbye this would be an error: somebody may have cut the stream.
+    // Without the peer's goodbye this would be an error: an attacker may have cut the stream.
     read.read_to_end(&mut received).await.unwrap();
-    assert!(received == expected, "other octets arrived than were sent");
+    assert!(received == expected, "other bytes arrived than were sent");
     writing.await.unwrap().unwrap();
     serving.await.unwrap().unwrap();
     drop(read);

@@ -1,4 +1,4 @@
-//! Connections to any destination: who dials sees what was decided, and nobody waits for somebody else's
+//! Connections to any destination: the peer sees the decision, and none waits for another connection's
 //! decision.
 
 use std::future::Future;
@@ -48,7 +48,7 @@ fn route(network: &str) -> Route {
     Route { network, prefix_len: 0, gateway: None, metric: 0, metrics: RouteMetrics::default() }
 }
 
-/// What `dials` comes to, and what somebody does who is asked.
+/// Returns the results of `dials` and of the task that decides.
 async fn asked<T>(
     listener: &AnyListener,
     dials: impl Future<Output = T>,
@@ -130,7 +130,7 @@ async fn who_dials_sees_what_was_decided() {
         // Silence, and what dials repeats itself, as another.
         let silent = timeout(Duration::from_secs(20), async {
             tokio::select! {
-                done = dial("192.0.2.8:80") => panic!("nobody answers: {done:?}"),
+                done = dial("192.0.2.8:80") => panic!("no host answers: {done:?}"),
                 again = async {
                     listener.incoming().await.unwrap().ignore();
                     listener.incoming().await.unwrap()

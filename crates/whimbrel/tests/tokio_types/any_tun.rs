@@ -1,4 +1,4 @@
-//! What the kernel's client sees of destinations that a stack speaks for, over TUN, beside what it sees of the
+//! Results of the kernel's client for destinations served by a stack over TUN, compared with those of the
 //! kernel's own.
 //!
 //! Needs root. Without it the test says so and passes; `WHIMBREL_REQUIRE_NET=1` makes it fail.
@@ -18,8 +18,8 @@ use crate::needs::{self, IPV6, TUN};
 use crate::world::{assert_empties, builder, text};
 
 #[test]
-fn outsides_look_to_the_kernels_client_as_they_would_from_the_kernel() {
-    let name = "any_tun::outsides_look_to_the_kernels_client_as_they_would_from_the_kernel";
+fn kernel_client_sees_same_outcomes_as_from_kernel() {
+    let name = "any_tun::kernel_client_sees_same_outcomes_as_from_kernel";
     in_a_namespace(name, &[TUN, IPV6, "ip"], outsides);
 }
 
@@ -29,7 +29,7 @@ fn so_they_do_to_who_sends_datagrams() {
     in_a_namespace(name, &[TUN, IPV6, "ip"], datagrams);
 }
 
-/// How a destination behaves, by the last number of its address.
+/// Behaviour of a destination, by the last number of its address.
 const REFUSES: u8 = 1;
 const NO_HOST: u8 = 2;
 const NO_NETWORK: u8 = 3;
@@ -49,7 +49,7 @@ async fn outsides() {
     fs::write("/proc/sys/net/ipv4/tcp_syn_retries", "2").unwrap();
     let stack = stack();
     ip([
-        // The kernel's own black hole: a link, and a station there that nobody has.
+        // The kernel's own black hole: a link with an address that no host has.
         "link add hole type veth peer name bottom",
         "link set hole up",
         "link set bottom up",
@@ -111,7 +111,7 @@ async fn datagrams() {
             }
         }
     });
-    // The kernel's own port that nobody has.
+    // A closed port of the kernel.
     let closed = errno(asks(IpAddr::from([127, 0, 0, 1]), 3).await);
     for v4 in [true, false] {
         let to = |last: u8| match v4 {
@@ -122,7 +122,7 @@ async fn datagrams() {
         for (last, expected) in [(REFUSES, closed), (NO_PORT, closed), (FORBIDDEN, forbidden)] {
             assert_eq!(errno(asks(to(last), 3).await), expected, "{last}");
         }
-        // Of a host or network that is not reached now the kernel tells whoever set `IP_RECVERR`; others
+        // Of a host or network that is not reached now the kernel reports it only with `IP_RECVERR`; others
         // wait, as for an answer that never comes.
         let heard = unreachables();
         for last in [NO_HOST, NO_NETWORK, SILENT] {
@@ -141,7 +141,7 @@ async fn datagrams() {
     }
     serving.abort();
     let _ = serving.await;
-    // Nobody takes them any more; what came before the socket was closed is nobody's to answer.
+    // Datagrams are refused now; those that came before the close stay without an answer.
     let refused = loop {
         let asking = asks(IpAddr::from([198, 51, 100, ECHOES]), 3);
         if let Ok(refused) = tokio::time::timeout(SLOWNESS, asking).await {
@@ -152,7 +152,7 @@ async fn datagrams() {
     assert_empties(&stack).await;
 }
 
-/// So many bytes there and back, by a socket of the kernel's that hears nobody else.
+/// So many bytes there and back, by a connected socket of the kernel.
 async fn asks(to: IpAddr, len: usize) -> io::Result<()> {
     let any: IpAddr = if to.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
     let socket = tokio::net::UdpSocket::bind((any, 0)).await?;
@@ -164,7 +164,7 @@ async fn asks(to: IpAddr, len: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// How many ICMP errors of this kind the kernel has heard, of either family.
+/// Number of ICMP errors of this kind that the kernel has received, of either family.
 fn unreachables() -> u64 {
     let v6 = fs::read_to_string("/proc/net/snmp6").unwrap();
     let v6 = v6.lines().find_map(|line| line.strip_prefix("Icmp6InDestUnreachs")).unwrap();
@@ -183,9 +183,9 @@ fn last_of(addr: IpAddr) -> u8 {
     }
 }
 
-/// What the kernel's client sees of each, and when.
+/// Result of the kernel's client for each, and its time.
 async fn looks(to: impl Fn(u8) -> IpAddr) {
-    // Beside the kernel's own black hole, at the same time.
+    // Together with the kernel's own black hole, at the same time.
     let (silent, hole, slow) =
         tokio::join!(dial(to(SILENT)), dial(IpAddr::from([203, 0, 113, 1])), dial(to(SLOW)));
     assert_eq!(errno(silent.0), errno(hole.0));

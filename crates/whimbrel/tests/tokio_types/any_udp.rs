@@ -87,7 +87,7 @@ async fn who_sends_sees_what_was_decided() {
                 .await;
                 assert_eq!(told.unwrap().kind(), kind, "{what:?}");
             }
-            // Silence, and somebody who is slow.
+            // Silence, and a slow host.
             let received = asked(&socket, &client).await;
             let silence = timeout(Duration::from_millis(50), client.recv(&mut [0; 9])).await;
             assert!(silence.is_err());
@@ -98,7 +98,7 @@ async fn who_sends_sees_what_was_decided() {
         }
         drop(socket);
         let client = connected(&world.client, "192.0.2.7:53").await;
-        // Nobody has it any more; what came before it was closed is nobody's to answer.
+        // The port is closed now; datagrams that came before stay without an answer.
         let error = loop {
             client.send(b"anybody?").await.unwrap();
             let mut buf = [0; 9];
@@ -125,11 +125,11 @@ async fn what_cannot_be_sent_to_one_keeps_nothing_from_others() {
     let socket = bind_any(&world.gateway).await;
     let client = connected(&world.client, "192.0.2.7:53").await;
     let received = asked(&socket, &client).await;
-    // Nobody speaks for a group, which only the shard finds out.
+    // A group is no source address, which only the shard finds out.
     let (group, peer) = ("224.0.0.1:53".parse().unwrap(), received.from.into());
     socket.send(b"from a group", group, peer).await.unwrap();
     let mut told = None;
-    until("it is told to whoever asks", async || {
+    until("take_error returns it", async || {
         told = told.take().or(socket.take_error().unwrap());
         told.is_some()
     })
@@ -141,7 +141,7 @@ async fn what_cannot_be_sent_to_one_keeps_nothing_from_others() {
     socket.answer(&received, b"here").await.unwrap();
     let mut buf = [0; 9];
     assert_eq!(client.recv(&mut buf).await.unwrap(), 4);
-    // What can never be a datagram is told at once.
+    // An impossible datagram fails at once.
     let long = socket.send(&[0; 65_508], received.to.into(), peer).await.unwrap_err();
     assert_eq!(long.kind(), ErrorKind::InvalidInput);
     drop((socket, client));

@@ -1,4 +1,4 @@
-//! What is dropped in the middle leaves nothing behind, and loses nothing.
+//! Futures dropped midway leak nothing and lose nothing.
 
 use std::future::poll_fn;
 use std::io::ErrorKind;
@@ -79,7 +79,7 @@ async fn of_a_dropped_write_what_was_taken_arrives() {
     let mut received = Vec::new();
     server.read_to_end(&mut received).await.unwrap();
     assert!(received.len() > 256 << 10 && received.len() < sent.len());
-    assert!(sent.starts_with(&received), "the octets taken are not those that arrived");
+    assert!(sent.starts_with(&received), "the bytes taken are not those that arrived");
     drop(server);
     world.assert_empty().await;
 }
@@ -147,7 +147,7 @@ async fn tasks_panic(world: World) {
 }
 
 #[test]
-fn a_runtime_that_is_shut_down_leaks_nothing_and_the_stack_goes_on() {
+fn stack_survives_runtime_shutdown_without_leaks() {
     for shards in SHARDS {
         // The stacks' own goes on, if it is that what drives them.
         let own = tokio::runtime::Runtime::new().unwrap();

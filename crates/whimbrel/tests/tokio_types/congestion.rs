@@ -42,7 +42,7 @@ fn world(client: impl FnOnce(StackBuilder) -> StackBuilder) -> World {
     World { server: server.build().unwrap(), client: client(ours).build().unwrap() }
 }
 
-/// What the connection of a socket that is made like this says that it has.
+/// Returns the congestion control of a connection whose socket `socket` configures.
 async fn connected(world: &World, socket: impl FnOnce(&TcpSocket)) -> (String, TcpStream) {
     let listener = world.listener().await;
     let ours = TcpSocket::new_v4(&world.client).unwrap();
@@ -74,7 +74,7 @@ async fn a_socket_and_a_stream_are_asked_and_told_by_name() {
         stream.tcp_info().await.unwrap().congestion_control == number
     })
     .await;
-    // What is set beside it changes nothing.
+    // Other options change nothing.
     stream.set_nodelay(true).unwrap();
     let (asked, reno) = connected(&world, |socket| {
         socket.set_tcp_congestion("reno").unwrap();

@@ -1,4 +1,4 @@
-//! What is promised of a stack holds whatever drives it.
+//! A stack keeps its promises with each driver.
 
 use std::env;
 use std::process::Command;
@@ -15,34 +15,31 @@ use crate::scratch::scratch;
 use crate::world::{SERVER, World, builder, pair, text};
 
 #[test]
-fn a_stack_that_has_nothing_to_do_takes_less_than_a_hundredth_of_a_processor() {
-    alone(
-        "driver::a_stack_that_has_nothing_to_do_takes_less_than_a_hundredth_of_a_processor",
-        || {
-            Runtime::new().unwrap().block_on(async {
-                let world = World::new();
-                let (mut one, mut other) = world.connection().await;
-                for _ in 0..100 {
-                    one.write_u8(7).await.unwrap();
-                    let octet = other.read_u8().await.unwrap();
-                    other.write_u8(octet).await.unwrap();
-                    one.read_u8().await.unwrap();
-                }
-                // The last acknowledgment has its time.
-                sleep(Duration::from_millis(500)).await;
-                let before = cpu_time().unwrap();
-                sleep(Duration::from_secs(2)).await;
-                let after = cpu_time().unwrap();
-                let taken = after.user + after.system - before.user - before.system;
-                assert!(taken < Duration::from_millis(20), "{taken:?} of processors in 2 s");
-            });
-        },
-    );
+fn idle_stack_takes_less_than_1_percent_of_cpu() {
+    alone("driver::idle_stack_takes_less_than_1_percent_of_cpu", || {
+        Runtime::new().unwrap().block_on(async {
+            let world = World::new();
+            let (mut one, mut other) = world.connection().await;
+            for _ in 0..100 {
+                one.write_u8(7).await.unwrap();
+                let byte = other.read_u8().await.unwrap();
+                other.write_u8(byte).await.unwrap();
+                one.read_u8().await.unwrap();
+            }
+            // The last acknowledgment has its time.
+            sleep(Duration::from_millis(500)).await;
+            let before = cpu_time().unwrap();
+            sleep(Duration::from_secs(2)).await;
+            let after = cpu_time().unwrap();
+            let taken = after.user + after.system - before.user - before.system;
+            assert!(taken < Duration::from_millis(20), "{taken:?} of processors in 2 s");
+        });
+    });
 }
 
 #[test]
-fn by_default_the_runtime_drives_a_stack_and_a_thread_where_there_is_none() {
-    alone("driver::by_default_the_runtime_drives_a_stack_and_a_thread_where_there_is_none", || {
+fn default_driver_is_runtime_and_thread_outside_of_it() {
+    alone("driver::default_driver_is_runtime_and_thread_outside_of_it", || {
         let runtime = Runtime::new().unwrap();
         let within = runtime.block_on(async { Stack::pair().unwrap() });
         assert_eq!(threads_of_shards(), 0);
@@ -56,7 +53,7 @@ fn by_default_the_runtime_drives_a_stack_and_a_thread_where_there_is_none() {
 }
 
 #[test]
-fn where_there_is_no_runtime_none_can_drive_a_stack_and_the_error_says_what_can() {
+fn runtime_driver_outside_of_runtime_fails_naming_thread() {
     let (wire, _other) = mem_wire(LinkConfig::default(), LinkConfig::default(), 0).unwrap();
     let builder = Stack::builder().mem(wire).address("10.0.0.1", 24).unwrap();
     let error = builder.driver(Driver::Runtime).build().unwrap_err();
@@ -65,7 +62,7 @@ fn where_there_is_no_runtime_none_can_drive_a_stack_and_the_error_says_what_can(
 }
 
 #[test]
-fn who_holds_streams_when_the_runtime_is_gone_goes_on_or_hears_why_not() {
+fn streams_work_or_fail_with_reason_after_runtime_ends() {
     let before = Runtime::new().unwrap();
     let (server, client) = before.block_on(async { pair() });
     let (mut near, mut far) = before.block_on(async {
@@ -121,7 +118,7 @@ async fn a_process_that_left_a_unix_wire_is_followed_by_the_next() {
         let mut received = vec![0; sent.len()];
         let (written, _) = tokio::join!(write.write_all(&sent), read.read_exact(&mut received));
         written.unwrap();
-        assert!(received == sent, "other octets came back");
+        assert!(received == sent, "other bytes came back");
         drop((read, write));
         let ended = client.ended();
         drop(client);
@@ -143,7 +140,7 @@ fn alone(name: &str, inside: fn()) {
     assert!(output.status.success() && words.contains("1 passed"), "{words}{errors}");
 }
 
-/// How many threads of this process drive shards.
+/// Returns the number of threads of this process that drive shards.
 fn threads_of_shards() -> usize {
     let threads = std::fs::read_dir("/proc/self/task").unwrap();
     let name = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("comm"));

@@ -1,4 +1,4 @@
-//! Where streams and sockets end, overflow or collide: the same program over tokio's own types, on the
+//! Streams and sockets that end, overflow or collide: the same program over tokio's own types, on the
 //! kernel's loopback, and over ours. What it asserts is what the kernel does.
 
 use std::io::{self, ErrorKind};
@@ -11,18 +11,18 @@ use whimbrel::Stack;
 
 use crate::world::World;
 
-/// What was said, without the words.
+/// Kind of an error, without its message.
 fn kind<T>(result: io::Result<T>) -> Result<T, ErrorKind> {
     result.map_err(|error| error.kind())
 }
 
-/// The same of what may not come at all: then `WouldBlock`.
+/// Kind of an error that may not come at all; then `WouldBlock`.
 async fn soon<T>(future: impl Future<Output = io::Result<T>>) -> Result<T, ErrorKind> {
     let waited = timeout(Duration::from_millis(300), future).await;
     waited.map_or(Err(ErrorKind::WouldBlock), kind)
 }
 
-/// What is on its way arrives.
+/// Lets data in flight arrive.
 async fn let_tasks_run() {
     sleep(Duration::from_millis(100)).await;
 }
@@ -93,7 +93,7 @@ macro_rules! program {
                 }
             }
 
-            /// All that tokio's types are besides.
+            /// The other traits of tokio's types.
             const _: () = {
                 const fn has_traits<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe + Unpin>() {}
                 has_traits::<TcpStream>();
@@ -118,7 +118,7 @@ macro_rules! program {
 
             async fn buffers_of_nothing(net: &Net) {
                 let (mut server, mut client) = net.pair().await;
-                // Nobody looked yet: tokio would believe that there is something.
+                // Without a look before, tokio would assume readiness.
                 assert_eq!(soon(client.read_u8()).await, Err(ErrorKind::WouldBlock));
                 assert_eq!(soon(client.read(&mut [])).await, Err(ErrorKind::WouldBlock));
                 assert_eq!(kind(client.try_read(&mut [])), Err(ErrorKind::WouldBlock));
@@ -205,7 +205,7 @@ macro_rules! program {
                     let (server, mut client) = net.pair().await;
                     drop(server);
                     let_tasks_run().await;
-                    // What nobody takes any more is what the reset is for.
+                    // Data that cannot be delivered causes the reset.
                     client.write_all(b"x").await.unwrap();
                     let_tasks_run().await;
                     assert_eq!(told(&mut client, steps).await, expected, "{steps}");
@@ -246,7 +246,7 @@ macro_rules! program {
                 let mut written = 0;
                 while soon(client.writable()).await.is_ok() {
                     written += client.try_write(&[0; 1 << 16]).unwrap_or(0);
-                    assert!(written < 1 << 30, "what nobody reads is taken without an end");
+                    assert!(written < 1 << 30, "unread data is accepted without a limit");
                 }
                 drop(server);
                 soon(client.writable()).await.unwrap();
@@ -267,7 +267,7 @@ macro_rules! program {
                 let (mut server, client) = net.pair().await;
                 let (read, mut write) = client.into_split();
                 drop(read);
-                server.write_all(b"nobody reads it").await.unwrap();
+                server.write_all(b"this is unread.").await.unwrap();
                 assert_eq!(soon(write.write(b"x")).await, Ok(1));
                 assert_eq!(soon(server.read(&mut [0; 8])).await, Ok(1));
                 let theirs: &TcpStream = server.as_ref();
@@ -336,10 +336,10 @@ macro_rules! program {
                     turns += 1;
                 }
                 reading.await.unwrap();
-                assert!(turns > 100, "{turns} turns while 50,000 octets were read");
+                assert!(turns > 100, "{turns} turns while 50,000 bytes were read");
             }
 
-            /// What is written about a stream says whose it is, and nothing that crossed it.
+            /// `Debug` shows the endpoints of a stream and no data.
             async fn in_logs(net: &Net) {
                 let (mut server, client) = net.pair().await;
                 server.write_all(b"a secret").await.unwrap();

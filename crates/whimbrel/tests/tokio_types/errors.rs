@@ -1,4 +1,4 @@
-//! What streams do when it does not go well: the kind tokio's users expect, and the limit by name.
+//! Errors of streams: the kind that tokio's users expect, and the name of the limit.
 
 use std::io::ErrorKind;
 
@@ -13,9 +13,9 @@ async fn refused_timed_out_and_unreachable_are_told_apart() {
     let world = World::new();
     let expected = [
         (SERVER, ErrorKind::ConnectionRefused, "connection refused after 1 SYN in 0."),
-        (SERVER, ErrorKind::ConnectionRefused, "nobody listens at 10.0.0.1:7"),
+        (SERVER, ErrorKind::ConnectionRefused, "no listener at 10.0.0.1:7"),
         ("192.0.2.1:7", ErrorKind::NetworkUnreachable, "no route to 192.0.2.1:7"),
-        ("10.0.0.2:7", ErrorKind::ConnectionRefused, "nobody listens at 10.0.0.2:7"),
+        ("10.0.0.2:7", ErrorKind::ConnectionRefused, "no listener at 10.0.0.2:7"),
         ("224.0.0.1:7", ErrorKind::InvalidInput, "unicast"),
     ];
     for (addr, kind, part) in expected {
@@ -64,7 +64,7 @@ async fn limits_are_named_when_they_are_hit() {
 }
 
 #[tokio::test]
-async fn a_socket_that_is_bound_to_an_address_alone_shares_its_port_among_peers() {
+async fn socket_bound_without_port_shares_port_among_peers() {
     let one_port = [("ports.first", "50000"), ("ports.last", "50000")];
     let world = World::with("delay=0ms", &one_port);
     let listener = world.listener().await;
@@ -100,7 +100,7 @@ async fn a_socket_that_is_bound_to_an_address_alone_shares_its_port_among_peers(
 }
 
 #[tokio::test]
-async fn connections_speak_from_the_addresses_of_the_pool_in_turn_on_any_shard() {
+async fn connections_use_source_pool_in_turn_on_any_shard() {
     let build = |pool: &[&str]| {
         let (server, client) = mem_wire(Default::default(), Default::default(), 7).unwrap();
         let server = builder().mem(server).address("10.0.0.1", 24).unwrap();
@@ -130,7 +130,7 @@ async fn connections_speak_from_the_addresses_of_the_pool_in_turn_on_any_shard()
 }
 
 #[tokio::test]
-async fn a_peer_whose_time_wait_refuses_is_told_from_one_that_is_silent() {
+async fn refusing_time_wait_is_reported_apart_from_silence() {
     let lwip = [("tw.syn", "never"), ("tw.rst", "ignore")];
     let impatient =
         [("net.ipv4.tcp_syn_retries", "2"), ("initial_rto", "50ms"), ("min_rto", "50ms")];
@@ -281,7 +281,7 @@ async fn when_the_wire_is_lost_everybody_is_told_why() {
         let wire = format!("unix:{},addr={addr}/24", path.display()).parse().unwrap();
         builder().wire(wire).build().unwrap()
     };
-    // Whoever comes first keeps the wire; it is the second that loses it.
+    // The first keeps the wire; the second fails.
     let (server, client) = (stack("10.0.0.1"), stack("10.0.0.2"));
     let listener = TcpListener::bind(&server, SERVER).await.unwrap();
     let (connected, accepted) =

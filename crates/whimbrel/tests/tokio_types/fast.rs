@@ -44,7 +44,7 @@ async fn echo(world: &World, listener: &TcpListener, sent: &[u8]) -> (TcpStream,
 }
 
 #[tokio::test]
-async fn what_is_written_first_travels_with_the_syn_of_whoever_has_a_cookie() {
+async fn first_write_travels_in_syn_with_cookie() {
     let world = World::with("delay=2ms", &[]);
     let listener = listen(&world);
     for (round, sent) in [text(9), text(9), text(1_400), text(300_000)].iter().enumerate() {

@@ -24,7 +24,7 @@ fn world(link: &str, server: impl FnOnce(StackBuilder) -> StackBuilder) -> World
 }
 
 #[tokio::test]
-async fn a_cookie_of_fast_open_is_good_under_its_key_and_until_the_second_change() {
+async fn fast_open_cookie_is_valid_until_second_key_change() {
     let world = world("delay=1ms", |server| server.fast_open_key(key(0)));
     let listening = TcpSocket::new_v4(&world.server).unwrap();
     listening.set_fastopen(8).unwrap();
@@ -79,7 +79,7 @@ async fn the_key_that_is_given_is_the_one_that_a_stack_begins_with() {
 }
 
 #[tokio::test]
-async fn a_handshake_under_way_outlives_a_change_of_the_cookies_key_if_it_may() {
+async fn handshake_survives_cookie_key_change() {
     for (other, completes) in [(Some(key(0)), true), (None, false)] {
         let world = world("delay=100ms", |server| {
             let always = server.set("net.ipv4.tcp_syncookies", "2").unwrap();

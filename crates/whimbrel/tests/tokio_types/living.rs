@@ -14,7 +14,7 @@ fn ip(text: &str) -> IpAddr {
 }
 
 #[tokio::test]
-async fn an_address_that_is_added_is_had_by_listeners_sockets_and_every_shard() {
+async fn added_address_reaches_listeners_sockets_and_shards() {
     for shards in [1, 3] {
         let world = World::of_shards(shards, shards);
         let listener = TcpListener::bind(&world.server, "0.0.0.0:7").await.unwrap();
@@ -71,9 +71,9 @@ async fn an_address_that_is_removed_ends_its_streams_and_no_others() {
             continue;
         }
         there.write_all(b"still here").await.unwrap();
-        let mut octets = [0; 10];
-        here.read_exact(&mut octets).await.unwrap();
-        assert_eq!(&octets, b"still here");
+        let mut bytes = [0; 10];
+        here.read_exact(&mut bytes).await.unwrap();
+        assert_eq!(&bytes, b"still here");
     }
     let gone = TcpListener::bind(&world.server, "10.0.0.9:8").await.unwrap_err();
     assert_eq!(gone.kind(), ErrorKind::AddrNotAvailable);
@@ -147,7 +147,7 @@ async fn echo(mut there: TcpStream, mut here: TcpStream) {
     let mut received = Vec::new();
     let (_, read) = tokio::join!(write, here.read_to_end(&mut received));
     read.unwrap();
-    assert!(received == sent, "{} octets", received.len());
+    assert!(received == sent, "{} bytes", received.len());
 }
 
 async fn datagrams(stack: &Stack, host: &str) {

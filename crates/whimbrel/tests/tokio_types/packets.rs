@@ -18,7 +18,7 @@ struct Ends {
     server_port: Arc<PacketPort>,
     client: Stack,
     client_port: Arc<PacketPort>,
-    /// Whether the client's packets are carried.
+    /// True if the client's packets are carried.
     valve: watch::Sender<bool>,
 }
 
@@ -36,7 +36,7 @@ impl Ends {
         let open = watch::Sender::new(true);
         tokio::spawn(carry(Arc::clone(one), Arc::clone(other), open.subscribe()));
         tokio::spawn(carry(Arc::clone(other), Arc::clone(one), valve.subscribe()));
-        // Nobody closes this one.
+        // This one stays open.
         std::mem::forget(open);
         Self { server, server_port, client, client_port, valve }
     }
@@ -91,7 +91,7 @@ async fn megabytes_pass_between_two_stacks_through_code_of_the_users() {
 }
 
 #[tokio::test]
-async fn what_nobody_takes_waits_within_its_bound_and_goes_on_when_somebody_does() {
+async fn untaken_packets_wait_within_limit_and_resume() {
     let ends = Ends::joined(1);
     let listener = TcpListener::bind(&ends.server, SERVER).await.unwrap();
     let mut pairs = Vec::new();
@@ -119,10 +119,10 @@ async fn what_nobody_takes_waits_within_its_bound_and_goes_on_when_somebody_does
 }
 
 #[tokio::test]
-async fn a_full_queue_drops_and_counts_what_is_tried_and_lets_others_wait() {
+async fn full_queue_drops_try_send_and_delays_send() {
     let (builder, port) = builder().packets(1_500);
     let port = Arc::new(port);
-    // Nobody takes anything yet.
+    // No packet is taken yet.
     for _ in 0..PacketPort::CAPACITY {
         port.try_send(ping([192, 0, 2, 9])).unwrap();
     }
@@ -188,14 +188,14 @@ async fn connection_goes_on_beside_flood_of_its_device() {
 }
 
 #[tokio::test]
-async fn a_port_outlives_its_stack_gives_out_what_it_sent_and_says_why_it_ended() {
+async fn port_returns_last_packets_then_reason_of_end() {
     let (builder, port) = builder().packets(1_500);
     let stack = builder.address("10.0.0.1", 24).unwrap().build().unwrap();
     stack.inject(ping([192, 0, 2, 9])).await.unwrap();
     until("it left", async || port.counters().waiting == 1).await;
     drop(stack);
     assert_eq!(port.recv().await.unwrap(), ping([192, 0, 2, 9]));
-    let why = "the stack has ended: nobody held it any more";
+    let why = "the stack has ended: nothing of it was held any more";
     assert_eq!(port.recv().await.unwrap_err().to_string(), why);
     assert_eq!(port.try_recv().unwrap_err().to_string(), why);
     assert_eq!(port.send(ping([1, 1, 1, 1])).await.unwrap_err().to_string(), why);
@@ -257,7 +257,7 @@ async fn what_nothing_takes_is_handed_out_and_answered_by_no_error() {
     let counted = stack.inspect(0, |shard| shard.ip_counters().unclaimed).await.unwrap();
     assert_eq!(counted, 3);
 
-    // Nobody wants them any more: the datagram is answered again.
+    // The receiver is gone: the datagram is answered again.
     drop(unclaimed);
     until("it is answered by an error", async || {
         port.send(datagram([10, 0, 0, 1])).await.unwrap();
@@ -284,7 +284,7 @@ async fn packets_that_nobody_takes_out_are_dropped_and_counted() {
 }
 
 #[tokio::test]
-async fn a_later_caller_takes_the_packets_over_and_an_end_is_told_with_its_reason() {
+async fn later_receiver_takes_over_and_gets_reason_of_end() {
     let (stack, port, mut former) = stack_with_unclaimed();
     let mut latter = stack.unclaimed();
     assert_eq!(former.recv().await.unwrap_err().kind(), ErrorKind::AddrInUse);
@@ -292,7 +292,7 @@ async fn a_later_caller_takes_the_packets_over_and_an_end_is_told_with_its_reaso
     latter.recv().await.unwrap();
     drop(stack);
     let why = latter.recv().await.unwrap_err();
-    assert_eq!(why.to_string(), "the stack has ended: nobody held it any more");
+    assert_eq!(why.to_string(), "the stack has ended: nothing of it was held any more");
 }
 
 #[tokio::test]

@@ -33,7 +33,7 @@ async fn inside() {
         let pong = stack.ping_with(ping).await.unwrap();
         assert_eq!((pong.size, pong.hop_limit), (8_000, 64));
     }
-    // Nobody has it, and the kernel's answer to a port is no answer to an echo: silence.
+    // No host has it, and the kernel's answer to a port is no answer to an echo: silence.
     let silent = stack.ping(ip("10.9.0.77")).await.unwrap_err();
     assert!(matches!(silent.kind(), ErrorKind::TimedOut | ErrorKind::HostUnreachable), "{silent}");
     // An address that is added is heard by the kernel, and one that is removed is not.
@@ -44,7 +44,7 @@ async fn inside() {
     assert_eq!(here.unwrap().0.local_addr().unwrap(), there.unwrap().peer_addr().unwrap());
     stack.remove_address(ip("10.9.0.7")).await.unwrap();
     let gone = tokio::time::timeout(Duration::from_secs(1), connect()).await;
-    assert!(gone.is_err(), "nobody answers: {gone:?}");
+    assert!(gone.is_err(), "no host answers: {gone:?}");
 }
 
 async fn run(line: &str) -> String {

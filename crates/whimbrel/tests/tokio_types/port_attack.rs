@@ -43,24 +43,24 @@ async fn carry(from: Arc<PacketPort>, to: Arc<PacketPort>, mut rng: Rng) {
     }
 }
 
-/// What is no packet, or was one.
+/// Returns a damaged packet.
 fn garbage(packet: &Bytes, rng: &mut Rng) -> Bytes {
-    let mut octets = packet.to_vec();
+    let mut bytes = packet.to_vec();
     match rng.u8(..6) {
-        0 => octets = (0..rng.usize(..200)).map(|_| rng.u8(..)).collect(),
-        1 => octets.truncate(rng.usize(..octets.len())),
-        // A checksum finds one octet that is another.
-        2 => octets[rng.usize(..packet.len())] ^= rng.u8(1..),
+        0 => bytes = (0..rng.usize(..200)).map(|_| rng.u8(..)).collect(),
+        1 => bytes.truncate(rng.usize(..bytes.len())),
+        // A checksum finds one byte that is another.
+        2 => bytes[rng.usize(..packet.len())] ^= rng.u8(1..),
         3 => {
             let (len, version) = (rng.usize(..=65_535), rng.u8(..));
-            octets = vec![rng.u8(..); len];
-            octets.first_mut().into_iter().for_each(|first| *first = version);
+            bytes = vec![rng.u8(..); len];
+            bytes.first_mut().into_iter().for_each(|first| *first = version);
         }
-        4 => octets.clear(),
+        4 => bytes.clear(),
         // What stands behind a packet is none of it.
-        _ => octets.resize(rng.usize(octets.len()..=65_535), 7),
+        _ => bytes.resize(rng.usize(bytes.len()..=65_535), 7),
     }
-    octets.into()
+    bytes.into()
 }
 
 #[tokio::test]
@@ -106,9 +106,9 @@ async fn who_is_honest_is_served_whatever_else_is_put_into_a_port() {
 /// An echo request of this number, from 10.0.0.2.
 fn ping(number: u16) -> Bytes {
     let message = IcmpMessage::EchoRequest { identifier: 1, sequence: number, data: &[] };
-    let mut octets = vec![0; message.wire_len()];
-    message.emit(&mut octets);
-    wrap([10, 0, 0, 2], [10, 0, 0, 1], Protocol::ICMP, &octets)
+    let mut bytes = vec![0; message.wire_len()];
+    message.emit(&mut bytes);
+    wrap([10, 0, 0, 2], [10, 0, 0, 1], Protocol::ICMP, &bytes)
 }
 
 /// Which request it answers.
@@ -127,7 +127,7 @@ fn wrap(src: [u8; 4], dst: [u8; 4], protocol: Protocol, payload: &[u8]) -> Bytes
     packet.into()
 }
 
-/// What a future comes to if it is polled once, and dropped then.
+/// Returns the result of a future that is polled once and then dropped.
 async fn polled_once<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(unconstrained(future));
     poll_fn(|cx| match future.as_mut().poll(cx) {
@@ -138,7 +138,7 @@ async fn polled_once<T>(future: impl Future<Output = T>) -> Option<T> {
 }
 
 #[tokio::test]
-async fn futures_of_a_port_that_are_dropped_midway_lose_and_repeat_nothing() {
+async fn dropped_port_futures_lose_and_repeat_nothing() {
     let (builder, port) = builder().packets(1_500);
     let stack = builder.address("10.0.0.1", 24).unwrap().build().unwrap();
     let (mut dropped, mut taken) = (0, Vec::new());
@@ -183,7 +183,7 @@ async fn whoever_waits_at_a_full_port_hears_that_its_stack_has_ended() {
         waiting.spawn(async move { port.send(ping(number)).await });
     }
     tokio::task::yield_now().await;
-    // Nobody takes the answers, so the stack cannot go on with what it takes.
+    // The answers are not taken, so the stack stops taking packets.
     drop(builder);
     while let Some(sent) = waiting.join_next().await {
         assert_eq!(sent.unwrap().unwrap_err().kind(), ErrorKind::NotConnected);
@@ -280,13 +280,13 @@ fn segment(dst: [u8; 4], ports: [u16; 2], flags: TcpFlags, numbers: [u32; 2]) ->
         window: RawWindow::new(65_535),
         ..TcpHeader::default()
     };
-    let mut octets = vec![0; header.header_len(OptionOrder::Linux)];
-    header.emit(OptionOrder::Linux, &mut octets);
+    let mut bytes = vec![0; header.header_len(OptionOrder::Linux)];
+    header.emit(OptionOrder::Linux, &mut bytes);
     let [src, to] = [[10, 0, 0, 2], dst].map(Address::from_v4_octets);
-    let sum = Sum::pseudo_header(src, to, Protocol::TCP.0, octets.len() as u32);
-    let sum = sum.add_bytes(&octets).finish();
-    TcpHeader::set_checksum(&mut octets, sum);
-    wrap([10, 0, 0, 2], dst, Protocol::TCP, &octets)
+    let sum = Sum::pseudo_header(src, to, Protocol::TCP.0, bytes.len() as u32);
+    let sum = sum.add_bytes(&bytes).finish();
+    TcpHeader::set_checksum(&mut bytes, sum);
+    wrap([10, 0, 0, 2], dst, Protocol::TCP, &bytes)
 }
 
 /// Decides in some way, or does not; returns whether a connection came of it.

@@ -1,4 +1,4 @@
-//! The same program, word for word, over tokio's own types and over ours: that it compiles holds the
+//! One program, word for word, over tokio's own types and over ours: that it compiles holds the
 //! signatures against each other, that it passes over the kernel holds the meanings.
 
 use std::future::Future;
@@ -147,17 +147,17 @@ macro_rules! program {
                 connected.write_all(b"whimbrel").await.unwrap();
                 let readable: Out<()> = give(accepted.readable()).await;
                 readable.unwrap();
-                let mut octets = [0; 16];
-                let peeked: Out<usize> = give(accepted.peek(&mut octets)).await;
+                let mut bytes = [0; 16];
+                let peeked: Out<usize> = give(accepted.peek(&mut bytes)).await;
                 assert_eq!(peeked.unwrap(), 8);
-                assert_eq!(accepted.try_read(&mut octets).unwrap(), 8);
+                assert_eq!(accepted.try_read(&mut bytes).unwrap(), 8);
 
                 let taken: Out<usize> = give(connected.async_io(Interest::WRITABLE, || {
                     connected.try_write(b"again")
                 }))
                 .await;
                 assert_eq!(taken.unwrap(), 5);
-                let read = || accepted.try_read(&mut octets);
+                let read = || accepted.try_read(&mut bytes);
                 let taken: Out<usize> = give(accepted.async_io(Interest::READABLE, read)).await;
                 assert_eq!(taken.unwrap(), 5);
 
@@ -171,8 +171,8 @@ macro_rules! program {
                 // The other direction is as it was.
                 connected.write_all(b"more").await.unwrap();
                 let (mut lent, _) = connected.split();
-                assert_eq!(lent.read(&mut octets).await.unwrap(), 0);
-                read.read_exact(&mut octets[..4]).await.unwrap();
+                assert_eq!(lent.read(&mut bytes).await.unwrap(), 0);
+                read.read_exact(&mut bytes[..4]).await.unwrap();
                 connected.shutdown().await.unwrap();
                 assert_eq!(connected.write(b"x").await.unwrap_err().kind(), ErrorKind::BrokenPipe);
                 drop((listener, read));
@@ -189,7 +189,7 @@ macro_rules! program {
 
             /// A stream with nothing to read and room to write.
             async fn empty(stream: &TcpStream) {
-                // Tokio may believe it readable until somebody has looked.
+                // Tokio may report it readable until a read has failed.
                 let looked = || Err::<(), _>(ErrorKind::WouldBlock.into());
                 let error = stream.try_io(Interest::READABLE, looked).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::WouldBlock);

@@ -1,4 +1,4 @@
-//! The same program of datagrams, word for word, over tokio's own type and over ours: that it compiles
+//! One program of datagrams, word for word, over tokio's own type and over ours: that it compiles
 //! holds the signatures against each other, that it passes over the kernel holds the meanings.
 
 use std::future::{Future, poll_fn};
@@ -105,15 +105,15 @@ macro_rules! program {
                 assert_eq!(peer.port(), client.local_addr().unwrap().port());
                 talk(&client, &server, peer).await;
 
-                // Nobody has the port any more: the next call says so, and the socket goes on.
+                // The port is closed now: the next call reports it, and the socket goes on.
                 drop(server);
                 let refused = loop {
                     // Sending may be told of what was sent before.
                     if let Err(error) = client.send(b"anybody?").await {
                         break error;
                     }
-                    let mut octets = [0; 8];
-                    let received = client.recv(&mut octets);
+                    let mut bytes = [0; 8];
+                    let received = client.recv(&mut bytes);
                     // One that was under way when the socket was dropped is not answered.
                     match timeout(Duration::from_millis(100), received).await {
                         Ok(received) => break received.unwrap_err(),
@@ -127,10 +127,10 @@ macro_rules! program {
                 assert_eq!(server.recv(&mut [0; 16]).await.unwrap(), 4);
             }
 
-            /// Sockets that are connected to nobody.
+            /// Unconnected sockets.
             async fn unconnected(client: &UdpSocket, server: &UdpSocket) {
                 assert_eq!(client.peer_addr().unwrap_err().kind(), ErrorKind::NotConnected);
-                assert!(client.send(b"nobody").await.is_err());
+                assert!(client.send(b"no one").await.is_err());
                 assert_eq!(server.try_recv(&mut [0; 8]).unwrap_err().kind(), ErrorKind::WouldBlock);
                 let looked = || Err::<(), _>(ErrorKind::WouldBlock.into());
                 let error = server.try_io(Interest::READABLE, looked).unwrap_err();
@@ -149,9 +149,9 @@ macro_rules! program {
                 assert!(!client.broadcast().unwrap());
                 let to = server.local_addr().unwrap();
                 assert!(client.send_to(&[0; 65_508], to).await.is_err(), "too long");
-                let nobody = SocketAddr::new(to.ip(), 0);
+                let no_port = SocketAddr::new(to.ip(), 0);
                 assert_eq!(
-                    client.send_to(b"x", nobody).await.unwrap_err().kind(),
+                    client.send_to(b"x", no_port).await.unwrap_err().kind(),
                     ErrorKind::InvalidInput
                 );
             }
@@ -160,11 +160,11 @@ macro_rules! program {
             async fn received(server: &UdpSocket) -> SocketAddr {
                 let readable: Out<()> = give(server.readable()).await;
                 readable.unwrap();
-                let mut octets = [0; 16];
-                let peeked: Out<(usize, SocketAddr)> = give(server.peek_from(&mut octets)).await;
+                let mut bytes = [0; 16];
+                let peeked: Out<(usize, SocketAddr)> = give(server.peek_from(&mut bytes)).await;
                 let (len, peer) = peeked.unwrap();
-                assert_eq!(&octets[..len], b"whimbrel");
-                assert_eq!(server.peek(&mut octets[..3]).await.unwrap(), 3);
+                assert_eq!(&bytes[..len], b"whimbrel");
+                assert_eq!(server.peek(&mut bytes[..3]).await.unwrap(), 3);
                 assert_eq!(server.peek_sender().await.unwrap(), peer);
                 let mut read = [0; 16];
                 let received: Out<(usize, SocketAddr)> = give(server.recv_from(&mut read)).await;
@@ -187,9 +187,9 @@ macro_rules! program {
                 for data in [&b"long"[..], b"", b"next"] {
                     assert_eq!(server.send(data).await.unwrap(), data.len());
                 }
-                let mut octets = [0; 2];
-                assert_eq!(client.recv(&mut octets).await.unwrap(), 2);
-                assert_eq!(client.recv(&mut octets).await.unwrap(), 0);
+                let mut bytes = [0; 2];
+                assert_eq!(client.recv(&mut bytes).await.unwrap(), 2);
+                assert_eq!(client.recv(&mut bytes).await.unwrap(), 0);
                 let mut text = b"and ".to_vec();
                 assert_eq!(client.recv_buf(&mut text).await.unwrap(), 4);
                 assert_eq!(text, b"and next");
@@ -201,8 +201,8 @@ macro_rules! program {
                 assert!(whole[..large.len()] == large, "another datagram");
 
                 poll_fn(|cx| client.poll_send(cx, b"polled")).await.unwrap();
-                let mut octets = [0; 8];
-                let mut buf = ReadBuf::new(&mut octets);
+                let mut bytes = [0; 8];
+                let mut buf = ReadBuf::new(&mut bytes);
                 let from = poll_fn(|cx| server.poll_recv_from(cx, &mut buf)).await.unwrap();
                 assert_eq!((from, buf.filled()), (peer, &b"polled"[..]));
                 let sending = || server.try_send(b"again");

@@ -25,7 +25,7 @@ async fn connect_from(client: &Stack, port: u16) -> TcpStream {
     socket.connect(SERVER.parse().unwrap()).await.unwrap()
 }
 
-/// Echoes an octet.
+/// Echoes a byte.
 async fn talk(one: &mut TcpStream, other: &mut TcpStream) {
     one.write_u8(7).await.unwrap();
     assert_eq!(other.read_u8().await.unwrap(), 7);
@@ -34,7 +34,7 @@ async fn talk(one: &mut TcpStream, other: &mut TcpStream) {
 }
 
 #[tokio::test]
-async fn connections_spread_over_the_shards_and_what_is_told_of_them_adds_up() {
+async fn connections_spread_over_shards_and_counters_add_up() {
     for (server, client) in [(2, 2), (4, 2), (1, 3)] {
         let world = World::of_shards(server, client);
         assert_eq!((world.server.shards(), world.client.shards()), (server.into(), client.into()));
@@ -99,7 +99,7 @@ async fn no_shard_waits_for_the_connections_of_another() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tasks_that_await_a_connection_hear_of_it_from_whichever_shard() {
+async fn accepting_tasks_wake_for_connections_of_any_shard() {
     let world = World::of_shards(4, 1);
     let listener = Arc::new(world.listener().await);
     // One that gave up is not missed.
@@ -126,7 +126,7 @@ async fn tasks_that_await_a_connection_hear_of_it_from_whichever_shard() {
 }
 
 #[tokio::test]
-async fn where_one_shard_has_no_port_left_another_opens_the_connection() {
+async fn connect_uses_another_shard_if_ports_run_out() {
     let (server, client) = mem_wire(Default::default(), Default::default(), 7).unwrap();
     let server = builder().mem(server).address("10.0.0.1", 24).unwrap();
     let client = builder().mem(client).shards(2).address("10.0.0.2", 24).unwrap();

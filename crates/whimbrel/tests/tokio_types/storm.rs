@@ -14,7 +14,7 @@ use whimbrel::{Stack, TcpListener, TcpSocket, TcpStream};
 use crate::world::{SERVER, World, text};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn whatever_becomes_of_tasks_streams_tell_the_truth_and_leave_nothing() {
+async fn cancelled_tasks_corrupt_no_stream_and_leak_nothing() {
     // For longer: WHIMBREL_STORM=seconds.
     let length = std::env::var("WHIMBREL_STORM").map_or(3, |length| length.parse().unwrap());
     let worlds = [("delay=0ms", 1), ("rate=400M,delay=1ms,loss=0.5%,reorder=1%:2ms", 2)];
@@ -96,7 +96,7 @@ async fn ask_until(stack: Stack, mut rng: Rng, end: Instant) -> u32 {
     whole
 }
 
-/// Whether all that was sent came back.
+/// True if all that was sent came back.
 async fn ask(stack: &Stack, rng: &mut Rng) -> bool {
     let server: SocketAddr = SERVER.parse().unwrap();
     let socket = TcpSocket::new_v4(stack).unwrap();
@@ -121,7 +121,7 @@ async fn ask(stack: &Stack, rng: &mut Rng) -> bool {
     let mut received = Vec::new();
     let mut buf = vec![0; rng.usize(1..30_000)];
     while received.len() < sent.len() {
-        // Waited for, and given up now and then, without losing an octet.
+        // Waited for, and given up now and then, without losing a byte.
         let Ok(next) = timeout(Duration::from_micros(rng.u64(..20_000)), read.read(&mut buf)).await
         else {
             if how == 1 && writing.is_finished() && rng.u8(..50) == 0 {
@@ -131,7 +131,7 @@ async fn ask(stack: &Stack, rng: &mut Rng) -> bool {
         };
         let Ok(len @ 1..) = next else { break };
         received.extend_from_slice(&buf[..len]);
-        assert!(sent.starts_with(&received), "octets came back that nobody sent");
+        assert!(sent.starts_with(&received), "bytes came back that were not sent");
     }
     received.len() == sent.len()
 }

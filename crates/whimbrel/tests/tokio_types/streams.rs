@@ -1,4 +1,4 @@
-//! What streams do when all goes well.
+//! Streams without errors.
 
 use std::future::poll_fn;
 use std::io::{ErrorKind, IoSlice, IoSliceMut};
@@ -65,17 +65,17 @@ async fn what_is_peeked_stays() {
     let world = World::new();
     let (mut server, mut client) = world.connection().await;
     client.write_all(b"whimbrel").await.unwrap();
-    let mut octets = [0; 4];
-    assert_eq!(server.peek(&mut octets).await.unwrap(), 4);
-    assert_eq!(&octets, b"whim");
-    let mut buf = ReadBuf::new(&mut octets);
+    let mut bytes = [0; 4];
+    assert_eq!(server.peek(&mut bytes).await.unwrap(), 4);
+    assert_eq!(&bytes, b"whim");
+    let mut buf = ReadBuf::new(&mut bytes);
     assert_eq!(poll_fn(|cx| server.poll_peek(cx, &mut buf)).await.unwrap(), 4);
     assert_eq!(buf.filled(), b"whim");
     let mut all = [0; 8];
     server.read_exact(&mut all).await.unwrap();
     assert_eq!(&all, b"whimbrel");
     drop(client);
-    assert_eq!(server.peek(&mut octets).await.unwrap(), 0);
+    assert_eq!(server.peek(&mut bytes).await.unwrap(), 0);
     drop(server);
     world.assert_empty().await;
 }
@@ -123,7 +123,7 @@ async fn a_writer_waits_for_a_reader_and_goes_on_with_it() {
     while timeout(Duration::from_millis(300), client.writable()).await.is_ok() {
         done += client.try_write(&sent[done..]).unwrap_or(0);
     }
-    assert!((512 << 10..=8 << 20).contains(&done), "{done} octets were taken");
+    assert!((512 << 10..=8 << 20).contains(&done), "{done} bytes were taken");
     assert_eq!(client.try_write(&sent[done..]).unwrap_err().kind(), ErrorKind::WouldBlock);
 
     let reader = tokio::spawn(async move {
@@ -134,16 +134,16 @@ async fn a_writer_waits_for_a_reader_and_goes_on_with_it() {
     let mut client = client;
     client.write_all(&sent[done..]).await.unwrap();
     drop(client);
-    assert!(reader.await.unwrap() == sent, "other octets arrived than were sent");
+    assert!(reader.await.unwrap() == sent, "other bytes arrived than were sent");
     world.assert_empty().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_task_that_awaits_is_woken_and_those_that_gave_up_are_not_missed() {
+async fn every_awaiting_task_wakes_despite_dropped_futures() {
     let world = World::new();
     let (server, mut client) = world.connection().await;
     let server = std::sync::Arc::new(server);
-    // It waits no more when the octet comes.
+    // It waits no more when the byte comes.
     assert!(timeout(Duration::from_millis(5), server.readable()).await.is_err());
     let waiting: Vec<_> = (0..8)
         .map(|_| {
@@ -166,10 +166,10 @@ async fn a_stream_that_migrates_wakes_the_task_that_has_it_now() {
     let world = World::new();
     let (mut server, mut client) = world.connection().await;
     for round in 0..100_u8 {
-        let mut octet = [0];
+        let mut byte = [0];
         // This task leaves its waker behind, the next one takes over.
         let polled = poll_fn(|cx| {
-            let mut buf = ReadBuf::new(&mut octet);
+            let mut buf = ReadBuf::new(&mut byte);
             let stream = Pin::new(&mut server);
             std::task::Poll::Ready(tokio::io::AsyncRead::poll_read(stream, cx, &mut buf))
         });
@@ -244,7 +244,7 @@ async fn a_listener_at_any_address_takes_both_families() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_about_to_end_awaits_that_what_it_wrote_has_arrived() {
+async fn wait_drained_returns_after_data_has_arrived() {
     for shards in [1, 2] {
         let world = World::over("delay=20ms", 1, shards);
         let (mut server, mut client) = world.connection().await;

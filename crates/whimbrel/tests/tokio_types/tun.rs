@@ -24,8 +24,8 @@ fn tasks_talk_to_the_kernel_over_packet_sockets_whoever_began() {
 }
 
 #[test]
-fn who_serves_by_axum_ends_when_somebody_deletes_the_tun_device_and_says_so() {
-    let name = "tun::who_serves_by_axum_ends_when_somebody_deletes_the_tun_device_and_says_so";
+fn axum_serve_ends_with_reason_when_tun_is_deleted() {
+    let name = "tun::axum_serve_ends_with_reason_when_tun_is_deleted";
     in_a_namespace(name, &[TUN, "ip"], serves_until_the_device_is_gone);
 }
 
@@ -127,6 +127,6 @@ where
         written.unwrap();
         read.unwrap();
     }
-    assert!(received == sent, "other octets came back");
+    assert!(received == sent, "other bytes came back");
     echoing.await.unwrap().unwrap();
 }

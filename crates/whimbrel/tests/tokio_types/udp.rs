@@ -19,7 +19,7 @@ async fn sockets(world: &World) -> (UdpSocket, UdpSocket) {
 }
 
 #[tokio::test]
-async fn a_stack_of_many_shards_has_its_sockets_at_one_and_loses_nothing() {
+async fn many_shards_keep_udp_sockets_at_one_without_loss() {
     for (server_shards, client_shards) in [(1, 3), (4, 2)] {
         let world = World::of_shards(server_shards, client_shards);
         let server = Arc::new(UdpSocket::bind(&world.server, "10.0.0.1:7").await.unwrap());
@@ -41,7 +41,10 @@ async fn a_stack_of_many_shards_has_its_sockets_at_one_and_loses_nothing() {
                     client.send(&data).await.unwrap();
                     let mut buf = vec![0; 10_000];
                     let len = client.recv(&mut buf).await.unwrap();
-                    assert!(buf[..len] == data, "somebody else's, or another");
+                    assert!(
+                        buf[..len] == data,
+                        "another socket's datagram, or another of this one"
+                    );
                 }
             }));
         }
@@ -74,7 +77,7 @@ async fn datagrams_are_received_behind_what_the_buffer_has() {
 }
 
 #[tokio::test]
-async fn a_burst_that_nobody_reads_is_bounded_and_the_sender_waits_for_its_own_queue() {
+async fn unread_burst_is_bounded_and_sender_waits() {
     let world = World::new();
     let (server, client) = sockets(&world).await;
     server.set_recv_buffer_size(20_000).unwrap();
@@ -129,7 +132,7 @@ async fn socket_is_served_beside_flood_of_another() {
 }
 
 #[tokio::test]
-async fn an_answer_goes_out_from_the_address_that_was_asked_and_says_what_it_is_told_to() {
+async fn reply_uses_queried_address_and_given_options() {
     let world = World::new();
     let server = UdpSocket::bind(&world.server, "[::]:7").await.unwrap();
     for (bind, ask) in [("0.0.0.0:0", "10.0.0.1:7"), ("[::]:0", "[fd00::1]:7")] {
@@ -151,7 +154,7 @@ async fn an_answer_goes_out_from_the_address_that_was_asked_and_says_what_it_is_
 }
 
 #[tokio::test]
-async fn groups_of_hosts_and_what_a_datagram_cannot_be_are_refused_in_words() {
+async fn multicast_and_invalid_datagrams_fail_with_message() {
     let world = World::new();
     let (server, client) = sockets(&world).await;
     let unsupported = |error: std::io::Error| {
@@ -204,7 +207,7 @@ async fn what_was_sent_before_the_socket_was_dropped_arrives() {
 }
 
 #[tokio::test]
-async fn a_stack_that_is_held_by_a_socket_alone_goes_on_and_one_that_ended_says_so() {
+async fn socket_keeps_stack_alive_and_reports_its_end() {
     let (server_stack, client_stack) = pair();
     let server = UdpSocket::bind(&server_stack, "10.0.0.1:7").await.unwrap();
     let client = UdpSocket::bind(&client_stack, "10.0.0.2:9").await.unwrap();
@@ -214,7 +217,7 @@ async fn a_stack_that_is_held_by_a_socket_alone_goes_on_and_one_that_ended_says_
 }
 
 #[tokio::test]
-async fn any_number_of_tasks_wait_for_one_socket_and_each_datagram_is_ones() {
+async fn each_datagram_reaches_one_of_many_waiting_tasks() {
     let world = World::new();
     let (server, client) = sockets(&world).await;
     let server = Arc::new(server);

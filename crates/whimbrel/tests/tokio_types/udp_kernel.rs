@@ -1,4 +1,4 @@
-//! What sockets of datagrams say of what goes wrong, beside the kernel's own in the same place.
+//! Errors of UDP sockets, compared with those of the kernel's sockets in the same place.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -37,7 +37,7 @@ async fn beside_the_kernel() {
     assert_eq!(ours, theirs.trim(), "{errors}");
 }
 
-/// What a program learns, a line for each step.
+/// Results of a program, a line for each step.
 async fn story(stack: &whimbrel::Stack) -> Vec<String> {
     let mut said = Vec::new();
     let mut buf = [0; 4_096];
@@ -46,10 +46,10 @@ async fn story(stack: &whimbrel::Stack) -> Vec<String> {
     let own = format!("10.9.1.2:{}", many.local_addr().unwrap().port());
     say(&mut said, "no route", many.send_to(b"x", "192.0.2.1:9").await);
     say(&mut said, "port 0", many.send_to(b"x", "10.9.1.1:0").await);
-    say(&mut said, "nobody there", many.send_to(b"x", "10.9.1.1:1").await);
+    say(&mut said, "closed port", many.send_to(b"x", "10.9.1.1:1").await);
     let refuses = UdpSocket::bind(stack, "10.9.1.2:0").await.unwrap();
     refuses.connect("10.9.1.1:1").await.unwrap();
-    say(&mut said, "nobody, connected", refuses.send(b"x").await);
+    say(&mut said, "closed port, connected", refuses.send(b"x").await);
     say(&mut said, "refused", heard(refuses.recv(&mut buf)).await);
     say(&mut said, "refused once", refuses.send(b"x").await);
     // By now the answer about the first was heard, too.
@@ -99,7 +99,7 @@ async fn heard(receiving: impl Future<Output = io::Result<usize>>) -> io::Result
     timeout(Duration::from_secs(20), receiving).await.unwrap_or(Err(ErrorKind::TimedOut.into()))
 }
 
-/// The same program over the kernel's sockets.
+/// Runs the program over the kernel's sockets.
 const KERNELS: &str = r#"
 import errno, socket
 from socket import AF_INET, AF_INET6, SOCK_DGRAM
@@ -122,10 +122,10 @@ own = ("10.9.1.1", many.getsockname()[1])
 recv = lambda it, most=4096: lambda: len(it.recv(most))
 say("no route", lambda: many.sendto(b"x", ("::ffff:192.0.2.1", 9)))
 say("port 0", lambda: many.sendto(b"x", ("::ffff:10.9.1.2", 0)))
-say("nobody there", lambda: many.sendto(b"x", ("::ffff:10.9.1.2", 1)))
+say("closed port", lambda: many.sendto(b"x", ("::ffff:10.9.1.2", 1)))
 refuses = bound()
 refuses.connect(("10.9.1.2", 1))
-say("nobody, connected", lambda: refuses.send(b"x"))
+say("closed port, connected", lambda: refuses.send(b"x"))
 say("refused", recv(refuses))
 say("refused once", lambda: refuses.send(b"x"))
 near.sendto(b"others go on", own)
@@ -249,7 +249,7 @@ async fn datagram_too_long_for_known_path_fails_at_once() {
     assert_empties(&stack).await;
 }
 
-/// What a router at 10.0.0.254 says of `packet`, which its next link does not carry.
+/// Returns the ICMP error of a router at 10.0.0.254 for `packet`, too large for its next link.
 fn fragmentation_needed(packet: &[u8], mtu: u16) -> Bytes {
     let [mtu_high, mtu_low] = mtu.to_be_bytes();
     let mut said = vec![0x45, 0, 0, 56, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 254, 10, 0, 0, 1];

@@ -22,8 +22,8 @@ fn many_datagrams_at_once_reach_the_kernel_as_many() {
 }
 
 #[test]
-fn dig_asks_a_name_server_over_udp_and_where_that_is_too_short_over_tcp() {
-    let name = "udp_tun::dig_asks_a_name_server_over_udp_and_where_that_is_too_short_over_tcp";
+fn dig_queries_server_by_udp_then_by_tcp_if_truncated() {
+    let name = "udp_tun::dig_queries_server_by_udp_then_by_tcp_if_truncated";
     in_a_namespace(name, &[TUN, IPV6, "dig"], names);
 }
 
@@ -60,7 +60,7 @@ async fn sizes() {
                 let received = kernel.recv(&mut buf).await.unwrap();
                 assert!(buf[..received] == data, "{len} bytes became {received}");
             }
-            // Nobody has the port any more, which the kernel hears and tells.
+            // The port is closed now, which the kernel learns and reports.
             drop(own);
             let error = loop {
                 kernel.send(b"anybody?").await.unwrap();
@@ -115,7 +115,7 @@ async fn segments() {
     }
 }
 
-/// How many frames the kernel took from the interface.
+/// Returns the number of frames that the kernel took from the interface.
 fn frames() -> u64 {
     let interfaces = std::fs::read_to_string("/proc/net/dev").unwrap();
     let own = interfaces.lines().find_map(|line| line.trim().strip_prefix("whim1:")).unwrap();
@@ -178,7 +178,7 @@ async fn run(line: &str) -> String {
     said
 }
 
-/// What carries an answer.
+/// Largest answer, by its transport.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Most {
     /// 512 bytes (RFC 1035 4.2.1).
@@ -186,7 +186,7 @@ enum Most {
     Stream,
 }
 
-/// What a name server says that has one address, and one long text (RFC 1035 4).
+/// Returns the answer of a name server with one address and one long text (RFC 1035 4).
 fn answer(query: &[u8], most: Most) -> Vec<u8> {
     // The name ends with a label of no length; type and class follow.
     let name_len = query[12..].iter().position(|it| *it == 0).unwrap() + 1;

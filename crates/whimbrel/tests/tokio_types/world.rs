@@ -1,4 +1,4 @@
-//! What the tests begin with, and the leak check they end with.
+//! Setup of the tests, and the leak check at their end.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl World {
     }
 
     /// Over this wire, each on so many shards. A reset may be lost on it: who only reads then hears of
-    /// it by keep-alive, if that is on, and who has let go waits in FIN-WAIT-2, by default longer than
+    /// it by keep-alive, if that is on, and a closed side waits in FIN-WAIT-2, by default longer than
     /// tests do.
     pub(crate) fn over(link: &str, server: u16, client: u16) -> Self {
         let link: LinkConfig = link.parse().unwrap();
@@ -132,10 +132,10 @@ pub(crate) async fn until(what: &str, mut done: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// Octets of which every position can be told from every other within 250.
+/// Bytes of which every position can be told from every other within 250.
 pub(crate) fn text(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at % 251) as u8).collect()
 }
 
-/// Where the server listens.
+/// Address of the server.
 pub(crate) const SERVER: &str = "10.0.0.1:7";

@@ -1,4 +1,4 @@
-//! Whether a device is ready, by the runtime's own waiting for descriptors.
+//! Readiness of a device, through the runtime's own polling of descriptors.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -10,16 +10,16 @@ use whimbrel_io::{PollInterest, StackWorker, WorkerError, poll};
 
 use crate::stack_port::StackPort;
 
-/// What tells that a worker's device is ready.
+/// Readiness of a worker's device.
 pub(super) struct DeviceReady {
     readable: Watch,
-    /// While the device takes no more.
+    /// Set while the device is blocked.
     writable: Option<AsyncFd<OwnedFd>>,
 }
 
-/// The device's descriptor, and what tells that it is ready.
+/// A watched descriptor of the device.
 struct Watch {
-    /// Its number at the device, which may go on to another.
+    /// Number of the descriptor, which the device may replace.
     number: i32,
     ready: AsyncFd<OwnedFd>,
 }
@@ -29,8 +29,8 @@ impl DeviceReady {
         Ok(Self { readable: Watch::new(worker)?, writable: None })
     }
 
-    /// Forgets that there is something to read: whatever comes after this is heard of. If the device erred,
-    /// the worker sees to that.
+    /// Clears readable readiness, so that every later event is seen. The worker handles an error of the
+    /// device.
     pub(super) fn clear(
         &mut self,
         worker: &mut StackWorker<StackPort>,
@@ -44,7 +44,7 @@ impl DeviceReady {
         Ok(())
     }
 
-    /// Whether the device went on to another descriptor, which is looked at from now on.
+    /// True if the device replaced its descriptor, which is then watched.
     pub(super) fn follow(&mut self, worker: &StackWorker<StackPort>) -> io::Result<bool> {
         let has_moved = self.readable.number != worker.as_fd().as_raw_fd();
         if has_moved {
@@ -53,7 +53,7 @@ impl DeviceReady {
         Ok(has_moved)
     }
 
-    /// Whether the device takes more, if that is waited for. If not, the task is woken when it does.
+    /// True if a blocked device takes more. Otherwise this will wake the task.
     pub(super) fn is_writable(
         &mut self,
         wait: PollInterest,
@@ -75,7 +75,7 @@ impl Watch {
         Ok(Self { number, ready: watch(worker, Interest::READABLE)? })
     }
 
-    /// Forgets that it was ready. Returns whether it erred or hung up, which it goes on to say.
+    /// Clears the readiness. Returns true if the device has failed or hung up, which remains set.
     fn clear(&self, cx: &mut Context<'_>) -> io::Result<bool> {
         while let Poll::Ready(ready) = self.ready.poll_read_ready(cx) {
             let mut ready = ready?;
@@ -84,13 +84,13 @@ impl Watch {
             }
             ready.clear_ready();
         }
-        // It was not asked whether it is writable; an error alone counts as being closed for writing.
+        // Writability was not requested; an error alone counts as closed for writing.
         Ok(self.ready.poll_write_ready(cx)?.is_ready())
     }
 }
 
-/// Of a copy: the original may be closed, and its number another's, before this is dropped.
-#[expect(deprecated, reason = "what took its place is unsafe, for descriptors that nobody owns")]
+/// Watches a copy: the original may be closed, and its number reused, before this is dropped.
+#[expect(deprecated, reason = "its replacement is unsafe, for descriptors without an owner")]
 fn watch(worker: &StackWorker<StackPort>, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(worker.as_fd().try_clone_to_owned()?, interest)
 }

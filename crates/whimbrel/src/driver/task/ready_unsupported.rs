@@ -1,4 +1,4 @@
-//! Where no descriptor tells of packets: their device wakes the worker.
+//! Readiness on systems without descriptors, where the device wakes the worker.
 
 use std::io;
 use std::task::Context;
@@ -7,8 +7,7 @@ use whimbrel_io::{PollInterest, StackWorker, WorkerError};
 
 use crate::stack_port::StackPort;
 
-/// What tells that a worker's device is ready: nothing has to be looked at, so each of these has the answer of
-/// a descriptor that never says anything.
+/// Readiness of a worker's device. Each method answers as for a descriptor without events.
 pub(super) struct DeviceReady;
 
 impl DeviceReady {
