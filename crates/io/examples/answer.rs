@@ -135,5 +135,5 @@ fn answer(
 /// As `serve` answers.
 const HEAD: &str = "HTTP/1.1 200 OK\r\nServer: whimbrel\r\nDate: Sun, 22 Nov 2026 00:00:00 GMT\r\n\
                     Content-Type: text/plain\r\nContent-Length: 128\r\nConnection: close\r\n\r\n";
-/// Octets.
+/// Bytes.
 const BODY: usize = 128;

@@ -10,7 +10,7 @@
 //! a frame as small as an acknowledgment. So there is a reader, as curl is one, whom the kernel
 //! wakes, and who has the frames copied once more. For each frame that came in `whim0` is read once.
 //!
-//! Prints the octets of TCP text written, the processor time that the writing thread took for them,
+//! Prints the bytes of TCP text written, the processor time that the writing thread took for them,
 //! and the time that went by, nanoseconds.
 
 use std::error::Error;
@@ -67,7 +67,7 @@ fn open(wire: &str) -> Result<Tun, Failure> {
     Ok(Tun::open(&config)?)
 }
 
-/// Does what the worker did, again and again. Returns octets and processor time.
+/// Does what the worker did, again and again. Returns bytes and processor time.
 fn write(
     tun: &mut Tun,
     steps: &[Step],
@@ -207,9 +207,9 @@ const NEAR: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
 const FAR: &str = "tun:whim1,addr=10.8.0.2/24,host=10.8.0.1";
 const NEAR_STACK: [u8; 4] = [10, 9, 0, 2];
 const FAR_STACK: [u8; 4] = [10, 8, 0, 2];
-/// Octets of an IPv4 header as the stack makes it.
+/// Bytes of an IPv4 header as the stack makes it.
 const IP_HEADER: usize = 20;
-/// Octets of text in a packet of 1,500 octets with timestamps.
+/// Bytes of text in a packet of 1,500 bytes with timestamps.
 const MSS: usize = 1_448;
 /// Frames that were written and not read, as many as fill the kernel's largest window (6 MiB).
 const MOST_UNDER_WAY: u64 = 96;

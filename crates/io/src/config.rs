@@ -1,4 +1,4 @@
-//! What wires of all kinds have in common: the addresses of a stack, and what is wrong with them.
+//! Configuration common to all kinds of wire: the addresses of a stack, and its errors.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
@@ -14,84 +14,84 @@ pub(crate) use check::{
 #[cfg(target_os = "linux")]
 mod check;
 
-/// What makes no wire.
+/// Invalid configuration of a wire.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// An empty name, or a slash, colon, space or the like in it.
+    /// The name is empty or contains a slash, colon, space or the like.
     #[error(
         "interface name {0:?}: give letters, digits, '-', '_' and '.', as in whim0, but neither '.' nor '..' alone"
     )]
     Name(String),
-    /// Too long a name.
+    /// The name is too long.
     #[error(
         "interface name {name:?} has {len} bytes; the kernel takes at most 15: shorten it, as in whim0"
     )]
     NameTooLong {
-        /// The name that was given.
+        /// The given name.
         name: String,
-        /// The length of what was given, bytes.
+        /// Its length in bytes.
         len: usize,
     },
     /// The stack has no address.
     #[error("the stack needs an address: give at least one, as in addr=10.9.0.2/24")]
     NoAddress,
-    /// Not the address of one host.
+    /// Not the address of a single host.
     #[error(
         "{0} cannot be an interface's address: it names no single host; give one, as in addr=10.9.0.2/24"
     )]
     NotAHost(Address),
-    /// An address that no other host may see.
+    /// An address that must not leave its host.
     #[error(
         "{0} is a loopback address, which never leaves its own machine: give one of a network, as in \
          addr=10.9.0.2/24"
     )]
     Loopback(Address),
-    /// A prefix that the family has not.
+    /// The prefix is too long for the address family.
     #[error(
         "prefix length {len} of {addr} exceeds the {bits} bits of the address: give 0 to {bits}"
     )]
     PrefixLength {
-        /// The address whose prefix it is.
+        /// Address of the prefix.
         addr: Address,
-        /// The value that was given.
+        /// The given value.
         len: u8,
-        /// What the family has.
+        /// Limit of the family.
         bits: u8,
     },
-    /// One address for two.
+    /// An address is given twice.
     #[error("{0} is given twice: the stack and the machine need an address each")]
     Twice(Address),
-    /// A host address that cannot reach the stack.
+    /// A host address outside of the stack's networks.
     #[error(
         "host address {0} lies in the network of none of the stack's addresses: choose one of the same prefix, as in addr=10.9.0.2/24,host=10.9.0.1"
     )]
     HostOutside(Address),
-    /// A router that cannot be reached.
+    /// A gateway outside of the stack's networks.
     #[error(
         "gateway {0} lies in the network of none of the stack's addresses: choose one of the same prefix, as in addr=10.9.0.2/24,gw=10.9.0.1"
     )]
     GatewayOutside(Address),
-    /// Too small an MTU, or too large a one.
+    /// The MTU is out of range.
     #[error("mtu {mtu}: give {least} to {most} bytes")]
     Mtu {
-        /// The value that was given.
+        /// The given value.
         mtu: u16,
-        /// The least for the families in use.
+        /// Minimum for the address families in use.
         least: u16,
-        /// The most that the device carries.
+        /// Maximum of the device.
         most: u16,
     },
-    /// No, or too many queues.
+    /// The number of queues is out of range.
     #[error("queues {0}: give 1 to 256")]
     Queues(u16),
-    /// No, or too many sockets.
+    /// The number of sockets is out of range.
     #[error("fanout {0}: give 1 to 256")]
     Fanout(u16),
-    /// Several queues where there is one.
+    /// Several queues on a wire that has one.
     #[error("{0} queues: this wire has one; tun: and packet: have several")]
     OneQueue(u16),
-    /// Another layer than the interface of a descriptor has.
+    /// The descriptor's interface has another layer.
     #[error("the descriptor is of a {0} interface: leave its layer as it is")]
     GivenLayer(&'static str),
     /// Several queues for Ethernet frames.
@@ -99,28 +99,28 @@ pub enum ConfigError {
         "queues {0} for Ethernet frames: give 1, since only the shard of one queue would hear where a neighbour is"
     )]
     EthernetQueues(u16),
-    /// The address of a group of stations, or of none.
+    /// Not the address of a single station.
     #[error(
         "{0} names no single station: give an address with an even first byte, as in mac=02:00:00:00:00:01"
     )]
     Station(MacAddress),
-    /// A path that is no socket's.
+    /// Not a valid path of a socket.
     #[error("socket path {path:?} has {len} bytes: give 1 to {most}, as in /run/whimbrel.sock", most = Self::MOST_PATH)]
     Path {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
-        /// The length of what was given, bytes.
+        /// Its length in bytes.
         len: usize,
     },
 }
 
 impl ConfigError {
-    /// The longest path of a socket, bytes: what `sockaddr_un` holds beside its end.
+    /// Longest path of a socket in bytes: the size in `sockaddr_un` without the terminator.
     pub const MOST_PATH: usize = 107;
 }
 
-/// A default route for each family that the stack has an address of, by way of the first of
-/// `gateways` of that family.
+/// Returns a default route for each address family of the stack, by the first of `gateways` in that
+/// family.
 pub fn default_routes(addresses: &[InterfaceAddress], gateways: &[InterfaceAddress]) -> Vec<Route> {
     let route = |any: Address| {
         let family = any.family();

@@ -1,8 +1,7 @@
-//! Whether somebody else on a wire has the stack's addresses, asked before they are used (RFC 5227,
-//! RFC 4862 5.4).
+//! Duplicate address detection before a stack begins (RFC 5227, RFC 4862 5.4).
 //!
-//! What is asked and what an answer means is the shard's ([`Shard::check_addresses`]); here a shard of
-//! its own does that over all devices of a stack, before the stack begins.
+//! The shard implements the protocol ([`Shard::check_addresses`]). Here a temporary shard runs it over
+//! all devices of a stack.
 
 use std::io;
 
@@ -16,17 +15,17 @@ use whimbrel_wire::{Address, MacAddress};
 use crate::sys::{Interest, PollFd, ppoll};
 use crate::{AnyDevice, Clock};
 
-/// Whether others are asked for the stack's addresses before it uses them.
+/// Duplicate address detection before the stack uses its addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum DuplicateAddressDetection {
-    /// They are, for 0.9 s (default).
+    /// Check for 0.9 s (default).
     #[default]
     On,
-    /// They are not: for tests, and where nobody else can be.
+    /// No check: for tests, and for wires without other hosts.
     Off,
 }
 
-/// Why the stack may not use its addresses.
+/// Reason why the stack may not use its addresses.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressCheckError {
@@ -36,22 +35,22 @@ pub enum AddressCheckError {
          station (dad=off asks nobody)"
     )]
     Conflict {
-        /// The address that was asked about.
+        /// The checked address.
         addr: Address,
-        /// The station that answered for it.
+        /// Station that has it.
         station: MacAddress,
     },
-    /// The addresses make no host.
+    /// The addresses are not valid for a host.
     #[error(transparent)]
     Config(#[from] whimbrel_stack::shard::ConfigError),
-    /// The device is lost, or cannot be waited for.
+    /// The device is lost, or waiting for it failed.
     #[error("cannot ask whether the stack's addresses are free: {0}")]
     Device(#[from] io::Error),
 }
 
 impl DuplicateAddressDetection {
-    /// Asks over these devices, the queues of one wire, whether `addresses` are free, and waits for the
-    /// answer: 0.9 s. Without Ethernet there is nobody to ask.
+    /// Checks over these devices, the queues of one wire, that `addresses` are free. This takes 0.9 s.
+    /// Without Ethernet there is no check.
     pub fn check(
         self,
         devices: &mut [AnyDevice],
@@ -65,7 +64,7 @@ impl DuplicateAddressDetection {
         }
         let mut shard = Shard::new(ShardConfig {
             tunables: Tunables::default(),
-            // It says nothing that needs a secret.
+            // It sends nothing that needs a secret.
             secrets: Secrets::from_seed(0),
             capabilities,
             addresses: addresses.to_vec(),
@@ -89,7 +88,7 @@ impl DuplicateAddressDetection {
             if let Some(first) = devices.first_mut() {
                 while shard.tx(&mut batch) || !batch.is_empty() {
                     first.tx_burst(&mut batch)?;
-                    // What the device does not take now is asked again.
+                    // Requests that the device does not take now are repeated.
                     batch.consume(batch.pending().len());
                 }
             }
@@ -99,14 +98,14 @@ impl DuplicateAddressDetection {
     }
 }
 
-/// Waits until something is due. No device there has Ethernet, so that nobody is asked yet.
+/// Waits for a deadline. No device has Ethernet here, so that there is no check.
 #[cfg(not(target_os = "linux"))]
 fn wait(_: &[AnyDevice], timeout: Option<std::time::Duration>) -> io::Result<()> {
     std::thread::sleep(timeout.unwrap_or_default());
     Ok(())
 }
 
-/// Waits until a frame is there, or something is due.
+/// Waits for a frame or a deadline.
 #[cfg(target_os = "linux")]
 fn wait(devices: &mut [AnyDevice], timeout: Option<std::time::Duration>) -> io::Result<()> {
     let mut fds: Vec<_> =
@@ -119,5 +118,5 @@ fn wait(devices: &mut [AnyDevice], timeout: Option<std::time::Duration>) -> io::
     Ok(())
 }
 
-/// As many questions as leave at once, of 64 addresses.
+/// As many requests as leave at once for 64 addresses.
 const BATCH: usize = 64;

@@ -1,4 +1,4 @@
-//! What a worker asks of a device, whatever it is: TUN, packet rings, shared memory, a socket.
+//! The interface between a worker and its device: TUN, packet rings, shared memory or a socket.
 
 use std::fmt;
 use std::io;
@@ -13,114 +13,111 @@ use crate::sys::AsFd;
 
 /// A device with one queue in each direction, driven by one thread and never blocking.
 ///
-/// [`AsFd`] gives the descriptor that becomes readable when frames wait, and writable when a
-/// [`TxOutcome::Blocked`] batch can go on. A device whose descriptor errs (`POLLERR`, `POLLHUP`)
-/// is asked why by [`Device::on_poll_error`]. Where the system is not Linux nothing waits for descriptors:
-/// what has frames wakes the worker by its [`Waker`](crate::Waker).
+/// [`AsFd`] returns the descriptor, which becomes readable when frames wait, and writable when a
+/// [`TxOutcome::Blocked`] batch can continue. If it reports an error (`POLLERR`, `POLLHUP`), the worker
+/// calls [`Device::on_poll_error`]. On systems other than Linux, descriptors are not polled: the source
+/// of frames wakes the worker by its [`Waker`](crate::Waker).
 ///
-/// # Frames are lent
+/// # Frames are borrowed
 ///
-/// What `deliver` is given lives for that call and no longer: a ring's slot, a UMEM chunk or a
-/// buffer is reused afterwards. Who keeps some of it copies it, unless the frame is
-/// [in a chunk](RxFrame::chunk) of the shard's.
+/// Frames passed to `deliver` are valid during that call only: the ring slot, UMEM chunk or buffer is
+/// reused afterwards. To keep one, copy it, unless it is [in a chunk](RxFrame::chunk) of the shard's.
 pub trait Device: AsFd + fmt::Debug {
-    /// What it is called, as in `--wire`: `tun:whim0`. Errors name it.
+    /// Returns the name as in `--wire` and in errors: `tun:whim0`.
     fn name(&self) -> String;
 
-    /// Its name, and what people are told of it: `tun:whim0 (offloads: csum tso4; mtu 1500)`.
+    /// Returns the name with details for users: `tun:whim0 (offloads: csum tso4; mtu 1500)`.
     fn about(&self) -> String {
         self.name()
     }
 
-    /// What it can do. Constant for the life of the device.
+    /// Returns the capabilities, which never change.
     fn capabilities(&self) -> Capabilities;
 
-    /// Takes chunks of the shard's pool to read the next burst into, if it has use for some. Called before
-    /// [`Device::rx_burst`], by whoever drives a shard with it.
+    /// Takes chunks of the shard's pool for the next burst, if the device can use them. Called before
+    /// [`Device::rx_burst`].
     fn take_room(&mut self, _chunks: &mut ChunkPool) {}
 
-    /// Takes one burst of the frames that wait and lends them to `deliver`, in the order of their
-    /// arrival: in one call or several (a ring delivers block by block), each of at least one and
-    /// at most [`MAX_BURST`] frames.
+    /// Takes one burst of waiting frames and passes them to `deliver`, in their order of arrival. There
+    /// may be several calls (a ring delivers block by block), each with 1 to [`MAX_BURST`] frames.
     ///
-    /// Returns how many frames were taken from the system, those counted as malformed included:
-    /// 0 means that none waits. A device bounds a burst also by octets, so that what it lends
-    /// stays in the cache. An error says that the device is lost; frames read before it are
-    /// delivered first.
+    /// Returns the number of frames taken from the system, malformed ones included; 0 if none waits. A
+    /// device also limits a burst in bytes, so that it stays in the cache. An error means that the
+    /// device is lost; frames read before it are delivered first.
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize>;
 
-    /// Sends pending segments, oldest first, and [consumes](TxBatch::consume) those that are done
-    /// with. A segment that the system refuses for itself is dropped and counted, so that nothing
-    /// behind it hangs. An error says that the device is lost.
+    /// Sends pending segments, oldest first, and [consumes](TxBatch::consume) those that are done. A
+    /// segment that the system refuses is dropped and counted, so that it does not block the others. An
+    /// error means that the device is lost.
     fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome>;
 
-    /// What happened so far.
+    /// Returns the counters.
     fn counters(&self) -> &DeviceCounters;
 
-    /// When frames will be due, or a [`TxOutcome::Full`] queue has room, though the descriptor will not
-    /// say so: an impaired link inside this process that holds frames back. On the clock the device was
-    /// built with, the worker's. Asked after the worker announced its sleep.
+    /// Returns the time at which frames are due or a [`TxOutcome::Full`] queue has room, if the
+    /// descriptor will not report it. An impaired link inside this process needs this, because it
+    /// delays frames. The clock is the worker's. Called after the worker has announced its sleep.
     fn next_deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// The descriptor reported an error. `Ok` if the device goes on (a packet socket whose
-    /// interface went down for a while), having cleared the condition.
+    /// Handles an error of the descriptor. Returns `Ok` after clearing it if the device goes on (a
+    /// packet socket whose interface was down for a while).
     fn on_poll_error(&mut self) -> io::Result<()> {
         Err(interface_is_gone())
     }
 }
 
-/// What there is to say of a device whose interface was removed.
+/// Returns the error of a device whose interface was removed.
 pub(crate) fn interface_is_gone() -> io::Error {
     io::Error::new(io::ErrorKind::NotConnected, "the interface is gone")
 }
 
-/// A device of whatever kind.
+/// A device of any kind.
 pub type AnyDevice = Box<dyn Device + Send>;
 
-/// Devices of one kind as devices of any.
+/// Boxes devices of one kind.
 pub fn boxed<D: Device + Send + 'static>(devices: impl IntoIterator<Item = D>) -> Vec<AnyDevice> {
     devices.into_iter().map(|device| Box::new(device) as AnyDevice).collect()
 }
 
-/// The most frames in one call of `deliver`.
+/// Limit of frames in one call of `deliver`.
 pub const MAX_BURST: usize = 64;
 
-/// How far a burst got.
+/// Result of sending a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TxOutcome {
     /// No segment of the batch is left.
     Drained,
     /// The queue is full; the descriptor becomes writable when it can go on.
     Blocked,
-    /// The system is short of memory; no descriptor tells when that is over.
+    /// The system is short of memory; no descriptor reports the end of the shortage.
     Congested,
-    /// The queue is full, and whoever makes room wakes the worker by its [`Waker`](crate::Waker): a
-    /// queue inside the process. [`Device::next_deadline`] says whether there is room since.
+    /// The queue inside the process is full, and its reader wakes the worker by its
+    /// [`Waker`](crate::Waker). [`Device::next_deadline`] reports room made since.
     Full,
 }
 
-/// What happened at a device.
+/// Counters of a device.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct DeviceCounters {
     /// Frames delivered, super-frames counted once.
     pub rx_frames: u64,
     /// Segments delivered: what the super-frames stand for.
     pub rx_segments: u64,
-    /// Octets delivered, from the first header on.
+    /// Bytes delivered, from the first header on.
     pub rx_octets: u64,
-    /// Frames skipped because their offload header contradicts them, or could not be made.
+    /// Frames skipped because their offload header is inconsistent or could not be built.
     pub rx_malformed: u64,
-    /// Frames skipped because they exceed what one buffer holds.
+    /// Frames skipped because they exceed one buffer.
     pub rx_oversized: u64,
-    /// Frames that the system dropped before they could be taken: nobody did in time.
+    /// Frames that the system dropped because they were not taken in time.
     pub rx_missed: u64,
-    /// Segments sent, super-segments counted once.
+    /// Segments sent; a super-segment counts once.
     pub tx_frames: u64,
-    /// Segments sent that the system is to cut.
+    /// Super-segments sent, which the system segments.
     pub tx_super: u64,
-    /// Octets sent, from the first header on.
+    /// Bytes sent, from the first header on.
     pub tx_octets: u64,
     /// Segments that the system refused, with the last reason in `tx_last_error`.
     pub tx_dropped: u64,
@@ -133,8 +130,8 @@ pub struct DeviceCounters {
 }
 
 impl DeviceCounters {
-    /// Hands packets of one segment each to `deliver` in one call, and counts them: [`MAX_BURST`] at most,
-    /// those beyond are left.
+    /// Passes packets of one segment each to `deliver` in one call, and counts them. Packets beyond
+    /// [`MAX_BURST`] are left.
     pub fn deliver_packets(&mut self, packets: &[Bytes], deliver: &mut dyn FnMut(&[RxFrame<'_>])) {
         let count = packets.len().min(MAX_BURST);
         let mut frames = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
@@ -147,8 +144,8 @@ impl DeviceCounters {
         deliver(frames.get(..count).unwrap_or_default());
     }
 
-    /// The system refused a segment: counts that it has no room now, if that is why, and says what the
-    /// burst came to; `None` if the reason is another.
+    /// Handles a refused segment. If the reason is lack of room, counts it and returns the result of
+    /// the burst; otherwise returns `None`.
     #[cfg(target_os = "linux")]
     pub(crate) fn on_busy(&mut self, error: &io::Error) -> Option<TxOutcome> {
         match error.raw_os_error() {

@@ -1,9 +1,9 @@
-//! Keys and stations from the system's entropy.
+//! Random keys and station addresses from the system's entropy.
 
 use whimbrel_base::Secrets;
 use whimbrel_wire::MacAddress;
 
-/// The system gave no entropy.
+/// The system returned no entropy.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "no keys: getrandom(2) failed ({0}); without them sequence numbers and ports could be guessed. \
@@ -11,29 +11,29 @@ use whimbrel_wire::MacAddress;
 )]
 pub struct EntropyError(getrandom::Error);
 
-/// Fresh keys for one stack. Blocks only in the first moments after the machine's boot.
+/// Returns fresh keys for one stack. Blocks only in the first moments after boot.
 pub fn secrets() -> Result<Secrets, EntropyError> {
     let mut octets = [0; 96];
     getrandom::fill(&mut octets).map_err(EntropyError)?;
     Ok(Secrets::from_entropy(octets))
 }
 
-/// A number to begin a repeatable run with, where nobody gave one.
+/// Returns a seed for a repeatable run.
 pub fn seed() -> Result<u64, EntropyError> {
     let mut octets = [0; 8];
     getrandom::fill(&mut octets).map_err(EntropyError)?;
     Ok(u64::from_ne_bytes(octets))
 }
 
-/// A name that nobody can guess: 32 hexadecimal digits.
+/// Returns a name that cannot be guessed: 32 hexadecimal digits.
 pub fn name() -> Result<String, EntropyError> {
     let mut octets = [0; 16];
     getrandom::fill(&mut octets).map_err(EntropyError)?;
     Ok(format!("{:032x}", u128::from_ne_bytes(octets)))
 }
 
-/// A station that nobody else is likely to have: 46 random bits, locally administered
-/// (IEEE 802, 8.2.2: the second bit of the first octet), of no group (the first).
+/// Returns a station address that is very likely unique: 46 random bits, locally administered (IEEE
+/// 802, 8.2.2: the second bit of the first byte), of no group (the first).
 pub fn station() -> Result<MacAddress, EntropyError> {
     let mut octets = [0; 6];
     getrandom::fill(&mut octets).map_err(EntropyError)?;

@@ -1,7 +1,7 @@
-//! A group of hosts that complete each other's handshakes, or take each other's cookies of Fast Open:
-//! the key that they have in common, from a file or from the environment.
+//! Keys of host groups that complete each other's handshakes or accept each other's Fast Open cookies.
 //!
-//! Never from the command line, which everybody on the machine can read.
+//! A key comes from a file or from the environment, never from the command line, which all users of the
+//! machine can read.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -11,63 +11,64 @@ use std::{env, fmt, fs, io};
 use whimbrel_base::{Key, Secrets};
 use whimbrel_stack::Shard;
 
-/// The key of a group: 16 octets, written as 32 hexadecimal digits.
+/// The key of a group: 16 bytes, written as 32 hexadecimal digits.
 ///
-/// Whoever has it can open connections to the group's hosts from addresses that are not theirs. The
-/// group's clock is the machine's, to 40 s.
+/// Anyone with the key can open connections to the group's hosts from forged addresses. The clocks of
+/// the group must agree to 40 s.
 #[derive(Clone, Copy)]
 pub struct GroupKey(Key);
 
-/// Where a key is kept: `file:PATH` or `env:NAME`.
+/// Location of a key: `file:PATH` or `env:NAME`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum KeySource {
     /// A file with the key, 32 hexadecimal digits.
     File(PathBuf),
-    /// In the variable of this name.
+    /// An environment variable of this name.
     Environment(String),
 }
 
-/// Why there is no key. What was there instead is not told: it may be most of one.
+/// Reason why a key could not be read. The message never contains the text found instead, which may be
+/// most of a key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GroupKeyError {
     /// Neither `file:` nor `env:`.
     #[error("{0:?}: give file:PATH or env:NAME, which holds {FORM}")]
     Source(String),
-    /// The file cannot be read.
+    /// The file could not be read.
     #[error("{path}: {error}; give a file with {FORM}", path = crate::text::path(.path))]
     File {
-        /// The file that was to have it.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// There is no such variable.
+    /// The variable does not exist.
     #[error("the environment has no {0}: set it to {FORM}")]
     Variable(String),
-    /// Too few digits, or too many.
+    /// Wrong number of digits.
     #[error("{0} characters: a key has {FORM}")]
     Length(usize),
-    /// Something else than a digit.
+    /// Not a hexadecimal digit.
     #[error("character {0} is no hexadecimal digit: a key has {FORM}")]
     Digit(usize),
-    /// A key that everybody tries first.
+    /// A key that is easy to guess.
     #[error("all digits are alike: draw {FORM}")]
     Plain,
 }
 
 impl GroupKey {
-    /// Gives these keys that of the group for cookies; the others remain this host's own.
+    /// Replaces the cookie keys by that of the group; the other keys remain.
     pub fn share(self, secrets: &mut Secrets) {
         secrets.cookies = self.0;
     }
 
-    /// The octets of the key: whoever has them can forge cookies.
+    /// Returns the key. Anyone who knows it can forge cookies.
     pub const fn key(&self) -> &Key {
         &self.0
     }
 
-    /// Has a shard whose keys are [shared](GroupKey::share) take part in the group from now on.
+    /// Makes a shard whose keys are [shared](GroupKey::share) a member of the group from now on.
     pub fn join(self, shard: &mut Shard) {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         shard.join_group(since_1970.unwrap_or(Duration::ZERO));
@@ -75,7 +76,7 @@ impl GroupKey {
 }
 
 impl KeySource {
-    /// The key that is kept there.
+    /// Reads the key.
     pub fn read(&self) -> Result<GroupKey, GroupKeyError> {
         match self {
             Self::File(path) => {
@@ -105,7 +106,7 @@ impl FromStr for KeySource {
 impl FromStr for GroupKey {
     type Err = GroupKeyError;
 
-    /// 32 hexadecimal digits; white space in front of them and behind is nothing.
+    /// Parses 32 hexadecimal digits, surrounded by any white space.
     fn from_str(text: &str) -> Result<Self, GroupKeyError> {
         let text = text.trim();
         let digit = |(at, digit): (usize, char)| {
@@ -123,7 +124,7 @@ impl FromStr for GroupKey {
     }
 }
 
-/// Says that there is a key, and nothing of what it is.
+/// Shows that there is a key, but not its value.
 impl fmt::Debug for GroupKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GroupKey").finish_non_exhaustive()

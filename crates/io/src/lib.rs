@@ -1,10 +1,10 @@
-//! Where Whimbrel meets the machine: devices, the worker thread, the clock, entropy and signals.
+//! Devices, worker threads, clock, entropy and signals: everything that Whimbrel needs from the
+//! operating system.
 //!
-//! Everything below this crate is told the time and handed its secrets; this one asks the system
-//! for them. It is the only crate with `unsafe`, and all of that stands in `sys`,
-//! which nobody else sees.
+//! The crates below receive time and keys as arguments; this one gets them from the system. Only this
+//! crate has `unsafe` code, all of it in the private module `sys`.
 //!
-//! A program that runs a stack until it is interrupted, on whatever wire, with a shard at each queue:
+//! A program that runs a stack on any wire until it is interrupted, with a shard at each queue:
 //!
 //! ```no_run
 //! # use whimbrel_io::{Clock, Port, ShardThreads, StackConfig, Stop, entropy, stack};
@@ -27,11 +27,11 @@
 //! # }
 //! ```
 //!
-//! What only some programs need is behind features, all off by default: `signals`; `rules`, configuration
-//! files and variables of the environment. The command line has both.
+//! Optional parts are features, off by default: `signals`, and `rules` for configuration files and
+//! environment variables. The command line has both.
 //!
-//! On systems other than Linux there are no devices but those inside the process: packets come from a program
-//! and go to it, and a worker sleeps until its [`Waker`] or a deadline wakes it.
+//! On systems other than Linux there are only devices inside the process. The application carries the
+//! packets, and a worker sleeps until its [`Waker`] or a deadline wakes it.
 #![deny(unsafe_code)]
 
 pub mod clock;

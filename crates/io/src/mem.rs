@@ -1,12 +1,12 @@
-//! A wire inside the process: two stacks, joined by a [`Link`](whimbrel_link::Link) in each
+//! A wire inside the process, which joins two stacks by a [`Link`](whimbrel_link::Link) in each
 //! direction, in real time.
 //!
-//! What a link is like, its configuration says: by default it is perfect, with rate, delay and
-//! every impairment if asked. Needs no privilege and no system call while both workers are busy: a
-//! frame wakes the other worker as a command would, by its [`Waker`].
+//! A link is perfect by default; its configuration sets rate, delay and impairments. It needs no
+//! privilege, and no system call while both workers are busy. A frame wakes the other worker by its
+//! [`Waker`], as a command does.
 //!
-//! Super-segments are cut into packets of the link's MTU, as a network card does it; frames begin
-//! with their IP header. At an end with several shards each has a queue, as of a card that computes
+//! Super-segments are cut into packets of the link's MTU, as by a network card. Frames begin with their
+//! IP header. An end with several shards has a queue for each, selected as by a card's hash.
 //! which.
 
 use std::io;
@@ -26,7 +26,7 @@ pub(crate) use line::Line;
 
 mod line;
 
-/// One end of a wire that nobody is at yet.
+/// One end of a wire that is not open yet.
 #[derive(Debug)]
 pub struct MemEnd {
     clock: Clock,
@@ -34,7 +34,7 @@ pub struct MemEnd {
     outward: Arc<Line>,
 }
 
-/// A queue of one end of the wire. Its worker must have [`MemWire::clock`] and [`MemWire::waker`].
+/// A queue of one end of the wire. Its worker needs [`MemWire::clock`] and [`MemWire::waker`].
 #[derive(Debug)]
 pub struct MemWire {
     clock: Clock,
@@ -42,14 +42,14 @@ pub struct MemWire {
     queue: u16,
     inward: Arc<Line>,
     outward: Arc<Line>,
-    /// Packets on their way to the link: cut before the other end is locked out.
+    /// Packets for the link, segmented before the other end is locked out.
     packets: Vec<Bytes>,
     counters: DeviceCounters,
 }
 
 impl MemEnd {
-    /// Both ends of a wire. `there` is the way from the first to the second, `back` the other; the
-    /// same `seed` makes the same choices.
+    /// Creates both ends of a wire. `there` describes the direction from the first to the second,
+    /// `back` the other. The same `seed` repeats the same decisions.
     pub fn pair(there: LinkConfig, back: LinkConfig, seed: u64) -> (Self, Self) {
         let clock = Clock::start();
         let there = Arc::new(Line::new(there, seed));
@@ -58,8 +58,8 @@ impl MemEnd {
         (first, Self { clock, inward: there, outward: back })
     }
 
-    /// Somebody is there: a shard at each of so many queues (1 ..= 256). Which one a segment comes
-    /// in by is computed from its ports; [`Steered`](crate::Steered) does the rest.
+    /// Opens this end with `queues` queues (1 to 256), one for each shard. The queue of a segment
+    /// follows from its ports; [`Steered`](crate::Steered) forwards the rest.
     pub fn open(self, queues: u16) -> io::Result<Vec<MemWire>> {
         let wakers: Box<[Waker]> =
             (0..queues.max(1)).map(|_| Waker::new()).collect::<io::Result<_>>()?;
@@ -78,24 +78,24 @@ impl MemEnd {
 }
 
 impl MemWire {
-    /// Both ends of a wire as of [`MemEnd::pair`], with one queue each.
+    /// Creates both ends as [`MemEnd::pair`] does, with one queue each.
     pub fn pair(there: LinkConfig, back: LinkConfig, seed: u64) -> io::Result<(Self, Self)> {
         let (first, second) = MemEnd::pair(there, back, seed);
         let only = |end: MemEnd| end.open(1).map(|mut wires| wires.remove(0));
         Ok((only(first)?, only(second)?))
     }
 
-    /// The clock of both ends, and of their workers.
+    /// Returns the clock of both ends and their workers.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// What wakes this queue's worker.
+    /// Returns the waker of this queue's worker.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// What happened on the way to the other end.
+    /// Returns the counters of the link towards the other end.
     pub fn outward_counters(&self) -> LinkCounters {
         self.outward.counters()
     }
@@ -146,8 +146,8 @@ impl Device for MemWire {
         &self.counters
     }
 
-    /// When the next frame arrives. A worker asks this after it announced its sleep, so that a
-    /// frame pushed before [`Waker::wake`] found it awake is not slept upon.
+    /// Returns the arrival time of the next frame. A worker calls this after announcing its sleep, so
+    /// that a frame pushed before [`Waker::wake`] is not missed.
     fn next_deadline(&self) -> Option<Instant> {
         self.inward.next_arrival(self.queue)
     }
@@ -155,13 +155,13 @@ impl Device for MemWire {
 
 #[cfg(target_os = "linux")]
 impl AsFd for MemWire {
-    /// Readable when the worker is to be woken: for frames, or for whatever else.
+    /// Readable when the worker is to be woken, for frames or anything else.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.waker.as_fd()
     }
 }
 
-/// As large as an IP packet can be: the link cuts.
+/// Largest IP packet: the link segments.
 const MAX_SUPER: u32 = 65_535;
 
 #[cfg(test)]

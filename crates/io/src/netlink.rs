@@ -43,7 +43,7 @@ impl Netlink {
         self.send(request)
     }
 
-    /// Sets MTU (octets) and queue length (frames), and brings the interface up.
+    /// Sets MTU (bytes) and queue length (frames), and brings the interface up.
     pub fn bring_up(&mut self, index: u32, mtu: u16, queue: u32) -> io::Result<()> {
         let mut request = Request::link(index, libc::IFF_UP as u32);
         request.attribute(IFLA_MTU, &u32::from(mtu).to_ne_bytes());
@@ -226,7 +226,7 @@ impl Request {
         self.octets.extend_from_slice(octets);
     }
 
-    /// Length, kind, value, and zeroes up to a multiple of four octets.
+    /// Length, kind, value, and zeroes up to a multiple of four bytes.
     fn attribute(&mut self, kind: u16, value: &[u8]) {
         self.nested(kind, |request| request.put(value));
     }

@@ -293,7 +293,7 @@ fn in_queue<'a>(
     let (octets, rest) = std::mem::take(room).split_at_mut(end);
     *room = rest;
     let octets: &'a [u8] = octets;
-    // One octet is filled only if the frame is larger still.
+    // One byte is filled only if the frame is larger still.
     if len >= LARGEST {
         return None;
     }
@@ -352,14 +352,14 @@ fn capabilities(config: &PacketConfig, mac: MacAddress, mtu: u16) -> Capabilitie
 const ETHERNET: Medium = Medium::Ethernet { mac: MacAddress([2, 0, 0, 0, 0, 0]) };
 /// Frames that wait at most, before the kernel drops and [counts](DeviceCounters::rx_missed): as many as TUN's queue holds; 8 MiB at an MTU of 1500.
 pub const RING_FRAMES: usize = 4096;
-/// In front of a packet in its slot: the kernel's own header (76 octets with the offload header),
+/// In front of a packet in its slot: the kernel's own header (76 bytes with the offload header),
 /// that of Ethernet with a tag, and some to spare.
 const SLOT_HEAD: usize = 128;
 /// What the kernel has in one page: two of them.
 const LEAST_SLOT: usize = 2048;
-/// Super-frames that wait at most, octets, with what the kernel counts for their keeping.
+/// Super-frames that wait at most, bytes, with what the kernel counts for their keeping.
 const SUPER_OCTETS: i32 = 16 << 20;
-/// Offload header, Ethernet header with a tag, the largest IPv6 packet, and one octet that is filled
+/// Offload header, Ethernet header with a tag, the largest IPv6 packet, and one byte that is filled
 /// only if the frame is larger still.
 const LARGEST: usize = VnetHeader::LEN + EthernetHeader::LEN + 4 + 40 + 65_535 + 1;
 /// Room for super-frames of a burst: what is still in the second-level cache when the stack reads

@@ -12,7 +12,7 @@ pub fn own_frames(mac: MacAddress) -> [sock_filter; 14] {
     [
         load(libc::BPF_W, tag),
         skip(libc::BPF_JEQ, 0, 0, 10),
-        // A group's stations have the lowest bit of the first octet.
+        // A group's stations have the lowest bit of the first byte.
         load(libc::BPF_B, 0),
         skip(libc::BPF_JSET, 1, 4, 0),
         load(libc::BPF_W, 2),
@@ -50,7 +50,7 @@ pub(crate) const fn operation(code: u32, value: u32) -> sock_filter {
 
 const TYPE_AT: u32 = 12;
 const NOTHING: u32 = 0;
-/// The octets to keep: more than any frame has.
+/// The bytes to keep: more than any frame has.
 const ALL: u32 = 1 << 18;
 
 #[cfg(test)]

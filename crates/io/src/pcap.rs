@@ -258,7 +258,7 @@ fn station(packet: &Packet<'_>, addresses: &[InterfaceAddress]) -> Option<MacAdd
     (ours && !ethernet.dst.is_multicast()).then_some(ethernet.dst)
 }
 
-/// The largest packet that the stack sends, octets: as on a cable.
+/// The largest packet that the stack sends, bytes: as on a cable.
 const MTU: u16 = 1500;
 
 #[cfg(test)]

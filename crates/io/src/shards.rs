@@ -1,4 +1,4 @@
-//! How many shards a stack has: each runs on a thread of its own, at a queue of the wire.
+//! Number of shards of a stack; each runs on its own thread with a queue of the wire.
 
 use std::str::FromStr;
 
@@ -10,44 +10,44 @@ pub use plan::ShardPlan;
 #[cfg(target_os = "linux")]
 mod plan;
 
-/// How many shards a stack is to have.
+/// Requested number of shards.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ShardCount {
-    /// As many as the wire has queues (default).
+    /// One for each queue of the wire (default).
     #[default]
     PerQueue,
-    /// As many as there are processors, queues and work for. Typed `auto`.
+    /// The smaller of the numbers of processors and possible queues. Typed `auto`.
     Auto,
-    /// So many: 1 to [`ShardCount::MOST`]. Typed as a number.
+    /// A fixed number, 1 to [`ShardCount::MOST`]. Typed as a number.
     Exactly(u16),
 }
 
-/// Why a wire cannot have so many shards.
+/// Reason why a wire does not support a number of shards.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardConfigError {
-    /// The kernel's sockets, on which there are none.
+    /// Kernel sockets, which have no shards.
     #[error("{0}: the kernel's sockets have none: leave it out")]
     Kernel(u16),
-    /// A wire with another number of queues.
+    /// The wire has another number of queues.
     #[error("{shards}: the wire has {queues} queues, give as many or none")]
     Queues {
-        /// The shards that were asked for.
+        /// Requested shards.
         shards: u16,
-        /// The queues of the wire.
+        /// Queues of the wire.
         queues: u16,
     },
-    /// A wire that cannot have so many queues.
+    /// The wire does not support this number of queues.
     #[error(transparent)]
     Wire(#[from] ConfigError),
 }
 
 impl ShardCount {
-    /// The most shards: as many queues as an interface may have.
+    /// Limit of shards: the limit of queues of an interface.
     pub const MOST: u16 = 256;
 }
 
-/// What was typed is neither a number of shards nor `auto`.
+/// The text is neither a number of shards nor `auto`.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("give 1 to {}, or auto", ShardCount::MOST)]
 pub struct ShardCountError;

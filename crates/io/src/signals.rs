@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP as a [`Stop`], and SIGUSR1 as a question, for the binary.
+//! SIGINT, SIGTERM and SIGHUP as a [`Stop`], and SIGUSR1 as a status request.
 
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,11 +13,11 @@ use signal_hook::{flag, low_level};
 use crate::Stop;
 use crate::sys::signal::{FirstSignal, end_at_second, is_ignored};
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP set a [`Stop`]; a second one, [`MEANT_TWICE`] later or
-/// more, ends the process at once, so that a program that hangs while it ends can still be interrupted.
-/// SIGHUP stays ignored where it was ignored before, as nohup(1) has it.
+/// While it exists, SIGINT, SIGTERM and SIGHUP set a [`Stop`]. A second signal, at least
+/// [`MEANT_TWICE`] later, ends the process at once, so that a hanging program can be interrupted.
+/// SIGHUP stays ignored if it was ignored before, as nohup(1) requires.
 ///
-/// Dropping it takes the handlers out; the signals are then ignored, not fatal again.
+/// Dropping it removes the handlers; the signals are then ignored, not fatal again.
 #[derive(Debug)]
 #[must_use = "the signals are handled only while this lives"]
 pub struct Signals {
@@ -26,7 +26,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Lets the signals set `stop`.
+    /// Makes the signals set `stop`.
     pub fn install(stop: &Stop) -> io::Result<Self> {
         let first = Arc::new(FirstSignal::new(stop.writer()?));
         let mut signals = Self { registered: Vec::with_capacity(6), first: Arc::clone(&first) };
@@ -35,7 +35,7 @@ impl Signals {
             if signal == SIGHUP && is_ignored(signal)? {
                 continue;
             }
-            // Whoever wakes finds the flag set.
+            // The flag is set before the sleepers wake.
             signals.registered.push(flag::register(signal, stop.flag())?);
             let first = Arc::clone(&first);
             signals.registered.push(end_at_second(signal, first, MEANT_TWICE)?);
@@ -49,8 +49,8 @@ impl Signals {
     }
 }
 
-/// From now on a file that has reached its limit (`ulimit -f`) is an error of the write, which can be
-/// told, and not SIGXFSZ, which ends a process without a word.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail with an error. By default SIGXFSZ ends
+/// the process without a message.
 pub fn survive_file_limits() -> io::Result<()> {
     flag::register(SIGXFSZ, Arc::default()).map(|_for_good| ())
 }
@@ -68,7 +68,7 @@ pub fn on_status_request(asked: Arc<AtomicBool>) -> io::Result<()> {
     flag::register(SIGUSR1, asked).map(|_for_good| ())
 }
 
-/// While it lives, SIGUSR1 is a question that somebody waits for, and no longer fatal.
+/// While it exists, SIGUSR1 is a status request and not fatal.
 #[derive(Debug)]
 #[must_use = "the signal is handled only while this lives"]
 pub struct StatusRequest {
@@ -77,22 +77,21 @@ pub struct StatusRequest {
 }
 
 impl StatusRequest {
-    /// Takes the signal over: an error if the system has no descriptor.
+    /// Installs the handler. Fails if the system has no descriptor.
     pub fn install() -> io::Result<Self> {
         let (asked, writer) = io::pipe()?;
         let registered = low_level::pipe::register(SIGUSR1, writer)?;
         Ok(Self { asked, registered })
     }
 
-    /// Takes note of what was asked since: of several signals together once. Call it when this is
-    /// readable; before, it waits.
+    /// Takes the pending requests; several signals count as one. Waits unless this is readable.
     pub fn take(&self) -> io::Result<()> {
         (&self.asked).read(&mut [0; 64]).map(drop)
     }
 }
 
 impl AsFd for StatusRequest {
-    /// Readable once the signal came.
+    /// Readable after the signal.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.asked.as_fd()
     }
@@ -104,8 +103,8 @@ impl Drop for StatusRequest {
     }
 }
 
-/// How much later than the first a signal is a second one: `timeout` sends one to the program and to
-/// its group, within microseconds.
+/// Delay from which a signal counts as a second one: `timeout` sends one to the program and to its
+/// group, within microseconds.
 pub const MEANT_TWICE: Duration = Duration::from_millis(200);
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What is typed after `--wire`, turned into what is meant: `kind:target[,key=value…]`; and opened.
+//! Parses and opens wire specifications, as given to `--wire`: `kind:target[,key=value…]`.
 //!
-//! Each kind has a folder of its own with its configuration and its device. Beside that it is known here
-//! alone: how it is typed, and what a stack on it gets.
+//! Each kind has a folder with its configuration and its device. Only this file knows its text form and
+//! the stack's options on it.
 //!
 //! ```
 //! use whimbrel_io::WireSpec;
@@ -31,35 +31,36 @@ pub use error::{Kind, SpecError};
 
 mod error;
 
-/// A wire: where frames go.
+/// A wire: the source and destination of a stack's frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum WireSpec {
-    /// `tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,queues=N][,offload=on|off][,mtu=N]`; `addr`
-    /// and `host` may repeat. Without a `host` in its network, each `addr` gets the first other
-    /// address of the network as the machine's.
+    /// `tun:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,queues=N][,offload=on|off][,mtu=N]`; `addr` and
+    /// `host` may repeat. An `addr` without a `host` in its network gets the first other address of the
+    /// network as that of the machine.
     Tun(TunConfig),
-    /// `tap:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mac=MAC][,offload=on|off][,mtu=N][,dad=on|off]`: the
-    /// same with Ethernet frames. Without `mac` the stack's station is drawn at random.
+    /// `tap:NAME,addr=ADDRESS/PREFIX[,host=ADDRESS][,mac=MAC][,offload=on|off][,mtu=N][,dad=on|off]`:
+    /// like `tun:` with Ethernet frames. Without `mac` the station address is random.
     Tap(TunConfig),
     /// `packet:IF,addr=ADDRESS/PREFIX[,gw=ADDRESS][,mac=MAC][,fanout=N][,offload=on|off]
-    /// [,dad=on|off]`: a station of the stack's own on the interface IF; `addr` and `gw` may repeat. Without `mac`
-    /// the station is drawn at random.
+    /// [,dad=on|off]`: a station of the stack's own on the interface IF; `addr` and `gw` may repeat.
+    /// Without `mac` the station address is random.
     Packet(PacketConfig),
     /// `unix:PATH,addr=ADDRESS/PREFIX[,mtu=N]`: a socket to another process; `addr` may repeat.
     Unix(UnixConfig),
-    /// `pcap:FILE,addr=ADDRESS/PREFIX[,mac=MAC][,speed=max]`: a capture, replayed; `addr` may repeat.
-    /// Without `mac` the station is the one that frames for these addresses are for.
+    /// `pcap:FILE,addr=ADDRESS/PREFIX[,mac=MAC][,speed=max]`: a capture to replay; `addr` may repeat.
+    /// Without `mac` the stack has the station address to which the capture's frames for these
+    /// addresses go.
     Pcap(PcapConfig),
-    /// `mem:[rate=45M][,delay=35ms][,…]`: both hosts in this process, and a link between them in
-    /// each direction that is like this; `mem:` alone is perfect.
+    /// `mem:[rate=45M][,delay=35ms][,…]`: both hosts in this process, with such a link in each
+    /// direction; `mem:` without options is perfect.
     Mem(LinkConfig),
-    /// `kernel:`: no stack of ours, but the kernel's sockets.
+    /// `kernel:`: the kernel's sockets instead of a stack.
     Kernel,
 }
 
 impl WireSpec {
-    /// The stack's addresses, where the wire says them.
+    /// Returns the stack's addresses, if the wire specifies them.
     pub fn addresses(&self) -> &[InterfaceAddress] {
         match self {
             Self::Tun(config) | Self::Tap(config) => config.addresses(),
@@ -70,7 +71,7 @@ impl WireSpec {
         }
     }
 
-    /// Whether others on the wire are asked for the stack's addresses before it uses them.
+    /// Returns the mode of duplicate address detection.
     pub fn dad(&self) -> DuplicateAddressDetection {
         match self {
             Self::Tun(config) | Self::Tap(config) => config.dad(),
@@ -81,7 +82,7 @@ impl WireSpec {
         }
     }
 
-    /// The queues that frames come in by: one for each shard.
+    /// Returns the number of receive queues, one for each shard.
     pub fn queues(&self) -> u16 {
         match self {
             Self::Tun(config) | Self::Tap(config) => config.queues(),
@@ -90,7 +91,7 @@ impl WireSpec {
         }
     }
 
-    /// The same with so many queues.
+    /// Returns this wire with another number of queues.
     pub fn with_queues(self, queues: u16) -> Result<Self, ConfigError> {
         Ok(match self {
             Self::Tun(config) => Self::Tun(config.with_queues(queues)?),
@@ -103,7 +104,7 @@ impl WireSpec {
         })
     }
 
-    /// The stack's ways beyond the networks of its addresses.
+    /// Returns the stack's routes in addition to those to its networks.
     pub fn routes(&self) -> Vec<Route> {
         match self {
             Self::Tun(config) | Self::Tap(config) => config.routes(),
@@ -114,9 +115,9 @@ impl WireSpec {
         }
     }
 
-    /// Opens it: a device for each queue, in the kernel's order, which are to be
-    /// [joined](crate::Steered::join). `clock` is that of their workers; `done` is set when a wire that
-    /// ends, a capture, has ended. [`stack::open`](crate::stack::open) puts shards there, too.
+    /// Opens the wire: a device for each queue, in the kernel's order, to be
+    /// [joined](crate::Steered::join). `clock` is that of their workers; `done` is set when a finite
+    /// wire, such as a capture, has ended. [`stack::open`](crate::stack::open) also creates shards.
     pub fn open(&self, clock: Clock, done: &Stop) -> Result<Vec<AnyDevice>, WireError> {
         Ok(match self {
             Self::Tun(config) | Self::Tap(config) => boxed(Tun::open_queues(config)?),
@@ -127,23 +128,23 @@ impl WireSpec {
         })
     }
 
-    /// Whether there is no stack of ours, but the kernel's sockets.
+    /// True for the kernel's sockets.
     pub fn is_kernel(&self) -> bool {
         *self == Self::Kernel
     }
 
-    /// The link between both hosts, if both are in this process.
+    /// Returns the link between both hosts, if both are in this process.
     pub fn mem_link(&self) -> Option<&LinkConfig> {
         if let Self::Mem(link) = self { Some(link) } else { None }
     }
 
-    /// Whether it is a capture: nobody hears what the stack answers, and it ends.
+    /// True for a capture, which ends and discards what the stack sends.
     pub fn is_capture(&self) -> bool {
         matches!(self, Self::Pcap(_))
     }
 
-    /// Whether this machine is among those that reach the stack there: its own frames do not come back
-    /// to a station on its interface.
+    /// True if this machine can reach the stack there: frames of the machine do not come back to a
+    /// station on its own interface.
     pub fn is_reached_from_here(&self) -> bool {
         !matches!(self, Self::Packet(_))
     }
@@ -173,7 +174,7 @@ impl FromStr for WireSpec {
     }
 }
 
-/// How a wire of a kind is made of its target and of what was typed behind that.
+/// Parses a wire of one kind from its target and options.
 type Read = fn(&str, Typed) -> Result<WireSpec, ConfigError>;
 
 /// All kinds that have devices.
@@ -214,13 +215,13 @@ const KINDS: [(Kind, Read); 5] = [
     ),
 ];
 
-/// All kinds, for people; those that have no devices last.
+/// Returns the names of all kinds for messages; those without devices last.
 fn names() -> String {
     let kinds = KINDS.iter().map(|(kind, _)| format!("{kind}, "));
     kinds.collect::<String>() + "mem: and kernel:"
 }
 
-/// What was typed after the target, by its key.
+/// Options after the target, by key.
 #[derive(Default)]
 struct Typed {
     addresses: Vec<InterfaceAddress>,
@@ -299,7 +300,7 @@ impl Typed {
         Ok(())
     }
 
-    /// The interface called `name` that it means.
+    /// Returns the configuration of the interface `name`.
     fn interface(self, name: &str, layer: Layer) -> Result<TunConfig, ConfigError> {
         let mut config = TunConfig::new(name, self.addresses)?.with_hosts(&self.hosts)?;
         config = config.with_layer(layer)?;
@@ -313,7 +314,7 @@ impl Typed {
         Ok(config.with_offload(self.offload.unwrap_or_default()))
     }
 
-    /// The place on the interface called `name` that it means.
+    /// Returns the configuration of a station on the interface `name`.
     fn place(self, name: &str) -> Result<PacketConfig, ConfigError> {
         let config = PacketConfig::new(name, self.addresses)?.with_gateways(&self.gateways)?;
         let config = config.with_mac(self.mac)?.with_fanout(self.fanout.unwrap_or(1))?;
@@ -329,7 +330,7 @@ fn once<T>(place: &mut Option<T>, key: &'static str, value: T) -> Result<(), Spe
     }
 }
 
-/// The address and the length of its prefix, as in `10.9.0.2/24`.
+/// Parses an address with the length of its prefix, as in `10.9.0.2/24`.
 pub fn interface_address(value: &str) -> Option<InterfaceAddress> {
     let (addr, prefix_len) = value.split_once('/')?;
     Some(InterfaceAddress { addr: address(addr)?, prefix_len: prefix_len.parse().ok()? })
@@ -375,7 +376,7 @@ fn named<T>(value: &str) -> impl Fn((&str, T)) -> Option<T> {
     move |(name, it)| (name == value).then_some(it)
 }
 
-/// What `value` means for this key, which is one of what is allowed.
+/// Parses `value` for this key; `allowed` describes valid values.
 fn read<T>(
     key: &'static str,
     value: &str,
@@ -385,10 +386,10 @@ fn read<T>(
     read(value).ok_or_else(|| SpecError::BadValue { key, value: value.into(), allowed })
 }
 
-/// Kinds of wire that later versions have.
+/// Kinds of wire of later versions.
 const PLANNED: [&str; 1] = ["xdp"];
 const INTERFACE: &str = "an interface name";
-/// As the first wire that somebody may want.
+/// Example of a first wire.
 const EXAMPLE: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
 const TAP_EXAMPLE: &str = "tap:whim0,addr=10.9.0.2/24,host=10.9.0.1";
 const PACKET_EXAMPLE: &str = "packet:eth0,addr=10.9.0.2/24,gw=10.9.0.1";

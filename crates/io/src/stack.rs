@@ -1,5 +1,5 @@
-//! One way to bring a stack up: a wire is opened, and a shard put at each of its queues. What runs them
-//! is [`ShardThreads`](crate::ShardThreads).
+//! Opens a wire and creates a shard for each of its queues. [`ShardThreads`](crate::ShardThreads) runs
+//! them.
 
 use whimbrel_base::Secrets;
 use whimbrel_stack::{InterfaceAddress, Route, Shard, ShardConfig};
@@ -13,64 +13,64 @@ use crate::{
 #[cfg(target_os = "linux")]
 use crate::{Stop, WireSpec};
 
-/// What a stack is to be.
+/// Configuration of a stack.
 #[derive(Clone, Debug)]
 pub struct StackConfig {
-    /// By which rules it goes.
+    /// Tunables.
     pub tunables: Tunables,
-    /// Its keys; those of its cookies are the group's, if there is one.
+    /// Keys; a group's cookie key replaces that for cookies.
     pub secrets: Secrets,
-    /// The addresses of the stack, those of the wire among them.
+    /// Addresses of the stack, including those of the wire.
     pub addresses: Vec<InterfaceAddress>,
-    /// Its ways beyond their networks.
+    /// Routes in addition to those to its networks.
     pub routes: Vec<Route>,
-    /// Whether others on the wire are asked for the addresses first.
+    /// Duplicate address detection before the start.
     pub dad: DuplicateAddressDetection,
-    /// The group whose handshakes it completes.
+    /// Key of the group whose handshakes it completes.
     pub group: Option<GroupKey>,
 }
 
 #[cfg(target_os = "linux")]
 impl StackConfig {
-    /// A stack with the addresses and routes of this wire, in no group.
+    /// Creates a configuration with the addresses and routes of this wire, without a group.
     pub fn new(wire: &WireSpec, tunables: Tunables, secrets: Secrets) -> Self {
         let (addresses, routes) = (wire.addresses().to_vec(), wire.routes());
         Self { tunables, secrets, addresses, routes, dad: wire.dad(), group: None }
     }
 }
 
-/// A shard of a stack with its queue of the wire: all but the application.
+/// A shard of a stack with its queue of the wire, without the application.
 #[derive(Debug)]
 pub struct StackShard {
-    /// Its number, from 0 on: that of its queue.
+    /// Number of the shard and its queue, from 0.
     pub number: usize,
-    /// The host of this queue.
+    /// Host of this queue.
     pub shard: Shard,
-    /// The queue of the wire, with the way to the other shards.
+    /// Queue of the wire, with forwarding to the other shards.
     pub device: Steered,
-    /// What wakes its worker.
+    /// Waker of its worker.
     pub waker: Waker,
-    /// The clock that all shards of the stack have.
+    /// Clock of all shards of the stack.
     pub clock: Clock,
-    /// A capture of what passes between the two.
+    /// Capture of the frames between device and shard.
     pub tap: Option<Tap>,
-    /// A trace of what becomes of its connections.
+    /// Trace of its connections.
     pub trace: Option<Trace>,
 }
 
-/// What drives a [`StackShard`] for an application.
+/// Worker of a [`StackShard`] with an application's port.
 pub type StackWorker<P> = Worker<Steered, P>;
 
 impl StackShard {
-    /// A worker for this application.
+    /// Returns a worker with this port.
     pub fn worker<P: Port>(self, port: P) -> StackWorker<P> {
         let Self { shard, device, waker, clock, tap, trace, .. } = self;
         Worker::new(device, shard, port, clock, waker).with_tap(tap).with_trace(trace)
     }
 }
 
-/// Opens the wire, with a shard at each of its queues. `clock` is their time; `done` is set when a wire
-/// that ends, a capture, has ended.
+/// Opens the wire and creates a shard for each of its queues, with time from `clock`. `done` is set
+/// when a finite wire, such as a capture, has ended.
 #[cfg(target_os = "linux")]
 pub fn open(
     wire: &WireSpec,
@@ -83,8 +83,8 @@ pub fn open(
     open_devices(devices, wakers, clock, config)
 }
 
-/// The same over devices of whatever kind: the queues of one wire, in the order in which they are
-/// [computed](crate::steering), each with what wakes its worker.
+/// Creates shards over devices of any kind: the queues of one wire, in the order of
+/// [`steering`](crate::steering), each with its worker's waker.
 pub fn open_devices(
     mut devices: Vec<AnyDevice>,
     wakers: Vec<Waker>,
@@ -95,7 +95,7 @@ pub fn open_devices(
     assemble(devices, wakers, clock, config)
 }
 
-/// The same at one end of a wire inside the process, with so many shards (1 ..= 256).
+/// Creates `shards` shards (1 to 256) at one end of a wire inside the process.
 pub fn open_mem(
     end: MemEnd,
     shards: u16,

@@ -218,7 +218,7 @@ fn of_arp(packet: &[u8]) -> Home {
     }
 }
 
-/// Of an ICMP error without its first octet: its header goes on for 7, and then comes what it quotes.
+/// Of an ICMP error without its first byte: its header goes on for 7, and then comes what it quotes.
 fn of_quoted(rest: &[u8]) -> Home {
     match rest.get(7..).map(QuotedSegment::parse) {
         Some(Ok(quoted)) if quoted.protocol == Protocol::TCP => {

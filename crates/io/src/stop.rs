@@ -1,4 +1,4 @@
-//! A request to end, that any thread or a signal handler can make and every worker sees.
+//! A stop request, set by any thread or a signal handler and seen by every worker.
 
 use std::io;
 #[cfg(all(target_os = "linux", feature = "signals"))]
@@ -13,8 +13,8 @@ use sleepers::Sleepers;
 #[cfg_attr(not(target_os = "linux"), path = "stop/sleepers_unsupported.rs")]
 mod sleepers;
 
-/// Ends workers. Once set it stays set. Clones are the same request: a flag for those who run, and
-/// something that wakes those who sleep.
+/// Ends workers. Once set it stays set. Clones share one request: a flag for running workers, and a
+/// descriptor that wakes sleeping ones.
 #[derive(Clone, Debug)]
 pub struct Stop {
     shared: Arc<Shared>,
@@ -27,19 +27,19 @@ struct Shared {
 }
 
 impl Stop {
-    /// A stop that is not set: an error if the system has no descriptor.
+    /// Creates a stop that is not set. Fails if the system has no descriptor.
     pub fn new() -> io::Result<Self> {
         let (flag, sleepers) = (Arc::default(), Sleepers::new()?);
         Ok(Self { shared: Arc::new(Shared { flag, sleepers }) })
     }
 
-    /// Whether it was set.
+    /// True if it was set.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.shared.flag.load(Ordering::Acquire)
     }
 
-    /// Sets it and wakes who waits. Does nothing more if it was set.
+    /// Sets it and wakes the sleepers. Further calls have no effect.
     pub fn set(&self) {
         if !self.shared.flag.swap(true, Ordering::AcqRel) {
             self.shared.sleepers.wake();
@@ -54,20 +54,20 @@ impl Stop {
         Ok(())
     }
 
-    /// Whether that worker may sleep: it is woken when this is set, and it was not yet.
+    /// Registers a worker to be woken. True if it may sleep, because the stop is not set yet.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn wakes(&self, waker: &crate::Waker) -> bool {
         self.shared.sleepers.add(waker);
         !self.is_set()
     }
 
-    /// The flag, for a signal handler that sets it and then writes to [`Stop::writer`].
+    /// Returns the flag, for a signal handler that sets it and then writes to [`Stop::writer`].
     #[cfg(all(target_os = "linux", feature = "signals"))]
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.shared.flag)
     }
 
-    /// The end of the pipe that wakes the sleepers.
+    /// Returns the end of the pipe that wakes the sleepers.
     #[cfg(all(target_os = "linux", feature = "signals"))]
     pub(crate) fn writer(&self) -> io::Result<PipeWriter> {
         self.shared.sleepers.writer()
@@ -82,7 +82,7 @@ impl AsFd for Stop {
     }
 }
 
-/// Sets a [`Stop`] however its scope ends.
+/// Sets a [`Stop`] at the end of its scope, however that ends.
 pub(crate) struct StopOnDrop<'s>(pub(crate) &'s Stop);
 
 impl Drop for StopOnDrop<'_> {

@@ -147,7 +147,7 @@ pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<
 
 /// The number of the interface called `name`, in this thread's network namespace.
 pub fn interface_index(name: &CStr) -> io::Result<u32> {
-    // SAFETY: a `CStr` ends with a zero octet.
+    // SAFETY: a `CStr` ends with a zero byte.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
     if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
 }

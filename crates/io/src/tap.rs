@@ -1,5 +1,4 @@
-//! A capture of what passes between a device and its shard, into files: what a [`Recorder`] makes of
-//! it.
+//! Captures of the frames between a device and its shard, written to files by a [`Recorder`].
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,39 +14,39 @@ pub use crate::witnessed::Witness;
 
 pub use whimbrel_link::recorder::RecorderConfig as TapConfig;
 
-/// A capture under way. Ends, and says how it went, by [`Tap::finish`].
+/// A running capture. [`Tap::finish`] ends it and returns its result.
 pub struct Tap {
     recorder: Recorder,
-    /// Segments of the batch that were recorded already and still wait for the device.
+    /// Segments of the batch that are recorded and still wait for the device.
     kept: usize,
-    /// Set once all frames that there may be are written.
+    /// Set once the limit of frames is written.
     enough: Option<Stop>,
     files: Arc<Mutex<Files>>,
 }
 
-/// Where frames are written, by one tap or by those of several shards.
+/// Output of one tap, or of those of several shards.
 struct Files {
     out: Witnessed,
     rotation: Option<Rotation>,
-    /// Octets in this file.
+    /// Bytes in this file.
     written: u64,
 }
 
-/// When a capture goes on in another file.
+/// Continuation of a capture in another file.
 pub struct Rotation {
-    /// Once a file has so many octets; it may exceed them by a burst of frames.
+    /// Size in bytes at which a file ends; a burst of frames may exceed it.
     pub octets: u64,
-    /// Where it goes on.
+    /// Opens the next file.
     pub next: Box<dyn FnMut() -> io::Result<Box<dyn Write + Send>> + Send>,
 }
 
 impl Tap {
-    /// A capture written to `out`, which is best buffered: there is a write for each burst.
+    /// Begins a capture to `out`, which is best buffered: there is a write for each burst.
     pub fn begin(config: TapConfig, out: impl Write + Send + 'static) -> Self {
         Self::begin_before(None, config, out)
     }
 
-    /// The same; if the capture cannot be written any more, `witness` is told why, once and at once.
+    /// Begins a capture; if writing fails, `witness` gets the error, once and immediately.
     pub fn begin_before(
         witness: Option<Witness>,
         config: TapConfig,
@@ -60,21 +59,20 @@ impl Tap {
         tap
     }
 
-    /// The same in several files.
+    /// Continues the capture in several files.
     pub fn with_rotation(self, rotation: Option<Rotation>) -> Self {
         lock(&self.files).rotation = rotation;
         self
     }
 
-    /// Sets `stop` once as many frames are written as there may be ([`TapConfig::most`]), or no more
-    /// can be.
+    /// Sets `stop` once the limit of frames ([`TapConfig::most`]) is written or writing fails.
     pub fn until(mut self, stop: Stop) -> Self {
         self.enough = Some(stop);
         self
     }
 
-    /// A tap of another shard of the same host, into the same files. Each may write as many frames as
-    /// there may be; those of one burst stay together, and bursts stand as they were written.
+    /// Returns a tap for another shard of the host, into the same files. Each has its own limit of
+    /// frames. Frames of one burst stay together, and bursts are in the order of their writes.
     pub fn of_another_shard(&self) -> Self {
         Self {
             recorder: self.recorder.of_another_shard(),
@@ -84,31 +82,31 @@ impl Tap {
         }
     }
 
-    /// Ends the capture, or its part of one: how many packets it recorded, or why no more could be
-    /// written, which the first of several is told.
+    /// Ends the capture of this tap. Returns the number of recorded packets, or the write error, which
+    /// only the first of several callers gets.
     pub fn finish(self) -> io::Result<u64> {
         lock(&self.files).out.finish().map(|()| self.recorder.packets())
     }
 
-    /// Frames arrived, and go to the shard.
+    /// Records arrived frames on their way to the shard.
     pub(crate) fn rx(&mut self, now: Instant, shard: &mut Shard, burst: &[RxFrame<'_>]) {
         self.recorder.rx(now, shard, burst);
         self.write();
     }
 
-    /// Segments go to the device.
+    /// Records segments on their way to the device.
     pub(crate) fn tx(&mut self, now: Instant, shard: &Shard, batch: &TxBatch) {
         let new = batch.pending().get(self.kept..).unwrap_or_default();
         self.recorder.tx(now, shard, new);
         self.write();
     }
 
-    /// The device took of the batch what it could; the rest comes again.
+    /// Notes which segments the device left in the batch; they come again.
     pub(crate) fn keep(&mut self, batch: &TxBatch) {
         self.kept = batch.pending().len();
     }
 
-    /// After a failure nothing is written any more: the stack goes on without its capture.
+    /// Writes nothing after a failure: the stack goes on without its capture.
     fn write(&mut self) {
         let mut files = lock(&self.files);
         files.write(&mut self.recorder);
@@ -140,7 +138,7 @@ impl Files {
     }
 }
 
-/// A panic in a writer leaves nothing of ours half done.
+/// Locks the files. A panic in a writer leaves our state whole.
 fn lock(files: &Mutex<Files>) -> MutexGuard<'_, Files> {
     files.lock().unwrap_or_else(PoisonError::into_inner)
 }

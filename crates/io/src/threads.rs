@@ -1,7 +1,7 @@
-//! A thread for each shard of a stack, and the end that they have in common.
+//! Threads for the shards of a stack, which end together.
 //!
-//! Without one of them the others are no host, since its flows go unanswered: whichever ends first, by an
-//! error, a panic or because it was asked to, ends all.
+//! Without one shard the others are no complete host, because its flows are not served. Whichever ends
+//! first (an error, a panic or a request) therefore ends all.
 
 use std::io;
 use std::thread::{self, Builder, ScopedJoinHandle};
@@ -10,36 +10,36 @@ use crate::Stop;
 use crate::stop::StopOnDrop;
 use crate::sys::pin_to;
 
-/// How the threads of a stack run.
+/// Parameters of a stack's threads.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardThreads<'s> {
-    /// What ends them, and is set when one of them has ended.
+    /// Ends the threads; set when one of them has ended.
     pub stop: &'s Stop,
-    /// The processors that they run on, which they are given in turn; none: wherever the system likes.
+    /// Processors to which threads are assigned in turn; if empty, the system decides.
     pub processors: &'s [usize],
 }
 
-/// Why a thread did not begin.
+/// Reason why a thread did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThreadError {
-    /// The system gave none.
+    /// The system could not create a thread.
     #[error("cannot start a thread: {0}")]
     Start(#[from] io::Error),
-    /// It may not run where it was to.
+    /// The thread could not be pinned.
     #[error("cannot run on processor {processor}: {error}")]
     Pin {
-        /// The number of the processor that it was to stay on.
+        /// Number of the processor.
         processor: usize,
-        /// Why the system refused that.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl ShardThreads<'_> {
-    /// Runs each of these on a thread of its own, called `whimbrel-` and its number, and `meanwhile` on
-    /// this one, whose end ends them, too. Returns when all have ended: what each came to, in their order,
-    /// or the first error. A panic of one of them goes on here.
+    /// Runs `run` for each item on its own thread, named `whimbrel-` and its number, and `meanwhile` on
+    /// this thread. The end of `meanwhile` ends them too. Returns the results in order, or the first
+    /// error, when all have ended. A panic of one continues here.
     pub fn run<S: Send, T: Send, E: Send + From<ThreadError>>(
         &self,
         shards: impl IntoIterator<Item = S>,
@@ -66,7 +66,7 @@ impl ShardThreads<'_> {
         })
     }
 
-    /// Begins a thread for each of these, and leaves it to itself.
+    /// Starts a detached thread for each item.
     pub fn spawn<S: Send + 'static>(
         &self,
         shards: impl IntoIterator<Item = S>,
@@ -81,7 +81,7 @@ impl ShardThreads<'_> {
         Ok(())
     }
 
-    /// Has the calling thread run where that numbered `number` is to.
+    /// Pins the calling thread to the processor for `number`.
     fn pin(&self, number: usize) -> Result<(), ThreadError> {
         let processor = number.checked_rem(self.processors.len());
         let Some(processor) = processor.and_then(|at| self.processors.get(at).copied()) else {
@@ -91,12 +91,12 @@ impl ShardThreads<'_> {
     }
 }
 
-/// What a thread came to; its panic is this one's.
+/// Joins a thread and passes its panic on.
 fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// The system shows 15 bytes of a name.
+/// Returns a builder with the thread's name; the system shows 15 bytes.
 fn named(number: usize) -> Builder {
     Builder::new().name(format!("whimbrel-{number}"))
 }

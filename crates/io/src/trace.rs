@@ -1,4 +1,4 @@
-//! What becomes of each connection of a stack, as lines of JSON in a file: what a [`Tracer`] makes of it.
+//! Traces of a stack's connections, written by a [`Tracer`] as lines of JSON.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,17 +9,17 @@ use whimbrel_stack::{Medium, RxFrame, Shard, TxBatch};
 
 use crate::witnessed::{Witness, Witnessed};
 
-/// The trace of a shard. Ends, and says how it went, by [`Trace::finish`].
+/// Trace of a shard. [`Trace::finish`] ends it and returns its result.
 pub struct Trace {
     tracer: Tracer,
-    /// Where all shards write.
+    /// Output of all shards.
     out: Arc<Mutex<Witnessed>>,
 }
 
 impl Trace {
-    /// A trace of each of so many (>= 1) shards of a host, all written to `out`, which is best buffered:
-    /// lines of one burst stay together. If no more can be written, `witness` is told why, once and at
-    /// once, and the stack goes on without its trace.
+    /// Begins a trace for each of `shards` (at least 1) shards of a host, all written to `out`, which
+    /// is best buffered. Lines of one burst stay together. If writing fails, `witness` gets the error,
+    /// once and immediately, and the stack goes on without its trace.
     pub fn begin(
         witness: Witness,
         medium: Medium,
@@ -31,21 +31,21 @@ impl Trace {
         (0..shards).map(|shard| Self { tracer: tracer(shard), out: Arc::clone(&out) }).collect()
     }
 
-    /// The run is over for this shard: connections that are still there get a last line. Returns why no
-    /// more could be written, which the first of several is told.
+    /// Ends the trace of this shard: open connections get a last line. Returns the write error, if any;
+    /// only the first of several callers gets it.
     pub fn finish(mut self, now: Instant, shard: &Shard) -> io::Result<()> {
         self.tracer.end(now, shard);
         self.write();
         self.out.lock().unwrap_or_else(PoisonError::into_inner).finish()
     }
 
-    /// Frames arrived, and the shard has dealt with them.
+    /// Records arrived frames that the shard has processed.
     pub(crate) fn rx(&mut self, now: Instant, shard: &Shard, burst: &[RxFrame<'_>]) {
         self.tracer.rx(now, shard, burst);
         self.write();
     }
 
-    /// Segments go to the device.
+    /// Records segments that go to the device.
     pub(crate) fn tx(&mut self, now: Instant, shard: &Shard, batch: &TxBatch) {
         self.tracer.tx(now, shard, batch.pending());
         self.write();
@@ -54,7 +54,7 @@ impl Trace {
     fn write(&mut self) {
         let lines = self.tracer.take();
         if !lines.is_empty() {
-            // A panic in a writer leaves nothing of ours half done.
+            // A panic in a writer leaves our state whole.
             self.out.lock().unwrap_or_else(PoisonError::into_inner).write(lines);
             lines.clear();
         }

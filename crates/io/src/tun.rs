@@ -520,16 +520,16 @@ fn packet_information() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
-/// Where the next frame's offload header goes, so that the frame is aligned to 16 octets.
+/// Where the next frame's offload header goes, so that the frame is aligned to 16 bytes.
 fn next_start(end: usize) -> usize {
     (end + VnetHeader::LEN).next_multiple_of(16) - VnetHeader::LEN
 }
 
-/// A burst ends once this many octets were read, so that they are still in the second-level cache
+/// A burst ends once this many bytes were read, so that they are still in the second-level cache
 /// when the stack reads them: 128 KiB.
 const BURST_OCTETS: usize = 128 * 1024;
-/// Room for one read: the largest IPv6 packet (a header of 40 octets and 65,535 of payload), its
-/// offload header, an Ethernet header with a tag, and one octet that is filled only if the frame is
+/// Room for one read: the largest IPv6 packet (a header of 40 bytes and 65,535 of payload), its
+/// offload header, an Ethernet header with a tag, and one byte that is filled only if the frame is
 /// larger still.
 const SLOT: usize = VnetHeader::LEN + EthernetHeader::LEN + 4 + 40 + 65_535 + 1;
 /// The first frame's offload header.

@@ -31,7 +31,7 @@ pub struct UnixWire {
     end: End,
     name: String,
     mtu: u16,
-    /// Places for a burst, each for one frame and one octet more.
+    /// Places for a burst, each for one frame and one byte more.
     arena: Box<[u8]>,
     counters: DeviceCounters,
 }
@@ -219,12 +219,12 @@ fn is_transient(error: &io::Error) -> bool {
     aborted || matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Room for a frame, and one octet that is filled only if the frame is larger.
+/// Room for a frame, and one byte that is filled only if the frame is larger.
 fn place(mtu: u16) -> usize {
     usize::from(mtu) + 1
 }
 
-/// A burst has at most this many octets, so that they are still in the second-level cache when the
+/// A burst has at most this many bytes, so that they are still in the second-level cache when the
 /// stack reads them.
 const BURST_OCTETS: usize = 256 * 1024;
 /// Frames of one system call outward: their slices take 5 kB of stack.

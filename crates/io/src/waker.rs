@@ -1,4 +1,4 @@
-//! Wakes a worker that sleeps, and costs next to nothing if it does not.
+//! Waking a sleeping worker, at almost no cost if it is awake.
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -11,7 +11,7 @@ use sleep_flag::SleepFlag;
 
 mod sleep_flag;
 
-/// Wakes one worker. Clones wake the same one. Why no wake-up is lost stands in `sleep_flag.rs`.
+/// Wakes one worker. Clones wake the same one. `sleep_flag.rs` explains why no wake-up is lost.
 #[derive(Clone, Debug)]
 pub struct Waker {
     shared: Arc<Shared>,
@@ -21,21 +21,21 @@ pub struct Waker {
 struct Shared {
     sleep_flag: SleepFlag,
     event: Event,
-    /// The task that polls the worker, if no thread runs it.
+    /// Task that polls the worker, if it has no thread.
     task: OnceLock<task::Waker>,
 }
 
 impl Waker {
-    /// For a worker not yet running.
+    /// Creates the waker of a worker that does not run yet.
     pub fn new() -> io::Result<Self> {
         let (sleep_flag, task) = (SleepFlag::new(), OnceLock::new());
         let shared = Shared { sleep_flag, event: Event::new()?, task };
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Call it after putting something where the worker's port looks. A system call only if the
-    /// worker sleeps on a thread of its own, and then by one of many callers. After the worker's end it
-    /// does nothing.
+    /// Wakes the worker; call it after queueing something for the worker's port. It costs a system call
+    /// only if the worker sleeps on its own thread, and only for one of many callers. After the
+    /// worker's end it has no effect.
     pub fn wake(&self) {
         if self.shared.sleep_flag.claim_wake_up() {
             match self.shared.task.get() {
@@ -45,18 +45,18 @@ impl Waker {
         }
     }
 
-    /// The worker is polled by `task`, from its first sleep to its end.
+    /// Sets the task that polls the worker, from its first sleep to its end.
     pub(crate) fn set_task(&self, task: &task::Waker) {
         self.shared.task.get_or_init(|| task.clone());
     }
 
-    /// The worker is about to sleep. It must look into its queue once more after this.
+    /// Announces a sleep of the worker, which must check its queue once more after this.
     pub(crate) fn announce(&self) {
         self.shared.sleep_flag.announce();
     }
 
-    /// The worker is awake. A task that was elected just before writes the descriptor all the
-    /// same, which ends the next sleep early once.
+    /// Records that the worker is awake. A caller elected just before still writes the descriptor,
+    /// which ends the next sleep early once.
     pub(crate) fn retract(&self) {
         self.shared.sleep_flag.retract();
     }
@@ -66,14 +66,14 @@ impl Waker {
         self.shared.event.clear();
     }
 
-    /// Sleeps until it is woken, or `timeout` is over (`None`: for ever).
+    /// Sleeps until a wake-up or until `timeout` has passed (`None`: no limit).
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn wait(&self, timeout: Option<std::time::Duration>) {
         self.shared.event.wait(timeout);
         self.clear();
     }
 
-    /// Whether it wakes the same worker.
+    /// True if it wakes the same worker.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)

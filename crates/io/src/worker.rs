@@ -1,4 +1,5 @@
-//! The thread that drives one shard: device and application in, device and application out, sleep.
+//! The worker that drives one shard: it moves frames and commands in, and segments and events out, then
+//! sleeps.
 
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -21,48 +22,47 @@ pub use polled::{PollInterest, Polled};
 mod polled;
 mod spin;
 
-/// The application's side of a shard, called on the shard's own thread.
+/// The application's side of a shard, called on the shard's thread.
 ///
-/// Every call does a bounded amount of work and never blocks: while it runs, nothing arrives.
+/// Calls must do a bounded amount of work and never block, because no packet is processed meanwhile.
 pub trait Port {
-    /// Carries commands inward: what other threads asked for since; by default nobody asks. Called at the start of each
-    /// turn, and once more after the worker announced its sleep, so that nothing put into a queue
-    /// before [`Waker::wake`] is slept upon.
+    /// Applies commands of other threads; none by default. Called at the start of each turn, and once
+    /// more after the worker has announced its sleep, so that no command queued before [`Waker::wake`]
+    /// is missed.
     fn drain(&mut self, _now: Instant, _shard: &mut Shard) -> Activity {
         Activity::Idle
     }
 
-    /// Carries events outward, and acts upon them. Called after frames and timers of a turn were
-    /// dealt with, before its segments go to the device.
+    /// Passes events on and reacts to them. Called after the frames and timers of a turn, before its
+    /// segments go to the device.
     fn flush(&mut self, now: Instant, shard: &mut Shard) -> Activity;
 
-    /// Another station was found to have one of the shard's addresses: whoever runs the stack wants to
-    /// know ([`Shard::take_conflict`]).
+    /// Reports that another host has one of the shard's addresses ([`Shard::take_conflict`]).
     fn on_conflict(&mut self, _conflict: AddressConflict) {}
 
-    /// When [`Port::drain`] is to be called at the latest, if nothing else happens.
+    /// Returns the latest time for the next call of [`Port::drain`].
     fn next_deadline(&self) -> Option<Instant> {
         None
     }
 }
 
-/// Whether a step did anything: a worker sleeps only after a turn that was idle throughout.
+/// Result of a step; a worker sleeps only after a turn of idle steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Activity {
-    /// There was nothing to do, and nothing is left.
+    /// Nothing was done, and nothing is left.
     Idle,
-    /// Something was done, or its budget ended before the work: another turn is due.
+    /// Something was done, or the budget ran out: another turn is due.
     Busy,
 }
 
 impl Activity {
-    /// `Busy` if there is more to do, else `Idle`.
+    /// Returns `Busy` if `busy`, else `Idle`.
     pub const fn busy_if(busy: bool) -> Self {
         if busy { Self::Busy } else { Self::Idle }
     }
 
-    /// `Busy` if one of both is.
+    /// Returns `Busy` if one of the two is.
     pub const fn or(self, other: Self) -> Self {
         match self {
             Self::Busy => Self::Busy,
@@ -71,7 +71,7 @@ impl Activity {
     }
 }
 
-/// Drives one shard over one device for one port.
+/// Drives one shard with one device and one port.
 #[derive(Debug)]
 pub struct Worker<D, P> {
     device: D,
@@ -86,35 +86,35 @@ pub struct Worker<D, P> {
     trace: Option<Box<Trace>>,
 }
 
-/// Why segments wait in the batch.
+/// Reason why segments wait in the batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum BatchBlock {
     /// Until the device is writable.
     UntilWritable,
-    /// Until then: no descriptor tells.
+    /// Until this time, because no descriptor reports the end.
     StopCondition(Instant),
-    /// Until somebody makes room, and wakes it.
+    /// Until the reader of the queue makes room and wakes the worker.
     UntilWoken,
 }
 
-/// Why a worker ended before it was asked to.
+/// Reason of a premature end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerError {
     /// The device is lost.
     #[error("{name}: the device is lost: {error}{}", remedy(error))]
     Device {
-        /// Which, as in `tun:whim0`.
+        /// Its name, as in `tun:whim0`.
         name: String,
-        /// What the system said of it.
+        /// The system's error.
         error: io::Error,
     },
-    /// The system would not let it wait.
+    /// Waiting failed.
     #[error("cannot wait for the device: {0}")]
     Wait(io::Error),
 }
 
-/// What there is to do about a lost device; nothing more, if its error says why.
+/// Returns advice for a lost device, unless its error contains it.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::ConnectionAborted | io::ErrorKind::InvalidData => "",
@@ -122,12 +122,12 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// What a worker's thread ends with: the worker, for its counters, and how it ended.
+/// Result of a worker's thread: the worker, for its counters, and the reason of its end.
 pub type Ended<D, P> = (Worker<D, P>, Result<(), WorkerError>);
 
 impl<D: Device, P: Port> Worker<D, P> {
-    /// A worker that runs when told to. `clock` is the shard's time, and the one that device and
-    /// port were given, if they were; `waker` is the one that the port's other half wakes.
+    /// Creates a worker. `clock` is the time of the shard, the device and the port; `waker` is the one
+    /// that the port's other half wakes.
     pub fn new(device: D, shard: Shard, port: P, clock: Clock, waker: Waker) -> Self {
         let batch = TxBatch::new(BATCH);
         Self {
@@ -144,39 +144,38 @@ impl<D: Device, P: Port> Worker<D, P> {
         }
     }
 
-    /// The same with a capture of every frame between device and shard; without one it costs
-    /// nothing.
+    /// Adds a capture of all frames between device and shard; without one it costs nothing.
     pub fn with_tap(mut self, tap: Option<Tap>) -> Self {
         self.tap = tap.map(Box::new);
         self
     }
 
-    /// The same with a trace of what becomes of connections; without one it costs nothing.
+    /// Adds a trace of connections; without one it costs nothing.
     pub fn with_trace(mut self, trace: Option<Trace>) -> Self {
         self.trace = trace.map(Box::new);
         self
     }
 
-    /// Ends the trace, if there is one; what went wrong its witness was told.
+    /// Ends the trace, if there is one. Its witness has been informed of errors.
     pub fn end_trace(&mut self) {
         let trace = self.trace.take();
         let _told_already = trace.map(|trace| trace.finish(self.clock.now(), &self.shard));
     }
 
-    /// The same for another port, which is made of this one.
+    /// Replaces the port by one made of it.
     pub fn with_port<Q: Port>(self, make: impl FnOnce(&mut Shard, P) -> Q) -> Worker<D, Q> {
         let Self { device, mut shard, port, clock, waker, batch, stuck, spin, tap, trace } = self;
         let port = make(&mut shard, port);
         Worker { device, shard, port, clock, waker, batch, stuck, spin, tap, trace }
     }
 
-    /// The capture, to end it, or to go on with it in another worker.
+    /// Takes the capture out, to end it or to continue it in another worker.
     pub fn take_tap(&mut self) -> Option<Tap> {
         self.tap.take().map(|tap| *tap)
     }
 
-    /// Runs on this thread until `until` is set or the device is lost. Uses no CPU while there is
-    /// nothing to do. May be called again.
+    /// Runs on this thread until `until` is set or the device is lost. Uses no CPU while idle. May be
+    /// called again.
     pub fn run(&mut self, until: &Stop) -> Result<(), WorkerError> {
         while !until.is_set() {
             if self.turn()? == Activity::Idle && !self.spins() {
@@ -186,7 +185,7 @@ impl<D: Device, P: Port> Worker<D, P> {
         Ok(())
     }
 
-    /// Whether there may be more to do so soon that it is not worth to sleep.
+    /// True if more work may arrive so soon that a sleep does not pay.
     fn spins(&mut self) -> bool {
         self.spin.goes_on(self.clock.now(), self.device.counters())
     }
@@ -195,11 +194,10 @@ impl<D: Device, P: Port> Worker<D, P> {
         WorkerError::Device { name: device.name(), error }
     }
 
-    /// Runs on a thread of its own called `name` (the system shows 15 octets of it).
+    /// Runs on a new thread called `name` (the system shows 15 bytes).
     ///
-    /// If it ends for any other reason than `until`, by an error or a panic, it sets `until`: the
-    /// other shards of the stack end too, and whoever waits for them learns of it by joining,
-    /// instead of waiting for a shard that is no more.
+    /// If it ends before `until` is set, by an error or a panic, it sets `until`. The other shards of
+    /// the stack then end too, so that a join returns instead of waiting for a lost shard.
     pub fn spawn(mut self, name: &str, until: Stop) -> io::Result<JoinHandle<Ended<D, P>>>
     where
         D: Send + 'static,
@@ -212,32 +210,32 @@ impl<D: Device, P: Port> Worker<D, P> {
         })
     }
 
-    /// The shard that it drives.
+    /// Returns the shard.
     pub fn shard(&self) -> &Shard {
         &self.shard
     }
 
-    /// The device that it takes frames from.
+    /// Returns the device.
     pub fn device(&self) -> &D {
         &self.device
     }
 
-    /// What calls the shard between bursts.
+    /// Returns the port.
     pub fn port(&self) -> &P {
         &self.port
     }
 
-    /// The same, to be told something.
+    /// Returns the port, mutably.
     pub fn port_mut(&mut self) -> &mut P {
         &mut self.port
     }
 
-    /// Device, shard and port.
+    /// Returns device, shard and port.
     pub fn into_parts(self) -> (D, Shard, P) {
         (self.device, self.shard, self.port)
     }
 
-    /// Once round: commands in, frames in, timers, events out, segments out.
+    /// Runs one turn: commands in, frames in, timers, events out, segments out.
     fn turn(&mut self) -> Result<Activity, WorkerError> {
         let now = self.clock.now();
         self.shard.tell_time(now);
@@ -248,8 +246,8 @@ impl<D: Device, P: Port> Worker<D, P> {
         let frames = self
             .device
             .rx_burst(&mut |burst| {
-                // Commands from before a frame was sent come before it: a listener that was just opened hears
-                // the SYN of who was told of it.
+                // Commands from before a frame was sent precede it, so that a listener that was just
+                // opened receives the SYN of a peer that knows of it.
                 commands = commands.or(port.drain(now, shard));
                 match tap {
                     None => shard.rx(now, burst),
@@ -275,8 +273,8 @@ impl<D: Device, P: Port> Worker<D, P> {
         Ok(commands.or(arrived).or(events).or(segments))
     }
 
-    /// Moves segments from the shard to the device. Idle once nothing waits, or the device takes
-    /// no more; unless the shard sent something to itself.
+    /// Moves segments from the shard to the device. Idle if nothing waits or the device is blocked,
+    /// unless the shard sent something to itself.
     fn transmit(&mut self) -> Result<Activity, WorkerError> {
         for _ in 0..TX_ROUNDS {
             let more = self.shard.tx(&mut self.batch);
@@ -310,10 +308,10 @@ impl<D: Device, P: Port> Worker<D, P> {
         Ok(Activity::Busy)
     }
 
-    /// Waits until there may be something to do.
+    /// Waits for work.
     fn sleep(&mut self, until: &Stop) -> Result<(), WorkerError> {
         self.waker.announce();
-        // What was put into the port's queue before the announcement woke nobody.
+        // Commands queued before the announcement have not woken the worker.
         let now = self.clock.now();
         self.shard.tell_time(now);
         let late = self.port.drain(now, &mut self.shard);
@@ -325,13 +323,13 @@ impl<D: Device, P: Port> Worker<D, P> {
         result
     }
 
-    /// The rest of a turn whose commands came late. The next one takes the frames.
+    /// Finishes a turn whose commands came late. The next turn takes the frames.
     fn finish_turn(&mut self, now: Instant) -> Result<(), WorkerError> {
         let _ = self.port.flush(now, &mut self.shard);
         self.transmit().map(|_| ())
     }
 
-    /// Where no descriptor tells of anything. What a device may block for, its waker tells.
+    /// Waits on systems without descriptors; wakers report everything there.
     #[cfg(not(target_os = "linux"))]
     fn wait(&mut self, until: &Stop) -> Result<(), WorkerError> {
         let timeout = self.next_deadline().map(|deadline| self.clock.until(deadline));
@@ -366,7 +364,7 @@ impl<D: Device, P: Port> Worker<D, P> {
         Ok(())
     }
 
-    /// When something is due without any descriptor telling.
+    /// Returns the next deadline that no descriptor reports.
     fn next_deadline(&self) -> Option<Instant> {
         let retry = match self.stuck {
             Some(BatchBlock::StopCondition(retry)) => Some(retry),
@@ -381,14 +379,13 @@ impl<D: Device, P: Port> Worker<D, P> {
     }
 }
 
-/// Segments on their way to the device (730 octets each): as many as one burst inward can cause.
+/// Segments on their way to the device (730 bytes each): as many as one inward burst can cause.
 const BATCH: usize = 64;
-/// Batches sent in one turn, before frames and commands have their turn again.
+/// Batches sent in one turn, before the next frames and commands.
 const TX_ROUNDS: usize = 4;
-/// Timers that expire in one turn: 16,000 that are due at once do not delay a handshake by more
-/// than these.
+/// Timers that expire in one turn: 16,000 due at once delay a handshake by no more than these.
 const ADVANCE_BUDGET: usize = 256;
-/// How long to wait for memory: sooner would only spin, later adds to round trips.
+/// Wait for memory: a shorter one only spins, a longer one adds to round trips.
 const CONGESTION_PAUSE: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

@@ -261,7 +261,7 @@ fn long_frames_are_read_into_chunks_while_there_are_some() {
         let mut tun = open("tun:whim0,addr=10.9.0.2/24,mtu=65535");
         let mut pool = ChunkPool::default();
         let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
-        // How many octets, and whether they are to be in a chunk: one that is long by itself is not foreseen,
+        // How many bytes, and whether they are to be in a chunk: one that is long by itself is not foreseen,
         // and the longest are longer than a chunk.
         let mut sent =
             vec![(60_000, false), (60_000, true), (100, false), (65_507, false), (50_000, true)];

@@ -80,7 +80,7 @@ fn batch(frames: &[Vec<u8>]) -> TxBatch {
     batch
 }
 
-/// A header of up to 20 octets, and the rest in slices.
+/// A header of up to 20 bytes, and the rest in slices.
 fn fill(tx: &mut TxSegment, frame: &[u8]) -> bool {
     let (header, text) = frame.split_at(frame.len().min(20));
     tx.header_room()[..header.len()].copy_from_slice(header);
@@ -91,7 +91,7 @@ fn fill(tx: &mut TxSegment, frame: &[u8]) -> bool {
     true
 }
 
-/// Frames that are told apart by their length and their octets.
+/// Frames that are told apart by their length and their bytes.
 fn frames(count: usize) -> Vec<Vec<u8>> {
     (0..count).map(|number| vec![number as u8 | 1; 20 + number * 37 % 1_480]).collect()
 }

@@ -90,11 +90,11 @@ pub struct KernelOptions {
     pub local: Option<Address>,
     /// Small segments do not wait for earlier ones (`TCP_NODELAY`).
     pub no_delay: bool,
-    /// The most octets of text in a segment (`TCP_MAXSEG`).
+    /// The most bytes of text in a segment (`TCP_MAXSEG`).
     pub mss: Option<u16>,
     /// The name of the congestion control (`TCP_CONGESTION`).
     pub congestion: Option<String>,
-    /// Octets of its buffers (`SO_SNDBUF`, `SO_RCVBUF`), for which the kernel takes twice as much
+    /// Bytes of its buffers (`SO_SNDBUF`, `SO_RCVBUF`), for which the kernel takes twice as much
     /// memory.
     pub buffers: Option<(u32, u32)>,
     /// The number of the interface in whose zone a link-local address of the peer's, or of this side's, is
@@ -447,7 +447,7 @@ fn stale() -> io::Error {
 
 /// Marks the tokens of listeners.
 const LISTENER: u64 = 1 << 32;
-/// Octets of one read.
+/// Bytes of one read.
 const BUFFER: usize = 128 << 10;
 
 #[cfg(test)]

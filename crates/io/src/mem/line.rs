@@ -47,7 +47,7 @@ impl Line {
         let _ = self.receivers.set(receivers);
     }
 
-    /// The longest packet that it takes, octets.
+    /// The longest packet that it takes, bytes.
     pub(crate) fn mtu(&self) -> u16 {
         self.lock().link.config().mtu
     }

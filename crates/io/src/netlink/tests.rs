@@ -12,7 +12,7 @@ fn nested_attributes_have_lengths_without_and_places_with_padding() {
     assert_eq!(message[20..22], 5u16.to_ne_bytes());
 }
 
-/// A message as the kernel writes it: header, body, zeroes up to a multiple of four octets.
+/// A message as the kernel writes it: header, body, zeroes up to a multiple of four bytes.
 fn message(kind: i32, sequence: u32, body: &[u8]) -> Vec<u8> {
     let mut octets = ((HEADER_LEN + body.len()) as u32).to_ne_bytes().to_vec();
     octets.extend((kind as u16).to_ne_bytes());

@@ -61,7 +61,7 @@ pub fn ends() -> io::Result<Vec<Veth>> {
 /// An interface, as the kernel describes it.
 struct Link {
     index: u32,
-    /// With a zero octet at its end.
+    /// With a zero byte at its end.
     name: Vec<u8>,
     is_veth: bool,
     /// The interface that it leads to, if that is in the same network namespace.
@@ -75,7 +75,7 @@ impl Link {
     }
 }
 
-/// struct ifinfomsg (the index at octet 4), and attributes.
+/// struct ifinfomsg (the index at byte 4), and attributes.
 fn link_in(body: &[u8]) -> Option<Link> {
     let index = u32::from_ne_bytes(*body.get(4..)?.first_chunk()?);
     let all = body.get(LINK_LEN..)?;

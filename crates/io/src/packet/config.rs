@@ -26,7 +26,7 @@ pub struct PacketConfig {
 }
 
 impl PacketConfig {
-    /// A place on the interface called `name` (1 to 15 octets) for a stack that has `addresses`,
+    /// A place on the interface called `name` (1 to 15 bytes) for a stack that has `addresses`,
     /// which the machine must not have: no router, a station drawn at random, one socket, offloads
     /// on. The MTU is the interface's.
     pub fn new(name: &str, addresses: Vec<InterfaceAddress>) -> Result<Self, ConfigError> {

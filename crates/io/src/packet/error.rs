@@ -57,7 +57,7 @@ pub enum PacketError {
     /// The stack cannot do with the interface.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The system gave no random octets for a station's address.
+    /// The system gave no random bytes for a station's address.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
     /// Anything else that the system refused.

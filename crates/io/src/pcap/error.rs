@@ -28,7 +28,7 @@ pub enum PcapError {
         /// What is wrong, and where.
         error: ReadError,
     },
-    /// The system gave no random octets for a station's address.
+    /// The system gave no random bytes for a station's address.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
 }

@@ -1,4 +1,4 @@
-//! A capture read piece by piece: of a long one a few hundred kilooctets are in memory at a time.
+//! A capture read piece by piece: of a long one a few hundred kilobytes are in memory at a time.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -30,7 +30,7 @@ pub(super) enum Source {
     Memory(Vec<u8>),
 }
 
-/// Where the octets of a packet are, in the piece that is in memory.
+/// Where the bytes of a packet are, in the piece that is in memory.
 #[derive(Clone, Debug)]
 pub(super) struct Place(Range<usize>);
 
@@ -110,12 +110,12 @@ impl CaptureReader {
         }
     }
 
-    /// The octets of a packet of the piece that was read last.
+    /// The bytes of a packet of the piece that was read last.
     pub(super) fn octets(&self, place: &Place) -> &[u8] {
         self.piece.get(place.0.clone()).unwrap_or_default()
     }
 
-    /// Has so many octets of the file in memory, or all that are left of it.
+    /// Has so many bytes of the file in memory, or all that are left of it.
     fn fill(&mut self, octets: usize) -> io::Result<()> {
         let lacking = octets.saturating_sub(self.piece.len()) as u64;
         let read = self.file.by_ref().take(lacking).read_to_end(&mut self.piece)?;
@@ -135,5 +135,5 @@ impl std::fmt::Debug for CaptureReader {
     }
 }
 
-/// Octets of the file in memory at a time, unless a block is longer.
+/// Bytes of the file in memory at a time, unless a block is longer.
 const PIECE: usize = 256 << 10;

@@ -42,7 +42,7 @@ fn open(config: &PcapConfig) -> (PcapWire, Stop) {
     (PcapWire::open(config, Clock::start(), done.clone()).unwrap(), done)
 }
 
-/// The frames of a burst, by their first octet.
+/// The frames of a burst, by their first byte.
 fn burst(wire: &mut PcapWire) -> Vec<u8> {
     let mut first = Vec::new();
     wire.rx_burst(&mut |frames| first.extend(frames.iter().map(|frame| frame.octets[0]))).unwrap();

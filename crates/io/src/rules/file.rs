@@ -26,7 +26,7 @@ pub(super) struct File {
 pub(super) struct Line {
     /// The file and the number of the line.
     pub(super) place: String,
-    /// The octets of the file before it.
+    /// The bytes of the file before it.
     start: usize,
     pub(super) name: String,
     pub(super) value: String,

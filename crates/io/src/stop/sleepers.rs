@@ -21,7 +21,7 @@ impl Sleepers {
 
     /// Wakes all, once, so the pipe cannot fill.
     pub(super) fn wake(&self) {
-        // A pipe with room for one octet takes it; if not, somebody wrote there already.
+        // A pipe with room for one byte takes it; if not, somebody wrote there already.
         let _ = (&self.writer).write(&[1]);
     }
 

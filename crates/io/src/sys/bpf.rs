@@ -50,7 +50,7 @@ pub(crate) fn load(program: &[Instruction]) -> io::Result<Program> {
         license: LICENSE.as_ptr().expose_provenance() as u64,
     };
     let len = size_of::<Load>() as c_long;
-    // SAFETY: the kernel reads `len` octets, and from there the instructions and the license, all
+    // SAFETY: the kernel reads `len` bytes, and from there the instructions and the license, all
     // of which outlive the call.
     let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_PROG_LOAD, &raw const load, len) };
     own(c_int::try_from(fd).unwrap_or(-1)).map(Program)

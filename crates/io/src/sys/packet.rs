@@ -20,7 +20,7 @@ pub(crate) struct PacketSocket(std::fs::File);
 pub(crate) struct InterfaceState {
     /// Its number, by which the kernel calls it.
     pub(crate) index: u32,
-    /// The largest packet, octets.
+    /// The largest packet, bytes.
     pub(crate) mtu: u32,
     /// Whether it is up.
     pub(crate) up: bool,
@@ -110,7 +110,7 @@ impl PacketSocket {
         self.read_option(libc::SOL_PACKET, option.number(), 0)
     }
 
-    /// Room for frames that wait outside the ring, octets, as far as the system allows.
+    /// Room for frames that wait outside the ring, bytes, as far as the system allows.
     pub(crate) fn set_receive_buffer(&self, octets: c_int) {
         let forced = self.set_option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &octets);
         if forced.is_err() {
@@ -155,7 +155,7 @@ impl PacketSocket {
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
         address.sll_ifindex = index.cast_signed();
         let len = size_of_val(&address) as libc::socklen_t;
-        // SAFETY: the address outlives the call, and `len` octets of it are its own.
+        // SAFETY: the address outlives the call, and `len` bytes of it are its own.
         check(unsafe { libc::bind(self.0.as_raw_fd(), (&raw const address).cast(), len) })?;
         Ok(())
     }
@@ -188,7 +188,7 @@ impl PacketSocket {
         self.read_option(libc::SOL_SOCKET, libc::SO_ERROR, 0)
     }
 
-    /// The next frame that was too large for its slot, into `place`. Returns its octets.
+    /// The next frame that was too large for its slot, into `place`. Returns its bytes.
     pub(crate) fn receive(&self, place: &mut [u8]) -> io::Result<usize> {
         (&self.0).read(place)
     }
@@ -201,7 +201,7 @@ impl PacketSocket {
 
     fn set_option<T>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
         let (place, len) = (std::ptr::from_ref(value).cast(), size_of::<T>() as libc::socklen_t);
-        // SAFETY: the kernel reads `len` octets, which are those of `value`; what they point to, if
+        // SAFETY: the kernel reads `len` bytes, which are those of `value`; what they point to, if
         // anything, is borrowed beyond the call.
         check(unsafe { libc::setsockopt(self.0.as_raw_fd(), level, option, place, len) })?;
         Ok(())
@@ -210,7 +210,7 @@ impl PacketSocket {
     fn read_option<T>(&self, level: c_int, option: c_int, mut value: T) -> io::Result<T> {
         let mut len = size_of::<T>() as libc::socklen_t;
         let place = (&raw mut value).cast();
-        // SAFETY: the kernel writes `len` octets at most, which are those of `value`; all that is
+        // SAFETY: the kernel writes `len` bytes at most, which are those of `value`; all that is
         // asked for here are integers.
         check(unsafe { libc::getsockopt(self.0.as_raw_fd(), level, option, place, &raw mut len) })?;
         Ok(value)
@@ -241,7 +241,7 @@ impl Mapping {
     fn of(socket: BorrowedFd<'_>, shape: RingShape) -> io::Result<Self> {
         let (access, len) = (libc::PROT_READ | libc::PROT_WRITE, shape.octets());
         let anywhere = std::ptr::null_mut();
-        // SAFETY: the kernel chooses a place that is free, for as many octets as the ring has.
+        // SAFETY: the kernel chooses a place that is free, for as many bytes as the ring has.
         let place =
             unsafe { libc::mmap(anywhere, len, access, libc::MAP_SHARED, socket.as_raw_fd(), 0) };
         if place == libc::MAP_FAILED {
@@ -252,7 +252,7 @@ impl Mapping {
     }
 }
 
-// SAFETY: the mapping has as many octets as its shape, begins with a page and stays until it is
+// SAFETY: the mapping has as many bytes as its shape, begins with a page and stays until it is
 // dropped. The kernel fills a slot while its status says so, and sets that when it has.
 unsafe impl RingMemory for Mapping {
     fn start(&self) -> NonNull<u8> {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use libc::tpacket2_hdr;
 
-/// How many slots a ring has, and of how many octets each.
+/// How many slots a ring has, and of how many bytes each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RingShape {
     slot: usize,
@@ -20,19 +20,19 @@ pub(crate) struct RingShape {
 
 impl RingShape {
     /// Both are powers of two, so that no slot crosses the bounds of what the kernel has in one piece;
-    /// a slot has 256 octets to 1 MiB, a ring 64 KiB to 1 GiB.
+    /// a slot has 256 bytes to 1 MiB, a ring 64 KiB to 1 GiB.
     pub(crate) fn new(slot: usize, slots: usize) -> io::Result<Self> {
         let fits = slot.is_power_of_two() && SLOT.contains(&slot) && slots.is_power_of_two();
         let octets = slot.checked_mul(slots).filter(|octets| fits && RING.contains(octets));
         octets.map(|_| Self { slot, slots }).ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
 
-    /// Octets of a slot.
+    /// Bytes of a slot.
     pub(crate) const fn slot(self) -> usize {
         self.slot
     }
 
-    /// Octets of all slots together.
+    /// Bytes of all slots together.
     pub(crate) const fn octets(self) -> usize {
         self.slot * self.slots
     }
@@ -41,12 +41,12 @@ impl RingShape {
 /// Memory that somebody puts frames into.
 ///
 /// # Safety
-/// As many octets as `shape` has begin at `start`, which is aligned to 16, and are there, nowhere else,
+/// As many bytes as `shape` has begin at `start`, which is aligned to 16, and are there, nowhere else,
 /// until the value is dropped, wherever it was moved. A slot begins with its status, a word that both
 /// sides access as an atomic. While that says `TP_STATUS_USER` nobody writes to the slot; otherwise
 /// nobody but who fills it accesses the rest of it. It is set when all of the slot has been written.
 pub(crate) unsafe trait RingMemory {
-    /// Where its first octet is.
+    /// Where its first byte is.
     fn start(&self) -> NonNull<u8>;
 
     /// How many slots it has, and of what size.
@@ -69,7 +69,7 @@ pub(crate) struct Ring<M> {
 pub(crate) struct RingSlot<'a> {
     /// Whose the slot is, and what its frame lacks: bits `TP_STATUS_*`.
     pub(crate) status: u32,
-    /// The frame's octets, of which those that did not fit are missing.
+    /// The frame's bytes, of which those that did not fit are missing.
     pub(crate) len: usize,
     /// What stands in front of the frame: the offload header, if there is one, ends it.
     pub(crate) head: &'a [u8],
@@ -113,14 +113,14 @@ impl<M: RingMemory> Ring<M> {
     }
 
     fn status(&self, ahead: usize) -> &AtomicU32 {
-        // SAFETY: each slot begins with its status, aligned to 16 octets, and both sides access it
+        // SAFETY: each slot begins with its status, aligned to 16 bytes, and both sides access it
         // as one word.
         unsafe { self.place(ahead).cast().as_ref() }
     }
 
     fn place(&self, ahead: usize) -> NonNull<u8> {
         let shape = self.memory.shape();
-        // SAFETY: the product is less than the octets of the memory.
+        // SAFETY: the product is less than the bytes of the memory.
         unsafe { self.memory.start().add((self.next + ahead) % shape.slots * shape.slot) }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct SeqPacket(OwnedFd);
 /// What became of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Received {
-    /// Its octets; more than its place had, if it was cut. 0 from a socket whose peer is gone.
+    /// Its bytes; more than its place had, if it was cut. 0 from a socket whose peer is gone.
     pub(crate) len: usize,
 }
 
@@ -31,7 +31,7 @@ impl SeqPacket {
     /// Connects it to whoever listens at `path`.
     pub(crate) fn connect(&self, path: &Path) -> io::Result<()> {
         let (address, len) = address(path)?;
-        // SAFETY: the address outlives the call, and `len` octets of it are its own.
+        // SAFETY: the address outlives the call, and `len` bytes of it are its own.
         let result = unsafe { libc::connect(self.0.as_raw_fd(), (&raw const address).cast(), len) };
         check(result).map(|_| ())
     }
@@ -39,7 +39,7 @@ impl SeqPacket {
     /// Makes a file of type socket at `path` and listens there for up to `backlog` who wait.
     pub(crate) fn listen(&self, path: &Path, backlog: c_int) -> io::Result<()> {
         let (address, len) = address(path)?;
-        // SAFETY: the address outlives the call, and `len` octets of it are its own.
+        // SAFETY: the address outlives the call, and `len` bytes of it are its own.
         let result = unsafe { libc::bind(self.0.as_raw_fd(), (&raw const address).cast(), len) };
         check(result)?;
         // SAFETY: listen takes no pointer.
@@ -64,7 +64,7 @@ impl SeqPacket {
     }
 
     /// Takes up to `received.len()` messages, at most [`MOST`], into `arena`: the first into its
-    /// first `place` octets, and so on. Returns how many there were: one at least.
+    /// first `place` bytes, and so on. Returns how many there were: one at least.
     pub(crate) fn receive(
         &self,
         arena: &mut [u8],

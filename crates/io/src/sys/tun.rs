@@ -48,7 +48,7 @@ impl TunFile {
         check(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TUNGETIFF, &raw mut request) })?;
         let name = request.ifr_name.map(c_char::cast_unsigned);
         let name = CStr::from_bytes_until_nul(&name).map_err(io::Error::other)?;
-        // SAFETY: the kernel wrote the flags, and any octets are a number.
+        // SAFETY: the kernel wrote the flags, and any bytes are a number.
         let flags = unsafe { request.ifr_ifru.ifru_flags };
         Ok((name.into(), flags.cast_unsigned().into()))
     }
@@ -59,18 +59,18 @@ impl TunFile {
     }
 
     /// Reads a frame into `chunk`, which is empty, and what there is no room for in it into `beyond`. Returns
-    /// the octets of both.
+    /// the bytes of both.
     pub(crate) fn read_into(&self, chunk: &mut BytesMut, beyond: &mut [u8]) -> io::Result<usize> {
         let room = chunk.spare_capacity_mut();
         let most = room.len();
         let iovec = |start: *mut u8, iov_len| libc::iovec { iov_base: start.cast(), iov_len };
         let places =
             [iovec(room.as_mut_ptr().cast(), most), iovec(beyond.as_mut_ptr(), beyond.len())];
-        // SAFETY: both places are lent exclusively beyond the call, and of as many octets as it is told.
+        // SAFETY: both places are lent exclusively beyond the call, and of as many bytes as it is told.
         let read =
             unsafe { libc::readv(self.0.as_raw_fd(), places.as_ptr(), places.len() as c_int) };
         let read = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
-        // SAFETY: the kernel wrote as many octets of the chunk, or all of its room.
+        // SAFETY: the kernel wrote as many bytes of the chunk, or all of its room.
         unsafe { chunk.set_len(read.min(most)) };
         Ok(read)
     }
@@ -84,7 +84,7 @@ impl TunFile {
         Ok(())
     }
 
-    /// TUNSETVNETHDRSZ: how many octets of offload header precede each frame.
+    /// TUNSETVNETHDRSZ: how many bytes of offload header precede each frame.
     pub(crate) fn set_vnet_header_size(&self, octets: c_int) -> io::Result<()> {
         let place = &raw const octets;
         // SAFETY: of this device TUNSETVNETHDRSZ reads one `int`, which outlives the call.

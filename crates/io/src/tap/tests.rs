@@ -61,7 +61,7 @@ fn tap(out: impl Write + Send + 'static, snap: usize) -> Tap {
     Tap::begin(TapConfig { snap, zero: 1_000, ..config }, out)
 }
 
-/// A packet as it was read back: nanoseconds, octets there and on the wire, flags, comment.
+/// A packet as it was read back: nanoseconds, bytes there and on the wire, flags, comment.
 type Line = (u64, u32, u32, u32, String);
 
 fn packets(file: &Shared) -> Vec<Line> {

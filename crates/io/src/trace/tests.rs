@@ -11,7 +11,7 @@ use crate::outputs::{Full, Shared};
 use crate::pair::mem_capabilities;
 use crate::{Activity, MemPair, MemTime, Port, Stop};
 
-/// Sends so many octets on one connection, and closes it.
+/// Sends so many bytes on one connection, and closes it.
 struct Sender {
     left: usize,
     handle: Option<Handle>,

@@ -54,7 +54,7 @@ pub enum Offload {
 }
 
 impl TunConfig {
-    /// An interface called `name` (1 to 15 octets) to a stack that has `addresses`. The machine
+    /// An interface called `name` (1 to 15 bytes) to a stack that has `addresses`. The machine
     /// gets, in each of their networks, the first address that the stack has not; IP packets, MTU
     /// 1500, one queue, offloads on.
     pub fn new(name: &str, addresses: Vec<InterfaceAddress>) -> Result<Self, ConfigError> {
@@ -110,7 +110,7 @@ impl TunConfig {
         Ok(self)
     }
 
-    /// The largest packet, octets: 68 (RFC 791) to 65,535 (65,521 behind an Ethernet header); 1,280 at least (RFC 8200 5) if the
+    /// The largest packet, bytes: 68 (RFC 791) to 65,535 (65,521 behind an Ethernet header); 1,280 at least (RFC 8200 5) if the
     /// stack has an IPv6 address. Default 1500, what the internet carries. Smaller: more packets;
     /// larger: the peer's path may not carry what was negotiated here.
     pub fn with_mtu(mut self, mtu: u16) -> Result<Self, ConfigError> {
@@ -189,7 +189,7 @@ impl TunConfig {
         default_routes(&self.addresses, &self.hosts)
     }
 
-    /// The largest packet, octets.
+    /// The largest packet, bytes.
     pub fn mtu(&self) -> u16 {
         self.mtu
     }
@@ -247,7 +247,7 @@ impl Layer {
         }
     }
 
-    /// The largest packet that the kernel's interface carries: with its headers, 65,535 octets.
+    /// The largest packet that the kernel's interface carries: with its headers, 65,535 bytes.
     fn most_mtu(self) -> u16 {
         match self {
             Self::Ip => u16::MAX,

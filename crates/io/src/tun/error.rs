@@ -56,7 +56,7 @@ pub enum TunError {
     /// More queues than one device has.
     #[error("{0} queues asked of a device with one: open them together, by Tun::open_queues")]
     Queues(u16),
-    /// The system gave no random octets for a station's address.
+    /// The system gave no random bytes for a station's address.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
     /// Anything else that the system refused.

@@ -23,13 +23,13 @@ pub(super) struct LongFrames {
 
 /// Where a frame was read to.
 pub(super) enum ReadTo {
-    /// The buffer: so many octets.
+    /// The buffer: so many bytes.
     Buffer(usize),
     /// One of the [chunks](LongFrames::chunks).
     Chunk {
         /// Which of them.
         index: usize,
-        /// How many octets the frame has, with what stands in front of it.
+        /// How many bytes the frame has, with what stands in front of it.
         len: usize,
     },
 }
@@ -88,7 +88,7 @@ impl LongFrames {
     }
 }
 
-/// The least that is worth a chunk, octets: text of three quarters of one, with its headers.
+/// The least that is worth a chunk, bytes: text of three quarters of one, with its headers.
 const LONG: usize = ChunkPool::LARGEST / 4 * 3;
 /// Chunks for a burst: as many as it takes of the longest frames.
 const CHUNKS: usize = 2;

@@ -12,9 +12,9 @@ pub struct VnetHeader {
     pub flags: u8,
     /// One of `GSO_*`, and perhaps [`GSO_ECN`].
     pub gso_type: u8,
-    /// Octets of headers: a hint only.
+    /// Bytes of headers: a hint only.
     pub hdr_len: u16,
-    /// Octets of text in each segment of a super-frame.
+    /// Bytes of text in each segment of a super-frame.
     pub gso_size: u16,
     /// Where the part begins that the unfinished checksum covers.
     pub csum_start: u16,
@@ -23,10 +23,10 @@ pub struct VnetHeader {
 }
 
 impl VnetHeader {
-    /// Octets on the device.
+    /// Bytes on the device.
     pub const LEN: usize = 10;
 
-    /// From the device's octets.
+    /// From the device's bytes.
     pub const fn decode(octets: &[u8; Self::LEN]) -> Self {
         let [flags, gso_type, h0, h1, g0, g1, s0, s1, o0, o1] = *octets;
         Self {
@@ -39,7 +39,7 @@ impl VnetHeader {
         }
     }
 
-    /// The octets that stand in front of the frame.
+    /// The bytes that stand in front of the frame.
     pub const fn encode(&self) -> [u8; Self::LEN] {
         let [h0, h1] = self.hdr_len.to_ne_bytes();
         let [g0, g1] = self.gso_size.to_ne_bytes();
@@ -109,7 +109,7 @@ impl VnetHeader {
         }
     }
 
-    /// Octets of all headers. `hdr_len` is not asked: it is what the kernel has in one
+    /// Bytes of all headers. `hdr_len` is not asked: it is what the kernel has in one
     /// piece, which may be more or less.
     fn header_len(&self, kind: TransportHeader, frame: &[u8], ip_at: usize) -> Option<usize> {
         // A super-frame of the local kernel has an unfinished checksum, and that begins where the
@@ -153,7 +153,7 @@ enum TransportHeader {
     Udp,
 }
 
-/// Octets of the IP header; IPv6 only without extension headers, which no super-frame has.
+/// Bytes of the IP header; IPv6 only without extension headers, which no super-frame has.
 fn ip_header_len(frame: &[u8]) -> Option<usize> {
     match version(frame) {
         4 => Some(usize::from(frame.first()? & 0xf) * 4).filter(|len| *len >= 20),

@@ -15,7 +15,7 @@ pub struct UnixConfig {
 }
 
 impl UnixConfig {
-    /// A wire that meets the other at `path` (1 to 107 octets), to a stack that has `addresses`;
+    /// A wire that meets the other at `path` (1 to 107 bytes), to a stack that has `addresses`;
     /// MTU 1500.
     pub fn new(
         path: impl Into<PathBuf>,
@@ -30,7 +30,7 @@ impl UnixConfig {
         Ok(Self { path, addresses, mtu: Self::DEFAULT_MTU })
     }
 
-    /// The largest packet, octets: 68 (1,280 with an IPv6 address) to 65,535, the same at both
+    /// The largest packet, bytes: 68 (1,280 with an IPv6 address) to 65,535, the same at both
     /// ends. Default 1500, so that what is measured here holds on a cable. Smaller: more packets
     /// and calls; larger: fewer.
     pub fn with_mtu(mut self, mtu: u16) -> Result<Self, ConfigError> {
@@ -54,7 +54,7 @@ impl UnixConfig {
         default_routes(&self.addresses, &[])
     }
 
-    /// The largest packet, octets.
+    /// The largest packet, bytes.
     pub fn mtu(&self) -> u16 {
         self.mtu
     }

@@ -13,7 +13,7 @@ use crate::DeviceCounters;
 /// What a worker knows of it.
 #[derive(Debug, Default)]
 pub(super) struct Spin {
-    /// Frames that the device had delivered when it was asked last, and their octets.
+    /// Frames that the device had delivered when it was asked last, and their bytes.
     frames: u64,
     octets: u64,
     /// Until when it goes on looking, if it does.
@@ -50,7 +50,7 @@ impl Spin {
     }
 }
 
-/// What frames have that are long, in the mean, octets.
+/// What frames have that are long, in the mean, bytes.
 const LONG: u64 = 16 << 10;
 /// How long it looks: at 10 Gb/s frames of 64 KiB come 52 us apart.
 const WHILE: Duration = Duration::from_micros(50);

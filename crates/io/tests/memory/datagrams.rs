@@ -243,7 +243,7 @@ fn error_about_reply(family: u8, number: u32, quoted: usize) -> Vec<u8> {
     error_about(6, number, Protocol::ICMPV6, &octets, quoted)
 }
 
-/// The same about a packet that carries these octets.
+/// The same about a packet that carries these bytes.
 fn error_about(
     family: u8,
     number: u32,

@@ -11,7 +11,7 @@ use whimbrel_wire::{Address, Fragment, Ipv4Header, Protocol};
 
 use crate::allocator::held;
 
-/// What the trees and lists of nobody in particular may take, octets.
+/// What the trees and lists of nobody in particular may take, bytes.
 const SLACK: isize = 16 << 10;
 const TOTAL: isize = 1 << 20;
 const OF_ONE: isize = 256 << 10;
@@ -69,7 +69,7 @@ fn pour(most: isize, fragments: impl Iterator<Item = Vec<u8>>) {
     assert!(held() - base <= SLACK, "{} octets left", held() - base);
 }
 
-/// Where pieces of `len` octets lie that never touch: from the front, from behind, and by turns.
+/// Where pieces of `len` bytes lie that never touch: from the front, from behind, and by turns.
 fn places(len: usize) -> [Vec<u16>; 3] {
     let step = (len / 8 * 8).max(8) + 8;
     let ascending: Vec<u16> = (1..65_000 / step).map(|at| (at * step) as u16).collect();

@@ -28,7 +28,7 @@ pub(super) enum AtOnce {
 /// What remains of a call that would block.
 pub(super) struct BlockedCall {
     call: Call,
-    /// Octets that are sent already.
+    /// Bytes that are sent already.
     sent: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Socket options as C has them: numbers, names and structures of octets.
+//! Socket options as C has them: numbers, names and structures of bytes.
 
 use std::io;
 

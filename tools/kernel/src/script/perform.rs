@@ -182,7 +182,7 @@ fn receive(descriptor: &Descriptor, with: &Reading, flags: MsgFlags) -> Outcome 
             (message.bytes, message.flags.bits())
         }
     };
-    // With MSG_TRUNC the octets are thrown away and only counted.
+    // With MSG_TRUNC the bytes are thrown away and only counted.
     let kept = if flags.has(MsgFlags::MSG_TRUNC) { 0 } else { len };
     let mut octets = buffers.concat();
     octets.truncate(kept);

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// What the kernel knows of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct KernelInfo {
-    /// `tcpi_snd_mss`: octets of text in a full segment.
+    /// `tcpi_snd_mss`: bytes of text in a full segment.
     pub mss: u32,
     /// The smoothed round-trip time: `tcpi_rtt`.
     pub rtt: Duration,
@@ -17,9 +17,9 @@ pub struct KernelInfo {
     pub cwnd: u32,
     /// `tcpi_total_retrans`: segments sent again.
     pub retransmits: u32,
-    /// `tcpi_bytes_acked`: octets that the peer acknowledged, a SYN and a FIN of ours included.
+    /// `tcpi_bytes_acked`: bytes that the peer acknowledged, a SYN and a FIN of ours included.
     pub acked: u64,
-    /// `tcpi_snd_wnd`: the peer's window, octets; 0 on kernels before 5.4, which do not tell.
+    /// `tcpi_snd_wnd`: the peer's window, bytes; 0 on kernels before 5.4, which do not tell.
     pub rwnd: u32,
     /// `tcpi_busy_time`: how long there was something to send, or to be acknowledged.
     pub busy: Duration,

@@ -24,7 +24,7 @@ pub(crate) struct Peer {
     network: Network,
     /// The port of ours and the kernel's.
     pub(crate) ports: (u16, u16),
-    /// The number of the next octet of ours, and of the kernel's.
+    /// The number of the next byte of ours, and of the kernel's.
     pub(crate) next: (u32, u32),
 }
 

@@ -14,7 +14,7 @@ struct Plain {
 
 impl Plain {
     fn new(shape: RingShape) -> Arc<Self> {
-        // SAFETY: a shape has octets.
+        // SAFETY: a shape has bytes.
         let start = unsafe { alloc_zeroed(Self::layout(shape)) };
         let start = NonNull::new(start);
         let start = start.unwrap_or_else(|| handle_alloc_error(Self::layout(shape)));
@@ -25,7 +25,7 @@ impl Plain {
         Layout::from_size_align(shape.octets(), 16).unwrap()
     }
 
-    /// Puts a slot's octets there as the kernel does, once the slot is its own: the status last.
+    /// Puts a slot's bytes there as the kernel does, once the slot is its own: the status last.
     fn fill(&self, number: usize, slot: &[u8], status: u32) {
         let start = number % self.shape.slots * self.shape.slot;
         assert!((4..=self.shape.slot).contains(&slot.len()));
@@ -34,7 +34,7 @@ impl Plain {
         while word.load(Ordering::Acquire) & libc::TP_STATUS_USER != 0 {
             thread::yield_now();
         }
-        // SAFETY: as many octets lie in the slot, behind its status, and the slot is the kernel's.
+        // SAFETY: as many bytes lie in the slot, behind its status, and the slot is the kernel's.
         let rest = unsafe {
             slice::from_raw_parts_mut(self.start.add(start + 4).as_ptr(), slot.len() - 4)
         };
@@ -43,7 +43,7 @@ impl Plain {
     }
 }
 
-// SAFETY: the memory is one allocation of that many octets, aligned to 16, which is freed when the last
+// SAFETY: the memory is one allocation of that many bytes, aligned to 16, which is freed when the last
 // of those who share it goes. `fill` accesses slots as a ring demands.
 unsafe impl RingMemory for Arc<Plain> {
     fn start(&self) -> NonNull<u8> {
@@ -67,7 +67,7 @@ impl Drop for Plain {
     }
 }
 
-/// A ring of as few octets as may be, in four slots.
+/// A ring of as few bytes as may be, in four slots.
 fn ring() -> (Arc<Plain>, Ring<Arc<Plain>>) {
     let plain = Plain::new(RingShape::new(16 << 10, 4).unwrap());
     (Arc::clone(&plain), Ring::over(plain))

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// An IPv4 (20) and TCP header (`words` of four octets), and `text` octets.
+/// An IPv4 (20) and TCP header (`words` of four bytes), and `text` bytes.
 fn frame_v4(words: u8, text: usize) -> Vec<u8> {
     let mut frame = vec![0; 20 + usize::from(words) * 4 + text];
     frame[0] = 0x45;

@@ -9,7 +9,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// So much later so many frames came, of so many octets each. Whether it looks once more.
+    /// So much later so many frames came, of so many bytes each. Whether it looks once more.
     fn goes_on(&mut self, later: u64, frames: u64, octets: u64) -> bool {
         self.micros += later;
         self.delivered.rx_frames += frames;
