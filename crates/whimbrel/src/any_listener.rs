@@ -27,7 +27,7 @@ impl TcpListener {
     /// use tokio::net::{TcpListener as KernelListener, TcpStream as KernelStream};
     /// use whimbrel::{AnyListener, Incoming, Stack, TcpListener, TcpStream, Unreachable, mem_wire};
     ///
-    /// Forwards every incoming connection through the kernel's sockets.
+    /// /// Forwards every incoming connection through the kernel's sockets.
     /// async fn proxy(listener: AnyListener) -> std::io::Result<()> {
     ///     loop {
     ///         tokio::spawn(forward(listener.incoming().await?));
@@ -40,7 +40,7 @@ impl TcpListener {
     ///     let outside = incoming.destination();
     ///     let dialled = tokio::select! {
     ///         dialled = KernelStream::connect(outside) => dialled,
-    /// The peer has given up.
+    ///         // The peer has given up.
     ///         why = incoming.withdrawn() => return Err(why),
     ///     };
     ///     match dialled {

@@ -190,7 +190,7 @@ impl StackBuilder {
     /// };
     /// use whimbrel::{Stack, TcpListener, TcpStream};
     ///
-    /// A socket whose messages are IP packets.
+    /// /// A socket whose messages are IP packets.
     /// #[derive(Debug)]
     /// struct Datagrams {
     ///     socket: UnixDatagram,
@@ -379,7 +379,7 @@ impl StackBuilder {
     /// use whimbrel::cc::{Ack, CongestionControl, Loss, Timeout, Window};
     /// use whimbrel::{Stack, TcpSocket, mem_wire};
     ///
-    /// Halves the bytes in flight after each loss, and adds a segment each round trip.
+    /// /// Halves the bytes in flight after each loss, and adds a segment each round trip.
     /// #[derive(Debug)]
     /// struct Careful;
     ///

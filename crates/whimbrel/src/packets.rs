@@ -62,7 +62,7 @@ mod queues;
 ///
 /// async fn carry(from: &PacketPort, to: &PacketPort) -> std::io::Result<()> {
 ///     loop {
-/// A tunnel encrypts here.
+///         // A tunnel encrypts here.
 ///         to.send(from.recv().await?).await?;
 ///     }
 /// }

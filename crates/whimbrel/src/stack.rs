@@ -251,14 +251,14 @@ impl Stack {
     /// let (builder, port) = Stack::builder().packets(1_500);
     /// let stack = builder.address("10.0.0.1", 24)?.build()?;
     /// let mut unclaimed = stack.unclaimed();
-    /// An ICMP echo request from 10.0.0.2 to 192.0.2.9, which is not this stack's address.
+    /// // An ICMP echo request from 10.0.0.2 to 192.0.2.9, which is not this stack's address.
     /// let ping = Bytes::from_static(&[
     ///     0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1, 0xae, 0xd6, 10, 0, 0, 2, 192, 0, 2, 9, //
     ///     8, 0, 0xf7, 0xfe, 0, 0, 0, 1,
     /// ]);
     /// port.send(ping.clone()).await?;
     /// assert_eq!(unclaimed.recv().await?, ping);
-    /// Sends it unchanged over the wire that it came from.
+    /// // Sends it unchanged over the wire that it came from.
     /// stack.inject(ping.clone()).await?;
     /// assert_eq!(port.recv().await?, ping);
     /// # Ok(())

@@ -24,7 +24,7 @@ impl UdpSocket {
     /// use std::io;
     /// use whimbrel::{AnyUdpSocket, Stack, UdpSocket, Unreachable, mem_wire};
     ///
-    /// Our resolver answers all DNS queries, for any server; other datagrams are refused.
+    /// /// Our resolver answers all DNS queries, for any server; other datagrams are refused.
     /// async fn intercept(socket: AnyUdpSocket) -> io::Result<()> {
     ///     loop {
     ///         let query = socket.recv().await?;
