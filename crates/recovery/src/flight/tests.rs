@@ -44,7 +44,7 @@ fn a_repair_is_lost_once_something_sent_later_arrived() {
 }
 
 #[test]
-fn what_is_sent_and_named_octet_by_octet_takes_no_more_than_its_text() {
+fn single_byte_segments_take_no_more_memory_than_text() {
     let mut flight = Flight::default();
     let octets = 1 << 18;
     for at in 0..octets {
@@ -65,7 +65,7 @@ fn what_is_sent_and_named_octet_by_octet_takes_no_more_than_its_text() {
 }
 
 #[test]
-fn whoever_let_go_of_what_it_named_is_not_believed_there_until_that_is_acknowledged() {
+fn reneging_peer_is_distrusted_until_all_is_acknowledged() {
     let mut flight = Flight::default();
     flight.transmit(0..4_000, 1_000, Instant::from_millis(1));
     flight.sack(1_000..3_000, &mut Delivered::default());
@@ -81,7 +81,7 @@ fn whoever_let_go_of_what_it_named_is_not_believed_there_until_that_is_acknowled
 }
 
 #[test]
-fn a_flight_whose_losses_were_forgotten_is_known_until_it_is_acknowledged() {
+fn undone_flight_is_known_until_it_is_acknowledged() {
     let mut flight = Flight::default();
     let at = Instant::from_millis;
     flight.transmit(0..4_000, 1_000, at(1));
@@ -97,7 +97,7 @@ fn a_flight_whose_losses_were_forgotten_is_known_until_it_is_acknowledged() {
 }
 
 #[test]
-fn records_of_129_segments_and_more_take_a_twentieth_of_their_text_at_most() {
+fn records_of_129_segments_take_a_twentieth_of_text() {
     let mut flight = Flight::default();
     for at in 0..100_000 {
         flight.transmit(at * 1_448..(at + 1) * 1_448, 1_448, Instant::from_millis(at));

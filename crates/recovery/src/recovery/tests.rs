@@ -26,7 +26,7 @@ mod with_sack {
     use super::*;
 
     #[test]
-    fn three_named_segments_tell_at_once_of_what_was_sent_before_them() {
+    fn three_sacked_segments_reveal_older_losses_at_once() {
         let mut sender = Sender::with(10);
         assert_eq!(sender.hear(Ack::naming(1..3)), none());
         assert_eq!(sender.state(), CaState::Disorder);
@@ -59,7 +59,7 @@ mod with_sack {
     }
 
     #[test]
-    fn where_segments_were_reordered_before_three_that_are_named_are_not_enough() {
+    fn three_sacked_segments_prove_nothing_after_reordering() {
         let mut sender = Sender::with(10);
         let _ = sender.hear(Ack::naming(1..2));
         let _ = sender.hear(Ack::to(2));
@@ -69,7 +69,7 @@ mod with_sack {
     }
 
     #[test]
-    fn each_round_trip_with_a_duplicate_widens_the_window_up_to_srtt() {
+    fn dsack_widens_reordering_window_each_round_up_to_srtt() {
         let mut sender = Sender::with(30);
         sender.reorders = true;
         for (round, quarters) in [(0, 2), (1, 3), (2, 4), (3, 4)] {
@@ -143,7 +143,7 @@ mod without_sack {
     use super::*;
 
     #[test]
-    fn the_first_two_duplicates_send_new_segments_the_third_the_lost_one() {
+    fn two_duplicates_send_new_text_third_sends_lost_segment() {
         let mut sender = Sender::without_sack(10).and_more(10);
         assert_eq!(sender.hear(Ack::default()), [10]);
         assert_eq!(sender.hear(Ack::default()), [11]);
@@ -168,7 +168,7 @@ mod without_sack {
     }
 
     #[test]
-    fn a_partial_acknowledgment_sends_the_next_hole_at_once_and_a_full_one_ends_it() {
+    fn partial_ack_sends_next_hole_full_ack_ends_recovery() {
         let mut sender = Sender::without_sack(10);
         let sent: Vec<_> = (0..9).map(|_| sender.hear(Ack::default())).collect();
         assert_eq!(sent.concat(), [0]);
@@ -199,7 +199,7 @@ mod without_sack {
     }
 
     #[test]
-    fn duplicates_after_a_time_out_begin_nothing_until_all_of_it_is_acknowledged() {
+    fn duplicates_after_rto_begin_no_recovery_until_all_acked() {
         let mut sender = Sender::without_sack(10);
         assert_eq!(sender.time_out(1), [0]);
         sender.pass(100);
@@ -253,7 +253,7 @@ mod probes {
     }
 
     #[test]
-    fn what_is_acknowledged_beyond_one_without_a_word_of_it_tells_that_it_repaired_a_loss() {
+    fn ack_beyond_probe_without_dsack_reports_repaired_loss() {
         let mut sender = Sender::with(4);
         assert!(sender.probe());
         let _ = sender.hear(Ack::to(4));
@@ -328,7 +328,7 @@ mod after_a_time_out {
     }
 
     #[test]
-    fn without_sack_a_duplicate_at_either_step_tells_that_it_was_one() {
+    fn duplicate_without_sack_confirms_timeout_at_either_step() {
         for before in [0, 1] {
             let mut sender = Sender::without_sack(10).and_more(10);
             let _ = sender.time_out(1);
@@ -421,7 +421,7 @@ mod undo {
     }
 
     #[test]
-    fn each_repair_came_twice_and_the_reduction_is_taken_back_after_the_last_acknowledgment_too() {
+    fn dsack_of_all_repairs_undoes_reduction_after_recovery() {
         let mut sender = Sender::with(10);
         assert_eq!(sender.hear(Ack::naming(2..10)), [0, 1]);
         sender.pass(20);
@@ -553,7 +553,7 @@ mod proportional_rate_reduction {
     }
 
     #[test]
-    fn a_burst_of_fifteen_losses_is_repaired_as_much_arrives_and_faster_once_repairs_do() {
+    fn burst_of_15_losses_is_repaired_as_prr_allows() {
         let mut sender = Sender::with(20).and_more(20);
         let sent: Vec<_> =
             (15..20).map(|last| sender.hear(Ack::naming(15..last + 1)).len()).collect();
@@ -572,7 +572,7 @@ mod proportional_rate_reduction {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
     #[test]
-    fn whatever_arrives_cwnd_is_a_segment_at_least_and_it_is_never_silent_for_ever(
+    fn any_ack_sequence_leaves_cwnd_of_a_segment_and_completes(
         sack: bool,
         steps in vec((0u8..10, 0u64..24, 1u64..6, 0u64..200), 1..120),
     ) {

@@ -52,7 +52,7 @@ fn names_are_such_as_linux_has_and_ours_are_taken() {
 }
 
 #[test]
-fn what_the_user_made_usual_stands_for_whatever_the_tunable_says() {
+fn default_set_by_user_overrides_tunable() {
     let mut algorithms = Algorithms::default();
     let usual = |of: &Algorithms| {
         [CongestionAlgorithm::Cubic, CongestionAlgorithm::Reno].map(|it| of.usual(it))

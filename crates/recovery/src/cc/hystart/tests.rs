@@ -54,7 +54,7 @@ fn a_steady_round_trip_doubles_the_window_each_round() {
 }
 
 #[test]
-fn switched_off_it_lets_the_window_double_though_the_round_trip_grows() {
+fn window_doubles_without_hystart_while_round_trip_grows() {
     let mut sender = Sender::new();
     sender.slow_start.hystart = false;
     for (millis, segments) in [(80, 10), (90, 20), (200, 40), (400, 80)] {
@@ -64,7 +64,7 @@ fn switched_off_it_lets_the_window_double_though_the_round_trip_grows() {
 }
 
 #[test]
-fn a_round_trip_that_grew_by_an_eighth_leads_to_a_quarter_of_the_growth() {
+fn round_trip_longer_by_an_eighth_quarters_growth() {
     let mut sender = Sender::new();
     assert_eq!(sender.round(|_| 80), 10);
     // Eight round trips are to be seen first: those grow as ever.
@@ -80,7 +80,7 @@ fn one_that_grew_by_less_leads_to_nothing() {
 }
 
 #[test]
-fn a_short_round_trip_may_grow_by_four_milliseconds_and_a_long_one_by_sixteen() {
+fn rtt_threshold_is_between_4_and_16_milliseconds() {
     for (first, below, above) in [(1, 4, 5), (8, 11, 12), (400, 415, 416)] {
         let mut sender = Sender::new();
         sender.round(|_| first);
@@ -115,7 +115,7 @@ fn fewer_than_eight_round_trips_say_nothing() {
 }
 
 #[test]
-fn conservative_slow_start_ends_after_five_rounds_in_congestion_avoidance() {
+fn css_enters_congestion_avoidance_after_five_rounds() {
     let mut sender = Sender::new();
     sender.round(|_| 80);
     let mut rounds = 0;

@@ -77,7 +77,7 @@ fn the_initial_window_has_as_many_segments_as_a_tunable_says() {
 }
 
 #[test]
-fn one_acknowledgment_opens_the_window_by_as_many_segments_as_a_tunable_says() {
+fn one_ack_grows_window_by_at_most_slow_start_limit() {
     for (limit, grown) in [(1, 1), (2, 2), (255, 5)] {
         let slow_start = SlowStart { most: limit * MSS, ..SlowStart::default() };
         for ssthresh in [u32::MAX, 100 * MSS] {
@@ -90,7 +90,7 @@ fn one_acknowledgment_opens_the_window_by_as_many_segments_as_a_tunable_says() {
 }
 
 #[test]
-fn slow_start_grows_by_what_is_acknowledged_and_stops_at_ssthresh() {
+fn slow_start_grows_by_acked_bytes_up_to_ssthresh() {
     let mut sender = Sender::new(10 * MSS, 12 * MSS);
     sender.ack(MSS);
     assert_eq!(sender.window.cwnd, 11 * MSS);
@@ -99,7 +99,7 @@ fn slow_start_grows_by_what_is_acknowledged_and_stops_at_ssthresh() {
 }
 
 #[test]
-fn congestion_avoidance_grows_by_a_segment_for_each_window_acknowledged() {
+fn avoidance_grows_by_one_segment_for_each_acked_window() {
     let mut sender = Sender::new(20 * MSS, 10 * MSS);
     for _ in 0..19 {
         sender.ack(MSS);
@@ -114,7 +114,7 @@ fn congestion_avoidance_grows_by_a_segment_for_each_window_acknowledged() {
 }
 
 #[test]
-fn a_large_window_grows_by_a_segment_each_round_trip_as_a_small_one() {
+fn large_window_grows_by_one_segment_each_round_trip() {
     // By an octet for each acknowledgment, as a rounded formula has it, it would be thirty segments.
     let window = 45_000 * MSS;
     let mut sender = Sender::new(window, MSS);
@@ -125,7 +125,7 @@ fn a_large_window_grows_by_a_segment_each_round_trip_as_a_small_one() {
 }
 
 #[test]
-fn one_acknowledgment_of_several_windows_grows_no_more_than_one() {
+fn one_ack_of_several_windows_grows_by_one_segment() {
     let mut sender = Sender::new(4 * MSS, 2 * MSS);
     sender.ack(100 * MSS);
     assert_eq!(sender.window.cwnd, 5 * MSS);
@@ -144,7 +144,7 @@ fn what_the_window_did_not_limit_grows_nothing() {
 }
 
 #[test]
-fn nothing_grows_during_recovery_and_a_segment_at_a_time_after_a_time_out() {
+fn window_keeps_in_recovery_and_grows_by_mss_after_timeout() {
     let mut sender = Sender::new(10 * MSS, 40 * MSS);
     sender.reno.on_ack(&mut sender.window, &ack(5 * MSS, MSS, Phase::FastRecovery));
     assert_eq!(sender.window.cwnd, 10 * MSS);
@@ -153,7 +153,7 @@ fn nothing_grows_during_recovery_and_a_segment_at_a_time_after_a_time_out() {
 }
 
 #[test]
-fn a_loss_halves_what_was_in_flight_and_leaves_two_segments_at_least() {
+fn loss_halves_flight_to_at_least_two_segments() {
     for (in_flight, ssthresh) in [(20 * MSS, 10 * MSS), (3 * MSS, 2 * MSS), (0, 2 * MSS)] {
         let mut sender = Sender::new(20 * MSS, u32::MAX);
         let loss = Loss { in_flight, mss: MSS };
@@ -165,14 +165,14 @@ fn a_loss_halves_what_was_in_flight_and_leaves_two_segments_at_least() {
 }
 
 #[test]
-fn what_left_beyond_the_window_before_a_loss_was_noticed_is_not_counted() {
+fn ssthresh_ignores_text_sent_beyond_window() {
     let mut sender = Sender::new(20 * MSS, u32::MAX);
     sender.reno.on_loss_event(&mut sender.window, &Loss { in_flight: 30 * MSS, mss: MSS });
     assert_eq!(sender.window.ssthresh, 10 * MSS);
 }
 
 #[test]
-fn a_timeout_leaves_one_segment_and_a_repeated_one_keeps_the_threshold() {
+fn timeout_leaves_one_segment_repeat_keeps_ssthresh() {
     let mut sender = Sender::fresh();
     sender.time_out(TimeoutKind::First);
     assert_eq!(sender.windows(), (MSS, 5 * MSS));

@@ -90,7 +90,7 @@ fn half_of_the_initial_window_leaves_no_state_and_grows_nothing() {
 }
 
 #[test]
-fn a_full_window_doubles_also_if_one_acknowledgment_tells_of_all_of_it() {
+fn full_window_doubles_when_one_ack_covers_it() {
     for each in [1, 2, 5, 10] {
         let mut sender = Sender::new(Algorithm::CUBIC);
         sender.send(10);
@@ -102,7 +102,7 @@ fn a_full_window_doubles_also_if_one_acknowledgment_tells_of_all_of_it() {
 }
 
 #[test]
-fn a_window_that_is_far_from_full_never_grows_however_long_it_goes_on() {
+fn window_far_from_full_never_grows() {
     for algorithm in OURS {
         // The peer's window has room for 40 segments.
         let mut sender = Sender::new(algorithm);
@@ -116,7 +116,7 @@ fn a_window_that_is_far_from_full_never_grows_however_long_it_goes_on() {
 }
 
 #[test]
-fn congestion_avoidance_grows_only_a_window_without_room_for_a_segment() {
+fn avoidance_grows_only_window_without_room_for_segment() {
     for algorithm in OURS {
         for (used, grows) in [(20, true), (19, false), (11, false)] {
             let mut sender = Sender::new(algorithm);
@@ -138,7 +138,7 @@ fn congestion_avoidance_grows_only_a_window_without_room_for_a_segment() {
 }
 
 #[test]
-fn what_was_sent_while_the_window_was_full_counts_and_what_came_later_does_not() {
+fn only_text_sent_in_full_window_counts_for_growth() {
     let mut sender = Sender::new(Algorithm::RENO);
     sender.send(10);
     sender.ack(4);
@@ -217,7 +217,7 @@ impl CongestionControl for Seven {
 }
 
 #[test]
-fn one_that_was_added_hears_of_everything_whether_the_window_is_full_or_not() {
+fn added_algorithm_hears_every_event_at_any_window() {
     let heard = Arc::<Mutex<[u32; 3]>>::default();
     let (mut algorithms, theirs) = (Algorithms::default(), heard.clone());
     let make = Arc::new(move || Box::new(Seven(theirs.clone())) as Box<dyn CongestionControl>);

@@ -333,7 +333,7 @@ const TICK: u64 = 1_000_000;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
     #[test]
-    fn whatever_happens_each_octet_is_what_the_model_says(
+    fn flight_agrees_with_model_byte_by_byte(
         steps in vec((0u8..16, 0u64..100, 1u64..40), 1..120),
     ) {
         let mut pair = Pair::default();
