@@ -38,15 +38,15 @@ own_algorithms! {
     CUBIC: Cubic = "cubic",
 }
 
-/// What a congestion control is told; it sets the [`Window`]. All octets that are told are of text, SYN
+/// What a congestion control is told; it sets the [`Window`]. All bytes that are told are of text, SYN
 /// and FIN aside.
 pub trait CongestionControl: Debug + Send {
-    /// Octets per second at which text may leave; `None`: as fast as it can. To be asked by the pacer.
+    /// Bytes per second at which text may leave; `None`: as fast as it can. To be asked by the pacer.
     fn pacing_rate(&self, _window: &Window) -> Option<u64> {
         None
     }
 
-    /// Text is about to leave, in full segments of `mss` octets, for the first time since the connection
+    /// Text is about to leave, in full segments of `mss` bytes, for the first time since the connection
     /// has this algorithm. On a fresh connection the window is the initial one (RFC 6928).
     fn begin(&mut self, _window: &mut Window, _mss: u32) {}
 
@@ -78,7 +78,7 @@ pub trait CongestionControl: Debug + Send {
     }
 
     /// Text is about to leave after a pause of more than one RTO with nothing in flight (RFC 5681 4.1); a
-    /// fresh connection would begin with a window of `initial` octets.
+    /// fresh connection would begin with a window of `initial` bytes.
     fn on_idle(&mut self, window: &mut Window, initial: u32) {
         window.on_idle(initial);
     }
@@ -90,7 +90,7 @@ pub trait CongestionControl: Debug + Send {
     }
 }
 
-/// The congestion window of a fresh connection whose full segments have `mss` octets of text, octets: so
+/// The congestion window of a fresh connection whose full segments have `mss` bytes of text, bytes: so
 /// many segments, [`INITIAL_SEGMENTS`] unless a tunable says otherwise.
 #[inline]
 pub fn initial_cwnd(mss: u32, segments: u8) -> u32 {

@@ -26,7 +26,7 @@ use holes::Holes;
 pub use ranges::Ranges;
 use records::Records;
 
-/// What was sent and is not acknowledged. It takes 24 octets for each (super-)segment, and some 100 for
+/// What was sent and is not acknowledged. It takes 24 bytes for each (super-)segment, and some 100 for
 /// each hole.
 #[derive(Debug, Default)]
 pub struct Flight {
@@ -42,7 +42,7 @@ pub type Transmission = (Instant, u64);
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Delivered {
     /// How many offsets it delivered; FIN counts as one.
-    pub octets: u64,
+    pub bytes: u64,
     /// Of what was sent once, the transmission that was the last to leave.
     pub once: Option<Transmission>,
     /// When the first to leave of it was sent, unless something that was sent again arrived with it, for
@@ -56,7 +56,7 @@ pub struct Delivered {
     pub again: Option<Transmission>,
     /// Something that was sent once arrived after something behind it.
     pub is_reordered: bool,
-    /// The most octets that are known to have arrived in one segment.
+    /// The most bytes that are known to have arrived in one segment.
     pub segment: u16,
 }
 
@@ -97,7 +97,7 @@ impl Flight {
         self.holes.is_none()
     }
 
-    /// Octets that are thought to be in the network: RFC 6675's pipe, but for what was sent twice and
+    /// Bytes that are thought to be in the network: RFC 6675's pipe, but for what was sent twice and
     /// is not lost, which counts once.
     #[inline]
     pub fn pipe(&self) -> u32 {
@@ -125,16 +125,16 @@ impl Flight {
 
     /// Whether of what is in flight something was there when [`Flight::forget_lost`] was called.
     #[inline]
-    pub fn was_forgiven(&self) -> bool {
-        self.holes.as_ref().is_some_and(|holes| self.records.una < holes.forgiven)
+    pub fn was_undone(&self) -> bool {
+        self.holes.as_ref().is_some_and(|holes| self.records.una < holes.undone_end)
     }
 
-    /// Whether the octet at SND.UNA was sent again, and is thought to be in the network.
+    /// Whether the byte at SND.UNA was sent again, and is thought to be in the network.
     pub fn first_is_repaired(&self) -> bool {
         self.holes.as_ref().is_some_and(|holes| holes.is_repaired(self.records.una))
     }
 
-    /// Octets that were sent again, and are thought to be in the network.
+    /// Bytes that were sent again, and are thought to be in the network.
     pub fn repaired(&self) -> u64 {
         self.holes.as_ref().map_or(0, |holes| holes.repaired())
     }
@@ -171,8 +171,8 @@ impl Flight {
 
 /// What the sender reports: text that leaves, acknowledgments that arrive.
 impl Flight {
-    /// `range` leaves, in segments of `mss` octets: for the first time, or again, or first the one and then
-    /// the other. Returns how many octets were sent before.
+    /// `range` leaves, in segments of `mss` bytes: for the first time, or again, or first the one and then
+    /// the other. Returns how many bytes were sent before.
     #[inline]
     pub fn transmit(&mut self, range: Range<u64>, mss: u16, at: Instant) -> u64 {
         let again = if range.start < self.end() {
@@ -201,7 +201,7 @@ impl Flight {
     pub fn acknowledge(&mut self, to: u64, delivered: &mut Delivered) {
         if self.holes.is_none() {
             // Nothing is missing, as nearly always: all of it was sent once, and none was named before.
-            delivered.octets += to.min(self.end()) - self.una();
+            delivered.bytes += to.min(self.end()) - self.una();
             delivered.once_from = Some(self.una());
             self.records.pop(to, delivered);
         } else {
@@ -265,7 +265,7 @@ impl Flight {
     }
 }
 
-/// Marking octets as lost: by RACK, by duplicates, by a time-out.
+/// Marking bytes as lost: by RACK, by duplicates, by a time-out.
 impl Flight {
     /// `range` is lost, but for what the peer holds.
     pub fn lose(&mut self, range: Range<u64>) {
@@ -294,7 +294,7 @@ impl Flight {
         self.detect_loss((limit, u64::MAX), limit);
     }
 
-    /// What was sent in segments of more than `most` octets is lost.
+    /// What was sent in segments of more than `most` bytes is lost.
     pub fn lose_larger(&mut self, most: u16) {
         for place in 0..self.records.sent.len() {
             if let Some(range) = self.records.larger(place, most) {

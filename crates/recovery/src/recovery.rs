@@ -43,11 +43,11 @@ pub enum CaState {
 pub struct Acked {
     /// It acknowledges something new.
     pub advances: bool,
-    /// Octets of text that it acknowledges.
+    /// Bytes of text that it acknowledges.
     pub text: u32,
     /// What the peer said by it for the first time to have arrived.
     pub delivered: Delivered,
-    /// Text came twice, up to this offset, so many octets (RFC 2883).
+    /// Text came twice, up to this offset, so many bytes (RFC 2883).
     pub duplicate: Option<(u64, u32)>,
     /// It is a duplicate acknowledgment as RFC 5681 2 has it.
     pub is_duplicate: bool,
@@ -70,7 +70,7 @@ pub struct Path {
     pub now: Instant,
     /// Selective acknowledgments were negotiated.
     pub sack: bool,
-    /// Octets of text in a full segment.
+    /// Bytes of text in a full segment.
     pub mss: u32,
     /// SRTT, if there was a measurement.
     pub srtt: Option<Duration>,
@@ -119,7 +119,7 @@ impl Recovery {
         }
     }
 
-    /// Octets that are thought to be in the network. Without SACK a segment of `mss` octets left it for each
+    /// Bytes that are thought to be in the network. Without SACK a segment of `mss` bytes left it for each
     /// duplicate acknowledgment.
     #[inline]
     pub fn pipe(&self, flight: &Flight, mss: u32) -> u32 {
@@ -165,11 +165,11 @@ impl Recovery {
         self.0.get_or_insert_default()
     }
 
-    /// So many octets leave, `again` of them not for the first time.
+    /// So many bytes leave, `again` of them not for the first time.
     #[inline]
-    pub fn on_sent(&mut self, octets: u32, again: u64, now: Instant) {
+    pub fn on_sent(&mut self, bytes: u32, again: u64, now: Instant) {
         if let Some(state) = &mut self.0 {
-            state.on_sent(octets, again, now);
+            state.on_sent(bytes, again, now);
         }
     }
 
@@ -211,7 +211,7 @@ impl Recovery {
         self.state().on_timeout(flight, control, path, attempt);
     }
 
-    /// What was sent in segments of more than `mss` octets was too big for the path: it is lost, and that
+    /// What was sent in segments of more than `mss` bytes was too big for the path: it is lost, and that
     /// says nothing of congestion.
     pub fn on_path_mtu(&mut self, flight: &mut Flight, mss: u16) {
         self.state().on_path_mtu(flight, mss);

@@ -11,9 +11,9 @@ use crate::cc::Algorithm;
 /// `buffers = route` the pipes replace what the application asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct RouteMetrics {
-    /// The largest IP packet that the paths carry, octets; more than the link's counts as that.
+    /// The largest IP packet that the paths carry, bytes; more than the link's counts as that.
     pub mtu: Option<u16>,
-    /// The most that is announced as MSS, octets.
+    /// The most that is announced as MSS, bytes.
     pub advmss: Option<u16>,
     /// The initial congestion window, full segments.
     pub initcwnd: Option<u16>,
@@ -22,11 +22,11 @@ pub struct RouteMetrics {
     pub initrwnd: Option<u16>,
     /// The round trip that the estimate begins with, unless one was measured by then.
     pub rtt: Option<Duration>,
-    /// ssthresh of a new connection, octets: where its slow start ends.
+    /// ssthresh of a new connection, bytes: where its slow start ends.
     pub ssthresh: Option<u32>,
-    /// The send buffer, octets.
+    /// The send buffer, bytes.
     pub sendpipe: Option<u32>,
-    /// The receive buffer, octets.
+    /// The receive buffer, bytes.
     pub recvpipe: Option<u32>,
     /// The congestion control of connections whose socket or listener names none.
     pub congestion: Option<Algorithm>,

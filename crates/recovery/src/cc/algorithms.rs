@@ -158,7 +158,7 @@ impl Algorithms {
 /// As Linux has them: 16 bytes with the zero at their end.
 fn is_name(name: &str) -> bool {
     let fits = (1..=15).contains(&name.len());
-    fits && name.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-_".contains(&octet))
+    fits && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
 impl fmt::Debug for Algorithms {

@@ -37,7 +37,7 @@ struct AvoidanceStage {
     heard: u32,
     /// W_est: what Reno's window would be.
     w_est: u32,
-    /// Octets acknowledged since W_est last grew.
+    /// Bytes acknowledged since W_est last grew.
     counted: u32,
 }
 
@@ -62,7 +62,7 @@ impl AvoidanceStage {
         self.heard = now;
     }
 
-    /// W_est after `acked` octets more.
+    /// W_est after `acked` bytes more.
     fn count(&mut self, acked: u32, cwnd: u32, prior: u32, mss: u32) {
         // RFC 9438 4.3: "W_est = W_est + alpha_cubic * segments_acked / cwnd", by whole segments: one for
         // each 1 / alpha windows, where "alpha_cubic = 3 * (1 - beta_cubic) / (1 + beta_cubic)" is 9 / 17.
@@ -78,7 +78,7 @@ impl AvoidanceStage {
 }
 
 impl Cubic {
-    /// `acked` octets are acknowledged in congestion avoidance.
+    /// `acked` bytes are acknowledged in congestion avoidance.
     fn avoid(&mut self, window: &mut Window, acked: u32, ack: &Ack) {
         if self.prior == 0 {
             // RFC 9438 4.10, of a slow start that ended without a loss: "CUBIC sets _cwnd_prior = cwnd_

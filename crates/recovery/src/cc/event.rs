@@ -7,11 +7,11 @@ use whimbrel_base::{Instant, Micros};
 pub struct Sent {
     /// When it leaves, as the burst's clock has it.
     pub now: Instant,
-    /// Octets of text that leave, in one or more segments; 0 with a FIN alone.
-    pub octets: u32,
-    /// Octets in flight from then on.
+    /// Bytes of text that leave, in one or more segments; 0 with a FIN alone.
+    pub bytes: u32,
+    /// Bytes in flight from then on.
     pub in_flight: u32,
-    /// Octets of text in a full segment.
+    /// Bytes of text in a full segment.
     pub mss: u32,
 }
 
@@ -20,12 +20,12 @@ pub struct Sent {
 pub struct Ack {
     /// When the acknowledgment arrived.
     pub now: Instant,
-    /// Octets that it acknowledges: 0 if that was SYN or FIN alone.
+    /// Bytes that it acknowledges: 0 if that was SYN or FIN alone.
     pub delivered: u32,
-    /// Of these, the octets of a flight that the congestion window limited. Nothing else is a reason to
+    /// Of these, the bytes of a flight that the congestion window limited. Nothing else is a reason to
     /// let it grow: the application or the peer's window asked for no more (RFC 7661 4.4, RFC 9438 5.8).
     pub limited: u32,
-    /// Octets that are in flight still.
+    /// Bytes that are in flight still.
     pub in_flight: u32,
     /// The round trip that it ends, if it could be measured.
     pub rtt: Option<Micros>,
@@ -35,7 +35,7 @@ pub struct Ack {
     pub rate: Option<Rate>,
     /// What recovery was doing when it arrived.
     pub phase: Phase,
-    /// Octets of text in a full segment.
+    /// Bytes of text in a full segment.
     pub mss: u32,
     /// How slow start may go.
     pub slow_start: SlowStart,
@@ -44,7 +44,7 @@ pub struct Ack {
 /// The rules of slow start, as tunables have them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlowStart {
-    /// The most octets by which one acknowledgment lets the window grow.
+    /// The most bytes by which one acknowledgment lets the window grow.
     pub most: u32,
     /// The first one ends where the round trip grows (RFC 9406).
     pub hystart: bool,
@@ -58,7 +58,7 @@ impl Default for SlowStart {
 }
 
 impl Ack {
-    /// The octets by which a window may grow that grows with what is acknowledged.
+    /// The bytes by which a window may grow that grows with what is acknowledged.
     #[inline]
     pub(super) fn countable(&self) -> u32 {
         match self.phase {
@@ -75,7 +75,7 @@ impl Ack {
 /// A sample of the delivery rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
-    /// Octets that arrived at the peer in `interval`.
+    /// Bytes that arrived at the peer in `interval`.
     pub delivered: u64,
     /// The time in which they did.
     pub interval: Micros,
@@ -98,9 +98,9 @@ pub enum Phase {
 /// What is in flight when recovery begins or ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
-    /// Octets that were sent and are not acknowledged.
+    /// Bytes that were sent and are not acknowledged.
     pub in_flight: u32,
-    /// Octets of text in a full segment.
+    /// Bytes of text in a full segment.
     pub mss: u32,
 }
 
@@ -109,9 +109,9 @@ pub struct Loss {
 pub struct Timeout {
     /// Whether it ran out before.
     pub kind: TimeoutKind,
-    /// Octets that were sent and are not acknowledged.
+    /// Bytes that were sent and are not acknowledged.
     pub in_flight: u32,
-    /// Octets of text in a full segment.
+    /// Bytes of text in a full segment.
     pub mss: u32,
 }
 

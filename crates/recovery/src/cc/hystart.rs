@@ -10,7 +10,7 @@ use super::{Ack, Window};
 /// HyStart++ of one connection: which round it is, and what was measured in this one and the last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HyStart {
-    /// Octets to be acknowledged until the round ends; 0 before the first.
+    /// Bytes to be acknowledged until the round ends; 0 before the first.
     round_left: u32,
     /// lastRoundMinRTT, microseconds; [`INFINITY`] if nothing was measured.
     last_round_min: u32,
@@ -40,7 +40,7 @@ impl Default for HyStart {
 }
 
 impl HyStart {
-    /// The window grows if this is slow start, which may end. Otherwise returns how many octets (> 0) are
+    /// The window grows if this is slow start, which may end. Otherwise returns how many bytes (> 0) are
     /// acknowledged that congestion avoidance counts, if any are.
     #[inline]
     pub(super) fn on_ack(&mut self, window: &mut Window, ack: &Ack) -> Option<u32> {

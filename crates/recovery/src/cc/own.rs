@@ -62,7 +62,7 @@ macro_rules! own_algorithms {
             }
 
             /// Tells of an event; afterwards one of the user's has left a window of at least `least`.
-            fn tell(
+            fn dispatch(
                 &mut self,
                 window: &mut Window,
                 least: u32,

@@ -3,11 +3,11 @@
 use super::hystart::HyStart;
 use super::{Ack, CongestionControl, Loss, Share, Timeout, Window};
 
-/// Reno, which counts octets (RFC 5681 3.1, RFC 3465 2.1), with HyStart++ in its first slow start.
+/// Reno, which counts bytes (RFC 5681 3.1, RFC 3465 2.1), with HyStart++ in its first slow start.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Reno {
     start: HyStart,
-    /// Octets acknowledged in congestion avoidance since the window last grew.
+    /// Bytes acknowledged in congestion avoidance since the window last grew.
     counted: u32,
 }
 

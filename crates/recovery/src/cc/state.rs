@@ -9,8 +9,8 @@ use super::{Ack, Algorithm, Algorithms, CongestionControl, Kept, Loss, Sent, Tim
 #[derive(Default, Debug)]
 pub struct CcState {
     kept: Option<Kept>,
-    /// Octets in flight of which the congestion window did not let more go.
-    limited: u32,
+    /// Bytes in flight of which the congestion window did not let more go.
+    cwnd_limited_bytes: u32,
 }
 
 const _: () = assert!(size_of::<CcState>() <= 160, "what is kept beside a send buffer");
@@ -19,7 +19,7 @@ impl CcState {
     /// Forgets everything: another connection has the place, or this one another algorithm.
     #[inline]
     pub fn reset(&mut self) {
-        self.limited = 0;
+        self.cwnd_limited_bytes = 0;
         if self.kept.is_some() {
             self.forget_kept();
         }
@@ -53,7 +53,7 @@ pub struct Control<'a> {
 }
 
 impl Control<'_> {
-    /// Text is about to leave in segments of at most `mss` octets: an algorithm of the user's is made, if
+    /// Text is about to leave in segments of at most `mss` bytes: an algorithm of the user's is made, if
     /// the connection has one.
     #[inline]
     pub fn prepare(&mut self, algorithms: &Algorithms, mss: u32) {
@@ -79,69 +79,69 @@ impl Control<'_> {
         // used; later, one that has no room for a segment.
         let more = if self.window.in_slow_start() { sent.in_flight } else { sent.mss };
         if sent.in_flight.saturating_add(more) > self.window.cwnd {
-            self.state.limited = sent.in_flight;
+            self.state.cwnd_limited_bytes = sent.in_flight;
         }
         if self.state.must_stay() {
-            self.tell_added(*sent);
+            self.dispatch_sent(*sent);
         }
     }
 
-    /// Tells an algorithm of the user's that octets left.
+    /// Tells an algorithm of the user's that bytes left.
     // By value: by reference it would stand in memory where there is none.
     #[inline(never)]
-    fn tell_added(&mut self, sent: Sent) {
+    fn dispatch_sent(&mut self, sent: Sent) {
         if let Some(Kept::Added(added)) = &mut self.state.kept {
             added.on_sent(self.window, &sent);
             self.window.bound(sent.mss);
         }
     }
 
-    /// As [`CongestionControl::on_ack`]: `delivered` octets are acknowledged. What else there is to tell
+    /// As [`CongestionControl::on_ack`]: `delivered` bytes are acknowledged. What else there is to tell
     /// is put together if it matters, being told [`Ack::limited`].
     #[inline(always)]
     pub fn on_ack(&mut self, delivered: u32, ack: impl FnOnce(u32) -> Ack) {
-        let limited = delivered.min(self.state.limited);
+        let limited = delivered.min(self.state.cwnd_limited_bytes);
         if limited > 0 || !self.window.algorithm.is_ours() {
-            self.state.limited -= limited;
-            self.hear_ack(&ack(limited));
+            self.state.cwnd_limited_bytes -= limited;
+            self.dispatch_ack(&ack(limited));
         }
     }
 
-    fn hear_ack(&mut self, ack: &Ack) {
+    fn dispatch_ack(&mut self, ack: &Ack) {
         self.state.kept(self.window.algorithm).on_ack(self.window, ack);
     }
 
     /// Tells the algorithm of a loss, once for each recovery: [`CongestionControl::on_loss_event`].
     pub fn on_loss_event(&mut self, loss: &Loss) {
-        self.tell(loss.mss, |cc, window| cc.on_loss_event(window, loss));
+        self.dispatch(loss.mss, |cc, window| cc.on_loss_event(window, loss));
     }
 
     /// Tells the algorithm that a recovery ended: [`CongestionControl::on_recovered`].
     pub fn on_recovered(&mut self, end: &Loss) {
         // What the last acknowledgment covers arrived while the loss was being repaired.
-        self.state.limited = 0;
-        self.tell(end.mss, |cc, window| cc.on_recovered(window, end));
+        self.state.cwnd_limited_bytes = 0;
+        self.dispatch(end.mss, |cc, window| cc.on_recovered(window, end));
     }
 
     /// Tells the algorithm of a retransmission time-out: [`CongestionControl::on_rto`].
     pub fn on_rto(&mut self, timeout: &Timeout) {
-        self.tell(timeout.mss, |cc, window| cc.on_rto(window, timeout));
+        self.dispatch(timeout.mss, |cc, window| cc.on_rto(window, timeout));
     }
 
     /// Tells the algorithm that the network marked what it carried: [`CongestionControl::on_ecn`].
     pub fn on_ecn(&mut self, loss: &Loss) {
-        self.tell(loss.mss, |cc, window| cc.on_ecn(window, loss));
+        self.dispatch(loss.mss, |cc, window| cc.on_ecn(window, loss));
     }
 
     /// Tells the algorithm that the connection was silent for an RTO: [`CongestionControl::on_idle`].
     pub fn on_idle(&mut self, initial: u32) {
         let least = self.window.cwnd.min(initial);
-        self.tell(least, |cc, window| cc.on_idle(window, initial));
+        self.dispatch(least, |cc, window| cc.on_idle(window, initial));
     }
 
     /// Tells the algorithm that the last loss was none: [`CongestionControl::undo`].
     pub fn undo(&mut self, before: &Window) {
-        self.tell(before.cwnd, |cc, window| cc.undo(window, before));
+        self.dispatch(before.cwnd, |cc, window| cc.undo(window, before));
     }
 
     /// Asks the algorithm for a rate, bytes in a second: [`CongestionControl::pacing_rate`].
@@ -152,8 +152,8 @@ impl Control<'_> {
         }
     }
 
-    fn tell(&mut self, least: u32, what: impl FnOnce(&mut dyn CongestionControl, &mut Window)) {
-        self.state.kept(self.window.algorithm).tell(self.window, least, what);
+    fn dispatch(&mut self, least: u32, what: impl FnOnce(&mut dyn CongestionControl, &mut Window)) {
+        self.state.kept(self.window.algorithm).dispatch(self.window, least, what);
     }
 }
 

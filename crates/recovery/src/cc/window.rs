@@ -6,11 +6,11 @@ use super::{Algorithm, INITIAL_SEGMENTS, Loss, Timeout, TimeoutKind, initial_cwn
 /// there is text to send again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
-    /// cwnd (RFC 5681 2): how much may be in flight, octets of text, at least a full segment.
+    /// cwnd (RFC 5681 2): how much may be in flight, bytes of text, at least a full segment.
     pub cwnd: u32,
-    /// ssthresh: the window at which slow start ends, octets; `u32::MAX` before anything was lost.
+    /// ssthresh: the window at which slow start ends, bytes; `u32::MAX` before anything was lost.
     pub ssthresh: u32,
-    /// CUBIC's W_max (RFC 9438 4.1.2), octets: the window at which the path was last found full; 0 if that
+    /// CUBIC's W_max (RFC 9438 4.1.2), bytes: the window at which the path was last found full; 0 if that
     /// is not known. An algorithm that has another number to keep may keep it here.
     pub w_max: u32,
     /// The algorithm that sets the three numbers above.
@@ -21,7 +21,7 @@ impl Window {
     /// No window beyond what a header can announce is ever useful.
     pub const MOST: u32 = 1 << 30;
 
-    /// The initial window (RFC 6928) of a connection whose full segments have `mss` octets of text.
+    /// The initial window (RFC 6928) of a connection whose full segments have `mss` bytes of text.
     #[inline]
     pub fn new(algorithm: Algorithm, mss: u32) -> Self {
         // RFC 5681 3.1: "The initial value of ssthresh SHOULD be set arbitrarily high"
@@ -42,7 +42,7 @@ impl Window {
         self.w_max = 0;
     }
 
-    /// Full segments have `mss` octets, as both ends agreed: the window is the initial one, of so many.
+    /// Full segments have `mss` bytes, as both ends agreed: the window is the initial one, of so many.
     #[inline]
     pub fn begin(&mut self, mss: u32, segments: u8) {
         (self.cwnd, self.ssthresh, self.w_max) = (initial_cwnd(mss, segments), u32::MAX, 0);
@@ -72,10 +72,10 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// The window grows by so many octets.
+    /// The window grows by so many bytes.
     #[inline]
-    pub fn grow(&mut self, octets: u32) {
-        self.cwnd = self.cwnd.saturating_add(octets).min(Self::MOST);
+    pub fn grow(&mut self, bytes: u32) {
+        self.cwnd = self.cwnd.saturating_add(bytes).min(Self::MOST);
     }
 
     /// Something was lost: ssthresh becomes `kept` of what was in flight.
@@ -101,7 +101,7 @@ impl Window {
         self.cwnd = mss;
     }
 
-    /// A user's algorithm set it: a connection whose window has no room for a segment of `mss` octets would
+    /// A user's algorithm set it: a connection whose window has no room for a segment of `mss` bytes would
     /// wait for ever, and none uses more than [`Window::MOST`].
     pub(super) fn bound(&mut self, mss: u32) {
         self.cwnd = self.cwnd.clamp(mss.min(Self::MOST), Self::MOST);
@@ -121,7 +121,7 @@ pub struct Share(pub u32, pub u32);
 
 impl Share {
     /// So much of this.
-    pub fn of(self, octets: u32) -> u32 {
-        (u64::from(octets) * u64::from(self.0) / u64::from(self.1.max(1))) as u32
+    pub fn of(self, bytes: u32) -> u32 {
+        (u64::from(bytes) * u64::from(self.0) / u64::from(self.1.max(1))) as u32
     }
 }

@@ -43,7 +43,7 @@ impl Holes {
     fn check(&self, all: Range<u64>) -> Result<(), &'static str> {
         for ranges in [&self.sacked, &self.lost] {
             let outside = gaps(ranges, all.clone()).map(|gap| gap.end - gap.start).sum::<u64>();
-            if outside + ranges.octets() != all.end - all.start {
+            if outside + ranges.bytes() != all.end - all.start {
                 return Err("something is held or lost that is not in flight");
             }
         }

@@ -24,7 +24,7 @@ pub(super) struct Holes {
     /// The peer let go of what it had named below this, and is not believed there any more.
     reneged: u64,
     /// SND.NXT when what was lost was forgotten last.
-    pub(super) forgiven: u64,
+    pub(super) undone_end: u64,
 }
 
 impl Holes {
@@ -38,7 +38,7 @@ impl Holes {
             judged: una,
             fack: una,
             reneged: una,
-            forgiven: una,
+            undone_end: una,
         }
     }
 
@@ -48,23 +48,23 @@ impl Holes {
             && self.lost.is_empty()
             && self.ever.is_empty()
             && una >= self.reneged
-            && una >= self.forgiven
+            && una >= self.undone_end
     }
 
-    /// Octets that are not in the network.
+    /// Bytes that are not in the network.
     #[inline]
     pub(super) const fn gone(&self) -> u64 {
-        self.sacked.octets() + self.lost.octets()
+        self.sacked.bytes() + self.lost.bytes()
     }
 
-    /// Whether the octet was sent again, and is thought to be in the network.
+    /// Whether the byte was sent again, and is thought to be in the network.
     pub(super) fn is_repaired(&self, offset: u64) -> bool {
         self.repairs.gap(offset..offset + 1).is_none()
     }
 
-    /// Octets that were sent again, and are thought to be in the network.
+    /// Bytes that were sent again, and are thought to be in the network.
     pub(super) fn repaired(&self) -> u64 {
-        self.repairs.octets()
+        self.repairs.bytes()
     }
 
     /// Bytes that they take.
@@ -110,7 +110,7 @@ impl Holes {
     }
 
     fn deliver(&mut self, records: &Records, range: Range<u64>, delivered: &mut Delivered) {
-        delivered.octets += range.end - range.start;
+        delivered.bytes += range.end - range.start;
         let once = self.ever.gap(range.clone());
         delivered.is_ambiguous |= once.as_ref() != Some(&range);
         if let Some(once) = once {
@@ -139,11 +139,11 @@ impl Holes {
     pub(super) fn forget_lost(&mut self, records: &Records) {
         self.lost.clear();
         self.judged = records.una;
-        self.forgiven = records.end;
+        self.undone_end = records.end;
     }
 }
 
-/// Marking octets as lost, by whatever rule found them.
+/// Marking bytes as lost, by whatever rule found them.
 impl Holes {
     /// `range` is lost, but for what the peer holds.
     pub(super) fn lose(&mut self, range: Range<u64>) {
@@ -153,7 +153,7 @@ impl Holes {
 
     /// What is not under way again of `range` is lost, but for what the peer holds.
     fn lose_once(&mut self, range: Range<u64>) -> bool {
-        let before = self.lost.octets();
+        let before = self.lost.bytes();
         let mut at = range.start;
         while let Some(missing) = self.sacked.gap(at..range.end) {
             at = missing.end;
@@ -163,7 +163,7 @@ impl Holes {
                 self.lost.insert(once);
             }
         }
-        self.lost.octets() > before
+        self.lost.bytes() > before
     }
 
     /// What was sent before `rack`, and not after `limit`, is lost (RFC 8985 6.2).

@@ -10,7 +10,7 @@ pub struct Ranges {
     /// The end of each, by its start.
     ends: BTreeMap<u64, u64>,
     /// How many offsets are in all of them.
-    octets: u64,
+    bytes: u64,
 }
 
 impl Default for Ranges {
@@ -21,18 +21,18 @@ impl Default for Ranges {
 
 impl Ranges {
     /// A set without a range, which has no memory.
-    pub const NONE: Self = Self { ends: BTreeMap::new(), octets: 0 };
+    pub const NONE: Self = Self { ends: BTreeMap::new(), bytes: 0 };
 
     /// Whether there is none.
     #[inline]
     pub const fn is_empty(&self) -> bool {
-        self.octets == 0
+        self.bytes == 0
     }
 
     /// How many offsets are in them.
     #[inline]
-    pub const fn octets(&self) -> u64 {
-        self.octets
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// How many ranges there are.
@@ -94,11 +94,11 @@ impl Ranges {
         // Whatever it meets or touches becomes one with it, from behind.
         while let Some((other, other_end)) = self.reaching(end).filter(|(_, end)| *end >= start) {
             self.ends.remove(&other);
-            self.octets -= other_end - other;
+            self.bytes -= other_end - other;
             (start, end) = (start.min(other), end.max(other_end));
         }
         self.ends.insert(start, end);
-        self.octets += end - start;
+        self.bytes += end - start;
     }
 
     /// Takes a range out, parts of which may not be there.
@@ -111,11 +111,11 @@ impl Ranges {
             self.reaching(range.end - 1).filter(|(_, end)| *end > range.start)
         {
             self.ends.remove(&start);
-            self.octets -= end - start;
+            self.bytes -= end - start;
             for (start, end) in [(start, end.min(range.start)), (start.max(range.end), end)] {
                 if start < end {
                     self.ends.insert(start, end);
-                    self.octets += end - start;
+                    self.bytes += end - start;
                 }
             }
         }
@@ -132,7 +132,7 @@ impl Ranges {
     /// Takes all ranges out of the set.
     pub fn clear(&mut self) {
         self.ends.clear();
-        self.octets = 0;
+        self.bytes = 0;
     }
 }
 

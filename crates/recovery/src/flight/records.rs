@@ -11,9 +11,9 @@ use super::Delivered;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub(super) at: Instant,
-    /// One past its last octet.
+    /// One past its last byte.
     pub(super) end: u64,
-    /// Octets of each of its segments, the last aside.
+    /// Bytes of each of its segments, the last aside.
     mss: u16,
 }
 
@@ -35,7 +35,7 @@ impl Records {
         self.end = end;
         if self.sent.len() >= MANY && self.are_small() {
             cold_path();
-            // Whoever sends octet by octet would have more of records than of text. What joins one
+            // Whoever sends byte by byte would have more of records than of text. What joins one
             // counts as sent with it.
             if let Some(last) = self.sent.back_mut() {
                 last.end = end;
@@ -74,10 +74,10 @@ impl Records {
             let whole = first.end <= to;
             let end = if whole { first.end } else { to };
             if end > start {
-                let octets = (end - start).min(u64::from(first.mss)) as u16;
+                let bytes = (end - start).min(u64::from(first.mss)) as u16;
                 // Of a segment that is acknowledged in part nobody knows whether it came as one.
-                if whole || octets == first.mss {
-                    delivered.segment = delivered.segment.max(octets);
+                if whole || bytes == first.mss {
+                    delivered.segment = delivered.segment.max(bytes);
                 }
                 delivered.once_first.get_or_insert(first.at);
                 delivered.once = Some((first.at, end));
@@ -98,7 +98,7 @@ impl Records {
         (self.end - self.una) / u64::from(mss) + self.sent.len() as u64
     }
 
-    /// Whether they are of less than 64 octets each.
+    /// Whether they are of less than 64 bytes each.
     fn are_small(&self) -> bool {
         (self.end - self.una) / SMALL < self.sent.len() as u64
     }
@@ -135,7 +135,7 @@ impl Records {
         last.end - odd..last.end
     }
 
-    /// The transmission at `place`, if its segments have more than `most` octets.
+    /// The transmission at `place`, if its segments have more than `most` bytes.
     pub(super) fn larger(&self, place: usize, most: u16) -> Option<Range<u64>> {
         let (start, sent) = (self.start_of(place), self.sent.get(place)?);
         let is_larger = (sent.end - start).min(u64::from(sent.mss)) > u64::from(most);
@@ -159,9 +159,9 @@ impl Records {
     }
 }
 
-/// So many records may be of few octets each.
+/// So many records may be of few bytes each.
 const MANY: usize = 1024;
 /// So many records have room where none is in use.
 const KEPT: usize = 64;
-/// Octets of a transmission that are worth a record, where there are many.
+/// Bytes of a transmission that are worth a record, where there are many.
 const SMALL: u64 = 64;

@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use whimbrel_base::Instant;
 
-/// Ranges that were sent again, each octet with its last transmission: by place, as acknowledgments name
+/// Ranges that were sent again, each byte with its last transmission: by place, as acknowledgments name
 /// them, and by time, as their losses are judged. Each operation takes O(log repairs) for each that it ends.
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
@@ -89,8 +89,8 @@ impl Repairs {
         self.by_start.len()
     }
 
-    /// How many octets they are.
-    pub(super) fn octets(&self) -> u64 {
+    /// How many bytes they are.
+    pub(super) fn bytes(&self) -> u64 {
         self.by_start.iter().map(|(start, repair)| repair.end - start).sum()
     }
 }

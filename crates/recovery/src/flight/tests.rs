@@ -1,4 +1,4 @@
-//! What a flight knows of what is in it, told by example; [`model`] tells it octet by octet.
+//! What a flight knows of what is in it, told by example; [`model`] tells it byte by byte.
 
 mod model;
 
@@ -15,7 +15,7 @@ fn of_a_super_segment_that_lost_its_middle_only_that_is_lost() {
     let mut delivered = Delivered::default();
     flight.acknowledge(10_000, &mut delivered);
     flight.sack(13_000..46_000, &mut delivered);
-    assert_eq!((delivered.octets, delivered.once), (43_000, Some((at(2), 46_000))));
+    assert_eq!((delivered.bytes, delivered.once), (43_000, Some((at(2), 46_000))));
     let found = flight.detect_loss((at(2), 46_000), at(2));
     assert!(found.is_lost && found.pending.is_none());
     assert_eq!(flight.lost().first(), Some(10_000..13_000));
@@ -46,21 +46,21 @@ fn a_repair_is_lost_once_something_sent_later_arrived() {
 #[test]
 fn single_byte_segments_take_no_more_memory_than_text() {
     let mut flight = Flight::default();
-    let octets = 1 << 18;
-    for at in 0..octets {
+    let bytes = 1 << 18;
+    for at in 0..bytes {
         flight.transmit(at..at + 1, 1_448, Instant::from_millis(at));
     }
-    assert!(flight.memory() < 2 * octets as usize, "{} bytes", flight.memory());
+    assert!(flight.memory() < 2 * bytes as usize, "{} bytes", flight.memory());
     let before = flight.memory();
-    for at in (1..octets).step_by(2) {
+    for at in (1..bytes).step_by(2) {
         flight.sack(at..at + 1, &mut Delivered::default());
     }
     let ranges = flight.sacked().len();
     assert!((64..=8_192).contains(&ranges), "{ranges} ranges");
     assert!(flight.memory() - before < 100 * 8_192, "{} bytes", flight.memory() - before);
     let mut delivered = Delivered::default();
-    flight.acknowledge(octets, &mut delivered);
-    assert_eq!((delivered.octets, flight.pipe()), (octets - ranges as u64, 0));
+    flight.acknowledge(bytes, &mut delivered);
+    assert_eq!((delivered.bytes, flight.pipe()), (bytes - ranges as u64, 0));
     assert!(flight.is_plain());
 }
 
@@ -73,9 +73,9 @@ fn reneging_peer_is_distrusted_until_all_is_acknowledged() {
     flight.forget_sacked();
     let mut delivered = Delivered::default();
     flight.sack(1_500..3_000, &mut delivered);
-    assert_eq!((delivered.octets, flight.sacked().octets()), (0, 0));
+    assert_eq!((delivered.bytes, flight.sacked().bytes()), (0, 0));
     flight.sack(2_000..4_000, &mut delivered);
-    assert_eq!((delivered.octets, flight.sacked().first()), (1_000, Some(3_000..4_000)));
+    assert_eq!((delivered.bytes, flight.sacked().first()), (1_000, Some(3_000..4_000)));
     flight.acknowledge(3_000, &mut delivered);
     assert_eq!(flight.pipe(), 0);
 }
@@ -86,14 +86,14 @@ fn undone_flight_is_known_until_it_is_acknowledged() {
     let at = Instant::from_millis;
     flight.transmit(0..4_000, 1_000, at(1));
     flight.lose(0..3_000);
-    assert!(!flight.was_forgiven());
+    assert!(!flight.was_undone());
     flight.forget_lost();
-    assert_eq!((flight.pipe(), flight.was_forgiven()), (4_000, true));
+    assert_eq!((flight.pipe(), flight.was_undone()), (4_000, true));
     flight.transmit(4_000..6_000, 1_000, at(2));
     flight.acknowledge(3_999, &mut Delivered::default());
-    assert!(flight.was_forgiven());
+    assert!(flight.was_undone());
     flight.acknowledge(4_000, &mut Delivered::default());
-    assert!(!flight.was_forgiven() && flight.is_plain());
+    assert!(!flight.was_undone() && flight.is_plain());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Proportional Rate Reduction (RFC 6937, obsoleted by RFC 9937): how the window shrinks in fast recovery.
 
-/// The state of PRR in one recovery, octets.
+/// The state of PRR in one recovery, bytes.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Prr {
     /// prr_delivered: what arrived since recovery began.
@@ -9,7 +9,7 @@ pub(super) struct Prr {
     out: u64,
     /// RecoverFS: what was under way when it began.
     recover_fs: u64,
-    /// SMSS: octets of text in a full segment.
+    /// SMSS: bytes of text in a full segment.
     mss: u32,
 }
 
@@ -20,9 +20,9 @@ impl Prr {
         Self { delivered: 0, out: 0, recover_fs: flight.max(1), mss }
     }
 
-    /// `octets` leave, for the first time or again.
-    pub(super) const fn on_sent(&mut self, octets: u64) {
-        self.out += octets;
+    /// `bytes` leave, for the first time or again.
+    pub(super) const fn on_sent(&mut self, bytes: u64) {
+        self.out += bytes;
     }
 
     /// What cwnd is, a segment at least, after an acknowledgment that delivered so much. It is safe if it acknowledged

@@ -51,7 +51,7 @@ impl State {
         self.phase
     }
 
-    /// Octets that are thought to be in the network. Without SACK a segment of `mss` octets left it for each
+    /// Bytes that are thought to be in the network. Without SACK a segment of `mss` bytes left it for each
     /// duplicate acknowledgment.
     #[inline]
     pub(super) fn pipe(&self, flight: &Flight, mss: u32) -> u32 {
@@ -99,11 +99,11 @@ impl State {
 
 /// What changes as segments leave.
 impl State {
-    /// So many octets leave, `again` of them not for the first time.
+    /// So many bytes leave, `again` of them not for the first time.
     #[inline]
-    pub(super) fn on_sent(&mut self, octets: u32, again: u64, now: Instant) {
+    pub(super) fn on_sent(&mut self, bytes: u32, again: u64, now: Instant) {
         if self.phase == Phase::FastRecovery {
-            self.prr.on_sent(u64::from(octets));
+            self.prr.on_sent(u64::from(bytes));
         }
         if again > 0
             && let Some(undo) = &mut self.undo
@@ -233,7 +233,7 @@ impl State {
         } else {
             self.events.reno_recovery = true;
         }
-        self.begin(flight, control, &acked.path, acked.delivered.octets);
+        self.begin(flight, control, &acked.path, acked.delivered.bytes);
     }
 
     fn begin(&mut self, flight: &Flight, control: &mut Control<'_>, path: &Path, delivered: u64) {
@@ -242,7 +242,7 @@ impl State {
         self.recover = Some(flight.end());
         // What a probe or F-RTO asked is answered: something is lost, and this recovery sees to it.
         (self.probe, self.frto) = (None, None);
-        let sacked = flight.sacked().octets();
+        let sacked = flight.sacked().bytes();
         self.prr = Prr::new(flight.end() - flight.una() - sacked + delivered, path.mss);
         let loss = loss(flight, control, path.mss);
         control.on_loss_event(&loss);
@@ -252,12 +252,12 @@ impl State {
     fn reduce(&mut self, flight: &Flight, control: &mut Control<'_>, acked: &Acked, is_safe: bool) {
         let Path { sack, mss, .. } = acked.path;
         let pipe = self.pipe(flight, mss);
-        let delivered = match acked.delivered.octets {
+        let delivered = match acked.delivered.bytes {
             // RFC 6937 2: "In recovery without SACK, DeliveredData is estimated to be 1 SMSS on duplicate
             // acknowledgements".
             0 if acked.is_duplicate && !sack => u64::from(mss),
-            octets if sack => octets,
-            octets => octets.saturating_sub(u64::from(self.dup_acks) * u64::from(mss)),
+            bytes if sack => bytes,
+            bytes => bytes.saturating_sub(u64::from(self.dup_acks) * u64::from(mss)),
         };
         let ssthresh = control.window.ssthresh;
         control.window.cwnd = self.prr.on_ack(delivered, pipe, ssthresh, is_safe);

@@ -1,4 +1,4 @@
-//! Recovery against a flight, acknowledgment by acknowledgment: full segments of a thousand octets, 100 ms
+//! Recovery against a flight, acknowledgment by acknowledgment: full segments of a thousand bytes, 100 ms
 //! apart from their acknowledgments.
 
 mod sender;
@@ -115,7 +115,7 @@ mod with_sack {
         sender.pass(150);
         assert_eq!(sender.send(), [4]);
         assert_eq!(sender.time_out(1), [0]);
-        assert_eq!(sender.flight.lost().octets(), 3 * u64::from(MSS));
+        assert_eq!(sender.flight.lost().bytes(), 3 * u64::from(MSS));
         assert_eq!(sender.window.cwnd, MSS);
     }
 

@@ -133,7 +133,7 @@ impl Connection {
         let mss = u32::from(sender.mss());
         let flight = self.queue().map(|queue| (&queue.flight, &queue.recovery));
         let repaired = flight.map_or(0, |(flight, _)| flight.repaired() as u32);
-        let lost = flight.map_or(0, |(flight, _)| flight.lost().octets() as u32);
+        let lost = flight.map_or(0, |(flight, _)| flight.lost().bytes() as u32);
         Snapshot {
             state: self.state,
             closed: self.closed,

@@ -10,12 +10,12 @@ use crate::cc::Window;
 pub(super) struct Curve {
     /// K: when the window is back at `plateau`, units of time.
     k: u32,
-    /// W_max, octets: where the curve is flat.
+    /// W_max, bytes: where the curve is flat.
     plateau: u32,
 }
 
 impl Curve {
-    /// The curve that begins with `cwnd` and has its plateau at `w_max`, in octets of which `mss` are a
+    /// The curve that begins with `cwnd` and has its plateau at `w_max`, in bytes of which `mss` are a
     /// segment.
     pub(super) fn new(cwnd: u32, w_max: u32, mss: u32) -> Self {
         if w_max <= cwnd {
@@ -28,7 +28,7 @@ impl Curve {
         Self { k: cube_root(cube), plateau: w_max }
     }
 
-    /// W_cubic after so many microseconds, octets.
+    /// W_cubic after so many microseconds, bytes.
     #[inline]
     pub(super) fn at(&self, micros: u32, mss: u32) -> u32 {
         let (time, k) = (i64::from(micros >> UNIT_BITS), i64::from(self.k));
@@ -37,8 +37,8 @@ impl Curve {
         let cube = distance.pow(3).unsigned_abs() >> 10;
         let change = cube * u64::from(mss.min(65_535)) / (CUBE_OF_A_SEGMENT >> 10);
         let plateau = u64::from(self.plateau);
-        let octets = if distance < 0 { plateau.saturating_sub(change) } else { plateau + change };
-        octets.min(u64::from(Window::MOST)) as u32
+        let bytes = if distance < 0 { plateau.saturating_sub(change) } else { plateau + change };
+        bytes.min(u64::from(Window::MOST)) as u32
     }
 }
 

@@ -27,9 +27,9 @@ impl Sender {
         Self { reno: Reno::default(), window: Window::new(Algorithm::RENO, MSS) }
     }
 
-    /// So many octets of a full window are acknowledged, with nothing lost.
-    fn ack(&mut self, octets: u32) {
-        self.reno.on_ack(&mut self.window, &ack(octets, MSS, Phase::Open));
+    /// So many bytes of a full window are acknowledged, with nothing lost.
+    fn ack(&mut self, bytes: u32) {
+        self.reno.on_ack(&mut self.window, &ack(bytes, MSS, Phase::Open));
     }
 
     fn time_out(&mut self, kind: TimeoutKind) {
@@ -115,7 +115,7 @@ fn avoidance_grows_by_one_segment_for_each_acked_window() {
 
 #[test]
 fn large_window_grows_by_one_segment_each_round_trip() {
-    // By an octet for each acknowledgment, as a rounded formula has it, it would be thirty segments.
+    // By an byte for each acknowledgment, as a rounded formula has it, it would be thirty segments.
     let window = 45_000 * MSS;
     let mut sender = Sender::new(window, MSS);
     for _ in 0..45_000 {

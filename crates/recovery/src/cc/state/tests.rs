@@ -32,8 +32,8 @@ impl Sender {
     fn send(&mut self, segments: u32) {
         for _ in 0..segments {
             self.in_flight += MSS;
-            let (now, octets, in_flight) = (Instant::ZERO, MSS, self.in_flight);
-            self.control().on_sent(&Sent { now, octets, in_flight, mss: MSS });
+            let (now, bytes, in_flight) = (Instant::ZERO, MSS, self.in_flight);
+            self.control().on_sent(&Sent { now, bytes, in_flight, mss: MSS });
         }
     }
 
@@ -186,7 +186,7 @@ fn a_fresh_connection_has_nothing_of_the_one_before() {
     sender.send(10);
     sender.lose();
     sender.state.reset();
-    assert!(sender.state.kept.is_none() && sender.state.limited == 0);
+    assert!(sender.state.kept.is_none() && sender.state.cwnd_limited_bytes == 0);
 }
 
 /// Counts what it hears, and has a window of seven segments.

@@ -14,14 +14,14 @@ use crate::cc::{
 /// The path. Its queue holds as much as is in flight without it, and 16 packets at least.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bottleneck {
-    /// Octets per second.
+    /// Bytes per second.
     pub(super) rate: u64,
     pub(super) round_trip: Duration,
     pub(super) mss: u32,
 }
 
 impl Bottleneck {
-    /// Octets in flight that fill the path and not the queue.
+    /// Bytes in flight that fill the path and not the queue.
     fn product(&self) -> u64 {
         (u128::from(self.rate) * self.round_trip.as_nanos() / 1_000_000_000) as u64
     }
@@ -68,7 +68,7 @@ struct Transfer {
     delivered: u64,
 }
 
-/// Proportional rate reduction, octets.
+/// Proportional rate reduction, bytes.
 #[derive(Default)]
 struct Prr {
     recover_fs: u64,
@@ -115,7 +115,7 @@ impl Transfer {
         (self.next - self.expected) * u64::from(self.path.mss)
     }
 
-    /// As many full segments leave as so many octets have room for.
+    /// As many full segments leave as so many bytes have room for.
     fn send(&mut self, room: u64) {
         let mss = u64::from(self.path.mss);
         for _ in 0..room / mss {
@@ -130,7 +130,7 @@ impl Transfer {
             self.next += 1;
             self.recovery.out += mss;
             let (now, in_flight) = (self.now, self.pipe() as u32);
-            let sent = Sent { now, octets: self.path.mss, in_flight, mss: self.path.mss };
+            let sent = Sent { now, bytes: self.path.mss, in_flight, mss: self.path.mss };
             self.control().on_sent(&sent);
         }
     }

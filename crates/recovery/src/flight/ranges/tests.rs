@@ -29,7 +29,7 @@ proptest! {
                     set.retain(|offset| *offset >= start / 4);
                 }
             }
-            prop_assert_eq!(ranges.octets(), set.len() as u64);
+            prop_assert_eq!(ranges.bytes(), set.len() as u64);
             prop_assert_eq!(ranges.is_empty(), set.is_empty());
             prop_assert_eq!(ranges.end(), set.last().map(|last| last + 1));
             prop_assert_eq!(ranges.first().map(|first| first.start), set.first().copied());

@@ -1,4 +1,4 @@
-//! The flight against a model that knows of each octet what became of it.
+//! The flight against a model that knows of each byte what became of it.
 
 use core::ops::Range;
 use std::vec::Vec;
@@ -9,11 +9,11 @@ use whimbrel_base::Instant;
 
 use crate::flight::{Delivered, Flight, Transmission};
 
-/// One octet between SND.UNA and SND.NXT.
+/// One byte between SND.UNA and SND.NXT.
 #[derive(Clone, Copy, Debug)]
-struct Octet {
+struct Byte {
     first: Instant,
-    /// Which first transmission it was part of, in segments of how many octets.
+    /// Which first transmission it was part of, in segments of how many bytes.
     record: usize,
     mss: u16,
     again: Option<Instant>,
@@ -22,7 +22,7 @@ struct Octet {
     is_lost: bool,
 }
 
-/// What is in flight, octet by octet.
+/// What is in flight, byte by byte.
 #[derive(Debug, Default)]
 struct Model {
     una: u64,
@@ -30,32 +30,32 @@ struct Model {
     /// Below this what is named does not count.
     reneged: u64,
     /// What was lost below this was forgotten, and was asked to be.
-    forgiven: u64,
-    may_be_forgiven: u64,
+    undone_end: u64,
+    may_be_undone: u64,
     /// How many first transmissions there were.
     records: usize,
-    octets: Vec<Octet>,
+    bytes: Vec<Byte>,
 }
 
 impl Model {
     fn end(&self) -> u64 {
-        self.una + self.octets.len() as u64
+        self.una + self.bytes.len() as u64
     }
 
-    fn of(&mut self, offset: u64) -> Option<&mut Octet> {
+    fn of(&mut self, offset: u64) -> Option<&mut Byte> {
         let place = offset.checked_sub(self.una)?;
-        self.octets.get_mut(place as usize)
+        self.bytes.get_mut(place as usize)
     }
 
     fn transmit(&mut self, from: u64, to: u64, mss: u16, at: Instant) {
         let end = self.end();
         self.records += 1;
         for offset in from..to.min(end) {
-            let octet = self.of(offset).unwrap();
-            (octet.again, octet.ever_again, octet.is_lost) = (Some(at), true, false);
+            let byte = self.of(offset).unwrap();
+            (byte.again, byte.ever_again, byte.is_lost) = (Some(at), true, false);
         }
         for _ in end..to {
-            self.octets.push(Octet {
+            self.bytes.push(Byte {
                 first: at,
                 record: self.records,
                 mss,
@@ -69,15 +69,15 @@ impl Model {
 
     /// Whether it had not arrived, as far as anybody knew.
     fn deliver(&mut self, offset: u64, heard: &mut Heard) -> bool {
-        let (fack, octet) = (self.fack, *self.of(offset).unwrap());
-        if octet.is_sacked {
+        let (fack, byte) = (self.fack, *self.of(offset).unwrap());
+        if byte.is_sacked {
             return false;
         }
-        heard.octets += 1;
-        heard.is_reordered |= !octet.ever_again && offset + 1 < fack;
-        heard.once_from = heard.once_from.or((!octet.ever_again).then_some(offset));
-        let octet = self.of(offset).unwrap();
-        (octet.is_sacked, octet.is_lost, octet.again) = (true, false, None);
+        heard.bytes += 1;
+        heard.is_reordered |= !byte.ever_again && offset + 1 < fack;
+        heard.once_from = heard.once_from.or((!byte.ever_again).then_some(offset));
+        let byte = self.of(offset).unwrap();
+        (byte.is_sacked, byte.is_lost, byte.again) = (true, false, None);
         true
     }
 
@@ -97,20 +97,20 @@ impl Model {
                 self.fack = self.fack.max(offset + 1);
             }
         }
-        self.octets.drain(..(to - self.una) as usize);
+        self.bytes.drain(..(to - self.una) as usize);
         self.una = to;
     }
 
     /// All that was sent before `rack` and not after `limit` is lost.
     fn detect_loss(&mut self, rack: (Instant, u64), limit: Instant) {
-        for place in 0..self.octets.len() {
+        for place in 0..self.bytes.len() {
             let offset = self.una + place as u64;
-            let octet = &mut self.octets[place];
-            let at = octet.again.unwrap_or(octet.first);
-            // Each octet is as old as a segment of its own.
+            let byte = &mut self.bytes[place];
+            let at = byte.again.unwrap_or(byte.first);
+            // Each byte is as old as a segment of its own.
             let older = at < rack.0 || at == rack.0 && offset < rack.1;
-            if !octet.is_sacked && older && at <= limit {
-                (octet.is_lost, octet.again) = (true, None);
+            if !byte.is_sacked && older && at <= limit {
+                (byte.is_lost, byte.again) = (true, None);
             }
         }
     }
@@ -118,9 +118,9 @@ impl Model {
     /// All of these are lost that did not arrive.
     fn lose(&mut self, range: Range<u64>) {
         for offset in range {
-            let octet = self.of(offset).unwrap();
-            if !octet.is_sacked {
-                (octet.is_lost, octet.again) = (true, None);
+            let byte = self.of(offset).unwrap();
+            if !byte.is_sacked {
+                (byte.is_lost, byte.again) = (true, None);
             }
         }
     }
@@ -128,12 +128,12 @@ impl Model {
     /// What is left of each first transmission, and the size of its segments.
     fn transmissions(&self) -> Vec<(Range<u64>, u16)> {
         let mut start = self.una;
-        let of_one = |one: &[Octet]| {
+        let of_one = |one: &[Byte]| {
             let range = start..start + one.len() as u64;
             start = range.end;
             (range, one[0].mss)
         };
-        self.octets.chunk_by(|one, next| one.record == next.record).map(of_one).collect()
+        self.bytes.chunk_by(|one, next| one.record == next.record).map(of_one).collect()
     }
 
     /// The first segment of all, and the last.
@@ -155,7 +155,7 @@ impl Model {
         self.detect_loss((limit, u64::MAX), limit);
     }
 
-    /// What was sent in segments of more than `most` octets is lost.
+    /// What was sent in segments of more than `most` bytes is lost.
     fn lose_larger(&mut self, most: u16) {
         for (range, mss) in self.transmissions() {
             if (range.end - range.start).min(mss.into()) > most.into() {
@@ -165,19 +165,19 @@ impl Model {
     }
 
     fn forget_sacked(&mut self) {
-        let held = self.octets.iter().rposition(|octet| octet.is_sacked);
+        let held = self.bytes.iter().rposition(|byte| byte.is_sacked);
         self.reneged = held.map_or(self.una, |last| self.una + last as u64 + 1);
-        self.octets.iter_mut().for_each(|octet| octet.is_sacked = false);
+        self.bytes.iter_mut().for_each(|byte| byte.is_sacked = false);
         self.fack = self.una;
     }
 
     fn forget_lost(&mut self) {
-        self.may_be_forgiven = self.end();
+        self.may_be_undone = self.end();
         // Where nothing was lost there is nothing to forgive.
-        if self.octets.iter().any(|octet| octet.is_lost) {
-            self.forgiven = self.end();
+        if self.bytes.iter().any(|byte| byte.is_lost) {
+            self.undone_end = self.end();
         }
-        self.octets.iter_mut().for_each(|octet| octet.is_lost = false);
+        self.bytes.iter_mut().for_each(|byte| byte.is_lost = false);
     }
 
     /// All counts as unsent.
@@ -186,14 +186,14 @@ impl Model {
         *self = Self { una, fack: una, reneged: una, records, ..Self::default() };
     }
 
-    fn count(&self, holds: impl Fn(&Octet) -> bool) -> u64 {
-        self.octets.iter().filter(|octet| holds(octet)).count() as u64
+    fn count(&self, holds: impl Fn(&Byte) -> bool) -> u64 {
+        self.bytes.iter().filter(|byte| holds(byte)).count() as u64
     }
 }
 
 #[derive(Debug, Default, PartialEq)]
 struct Heard {
-    octets: u64,
+    bytes: u64,
     once_from: Option<u64>,
     is_reordered: bool,
 }
@@ -206,7 +206,7 @@ struct Step {
     len: u64,
 }
 
-/// From 1 to 9 octets.
+/// From 1 to 9 bytes.
 const fn mss_of(at: u64) -> u16 {
     1 + (at % 9) as u16
 }
@@ -256,7 +256,7 @@ impl Pair {
         let rack = &mut self.rack;
         *rack = (*rack).max(delivered.once.max(delivered.again).unwrap_or(*rack));
         let told = Heard {
-            octets: delivered.octets,
+            bytes: delivered.bytes,
             once_from: delivered.once_from,
             is_reordered: delivered.is_reordered,
         };
@@ -302,25 +302,25 @@ impl Pair {
         }
     }
 
-    /// Each octet is what the model says.
+    /// Each byte is what the model says.
     fn agree(&self) -> Result<(), TestCaseError> {
         let Self { flight, model, .. } = self;
         prop_assert_eq!((flight.una(), flight.end()), (model.una, model.end()));
-        prop_assert_eq!(flight.sacked().octets(), model.count(|octet| octet.is_sacked));
-        prop_assert_eq!(flight.repaired(), model.count(|octet| octet.again.is_some()));
-        for (octet, offset) in model.octets.iter().zip(model.una..) {
-            prop_assert_eq!(flight.sacked().contains(offset), octet.is_sacked, "{}", offset);
+        prop_assert_eq!(flight.sacked().bytes(), model.count(|byte| byte.is_sacked));
+        prop_assert_eq!(flight.repaired(), model.count(|byte| byte.again.is_some()));
+        for (byte, offset) in model.bytes.iter().zip(model.una..) {
+            prop_assert_eq!(flight.sacked().contains(offset), byte.is_sacked, "{}", offset);
             let is_lost = flight.lost().contains(offset);
-            prop_assert_eq!(is_lost, octet.is_lost, "{} of {:?}", offset, flight);
+            prop_assert_eq!(is_lost, byte.is_lost, "{} of {:?}", offset, flight);
         }
-        let under_way = model.count(|octet| !octet.is_sacked && !octet.is_lost);
+        let under_way = model.count(|byte| !byte.is_sacked && !byte.is_lost);
         prop_assert_eq!(u64::from(flight.pipe()), under_way);
-        let forgiven = [model.forgiven, model.may_be_forgiven].map(|end| model.una < end);
-        prop_assert!(flight.was_forgiven() == forgiven[0] || flight.was_forgiven() == forgiven[1]);
+        let undone_end = [model.undone_end, model.may_be_undone].map(|end| model.una < end);
+        prop_assert!(flight.was_undone() == undone_end[0] || flight.was_undone() == undone_end[1]);
         prop_assert_eq!([flight.first_segment(), flight.last_segment()], model.outermost());
-        let times = [model.octets.first(), model.octets.last()].map(|it| it.map(|it| it.first));
+        let times = [model.bytes.first(), model.bytes.last()].map(|it| it.map(|it| it.first));
         prop_assert_eq!([flight.first_sent(), flight.last_sent()], times);
-        let first_again = model.octets.first().is_some_and(|octet| octet.again.is_some());
+        let first_again = model.bytes.first().is_some_and(|byte| byte.again.is_some());
         prop_assert_eq!(flight.first_is_repaired(), first_again);
         prop_assert_eq!(flight.check(), Ok(()));
         Ok(())

@@ -10,8 +10,8 @@ use crate::recovery::{Acked, Path};
 impl State {
     /// With SACK: what RACK takes for lost by now.
     pub(super) fn find_losses(&mut self, flight: &mut Flight, acked: &Acked) -> bool {
-        if acked.delivered.octets > u64::from(acked.text)
-            || !acked.advances && acked.delivered.octets > 0
+        if acked.delivered.bytes > u64::from(acked.text)
+            || !acked.advances && acked.delivered.bytes > 0
         {
             self.sacks = self.sacks.saturating_add(1);
         }
@@ -29,9 +29,9 @@ impl State {
 
     /// Segments that the peer is known to hold: those that it named, or as many as duplicates came.
     pub(in crate::recovery) fn segs_sacked(&self, flight: &Flight, mss: u32) -> u32 {
-        let octets = flight.sacked().octets();
-        let named = if octets == 0 { 0 } else { u32::from(self.sacks) };
-        named.max(octets.div_ceil(u64::from(mss.max(1))) as u32).max(u32::from(self.dup_acks))
+        let bytes = flight.sacked().bytes();
+        let named = if bytes == 0 { 0 } else { u32::from(self.sacks) };
+        named.max(bytes.div_ceil(u64::from(mss.max(1))) as u32).max(u32::from(self.dup_acks))
     }
 
     pub(super) fn reordering(&self, flight: &Flight, path: &Path) -> rack::Window {
@@ -64,7 +64,7 @@ impl State {
                 self.dup_acks = self.dup_acks.saturating_add(1);
                 return false;
             }
-            // What ends within a repair tells of no further loss: octet by octet, each acknowledgment would
+            // What ends within a repair tells of no further loss: byte by byte, each acknowledgment would
             // have a segment sent again.
             Phase::FastRecovery if acked.advances && !flight.first_is_repaired() => {
                 // RFC 6937 2: what duplicates told of is part of what is acknowledged now.

@@ -17,7 +17,7 @@ pub(super) struct Undo {
     una: u64,
     /// When the first repair left.
     pub(super) first_repair: Option<Instant>,
-    /// Octets that were sent again, and not reported as come twice.
+    /// Bytes that were sent again, and not reported as come twice.
     pub(super) repaired: u64,
     /// SND.NXT when recovery ended: once more than that is acknowledged, nobody will call it none.
     pub(super) until: Option<u64>,
@@ -35,18 +35,18 @@ pub(super) enum Undone {
 impl State {
     /// Text came twice: a repair of it was none, and the reordering window is too narrow.
     pub(super) fn note_duplicate(&mut self, flight: &Flight, acked: &Acked) {
-        let Some((end, octets)) = acked.duplicate else { return };
+        let Some((end, bytes)) = acked.duplicate else { return };
         if acked.path.sack {
             self.rack.on_duplicate(flight);
         }
         // What lies elsewhere was sent again by another recovery.
         let of_this = |undo: &Undo| {
-            let start = end.checked_sub(u64::from(octets));
+            let start = end.checked_sub(u64::from(bytes));
             start.is_some_and(|start| start >= undo.una)
                 && self.recover.is_some_and(|recover| end <= recover)
         };
         if let Some(undo) = self.undo.as_mut().filter(|undo| of_this(undo)) {
-            undo.repaired = undo.repaired.saturating_sub(u64::from(octets));
+            undo.repaired = undo.repaired.saturating_sub(u64::from(bytes));
         }
     }
 
@@ -87,7 +87,7 @@ impl State {
         control.undo(&undo.window);
         // A peer that calls each reduction of a flight spurious gets the window back each time. Only the first
         // has losses judged anew, or each would have the whole flight judged and sent again.
-        if !flight.was_forgiven() {
+        if !flight.was_undone() {
             flight.forget_lost();
         }
         (self.phase, self.recover) = (Phase::Open, Some(flight.una()));

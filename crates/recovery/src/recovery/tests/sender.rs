@@ -54,7 +54,7 @@ impl Ack {
     }
 }
 
-pub(super) fn octets(segments: &Range<u64>) -> Range<u64> {
+pub(super) fn bytes(segments: &Range<u64>) -> Range<u64> {
     segments.start * u64::from(MSS)..segments.end * u64::from(MSS)
 }
 
@@ -113,11 +113,11 @@ impl Sender {
     }
 
     pub(super) fn transmit(&mut self, segment: u64) {
-        let range = octets(&(segment..segment + 1));
+        let range = bytes(&(segment..segment + 1));
         let again = self.flight.transmit(range, MSS as u16, self.now);
         self.recovery.on_sent(MSS, again, self.now);
         let in_flight = self.flight.pipe();
-        let sent = Sent { now: self.now, octets: MSS, in_flight, mss: MSS };
+        let sent = Sent { now: self.now, bytes: MSS, in_flight, mss: MSS };
         Control { window: &mut self.window, state: &mut self.cc }.on_sent(&sent);
     }
 
@@ -143,7 +143,7 @@ impl Sender {
             self.flight.acknowledge(to, &mut delivered);
         }
         if let Some(block) = &ack.block {
-            self.flight.sack(octets(block), &mut delivered);
+            self.flight.sack(bytes(block), &mut delivered);
         }
         self.reorders |= delivered.is_reordered;
         let names = ack.block.is_some() || ack.duplicate.is_some();

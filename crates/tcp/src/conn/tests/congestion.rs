@@ -44,7 +44,7 @@ impl CongestionControl for FourSegments {
 
     fn on_sent(&mut self, _: &mut Window, sent: &Sent) {
         self.note(|heard| {
-            heard.sent += sent.octets;
+            heard.sent += sent.bytes;
             heard.most_in_flight = heard.most_in_flight.max(sent.in_flight);
         });
     }

@@ -43,7 +43,7 @@ impl Sender {
     #[inline]
     pub fn update_size(&mut self, range: SizeRange, queue: Option<&SendQueue>) {
         let window = self.window.cwnd.min(self.seq.wnd.get());
-        let held = queue.map_or(0, |queue| queue.flight.sacked().octets() as u32);
+        let held = queue.map_or(0, |queue| queue.flight.sacked().bytes() as u32);
         self.size = window.saturating_mul(2).saturating_add(held).min(range.most).max(range.floor);
     }
 

@@ -468,7 +468,7 @@ impl Sender {
             self.note_repair(cx, octets, repaired, queue);
         }
         let in_flight = queue.flight.pipe();
-        let sent = Sent { now: cx.now, octets, in_flight, mss: u32::from(self.mss) };
+        let sent = Sent { now: cx.now, bytes: octets, in_flight, mss: u32::from(self.mss) };
         queue.control(&mut self.window).on_sent(&sent);
     }
 
