@@ -1,4 +1,4 @@
-//! What is in flight: each transmission's time, and what became of it.
+//! The flight: each transmission's time, and what became of it.
 //!
 //! Everything is in stream offsets of 64 bits, which count sequence numbers: FIN takes one, SYN is not
 //! part of it. Nothing here decides: [`crate::recovery`] asks, and judges.
@@ -26,7 +26,7 @@ use holes::Holes;
 pub use ranges::Ranges;
 use records::Records;
 
-/// What was sent and is not acknowledged. It takes 24 bytes for each (super-)segment, and some 100 for
+/// Text that was sent and is not acknowledged. It takes 24 bytes for each (super-)segment, and some 100 for
 /// each hole.
 #[derive(Debug, Default)]
 pub struct Flight {
@@ -38,10 +38,10 @@ pub struct Flight {
 /// When something was sent, and where it ended: what comes later in this order was sent later.
 pub type Transmission = (Instant, u64);
 
-/// What one acknowledgment delivered: what the peer had not named before.
+/// The text that one acknowledgment newly reports as delivered.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Delivered {
-    /// How many offsets it delivered; FIN counts as one.
+    /// The number of offsets that it delivered; FIN counts as one.
     pub bytes: u64,
     /// Of what was sent once, the transmission that was the last to leave.
     pub once: Option<Transmission>,
@@ -60,7 +60,7 @@ pub struct Delivered {
     pub segment: u16,
 }
 
-/// What became of a judgment by age.
+/// The outcome of a judgment by age.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct LossFound {
     /// Something is lost that was not.
@@ -71,7 +71,7 @@ pub struct LossFound {
     pub pending: Option<Instant>,
 }
 
-/// What can be asked.
+/// Queries.
 impl Flight {
     /// SND.UNA as an offset: the first that is not acknowledged.
     #[inline]
@@ -91,7 +91,7 @@ impl Flight {
         self.records.end <= self.records.una
     }
 
-    /// Whether nothing of it was lost, sent again or named as held.
+    /// True if nothing of it was lost, sent again or named as held.
     #[inline]
     pub const fn is_plain(&self) -> bool {
         self.holes.is_none()
@@ -105,31 +105,31 @@ impl Flight {
         (self.end() - self.una() - gone) as u32
     }
 
-    /// What the peer named as held.
+    /// The ranges that the peer named as held.
     #[inline]
     pub fn sacked(&self) -> &Ranges {
         self.holes.as_ref().map_or(&NOTHING, |holes| &holes.sacked)
     }
 
-    /// What is lost and not sent again.
+    /// The ranges that are lost and not sent again.
     #[inline]
     pub fn lost(&self) -> &Ranges {
         self.holes.as_ref().map_or(&NOTHING, |holes| &holes.lost)
     }
 
-    /// Whether something is lost and not sent again.
+    /// True if something is lost and not sent again.
     #[inline]
     pub fn has_lost(&self) -> bool {
         self.holes.as_ref().is_some_and(|holes| !holes.lost.is_empty())
     }
 
-    /// Whether of what is in flight something was there when [`Flight::forget_lost`] was called.
+    /// True if part of the flight was already there when [`Flight::forget_lost`] was called.
     #[inline]
     pub fn was_undone(&self) -> bool {
         self.holes.as_ref().is_some_and(|holes| self.records.una < holes.undone_end)
     }
 
-    /// Whether the byte at SND.UNA was sent again, and is thought to be in the network.
+    /// True if the byte at SND.UNA was sent again, and is thought to be in the network.
     pub fn first_is_repaired(&self) -> bool {
         self.holes.as_ref().is_some_and(|holes| holes.is_repaired(self.records.una))
     }
@@ -169,7 +169,7 @@ impl Flight {
     }
 }
 
-/// What the sender reports: text that leaves, acknowledgments that arrive.
+/// Reports of the sender: text that leaves, acknowledgments that arrive.
 impl Flight {
     /// `range` leaves, in segments of `mss` bytes: for the first time, or again, or first the one and then
     /// the other. Returns how many bytes were sent before.
@@ -272,7 +272,7 @@ impl Flight {
         self.holes().lose(range);
     }
 
-    /// What was sent before `rack`, and not after `limit`, is lost (RFC 8985 6.2).
+    /// Marks as lost what was sent before `rack` and not after `limit` (RFC 8985 6.2).
     pub fn detect_loss(&mut self, rack: Transmission, limit: Instant) -> LossFound {
         let is_older = self.records.sent.front().is_some_and(|first| first.at <= rack.0);
         if self.holes.is_none() && !is_older {
@@ -294,7 +294,7 @@ impl Flight {
         self.detect_loss((limit, u64::MAX), limit);
     }
 
-    /// What was sent in segments of more than `most` bytes is lost.
+    /// Marks as lost what was sent in segments of more than `most` bytes.
     pub fn lose_larger(&mut self, most: u16) {
         for place in 0..self.records.sent.len() {
             if let Some(range) = self.records.larger(place, most) {

@@ -25,7 +25,7 @@ use state::State;
 #[derive(Debug, Default)]
 pub struct Recovery(Option<Box<State>>);
 
-/// What loss recovery is doing, in the words of Linux' `tcpi_ca_state`.
+/// The state of loss recovery, in the words of Linux' `tcpi_ca_state`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CaState {
     /// Nothing that was sent is known to be missing.
@@ -45,7 +45,7 @@ pub struct Acked {
     pub advances: bool,
     /// Bytes of text that it acknowledges.
     pub text: u32,
-    /// What the peer said by it for the first time to have arrived.
+    /// The text that it newly reports as delivered.
     pub delivered: Delivered,
     /// Text came twice, up to this offset, so many bytes (RFC 2883).
     pub duplicate: Option<(u64, u32)>,
@@ -57,13 +57,13 @@ pub struct Acked {
     pub rtt: Option<Micros>,
     /// Something unsent could be sent.
     pub can_send_new: bool,
-    /// What the connection knows beside.
+    /// The connection's knowledge of its path.
     pub path: Path,
-    /// How slow start may go.
+    /// The rules of slow start.
     pub slow_start: SlowStart,
 }
 
-/// What a connection knows of its path and peer.
+/// A connection's knowledge of its path and peer.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     /// The time at which the acknowledgment arrived, or the timer ran out.
@@ -81,7 +81,7 @@ pub struct Path {
     pub reorders: bool,
 }
 
-/// What is to be done at once, whatever the window says.
+/// An action that is due at once, regardless of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Reaction {
@@ -95,21 +95,21 @@ pub enum Reaction {
     LossUndone,
 }
 
-/// What can be asked.
+/// Queries.
 impl Recovery {
-    /// What it is doing, as the congestion control is told.
+    /// The phase, as the congestion control knows it.
     #[inline]
     pub fn phase(&self) -> Phase {
         self.0.as_ref().map_or(Phase::Open, |state| state.phase())
     }
 
-    /// Whether nothing is remembered.
+    /// True if nothing is remembered.
     #[inline]
     pub const fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
-    /// What it is doing.
+    /// The state of loss recovery, of a connection with this flight.
     pub fn ca_state(&self, flight: &Flight) -> CaState {
         match self.phase() {
             Phase::Open if self.segs_sacked(flight, 1) == 0 => CaState::Open,
@@ -134,7 +134,7 @@ impl Recovery {
         self.0.as_ref().map_or(0, |state| state.segs_sacked(flight, mss))
     }
 
-    /// Whether new text goes before what is lost (RFC 5682 3.1, step 2b).
+    /// True if new text goes before what is lost (RFC 5682 3.1, step 2b).
     #[inline]
     pub fn prefers_new(&self) -> bool {
         self.0.as_ref().is_some_and(|state| state.prefers_new())
@@ -146,20 +146,20 @@ impl Recovery {
         self.0.as_ref()?.reordering_due()
     }
 
-    /// Whether a loss probe may ask for what was lost at the end (RFC 8985 7.2).
+    /// True if a loss probe may ask for what was lost at the end (RFC 8985 7.2).
     #[inline]
     pub fn may_probe(&self, flight: &Flight) -> bool {
         self.0.as_ref().is_none_or(|state| state.may_probe(flight))
     }
 
-    /// Whether something may still turn out to have been no loss, or one.
+    /// True if a loss may still prove spurious, or a probe prove a loss.
     #[inline]
     pub fn remembers(&self) -> bool {
         self.0.as_ref().is_some_and(|state| state.remembers())
     }
 }
 
-/// What the sender reports: segments that leave, acknowledgments, time-outs.
+/// Reports of the sender: segments that leave, acknowledgments, time-outs.
 impl Recovery {
     fn state(&mut self) -> &mut State {
         self.0.get_or_insert_default()
@@ -190,7 +190,7 @@ impl Recovery {
         outcome
     }
 
-    /// What is missing is old enough to be judged (RFC 8985 6.2).
+    /// The reordering timer ran out: what is missing is old enough to be judged (RFC 8985 6.2).
     pub fn on_reordering_timeout(
         &mut self,
         flight: &mut Flight,

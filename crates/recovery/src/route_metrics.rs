@@ -1,10 +1,10 @@
-//! What a route says of the paths that lead over it.
+//! Metrics of a route: values that connections over it begin with.
 
 use core::time::Duration;
 
 use crate::cc::Algorithm;
 
-/// What is known of the paths over one route, beforehand. `None`: nothing.
+/// Path metrics of one route, known beforehand. `None`: not known.
 ///
 /// A metric never takes from a connection what it would have without: it raises the initial windows and
 /// the floors of buffers, bounds segments, and stands in for what was not measured yet. Only by
@@ -33,7 +33,7 @@ pub struct RouteMetrics {
 }
 
 impl RouteMetrics {
-    /// What this says, and where it says nothing, what `other` does.
+    /// Its own metrics, and those of `other` where it has none.
     pub fn or(self, other: Self) -> Self {
         Self {
             mtu: self.mtu.or(other.mtu),

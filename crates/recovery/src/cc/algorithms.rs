@@ -12,13 +12,13 @@ use super::{CongestionAlgorithm, CongestionControl};
 pub struct Algorithm(u8);
 
 impl Algorithm {
-    /// Whether it is one of [`Algorithm::OURS`].
+    /// True if it is one of [`Algorithm::OURS`].
     #[inline]
     pub const fn is_ours(self) -> bool {
         (self.0 as usize) < Self::OURS.len()
     }
 
-    /// How the tunable calls it, if it is one of [`Algorithm::OURS`].
+    /// The tunable's value for it, if it is one of [`Algorithm::OURS`].
     pub fn as_ours(self) -> Option<CongestionAlgorithm> {
         CongestionAlgorithm::ALL.get(usize::from(self.0)).copied()
     }
@@ -48,7 +48,7 @@ pub type MakeAlgorithm = Arc<dyn Fn() -> Box<dyn CongestionControl> + Send + Syn
 #[derive(Clone, Default)]
 pub struct Algorithms {
     added: Vec<(Box<str>, MakeAlgorithm)>,
-    /// What connections have for which nobody named one; none: what the tunable says.
+    /// The algorithm of connections that name none; `None`: the tunable's.
     usual: Option<Algorithm>,
 }
 
@@ -59,7 +59,7 @@ pub enum AddError {
     /// There is no room for another.
     #[error("{most} congestion controls were added, and no more can be")]
     Full {
-        /// How many can be.
+        /// The most that can be added.
         most: u8,
     },
     /// One of ours has the name.
@@ -107,7 +107,7 @@ impl Algorithms {
         Ok(algorithm)
     }
 
-    /// What a connection has for which nobody named one, where the tunable says so.
+    /// The algorithm of a connection that names none, if the tunable says `rule`.
     #[inline]
     pub fn usual(&self, rule: CongestionAlgorithm) -> Algorithm {
         self.usual.unwrap_or_else(|| rule.into())
@@ -143,7 +143,7 @@ impl Algorithms {
         ours.chain(self.added.iter().map(|(name, _)| &**name))
     }
 
-    /// What was added: names, and how they are made, in the order of their numbers.
+    /// The added algorithms: names and constructors, in the order of their numbers.
     pub fn added(&self) -> impl Iterator<Item = (&str, &MakeAlgorithm)> {
         self.added.iter().map(|(name, make)| (&**name, make))
     }

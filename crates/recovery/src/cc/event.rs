@@ -1,8 +1,8 @@
-//! What a congestion control is told.
+//! The events that a congestion control receives.
 
 use whimbrel_base::{Instant, Micros};
 
-/// What leaves in one segment, or in one that a device cuts.
+/// A segment that leaves, or a super-segment that a device cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// When it leaves, as the burst's clock has it.
@@ -31,13 +31,13 @@ pub struct Ack {
     pub rtt: Option<Micros>,
     /// SRTT (RFC 6298 2), zero before the first measurement.
     pub srtt: Micros,
-    /// How fast text arrives, if that could be measured; to be had once delivery is sampled.
+    /// The rate at which text arrives, if it could be measured; always `None` until delivery is sampled.
     pub rate: Option<Rate>,
-    /// What recovery was doing when it arrived.
+    /// The phase of recovery when it arrived.
     pub phase: Phase,
     /// Bytes of text in a full segment.
     pub mss: u32,
-    /// How slow start may go.
+    /// The rules of slow start.
     pub slow_start: SlowStart,
 }
 
@@ -79,11 +79,11 @@ pub struct Rate {
     pub delivered: u64,
     /// The time in which they did.
     pub interval: Micros,
-    /// Whether the application limited the sender meanwhile: the path may carry more.
+    /// True if the application limited the sender meanwhile: the path may carry more.
     pub app_limited: bool,
 }
 
-/// What recovery is doing.
+/// The phase of recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Phase {
     /// Nothing is known to be lost.
@@ -95,7 +95,7 @@ pub enum Phase {
     AfterTimeout,
 }
 
-/// What is in flight when recovery begins or ends.
+/// The flight when recovery begins or ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     /// Bytes that were sent and are not acknowledged.
@@ -107,7 +107,7 @@ pub struct Loss {
 /// The retransmission timer ran out for text.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout {
-    /// Whether it ran out before.
+    /// First or repeated.
     pub kind: TimeoutKind,
     /// Bytes that were sent and are not acknowledged.
     pub in_flight: u32,
@@ -115,7 +115,7 @@ pub struct Timeout {
     pub mss: u32,
 }
 
-/// What a retransmission timer ran out for.
+/// The cause of a retransmission time-out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeoutKind {
     /// Text, for the first time.

@@ -109,7 +109,7 @@ impl HyStart {
         }
     }
 
-    /// Whether the round ends with this acknowledgment: all is acknowledged that was out when it began.
+    /// True if the round ends with this acknowledgment: all is acknowledged that was out when it began.
     fn ends_round(&mut self, ack: &Ack) -> bool {
         if self.round_left == 0 {
             // RFC 9406 4.2: "Define windowEnd as a sequence number initialized to SND.NXT."

@@ -1,4 +1,4 @@
-//! What follows from the table of the stack's own algorithms.
+//! Code generated from the table of the stack's own algorithms.
 //!
 //! Its rows stand in `cc.rs`, beside the `mod` of each; what would otherwise be told again in the places
 //! that number them, name them and keep their state is generated from them here.

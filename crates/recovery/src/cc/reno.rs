@@ -42,7 +42,7 @@ impl CongestionControl for Reno {
     }
 }
 
-/// What is left of a window after a loss: RFC 5681 3.1, "FlightSize / 2".
+/// The share of a window that remains after a loss: RFC 5681 3.1, "FlightSize / 2".
 const HALF: Share = Share(1, 2);
 
 #[cfg(test)]

@@ -25,13 +25,13 @@ impl CcState {
         }
     }
 
-    /// What an algorithm kept goes.
+    /// Drops the algorithm's state.
     #[inline(never)]
     fn forget_kept(&mut self) {
         self.kept = None;
     }
 
-    /// Whether what is kept cannot be made anew from the window.
+    /// True if the state cannot be made anew from the window.
     #[inline]
     pub const fn must_stay(&self) -> bool {
         matches!(self.kept, Some(Kept::Added(_)))
@@ -48,7 +48,7 @@ impl CcState {
 pub struct Control<'a> {
     /// cwnd and ssthresh of the connection, which the algorithm sets.
     pub window: &'a mut Window,
-    /// What the algorithm keeps beside the window from one event to the next.
+    /// The algorithm's state from one event to the next.
     pub state: &'a mut CcState,
 }
 

@@ -1,4 +1,4 @@
-//! What a connection keeps of its congestion control while it is idle.
+//! The state of congestion control that an idle connection keeps.
 
 use super::{Algorithm, INITIAL_SEGMENTS, Loss, Timeout, TimeoutKind, initial_cwnd};
 
@@ -65,7 +65,7 @@ impl Window {
         }
     }
 
-    /// Whether the window grows by what is acknowledged, up to ssthresh.
+    /// True if the window grows by what is acknowledged, up to ssthresh.
     #[inline]
     pub const fn in_slow_start(&self) -> bool {
         // RFC 5681 3.1: "The slow start algorithm is used when cwnd < ssthresh"

@@ -1,4 +1,4 @@
-//! What must hold of a flight between any two calls: for simulations and tests.
+//! Invariants of a flight between any two calls, for simulations and tests.
 
 use core::iter;
 use core::ops::Range;
@@ -6,7 +6,7 @@ use core::ops::Range;
 use super::{Flight, Holes, Ranges};
 
 impl Flight {
-    /// Whether everything that must hold does; if not, what does not.
+    /// Checks all invariants; an error names the one that fails.
     pub fn check(&self) -> Result<(), &'static str> {
         let records = &self.records;
         let mut before = (records.sent.front().map(|first| first.at), records.una);

@@ -1,4 +1,4 @@
-//! What of a flight is not as it was sent: named as held, lost, or sent again.
+//! The parts of a flight that are not as they were sent: named as held, lost, or sent again.
 
 use core::ops::Range;
 
@@ -9,13 +9,13 @@ use super::records::{Records, Sent};
 use super::repairs::Repairs;
 use super::{Delivered, LossFound, Transmission};
 
-/// What is missing, and what is held beyond it.
+/// The missing text, and the text held beyond it.
 #[derive(Debug)]
 pub(super) struct Holes {
     pub(super) sacked: Ranges,
     pub(super) lost: Ranges,
     pub(super) repairs: Repairs,
-    /// What was ever sent again, sooner or later.
+    /// Text that was ever sent again.
     ever: Ranges,
     /// The first transmissions below this were judged: they are lost, or not here any more.
     judged: u64,
@@ -42,7 +42,7 @@ impl Holes {
         }
     }
 
-    /// Whether nothing is left to be known, all below `una` being acknowledged.
+    /// True if nothing is left to be known, all below `una` being acknowledged.
     pub(super) const fn are_none(&self, una: u64) -> bool {
         self.sacked.is_empty()
             && self.lost.is_empty()
@@ -57,7 +57,7 @@ impl Holes {
         self.sacked.bytes() + self.lost.bytes()
     }
 
-    /// Whether the byte was sent again, and is thought to be in the network.
+    /// True if the byte was sent again, and is thought to be in the network.
     pub(super) fn is_repaired(&self, offset: u64) -> bool {
         self.repairs.gap(offset..offset + 1).is_none()
     }
@@ -151,7 +151,7 @@ impl Holes {
         self.lose_once(range);
     }
 
-    /// What is not under way again of `range` is lost, but for what the peer holds.
+    /// Marks `range` as lost, but for what is under way again and what the peer holds.
     fn lose_once(&mut self, range: Range<u64>) -> bool {
         let before = self.lost.bytes();
         let mut at = range.start;
@@ -166,7 +166,7 @@ impl Holes {
         self.lost.bytes() > before
     }
 
-    /// What was sent before `rack`, and not after `limit`, is lost (RFC 8985 6.2).
+    /// Marks as lost what was sent before `rack` and not after `limit` (RFC 8985 6.2).
     pub(super) fn detect_loss(
         &mut self,
         records: &Records,

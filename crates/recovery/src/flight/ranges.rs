@@ -9,7 +9,7 @@ use core::ops::Range;
 pub struct Ranges {
     /// The end of each, by its start.
     ends: BTreeMap<u64, u64>,
-    /// How many offsets are in all of them.
+    /// The number of offsets in all of them.
     bytes: u64,
 }
 
@@ -23,19 +23,19 @@ impl Ranges {
     /// A set without a range, which has no memory.
     pub const NONE: Self = Self { ends: BTreeMap::new(), bytes: 0 };
 
-    /// Whether there is none.
+    /// True if there is none.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// How many offsets are in them.
+    /// The number of offsets in them.
     #[inline]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many ranges there are.
+    /// The number of ranges.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -50,7 +50,7 @@ impl Ranges {
         self.ends.last_key_value().map(|(_, end)| *end)
     }
 
-    /// Whether the offset is in one of them.
+    /// True if the offset is in one of them.
     pub fn contains(&self, offset: u64) -> bool {
         self.reaching(offset).is_some_and(|(_, end)| end > offset)
     }

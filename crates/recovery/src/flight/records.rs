@@ -65,7 +65,7 @@ impl Records {
         self.pop_each(to, delivered);
     }
 
-    /// The same of several transmissions, or of a part of one.
+    /// Takes off all below `to`, of several transmissions or of a part of one.
     // Always: called by reference, what was delivered would stand in memory for a single one, too.
     #[inline(always)]
     fn pop_each(&mut self, to: u64, delivered: &mut Delivered) {
@@ -98,7 +98,7 @@ impl Records {
         (self.end - self.una) / u64::from(mss) + self.sent.len() as u64
     }
 
-    /// Whether they are of less than 64 bytes each.
+    /// True if they have fewer than 64 bytes each.
     fn are_small(&self) -> bool {
         (self.end - self.una) / SMALL < self.sent.len() as u64
     }

@@ -1,4 +1,4 @@
-//! What was sent again and is not acknowledged.
+//! Text that was sent again and is not acknowledged.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::ops::Range;
@@ -20,7 +20,7 @@ struct Repair {
 }
 
 impl Repairs {
-    /// Whether there is none.
+    /// True if there is none.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.by_start.is_empty()
@@ -84,12 +84,12 @@ impl Repairs {
         self.by_start.get(&start).map(|repair| (at, start..repair.end))
     }
 
-    /// How many ranges they are.
+    /// The number of ranges.
     pub(super) fn len(&self) -> usize {
         self.by_start.len()
     }
 
-    /// How many bytes they are.
+    /// The number of bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.by_start.iter().map(|(start, repair)| repair.end - start).sum()
     }

@@ -1,4 +1,4 @@
-//! What a flight knows of what is in it, told by example; [`model`] tells it byte by byte.
+//! A flight by example; [`model`] checks it byte by byte.
 
 mod model;
 

@@ -1,6 +1,6 @@
-//! What recovery found, for its caller to count.
+//! Events of recovery, for its caller to count.
 
-/// What happened in one call into [`Recovery`](super::Recovery), each at most once.
+/// Events of one call into [`Recovery`](super::Recovery), each at most once.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[must_use]
 pub struct RecoveryEvents {

@@ -24,7 +24,7 @@ pub(super) struct Rack {
     persist: u8,
 }
 
-/// What the reordering window follows from.
+/// The values from which the reordering window follows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub(super) min_rtt: Option<Micros>,
@@ -56,7 +56,7 @@ impl Rack {
         self.due
     }
 
-    /// Whether what came twice has the reordering window wider than it is at first.
+    /// True if duplicates made the reordering window wider than it is at first.
     pub(super) const fn is_widened(&self) -> bool {
         self.persist > 0
     }
@@ -144,7 +144,7 @@ fn before(now: Instant, wait: Duration) -> Instant {
     Instant::from_nanos(now.as_nanos().saturating_sub(nanos))
 }
 
-/// Whether a segment left before another, as far as the milliseconds of an echo tell.
+/// True if a segment left before another, as far as the milliseconds of an echo tell.
 pub(super) fn is_older(echoed: Instant, other: Instant) -> bool {
     echoed < other && echoed.tick() != other.tick()
 }

@@ -1,4 +1,4 @@
-//! What recovery remembers while something is missing, and what it does with each acknowledgment.
+//! The state of recovery while something is missing, and its steps at each acknowledgment.
 
 mod frto;
 mod loss_probe;
@@ -19,7 +19,7 @@ pub(super) use frto::Frto;
 use loss_probe::Probe;
 use undo::{Undo, Undone};
 
-/// What recovery remembers while something is missing, or may have been.
+/// The state of recovery while something is missing, or may have been.
 #[derive(Debug, Default)]
 pub(super) struct State {
     phase: Phase,
@@ -39,13 +39,13 @@ pub(super) struct State {
     /// The shortest round trip of what arrived since SND.UNA moved: where segments arrive out of order, what
     /// moves it is what was late.
     shortest: Option<Micros>,
-    /// What happened in the call under way.
+    /// Events of the call under way.
     events: RecoveryEvents,
 }
 
-/// What can be asked.
+/// Queries.
 impl State {
-    /// What it is doing, as the congestion control is told.
+    /// The phase, as the congestion control knows it.
     #[inline]
     pub(super) const fn phase(&self) -> Phase {
         self.phase
@@ -58,7 +58,7 @@ impl State {
         flight.pipe().saturating_sub(u32::from(self.dup_acks) * mss)
     }
 
-    /// Whether new text goes before what is lost.
+    /// True if new text goes before what is lost.
     #[inline]
     pub(super) const fn prefers_new(&self) -> bool {
         self.prefers_new
@@ -70,7 +70,7 @@ impl State {
         self.rack.due()
     }
 
-    /// Whether a loss probe may ask for what was lost at the end (RFC 8985 7.2): "unless it is already in
+    /// True if a loss probe may ask for what was lost at the end (RFC 8985 7.2): "unless it is already in
     /// fast recovery, RTO recovery, or segments have been SACKed".
     #[inline]
     pub(super) fn may_probe(&self, flight: &Flight) -> bool {
@@ -80,13 +80,13 @@ impl State {
             && !flight.has_lost()
     }
 
-    /// Whether something may still turn out to have been no loss, or one.
+    /// True if a loss may still prove spurious, or a probe prove a loss.
     #[inline]
     pub(super) const fn remembers(&self) -> bool {
         self.undo.is_some() || self.probe.is_some()
     }
 
-    /// Whether nothing of it matters any more.
+    /// True if nothing of it matters any more.
     pub(super) fn is_over(&self, flight: &Flight) -> bool {
         flight.is_plain()
             && matches!(self.phase, Phase::Open)
@@ -97,7 +97,7 @@ impl State {
     }
 }
 
-/// What changes as segments leave.
+/// Changes as segments leave.
 impl State {
     /// So many bytes leave, `again` of them not for the first time.
     #[inline]
@@ -114,7 +114,7 @@ impl State {
     }
 }
 
-/// What changes as acknowledgments arrive.
+/// Changes as acknowledgments arrive.
 impl State {
     /// The congestion control is told of what was acknowledged.
     #[inline]
@@ -194,7 +194,7 @@ impl State {
         (reaction, self.take_events())
     }
 
-    /// Returns what happened in the call that ends.
+    /// Returns the events of the call that ends.
     pub(super) fn take_events(&mut self) -> RecoveryEvents {
         take(&mut self.events)
     }
@@ -271,7 +271,7 @@ impl State {
     }
 }
 
-/// What is in flight when recovery begins or ends. RFC 5681 3.2: what limited transmit sent beyond cwnd
+/// The flight when recovery begins or ends. RFC 5681 3.2: what limited transmit sent beyond cwnd
 /// "MUST NOT be included in this calculation".
 fn loss(flight: &Flight, control: &Control<'_>, mss: u32) -> Loss {
     let in_flight = (flight.end() - flight.una()) as u32;

@@ -5,7 +5,7 @@
 
 use crate::cc::Window;
 
-/// Where the curve lies.
+/// The curve's position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Curve {
     /// K: when the window is back at `plateau`, units of time.

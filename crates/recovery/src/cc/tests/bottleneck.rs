@@ -183,7 +183,7 @@ impl Transfer {
         });
     }
 
-    /// What may leave now.
+    /// Sends what may leave now.
     fn room(&mut self) -> u64 {
         let (pipe, mss) = (self.pipe(), u64::from(self.path.mss));
         if self.phase != Phase::FastRecovery {

@@ -22,17 +22,17 @@ struct Byte {
     is_lost: bool,
 }
 
-/// What is in flight, byte by byte.
+/// The flight, byte by byte.
 #[derive(Debug, Default)]
 struct Model {
     una: u64,
     fack: u64,
     /// Below this what is named does not count.
     reneged: u64,
-    /// What was lost below this was forgotten, and was asked to be.
+    /// Losses below this were forgotten at the caller's request.
     undone_end: u64,
     may_be_undone: u64,
-    /// How many first transmissions there were.
+    /// The number of first transmissions.
     records: usize,
     bytes: Vec<Byte>,
 }
@@ -67,7 +67,7 @@ impl Model {
         }
     }
 
-    /// Whether it had not arrived, as far as anybody knew.
+    /// True if it was not known to have arrived.
     fn deliver(&mut self, offset: u64, heard: &mut Heard) -> bool {
         let (fack, byte) = (self.fack, *self.of(offset).unwrap());
         if byte.is_sacked {
@@ -125,7 +125,7 @@ impl Model {
         }
     }
 
-    /// What is left of each first transmission, and the size of its segments.
+    /// The rest of each first transmission, and the size of its segments.
     fn transmissions(&self) -> Vec<(Range<u64>, u16)> {
         let mut start = self.una;
         let of_one = |one: &[Byte]| {
@@ -155,7 +155,7 @@ impl Model {
         self.detect_loss((limit, u64::MAX), limit);
     }
 
-    /// What was sent in segments of more than `most` bytes is lost.
+    /// Marks as lost what was sent in segments of more than `most` bytes.
     fn lose_larger(&mut self, most: u16) {
         for (range, mss) in self.transmissions() {
             if (range.end - range.start).min(mss.into()) > most.into() {
@@ -198,7 +198,7 @@ struct Heard {
     is_reordered: bool,
 }
 
-/// What is done to both: which, where, how much of it.
+/// An operation on both: which, where, how much of it.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     what: u8,
@@ -216,7 +216,7 @@ const fn mss_of(at: u64) -> u16 {
 struct Pair {
     flight: Flight,
     model: Model,
-    /// What was sent last of what arrived (RFC 8985 5.3: RACK.segment).
+    /// The last transmission that arrived (RFC 8985 5.3: RACK.segment).
     rack: Transmission,
 }
 

@@ -1,4 +1,4 @@
-//! What became of a loss probe (RFC 8985 7.4).
+//! The outcome of a loss probe (RFC 8985 7.4).
 
 use super::{State, loss};
 use crate::cc::Control;

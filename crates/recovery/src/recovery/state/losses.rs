@@ -1,4 +1,4 @@
-//! What is taken for lost: by time with SACK (RACK, RFC 8985 6.2), by counting duplicates without it
+//! Detection of losses: by time with SACK (RACK, RFC 8985 6.2), by counting duplicates without it
 //! (RFC 6582 3.2).
 
 use super::State;

@@ -7,7 +7,7 @@ use crate::flight::Flight;
 use crate::recovery::{Path, RecoveryEvents};
 
 impl State {
-    /// What is missing is old enough to be judged (RFC 8985 6.2).
+    /// The reordering timer ran out: what is missing is old enough to be judged (RFC 8985 6.2).
     pub(in crate::recovery) fn on_reordering_timeout(
         &mut self,
         flight: &mut Flight,

@@ -1,4 +1,4 @@
-//! What turns out to have been no loss is taken back: told by timestamps (RFC 3522), by text that came
+//! Undoing spurious loss events and time-outs, as told by timestamps (RFC 3522), by text that came
 //! twice (RFC 3708), or by what arrives after a time-out (RFC 5682).
 
 use whimbrel_base::Instant;

@@ -121,7 +121,7 @@ impl Sender {
         Control { window: &mut self.window, state: &mut self.cc }.on_sent(&sent);
     }
 
-    /// What the window admits leaves, in segments: what is lost first.
+    /// Sends what the window admits, in segments, what is lost first.
     pub(super) fn send(&mut self) -> Vec<u64> {
         let mut sent = Vec::new();
         while self.pipe() + MSS <= self.window.cwnd {
