@@ -51,7 +51,7 @@ pub use icmp::IcmpVerdict;
 use icmp::TooBig;
 pub use mishaps::Mishaps;
 pub use open::{ActiveOpen, FirstTrip, Handshake, initial_window};
-use options::SetApart;
+use options::ColdOptions;
 pub use options::{AckTiming, Marking, SocketOptions, SocketOverrides};
 pub use output::{OutgoingSegment, RareOptions, SynOptions};
 pub use settings::KeepAlive;
@@ -166,7 +166,7 @@ pub struct ConnStats {
     /// How large the receive buffer should be.
     sizing: RightSizing,
     /// What was set for this connection alone, and what few meet.
-    apart: Option<Box<SetApart>>,
+    apart: Option<Box<ColdOptions>>,
 }
 
 impl ConnStats {
@@ -251,7 +251,7 @@ flags! {
         /// A SYN brought text: ours, once it is sent and unless it is refused, or the peer's.
         SYN_DATA = 9,
         /// Memory was short when the connection began, or when text came last: it gets little room.
-        PINCHED = 10,
+        MEMORY_LIMITED = 10,
     }
 }
 
@@ -259,7 +259,7 @@ impl Flags {
     /// A handshake of Fast Open is under way.
     const FAST_OPENING: Self = Self(Self::FAST_OPEN.0 | Self::EARLY.0);
     /// Those with which nobody will read what comes.
-    const UNHEARD: Self = Self(Self::ORPHAN.0 | Self::DEAF.0);
+    const READ_SHUTDOWN: Self = Self(Self::ORPHAN.0 | Self::DEAF.0);
 }
 
 /// What the application reads next.
@@ -373,21 +373,21 @@ impl Connection {
     /// What bounds the text that waits beside the size of the send buffer.
     #[inline]
     fn send_bounds(&self) -> SendBounds {
-        let is_pinched = self.is_pinched();
-        SendBounds { is_pinched, unsent_low_water: self.unsent_low_water() }
+        let is_memory_limited = self.is_memory_limited();
+        SendBounds { is_memory_limited, unsent_low_water: self.unsent_low_water() }
     }
 
     /// What bounds the window beside the size of the receive buffer.
     #[inline]
     fn window_bounds(&self) -> WindowBounds {
-        let is_pinched = self.is_pinched();
+        let is_memory_limited = self.is_memory_limited();
         let mut most = self.window_clamp();
-        if is_pinched {
+        if is_memory_limited {
             cold_path();
-            most = most.min(self.pinched_window());
+            most = most.min(self.memory_limited_window());
         }
         let mss = u32::from(self.sender.mss());
-        WindowBounds { unread: self.unread(), most, is_pinched, mss }
+        WindowBounds { unread: self.unread(), most, is_memory_limited, mss }
     }
 }
 

@@ -16,6 +16,6 @@ pub use chunk_pool::ChunkPool;
 pub use chunks::ChunkQueue;
 pub(crate) use receiver::recv_scale;
 pub use receiver::{Receiver, WindowBounds};
-pub use right_sizing::{RightSizing, Trip};
+pub use right_sizing::{RightSizing, RoundTripEnd};
 pub use sequence::RecvSequence;
 pub use short_texts::ShortTexts;

@@ -48,37 +48,37 @@ impl Connection {
 
     /// The connection begins while memory is short. Its window is what the SYN announces; where
     /// that said more, it stays (RFC 9293 3.8.6).
-    pub(super) fn begin_pinched(&mut self, cx: &Context) {
+    pub(super) fn begin_memory_limited(&mut self, cx: &Context) {
         if cx.pool.budget.is_full() {
             cold_path();
-            self.flags.set(Flags::PINCHED);
+            self.flags.set(Flags::MEMORY_LIMITED);
         }
     }
 
     /// Memory is short, and our SYN-ACK announced no more than this.
     pub fn narrow(&mut self, window: WindowSize) {
-        self.flags.set(Flags::PINCHED);
+        self.flags.set(Flags::MEMORY_LIMITED);
         self.receiver.set_first_window(window);
     }
 
     /// Whether memory was short when it was last looked at, and it gets little.
     #[inline]
-    pub(super) const fn is_pinched(&self) -> bool {
-        self.flags.has(Flags::PINCHED)
+    pub(super) const fn is_memory_limited(&self) -> bool {
+        self.flags.has(Flags::MEMORY_LIMITED)
     }
 
     /// The application reads or writes: where memory is short no longer, there is room again.
     #[inline]
     pub(super) fn update_pinch(&mut self, cx: &Context) {
-        if self.is_pinched() && !cx.pool.budget.is_full() {
+        if self.is_memory_limited() && !cx.pool.budget.is_full() {
             cold_path();
-            self.flags.clear(Flags::PINCHED);
+            self.flags.clear(Flags::MEMORY_LIMITED);
         }
     }
 
     /// What such a connection may announce, bytes: enough for a sender to hear of losses by
     /// duplicate acknowledgments.
-    pub(super) fn pinched_window(&self) -> u32 {
+    pub(super) fn memory_limited_window(&self) -> u32 {
         Budget::PINCHED_SEGMENTS * u32::from(self.sender.mss())
     }
 
@@ -140,11 +140,11 @@ impl Connection {
         }
         let budget = &cx.pool.budget;
         if budget.is_full() {
-            self.flags.set(Flags::PINCHED);
-            return self.pinched_window();
+            self.flags.set(Flags::MEMORY_LIMITED);
+            return self.memory_limited_window();
         }
         if falls_behind {
-            return budget.least_share().min(self.pinched_window()).max(Budget::LEAST);
+            return budget.least_share().min(self.memory_limited_window()).max(Budget::LEAST);
         }
         budget.share(self.stats.tally.bytes_received.saturating_sub(self.unread().into()))
     }

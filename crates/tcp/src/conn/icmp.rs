@@ -168,7 +168,7 @@ impl Connection {
 
     /// The first segment timed out, and with it what was held of it is believed: RFC 5927 7.2, with
     /// a MAXSEGRTO of 1. All in flight goes again in any case.
-    pub(super) fn believe_too_big(&mut self, cx: &mut Context) {
+    pub(super) fn apply_pmtu_report(&mut self, cx: &mut Context) {
         let held = self.buffers.as_ref().and_then(|buffers| buffers.too_big);
         let Some(said) = held.filter(|said| self.stands_first(said)) else { return };
         if let Some(buffers) = self.buffers.as_mut() {

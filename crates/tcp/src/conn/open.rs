@@ -71,7 +71,7 @@ impl Connection {
         if cx.tunables.timestamps {
             connection.flags.set(Flags::TIMESTAMPS);
         }
-        connection.begin_pinched(cx);
+        connection.begin_memory_limited(cx);
         cx.counters.active_opens += 1;
         connection
     }
@@ -97,7 +97,7 @@ impl Connection {
                 connection.sender.begin_after_lost_syn();
             }
         }
-        connection.begin_pinched(cx);
+        connection.begin_memory_limited(cx);
         cx.counters.passive_opens += 1;
         connection
     }
@@ -305,7 +305,7 @@ impl Connection {
 
     /// The window on our SYN, where it cannot be scaled.
     pub(super) fn unscaled_window(&self) -> WindowSize {
-        let limit = if self.is_pinched() { self.pinched_window() } else { u32::MAX };
+        let limit = if self.is_memory_limited() { self.memory_limited_window() } else { u32::MAX };
         initial_window(self.recv_limit().min(limit))
     }
 

@@ -74,7 +74,7 @@ pub struct SocketOverrides {
 
 /// What was set for one connection alone, what its route says of its path, and what few meet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct SetApart {
+pub(super) struct ColdOptions {
     pub(super) overrides: SocketOverrides,
     pub(super) send_size: BufferSize,
     pub(super) recv_size: BufferSize,
@@ -194,7 +194,7 @@ impl Connection {
 
     /// Room for what is set for this connection alone.
     #[cold]
-    pub(super) fn apart(&mut self) -> &mut SetApart {
+    pub(super) fn apart(&mut self) -> &mut ColdOptions {
         self.stats.apart.get_or_insert_default()
     }
 

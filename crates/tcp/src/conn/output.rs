@@ -228,7 +228,7 @@ impl Connection {
         let segs = segments(slices.octets(), gso_size);
         cx.counters.out_segs += segs;
         self.stats.tally.on_sent(slices.octets(), segs, cx.tick);
-        if self.sender.is_crowded() || self.unsent_low_water().is_some() {
+        if self.sender.is_send_share_limited() || self.unsent_low_water().is_some() {
             self.tell_room(cx);
         }
         self.note_limit(cx);

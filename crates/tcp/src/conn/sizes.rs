@@ -5,7 +5,7 @@ use whimbrel_recovery::cc::{INITIAL_SEGMENTS, initial_cwnd};
 
 use super::{BufferSize, Connection, Flags, SizeRange, State};
 use crate::budget::Pressure;
-use crate::recv::{Trip, recv_scale};
+use crate::recv::{RoundTripEnd, recv_scale};
 use crate::{Context, RxSegment, Tunables};
 
 /// The sizes in force.
@@ -130,13 +130,15 @@ impl Connection {
     /// Whether the round trip under way is over. Timestamps tell of it: what echoes one that was sent
     /// since it began is an answer. Their clock has milliseconds; below that, and without them, the
     /// round trip counts that was measured on the way out, by the handshake if by nothing else.
-    fn judge_trip(&self, cx: &Context, echo: Option<u32>) -> Trip {
+    fn judge_trip(&self, cx: &Context, echo: Option<u32>) -> RoundTripEnd {
         let measured = self.sender.rtt().srtt();
         let measured = measured.map(|srtt| srtt.as_micros() as u32);
         match (echo, measured) {
-            (Some(echo), None) => Trip::Echo { now: self.tsval(cx.tick), echo },
-            (Some(echo), Some(rtt)) if rtt > FINE => Trip::Echo { now: self.tsval(cx.tick), echo },
-            (_, rtt) => Trip::Clock { now: cx.now.as_micros() as u32, rtt },
+            (Some(echo), None) => RoundTripEnd::Echo { now: self.tsval(cx.tick), echo },
+            (Some(echo), Some(rtt)) if rtt > FINE => {
+                RoundTripEnd::Echo { now: self.tsval(cx.tick), echo }
+            }
+            (_, rtt) => RoundTripEnd::Clock { now: cx.now.as_micros() as u32, rtt },
         }
     }
 

@@ -88,7 +88,7 @@ impl Connection {
             self.receiver.owe_ack();
             return Done(Verdict::Drop(DropReason::FinConflict));
         }
-        if self.flags.has(Flags::UNHEARD)
+        if self.flags.has(Flags::READ_SHUTDOWN)
             && let Some(reason) = self.judge_unheard(&cx.tunables)
         {
             cold_path();
@@ -268,12 +268,12 @@ impl Connection {
     /// acknowledgment to carry the news.
     #[inline]
     pub(super) fn owes_window_update(&self) -> bool {
-        self.receiver.may_owe_update() && self.judge_update()
+        self.receiver.window_update_possible() && self.judge_update()
     }
 
     fn judge_update(&self) -> bool {
         matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
-            && self.receiver.owes_update(&self.window_bounds())
+            && self.receiver.window_update_pending(&self.window_bounds())
     }
 }
 

@@ -137,7 +137,7 @@ impl Connection {
                 if self.counts_as_attempt(cx) {
                     cx.counters.timeouts += 1;
                     self.count_timeout(cx);
-                    self.believe_too_big(cx);
+                    self.apply_pmtu_report(cx);
                     let path = self.path(cx);
                     let queue = self.buffers.as_deref_mut().map(|buffers| &mut buffers.send);
                     self.sender.on_retransmission_timeout(&path, queue);

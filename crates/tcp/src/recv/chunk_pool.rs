@@ -32,7 +32,7 @@ pub struct ChunkPool {
 #[derive(Debug, Default)]
 struct Chunks {
     /// A handle of each that was lent, in the order in which they were.
-    lent: VecDeque<Lent>,
+    lent: VecDeque<LoanedChunk>,
     /// Those that are known to be free; the one that was used last is used next.
     idle: Vec<BytesMut>,
     /// The fewest that were idle since the pool was looked at last: nobody needed those.
@@ -42,7 +42,7 @@ struct Chunks {
 }
 
 #[derive(Debug)]
-struct Lent {
+struct LoanedChunk {
     handle: BytesMut,
     /// How often it was asked in vain whether it is free.
     refusals: u8,
@@ -85,7 +85,7 @@ impl ChunkPool {
         // The part behind has all of the room, the one in front none of the bytes: a handle that holds
         // nothing of what is read.
         let room = chunk.split_off(0);
-        chunks.lent.push_back(Lent { handle: chunk, refusals: 0 });
+        chunks.lent.push_back(LoanedChunk { handle: chunk, refusals: 0 });
         if self.octets > self.most {
             self.let_go_beyond();
         }
@@ -161,12 +161,12 @@ impl Chunks {
     fn look_for_idle(&mut self, size: usize) -> usize {
         let mut gone = 0;
         for _ in 0..ASKED {
-            let Some(Lent { mut handle, refusals }) = self.lent.pop_front() else { break };
+            let Some(LoanedChunk { mut handle, refusals }) = self.lent.pop_front() else { break };
             if handle.try_reclaim(size) {
                 self.idle.push(handle);
             } else if refusals < PATIENCE {
                 // To the end: one that somebody holds must not keep those behind it from being asked.
-                self.lent.push_back(Lent { handle, refusals: refusals + 1 });
+                self.lent.push_back(LoanedChunk { handle, refusals: refusals + 1 });
             } else {
                 gone += 1;
             }

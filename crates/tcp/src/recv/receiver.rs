@@ -36,7 +36,7 @@ pub struct WindowBounds {
     /// The most octets that application and memory let us announce; `u32::MAX` without a limit.
     pub most: u32,
     /// Whether memory is short, and this connection gets little.
-    pub is_pinched: bool,
+    pub is_memory_limited: bool,
     /// Octets of text in a full segment.
     pub mss: u32,
 }
@@ -307,7 +307,7 @@ impl Receiver {
         let bounds = &bounds;
         let edge = self.judge_edge(bounds, self.least_step(bounds, tunables));
         let room = self.room(bounds);
-        let free = match room == self.most_window(bounds) && !bounds.is_pinched {
+        let free = match room == self.most_window(bounds) && !bounds.is_memory_limited {
             true => self.limit(bounds.most).saturating_sub(bounds.unread).max(room),
             false => room,
         };
@@ -319,7 +319,7 @@ impl Receiver {
     /// The octets that the peer may be told are free.
     fn room(&self, bounds: &WindowBounds) -> u32 {
         let most = self.most_window(bounds);
-        let size = if bounds.is_pinched { most } else { self.size.max(most) };
+        let size = if bounds.is_memory_limited { most } else { self.size.max(most) };
         size.saturating_sub(bounds.unread).min(most)
     }
 
@@ -347,13 +347,13 @@ impl Receiver {
     /// would end with an update: unless the peer's segments are longer, and it waits until it can send
     /// a whole one.
     #[inline]
-    pub fn may_owe_update(&self) -> bool {
+    pub fn window_update_possible(&self) -> bool {
         self.seq.wnd() < PLENTY.max(u32::from(self.advertised_mss))
     }
 
     /// Whether reading freed so much that the peer should hear of it without waiting for an
     /// acknowledgment to carry the news.
-    pub fn owes_update(&self, bounds: &WindowBounds) -> bool {
+    pub fn window_update_pending(&self, bounds: &WindowBounds) -> bool {
         let half = self.most_window(bounds) / 2;
         let edge = self.judge_edge(bounds, bounds.mss);
         let step = edge.offset_from(self.seq.edge);

@@ -26,7 +26,7 @@ pub struct RightSizing {
 
 /// By what the end of a round trip is told.
 #[derive(Clone, Copy, Debug)]
-pub enum Trip {
+pub enum RoundTripEnd {
     /// A segment echoes one of our timestamps.
     Echo {
         /// What our TSval is when the segment arrives, milliseconds modulo 2^32.
@@ -54,19 +54,19 @@ impl RightSizing {
 
     /// The application has read `read` octets in all, modulo 2^32, of a buffer of `size`. Returns how
     /// large that should be, if a round trip is over.
-    pub fn on_text(&mut self, read: u32, size: u32, mss: u32, trip: Trip) -> Option<u32> {
+    pub fn on_text(&mut self, read: u32, size: u32, mss: u32, trip: RoundTripEnd) -> Option<u32> {
         let copied = read.wrapping_sub(self.from);
         let now = match trip {
-            Trip::Echo { now, .. } | Trip::Clock { now, .. } => now,
+            RoundTripEnd::Echo { now, .. } | RoundTripEnd::Clock { now, .. } => now,
         };
         if self.last == 0 {
             *self = Self { from: read, since: now, last: (size / 8).max(1), ..*self };
             return None;
         }
         let is_over = match trip {
-            Trip::Echo { echo, .. } => echo.wrapping_sub(self.since).cast_signed() > 0,
-            Trip::Clock { now, rtt: Some(rtt) } => now.wrapping_sub(self.since) >= rtt,
-            Trip::Clock { rtt: None, .. } => copied >= size,
+            RoundTripEnd::Echo { echo, .. } => echo.wrapping_sub(self.since).cast_signed() > 0,
+            RoundTripEnd::Clock { now, rtt: Some(rtt) } => now.wrapping_sub(self.since) >= rtt,
+            RoundTripEnd::Clock { rtt: None, .. } => copied >= size,
         };
         if !is_over {
             return None;

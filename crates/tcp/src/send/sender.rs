@@ -67,7 +67,7 @@ pub enum SendTimer {
 #[derive(Clone, Copy, Debug)]
 pub struct SendBounds {
     /// Whether memory is short, and this connection gets little.
-    pub is_pinched: bool,
+    pub is_memory_limited: bool,
     /// Octets that may wait to be sent for the first time, if that was set.
     pub unsent_low_water: Option<u32>,
 }

@@ -353,7 +353,7 @@ impl FlowTable {
         }
         if migration.is_done() {
             self.migration = None;
-            self.current.keep_spare(None);
+            self.current.recycle(None);
         }
     }
 }
@@ -375,7 +375,7 @@ impl Migration {
     fn step(&mut self, new: &mut Array) {
         let (group, segment) = self.old.take_group(self.cursor);
         if segment.is_some() {
-            new.keep_spare(segment);
+            new.recycle(segment);
         }
         self.cursor += 1;
         self.stragglers = group.is_full();

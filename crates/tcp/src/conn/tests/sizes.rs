@@ -271,7 +271,7 @@ fn who_holds_much_alone_has_no_share() {
     let mut pair = Pair::established(&fixed(8 << 20, 4 << 20));
     let octets = pattern(5 << 20);
     assert_eq!(pair.write(Which::Client, &octets), 4 << 20);
-    assert!(!pair.client.connection.sender.is_crowded(), "a crowd of one");
+    assert!(!pair.client.connection.sender.is_send_share_limited(), "a crowd of one");
 }
 
 #[test]

@@ -4,8 +4,8 @@ const SIZE: u32 = 256 << 10;
 const MSS: u32 = 1_448;
 const RTT: u32 = 70_000;
 
-fn clock(now: u32) -> Trip {
-    Trip::Clock { now, rtt: Some(RTT) }
+fn clock(now: u32) -> RoundTripEnd {
+    RoundTripEnd::Clock { now, rtt: Some(RTT) }
 }
 
 /// One whose first round trip began at 0, when nothing had been read.
@@ -59,21 +59,24 @@ fn a_reader_that_is_slow_needs_no_more_than_it_reads() {
 fn an_echo_of_what_was_sent_since_ends_a_round_trip() {
     let mut sizing = RightSizing::default();
     let tsval = u32::MAX - 10;
-    assert_eq!(sizing.on_text(0, SIZE, MSS, Trip::Echo { now: tsval, echo: tsval - 70 }), None);
+    assert_eq!(
+        sizing.on_text(0, SIZE, MSS, RoundTripEnd::Echo { now: tsval, echo: tsval - 70 }),
+        None
+    );
     // Up to the millisecond in which it began it may be an answer to what was sent before.
     for echo in [tsval - 30, tsval] {
         let now = tsval.wrapping_add(60);
-        assert_eq!(sizing.on_text(90_000, SIZE, MSS, Trip::Echo { now, echo }), None);
+        assert_eq!(sizing.on_text(90_000, SIZE, MSS, RoundTripEnd::Echo { now, echo }), None);
     }
     let (now, echo) = (tsval.wrapping_add(71), tsval.wrapping_add(1));
-    let needed = sizing.on_text(100_000, SIZE, MSS, Trip::Echo { now, echo });
+    let needed = sizing.on_text(100_000, SIZE, MSS, RoundTripEnd::Echo { now, echo });
     assert!(needed.is_some(), "across 2^32");
 }
 
 #[test]
 fn without_any_measurement_a_buffer_that_was_read_ends_a_round_trip() {
     let mut sizing = RightSizing::default();
-    let trip = |now| Trip::Clock { now, rtt: None };
+    let trip = |now| RoundTripEnd::Clock { now, rtt: None };
     assert_eq!(sizing.on_text(0, SIZE, MSS, trip(0)), None);
     assert_eq!(sizing.on_text(SIZE - 1, SIZE, MSS, trip(9_000_000)), None);
     let needed = sizing.on_text(SIZE, SIZE, MSS, trip(9_000_001));

@@ -64,7 +64,7 @@ impl Sender {
         bounds: &SendBounds,
         len: usize,
     ) -> usize {
-        if self.is_crowded() {
+        if self.is_send_share_limited() {
             self.leave_crowd(cx, queue.as_deref());
         }
         let take = len.min(self.room(queue.as_deref(), bounds) as usize);
@@ -101,7 +101,7 @@ impl Sender {
     /// 1 MiB each carried half of what they do with a share each. Whoever was not refused room yet may fill
     /// his buffer, and what was set goes before this ([`SendBounds::unsent_low_water`]).
     pub fn share(&self) -> Option<u32> {
-        self.is_crowded().then(|| (self.unacknowledged() / 4).max(SHARE))
+        self.is_send_share_limited().then(|| (self.unacknowledged() / 4).max(SHARE))
     }
 
     /// It was refused room; `crowded`: while the other connections held more text than caches do.
@@ -111,7 +111,7 @@ impl Sender {
 
     /// Whether it has no more than a share.
     #[inline]
-    pub const fn is_crowded(&self) -> bool {
+    pub const fn is_send_share_limited(&self) -> bool {
         self.flags.has(Flags::CROWDED)
     }
 
@@ -127,7 +127,7 @@ impl Sender {
     /// What may wait to be acknowledged, octets; little while memory is short.
     #[inline]
     fn limit(&self, bounds: &SendBounds) -> u32 {
-        if bounds.is_pinched {
+        if bounds.is_memory_limited {
             cold_path();
             self.size.min(initial_cwnd(self.mss.into(), INITIAL_SEGMENTS))
         } else {

@@ -237,7 +237,7 @@ impl Sender {
         // RFC 9293 3.8.6.2.1: what a window too small to be worth it admits is sent after
         // the override time-out, and is text like any other.
         Some(match self.seq.wnd.get() {
-            0 => self.oldest_range(queue, self.blurred().max(1)).as_probe(),
+            0 => self.oldest_range(queue, self.window_rounding_error().max(1)).as_probe(),
             admitted => self.oldest_range(queue, admitted),
         })
     }
@@ -275,7 +275,8 @@ impl Sender {
         if acceptable == sent {
             return sent;
         }
-        let by_rounding = self.seq.wnd.get() > 0 && acceptable + self.blurred() == sent;
+        let by_rounding =
+            self.seq.wnd.get() > 0 && acceptable + self.window_rounding_error() == sent;
         if by_rounding || self.flags.has(Flags::SYN) { sent } else { acceptable }
     }
 
@@ -344,12 +345,17 @@ impl Sender {
         // RFC 9293 3.8.6, of a window that shrank: the sender "SHOULD retransmit normally the old
         // unacknowledged data between SND.UNA and SND.UNA+SND.WND (SHLD-16)". RFC 7323 2.4: the
         // first time whatever the window says now, as it was in the window when it was sent.
-        if self.attempts <= 1 { sent.max(admitted) } else { admitted + self.blurred() }.max(1)
+        if self.attempts <= 1 {
+            sent.max(admitted)
+        } else {
+            admitted + self.window_rounding_error()
+        }
+        .max(1)
     }
 
     /// How many of the numbers that were sent beyond the window may lie in it all the same: the
     /// peer's window field counts in units, and RFC 7323 2.4 disregards less than one.
-    fn blurred(&self) -> u32 {
+    fn window_rounding_error(&self) -> u32 {
         let sent = self.seq.max.offset_from(self.seq.una);
         let unit = 1 << self.scale.get();
         sent.saturating_sub(self.seq.wnd.get()).min(unit - 1)

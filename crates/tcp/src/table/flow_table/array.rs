@@ -196,7 +196,7 @@ impl Array {
     }
 
     /// Keeps a segment for when the next is wanted, or lets it go.
-    pub(super) fn keep_spare(&mut self, segment: Option<Segment>) {
+    pub(super) fn recycle(&mut self, segment: Option<Segment>) {
         self.spare = segment;
     }
 
