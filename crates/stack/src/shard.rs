@@ -188,9 +188,9 @@ impl Shard {
         Some((&mut slot.connection, &mut self.cx))
     }
 
-    /// Does something to a connection, and whatever follows from it.
+    /// Calls `act` on a connection, and does what follows from it.
     #[inline]
-    fn touch<T>(
+    fn with_connection<T>(
         &mut self,
         index: u32,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
@@ -204,9 +204,9 @@ impl Shard {
         Some(done)
     }
 
-    /// The same to one that an application names and holds.
+    /// Calls `act` on the connection behind `handle`, if the application still holds it.
     #[inline]
-    fn touch_held<T>(
+    fn with_handle<T>(
         &mut self,
         handle: Handle,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
@@ -221,7 +221,7 @@ impl Shard {
 
     /// Does to one that an application names and holds what is no news to that application.
     #[inline]
-    fn touch_untold<T>(
+    fn with_handle_quietly<T>(
         &mut self,
         handle: Handle,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
@@ -238,7 +238,7 @@ impl Shard {
 
     /// Brings lists, timers and table in line with the connection.
     fn after_change(&mut self, index: u32) {
-        self.touch(index, |_, _| ());
+        self.with_connection(index, |_, _| ());
     }
 
     /// Arms or disarms the timer, as the connection has a deadline or none; without one it may be

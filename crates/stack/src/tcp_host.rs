@@ -36,12 +36,12 @@ use whimbrel_tcp::table::{
 };
 use whimbrel_wire::Address;
 
-use self::any_destination::Dials;
+use self::any_destination::PendingDials;
 use self::found::{BURST, BurstPlaces};
-use self::opening::Heard;
+use self::opening::ListenerCache;
 use self::ports::SourcePool;
 use self::records::Records;
-use self::segmentation::Cutting;
+use self::segmentation::SegmentationQueue;
 use self::work::WorkQueues;
 use crate::net::Net;
 
@@ -57,7 +57,7 @@ pub(crate) struct TcpHost {
     pub(crate) identity: Identity,
     pub(crate) burst: BurstPlaces,
     /// What a connection sends in its turn, and what of it has not left yet.
-    pub(crate) cutting: Cutting,
+    pub(crate) segmentation: SegmentationQueue,
 }
 
 /// The openings that peers begin.
@@ -65,9 +65,9 @@ pub(crate) struct TcpHost {
 pub(crate) struct Passive {
     pub(crate) listeners: Listeners,
     /// The listener that a SYN was for last.
-    pub(crate) heard: Option<Heard>,
+    pub(crate) listener_cache: Option<ListenerCache>,
     /// Handshakes for any destination.
-    pub(crate) dials: Dials,
+    pub(crate) dials: PendingDials,
     pub(crate) cookies: Cookies,
     /// When a cookie announced a window of the usual size last.
     pub(crate) wide_cookie: Option<Instant>,
@@ -81,7 +81,7 @@ pub(crate) struct Active {
     pub(crate) sources: SourcePool,
     /// Whom a connection was opened to last: it can be connected to, from this address if the caller
     /// has no wish.
-    pub(crate) judged_peer: Option<(Address, Option<u16>)>,
+    pub(crate) last_connect_route: Option<(Address, Option<u16>)>,
     pub(crate) fast_open_cache: FastOpenCache,
 }
 
@@ -93,8 +93,8 @@ impl TcpHost {
             work: WorkQueues::new(),
             passive: Passive {
                 listeners: Listeners::default(),
-                heard: None,
-                dials: Dials::default(),
+                listener_cache: None,
+                dials: PendingDials::default(),
                 cookies: Cookies::new(secrets),
                 wide_cookie: None,
                 fast_open_keys: FastOpenKeys::new(&secrets.fast_open),
@@ -102,13 +102,13 @@ impl TcpHost {
             active: Active {
                 ports: Ports::new(secrets, range, tunables),
                 sources: SourcePool::default(),
-                judged_peer: None,
+                last_connect_route: None,
                 fast_open_cache: FastOpenCache::new(),
             },
             fast_opens: FastOpens::default(),
             identity: Identity::new(secrets, tunables),
             burst: BurstPlaces::new(BURST),
-            cutting: Cutting::new(net.ip.max_text(), net.ip.capabilities.mtu),
+            segmentation: SegmentationQueue::new(net.ip.max_text(), net.ip.capabilities.mtu),
         }
     }
 }

@@ -102,14 +102,14 @@ pub(crate) struct UdpHost {
     /// What of a datagram did not leave yet, where it leaves in fragments.
     leaving: UdpLeaving,
     /// What datagrams held when records were counted last, bytes.
-    weighed: usize,
+    bytes_counted: usize,
     /// Where a socket that receives there sent its last datagram, and from which address.
-    judged_way: Option<((Local, Address), Address)>,
+    last_route: Option<((Local, Address), Address)>,
 }
 
 impl UdpHost {
     pub(crate) fn new(sockets: Sockets) -> Self {
-        Self { sockets, leaving: UdpLeaving::default(), weighed: 0, judged_way: None }
+        Self { sockets, leaving: UdpLeaving::default(), bytes_counted: 0, last_route: None }
     }
 }
 
@@ -169,12 +169,12 @@ impl UdpHost {
 
     /// Counts what datagrams hold, as [`UdpHost::room`] needs it once a millisecond.
     pub(crate) fn weigh(&mut self) {
-        self.weighed = self.sockets.held();
+        self.bytes_counted = self.sockets.held();
     }
 
     /// Forgets what was judged by former addresses and routes.
     pub(crate) fn forget_judged(&mut self) {
-        self.judged_way = None;
+        self.last_route = None;
     }
 
     /// Drops what was to leave from an address that is no more.
@@ -196,7 +196,7 @@ impl UdpHost {
         let unknown = UdpError::Bind(whimbrel_udp::BindError::Unknown);
         let own = self.sockets.receives_at(handle).ok_or(unknown)?;
         let way = (own, to.addr);
-        if let Some((known, source)) = self.judged_way
+        if let Some((known, source)) = self.last_route
             && known == way
             && wish.is_none()
             && to.port != 0
@@ -205,7 +205,7 @@ impl UdpHost {
         }
         let source = self.judge_source(net, handle, own, to, wish)?;
         if wish.is_none() {
-            self.judged_way = Some((way, source));
+            self.last_route = Some((way, source));
         }
         Ok(source)
     }
@@ -387,7 +387,7 @@ impl UdpHost {
     fn room(&self, cx: &Context) -> Room {
         let budget = &cx.pool.budget;
         // Records are looked at once a millisecond, in which many datagrams can come.
-        let since = self.sockets.held().saturating_sub(self.weighed) as u64;
+        let since = self.sockets.held().saturating_sub(self.bytes_counted) as u64;
         let held = budget.held().saturating_add(since);
         let is_tight = held >= cx.tunables.mem_budget / 10 * 9;
         if is_tight || budget.pressure() >= Pressure::Tight { Room::None } else { Room::Enough }

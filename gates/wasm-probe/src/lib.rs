@@ -13,7 +13,9 @@ use core::time::Duration;
 use bytes::Bytes;
 use whimbrel_apps::Model;
 use whimbrel_apps::http::{FixedBody, HttpServer, Limits};
-use whimbrel_apps::load::{Answer, Correction, Ending, Exchange, FastOpen, Load, LoadPlan, Until};
+use whimbrel_apps::load::{
+    Correction, Ending, Exchange, FastOpen, Load, LoadPlan, ResponseEnd, StopCondition,
+};
 use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, PortRange, ReservedPorts, Secrets};
 use whimbrel_lab::{CASES, Selection};
@@ -60,9 +62,9 @@ pub extern "C" fn probe_load(seed: u64, last: u8) -> u64 {
     let mut load = Load::new(LoadPlan {
         target: Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), 80),
         destinations: Vec::new(),
-        exchange: Exchange { request: Bytes::from_static(b"?"), answer: Answer::Octets(1) },
+        exchange: Exchange { request: Bytes::from_static(b"?"), answer: ResponseEnd::Octets(1) },
         connections: 2,
-        until: Until::Elapsed(second),
+        until: StopCondition::Elapsed(second),
         rate: Some(100.0),
         offset: Duration::ZERO,
         correction: Correction::On,

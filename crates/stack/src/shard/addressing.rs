@@ -73,7 +73,7 @@ impl Shard {
     /// What was to leave from an address that is no more does not.
     fn forget_answers(&mut self, local: u16, addr: &Address) {
         self.net.forget_answers(local, addr);
-        self.tcp.cutting.forget(local);
+        self.tcp.segmentation.forget(local);
         self.udp.on_address_removed(addr);
     }
 }
@@ -99,8 +99,8 @@ impl Shard {
 
     /// Forgets what was judged by the former addresses and routes.
     fn forget_judged(&mut self) {
-        self.tcp.passive.heard = None;
-        self.tcp.active.judged_peer = None;
+        self.tcp.passive.listener_cache = None;
+        self.tcp.active.last_connect_route = None;
         self.udp.forget_judged();
     }
 }

@@ -51,8 +51,8 @@ impl Shard {
 
     /// Looks at what records take, and so at the pressure: once a millisecond.
     #[inline(never)]
-    pub(super) fn weigh_records(&mut self) {
-        self.memory.weighed = self.cx.tick;
+    pub(super) fn update_memory(&mut self) {
+        self.memory.checked_at = self.cx.tick;
         self.udp.weigh();
         let bytes = self.records_memory();
         let wanted = self.cx.pool.wanted(self.tcp.records.connections.0.len());
@@ -95,7 +95,7 @@ impl Shard {
 #[derive(Debug, Default)]
 pub(super) struct MemoryWatch {
     /// When records were counted last.
-    pub(super) weighed: Tick,
+    pub(super) checked_at: Tick,
     /// When chunks that nobody needs are given back next, if there are any.
     trim_at: Instant,
     released: Released,

@@ -13,8 +13,8 @@ impl Shard {
     /// way round.
     pub fn advance(&mut self, now: Instant, budget: usize) -> bool {
         self.tell_time(now);
-        if self.cx.tick != self.memory.weighed {
-            self.weigh_records();
+        if self.cx.tick != self.memory.checked_at {
+            self.update_memory();
         }
         let mut left = budget;
         while left > 0 && self.tcp.advance_half_open(&mut self.cx, &mut self.net) {
@@ -70,7 +70,7 @@ impl Shard {
             }
             if unheard {
                 let addresses = &self.net.ip.addresses;
-                self.tcp.active.on_syn_unheard(&mut self.cx, addresses, &key);
+                self.tcp.active.on_syn_unanswered(&mut self.cx, addresses, &key);
             }
         }
         self.after_change(index);

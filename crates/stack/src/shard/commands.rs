@@ -46,7 +46,7 @@ impl Shard {
     /// `buffers.send.crowd` (2 MiB), no more than 32 KiB wait unsent from then on, or a quarter of what is in
     /// flight if that is more: text that waits longer has left the processor's caches.
     pub fn send(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {
-        let written = self.touch_untold(handle, |connection, cx| connection.write(cx, data));
+        let written = self.with_handle_quietly(handle, |connection, cx| connection.write(cx, data));
         written.ok_or(SendError::Unknown)?.map_err(|_| SendError::Closed)
     }
 
@@ -58,7 +58,7 @@ impl Shard {
     /// Takes all of `data`, whatever room there is. For what an application was told is written when it lets
     /// go of the connection: nobody is left to wait with the rest.
     pub fn send_whole(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {
-        let written = self.touch_held(handle, |connection, cx| {
+        let written = self.with_handle(handle, |connection, cx| {
             let (len, data) = (data.len(), core::mem::take(data));
             connection.write_whole(cx, data).map(|()| len)
         });
@@ -68,7 +68,7 @@ impl Shard {
     /// Sends as [`Shard::send`] does, and marks the stream as urgent up to the end of what was taken (RFC 9293
     /// 3.8.5). It stays in the stream; RFC 6093 advises new applications not to use it.
     pub fn send_urgent(&mut self, handle: Handle, data: &mut Bytes) -> Result<usize, SendError> {
-        let written = self.touch_held(handle, |connection, cx| connection.write_urgent(cx, data));
+        let written = self.with_handle(handle, |connection, cx| connection.write_urgent(cx, data));
         written.ok_or(SendError::Unknown)?.map_err(|_| SendError::Closed)
     }
 
@@ -98,13 +98,13 @@ impl Shard {
 
     /// Sends FIN after what was sent so far; reading goes on.
     pub fn shutdown(&mut self, handle: Handle) {
-        self.touch_held(handle, |connection, cx| connection.shutdown(cx));
+        self.with_handle(handle, |connection, cx| connection.shutdown(cx));
     }
 
     /// The application will read no more, though it may: if it shuts its own direction down as well, text
     /// that comes then is answered by a reset (`Tunables::text_after_shutdown`).
     pub fn shut_read(&mut self, handle: Handle) {
-        self.touch_held(handle, |connection, _| connection.shut_read());
+        self.with_handle(handle, |connection, _| connection.shut_read());
     }
 
     /// Lets go of the connection. What was sent is still delivered, then FIN; if anything was
@@ -112,13 +112,13 @@ impl Shard {
     /// names nothing afterwards.
     pub fn close(&mut self, handle: Handle) {
         let reset =
-            self.touch_untold(handle, |connection, cx| ReleaseBy::Close.act(connection, cx));
+            self.with_handle_quietly(handle, |connection, cx| ReleaseBy::Close.act(connection, cx));
         self.send_reset(reset.flatten());
     }
 
     /// Resets the connection and lets go of it.
     pub fn abort(&mut self, handle: Handle) {
-        let reset = self.touch_held(handle, |connection, cx| ReleaseBy::Abort.act(connection, cx));
+        let reset = self.with_handle(handle, |connection, cx| ReleaseBy::Abort.act(connection, cx));
         self.send_reset(reset.flatten());
     }
 
@@ -126,7 +126,8 @@ impl Shard {
     pub(super) fn abort_unaccepted(&mut self, index: u32) {
         let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
         slot.unaccepted = false;
-        let reset = self.touch(index, |connection, cx| ReleaseBy::Abort.act(connection, cx));
+        let reset =
+            self.with_connection(index, |connection, cx| ReleaseBy::Abort.act(connection, cx));
         self.send_reset(reset.flatten());
     }
 

@@ -7,7 +7,7 @@ use whimbrel_wire::{Address, Endpoint};
 
 use super::{ConnectError, NotLocal, Shard};
 use crate::Handle;
-use crate::tcp_host::ports::EndRequest;
+use crate::tcp_host::ports::EndpointRequest;
 
 /// Opening connections, with a SYN that has no text.
 impl Shard {
@@ -39,7 +39,7 @@ impl Shard {
         local: Option<Endpoint>,
         options: Option<&SocketOptions>,
     ) -> Result<Handle, ConnectError> {
-        self.tcp.open(&mut self.cx, &mut self.net, EndRequest { remote, local }, options)
+        self.tcp.open(&mut self.cx, &mut self.net, EndpointRequest { remote, local }, options)
     }
 
     /// What was tried to open a connection, and what came back: for whoever tells why it failed.

@@ -49,7 +49,7 @@ impl Shard {
         match record.map(|record| (record.kind(), record.index())) {
             Some((Kind::Connection, index)) => self.on_connection_report(index, report),
             Some((Kind::SynEntry, index)) => {
-                self.tcp.on_half_open_report(&mut self.cx, &mut self.net, index, report)
+                self.tcp.on_half_open_report(&mut self.cx, &mut self.net, index, report);
             }
             // A record in TIME-WAIT has nothing to lose.
             Some((Kind::TimeWait, _)) | None => return false,

@@ -102,7 +102,7 @@ impl Shard {
             {
                 found.record = self.tcp.records.find(found.hash, key);
             }
-            match self.tcp.records.followers(found, rest, &self.cx.pool.budget) {
+            match self.tcp.records.coalescible(found, rest, &self.cx.pool.budget) {
                 0 => self.process(found),
                 count => {
                     let (joined, behind) = rest.split_at_mut(count);
@@ -229,7 +229,7 @@ impl Shard {
             }
             Some((Kind::TimeWait, index)) => self.on_waiting_segment(index, found),
             None => {
-                let step = self.on_stray_segment(found);
+                let step = self.on_unmatched_segment(found);
                 self.settle(step, found)
             }
         };
@@ -307,7 +307,7 @@ impl Shard {
         if let Some(wait) = self.tcp.records.find(found.hash, &found.arrival.key) {
             return self.on_waiting_segment(wait.index(), found);
         }
-        let step = self.on_stray_segment(found);
+        let step = self.on_unmatched_segment(found);
         self.settle(step, found)
     }
 
@@ -363,7 +363,7 @@ impl Shard {
     }
 
     /// No record: a SYN may open one, everything else is refused (RFC 9293 3.10.7.1 and .2).
-    pub(super) fn on_stray_segment(&mut self, found: &FoundSegment<'_>) -> HandshakeStep {
+    pub(super) fn on_unmatched_segment(&mut self, found: &FoundSegment<'_>) -> HandshakeStep {
         let arrival = &found.arrival;
         let flags = arrival.segment.header.flags;
         if flags.contains(TcpFlags::RST) {

@@ -30,7 +30,7 @@ impl Shard {
             EventSource::Listener(_) => None,
         }));
         let mut tally = Walked::default();
-        let (records, max_text) = (&self.tcp.records, self.tcp.cutting.turn);
+        let (records, max_text) = (&self.tcp.records, self.tcp.segmentation.turn);
         for (index, slot) in records.connections() {
             let places = [&dirty, &listed].map(|list| list.get(&index).copied().unwrap_or(0));
             records

@@ -37,7 +37,7 @@ impl Shard {
             }
             self.tcp.refuse_held(&mut self.cx, &mut self.net);
         }
-        self.tcp.passive.heard = None;
+        self.tcp.passive.listener_cache = None;
         for index in self.tcp.passive.listeners.remove(listener).unwrap_or_default() {
             self.abort_unaccepted(index);
         }

@@ -14,7 +14,7 @@ impl Shard {
     /// [`ConfigError::Mtu`]: below 68, or below 1,280 where this host has an address of IPv6.
     pub fn set_mtu(&mut self, mtu: u16) -> Result<(), ConfigError> {
         let former = self.net.set_mtu(mtu)?;
-        self.tcp.cutting.set_sizes(self.net.ip.max_text(), mtu);
+        self.tcp.segmentation.set_sizes(self.net.ip.max_text(), mtu);
         if mtu < former {
             self.narrow_connections(mtu);
         }
@@ -29,7 +29,7 @@ impl Shard {
                 connection.on_link_mtu(cx, mtu);
                 let (key, mss) = (FlowKey::of(connection), connection.mss());
                 // What was being cut is in flight: it goes again with the rest.
-                self.tcp.cutting.forget_larger(&key, mss);
+                self.tcp.segmentation.forget_larger(&key, mss);
                 self.after_change(index);
             }
         }

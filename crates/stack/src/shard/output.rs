@@ -41,7 +41,7 @@ impl Shard {
         self.net.ip.addresses.sweep();
         self.net.replies.len() > 0
             || !self.tcp.work.dirty.is_empty()
-            || !self.tcp.cutting.is_empty()
+            || !self.tcp.segmentation.is_empty()
             || self.udp.has_output()
             || self.net.link_waits()
     }
@@ -49,8 +49,8 @@ impl Shard {
     /// What is left of a super-segment that is cut here.
     #[inline]
     fn tx_cut(&mut self, batch: &mut TxBatch) {
-        while !self.tcp.cutting.is_empty() && !batch.is_full() {
-            batch.fill(|tx| self.tcp.cutting.transmit(&self.cx, &mut self.net, tx));
+        while !self.tcp.segmentation.is_empty() && !batch.is_full() {
+            batch.fill(|tx| self.tcp.segmentation.transmit(&self.cx, &mut self.net, tx));
         }
     }
 
@@ -94,7 +94,7 @@ impl Shard {
         let Some(slot) = slot else { return false };
         slot.dirty = false;
         let connection = &mut slot.connection;
-        let max_text = self.tcp.cutting.turn;
+        let max_text = self.tcp.segmentation.turn;
         let written = if connection.syn_is_next() {
             write_syn(connection, &mut self.cx, &mut self.net.ip, tx)
         } else {
@@ -108,9 +108,9 @@ impl Shard {
             };
             let marking = connection.marking(&self.cx.tunables);
             // At once: what it is made of would be put aside while the lists are brought in line.
-            if outgoing.gso_size > 0 && self.tcp.cutting.is_here {
+            if outgoing.gso_size > 0 && self.tcp.segmentation.is_here {
                 // Its segments follow, from the first on.
-                self.tcp.cutting.begin(FlowKey::of(connection), outgoing, marking, tx);
+                self.tcp.segmentation.begin(FlowKey::of(connection), outgoing, marking, tx);
                 false
             } else {
                 let order = self.cx.tunables.option_order;

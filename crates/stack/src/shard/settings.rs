@@ -9,37 +9,37 @@ use crate::{Handle, ListenerId};
 impl Shard {
     /// Switches Nagle's algorithm off or on (`TCP_NODELAY`).
     pub fn set_nodelay(&mut self, handle: Handle, nagle: Nagle) {
-        self.touch_held(handle, |connection, _| connection.set_nodelay(nagle));
+        self.with_handle(handle, |connection, _| connection.set_nodelay(nagle));
     }
 
     /// Holds back segments that are not full, or lets them go (`TCP_CORK`).
     pub fn set_cork(&mut self, handle: Handle, cork: Cork) {
-        self.touch_held(handle, |connection, cx| connection.set_cork(cx, cork));
+        self.with_handle(handle, |connection, cx| connection.set_cork(cx, cork));
     }
 
     /// Probes the connection when it is silent, or stops to (`SO_KEEPALIVE`).
     pub fn set_keep_alive(&mut self, handle: Handle, keep_alive: KeepAlive) {
-        self.touch_held(handle, |connection, cx| connection.set_keep_alive(cx, keep_alive));
+        self.with_handle(handle, |connection, cx| connection.set_keep_alive(cx, keep_alive));
     }
 
     /// How many octets may wait to be acknowledged (`SO_SNDBUF`): a number means what the tunable
     /// `buffers` says, a floor by default.
     pub fn set_send_size(&mut self, handle: Handle, size: impl Into<BufferSize>) {
         let size = size.into();
-        self.touch_held(handle, |connection, cx| connection.set_send_size(cx, size));
+        self.with_handle(handle, |connection, cx| connection.set_send_size(cx, size));
     }
 
     /// How many octets may wait to be read (`SO_RCVBUF`): a number means what the tunable `buffers`
     /// says, a floor by default.
     pub fn set_recv_size(&mut self, handle: Handle, size: impl Into<BufferSize>) {
         let size = size.into();
-        self.touch_held(handle, |connection, cx| connection.set_recv_size(cx, size));
+        self.with_handle(handle, |connection, cx| connection.set_recv_size(cx, size));
     }
 
     /// The congestion control of a connection from now on (`TCP_CONGESTION`), beginning with the window
     /// that there is.
     pub fn set_congestion_control(&mut self, handle: Handle, algorithm: Algorithm) {
-        self.touch_held(handle, |connection, _| connection.set_congestion_control(algorithm));
+        self.with_handle(handle, |connection, _| connection.set_congestion_control(algorithm));
     }
 
     /// The congestion control that a connection has.
@@ -75,7 +75,7 @@ impl Shard {
     /// Everything that can be set on a connection, at once: what `options` leaves open is as the
     /// tunables have it. The MSS counts only before our SYN is sent.
     pub fn set_options(&mut self, handle: Handle, options: &SocketOptions) {
-        self.touch_held(handle, |connection, cx| connection.set_options(cx, options));
+        self.with_handle(handle, |connection, cx| connection.set_options(cx, options));
     }
 
     /// What the connections of a listener inherit: those whose third segment arrives from now on.

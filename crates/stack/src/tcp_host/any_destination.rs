@@ -47,7 +47,7 @@ impl TcpHost {
 
     pub(crate) fn opened(&mut self, syn: SynHandle) -> Option<Handle> {
         let index = self.passive.dials.opened.remove(&syn)?;
-        self.work.hand_out(&mut self.records.connections, index)
+        self.work.accept_handle(&mut self.records.connections, index)
     }
 
     pub(crate) fn answer_syn(
@@ -93,7 +93,7 @@ impl TcpHost {
 
 impl Passive {
     pub(crate) fn listen_any(&mut self) -> Result<ListenerId, ListenError> {
-        self.heard = None;
+        self.listener_cache = None;
         self.listeners.add_any().map_err(|taken| ListenError::InUse(taken.at))
     }
 }
@@ -214,7 +214,7 @@ impl TcpHost {
 
     /// The connection of a handshake that was admitted and is complete.
     #[cold]
-    pub(crate) fn seat_admitted(
+    pub(crate) fn create_admitted(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -234,7 +234,7 @@ impl TcpHost {
         let mut slot = ConnectionSlot::new(connection, hash);
         slot.unaccepted = true;
         let place = self.records.connections.0.insert(slot);
-        self.hand_down(cx, net, entry, place);
+        self.apply_inherited(cx, net, entry, place);
         if let Some(listener) = self.passive.listeners.get_mut(entry.listener()) {
             listener.on_opened();
         }
@@ -300,7 +300,7 @@ impl TcpHost {
 
 /// Handshakes for any destination.
 #[derive(Default, Debug)]
-pub(crate) struct Dials {
+pub(crate) struct PendingDials {
     /// Their places among half-open entries, the oldest first.
     by_age: BTreeMap<u64, u32>,
     /// The same of each destination: the number of its address, its port, and when the handshake began.
@@ -312,7 +312,7 @@ pub(crate) struct Dials {
     opened: BTreeMap<SynHandle, u32>,
 }
 
-impl Dials {
+impl PendingDials {
     /// The oldest, if there is any.
     fn oldest(&self) -> Option<u32> {
         self.by_age.first_key_value().map(|(_, index)| *index)

@@ -19,7 +19,7 @@ use crate::tcp_host::records::Records;
 impl Records {
     /// How many of those `behind` a segment go with it.
     #[inline(always)]
-    pub(crate) fn followers(
+    pub(crate) fn coalescible(
         &self,
         found: &FoundSegment<'_>,
         behind: &[FoundSegment<'_>],
@@ -27,14 +27,14 @@ impl Records {
     ) -> usize {
         match found.arrival.segment.payload {
             Payload::Borrowed(text) if text.len() >= LEAST => {
-                self.judge_followers(found, behind, budget)
+                self.judge_coalescible(found, behind, budget)
             }
             _ => 0,
         }
     }
 
     #[inline(never)]
-    fn judge_followers(
+    fn judge_coalescible(
         &self,
         first: &FoundSegment<'_>,
         behind: &[FoundSegment<'_>],

@@ -6,7 +6,7 @@ use whimbrel_tcp::conn::{ActiveOpen, Connection, SocketOptions};
 use whimbrel_tcp::table::{Kind, Opener, Record};
 use whimbrel_wire::{Endpoint, Flow, SeqNum};
 
-use super::ports::{EndRequest, LocalEnd};
+use super::ports::{EndpointRequest, LocalEndpoint};
 use super::{Active, TcpHost};
 use crate::Handle;
 use crate::error::ConnectError;
@@ -21,7 +21,7 @@ impl TcpHost {
         &mut self,
         cx: &mut Context,
         net: &mut Net,
-        request: EndRequest,
+        request: EndpointRequest,
         options: Option<&SocketOptions>,
     ) -> Result<Handle, ConnectError> {
         let remote = request.remote;
@@ -31,8 +31,8 @@ impl TcpHost {
             cold_path();
             return Err(ConnectError::TooMany { limit });
         }
-        let LocalEnd { local_index, local_port, hash, succeeds } =
-            self.active.choose_end(cx, net, &mut self.records, request, source)?;
+        let LocalEndpoint { local_index, local_port, hash, succeeds } =
+            self.active.choose_local_endpoint(cx, net, &mut self.records, request, source)?;
         let key =
             FlowKey { remote: remote.addr, remote_port: remote.port, local_port, local_index };
         let Some(addr) = net.ip.addresses.get(local_index).copied() else {
@@ -121,7 +121,7 @@ impl Active {
     /// Whether `remote` can be connected to, and from which address if the caller has no wish.
     fn check_peer(&mut self, net: &mut Net, remote: Endpoint) -> Result<Option<u16>, ConnectError> {
         // Where this host's addresses or routes change, this is forgotten.
-        match self.judged_peer {
+        match self.last_connect_route {
             Some((known, source)) if known == remote.addr && remote.port != 0 => Ok(source),
             _ => self.judge_peer(net, remote),
         }
@@ -144,7 +144,7 @@ impl Active {
             return Err(ConnectError::NoRoute(remote));
         }
         let source = net.ip.addresses.source_for(addr);
-        self.judged_peer = Some((*addr, source));
+        self.last_connect_route = Some((*addr, source));
         Ok(source)
     }
 }

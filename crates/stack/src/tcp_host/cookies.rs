@@ -20,7 +20,7 @@ use crate::net::replies::Pending;
 
 /// What becomes of a SYN that gets no half-open entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum WithoutEntry {
+pub(crate) enum SynFallback {
     /// A cookie answers it.
     Cookie,
     /// Nobody does; this has been counted.
@@ -36,12 +36,12 @@ impl TcpHost {
         net: &mut Net,
         listener: u32,
         reuses: bool,
-    ) -> Option<WithoutEntry> {
+    ) -> Option<SynFallback> {
         let policy = cx.tunables.syn_cookies;
         let always = policy == SynCookies::Always || cx.pool.budget.is_full();
         // One that takes the place of a TIME-WAIT needs an entry, which remembers what it replaced.
         if always && policy != SynCookies::Off && !reuses {
-            return Some(WithoutEntry::Cookie);
+            return Some(SynFallback::Cookie);
         }
         if self.records.syns.judge_room(listener, &self.passive.listeners).is_ok() {
             return None;
@@ -56,10 +56,10 @@ impl TcpHost {
         net: &mut Net,
         listener: u32,
         reuses: bool,
-    ) -> Option<WithoutEntry> {
+    ) -> Option<SynFallback> {
         if cx.tunables.syn_cookies != SynCookies::Off && !reuses {
             cx.counters.syn_cache_cookies += 1;
-            return Some(WithoutEntry::Cookie);
+            return Some(SynFallback::Cookie);
         }
         // Above a bound that was lowered, one more goes than comes.
         let mut evicted = 0;
@@ -72,7 +72,7 @@ impl TcpHost {
         self.passive.listeners.on_syn_dropped(listener);
         cx.counters.syn_cache_overflows += 1;
         cx.counters.listen_drops += 1;
-        Some(WithoutEntry::Drop)
+        Some(SynFallback::Drop)
     }
 
     /// A half-open entry that was answered makes room for one more of this listener, where there is
@@ -186,7 +186,7 @@ impl TcpHost {
             Some(stamps) => self.offset_after(cx, net, &entry, stamps.ecr),
             None => self.timestamp_offset(net, &entry),
         };
-        let place = self.seat(cx, net, &entry, offset, found.hash);
+        let place = self.create_connection(cx, net, &entry, offset, found.hash);
         self.narrow_if_full(cx, net, place, &entry);
         self.records.flows.insert(found.hash, Record::new(Kind::Connection, place));
         HandshakeStep::Established(place)

@@ -122,13 +122,12 @@ impl TcpHost {
             self.timestamp_offset(net, entry),
             self.passive.own_mss(cx, net, entry),
         );
-        let handed_down = self.passive.handed_down(net, entry);
+        let handed_down = self.passive.inherited_parts(net, entry);
         let syn = &found.arrival.segment;
-        let cx = cx;
         let mut connection = Connection::from_syn(cx, &handshake, syn, renewed);
-        handed_down.give_to(&mut connection, cx);
+        handed_down.apply(&mut connection, cx);
         connection.take_syn_text(cx, syn);
-        let place = self.enqueue(connection, entry.listener(), found.hash);
+        let place = self.push_accepted(connection, entry.listener(), found.hash);
         if let Some(id) = self.passive.listeners.get(entry.listener()).map(|listener| listener.id())
         {
             self.passive.listeners.admit_fast_open(id);

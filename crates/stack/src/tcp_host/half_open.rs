@@ -33,14 +33,14 @@ pub(crate) enum HandshakeStep {
 
 /// The options that a connection which the peer opens has of its listener and of its route.
 #[derive(Debug)]
-pub(crate) struct HandedDown {
+pub(crate) struct InheritedOptions {
     options: Option<SocketOptions>,
     metrics: Option<RouteMetrics>,
 }
 
-impl HandedDown {
+impl InheritedOptions {
     #[inline(never)]
-    pub(crate) fn give_to(self, connection: &mut Connection, cx: &mut Context) {
+    pub(crate) fn apply(self, connection: &mut Connection, cx: &mut Context) {
         if let Some(metrics) = &self.metrics {
             connection.take_metrics(cx, metrics);
         }
@@ -74,7 +74,12 @@ impl TcpHost {
     }
 
     #[inline(always)]
-    pub(crate) fn enqueue(&mut self, connection: Connection, listener: u32, hash: FlowHash) -> u32 {
+    pub(crate) fn push_accepted(
+        &mut self,
+        connection: Connection,
+        listener: u32,
+        hash: FlowHash,
+    ) -> u32 {
         let mut slot = ConnectionSlot::new(connection, hash);
         slot.unaccepted = true;
         let place = self.records.connections.0.insert(slot);
@@ -89,8 +94,8 @@ impl TcpHost {
     }
 
     /// The connection of a complete handshake, in its listener's accept queue, for which
-    /// [`Shard::make_room_for`] found room. The flow table does not lead to it yet.
-    pub(crate) fn seat(
+    /// [`TcpHost::make_room_for`] found room. The flow table does not lead to it yet.
+    pub(crate) fn create_connection(
         &mut self,
         cx: &mut Context,
         net: &Net,
@@ -106,19 +111,25 @@ impl TcpHost {
         };
         let handshake = self.handshake(cx, net, entry, timestamp_offset, mss);
         let connection = Connection::from_handshake(cx, &handshake);
-        let place = self.enqueue(connection, entry.listener(), hash);
+        let place = self.push_accepted(connection, entry.listener(), hash);
         if !usual {
-            self.hand_down(cx, net, entry, place);
+            self.apply_inherited(cx, net, entry, place);
         }
         place
     }
 
     /// The connection of an entry, in its place, gets what it has of its listener and of its route.
     #[inline(never)]
-    pub(crate) fn hand_down(&mut self, cx: &mut Context, net: &Net, entry: &SynEntry, place: u32) {
-        let handed_down = self.passive.handed_down(net, entry);
+    pub(crate) fn apply_inherited(
+        &mut self,
+        cx: &mut Context,
+        net: &Net,
+        entry: &SynEntry,
+        place: u32,
+    ) {
+        let handed_down = self.passive.inherited_parts(net, entry);
         if let Some(slot) = self.records.connections.0.get_mut(place) {
-            handed_down.give_to(&mut slot.connection, cx);
+            handed_down.apply(&mut slot.connection, cx);
         }
     }
 
@@ -329,9 +340,9 @@ impl TcpHost {
 impl Passive {
     /// What the connection of an entry has of its listener and of its route.
     #[inline(never)]
-    pub(crate) fn handed_down(&self, net: &Net, entry: &SynEntry) -> HandedDown {
+    pub(crate) fn inherited_parts(&self, net: &Net, entry: &SynEntry) -> InheritedOptions {
         let metrics = net.ip.routes.metrics_to(entry.remote_addr()).copied();
-        HandedDown { options: self.inherited_options(entry), metrics }
+        InheritedOptions { options: self.inherited_options(entry), metrics }
     }
 
     /// What the connection of an entry inherits. Most listeners have nothing to hand down, and it

@@ -7,7 +7,7 @@ use whimbrel_tcp::table::{Due, Families, FlowHash, Kind, PassiveOpen, Record, Sy
 use whimbrel_tcp::{Context, DropReason, Reply, RxSegment, Verdict};
 use whimbrel_wire::Endpoint;
 
-use super::cookies::WithoutEntry;
+use super::cookies::SynFallback;
 use super::fast_open::FastOpenStep;
 use super::found::{FoundSegment, ReusedFlow};
 use super::half_open::HandshakeStep;
@@ -21,13 +21,13 @@ use crate::{Handle, ListenerId};
 
 /// The listener that was found last, and at which port of which of this host's addresses.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct ListenerCache {
     local_port: u16,
     local_index: u16,
     listener: u32,
 }
 
-impl Heard {
+impl ListenerCache {
     #[inline]
     const fn is_at(self, key: &FlowKey) -> bool {
         self.local_port == key.local_port && self.local_index == key.local_index
@@ -37,7 +37,7 @@ impl Heard {
 impl TcpHost {
     pub(crate) fn accept(&mut self, listener: ListenerId) -> Option<Handle> {
         let index = self.passive.listeners.resolve_mut(listener)?.pop_accepted()?;
-        self.work.hand_out(&mut self.records.connections, index)
+        self.work.accept_handle(&mut self.records.connections, index)
     }
 
     /// A SYN for a listener (RFC 9293 3.10.7.2).
@@ -74,8 +74,8 @@ impl TcpHost {
         if let Some(verdict) = self.cookie_instead(cx, net, listener, reuses) {
             cold_path();
             return match verdict {
-                WithoutEntry::Cookie => self.send_cookie(cx, net, listener, found, scale_limit),
-                WithoutEntry::Drop => Verdict::Drop(DropReason::SynCacheFull),
+                SynFallback::Cookie => self.send_cookie(cx, net, listener, found, scale_limit),
+                SynFallback::Drop => Verdict::Drop(DropReason::SynCacheFull),
             };
         }
         let Some(iss) = self.choose_iss(cx, net, key, opening.iss_floor) else {
@@ -313,9 +313,9 @@ impl TcpHost {
             }
         }
         let place = if entry.is_by_verdict() {
-            self.seat_admitted(cx, net, index, &entry, found.hash)
+            self.create_admitted(cx, net, index, &entry, found.hash)
         } else {
-            self.seat(cx, net, &entry, self.timestamp_offset(net, &entry), found.hash)
+            self.create_connection(cx, net, &entry, self.timestamp_offset(net, &entry), found.hash)
         };
         let (half_open, whole) =
             (Record::new(Kind::SynEntry, index), Record::new(Kind::Connection, place));
@@ -422,7 +422,7 @@ impl Passive {
         if !at.addr.is_unspecified() && !net.ip.addresses.is_local(&at.addr) {
             return Err(ListenError::NotLocal(at));
         }
-        self.heard = None;
+        self.listener_cache = None;
         let added = self.listeners.add(at, families, backlog);
         added.map_err(|taken| ListenError::InUse(taken.at))
     }
@@ -431,7 +431,7 @@ impl Passive {
     #[inline]
     pub(crate) fn listener_for(&mut self, net: &Net, key: &FlowKey) -> Option<u32> {
         // Most are for the same. Where listeners or addresses come and go, this is forgotten.
-        match self.heard {
+        match self.listener_cache {
             Some(heard) if heard.is_at(key) => Some(heard.listener),
             _ => self.find_listener(net, key),
         }
@@ -444,7 +444,7 @@ impl Passive {
             return self.listeners.any();
         };
         let listener = self.listeners.find(&Endpoint::new(*addr, local_port))?;
-        self.heard = Some(Heard { local_port, local_index, listener });
+        self.listener_cache = Some(ListenerCache { local_port, local_index, listener });
         Some(listener)
     }
 }

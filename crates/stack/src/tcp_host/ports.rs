@@ -23,7 +23,7 @@ use crate::tcp_host::records::Records;
 
 /// This side of a connection that begins.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LocalEnd {
+pub(crate) struct LocalEndpoint {
     pub(crate) local_index: u16,
     pub(crate) local_port: u16,
     /// The hash of the whole flow.
@@ -68,13 +68,13 @@ struct PortShortage {
 
 /// The ends that the caller of a connection asks for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EndRequest {
+pub(crate) struct EndpointRequest {
     pub(crate) remote: Endpoint,
     /// This side's end; its address may be unspecified, its port 0.
     pub(crate) local: Option<Endpoint>,
 }
 
-impl EndRequest {
+impl EndpointRequest {
     /// The port that it has to be, if that was said.
     fn port(&self) -> Option<u16> {
         self.local.map(|local| local.port).filter(|port| *port != 0)
@@ -109,44 +109,44 @@ impl Active {
     /// now on.
     // Always: what it returns would be stored and read again.
     #[inline(always)]
-    pub(crate) fn choose_end(
+    pub(crate) fn choose_local_endpoint(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
         records: &mut Records,
-        request: EndRequest,
+        request: EndpointRequest,
         source: Option<u16>,
-    ) -> Result<LocalEnd, ConnectError> {
-        let EndRequest { remote, local } = request;
+    ) -> Result<LocalEndpoint, ConnectError> {
+        let EndpointRequest { remote, local } = request;
         let only = self.only_source(&net.ip.addresses, remote, local, source)?;
         if let (Some(local_index), None) = (only, request.port())
-            && let Some(end) = self.take_next_end(cx, net, records, local_index, remote)
+            && let Some(end) = self.take_next_endpoint(cx, net, records, local_index, remote)
         {
             return Ok(end);
         }
         // In memory only here, where its address is taken.
-        let request = &EndRequest { remote, local };
+        let request = &EndpointRequest { remote, local };
         let found = match only {
-            Some(local_index) => self.find_end(cx, net, records, local_index, request),
-            None => self.find_end_in_pool(cx, net, records, request),
+            Some(local_index) => self.find_local_endpoint(cx, net, records, local_index, request),
+            None => self.find_in_source_pool(cx, net, records, request),
         };
         found.or_else(|shortage| {
             cold_path();
-            self.choose_waiting_end(cx, net, records, request, &shortage)
+            self.choose_time_wait_port(cx, net, records, request, &shortage)
         })
     }
 
     /// An end at this address with the port that is next, if it is seen at once that nobody has it: as nearly
     /// always.
     #[inline(always)]
-    fn take_next_end(
+    fn take_next_endpoint(
         &mut self,
         cx: &mut Context,
         net: &Net,
         records: &Records,
         local_index: u16,
         remote: Endpoint,
-    ) -> Option<LocalEnd> {
+    ) -> Option<LocalEndpoint> {
         let towards = Destination { local: *net.ip.addresses.get(local_index)?, remote };
         let next = self.ports.next(&towards)?;
         let local_port = next.port();
@@ -159,29 +159,30 @@ impl Active {
             return None;
         }
         self.ports.take_next(&towards, next, &mut cx.counters);
-        Some(LocalEnd { local_index, local_port, hash, succeeds: None })
+        Some(LocalEndpoint { local_index, local_port, hash, succeeds: None })
     }
 
     /// An end at the next address of the pool that has a free port.
     #[inline(never)]
-    fn find_end_in_pool(
+    fn find_in_source_pool(
         &mut self,
         cx: &mut Context,
         net: &Net,
         records: &Records,
-        request: &EndRequest,
-    ) -> Result<LocalEnd, PortShortage> {
+        request: &EndpointRequest,
+    ) -> Result<LocalEndpoint, PortShortage> {
         let family = request.remote.addr.family();
         let mut shortage = PortShortage::default();
         for _ in 0..self.sources.of(family).len() {
             let next = self.sources.of_mut(family).take_turn();
             let Some(local_index) = next else { break };
             if request.port().is_none()
-                && let Some(end) = self.take_next_end(cx, net, records, local_index, request.remote)
+                && let Some(end) =
+                    self.take_next_endpoint(cx, net, records, local_index, request.remote)
             {
                 return Ok(end);
             }
-            match self.find_end(cx, net, records, local_index, request) {
+            match self.find_local_endpoint(cx, net, records, local_index, request) {
                 Ok(end) => return Ok(end),
                 Err(found) => {
                     cold_path();
@@ -195,19 +196,19 @@ impl Active {
     /// Only where no address has a free port does a connection in TIME-WAIT give up its own.
     #[cold]
     #[inline(never)]
-    fn choose_waiting_end(
+    fn choose_time_wait_port(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
         records: &mut Records,
-        request: &EndRequest,
+        request: &EndpointRequest,
         shortage: &PortShortage,
-    ) -> Result<LocalEnd, ConnectError> {
+    ) -> Result<LocalEndpoint, ConnectError> {
         if let Some((local_index, local_port)) = shortage.safe {
             let key = key_of(local_index, local_port, request.remote);
             let hash = records.hash(&key);
-            let succeeds = self.take_over(cx, &mut net.ip.addresses, records, &key);
-            return Ok(LocalEnd { local_index, local_port, hash, succeeds });
+            let succeeds = self.reuse_time_wait(cx, &mut net.ip.addresses, records, &key);
+            return Ok(LocalEndpoint { local_index, local_port, hash, succeeds });
         }
         // That a port which was asked for is taken says nothing of the others.
         let is_drawn = request.port().is_none();
@@ -235,21 +236,22 @@ impl Active {
     }
 
     /// An end with a free port at one address, or with the port that was asked for if that is free.
-    fn find_end(
+    fn find_local_endpoint(
         &mut self,
         cx: &mut Context,
         net: &Net,
         records: &Records,
         local_index: u16,
-        request: &EndRequest,
-    ) -> Result<LocalEnd, PortShortage> {
+        request: &EndpointRequest,
+    ) -> Result<LocalEndpoint, PortShortage> {
         let remote = request.remote;
         let Some(local) = net.ip.addresses.get(local_index).copied() else {
             return Err(PortShortage::default());
         };
         let towards = Destination { local, remote };
         let key = |local_port| key_of(local_index, local_port, remote);
-        let end = |local_port, hash| LocalEnd { local_index, local_port, hash, succeeds: None };
+        let end =
+            |local_port, hash| LocalEndpoint { local_index, local_port, hash, succeeds: None };
         let now = cx.tick;
         // The 4-tuple as a whole must be free, not the port: one port serves many peers.
         let mut hash = FlowHash(0);
@@ -292,7 +294,7 @@ impl Active {
     }
 
     /// Ends a TIME-WAIT of ours; its port stays in use, for its successor.
-    fn take_over(
+    fn reuse_time_wait(
         &mut self,
         cx: &mut Context,
         addresses: &mut Addresses,
@@ -309,8 +311,8 @@ impl Active {
         Some(Predecessor { iss_floor: wait.iss_floor(), ts_recent: wait.ts_recent() })
     }
 
-    fn exhausted(&self, request: &EndRequest, shortage: &PortShortage) -> ConnectError {
-        let EndRequest { remote, local } = *request;
+    fn exhausted(&self, request: &EndpointRequest, shortage: &PortShortage) -> ConnectError {
+        let EndpointRequest { remote, local } = *request;
         if let Some(local) = local.filter(|local| local.port != 0) {
             return ConnectError::InUse { local, remote };
         }
@@ -358,7 +360,7 @@ impl Active {
     }
 
     /// Our SYN was not answered: perhaps for the same reason.
-    pub(crate) fn on_syn_unheard(
+    pub(crate) fn on_syn_unanswered(
         &mut self,
         cx: &mut Context,
         addresses: &Addresses,

@@ -14,7 +14,7 @@ use crate::net::Net;
 
 /// What a connection sends in its turn, and what of it has not left yet.
 #[derive(Debug)]
-pub(crate) struct Cutting {
+pub(crate) struct SegmentationQueue {
     /// The most text that it sends, bytes: what the device cuts, or what is cut here.
     pub(crate) turn: u32,
     /// Whether super-segments are cut here, because the device cuts none.
@@ -33,7 +33,7 @@ struct Head {
     left: u32,
 }
 
-impl Cutting {
+impl SegmentationQueue {
     /// For a device that takes super-segments of up to `max_text` octets of text, or of none (0).
     pub(crate) fn new(max_text: u32, mtu: u16) -> Self {
         let mut cutting = Self { turn: 0, is_here: false, head: None, text: VecDeque::new() };
@@ -64,7 +64,7 @@ impl Cutting {
         }
     }
 
-    /// Takes a super-segment, whose text stands in `tx`: [`Cutting::transmit`] makes segments of it.
+    /// Takes a super-segment, whose text stands in `tx`: [`SegmentationQueue::transmit`] makes segments of it.
     #[inline(never)]
     pub(crate) fn begin(
         &mut self,

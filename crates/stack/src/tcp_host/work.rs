@@ -169,7 +169,11 @@ impl WorkQueues {
     }
 
     /// A connection is its application's from here on, and what is new of it, too.
-    pub(crate) fn hand_out(&mut self, connections: &mut Connections, index: u32) -> Option<Handle> {
+    pub(crate) fn accept_handle(
+        &mut self,
+        connections: &mut Connections,
+        index: u32,
+    ) -> Option<Handle> {
         let (generation, slot) = connections.0.current_mut(index)?;
         if !slot.unaccepted {
             return None;

@@ -218,7 +218,7 @@ fn an_ipv6_packet_must_begin_with_all_its_headers() {
     assert_eq!(server.census().fragmented, 0);
 }
 
-/// The fragments of an IPv6 packet whose payload is to be read as `protocol`. Cutting reads the
+/// The fragments of an IPv6 packet whose payload is to be read as `protocol`. SegmentationQueue reads the
 /// packet, and must not understand what it cuts.
 fn fragments_of(protocol: Protocol, payload: &[u8], size: usize) -> Vec<Vec<u8>> {
     let mut pieces = fragments(&packet(Over::V6, Protocol(200), payload), 9, size);
