@@ -40,7 +40,7 @@ impl Shard {
     }
 
     /// Takes from the front of `data` what there is room for and returns how much that was; if
-    /// less than all, [`Event::Writable`](crate::Event::Writable) follows.
+    /// less than all, [`Event::Writable`] follows.
     ///
     /// Of whoever is refused room while the other connections of the shard hold more than the tunable
     /// `buffers.send.crowd` (2 MiB), no more than 32 KiB wait unsent from then on, or a quarter of what is in

@@ -56,7 +56,7 @@ impl Shard {
     }
 
     /// Listens for whatever SYN finds no other listener, at any port of any address that this host takes.
-    /// [`Event::Asked`] tells of them.
+    /// [`Event::Asked`](crate::Event::Asked) tells of them.
     pub fn listen_any(&mut self) -> Result<ListenerId, ListenError> {
         self.tcp.passive.listen_any()
     }
@@ -66,7 +66,7 @@ impl Shard {
         self.tcp.asked(&self.net, listener)
     }
 
-    /// The connection of a SYN that [`Event::Opened`] told of, once: it is yours, to be closed some time.
+    /// The connection of a SYN that [`Event::Opened`](crate::Event::Opened) told of, once: it is yours, to be closed some time.
     pub fn opened(&mut self, syn: SynHandle) -> Option<Handle> {
         self.tcp.opened(syn)
     }
@@ -91,7 +91,7 @@ impl Shard {
     }
 
     /// Makes cookies under `key` from now on, and takes those under `other` as well:
-    /// [`Cookies::set_keys`] says how a group changes its key.
+    /// [`Cookies::set_keys`](whimbrel_tcp::table::Cookies::set_keys) says how a group changes its key.
     pub fn set_cookie_keys(&mut self, key: &Key, other: Option<&Key>) {
         self.tcp.passive.cookies.set_keys(key, other);
     }
