@@ -62,7 +62,7 @@ pub extern "C" fn probe_load(seed: u64, last: u8) -> u64 {
     let mut load = Load::new(LoadPlan {
         target: Endpoint::new(Address::from_v4_octets([10, 0, 0, last]), 80),
         destinations: Vec::new(),
-        exchange: Exchange { request: Bytes::from_static(b"?"), answer: ResponseEnd::Octets(1) },
+        exchange: Exchange { request: Bytes::from_static(b"?"), answer: ResponseEnd::Bytes(1) },
         connections: 2,
         until: StopCondition::Elapsed(second),
         rate: Some(100.0),
