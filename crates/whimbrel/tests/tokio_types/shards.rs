@@ -3,12 +3,12 @@
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Wake, Waker};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
-use whimbrel::{Stack, TcpListener, TcpSocket, TcpStream, mem_wire};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use whimbrel::cc::{Ack, CongestionControl, Loss, Timeout, Window};
+use whimbrel::{LinkConfig, Stack, TcpListener, TcpSocket, TcpStream, mem_wire};
 use whimbrel_tcp::conn::State;
 
 use crate::world::{SERVER, World, builder, until};
@@ -182,7 +182,17 @@ async fn a_tunable_changes_at_every_shard_of_a_stack_that_runs() {
 
 #[tokio::test]
 async fn a_shard_that_panics_ends_the_stack_and_everybody_is_told() {
-    let world = World::of_shards(1, 3);
+    let is_armed = Arc::new(AtomicBool::new(false));
+    let (server, client) = mem_wire(LinkConfig::default(), LinkConfig::default(), 7).unwrap();
+    let server = builder().mem(server).address("10.0.0.1", 24).unwrap();
+    let client = builder().mem(client).shards(3).address("10.0.0.2", 24).unwrap();
+    let make = {
+        let is_armed = Arc::clone(&is_armed);
+        move || Fatal(Arc::clone(&is_armed))
+    };
+    let client = client.add_congestion_control("fatal", make).unwrap();
+    let client = client.tcp_congestion("fatal").unwrap();
+    let world = World { server: server.build().unwrap(), client: client.build().unwrap() };
     let listener = world.listener().await;
     let mut streams = Vec::new();
     for _ in 0..6 {
@@ -191,13 +201,8 @@ async fn a_shard_that_panics_ends_the_stack_and_everybody_is_told() {
     }
     let waiting = TcpListener::bind(&world.client, "10.0.0.2:7").await.unwrap();
     let waiting = tokio::spawn(async move { waiting.accept().await });
-    // A task's waker is called by its shard.
-    let waker = Waker::from(Arc::new(Fatal));
-    let mut buf = [0; 1];
-    let reading = Pin::new(&mut streams[0])
-        .poll_read(&mut Context::from_waker(&waker), &mut ReadBuf::new(&mut buf));
-    assert!(reading.is_pending());
-    streams[1].write_all(b"!").await.unwrap();
+    is_armed.store(true, Ordering::SeqCst);
+    streams[0].write_all(b"!").await.unwrap();
     let error = waiting.await.unwrap().unwrap_err();
     assert!(error.to_string().contains("a worker of it stopped"), "{error}");
     for stream in streams.iter_mut().skip(2).step_by(2) {
@@ -208,13 +213,22 @@ async fn a_shard_that_panics_ends_the_stack_and_everybody_is_told() {
     assert_eq!(error.kind(), ErrorKind::NotConnected);
 }
 
-/// A waker that ends the thread which calls it.
-struct Fatal;
+/// A congestion control that panics at an acknowledgment once it is armed.
+#[derive(Debug)]
+struct Fatal(Arc<AtomicBool>);
 
-impl Wake for Fatal {
-    fn wake(self: Arc<Self>) {
-        panic!("a shard that panics, as asked");
+impl CongestionControl for Fatal {
+    fn begin(&mut self, window: &mut Window, mss: u32) {
+        window.cwnd = 4 * mss;
     }
+
+    fn on_ack(&mut self, _: &mut Window, _: &Ack) {
+        assert!(!self.0.load(Ordering::SeqCst), "a shard that panics, as asked");
+    }
+
+    fn on_loss_event(&mut self, _: &mut Window, _: &Loss) {}
+
+    fn on_rto(&mut self, _: &mut Window, _: &Timeout) {}
 }
 
 #[test]
