@@ -86,7 +86,7 @@ const ROWS: [(&str, Proof); 49] = [
         "what a turn of a server does",
         Tests(&[
             "tools/apps/src/http/server/tests.rs#cheap_request_waits_for_one_long_answer_at_most",
-            "tools/cli/src/serving/h2/tests.rs#each_page_has_turn_of_its_own_and_others_go_before",
+            "tools/cli/src/serving/h2/tests.rs#each_page_takes_a_separate_turn",
         ]),
     ),
     (
