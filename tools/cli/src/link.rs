@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if run.is_late() {
         failure::warn(&run.warning());
     }
-    Ok(ran?)
+    ran
 }
 
 /// Carries packets for `--duration`, with a pause of no packet's time at each request for the counters and

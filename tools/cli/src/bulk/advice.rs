@@ -85,7 +85,7 @@ impl Path {
         let fills = self.line.is_some_and(|line| rate >= FULL * line as f64);
         let differs = |it: &f64| (it - rate).abs() > rate / 4.0;
         let is_flat = self.rates.len() > 1 && !self.rates.iter().any(differs);
-        if !fills && !(is_flat && queue >= SHORTEST_QUEUE.max(least / 2)) {
+        if !(fills || is_flat && queue >= SHORTEST_QUEUE.max(least / 2)) {
             return None;
         }
         let of = match self.line {
