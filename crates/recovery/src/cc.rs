@@ -1,7 +1,7 @@
 //! Congestion control: how much may be in flight, and how fast it may leave.
 //!
 //! An algorithm hears of events and sets the [`Window`], which the sender asks. What was lost is decided
-//! elsewhere ([`crate::recovery`]); which segments go is the sender's. To add one: a file beside `reno.rs`
+//! elsewhere (`recovery`); which segments go is the sender's. To add one: a file beside `reno.rs`
 //! with an `impl` of [`CongestionControl`], and here its `mod` and its row of the table; names, numbers, the
 //! words of the tunable and what a connection keeps follow from the row. Users bring their own by
 //! [`Algorithms::add`].

@@ -1,7 +1,7 @@
 //! The flight: each transmission's time, and what became of it.
 //!
 //! Everything is in stream offsets of 64 bits, which count sequence numbers: FIN takes one, SYN is not
-//! part of it. Nothing here decides: [`crate::recovery`] asks, and judges.
+//! part of it. Nothing here decides: `recovery` asks, and judges.
 //!
 //! ```text
 //!      una                              end        Offsets between:
