@@ -33,7 +33,7 @@ fn states_of_flows_that_are_gone_are_forgotten() {
         beside += with_both - before;
         most = most.max(beside - of_shard as isize);
         // The listener's entries time out without a packet that is recorded.
-        server.pass(if number % 4_000 == 0 { 120_000 } else { 0 }, peer.port);
+        server.pass(if number % 500 == 0 { 200_000 } else { 0 }, peer.port);
         beside += held() - with_both;
     }
     assert!((BOUND / 2..=BOUND).contains(&most), "{most} bytes");
@@ -60,7 +60,7 @@ fn flood_of_flows_leaves_state_of_connection_that_is_there() {
         let packet = peer.packet(TcpFlags::SYN, peer.seq, &[]);
         recorder.rx(server.now, &mut server.shard, &[RxFrame::new(&packet, VERIFIED)]);
         recorder.take().clear();
-        server.pass(if number % 4_000 == 0 { 120_000 } else { 0 }, peer.port);
+        server.pass(if number % 500 == 0 { 200_000 } else { 0 }, peer.port);
     }
     assert_eq!(said, [true, false, false, false, false, false, false, false, false, false]);
 }
