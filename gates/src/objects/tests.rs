@@ -49,6 +49,6 @@ fn calls_on_self_and_several_calls_count() {
 
 #[test]
 fn exception_may_not_stand_above_its_value() {
-    let lower = found("crates/stack/src/shard.rs", &methods("Shard", 120, ""));
+    let lower = found("crates/tcp/src/conn.rs", &methods("Connection", 120, ""));
     assert!(lower.len() == 1 && lower[0].ends_with("lower its limit in gates/src/objects.rs"));
 }
