@@ -39,7 +39,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The measured part.
+/// Receives the flood and answers it: the function that callgrind counts.
 #[inline(never)]
 fn serve(server: &mut Shard, flood: &[Vec<u8>]) -> usize {
     answer(server, flood)

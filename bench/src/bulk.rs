@@ -59,7 +59,7 @@ enum Copies {
     Both,
 }
 
-/// Timestamps in segments.
+/// Use of the TCP Timestamps option (RFC 7323).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Stamps {
     On,

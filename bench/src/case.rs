@@ -238,9 +238,9 @@ impl Answer {
 pub(crate) const AT_A_TIME: u32 = 64;
 /// Connections at a time in [`Kind::Few`].
 pub(crate) const FEW_AT_A_TIME: u32 = 4;
-/// A client's request.
+/// Text that a client sends in a short connection.
 pub(crate) const REQUEST: [u8; 64] = [b'q'; 64];
-/// A server's response.
+/// Text that a server sends back.
 pub(crate) const RESPONSE: [u8; 256] = [b'r'; 256];
 /// Bytes of a datagram.
 pub(crate) const DATAGRAM: usize = 64;

@@ -5,7 +5,7 @@
 //! connections) and moves no record. Rejected: one growing vector, which copies every record when
 //! it doubles (a million connections: 256 MB, tens of milliseconds in which nobody is served).
 //!
-//! What it costs beside the records: 4 bytes a place (its generation and the link of the list of
+//! Its cost in addition to the records: 4 bytes a place (its generation and the link of the list of
 //! vacant places, which lies beside the records so that walking it touches none of them), 40 a
 //! chunk, and nothing for "is it taken" where `T` leaves a bit pattern unused (any `bool`, enum,
 //! `Box` or `Option` in it). The directory of chunks does double when it grows, but has 16 bytes

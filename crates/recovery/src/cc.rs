@@ -38,8 +38,8 @@ own_algorithms! {
     CUBIC: Cubic = "cubic",
 }
 
-/// What a congestion control is told; it sets the [`Window`]. All bytes that are told are of text, SYN
-/// and FIN aside.
+/// A congestion control: receives the events of a connection and sets its [`Window`]. All counts of bytes
+/// are of text, without SYN and FIN.
 pub trait CongestionControl: Debug + Send {
     /// Bytes per second at which text may leave; `None`: as fast as it can. To be asked by the pacer.
     fn pacing_rate(&self, _window: &Window) -> Option<u64> {

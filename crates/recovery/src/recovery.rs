@@ -211,8 +211,8 @@ impl Recovery {
         self.state().on_timeout(flight, control, path, attempt);
     }
 
-    /// What was sent in segments of more than `mss` bytes was too big for the path: it is lost, and that
-    /// says nothing of congestion.
+    /// Marks segments of more than `mss` bytes as lost: they were too big for the path, which is no sign of
+    /// congestion.
     pub fn on_path_mtu(&mut self, flight: &mut Flight, mss: u16) {
         self.state().on_path_mtu(flight, mss);
     }

@@ -104,8 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     ran
 }
 
-/// Carries packets for `--duration`, with a pause of no packet's time at each request for the counters and
-/// each `--interval`.
+/// Carries packets for `--duration`. Prints the counters at each request and after each `--interval`.
 fn carry(
     bridge: &mut Bridge,
     stop: &Stop,

@@ -15,7 +15,7 @@ mod document;
 mod explanation;
 mod table;
 
-/// The typed arguments.
+/// Command line of `whimbrel sysctl`.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Tunables to print: part of a name, for example tw or rmem; another system's name, for example

@@ -61,7 +61,7 @@ impl Peer {
     }
 }
 
-/// The typed arguments.
+/// Peers, rounds and lengths of a run, as given on the command line.
 struct FacePlan {
     peers: Vec<(&'static str, Peer)>,
     rounds: usize,

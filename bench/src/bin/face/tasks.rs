@@ -14,7 +14,7 @@ use whimbrel::{Driver, LinkConfig, Stack, mem_wire};
 use crate::Failure;
 use crate::measure::{Begun, Figures, MESSAGE, TEXT, WARM_UP, Work};
 
-/// Source of connections.
+/// Opens and accepts connections, over the kernel's sockets or a [`Stack`].
 trait Sockets: Clone + Send + Sync + 'static {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send;
     fn connect(&self) -> impl Future<Output = std::io::Result<Self::Stream>> + Send;

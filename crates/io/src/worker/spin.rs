@@ -50,7 +50,7 @@ impl Spin {
     }
 }
 
-/// What frames have that are long, in the mean, bytes.
+/// Mean length from which frames count as long, bytes.
 const LONG: u64 = 16 << 10;
 /// How long it looks: at 10 Gb/s frames of 64 KiB come 52 us apart.
 const WHILE: Duration = Duration::from_micros(50);

@@ -20,7 +20,7 @@ const UNREAD: isize = 2 * ((208 << 10) + (64 << 10));
 const OTHERS: isize = (1 << 20) + 4_096 * 100 + 1_024 * 128 + (1 << 20);
 /// What one packet may make the host take on top of its bytes: a queue that doubles.
 const STEP: isize = 256 << 10;
-/// What the trees and lists of nobody in particular may take.
+/// Bytes that trees and lists shared by all senders may take.
 const SLACK: isize = 64 << 10;
 
 const OPEN: u16 = 53;
@@ -243,7 +243,7 @@ fn error_about_reply(family: u8, number: u32, quoted: usize) -> Vec<u8> {
     error_about(6, number, Protocol::ICMPV6, &octets, quoted)
 }
 
-/// The same about a packet that carries these bytes.
+/// An ICMP error about a packet that carries these bytes.
 fn error_about(
     family: u8,
     number: u32,

@@ -11,7 +11,7 @@ use whimbrel_wire::{Address, Fragment, Ipv4Header, Protocol};
 
 use crate::allocator::held;
 
-/// What the trees and lists of nobody in particular may take, bytes.
+/// Bytes that trees and lists shared by all senders may take.
 const SLACK: isize = 16 << 10;
 const TOTAL: isize = 1 << 20;
 const OF_ONE: isize = 256 << 10;

@@ -23,7 +23,7 @@ impl Shard {
         self.open(remote, local, None)
     }
 
-    /// The same, with what was set before.
+    /// Opens a connection from `local`, if given, with `options` in force from its SYN on.
     pub fn connect_with(
         &mut self,
         remote: Endpoint,
@@ -42,7 +42,7 @@ impl Shard {
         self.tcp.open(&mut self.cx, &mut self.net, EndpointRequest { remote, local }, options)
     }
 
-    /// What was tried to open a connection, and what came back: for whoever tells why it failed.
+    /// Attempts to open a connection and their results, to explain a failure.
     pub fn attempt(&self, handle: Handle) -> Option<Attempt> {
         self.tcp.records.attempt(&self.cx, handle)
     }
