@@ -118,5 +118,5 @@ fn wait(devices: &mut [AnyDevice], timeout: Option<std::time::Duration>) -> io::
     Ok(())
 }
 
-/// As many requests as leave at once for 64 addresses.
+/// Segments of a batch: the requests for 64 addresses that leave at once.
 const BATCH: usize = 64;

@@ -1,12 +1,12 @@
-//! How many descriptors this process may have open.
+//! Limits on the descriptors that this process may have open.
 
 use std::io;
 
 use crate::sys::limits;
 
-/// Raises this process's bound of open descriptors (`RLIMIT_NOFILE`) as far as it may by itself, to
-/// the hard one, and returns what is in force then. Most systems begin with a soft bound of 1,024
-/// for the sake of select(2), which nothing here calls.
+/// Raises the process's limit of open descriptors (`RLIMIT_NOFILE`) to the hard limit and returns
+/// the limit in force then. Most systems begin with a soft limit of 1,024 for the sake of
+/// select(2), which this crate never calls.
 pub fn raise_limit() -> io::Result<u64> {
     let (soft, hard) = limits::of_descriptors()?;
     if soft >= hard {
@@ -16,13 +16,14 @@ pub fn raise_limit() -> io::Result<u64> {
     Ok(hard)
 }
 
-/// How many descriptors this process may have open now (`RLIMIT_NOFILE`, the soft bound).
+/// Returns the number of descriptors that this process may have open (`RLIMIT_NOFILE`, the soft
+/// limit).
 pub fn limit() -> io::Result<u64> {
     limits::of_descriptors().map(|(soft, _)| soft)
 }
 
-/// Whether a call failed because this process (`EMFILE`) or the machine (`ENFILE`) has no descriptor
-/// left: it may succeed when others are closed.
+/// True if a call failed because this process (`EMFILE`) or the machine (`ENFILE`) has no
+/// descriptor left. The call may succeed after others are closed.
 pub fn are_used_up(error: &io::Error) -> bool {
     limits::are_used_up(error)
 }

@@ -46,9 +46,9 @@ pub trait Device: AsFd + fmt::Debug {
     /// device is lost; frames read before it are delivered first.
     fn rx_burst(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> io::Result<usize>;
 
-    /// Sends pending segments, oldest first, and [consumes](TxBatch::consume) those that are done. A
-    /// segment that the system refuses is dropped and counted, so that it does not block the others. An
-    /// error means that the device is lost.
+    /// Sends pending segments, oldest first, and [consumes](TxBatch::consume) those that are done.
+    /// A segment that the system refuses is dropped and counted, so that it does not block the
+    /// others. An error means that the device is lost.
     fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome>;
 
     /// Returns the counters.
@@ -103,7 +103,7 @@ pub enum TxOutcome {
 pub struct DeviceCounters {
     /// Frames delivered, super-frames counted once.
     pub rx_frames: u64,
-    /// Segments delivered: what the super-frames stand for.
+    /// Segments delivered; a super-frame counts as the segments that it stands for.
     pub rx_segments: u64,
     /// Bytes delivered, from the first header on.
     pub rx_octets: u64,

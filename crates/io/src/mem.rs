@@ -5,9 +5,8 @@
 //! privilege, and no system call while both workers are busy. A frame wakes the other worker by its
 //! [`Waker`], as a command does.
 //!
-//! Super-segments are cut into packets of the link's MTU, as by a network card. Frames begin with their
-//! IP header. An end with several shards has a queue for each, selected as by a card's hash.
-//! which.
+//! Super-segments are cut into packets of the link's MTU, as by a network card. Frames begin with
+//! their IP header. An end with several shards has a queue for each, selected as by a card's hash.
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -155,7 +154,7 @@ impl Device for MemWire {
 
 #[cfg(target_os = "linux")]
 impl AsFd for MemWire {
-    /// Readable when the worker is to be woken, for frames or anything else.
+    /// Becomes readable when the worker has to wake, for frames or anything else.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.waker.as_fd()
     }

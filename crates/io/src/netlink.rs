@@ -1,7 +1,8 @@
-//! Just enough rtnetlink to set up one interface: link, address, route; and to see what is there.
+//! A small rtnetlink client that sets up one interface (link, address, route) and lists what
+//! exists.
 //!
-//! Written by hand: a few requests of a fixed shape, and what answers them. The `rtnetlink` crate
-//! brings tokio, futures and a tree of netlink crates for it; the older ioctls cannot add an IPv6
+//! It is written by hand: a few requests of a fixed shape, and their replies. The `rtnetlink` crate
+//! would bring tokio, futures and a tree of netlink crates; the older ioctls cannot add an IPv6
 //! address without duplicate address detection.
 
 use std::fs::File;
@@ -18,7 +19,7 @@ pub use crate::sys::interface_index;
 pub mod diag;
 pub mod veth;
 
-/// A way to ask the kernel for changes of the interfaces of this thread's network namespace.
+/// A netlink socket that changes the interfaces of this thread's network namespace.
 #[derive(Debug)]
 pub struct Netlink {
     socket: File,
@@ -26,13 +27,13 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// Opens it. Needs no privilege; the requests do.
+    /// Opens the socket. Needs no privilege; the requests do.
     pub fn open() -> io::Result<Self> {
         Ok(Self { socket: sys::route_socket()?, sequence: 0 })
     }
 
-    /// No IPv6 address of the kernel's own making (link-local), and so no router solicitations
-    /// and no multicast reports on an interface that has but one peer.
+    /// Turns off the kernel's own link-local IPv6 address, and so router solicitations and
+    /// multicast reports, on an interface that has only one peer.
     pub fn no_generated_addresses(&mut self, index: u32) -> io::Result<()> {
         let mut request = Request::link(index, 0);
         request.nested(IFLA_AF_SPEC, |request| {
@@ -51,8 +52,9 @@ impl Netlink {
         self.send(request)
     }
 
-    /// Gives the interface, which is up, an address, and returns when packets to it are delivered: without
-    /// duplicate address detection, since there is nobody on the link but us.
+    /// Gives an address to the interface, which is up, and returns when packets to it are
+    /// delivered. There is no duplicate address detection, because the stack is the only other
+    /// station on the link.
     pub fn add_address(&mut self, index: u32, address: InterfaceAddress) -> io::Result<()> {
         let mut request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
         // struct ifaddrmsg: family, prefix length, flags, scope, index.
@@ -68,8 +70,9 @@ impl Netlink {
         self.await_delivery(address.addr)
     }
 
-    /// The kernel makes the route to an IPv6 address of its own later, in a work queue. Until then sockets can
-    /// be bound to the address, and what comes for it is dropped (`Ip6InAddrErrors`).
+    /// Waits until the kernel has made the route to an IPv6 address, which it does later in a work
+    /// queue. Until then sockets can bind to the address, but packets to it are dropped
+    /// (`Ip6InAddrErrors`).
     fn await_delivery(&mut self, address: Address) -> io::Result<()> {
         let limit = Instant::now() + DELIVERY_LIMIT;
         while !self.is_delivered(address)? {
@@ -86,7 +89,7 @@ impl Netlink {
         Ok(())
     }
 
-    /// Whether packets to the IPv6 address stay in this machine.
+    /// True if packets to the IPv6 address stay in this machine.
     fn is_delivered(&mut self, address: Address) -> io::Result<bool> {
         let mut request = Request::new(libc::RTM_GETROUTE, 0);
         // struct rtmsg, as in `route`.
@@ -150,7 +153,7 @@ impl Netlink {
         }
     }
 
-    /// Asks for what there is, and shows `each` the body of every answer.
+    /// Sends a request for a list, and passes the body of each reply to `each`.
     fn ask(&mut self, request: Request, mut each: impl FnMut(&[u8])) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         self.socket.write_all(&request.finish(self.sequence))?;
@@ -168,7 +171,7 @@ impl Netlink {
     }
 }
 
-/// The kind and the body of each message in `reply`.
+/// Iterates over the messages in `reply`: the kind and body of each.
 fn messages(mut reply: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let len = u32::from_ne_bytes(*reply.first_chunk()?) as usize;
@@ -179,7 +182,7 @@ fn messages(mut reply: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// What struct nlmsgerr says: an errno, negative, or zero for success.
+/// Returns the result in a `struct nlmsgerr`: a negative errno, or zero for success.
 fn outcome(body: &[u8]) -> io::Result<()> {
     match body.first_chunk().map_or(-libc::EPROTO, |octets| i32::from_ne_bytes(*octets)) {
         0 => Ok(()),
@@ -187,7 +190,7 @@ fn outcome(body: &[u8]) -> io::Result<()> {
     }
 }
 
-/// What `reply` says of `request`; `None` if it is about something else.
+/// Returns the result for `request` in `reply`; `None` if the reply is about another request.
 fn acknowledgment(reply: &[u8], request: &[u8]) -> Option<io::Result<()>> {
     let kind = u16::from_ne_bytes(*reply.get(4..)?.first_chunk()?);
     if i32::from(kind) != libc::NLMSG_ERROR || reply.get(8..12) != request.get(8..12) {
@@ -196,7 +199,7 @@ fn acknowledgment(reply: &[u8], request: &[u8]) -> Option<io::Result<()>> {
     Some(outcome(reply.get(HEADER_LEN..)?.first_chunk::<4>()?))
 }
 
-/// A request being written: struct nlmsghdr, a fixed part, attributes.
+/// A request under construction: struct nlmsghdr, a fixed part, attributes.
 struct Request {
     octets: Vec<u8>,
 }
@@ -212,7 +215,8 @@ impl Request {
         request
     }
 
-    /// struct ifinfomsg: family, type, index, flags, which of the flags to change.
+    /// Begins a request about a link with `struct ifinfomsg`: family, type, index, flags, mask of
+    /// the flags to change.
     fn link(index: u32, flags: u32) -> Self {
         let mut request = Self::new(libc::RTM_NEWLINK, 0);
         request.put(&[libc::AF_UNSPEC as u8, 0, 0, 0]);
@@ -226,7 +230,7 @@ impl Request {
         self.octets.extend_from_slice(octets);
     }
 
-    /// Length, kind, value, and zeroes up to a multiple of four bytes.
+    /// Appends an attribute: length, kind, value, and zeros up to a multiple of four bytes.
     fn attribute(&mut self, kind: u16, value: &[u8]) {
         self.nested(kind, |request| request.put(value));
     }
@@ -238,7 +242,7 @@ impl Request {
         }
     }
 
-    /// An attribute whose value `write` writes.
+    /// Appends an attribute whose value `write` appends.
     fn nested(&mut self, kind: u16, write: impl FnOnce(&mut Self)) {
         let start = self.octets.len();
         self.put(&[0; 2]);
@@ -264,13 +268,14 @@ fn family(address: Address) -> u8 {
     }
 }
 
-/// The length of struct nlmsghdr, with which each message begins.
+/// Length of `struct nlmsghdr`, with which each message begins, in bytes.
 const HEADER_LEN: usize = 16;
-/// Where struct rtmsg has the type of a route.
+/// Offset of the route type in `struct rtmsg`.
 const ROUTE_TYPE: usize = 7;
-/// A pause while the kernel makes the route to an address.
+/// Pause between checks while the kernel makes the route to an address.
 const DELIVERY_PAUSE: Duration = Duration::from_millis(1);
-/// It takes some hundred microseconds; more on a machine whose processors are all busy.
+/// Longest wait for the route. The kernel needs some hundred microseconds, or more on a busy
+/// machine.
 const DELIVERY_LIMIT: Duration = Duration::from_secs(5);
 
 // From linux/if_link.h, as far as `libc` does not have them.

@@ -1,23 +1,23 @@
-//! AF_PACKET: a station of our own on an interface of the machine's (packet(7)).
+//! AF_PACKET: a station of the stack's own on an interface of the machine (packet(7)).
 //!
-//! The kernel keeps the interface; this takes the frames sent to the stack's own station, and
-//! answers for the stack's own addresses. Since the station is not the interface's, the kernel's
-//! own stack lets those frames be, and no RST of its comes between. What it does not reach: the
-//! machine that it runs on, whose frames leave by the cable and do not come back.
+//! The kernel keeps the interface. The stack takes the frames sent to its own station, and answers
+//! for its own addresses. Its station is not the interface's, so the kernel's stack ignores those
+//! frames and sends no RST. It cannot reach the machine that it runs on, whose frames leave by the
+//! cable and do not come back.
 //!
 //! # Receiving
 //!
-//! A ring of TPACKET_V2, whose slots are seen as soon as each is filled. TPACKET_V3 hides frames
-//! until their block is full or its time is over: with the shortest time, a frame each 3 ms over
-//! veth was seen after a median of 620 us (613 to 628 in three runs), by V2 after 42 us (42 to 44).
-//! Slots are as large as the MTU wants. Super-frames exceed them: they wait in the socket's queue
-//! (`PACKET_COPY_THRESH`) and cost a system call each, as from TUN. Slots for 64 kB each would take
-//! 270 MB for the same burst.
+//! Frames arrive in a ring of TPACKET_V2, whose slots are visible as soon as each is filled.
+//! TPACKET_V3 hides frames until their block is full or its time is over. With the shortest time,
+//! frames sent every 3 ms over veth were seen after a median of 620 us (613 to 628 in three runs),
+//! with V2 after 42 us (42 to 44). The MTU decides the size of slots. Super-frames exceed them:
+//! they wait in the socket's queue (`PACKET_COPY_THRESH`) and cost a system call each, as on TUN.
+//! Slots for 64 kB each would take 270 MB for the same burst.
 //!
 //! # Sending
 //!
-//! Up to [`AT_ONCE`] segments a sendmmsg(2), each with its offload header (`PACKET_VNET_HDR`): the
-//! kernel completes checksums and cuts what the interface does not.
+//! One sendmmsg(2) sends up to [`AT_ONCE`] segments, each with its offload header
+//! (`PACKET_VNET_HDR`). The kernel completes checksums and segments what the interface does not.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -45,20 +45,20 @@ pub use error::PacketError;
 /// One socket on the interface, with its ring.
 #[derive(Debug)]
 pub struct PacketWire {
-    // Before the socket, so that nothing is mapped any more when that is closed.
+    // Dropped before the socket, so that nothing is mapped when it closes.
     ring: Ring,
     socket: PacketSocket,
     index: u32,
     name: String,
     capabilities: Capabilities,
-    /// Room for super-frames of one burst.
+    /// Memory for the super-frames of one burst.
     arena: Box<[u8]>,
     counters: DeviceCounters,
 }
 
 impl PacketWire {
-    /// Attaches to the interface, which must be there and up. In the network namespace of the
-    /// calling thread.
+    /// Attaches to the interface in the network namespace of the calling thread. The interface must
+    /// exist and be up.
     pub fn open(config: &PacketConfig) -> Result<Self, PacketError> {
         if config.fanout() > 1 {
             return Err(PacketError::Fanout(config.fanout()));
@@ -69,8 +69,8 @@ impl PacketWire {
         Ok(wire)
     }
 
-    /// As [`PacketWire::open`], with as many sockets as `config` asks for: one for each worker, to
-    /// be [joined](crate::Steered::join). The kernel computes the socket of a segment.
+    /// Attaches like [`PacketWire::open`], with the number of sockets in `config`: one for each
+    /// worker, to be [joined](crate::Steered::join). The kernel computes the socket of a segment.
     pub fn open_fanout(config: &PacketConfig) -> Result<Vec<Self>, PacketError> {
         let mac = station(config)?;
         let wires: Vec<_> =
@@ -89,7 +89,7 @@ impl PacketWire {
         Ok(wires)
     }
 
-    /// A socket with its ring, which hears nothing yet.
+    /// Creates a socket with its ring. It receives no frame yet.
     fn attach(config: &PacketConfig, mac: MacAddress) -> Result<Self, PacketError> {
         let socket = PacketSocket::new().map_err(PacketError::on_socket)?;
         let state = judge_interface(config, &socket)?;
@@ -115,11 +115,11 @@ impl PacketWire {
         })
     }
 
-    /// From now on frames arrive.
+    /// Starts the arrival of frames.
     fn listen(&self, config: &PacketConfig) -> Result<(), PacketError> {
         let refused = |doing| move |error| PacketError::on_setup(doing, config, error);
         let Medium::Ethernet { mac } = self.capabilities.medium else { return Ok(()) };
-        // Without this, the interface's own filter might keep them from us.
+        // Without this, the interface's own filter might withhold them.
         let join = |kind| self.socket.add_membership(self.index, kind, mac.0);
         join(libc::PACKET_MR_UNICAST).map_err(refused("take frames for the stack's station"))?;
         // Neighbour Discovery asks groups of stations.
@@ -127,7 +127,7 @@ impl PacketWire {
         self.socket.bind(self.index).map_err(refused("bind"))
     }
 
-    /// Sends some of the pending segments; returns how many, or why none.
+    /// Sends some of the pending segments. Returns how many, or the error for the first.
     fn send(&self, pending: &[TxSegment]) -> io::Result<usize> {
         let mut offloads = [[0; VnetHeader::LEN]; AT_ONCE];
         for (offload, segment) in offloads.iter_mut().zip(pending) {
@@ -159,7 +159,8 @@ impl PacketWire {
         }
     }
 
-    /// What follows from a refusal: why to stop, or nothing if the first segment was dropped.
+    /// Handles a refused send. Returns the reason to stop, or `None` if the first segment was
+    /// dropped.
     fn on_refusal(
         &mut self,
         error: io::Error,
@@ -261,7 +262,7 @@ impl Device for PacketWire {
         &self.counters
     }
 
-    /// The interface went down, for a while or with the interface itself.
+    /// Handles an interface that went down, for a while or for good.
     fn on_poll_error(&mut self) -> io::Result<()> {
         let _why = self.socket.take_error()?;
         if self.socket.is_there(self.index) {
@@ -277,13 +278,13 @@ impl AsFd for PacketWire {
     }
 }
 
-/// A frame that fitted into its slot, with its offload header.
+/// Returns a frame that fitted into its slot, with its offload header.
 fn in_slot<'a>(slot: &RingSlot<'a>) -> Option<(&'a [u8; VnetHeader::LEN], &'a [u8])> {
     let head = slot.head.last_chunk()?;
     (slot.frame.len() == slot.len).then_some((head, slot.frame))
 }
 
-/// A frame that did not, and waits in the socket's queue: moved to the front of `room`.
+/// Receives a frame that waits in the socket's queue into the front of `room`.
 fn in_queue<'a>(
     socket: &PacketSocket,
     room: &mut &'a mut [u8],
@@ -300,7 +301,7 @@ fn in_queue<'a>(
     octets.get(..len)?.split_first_chunk()
 }
 
-/// The station that `config` names, or one drawn at random.
+/// Returns the station in `config`, or a random one.
 fn station(config: &PacketConfig) -> Result<MacAddress, PacketError> {
     match config.mac() {
         Some(mac) => Ok(mac),
@@ -308,7 +309,7 @@ fn station(config: &PacketConfig) -> Result<MacAddress, PacketError> {
     }
 }
 
-/// Whether the stack can be on this interface with these addresses.
+/// Checks that the stack can use this interface with these addresses.
 fn judge_interface(
     config: &PacketConfig,
     socket: &PacketSocket,
@@ -348,22 +349,23 @@ fn capabilities(config: &PacketConfig, mac: MacAddress, mtu: u16) -> Capabilitie
     }
 }
 
-/// Where an IP header stands does not depend on the station.
+/// Any Ethernet medium: the offset of an IP header does not depend on the station.
 const ETHERNET: Medium = Medium::Ethernet { mac: MacAddress([2, 0, 0, 0, 0, 0]) };
-/// Frames that wait at most, before the kernel drops and [counts](DeviceCounters::rx_missed): as many as TUN's queue holds; 8 MiB at an MTU of 1500.
+/// Limit of waiting frames, after which the kernel drops frames and
+/// [counts](DeviceCounters::rx_missed) them: the length of TUN's queue; 8 MiB at an MTU of 1500.
 pub const RING_FRAMES: usize = 4096;
-/// In front of a packet in its slot: the kernel's own header (76 bytes with the offload header),
-/// that of Ethernet with a tag, and some to spare.
+/// Bytes in front of a packet in its slot: the kernel's own header (76 bytes with the offload
+/// header), a tagged Ethernet header, and a reserve.
 const SLOT_HEAD: usize = 128;
-/// What the kernel has in one page: two of them.
+/// Least size of a slot in bytes: two of them fit the kernel's page.
 const LEAST_SLOT: usize = 2048;
-/// Super-frames that wait at most, bytes, with what the kernel counts for their keeping.
+/// Bytes of super-frames that may wait, with the kernel's overhead.
 const SUPER_OCTETS: i32 = 16 << 20;
-/// Offload header, Ethernet header with a tag, the largest IPv6 packet, and one byte that is filled
-/// only if the frame is larger still.
+/// Size of the largest frame in bytes: offload header, Ethernet header with a tag, the largest IPv6
+/// packet, and one byte that is filled only if the frame is larger still.
 const LARGEST: usize = VnetHeader::LEN + EthernetHeader::LEN + 4 + 40 + 65_535 + 1;
-/// Room for super-frames of a burst: what is still in the second-level cache when the stack reads
-/// it, and one frame more.
+/// Memory for the super-frames of a burst in bytes: what stays in the second-level cache until the
+/// stack reads it, and one frame more.
 const ARENA: usize = 256 * 1024 + LARGEST;
-/// Segments of one system call: their slices take 5 kB of stack.
+/// Limit of segments in one system call: their slices take 5 kB of stack.
 pub const AT_ONCE: usize = 16;

@@ -1,10 +1,10 @@
-//! What the kernel is to pass to a packet socket, in classic BPF.
+//! Filter programs of packet sockets, in classic BPF.
 
 use libc::sock_filter;
 use whimbrel_wire::{EtherType, MacAddress};
 
-/// Takes ARP, IPv4 and IPv6 sent to `mac` or to a group, without a VLAN's tag: what carries one
-/// belongs to another network, and the kernel has taken the tag off.
+/// Returns a program that accepts ARP, IPv4 and IPv6 sent to `mac` or to a group, without a VLAN
+/// tag. A tagged frame belongs to another network, and the kernel has removed its tag.
 pub fn own_frames(mac: MacAddress) -> [sock_filter; 14] {
     let [m0, m1, m2, m3, m4, m5] = mac.0;
     let (front, back) = (u16::from_be_bytes([m0, m1]), u32::from_be_bytes([m2, m3, m4, m5]));
@@ -28,29 +28,29 @@ pub fn own_frames(mac: MacAddress) -> [sock_filter; 14] {
     ]
 }
 
-/// A program that takes no frame.
+/// Returns a program that accepts no frame.
 pub fn nothing() -> [sock_filter; 1] {
     [operation(libc::BPF_RET, NOTHING)]
 }
 
-/// Loads a number of this size from there.
+/// Returns a load of a number of this size at offset `at`.
 pub(crate) const fn load(size: u32, at: u32) -> sock_filter {
     operation(libc::BPF_LD | size | libc::BPF_ABS, at)
 }
 
-/// Compares with `value`, and skips the one number of operations if it is so, else the other.
+/// Returns a comparison with `value` that skips `so` operations if it is true, else `not`.
 pub(crate) const fn skip(test: u32, value: u32, so: u8, not: u8) -> sock_filter {
     sock_filter { code: (libc::BPF_JMP | test | libc::BPF_K) as u16, jt: so, jf: not, k: value }
 }
 
-/// An operation without a jump.
+/// Returns an operation without a jump.
 pub(crate) const fn operation(code: u32, value: u32) -> sock_filter {
     sock_filter { code: code as u16, jt: 0, jf: 0, k: value }
 }
 
 const TYPE_AT: u32 = 12;
 const NOTHING: u32 = 0;
-/// The bytes to keep: more than any frame has.
+/// Bytes to keep of a frame: more than any has.
 const ALL: u32 = 1 << 18;
 
 #[cfg(test)]

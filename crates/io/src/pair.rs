@@ -1,9 +1,9 @@
-//! Two hosts in this process, and impaired links between them: in real time, or in virtual time
-//! that jumps to whatever is due next.
+//! Two hosts in this process joined by impaired links, in real time or in virtual time that jumps
+//! to the next event.
 //!
-//! Hosts of several shards are several pairs, one for each shard of both: the queue of a segment is
-//! computed from its ports, alike in both directions, so shards of the same number talk to each
-//! other. Each pair is for a thread of its own; in virtual time all take turns on one.
+//! Hosts with several shards are several pairs, one for each shard of both. The queue of a segment
+//! follows from its ports, in both directions alike, so shards of the same number communicate with
+//! each other. In real time each pair has its own thread; in virtual time all take turns on one.
 
 use std::io;
 use std::slice;
@@ -34,17 +34,17 @@ pub struct MemPair<A, B> {
     there: PairLink,
     back: PairLink,
     time: MemTime,
-    /// What wakes it, if there are others that may.
+    /// Waker of this pair, if there are others that may wake it.
     waker: Option<Waker>,
     batch: TxBatch,
 }
 
-/// Which time a pair lives in.
+/// Kind of time of a pair.
 #[derive(Clone, Copy, Debug)]
 pub enum MemTime {
-    /// The machine's: it sleeps until something is due.
+    /// The machine's time: the pair sleeps until the next event.
     Real(Clock),
-    /// Its own, now at this instant: it never sleeps, and the same seed gives the same run.
+    /// Virtual time, now at this instant. It never sleeps, and the same seed gives the same run.
     Virtual(Instant),
 }
 
@@ -54,15 +54,15 @@ struct Host<P> {
     port: P,
     tap: Option<Box<Tap>>,
     trace: Option<Box<Trace>>,
-    /// What came in by the wrong queue, if there are several.
+    /// Frames that arrived by the wrong queue, if there are several queues.
     misrouted: Option<MisroutedFrames>,
 }
 
-/// A shard and its application, of the near host and of the far one.
+/// Shards and applications of the near host and of the far one.
 pub type Hosts<A, B> = ((Shard, A), (Shard, B));
 
 impl MemTime {
-    /// The time as it is now.
+    /// Returns the current time.
     pub fn now(&self) -> Instant {
         match self {
             Self::Real(clock) => clock.now(),
@@ -71,7 +71,7 @@ impl MemTime {
     }
 }
 
-/// What the interface of a host on such a link can do: nothing for the host, so that it does all
+/// Returns the capabilities of a host's interface on such a link: no offloads, so the host does all
 /// the work that it would on a plain wire, checksums included.
 pub const fn mem_capabilities(link: &LinkConfig) -> Capabilities {
     Capabilities {
@@ -85,14 +85,15 @@ pub const fn mem_capabilities(link: &LinkConfig) -> Capabilities {
 }
 
 impl<A: Port, B: Port> MemPair<A, B> {
-    /// A pair; chance on the links comes from `seed`.
+    /// Creates a pair; the links' random choices come from `seed`.
     pub fn new(link: &LinkConfig, seed: u64, hosts: Hosts<A, B>, time: MemTime) -> Self {
         Self::between(hosts, ways(link).map(|(way, link)| PairLink::own(link, seed ^ way)), time)
     }
 
-    /// A pair for each shard of two hosts, in the order of their queues; `hosts` must have the
-    /// steering of theirs. With a rate, a policer, or losses that come together, all share the links;
-    /// otherwise frames of different flows know nothing of each other, and each pair has its own.
+    /// Creates a pair for each shard of two hosts, in the order of their queues. `hosts` must have
+    /// the steering of their shards. With a rate, a policer or correlated losses all pairs share
+    /// the links; otherwise frames of different flows do not affect each other, and each pair has
+    /// its own links.
     pub fn shards(
         link: &LinkConfig,
         seed: u64,
@@ -139,30 +140,30 @@ impl<A: Port, B: Port> MemPair<A, B> {
         }
     }
 
-    /// The same with a capture of what the near host receives and sends.
+    /// Sets a capture of what the near host receives and sends.
     pub fn with_tap(mut self, tap: Option<Tap>) -> Self {
         self.near.tap = tap.map(Box::new);
         self
     }
 
-    /// The capture, to end it.
+    /// Takes the capture, to finish it.
     pub fn take_tap(&mut self) -> Option<Tap> {
         self.near.tap.take().map(|tap| *tap)
     }
 
-    /// The same with a trace of what becomes of the near host's connections.
+    /// Sets a trace of the near host's connections.
     pub fn with_trace(mut self, trace: Option<Trace>) -> Self {
         self.near.trace = trace.map(Box::new);
         self
     }
 
-    /// Ends the trace, if there is one; what went wrong its witness was told.
+    /// Ends the trace, if there is one. Its witness has received any error.
     pub fn end_trace(&mut self) {
         let (trace, now) = (self.near.trace.take(), self.now());
         let _told_already = trace.map(|trace| trace.finish(now, &self.near.shard));
     }
 
-    /// Runs until `until` is set. In virtual time it also ends when nothing is due any more.
+    /// Runs until `until` is set. In virtual time it also ends when no event is left.
     pub fn run(&mut self, until: &Stop) -> Result<(), WorkerError> {
         match self.time {
             MemTime::Virtual(_) => {
@@ -180,8 +181,8 @@ impl<A: Port, B: Port> MemPair<A, B> {
         }
     }
 
-    /// Runs pairs in virtual time, in turn, until `until` is set or nothing is due any more.
-    /// `each` is called after each round.
+    /// Runs pairs in virtual time, in turn, until `until` is set or no event is left. Calls `each`
+    /// after each round.
     pub fn run_in_turn(pairs: &mut [Self], until: &Stop, mut each: impl FnMut(Instant)) {
         while !until.is_set() {
             let turns = pairs.iter_mut().map(Self::turn);
@@ -193,53 +194,53 @@ impl<A: Port, B: Port> MemPair<A, B> {
             }
             let Some(next) = pairs.iter().filter_map(Self::next_deadline).min() else { return };
             for pair in &mut *pairs {
-                // What is due at once and left nothing to do is no reason to stand still.
+                // An event that is due now but left nothing to do must not stop the time.
                 pair.time = MemTime::Virtual(next.max(now + Duration::from_nanos(1)));
             }
         }
     }
 
-    /// The time of both hosts.
+    /// Returns the time of both hosts.
     pub fn now(&self) -> Instant {
         self.time.now()
     }
 
-    /// The near host and its application.
+    /// Returns the near host and its application.
     pub fn near(&mut self) -> (&mut Shard, &mut A) {
         (&mut self.near.shard, &mut self.near.port)
     }
 
-    /// The far host and its application.
+    /// Returns the far host and its application.
     pub fn far(&mut self) -> (&mut Shard, &mut B) {
         (&mut self.far.shard, &mut self.far.port)
     }
 
-    /// What happened on the links: from the near host to the far one, and back. What several pairs
-    /// share, the first of them tells.
+    /// Returns the counters of the links: from the near host to the far one, and back. Of shared
+    /// links, the first pair returns them.
     pub fn links(&self) -> [LinkCounters; 2] {
         [self.there.counters(), self.back.counters()]
     }
 
-    /// Measures how long frames that come from `from` on wait for the links.
+    /// Measures how long frames that are sent from `from` on wait for the links.
     pub fn measure_waits(&mut self, from: Instant) {
         self.there.measure_waits(from);
         self.back.measure_waits(from);
     }
 
-    /// Returns the times that they waited, from the near host to the far one, and back; `None` if these
-    /// are not measured, or another pair has them.
+    /// Returns the measured waits, from the near host to the far one, and back; `None` if they are
+    /// not measured, or another pair has them.
     pub fn waits(&self) -> [Option<Waits>; 2] {
         [self.there.waits(), self.back.waits()]
     }
 
-    /// What came in by the wrong queue of the near host, and of the far one.
+    /// Returns the counters of misrouted frames of the near host, and of the far one.
     pub fn steering(&self) -> [SteeringCounters; 2] {
         [&self.near.misrouted, &self.far.misrouted].map(|misrouted| {
             misrouted.as_ref().map_or_else(Default::default, |own| *own.counters())
         })
     }
 
-    /// The near host and its application, to keep.
+    /// Returns the near host and its application.
     pub fn into_near(self) -> (Shard, A) {
         (self.near.shard, self.near.port)
     }
@@ -251,7 +252,7 @@ impl<A: Port, B: Port> MemPair<A, B> {
         first.or(second)
     }
 
-    /// When anything is due.
+    /// Returns the time of the next event.
     fn next_deadline(&self) -> Option<Instant> {
         Instant::earliest([
             self.near.next_deadline(),
@@ -261,14 +262,14 @@ impl<A: Port, B: Port> MemPair<A, B> {
         ])
     }
 
-    /// Waits for what is due next, or comes from other pairs.
+    /// Waits for the next event, or for frames of other pairs.
     fn sleep(&self, clock: Clock, until: &Stop) -> Result<(), WorkerError> {
         let Some(waker) = &self.waker else {
             let timeout = self.next_deadline().map(|next| clock.until(next));
             let mut fds = [PollFd::new(until, Interest::Read)];
             return ppoll(&mut fds, timeout).map(|_| ()).map_err(WorkerError::Wait);
         };
-        // What others pass on from here on wakes it; what they did before is due at once.
+        // Frames forwarded from here on wake this pair; those forwarded before are due at once.
         waker.announce();
         let timeout = self.next_deadline().map(|next| clock.until(next));
         let mut fds = [PollFd::new(until, Interest::Read), PollFd::new(waker, Interest::Read)];
@@ -286,7 +287,7 @@ impl<P: Port> Host<P> {
         Self { shard, port, tap: None, trace: None, misrouted: None }
     }
 
-    /// Once round, as a worker goes: commands, frames, timers, events, segments.
+    /// Runs one turn, as a worker does: commands, frames, timers, events, segments.
     fn turn(
         &mut self,
         now: Instant,
@@ -324,7 +325,7 @@ impl<P: Port> Host<P> {
         commands.or(Activity::busy_if(arrived || timers || sent)).or(events)
     }
 
-    /// What others passed on, and one burst of what has arrived.
+    /// Receives forwarded frames, and one burst of arrived ones.
     fn receive(&mut self, now: Instant, inward: &mut PairLink) -> bool {
         let Self { shard, tap, trace, misrouted, .. } = self;
         let mut deliver = |burst: &[RxFrame<'_>]| {
@@ -357,17 +358,17 @@ impl<P: Port> Host<P> {
     }
 }
 
-/// What tells the chance of each direction apart, and what that is like: there, and back. The slow host, if
-/// there is one, is the far one.
+/// Returns the seed and configuration of each direction: there, and back. The slow host, if there
+/// is one, is the far one.
 fn ways(link: &LinkConfig) -> [(u64, LinkConfig); 2] {
     [(THERE, link.clone()), (BACK, link.back())]
 }
 
-/// Timers that expire in one turn.
+/// Limit of timers that expire in one turn.
 const ADVANCE_BUDGET: usize = 256;
-/// Batches sent in one turn, before the other host has its own.
+/// Limit of batches sent in one turn, before the other host has its turn.
 const TX_ROUNDS: usize = 4;
-/// Tells the chance of the two directions apart.
+/// Separates the random choices of the two directions.
 const THERE: u64 = 0x5555_5555_5555_5555;
 const BACK: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 

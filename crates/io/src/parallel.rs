@@ -1,17 +1,17 @@
-//! Many jobs on a few threads, their results in order.
+//! Runs many jobs on a few threads, with the results in order.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// How many jobs to do at a time: as many as somebody `asked` for, or one for each processor.
+/// Returns how many jobs to run at a time: `asked`, or one for each processor.
 pub fn jobs(asked: Option<u16>) -> usize {
     let processors = || thread::available_parallelism().map_or(1, usize::from);
     asked.map_or_else(processors, usize::from)
 }
 
-/// Does `job` for each of `inputs`, `most` at a time, and hands each result to `sink` in the order
+/// Runs `job` for each of `inputs`, `most` at a time, and passes each result to `sink` in the order
 /// of the inputs, as soon as all before it are there. Stops early if `sink` fails.
 pub fn in_order<I: Sync, O: Send, E>(
     most: usize,
@@ -28,7 +28,7 @@ pub fn in_order<I: Sync, O: Send, E>(
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(input) = inputs.get(index) else { return };
-                    // Nobody listens once the sink has failed.
+                    // The receiver is gone once the sink has failed.
                     if results.send((index, job(input))).is_err() {
                         return;
                     }

@@ -1,12 +1,11 @@
-//! A capture as a wire: its frames arrive as they stand there, and whatever the stack answers goes
-//! nowhere.
+//! A capture as a wire: its frames arrive as recorded, and the stack's replies are discarded.
 //!
-//! The stack answers by its own numbers, which are not those of the capture: connections that were
-//! opened in the capture do not come about. What a replay shows is how the stack judges every frame
-//! of a capture on its own, and that none brings it down.
+//! The stack answers with its own sequence numbers, which differ from the capture's, so connections
+//! opened in the capture do not establish. A replay shows how the stack treats every frame of a
+//! capture on its own, and that none brings it down.
 //!
-//! Frames that the capture says went out are left out: they were the host's own. A file is read twice:
-//! as a whole before the replay, so that what is wrong with it is known, and then piece by piece.
+//! Frames that the capture marks as outgoing are skipped: they were the host's own. A file is read
+//! twice: as a whole before the replay, to report damage, and then piece by piece.
 
 use std::collections::VecDeque;
 use std::io;
@@ -38,36 +37,36 @@ use tape::{CaptureReader, Place, Reading, Source};
 pub struct PcapWire {
     path: PathBuf,
     tape: CaptureReader,
-    /// Frames of the piece that is in memory: when each is due, and where it is.
+    /// Frames of the piece in memory: the time and place of each.
     frames: VecDeque<(Instant, Place)>,
-    /// Whether the tape may have more.
+    /// True if the file may hold more frames.
     more: bool,
     schedule: Schedule,
     medium: Medium,
     clock: Clock,
-    /// Set behind the last frame.
+    /// Set after the last frame.
     done: Stop,
     contents: Contents,
     counters: DeviceCounters,
-    /// Never readable: frames come by the clock.
+    /// A descriptor that is never readable: the clock decides when frames arrive.
     silent: Event,
 }
 
-/// What a capture holds.
+/// Contents of a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Contents {
-    /// Frames of the capture that arrive at the stack.
+    /// Frames that arrive at the stack.
     pub inward: usize,
-    /// Frames that went out, and are left out.
+    /// Outgoing frames, which are skipped.
     pub outward: usize,
-    /// Frames of those that arrive that the capture has cut short: the stack finds that they
-    /// contradict themselves.
+    /// Arriving frames that the capture has truncated: the stack finds that they contradict
+    /// themselves.
     pub cut: usize,
 }
 
 impl PcapWire {
-    /// Reads the capture, whose first frame is due now, by the `clock` of the worker. `done` is set
-    /// once the worker has had time to answer the last.
+    /// Opens the capture. Its first frame is due now, by the worker's `clock`. `done` is set once
+    /// the worker has had time to answer the last.
     pub fn open(config: &PcapConfig, clock: Clock, done: Stop) -> Result<Self, PcapError> {
         let path = config.path();
         let unreadable = |error| PcapError::Unreadable { path: path.into(), error };
@@ -100,12 +99,12 @@ impl PcapWire {
         Ok(wire)
     }
 
-    /// What the capture holds.
+    /// Returns the contents of the capture.
     pub fn contents(&self) -> Contents {
         self.contents
     }
 
-    /// Has frames in memory, if there are any left.
+    /// Reads the next frames into memory, if any are left.
     fn read_on(&mut self) -> Result<(), PcapError> {
         let Self { tape, frames, schedule, .. } = self;
         while frames.is_empty() && self.more {
@@ -165,7 +164,7 @@ impl Device for PcapWire {
         self.frames.drain(..count);
         self.counters.rx_frames += count as u64;
         self.counters.rx_segments += count as u64;
-        // A file that was whole may have been changed since.
+        // The file may have changed since the survey.
         self.read_on().map_err(io::Error::other)?;
         Ok(count)
     }
@@ -193,11 +192,11 @@ impl AsFd for PcapWire {
     }
 }
 
-/// What a capture is, read from its beginning to its end.
+/// Result of reading a capture from beginning to end.
 #[derive(Default)]
 struct Survey {
     link_type: Option<LinkType>,
-    /// The station that frames for the stack's addresses were sent to.
+    /// Station that frames for the stack's addresses were sent to.
     station: Option<MacAddress>,
     contents: Contents,
 }
@@ -222,15 +221,15 @@ impl Survey {
     }
 }
 
-/// When each frame arrives. None arrives before one that stands before it.
+/// Arrival times of frames. None arrives before one that precedes it in the file.
 #[derive(Debug)]
 struct Schedule {
     speed: Speed,
-    /// When the first does.
+    /// Arrival time of the first.
     began: Instant,
-    /// When that was seen, nanoseconds since 1970.
+    /// Recorded time of the first, nanoseconds since 1970.
     first: Option<u64>,
-    /// When the last does.
+    /// Arrival time of the last.
     due: Instant,
 }
 
@@ -239,7 +238,7 @@ impl Schedule {
         Self { speed, began: now, first: None, due: now }
     }
 
-    /// When one arrives that was seen then.
+    /// Returns the arrival time of a frame recorded at `at`.
     fn due(&mut self, at: u64) -> Instant {
         if self.speed == Speed::Captured {
             let since = at.saturating_sub(*self.first.get_or_insert(at));
@@ -250,7 +249,7 @@ impl Schedule {
     }
 }
 
-/// The station that a frame for one of `addresses` was sent to.
+/// Returns the station that a frame for one of `addresses` was sent to.
 fn station(packet: &Packet<'_>, addresses: &[InterfaceAddress]) -> Option<MacAddress> {
     let (ethernet, rest) = EthernetHeader::parse(packet.bytes).ok()?;
     let (ip, _) = IpHeader::parse(rest).ok()?;
@@ -258,7 +257,7 @@ fn station(packet: &Packet<'_>, addresses: &[InterfaceAddress]) -> Option<MacAdd
     (ours && !ethernet.dst.is_multicast()).then_some(ethernet.dst)
 }
 
-/// The largest packet that the stack sends, bytes: as on a cable.
+/// The largest packet that the stack sends, in bytes: as on a cable.
 const MTU: u16 = 1500;
 
 #[cfg(test)]

@@ -1,3 +1,3 @@
-//! Waiting until one of several descriptors is ready.
+//! Waits until one of several descriptors is ready.
 
 pub use crate::sys::{Interest, PollFd, ppoll};

@@ -1,4 +1,4 @@
-//! What this process and its threads take of the machine, what they may have of it, and what they start.
+//! Resources, limits and child processes of this process.
 
 use std::io;
 
@@ -8,7 +8,7 @@ pub use crate::sys::process::{CpuTime, context_switches, cpu_time, end_with_star
 pub use crate::sys::run_in_real_time;
 use crate::sys::socket;
 
-/// A kind of socket that carries frames, which takes a privilege.
+/// A kind of socket that carries frames, which needs a privilege.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameSocket {
     /// A packet socket, packet(7).
@@ -17,7 +17,7 @@ pub enum FrameSocket {
     Xdp,
 }
 
-/// Why this process may have no socket of that kind, if it may not: tried.
+/// Tries to create a socket of that kind; returns the error if this process may not.
 pub fn attempt_socket(kind: FrameSocket) -> io::Result<()> {
     let family = match kind {
         FrameSocket::Packet => libc::AF_PACKET,

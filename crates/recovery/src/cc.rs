@@ -41,7 +41,8 @@ own_algorithms! {
 /// A congestion control: receives the events of a connection and sets its [`Window`]. All counts of bytes
 /// are of text, without SYN and FIN.
 pub trait CongestionControl: Debug + Send {
-    /// Bytes per second at which text may leave; `None`: as fast as it can. To be asked by the pacer.
+    /// Bytes per second at which text leaves, asked each time some of it does; `None`: as the tunable `pacing`
+    /// says.
     fn pacing_rate(&self, _window: &Window) -> Option<u64> {
         None
     }

@@ -61,9 +61,11 @@ extern crate alloc;
 
 pub mod cc;
 pub mod flight;
+mod pacer;
 mod recovery;
 mod route_metrics;
 
+pub use pacer::{Pacer, PacingRatios};
 pub use recovery::{Acked, CaState, Path, Reaction, Recovery, RecoveryEvents};
 pub use route_metrics::RouteMetrics;
 pub use whimbrel_base as base;

@@ -20,6 +20,7 @@ pub(crate) mod half_open_errors;
 pub(crate) mod inspect;
 pub(crate) mod markings;
 pub(crate) mod opening;
+pub(crate) mod pacing;
 pub(crate) mod ports;
 pub(crate) mod record_checks;
 pub(crate) mod records;

@@ -14,8 +14,8 @@ use core::time::Duration;
 
 use whimbrel_base::tunables::{Reading, Unit};
 use whimbrel_base::{Micros, ReservedPorts, tunables};
-use whimbrel_recovery::RouteMetrics;
 use whimbrel_recovery::cc::SlowStart;
+use whimbrel_recovery::{PacingRatios, RouteMetrics};
 use whimbrel_wire::tcp::OptionOrder;
 use whimbrel_wire::{Address, Mss};
 
@@ -49,6 +49,11 @@ impl Tunables {
             segments => u32::from(segments).saturating_mul(mss),
         };
         SlowStart { most, hystart: self.hystart }
+    }
+
+    /// How fast text leaves that is paced by the congestion window.
+    pub const fn pacing_ratios(&self) -> PacingRatios {
+        PacingRatios { slow_start: self.pacing_slow_start, avoidance: self.pacing_avoidance }
     }
 
     /// What a route says of the receive buffer of a connection that advertises `mss`, bytes; 0: nothing.

@@ -1,4 +1,4 @@
-//! What addresses, MTUs, stations and names can be a wire's.
+//! Checks of the addresses, MTUs, stations and names of a wire.
 
 use std::ffi::CString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,7 +8,7 @@ use whimbrel_wire::{Address, Family, MacAddress};
 
 use super::ConfigError;
 
-/// Whether they can be a stack's: at least one, each once, each in its network.
+/// Checks that the addresses can be a stack's: at least one, each once, each a host of its network.
 pub(crate) fn check_addresses(addresses: &[InterfaceAddress]) -> Result<(), ConfigError> {
     if addresses.is_empty() {
         return Err(ConfigError::NoAddress);
@@ -22,8 +22,8 @@ pub(crate) fn check_addresses(addresses: &[InterfaceAddress]) -> Result<(), Conf
     Ok(())
 }
 
-/// Whether a stack with these addresses can do with packets of `mtu` bytes, and a device that
-/// carries `most`: 68 (RFC 791), or 1,280 (RFC 8200 5) if one of them is of IPv6.
+/// Checks that `mtu` bytes suffice for these addresses, 68 (RFC 791) or 1,280 with IPv6 (RFC 8200
+/// 5), and are at most `most`, the device's limit.
 pub(crate) fn check_mtu(
     addresses: &[InterfaceAddress],
     mtu: u16,
@@ -34,7 +34,7 @@ pub(crate) fn check_mtu(
     if (least..=most).contains(&mtu) { Ok(()) } else { Err(ConfigError::Mtu { mtu, least, most }) }
 }
 
-/// Whether it can be one host's, in its network.
+/// Checks that the address can be one host's in its network.
 pub(crate) fn check_address(address: InterfaceAddress) -> Result<(), ConfigError> {
     let InterfaceAddress { addr, prefix_len: len } = address;
     let bits = bits(addr);
@@ -58,7 +58,7 @@ pub(crate) fn check_address(address: InterfaceAddress) -> Result<(), ConfigError
     Ok(())
 }
 
-/// Whether it can be the stack's own station.
+/// Checks that the address can be the stack's own station.
 pub(crate) fn check_station(mac: MacAddress) -> Result<(), ConfigError> {
     if mac.is_multicast() || mac == MacAddress::default() {
         return Err(ConfigError::Station(mac));
@@ -66,13 +66,13 @@ pub(crate) fn check_station(mac: MacAddress) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// A name that the kernel takes for an interface, and takes literally.
+/// Returns `name` if the kernel takes it literally as the name of an interface.
 pub(crate) fn interface_name(name: &str) -> Result<CString, ConfigError> {
     if name.len() > 15 {
         return Err(ConfigError::NameTooLong { name: name.into(), len: name.len() });
     }
-    // The kernel takes more, '%' among them, which it replaces by a number: then what was typed
-    // would not be what is there.
+    // The kernel takes more characters, for example '%', which it replaces by a number: the
+    // interface would then not have the given name.
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let wrong = name.is_empty() || name == "." || name == ".." || !name.chars().all(plain);
     match CString::new(name) {
@@ -81,7 +81,7 @@ pub(crate) fn interface_name(name: &str) -> Result<CString, ConfigError> {
     }
 }
 
-/// The host numbered `which` of a network, from 0 on; `None` if it has not so many.
+/// Returns the host numbered `which` of a network, from 0; `None` if the network has fewer.
 pub(crate) fn member(network: InterfaceAddress, which: u128) -> Option<Address> {
     let host_bits = bits(network.addr).checked_sub(network.prefix_len)?;
     let (first, count) = match host_bits {
@@ -119,7 +119,7 @@ fn number(addr: Address) -> u128 {
     }
 }
 
-/// A mask of the `count` lowest bits.
+/// Returns a mask of the `count` lowest bits.
 fn low_bits(count: u8) -> u128 {
     1u128.checked_shl(count.into()).unwrap_or(0).wrapping_sub(1)
 }

@@ -1,8 +1,8 @@
-//! One direction of a wire inside the process: a link, and a queue for each shard of the host at its
-//! end.
+//! One direction of a wire inside the process: a link, and a queue for each shard of the host at
+//! its end.
 //!
-//! What arrives is sorted by the shard that it is for, as a network card with several queues does
-//! it. All shards wait for whatever arrives next on the link; whose it was shows then.
+//! Arrived packets are sorted by shard, as a network card with several queues does it. All shards
+//! wait for the next arrival on the link; sorting then shows whose packet it is.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,44 +15,44 @@ use crate::Waker;
 use crate::device::MAX_BURST;
 use crate::steering::queue_of;
 
-/// A link that both of its ends reach.
+/// A link that both of its ends share.
 #[derive(Debug)]
 pub(crate) struct Line {
     state: Mutex<State>,
-    /// What wakes the shards at its end, once there are some.
+    /// The wakers of the shards at the far end, set once by [`Line::open`].
     receivers: OnceLock<Box<[Waker]>>,
 }
 
 #[derive(Debug)]
 struct State {
     link: Link,
-    /// What arrived for each shard; of one alone everything comes off the link.
+    /// Packets that arrived, by shard. With one shard they stay on the link until it takes them.
     arrived: Vec<VecDeque<Bytes>>,
-    /// The latest time told: of two senders one may come later, and have looked at the clock before.
+    /// The latest time passed in. Of two senders, the later caller may have read the clock earlier.
     told: Instant,
 }
 
 impl Line {
-    /// A line that nobody hears yet. The same seed makes the same choices.
+    /// Creates a line without receivers. The same seed gives the same random choices.
     pub(crate) fn new(config: LinkConfig, seed: u64) -> Self {
         let link = Link::new(config, seed);
         let state = State { link, arrived: Vec::new(), told: Instant::ZERO };
         Self { state: Mutex::new(state), receivers: OnceLock::new() }
     }
 
-    /// Shards hear it from now on, as many as there are wakers.
+    /// Sets the shards that receive from the line, one for each waker.
     pub(crate) fn open(&self, receivers: Box<[Waker]>) {
         self.lock().arrived.resize_with(receivers.len(), VecDeque::new);
-        // An end is opened once: opening consumes it.
+        // Opening consumes an end, so this is called once.
         let _ = self.receivers.set(receivers);
     }
 
-    /// The longest packet that it takes, bytes.
+    /// Returns the size of the longest packet that it takes, in bytes.
     pub(crate) fn mtu(&self) -> u16 {
         self.lock().link.config().mtu
     }
 
-    /// What happened on it.
+    /// Returns the counters of the link.
     pub(crate) fn counters(&self) -> LinkCounters {
         *self.lock().link.counters()
     }
@@ -67,7 +67,7 @@ impl Line {
         self.lock().link.waits().cloned()
     }
 
-    /// Puts packets on it, and wakes whom they are for.
+    /// Puts packets on the link, and wakes the shards that they are for.
     pub(crate) fn push(&self, now: Instant, packets: impl Iterator<Item = Bytes>) {
         let receivers = self.receivers.get().map_or(&[][..], |all| all);
         let mut whose = BTreeSet::new();
@@ -91,7 +91,7 @@ impl Line {
         }
     }
 
-    /// Takes what has arrived for the shard of `queue`. Returns how many packets.
+    /// Takes packets that have arrived for the shard of `queue`. Returns their number.
     pub(crate) fn pop(&self, now: Instant, queue: u16, places: &mut [Bytes; MAX_BURST]) -> usize {
         let mut state = self.lock();
         state.sort(now);
@@ -109,22 +109,24 @@ impl Line {
         taken
     }
 
-    /// When something is to be taken for the shard of `queue`, or to be seen whose it is.
+    /// Returns the time of the next arrival for the shard of `queue`, or of one whose shard is not
+    /// known yet.
     pub(crate) fn next_arrival(&self, queue: u16) -> Option<Instant> {
         let state = self.lock();
         let waiting = state.arrived.get(usize::from(queue)).is_some_and(|own| !own.is_empty());
         if waiting { Some(Instant::ZERO) } else { state.link.next_arrival() }
     }
 
-    /// Nothing of ours panics while it holds the lock and leaves a link half changed.
+    /// Locks the state. No code of this crate panics while it holds the lock, so a poisoned link is
+    /// whole.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Sorts a burst of what has arrived. Nobody need be woken: whoever has something now waits for
-    /// the same arrival.
+    /// Sorts a burst of arrived packets. No shard needs waking: those that have packets now were
+    /// waiting for this arrival.
     fn sort(&mut self, now: Instant) {
         let queues = self.arrived.len();
         if queues <= 1 {

@@ -1,11 +1,11 @@
-//! What `ss` asks the kernel: which TCP sockets there are, and to end them (sock_diag(7)).
+//! Lists the kernel's TCP sockets and closes them, as `ss` does (sock_diag(7)).
 
 use std::io;
 
 use super::{Netlink, Request};
 use crate::sys;
 
-/// A way to ask the kernel for the TCP sockets of a network namespace: that of the thread that
+/// A netlink socket that lists the TCP sockets of a network namespace: that of the thread that
 /// opens it.
 #[derive(Debug)]
 pub struct SocketDiag(Netlink);
@@ -13,30 +13,30 @@ pub struct SocketDiag(Netlink);
 /// A TCP socket, or a record of a connection that has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiagSocket {
-    /// The state, by Linux' numbers.
+    /// State, by Linux's numbers.
     pub state: u8,
-    /// The port at this machine's end.
+    /// Port at this machine's end.
     pub local_port: u16,
-    /// The peer's port; 0 if there is none.
+    /// Port of the peer; 0 if there is none.
     pub remote_port: u16,
     family: u8,
     id: [u8; ID_LEN],
 }
 
 impl SocketDiag {
-    /// Opens it. Needs no privilege; ending sockets does.
+    /// Opens the netlink socket. Needs no privilege; destroying sockets does.
     pub fn open() -> io::Result<Self> {
         Ok(Self(Netlink { socket: sys::diag_socket()?, sequence: 0 }))
     }
 
-    /// Every socket whose state's bit is set in `states` (`1 << state`), of both families.
+    /// Returns the sockets of both families whose state has its bit (`1 << state`) set in `states`.
     pub fn sockets(&mut self, states: u32) -> io::Result<Vec<DiagSocket>> {
         let mut found = self.sockets_of(libc::AF_INET as u8, states)?;
         found.extend(self.sockets_of(libc::AF_INET6 as u8, states)?);
         Ok(found)
     }
 
-    /// Ends a socket: its user is told `ECONNABORTED`, and the peer by RST.
+    /// Closes a socket: its user gets `ECONNABORTED`, and the peer an RST.
     pub fn destroy(&mut self, socket: &DiagSocket) -> io::Result<()> {
         self.0.send(request(SOCK_DESTROY, 0, socket.family, ALL, &socket.id))
     }
@@ -49,7 +49,7 @@ impl SocketDiag {
     }
 }
 
-/// struct inet_diag_req_v2: family, protocol, extensions, padding, states, id.
+/// Builds a `struct inet_diag_req_v2`: family, protocol, extensions, padding, states, id.
 fn request(kind: u16, flags: libc::c_int, family: u8, states: u32, id: &[u8; ID_LEN]) -> Request {
     let mut request = Request::new(kind, flags);
     request.put(&[family, libc::IPPROTO_TCP as u8, 0, 0]);
@@ -58,8 +58,8 @@ fn request(kind: u16, flags: libc::c_int, family: u8, states: u32, id: &[u8; ID_
     request
 }
 
-/// struct inet_diag_msg: family, state, timer, retransmissions, id, …; struct inet_diag_sockid
-/// begins with both ports.
+/// Parses a `struct inet_diag_msg`: family, state, timer, retransmissions, id, …; `struct
+/// inet_diag_sockid` begins with both ports.
 fn socket_in(body: &[u8]) -> Option<DiagSocket> {
     let id: [u8; ID_LEN] = *body.get(4..)?.first_chunk()?;
     Some(DiagSocket {
@@ -74,9 +74,9 @@ fn socket_in(body: &[u8]) -> Option<DiagSocket> {
 // From linux/sock_diag.h and linux/inet_diag.h.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const SOCK_DESTROY: u16 = 21;
-/// The length of struct inet_diag_sockid, by which the kernel finds a socket again.
+/// Length of `struct inet_diag_sockid`, by which the kernel finds a socket again, in bytes.
 const ID_LEN: usize = 48;
-/// A bit for every state.
+/// A mask with the bit of every state.
 const ALL: u32 = u32::MAX;
 
 #[cfg(test)]

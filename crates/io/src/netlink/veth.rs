@@ -1,7 +1,7 @@
-//! Which veth pairs there are, and which of their ends leave checksums to the device (veth(4)).
+//! Lists veth pairs, and which of their ends leave checksums to the device (veth(4)).
 //!
-//! A frame goes from the one end to the other within the kernel, so that where the sender leaves the
-//! checksum of a segment to its device, nobody ever computes it.
+//! A frame goes from one end to the other within the kernel. If the sender leaves the checksum of a
+//! segment to its device, no code ever computes it.
 
 use std::ffi::CStr;
 use std::io;
@@ -16,7 +16,7 @@ use crate::sys;
 pub struct Veth {
     /// The name of the interface, in its own network namespace.
     pub name: String,
-    /// The other end, if that is in the same network namespace.
+    /// The other end, if it is in the same network namespace.
     pub peer: Option<Peer>,
 }
 
@@ -25,20 +25,20 @@ pub struct Veth {
 pub struct Peer {
     /// The name of the interface, in its own network namespace.
     pub name: String,
-    /// Who computes the checksums of what it sends.
+    /// Side that computes the checksums of what it sends.
     pub checksums: Checksums,
 }
 
-/// Who computes the checksums of what an end sends.
+/// Side that computes the checksums of what an end sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checksums {
-    /// Whoever sends, as on a wire.
+    /// The sender, as on a wire.
     Sender,
     /// The device, which a veth does not do.
     Device,
 }
 
-/// Every end that is in this thread's network namespace.
+/// Returns every end that is in this thread's network namespace.
 pub fn ends() -> io::Result<Vec<Veth>> {
     let mut request = Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP);
     // struct ifinfomsg: any interface.
@@ -61,10 +61,10 @@ pub fn ends() -> io::Result<Vec<Veth>> {
 /// An interface, as the kernel describes it.
 struct Link {
     index: u32,
-    /// With a zero byte at its end.
+    /// Name, with a zero byte at its end.
     name: Vec<u8>,
     is_veth: bool,
-    /// The interface that it leads to, if that is in the same network namespace.
+    /// Index of the other end, if it is in the same network namespace.
     peer: Option<u32>,
 }
 
@@ -75,7 +75,7 @@ impl Link {
     }
 }
 
-/// struct ifinfomsg (the index at byte 4), and attributes.
+/// Parses a `struct ifinfomsg` (index at byte 4) and its attributes.
 fn link_in(body: &[u8]) -> Option<Link> {
     let index = u32::from_ne_bytes(*body.get(4..)?.first_chunk()?);
     let all = body.get(LINK_LEN..)?;
@@ -92,7 +92,7 @@ fn link_in(body: &[u8]) -> Option<Link> {
     })
 }
 
-/// The kind and the value of each attribute.
+/// Iterates over the attributes: the kind and value of each.
 fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let len = usize::from(u16::from_ne_bytes(*octets.first_chunk()?));
@@ -103,10 +103,10 @@ fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The length of struct ifinfomsg.
+/// Length of `struct ifinfomsg`, in bytes.
 const LINK_LEN: usize = 16;
 
-/// The bits of a kind that are not about its value (linux/netlink.h: NLA_TYPE_MASK).
+/// Mask of the bits of a kind that are not flags (linux/netlink.h: NLA_TYPE_MASK).
 const KIND: u16 = 0x3fff;
 // From linux/if_link.h.
 const IFLA_IFNAME: u16 = 3;

@@ -1,4 +1,4 @@
-//! What a place on an interface is to be: values that are valid once they exist.
+//! Configuration of a packet socket's wire. Values are valid once constructed.
 
 use std::ffi::{CStr, CString};
 use std::num::NonZeroU16;
@@ -13,7 +13,8 @@ use crate::config::{
 };
 use crate::tun::Offload;
 
-/// A place on an interface: its name, the stack's station and addresses there, its routers.
+/// A stack's place on an interface: the interface's name, the stack's station and addresses there,
+/// its routers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PacketConfig {
     name: CString,
@@ -26,9 +27,9 @@ pub struct PacketConfig {
 }
 
 impl PacketConfig {
-    /// A place on the interface called `name` (1 to 15 bytes) for a stack that has `addresses`,
-    /// which the machine must not have: no router, a station drawn at random, one socket, offloads
-    /// on. The MTU is the interface's.
+    /// Creates a configuration for the interface `name` (1 to 15 bytes) and a stack with
+    /// `addresses`, which the machine must not have. The defaults are no router, a random station,
+    /// one socket and offloads on. The MTU is the interface's.
     pub fn new(name: &str, addresses: Vec<InterfaceAddress>) -> Result<Self, ConfigError> {
         let name = interface_name(name)?;
         check_addresses(&addresses)?;
@@ -43,8 +44,8 @@ impl PacketConfig {
         })
     }
 
-    /// The routers beyond the networks of the stack's addresses, each in one of these: the first of
-    /// each family is used.
+    /// Sets the routers to other networks, each in a network of one of the stack's addresses. The
+    /// first of each family is used.
     pub fn with_gateways(mut self, gateways: &[Address]) -> Result<Self, ConfigError> {
         self.gateways.clear();
         for &addr in gateways {
@@ -60,16 +61,16 @@ impl PacketConfig {
         Ok(self)
     }
 
-    /// The stack's station; `None`: one is drawn at random. With the interface's own, where a
-    /// switch lets no other pass, the machine must not forward packets (`net.ipv4.ip_forward`,
-    /// `net.ipv6.conf.all.forwarding`): it would take those to the stack for its own to forward.
+    /// Sets the stack's station; `None` draws one at random. Use the interface's own if a switch
+    /// blocks other stations; then the machine must not forward packets (`net.ipv4.ip_forward`,
+    /// `net.ipv6.conf.all.forwarding`), or it would forward those sent to the stack.
     pub fn with_mac(mut self, mac: Option<MacAddress>) -> Result<Self, ConfigError> {
         mac.map_or(Ok(()), check_station)?;
         self.mac = mac;
         Ok(self)
     }
 
-    /// Sockets, one for each shard: 1 (default) to [`PacketConfig::MAX_FANOUT`].
+    /// Sets the number of sockets, one for each shard: 1 (default) to [`PacketConfig::MAX_FANOUT`].
     pub fn with_fanout(mut self, fanout: u16) -> Result<Self, ConfigError> {
         self.fanout = NonZeroU16::new(fanout)
             .filter(|fanout| fanout.get() <= Self::MAX_FANOUT)
@@ -77,63 +78,63 @@ impl PacketConfig {
         Ok(self)
     }
 
-    /// Whether the kernel checksums and cuts what is sent. What it receives in super-frames, from
-    /// its drivers or from a neighbour on the same machine, it passes on in any case.
+    /// Sets whether the kernel computes checksums and segments what is sent. Super-frames that it
+    /// receives, from its drivers or from a neighbour on the same machine, are passed on in any
+    /// case.
     pub fn with_offload(mut self, offload: Offload) -> Self {
         self.offload = offload;
         self
     }
 
-    /// Whether others are asked for the stack's addresses first, where frames are Ethernet's.
+    /// Sets duplicate address detection, used on Ethernet.
     pub fn with_dad(mut self, dad: DuplicateAddressDetection) -> Self {
         self.dad = dad;
         self
     }
 
-    /// Whether others are asked for the stack's addresses first.
+    /// Returns the mode of duplicate address detection.
     pub fn dad(&self) -> DuplicateAddressDetection {
         self.dad
     }
 
-    /// The name of the interface that is shared with the kernel.
+    /// Returns the name of the interface that is shared with the kernel.
     pub fn name(&self) -> &CStr {
         &self.name
     }
 
-    /// The addresses that the stack has on the interface.
+    /// Returns the addresses that the stack has on the interface.
     pub fn addresses(&self) -> &[InterfaceAddress] {
         &self.addresses
     }
 
-    /// The stack's way to whatever lies behind its routers: a default route for each family that
-    /// has one.
+    /// Returns the default routes by the stack's routers, one for each family that has one.
     pub fn routes(&self) -> Vec<Route> {
         let mut routes = default_routes(&self.addresses, &self.gateways);
         routes.retain(|route| route.gateway.is_some());
         routes
     }
 
-    /// The stack's station, if it is given.
+    /// Returns the stack's station, if it is given.
     pub fn mac(&self) -> Option<MacAddress> {
         self.mac
     }
 
-    /// The number of sockets.
+    /// Returns the number of sockets.
     pub fn fanout(&self) -> u16 {
         self.fanout.get()
     }
 
-    /// Whether the kernel checksums and cuts.
+    /// Returns the mode of offloads.
     pub fn offload(&self) -> Offload {
         self.offload
     }
 
-    /// Whether the stack can do with the interface's MTU.
+    /// Checks that the interface's MTU suffices for the stack's addresses.
     pub(super) fn check_mtu(&self, mtu: u16) -> Result<(), ConfigError> {
         check_mtu(&self.addresses, mtu, u16::MAX)
     }
 
-    /// The most sockets that the kernel lets share an interface so.
+    /// Limit of sockets that share an interface, set by the kernel.
     pub const MAX_FANOUT: u16 = 256;
 }
 

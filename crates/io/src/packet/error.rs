@@ -1,4 +1,4 @@
-//! Why there is no place on an interface, and what to do.
+//! Errors of opening a packet socket's wire.
 
 use std::io;
 use std::net::UdpSocket;
@@ -10,19 +10,19 @@ use super::PacketConfig;
 use crate::ConfigError;
 use crate::entropy::EntropyError;
 
-/// Why there is no place on an interface.
+/// Reason why an interface could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PacketError {
-    /// The system does not allow that without a privilege.
+    /// The system requires a privilege.
     #[error(
         "no privilege to {doing} ({error}). Run as root, or give the program CAP_NET_RAW: setcap \
          cap_net_raw+ep FILE; in a container --cap-add NET_RAW"
     )]
     Privilege {
-        /// What the system was asked to do, for people.
+        /// The refused operation, for messages.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The kernel has no packet sockets.
@@ -31,49 +31,49 @@ pub enum PacketError {
     /// No interface has this name.
     #[error("no interface {0}: `ip link` lists those there are; tun: makes one of its own")]
     NoInterface(String),
-    /// Frames that do not begin with an Ethernet header.
+    /// The interface's frames do not begin with an Ethernet header.
     #[error(
         "interface {name} carries no Ethernet (its ARPHRD type is {hardware}): give one that does"
     )]
     NotEthernet {
-        /// The name of the interface.
+        /// Name of the interface.
         name: String,
-        /// What the kernel says that it is: a number `ARPHRD_*`.
+        /// Kind of the interface's hardware, a number `ARPHRD_*`.
         hardware: u16,
     },
     /// The interface is down.
     #[error("interface {0} is down: ip link set {0} up")]
     Down(String),
-    /// The machine has the address itself.
+    /// The machine itself has the address.
     #[error(
         "{0} is an address of this machine's own: its kernel would answer ARP for it, and the \
          stack's peers with RST. Give the stack an address that nobody has, or take it from the \
          kernel (ip address del)"
     )]
     MachinesAddress(Address),
-    /// More sockets than one device has.
+    /// More sockets than a device supports.
     #[error("fanout={0} asked of one socket: give fanout=1, or as many shards")]
     Fanout(u16),
-    /// The stack cannot do with the interface.
+    /// The stack cannot use the interface.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The system gave no random bytes for a station's address.
+    /// The system returned no random bytes for a station's address.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
-    /// Anything else that the system refused.
+    /// Another refusal by the system.
     #[error("cannot {doing} on interface {name}: {error}")]
     Refused {
-        /// What the system was asked to do, for people.
+        /// The refused operation, for messages.
         doing: &'static str,
-        /// The name of the interface.
+        /// Name of the interface.
         name: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl PacketError {
-    /// From making a socket.
+    /// Converts an error of socket(2).
     pub(super) fn on_socket(error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::EAFNOSUPPORT) => Self::NoFamily(error),
@@ -81,7 +81,7 @@ impl PacketError {
         }
     }
 
-    /// From setting it up.
+    /// Converts an error of the setup.
     pub(super) fn on_setup(doing: &'static str, config: &PacketConfig, error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::EPERM) => Self::Privilege { doing, error },
@@ -94,7 +94,7 @@ impl PacketError {
     }
 }
 
-/// Whether the machine has this address, on whatever interface: then a socket can be bound to it.
+/// True if the machine has this address on any interface, because a socket can be bound to it.
 pub(super) fn is_the_machines(addr: Address) -> bool {
     UdpSocket::bind((addr.to_ip(), 0)).is_ok()
 }

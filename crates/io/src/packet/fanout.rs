@@ -1,5 +1,5 @@
-//! One interface's frames shared among several sockets (packet(7), `PACKET_FANOUT`): the kernel
-//! computes the socket of each.
+//! Sharing of one interface's frames among several sockets (packet(7), `PACKET_FANOUT`). The kernel
+//! computes the socket of each frame.
 
 use std::io;
 
@@ -7,7 +7,8 @@ use crate::packet_filter;
 use crate::steering::program;
 use crate::sys::packet::{PacketOption, PacketSocket};
 
-/// Makes of `socket` one more that shares the frames of `first`, or a first one. It hears already.
+/// Makes `socket` share the frames of `first`, or begins a group with it. The socket is bound
+/// already.
 pub(super) fn join(socket: &PacketSocket, first: Option<&PacketSocket>) -> io::Result<()> {
     let group = match first {
         // The kernel finds a number that no group has yet.
@@ -18,12 +19,13 @@ pub(super) fn join(socket: &PacketSocket, first: Option<&PacketSocket>) -> io::R
     socket.set(PacketOption::Fanout, group | how)
 }
 
-/// From now on the socket of a segment, of so many, follows from its ports.
+/// Sets the program that selects one of `sockets` sockets by a segment's ports.
 pub(super) fn deal(first: &PacketSocket, sockets: u16) -> io::Result<()> {
     first.set_fanout_program(&program::classic(sockets))
 }
 
-/// Whether this process can have sockets that share frames: tried, with two to which none goes.
+/// Checks whether this process can have sockets that share frames, by creating two that receive
+/// none.
 pub fn attempt() -> io::Result<()> {
     let (first, second) = (PacketSocket::new()?, PacketSocket::new()?);
     for socket in [&first, &second] {
@@ -35,5 +37,5 @@ pub fn attempt() -> io::Result<()> {
     deal(&first, 2)
 }
 
-/// The number that stands for all.
+/// The interface number that stands for all.
 const ANY_INTERFACE: u32 = 0;

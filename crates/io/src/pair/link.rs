@@ -10,7 +10,7 @@ use whimbrel_link::{Link, LinkConfig, LinkCounters, Waits, cut};
 use crate::device::MAX_BURST;
 use crate::mem::Line;
 
-/// A link of its own, or its part of one that all share.
+/// A link of one pair, or one pair's part of a shared link.
 #[derive(Debug)]
 pub(super) enum PairLink {
     Own(Box<Link>),
@@ -26,7 +26,7 @@ impl PairLink {
         Self::Shared { line: Arc::clone(line), queue }
     }
 
-    /// Puts segments on it.
+    /// Puts segments on the link.
     pub(super) fn push(&mut self, now: Instant, segments: &[TxSegment]) {
         match self {
             Self::Own(link) => segments.iter().for_each(|segment| link.push(now, segment)),
@@ -40,7 +40,7 @@ impl PairLink {
         }
     }
 
-    /// One burst of what has arrived.
+    /// Takes one burst of arrived frames.
     pub(super) fn pop(&mut self, now: Instant) -> Vec<Bytes> {
         match self {
             Self::Own(link) => {
@@ -60,7 +60,7 @@ impl PairLink {
         }
     }
 
-    /// When the next frame arrives, if any is under way.
+    /// Returns the time of the next arrival, if a frame is under way.
     pub(super) fn next_arrival(&self) -> Option<Instant> {
         match self {
             Self::Own(link) => link.next_arrival(),
@@ -68,7 +68,7 @@ impl PairLink {
         }
     }
 
-    /// Measures how long frames that come from `from` on wait.
+    /// Measures how long frames that are sent from `from` on wait.
     pub(super) fn measure_waits(&mut self, from: Instant) {
         match self {
             Self::Own(link) => link.measure_waits(from),
@@ -77,7 +77,7 @@ impl PairLink {
         }
     }
 
-    /// Returns the times that they waited; of a shared link, the first of those who share it has them.
+    /// Returns the measured waits; of a shared link, the first pair has them.
     pub(super) fn waits(&self) -> Option<Waits> {
         match self {
             Self::Own(link) => link.waits().cloned(),
@@ -86,7 +86,7 @@ impl PairLink {
         }
     }
 
-    /// What happened on it. What is shared, the first of those who share it tells.
+    /// Returns the link's counters; of a shared link, the first pair has them.
     pub(super) fn counters(&self) -> LinkCounters {
         match self {
             Self::Own(link) => *link.counters(),

@@ -1,4 +1,4 @@
-//! What is to be replayed, and to whom: values that are valid once they exist.
+//! Configuration of a replay. Values are valid once constructed.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use whimbrel_wire::MacAddress;
 
 use crate::config::{ConfigError, check_addresses, check_station, default_routes};
 
-/// A capture, and the stack that is to see it.
+/// A capture, and the stack that receives it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PcapConfig {
     path: PathBuf,
@@ -16,18 +16,18 @@ pub struct PcapConfig {
     speed: Speed,
 }
 
-/// How fast the frames of the capture come.
+/// Pace of a replay.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Speed {
-    /// At the distances that they have in the capture.
+    /// The intervals of the capture.
     #[default]
     Captured,
-    /// Each as soon as the one before it was dealt with.
+    /// As fast as the stack processes the frames.
     Max,
 }
 
 impl PcapConfig {
-    /// The capture at `path`, for a stack that has `addresses`.
+    /// Creates a configuration for the capture at `path` and a stack with `addresses`.
     pub fn new(
         path: impl Into<PathBuf>,
         addresses: Vec<InterfaceAddress>,
@@ -36,41 +36,41 @@ impl PcapConfig {
         Ok(Self { path: path.into(), addresses, mac: None, speed: Speed::default() })
     }
 
-    /// The stack's station, for a capture of Ethernet frames. By default the one that the first
-    /// frame for one of its addresses is for.
+    /// Sets the stack's station, for a capture of Ethernet frames. By default it is the destination
+    /// of the first frame for one of its addresses.
     pub fn with_mac(mut self, mac: MacAddress) -> Result<Self, ConfigError> {
         check_station(mac)?;
         self.mac = Some(mac);
         Ok(self)
     }
 
-    /// How fast the frames of the capture come.
+    /// Sets the pace of the replay.
     pub fn with_speed(mut self, speed: Speed) -> Self {
         self.speed = speed;
         self
     }
 
-    /// Where the capture is.
+    /// Returns the path of the capture.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The addresses that the stack has.
+    /// Returns the addresses of the stack.
     pub fn addresses(&self) -> &[InterfaceAddress] {
         &self.addresses
     }
 
-    /// The stack's way to the rest of the world: all of it is where the frames come from.
+    /// Returns the stack's default routes: every other host is on this wire.
     pub fn routes(&self) -> Vec<Route> {
         default_routes(&self.addresses, &[])
     }
 
-    /// The stack's station, if one was given.
+    /// Returns the stack's station, if one was given.
     pub fn mac(&self) -> Option<MacAddress> {
         self.mac
     }
 
-    /// How fast the frames of the capture come.
+    /// Returns the pace of the replay.
     pub fn speed(&self) -> Speed {
         self.speed
     }

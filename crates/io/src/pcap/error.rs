@@ -1,4 +1,4 @@
-//! Why a capture cannot be replayed.
+//! Errors of reading a capture.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,27 +8,27 @@ use whimbrel_link::reader::ReadError;
 use crate::entropy::EntropyError;
 use crate::text;
 
-/// Why a capture cannot be replayed.
+/// Reason why a capture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PcapError {
     /// The file cannot be read.
     #[error("cannot read the capture {path}: {error}; give a file that can be read", path = text::path(.path))]
     Unreadable {
-        /// The path of the capture.
+        /// Path of the capture.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// What stands in it is no capture, or a damaged one.
+    /// The file is not a capture, or is damaged.
     #[error("the capture {path} cannot be replayed: {error}", path = text::path(.path))]
     Damaged {
-        /// The path of the capture.
+        /// Path of the capture.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The fault and its place.
         error: ReadError,
     },
-    /// The system gave no random bytes for a station's address.
+    /// The system returned no random bytes for a station's address.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
 }

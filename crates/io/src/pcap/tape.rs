@@ -1,4 +1,4 @@
-//! A capture read piece by piece: of a long one a few hundred kilobytes are in memory at a time.
+//! Reads a capture piece by piece; of a long one a few hundred kilobytes are in memory at a time.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -10,32 +10,32 @@ use whimbrel_link::reader::{Block, Fault, Packet, ReadError, Reader};
 
 use super::PcapError;
 
-/// A capture, from its beginning to its end.
+/// A reader of a capture.
 pub(super) struct CaptureReader {
     file: Box<dyn Read + Send>,
     reader: Reader,
     /// A piece of the file.
     piece: Vec<u8>,
-    /// Where in it the next block begins.
+    /// Offset in the piece where the next block begins.
     next: usize,
-    /// Whether nothing follows that piece.
+    /// True if nothing follows the piece.
     last: bool,
 }
 
-/// Where a capture comes from, so that it can be read more than once.
+/// Source of a capture, which may be read more than once.
 pub(super) enum Source {
-    /// A file, read anew each time.
+    /// A file, reopened each time.
     File,
-    /// What cannot be read twice, as a pipe: all of it.
+    /// The whole content of an input that cannot be read twice, such as a pipe.
     Memory(Vec<u8>),
 }
 
-/// Where the bytes of a packet are, in the piece that is in memory.
+/// Position of a packet's bytes in the piece in memory.
 #[derive(Clone, Debug)]
 pub(super) struct Place(Range<usize>);
 
 impl Source {
-    /// What is at `path`.
+    /// Opens the source at `path`.
     pub(super) fn find(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         if file.metadata()?.is_file() {
@@ -46,7 +46,7 @@ impl Source {
         Ok(Self::Memory(whole))
     }
 
-    /// Begins to read it. In memory it is read once more and no further.
+    /// Starts reading from the beginning. The content in memory can be read once more only.
     pub(super) fn rewind(&mut self, path: &Path, turn: Reading) -> io::Result<CaptureReader> {
         let file: Box<dyn Read + Send> = match (self, turn) {
             (Self::File, _) => Box::new(File::open(path)?),
@@ -58,23 +58,23 @@ impl Source {
     }
 }
 
-/// Whether a capture is read again.
+/// Tells whether a capture is read again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Reading {
     /// It will be read once more.
     First,
-    /// It will not: what of it is in memory goes.
+    /// It will not; its content in memory is released.
     Last,
 }
 
 impl CaptureReader {
-    /// What its packets so far begin with.
+    /// Returns the link type of its packets so far.
     pub(super) fn link_type(&self) -> Option<LinkType> {
         self.reader.link_type()
     }
 
-    /// Reads on: gives each packet of the next piece to `take`, with its place. Returns whether more
-    /// may follow.
+    /// Reads the next piece: passes each of its packets to `take`, with its place. Returns whether
+    /// more may follow.
     pub(super) fn read_on(
         &mut self,
         path: &Path,
@@ -86,7 +86,7 @@ impl CaptureReader {
         self.fill(PIECE).map_err(unreadable)?;
         loop {
             let rest = self.piece.get(self.next..).unwrap_or_default();
-            // What is empty from the beginning is no capture.
+            // An empty file is no capture.
             if rest.is_empty() && self.last && self.reader.has_begun() {
                 return Ok(false);
             }
@@ -102,7 +102,7 @@ impl CaptureReader {
                     if self.next > 0 {
                         return Ok(true);
                     }
-                    // A block that is longer than a piece.
+                    // The block is longer than a piece.
                     self.fill(self.piece.len() + missing).map_err(unreadable)?;
                 }
                 Err(error) => return Err(PcapError::Damaged { path: path.into(), error }),
@@ -110,12 +110,12 @@ impl CaptureReader {
         }
     }
 
-    /// The bytes of a packet of the piece that was read last.
+    /// Returns the bytes of a packet of the piece read last.
     pub(super) fn octets(&self, place: &Place) -> &[u8] {
         self.piece.get(place.0.clone()).unwrap_or_default()
     }
 
-    /// Has so many bytes of the file in memory, or all that are left of it.
+    /// Reads on until `bytes` bytes of the file, or all that are left, are in memory.
     fn fill(&mut self, octets: usize) -> io::Result<()> {
         let lacking = octets.saturating_sub(self.piece.len()) as u64;
         let read = self.file.by_ref().take(lacking).read_to_end(&mut self.piece)?;
@@ -124,7 +124,7 @@ impl CaptureReader {
     }
 }
 
-/// Where `part` begins in `whole`, which holds it.
+/// Returns the offset of `part` in `whole`, which contains it.
 fn offset(whole: &[u8], part: &[u8]) -> usize {
     part.as_ptr().addr().saturating_sub(whole.as_ptr().addr())
 }

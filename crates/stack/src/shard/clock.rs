@@ -32,6 +32,8 @@ impl Shard {
         {
             self.on_timer(index);
         }
+        let (work, connections) = (&mut self.tcp.work, &mut self.tcp.records.connections);
+        work.advance_pacing(connections, self.cx.now, &mut left);
         while left > 0 && self.net.pings.advance(self.cx.now) {
             left -= 1;
         }
@@ -80,6 +82,7 @@ impl Shard {
     pub fn next_deadline(&self) -> Option<Instant> {
         Instant::earliest([
             self.tcp.work.timers.next_deadline(),
+            self.tcp.work.pacing.next_deadline(),
             self.tcp.records.syns.next_deadline(),
             self.tcp.records.next_wait_expiry(self.cx.now, self.cx.tunables.max_time_wait),
             self.net.ip.reassembly.next_deadline(),

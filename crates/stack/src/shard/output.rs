@@ -118,7 +118,7 @@ impl Shard {
                 self.net.ip.write_segment(&out, tx)
             }
         };
-        if let Some(deadline) = self.tcp.work.update_sent(slot, index)
+        if let Some(deadline) = self.tcp.work.update_sent(slot, index, self.cx.now)
             && !self.tcp.work.timers.defer(slot, index, deadline, self.cx.now)
         {
             self.update_timer(index, deadline);

@@ -30,6 +30,7 @@ mod mtu;
 mod narrow;
 mod open;
 mod overflow;
+mod pacing;
 mod pinging;
 mod policies;
 mod ports;

@@ -14,6 +14,7 @@ use crate::net::Net;
 use crate::net::replies::Pending;
 use crate::tcp_host::connections::{ConnectionSlot, Connections};
 use crate::tcp_host::markings::Markings;
+use crate::tcp_host::pacing::PacingWheel;
 use crate::tcp_host::timers::Timers;
 use crate::{Event, Handle, ListenerId};
 
@@ -24,6 +25,8 @@ pub(crate) struct WorkQueues {
     pub(crate) dirty: VecDeque<u32>,
     pub(crate) events: VecDeque<EventSource>,
     pub(crate) timers: Timers,
+    /// Those whose text waits for its time.
+    pub(crate) pacing: PacingWheel,
 }
 
 /// Whoever has something to tell an application.
@@ -35,7 +38,12 @@ pub(crate) enum EventSource {
 
 impl WorkQueues {
     pub(crate) fn new() -> Self {
-        Self { dirty: VecDeque::new(), events: VecDeque::new(), timers: Timers::new() }
+        Self {
+            dirty: VecDeque::new(),
+            events: VecDeque::new(),
+            timers: Timers::new(),
+            pacing: PacingWheel::default(),
+        }
     }
 
     /// Brings the lists in line with the connection: this follows each call. Returns its deadline if
@@ -48,12 +56,38 @@ impl WorkQueues {
 
     /// The same after a segment of it was made.
     #[inline(always)]
-    pub(crate) fn update_sent(&mut self, slot: &mut ConnectionSlot, index: u32) -> Option<Instant> {
+    pub(crate) fn update_sent(
+        &mut self,
+        slot: &mut ConnectionSlot,
+        index: u32,
+        now: Instant,
+    ) -> Option<Instant> {
+        if let Some(until) = slot.connection.paced_until() {
+            self.pacing.wait(index, until, now);
+        }
         if slot.connection.may_transmit_more() {
             slot.dirty = true;
             self.dirty.push_back(index);
         }
         self.update_news(slot, index)
+    }
+
+    /// Ends waits of text that are over at `now`, within the budget: their connections are listed.
+    pub(crate) fn advance_pacing(
+        &mut self,
+        connections: &mut Connections,
+        now: Instant,
+        budget: &mut usize,
+    ) {
+        while let Some(index) = self.pacing.pop_due(now, budget) {
+            // The place may have been freed, or taken by another, since.
+            let Some(slot) = connections.0.get_mut(index) else { continue };
+            slot.connection.end_pacing_wait(now);
+            match slot.connection.paced_until() {
+                Some(until) => self.pacing.wait(index, until, now),
+                None => self.update_due(slot, index),
+            }
+        }
     }
 
     /// Lists the connection if it may have something to send.
@@ -188,7 +222,9 @@ impl WorkQueues {
 
     /// Memory of its lists, bytes.
     pub(crate) fn memory(&self) -> usize {
-        self.dirty.capacity() * size_of::<u32>() + self.events.capacity() * size_of::<EventSource>()
+        let lists = self.dirty.capacity() * size_of::<u32>()
+            + self.events.capacity() * size_of::<EventSource>();
+        lists + self.pacing.memory()
     }
 
     /// Names of the gone that never matter.

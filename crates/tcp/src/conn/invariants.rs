@@ -99,7 +99,7 @@ impl Connection {
         if !self.sender.is_idle() {
             return Err("something is unacknowledged and no timer will send it again");
         }
-        if self.sender.has_unsent(self.queue()) {
+        if self.sender.has_unsent(self.queue()) && self.paced_until().is_none() {
             return Err("something is unsent and nothing will send it");
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! What to send next: judged without changing anything, then made.
 
-use whimbrel_base::{Tick, cold_path};
+use whimbrel_base::{Instant, Tick, cold_path};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::plain::PlainOptions;
 use whimbrel_wire::tcp::{
@@ -143,6 +143,18 @@ impl Connection {
     #[inline]
     pub fn may_transmit_more(&self) -> bool {
         self.receiver.owes_ack() || self.sender.may_be_due(self.queue())
+    }
+
+    /// When text may leave again, if it waits for its time: the flow is paced.
+    #[inline]
+    pub fn paced_until(&self) -> Option<Instant> {
+        self.sender.paced_until(self.queue())
+    }
+
+    /// Ends the wait of text for its time, if that has come.
+    pub fn end_pacing_wait(&mut self, now: Instant) {
+        let queue = self.buffers.as_deref().map(|buffers| &buffers.send);
+        self.sender.end_pacing_wait(queue, now);
     }
 
     /// Makes the next segment, if there is one to send. `slices` is empty and receives its text, at

@@ -1,8 +1,8 @@
 //! What a sender holds while it has something to send.
 
-use whimbrel_recovery::Recovery;
 use whimbrel_recovery::cc::{CcState, Control, Window};
 use whimbrel_recovery::flight::Flight;
+use whimbrel_recovery::{Pacer, Recovery};
 
 use super::SendBuffer;
 
@@ -19,6 +19,8 @@ pub struct SendQueue {
     pub recovery: Recovery,
     /// What congestion control keeps beside its window.
     pub cc: CcState,
+    /// When text may leave next.
+    pub pacer: Pacer,
 }
 
 impl SendQueue {
@@ -51,6 +53,7 @@ impl SendQueue {
         self.flight.clear();
         self.recovery.forget();
         self.cc.reset();
+        self.pacer = Pacer::default();
     }
 
     /// Whether nothing is missing, or may have been.

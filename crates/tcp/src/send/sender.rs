@@ -124,6 +124,8 @@ flags! {
         /// When the application was refused room last, all connections together held more text than a core
         /// keeps in its caches.
         CROWDED = 12,
+        /// Text waits for its time: the flow is paced.
+        PACED = 13,
     }
 }
 
@@ -134,6 +136,10 @@ impl Flags {
     const PROBES: Self = Self(Self::PROBE.0 | Self::LOSS_PROBE.0);
     /// Those that ask for a segment.
     const DUE: Self = Self(Self::AGAIN.0 | Self::KEEP_ALIVE.0);
+    /// Those that decide what is sent next before text is looked at.
+    const AGAIN_OR_PACED: Self = Self(Self::AGAIN.0 | Self::PACED.0);
+    /// Those that decide whether there is something to send before text is looked at.
+    const SETTLED: Self = Self(Self::DUE.0 | Self::PACED.0);
 }
 
 /// What can be asked of a sender at any time.
@@ -190,6 +196,22 @@ impl Sender {
     #[inline]
     pub const fn mss(&self) -> u16 {
         self.mss
+    }
+
+    /// When text may leave again, if it waits for its time.
+    #[inline]
+    pub fn paced_until(&self, queue: Option<&SendQueue>) -> Option<Instant> {
+        if !self.flags.has(Flags::PACED) {
+            return None;
+        }
+        Some(queue.map_or(Instant::ZERO, |queue| queue.pacer.next()))
+    }
+
+    /// Text waits for its time no more, if that has come.
+    pub fn end_pacing_wait(&mut self, queue: Option<&SendQueue>, now: Instant) {
+        if self.paced_until(queue).is_some_and(|until| until <= now) {
+            self.flags.clear(Flags::PACED);
+        }
     }
 
     /// The most octets of text that are known to have arrived in one segment.

@@ -3,8 +3,8 @@
 use core::num::NonZeroU32;
 use core::ops::Range;
 
-use whimbrel_base::cold_path;
-use whimbrel_recovery::cc::{Phase, Sent};
+use whimbrel_base::{Micros, cold_path};
+use whimbrel_recovery::cc::{INITIAL_SEGMENTS, Phase, Sent};
 use whimbrel_wire::SeqNum;
 use whimbrel_wire::tcp::TcpFlags;
 
@@ -91,21 +91,25 @@ impl Sender {
     /// does not.
     #[inline]
     pub fn may_be_due(&self, queue: Option<&SendQueue>) -> bool {
-        self.flags.has(Flags::DUE) || self.has_unsent(queue) || self.has_lost(queue)
+        if self.flags.has(Flags::SETTLED) {
+            return self.flags.has(Flags::DUE);
+        }
+        self.has_unsent(queue) || self.has_lost(queue)
     }
 
     /// What goes next, our SYN being acknowledged: text in segments of at most `max_text` octets or a
     /// full one.
     #[inline(always)]
     pub fn judge_due(&self, queue: Option<&SendQueue>, max_text: u32) -> Option<SendRange> {
-        if self.flags.has(Flags::AGAIN) {
-            return self.judge_again(queue);
+        if self.flags.has(Flags::AGAIN_OR_PACED) {
+            return self.flags.has(Flags::AGAIN).then(|| self.judge_again(queue)).flatten();
         }
         // Apart from each other: with one that is there, nothing asks for it again.
         let Some(queue) = queue else { return self.judge_lone_fin() };
         if let Some(range) = self.judge_only(queue) {
             return Some(range);
         }
+        let max_text = max_text.min(queue.pacer.quantum());
         if queue.flight.has_lost() && !queue.recovery.prefers_new() {
             return self.judge_repair(queue, max_text);
         }
@@ -476,6 +480,25 @@ impl Sender {
         let in_flight = queue.flight.pipe();
         let sent = Sent { now: cx.now, bytes: octets, in_flight, mss: u32::from(self.mss) };
         queue.control(&mut self.window).on_sent(&sent);
+        // What a fresh connection may send at once need not wait.
+        let is_paced = cx.tunables.pacing || !self.algorithm().is_ours();
+        if is_paced && queue.flight.end() > u64::from(INITIAL_SEGMENTS) * u64::from(self.mss) {
+            self.pace(cx, octets, queue);
+        }
+    }
+
+    /// Has the text behind these octets wait for its time.
+    #[inline(never)]
+    fn pace(&mut self, cx: &Surroundings, octets: u32, queue: &mut SendQueue) {
+        let rate = queue.control(&mut self.window).pacing_rate().or_else(|| {
+            let srtt = self.rtt.srtt_micros().map(Micros::new)?;
+            cx.tunables.pacing.then(|| cx.tunables.pacing_ratios().rate(&self.window, srtt))?
+        });
+        if let Some(rate) = rate
+            && queue.pacer.on_sent(octets, rate, self.mss.into(), cx.now)
+        {
+            self.flags.set(Flags::PACED);
+        }
     }
 
     /// Notes that octets left while something is missing, or was asked for: `repaired` of them not for the

@@ -48,5 +48,28 @@ macro_rules! congestion {
             high: "each pause costs some round trips.";
         }
 
+        /// Text leaves spread over the round trip, whatever the congestion control: at most what is sent in a
+        /// millisecond at once. One that has a rate of its own is paced in any case.
+        pacing: bool = false, "pacing", Unit::Switch => {
+            rfc: "RFC 9743 5, RFC 6928 10";
+            low: "bursts of a window, which short queues lose the end of.";
+            high: "the clock wakes each flow up for each millisecond of text.";
+        }
+
+        /// The rate of a paced flow in slow start, up to half of ssthresh: percent of a congestion window in
+        /// each round trip. The window doubles meanwhile, so that less than 200 slows its growth.
+        pacing_slow_start: u16 = 200, "net.ipv4.tcp_pacing_ss_ratio", Unit::Count("percent") => {
+            range: 1 ..= 1_000;
+            low: "slow start takes longer.";
+            high: "bursts.";
+        }
+
+        /// The same after slow start. Less than 100 would keep a flow from filling its window.
+        pacing_avoidance: u16 = 120, "net.ipv4.tcp_pacing_ca_ratio", Unit::Count("percent") => {
+            range: 1 ..= 1_000;
+            low: "100 and less: a flow that was late once does not catch up.";
+            high: "bursts.";
+        }
+
     } $($parts)* } };
 }

@@ -1,0 +1,144 @@
+//! Text of a paced flow leaves spread over time; all else leaves at once.
+
+use std::boxed::Box;
+use std::sync::Arc;
+use std::time::Duration;
+use std::vec::Vec;
+
+use whimbrel_tcp::Tunables;
+use whimbrel_tcp::cc::{Ack, CongestionControl, Loss, Timeout, Window};
+
+use super::hosts::{Hosts, Over, drain, send};
+use crate::Handle;
+
+/// Half a megabyte may be in flight, and this many bytes leave each second, whatever happens.
+#[derive(Debug)]
+struct FixedRate(u64);
+
+impl CongestionControl for FixedRate {
+    fn pacing_rate(&self, _: &Window) -> Option<u64> {
+        Some(self.0)
+    }
+
+    fn begin(&mut self, window: &mut Window, _: u32) {
+        window.cwnd = 500_000;
+    }
+
+    fn on_ack(&mut self, _: &mut Window, _: &Ack) {}
+
+    fn on_loss_event(&mut self, window: &mut Window, _: &Loss) {
+        window.ssthresh = window.cwnd;
+    }
+
+    fn on_rto(&mut self, _: &mut Window, _: &Timeout) {}
+}
+
+/// Hosts whose client sends at a fixed rate, with its connection and the server's.
+fn at_rate(rate: u64) -> (Hosts, Handle, Handle) {
+    let mut hosts = Hosts::new();
+    let make = Arc::new(move || Box::new(FixedRate(rate)) as Box<dyn CongestionControl>);
+    let algorithm = hosts.client.add_congestion_control("fixed", make).expect("a name");
+    hosts.client.set_usual_congestion_control(algorithm);
+    let listener = hosts.listen(Over::V4, 8);
+    let (client, server) = hosts.connected(Over::V4, listener);
+    (hosts, client, server)
+}
+
+const MEGABYTE: u64 = 1_000_000;
+
+/// The bytes that arrive in each of so many steps, of a client that always has text to send.
+fn arrivals(
+    hosts: &mut Hosts,
+    (client, server): (Handle, Handle),
+    step: Duration,
+    count: usize,
+) -> Vec<usize> {
+    let mut arrived = Vec::new();
+    for _ in 0..count {
+        while send(&mut hosts.client, client, &[7; 20_000]) > 0 {}
+        hosts.run(step);
+        arrived.push(drain(&mut hosts.server, server).0.len());
+    }
+    arrived
+}
+
+#[test]
+fn algorithm_with_a_rate_is_paced() {
+    for rate in [MEGABYTE / 8, MEGABYTE, 10 * MEGABYTE] {
+        let (mut hosts, client, server) = at_rate(rate);
+        let step = Duration::from_millis(50);
+        let arrived = arrivals(&mut hosts, (client, server), step, 20);
+        let (each, quantum) = ((rate / 20) as usize, (rate / 1_000).max(2 * 1_448) as usize);
+        // More than the initial window left at once, and is made up for.
+        let paced = &arrived[4..];
+        for bytes in paced {
+            assert!(bytes.abs_diff(each) <= quantum + each / 10, "{bytes} of {each}: {arrived:?}");
+        }
+        let all: usize = paced.iter().sum();
+        assert!(all.abs_diff(paced.len() * each) <= quantum + each / 10, "{all} at {rate}");
+    }
+}
+
+#[test]
+fn acknowledgments_leave_while_text_waits() {
+    let (mut hosts, client, server) = at_rate(10_000);
+    arrivals(&mut hosts, (client, server), Duration::from_millis(5), 1);
+    let waits = hosts.client.tcp.work.pacing.next_deadline().expect("text waits");
+    // Two segments: the second is acknowledged at once.
+    assert_eq!(send(&mut hosts.server, server, &[9; 2_896]), 2_896);
+    hosts.run(Duration::from_millis(3));
+    assert!(hosts.now < waits);
+    assert_eq!(drain(&mut hosts.client, client).0.len(), 2_896);
+    hosts.run(Duration::from_millis(3));
+    assert_eq!(hosts.server.snapshot(server).expect("it lives").send_queued, 0);
+}
+
+#[test]
+fn what_is_lost_is_repaired_at_the_rate() {
+    let (mut hosts, client, server) = at_rate(MEGABYTE);
+    hosts.lose = |number| number % 50 == 7;
+    let arrived = arrivals(&mut hosts, (client, server), Duration::from_millis(50), 40);
+    let all: usize = arrived.iter().sum();
+    // A packet in 50 is lost, of text or of acknowledgments, and nothing waits for a time-out.
+    assert!((1_850_000..2_050_000).contains(&all), "{arrived:?}");
+}
+
+#[test]
+fn connection_that_ends_while_its_text_waits_leaves_nothing() {
+    let (mut hosts, client, server) = at_rate(1_000);
+    arrivals(&mut hosts, (client, server), Duration::from_millis(5), 1);
+    assert!(hosts.client.tcp.work.pacing.next_deadline().is_some());
+    hosts.client.abort(client);
+    hosts.server.abort(server);
+    hosts.assert_no_leaks();
+    assert_eq!(hosts.client.tcp.work.pacing.next_deadline(), None);
+}
+
+/// How long the client takes for 2 MB over a round trip of 2 ms, and how many waits there were.
+fn transfer(tunables: &Tunables) -> (Duration, bool) {
+    let mut hosts = Hosts::with(tunables);
+    let listener = hosts.listen(Over::V4, 8);
+    let (client, server) = hosts.connected(Over::V4, listener);
+    let (begun, mut left, mut waited) = (hosts.now, 2_000_000, false);
+    let mut arrived = 0;
+    while arrived < 2_000_000 {
+        left -= send(&mut hosts.client, client, &std::vec![7; left.min(100_000)]);
+        hosts.run(Duration::from_millis(1));
+        arrived += drain(&mut hosts.server, server).0.len();
+        waited |= hosts.client.tcp.work.pacing.next_deadline().is_some();
+    }
+    (hosts.now.since(begun), waited)
+}
+
+#[test]
+fn window_is_paced_if_the_tunable_says_so() {
+    let (plain, waits) = transfer(&Tunables::default());
+    assert!(!waits);
+    let paced = Tunables { pacing: true, ..Tunables::default() };
+    let (spread, waits) = transfer(&paced);
+    assert!(waits);
+    assert!(spread <= plain + Duration::from_millis(4), "{spread:?} instead of {plain:?}");
+    let slow = Tunables { pacing_slow_start: 10, pacing_avoidance: 10, ..paced };
+    let (slow, _) = transfer(&slow);
+    assert!(slow > spread * 3, "{slow:?} by a tenth of the window, {spread:?} by all of it");
+}

@@ -1,0 +1,165 @@
+//! When connections that are paced may send again.
+//!
+//! One level of 4,096 slots of 2^13 ns (8.192 us), with two bitmaps that say which are taken. A wait is a
+//! link of 4 bytes beside the slab, whichever connection's; the first wait makes them. Waits are not
+//! cancelled: whoever has gone, or has nothing to send any more, is found at its time and left alone.
+//!
+//! **Promises.** A wait ends at or after its instant, at most one slot later, provided that
+//! [`PacingWheel::pop_due`] is called then; one that is longer than
+//! 33.5 ms ends then, and its connection, which knows the instant, waits again. Every operation costs a constant.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use whimbrel_base::Instant;
+
+/// The connections that wait for the time of their next segment, each at most once.
+#[derive(Debug, Default)]
+pub(crate) struct PacingWheel {
+    /// There since the first wait.
+    slots: Option<Box<Slots>>,
+    /// By the index of a connection: which one waits behind it in its slot, [`LAST`] or [`NOT_WAITING`].
+    links: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Slots {
+    /// The number of the slot, counted from time zero, before which nobody waits.
+    begin: u64,
+    waiting: usize,
+    /// A bit for each word of `taken` that is not 0.
+    taken_words: u64,
+    /// A bit for each slot that somebody waits in.
+    taken: [u64; WORDS],
+    /// Who came last in each slot that is taken.
+    heads: [u32; SLOTS],
+}
+
+impl PacingWheel {
+    /// Has the connection `index` wait until `at`, unless it waits already.
+    pub(crate) fn wait(&mut self, index: u32, at: Instant, now: Instant) {
+        let place = index as usize;
+        if self.links.len() <= place {
+            self.links.resize(place + 1, NOT_WAITING);
+        }
+        let Some(link) = self.links.get_mut(place).filter(|link| **link == NOT_WAITING) else {
+            return;
+        };
+        let slots = self.slots.get_or_insert_with(|| Box::new(Slots::new()));
+        *link = slots.push(index, at, now);
+    }
+
+    /// Ends a wait that is over at `now`; to be called until `None`. Each takes one from `budget`.
+    #[inline]
+    pub(crate) fn pop_due(&mut self, now: Instant, budget: &mut usize) -> Option<u32> {
+        let slots = self.slots.as_deref_mut()?;
+        if slots.waiting == 0 || *budget == 0 {
+            return None;
+        }
+        let index = slots.pop(now, &mut self.links)?;
+        *budget -= 1;
+        Some(index)
+    }
+
+    /// When [`PacingWheel::pop_due`] must be called at the latest.
+    #[inline]
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let slots = self.slots.as_deref().filter(|slots| slots.waiting > 0)?;
+        slots.first_taken().map(|number| Instant::from_nanos(number << SLOT_BITS))
+    }
+
+    /// True if the connection `index` waits.
+    pub(crate) fn is_waiting(&self, index: u32) -> bool {
+        self.links.get(index as usize).is_some_and(|link| *link != NOT_WAITING)
+    }
+
+    /// Memory of its lists, bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let slots = self.slots.as_ref().map_or(0, |_| size_of::<Slots>());
+        slots + self.links.capacity() * size_of::<u32>()
+    }
+}
+
+impl Slots {
+    const fn new() -> Self {
+        Self { begin: 0, waiting: 0, taken_words: 0, taken: [0; WORDS], heads: [LAST; SLOTS] }
+    }
+
+    /// Puts a connection into the slot of `at`. Returns who waits behind it.
+    fn push(&mut self, index: u32, at: Instant, now: Instant) -> u32 {
+        if self.waiting == 0 {
+            self.begin = now.as_nanos() >> SLOT_BITS;
+        }
+        // Up to the next slot, so that no wait ends early.
+        let number = at.as_nanos().div_ceil(1 << SLOT_BITS);
+        let slot = place(number.clamp(self.begin, self.begin + SLOTS as u64 - 1));
+        self.waiting += 1;
+        let (word, bit) = (slot / 64, 1 << (slot % 64));
+        let behind = if self.taken[word] & bit == 0 { LAST } else { self.heads[slot] };
+        self.heads[slot] = index;
+        self.taken[word] |= bit;
+        self.taken_words |= 1 << word;
+        behind
+    }
+
+    /// Takes a connection out of the first slot that is taken, if its time has come.
+    fn pop(&mut self, now: Instant, links: &mut [u32]) -> Option<u32> {
+        let (number, present) = (self.first_taken()?, now.as_nanos() >> SLOT_BITS);
+        self.begin = number.min(present).max(self.begin);
+        if number > present {
+            return None;
+        }
+        self.waiting -= 1;
+        let slot = place(number);
+        let index = self.heads[slot];
+        let behind = core::mem::replace(links.get_mut(index as usize)?, NOT_WAITING);
+        self.heads[slot] = behind;
+        if behind == LAST {
+            let word = slot / 64;
+            self.taken[word] &= !(1 << (slot % 64));
+            if self.taken[word] == 0 {
+                self.taken_words &= !(1 << word);
+            }
+        }
+        Some(index)
+    }
+
+    /// The number of the first slot, from `begin` on and once around, that somebody waits in.
+    fn first_taken(&self) -> Option<u64> {
+        let begin = place(self.begin);
+        let (word, bit) = (begin / 64, begin % 64);
+        let slot = match self.taken[word] >> bit {
+            0 => self.first_after(word)?,
+            rest => begin + rest.trailing_zeros() as usize,
+        };
+        Some(self.begin + (slot.wrapping_sub(begin) % SLOTS) as u64)
+    }
+
+    /// The first slot that is taken in the words behind this one, and once around in itself.
+    fn first_after(&self, word: usize) -> Option<usize> {
+        // In the order of the words from the next on: the last of them is this one again.
+        let turned = self.taken_words.rotate_right(word as u32 + 1);
+        if turned == 0 {
+            return None;
+        }
+        let found = (word + 1 + turned.trailing_zeros() as usize) % WORDS;
+        Some(found * 64 + self.taken[found].trailing_zeros() as usize)
+    }
+}
+
+/// Where a slot of this number stands.
+const fn place(number: u64) -> usize {
+    (number % SLOTS as u64) as usize
+}
+
+/// The logarithm of the nanoseconds of a slot: 8.192 us.
+const SLOT_BITS: u32 = 13;
+const WORDS: usize = 64;
+const SLOTS: usize = 64 * WORDS;
+/// Nobody waits behind this one.
+const LAST: u32 = u32::MAX;
+/// Such a connection does not wait.
+const NOT_WAITING: u32 = u32::MAX - 1;
+
+#[cfg(test)]
+mod tests;
