@@ -73,6 +73,7 @@ pub mod frame;
 pub mod handle;
 mod net;
 pub mod profile;
+mod protocol;
 pub mod shard;
 mod tcp_host;
 mod udp_error;

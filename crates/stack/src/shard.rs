@@ -25,11 +25,12 @@ mod reports;
 mod settings;
 mod udp;
 
-use whimbrel_base::{Instant, cold_path};
+use whimbrel_base::Instant;
+use whimbrel_base::ports::PortRange;
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::{Context, Counters, Tunables};
 use whimbrel_udp::Sockets;
-use whimbrel_wire::Flow;
+use whimbrel_wire::{Address, Flow};
 
 use self::budget::MemoryWatch;
 use crate::ip::{
@@ -38,10 +39,11 @@ use crate::ip::{
 };
 use crate::link::Link;
 use crate::net::{Net, check_mtu};
+use crate::protocol::Protocol;
 use crate::tcp_host::TcpHost;
 use crate::tcp_host::work::{EventSource, WorkQueues};
 use crate::udp_host::UdpHost;
-use crate::{Handle, ShardConfig};
+use crate::{Handle, ShardConfig, TxBatch};
 
 pub use budget::Memory;
 
@@ -199,7 +201,7 @@ impl Shard {
         // Whatever was done, what follows is found by comparing: no call must remember to say it.
         let done = act(&mut slot.connection, &mut self.cx);
         if let Some(deadline) = self.tcp.work.update(slot, index) {
-            self.update_timer(index, deadline);
+            self.tcp.update_timer(&mut self.cx, &mut self.net, index, deadline);
         }
         Some(done)
     }
@@ -214,7 +216,7 @@ impl Shard {
         let (index, slot) = (handle.index, self.tcp.records.held_mut(handle)?);
         let done = act(&mut slot.connection, &mut self.cx);
         if let Some(deadline) = self.tcp.work.update(slot, index) {
-            self.update_timer(index, deadline);
+            self.tcp.update_timer(&mut self.cx, &mut self.net, index, deadline);
         }
         Some(done)
     }
@@ -231,38 +233,65 @@ impl Shard {
         debug_assert!(slot.listed || !slot.has_news(), "its application would not hear of it");
         self.tcp.work.update_due(slot, index);
         if let Some(deadline) = WorkQueues::timer_update(slot) {
-            self.update_timer(index, deadline);
+            self.tcp.update_timer(&mut self.cx, &mut self.net, index, deadline);
         }
         Some(done)
     }
 
     /// Brings lists, timers and table in line with the connection.
     fn after_change(&mut self, index: u32) {
-        self.with_connection(index, |_, _| ());
+        self.tcp.after_change(&mut self.cx, &mut self.net, index);
+    }
+}
+
+/// The transports, in the order of their turns. TCP's burst path calls it by name.
+impl Shard {
+    /// True if a transport has something to send.
+    #[inline]
+    fn has_transport_output(&self) -> bool {
+        self.tcp.has_output() || self.udp.has_output()
     }
 
-    /// Arms or disarms the timer, as the connection has a deadline or none; without one it may be
-    /// over.
-    #[inline(never)]
-    fn update_timer(&mut self, index: u32, deadline: Instant) {
-        // Beforehand, so that what follows finds the connection once.
-        if !self.tcp.fast_opens.is_empty() {
-            cold_path();
-            self.tcp.end_fast_opening(&mut self.cx, index);
+    /// Fills `batch` with what the transports send. A list of connections may be long: datagrams come first.
+    #[inline(always)]
+    fn transmit(&mut self, batch: &mut TxBatch) {
+        if self.udp.has_output() {
+            self.udp.transmit(&mut self.cx, &mut self.net, batch);
         }
-        let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
-        if slot.is_over() {
-            self.tcp.unlink(&mut self.cx, &mut self.net, index);
-        } else if deadline < slot.armed {
-            self.tcp.work.timers.arm(
-                &mut self.tcp.records.connections,
-                index,
-                deadline,
-                self.cx.now,
-            );
-        } else {
-            self.tcp.work.timers.disarm(&mut self.tcp.records.connections, index);
-        }
+        self.tcp.transmit(&mut self.cx, &mut self.net, batch);
+    }
+
+    /// Does up to `budget` of what is due.
+    fn advance_transports(&mut self, budget: &mut usize) {
+        self.tcp.advance(&mut self.cx, &mut self.net, budget);
+        self.udp.advance(&mut self.cx, &mut self.net, budget);
+    }
+
+    /// When a transport has to be advanced at the latest.
+    fn next_transport_deadline(&self) -> Option<Instant> {
+        Instant::earliest([self.tcp.next_deadline(&self.cx), self.udp.next_deadline(&self.cx)])
+    }
+
+    /// Memory of what the transports hold, bytes.
+    fn transport_memory(&self) -> usize {
+        self.tcp.memory() + self.udp.memory()
+    }
+
+    fn retune_transports(&mut self, tunables: &Tunables, range: PortRange) {
+        self.tcp.on_retune(tunables, range);
+        self.udp.on_retune(tunables, range);
+    }
+
+    /// Forgets what the transports judged by the former addresses and routes.
+    fn forget_judged(&mut self) {
+        self.tcp.on_routes_changed();
+        self.udp.on_routes_changed();
+    }
+
+    /// Drops what the transports were to send from an address that is no more.
+    fn forget_transport_output(&mut self, local: u16, addr: &Address) {
+        self.tcp.on_address_removed(local, addr);
+        self.udp.on_address_removed(local, addr);
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) mod markings;
 pub(crate) mod opening;
 pub(crate) mod pacing;
 pub(crate) mod ports;
+mod protocol;
 pub(crate) mod record_checks;
 pub(crate) mod records;
 pub(crate) mod segmentation;

@@ -5,8 +5,9 @@
 
 use bytes::Bytes;
 use whimbrel_base::packet::{IcmpError, TxSegment};
-use whimbrel_tcp::Context;
+use whimbrel_base::ports::PortRange;
 use whimbrel_tcp::budget::Pressure;
+use whimbrel_tcp::{Context, Tunables};
 use whimbrel_udp::{
     Arrived, Bind, Fragmenting, Local, OutgoingDatagram, Received, Room, SendOptions, SocketError,
     Sockets, Undelivered,
@@ -17,6 +18,7 @@ use crate::ip::{
     Datagram, DatagramReport, FrameDrop, RefusalReply, Routes, UdpArrival, message_to_cut,
 };
 use crate::net::Net;
+use crate::protocol::{PacketProtocol, Protocol};
 use crate::udp_error::{UdpError, socket_error};
 use crate::{RxFrame, TxBatch, UdpHandle};
 
@@ -171,16 +173,6 @@ impl UdpHost {
     pub(crate) fn weigh(&mut self) {
         self.bytes_counted = self.sockets.held();
     }
-
-    /// Forgets what was judged by former addresses and routes.
-    pub(crate) fn forget_judged(&mut self) {
-        self.last_route = None;
-    }
-
-    /// Drops what was to leave from an address that is no more.
-    pub(crate) fn on_address_removed(&mut self, addr: &Address) {
-        self.leaving.forget(addr);
-    }
 }
 
 /// From where a datagram leaves, and whom it may be for.
@@ -296,10 +288,61 @@ fn judge_single(routes: &Routes, addr: &Address) -> Result<(), UdpError> {
     if addr.is_multicast_or_broadcast() { Err(UdpError::Multicast(*addr)) } else { Ok(()) }
 }
 
-/// Datagrams that arrived, on their way to a socket.
-impl UdpHost {
+/// Datagrams among a host's transports.
+impl Protocol for UdpHost {
+    type Report = DatagramReport;
+
+    /// An ICMP error about a datagram of ours. Returns whether it can be one: a socket has its port.
+    fn on_error(&mut self, cx: &mut Context, net: &mut Net, report: &DatagramReport) -> bool {
+        let DatagramReport { from, to, error } = report;
+        let known = self.sockets.on_error(from, to, socket_error(*error));
+        if let IcmpError::TooBig { mtu } = error
+            && known
+        {
+            net.ip.datagram_mtus.note(cx.now, to.addr, *mtu);
+        }
+        known
+    }
+
+    /// Whether datagrams wait to leave.
+    #[inline]
+    fn has_output(&self) -> bool {
+        self.sockets.has_out() || !self.leaving.is_empty()
+    }
+
+    /// Datagrams in the order in which they were handed over, up to [`A_TURN`]: segments come next.
+    #[inline(never)]
+    fn transmit(&mut self, cx: &mut Context, net: &mut Net, batch: &mut TxBatch) {
+        for _ in 0..A_TURN {
+            if batch.is_full() || !self.has_output() {
+                return;
+            }
+            batch.fill(|tx| self.write(cx, net, tx) && net.depart(tx, cx.now));
+        }
+    }
+
+    fn memory(&self) -> usize {
+        self.sockets.memory()
+    }
+
+    fn on_retune(&mut self, tunables: &Tunables, range: PortRange) {
+        self.sockets.set_rules(range, tunables.reserved_ports);
+    }
+
+    fn on_routes_changed(&mut self) {
+        self.last_route = None;
+    }
+
+    fn on_address_removed(&mut self, _local: u16, addr: &Address) {
+        self.leaving.forget(addr);
+    }
+}
+
+impl PacketProtocol for UdpHost {
+    type Packet<'a> = UdpArrival<'a>;
+
     /// A datagram for this host in `packet`, or several that came uncut.
-    pub(crate) fn on_packet(
+    fn on_packet(
         &mut self,
         cx: &mut Context,
         net: &mut Net,
@@ -336,7 +379,10 @@ impl UdpHost {
             net.refuse(cx, packet.octets, RefusalReply::PortUnreachable);
         }
     }
+}
 
+/// Datagrams that arrived, on their way to a socket.
+impl UdpHost {
     fn deliver(
         &mut self,
         cx: &Context,
@@ -365,23 +411,6 @@ impl UdpHost {
         }
     }
 
-    /// An ICMP error about a datagram of ours. Returns whether it can be one: a socket has its port.
-    pub(crate) fn on_error(
-        &mut self,
-        cx: &Context,
-        net: &mut Net,
-        report: &DatagramReport,
-    ) -> bool {
-        let DatagramReport { from, to, error } = report;
-        let known = self.sockets.on_error(from, to, socket_error(*error));
-        if let IcmpError::TooBig { mtu } = error
-            && known
-        {
-            net.ip.datagram_mtus.note(cx.now, to.addr, *mtu);
-        }
-        known
-    }
-
     /// Whether there is memory for another datagram. They go first where it is short: text was promised
     /// room by a window, a datagram was promised nothing.
     fn room(&self, cx: &Context) -> Room {
@@ -396,23 +425,6 @@ impl UdpHost {
 
 /// Datagrams that wait to leave, in their turn before segments.
 impl UdpHost {
-    /// Whether datagrams wait to leave.
-    #[inline]
-    pub(crate) fn has_output(&self) -> bool {
-        self.sockets.has_out() || !self.leaving.is_empty()
-    }
-
-    /// Datagrams in the order in which they were handed over, up to [`A_TURN`]: segments come next.
-    #[inline(never)]
-    pub(crate) fn transmit(&mut self, cx: &Context, net: &mut Net, batch: &mut TxBatch) {
-        for _ in 0..A_TURN {
-            if batch.is_full() || !self.has_output() {
-                return;
-            }
-            batch.fill(|tx| self.write(cx, net, tx) && net.depart(tx, cx.now));
-        }
-    }
-
     /// The next datagram, or the next fragment of one, or several that the device cuts.
     fn write(&mut self, cx: &Context, net: &mut Net, tx: &mut TxSegment) -> bool {
         let now = cx.now;

@@ -41,8 +41,8 @@ impl Shard {
             return Err(AddressError::Unknown(*addr));
         };
         self.end_flows_at(addr);
-        self.forget_answers(local, addr);
-        self.tcp.active.sources.forget(local);
+        self.net.forget_answers(local, addr);
+        self.forget_transport_output(local, addr);
         self.net.remove_address(addr, local)?;
         self.forget_judged();
         Ok(())
@@ -69,13 +69,6 @@ impl Shard {
             }
         }
     }
-
-    /// What was to leave from an address that is no more does not.
-    fn forget_answers(&mut self, local: u16, addr: &Address) {
-        self.net.forget_answers(local, addr);
-        self.tcp.segmentation.forget(local);
-        self.udp.on_address_removed(addr);
-    }
 }
 
 /// The host's table of routes.
@@ -95,12 +88,5 @@ impl Shard {
         self.net.remove_route(route)?;
         self.forget_judged();
         Ok(())
-    }
-
-    /// Forgets what was judged by the former addresses and routes.
-    fn forget_judged(&mut self) {
-        self.tcp.passive.listener_cache = None;
-        self.tcp.active.last_connect_route = None;
-        self.udp.forget_judged();
     }
 }

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use whimbrel_tcp::Tunables;
 
-use whimbrel_tcp::table::{Kind, Lifetimes};
+use whimbrel_tcp::table::Kind;
 use whimbrel_tcp::tunables::TUNABLES;
 use whimbrel_wire::Flow;
 
@@ -35,10 +35,7 @@ impl Shard {
                 return Err(RetuneError::Fixed { name: info.name.text });
             }
         }
-        self.tcp.active.ports.set_rules(range, tunables.reserved_ports);
-        self.udp.sockets.set_rules(range, tunables.reserved_ports);
-        self.tcp.records.syns.set_rules(&tunables);
-        self.tcp.records.lifetimes = Lifetimes::new(&tunables);
+        self.retune_transports(&tunables, range);
         self.net.set_link_rules(&tunables);
         self.cx.pool.set_budget(tunables.mem_budget, &mut self.cx.around.counters);
         self.cx.tunables = tunables;

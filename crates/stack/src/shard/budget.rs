@@ -81,12 +81,10 @@ impl Shard {
         // Chunks that no text is in: all but what text takes, be it in chunks or elsewhere. Those count here
         // too that applications have, as long as the pool knows of them.
         let idle_chunks = pool.chunks.octets().saturating_sub(pool.budget.text() as usize);
-        let bytes = records.memory()
-            + self.tcp.work.memory()
+        let bytes = self.transport_memory()
             + pool.memory(records.connections.0.len())
             + idle_chunks
-            + self.net.memory()
-            + self.udp.sockets.memory();
+            + self.net.memory();
         bytes as u64
     }
 }

@@ -3,7 +3,6 @@
 use whimbrel_base::Instant;
 
 use super::Shard;
-use crate::ip::FlowKey;
 
 impl Shard {
     /// Time passed: does up to `budget` of what is due. Returns whether more is due.
@@ -27,13 +26,7 @@ impl Shard {
         if self.net.link.is_some() {
             self.report_unreachable();
         }
-        while let Some(index) =
-            self.tcp.work.timers.pop_due(&mut self.tcp.records.connections, self.cx.now, &mut left)
-        {
-            self.on_timer(index);
-        }
-        let (work, connections) = (&mut self.tcp.work, &mut self.tcp.records.connections);
-        work.advance_pacing(connections, self.cx.now, &mut left);
+        self.advance_transports(&mut left);
         while left > 0 && self.net.pings.advance(self.cx.now) {
             left -= 1;
         }
@@ -52,39 +45,10 @@ impl Shard {
         self.next_deadline().is_some_and(|next| next <= self.cx.now)
     }
 
-    #[inline(never)]
-    fn on_timer(&mut self, index: u32) {
-        self.tell_path_mtu(index);
-        if let Some((connection, cx)) = self.connection(index) {
-            let repeated = cx.counters.syn_retrans;
-            let (held, lowered) = (connection.held_path_mtu(), cx.counters.path_mtu_lowered);
-            connection.on_deadline(cx);
-            let unheard = cx.counters.syn_retrans > repeated;
-            let believed = held.filter(|_| cx.counters.path_mtu_lowered > lowered);
-            let key = FlowKey::of(connection);
-            if connection.doubts_path(&cx.tunables) {
-                cx.counters.paths_doubted += 1;
-                self.net.doubt_path(&key.remote, self.cx.now);
-            }
-            // What a router said holds for others to the same host, too.
-            if let Some(mtu) = believed {
-                self.net.note_path_mtu(self.cx.now, key.remote, mtu);
-            }
-            if unheard {
-                let addresses = &self.net.ip.addresses;
-                self.tcp.active.on_syn_unanswered(&mut self.cx, addresses, &key);
-            }
-        }
-        self.after_change(index);
-    }
-
     /// When [`Shard::advance`] must be called at the latest, if nothing else happens.
     pub fn next_deadline(&self) -> Option<Instant> {
         Instant::earliest([
-            self.tcp.work.timers.next_deadline(),
-            self.tcp.work.pacing.next_deadline(),
-            self.tcp.records.syns.next_deadline(),
-            self.tcp.records.next_wait_expiry(self.cx.now, self.cx.tunables.max_time_wait),
+            self.next_transport_deadline(),
             self.net.ip.reassembly.next_deadline(),
             self.net.next_link_deadline(),
             self.memory.chunks_deadline(&self.cx),

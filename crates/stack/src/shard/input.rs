@@ -14,6 +14,7 @@ use super::Shard;
 use crate::RxFrame;
 use crate::ip::{Arrival, FrameDrop, Input, Refused};
 use crate::net::replies::Pending;
+use crate::protocol::PacketProtocol;
 use crate::tcp_host::coalesce::join;
 use crate::tcp_host::found::{BURST, FoundSegment, ReusedFlow};
 use crate::tcp_host::half_open::HandshakeStep;
@@ -281,7 +282,7 @@ impl Shard {
         if let Some(deadline) = self.tcp.work.update(slot, index)
             && !self.tcp.work.timers.defer(slot, index, deadline, self.cx.now)
         {
-            self.update_timer(index, deadline);
+            self.tcp.update_timer(&mut self.cx, &mut self.net, index, deadline);
         }
         if let Some(text) = opens_fast {
             cold_path();

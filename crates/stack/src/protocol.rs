@@ -1,0 +1,66 @@
+//! The contract of a transport: what a host calls on each of its protocols above IP.
+//!
+//! Dispatch is static: a [`Shard`](crate::Shard) has a field for each transport and names each in the one block
+//! of `shard.rs` that takes their turns. A new transport is a type that implements [`Protocol`] and
+//! [`PacketProtocol`], that field, and its packets' row in `net/ip`.
+
+use whimbrel_base::Instant;
+use whimbrel_base::ports::PortRange;
+use whimbrel_tcp::{Context, Tunables};
+use whimbrel_wire::Address;
+
+use crate::net::Net;
+use crate::{RxFrame, TxBatch};
+
+/// A transport of a host.
+///
+/// TCP has more phases than these: half-open entries are due before anything else, records in TIME-WAIT after the
+/// rest, and what is left of a super-segment leaves before the replies.
+pub(crate) trait Protocol {
+    /// An ICMP error about a packet that this transport sent.
+    type Report;
+
+    /// Acts upon an ICMP error. Returns whether it is about something that this transport has.
+    fn on_error(&mut self, cx: &mut Context, net: &mut Net, report: &Self::Report) -> bool;
+
+    /// True if something waits to leave.
+    fn has_output(&self) -> bool;
+
+    /// Fills `batch` with what is to leave, as much as it has in one turn.
+    fn transmit(&mut self, cx: &mut Context, net: &mut Net, batch: &mut TxBatch);
+
+    /// Does what is due, and takes each step from `budget`. Nothing, for a transport without timers.
+    fn advance(&mut self, _cx: &mut Context, _net: &mut Net, _budget: &mut usize) {}
+
+    /// When it has to be advanced at the latest; `None` if nothing is due.
+    fn next_deadline(&self, _cx: &Context) -> Option<Instant> {
+        None
+    }
+
+    /// Memory of its records and queues, bytes.
+    fn memory(&self) -> usize;
+
+    /// Goes by these tunables from now on; ephemeral ports lie in `range`.
+    fn on_retune(&mut self, tunables: &Tunables, range: PortRange);
+
+    /// Forgets what was judged by the former addresses and routes.
+    fn on_routes_changed(&mut self);
+
+    /// Drops what was to leave from an address that this host had under the number `local`.
+    fn on_address_removed(&mut self, local: u16, addr: &Address);
+}
+
+/// A transport that takes in one packet at a time. Segments of TCP come in bursts instead (`shard/input.rs`).
+pub(crate) trait PacketProtocol: Protocol {
+    /// A packet of this transport, as `net/ip` reads it.
+    type Packet<'a>;
+
+    /// Acts upon a packet for this host, which `frame` carries, and counts it as delivered or dropped.
+    fn on_packet(
+        &mut self,
+        cx: &mut Context,
+        net: &mut Net,
+        frame: &RxFrame<'_>,
+        packet: &Self::Packet<'_>,
+    );
+}
