@@ -14,7 +14,7 @@ pub struct TxBatch {
 }
 
 impl TxBatch {
-    /// A batch of `places` segments (about 730 octets each).
+    /// A batch of `places` segments (about 730 bytes each).
     pub fn new(places: usize) -> Self {
         Self { places: (0..places).map(|_| TxSegment::new()).collect(), sent: 0, filled: 0 }
     }

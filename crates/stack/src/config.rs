@@ -28,9 +28,9 @@ pub struct ShardConfig {
 pub struct Capabilities {
     /// What its frames begin with.
     pub medium: Medium,
-    /// The largest IP packet that the link carries, octets (68 ..= 65,535; IPv6 needs 1,280).
+    /// The largest IP packet that the link carries, bytes (68 ..= 65,535; IPv6 needs 1,280).
     pub mtu: u16,
-    /// The largest IP packet that the device takes and cuts itself (segmentation offload), octets;
+    /// The largest IP packet that the device takes and cuts itself (segmentation offload), bytes;
     /// equal to `mtu` if it cannot cut.
     pub max_super: u32,
     /// The device completes the transport checksums of what is sent.

@@ -31,7 +31,7 @@ pub enum ConfigError {
         "an MTU of {mtu} bytes: with these addresses every link carries {least}; give that or more"
     )]
     Mtu {
-        /// The MTU that was given, in octets.
+        /// The MTU that was given, in bytes.
         mtu: u16,
         /// 68 for IPv4 (RFC 791 3.1), 1,280 for IPv6 (RFC 8200 5).
         least: u16,
@@ -278,7 +278,7 @@ pub enum InjectError {
     /// More than the link carries.
     #[error("a packet of {len} bytes: the link carries {mtu} (its MTU); send it in fragments")]
     TooLong {
-        /// The length of the packet, octets.
+        /// The length of the packet, bytes.
         len: usize,
         /// The MTU of the link.
         mtu: u16,

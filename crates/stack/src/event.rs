@@ -39,7 +39,7 @@ pub enum Event {
 /// What there is to read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Recv {
-    /// The next octets of the stream; never empty.
+    /// The next bytes of the stream; never empty.
     Data(Bytes),
     /// Nothing yet: an [`Event::Readable`] will come.
     Pending,

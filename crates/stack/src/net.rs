@@ -114,7 +114,7 @@ impl Net {
     pub(crate) fn unframe<'a>(&mut self, now: Instant, frame: &RxFrame<'a>) -> Option<RxFrame<'a>> {
         self.ip.counters.in_receives += 1;
         let reason = match self.open(frame.octets) {
-            Ok(Unframed::Packet(octets)) => return Some(RxFrame { octets, ..*frame }),
+            Ok(Unframed::Packet(bytes)) => return Some(RxFrame { octets: bytes, ..*frame }),
             Ok(Unframed::LinkControl(heard)) => match self.hear(heard, now) {
                 Ok(()) => {
                     self.ip.counters.in_delivers += 1;
@@ -294,7 +294,7 @@ impl Net {
     /// Memory of the packets that it holds, bytes.
     pub(crate) fn memory(&self) -> usize {
         let waiting = self.link.as_ref().map_or(0, |link| link.neighbours().waiting());
-        self.ip.reassembly.octets()
+        self.ip.reassembly.bytes()
             + self.replies.len() * size_of::<Pending>()
             + waiting * size_of::<TxSegment>()
     }

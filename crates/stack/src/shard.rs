@@ -149,7 +149,7 @@ impl Shard {
         self.tcp.records.flow(&self.net, handle)
     }
 
-    /// Octets to be read up to the end of the peer's urgent data, if any is still to come
+    /// Bytes to be read up to the end of the peer's urgent data, if any is still to come
     /// (RFC 6093; what `SIOCATMARK` asks).
     pub fn urgent_mark(&self, handle: Handle) -> Option<u32> {
         self.tcp.records.urgent_mark(handle)
@@ -176,7 +176,7 @@ impl Shard {
             looped: self.net.looped(),
             pings: self.net.pings.len(),
             fragmented: self.net.ip.reassembly.len(),
-            fragment_octets: self.net.ip.reassembly.octets(),
+            fragment_octets: self.net.ip.reassembly.bytes(),
             udp_sockets: self.udp.sockets.len(),
             udp_unsent: self.udp.unsent(),
             other_addresses: self.net.ip.addresses.others(),
@@ -326,7 +326,7 @@ pub struct Census {
     pub pings: usize,
     /// Datagrams of which some fragments are here.
     pub fragmented: usize,
-    /// Octets that their fragments take.
+    /// Bytes that their fragments take.
     pub fragment_octets: usize,
     /// UDP sockets that are open.
     pub udp_sockets: usize,

@@ -7,7 +7,7 @@
 //! bitmap a level says which slots are taken, so neither finding the next deadline nor skipping
 //! idle time looks at empty slots. (Schemes 6 and 7 of Varghese and Lauck, 1987.)
 //!
-//! Nodes are 12 octets *inside* the records, linked by index. Rejected: a binary heap, 30-100 ns a
+//! Nodes are 12 bytes *inside* the records, linked by index. Rejected: a binary heap, 30-100 ns a
 //! re-arm at a million timers and growth by copying; a list of entries beside the records, one
 //! cache line more for each timer touched.
 //!
@@ -27,7 +27,7 @@
 
 use whimbrel_base::Instant;
 
-/// What a record holds for the one timer it has: 12 octets.
+/// What a record holds for the one timer it has: 12 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimerNode {
     /// The node before it, or `LIST` and the number of the list that it heads; [`UNARMED`].

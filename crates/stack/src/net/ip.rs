@@ -76,7 +76,7 @@ pub(crate) enum Origin {
 }
 
 impl IpLayer {
-    /// Octets in front of each IP header that leaves, for the link.
+    /// Bytes in front of each IP header that leaves, for the link.
     pub(crate) fn link_header_len(&self) -> usize {
         match self.capabilities.medium {
             Medium::Ip => 0,

@@ -176,7 +176,7 @@ impl Link {
         }
     }
 
-    /// Puts the header in front of a packet whose first [`EthernetHeader::LEN`] octets were left
+    /// Puts the header in front of a packet whose first [`EthernetHeader::LEN`] bytes were left
     /// free. `false` if it waits for its neighbour, or was dropped.
     // Of the functions that an IP link does not need, none is to stand among what it needs.
     #[inline(never)]

@@ -8,7 +8,7 @@ use whimbrel_base::packet::TxSegment;
 #[derive(Debug, Default)]
 pub(crate) struct Looped {
     queue: VecDeque<TxSegment>,
-    octets: usize,
+    bytes: usize,
 }
 
 /// There is no room.
@@ -19,21 +19,21 @@ impl Looped {
     /// Linux keeps 1,000 (`net.core.netdev_max_backlog`).
     const MOST: usize = 1_024;
     /// With super-segments of 64 KiB those would be 64 MiB.
-    const MOST_OCTETS: usize = 4 << 20;
+    const MOST_BYTES: usize = 4 << 20;
 
     pub(crate) fn push(&mut self, segment: TxSegment) -> Result<(), QueueFull> {
-        let octets = self.octets + segment.len();
-        if self.queue.len() >= Self::MOST || octets > Self::MOST_OCTETS {
+        let bytes = self.bytes + segment.len();
+        if self.queue.len() >= Self::MOST || bytes > Self::MOST_BYTES {
             return Err(QueueFull);
         }
-        self.octets = octets;
+        self.bytes = bytes;
         self.queue.push_back(segment);
         Ok(())
     }
 
     pub(crate) fn pop(&mut self) -> Option<TxSegment> {
         let segment = self.queue.pop_front()?;
-        self.octets -= segment.len();
+        self.bytes -= segment.len();
         if self.queue.is_empty() {
             // 730 bytes each: what a burst took is given back.
             self.queue = VecDeque::new();

@@ -52,12 +52,12 @@ impl Pending {
         }
     }
 
-    /// What it repeats of somebody's packet, octets.
-    fn octets(&self) -> usize {
+    /// What it repeats of somebody's packet, bytes.
+    fn bytes(&self) -> usize {
         match self {
             Self::Reply(..) | Self::SynAck(_) | Self::SynCookie(_) => 0,
-            Self::Echo(echo) | Self::EchoRequest(echo) => echo.octets(),
-            Self::Error(error) => error.octets(),
+            Self::Echo(echo) | Self::EchoRequest(echo) => echo.bytes(),
+            Self::Error(error) => error.bytes(),
             Self::Packet(packet) => packet.len(),
         }
     }
@@ -69,7 +69,7 @@ impl Pending {
 pub(crate) struct Replies {
     queue: VecDeque<Pending>,
     /// Of packets that are repeated.
-    octets: usize,
+    bytes: usize,
 }
 
 impl Replies {
@@ -78,15 +78,15 @@ impl Replies {
     /// Places that SYN-ACKs alone may have: four bursts of SYNs.
     const KEPT_FOR_OPENINGS: usize = 256;
     /// While the device takes nothing, 1,024 echoes of the largest packets would be 64 MiB.
-    const MOST_OCTETS: usize = 1 << 20;
+    const MOST_BYTES: usize = 1 << 20;
 
     /// Queues it; returns whether there was room.
     #[inline]
     pub(crate) fn push(&mut self, pending: Pending) -> bool {
-        let octets = self.octets + pending.octets();
-        let room = self.queue.len() < pending.most() && octets <= Self::MOST_OCTETS;
+        let bytes = self.bytes + pending.bytes();
+        let room = self.queue.len() < pending.most() && bytes <= Self::MOST_BYTES;
         if room {
-            self.octets = octets;
+            self.bytes = bytes;
             self.queue.push_back(pending);
         }
         room
@@ -95,13 +95,13 @@ impl Replies {
     /// Queues the last segment of a connection: there are no more of those than connections, however
     /// many end at once.
     pub(crate) fn push_own(&mut self, pending: Pending) {
-        self.octets += pending.octets();
+        self.bytes += pending.bytes();
         self.queue.push_back(pending);
     }
 
     /// Puts back the rest of what was popped.
     pub(crate) fn put_back(&mut self, pending: Pending) {
-        self.octets += pending.octets();
+        self.bytes += pending.bytes();
         self.queue.push_front(pending);
     }
 
@@ -120,9 +120,9 @@ impl Replies {
 
     pub(crate) fn pop(&mut self) -> Option<Pending> {
         let pending = self.queue.pop_front()?;
-        if self.octets > 0 {
+        if self.bytes > 0 {
             cold_path();
-            self.octets -= pending.octets();
+            self.bytes -= pending.bytes();
         }
         Some(pending)
     }
@@ -130,7 +130,7 @@ impl Replies {
     /// What was to leave from this address of the host's own does not.
     pub(crate) fn forget(&mut self, local: u16, addr: &Address) {
         self.queue.retain(|pending| !pending.is_from(local, addr));
-        self.octets = self.queue.iter().map(Pending::octets).sum();
+        self.bytes = self.queue.iter().map(Pending::bytes).sum();
     }
 
     pub(crate) fn len(&self) -> usize {

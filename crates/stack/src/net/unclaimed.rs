@@ -111,21 +111,21 @@ impl Net {
 /// if it stands for several, or cannot be finished.
 fn whole(frame: &RxFrame<'_>) -> Option<Bytes> {
     let SegMeta { segs, checksum, .. } = frame.meta;
-    let octets = frame.octets.get(..length_of(frame.octets)?)?;
+    let bytes = frame.octets.get(..length_of(frame.octets)?)?;
     if segs > 1 {
         return None;
     }
     if checksum != RxChecksum::Partial {
-        return Some(Bytes::copy_from_slice(octets));
+        return Some(Bytes::copy_from_slice(bytes));
     }
-    let (ip, payload) = IpHeader::parse(octets).ok()?;
+    let (ip, payload) = IpHeader::parse(bytes).ok()?;
     let field = match ip.protocol {
         Protocol::TCP => TcpHeader::CHECKSUM_OFFSET,
         Protocol::UDP => UDP_CHECKSUM,
         _ => return None,
     };
-    let mut packet = BytesMut::from(octets);
-    let start = octets.len() - payload.len();
+    let mut packet = BytesMut::from(bytes);
+    let start = bytes.len() - payload.len();
     let transport = packet.get_mut(start..)?;
     transport.get_mut(field..field + 2)?.fill(0);
     let len = transport.len() as u32;

@@ -50,7 +50,7 @@ impl Shard {
         written.ok_or(SendError::Unknown)?.map_err(|_| SendError::Closed)
     }
 
-    /// How many octets [`Shard::send`] would take now, but for what a buffer grows by; 0 if it is stale.
+    /// How many bytes [`Shard::send`] would take now, but for what a buffer grows by; 0 if it is stale.
     pub fn send_room(&self, handle: Handle) -> usize {
         self.tcp.records.send_room(handle)
     }
@@ -72,12 +72,12 @@ impl Shard {
         written.ok_or(SendError::Unknown)?.map_err(|_| SendError::Closed)
     }
 
-    /// The next octets that arrived in order.
+    /// The next bytes that arrived in order.
     pub fn recv(&mut self, handle: Handle) -> Recv {
         self.recv_up_to(handle, usize::MAX)
     }
 
-    /// The next octets that arrived in order, at most `most` (>= 1) of them.
+    /// The next bytes that arrived in order, at most `most` (>= 1) of them.
     pub fn recv_up_to(&mut self, handle: Handle, most: usize) -> Recv {
         let Some(slot) = self.tcp.records.held_mut(handle) else { return Recv::Unknown };
         let read = match slot.connection.read_up_to(&mut self.cx, most) {

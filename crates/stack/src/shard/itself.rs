@@ -30,8 +30,8 @@ impl Shard {
             packet.resize(segment.len(), 0);
             if segment.copy_to(&mut packet).is_some() {
                 let at = self.net.ip.link_header_len();
-                let octets = packet.get(at..).unwrap_or_default();
-                self.rx_looped(&RxFrame::new(octets, meta_of(&segment)));
+                let bytes = packet.get(at..).unwrap_or_default();
+                self.rx_looped(&RxFrame::new(bytes, meta_of(&segment)));
             }
         }
         self.net.ip.origin = Origin::Wire;

@@ -4,7 +4,7 @@ use super::{ConfigError, Shard};
 use crate::ip::FlowKey;
 
 impl Shard {
-    /// From now on the link carries IP packets of up to `mtu` octets, and new connections announce what fits.
+    /// From now on the link carries IP packets of up to `mtu` bytes, and new connections announce what fits.
     /// If that is less than before, what connections have in flight and does not fit is cut anew and sent
     /// again, as no congestion lost it; segments of connections that are there never become larger. It walks
     /// all connections. A device that cuts super-segments has to take them still.

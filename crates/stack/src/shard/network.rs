@@ -75,12 +75,12 @@ impl Shard {
 
 /// What links and paths carry.
 impl Shard {
-    /// The largest IP packet that the link carries, octets.
+    /// The largest IP packet that the link carries, bytes.
     pub fn mtu(&self) -> u16 {
         self.net.mtu()
     }
 
-    /// The largest IP packet that the path to `remote` carries, octets, if it was found by segments
+    /// The largest IP packet that the path to `remote` carries, bytes, if it was found by segments
     /// to be less than the link does within the last ten minutes. Of an IPv4 path that carries less than 552
     /// it is that: routers may fragment what is sent there.
     pub fn path_mtu(&self, remote: &Address) -> Option<u16> {

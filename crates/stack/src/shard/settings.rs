@@ -22,14 +22,14 @@ impl Shard {
         self.with_handle(handle, |connection, cx| connection.set_keep_alive(cx, keep_alive));
     }
 
-    /// How many octets may wait to be acknowledged (`SO_SNDBUF`): a number means what the tunable
+    /// How many bytes may wait to be acknowledged (`SO_SNDBUF`): a number means what the tunable
     /// `buffers` says, a floor by default.
     pub fn set_send_size(&mut self, handle: Handle, size: impl Into<BufferSize>) {
         let size = size.into();
         self.with_handle(handle, |connection, cx| connection.set_send_size(cx, size));
     }
 
-    /// How many octets may wait to be read (`SO_RCVBUF`): a number means what the tunable `buffers`
+    /// How many bytes may wait to be read (`SO_RCVBUF`): a number means what the tunable `buffers`
     /// says, a floor by default.
     pub fn set_recv_size(&mut self, handle: Handle, size: impl Into<BufferSize>) {
         let size = size.into();

@@ -108,7 +108,7 @@ impl Shard {
         &self.udp.sockets
     }
 
-    /// The most octets that a datagram to `remote` carries in one packet (RFC 1122 3.4, GET_MAXSIZES).
+    /// The most bytes that a datagram to `remote` carries in one packet (RFC 1122 3.4, GET_MAXSIZES).
     pub fn udp_whole(&self, remote: &Address) -> usize {
         self.net.ip.whole_udp(self.cx.now, remote)
     }

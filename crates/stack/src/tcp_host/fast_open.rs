@@ -317,5 +317,5 @@ fn carries_any_options(net: &Net) -> bool {
     usize::from(net.ip.capabilities.mtu) >= HEADERS + TcpOptions::MAX_LEN
 }
 
-/// Octets of the headers of IPv4 and TCP, without options.
+/// Bytes of the headers of IPv4 and TCP, without options.
 const HEADERS: usize = 40;

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use whimbrel_tcp::conn::Marking;
 
-/// The markings that were asked for so far, each once. They stay: a few octets each, and 255 at most.
+/// The markings that were asked for so far, each once. They stay: a few bytes each, and 255 at most.
 #[derive(Debug, Default)]
 pub(crate) struct Markings(Vec<Marking>);
 

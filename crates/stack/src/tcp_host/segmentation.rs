@@ -19,7 +19,7 @@ pub(crate) struct SegmentationQueue {
     pub(crate) turn: u32,
     /// Whether super-segments are cut here, because the device cuts none.
     pub(crate) is_here: bool,
-    /// The headers of what is left, with the number of its first octet.
+    /// The headers of what is left, with the number of its first byte.
     head: Option<Head>,
     text: VecDeque<Bytes>,
 }
@@ -29,12 +29,12 @@ struct Head {
     key: FlowKey,
     outgoing: OutgoingSegment,
     marking: Marking,
-    /// Octets of text that are left.
+    /// Bytes of text that are left.
     left: u32,
 }
 
 impl SegmentationQueue {
-    /// For a device that takes super-segments of up to `max_text` octets of text, or of none (0).
+    /// For a device that takes super-segments of up to `max_text` bytes of text, or of none (0).
     pub(crate) fn new(max_text: u32, mtu: u16) -> Self {
         let mut cutting = Self { turn: 0, is_here: false, head: None, text: VecDeque::new() };
         cutting.set_sizes(max_text, mtu);
@@ -122,5 +122,5 @@ impl SegmentationQueue {
 /// Segments that are cut here, at most, of what a connection sends in its turn: more would keep other
 /// connections waiting.
 const SEGMENTS: u32 = 16;
-/// Octets of text in a super-segment that is cut here, at most.
+/// Bytes of text in a super-segment that is cut here, at most.
 const MOST_TEXT: u32 = 65_000;

@@ -4,7 +4,7 @@
 //! retransmission time-out to the next and to delayed acknowledgments, and is over before any of them
 //! comes. So a deadline that lies far enough ahead does not enter the wheel at once: its connection is
 //! *looked at* a constant time later, and entered then if it still waits for something. Constant
-//! time-outs are a queue: 16 octets and a few instructions to enter, nothing to leave, and while it
+//! time-outs are a queue: 16 bytes and a few instructions to enter, nothing to leave, and while it
 //! stands there each deadline that lies behind that look is followed for nothing.
 //!
 //! Either way [`ConnectionSlot::armed`] says when the connection is attended to, never later than its deadline.

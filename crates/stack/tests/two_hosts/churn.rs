@@ -17,7 +17,7 @@ const RATES: [u64; 6] = [250, 300, 500, 1_000, 10_000, 100_000];
 /// A timer is up to a tick late.
 const TIMER_TICK: Duration = Duration::from_nanos(1 << 20);
 
-/// What this process holds, octets; 0 where nobody tells.
+/// What this process holds, bytes; 0 where nobody tells.
 #[allow(clippy::disallowed_methods, reason = "a test asks the machine how much memory it has")]
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
@@ -25,7 +25,7 @@ fn resident() -> u64 {
 }
 
 /// The server closes first: its TIME-WAITs are met by new SYNs from the same ports. Returns how many
-/// octets of memory the last three quarters took.
+/// bytes of memory the last three quarters took.
 fn many_from_one_address(count: u64, rate: u64, settings: &[(&str, &str)]) -> u64 {
     let mut world = World::new(SERVER_FIRST, settings);
     world.play(count / 4, rate);
@@ -136,7 +136,7 @@ fn ports_that_come_back_at_random_delay_nobody_at_any_rate() {
 }
 
 #[test]
-fn a_client_whose_octets_outran_the_isn_clock_waits_for_two_round_trips_and_no_longer() {
+fn a_client_whose_bytes_outran_the_isn_clock_waits_for_two_round_trips_and_no_longer() {
     who_outran_the_clock_is_delayed(
         (400, 2_000),
         &[("net.ipv4.ip_local_port_range", "40000 40099")],

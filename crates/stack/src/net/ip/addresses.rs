@@ -17,7 +17,7 @@ use self::others::Others;
 
 pub use whimbrel_tcp::table::PathClass;
 
-/// This host's addresses. Records hold an index of two octets instead of sixteen.
+/// This host's addresses. Records hold an index of two bytes instead of sixteen.
 #[derive(Debug)]
 pub struct Addresses {
     by_index: Vec<InterfaceAddress>,
@@ -80,15 +80,15 @@ impl Addresses {
 
     /// The same of an IPv4 address: as it stands in a packet, it need not be put together to be compared.
     #[inline]
-    pub(crate) fn index_of_v4(&self, octets: [u8; 4]) -> Option<u16> {
+    pub(crate) fn index_of_v4(&self, bytes: [u8; 4]) -> Option<u16> {
         let FirstV4 { numbers: [one, two], are_all } = self.first_v4;
-        let number = FirstV4::number(octets);
+        let number = FirstV4::number(bytes);
         if number == one {
             Some(0)
         } else if are_all {
             (number == two).then_some(1)
         } else {
-            self.index_among_many(Address::from_v4_octets(octets))
+            self.index_among_many(Address::from_v4_octets(bytes))
         }
     }
 
@@ -266,14 +266,14 @@ impl Addresses {
 /// The first two addresses, as they stand in packets of IPv4: most hosts have no more.
 #[derive(Clone, Copy, Debug)]
 struct FirstV4 {
-    /// What octets come to as a number; [`FirstV4::NONE`] for an address of IPv6, or where there is none.
+    /// What bytes come to as a number; [`FirstV4::NONE`] for an address of IPv6, or where there is none.
     numbers: [u64; 2],
     /// There are no others.
     are_all: bool,
 }
 
 impl FirstV4 {
-    /// No four octets come to that.
+    /// No four bytes come to that.
     const NONE: u64 = u64::MAX;
 
     fn of(addresses: &[InterfaceAddress]) -> Self {
@@ -286,8 +286,8 @@ impl FirstV4 {
     }
 
     #[inline]
-    fn number(octets: [u8; 4]) -> u64 {
-        u32::from_ne_bytes(octets).into()
+    fn number(bytes: [u8; 4]) -> u64 {
+        u32::from_ne_bytes(bytes).into()
     }
 }
 
@@ -325,10 +325,10 @@ fn check_address(address: &InterfaceAddress) -> Result<(), ConfigError> {
 }
 
 pub(crate) fn is_link_local(addr: &Address) -> bool {
-    let octets = addr.octets();
+    let bytes = addr.octets();
     match addr.family() {
         Family::V4 => addr.v4_octets().starts_with(&[169, 254]),
-        Family::V6 => octets[0] == 0xfe && octets[1] & 0xc0 == 0x80,
+        Family::V6 => bytes[0] == 0xfe && bytes[1] & 0xc0 == 0x80,
     }
 }
 

@@ -112,7 +112,7 @@ impl<'a> Arrival<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UdpArrival<'a> {
     pub(crate) datagram: Arrived<'a>,
-    /// If its data exceed this, they are those of several datagrams of so many octets each, the last
+    /// If its data exceed this, they are those of several datagrams of so many bytes each, the last
     /// perhaps of fewer, which the device or its kernel had not cut yet (UDP_L4). 0: of one.
     pub(crate) each: u16,
 }
@@ -170,7 +170,7 @@ pub(crate) struct IcmpReport {
 /// What a packet that was refused is answered with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RefusalReply {
-    /// Nobody here speaks its protocol; the octet that named it stands here.
+    /// Nobody here speaks its protocol; the byte that named it stands here.
     ProtocolUnreachable { pointer: u16 },
     /// Where it was for cannot be reached.
     Unreachable(Unreachable),

@@ -37,7 +37,7 @@ frame_drops! {
     Martian = "IP_MARTIAN_SOURCE",
     /// A fragment within a packet that was made whole from fragments.
     Fragment = "IP_FRAGMENT",
-    /// A fragment without octets, or one that ends beyond the largest packet.
+    /// A fragment without bytes, or one that ends beyond the largest packet.
     FragmentLength = "FRAG_LENGTH",
     /// A fragment that is here already.
     FragmentDuplicate = "DUP_FRAG",

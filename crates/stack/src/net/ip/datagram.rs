@@ -52,8 +52,8 @@ impl Datagram {
         &self.local
     }
 
-    /// Octets that did not leave yet.
-    pub(crate) fn octets(&self) -> usize {
+    /// Bytes that did not leave yet.
+    pub(crate) fn bytes(&self) -> usize {
         self.payload.len()
     }
 }

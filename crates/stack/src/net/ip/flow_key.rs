@@ -4,7 +4,7 @@ use whimbrel_tcp::conn::Connection;
 use whimbrel_tcp::table::{Ended, SynEntry, TimeWait};
 use whimbrel_wire::{Address, Endpoint};
 
-/// A 4-tuple in 22 octets: what every record of a flow holds.
+/// A 4-tuple in 22 bytes: what every record of a flow holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FlowKey {
     pub(crate) remote: Address,

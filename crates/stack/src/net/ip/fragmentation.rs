@@ -68,11 +68,11 @@ fn counter(hasher: &PairHasher, local: &Address, remote: &Address) -> u32 {
         let ([a, b, c, d], [e, f, g, _]) = (local.v4_octets(), remote.v4_octets());
         return hasher.prf().hash(&[a, b, c, d, e, f, g]) as u32;
     }
-    let mut octets = [0; 24];
-    let (front, back) = octets.split_at_mut(16);
+    let mut bytes = [0; 24];
+    let (front, back) = bytes.split_at_mut(16);
     front.copy_from_slice(local.octets());
     back.copy_from_slice(&remote.octets()[..8]);
-    hasher.prf().hash(&octets) as u32
+    hasher.prf().hash(&bytes) as u32
 }
 
 /// What a counter of fragmented packets starts from. Shards of one host share their keys, and
@@ -112,7 +112,7 @@ impl IpLayer {
             this
         });
         let len = if fragment.is_some() { part } else { whole }.min(datagram.payload.len());
-        let octets = datagram.payload.split_to(len);
+        let bytes = datagram.payload.split_to(len);
         self.counters.fragments_created += u64::from(fragment.is_some());
         let fragment = fragment.or_else(|| self.may_be_cut(datagram, now));
         let Datagram { protocol, class, hop_limit, .. } = *datagram;
@@ -121,7 +121,7 @@ impl IpLayer {
         tx.set_header_len(at);
         tx.checksum = TxChecksum::Done;
         tx.gso_size = 0;
-        tx.payload.push(octets).is_ok()
+        tx.payload.push(bytes).is_ok()
     }
 
     /// The whole of a message as the only fragment of itself, if routers may cut it.
@@ -149,11 +149,11 @@ impl IpLayer {
         let at = self.link_header_len();
         let segments = tx.payload.octets().div_ceil(u32::from(tx.gso_size).max(1));
         let count = if tx.gso_size == 0 { 1 } else { segments.max(1) };
-        let Some(octets) = tx.header_room()[at..].first_chunk_mut::<{ Ipv4Header::LEN }>() else {
+        let Some(bytes) = tx.header_room()[at..].first_chunk_mut::<{ Ipv4Header::LEN }>() else {
             return;
         };
-        let [first, .., s0, s1, s2, s3, d0, d1, d2, d3] = *octets;
-        if first >> 4 != 4 || octets[PROTOCOL_AT] != Protocol::TCP.0 {
+        let [first, .., s0, s1, s2, s3, d0, d1, d2, d3] = *bytes;
+        if first >> 4 != 4 || bytes[PROTOCOL_AT] != Protocol::TCP.0 {
             return;
         }
         let local = Address::from_v4_octets([s0, s1, s2, s3]);
@@ -164,7 +164,7 @@ impl IpLayer {
             // RFC 6864 4.3: "Sources emitting non-atomic datagrams MUST NOT repeat IPv4 ID values within one
             // MDL for a given source address/destination address/protocol tuple."
             let identification = self.next_identification(&local, &remote, count);
-            Ipv4Header::allow_fragments(octets, identification as u16);
+            Ipv4Header::allow_fragments(bytes, identification as u16);
         }
     }
 
@@ -177,7 +177,7 @@ impl IpLayer {
 /// Where IPv4's Protocol field stands.
 const PROTOCOL_AT: usize = 9;
 
-/// The octets that a whole packet of `mtu` carries, and a fragment: units of eight (RFC 791 3.1).
+/// The bytes that a whole packet of `mtu` carries, and a fragment: units of eight (RFC 791 3.1).
 fn room(family: Family, mtu: usize) -> (usize, usize) {
     let (header, more) = match family {
         Family::V4 => (Ipv4Header::LEN, 0),

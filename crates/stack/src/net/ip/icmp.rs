@@ -31,9 +31,9 @@ struct IcmpOut {
     class: TrafficClass,
     icmp_type: u8,
     code: u8,
-    /// The four octets behind the checksum.
+    /// The four bytes behind the checksum.
     word: u32,
-    /// What follows the first eight octets of the message.
+    /// What follows the first eight bytes of the message.
     data: Bytes,
 }
 
@@ -52,9 +52,9 @@ impl IpLayer {
                 if let IcmpMessage::EchoRequest { identifier, sequence, data } = message {
                     // That another is there only who reaches it can say.
                     own.ok_or(FrameDrop::OtherHost)?;
-                    let mut octets = vec![0; payload.len()];
-                    IcmpMessage::EchoReply { identifier, sequence, data }.emit(&mut octets);
-                    return Ok(Input::Echo(reply(ip, octets)));
+                    let mut bytes = vec![0; payload.len()];
+                    IcmpMessage::EchoReply { identifier, sequence, data }.emit(&mut bytes);
+                    return Ok(Input::Echo(reply(ip, bytes)));
                 }
                 if let IcmpMessage::EchoReply { identifier, sequence, data } = message {
                     let local_index = own.ok_or(FrameDrop::OtherHost)?;
@@ -71,10 +71,10 @@ impl IpLayer {
                 if let Icmpv6Message::EchoRequest { identifier, sequence, data } = message {
                     // That another is there only who reaches it can say.
                     own.ok_or(FrameDrop::OtherHost)?;
-                    let mut octets = vec![0; payload.len()];
+                    let mut bytes = vec![0; payload.len()];
                     let echo = Icmpv6Message::EchoReply { identifier, sequence, data };
-                    echo.emit(dst, src, &mut octets);
-                    return Ok(Input::Echo(reply(ip, octets)));
+                    echo.emit(dst, src, &mut bytes);
+                    return Ok(Input::Echo(reply(ip, bytes)));
                 }
                 if let Icmpv6Message::EchoReply { identifier, sequence, data } = message {
                     let local_index = own.ok_or(FrameDrop::OtherHost)?;
@@ -125,7 +125,7 @@ fn echo_reply<'a>(ip: &IpHeader, local_index: u16, number: u32, data: &'a [u8]) 
 }
 
 /// The answer to an echo request.
-fn reply(ip: &IpHeader, octets: Vec<u8>) -> Datagram {
+fn reply(ip: &IpHeader, bytes: Vec<u8>) -> Datagram {
     Datagram {
         local: ip.dst,
         remote: ip.src,
@@ -134,7 +134,7 @@ fn reply(ip: &IpHeader, octets: Vec<u8>) -> Datagram {
         class: ip.traffic_class,
         hop_limit: HOP_LIMIT,
         fragmenting: Fragmenting::Allowed,
-        payload: octets.into(),
+        payload: bytes.into(),
         next: None,
     }
 }

@@ -194,15 +194,15 @@ fn read_segment<'a>(
     src: &Address,
     dst: &Address,
     local_index: u16,
-    octets: &'a [u8],
+    bytes: &'a [u8],
     meta: SegMeta,
 ) -> Result<Arrival<'a>, FrameDrop> {
-    let (header, header_len) = TcpView::parse(octets).map_err(|_| FrameDrop::TcpHeader)?;
+    let (header, header_len) = TcpView::parse(bytes).map_err(|_| FrameDrop::TcpHeader)?;
     // RFC 9293 3.1: "The sender MUST generate it (MUST-2) and the receiver MUST check it (MUST-3)."
     if meta.checksum == RxChecksum::Unknown {
-        let len = octets.len() as u32;
+        let len = bytes.len() as u32;
         let sum = Sum::pseudo_header(*src, *dst, Protocol::TCP.0, len);
-        if !sum.add_bytes(octets).is_valid() {
+        if !sum.add_bytes(bytes).is_valid() {
             return Err(FrameDrop::TcpChecksum);
         }
     }
@@ -215,7 +215,7 @@ fn read_segment<'a>(
         local_port: header.dst_port,
         local_index,
     };
-    let text = octets.get(header_len..).unwrap_or_default();
+    let text = bytes.get(header_len..).unwrap_or_default();
     Ok(Arrival { key, segment: RxSegment { header, payload: Payload::Borrowed(text), meta } })
 }
 

@@ -185,7 +185,7 @@ impl IpLayer {
         true
     }
 
-    /// Writes an IP header for `len` octets of payload behind the room for a link header, which
+    /// Writes an IP header for `len` bytes of payload behind the room for a link header, which
     /// [`IpLayer::depart`] fills; returns where the payload's header goes.
     pub(super) fn write_ip(&mut self, ip: &IpOut<'_>, len: usize, tx: &mut TxSegment) -> usize {
         let first = ip.fragment.is_none_or(|fragment| fragment.offset == 0);
@@ -256,7 +256,7 @@ impl IpLayer {
         known.map_or(fitting, |mtu| fitting.min(Mss::new(mtu.saturating_sub(headers).max(1))))
     }
 
-    /// What the route to `remote` says of receive buffers, octets; 0: nothing.
+    /// What the route to `remote` says of receive buffers, bytes; 0: nothing.
     #[inline]
     pub(crate) fn recv_pipe_to(&self, remote: &Address, tunables: &Tunables) -> u32 {
         if self.routes.has_metrics() { self.known_recv_pipe(remote, tunables) } else { 0 }

@@ -52,14 +52,14 @@ pub(crate) struct PathsSeen {
 }
 
 impl PathMtus {
-    /// The most destinations remembered (100 octets each); at the bound the oldest is forgotten,
+    /// The most destinations remembered (100 bytes each); at the bound the oldest is forgotten,
     /// and its next connection finds out anew.
     const MOST: usize = 4_096;
     /// RFC 8201 4: "The recommended setting for this timer is twice its minimum value (10
     /// minutes)." Linux' `mtu_expires`.
     pub(crate) const AGE: Duration = Duration::from_secs(600);
 
-    /// The path to `remote` carries no more than `said` octets.
+    /// The path to `remote` carries no more than `said` bytes.
     pub(crate) fn note(&mut self, now: Instant, remote: Address, said: u16) {
         let known = self.paths.get(&remote).filter(|path| !path.is_aged(now)).map(|path| path.said);
         self.forget(&remote);

@@ -3,16 +3,16 @@
 //! Whoever can send us anything can send fragments that never become whole. So what waits is
 //! bounded: the pieces of a datagram, what one source has here, and all together. At a bound the
 //! oldest datagram goes of whichever source holds the most by the measure of that bound: datagrams
-//! where these are too many, and among equals the oldest of all; octets where these are. To refuse
+//! where these are too many, and among equals the oldest of all; bytes where these are. To refuse
 //! the newest would let one flood lock everybody out for a minute, to forget the oldest of all would
-//! let it push out everybody's, and to go by octets where datagrams are too many would let many small
+//! let it push out everybody's, and to go by bytes where datagrams are too many would let many small
 //! ones push out each large one. A source is an IPv4 address, or the network of 64 bits that an IPv6
 //! host may take any address of. Who forges sources takes no more from an honest one than an even
 //! share: one datagram, until as many others came as there may be, and 4 KiB.
 //! What became whole is a packet without a trace of fragmentation, and is read like one that came
 //! in one piece.
 //!
-//! A fragment's octets are copied once, so that what is held counts itself and not the frame that
+//! A fragment's bytes are copied once, so that what is held counts itself and not the frame that
 //! brought it. Taking one costs a look-up among the datagrams and one among its datagram's pieces,
 //! in trees; what is thrown away was paid for by whoever sent it.
 //!
@@ -42,15 +42,15 @@ use sources::{Measure, Source, Sources};
 pub(crate) struct Bounds {
     /// Datagrams. Fewer lets a short flood push out honest ones before they are whole.
     pub(crate) datagrams: usize,
-    /// Octets in all, with what it costs to keep them. Below 80,000 the largest datagram could
+    /// Bytes in all, with what it costs to keep them. Below 80,000 the largest datagram could
     /// never become whole; more is memory that anybody can pin.
-    pub(crate) octets: usize,
+    pub(crate) bytes: usize,
     /// Datagrams of one source. Fewer: a host that sends many large ones at once loses some. More:
     /// one address fills what all share.
     pub(crate) source_datagrams: usize,
-    /// Octets of one source, counted alike, within the same limits.
-    pub(crate) source_octets: usize,
-    /// Fragments of one datagram. 65,535 octets over links of 576 take 119.
+    /// Bytes of one source, counted alike, within the same limits.
+    pub(crate) source_bytes: usize,
+    /// Fragments of one datagram. 65,535 bytes over links of 576 take 119.
     pub(crate) fragments: usize,
 }
 
@@ -58,9 +58,9 @@ impl Bounds {
     /// 256 datagrams and 1 MiB, of one source a quarter, 128 fragments each.
     pub(crate) const DEFAULT: Self = Self {
         datagrams: 256,
-        octets: 1 << 20,
+        bytes: 1 << 20,
         source_datagrams: 64,
-        source_octets: 256 << 10,
+        source_bytes: 256 << 10,
         fragments: 128,
     };
 }
@@ -82,7 +82,7 @@ pub(crate) struct Reassembly {
     by_age: BTreeMap<u64, Key>,
     sources: Sources,
     next_serial: u64,
-    octets: usize,
+    bytes: usize,
     given_up: Abandoned,
 }
 
@@ -121,7 +121,7 @@ impl Reassembly {
             by_age: BTreeMap::new(),
             sources: Sources::default(),
             next_serial: 0,
-            octets: 0,
+            bytes: 0,
             given_up: Abandoned::default(),
         }
     }
@@ -137,9 +137,9 @@ impl Reassembly {
         self.datagrams.len()
     }
 
-    /// Octets held, with what it costs to keep them.
-    pub(crate) fn octets(&self) -> usize {
-        self.octets
+    /// Bytes held, with what it costs to keep them.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// How many datagrams were given up before their time since this was last asked.
@@ -175,13 +175,13 @@ impl Reassembly {
                 self.by_age.insert(serial, key);
                 self.sources.enter(key.source(), serial);
                 self.sources.grow(&key.source(), DATAGRAM_COST);
-                self.octets += DATAGRAM_COST;
+                self.bytes += DATAGRAM_COST;
                 place.insert(Datagram::new(serial, now))
             }
         };
         datagram.add(&arrived);
         let is_whole = datagram.is_whole();
-        self.octets += arrived.cost();
+        self.bytes += arrived.cost();
         self.sources.grow(&key.source(), arrived.cost());
         if !is_whole {
             return Ok(None);
@@ -195,10 +195,10 @@ impl Reassembly {
     /// that has most by the measure that is full.
     fn make_room(&mut self, key: &Key, cost: usize) {
         let more = |known: bool| if known { (0, cost) } else { (1, cost + DATAGRAM_COST) };
-        let Bounds { source_datagrams, source_octets, .. } = self.bounds;
-        while let Some((datagrams, octets, oldest)) = self.sources.share(&key.source()) {
+        let Bounds { source_datagrams, source_bytes, .. } = self.bounds;
+        while let Some((datagrams, bytes, oldest)) = self.sources.share(&key.source()) {
             let (one, cost) = more(self.datagrams.contains_key(key));
-            if datagrams + one <= source_datagrams && octets + cost <= source_octets {
+            if datagrams + one <= source_datagrams && bytes + cost <= source_bytes {
                 break;
             }
             self.give_up(oldest);
@@ -208,8 +208,8 @@ impl Reassembly {
             let (one, cost) = more(self.datagrams.contains_key(key));
             let full = if self.len() + one > self.bounds.datagrams {
                 Measure::Datagrams
-            } else if self.octets + cost > self.bounds.octets {
-                Measure::Octets
+            } else if self.bytes + cost > self.bounds.bytes {
+                Measure::Bytes
             } else {
                 return;
             };
@@ -250,7 +250,7 @@ impl Reassembly {
     fn remove(&mut self, key: &Key) -> Option<Datagram> {
         let datagram = self.datagrams.remove(key)?;
         self.by_age.remove(&datagram.serial);
-        self.octets -= datagram.cost();
+        self.bytes -= datagram.cost();
         self.sources.leave(&key.source(), datagram.serial, datagram.cost());
         Some(datagram)
     }
@@ -272,39 +272,39 @@ impl Key {
 struct PossibleFragment<'a> {
     ip: &'a IpHeader,
     fragment: Fragment,
-    /// The headers in front of its octets.
+    /// The headers in front of its bytes.
     header: &'a [u8],
-    octets: &'a [u8],
+    bytes: &'a [u8],
 }
 
 impl<'a> PossibleFragment<'a> {
     fn judge(ip: &'a IpHeader, packet: &'a [u8]) -> Result<Self, FrameDrop> {
         let fragment = ip.fragment.ok_or(FrameDrop::Header)?;
         let split = packet.split_at_checked(usize::from(ip.header_len));
-        let (header, octets) = split.ok_or(FrameDrop::Header)?;
+        let (header, bytes) = split.ok_or(FrameDrop::Header)?;
         // A link may have padded.
-        let octets = octets.get(..usize::from(ip.payload_len)).ok_or(FrameDrop::Header)?;
-        if octets.is_empty() {
+        let bytes = bytes.get(..usize::from(ip.payload_len)).ok_or(FrameDrop::Header)?;
+        if bytes.is_empty() {
             return Err(FrameDrop::FragmentLength);
         }
         let most = match ip.src.family() {
             Family::V4 => 65_535 - Ipv4Header::LEN,
             Family::V6 => 65_535,
         };
-        if usize::from(fragment.offset) + octets.len() > most {
+        if usize::from(fragment.offset) + bytes.len() > most {
             return Err(FrameDrop::FragmentLength);
         }
-        Ok(Self { ip, fragment, header, octets })
+        Ok(Self { ip, fragment, header, bytes })
     }
 
-    /// One past its last octet.
+    /// One past its last byte.
     fn end(&self) -> u16 {
-        self.fragment.offset + self.octets.len() as u16
+        self.fragment.offset + self.bytes.len() as u16
     }
 
     fn cost(&self) -> usize {
         let header = if self.fragment.offset == 0 { self.header.len() } else { 0 };
-        self.octets.len() + header + FRAGMENT_COST
+        self.bytes.len() + header + FRAGMENT_COST
     }
 }
 
@@ -316,9 +316,9 @@ struct Datagram {
     since: Instant,
     /// By their offsets, none overlapping another.
     pieces: BTreeMap<u16, FragmentData>,
-    /// Octets of all pieces.
+    /// Bytes of all pieces.
     held: usize,
-    /// Octets of the whole, once the last fragment is here.
+    /// Bytes of the whole, once the last fragment is here.
     len: Option<u16>,
     /// What the first fragment says of the whole, once it is here.
     first: Option<FirstFragment>,
@@ -326,7 +326,7 @@ struct Datagram {
     ecn: u8,
 }
 
-/// The octets of a fragment, and no more than these.
+/// The bytes of a fragment, and no more than these.
 type FragmentData = Box<[u8]>;
 
 #[derive(Debug)]
@@ -357,8 +357,8 @@ impl Datagram {
             });
         }
         self.ecn |= ecn_bit(ip.traffic_class.ecn());
-        self.held += arrived.octets.len();
-        self.pieces.insert(arrived.fragment.offset, arrived.octets.into());
+        self.held += arrived.bytes.len();
+        self.pieces.insert(arrived.fragment.offset, arrived.bytes.into());
     }
 
     /// Whether a fragment fits between the others, of which there may be `most`. Any error but a
@@ -366,16 +366,16 @@ impl Datagram {
     fn judge(&self, arrived: &PossibleFragment<'_>, most: usize) -> Result<(), FrameDrop> {
         let (offset, end) = (arrived.fragment.offset, arrived.end());
         let after = self.pieces.range(offset..).next();
-        if after.is_some_and(|(at, octets)| *at == offset && **octets == *arrived.octets) {
+        if after.is_some_and(|(at, bytes)| *at == offset && **bytes == *arrived.bytes) {
             // RFC 8200 4.5: "an implementation may choose to detect this case and drop exact
             // duplicate fragments while keeping the other fragments belonging to the same packet."
             return Err(FrameDrop::FragmentDuplicate);
         }
-        let end_of = |(at, octets): (&u16, &FragmentData)| at + octets.len() as u16;
+        let end_of = |(at, bytes): (&u16, &FragmentData)| at + bytes.len() as u16;
         let before = self.pieces.range(..offset).next_back();
         let overlaps =
             before.is_some_and(|it| end_of(it) > offset) || after.is_some_and(|(at, _)| *at < end);
-        // Two ends, or octets beyond the end, contradict each other as overlaps do.
+        // Two ends, or bytes beyond the end, contradict each other as overlaps do.
         let contradicts = match self.len {
             Some(len) => end > len || (!arrived.fragment.more && end != len),
             None if arrived.fragment.more => false,
@@ -388,7 +388,7 @@ impl Datagram {
     }
 
     fn is_whole(&self) -> bool {
-        // Pieces never overlap: as many octets as the whole has are the whole.
+        // Pieces never overlap: as many bytes as the whole has are the whole.
         self.len.is_some_and(|len| self.held == usize::from(len))
     }
 
@@ -408,8 +408,8 @@ impl Datagram {
             Family::V6 => emit_v6(key, &first, class, len),
         };
         packet.reserve(usize::from(len));
-        for octets in self.pieces.values() {
-            packet.extend_from_slice(octets);
+        for bytes in self.pieces.values() {
+            packet.extend_from_slice(bytes);
         }
         Ok(packet)
     }
@@ -430,8 +430,8 @@ impl Datagram {
 
     /// The first fragment as it came, if it did.
     fn into_first(self) -> Option<Vec<u8>> {
-        let (_, octets) = self.pieces.first_key_value()?;
-        Some([&*self.first?.header, octets].concat())
+        let (_, bytes) = self.pieces.first_key_value()?;
+        Some([&*self.first?.header, bytes].concat())
     }
 }
 
@@ -446,7 +446,7 @@ fn emit_v4(key: &Key, first: &FirstFragment, class: TrafficClass, len: u16) -> V
         identification: key.identification as u16,
         dont_fragment: false,
         fragment: None,
-        // At most 65,535 - 20 octets were taken.
+        // At most 65,535 - 20 bytes were taken.
         total_len: Ipv4Header::LEN as u16 + len,
         header_len: Ipv4Header::LEN as u8,
     };
@@ -476,7 +476,7 @@ const fn ecn_bit(ecn: Ecn) -> u8 {
     1 << ecn as u8
 }
 
-/// What a fragment costs beside its octets: its place in a tree whose nodes are half full, and what
+/// What a fragment costs beside its bytes: its place in a tree whose nodes are half full, and what
 /// an allocator adds.
 const FRAGMENT_COST: usize = 80;
 /// What a datagram costs beside its fragments: its record, its places in the orders by key, age and

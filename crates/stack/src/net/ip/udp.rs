@@ -90,7 +90,7 @@ impl IpLayer {
         [&self.path_mtus, &self.datagram_mtus].iter().any(|paths| paths.has_fragments(now, remote))
     }
 
-    /// The octets that a datagram to `remote` carries in one packet.
+    /// The bytes that a datagram to `remote` carries in one packet.
     pub(crate) fn whole_udp(&self, now: Instant, remote: &Address) -> usize {
         let header = match remote.family() {
             Family::V4 => Ipv4Header::LEN,

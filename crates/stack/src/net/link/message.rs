@@ -163,14 +163,14 @@ fn advertise(mac: MacAddress, local: &Address, dst: Ipv6Addr, flags: NeighborFla
     LinkBody::Ndp { src: target, dst, message }
 }
 
-/// Writes the packet behind its link header; returns the octets of both.
+/// Writes the packet behind its link header; returns the bytes of both.
 fn write_arp(packet: &ArpPacket, tx: &mut TxSegment) -> usize {
     let end = EthernetHeader::LEN + ArpPacket::LEN;
     tx.header_room()[EthernetHeader::LEN..end].copy_from_slice(&packet.emit());
     end
 }
 
-/// Writes IP header and message behind their link header; returns the octets of all.
+/// Writes IP header and message behind their link header; returns the bytes of all.
 fn write_ndp(src: Ipv6Addr, dst: Ipv6Addr, message: &NdpMessage<'_>, tx: &mut TxSegment) -> usize {
     let header = Ipv6Header {
         hop_limit: NdpMessage::HOP_LIMIT,

@@ -395,7 +395,7 @@ fn reachable_time(own: MacAddress) -> Duration {
 
 /// Neighbours known and sought (Linux: `gc_thresh3`, 1,024). Fewer: those in turn use forget each
 /// other, and each use asks again. More: a station that takes a million addresses costs us as many
-/// records of about 130 octets.
+/// records of about 130 bytes.
 pub const MOST: usize = 1_024;
 /// Neighbours sought at once. Fewer: who does not answer keeps others from being found. More:
 /// [`MOST_WAITING`] packets each.

@@ -138,10 +138,10 @@ fn where_nobody_takes_them_the_sender_is_told_from_where_it_sent_to() {
 
 /// A datagram in a packet.
 fn query(from: Address, to: Endpoint) -> Vec<u8> {
-    let mut octets = vec![0; UdpHeader::LEN + 3];
+    let mut bytes = vec![0; UdpHeader::LEN + 3];
     let header = UdpHeader { src_port: 4_000, dst_port: to.port };
-    header.emit_datagram(from, to.addr, b"???", &mut octets);
-    packet_from(from, to.addr, Protocol::UDP, &octets)
+    header.emit_datagram(from, to.addr, b"???", &mut bytes);
+    packet_from(from, to.addr, Protocol::UDP, &bytes)
 }
 
 #[test]

@@ -745,9 +745,9 @@ fn unclaimed_packets_leave_connections_alone() {
 /// A datagram from a forged host to a port of the address.
 fn datagram(number: u32, to: Address, port: u16, data: &[u8]) -> Vec<u8> {
     let from = forged(number);
-    let mut octets = std::vec![0; data.len() + UdpHeader::LEN];
-    UdpHeader { src_port: 4_000, dst_port: port }.emit_datagram(from, to, data, &mut octets);
-    packet_from(from, to, Protocol::UDP, &octets)
+    let mut bytes = std::vec![0; data.len() + UdpHeader::LEN];
+    UdpHeader { src_port: 4_000, dst_port: port }.emit_datagram(from, to, data, &mut bytes);
+    packet_from(from, to, Protocol::UDP, &bytes)
 }
 
 /// In each second a datagram to port 54 is there at once, while 1,600 of 1,000 bytes reach `to`.

@@ -45,12 +45,12 @@ impl Short {
     }
 
     /// So much of the server's memory is taken by text that it does not read, which came while there was room.
-    pub(super) fn fill(mut self, octets: usize) -> Self {
+    pub(super) fn fill(mut self, bytes: usize) -> Self {
         let scarce = self.server().tunables().clone();
         let ample = Tunables { mem_budget: 1 << 40, ..scarce.clone() };
         self.server().retune(ample).expect("valid");
-        let whole = octets / PART;
-        let parts = std::iter::repeat_n(PART, whole).chain([octets % PART]);
+        let whole = bytes / PART;
+        let parts = std::iter::repeat_n(PART, whole).chain([bytes % PART]);
         for part in parts.filter(|part| *part > 0) {
             let (client, server) = self.hosts.connected(Over::V4, self.listener);
             assert_eq!(send(&mut self.hosts.client, client, &vec![7; part]), part);
@@ -63,14 +63,14 @@ impl Short {
 
     /// It reads everything, and all of it was there.
     pub(super) fn read_all(&mut self) {
-        for (handle, octets) in core::mem::take(&mut self.unread) {
+        for (handle, bytes) in core::mem::take(&mut self.unread) {
             let mut read = 0;
-            while read < octets {
+            while read < bytes {
                 let more = drain(&mut self.hosts.server, handle).0.len();
                 read += more;
                 self.hosts.run(if more > 0 { Duration::ZERO } else { Duration::from_secs(1) });
             }
-            assert_eq!(read, octets);
+            assert_eq!(read, bytes);
         }
         self.hosts.run_until_quiet();
     }
@@ -93,9 +93,9 @@ impl Short {
         let (client, server) = self.hosts.connected(Over::V4, self.listener);
         self.hosts.lose = |number| number == FIRST_OF_TEST;
         self.hosts.carried = FIRST_OF_TEST - 1;
-        let mut octets = Bytes::from(vec![1; 10 * MSS as usize]);
-        self.hosts.client.send(client, &mut octets).expect("open");
-        assert!(octets.is_empty());
+        let mut bytes = Bytes::from(vec![1; 10 * MSS as usize]);
+        self.hosts.client.send(client, &mut bytes).expect("open");
+        assert!(bytes.is_empty());
         let mut read = 0;
         for _ in 0..100 {
             self.hosts.run(Duration::from_millis(50));

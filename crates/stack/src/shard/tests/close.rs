@@ -167,8 +167,8 @@ fn megabytes_cross_whole_over_both_families_with_loss() {
         let listener = hosts.listen(over, 8);
         let (client, server) = hosts.connected(over, listener);
         hosts.lose = |number| number % 50 == 3;
-        let octets: Bytes = (0..2 << 20).map(|at: u32| (at ^ (at >> 7)) as u8).collect();
-        let mut rest = octets.clone();
+        let bytes: Bytes = (0..2 << 20).map(|at: u32| (at ^ (at >> 7)) as u8).collect();
+        let mut rest = bytes.clone();
         let mut received = Vec::new();
         for _ in 0..20_000 {
             if !rest.is_empty() {
@@ -176,11 +176,11 @@ fn megabytes_cross_whole_over_both_families_with_loss() {
             }
             hosts.run(Duration::from_millis(20));
             received.extend(drain(&mut hosts.server, server).0);
-            if received.len() == octets.len() {
+            if received.len() == bytes.len() {
                 break;
             }
         }
-        assert!(received == octets, "{} of {} octets", received.len(), octets.len());
+        assert!(received == bytes, "{} of {} bytes", received.len(), bytes.len());
         hosts.lose = |_| false;
         hosts.client.close(client);
         hosts.server.close(server);

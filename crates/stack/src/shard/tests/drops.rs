@@ -25,7 +25,7 @@ struct Scene {
     listener: ListenerId,
     /// The peer's port, and the server's.
     ports: (u16, u16),
-    /// The number of the next octet of the peer's, and of the server's.
+    /// The number of the next byte of the peer's, and of the server's.
     next: (u32, u32),
     tsval: Option<u32>,
 }

@@ -102,7 +102,7 @@ fn echo_replies_wait_in_a_bounded_queue() {
 }
 
 #[test]
-fn large_echo_replies_wait_within_a_bound_of_octets() {
+fn large_echo_replies_wait_within_a_bound_of_bytes() {
     let mut message = vec![0; 60_008];
     IcmpMessage::EchoRequest { identifier: 5, sequence: 9, data: &[7; 60_000] }.emit(&mut message);
     let request = packet(Over::V4, Protocol::ICMP, &message);

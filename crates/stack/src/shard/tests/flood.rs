@@ -76,10 +76,10 @@ impl Siege {
             },
             ..TcpHeader::default()
         };
-        let mut octets = [0; 60];
-        let len = syn.emit(OptionOrder::Linux, &mut octets);
+        let mut bytes = [0; 60];
+        let len = syn.emit(OptionOrder::Linux, &mut bytes);
         let from = Address::from_v4_octets([10, a | 128, b, c]);
-        let mut packet = packet_from(from, server_addr(Over::V4), Protocol::TCP, &octets[..len]);
+        let mut packet = packet_from(from, server_addr(Over::V4), Protocol::TCP, &bytes[..len]);
         fix_checksum(&mut packet);
         packet
     }
@@ -137,9 +137,9 @@ impl Siege {
         // Half as much again for the slab's places.
         let most = BACKLOG as usize * size_of::<SynEntry>() * 3 / 2;
         let held = self.server.tcp.records.syns.memory();
-        assert!(held <= most, "{held} octets of half-open entries");
+        assert!(held <= most, "{held} bytes of half-open entries");
         let table = self.server.tcp.records.flows.memory();
-        assert!(table <= 64 << 10, "{table} octets of table for {} flows", census.flows);
+        assert!(table <= 64 << 10, "{table} bytes of table for {} flows", census.flows);
     }
 }
 

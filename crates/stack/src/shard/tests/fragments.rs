@@ -15,7 +15,7 @@ use crate::ip::FrameDrop;
 
 const DATA: usize = 3_000;
 
-/// An echo request of many octets.
+/// An echo request of many bytes.
 fn request(over: Over) -> Vec<u8> {
     let data: Vec<u8> = (0..DATA).map(|at| at as u8).collect();
     let mut message = vec![0; DATA + 8];
@@ -101,7 +101,7 @@ fn a_stream_over_a_wire_that_fragments_arrives_whole() {
             hosts.run(Duration::from_millis(10));
             received.extend(drain(&mut hosts.server, server).0);
         }
-        assert!(received == text, "{} octets", received.len());
+        assert!(received == text, "{} bytes", received.len());
         assert!(hosts.server.ip_counters().reassembled >= 68);
         assert_eq!(hosts.client.counters().retrans_segs, 0);
         hosts.client.close(client);
@@ -114,7 +114,7 @@ fn a_stream_over_a_wire_that_fragments_arrives_whole() {
 fn a_corrupted_piece_is_found_out_by_the_checksum_of_the_whole() {
     let mut server = server();
     let mut pieces = fragments(&request(Over::V6), 1, 1_280);
-    *pieces[1].last_mut().expect("octets") ^= 1;
+    *pieces[1].last_mut().expect("bytes") ^= 1;
     assert_eq!(take(&mut server, &pieces), 0);
     assert_eq!(server.ip_counters().dropped(FrameDrop::IcmpHeader), 1);
 }
@@ -328,10 +328,10 @@ proptest! {
         let mut now = 0;
         for (v4, id, at, more, len, pause) in pieces {
             let over = if v4 { Over::V4 } else { Over::V6 };
-            let octets = vec![at as u8; if more { len / 8 * 8 } else { len }];
+            let bytes = vec![at as u8; if more { len / 8 * 8 } else { len }];
             let place = (at << 3) | u16::from(more);
             let piece = if v4 {
-                let mut piece = packet(over, Protocol(id as u8), &octets);
+                let mut piece = packet(over, Protocol(id as u8), &bytes);
                 piece[4..6].copy_from_slice(&(id as u16).to_be_bytes());
                 piece[6..8].copy_from_slice(&(at | u16::from(more) << 13).to_be_bytes());
                 fix_checksum(&mut piece);
@@ -340,7 +340,7 @@ proptest! {
                 let mut body = vec![id as u8, 0];
                 body.extend(place.to_be_bytes());
                 body.extend(id.to_be_bytes());
-                body.extend(octets);
+                body.extend(bytes);
                 packet(over, Protocol::FRAGMENT, &body)
             };
             now += pause;
@@ -355,13 +355,13 @@ proptest! {
     }
 
     #[test]
-    fn no_packet_panics(mut octets in proptest::collection::vec(any::<u8>(), 0..120), over: bool) {
+    fn no_packet_panics(mut bytes in proptest::collection::vec(any::<u8>(), 0..120), over: bool) {
         let over = if over { Over::V4 } else { Over::V6 };
         let mut server = server();
-        if let [protocol, payload @ ..] = octets.as_mut_slice() {
+        if let [protocol, payload @ ..] = bytes.as_mut_slice() {
             let packet = packet(over, Protocol(*protocol % 64), payload);
             exchange(&mut server, Instant::ZERO, &packet);
         }
-        exchange(&mut server, Instant::ZERO, &octets);
+        exchange(&mut server, Instant::ZERO, &bytes);
     }
 }

@@ -60,7 +60,7 @@ enum Options {
         mss: u16,
         shift: u8,
     },
-    /// Octets that need not be options.
+    /// Bytes that need not be options.
     Raw(Vec<u8>),
 }
 
@@ -138,7 +138,7 @@ impl Siege {
                     urgent: len.wrapping_mul(3),
                     ..TcpHeader::default()
                 };
-                self.arrive(&header, &options.octets(&known), *len);
+                self.arrive(&header, &options.bytes(&known), *len);
             }
             Step::Act { which, act } => self.act(*which, *act),
             Step::Wait { millis } => self.wait(*millis),
@@ -165,7 +165,7 @@ impl Siege {
         };
         let options = match known.stamps {
             Some((val, ecr)) => stamps(val, ecr),
-            None if syn => Options::Syn { mss: 1_000, shift: 3 }.octets(&known),
+            None if syn => Options::Syn { mss: 1_000, shift: 3 }.bytes(&known),
             None => Vec::new(),
         };
         self.arrive(&header, &options, if syn { 0 } else { len });
@@ -183,7 +183,7 @@ impl Siege {
         };
         let (local, remote) = (server_addr(self.over), client_addr(self.over));
         let cookie = self.server.tcp.passive.fast_open_keys.grant(&local, &remote);
-        let mut options = Options::Syn { mss: 1_000, shift: 3 }.octets(&known);
+        let mut options = Options::Syn { mss: 1_000, shift: 3 }.bytes(&known);
         options.extend([34, 10]);
         options.extend(cookie.cookie());
         self.arrive(&header, &options, len);
@@ -267,8 +267,8 @@ impl Siege {
         for _ in 0..1_000 {
             let more = self.server.tx(&mut batch);
             for segment in batch.pending() {
-                let octets = segment.to_vec();
-                let (_, payload) = IpHeader::parse(&octets).expect("an IP packet");
+                let bytes = segment.to_vec();
+                let (_, payload) = IpHeader::parse(&bytes).expect("an IP packet");
                 let (header, len) = TcpHeader::parse(payload).expect("a TCP header");
                 self.learn(&header, (payload.len() - len) as u32);
             }
@@ -338,7 +338,7 @@ fn listen(server: &mut Shard, over: Over) -> ListenerId {
 }
 
 impl Device {
-    /// Segments of 1,000 octets are merged.
+    /// Segments of 1,000 bytes are merged.
     fn merged(self, len: u16) -> SegMeta {
         const SIZE: u16 = 1_000;
         if !self.offload || len <= SIZE {
@@ -362,7 +362,7 @@ impl Known {
 }
 
 impl Options {
-    fn octets(&self, known: &Known) -> Vec<u8> {
+    fn bytes(&self, known: &Known) -> Vec<u8> {
         match self {
             Self::None => Vec::new(),
             Self::Timestamps(ahead, ecr) => {
@@ -371,20 +371,20 @@ impl Options {
             }
             Self::Syn { mss, shift } => {
                 let [high, low] = mss.to_be_bytes();
-                let mut octets = vec![2, 4, high, low, 4, 2, 3, 3, *shift, 1, 1, 1];
-                octets.extend(stamps(77, 0));
-                octets
+                let mut bytes = vec![2, 4, high, low, 4, 2, 3, 3, *shift, 1, 1, 1];
+                bytes.extend(stamps(77, 0));
+                bytes
             }
-            Self::Raw(octets) => octets.clone(),
+            Self::Raw(bytes) => bytes.clone(),
         }
     }
 }
 
 fn stamps(val: u32, ecr: u32) -> Vec<u8> {
-    let mut octets = vec![1, 1, 8, 10];
-    octets.extend(val.to_be_bytes());
-    octets.extend(ecr.to_be_bytes());
-    octets
+    let mut bytes = vec![1, 1, 8, 10];
+    bytes.extend(val.to_be_bytes());
+    bytes.extend(ecr.to_be_bytes());
+    bytes
 }
 
 fn near() -> impl Strategy<Value = Near> {

@@ -39,9 +39,9 @@ struct Peer {
     /// What acknowledges the server's SYN.
     ack: SeqNum,
     stamps: Timestamps,
-    /// Octets of its stream that were sent.
+    /// Bytes of its stream that were sent.
     at: u32,
-    /// Octets of it that were read.
+    /// Bytes of it that were read.
     read: u32,
 }
 
@@ -68,13 +68,13 @@ impl Frame {
     }
 }
 
-/// The octet of each stream at this place.
+/// The byte of each stream at this place.
 fn octet(at: u32) -> u8 {
     (at ^ (at >> 8) ^ (at >> 16)) as u8
 }
 
-fn is_stream(from: u32, octets: &[u8]) -> bool {
-    octets.iter().zip(from..).all(|(it, at)| *it == octet(at))
+fn is_stream(from: u32, bytes: &[u8]) -> bool {
+    bytes.iter().zip(from..).all(|(it, at)| *it == octet(at))
 }
 
 impl Scene {
@@ -141,9 +141,9 @@ impl Peer {
             urgent,
             options: TcpOptions { timestamps, sack, ..TcpOptions::default() },
         };
-        let mut octets = emit(&header);
-        octets.extend((at..at + len).map(octet));
-        packet(Over::V4, Protocol::TCP, &octets)
+        let mut bytes = emit(&header);
+        bytes.extend((at..at + len).map(octet));
+        packet(Over::V4, Protocol::TCP, &bytes)
     }
 }
 
@@ -155,9 +155,9 @@ fn segment(port: u16, flags: TcpFlags, seq: SeqNum, ack: SeqNum, options: TcpOpt
 }
 
 fn emit(header: &TcpHeader) -> Vec<u8> {
-    let mut octets = std::vec![0; header.header_len(OptionOrder::Linux)];
-    header.emit(OptionOrder::Linux, &mut octets);
-    octets
+    let mut bytes = std::vec![0; header.header_len(OptionOrder::Linux)];
+    header.emit(OptionOrder::Linux, &mut bytes);
+    bytes
 }
 
 /// Numbers that look like chance.
@@ -175,7 +175,7 @@ impl Draws {
         range.start + self.below(range.end - range.start)
     }
 
-    /// The next frame of a stream that `at` octets of were sent: mostly full and in order, and else wrong in
+    /// The next frame of a stream that `at` bytes of were sent: mostly full and in order, and else wrong in
     /// one way or more.
     fn frame(&mut self, at: u32) -> Frame {
         let len = match self.below(12) {
@@ -273,7 +273,7 @@ fn what_applications_keep_stays_whatever_becomes_of_connections_budget_and_pool(
         let peer = &mut scene.peers[place];
         let mut frames = Vec::new();
         for _ in 0..draws.within(1..64) {
-            // What pins much by little: a few octets behind a burst.
+            // What pins much by little: a few bytes behind a burst.
             let len = if draws.below(8) == 0 { draws.within(1..20) } else { MSS };
             frames.push(peer.frame(&Frame::plain(peer.at, len)));
             peer.at += len;
@@ -299,7 +299,7 @@ fn what_applications_keep_stays_whatever_becomes_of_connections_budget_and_pool(
         while kept.len() > 300 || !kept.is_empty() && draws.below(3) == 0 {
             let at = draws.below(kept.len() as u32) as usize;
             let (from, text) = kept.swap_remove_back(at).expect("there");
-            assert!(is_stream(from, &text), "round {round}: {} octets from {from}", text.len());
+            assert!(is_stream(from, &text), "round {round}: {} bytes from {from}", text.len());
         }
         scene.pass(Duration::from_millis(draws.below(3).into()));
         scene.server.check_invariants().expect("what must hold");

@@ -37,9 +37,9 @@ pub(super) struct Hosts {
 pub(super) enum Wire {
     /// Nothing but the link.
     Plain,
-    /// A router that refuses packets of more octets than this, and says so; it fragments those that may be.
+    /// A router that refuses packets of more bytes than this, and says so; it fragments those that may be.
     Narrow(u16),
-    /// Something that fragments packets of more octets than this whatever they say.
+    /// Something that fragments packets of more bytes than this whatever they say.
     Fragmenting(usize),
 }
 
@@ -80,7 +80,7 @@ pub(super) fn server_at(over: Over) -> Endpoint {
 /// What a host's device can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Device {
-    /// Octets; below 1,280 the host has no IPv6 address.
+    /// Bytes; below 1,280 the host has no IPv6 address.
     pub(super) mtu: u16,
     /// Whether it takes super-segments and completes checksums.
     pub(super) offload: bool,
@@ -99,7 +99,7 @@ impl Device {
         Self { mtu: 9_000, offload: true },
     ];
 
-    /// The family to use where `wish` would be: IPv6 needs 1,280 octets.
+    /// The family to use where `wish` would be: IPv6 needs 1,280 bytes.
     pub(super) fn family(self, wish: Over) -> Over {
         if self.mtu < 1_280 { Over::V4 } else { wish }
     }
@@ -280,18 +280,18 @@ impl Hosts {
 
 /// Everything there is to read.
 pub(super) fn drain(shard: &mut Shard, handle: Handle) -> (Vec<u8>, Recv) {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     loop {
         match shard.recv(handle) {
-            Recv::Data(data) => octets.extend_from_slice(&data),
-            end => return (octets, end),
+            Recv::Data(data) => bytes.extend_from_slice(&data),
+            end => return (bytes, end),
         }
     }
 }
 
 /// Sends all of it, as far as there is room.
-pub(super) fn send(shard: &mut Shard, handle: Handle, octets: &[u8]) -> usize {
-    shard.send(handle, &mut Bytes::copy_from_slice(octets)).expect("open for sending")
+pub(super) fn send(shard: &mut Shard, handle: Handle, bytes: &[u8]) -> usize {
+    shard.send(handle, &mut Bytes::copy_from_slice(bytes)).expect("open for sending")
 }
 
 pub(super) fn events(shard: &mut Shard) -> Vec<Event> {

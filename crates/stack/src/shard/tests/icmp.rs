@@ -30,7 +30,7 @@ fn read_error(over: Over, packet: &[u8]) -> (u8, u8, u32, Vec<u8>) {
         Over::V4 => assert!(IcmpMessage::parse(payload).is_ok()),
         Over::V6 => assert!(Icmpv6Message::parse(v6(&ip.src), v6(&ip.dst), payload).is_ok()),
     }
-    let word = u32::from_be_bytes(*payload[4..].first_chunk().expect("four octets"));
+    let word = u32::from_be_bytes(*payload[4..].first_chunk().expect("four bytes"));
     (payload[0], payload[1], word, payload[8..].to_vec())
 }
 
@@ -54,12 +54,12 @@ fn what_nobody_here_speaks_is_answered_by_an_error_that_quotes_it() {
     ];
     for (over, protocol, expected) in cases {
         let mut server = host(server_addr, 2, &Tunables::default());
-        let mut octets = [200; 1_400];
+        let mut bytes = [200; 1_400];
         if protocol == Protocol::UDP {
             let header = UdpHeader { src_port: 51_400, dst_port: 51_400 };
-            header.emit_datagram(client_addr(over), server_addr(over), &[200; 1_392], &mut octets);
+            header.emit_datagram(client_addr(over), server_addr(over), &[200; 1_392], &mut bytes);
         }
-        let packet = packet(over, protocol, &octets);
+        let packet = packet(over, protocol, &bytes);
         let replies = exchange(&mut server, Instant::ZERO, &packet);
         let (icmp_type, code, word, quoted) = read_error(over, &replies[0]);
         assert_eq!((icmp_type, code, word), expected, "{over:?} {protocol:?}");
@@ -254,7 +254,7 @@ fn errors_that_do_not_quote_what_is_in_flight_change_nothing() {
         };
         exchange(&mut client, Instant::ZERO, &spoof);
         let mut corrupt = unreachable(&syn, hard);
-        *corrupt.last_mut().expect("octets") ^= 1;
+        *corrupt.last_mut().expect("bytes") ^= 1;
         exchange(&mut client, Instant::ZERO, &corrupt);
         assert_eq!(client.state(handle), Some(State::SynSent));
         assert_eq!(client.counters().icmp_out_of_window, 1);
@@ -317,7 +317,7 @@ fn a_path_narrower_than_the_link_is_found_out_without_a_time_out() {
             hosts.run(Duration::from_millis(10));
             received.extend(drain(&mut hosts.server, server).0);
         }
-        assert!(received == text, "{} octets of {over:?}", received.len());
+        assert!(received == text, "{} bytes of {over:?}", received.len());
         let counters = hosts.client.counters();
         assert_eq!((counters.timeouts, counters.path_mtu_lowered), (0, 1));
         assert_eq!(hosts.client.path_mtu(&server_addr(over)), Some(mtu));
@@ -457,7 +457,7 @@ fn path_below_552_gets_fragmentable_packets() {
     }
 }
 
-/// A client that heard of a path of so many octets, and its connection.
+/// A client that heard of a path of so many bytes, and its connection.
 fn narrowed(mtu: u16) -> (Hosts, Handle) {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 8);

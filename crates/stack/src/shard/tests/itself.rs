@@ -70,16 +70,16 @@ fn a_connection_of_a_host_to_its_own_listener_carries_a_megabyte_and_leaves_by_n
             let flow = shard.flow(client).expect("a connection");
             assert_eq!(flow.local.addr, addr, "a host speaks to itself from the same address");
             assert_eq!(shard.flow(server).map(|it| it.remote), Some(flow.local));
-            let octets: Bytes = (0..1 << 20).map(|at: u32| (at ^ (at >> 7)) as u8).collect();
-            let (mut rest, mut received) = (octets.clone(), Vec::new());
-            while received.len() < octets.len() {
+            let bytes: Bytes = (0..1 << 20).map(|at: u32| (at ^ (at >> 7)) as u8).collect();
+            let (mut rest, mut received) = (bytes.clone(), Vec::new());
+            while received.len() < bytes.len() {
                 if !rest.is_empty() {
                     shard.send(client, &mut rest).expect("open for sending");
                 }
                 run(&mut shard, &mut now, Duration::from_millis(20));
                 received.extend(drain(&mut shard, server).0);
             }
-            assert!(received == octets, "{} octets", received.len());
+            assert!(received == bytes, "{} bytes", received.len());
             assert_eq!(shard.counters().retrans_segs, 0);
             shard.close(client);
             run(&mut shard, &mut now, MOMENT);

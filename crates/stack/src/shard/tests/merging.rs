@@ -98,7 +98,7 @@ fn widen(frame: &mut [u8]) {
     frame[checksum..][..2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The frame with so many octets of text behind those it has, as a device joined them.
+/// The frame with so many bytes of text behind those it has, as a device joined them.
 fn lengthened(frame: &[u8], text: &[u8]) -> Vec<u8> {
     let mut frame = [frame, text].concat();
     let [old, new] = [u16::from_be_bytes([frame[2], frame[3]]), frame.len() as u16];

@@ -243,7 +243,7 @@ fn ssthresh_ends_slow_start_where_the_route_says() {
 fn the_pipes_of_a_route_raise_both_buffers() {
     for knows in SIDES {
         let pipes =
-            |octets| RouteMetrics { sendpipe: Some(octets), recvpipe: Some(octets), ..NOTHING };
+            |bytes| RouteMetrics { sendpipe: Some(bytes), recvpipe: Some(bytes), ..NOTHING };
         let mut large = Connected::new(knows, pipes(1 << 20));
         let own = large.own();
         assert_eq!((own.send_size, own.recv_size), (1 << 20, 1 << 20), "{knows:?}");

@@ -48,7 +48,7 @@ fn text_in_flight_is_cut_anew_for_narrower_link() {
             hosts.run(Duration::from_millis(2));
             received.extend(drain(&mut hosts.server, server).0);
         }
-        assert!(received == text, "{} octets of {over:?}", received.len());
+        assert!(received == text, "{} bytes of {over:?}", received.len());
         let counters = hosts.client.counters();
         assert_eq!((counters.timeouts, counters.path_mtu_lowered), (0, 1));
         assert_eq!(hosts.client.path_mtu(&server_addr(over)), None);

@@ -13,7 +13,7 @@ use super::hosts::{Hosts, Over, client_addr, config, drain, send, server_addr, s
 use super::packets::{exchange, packet};
 use crate::Shard;
 
-/// A host whose link carries `mtu` octets; below 1,280 it has no IPv6.
+/// A host whose link carries `mtu` bytes; below 1,280 it has no IPv6.
 fn host(addr: fn(Over) -> whimbrel_wire::Address, seed: u64, mtu: u16, rules: &Tunables) -> Shard {
     let mut config = config(addr, seed, rules);
     (config.capabilities.mtu, config.capabilities.max_super) = (mtu, u32::from(mtu));
@@ -42,7 +42,7 @@ fn streams_cross_the_narrowest_links_with_and_without_loss() {
             send(&mut hosts.client, client, &text);
             send(&mut hosts.server, server, &text);
             let (mut there, mut back) = (Vec::new(), Vec::new());
-            // A segment holds 16 octets on the narrowest: the losses take it 7 s, of 17 time-outs.
+            // A segment holds 16 bytes on the narrowest: the losses take it 7 s, of 17 time-outs.
             for _ in 0..600 {
                 hosts.run(Duration::from_millis(100));
                 there.extend(drain(&mut hosts.server, server).0);

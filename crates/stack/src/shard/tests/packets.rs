@@ -26,7 +26,7 @@ pub(super) fn packet_from(
     payload: &[u8],
 ) -> Vec<u8> {
     let mut packet = if src.is_v4() {
-        let mut octets = vec![0; Ipv4Header::LEN];
+        let mut bytes = vec![0; Ipv4Header::LEN];
         let header = Ipv4Header {
             dont_fragment: false,
             ..Ipv4Header::new(
@@ -36,26 +36,26 @@ pub(super) fn packet_from(
                 payload.len(),
             )
         };
-        header.emit(&mut octets);
-        octets
+        header.emit(&mut bytes);
+        bytes
     } else {
-        let mut octets = vec![0; Ipv6Header::LEN];
+        let mut bytes = vec![0; Ipv6Header::LEN];
         let header = Ipv6Header::new(v6(&src), v6(&dst), protocol, payload.len());
-        header.emit(&mut octets);
-        octets
+        header.emit(&mut bytes);
+        bytes
     };
     packet.extend_from_slice(payload);
     packet
 }
 
-/// One fragment of `packet`: the octets of its payload in `range`.
+/// One fragment of `packet`: the bytes of its payload in `range`.
 pub(super) fn fragment(packet: &[u8], id: u32, range: core::ops::Range<usize>) -> Vec<u8> {
     let (ip, payload) = IpHeader::parse(packet).expect("an IP packet");
     let more = range.end < payload.len();
     let place = range.start as u16 | u16::from(more);
-    let octets = &payload[range];
+    let bytes = &payload[range];
     if ip.src.is_v4() {
-        let mut piece = packet_from(ip.src, ip.dst, ip.protocol, octets);
+        let mut piece = packet_from(ip.src, ip.dst, ip.protocol, bytes);
         piece[4..6].copy_from_slice(&(id as u16).to_be_bytes());
         piece[6..8].copy_from_slice(&(place >> 3 | (place & 1) << 13).to_be_bytes());
         fix_checksum(&mut piece);
@@ -64,12 +64,12 @@ pub(super) fn fragment(packet: &[u8], id: u32, range: core::ops::Range<usize>) -
         let mut body = vec![ip.protocol.0, 0];
         body.extend(place.to_be_bytes());
         body.extend(id.to_be_bytes());
-        body.extend_from_slice(octets);
+        body.extend_from_slice(bytes);
         packet_from(ip.src, ip.dst, Protocol::FRAGMENT, &body)
     }
 }
 
-/// The fragments of `packet` that fit `size` octets each.
+/// The fragments of `packet` that fit `size` bytes each.
 pub(super) fn fragments(packet: &[u8], id: u32, size: usize) -> Vec<Vec<u8>> {
     let (ip, payload) = IpHeader::parse(packet).expect("an IP packet");
     let headers = if ip.src.is_v4() { 20 } else { 48 };
@@ -99,17 +99,17 @@ pub(super) fn v6(addr: &Address) -> Ipv6Addr {
 /// What a router sends to whoever sent `about`, an IPv4 packet.
 pub(super) fn icmp(about: &[u8], message: &IcmpMessage<'_>) -> Vec<u8> {
     let (ip, _) = IpHeader::parse(about).expect("an IP packet");
-    let mut octets = vec![0; message.wire_len()];
-    message.emit(&mut octets);
-    packet_from(router(Over::V4), ip.src, Protocol::ICMP, &octets)
+    let mut bytes = vec![0; message.wire_len()];
+    message.emit(&mut bytes);
+    packet_from(router(Over::V4), ip.src, Protocol::ICMP, &bytes)
 }
 
 /// What a router sends to whoever sent `about`, an IPv6 packet.
 pub(super) fn icmpv6(about: &[u8], message: &Icmpv6Message<'_>) -> Vec<u8> {
     let (ip, _) = IpHeader::parse(about).expect("an IP packet");
-    let mut octets = vec![0; message.wire_len()];
-    message.emit(v6(&router(Over::V6)), v6(&ip.src), &mut octets);
-    packet_from(router(Over::V6), ip.src, Protocol::ICMPV6, &octets)
+    let mut bytes = vec![0; message.wire_len()];
+    message.emit(v6(&router(Over::V6)), v6(&ip.src), &mut bytes);
+    packet_from(router(Over::V6), ip.src, Protocol::ICMPV6, &bytes)
 }
 
 /// An error of type destination unreachable.
@@ -142,9 +142,9 @@ pub(super) fn tell(
     header: &TcpHeader,
     text: &[u8],
 ) -> Vec<(TcpHeader, Vec<u8>)> {
-    let mut octets = [0; 60];
-    let len = header.emit(OptionOrder::Linux, &mut octets);
-    let segment = [&octets[..len], text].concat();
+    let mut bytes = [0; 60];
+    let len = header.emit(OptionOrder::Linux, &mut bytes);
+    let segment = [&bytes[..len], text].concat();
     let packet = packet_from(src, server_addr(Over::V4), Protocol::TCP, &segment);
     let meta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
     server.rx(now, &[RxFrame::new(&packet, meta)]);

@@ -39,7 +39,7 @@ fn waiting(settings: &[(&str, &str)]) -> (Hosts, ListenerId) {
     (hosts, listener)
 }
 
-/// The client connects from the same port. Its ISN clock has gone 3.9 octets/us further.
+/// The client connects from the same port. Its ISN clock has gone 3.9 bytes/us further.
 fn again(hosts: &mut Hosts) -> Handle {
     let bound = Some(Endpoint::new(client_addr(Over::V4), 4_000));
     hosts.client.tell_time(hosts.now);

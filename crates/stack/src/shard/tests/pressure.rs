@@ -18,7 +18,7 @@ const BUDGET: u64 = 16 << 20;
 const TIGHT: usize = BUDGET as usize / 100 * 92;
 const HIGH: usize = BUDGET as usize / 100 * 78;
 const MSS: u32 = 1_448;
-/// Of a window, by the scale for the largest buffer, octets.
+/// Of a window, by the scale for the largest buffer, bytes.
 const UNIT: i32 = 1 << 11;
 static TEXT: [u8; 1 << 20] = [7; 1 << 20];
 
@@ -40,7 +40,7 @@ impl Short {
     }
 
     /// For so long the client sends whatever it may, and the server reads whatever comes. Returns how
-    /// many octets that were.
+    /// many bytes that were.
     fn stream(&mut self, ends: Ends, millis: u64) -> usize {
         let mut read = 0;
         for _ in 0..millis {
@@ -54,8 +54,8 @@ impl Short {
     }
 
     /// The client sends so much, and nobody reads. Returns where the window's right edge was meanwhile.
-    fn pour(&mut self, ends: Ends, octets: usize, millis: u64) -> Vec<SeqNum> {
-        let mut rest = Bytes::from(std::vec![7; octets]);
+    fn pour(&mut self, ends: Ends, bytes: usize, millis: u64) -> Vec<SeqNum> {
+        let mut rest = Bytes::from(std::vec![7; bytes]);
         let mut edges = Vec::new();
         for _ in 0..millis {
             let now = self.hosts.now;

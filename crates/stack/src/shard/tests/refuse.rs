@@ -175,8 +175,8 @@ fn answers_that_find_no_room_are_counted() {
 #[test]
 fn nobody_connects_to_all_hosts_of_a_network() {
     let mut client = host(client_addr, 1, &Tunables::default());
-    for octets in [[10, 0, 0, 255], [255; 4], [224, 0, 0, 1], [0; 4]] {
-        let all = Endpoint::new(Address::from_v4_octets(octets), 80);
+    for bytes in [[10, 0, 0, 255], [255; 4], [224, 0, 0, 1], [0; 4]] {
+        let all = Endpoint::new(Address::from_v4_octets(bytes), 80);
         assert_eq!(client.connect(all, None), Err(ConnectError::NotAPeer(all)));
     }
     assert_eq!(client.census(), crate::shard::Census::default());

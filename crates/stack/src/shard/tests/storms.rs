@@ -247,8 +247,8 @@ impl Storm {
     fn write(&mut self, talk: usize, side: usize, len: u64) {
         let Talk { handles, streams, port, .. } = &mut self.talks[talk];
         let (Some(handle), stream) = (handles[side], &mut streams[side]) else { return };
-        let octets = (0..len).map(|at| pattern(*port, side, stream.written + at));
-        let mut data: Bytes = octets.collect();
+        let bytes = (0..len).map(|at| pattern(*port, side, stream.written + at));
+        let mut data: Bytes = bytes.collect();
         match self.shards[side].send(handle, &mut data) {
             Ok(taken) => {
                 assert_eq!(taken + data.len(), len as usize);
@@ -416,7 +416,7 @@ impl Device {
         let (headers, text) = (segment.header().len(), segment.payload.octets() as usize);
         let pieces = usize::from(segment.gso_size);
         let longest = headers + if pieces > 0 { pieces } else { text };
-        assert!(longest <= usize::from(self.mtu), "{longest} octets exceed {self:?}");
+        assert!(longest <= usize::from(self.mtu), "{longest} bytes exceed {self:?}");
         assert!(self.offload || pieces == 0 && segment.checksum == TxChecksum::Done);
     }
 }
@@ -456,7 +456,7 @@ fn coarse(at: Instant) -> Instant {
     Instant::from_millis(at.as_nanos().div_ceil(1_000_000))
 }
 
-/// The octet at an offset of a stream.
+/// The byte at an offset of a stream.
 fn pattern(port: u16, side: usize, at: u64) -> u8 {
     let salt = u64::from(port) * 2 + side as u64;
     ((at ^ (at >> 8) ^ (at >> 16)).wrapping_add(salt.wrapping_mul(37))) as u8

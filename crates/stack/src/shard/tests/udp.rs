@@ -46,10 +46,10 @@ fn send(shard: &mut Shard, socket: UdpHandle, data: &[u8], to: Endpoint) -> Resu
 
 /// A datagram from the client's host to the server's port, as a packet.
 fn datagram(over: Over, from: u16, to: u16, data: &[u8]) -> Vec<u8> {
-    let mut octets = vec![0; data.len() + UdpHeader::LEN];
+    let mut bytes = vec![0; data.len() + UdpHeader::LEN];
     let header = UdpHeader { src_port: from, dst_port: to };
-    header.emit_datagram(client_addr(over), server_addr(over), data, &mut octets);
-    packet(over, Protocol::UDP, &octets)
+    header.emit_datagram(client_addr(over), server_addr(over), data, &mut bytes);
+    packet(over, Protocol::UDP, &bytes)
 }
 
 /// What a packet says, and the datagram in it.
@@ -186,11 +186,11 @@ fn datagrams_beyond_the_mtu_cross_in_fragments_both_ways() {
             send(&mut hosts.client, client, &text, at(over)).expect("sent");
             hosts.run_until_quiet();
             let there = hosts.server.udp_recv(server).expect("received");
-            assert!(there.data == text, "{len} octets became {}", there.data.len());
+            assert!(there.data == text, "{len} bytes became {}", there.data.len());
             send(&mut hosts.server, server, &text, there.from).expect("sent");
             hosts.run_until_quiet();
             let back = hosts.client.udp_recv(client).expect("received");
-            assert!(back.data == text, "{len} octets became {}", back.data.len());
+            assert!(back.data == text, "{len} bytes became {}", back.data.len());
         }
         let whole = if over == Over::V4 { 2 } else { 1 };
         let ip = hosts.client.ip_counters();
@@ -318,7 +318,7 @@ fn packets_say_what_their_socket_or_their_datagram_asks_for() {
                 hosts.run_until_quiet();
                 let received = hosts.server.udp_recv(server).expect("received");
                 let said = (Some(received.hop_limit), received.class);
-                assert_eq!(said, (options.hop_limit, options.class), "{len} octets");
+                assert_eq!(said, (options.hop_limit, options.class), "{len} bytes");
             }
         }
     }
@@ -346,7 +346,7 @@ fn whole_packets_say_that_they_must_not_be_fragmented_and_are_summed() {
 #[test]
 fn destinations_that_are_no_single_host_are_refused_and_the_error_says_why() {
     let (mut hosts, client, _) = pair();
-    let to = |octets| Endpoint::new(Address::from_v4_octets(octets), PORT);
+    let to = |bytes| Endpoint::new(Address::from_v4_octets(bytes), PORT);
     let group = Address::from(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1));
     let cases = [
         (to([224, 0, 0, 251]), UdpError::Multicast(to([224, 0, 0, 251]).addr)),
@@ -383,10 +383,10 @@ fn destinations_that_are_no_single_host_are_refused_and_the_error_says_why() {
 fn what_is_sent_to_a_group_is_dropped_without_an_answer_and_counted() {
     let (mut hosts, _, _) = pair();
     for dst in [[224, 0, 0, 251], [255; 4], [10, 0, 0, 255]].map(Address::from_v4_octets) {
-        let mut octets = [0; 12];
+        let mut bytes = [0; 12];
         let header = UdpHeader { src_port: PORT, dst_port: PORT };
-        header.emit_datagram(client_addr(Over::V4), dst, b"all!", &mut octets);
-        let packet = packet_from(client_addr(Over::V4), dst, Protocol::UDP, &octets);
+        header.emit_datagram(client_addr(Over::V4), dst, b"all!", &mut bytes);
+        let packet = packet_from(client_addr(Over::V4), dst, Protocol::UDP, &bytes);
         assert!(exchange(&mut hosts.server, Instant::ZERO, &packet).is_empty());
     }
     assert_eq!(hosts.server.udp().counters.ignored_multi, 3);
@@ -400,7 +400,7 @@ fn broken_datagrams_are_dropped_in_silence_and_counted() {
         let whole = datagram(over, 4_000, PORT, b"text");
         let udp = if over == Over::V4 { 20 } else { 40 };
         let mut mangled = whole.clone();
-        *mangled.last_mut().expect("octets") ^= 1;
+        *mangled.last_mut().expect("bytes") ^= 1;
         let mut long = whole.clone();
         long[udp + 5] += 1;
         let mut unsummed = whole.clone();
@@ -430,7 +430,7 @@ fn datagrams_that_a_device_left_uncut_arrive_each_by_itself() {
         hosts.server.rx(Instant::ZERO, &[RxFrame::new(&frame, meta)]);
         for part in text.chunks(1_000) {
             let received = hosts.server.udp_recv(server).expect("received");
-            assert!(received.data == part, "{} octets", received.data.len());
+            assert!(received.data == part, "{} bytes", received.data.len());
             assert_eq!(received.from, Endpoint::new(client_addr(over), 4_000));
         }
         assert_eq!(hosts.server.udp_recv(server), None);

@@ -30,7 +30,7 @@ fn talk(hosts: &mut Hosts, listener: ListenerId, port: u16, client_first: bool) 
     hosts.run(Duration::from_millis(3));
 }
 
-/// Octets there and back.
+/// Bytes there and back.
 fn exchange(hosts: &mut Hosts, [client, server]: [Handle; 2], round: u8) {
     send(&mut hosts.client, client, &[round; 3_000]);
     hosts.run(Duration::from_millis(50));

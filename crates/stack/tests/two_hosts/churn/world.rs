@@ -26,7 +26,7 @@ pub(crate) enum First {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChurnPlan {
     pub(crate) first: First,
-    /// Octets that each client sends, and that the server reads before it closes.
+    /// Bytes that each client sends, and that the server reads before it closes.
     pub(crate) upload: u32,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct World {
 #[derive(Clone, Copy, Debug)]
 struct Attempt {
     begun: Instant,
-    /// The connection from this port before it sent more octets than the ISN clock ran on: its SYN
+    /// The connection from this port before it sent more bytes than the ISN clock ran on: its SYN
     /// looks old, if no timestamp speaks for it.
     outran: bool,
     unsent: u32,

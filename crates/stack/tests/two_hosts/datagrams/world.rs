@@ -65,7 +65,7 @@ struct Packet {
     at: u64,
     number: u64,
     to: usize,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl Ord for Packet {
@@ -189,7 +189,7 @@ impl World {
                 let more = self.hosts[side].shard.tx(&mut batch);
                 for packet in batch.pending() {
                     assert!(packet.len() <= MTU, "beyond the MTU");
-                    let octets = packet.to_vec();
+                    let bytes = packet.to_vec();
                     self.packets += 1;
                     if self.random.below(100) == 0 {
                         self.lost_packets += 1;
@@ -198,7 +198,7 @@ impl World {
                     // Some overtake others.
                     let delay = 100_000 + self.random.below(5) * self.random.below(400_000);
                     let (at, number, to) = (self.now + delay, self.packets, 1 - side);
-                    self.under_way.push(Packet { at, number, to, octets });
+                    self.under_way.push(Packet { at, number, to, bytes });
                 }
                 batch.consume(batch.pending().len());
                 if !more {
@@ -212,12 +212,12 @@ impl World {
         let mut bursts = [Vec::new(), Vec::new()];
         while self.under_way.peek().is_some_and(|next| next.at <= self.now) {
             let Some(packet) = self.under_way.pop() else { break };
-            bursts[packet.to].push(packet.octets);
+            bursts[packet.to].push(packet.bytes);
         }
         for (side, burst) in bursts.iter().enumerate() {
             let now = Instant::from_nanos(self.now);
             let frames: Vec<_> =
-                burst.iter().map(|octets| RxFrame::new(octets, SegMeta::SINGLE)).collect();
+                burst.iter().map(|bytes| RxFrame::new(bytes, SegMeta::SINGLE)).collect();
             self.hosts[side].shard.rx(now, &frames);
             self.hosts[side].shard.advance(now, 1_024);
             self.receive(side);
@@ -292,15 +292,15 @@ impl Host {
 
 fn address(v6: bool, last: u8) -> Address {
     if v6 {
-        let mut octets = [0; 16];
-        (octets[0], octets[15]) = (0xfd, last);
-        Address::from_octets(octets)
+        let mut bytes = [0; 16];
+        (bytes[0], bytes[15]) = (0xfd, last);
+        Address::from_octets(bytes)
     } else {
         Address::from_v4_octets([10, 0, 0, last])
     }
 }
 
-/// The octets of a datagram: its number, and what follows from that and the seed.
+/// The bytes of a datagram: its number, and what follows from that and the seed.
 fn content(seed: u64, number: u64, len: usize) -> Bytes {
     let prf = SipHasher24::new_with_keys(seed, number);
     let mut data = number.to_le_bytes().to_vec();

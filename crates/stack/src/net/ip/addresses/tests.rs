@@ -90,8 +90,8 @@ fn any_hosts_address() -> impl Strategy<Value = Address> {
 
 /// Bit `at` of an address as its family counts them.
 fn bit(addr: &Address, at: usize) -> bool {
-    let octets = addr.octets();
-    let family = if addr.family() == Family::V4 { &octets[12..] } else { &octets[..] };
+    let bytes = addr.octets();
+    let family = if addr.family() == Family::V4 { &bytes[12..] } else { &bytes[..] };
     family[at / 8] & (0x80 >> (at % 8)) != 0
 }
 

@@ -48,18 +48,18 @@ fn packets(host: &mut IpLayer, mut datagram: Datagram) -> Vec<Vec<u8>> {
 
 /// What the fragments carry together, and their common identification.
 fn joined(packets: &[Vec<u8>]) -> (Vec<u8>, u32) {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let mut identification = None;
     for (at, packet) in packets.iter().enumerate() {
         let (ip, payload) = IpHeader::parse(packet).expect("an IP packet");
         let fragment = ip.fragment.expect("a fragment");
         assert_eq!((ip.protocol, ip.traffic_class), (Protocol(200), TrafficClass(0xb8)));
-        assert_eq!(usize::from(fragment.offset), octets.len());
+        assert_eq!(usize::from(fragment.offset), bytes.len());
         assert_eq!(fragment.more, at + 1 < packets.len());
         assert_eq!(*identification.get_or_insert(fragment.identification), fragment.identification);
-        octets.extend_from_slice(payload);
+        bytes.extend_from_slice(payload);
     }
-    (octets, identification.expect("at least one"))
+    (bytes, identification.expect("at least one"))
 }
 
 #[test]

@@ -50,8 +50,8 @@ pub(crate) struct ErrorOut {
 }
 
 impl ErrorOut {
-    /// Octets of the packet that it quotes.
-    pub(crate) fn octets(&self) -> usize {
+    /// Bytes of the packet that it quotes.
+    pub(crate) fn bytes(&self) -> usize {
         self.quoted.len()
     }
 
@@ -259,9 +259,9 @@ fn is_error(packet: &QuotedSegment) -> bool {
 
 /// What is quoted of a segment: its ports and its number.
 const QUOTED_SEGMENT: usize = 8;
-/// A SYN has this length at least, octets: what is quoted says so, as the SYN's own is not known.
+/// A SYN has this length at least, bytes: what is quoted says so, as the SYN's own is not known.
 const LEAST_SYN: usize = 20;
-/// What fits behind the headers of an IPv4 packet of 576 octets.
+/// What fits behind the headers of an IPv4 packet of 576 bytes.
 const MOST_QUOTED_V4: usize = 576 - Ipv4Header::LEN - 8;
-/// What fits behind the headers of an IPv6 packet of 1,280 octets.
+/// What fits behind the headers of an IPv6 packet of 1,280 bytes.
 const MOST_QUOTED_V6: usize = 1280 - Ipv6Header::LEN - 8;

@@ -172,14 +172,14 @@ fn judge_v6_mtu(mtu: u32, quoted: &[u8]) -> Result<IcmpError, FrameDrop> {
 /// RFC 5927 7.2: a link that would have carried the packet did not refuse it.
 fn judge_mtu(mtu: u32, least: u32, len: u32) -> Result<IcmpError, FrameDrop> {
     match u16::try_from(mtu) {
-        Ok(octets) if (least..len).contains(&mtu) => Ok(IcmpError::TooBig { mtu: octets }),
+        Ok(bytes) if (least..len).contains(&mtu) => Ok(IcmpError::TooBig { mtu: bytes }),
         _ => Err(FrameDrop::PathMtu),
     }
 }
 
 /// The 16 bits at an offset.
-fn field(octets: &[u8], at: usize) -> Option<u32> {
-    let field = octets.get(at..)?.first_chunk()?;
+fn field(bytes: &[u8], at: usize) -> Option<u32> {
+    let field = bytes.get(at..)?.first_chunk()?;
     Some(u32::from(u16::from_be_bytes(*field)))
 }
 

@@ -51,11 +51,11 @@ fn packet(family: Family, header: &TcpHeader, text: &[u8]) -> Vec<u8> {
 /// The fate of a frame: the drop, or the flow and the text of a segment.
 fn read(
     host: &mut IpLayer,
-    octets: &[u8],
+    bytes: &[u8],
     checksum: RxChecksum,
 ) -> Result<(FlowKey, Vec<u8>), FrameDrop> {
-    let frame = RxFrame::new(octets, SegMeta { checksum, ..SegMeta::SINGLE });
-    let plain = host.read_plain(octets, frame.meta.checksum);
+    let frame = RxFrame::new(bytes, SegMeta { checksum, ..SegMeta::SINGLE });
+    let plain = host.read_plain(bytes, frame.meta.checksum);
     let plain =
         plain.map(|(key, segment)| format!("{:?}", Arrival::of_plain(key, &segment, &frame.meta)));
     let read = host.read(Instant::ZERO, &frame).map_err(|refused| refused.reason);
@@ -73,23 +73,23 @@ fn read(
     }
 }
 
-fn refusal(octets: &[u8]) -> Option<FrameDrop> {
-    read(&mut host(false), octets, RxChecksum::Unknown).err()
+fn refusal(bytes: &[u8]) -> Option<FrameDrop> {
+    read(&mut host(false), bytes, RxChecksum::Unknown).err()
 }
 
 #[test]
 fn a_segment_is_read_with_its_flow_and_its_text() {
     for family in BOTH {
-        let mut octets = packet(family, &header(), b"hello");
+        let mut bytes = packet(family, &header(), b"hello");
         // A link may pad.
-        octets.extend([0xaa; 7]);
+        bytes.extend([0xaa; 7]);
         let key = FlowKey {
             remote: peer(family),
             remote_port: 40_000,
             local_port: 80,
             local_index: u16::from(family == Family::V6),
         };
-        let read = read(&mut host(false), &octets, RxChecksum::Unknown);
+        let read = read(&mut host(false), &bytes, RxChecksum::Unknown);
         assert_eq!(read, Ok((key, b"hello".to_vec())));
     }
 }
@@ -97,24 +97,24 @@ fn a_segment_is_read_with_its_flow_and_its_text() {
 #[test]
 fn a_wrong_checksum_is_found_unless_the_device_vouches_for_it() {
     for family in BOTH {
-        let mut octets = packet(family, &header(), b"hello");
-        *octets.last_mut().expect("text") ^= 1;
-        assert_eq!(refusal(&octets), Some(FrameDrop::TcpChecksum));
+        let mut bytes = packet(family, &header(), b"hello");
+        *bytes.last_mut().expect("text") ^= 1;
+        assert_eq!(refusal(&bytes), Some(FrameDrop::TcpChecksum));
         for vouched in [RxChecksum::Verified, RxChecksum::Partial] {
-            assert!(read(&mut host(false), &octets, vouched).is_ok());
+            assert!(read(&mut host(false), &bytes, vouched).is_ok());
         }
     }
 }
 
 /// An IPv4 packet with another source or destination, its header's sum mended.
 fn readdressed(src: Address, dst: Address) -> Vec<u8> {
-    let mut octets = packet(Family::V4, &header(), b"");
-    octets[12..16].copy_from_slice(&src.v4_octets());
-    octets[16..20].copy_from_slice(&dst.v4_octets());
-    octets[10..12].fill(0);
-    let checksum = whimbrel_wire::Sum::new().add_bytes(&octets[..20]).finish();
-    octets[10..12].copy_from_slice(&checksum.to_be_bytes());
-    octets
+    let mut bytes = packet(Family::V4, &header(), b"");
+    bytes[12..16].copy_from_slice(&src.v4_octets());
+    bytes[16..20].copy_from_slice(&dst.v4_octets());
+    bytes[10..12].fill(0);
+    let checksum = whimbrel_wire::Sum::new().add_bytes(&bytes[..20]).finish();
+    bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+    bytes
 }
 
 #[test]
@@ -139,31 +139,31 @@ fn port_zero_is_nobodys() {
 #[test]
 fn a_packet_cut_anywhere_is_dropped() {
     for family in BOTH {
-        let octets = packet(family, &header(), b"hello");
-        for len in 0..octets.len() {
-            assert!(refusal(&octets[..len]).is_some(), "{len} octets");
+        let bytes = packet(family, &header(), b"hello");
+        for len in 0..bytes.len() {
+            assert!(refusal(&bytes[..len]).is_some(), "{len} bytes");
         }
     }
 }
 
 #[test]
 fn protocols_nobody_speaks_are_dropped() {
-    let mut octets = packet(Family::V6, &header(), b"");
-    octets[6] = 132;
-    assert_eq!(refusal(&octets), Some(FrameDrop::Protocol), "SCTP");
-    octets[6] = Protocol::ICMP.0;
-    assert_eq!(refusal(&octets), Some(FrameDrop::Protocol), "the other family's ICMP");
+    let mut bytes = packet(Family::V6, &header(), b"");
+    bytes[6] = 132;
+    assert_eq!(refusal(&bytes), Some(FrameDrop::Protocol), "SCTP");
+    bytes[6] = Protocol::ICMP.0;
+    assert_eq!(refusal(&bytes), Some(FrameDrop::Protocol), "the other family's ICMP");
 }
 
 proptest! {
     #[test]
-    fn arbitrary_octets_never_panic(octets in vec(any::<u8>(), 0..200), version in 0u8..3) {
-        let mut octets = octets;
-        if let (Some(first), 1..) = (octets.first_mut(), version) {
+    fn arbitrary_bytes_never_panic(bytes in vec(any::<u8>(), 0..200), version in 0u8..3) {
+        let mut bytes = bytes;
+        if let (Some(first), 1..) = (bytes.first_mut(), version) {
             *first = if version == 1 { 0x45 } else { 0x60 };
         }
         for checksum in [RxChecksum::Unknown, RxChecksum::Verified, RxChecksum::Partial] {
-            let _ = read(&mut host(false), &octets, checksum);
+            let _ = read(&mut host(false), &bytes, checksum);
         }
     }
 
@@ -175,16 +175,16 @@ proptest! {
     ) {
         let family = if v6 { Family::V6 } else { Family::V4 };
         let good = packet(family, &header(), &text);
-        let mut octets = good.clone();
+        let mut bytes = good.clone();
         for (at, by) in &changes {
-            let at = at.index(octets.len());
-            octets[at] ^= by;
+            let at = at.index(bytes.len());
+            bytes[at] ^= by;
         }
-        let _ = read(&mut host(false), &octets, RxChecksum::Verified);
-        let checked = read(&mut host(false), &octets, RxChecksum::Unknown);
-        // One changed octet of the segment itself never cancels out in its sum.
+        let _ = read(&mut host(false), &bytes, RxChecksum::Verified);
+        let checked = read(&mut host(false), &bytes, RxChecksum::Unknown);
+        // One changed byte of the segment itself never cancels out in its sum.
         let ip_len = good.len() - 20 - text.len();
-        if changes.len() == 1 && octets[..ip_len] == good[..ip_len] {
+        if changes.len() == 1 && bytes[..ip_len] == good[..ip_len] {
             let refused = matches!(checked, Err(FrameDrop::TcpChecksum | FrameDrop::TcpHeader));
             prop_assert!(refused, "{:?}", checked);
         }

@@ -27,7 +27,7 @@ impl Source {
 pub(super) struct Sources {
     shares: BTreeMap<Source, Share>,
     by_datagrams: BTreeSet<Rank>,
-    by_octets: BTreeSet<Rank>,
+    by_bytes: BTreeSet<Rank>,
     /// The datagrams of each, in the order in which they began.
     by_age: BTreeSet<(Source, u64)>,
 }
@@ -39,7 +39,7 @@ type Rank = (usize, Reverse<u64>, Source);
 #[derive(Clone, Copy, Default, Debug)]
 struct Share {
     datagrams: usize,
-    octets: usize,
+    bytes: usize,
     /// The number of its oldest datagram.
     oldest: u64,
 }
@@ -48,20 +48,20 @@ struct Share {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Measure {
     Datagrams,
-    Octets,
+    Bytes,
 }
 
 impl Sources {
-    /// Datagrams and octets of a source, and its oldest datagram; none if it has nothing here.
+    /// Datagrams and bytes of a source, and its oldest datagram; none if it has nothing here.
     pub(super) fn share(&self, source: &Source) -> Option<(usize, usize, u64)> {
-        self.shares.get(source).map(|share| (share.datagrams, share.octets, share.oldest))
+        self.shares.get(source).map(|share| (share.datagrams, share.bytes, share.oldest))
     }
 
     /// The oldest datagram of the source that has most by this measure.
     pub(super) fn oldest_of_greatest(&self, measure: Measure) -> Option<u64> {
         let ranks = match measure {
             Measure::Datagrams => &self.by_datagrams,
-            Measure::Octets => &self.by_octets,
+            Measure::Bytes => &self.by_bytes,
         };
         ranks.last().map(|(_, Reverse(oldest), _)| *oldest)
     }
@@ -73,7 +73,7 @@ impl Sources {
     /// Whether nobody has anything here.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        let ranks = self.by_datagrams.len() + self.by_octets.len();
+        let ranks = self.by_datagrams.len() + self.by_bytes.len();
         self.shares.is_empty() && ranks == 0 && self.by_age.is_empty()
     }
 
@@ -83,17 +83,17 @@ impl Sources {
         self.weigh(&source, |share| share.datagrams += 1);
     }
 
-    /// A datagram of `source` takes so many octets more.
-    pub(super) fn grow(&mut self, source: &Source, octets: usize) {
-        self.weigh(source, |share| share.octets += octets);
+    /// A datagram of `source` takes so many bytes more.
+    pub(super) fn grow(&mut self, source: &Source, bytes: usize) {
+        self.weigh(source, |share| share.bytes += bytes);
     }
 
-    /// A datagram of `source` is gone, which took so many octets.
-    pub(super) fn leave(&mut self, source: &Source, serial: u64, octets: usize) {
+    /// A datagram of `source` is gone, which took so many bytes.
+    pub(super) fn leave(&mut self, source: &Source, serial: u64, bytes: usize) {
         self.by_age.remove(&(*source, serial));
         self.weigh(source, |share| {
             share.datagrams -= 1;
-            share.octets -= octets;
+            share.bytes -= bytes;
         });
     }
 
@@ -101,7 +101,7 @@ impl Sources {
         let mut share = self.shares.get(source).copied().unwrap_or_default();
         let rank = |measure, share: &Share| (measure, Reverse(share.oldest), *source);
         self.by_datagrams.remove(&rank(share.datagrams, &share));
-        self.by_octets.remove(&rank(share.octets, &share));
+        self.by_bytes.remove(&rank(share.bytes, &share));
         change(&mut share);
         let Some(oldest) = self.oldest(source) else {
             self.shares.remove(source);
@@ -109,7 +109,7 @@ impl Sources {
         };
         share.oldest = oldest;
         self.by_datagrams.insert(rank(share.datagrams, &share));
-        self.by_octets.insert(rank(share.octets, &share));
+        self.by_bytes.insert(rank(share.bytes, &share));
         self.shares.insert(*source, share);
     }
 }

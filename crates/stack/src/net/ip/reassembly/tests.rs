@@ -5,20 +5,15 @@ use proptest::prelude::*;
 
 use super::*;
 
-const BOUNDS: Bounds = Bounds {
-    datagrams: 8,
-    octets: 16_384,
-    source_datagrams: 4,
-    source_octets: 8_192,
-    fragments: 5,
-};
+const BOUNDS: Bounds =
+    Bounds { datagrams: 8, bytes: 16_384, source_datagrams: 4, source_bytes: 8_192, fragments: 5 };
 
-fn piece(id: u16, offset: u16, octets: &[u8], more: bool) -> Vec<u8> {
-    piece_of(1, id, offset, octets, more)
+fn piece(id: u16, offset: u16, bytes: &[u8], more: bool) -> Vec<u8> {
+    piece_of(1, id, offset, bytes, more)
 }
 
 /// A fragment of the host of this number.
-fn piece_of(host: u8, id: u16, offset: u16, octets: &[u8], more: bool) -> Vec<u8> {
+fn piece_of(host: u8, id: u16, offset: u16, bytes: &[u8], more: bool) -> Vec<u8> {
     let mut packet = vec![0; Ipv4Header::LEN];
     let header = Ipv4Header {
         src: [192, 0, 2, host].into(),
@@ -29,11 +24,11 @@ fn piece_of(host: u8, id: u16, offset: u16, octets: &[u8], more: bool) -> Vec<u8
         identification: id,
         dont_fragment: false,
         fragment: Some(Fragment { identification: u32::from(id), offset, more }),
-        total_len: (Ipv4Header::LEN + octets.len()) as u16,
+        total_len: (Ipv4Header::LEN + bytes.len()) as u16,
         header_len: 20,
     };
     header.emit(&mut packet);
-    packet.extend_from_slice(octets);
+    packet.extend_from_slice(bytes);
     packet
 }
 
@@ -62,9 +57,9 @@ fn the_oldest_of_a_source_goes_at_each_of_its_bounds() {
     // The oldest that is left came third.
     assert_eq!(reassembly.next_deadline(), Some(Instant::from_millis(2) + TIME_OUT));
     assert_eq!(take(&mut reassembly, 9, &piece(9, 8, &[0; 4_800], true)), Ok(None));
-    assert!(reassembly.octets() <= BOUNDS.source_octets);
+    assert!(reassembly.bytes() <= BOUNDS.source_bytes);
     assert_eq!(take(&mut reassembly, 9, &piece(10, 8, &[0; 2_800], true)), Ok(None));
-    assert!(reassembly.octets() <= BOUNDS.source_octets);
+    assert!(reassembly.bytes() <= BOUNDS.source_bytes);
     assert_eq!(reassembly.len(), 1);
 }
 
@@ -76,11 +71,11 @@ fn at_the_bounds_of_all_whoever_has_the_most_gives_way() {
         assert_eq!(take(&mut reassembly, 0, &piece_of(9, 1, 8, &[7; 8], true)), Ok(None));
         for id in 0..100 {
             for host in 1..4 {
-                let octets = std::vec![0; each];
-                let packet = piece_of(host, id, 8, &octets, true);
+                let bytes = std::vec![0; each];
+                let packet = piece_of(host, id, 8, &bytes, true);
                 assert_eq!(take(&mut reassembly, 1, &packet), Ok(None));
                 assert!(reassembly.len() <= BOUNDS.datagrams);
-                assert!(reassembly.octets() <= BOUNDS.octets);
+                assert!(reassembly.bytes() <= BOUNDS.bytes);
             }
         }
         let (_, _, evicted) = given_up(&mut reassembly);
@@ -92,12 +87,12 @@ fn at_the_bounds_of_all_whoever_has_the_most_gives_way() {
     }
 }
 
-/// True if a datagram of one host, in two pieces of so many octets, becomes whole though fragments of
-/// `host`, as many octets each, come between them until some are given up.
+/// True if a datagram of one host, in two pieces of so many bytes, becomes whole though fragments of
+/// `host`, as many bytes each, come between them until some are given up.
 fn becomes_whole_beside(host: impl Fn(u16) -> u8, each: usize, own: usize) -> bool {
     let mut reassembly = Reassembly::new(BOUNDS);
-    let octets = std::vec![7; own];
-    assert_eq!(take(&mut reassembly, 0, &piece_of(99, 1, 0, &octets, true)), Ok(None));
+    let bytes = std::vec![7; own];
+    assert_eq!(take(&mut reassembly, 0, &piece_of(99, 1, 0, &bytes, true)), Ok(None));
     for id in 0..6 {
         let junk = piece_of(host(id), id, 8, &std::vec![0; each], true);
         assert_eq!(take(&mut reassembly, 1, &junk), Ok(None));
@@ -109,14 +104,14 @@ fn becomes_whole_beside(host: impl Fn(u16) -> u8, each: usize, own: usize) -> bo
     }
     let (_, _, evicted) = given_up(&mut reassembly);
     assert!(evicted > 0, "a bound is hit");
-    let whole = take(&mut reassembly, 2, &piece_of(99, 1, own as u16, &octets, false));
+    let whole = take(&mut reassembly, 2, &piece_of(99, 1, own as u16, &bytes, false));
     whole.expect("no overlap").is_some()
 }
 
 #[test]
-fn bounds_on_number_and_octets_give_up_by_their_own_measure() {
+fn bounds_on_number_and_bytes_give_up_by_their_own_measure() {
     let pairs = |id: u16| 1 + (id / 2) as u8;
-    // More octets than each of the others, and fewer datagrams; then the other way round.
+    // More bytes than each of the others, and fewer datagrams; then the other way round.
     assert!(becomes_whole_beside(pairs, 8, 1_600));
     assert!(becomes_whole_beside(|id| 1 + id as u8, 4_000, 800));
     // As many datagrams as each of the others: the oldest gives way, and this one is.
@@ -130,14 +125,14 @@ fn large_datagram_outlives_older_small_ones() {
         let junk = piece_of(1 + id, 1, 8, &[0; 8], true);
         assert_eq!(take(&mut reassembly, 0, &junk), Ok(None));
     }
-    let octets = std::vec![7; 1_600];
-    assert_eq!(take(&mut reassembly, 1, &piece_of(99, 1, 0, &octets, true)), Ok(None));
+    let bytes = std::vec![7; 1_600];
+    assert_eq!(take(&mut reassembly, 1, &piece_of(99, 1, 0, &bytes, true)), Ok(None));
     for id in 8..15 {
         let junk = piece_of(1 + id, 1, 8, &[0; 8], true);
         assert_eq!(take(&mut reassembly, 1, &junk), Ok(None));
     }
     assert_eq!(given_up(&mut reassembly), (0, 0, 8));
-    let whole = take(&mut reassembly, 2, &piece_of(99, 1, 1_600, &octets, false));
+    let whole = take(&mut reassembly, 2, &piece_of(99, 1, 1_600, &bytes, false));
     assert!(whole.expect("no overlap").is_some());
 }
 
@@ -156,12 +151,12 @@ fn what_is_refused_pushes_nobody_out() {
     for id in 0..4 {
         assert_eq!(take(&mut reassembly, 0, &piece(id, 8, &[0; 896], true)), Ok(None));
     }
-    let (len, octets) = (reassembly.len(), reassembly.octets());
+    let (len, bytes) = (reassembly.len(), reassembly.bytes());
     for _ in 0..10 {
         let duplicate = take(&mut reassembly, 1, &piece(3, 8, &[0; 896], true));
         assert_eq!(duplicate, Err(FrameDrop::FragmentDuplicate));
     }
-    assert_eq!((reassembly.len(), reassembly.octets()), (len, octets));
+    assert_eq!((reassembly.len(), reassembly.bytes()), (len, bytes));
     let overlap = take(&mut reassembly, 1, &piece(3, 16, &[0; 4_000], true));
     assert_eq!(overlap, Err(FrameDrop::FragmentOverlap));
     assert_eq!((reassembly.len(), given_up(&mut reassembly)), (3, (1, 0, 0)));
@@ -170,14 +165,14 @@ fn what_is_refused_pushes_nobody_out() {
 #[test]
 fn the_largest_datagram_over_the_narrowest_usual_links_becomes_whole() {
     let mut reassembly = Reassembly::new(Bounds::DEFAULT);
-    let octets = std::vec![3; 65_515];
-    let pieces = octets.chunks(552).count();
-    for (at, part) in octets.chunks(552).enumerate().rev() {
+    let bytes = std::vec![3; 65_515];
+    let pieces = bytes.chunks(552).count();
+    for (at, part) in bytes.chunks(552).enumerate().rev() {
         let packet = piece(1, (at * 552) as u16, part, at + 1 < pieces);
         let whole = take(&mut reassembly, 0, &packet).expect("no overlap");
         assert_eq!(whole.is_some(), at == 0);
     }
-    assert_eq!((reassembly.len(), reassembly.octets()), (0, 0));
+    assert_eq!((reassembly.len(), reassembly.bytes()), (0, 0));
 }
 
 #[test]
@@ -188,7 +183,7 @@ fn a_datagram_of_too_many_pieces_is_given_up() {
     }
     let sixth = take(&mut reassembly, 0, &piece(1, 40, &[0; 8], false));
     assert_eq!(sixth, Err(FrameDrop::FragmentCount));
-    assert_eq!((reassembly.len(), reassembly.octets()), (0, 0));
+    assert_eq!((reassembly.len(), reassembly.bytes()), (0, 0));
 }
 
 #[test]
@@ -208,7 +203,7 @@ fn time_counts_from_the_fragment_that_came_first() {
     assert!(reassembly.pop_expired(Instant::from_millis(60_004)).is_none());
     let expired = reassembly.pop_expired(Instant::from_millis(60_005)).expect("it is time");
     assert_eq!(expired.first, Some(piece(1, 0, &[7; 8], true)));
-    assert_eq!((reassembly.len(), reassembly.octets()), (0, 0));
+    assert_eq!((reassembly.len(), reassembly.bytes()), (0, 0));
     assert_eq!(reassembly.next_deadline(), None);
 }
 
@@ -219,8 +214,8 @@ proptest! {
     ) {
         let mut reassembly = Reassembly::new(BOUNDS);
         for (now, (host, id, at, more, len)) in (0..).zip(pieces) {
-            let octets: Vec<u8> = (at * 8..(at + len) * 8).map(|at| at as u8).collect();
-            let packet = piece_of(host, id, at * 8, &octets, more);
+            let bytes: Vec<u8> = (at * 8..(at + len) * 8).map(|at| at as u8).collect();
+            let packet = piece_of(host, id, at * 8, &bytes, more);
             if let Ok(Some(whole)) = take(&mut reassembly, now, &packet) {
                 let (ip, payload) = IpHeader::parse(&whole).expect("a whole packet");
                 prop_assert!(ip.fragment.is_none());
@@ -229,15 +224,15 @@ proptest! {
             }
             prop_assert_eq!(reassembly.datagrams.len(), reassembly.by_age.len());
             let cost: usize = reassembly.datagrams.values().map(Datagram::cost).sum();
-            prop_assert_eq!(reassembly.octets, cost);
-            prop_assert!(reassembly.len() <= BOUNDS.datagrams && cost <= BOUNDS.octets);
+            prop_assert_eq!(reassembly.bytes, cost);
+            prop_assert!(reassembly.len() <= BOUNDS.datagrams && cost <= BOUNDS.bytes);
             for host in 0..6 {
                 let of_host = reassembly.datagrams.iter().filter(|(key, _)| {
                     key.src == Address::from_v4_octets([192, 0, 2, host])
                 });
                 let costs: Vec<usize> = of_host.map(|(_, datagram)| datagram.cost()).collect();
                 prop_assert!(costs.len() <= BOUNDS.source_datagrams);
-                prop_assert!(costs.iter().sum::<usize>() <= BOUNDS.source_octets);
+                prop_assert!(costs.iter().sum::<usize>() <= BOUNDS.source_bytes);
             }
             if reassembly.is_empty() {
                 prop_assert!(reassembly.sources.is_empty());

@@ -168,7 +168,7 @@ fn answers_wait_in_a_bounded_queue() {
     assert_eq!(host.frames().len(), 256);
 }
 
-/// Octets that are nearly ARP or Neighbour Discovery.
+/// Bytes that are nearly ARP or Neighbour Discovery.
 fn nearly() -> impl Strategy<Value = Vec<u8>> {
     let valid = prop_oneof![
         (0..2u16, 0..20u16).prop_map(|(over, number)| asks(
@@ -185,18 +185,18 @@ fn nearly() -> impl Strategy<Value = Vec<u8>> {
     ];
     let change = (any::<prop::sample::Index>(), any::<u8>());
     let changed = (valid, prop::collection::vec(change, 0..3), 0..30usize).prop_map(
-        |(mut octets, changes, cut)| {
+        |(mut bytes, changes, cut)| {
             for (at, octet) in changes {
-                let at = at.index(octets.len());
-                octets[at] = octet;
+                let at = at.index(bytes.len());
+                bytes[at] = octet;
             }
-            octets.truncate(octets.len() - cut.saturating_sub(25).min(octets.len()));
-            octets
+            bytes.truncate(bytes.len() - cut.saturating_sub(25).min(bytes.len()));
+            bytes
         },
     );
     let kinds = [EtherType::ARP, EtherType::IPV4, EtherType::IPV6, EtherType(0x1234)];
     let noise = (prop::sample::select(kinds.to_vec()), prop::collection::vec(any::<u8>(), 0..100))
-        .prop_map(|(kind, octets)| frame(OURS, MacAddress([6; 6]), kind, &octets));
+        .prop_map(|(kind, bytes)| frame(OURS, MacAddress([6; 6]), kind, &bytes));
     prop_oneof![4 => changed, 1 => noise, 1 => prop::collection::vec(any::<u8>(), 0..40)]
 }
 

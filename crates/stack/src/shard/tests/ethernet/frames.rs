@@ -39,9 +39,9 @@ fn a_station_of_a_group_or_of_nobody_is_no_hosts() {
 fn frames_that_are_not_for_us_or_from_nobody_are_dropped_with_their_reason() {
     let mut host = Host::new();
     let good = ping(address(Over::V4, 9), 1);
-    let with = |range: std::ops::Range<usize>, octets: &[u8]| {
+    let with = |range: std::ops::Range<usize>, bytes: &[u8]| {
         let mut frame = good.clone();
-        frame[range].copy_from_slice(octets);
+        frame[range].copy_from_slice(bytes);
         frame
     };
     let cases = [

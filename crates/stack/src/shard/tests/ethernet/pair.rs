@@ -32,16 +32,16 @@ fn a_connection_needs_one_question_and_carries_a_megabyte() {
         let listener = hosts.listen(over, 8);
         let (client, server) = hosts.connected(over, listener);
         assert_eq!((asked(&hosts.client), asked(&hosts.server)), (1, 0));
-        let octets: Bytes = (0..1 << 20).map(|at: u32| (at ^ (at >> 7)) as u8).collect();
-        let (mut rest, mut received) = (octets.clone(), Vec::new());
-        while received.len() < octets.len() {
+        let bytes: Bytes = (0..1 << 20).map(|at: u32| (at ^ (at >> 7)) as u8).collect();
+        let (mut rest, mut received) = (bytes.clone(), Vec::new());
+        while received.len() < bytes.len() {
             if !rest.is_empty() {
                 hosts.client.send(client, &mut rest).expect("open for sending");
             }
             hosts.run(Duration::from_millis(20));
             received.extend(drain(&mut hosts.server, server).0);
         }
-        assert!(received == octets, "{} octets", received.len());
+        assert!(received == bytes, "{} bytes", received.len());
         hosts.client.close(client);
         hosts.server.close(server);
         hosts.assert_no_leaks();
