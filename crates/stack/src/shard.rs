@@ -41,7 +41,7 @@ use crate::link::Link;
 use crate::net::{Net, check_mtu};
 use crate::protocol::Protocol;
 use crate::tcp_host::TcpHost;
-use crate::tcp_host::work::{EventSource, WorkQueues};
+use crate::tcp_host::work::{EventSource, Touch};
 use crate::udp_host::UdpHost;
 use crate::{Handle, ShardConfig, TxBatch};
 
@@ -190,20 +190,14 @@ impl Shard {
         Some((&mut slot.connection, &mut self.cx))
     }
 
-    /// Calls `act` on a connection, and does what follows from it.
+    /// Calls `act` on the connection at `index`, and does what follows from it.
     #[inline]
     fn with_connection<T>(
         &mut self,
         index: u32,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
-        let slot = self.tcp.records.connections.0.get_mut(index)?;
-        // Whatever was done, what follows is found by comparing: no call must remember to say it.
-        let done = act(&mut slot.connection, &mut self.cx);
-        if let Some(deadline) = self.tcp.work.update(slot, index) {
-            self.tcp.update_timer(&mut self.cx, &mut self.net, index, deadline);
-        }
-        Some(done)
+        self.with_slot(ConnectionName::Index(index), Touch::Call, act)
     }
 
     /// Calls `act` on the connection behind `handle`, if the application still holds it.
@@ -213,26 +207,34 @@ impl Shard {
         handle: Handle,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
-        let (index, slot) = (handle.index, self.tcp.records.held_mut(handle)?);
-        let done = act(&mut slot.connection, &mut self.cx);
-        if let Some(deadline) = self.tcp.work.update(slot, index) {
-            self.tcp.update_timer(&mut self.cx, &mut self.net, index, deadline);
-        }
-        Some(done)
+        self.with_slot(ConnectionName::Handle(handle), Touch::Call, act)
     }
 
-    /// Does to one that an application names and holds what is no news to that application.
+    /// Calls `act`, which brings its application no news, on the connection behind `handle`.
     #[inline]
     fn with_handle_quietly<T>(
         &mut self,
         handle: Handle,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
-        let (index, slot) = (handle.index, self.tcp.records.held_mut(handle)?);
+        self.with_slot(ConnectionName::Handle(handle), Touch::QuietCall, act)
+    }
+
+    // Always: what it is called with decides what is left of it.
+    #[inline(always)]
+    fn with_slot<T>(
+        &mut self,
+        name: ConnectionName,
+        touch: Touch,
+        act: impl FnOnce(&mut Connection, &mut Context) -> T,
+    ) -> Option<T> {
+        let (index, slot) = match name {
+            ConnectionName::Index(index) => (index, self.tcp.records.connections.0.get_mut(index)?),
+            ConnectionName::Handle(handle) => (handle.index, self.tcp.records.held_mut(handle)?),
+        };
+        // What follows is found by comparing: no call must remember to say it.
         let done = act(&mut slot.connection, &mut self.cx);
-        debug_assert!(slot.listed || !slot.has_news(), "its application would not hear of it");
-        self.tcp.work.update_due(slot, index);
-        if let Some(deadline) = WorkQueues::timer_update(slot) {
+        if let Some(deadline) = self.tcp.work.update(slot, index, touch) {
             self.tcp.update_timer(&mut self.cx, &mut self.net, index, deadline);
         }
         Some(done)
@@ -242,6 +244,14 @@ impl Shard {
     fn after_change(&mut self, index: u32) {
         self.tcp.after_change(&mut self.cx, &mut self.net, index);
     }
+}
+
+/// How a call names a connection.
+#[derive(Clone, Copy, Debug)]
+enum ConnectionName {
+    Index(u32),
+    /// As its application does, which has to hold it still.
+    Handle(Handle),
 }
 
 /// The transports, in the order of their turns. TCP's burst path calls it by name.

@@ -7,6 +7,7 @@ use whimbrel_tcp::{Context, Reply};
 
 use super::{EventSource, SendError, Shard};
 use crate::ip::FlowKey;
+use crate::tcp_host::work::Touch;
 use crate::{Event, Handle, ListenerId, Recv};
 
 impl Shard {
@@ -87,7 +88,7 @@ impl Shard {
             Read::Closed(reason) => Recv::Closed(reason),
         };
         // Reading may open the window; no deadline follows from it, and no event.
-        self.tcp.work.update_due(slot, handle.index);
+        self.tcp.work.update_dirty(slot, handle.index, Touch::QuietCall);
         read
     }
 

@@ -9,7 +9,7 @@ use whimbrel_tcp::{Context, Tunables};
 use whimbrel_wire::Address;
 
 use super::TcpHost;
-use super::work::WorkQueues;
+use super::work::{Touch, WorkQueues};
 use crate::TxBatch;
 use crate::ip::{FlowKey, IcmpReport, IpLayer, SegmentOut};
 use crate::net::Net;
@@ -133,7 +133,10 @@ impl TcpHost {
                 net.ip.write_segment(&out, tx)
             }
         };
-        if let Some(deadline) = self.work.update_sent(slot, index, cx.now)
+        if let Some(until) = slot.connection.paced_until() {
+            self.work.pacing.wait(index, until, cx.now);
+        }
+        if let Some(deadline) = self.work.update(slot, index, Touch::Sent)
             && !self.work.timers.defer(slot, index, deadline, cx.now)
         {
             self.update_timer(cx, net, index, deadline);

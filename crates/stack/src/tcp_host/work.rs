@@ -29,7 +29,18 @@ pub(crate) struct WorkQueues {
     pub(crate) pacing: PacingWheel,
 }
 
-/// Whoever has something to tell an application.
+/// What was just done to a connection, and so what may follow from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Touch {
+    /// Anything: a segment of the peer's, a command, a timer.
+    Call,
+    /// A command that brings its application no news.
+    QuietCall,
+    /// It made a segment, and is not in the dirty list.
+    Sent,
+}
+
+/// What has news for an application.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum EventSource {
     Connection(u32),
@@ -49,27 +60,21 @@ impl WorkQueues {
     /// Brings the lists in line with the connection: this follows each call. Returns its deadline if
     /// the timer has to follow, too, which is rarely so.
     #[inline(always)]
-    pub(crate) fn update(&mut self, slot: &mut ConnectionSlot, index: u32) -> Option<Instant> {
-        self.update_due(slot, index);
-        self.update_news(slot, index)
-    }
-
-    /// The same after a segment of it was made.
-    #[inline(always)]
-    pub(crate) fn update_sent(
+    pub(crate) fn update(
         &mut self,
         slot: &mut ConnectionSlot,
         index: u32,
-        now: Instant,
+        touch: Touch,
     ) -> Option<Instant> {
-        if let Some(until) = slot.connection.paced_until() {
-            self.pacing.wait(index, until, now);
+        self.update_dirty(slot, index, touch);
+        match touch {
+            Touch::Call | Touch::Sent if !slot.listed && slot.has_news() => {
+                slot.listed = true;
+                self.events.push_back(EventSource::Connection(index));
+            }
+            _ => debug_assert!(slot.listed || !slot.has_news(), "its application is not told"),
         }
-        if slot.connection.may_transmit_more() {
-            slot.dirty = true;
-            self.dirty.push_back(index);
-        }
-        self.update_news(slot, index)
+        Self::timer_update(slot)
     }
 
     /// Ends waits of text that are over at `now`, within the budget: their connections are listed.
@@ -85,27 +90,22 @@ impl WorkQueues {
             slot.connection.end_pacing_wait(now);
             match slot.connection.paced_until() {
                 Some(until) => self.pacing.wait(index, until, now),
-                None => self.update_due(slot, index),
+                None => self.update_dirty(slot, index, Touch::Call),
             }
         }
     }
 
     /// Lists the connection if it may have something to send.
     #[inline(always)]
-    pub(crate) fn update_due(&mut self, slot: &mut ConnectionSlot, index: u32) {
-        if !slot.dirty && slot.connection.may_transmit() {
+    pub(crate) fn update_dirty(&mut self, slot: &mut ConnectionSlot, index: u32, touch: Touch) {
+        let sends = match touch {
+            Touch::Sent => slot.connection.may_transmit_more(),
+            Touch::Call | Touch::QuietCall => !slot.dirty && slot.connection.may_transmit(),
+        };
+        if sends {
             slot.dirty = true;
             self.dirty.push_back(index);
         }
-    }
-
-    #[inline(always)]
-    fn update_news(&mut self, slot: &mut ConnectionSlot, index: u32) -> Option<Instant> {
-        if !slot.listed && slot.has_news() {
-            slot.listed = true;
-            self.events.push_back(EventSource::Connection(index));
-        }
-        Self::timer_update(slot)
     }
 
     /// The connection's deadline, if its timer has to follow.
@@ -129,7 +129,7 @@ impl WorkQueues {
     /// Brings lists and timer in line with a connection that has just begun, and so is not over.
     pub(crate) fn enlist(&mut self, connections: &mut Connections, index: u32, now: Instant) {
         let Some(slot) = connections.0.get_mut(index) else { return };
-        if let Some(deadline) = self.update(slot, index) {
+        if let Some(deadline) = self.update(slot, index, Touch::Call) {
             self.timers.arm(connections, index, deadline, now);
         }
     }
@@ -235,7 +235,7 @@ impl TcpHost {
     /// Brings lists, timers and table in line with the connection.
     pub(crate) fn after_change(&mut self, cx: &mut Context, net: &mut Net, index: u32) {
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
-        if let Some(deadline) = self.work.update(slot, index) {
+        if let Some(deadline) = self.work.update(slot, index, Touch::Call) {
             self.update_timer(cx, net, index, deadline);
         }
     }
