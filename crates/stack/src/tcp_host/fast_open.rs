@@ -122,10 +122,10 @@ impl TcpHost {
             self.timestamp_offset(net, entry),
             self.passive.own_mss(cx, net, entry),
         );
-        let handed_down = self.passive.inherited_parts(net, entry);
+        let inherited = self.passive.inherited(net, entry);
         let syn = &found.arrival.segment;
         let mut connection = Connection::from_syn(cx, &handshake, syn, renewed);
-        handed_down.apply(&mut connection, cx);
+        inherited.apply(&mut connection, cx);
         connection.take_syn_text(cx, syn);
         let place = self.push_accepted(connection, entry.listener(), found.hash);
         if let Some(id) = self.passive.listeners.get(entry.listener()).map(|listener| listener.id())

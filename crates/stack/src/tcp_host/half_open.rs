@@ -127,9 +127,9 @@ impl TcpHost {
         entry: &SynEntry,
         place: u32,
     ) {
-        let handed_down = self.passive.inherited_parts(net, entry);
+        let inherited = self.passive.inherited(net, entry);
         if let Some(slot) = self.records.connections.0.get_mut(place) {
-            handed_down.apply(&mut slot.connection, cx);
+            inherited.apply(&mut slot.connection, cx);
         }
     }
 
@@ -338,25 +338,23 @@ impl TcpHost {
 }
 
 impl Passive {
-    /// What the connection of an entry has of its listener and of its route.
+    /// The options that the connection of an entry has of its listener and of its route.
     #[inline(never)]
-    pub(crate) fn inherited_parts(&self, net: &Net, entry: &SynEntry) -> InheritedOptions {
-        let metrics = net.ip.routes.metrics_to(entry.remote_addr()).copied();
-        InheritedOptions { options: self.inherited_options(entry), metrics }
-    }
-
-    /// What the connection of an entry inherits. Most listeners have nothing to hand down, and it
-    /// need not be copied.
-    fn inherited_options(&self, entry: &SynEntry) -> Option<SocketOptions> {
+    pub(crate) fn inherited(&self, net: &Net, entry: &SynEntry) -> InheritedOptions {
+        // Most listeners have nothing to hand down, and it need not be copied.
         let listener = self.listeners.get(entry.listener()).filter(|it| !it.is_usual());
-        listener.map(|listener| *listener.options())
+        InheritedOptions {
+            options: listener.map(|listener| *listener.options()),
+            metrics: net.ip.routes.metrics_to(entry.remote_addr()).copied(),
+        }
     }
 
     /// What the listener and the route ask to announce: MSS and window.
     fn asked_to_announce(&self, cx: &Context, net: &Net, entry: &SynEntry) -> (Mss, u32) {
         let remote = entry.remote_addr();
         let pipe = net.ip.recv_pipe_to(remote, &cx.tunables);
-        let limit = self.inherited(entry).map(|options| options.recv_limit(pipe, &cx.tunables));
+        let limit =
+            self.listener_options(entry).map(|options| options.recv_limit(pipe, &cx.tunables));
         let advmss = net.ip.routes.metrics_to(remote).and_then(|metrics| metrics.advmss);
         let mss = self.own_mss(cx, net, entry);
         let least = cx.tunables.least_mss;
@@ -371,8 +369,8 @@ impl Passive {
             && self.listeners.get(entry.listener()).is_none_or(|listener| listener.is_usual())
     }
 
-    /// What the connection of a half-open entry will have of its listener.
-    fn inherited(&self, entry: &SynEntry) -> Option<&SocketOptions> {
+    /// The options of an entry's listener.
+    fn listener_options(&self, entry: &SynEntry) -> Option<&SocketOptions> {
         self.listeners.get(entry.listener()).map(|listener| listener.options())
     }
 
@@ -380,7 +378,7 @@ impl Passive {
     #[inline(never)]
     pub(crate) fn own_mss(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Mss {
         let fitting = net.ip.mss_to(entry.remote_addr());
-        let most = self.inherited(entry).and_then(|options| options.overrides.max_seg);
+        let most = self.listener_options(entry).and_then(|options| options.overrides.max_seg);
         let least = cx.tunables.least_mss;
         most.map_or(fitting, |most| fitting.min(Mss::new(most.max(least))))
     }
