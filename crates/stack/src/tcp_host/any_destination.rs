@@ -227,7 +227,7 @@ impl TcpHost {
             net,
             entry,
             self.timestamp_offset(net, entry),
-            self.passive.own_mss(cx, net, entry),
+            self.passive.listener_mss(cx, net, entry),
         );
         let connection = Connection::from_handshake(cx, &handshake);
         net.ip.addresses.hold(entry.local_index());

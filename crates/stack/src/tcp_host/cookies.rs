@@ -134,16 +134,16 @@ impl TcpHost {
         entry: &SynEntry,
         tx: &mut TxSegment,
     ) -> bool {
-        let mut announced = self.announced(cx, net, entry);
+        let mut advertised = self.advertised(cx, net, entry);
         if let Some(carried) = entry.carried() {
-            announced.tsval = carried.stamp(announced.tsval);
+            advertised.tsval = carried.stamp(advertised.tsval);
         }
         if cx.pool.budget.is_full() {
-            announced.window = self.narrow_window(cx, net, entry);
+            advertised.window = self.narrow_window(cx, net, entry);
         } else {
             self.passive.wide_cookie = Some(cx.now);
         }
-        let syn_ack = entry.syn_ack(announced);
+        let syn_ack = entry.syn_ack(advertised);
         cx.counters.out_segs += 1;
         let marking = self.passive.half_open_marking(cx, entry);
         let (key, order) = (FlowKey::of_half_open(entry), cx.tunables.option_order);

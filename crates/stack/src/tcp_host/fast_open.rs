@@ -120,7 +120,7 @@ impl TcpHost {
             net,
             entry,
             self.timestamp_offset(net, entry),
-            self.passive.own_mss(cx, net, entry),
+            self.passive.listener_mss(cx, net, entry),
         );
         let inherited = self.passive.inherited(net, entry);
         let syn = &found.arrival.segment;

@@ -107,7 +107,7 @@ impl TcpHost {
         let mss = if usual {
             net.ip.mss_to(entry.remote_addr())
         } else {
-            self.passive.own_mss(cx, net, entry)
+            self.passive.listener_mss(cx, net, entry)
         };
         let handshake = self.handshake(cx, net, entry, timestamp_offset, mss);
         let connection = Connection::from_handshake(cx, &handshake);
@@ -162,30 +162,14 @@ impl TcpHost {
         }
     }
 
-    #[inline(never)]
-    pub(crate) fn announced(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Announced {
-        if self.passive.is_usual(net, entry) {
-            return self.usually_announced(cx, net, entry);
-        }
-        let (mss, window) = self.passive.asked_to_announce(cx, net, entry);
-        self.announce(cx, net, entry, mss, window)
-    }
-
-    /// The same where neither its listener nor a route has anything to say of it.
-    #[inline(always)]
-    pub(crate) fn usually_announced(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Announced {
-        self.announce(cx, net, entry, net.ip.mss_to(entry.remote_addr()), cx.tunables.recv_buffer)
-    }
-
-    #[inline(always)]
-    fn announce(
-        &self,
-        cx: &Context,
-        net: &Net,
-        entry: &SynEntry,
-        mss: Mss,
-        window: u32,
-    ) -> Announced {
+    /// The values that segments of an entry advertise.
+    #[inline]
+    pub(crate) fn advertised(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Announced {
+        let (mss, window) = if self.passive.is_usual(net, entry) {
+            (net.ip.mss_to(entry.remote_addr()), cx.tunables.recv_buffer)
+        } else {
+            self.passive.advertised_limits(cx, net, entry)
+        };
         Announced {
             tsval: Identity::tsval(cx.tick, self.timestamp_offset(net, entry)),
             mss,
@@ -217,9 +201,9 @@ impl TcpHost {
 
     /// The window of a connection whose handshake a cookie completes while all of the budget is used.
     pub(crate) fn narrow_window(&self, cx: &Context, net: &Net, entry: &SynEntry) -> WindowSize {
-        let usual = self.announced(cx, net, entry).window;
+        let usual = self.advertised(cx, net, entry).window;
         let narrow =
-            Budget::PINCHED_SEGMENTS * u32::from(self.passive.own_mss(cx, net, entry).get());
+            Budget::PINCHED_SEGMENTS * u32::from(self.passive.listener_mss(cx, net, entry).get());
         usual.min(WindowSize::new(narrow))
     }
 
@@ -349,14 +333,15 @@ impl Passive {
         }
     }
 
-    /// What the listener and the route ask to announce: MSS and window.
-    fn asked_to_announce(&self, cx: &Context, net: &Net, entry: &SynEntry) -> (Mss, u32) {
+    /// The MSS that listener and route have advertised, and the most that is buffered, which bounds the window.
+    #[inline(never)]
+    fn advertised_limits(&self, cx: &Context, net: &Net, entry: &SynEntry) -> (Mss, u32) {
         let remote = entry.remote_addr();
         let pipe = net.ip.recv_pipe_to(remote, &cx.tunables);
         let limit =
             self.listener_options(entry).map(|options| options.recv_limit(pipe, &cx.tunables));
         let advmss = net.ip.routes.metrics_to(remote).and_then(|metrics| metrics.advmss);
-        let mss = self.own_mss(cx, net, entry);
+        let mss = self.listener_mss(cx, net, entry);
         let least = cx.tunables.least_mss;
         let mss = advmss.map_or(mss, |most| mss.min(Mss::new(most.max(least))));
         (mss, limit.unwrap_or(cx.tunables.recv_buffer))
@@ -374,9 +359,9 @@ impl Passive {
         self.listeners.get(entry.listener()).map(|listener| listener.options())
     }
 
-    /// The MSS to announce.
+    /// The MSS that the path and the listener's options admit.
     #[inline(never)]
-    pub(crate) fn own_mss(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Mss {
+    pub(crate) fn listener_mss(&self, cx: &Context, net: &Net, entry: &SynEntry) -> Mss {
         let fitting = net.ip.mss_to(entry.remote_addr());
         let most = self.listener_options(entry).and_then(|options| options.overrides.max_seg);
         let least = cx.tunables.least_mss;

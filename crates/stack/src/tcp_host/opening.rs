@@ -2,7 +2,7 @@
 
 use whimbrel_base::cold_path;
 use whimbrel_base::packet::TxSegment;
-use whimbrel_tcp::conn::{Marking, RareOptions, initial_window};
+use whimbrel_tcp::conn::{RareOptions, initial_window};
 use whimbrel_tcp::table::{Due, Families, FlowHash, Kind, PassiveOpen, Record, SynEntry, SynStep};
 use whimbrel_tcp::{Context, DropReason, Reply, RxSegment, Verdict};
 use whimbrel_wire::Endpoint;
@@ -221,7 +221,7 @@ impl TcpHost {
             return Verdict::Drop(reason);
         };
         cx.counters.challenge_acks += 1;
-        Verdict::Reply(entry.challenge_reply(self.announced(cx, net, &entry)), reason)
+        Verdict::Reply(entry.challenge_reply(self.advertised(cx, net, &entry)), reason)
     }
 
     /// An acknowledgment of something else than the entry's SYN-ACK. It may be that of a cookie: the SYN came
@@ -257,7 +257,7 @@ impl TcpHost {
         reason: DropReason,
     ) -> Verdict {
         let Some(entry) = self.records.syns.get(index) else { return Verdict::Drop(reason) };
-        let stamps = entry.timestamps(self.announced(cx, net, entry).tsval);
+        let stamps = entry.timestamps(self.advertised(cx, net, entry).tsval);
         Verdict::Reply(reply.stamped(stamps), reason)
     }
 
@@ -339,7 +339,7 @@ impl TcpHost {
     ) -> Verdict {
         cx.counters.attempt_fails += 1;
         cx.counters.embryonic_resets += 1;
-        let stamps = entry.timestamps(self.announced(cx, net, entry).tsval);
+        let stamps = entry.timestamps(self.advertised(cx, net, entry).tsval);
         self.records.syns.remove(index, &mut self.passive.listeners);
         self.forget_half_open(cx, net, index, entry);
         Verdict::Reply(Reply::reset_for(segment).stamped(stamps), DropReason::ListenOverflow)
@@ -358,12 +358,8 @@ impl TcpHost {
     ) -> bool {
         let entry = self.records.syns.get(index).filter(|entry| !entry.is_held());
         let Some(entry) = entry else { return false };
-        let (announced, marking) = if self.passive.is_usual(net, entry) {
-            (self.usually_announced(cx, net, entry), Marking::usual(&cx.tunables))
-        } else {
-            (self.announced(cx, net, entry), self.passive.half_open_marking(cx, entry))
-        };
-        let mut syn_ack = entry.syn_ack(announced);
+        let marking = self.passive.half_open_marking(cx, entry);
+        let mut syn_ack = entry.syn_ack(self.advertised(cx, net, entry));
         if let RareOptions::Syn(opening) = &mut syn_ack.rare {
             opening.fast_open = self.passive.granted(net, entry);
         }
