@@ -17,7 +17,7 @@ use core::ops::RangeInclusive;
 
 use whimbrel_tcp::Context;
 use whimbrel_tcp::conn::Connection;
-use whimbrel_tcp::table::{FlowHash, Kind, Listener, PassiveOpen, Record, SynEntry, SynStep};
+use whimbrel_tcp::table::{FlowHash, Kind, Listener, Record, SynEntry, SynStep};
 use whimbrel_tcp::{DropReason, Verdict};
 use whimbrel_wire::{Endpoint, Flow};
 
@@ -29,7 +29,6 @@ use crate::error::ListenError;
 use crate::ip::FlowKey;
 use crate::net::Net;
 use crate::net::replies::Pending;
-use crate::tcp_host::connections::ConnectionSlot;
 use crate::{Event, Handle, ListenerId};
 
 impl TcpHost {
@@ -122,14 +121,7 @@ impl TcpHost {
         let pipe = net.ip.recv_pipe_to(&key.remote, &cx.tunables);
         let options = self.passive.listeners.get(listener).map(|place| place.options());
         let scale_limit = options.map_or(0, |it| it.scale_limit(&cx.tunables)).max(pipe);
-        let open = PassiveOpen {
-            remote: key.remote,
-            local_index: key.local_index,
-            listener,
-            iss,
-            scale_limit,
-            time_wait: opening.kept(),
-        };
+        let open = found.passive_open(listener, iss, scale_limit, opening);
         let syn = &found.arrival.segment.header;
         let entry = SynEntry::from_syn(syn, open, &cx.tunables);
         let index = self.records.syns.hold(entry, &mut self.passive.listeners, cx.now);
@@ -222,18 +214,10 @@ impl TcpHost {
         entry: &SynEntry,
         hash: FlowHash,
     ) -> u32 {
-        let handshake = self.handshake(
-            cx,
-            net,
-            entry,
-            self.timestamp_offset(net, entry),
-            self.passive.listener_mss(cx, net, entry),
-        );
+        let handshake = self.handshake(cx, net, entry, self.timestamp_offset(net, entry));
         let connection = Connection::from_handshake(cx, &handshake);
         net.ip.addresses.hold(entry.local_index());
-        let mut slot = ConnectionSlot::new(connection, hash);
-        slot.unaccepted = true;
-        let place = self.records.connections.0.insert(slot);
+        let place = self.records.connections.insert_unaccepted(connection, hash);
         self.apply_inherited(cx, net, entry, place);
         if let Some(listener) = self.passive.listeners.get_mut(entry.listener()) {
             listener.on_opened();

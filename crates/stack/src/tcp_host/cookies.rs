@@ -2,15 +2,13 @@
 
 use whimbrel_base::packet::TxSegment;
 use whimbrel_tcp::Context;
-use whimbrel_tcp::table::{
-    CookieTerms, Cookies, Identity, Kind, Membership, PassiveOpen, Record, SynEntry,
-};
+use whimbrel_tcp::table::{CookieTerms, Cookies, Identity, Kind, Membership, Record, SynEntry};
 use whimbrel_tcp::tunables::{MissingTimestamps, SynCookies};
 use whimbrel_tcp::{DropReason, Reply, Verdict};
 use whimbrel_wire::tcp::TcpFlags;
 use whimbrel_wire::{Endpoint, Flow, SeqNum, WindowScale};
 
-use super::found::FoundSegment;
+use super::found::{FoundSegment, ReusedFlow};
 use super::half_open::HandshakeStep;
 use super::{Passive, TcpHost};
 use crate::dial::Withdrawal;
@@ -107,14 +105,7 @@ impl TcpHost {
         let Some(flow) = self.passive.flow_of(net, &arrival.key) else {
             return Verdict::Drop(DropReason::NoSocket);
         };
-        let open = PassiveOpen {
-            remote: arrival.key.remote,
-            local_index: arrival.key.local_index,
-            listener,
-            iss: SeqNum::new(0),
-            scale_limit,
-            time_wait: None,
-        };
+        let open = found.passive_open(listener, SeqNum::new(0), scale_limit, ReusedFlow::FRESH);
         let entry = SynEntry::from_syn(&arrival.segment.header, open, &cx.tunables)
             .into_cookie(|terms, mss| self.passive.cookies.issue(&flow, terms, mss, cx.now));
         if let Some(place) = self.passive.listeners.get_mut(listener) {
@@ -260,14 +251,7 @@ impl Passive {
                 .into_iter()
                 .find_map(|terms| Some((terms, mss_by(&terms)?)))?,
         };
-        let open = PassiveOpen {
-            remote: arrival.key.remote,
-            local_index: arrival.key.local_index,
-            listener,
-            iss,
-            scale_limit: limit,
-            time_wait: None,
-        };
+        let open = found.passive_open(listener, iss, limit, ReusedFlow::FRESH);
         Some(SynEntry::from_cookie(&header.whole(), open, mss, &terms))
     }
 

@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use whimbrel_tcp::table::{FlowHash, Record, ReuseBy};
+use whimbrel_tcp::table::{FlowHash, PassiveOpen, Record, ReuseBy};
 use whimbrel_wire::SeqNum;
 
-use crate::ip::Arrival;
+use crate::ip::{Arrival, FlowKey};
 use crate::tcp_host::records::Records;
 
 /// Places for the segments of a burst, used again and again: between two nothing stands in them.
@@ -49,6 +49,20 @@ impl<'a> FoundSegment<'a> {
     #[inline(always)]
     pub(crate) fn new(records: &Records, arrival: Arrival<'a>) -> Self {
         Self { hash: records.hash(&arrival.key), record: None, arrival }
+    }
+
+    /// The opening that this segment asks `listener` for, where `opening` is what its flow leaves behind.
+    #[inline(always)]
+    pub(crate) fn passive_open(
+        &self,
+        listener: u32,
+        iss: SeqNum,
+        scale_limit: u32,
+        opening: ReusedFlow,
+    ) -> PassiveOpen {
+        let FlowKey { remote, local_index, .. } = self.arrival.key;
+        let time_wait = opening.kept();
+        PassiveOpen { remote, local_index, listener, iss, scale_limit, time_wait }
     }
 }
 

@@ -18,7 +18,6 @@ use crate::Event;
 use crate::dial::{SynHandle, Withdrawal};
 use crate::ip::FlowKey;
 use crate::net::Net;
-use crate::tcp_host::connections::ConnectionSlot;
 
 /// The outcome of a segment that found no connection.
 #[derive(Clone, Copy, Debug)]
@@ -80,9 +79,7 @@ impl TcpHost {
         listener: u32,
         hash: FlowHash,
     ) -> u32 {
-        let mut slot = ConnectionSlot::new(connection, hash);
-        slot.unaccepted = true;
-        let place = self.records.connections.0.insert(slot);
+        let place = self.records.connections.insert_unaccepted(connection, hash);
         if let Some(listener) = self.passive.listeners.get_mut(listener) {
             let first = listener.waiting() == 0;
             let _ = listener.push_accepted(place);
@@ -103,16 +100,10 @@ impl TcpHost {
         timestamp_offset: u32,
         hash: FlowHash,
     ) -> u32 {
-        let usual = self.passive.is_usual(net, entry);
-        let mss = if usual {
-            net.ip.mss_to(entry.remote_addr())
-        } else {
-            self.passive.listener_mss(cx, net, entry)
-        };
-        let handshake = self.handshake(cx, net, entry, timestamp_offset, mss);
+        let handshake = self.handshake(cx, net, entry, timestamp_offset);
         let connection = Connection::from_handshake(cx, &handshake);
         let place = self.push_accepted(connection, entry.listener(), hash);
-        if !usual {
+        if !self.passive.is_usual(net, entry) {
             self.apply_inherited(cx, net, entry, place);
         }
         place
@@ -141,8 +132,12 @@ impl TcpHost {
         net: &Net,
         entry: &SynEntry,
         timestamp_offset: u32,
-        mss: Mss,
     ) -> Handshake {
+        let mss = if self.passive.is_usual(net, entry) {
+            net.ip.mss_to(entry.remote_addr())
+        } else {
+            self.passive.listener_mss(cx, net, entry)
+        };
         Handshake {
             open: ActiveOpen {
                 remote: *entry.remote_addr(),
