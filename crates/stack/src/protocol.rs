@@ -26,9 +26,6 @@ pub(crate) trait Protocol {
     /// True if something waits to leave.
     fn has_output(&self) -> bool;
 
-    /// Fills `batch` with what is to leave, as much as it has in one turn.
-    fn transmit(&mut self, cx: &mut Context, net: &mut Net, batch: &mut TxBatch);
-
     /// Does what is due, and takes each step from `budget`. Nothing, for a transport without timers.
     fn advance(&mut self, _cx: &mut Context, _net: &mut Net, _budget: &mut usize) {}
 
@@ -50,7 +47,11 @@ pub(crate) trait Protocol {
     fn on_address_removed(&mut self, local: u16, addr: &Address);
 }
 
-/// A transport that takes in one packet at a time. Segments of TCP come in bursts instead (`shard/input.rs`).
+/// A transport whose packets come and go one at a time.
+///
+/// TCP has its own path for both: bursts of segments in (`shard/input.rs`), dirty connections out
+/// (`shard/output.rs`), written on [`Shard`](crate::Shard), because three arguments where one will do cost 0.4 %
+/// of the instructions of a short connection.
 pub(crate) trait PacketProtocol: Protocol {
     /// A packet of this transport, as `net/ip` reads it.
     type Packet<'a>;
@@ -63,4 +64,7 @@ pub(crate) trait PacketProtocol: Protocol {
         frame: &RxFrame<'_>,
         packet: &Self::Packet<'_>,
     );
+
+    /// Fills `batch` with what is to leave, as much as it has in one turn.
+    fn transmit(&mut self, cx: &mut Context, net: &mut Net, batch: &mut TxBatch);
 }

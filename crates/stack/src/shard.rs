@@ -39,7 +39,7 @@ use crate::ip::{
 };
 use crate::link::Link;
 use crate::net::{Net, check_mtu};
-use crate::protocol::Protocol;
+use crate::protocol::{PacketProtocol, Protocol};
 use crate::tcp_host::TcpHost;
 use crate::tcp_host::work::{EventSource, Touch};
 use crate::udp_host::UdpHost;
@@ -235,14 +235,20 @@ impl Shard {
         // What follows is found by comparing: no call must remember to say it.
         let done = act(&mut slot.connection, &mut self.cx);
         if let Some(deadline) = self.tcp.work.update(slot, index, touch) {
-            self.tcp.update_timer(&mut self.cx, &mut self.net, index, deadline);
+            self.update_timer(index, deadline);
         }
         Some(done)
     }
 
     /// Brings lists, timers and table in line with the connection.
     fn after_change(&mut self, index: u32) {
-        self.tcp.after_change(&mut self.cx, &mut self.net, index);
+        self.with_connection(index, |_, _| ());
+    }
+
+    /// Arms or disarms the timer of a connection ([`TcpHost::update_timer`]).
+    #[inline(never)]
+    fn update_timer(&mut self, index: u32, deadline: Instant) {
+        self.tcp.update_timer(&mut self.cx, &mut self.net, index, deadline);
     }
 }
 
@@ -254,7 +260,7 @@ enum ConnectionName {
     Handle(Handle),
 }
 
-/// The transports, in the order of their turns. TCP's burst path calls it by name.
+/// The transports, in the order of their turns. TCP's path in and out calls it by name.
 impl Shard {
     /// True if a transport has something to send.
     #[inline]
@@ -262,13 +268,12 @@ impl Shard {
         self.tcp.has_output() || self.udp.has_output()
     }
 
-    /// Fills `batch` with what the transports send. A list of connections may be long: datagrams come first.
+    /// Fills `batch` with what the transports but TCP send.
     #[inline(always)]
-    fn transmit(&mut self, batch: &mut TxBatch) {
+    fn transmit_packets(&mut self, batch: &mut TxBatch) {
         if self.udp.has_output() {
             self.udp.transmit(&mut self.cx, &mut self.net, batch);
         }
-        self.tcp.transmit(&mut self.cx, &mut self.net, batch);
     }
 
     /// Does up to `budget` of what is due.

@@ -310,17 +310,6 @@ impl Protocol for UdpHost {
         self.sockets.has_out() || !self.leaving.is_empty()
     }
 
-    /// Datagrams in the order in which they were handed over, up to [`A_TURN`]: segments come next.
-    #[inline(never)]
-    fn transmit(&mut self, cx: &mut Context, net: &mut Net, batch: &mut TxBatch) {
-        for _ in 0..A_TURN {
-            if batch.is_full() || !self.has_output() {
-                return;
-            }
-            batch.fill(|tx| self.write(cx, net, tx) && net.depart(tx, cx.now));
-        }
-    }
-
     fn memory(&self) -> usize {
         self.sockets.memory()
     }
@@ -377,6 +366,17 @@ impl PacketProtocol for UdpHost {
             // RFC 1122 4.1.3.1: "If a datagram arrives addressed to a UDP port for which there is no
             // pending LISTEN call, UDP SHOULD send an ICMP Port Unreachable message."
             net.refuse(cx, packet.octets, RefusalReply::PortUnreachable);
+        }
+    }
+
+    /// Datagrams in the order in which they were handed over, up to [`A_TURN`]: segments come next.
+    #[inline(never)]
+    fn transmit(&mut self, cx: &mut Context, net: &mut Net, batch: &mut TxBatch) {
+        for _ in 0..A_TURN {
+            if batch.is_full() || !self.has_output() {
+                return;
+            }
+            batch.fill(|tx| self.write(cx, net, tx) && net.depart(tx, cx.now));
         }
     }
 }

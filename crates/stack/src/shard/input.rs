@@ -283,7 +283,7 @@ impl Shard {
         if let Some(deadline) = self.tcp.work.update(slot, index, Touch::Call)
             && !self.tcp.work.timers.defer(slot, index, deadline, self.cx.now)
         {
-            self.tcp.update_timer(&mut self.cx, &mut self.net, index, deadline);
+            self.update_timer(index, deadline);
         }
         if let Some(text) = opens_fast {
             cold_path();

@@ -2,7 +2,7 @@
 
 use whimbrel_base::cold_path;
 use whimbrel_base::packet::TxSegment;
-use whimbrel_tcp::conn::{Marking, OutgoingSegment, RareOptions};
+use whimbrel_tcp::conn::{Connection, Marking, OutgoingSegment, RareOptions};
 use whimbrel_tcp::{Context, Reply};
 use whimbrel_wire::tcp::TcpFlags;
 
@@ -11,6 +11,7 @@ use crate::TxBatch;
 use crate::ip::{FlowKey, IpLayer, SegmentOut};
 use crate::link::AddressCheck;
 use crate::net::replies::Pending;
+use crate::tcp_host::work::{Touch, WorkQueues};
 
 /// What to do next.
 impl Shard {
@@ -24,14 +25,27 @@ impl Shard {
             return self.net.link_waits();
         }
         // What a connection sends is not overtaken by what it says next.
-        self.tcp.finish_segmentation(&self.cx, &mut self.net, batch);
+        self.finish_segmentation(batch);
         // Replies hold up other hosts' handshakes, and a list of connections may be long.
         while !batch.is_full() && self.net.replies.len() > 0 {
             batch.fill(|tx| self.send_reply(tx));
         }
-        self.transmit(batch);
+        self.transmit_packets(batch);
+        while !batch.is_full() {
+            let Some(index) = self.tcp.work.dirty.pop_front() else { break };
+            batch.fill(|tx| self.write_segment(index, tx) && self.net.depart(tx, self.cx.now));
+            self.finish_segmentation(batch);
+        }
         self.net.ip.addresses.sweep();
         self.net.replies.len() > 0 || self.has_transport_output() || self.net.link_waits()
+    }
+
+    /// Writes what is left of a super-segment that is cut here.
+    #[inline]
+    fn finish_segmentation(&mut self, batch: &mut TxBatch) {
+        while !self.tcp.segmentation.is_empty() && !batch.is_full() {
+            batch.fill(|tx| self.tcp.segmentation.transmit(&self.cx, &mut self.net, tx));
+        }
     }
 
     /// The first of the replies.
@@ -65,6 +79,49 @@ impl Shard {
             other => self.net.write_reply(other, tx, self.cx.now),
         }
     }
+
+    /// Writes one segment of a connection, or begins a super-segment that is cut here, which
+    /// [`Shard::finish_segmentation`] writes. The connection goes to the end of the list if there is more.
+    fn write_segment(&mut self, index: u32, tx: &mut TxSegment) -> bool {
+        // The place may have been freed, or taken by another, since it was listed.
+        let slot = self.tcp.records.connections.0.get_mut(index).filter(|slot| slot.dirty);
+        let Some(slot) = slot else { return false };
+        slot.dirty = false;
+        let connection = &mut slot.connection;
+        let max_text = self.tcp.segmentation.turn;
+        let written = if connection.syn_is_next() {
+            write_syn(connection, &mut self.cx, &mut self.net.ip, tx)
+        } else {
+            // It may have been listed for what windows do not admit, or for what was withdrawn since.
+            let outgoing = connection.poll_behind_syn(&mut self.cx, max_text, &mut tx.payload);
+            let Some(outgoing) = outgoing else {
+                if let Some(deadline) = WorkQueues::timer_update(slot) {
+                    self.update_timer(index, deadline);
+                }
+                return false;
+            };
+            let marking = connection.marking(&self.cx.tunables);
+            // At once: what it is made of would be put aside while the lists are brought in line.
+            if outgoing.gso_size > 0 && self.tcp.segmentation.is_here {
+                // Its segments follow, from the first on.
+                self.tcp.segmentation.begin(FlowKey::of(connection), outgoing, marking, tx);
+                false
+            } else {
+                let order = self.cx.tunables.option_order;
+                let out = SegmentOut::of_connection(connection, &outgoing, marking, order);
+                self.net.ip.write_segment(&out, tx)
+            }
+        };
+        if let Some(until) = slot.connection.paced_until() {
+            self.tcp.work.pacing.wait(index, until, self.cx.now);
+        }
+        if let Some(deadline) = self.tcp.work.update(slot, index, Touch::Sent)
+            && !self.tcp.work.timers.defer(slot, index, deadline, self.cx.now)
+        {
+            self.update_timer(index, deadline);
+        }
+        written
+    }
 }
 
 /// A segment that answers, for no connection.
@@ -97,4 +154,18 @@ fn write_reply(out: &ReplyOut<'_>, cx: &mut Context, ip: &mut IpLayer, tx: &mut 
     let written = ip.write_segment(&SegmentOut::of_flow(key, &outgoing, marking, order), tx);
     ip.addresses.release(key.local_index);
     written
+}
+
+/// Writes the SYN of a connection.
+// One segment of each is: inlined, its options would stand in memory for those that have none of them.
+#[inline(never)]
+fn write_syn(
+    connection: &mut Connection,
+    cx: &mut Context,
+    ip: &mut IpLayer,
+    tx: &mut TxSegment,
+) -> bool {
+    let syn = connection.poll_syn(cx, &mut tx.payload);
+    let (marking, order) = (connection.marking(&cx.tunables), cx.tunables.option_order);
+    ip.write_segment(&SegmentOut::of_connection(connection, &syn, marking, order), tx)
 }

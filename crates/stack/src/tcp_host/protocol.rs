@@ -1,17 +1,15 @@
-//! TCP as one of a host's transports: its segments out, its timers, and ICMP errors about its segments.
+//! TCP as one of a host's transports: its timers, and ICMP errors about its segments.
 
 use whimbrel_base::Instant;
-use whimbrel_base::packet::{IcmpError, TxSegment};
+use whimbrel_base::packet::IcmpError;
 use whimbrel_base::ports::PortRange;
-use whimbrel_tcp::conn::{Connection, IcmpVerdict};
+use whimbrel_tcp::conn::IcmpVerdict;
 use whimbrel_tcp::table::{Kind, Lifetimes};
 use whimbrel_tcp::{Context, Tunables};
 use whimbrel_wire::Address;
 
 use super::TcpHost;
-use super::work::{Touch, WorkQueues};
-use crate::TxBatch;
-use crate::ip::{FlowKey, IcmpReport, IpLayer, SegmentOut};
+use crate::ip::{FlowKey, IcmpReport};
 use crate::net::Net;
 use crate::protocol::Protocol;
 
@@ -33,16 +31,6 @@ impl Protocol for TcpHost {
     #[inline]
     fn has_output(&self) -> bool {
         !self.work.dirty.is_empty() || !self.segmentation.is_empty()
-    }
-
-    /// One segment of each dirty connection in turn.
-    #[inline(always)]
-    fn transmit(&mut self, cx: &mut Context, net: &mut Net, batch: &mut TxBatch) {
-        while !batch.is_full() {
-            let Some(index) = self.work.dirty.pop_front() else { break };
-            batch.fill(|tx| self.write_segment(cx, net, index, tx) && net.depart(tx, cx.now));
-            self.finish_segmentation(cx, net, batch);
-        }
     }
 
     /// The timers of connections, and waits of text that is paced.
@@ -83,80 +71,6 @@ impl Protocol for TcpHost {
         self.segmentation.forget(local);
         self.active.sources.forget(local);
     }
-}
-
-/// Segments out.
-impl TcpHost {
-    /// Writes what is left of a super-segment that is cut here.
-    #[inline]
-    pub(crate) fn finish_segmentation(&mut self, cx: &Context, net: &mut Net, batch: &mut TxBatch) {
-        while !self.segmentation.is_empty() && !batch.is_full() {
-            batch.fill(|tx| self.segmentation.transmit(cx, net, tx));
-        }
-    }
-
-    /// Writes one segment of a connection, or begins a super-segment that is cut here, which
-    /// [`TcpHost::finish_segmentation`] writes. The connection goes to the end of the list if there is more.
-    fn write_segment(
-        &mut self,
-        cx: &mut Context,
-        net: &mut Net,
-        index: u32,
-        tx: &mut TxSegment,
-    ) -> bool {
-        // The place may have been freed, or taken by another, since it was listed.
-        let slot = self.records.connections.0.get_mut(index).filter(|slot| slot.dirty);
-        let Some(slot) = slot else { return false };
-        slot.dirty = false;
-        let connection = &mut slot.connection;
-        let max_text = self.segmentation.turn;
-        let written = if connection.syn_is_next() {
-            write_syn(connection, cx, &mut net.ip, tx)
-        } else {
-            // It may have been listed for what windows do not admit, or for what was withdrawn since.
-            let outgoing = connection.poll_behind_syn(cx, max_text, &mut tx.payload);
-            let Some(outgoing) = outgoing else {
-                if let Some(deadline) = WorkQueues::timer_update(slot) {
-                    self.update_timer(cx, net, index, deadline);
-                }
-                return false;
-            };
-            let marking = connection.marking(&cx.tunables);
-            // At once: what it is made of would be put aside while the lists are brought in line.
-            if outgoing.gso_size > 0 && self.segmentation.is_here {
-                // Its segments follow, from the first on.
-                self.segmentation.begin(FlowKey::of(connection), outgoing, marking, tx);
-                false
-            } else {
-                let order = cx.tunables.option_order;
-                let out = SegmentOut::of_connection(connection, &outgoing, marking, order);
-                net.ip.write_segment(&out, tx)
-            }
-        };
-        if let Some(until) = slot.connection.paced_until() {
-            self.work.pacing.wait(index, until, cx.now);
-        }
-        if let Some(deadline) = self.work.update(slot, index, Touch::Sent)
-            && !self.work.timers.defer(slot, index, deadline, cx.now)
-        {
-            self.update_timer(cx, net, index, deadline);
-        }
-        written
-    }
-}
-
-/// Writes the SYN of a connection.
-// One segment of each is: inlined, its options would stand in memory for those that have none of them.
-#[inline(never)]
-fn write_syn(
-    connection: &mut Connection,
-    cx: &mut Context,
-    ip: &mut IpLayer,
-    tx: &mut TxSegment,
-) -> bool {
-    let syn = connection.poll_syn(cx, &mut tx.payload);
-    let (marking, order) = (connection.marking(&cx.tunables), cx.tunables.option_order);
-    ip.write_segment(&SegmentOut::of_connection(connection, &syn, marking, order), tx)
 }
 
 /// Timers, and reports about connections.

@@ -233,6 +233,7 @@ impl WorkQueues {
 
 impl TcpHost {
     /// Brings lists, timers and table in line with the connection.
+    #[inline(never)]
     pub(crate) fn after_change(&mut self, cx: &mut Context, net: &mut Net, index: u32) {
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
         if let Some(deadline) = self.work.update(slot, index, Touch::Call) {
@@ -242,7 +243,8 @@ impl TcpHost {
 
     /// Arms or disarms the timer, as the connection has a deadline or none; without one it may be
     /// over.
-    #[inline(never)]
+    // Always: its callers outside of the burst path are few, and that gives it parts of one object.
+    #[inline(always)]
     pub(crate) fn update_timer(
         &mut self,
         cx: &mut Context,
