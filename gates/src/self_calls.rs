@@ -61,10 +61,6 @@ const EXCEPTIONS: &[Exception] = &[
     ("tools/script", "FlowState", 2),
     ("tools/script", "Run", 5),
     ("tools/sim", "Siege", 4),
-    ("crates/stack", "Addresses", 2),
-    ("crates/stack", "IpLayer", 2),
-    ("crates/stack", "Link", 3),
-    ("crates/stack", "Neighbours", 2),
     ("crates/tcp", "Connection", 21),
 ];
 const SPLIT: &str =

@@ -41,7 +41,7 @@ use crate::link::Link;
 use crate::net::{Net, check_mtu};
 use crate::protocol::{PacketProtocol, Protocol};
 use crate::tcp_host::TcpHost;
-use crate::tcp_host::work::{EventSource, Touch};
+use crate::tcp_host::work::{Cause, EventSource};
 use crate::udp_host::UdpHost;
 use crate::{Handle, ShardConfig, TxBatch};
 
@@ -197,7 +197,7 @@ impl Shard {
         index: u32,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
-        self.with_slot(ConnectionName::Index(index), Touch::Call, act)
+        self.with_slot(ConnectionName::Index(index), Cause::Call, act)
     }
 
     /// Calls `act` on the connection behind `handle`, if the application still holds it.
@@ -207,7 +207,7 @@ impl Shard {
         handle: Handle,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
-        self.with_slot(ConnectionName::Handle(handle), Touch::Call, act)
+        self.with_slot(ConnectionName::Handle(handle), Cause::Call, act)
     }
 
     /// Calls `act`, which brings its application no news, on the connection behind `handle`.
@@ -217,7 +217,7 @@ impl Shard {
         handle: Handle,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
-        self.with_slot(ConnectionName::Handle(handle), Touch::QuietCall, act)
+        self.with_slot(ConnectionName::Handle(handle), Cause::QuietCall, act)
     }
 
     // Always: what it is called with decides what is left of it.
@@ -225,7 +225,7 @@ impl Shard {
     fn with_slot<T>(
         &mut self,
         name: ConnectionName,
-        touch: Touch,
+        cause: Cause,
         act: impl FnOnce(&mut Connection, &mut Context) -> T,
     ) -> Option<T> {
         let (index, slot) = match name {
@@ -234,7 +234,7 @@ impl Shard {
         };
         // What follows is found by comparing: no call must remember to say it.
         let done = act(&mut slot.connection, &mut self.cx);
-        if let Some(deadline) = self.tcp.work.update(slot, index, touch) {
+        if let Some(deadline) = self.tcp.work.update(slot, index, cause) {
             self.update_timer(index, deadline);
         }
         Some(done)

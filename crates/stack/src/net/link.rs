@@ -19,6 +19,7 @@ mod message;
 mod ndp;
 pub mod neighbours;
 mod next_hops;
+mod resolution;
 mod tentative;
 
 use alloc::collections::VecDeque;
@@ -39,7 +40,7 @@ pub use dad::{AddressCheck, AddressConflict};
 use gateways::Gateways;
 use message::LinkMessage;
 pub(crate) use ndp::NeighbourDiscovery;
-use neighbours::{Advertised, Neighbours, ProbeContext};
+use neighbours::Neighbours;
 use next_hops::NextHopCache;
 pub use tentative::CheckedAddress;
 use tentative::Tentatives;
@@ -277,30 +278,6 @@ impl Link {
         let known = |addr: &Address| neighbours.get(addr).is_some_and(|(_, mac)| mac.is_some());
         if !self.gateways.is_empty() && self.gateways.revive(known) {
             self.hops = NextHopCache::default();
-        }
-    }
-}
-
-/// What ARP and Neighbour Discovery have in common.
-impl Link {
-    /// A neighbour said where it is.
-    fn on_told(&mut self, addr: &Address, told: Advertised, now: Instant) {
-        let cx = &mut ProbeContext { outbox: &mut self.outbox, counters: &mut self.counters };
-        self.neighbours.on_told(addr, told, now, cx);
-    }
-
-    /// A neighbour asked for one of our addresses, and said where it is.
-    fn on_asked(&mut self, sender: Address, mac: MacAddress, now: Instant) {
-        let cx = &mut ProbeContext { outbox: &mut self.outbox, counters: &mut self.counters };
-        self.neighbours.on_asked(sender, mac, now, cx);
-    }
-
-    fn answer(&mut self, answer: LinkMessage) {
-        // Beyond the bound nothing is sent and nothing kept: whoever asks without end pays with silence.
-        if self.outbox.push(answer) {
-            self.counters.answered += 1;
-        } else {
-            self.counters.answer_limited += 1;
         }
     }
 }

@@ -7,7 +7,7 @@ use whimbrel_tcp::{Context, Reply};
 
 use super::{EventSource, SendError, Shard};
 use crate::ip::FlowKey;
-use crate::tcp_host::work::Touch;
+use crate::tcp_host::work::Cause;
 use crate::{Event, Handle, ListenerId, Recv};
 
 impl Shard {
@@ -88,7 +88,7 @@ impl Shard {
             Read::Closed(reason) => Recv::Closed(reason),
         };
         // Reading may open the window; no deadline follows from it, and no event.
-        self.tcp.work.update_dirty(slot, handle.index, Touch::QuietCall);
+        self.tcp.work.update_dirty(slot, handle.index, Cause::QuietCall);
         read
     }
 

@@ -19,7 +19,7 @@ use crate::tcp_host::coalesce::join;
 use crate::tcp_host::found::{BURST, FoundSegment, ReusedFlow};
 use crate::tcp_host::half_open::HandshakeStep;
 use crate::tcp_host::time_wait::{WaitStep, asks_to_open};
-use crate::tcp_host::work::Touch;
+use crate::tcp_host::work::Cause;
 
 /// Frames that arrived, from the device to the record that they are for.
 impl Shard {
@@ -280,7 +280,7 @@ impl Shard {
         let connection = &mut slot.connection;
         let opens_fast = connection.is_fast_opening().then(|| connection.has_syn_data());
         let verdict = connection.on_segment(&mut self.cx, &arrival.segment);
-        if let Some(deadline) = self.tcp.work.update(slot, index, Touch::Call)
+        if let Some(deadline) = self.tcp.work.update(slot, index, Cause::Call)
             && !self.tcp.work.timers.defer(slot, index, deadline, self.cx.now)
         {
             self.update_timer(index, deadline);

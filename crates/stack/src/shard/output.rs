@@ -11,7 +11,7 @@ use crate::TxBatch;
 use crate::ip::{FlowKey, IpLayer, SegmentOut};
 use crate::link::AddressCheck;
 use crate::net::replies::Pending;
-use crate::tcp_host::work::{Touch, WorkQueues};
+use crate::tcp_host::work::{Cause, WorkQueues};
 
 /// What to do next.
 impl Shard {
@@ -115,7 +115,7 @@ impl Shard {
         if let Some(until) = slot.connection.paced_until() {
             self.tcp.work.pacing.wait(index, until, self.cx.now);
         }
-        if let Some(deadline) = self.tcp.work.update(slot, index, Touch::Sent)
+        if let Some(deadline) = self.tcp.work.update(slot, index, Cause::Sent)
             && !self.tcp.work.timers.defer(slot, index, deadline, self.cx.now)
         {
             self.update_timer(index, deadline);

@@ -31,7 +31,7 @@ pub(crate) struct WorkQueues {
 
 /// What was just done to a connection, and so what may follow from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Touch {
+pub(crate) enum Cause {
     /// Anything: a segment of the peer's, a command, a timer.
     Call,
     /// A command that brings its application no news.
@@ -64,11 +64,11 @@ impl WorkQueues {
         &mut self,
         slot: &mut ConnectionSlot,
         index: u32,
-        touch: Touch,
+        cause: Cause,
     ) -> Option<Instant> {
-        self.update_dirty(slot, index, touch);
-        match touch {
-            Touch::Call | Touch::Sent if !slot.listed && slot.has_news() => {
+        self.update_dirty(slot, index, cause);
+        match cause {
+            Cause::Call | Cause::Sent if !slot.listed && slot.has_news() => {
                 slot.listed = true;
                 self.events.push_back(EventSource::Connection(index));
             }
@@ -90,17 +90,17 @@ impl WorkQueues {
             slot.connection.end_pacing_wait(now);
             match slot.connection.paced_until() {
                 Some(until) => self.pacing.wait(index, until, now),
-                None => self.update_dirty(slot, index, Touch::Call),
+                None => self.update_dirty(slot, index, Cause::Call),
             }
         }
     }
 
     /// Lists the connection if it may have something to send.
     #[inline(always)]
-    pub(crate) fn update_dirty(&mut self, slot: &mut ConnectionSlot, index: u32, touch: Touch) {
-        let sends = match touch {
-            Touch::Sent => slot.connection.may_transmit_more(),
-            Touch::Call | Touch::QuietCall => !slot.dirty && slot.connection.may_transmit(),
+    pub(crate) fn update_dirty(&mut self, slot: &mut ConnectionSlot, index: u32, cause: Cause) {
+        let sends = match cause {
+            Cause::Sent => slot.connection.may_transmit_more(),
+            Cause::Call | Cause::QuietCall => !slot.dirty && slot.connection.may_transmit(),
         };
         if sends {
             slot.dirty = true;
@@ -129,7 +129,7 @@ impl WorkQueues {
     /// Brings lists and timer in line with a connection that has just begun, and so is not over.
     pub(crate) fn enlist(&mut self, connections: &mut Connections, index: u32, now: Instant) {
         let Some(slot) = connections.0.get_mut(index) else { return };
-        if let Some(deadline) = self.update(slot, index, Touch::Call) {
+        if let Some(deadline) = self.update(slot, index, Cause::Call) {
             self.timers.arm(connections, index, deadline, now);
         }
     }
@@ -236,7 +236,7 @@ impl TcpHost {
     #[inline(never)]
     pub(crate) fn after_change(&mut self, cx: &mut Context, net: &mut Net, index: u32) {
         let Some(slot) = self.records.connections.0.get_mut(index) else { return };
-        if let Some(deadline) = self.work.update(slot, index, Touch::Call) {
+        if let Some(deadline) = self.work.update(slot, index, Cause::Call) {
             self.update_timer(cx, net, index, deadline);
         }
     }

@@ -92,6 +92,36 @@ impl Addresses {
         }
     }
 
+    /// True if `addr` is this host's: one on its networks, or a loopback address.
+    #[inline]
+    pub fn is_local(&self, addr: &Address) -> bool {
+        self.local_index_of(addr).is_some()
+    }
+
+    /// The index of `addr`, if it is this host's in this sense.
+    #[inline]
+    pub fn local_index_of(&self, addr: &Address) -> Option<u16> {
+        self.index_of(addr).or_else(|| loopback::index_of(addr))
+    }
+
+    /// The index of `source`, if it is this host's and packets to `to` can come from there.
+    #[inline(never)]
+    pub(crate) fn source_index_of(&self, source: &Address, to: &Address) -> Option<u16> {
+        // RFC 1122 3.2.1.3 (g): "Addresses of this form MUST NOT appear outside a host."
+        let may_speak = !Self::is_loopback(source) || self.is_local(to);
+        self.local_index_of(source).filter(|_| may_speak && source.family() == to.family())
+    }
+
+    /// True if `addr` is one of the two loopback addresses that every host has.
+    pub fn is_loopback(addr: &Address) -> bool {
+        loopback::index_of(addr).is_some()
+    }
+
+    /// The loopback address with this index.
+    pub fn loopback(index: u16) -> Option<Address> {
+        loopback::get(index).copied()
+    }
+
     #[inline(never)]
     fn index_among_many(&self, addr: Address) -> Option<u16> {
         self.index_of.get(&addr).copied()

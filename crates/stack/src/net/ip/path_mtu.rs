@@ -7,6 +7,8 @@ use whimbrel_base::packet::LEAST_PATH_MTU_V4;
 use whimbrel_base::{Instant, cold_path};
 use whimbrel_wire::Address;
 
+use super::IpLayer;
+
 /// Path MTUs below that of the link, by destination.
 ///
 /// An entry ages, so that a path that became wider is used as such. RFC 1191 6.3 sweeps its table
@@ -169,6 +171,22 @@ impl PathMtus {
             self.by_age.remove(&path.serial);
             self.narrow -= usize::from(path.is_narrow(remote));
         }
+    }
+}
+
+impl IpLayer {
+    /// The largest packet that the path to `remote` carries, as datagrams are to know it: what was
+    /// found out by segments holds for them, and not the other way round. A forged error about a
+    /// segment has to quote what is in flight (RFC 5927); of a datagram nobody remembers that.
+    pub(crate) fn datagram_mtu(&self, now: Instant, remote: &Address) -> u16 {
+        let known = [&self.path_mtus, &self.datagram_mtus].map(|paths| paths.find(now, remote));
+        let route = self.routes.metrics_to(remote).and_then(|metrics| metrics.mtu);
+        known.into_iter().flatten().chain(route).fold(self.capabilities.mtu, u16::min)
+    }
+
+    /// True if the path to `remote` carries less than is believed of one, as datagrams are to know it.
+    pub(super) fn is_narrow_to_datagrams(&self, now: Instant, remote: &Address) -> bool {
+        [&self.path_mtus, &self.datagram_mtus].iter().any(|paths| paths.has_fragments(now, remote))
     }
 }
 

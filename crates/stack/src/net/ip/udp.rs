@@ -76,20 +76,6 @@ impl IpLayer {
         tx.payload.push(out.data).is_ok()
     }
 
-    /// The largest packet that the path to `remote` carries, as datagrams are to know it: what was
-    /// found out by segments holds for them, and not the other way round. A forged error about a
-    /// segment has to quote what is in flight (RFC 5927); of a datagram nobody remembers that.
-    pub(crate) fn datagram_mtu(&self, now: Instant, remote: &Address) -> u16 {
-        let known = [&self.path_mtus, &self.datagram_mtus].map(|paths| paths.find(now, remote));
-        let route = self.routes.metrics_to(remote).and_then(|metrics| metrics.mtu);
-        known.into_iter().flatten().chain(route).fold(self.capabilities.mtu, u16::min)
-    }
-
-    /// True if the path to `remote` carries less than is believed of one, as datagrams are to know it.
-    pub(super) fn is_narrow_to_datagrams(&self, now: Instant, remote: &Address) -> bool {
-        [&self.path_mtus, &self.datagram_mtus].iter().any(|paths| paths.has_fragments(now, remote))
-    }
-
     /// The bytes that a datagram to `remote` carries in one packet.
     pub(crate) fn whole_udp(&self, now: Instant, remote: &Address) -> usize {
         let header = match remote.family() {

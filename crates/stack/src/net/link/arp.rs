@@ -1,13 +1,11 @@
 //! What ARP packets do (RFC 826, RFC 1122 2.3.2, RFC 5227).
 
-use core::time::Duration;
-
 use whimbrel_base::Instant;
-use whimbrel_wire::{Address, ArpOperation, ArpPacket, MacAddress};
+use whimbrel_wire::{Address, ArpOperation, ArpPacket};
 
 use super::message::LinkMessage;
 use super::neighbours::Advertised;
-use super::{AddressConflict, FrameTarget, Link, is_station};
+use super::{FrameTarget, Link, is_station};
 use crate::ip::{Addresses, FrameDrop};
 
 impl Link {
@@ -51,26 +49,4 @@ impl Link {
             }
         }
     }
-
-    /// Another station has our address `addr`. It is told at once, and again only after
-    /// [`DEFEND_INTERVAL`] (RFC 5227 2.4 b: "the host can elect to attempt to defend its address by
-    /// [...] broadcasting one single ARP Announcement"); the address is kept in any case, as a
-    /// server's must be (2.4 c).
-    pub(super) fn on_conflict(
-        &mut self,
-        local: u16,
-        addr: Address,
-        station: MacAddress,
-        now: Instant,
-    ) {
-        self.counters.conflicts += 1;
-        if self.defended.is_none_or(|last| now.since(last) >= DEFEND_INTERVAL) {
-            self.defended = Some(now);
-            self.conflict = Some(AddressConflict { addr, station });
-            self.outbox.push(LinkMessage::Announce { local });
-        }
-    }
 }
-
-/// How long an address that was defended is not defended again (RFC 5227 1.1).
-const DEFEND_INTERVAL: Duration = Duration::from_secs(10);

@@ -227,31 +227,6 @@ impl Neighbours {
         }
     }
 
-    /// Begins to seek the station of `addr`, which is not known; unless as many are sought as may be, and none
-    /// more can be asked for now.
-    pub(super) fn seek(
-        &mut self,
-        addr: Address,
-        now: Instant,
-        outbox: &mut Outbox,
-        counters: &mut LinkCounters,
-    ) -> Option<u32> {
-        if self.sought.len() >= MOST_SOUGHT
-            && let Some(oldest) = self.sought.back()
-        {
-            if !self.seeks.has_any(now) {
-                counters.ask_limited += 1;
-                counters.out_queue_full += 1;
-                return None;
-            }
-            counters.evicted += 1;
-            counters.out_queue_full += self.forget(oldest).len() as u64;
-        }
-        let index = self.insert(addr, MacAddress::default(), now, counters);
-        self.ask(index, now, outbox, counters);
-        Some(index)
-    }
-
     /// Lets a packet wait for a neighbour that is sought.
     pub(super) fn park(&mut self, index: u32, packet: TxSegment, counters: &mut LinkCounters) {
         let Some(neighbour) = self.slots.0.get_mut(index) else { return };

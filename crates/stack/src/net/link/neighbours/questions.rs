@@ -3,8 +3,9 @@
 use core::time::Duration;
 
 use whimbrel_base::Instant;
+use whimbrel_wire::{Address, MacAddress};
 
-use super::{MOST_ASKED, NeighbourState, Neighbours, RETRANS_TIMER};
+use super::{MOST_ASKED, MOST_SOUGHT, NeighbourState, Neighbours, RETRANS_TIMER};
 use crate::link::message::LinkMessage;
 use crate::link::{LinkCounters, Outbox};
 
@@ -57,6 +58,31 @@ impl Neighbours {
             }
             (NeighbourState::Reachable | NeighbourState::Stale, _) => {}
         }
+    }
+
+    /// Begins to seek the station of `addr`, which is not known; unless as many are sought as may be, and none
+    /// more can be asked for now.
+    pub(in crate::net::link) fn seek(
+        &mut self,
+        addr: Address,
+        now: Instant,
+        outbox: &mut Outbox,
+        counters: &mut LinkCounters,
+    ) -> Option<u32> {
+        if self.sought.len() >= MOST_SOUGHT
+            && let Some(oldest) = self.sought.back()
+        {
+            if !self.seeks.has_any(now) {
+                counters.ask_limited += 1;
+                counters.out_queue_full += 1;
+                return None;
+            }
+            counters.evicted += 1;
+            counters.out_queue_full += self.forget(oldest).len() as u64;
+        }
+        let index = self.insert(addr, MacAddress::default(), now, counters);
+        self.ask(index, now, outbox, counters);
+        Some(index)
     }
 
     /// Asks once more, and sees to it that there is an answer or another question in time.
