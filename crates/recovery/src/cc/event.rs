@@ -46,7 +46,7 @@ pub struct Ack {
 pub struct SlowStart {
     /// The most bytes by which one acknowledgment lets the window grow.
     pub most: u32,
-    /// The first one ends where the round trip grows (RFC 9406).
+    /// The first one ends where the round trip grows (RFC 9406), or acknowledgments arrive without a pause.
     pub hystart: bool,
 }
 

@@ -1,11 +1,18 @@
-//! Slow start, and HyStart++ (RFC 9406), which ends the first one where the round trip grows and not
-//! only where something is lost.
+//! Slow start, and HyStart++ (RFC 9406), which ends the first one where the path is full and not only where
+//! something is lost.
 //!
 //! In each round, what was in flight when it began being acknowledged, the least round trip is compared
 //! with that of the round before. If it grew by an eighth, the window grows by a quarter as much
 //! (Conservative Slow Start) for five rounds, or until a round trip says that it was a mistake.
+//!
+//! The first segments of a window that is not paced find the queue empty until the window is larger than the
+//! path, so that the least round trip grows a round too late. [`Train`] sees the path fill from the
+//! acknowledgments themselves.
+
+mod train;
 
 use super::{Ack, Window};
+use train::Train;
 
 /// HyStart++ of one connection: which round it is, and what was measured in this one and the last.
 #[derive(Clone, Copy, Debug)]
@@ -16,8 +23,10 @@ pub(super) struct HyStart {
     last_round_min: u32,
     /// currentRoundMinRTT, microseconds; [`INFINITY`] if nothing was measured.
     round_min: u32,
-    /// cssBaselineMinRtt, microseconds; [`INFINITY`] outside of Conservative Slow Start.
+    /// cssBaselineMinRtt, microseconds; [`INFINITY`] outside of Conservative Slow Start, [`OF_TRAIN`] if a
+    /// train led there.
     css_baseline: u32,
+    train: Train,
     /// rttSampleCount: round trips measured in this round.
     samples: u8,
     /// Rounds of Conservative Slow Start that are complete.
@@ -33,6 +42,7 @@ impl Default for HyStart {
             last_round_min: INFINITY,
             round_min: INFINITY,
             css_baseline: INFINITY,
+            train: Train::default(),
             samples: 0,
             css_rounds: 0,
         }
@@ -73,11 +83,33 @@ impl HyStart {
         }
         window.grow(if self.in_css() { acked / CSS_GROWTH_DIVISOR } else { acked });
         self.measure(ack);
-        if self.ends_round(ack) && self.css_rounds >= CSS_ROUNDS {
+        let is_full = self.follow_train(ack);
+        if is_full || self.ends_round(ack) && self.css_rounds >= CSS_ROUNDS {
             // RFC 9406 4.2: "If CSS_ROUNDS rounds are complete, enter congestion avoidance by setting the
             // ssthresh to the current cwnd."
             window.ssthresh = window.cwnd;
         }
+    }
+
+    /// Looks at the time for which acknowledgments have been arriving without a pause. True if that is a
+    /// whole round trip: what is in flight fills the path. From half of one on, the window that is sent for
+    /// them fills it, and Conservative Slow Start begins; it ends if the next train is shorter again.
+    ///
+    /// Beyond RFC 9406, whose only signal is delay; HyStart had this one, too, and Linux ends slow start by it.
+    fn follow_train(&mut self, ack: &Ack) -> bool {
+        let round_trip = self.last_round_min.min(self.round_min);
+        if round_trip == INFINITY {
+            return false;
+        }
+        let ended = self.train.on_ack(ack.now.as_micros() as u32, round_trip / GAP_DIVISOR);
+        if ended.is_some_and(|length| length <= round_trip / 2) && self.css_baseline == OF_TRAIN {
+            (self.css_baseline, self.css_rounds) = (INFINITY, 0);
+        }
+        let length = self.train.length();
+        if length > round_trip / 2 && !self.in_css() {
+            self.css_baseline = OF_TRAIN;
+        }
+        length > round_trip
     }
 
     const fn in_css(&self) -> bool {
@@ -132,6 +164,8 @@ impl HyStart {
 }
 
 const INFINITY: u32 = u32::MAX;
+/// No round trip is below it: only a train ends what a train began.
+const OF_TRAIN: u32 = 0;
 
 /// RFC 9406 4.3, as it recommends; times in microseconds.
 const MIN_RTT_THRESH: u32 = 4_000;
@@ -140,6 +174,8 @@ const MIN_RTT_DIVISOR: u32 = 8;
 const N_RTT_SAMPLE: u8 = 8;
 const CSS_GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u8 = 5;
+/// A train ends where nothing arrives for this part of a round trip.
+const GAP_DIVISOR: u32 = 8;
 
 #[cfg(test)]
 mod tests;

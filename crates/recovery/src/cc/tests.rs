@@ -48,3 +48,15 @@ fn reno_fills_a_path_whose_queue_holds_what_is_in_flight() {
         assert!(share >= 0.97, "{share:.4} of {path:?}");
     }
 }
+
+#[test]
+fn slow_start_overflows_no_queue_of_what_is_in_flight() {
+    // On the others so few segments fill the path that their acknowledgments are no train.
+    let long = |path: &Bottleneck| path.product() > 64 * u64::from(path.mss);
+    for path in PATHS.into_iter().filter(long) {
+        for algorithm in [Algorithm::RENO, Algorithm::CUBIC] {
+            let lost = path.lost_at_first(algorithm);
+            assert!(lost <= 0.02, "{lost:.4} of {path:?} {algorithm:?}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! RFC 9406, round by round.
 
+use core::time::Duration;
+
 use whimbrel_base::{Instant, Micros};
 
 use super::HyStart;
@@ -11,12 +13,14 @@ struct Sender {
     start: HyStart,
     window: Window,
     slow_start: SlowStart,
+    now: Instant,
 }
 
 impl Sender {
     fn new() -> Self {
         let (start, slow_start) = (HyStart::default(), SlowStart::default());
-        Self { start, window: Window::new(Algorithm::RENO, MSS), slow_start }
+        let window = Window::new(Algorithm::RENO, MSS);
+        Self { start, window, slow_start, now: Instant::ZERO }
     }
 
     /// A window is sent, and acknowledged segment by segment, each after so many milliseconds. Returns by
@@ -34,9 +38,29 @@ impl Sender {
         (self.window.cwnd - before) / MSS
     }
 
+    /// As [`Sender::round`] on a path of 100 ms that carries 100 segments in that time: each is acknowledged a
+    /// millisecond after the last, and the rest of the round trip is silent.
+    fn round_at_a_segment_a_millisecond(&mut self) -> u32 {
+        let (before, segments) = (self.window.cwnd, self.window.cwnd / MSS);
+        for number in 0..segments {
+            if !self.window.in_slow_start() {
+                break;
+            }
+            let in_flight = self.window.cwnd - MSS;
+            self.ack(MSS, in_flight, Some(100 + number.saturating_sub(100)));
+            self.wait(Duration::from_millis(1));
+        }
+        self.wait(Duration::from_millis(u64::from(100_u32.saturating_sub(segments))));
+        (self.window.cwnd - before) / MSS
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.now = self.now + time;
+    }
+
     fn ack(&mut self, delivered: u32, in_flight: u32, millis: Option<u32>) {
         let rtt = millis.map(Micros::from_millis);
-        let (now, srtt, phase) = (Instant::ZERO, Micros::default(), Phase::Open);
+        let (now, srtt, phase) = (self.now, Micros::default(), Phase::Open);
         let (limited, rate, mss, slow_start) = (delivered, None, MSS, self.slow_start);
         let ack =
             Ack { now, delivered, limited, in_flight, rtt, srtt, rate, phase, mss, slow_start };
@@ -170,4 +194,41 @@ fn division_of_acknowledgments_gains_nothing() {
         divided = divided.window,
         whole = whole.window
     );
+}
+
+#[test]
+fn train_of_half_a_round_trip_quarters_growth_and_of_a_whole_one_ends_slow_start() {
+    let mut sender = Sender::new();
+    for segments in [10, 20, 40] {
+        assert_eq!(sender.round_at_a_segment_a_millisecond(), segments);
+    }
+    // Of 80 segments the 52nd is acknowledged 51 ms after the first.
+    assert_eq!(sender.round_at_a_segment_a_millisecond(), 52 + 28 / 4);
+    assert!(sender.window.in_slow_start());
+    // The path is full with 100. Of the 139 the 102nd is acknowledged 101 ms after the first.
+    assert_eq!(sender.round_at_a_segment_a_millisecond(), 102 / 4);
+    assert!(!sender.window.in_slow_start());
+    assert_eq!(sender.window.ssthresh, sender.window.cwnd);
+}
+
+#[test]
+fn slow_start_resumes_when_a_train_was_none() {
+    let mut sender = Sender::new();
+    // Six segments are late for some reason, an eighth of a round trip apart.
+    for _ in 0..6 {
+        sender.ack(MSS, 10 * MSS, Some(80));
+        sender.wait(Duration::from_millis(10));
+    }
+    assert!(sender.window.in_slow_start());
+    let before = sender.window.cwnd;
+    sender.ack(MSS, 10 * MSS, Some(80));
+    assert_eq!(sender.window.cwnd - before, MSS / 4);
+    // Two trains that are short: the second ends the first.
+    for _ in 0..2 {
+        sender.wait(Duration::from_millis(60));
+        sender.ack(MSS, 10 * MSS, Some(80));
+    }
+    let before = sender.window.cwnd;
+    sender.ack(MSS, 10 * MSS, Some(80));
+    assert_eq!(sender.window.cwnd - before, MSS);
 }

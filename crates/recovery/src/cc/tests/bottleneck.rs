@@ -22,7 +22,7 @@ pub(super) struct Bottleneck {
 
 impl Bottleneck {
     /// Bytes in flight that fill the path and not the queue.
-    fn product(&self) -> u64 {
+    pub(super) fn product(&self) -> u64 {
         (u128::from(self.rate) * self.round_trip.as_nanos() / 1_000_000_000) as u64
     }
 
@@ -39,6 +39,19 @@ impl Bottleneck {
         let before = transfer.delivered;
         transfer.run_until(Instant::ZERO + start + lasts);
         (transfer.delivered - before) as f64 / (self.rate as f64 * lasts.as_secs_f64())
+    }
+}
+
+impl Bottleneck {
+    /// The share of the packets that the queue refuses until eight times what the path holds has arrived.
+    pub(super) fn lost_at_first(&self, algorithm: Algorithm) -> f64 {
+        let mut transfer = Transfer::new(*self, algorithm);
+        let mut end = Instant::ZERO;
+        while transfer.delivered < 8 * self.product() {
+            end = end + self.round_trip;
+            transfer.run_until(end);
+        }
+        transfer.refused as f64 / transfer.next as f64
     }
 }
 
@@ -66,6 +79,8 @@ struct Transfer {
     recovery: Prr,
     srtt: u64,
     delivered: u64,
+    /// Packets that found the queue full.
+    refused: u64,
 }
 
 /// Proportional rate reduction, bytes.
@@ -92,6 +107,7 @@ impl Transfer {
             recovery: Prr::default(),
             srtt: 0,
             delivered: 0,
+            refused: 0,
         }
     }
 
@@ -126,6 +142,8 @@ impl Transfer {
                 self.idle = self.idle.max(self.now) + Duration::from_nanos(nanos);
                 let acked = self.idle + self.path.round_trip;
                 self.flying.push_back(Flying { number: self.next, sent: self.now, acked });
+            } else {
+                self.refused += 1;
             }
             self.next += 1;
             self.recovery.out += mss;

@@ -33,7 +33,8 @@ macro_rules! congestion {
             high: "bursts, where acknowledgments were lost.";
         }
 
-        /// The first slow start ends where the round trip grows, before anything is lost (HyStart++).
+        /// The first slow start ends where the round trip grows or acknowledgments arrive without a pause,
+        /// before anything is lost (HyStart++).
         hystart: bool = true, "hystart", Unit::Switch => {
             rfc: "RFC 9406";
             low: "the first slow start ends in losses, up to half of what is in flight.";
