@@ -54,11 +54,20 @@ pub trait CongestionControl: Debug + Send {
     /// Text or FIN leaves, for the first time or again.
     fn on_sent(&mut self, _window: &mut Window, _sent: &Sent) {}
 
-    /// Something new is acknowledged, in whatever phase.
+    /// An acknowledgment arrives, in whatever phase, of something new or of something behind what is missing,
+    /// or a duplicate of one. What is lost by it, and that fast recovery begins or ends by it, is told before.
+    ///
+    /// Reno and CUBIC are told less: outside fast recovery, of something new that cwnd limited.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
 
+    /// True if it sets cwnd in fast recovery, too. Otherwise cwnd is what Proportional Rate Reduction (RFC
+    /// 6937) says, from a loss event until [`CongestionControl::on_recovered`].
+    fn sets_cwnd_in_recovery(&self) -> bool {
+        false
+    }
+
     /// A segment is lost, and fast recovery begins: once for each window of text (RFC 5681 3.2). It sets
-    /// ssthresh; cwnd is recovery's until [`CongestionControl::on_recovered`].
+    /// ssthresh, and cwnd if [it does so](CongestionControl::sets_cwnd_in_recovery).
     fn on_loss_event(&mut self, window: &mut Window, loss: &Loss);
 
     /// All that was out at the loss event is acknowledged: fast recovery ends.

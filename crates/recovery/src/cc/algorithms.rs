@@ -18,6 +18,12 @@ impl Algorithm {
         (self.0 as usize) < Self::OURS.len()
     }
 
+    /// True if it is told of each acknowledgment, and not only of what cwnd limited.
+    #[inline]
+    pub const fn hears_all(self) -> bool {
+        !self.is_ours()
+    }
+
     /// The tunable's value for it, if it is one of [`Algorithm::OURS`].
     pub fn as_ours(self) -> Option<CongestionAlgorithm> {
         CongestionAlgorithm::ALL.get(usize::from(self.0)).copied()

@@ -15,13 +15,16 @@ pub struct Sent {
     pub mss: u32,
 }
 
-/// An acknowledgment of something new.
+/// An acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// When the acknowledgment arrived.
     pub now: Instant,
-    /// Bytes that it acknowledges: 0 if that was SYN or FIN alone.
+    /// Bytes that it acknowledges: 0 if that was SYN or FIN alone, or nothing.
     pub delivered: u32,
+    /// Bytes of which it is the first to tell that they arrived: without those that it acknowledges and SACK
+    /// had named before, and with those that SACK names now (RFC 6937: DeliveredData).
+    pub arrived: u32,
     /// Of these, the bytes of a flight that the congestion window limited. Nothing else is a reason to
     /// let it grow: the application or the peer's window asked for no more (RFC 7661 4.4, RFC 9438 5.8).
     pub limited: u32,

@@ -101,10 +101,24 @@ impl Control<'_> {
     #[inline(always)]
     pub fn on_ack(&mut self, delivered: u32, ack: impl FnOnce(u32) -> Ack) {
         let limited = delivered.min(self.state.cwnd_limited_bytes);
-        if limited > 0 || !self.window.algorithm.is_ours() {
+        if limited > 0 || self.window.algorithm.hears_all() {
             self.state.cwnd_limited_bytes -= limited;
             self.dispatch_ack(&ack(limited));
         }
+    }
+
+    /// The same of an acknowledgment that is no reason to let the window grow: in fast recovery, or of nothing
+    /// new below what is missing. Only [who hears all](Algorithm::hears_all) is told.
+    pub fn on_other_ack(&mut self, ack: impl FnOnce() -> Ack) {
+        if self.window.algorithm.hears_all() {
+            self.dispatch_ack(&ack());
+        }
+    }
+
+    /// True if the algorithm sets cwnd in fast recovery, and not Proportional Rate Reduction:
+    /// [`CongestionControl::sets_cwnd_in_recovery`].
+    pub fn sets_cwnd_in_recovery(&self) -> bool {
+        matches!(&self.state.kept, Some(Kept::Added(added)) if added.sets_cwnd_in_recovery())
     }
 
     fn dispatch_ack(&mut self, ack: &Ack) {

@@ -119,20 +119,31 @@ impl State {
     /// The congestion control is told of what was acknowledged.
     #[inline]
     fn grow(&mut self, flight: &Flight, control: &mut Control<'_>, acked: &Acked) {
-        let in_flight = flight.pipe();
         let rtt = self.shortest.take().or(acked.rtt);
-        control.on_ack(acked.text, |limited| Ack {
-            now: acked.path.now,
-            delivered: acked.text,
+        control.on_ack(acked.text, |limited| self.heard(flight, acked, rtt, limited));
+    }
+
+    /// It is told of an acknowledgment that lets no window grow.
+    fn note_other_ack(&self, flight: &Flight, control: &mut Control<'_>, acked: &Acked) {
+        let trip = acked.delivered.once.map(|(at, _)| acked.path.now.micros_since(at));
+        control.on_other_ack(|| self.heard(flight, acked, trip.or(acked.rtt), 0));
+    }
+
+    fn heard(&self, flight: &Flight, acked: &Acked, rtt: Option<Micros>, limited: u32) -> Ack {
+        let Acked { text: delivered, path, slow_start, .. } = *acked;
+        Ack {
+            now: path.now,
+            delivered,
+            arrived: u32::try_from(acked.delivered.bytes).unwrap_or(u32::MAX),
             limited,
-            in_flight,
+            in_flight: self.pipe(flight, path.mss),
             rtt,
-            srtt: acked.path.srtt.map_or_else(Micros::default, Micros::from),
+            srtt: path.srtt.map_or_else(Micros::default, Micros::from),
             rate: None,
             phase: self.phase,
-            mss: acked.path.mss,
-            slow_start: acked.slow_start,
-        });
+            mss: path.mss,
+            slow_start,
+        }
     }
 
     /// An acknowledgment was taken: the flight knows of it.
@@ -171,10 +182,12 @@ impl State {
         match self.phase {
             Phase::Open if lost => {
                 self.begin_fast_recovery(flight, control, acked);
+                self.note_other_ack(flight, control, acked);
                 self.reduce(flight, control, acked, false);
             }
             Phase::FastRecovery => {
                 let safe = acked.advances && !lost;
+                self.note_other_ack(flight, control, acked);
                 self.reduce(flight, control, acked, safe);
                 if lost && !acked.path.sack {
                     // RFC 6582 3.2 step 3, partial acknowledgment: "retransmit the first
@@ -185,6 +198,8 @@ impl State {
             Phase::Open | Phase::AfterTimeout => {
                 if acked.advances {
                     self.grow(flight, control, acked);
+                } else {
+                    self.note_other_ack(flight, control, acked);
                 }
             }
         }
@@ -248,8 +263,11 @@ impl State {
         control.on_loss_event(&loss);
     }
 
-    /// In fast recovery: what may leave by PRR.
+    /// In fast recovery: what may leave by PRR, unless the algorithm says that.
     fn reduce(&mut self, flight: &Flight, control: &mut Control<'_>, acked: &Acked, is_safe: bool) {
+        if control.sets_cwnd_in_recovery() {
+            return;
+        }
         let Path { sack, mss, .. } = acked.path;
         let pipe = self.pipe(flight, mss);
         let delivered = match acked.delivered.bytes {

@@ -2,6 +2,7 @@
 //! apart from their acknowledgments.
 
 mod sender;
+mod spy;
 
 use core::time::Duration;
 use std::vec::Vec;

@@ -31,8 +31,19 @@ impl Sender {
         let (in_flight, phase, mss) = (self.window.cwnd - MSS, Phase::Open, MSS);
         let (rtt, rate) = (Some(srtt), None);
         let slow_start = SlowStart::default();
-        let ack =
-            Ack { now, delivered, limited, in_flight, rtt, srtt, rate, phase, mss, slow_start };
+        let ack = Ack {
+            now,
+            delivered,
+            arrived: delivered,
+            limited,
+            in_flight,
+            rtt,
+            srtt,
+            rate,
+            phase,
+            mss,
+            slow_start,
+        };
         self.cubic.on_ack(&mut self.window, &ack);
     }
 
@@ -291,7 +302,7 @@ proptest! {
             let (rtt, srtt) = (None, Micros::new(srtt));
             let (delivered, limited, before) = (acked, acked, window.cwnd);
             let slow_start = SlowStart::default();
-        let ack = Ack { now, delivered, limited, in_flight, rtt, srtt, rate, phase, mss, slow_start };
+        let ack = Ack { now, delivered, arrived: delivered, limited, in_flight, rtt, srtt, rate, phase, mss, slow_start };
             cubic.on_ack(&mut window, &ack);
             prop_assert!(window.cwnd >= before && window.cwnd <= 1 << 30);
             prop_assert!(window.cwnd <= before.saturating_add((before / 2).max(acked).max(mss)));

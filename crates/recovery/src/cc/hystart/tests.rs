@@ -62,8 +62,19 @@ impl Sender {
         let rtt = millis.map(Micros::from_millis);
         let (now, srtt, phase) = (self.now, Micros::default(), Phase::Open);
         let (limited, rate, mss, slow_start) = (delivered, None, MSS, self.slow_start);
-        let ack =
-            Ack { now, delivered, limited, in_flight, rtt, srtt, rate, phase, mss, slow_start };
+        let ack = Ack {
+            now,
+            delivered,
+            arrived: delivered,
+            limited,
+            in_flight,
+            rtt,
+            srtt,
+            rate,
+            phase,
+            mss,
+            slow_start,
+        };
         self.start.grow(&mut self.window, delivered, &ack);
     }
 }

@@ -47,6 +47,7 @@ fn ack(delivered: u32, mss: u32, phase: Phase) -> Ack {
     Ack {
         now,
         delivered,
+        arrived: delivered,
         limited: delivered,
         in_flight: 0,
         rtt: None,

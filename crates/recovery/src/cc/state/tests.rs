@@ -46,6 +46,7 @@ impl Sender {
             Ack {
                 now,
                 delivered,
+                arrived: delivered,
                 limited,
                 in_flight,
                 rtt: None,

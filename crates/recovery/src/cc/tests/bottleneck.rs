@@ -189,6 +189,7 @@ impl Transfer {
             Ack {
                 now,
                 delivered,
+                arrived: delivered,
                 limited,
                 in_flight,
                 rtt,

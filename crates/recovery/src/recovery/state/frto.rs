@@ -34,7 +34,8 @@ impl State {
             // Step 2 with SACK: "Stay in step 2 and wait for the next new acknowledgment."
             return;
         }
-        if frto.is_probing && acked.is_duplicate && !sack {
+        let is_refused = frto.is_probing && acked.is_duplicate && !sack;
+        if is_refused && !control.sets_cwnd_in_recovery() {
             // Step 3a: "set the congestion window to no more than 3 * MSS". Two of them are new text, of
             // which nobody knows that it arrived: with less nothing would leave.
             control.window.cwnd = 3 * mss;

@@ -19,7 +19,7 @@ impl State {
             self.events.sack_recovery = true;
             self.begin(flight, control, path, 0);
         }
-        if self.phase == Phase::FastRecovery {
+        if self.phase == Phase::FastRecovery && !control.sets_cwnd_in_recovery() {
             let (pipe, ssthresh) = (self.pipe(flight, path.mss), control.window.ssthresh);
             control.window.cwnd = self.prr.on_ack(0, pipe, ssthresh, false);
         }

@@ -7,7 +7,7 @@ use std::vec::Vec;
 use whimbrel_base::{Instant, Micros};
 
 use super::{MSS, TRIP};
-use crate::cc::{Algorithm, CcState, Control, Sent, SlowStart, Window};
+use crate::cc::{Algorithm, Algorithms, CcState, Control, MakeAlgorithm, Sent, SlowStart, Window};
 use crate::flight::{Delivered, Flight};
 use crate::recovery::state::Frto;
 use crate::recovery::{Acked, CaState, Path, Reaction, Recovery, RecoveryEvents};
@@ -78,6 +78,20 @@ impl Sender {
         sender
     }
 
+    /// The same with an algorithm that is told of all.
+    pub(super) fn with_algorithm(segments: u32, make: MakeAlgorithm) -> Self {
+        let mut sender = Self::with(segments);
+        let mut algorithms = Algorithms::default();
+        let algorithm = algorithms.add("another", make).expect("there is room");
+        sender.window.set_algorithm(algorithm);
+        sender.control().prepare(&algorithms, MSS);
+        sender
+    }
+
+    fn control(&mut self) -> Control<'_> {
+        Control { window: &mut self.window, state: &mut self.cc }
+    }
+
     pub(super) fn without_sack(segments: u32) -> Self {
         Self { sack: false, ..Self::with(segments) }
     }
@@ -118,7 +132,7 @@ impl Sender {
         self.recovery.on_sent(MSS, again, self.now);
         let in_flight = self.flight.pipe();
         let sent = Sent { now: self.now, bytes: MSS, in_flight, mss: MSS };
-        Control { window: &mut self.window, state: &mut self.cc }.on_sent(&sent);
+        self.control().on_sent(&sent);
     }
 
     /// Sends what the window admits, in segments, what is lost first.

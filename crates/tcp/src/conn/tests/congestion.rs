@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::vec::Vec;
 
 use whimbrel_recovery::cc::{
-    Ack, CongestionControl, Loss, MakeAlgorithm, Sent, Timeout, TimeoutKind, Window,
+    Ack, CongestionControl, Loss, MakeAlgorithm, Phase, Sent, Timeout, TimeoutKind, Window,
 };
 
 use super::pair::{Pair, Which, pattern};
@@ -17,6 +17,8 @@ use crate::Tunables;
 struct Heard {
     sent: u32,
     delivered: u32,
+    arrived: u32,
+    in_recovery: u32,
     most_in_flight: u32,
     round_trips: u32,
     loss_events: u32,
@@ -52,6 +54,8 @@ impl CongestionControl for FourSegments {
     fn on_ack(&mut self, _: &mut Window, ack: &Ack) {
         self.note(|heard| {
             heard.delivered += ack.delivered;
+            heard.arrived += ack.arrived;
+            heard.in_recovery += u32::from(ack.phase == Phase::FastRecovery);
             heard.round_trips += u32::from(ack.rtt.is_some_and(|rtt| rtt.get() >= 20_000));
         });
     }
@@ -144,6 +148,20 @@ fn a_transfer_runs_by_the_window_of_another_algorithm() {
     assert_eq!((heard.sent, heard.delivered, heard.most_in_flight), (60_000, 60_000, window));
     assert!(heard.round_trips >= 10, "one for each window: {heard:?}");
     assert_eq!((heard.loss_events, heard.timeouts.len()), (0, 0));
+}
+
+#[test]
+fn another_algorithm_hears_of_each_byte_once_where_one_in_a_hundred_segments_is_lost() {
+    let (mut pair, heard) = pair();
+    pair.lose = |number, flying| !flying.text.is_empty() && number % 100 == 5;
+    let mut octets = 0;
+    for _ in 0..10 {
+        octets += pair.write(Which::Client, &pattern(60_000)) as u32;
+        pair.run_for(Duration::from_secs(10));
+    }
+    let heard = heard.lock().expect("nobody panicked");
+    assert_eq!((octets, heard.delivered, heard.arrived), (600_000, octets, octets), "{heard:?}");
+    assert!(heard.loss_events >= 2 && heard.in_recovery >= heard.loss_events, "{heard:?}");
 }
 
 #[test]

@@ -105,6 +105,7 @@ impl Sender {
         queue.control(&mut self.window).on_ack(acked.octets, |limited| Ack {
             now: cx.now,
             delivered: acked.octets,
+            arrived: acked.octets,
             limited,
             in_flight,
             rtt: acked.rtt,

@@ -1,0 +1,110 @@
+//! What an algorithm is told of while something is missing, and what it may set then.
+
+use std::boxed::Box;
+use std::sync::{Arc, Mutex};
+use std::vec::Vec;
+
+use super::sender::{Ack as Arrival, Sender};
+use super::{MSS, none};
+use crate::cc::{Ack, CongestionControl, Loss, MakeAlgorithm, Phase, Timeout, Window};
+
+/// The phase, the bytes that arrived and those that are in flight still, of each acknowledgment.
+type Heard = Arc<Mutex<Vec<(Phase, u32, u32)>>>;
+
+/// It leaves the window as it is, and notes what it is told.
+#[derive(Debug)]
+struct Spy {
+    heard: Heard,
+    sets_cwnd: bool,
+}
+
+impl CongestionControl for Spy {
+    fn on_ack(&mut self, _: &mut Window, ack: &Ack) {
+        let mut heard = self.heard.lock().expect("nobody panicked");
+        heard.push((ack.phase, ack.arrived, ack.in_flight));
+    }
+
+    fn sets_cwnd_in_recovery(&self) -> bool {
+        self.sets_cwnd
+    }
+
+    fn on_loss_event(&mut self, window: &mut Window, _: &Loss) {
+        window.ssthresh = window.cwnd / 2;
+    }
+
+    fn on_rto(&mut self, _: &mut Window, _: &Timeout) {}
+}
+
+fn sender(segments: u32, sets_cwnd: bool) -> (Sender, Heard) {
+    let heard = Heard::default();
+    let theirs = heard.clone();
+    let make: MakeAlgorithm = Arc::new(move || Box::new(Spy { heard: theirs.clone(), sets_cwnd }));
+    (Sender::with_algorithm(segments, make), heard)
+}
+
+fn take(heard: &Heard) -> Vec<(Phase, u32, u32)> {
+    std::mem::take(&mut heard.lock().expect("nobody panicked"))
+}
+
+#[test]
+fn it_hears_of_sack_alone_and_of_all_in_fast_recovery() {
+    let (mut sender, heard) = sender(10, true);
+    let _ = sender.hear(Arrival::naming(1..2));
+    assert_eq!(take(&heard), [(Phase::Open, MSS, 9 * MSS)]);
+    let _ = sender.hear(Arrival::naming(1..4));
+    assert_eq!(take(&heard), [(Phase::FastRecovery, 2 * MSS, 6 * MSS)]);
+    let _ = sender.hear(Arrival::to(4));
+    let [(phase, arrived, _)] = take(&heard)[..] else { panic!("one acknowledgment") };
+    assert_eq!((phase, arrived), (Phase::FastRecovery, MSS), "the rest had been named");
+    let _ = sender.hear(Arrival::to(10));
+    assert_eq!(take(&heard), [(Phase::Open, 6 * MSS, 0)]);
+}
+
+#[test]
+fn it_hears_of_duplicates_without_sack() {
+    let (mut sender, heard) = sender(10, false);
+    sender.sack = false;
+    for _ in 0..4 {
+        let _ = sender.hear(Arrival::default());
+    }
+    let phases: Vec<_> = take(&heard).into_iter().map(|(phase, ..)| phase).collect();
+    let (open, recovery) = (Phase::Open, Phase::FastRecovery);
+    assert_eq!(phases, [open, open, recovery, recovery]);
+}
+
+#[test]
+fn it_hears_of_sack_alone_after_a_timeout() {
+    let (mut sender, heard) = sender(10, true);
+    let _ = sender.time_out(1);
+    sender.pass(100);
+    let _ = sender.hear(Arrival::naming(5..6));
+    assert_eq!(
+        take(&heard).first().map(|(phase, arrived, _)| (*phase, *arrived)),
+        Some((Phase::AfterTimeout, MSS))
+    );
+}
+
+#[test]
+fn cwnd_in_fast_recovery_is_of_who_says_so() {
+    let (mut own, _) = sender(10, true);
+    let (mut other, _) = sender(10, false);
+    for sender in [&mut own, &mut other] {
+        let _ = sender.hear(Arrival::naming(1..4));
+        assert_eq!(sender.recovery.phase(), Phase::FastRecovery);
+    }
+    assert_eq!(own.window.cwnd, 10 * MSS);
+    assert!(other.window.cwnd < 10 * MSS, "{}", other.window.cwnd);
+}
+
+#[test]
+fn cwnd_when_the_reordering_timer_runs_out_is_of_who_says_so() {
+    let (mut own, _) = sender(10, true);
+    let (mut other, _) = sender(10, false);
+    for sender in [&mut own, &mut other] {
+        assert_eq!(sender.hear(Arrival::naming(1..2)), none());
+        let _ = sender.detect_loss();
+        assert_eq!(sender.recovery.phase(), Phase::FastRecovery);
+    }
+    assert_eq!(own.window.cwnd, 10 * MSS);
+    assert!(other.window.cwnd < 10 * MSS, "{}", other.window.cwnd);
+}
