@@ -88,6 +88,7 @@ pub mod pace;
 pub mod part;
 pub mod peer;
 mod race;
+pub mod ready_queue;
 pub mod record;
 mod server_connections;
 pub mod source;

@@ -7,6 +7,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::task::Waker;
 
 use bytes::Bytes;
 
@@ -22,6 +23,7 @@ use super::{
 };
 use super::{LongAnswer, ServerSettings, Site, SourceError, Status, Upload, Version};
 use crate::effort::TurnBudget;
+use crate::source::Source;
 
 /// The state of one connection.
 #[derive(Default)]
@@ -37,6 +39,35 @@ pub struct Connection {
     /// The exchange under way and the one that ended last, if there is a log.
     under_way: Option<Box<exchange_log::LoggedExchange>>,
     ended_last: Option<Box<exchange_log::LoggedExchange>>,
+}
+
+/// The client of a connection, as its driver knows it.
+pub trait Client {
+    /// Bytes that the transport takes at once.
+    fn room(&self) -> usize;
+
+    /// Source of its requests.
+    fn source(&self) -> Source;
+
+    /// Makes a waker that has the driver poll this connection again.
+    fn waker(&self) -> Waker;
+}
+
+/// A client whose driver polls in any case, and sends all at once.
+struct SoleClient;
+
+impl Client for SoleClient {
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+
+    fn source(&self) -> Source {
+        Source::default()
+    }
+
+    fn waker(&self) -> Waker {
+        Waker::noop().clone()
+    }
 }
 
 /// Next action of the driver.
@@ -211,26 +242,26 @@ impl Connection {
 
     /// Returns the next step without a limit of work. `site` answers requests.
     pub fn poll(&mut self, site: &mut impl Site, terms: &ServerSettings) -> Step {
-        self.poll_within(site, terms, &mut TurnBudget::unbounded(), || usize::MAX)
+        self.poll_within(site, terms, &mut TurnBudget::unbounded(), &SoleClient)
     }
 
-    /// Returns the next step within a turn's `effort`, if the transport has `room` bytes: at most
-    /// that much of a body is made, or 1 KiB.
+    /// Returns the next step within a turn's `effort`. Of a body at most the client's room is made, or
+    /// 1 KiB.
     pub fn poll_within(
         &mut self,
         site: &mut impl Site,
         terms: &ServerSettings,
         effort: &mut TurnBudget,
-        room: impl Fn() -> usize,
+        client: &impl Client,
     ) -> Step {
         // Each pass consumes input or advances the exchange, and input is bounded, so this loop
         // ends.
         loop {
             let progress = match &mut self.stage {
-                RequestStage::Head => self.poll_head(site, terms, effort, &room),
+                RequestStage::Head => self.poll_head(site, terms, effort, client),
                 RequestStage::Upload { .. } => self.poll_upload(terms),
                 RequestStage::Long { .. } => self.poll_long(terms, effort),
-                RequestStage::Reply { .. } => self.poll_reply(terms, effort, &room),
+                RequestStage::Reply { .. } => self.poll_reply(terms, effort, || client.room()),
                 RequestStage::Discard { .. } => self.poll_discard(),
                 RequestStage::Linger { .. } => self.poll_linger(),
                 RequestStage::Done { step: Last::Close | Last::Leave } => Some(Step::Close),
@@ -247,7 +278,7 @@ impl Connection {
         site: &mut impl Site,
         terms: &ServerSettings,
         effort: &mut TurnBudget,
-        room: impl Fn() -> usize,
+        client: &impl Client,
     ) -> Progress {
         if self.input.is_empty() {
             return self.poll_end_between(terms);
@@ -258,12 +289,10 @@ impl Connection {
                 if terms.keeps_log {
                     self.under_way = Some(Box::new(exchange_log::LoggedExchange::of(&head)));
                 }
-                let mut at_once = usize::MAX;
                 if site.cost() > 0 {
                     effort.spend(site.cost() + SCRUTINY * head.len() as u64);
-                    at_once = room();
                 }
-                if let Err(fault) = self.begin(&head, at_once, site, terms) {
+                if let Err(fault) = self.begin(&head, client, site, terms) {
                     self.refuse(fault, terms);
                 }
                 None
@@ -291,12 +320,15 @@ impl Connection {
     fn begin(
         &mut self,
         head: &[u8],
-        at_once: usize,
+        client: &impl Client,
         site: &mut impl Site,
         terms: &ServerSettings,
     ) -> Result<(), Fault> {
         let mut room = field_room();
-        let request = Request { at_once, ..head::parse(head, &mut room)? };
+        let mut request = head::parse(head, &mut room)?;
+        if site.cost() > 0 {
+            request = Request { at_once: client.room(), source: client.source(), ..request };
+        }
         let body = BodyReader::new(request.framing, terms.limits.body)?;
         let exchange = Exchange {
             version: request.version,
@@ -305,7 +337,8 @@ impl Connection {
             head_only: request.method == Method::Head,
         };
         match site.respond(&request) {
-            SiteResponse::Upload(upload) => {
+            SiteResponse::Upload(mut upload) => {
+                upload.watch(&client.waker());
                 let awaited = request.expects_continue && !body.is_complete();
                 let go_ahead = if awaited { GoAhead::Awaited } else { GoAhead::NotAwaited };
                 self.stage = RequestStage::Upload { body, upload, exchange, go_ahead };
@@ -336,6 +369,10 @@ impl Connection {
         let RequestStage::Upload { body, upload, go_ahead, .. } = &mut self.stage else {
             return None;
         };
+        if let Some(response) = upload.displaced() {
+            self.reply_and_part(response, terms);
+            return None;
+        }
         if let GoAhead::Awaited = go_ahead {
             *go_ahead = GoAhead::NotAwaited;
             return Some(Step::Send(Bytes::from_static(b"HTTP/1.1 100 Continue\r\n\r\n")));

@@ -7,6 +7,7 @@ use super::fault::Fault;
 use super::limits::MAX_FIELDS;
 use super::request::Fields;
 use super::{Framing, Limits, Method, Request, Site, SiteResponse, Version};
+use crate::source::Source;
 
 /// Room for the fields of one head.
 pub type FieldRoom<'h> = [MaybeUninit<httparse::Header<'h>>; MAX_FIELDS];
@@ -17,14 +18,20 @@ pub const fn field_room<'h>() -> FieldRoom<'h> {
 }
 
 /// The response of `site` to a request of another protocol, with its head written as in HTTP/1.1.
-/// Its connection takes `at_once` bytes of a body at once.
-pub fn respond(site: &mut impl Site, head: &[u8], limits: &Limits, at_once: usize) -> SiteResponse {
+/// It is from `source`, and its connection takes `at_once` bytes of a body at once.
+pub fn respond(
+    site: &mut impl Site,
+    head: &[u8],
+    limits: &Limits,
+    at_once: usize,
+    source: Source,
+) -> SiteResponse {
     let mut room = field_room();
     let request =
         if head.len() > limits.head { Err(Fault::HeadTooLarge) } else { parse(head, &mut room) };
     let judged = request.and_then(|request| {
         BodyReader::new(request.framing, limits.body)?;
-        Ok(site.respond(&Request { at_once, ..request }))
+        Ok(site.respond(&Request { at_once, source, ..request }))
     });
     judged.unwrap_or_else(|fault| fault.response(limits).into())
 }
@@ -51,6 +58,7 @@ pub fn parse<'h>(head: &'h [u8], room: &'h mut FieldRoom<'h>) -> Result<Request<
         expects_continue: expects_continue(version, fields)?,
         persistent: persistent(version, fields),
         at_once: usize::MAX,
+        source: Source::default(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! A request as a site sees it: method, target, fields, and the framing of its body.
 
 use super::range::{self, RangeOutcome};
+use crate::source::Source;
 
 /// The head of a request. Valid by construction: see [`head::parse`](super::head::parse).
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,9 @@ pub struct Request<'h> {
     /// Most bytes that its connection takes at once. A body that is longer and not in memory should
     /// be a source.
     pub at_once: usize,
+    /// Source of the request, where the site has a cost ([`Site::cost`](super::Site::cost)): what its
+    /// client holds of a shared bound counts for it.
+    pub source: Source,
 }
 
 impl<'h> Request<'h> {

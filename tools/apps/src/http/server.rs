@@ -1,15 +1,20 @@
 //! The server over a transport: one [`Connection`] for each of the transport's.
 
+use alloc::sync::Arc;
+use core::task::Waker;
+
 use bytes::Bytes;
 use whimbrel_base::Instant;
 use whimbrel_stack::Shard;
 
-use super::connection::{Connection, Step};
+use super::connection::{Client, Connection, Step};
 use super::{ExchangeLog, HttpDate, Limits, ServerSettings, Site, Status};
 use crate::effort::TurnBudget;
 use crate::idle::IdleList;
 use crate::pace::Pace;
+use crate::ready_queue::{ReadyQueue, ReadyWaker};
 use crate::server_connections::{CloseMode, Ready, Server, ServerConnections, StepResult};
+use crate::source::Source;
 use crate::transport::{Model, Reading, Transport, TransportEvent};
 
 /// Serves a [`Site`] over all connections of one transport, a shard's by default.
@@ -23,6 +28,8 @@ pub struct HttpServer<S, T: Transport = Shard> {
     idle: IdleList,
     /// Connections with a partial head, by the time of its first byte.
     heads: IdleList,
+    /// Connections whose upload the site ended early.
+    displaced: Arc<ReadyQueue>,
     statistics: Statistics,
     exchange_log: Option<Box<dyn ExchangeLog + Send>>,
 }
@@ -84,6 +91,7 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
             connections: ServerConnections::new(Pace::default()),
             idle: IdleList::default(),
             heads: IdleList::default(),
+            displaced: Arc::default(),
             statistics: Statistics::default(),
             exchange_log: None,
         }
@@ -212,6 +220,16 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
         }
     }
 
+    /// A connection whose upload gave way to another's.
+    fn next_displaced(&mut self) -> Option<T::Id> {
+        loop {
+            let place = self.displaced.next()?;
+            if let Some((id, _)) = self.connections.at_place(place) {
+                return Some(id);
+            }
+        }
+    }
+
     /// Closes unless there is unread data: then a reset would follow, and might overtake the
     /// response.
     fn close_unless_more_came(&mut self, net: &mut T, id: T::Id) -> StepResult {
@@ -225,6 +243,27 @@ impl<S: Site, T: Transport> HttpServer<S, T> {
                 StepResult::Over(CloseMode::Close)
             }
         }
+    }
+}
+
+/// The client of one of a transport's connections.
+struct TransportClient<'c, T: Transport> {
+    net: &'c T,
+    id: T::Id,
+    displaced: &'c Arc<ReadyQueue>,
+}
+
+impl<T: Transport> Client for TransportClient<'_, T> {
+    fn room(&self) -> usize {
+        self.net.room(self.id)
+    }
+
+    fn source(&self) -> Source {
+        Source::of(self.net.remote(self.id))
+    }
+
+    fn waker(&self) -> Waker {
+        Waker::from(Arc::new(ReadyWaker::new(T::place(self.id), self.displaced)))
     }
 }
 
@@ -256,8 +295,8 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
             return if slot.pending.is_empty() { StepResult::More } else { StepResult::Wait };
         }
         let before = slot.connection.responses();
-        let room = || net.room(id);
-        let step = slot.connection.poll_within(&mut self.site, &self.terms, effort, room);
+        let client = TransportClient { net: &*net, id, displaced: &self.displaced };
+        let step = slot.connection.poll_within(&mut self.site, &self.terms, effort, &client);
         if let Some(exchange_log) = &mut self.exchange_log {
             if let Some(exchange) = slot.connection.under_way()
                 && exchange.peer.is_none()
@@ -304,8 +343,11 @@ impl<S: Site, T: Transport> Server<T> for HttpServer<S, T> {
         self.idle.touch(T::place(id), now);
     }
 
-    /// A connection whose head takes too long, or that was idle for too long.
+    /// A connection whose upload gave way, whose head takes too long, or that was idle for too long.
     fn next_silent(&mut self, now: Instant) -> Option<T::Id> {
+        if let Some(id) = self.next_displaced() {
+            return Some(id);
+        }
         if let Some((place, since)) = self.heads.oldest()
             && now >= since + self.terms.limits.head_time
         {

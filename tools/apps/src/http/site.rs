@@ -1,6 +1,7 @@
 //! The traits between the protocol and the content that a server serves.
 
 use alloc::boxed::Box;
+use core::task::Waker;
 
 use super::{Request, Response};
 
@@ -44,6 +45,15 @@ impl From<Response> for SiteResponse {
 pub trait Upload: Send {
     /// Takes the next bytes of the body. An error is the response, after which the connection ends.
     fn write(&mut self, bytes: &[u8]) -> Result<(), Response>;
+
+    /// Registers the waker of the connection, for the time when the site ends the upload early. A site
+    /// that never does has no use for it.
+    fn watch(&mut self, _waker: &Waker) {}
+
+    /// The response if the site ended the upload early; the connection then ends, as after an error.
+    fn displaced(&mut self) -> Option<Response> {
+        None
+    }
 
     /// Returns the response after the complete body.
     fn finish(self: Box<Self>) -> Response;

@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -25,6 +26,7 @@ use whimbrel_apps::http::{
     Body, BodySource, EntityTag, Judgment, Method, RangeOutcome, Request, Response, Site,
     SiteResponse, SourceError, Status, Upload, Validators, content_type, validators,
 };
+use whimbrel_apps::source::Source;
 use whimbrel_io::{descriptors, text};
 
 use super::plan::Uploads;
@@ -37,10 +39,13 @@ mod file_cache;
 mod listing;
 #[path = "files/upload.rs"]
 mod upload;
+#[path = "files/upload_table.rs"]
+mod upload_table;
 
 use file_cache::{FileCache, Identity, Reader};
 use listing::{Directory, Listings};
 use upload::FileUpload;
+use upload_table::{ActiveUpload, UploadTable};
 
 /// Files below a directory.
 pub(crate) struct FileRoot {
@@ -48,10 +53,9 @@ pub(crate) struct FileRoot {
     uploads: Uploads,
     file_cache: FileCache,
     listings: Listings,
-    /// One for each active upload, and this one.
+    upload_table: UploadTable,
+    /// One for each upload whose file is open, and this one.
     uploading: Arc<()>,
-    /// Limit of concurrent uploads.
-    most_uploads: usize,
 }
 
 impl FileRoot {
@@ -64,7 +68,8 @@ impl FileRoot {
         let names = Names { root: root.into(), file_cache: file_cache.clone() };
         let looked_up = names.clone();
         let listings = Listings::new(move |path, entry| looked_up.served(path, entry));
-        Ok(Self { names, uploads, file_cache, listings, uploading, most_uploads: files })
+        let upload_table = UploadTable::new(files);
+        Ok(Self { names, uploads, file_cache, listings, upload_table, uploading })
     }
 
     fn get(&self, path: PathNames, request: &Request<'_>) -> SiteResponse {
@@ -123,22 +128,27 @@ impl FileRoot {
         if validators::judge(request, version.as_ref()) != Judgment::Holds {
             return Response::precondition_failed().into();
         }
-        if Arc::strong_count(&self.uploading) > self.most_uploads {
-            let text = format!(
-                "{} uploads are active, which is the limit (from `ulimit -n`): try again\n",
-                self.most_uploads
-            );
-            return unavailable(text).into();
-        }
-        match FileUpload::begin(&parent, &name, Arc::downgrade(&self.uploading)) {
+        match self.begin_upload(&parent, &name, request.source) {
             Ok(upload) => {
-                let _place = Arc::clone(&self.uploading);
                 let is_conditional = validators::is_conditional(request);
                 let judged = is_conditional.then(|| (target, there.as_ref().map(Identity::of)));
-                SiteResponse::Upload(Box::new(Placed { upload, judged, _place }))
+                SiteResponse::Upload(Box::new(JudgedUpload { upload, judged }))
             }
             Err(response) => response.into(),
         }
+    }
+
+    fn begin_upload(
+        &self,
+        parent: &Path,
+        name: &str,
+        source: Source,
+    ) -> Result<ActiveUpload, Response> {
+        // Whoever is refused causes no file.
+        self.upload_table.check(source)?;
+        // An upload that cannot begin displaces none.
+        let upload = FileUpload::begin(parent, name, &self.file_cache, &self.uploading)?;
+        self.upload_table.admit(source, upload)
     }
 
     /// The response with a file, or with the requested part of it.
@@ -226,17 +236,24 @@ impl Names {
     }
 }
 
-/// An upload, and its place among the active ones.
-struct Placed {
-    upload: FileUpload,
+/// An upload, with the conditions of its request.
+struct JudgedUpload {
+    upload: ActiveUpload,
     /// For a request with conditions: its target, and the file's identity when they held.
     judged: Option<(PathBuf, Option<Identity>)>,
-    _place: Arc<()>,
 }
 
-impl Upload for Placed {
+impl Upload for JudgedUpload {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Response> {
         self.upload.write(bytes)
+    }
+
+    fn watch(&mut self, waker: &Waker) {
+        self.upload.watch(waker);
+    }
+
+    fn displaced(&mut self) -> Option<Response> {
+        self.upload.displaced()
     }
 
     fn finish(self: Box<Self>) -> Response {

@@ -17,6 +17,7 @@ use hyper::server::conn::http2;
 use whimbrel_apps::http::{ExchangeLog, HttpDate, HttpServer, Limits, Site, Statistics};
 use whimbrel_apps::idle::IdleList;
 use whimbrel_apps::pace::{Pace, Pacing};
+use whimbrel_apps::ready_queue::{ReadyQueue, ReadyWaker};
 use whimbrel_apps::source::Source;
 use whimbrel_apps::{Model, Reading, Transport, TransportEvent};
 use whimbrel_base::Instant;
@@ -24,7 +25,6 @@ use whimbrel_wire::Endpoint;
 
 use answer::{Answerer, Common, Shared};
 use pipe::{Near, Pipe};
-use ready_queue::{ReadyQueue, ReadyWaker};
 use room::Room;
 use shares::Shares;
 use tasks::Tasks;
@@ -36,8 +36,6 @@ mod answer;
 mod long;
 #[path = "h2/pipe.rs"]
 mod pipe;
-#[path = "h2/ready_queue.rs"]
-mod ready_queue;
 #[path = "h2/room.rs"]
 mod room;
 #[path = "h2/shares.rs"]
@@ -484,7 +482,9 @@ impl<S: Site + 'static, T: Transport> Model<T> for H2Server<S, T> {
                 Some(Task::Accept(listener)) => self.accept(net, listener, now),
                 None => {
                     self.expire(net, now);
-                    return self.plain.poll(net, now, budget) || self.serve_long(net, now);
+                    let more = self.plain.poll(net, now, budget) || self.serve_long(net, now);
+                    // An upload over HTTP/1.1 may have displaced one of a stream.
+                    return more || !self.ready.is_empty();
                 }
             }
         }

@@ -90,6 +90,7 @@ mod tour;
 #[cfg(test)]
 mod trace;
 #[cfg(test)]
+mod uploads;
 mod web;
 #[cfg(test)]
 mod widths;

@@ -7,7 +7,7 @@
 //! opening for each piece, because each replaced file would cut its readers off.
 
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -63,7 +63,12 @@ impl FileCache {
     /// Opens a file for a moment, as long as the caller has it. Without a free descriptor, a reader's
     /// is closed for it.
     pub(super) fn open(&self, path: &Path) -> io::Result<File> {
-        self.lock().open(path)
+        self.open_by(File::options().read(true), path)
+    }
+
+    /// Opens a file in this way. Without a free descriptor, a reader's is closed for it.
+    pub(super) fn open_by(&self, how: &OpenOptions, path: &Path) -> io::Result<File> {
+        self.lock().open(how, path)
     }
 
     /// A reader of that file. It is opened when it is read.
@@ -112,9 +117,9 @@ impl Drop for Reader {
 }
 
 impl Files {
-    fn open(&mut self, path: &Path) -> io::Result<File> {
+    fn open(&mut self, how: &OpenOptions, path: &Path) -> io::Result<File> {
         loop {
-            match File::open(path) {
+            match how.open(path) {
                 Err(error) if descriptors::are_used_up(&error) && self.close_oldest() => {}
                 opened => return opened,
             }
@@ -133,7 +138,7 @@ impl Files {
             }
             None => {
                 while self.uses.len() >= self.most && self.close_oldest() {}
-                let file = self.open(path)?;
+                let file = self.open(File::options().read(true), path)?;
                 if Identity::of(&file.metadata()?) != identity {
                     return Err(io::Error::other("was changed while it was sent"));
                 }

@@ -3,7 +3,8 @@ use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use whimbrel_apps::http::limits::ServerSettings;
-use whimbrel_apps::http::{Connection, Step};
+use whimbrel_apps::http::{self, Connection, Limits, Step};
+use whimbrel_wire::{Address, Endpoint};
 
 use super::*;
 
@@ -274,6 +275,30 @@ fn uploads_above_limit_get_503() {
     assert!(answer.contains("4 uploads are active"), "{answer}");
     begun.pop();
     assert_eq!(status(&ask(&mut site, &format!("{put}xyz"))), "201");
+}
+
+#[test]
+fn upload_that_cannot_begin_displaces_none() {
+    let folder = Folder::new();
+    let mut site = folder.site(Uploads::Allowed);
+    let put = |path: &str| format!("PUT {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n");
+    let mut respond = |path: &str, host: u8| {
+        let at = Endpoint::new(Address::from_v4_octets([10, 0, 0, host]), 1);
+        let (head, limits) = (put(path), Limits::default());
+        http::head::respond(&mut site, head.as_bytes(), &limits, 1_000, Source::of(Some(at)))
+    };
+    let begun = (0..4).map(|_| match respond("/up", 1) {
+        SiteResponse::Upload(upload) => upload,
+        _ => panic!("no place"),
+    });
+    let mut begun: Vec<_> = begun.collect();
+    // It is a directory.
+    let SiteResponse::Response(refused) = respond("/site", 2) else { panic!("it is taken") };
+    assert_eq!(refused.status, Status::CONFLICT);
+    assert!(begun.iter_mut().all(|upload| upload.displaced().is_none()));
+    assert!(matches!(respond("/up", 2), SiteResponse::Upload(_)));
+    let gone: Vec<_> = begun.iter_mut().map(|upload| upload.displaced().is_some()).collect();
+    assert_eq!(gone, [true, false, false, false]);
 }
 
 #[test]

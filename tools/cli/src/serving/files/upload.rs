@@ -3,10 +3,13 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Weak;
+use std::sync::Arc;
 
 use whimbrel_apps::http::{Response, Status, Upload};
-use whimbrel_io::entropy;
+use whimbrel_io::{descriptors, entropy};
+
+use super::file_cache::FileCache;
+use super::unavailable;
 
 /// A file on its way in. Readers see the old one or the new one, never a part. It is not forced to
 /// the disk: a crash of the machine may lose it.
@@ -14,8 +17,8 @@ pub(super) struct FileUpload {
     file: File,
     /// Bytes that are not written yet: less than a piece.
     pending: Vec<u8>,
-    /// The active uploads, of which each has one.
-    all: Weak<()>,
+    /// Shared by all uploads, and by their site.
+    all: Arc<()>,
     temporary: Temporary,
     target: PathBuf,
     bytes: u64,
@@ -23,7 +26,12 @@ pub(super) struct FileUpload {
 
 impl FileUpload {
     /// Begins an upload to `name` in `parent`, which exists.
-    pub(super) fn begin(parent: &Path, name: &str, all: Weak<()>) -> Result<Self, Response> {
+    pub(super) fn begin(
+        parent: &Path,
+        name: &str,
+        file_cache: &FileCache,
+        all: &Arc<()>,
+    ) -> Result<Self, Response> {
         let target = parent.join(name);
         // A symbolic link is replaced itself, not its target.
         let there = fs::symlink_metadata(&target);
@@ -31,8 +39,9 @@ impl FileUpload {
             let text = "the target is not a file, and PUT replaces only files\n";
             return Err(Response::text(Status::CONFLICT, text));
         }
-        let (file, temporary) = create_sibling(parent).map_err(|error| failed(&error))?;
-        Ok(Self { file, pending: Vec::new(), all, temporary, target, bytes: 0 })
+        let (file, temporary) =
+            create_sibling(parent, file_cache).map_err(|error| failed(&error))?;
+        Ok(Self { file, pending: Vec::new(), all: Arc::clone(all), temporary, target, bytes: 0 })
     }
 
     /// Writes bytes; small pieces wait until they are worth a system call.
@@ -57,7 +66,7 @@ impl FileUpload {
     /// some more.
     fn piece(&self) -> usize {
         // One is no upload's, but the site's.
-        let uploads = self.all.strong_count().saturating_sub(1).max(1);
+        let uploads = Arc::strong_count(&self.all).saturating_sub(1).max(1);
         (PIECE / uploads).max(LEAST)
     }
 
@@ -85,10 +94,10 @@ impl Upload for FileUpload {
 
 /// A new file in `parent`, by a name that no user can have taken before, neither for a file nor for a
 /// link to another user's file, which O_EXCL would not follow.
-fn create_sibling(parent: &Path) -> io::Result<(File, Temporary)> {
+fn create_sibling(parent: &Path, file_cache: &FileCache) -> io::Result<(File, Temporary)> {
     let name = entropy::name().map_err(io::Error::other)?;
     let path = parent.join(format!(".whimbrel-{name}.part"));
-    let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+    let file = file_cache.open_by(OpenOptions::new().write(true).create_new(true), &path)?;
     Ok((file, Temporary(path)))
 }
 
@@ -103,6 +112,9 @@ impl Drop for Temporary {
 }
 
 fn failed(error: &io::Error) -> Response {
+    if descriptors::are_used_up(error) {
+        return unavailable("no file descriptor is free (`ulimit -n`): try again\n");
+    }
     let status = match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Status::FORBIDDEN,
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Status::INSUFFICIENT_STORAGE,
@@ -119,4 +131,4 @@ const LEAST: usize = 512;
 
 #[cfg(test)]
 #[path = "upload/tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -18,6 +18,7 @@ use whimbrel_apps::http::fault::Fault;
 use whimbrel_apps::http::{
     self, BodySource, ExchangeLog, Limits, LoggedExchange, Site, SiteResponse, SourceError, Upload,
 };
+use whimbrel_apps::source::Source;
 use whimbrel_base::Instant;
 use whimbrel_wire::Endpoint;
 
@@ -151,14 +152,14 @@ impl<S> Shared<S> {
 
 impl<S: Site> Shared<S> {
     /// Returns the site's answer to a request, once its body has come or is not wanted; with the rest
-    /// of the body.
+    /// of the body. The client is what it takes at once, and its source.
     async fn respond(
         &self,
         request: Request<Incoming>,
-        at_once: usize,
+        client: (usize, Source),
         long: &LongPlace,
     ) -> (http::Response, Incoming) {
-        let answer = self.answer(&request, at_once);
+        let answer = self.answer(&request, client);
         // Of what waits for its body, or for its turn, no head is kept.
         let mut body = request.into_body();
         let response = match answer {
@@ -177,10 +178,14 @@ impl<S: Site> Shared<S> {
         (response, body)
     }
 
-    fn answer(&self, request: &Request<Incoming>, at_once: usize) -> SiteResponse {
+    fn answer(
+        &self,
+        request: &Request<Incoming>,
+        (at_once, source): (usize, Source),
+    ) -> SiteResponse {
         let (head, mut site) = (head(request), self.site.clone());
         self.spend(site.cost());
-        http::head::respond(&mut site, &head, &self.limits, at_once)
+        http::head::respond(&mut site, &head, &self.limits, at_once, source)
     }
 
     /// Reads a body that is not wanted, if it is short: some clients take it for an error if they are
@@ -195,8 +200,12 @@ impl<S: Site> Shared<S> {
     /// Takes a request's body.
     async fn take(&self, mut upload: Box<dyn Upload>, body: &mut Incoming) -> http::Response {
         let mut room = self.limits.body;
-        while let Some(frame) = next_frame(body).await {
-            let Ok(frame) = frame else { return Fault::CutShort.response(&self.limits) };
+        while let Some(frame) = next_part(upload.as_mut(), body).await {
+            let frame = match frame {
+                Ok(Ok(frame)) => frame,
+                Ok(Err(_)) => return Fault::CutShort.response(&self.limits),
+                Err(displaced) => return displaced,
+            };
             let Ok(bytes) = frame.into_data() else { continue };
             let Some(left) = room.checked_sub(bytes.len() as u64) else {
                 return Fault::BodyTooLarge.response(&self.limits);
@@ -227,7 +236,8 @@ impl<S: Site + 'static> Service<Request<Incoming>> for Answerer<S> {
         Box::pin(async move {
             let bodiless = request.method() == Method::HEAD;
             let exchange = shared.exchange_log.is_some().then(|| exchange(&request, peer));
-            let (response, unread) = shared.respond(request, room.at_once(), &long).await;
+            let (response, unread) =
+                shared.respond(request, (room.at_once(), Source::of(peer)), &long).await;
             if !shared.think.is_zero() {
                 ThinkDelay { shared: &shared, place: None }.await;
             }
@@ -426,6 +436,21 @@ const PIECE: usize = 16 << 10;
 /// Largest size of a head's other parts than target, authority and fields, bytes: the method is within
 /// the other limits.
 const HEAD_ROOM: usize = 128;
+
+/// The next frame of an upload's body, or the response if the site ended the upload early.
+async fn next_part(
+    upload: &mut dyn Upload,
+    body: &mut Incoming,
+) -> Option<Result<Result<Frame<Bytes>, hyper::Error>, http::Response>> {
+    std::future::poll_fn(|cx| {
+        upload.watch(cx.waker());
+        match upload.displaced() {
+            Some(response) => Poll::Ready(Some(Err(response))),
+            None => Pin::new(&mut *body).poll_frame(cx).map(|frame| frame.map(Ok)),
+        }
+    })
+    .await
+}
 
 /// The next frame of a body.
 async fn next_frame(body: &mut Incoming) -> Option<Result<Frame<Bytes>, hyper::Error>> {

@@ -3,10 +3,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::*;
 
 /// An empty directory, removed at the end.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("whimbrel-upload-{}-{number}", std::process::id());
@@ -15,8 +15,12 @@ impl Folder {
         Self(path)
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// Its contents: names and sizes, in order.
-    fn files(&self) -> Vec<(String, u64)> {
+    pub(crate) fn files(&self) -> Vec<(String, u64)> {
         let entries = fs::read_dir(&self.0).unwrap().map(|entry| {
             let entry = entry.unwrap();
             (entry.file_name().into_string().unwrap(), entry.metadata().unwrap().len())
@@ -27,7 +31,9 @@ impl Folder {
     }
 
     fn begin(&self) -> FileUpload {
-        FileUpload::begin(&self.0, "target", Weak::new()).map_err(|refused| refused.status).unwrap()
+        FileUpload::begin(&self.0, "target", &FileCache::new(1), &Arc::default())
+            .map_err(|refused| refused.status)
+            .unwrap()
     }
 }
 

@@ -1,16 +1,17 @@
-//! Which connections are to be polled: a waker for each rings its bell.
+//! The connections that are to be polled: those whose waker was woken.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Wake;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::task::Wake;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bells that rang and were not answered, the first one first.
+/// Connections that were woken and not polled since, in order.
 #[derive(Default)]
-pub(super) struct ReadyQueue(Mutex<VecDeque<Ready>>);
+pub struct ReadyQueue(Mutex<VecDeque<Ready>>);
 
-/// That of one connection.
-pub(super) struct ReadyWaker {
+/// Puts one connection in the queue, once until it is taken.
+pub struct ReadyWaker {
     place: u32,
     /// True if it is queued already.
     is_queued: Arc<AtomicBool>,
@@ -23,8 +24,8 @@ struct Ready {
 }
 
 impl ReadyWaker {
-    /// Of the connection at this place.
-    pub(super) fn new(place: u32, ready: &Arc<ReadyQueue>) -> Self {
+    /// The waker of the connection at this place.
+    pub fn new(place: u32, ready: &Arc<ReadyQueue>) -> Self {
         Self { place, is_queued: Arc::default(), ready: Arc::clone(ready) }
     }
 }
@@ -39,11 +40,16 @@ impl Wake for ReadyWaker {
 }
 
 impl ReadyQueue {
-    /// The place of the next bell that rings, which it does no longer. Whose it was may be gone.
-    pub(super) fn next(&self) -> Option<u32> {
+    /// Takes the place that was woken first. Its connection may be gone.
+    pub fn next(&self) -> Option<u32> {
         let Ready { place, is_queued } = self.lock().pop_front()?;
         is_queued.store(false, Ordering::Relaxed);
         Some(place)
+    }
+
+    /// True if no connection is to be polled.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Ready>> {
