@@ -313,6 +313,19 @@ pub enum ConfigError {
         /// MTU of this link, bytes.
         mtu: u16,
     },
+    /// A step to an MTU that `mtu=` excludes.
+    #[error(
+        "at={at:?}:mtu={step}: no packet longer than {mtu} bytes (mtu=) ever passes: give {mtu} or less, or \
+         mtu={step}, too"
+    )]
+    StepTooLong {
+        /// Time of the step.
+        at: Duration,
+        /// MTU given for the step, bytes.
+        step: u16,
+        /// MTU of this link, bytes.
+        mtu: u16,
+    },
     /// An error in a key of the way back.
     #[error("back.{0}")]
     Back(Box<Self>),

@@ -470,10 +470,12 @@ fn change(frame: &mut Bytes, act: fn(&mut [u8]) -> bool) -> bool {
 
 /// Overwrites the Accurate ECN option of a packet. Returns true if it has one.
 fn strip_accecn(packet: &mut [u8]) -> bool {
-    let Ok((ip, _)) = IpHeader::parse(packet) else { return false };
+    let Ok((ip, payload)) = IpHeader::parse(packet) else { return false };
     let is_segment = ip.protocol == Protocol::TCP && ip.fragment.is_none();
-    let segment = packet.get_mut(usize::from(ip.header_len)..).filter(|_| is_segment);
-    segment.is_some_and(strip_accurate_ecn)
+    let begin = usize::from(ip.header_len);
+    // Bytes behind the packet's end are no part of the segment.
+    let segment = begin..begin + payload.len();
+    packet.get_mut(segment).filter(|_| is_segment).is_some_and(strip_accurate_ecn)
 }
 
 /// Memory of a frame under way, bytes.

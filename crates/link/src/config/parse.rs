@@ -78,17 +78,25 @@ impl LinkConfig {
 
     /// Checks values that depend on each other.
     fn check(&self) -> Result<(), ConfigError> {
-        if self.rate.is_none() {
+        let has_steps_of_rate =
+            self.steps.iter().any(|step| matches!(step.change, Change::Rate(_)));
+        if self.rate.is_none() && !has_steps_of_rate {
             if let Some(bytes @ 1..) = self.ecn {
                 return Err(ConfigError::NeedsRate { key: "ecn", value: bytes.to_string() });
-            }
-            if let QueueLimit::Bdp(thousandths) = self.queue {
-                let value = alloc::format!("{}bdp", f64::from(thousandths) / 1_000.0);
-                return Err(ConfigError::NeedsRate { key: "queue", value });
             }
             if self.ack_filter {
                 return Err(ConfigError::NeedsRate { key: "ack-filter", value: ON.into() });
             }
+        }
+        if self.rate.is_none() {
+            if let QueueLimit::Bdp(thousandths) = self.queue {
+                let value = alloc::format!("{}bdp", f64::from(thousandths) / 1_000.0);
+                return Err(ConfigError::NeedsRate { key: "queue", value });
+            }
+        }
+        let too_long = |step: &&Step| matches!(step.change, Change::Mtu(mtu) if mtu > self.mtu);
+        if let Some(Step { at, change: Change::Mtu(step) }) = self.steps.iter().find(too_long) {
+            return Err(ConfigError::StepTooLong { at: *at, step: *step, mtu: self.mtu });
         }
         if let Some(Policing { rate, burst }) = self.police
             && burst < u64::from(self.mtu)
@@ -262,7 +270,7 @@ fn switch(value: &str) -> Option<bool> {
 }
 
 fn mtu(value: &str) -> Option<u16> {
-    value.parse().ok().filter(|mtu| *mtu >= 68)
+    integer(value).filter(|mtu| *mtu >= 68)
 }
 
 fn policing(value: &str) -> Option<Policing> {
@@ -324,7 +332,7 @@ fn queue(value: &str) -> Option<QueueLimit> {
         return (1..=1_000_000).contains(&thousandths).then_some(QueueLimit::Bdp(thousandths));
     }
     if let Some(packets) = value.strip_suffix('p') {
-        let packets = packets.parse().ok().filter(|it| (1..=1_000_000).contains(it))?;
+        let packets = integer(packets).filter(|it| (1..=1_000_000).contains(it))?;
         return Some(QueueLimit::Packets(packets));
     }
     bytes(value).filter(|bytes| *bytes > 0).map(QueueLimit::Bytes)
@@ -342,8 +350,8 @@ fn drops(value: &str) -> Option<Vec<TargetedDrop>> {
 
 fn targeted_drop(value: &str) -> Option<TargetedDrop> {
     let (segment, transmission) = value.split_once('/').unwrap_or((value, "1"));
-    let segment = segment.parse().ok().filter(|it| (1..=100_000).contains(it))?;
-    let transmission = transmission.parse().ok().filter(|it| *it >= 1)?;
+    let segment = integer(segment).filter(|it| (1..=100_000).contains(it))?;
+    let transmission = integer(transmission).filter(|it| *it >= 1)?;
     Some(TargetedDrop { segment, transmission })
 }
 
@@ -352,6 +360,11 @@ fn with_suffix(value: &str, suffixes: &[(&str, u64)]) -> Option<u64> {
         suffixes.iter().find_map(|(suffix, unit)| Some((value.strip_suffix(suffix)?, *unit)));
     let (number, unit) = found.unwrap_or((value, 1));
     decimal(number, unit)
+}
+
+/// A number of digits alone: no sign, unlike [`str::parse`].
+fn integer<N: FromStr>(text: &str) -> Option<N> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
 /// A decimal number times `unit`, rounded down; at most nine decimal places.

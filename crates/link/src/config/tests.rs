@@ -144,6 +144,31 @@ fn queue_options_require_a_rate_and_room_for_a_frame() {
 }
 
 #[test]
+fn step_to_longer_packets_than_link_carries_is_refused() {
+    assert_eq!(
+        refused("at=1s:mtu=1200,at=1.5s:mtu=9000"),
+        "at=1.5s:mtu=9000: no packet longer than 1500 bytes (mtu=) ever passes: give 1500 or less, or \
+         mtu=9000, too"
+    );
+    assert!(refused("mtu=1280,back.at=1s:mtu=1281").starts_with("back.at=1s:mtu=1281: no packet"));
+    assert!("mtu=9000,at=1s:mtu=1200,at=2s:mtu=9000".parse::<LinkConfig>().is_ok());
+}
+
+#[test]
+fn overflowing_and_signed_numbers_are_refused() {
+    let numbers = ["99999999999999999999", "-1", "+1", "1e9", "0x10", "1.0000000001", " 1", "1_0"];
+    let forms =
+        ["rate=N", "police=N:30k", "police=1M:N", "ack-batch=Ns", "at=Ns:up", "at=1s:rate=N"];
+    let more = ["at=1s:delay=Ns", "at=1s:mtu=N", "queue=N", "queue=Np", "mtu=N", "back.rate=N"];
+    for form in forms.into_iter().chain(more) {
+        for number in numbers {
+            let text = form.replace('N', number);
+            assert!(refused(&text).contains(&format!("{text}: give ")), "{}", refused(&text));
+        }
+    }
+}
+
+#[test]
 fn keys_of_way_back_change_nothing_else() {
     let link = |text: &str| text.parse::<LinkConfig>().expect(text);
     let path = link(
@@ -188,6 +213,9 @@ fn short_bucket_and_filter_without_queue_are_refused() {
         refused("ack-filter"),
         "ack-filter=on: without rate= no frame ever waits: give a rate, too, as in rate=45M"
     );
+    // A rate may come later.
+    assert!("ack-filter,ecn=30k,at=1s:rate=1M".parse::<LinkConfig>().is_ok());
+    assert!(refused("queue=1bdp,at=1s:rate=1M").starts_with("queue=1bdp: without rate="));
     assert!(
         refused("at=2s:down,at=1s:up")
             .ends_with("(0s to 3600s, in the order of time, at most 1000), as in at=10s:rate=1M")

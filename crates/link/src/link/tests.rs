@@ -9,6 +9,7 @@ use whimbrel_wire::{Ecn, IpHeader, Ipv4Header, Protocol, TrafficClass};
 use super::{Link, LinkState};
 use crate::{LinkConfig, LinkOutcome, Loss};
 
+mod hostile;
 mod keys;
 
 fn link(text: &str) -> Link {
