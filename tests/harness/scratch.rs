@@ -68,19 +68,28 @@ const LONGEST: usize = 40;
 /// In a separate process group: a signal to all of a run, from a terminal or timeout(1), does not reach
 /// it. Without a shell nothing clears up after a killed run.
 fn watch(folder: &Path) -> Option<ChildStdin> {
+    clear_up(folder).spawn().ok()?.stdin.take()
+}
+
+/// Removes this folder and the namespaces of its input, once that ends.
+pub(crate) fn clear_up(folder: &Path) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", CLEAR_UP, "sh"]).arg(folder).process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().ok()?.stdin.take()
+    command
 }
 
-/// `read` and `kill` are the shell's own.
+/// `read` and `kill` are the shell's own. A killed script leaves children that are still about to make a
+/// namespace, so it looks for a second.
 const CLEAR_UP: &str = r#"
 names=
 while read -r name; do names="$names $name"; done
-for name in $names; do
-    for pid in $(ip netns pids "$name"); do kill -9 "$pid"; done
-    ip netns del "$name"
+for turn in 1 2 3 4 5 6 7 8 9 10; do
+    for name in $names; do
+        for pid in $(ip netns pids "$name"); do kill -9 "$pid"; done
+        ip netns del "$name"
+    done
+    rm -rf "$1"
+    sleep 0.1
 done
-rm -rf "$1"
 "#;

@@ -166,3 +166,53 @@ fn stalled_path_reports_interface_drops_and_delay() {
     assert!(errors.contains("1 % of packets left"), "{errors}");
     assert!(errors.contains("us late or more (at most"), "{errors}");
 }
+
+/// Five responses of 200 kB, or an echo where nothing else can pass.
+fn passes_over(path: &str, command: &str) -> Value {
+    let (Some(client), Some(server)) = (Net::with(&["ping"]), Net::new()) else {
+        return Value::Null;
+    };
+    for net in [&client, &server] {
+        net.set("net.ipv4.tcp_ecn", "1");
+    }
+    let link = link(&client, &server, path);
+    let serve = server.serve(&["-w", "kernel:", "-l", "10.1.0.2:8080", "--body", "200k"]);
+    let mut words = command.split_whitespace();
+    let done = output(client.command(words.next().unwrap()).args(words));
+    let told = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{path}: {told} {}", String::from_utf8_lossy(&done.stderr));
+    serve.end();
+    end(link).0
+}
+
+#[test]
+fn each_key_acts_between_two_kernels() {
+    let load =
+        format!("{WHIMBREL} load http://10.1.0.2:8080/ -w kernel: -c 1 -n 5 --fail-if errors>0");
+    // The way there carries the acknowledgments, the way back the responses.
+    for (path, direction, figure) in [
+        ("police=20M:30k", 1, "lost_policed"),
+        ("ack-batch=2ms", 0, "batched"),
+        ("rate=200k ack-filter --back rate=50M", 0, "lost_replaced"),
+        ("ecn-bleach", 1, "bleached"),
+        ("ecn=0", 1, "marked"),
+        ("accecn-strip", 1, "delivered"),
+        ("rate=100M at=0s:rate=20M at=0s:delay=2ms", 1, "delivered"),
+        ("back.police=20M:30k", 1, "lost_policed"),
+        ("back.ack-batch=2ms", 1, "batched"),
+    ] {
+        let document = passes_over(path, &load);
+        let figures = document.get("directions").map(|both| &both[direction]);
+        assert!(figures.is_none_or(|it| it[figure].as_u64() > Some(0)), "{path}: {document}");
+        let other = document.get("directions").map(|both| &both[1 - direction]);
+        let is_one_way = path.starts_with("back.");
+        assert!(other.is_none_or(|it| !is_one_way || it[figure] == 0), "{path}: {document}");
+    }
+    // Packets that are longer than a step allows vanish, shorter ones pass.
+    let document = passes_over("at=0s:mtu=500", "ping -c 2 -i 0.2 -s 56 10.1.0.2");
+    let figures = document.get("directions").map(|both| &both[0]);
+    assert!(figures.is_none_or(|it| it["delivered"].as_u64() >= Some(2)), "{document}");
+    let document = passes_over("at=0s:mtu=83 at=2s:mtu=1500", "ping -c 1 -w 10 -s 56 10.1.0.2");
+    let figures = document.get("directions").map(|both| &both[0]);
+    assert!(figures.is_none_or(|it| it["lost_too_long"].as_u64() > Some(0)), "{document}");
+}

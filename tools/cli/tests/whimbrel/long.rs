@@ -10,8 +10,8 @@ use std::process::{Command, Output, Stdio};
 
 use crate::needs::IPV6;
 use crate::netns::Net;
-use crate::running::{Running, succeed, succeed_with, unbroken};
-use crate::scratch::{guard_namespace, scratch};
+use crate::running::{Running, await_that, succeed, succeed_with, unbroken};
+use crate::scratch::{clear_up, guard_namespace, scratch};
 
 const MIB: usize = 1 << 20;
 
@@ -114,6 +114,23 @@ fn script(name: &str, script: &str) -> String {
     let text = String::from_utf8_lossy(&stdout).into_owned();
     assert!(status.success(), "{script}: {status}\n{text}{}", String::from_utf8_lossy(&stderr));
     text
+}
+
+/// What a killed script leaves is removed, also a namespace that a child of it makes afterwards.
+#[test]
+fn guard_removes_namespace_made_after_its_owner_ended() {
+    if Net::new().is_none() {
+        return;
+    }
+    let name = format!("whim-late-{}", std::process::id());
+    let (file, folder) = (Path::new("/run/netns").join(&name), scratch("late"));
+    fs::create_dir(&folder).unwrap();
+    let mut guard = Running::start(&mut clear_up(&folder));
+    guard.take_stdin().write_all(format!("{name}\n").as_bytes()).unwrap();
+    await_that("it has looked once", || !folder.exists());
+    succeed(Command::new("ip").args(["netns", "add", &name]));
+    assert!(guard.wait().code().is_some());
+    assert!(!file.exists());
 }
 
 /// 20,000 SYNs a second from unassigned addresses, and 200 clients a second at the same time.

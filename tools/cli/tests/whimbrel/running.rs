@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::process::{
+    Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio,
+};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -43,6 +45,11 @@ impl Running {
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         send(self.id(), signal);
+    }
+
+    /// Takes its standard input, if piped and not yet taken.
+    pub(crate) fn take_stdin(&mut self) -> ChildStdin {
+        self.child.stdin.take().unwrap()
     }
 
     /// Takes its standard output, if piped and not yet taken.
