@@ -173,6 +173,8 @@ pub enum Role {
     Better,
     /// Shows that the reported workaround cured it, or that it had not begun.
     Works,
+    /// Shows what follows from the cause, without a measurement in the report.
+    Inferred,
     /// Shows that this stack's own rules do not fail.
     Cure,
     /// Shows if it still fails with other values than the profile's.
@@ -286,6 +288,8 @@ pub struct Moment {
 pub enum Verdict {
     /// It failed as reported.
     Reproduced,
+    /// It does what follows from the cause, which nobody reported.
+    AsInferred,
     /// It does not fail.
     Cured,
     /// It still fails with other values than the profile's.
@@ -384,6 +388,7 @@ impl Setup {
             Role::Trial => Verdict::FailsNoMore,
             _ if !misses.is_empty() => Verdict::Wrong(misses),
             Role::Report | Role::Better | Role::Works => Verdict::Reproduced,
+            Role::Inferred => Verdict::AsInferred,
             Role::Cure => Verdict::Cured,
             Role::Expectation => Verdict::AsExpected,
         }

@@ -197,6 +197,19 @@ fn macos_carries_one_connection_per_port() {
 }
 
 #[test]
+fn server_that_closes_first_leaves_macos_its_ports() {
+    let quick = [("lasts", "1s"), ("service-rate", "20k")];
+    let answered = |close| {
+        let measured =
+            measure("macos-16k", "macos-12", &[&quick[..], &[("close", close)]].concat());
+        figures(&measured, ["answered", "waiting"])
+    };
+    assert_eq!(answered("client"), [16_384.0, 50.0]);
+    let [answered, waiting] = answered("server");
+    assert!(answered > 19_900.0 && waiting == 0.0, "{answered} {waiting}");
+}
+
+#[test]
 fn window_and_a_round_trip_are_a_rate() {
     let rate = |settings: &[(&str, &str)]| {
         let settings = [&[("bytes", "64M")], settings].concat();
@@ -277,6 +290,8 @@ fn figure_out_of_bounds_is_wrong_under_any_profile() {
     assert_eq!(setup.judge(&measured), Verdict::Reproduced);
     let cure = Setup { role: Some(Role::Cure), ..setup.clone() };
     assert_eq!(cure.judge(&measured), Verdict::Cured);
+    let inferred = Setup { role: Some(Role::Inferred), ..setup.clone() };
+    assert_eq!(inferred.judge(&measured), Verdict::AsInferred);
     measured.figures[0].value += 1.0;
     let Verdict::Wrong(misses) = setup.judge(&measured) else { panic!("{measured:?}") };
     assert_eq!((misses[0].bound.figure, misses[0].value), ("answered", Some(16_385.0)));

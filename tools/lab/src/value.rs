@@ -34,6 +34,8 @@ pub enum Unit {
     Percent,
     /// Millions of bits per second.
     Megabits,
+    /// One of these words; the number is its place among them.
+    Choice(&'static [&'static str]),
 }
 
 /// Values of a case's parameters.
@@ -45,9 +47,12 @@ impl Parameter {
     pub(super) fn parse(&self, text: &str) -> Result<f64, String> {
         let number = self.unit.parse(text);
         number.filter(|number| (self.least..=self.most).contains(number)).ok_or_else(|| {
-            let [least, most] = [self.least, self.most].map(|end| self.unit.type_of(end));
+            let range = match self.unit {
+                Unit::Choice(words) => words.join(" or "),
+                unit => format!("{} to {}", unit.type_of(self.least), unit.type_of(self.most)),
+            };
             let default = self.unit.type_of(self.default);
-            format!("{}={text}: give {least} to {most}, as in {}={default}", self.name, self.name)
+            format!("{}={text}: give {range}, as in {}={default}", self.name, self.name)
         })
     }
 }
@@ -56,6 +61,9 @@ impl Unit {
     /// The number typed, in this unit.
     fn parse(self, text: &str) -> Option<f64> {
         let suffixes: &[(&str, f64)] = match self {
+            Self::Choice(words) => {
+                return words.iter().position(|word| *word == text).map(|place| place as f64);
+            }
             Self::Bytes => &[("k", 1024.0), ("M", 1_048_576.0), ("G", 1_073_741_824.0)],
             Self::Time => &[("ms", 1e-3), ("us", 1e-6), ("s", 1.0), ("m", 60.0)],
             Self::Count | Self::PerSecond | Self::Percent | Self::Megabits => {
@@ -77,6 +85,7 @@ impl Unit {
             Self::Bytes if value >= 1024.0 && value % 1024.0 == 0.0 => {
                 format!("{}k", value / 1024.0)
             }
+            Self::Choice(words) => words.get(value as usize).copied().unwrap_or_default().into(),
             _ => format!("{value}"),
         }
     }

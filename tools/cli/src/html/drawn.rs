@@ -42,13 +42,14 @@ pub(crate) fn drawn_rows<'d>(case: &Node<'d>) -> Vec<DrawnRow<'d>> {
     drawn
 }
 
-/// Colour of a row.
+/// Colour of a row. That of a failure is only for rows that fail.
 pub(crate) fn hue(row: &Node<'_>, case: &Node<'_>) -> SeriesColor {
     let old = case.at("glance").at("old").number();
     let failing = old.map(|place| case.at("rows").at(place as usize).at("profile").text());
+    let works = matches!(row.at("role").text(), "works" | "inferred");
     match row.at("profile").text() {
         DEFAULT => SeriesColor::Own,
-        profile if Some(profile) == failing => SeriesColor::Old,
+        profile if Some(profile) == failing && !works => SeriesColor::Old,
         _ => SeriesColor::Other,
     }
 }
@@ -56,7 +57,7 @@ pub(crate) fn hue(row: &Node<'_>, case: &Node<'_>) -> SeriesColor {
 /// Words for a colour.
 pub(crate) fn whose(hue: SeriesColor, row: &Node<'_>) -> &'static str {
     match (hue, row.at("role").text()) {
-        (SeriesColor::Other, "better" | "works") => "people's workaround",
+        (SeriesColor::Other, "better" | "works" | "inferred") => "people's workaround",
         _ => hue.word(),
     }
 }

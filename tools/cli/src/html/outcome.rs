@@ -52,6 +52,7 @@ fn verdict(row: &Node<'_>) -> &'static str {
         ("reproduced", "better") => "better, as reported",
         ("reproduced", _) => "works, as reported",
         ("cured", _) => "does not fail",
+        ("as inferred", _) => "as inferred, not reported",
         ("as expected", _) => "as expected",
         ("wrong", _) => "not as expected",
         ("not measured", _) => "not measured: this machine was busy",

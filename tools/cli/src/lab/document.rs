@@ -90,7 +90,7 @@ pub(super) fn csv(rows: &[Row<'_>]) -> String {
 fn row(row: &Row<'_>) -> Value {
     let Setup { profile, settings, rules, values, seed, role, bounds, .. } = row.setup;
     let ablation = ablation::is_trial(row.setup).then(|| ablation::document(row.setup));
-    let values = values.iter().map(|(parameter, value)| (parameter.name.to_owned(), value.into()));
+    let values = values.iter().map(|(it, value)| (it.name.to_owned(), typed(it.unit, value)));
     let settings = settings.iter().map(|(key, value)| (key.clone(), value.clone().into()));
     let mut map = Map::new();
     let mut put = |key: &str, value: Value| map.insert(key.into(), value);
@@ -345,8 +345,13 @@ fn parameter(parameter: &Parameter) -> Value {
         "name": parameter.name,
         "about": parameter.about,
         "unit": unit(parameter.unit),
-        "default": parameter.default,
+        "default": typed(parameter.unit, parameter.default),
     })
+}
+
+/// Value of a parameter: a number, or the word of a choice.
+fn typed(unit: Unit, value: f64) -> Value {
+    if let Unit::Choice(_) = unit { unit.type_of(value).into() } else { value.into() }
 }
 
 fn bound(bound: &Bound) -> Value {
@@ -359,6 +364,7 @@ const fn role_name(role: Role) -> &'static str {
         Role::Report => "report",
         Role::Better => "better",
         Role::Works => "works",
+        Role::Inferred => "inferred",
         Role::Cure => "cure",
         Role::Trial => "trial",
         Role::Expectation => "expectation",
@@ -368,6 +374,7 @@ const fn role_name(role: Role) -> &'static str {
 const fn verdict(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "reproduced",
+        Verdict::AsInferred => "as inferred",
         Verdict::Cured => "cured",
         Verdict::StillFails => "still fails",
         Verdict::FailsNoMore => "fails no more",
@@ -386,6 +393,7 @@ const fn unit(unit: Unit) -> &'static str {
         Unit::Time => "s",
         Unit::Percent => "percent",
         Unit::Megabits => "Mbit/s",
+        Unit::Choice(_) => "choice",
     }
 }
 

@@ -112,5 +112,6 @@ const fn within(figure: &'static str, least: f64, most: f64) -> Bound {
 
 const REPORT: Option<Role> = Some(Role::Report);
 const BETTER: Option<Role> = Some(Role::Better);
+const INFERRED: Option<Role> = Some(Role::Inferred);
 const WORKS: Option<Role> = Some(Role::Works);
 const CURE: Option<Role> = Some(Role::Cure);

@@ -156,12 +156,14 @@ fn show(unit: Unit, value: f64) -> String {
         Unit::Percent if value < 1.0 => format!("{value:.3} %"),
         Unit::Percent => format!("{value:.1} %"),
         Unit::Megabits => format!("{value:.1}"),
+        Unit::Choice(_) => unit.type_of(value),
     }
 }
 
 const fn word(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "reproduced",
+        Verdict::AsInferred => "as inferred",
         Verdict::Cured => "cured",
         Verdict::StillFails => "still fails",
         Verdict::FailsNoMore => "FAILS NO MORE",
@@ -324,6 +326,9 @@ fn conclusion(rows: &[Row<'_>]) -> String {
     }
     match (wrong, reproduced, cured) {
         (0, 0, 0) if count(|it| *it == Verdict::AsExpected) > 0 => "verdict: as expected\n".into(),
+        (0, 0, 0) if count(|it| *it == Verdict::AsInferred) > 0 => {
+            "verdict: as inferred from the cause; nobody reported it\n".into()
+        }
         (0, 0, 0) => "verdict: none, for settings without a reported result\n".into(),
         (0, _, 0) => "verdict: reproduced\n".into(),
         (0, 0, _) => "verdict: cured by default\n".into(),

@@ -225,6 +225,7 @@ fn unknown_names_are_refused_with_known_ones() {
         ("lab show macos", &["perhaps macos-16k"]),
         ("lab run --profile macos", &["macos-12"]),
         ("lab run macos-16k --vary rat=4", &["\"rat\"", "service-rate", "-S help"]),
+        ("lab run macos-16k --vary close=rst", &["close=rst", "client or server"]),
         ("lab run macos-16k --vary lasts=0s", &["lasts=0s", "1s to 3600s"]),
         ("lab run macos-16k --vary lasts", &["KEY=V1,V2"]),
         ("lab run macos-16k --vary msl=soon", &["soon"]),

@@ -51,7 +51,7 @@ line is full without any setting.",
     ],
     rows: &[
         Row { profile: "freebsd-2.2.5", settings: &[("window", "896k"), ("route", "64k"), ("host-delay", "0s")], role: Role::Report, bounds: &near(7.5) },
-        Row { profile: "freebsd-2.2.5", settings: &[("window", "896k"), ("route", "16k"), ("host-delay", "0s")], role: Role::Report, bounds: &near(1.87) },
+        Row { profile: "freebsd-2.2.5", settings: &[("window", "896k"), ("route", "16k"), ("host-delay", "0s")], role: Role::Inferred, bounds: &near(1.87) },
         Row { profile: "freebsd-2.2.5+fix", settings: &[("window", "192k")], role: Role::Better, bounds: &[within("rate", 18.0, 22.5)] },
         Row { profile: "freebsd-2.2.5+fix", settings: &[("window", "896k")], role: Role::Better, bounds: &near(77.0) },
         Row { profile: "freebsd-2.2.5+fix", settings: &[("window", "896k"), ("bytes", "512M")], role: Role::Better, bounds: &near(88.0) },

@@ -42,7 +42,7 @@ of locks for each query.",
         Parameter { name: "rounds", about: "rounds; the median counts", unit: Unit::Count, default: 3.0, least: 1.0, most: 1_000.0 },
     ],
     rows: &[
-        Row { profile: "freebsd-9.2", settings: &[("threads", "1")], role: Role::Works, bounds: SEVEN },
+        Row { profile: "freebsd-9.2", settings: &[("threads", "1")], role: Role::Inferred, bounds: SEVEN },
         Row { profile: "freebsd-9.2", settings: &[("threads", "2")], role: Role::Report, bounds: SEVEN },
         Row { profile: "freebsd-9.2+accept-patch", settings: &[("threads", "2")], role: Role::Better, bounds: &[NONE_FAILED, within("locks", 5.5, 6.5)] },
         Row { profile: "whimbrel", settings: &[("threads", "1")], role: Role::Cure, bounds: NO_LOCK },

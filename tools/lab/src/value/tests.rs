@@ -43,3 +43,14 @@ fn value_is_shown_as_typed() {
         assert_eq!(parameter(unit, 0.0, 1e10).parse(text), Ok(value));
     }
 }
+
+#[test]
+fn choice_is_one_of_its_words() {
+    let close = parameter(Unit::Choice(&["client", "server"]), 0.0, 1.0);
+    assert_eq!((close.parse("client"), close.parse("server")), (Ok(0.0), Ok(1.0)));
+    assert_eq!(close.unit.type_of(1.0), "server");
+    for text in ["rst", "1", ""] {
+        let error = close.parse(text).unwrap_err();
+        assert_eq!(error, format!("it={text}: give client or server, as in it=client"));
+    }
+}

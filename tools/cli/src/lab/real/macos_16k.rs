@@ -9,7 +9,7 @@ use whimbrel_io::Stop;
 use whimbrel_lab::{Measured, Setup, Unit};
 
 use super::testbed::Testbed;
-use super::{BETTER, CURE, REPORT, Real, RealRow, at_least, profile_of, seconds, within};
+use super::{CURE, INFERRED, REPORT, Real, RealRow, at_least, profile_of, seconds, within};
 use crate::machine;
 
 pub(super) const REAL: Real = Real {
@@ -21,13 +21,13 @@ pub(super) const REAL: Real = Real {
             RealRow {
                 who: "macos-12+msl1s",
                 settings: LASTS,
-                role: BETTER,
+                role: INFERRED,
                 bounds: &[within("answered", 20_000.0, 98_304.0)],
             },
             RealRow {
                 who: "macos-12+wide-ports",
                 settings: LASTS,
-                role: BETTER,
+                role: INFERRED,
                 bounds: &[within("answered", 20_000.0, 32_768.0)],
             },
             OWN,
