@@ -1,11 +1,15 @@
 //! A listener for any destination, whose connections wait for the application's decision.
 
 use std::fmt;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
 
+use futures_core::Stream;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use whimbrel_stack::{Answer, Withdrawal};
 
@@ -30,7 +34,7 @@ impl TcpListener {
     /// /// Forwards every incoming connection through the kernel's sockets.
     /// async fn proxy(listener: AnyListener) -> std::io::Result<()> {
     ///     loop {
-    ///         tokio::spawn(forward(listener.incoming().await?));
+    ///         tokio::spawn(forward(listener.next().await?));
     ///     }
     /// }
     ///
@@ -155,12 +159,16 @@ impl AnyListener {
         Self { queue: Mutex::new(dials), shared }
     }
 
-    /// Waits for the next incoming connection and returns it. Cancel safe.
+    /// Waits for the next incoming connection and returns it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no connection.
     ///
     /// # Errors
     ///
     /// `NotConnected`: the stack has ended, for the reason in the message.
-    pub async fn incoming(&self) -> io::Result<Incoming> {
+    pub async fn next(&self) -> io::Result<Incoming> {
         loop {
             let next = self.queue.lock().await.recv().await;
             let dial = next.ok_or_else(|| self.shared.ended())?;
@@ -173,8 +181,39 @@ impl AnyListener {
         }
     }
 
+    /// Returns an endless `Stream` of the incoming connections, like [`TcpListener::incoming`].
+    pub fn incoming(&self) -> IncomingConnections<'_> {
+        IncomingConnections { listener: self, next: None }
+    }
+
     fn yielded(&self, dial: Dial) -> Incoming {
         Incoming { dial, told: None, shared: Arc::clone(&self.shared), decided: false }
+    }
+}
+
+/// Stream of a listener's incoming connections; see [`AnyListener::incoming`].
+pub struct IncomingConnections<'a> {
+    listener: &'a AnyListener,
+    next: Option<NextIncoming<'a>>,
+}
+
+type NextIncoming<'a> = Pin<Box<dyn Future<Output = io::Result<Incoming>> + Send + 'a>>;
+
+impl Stream for IncomingConnections<'_> {
+    type Item = io::Result<Incoming>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let listener = self.listener;
+        let next = self.next.get_or_insert_with(|| Box::pin(listener.next()));
+        let incoming = ready!(next.as_mut().poll(cx));
+        self.next = None;
+        Poll::Ready(Some(incoming))
+    }
+}
+
+impl fmt::Debug for IncomingConnections<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IncomingConnections").field("listener", self.listener).finish()
     }
 }
 
@@ -207,6 +246,8 @@ impl Incoming {
 
     /// Answers the SYN and waits for the end of the handshake. The stream's
     /// [`local_addr`](TcpStream::local_addr) is the [`destination`](Incoming::destination).
+    ///
+    /// # Cancel safety
     ///
     /// If the future is dropped, the connection is reset after its handshake.
     ///
@@ -243,7 +284,11 @@ impl Incoming {
 
     /// Waits until the connection is withdrawn: the peer reset it or a newer one replaced it
     /// (`ConnectionAborted`), or 127 s passed (`TimedOut`). Await it together with the input to the
-    /// decision. Dropping the future changes nothing.
+    /// decision.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
     pub async fn withdrawn(&mut self) -> io::Error {
         let why = match self.told {
             Some(why) => why,

@@ -142,7 +142,7 @@ impl BindTable {
             own.iter().any(|own| own.addr == at.addr)
         };
         let is_own = at.addr.is_unspecified() || Addresses::is_loopback(&at.addr) || has_it();
-        if is_own { Ok(()) } else { Err(fault::not_local(at)) }
+        if is_own { Ok(()) } else { Err(fault::not_local(at.addr)) }
     }
 
     /// Returns the stack's addresses on its networks.

@@ -17,6 +17,7 @@ mod task;
 /// The default is [`Driver::Runtime`] if [`build`](crate::StackBuilder::build) is called within a tokio
 /// runtime, and [`Driver::Thread`] otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Driver {
     /// A thread for each shard, which sleeps while there is nothing to do.
     ///

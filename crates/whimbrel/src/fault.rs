@@ -1,19 +1,20 @@
 //! Errors as `std::io::Error`, with the kind that tokio programs expect. The message names the limit
 //! that was hit, and the setting to change.
 
-use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
-use whimbrel_base::packet::SoftError;
 use whimbrel_stack::shard::{
-    AddressError, ConfigError, ConnectError, InjectError, ListenError, RouteError,
+    AddressError, ConfigError, ConnectError as ConnectStartError, InjectError, ListenError,
+    RouteError,
 };
 use whimbrel_stack::{PingError, PingFailure, UdpError, Withdrawal};
 use whimbrel_tcp::conn::Attempt;
 use whimbrel_tcp::{CloseReason, Tunables};
-use whimbrel_udp::{BindError, QueueError, SocketError};
-use whimbrel_wire::Endpoint;
+use whimbrel_udp::{BindError as UdpBindError, QueueError, SocketError};
+use whimbrel_wire::{Address, Endpoint};
+
+use crate::error::{BindError, ConnectError};
 
 /// Returns the error of an ended connection, if it did not end in order.
 pub(crate) fn closed(
@@ -53,53 +54,7 @@ pub(crate) fn not_opened(
     peer: Option<Endpoint>,
     attempt: &Attempt,
 ) -> io::Error {
-    let peer = name(peer);
-    let Attempt { syns, challenges, .. } = *attempt;
-    let tried = format!("{syns} {}", if syns == 1 { "SYN" } else { "SYNs" });
-    let lasted = format!("{:.3} s", attempt.lasted.as_secs_f64());
-    let (kind, text) = match reason {
-        CloseReason::TimedOut if challenges > 0 => (
-            ErrorKind::TimedOut,
-            format!(
-                "connect timed out: {peer} answered {challenges} of {tried} in {lasted} for an old \
-                 connection of the same ports, which it keeps in TIME-WAIT or takes to be there: \
-                 connect from another port, or when it has forgotten (up to 4 minutes)"
-            ),
-        ),
-        CloseReason::TimedOut => match attempt.soft_error {
-            Some(error) => (
-                unreachable_kind(error),
-                format!("{peer} is unreachable, as a router said; {tried} in {lasted} were lost"),
-            ),
-            None => (
-                ErrorKind::TimedOut,
-                format!(
-                    "connect timed out: {peer} answered none of {tried} in {lasted} \
-                     (net.ipv4.tcp_syn_retries, connect_timeout): it is down, filtered, or its \
-                     backlog is full"
-                ),
-            ),
-        },
-        CloseReason::Unreachable => (
-            ErrorKind::HostUnreachable,
-            format!(
-                "{peer} is unreachable: no neighbour or router took the packet on; {tried} in \
-                 {lasted} were tried"
-            ),
-        ),
-        CloseReason::Refused
-        | CloseReason::Reset
-        | CloseReason::BrokenPipe
-        | CloseReason::Finished => (
-            ErrorKind::ConnectionRefused,
-            format!(
-                "connection refused after {tried} in {lasted}: no listener at {peer}, or it \
-                 turned us away"
-            ),
-        ),
-        _ => aborted(&peer),
-    };
-    io::Error::new(kind, text)
+    ConnectError::of_attempt(reason, peer, attempt).into()
 }
 
 fn name(peer: Option<Endpoint>) -> String {
@@ -110,55 +65,20 @@ fn aborted(peer: &str) -> (ErrorKind, String) {
     (ErrorKind::ConnectionAborted, format!("connection to {peer} aborted by this side"))
 }
 
-/// Returns the kind of error for an ICMP report during the attempt.
-const fn unreachable_kind(error: SoftError) -> ErrorKind {
-    match error {
-        SoftError::NetworkUnreachable => ErrorKind::NetworkUnreachable,
-        SoftError::HostUnreachable
-        | SoftError::SourceRouteFailed
-        | SoftError::TimeExceeded
-        | SoftError::FragmentsLost
-        | SoftError::Prohibited => ErrorKind::HostUnreachable,
-        SoftError::Refused | SoftError::NoTcp => ErrorKind::ConnectionRefused,
-        SoftError::ParameterProblem => ErrorKind::TimedOut,
-    }
-}
-
 /// Returns the error of a connection that could not be begun.
-pub(crate) fn connect(error: ConnectError) -> io::Error {
-    let kind = match &error {
-        ConnectError::NoRoute(_) => ErrorKind::NetworkUnreachable,
-        ConnectError::NoSource(_)
-        | ConnectError::NotLocal(_)
-        | ConnectError::PortsExhausted { .. }
-        | ConnectError::InUse { .. } => ErrorKind::AddrNotAvailable,
-        ConnectError::NotAPeer(_) => ErrorKind::InvalidInput,
-        ConnectError::TooMany { .. } => ErrorKind::QuotaExceeded,
-        _ => ErrorKind::Other,
-    };
-    io::Error::new(kind, ConnectFailure(error))
+pub(crate) fn connect(error: ConnectStartError) -> io::Error {
+    ConnectError::NotStarted(error).into()
 }
 
 /// Combines the errors of several shards that were tried in turn.
 pub(crate) fn connect_again(former: Option<io::Error>, latter: io::Error) -> io::Error {
-    let former = former.and_then(|former| former.downcast::<ConnectFailure>().ok());
-    match (former, latter.downcast::<ConnectFailure>()) {
-        (Some(ConnectFailure(former)), Ok(ConnectFailure(latter))) => {
+    let former = former.and_then(|former| former.downcast::<ConnectError>().ok());
+    match (former, latter.downcast::<ConnectError>()) {
+        (Some(ConnectError::NotStarted(former)), Ok(ConnectError::NotStarted(latter))) => {
             connect(former.and_then(latter))
         }
-        (None, Ok(ConnectFailure(latter))) => connect(latter),
+        (_, Ok(latter)) => latter.into(),
         (_, Err(latter)) => latter,
-    }
-}
-
-/// Shows the message also in `Debug`, for `unwrap` and for a `main` that returns it.
-#[derive(thiserror::Error)]
-#[error("{0}")]
-struct ConnectFailure(ConnectError);
-
-impl fmt::Debug for ConnectFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 
@@ -173,24 +93,22 @@ pub(crate) fn inject(error: InjectError) -> io::Error {
 
 /// Returns the error of a listener that could not be opened.
 pub(crate) fn listen(error: ListenError) -> io::Error {
-    let kind = match &error {
-        ListenError::InUse(_) => ErrorKind::AddrInUse,
-        ListenError::NotLocal(_) => ErrorKind::AddrNotAvailable,
-        ListenError::PortZero => ErrorKind::InvalidInput,
-        _ => ErrorKind::Other,
-    };
-    io::Error::new(kind, error.to_string())
+    match error {
+        ListenError::InUse(at) => in_use(at),
+        ListenError::NotLocal(at) => not_local(at.addr),
+        ListenError::PortZero => io::Error::new(ErrorKind::InvalidInput, error),
+        _ => io::Error::other(error),
+    }
 }
 
 /// Returns the error of an address and port that another socket has.
 pub(crate) fn in_use(at: Endpoint) -> io::Error {
-    listen(ListenError::InUse(at))
+    BindError::InUse(at.into()).into()
 }
 
 /// Returns the error of a second listener for any destination.
 pub(crate) fn any_in_use() -> io::Error {
-    let text = "another listener for any destination is open: a stack has one; drop it, and all that it yielded";
-    io::Error::new(ErrorKind::AddrInUse, text)
+    BindError::AnyInUse.into()
 }
 
 /// Returns the error of a withdrawn incoming connection.
@@ -214,17 +132,24 @@ pub(crate) fn withdrawn(why: Withdrawal, peer: Endpoint) -> io::Error {
 }
 
 /// Returns the error of an address that is not the stack's.
-pub(crate) fn not_local(at: Endpoint) -> io::Error {
-    listen(ListenError::NotLocal(at))
+pub(crate) fn not_local(addr: Address) -> io::Error {
+    BindError::NotLocal(SocketAddr::from(Endpoint::new(addr, 0)).ip()).into()
 }
 
 /// Returns the error of exhausted ports.
 pub(crate) fn no_port(first: u16, last: u16) -> io::Error {
-    let text = format!(
-        "ports exhausted: all of {first} to {last} are bound here; widen \
-         net.ipv4.ip_local_port_range or let sockets go"
-    );
-    io::Error::new(ErrorKind::AddrInUse, text)
+    BindError::PortsExhausted { first, last }.into()
+}
+
+/// Returns the error of a UDP socket that could not be bound.
+pub(crate) fn udp_bind(error: UdpError) -> io::Error {
+    match error {
+        UdpError::Bind(UdpBindError::InUse(at)) => in_use(at),
+        UdpError::Bind(UdpBindError::PortsExhausted { first, last }) => no_port(first, last),
+        UdpError::Bind(UdpBindError::AnyInUse) => any_in_use(),
+        UdpError::NotLocal(addr) => not_local(addr),
+        error => udp(error),
+    }
 }
 
 /// Returns the error of a write after shutdown, close or reset.
@@ -270,7 +195,7 @@ pub(crate) fn no_address() -> io::Error {
 pub(crate) fn udp(error: UdpError) -> io::Error {
     let kind = match &error {
         UdpError::Bind(
-            BindError::InUse(_) | BindError::PortsExhausted { .. } | BindError::AnyInUse,
+            UdpBindError::InUse(_) | UdpBindError::PortsExhausted { .. } | UdpBindError::AnyInUse,
         ) => ErrorKind::AddrInUse,
         UdpError::NotLocal(_) | UdpError::NoSource(_) => ErrorKind::AddrNotAvailable,
         UdpError::NoRoute(_) => ErrorKind::NetworkUnreachable,

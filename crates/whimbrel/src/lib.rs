@@ -82,6 +82,7 @@ mod congestion;
 pub mod device;
 mod dials;
 mod driver;
+mod error;
 mod exchange;
 mod fault;
 mod listener;
@@ -140,11 +141,12 @@ pub mod parts {
     };
 }
 
-pub use any_listener::{AnyListener, Incoming};
+pub use any_listener::{AnyListener, Incoming, IncomingConnections};
 pub use builder::{BuildError, StackBuilder, mem_wire};
 #[cfg(feature = "hyper-util")]
 pub use client::Connector;
 pub use driver::Driver;
+pub use error::{BindError, ConnectError, FailedAttempt};
 pub use listener::{Connections, ListenerStats, TcpListener};
 pub use packets::{PacketCounters, PacketPort};
 #[cfg(feature = "axum")]
@@ -173,7 +175,7 @@ pub use whimbrel_io::{
 pub use whimbrel_io::{ShardConfigError, WireError};
 pub use whimbrel_link::LinkConfig;
 pub use whimbrel_stack::ip::Unreachable;
-pub use whimbrel_stack::shard::NotLocal;
+pub use whimbrel_stack::shard::{ConnectError as ConnectStartError, NotLocal};
 pub use whimbrel_stack::{InterfaceAddress, Route, RouteMetrics, SendTo, Shard};
 pub use whimbrel_stack::{Ping, PingError, PingFailure, Pong};
 pub use whimbrel_tcp::cc;

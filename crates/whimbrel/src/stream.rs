@@ -66,14 +66,20 @@ impl TcpStream {
     /// Opens a connection to `addr`. If that resolves to several addresses, the first that answers is
     /// used. The host's resolver resolves names.
     ///
-    /// Dropping the future aborts the attempt; nothing more is sent.
+    /// # Cancel safety
+    ///
+    /// Dropping the future aborts the attempt. If the peer has the connection already, its `accept`
+    /// returns it and its first read returns the end, as with the kernel's sockets.
     ///
     /// # Errors
     ///
-    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable`, `NetworkUnreachable` (no route),
-    /// `AddrNotAvailable` (ports exhausted, or the connection exists already), `QuotaExceeded`
-    /// (`max_connections`), `InvalidInput` (port 0, or not an address of a single host), `Unsupported`
-    /// (an address of the stack itself). The message names the limit.
+    /// [`ConnectError`] with the reason, whose kind is `ConnectionRefused`, `TimedOut`,
+    /// `HostUnreachable`, `NetworkUnreachable` (no route), `AddrNotAvailable` (ports exhausted, or the
+    /// connection exists already), `QuotaExceeded` (`max_connections`) or `InvalidInput` (not an address
+    /// of a single host, or port 0: the kernel sends a SYN to that port and reports
+    /// `ConnectionRefused`, which hides the mistake). The message names the limit.
+    ///
+    /// [`ConnectError`]: crate::ConnectError
     pub async fn connect<A: ToSocketAddrs>(stack: &Stack, addr: A) -> io::Result<Self> {
         let mut last = None;
         for peer in lookup_host(addr).await? {
@@ -169,8 +175,8 @@ impl TcpStream {
         Ok(self.local)
     }
 
-    /// Returns the peer's address and port. Unlike kernel sockets, a stream returns it even after the
-    /// connection has ended.
+    /// Returns the peer's address and port. Unlike kernel sockets, which report `NotConnected`, a stream
+    /// returns it even after a reset, so that a log can name the peer.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.peer)
     }
@@ -283,6 +289,10 @@ impl TcpStream {
     }
 
     /// Returns the variables of the connection at this moment (`TCP_INFO`). Not in tokio.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing; the shards may still run the request.
     pub async fn tcp_info(&self) -> io::Result<TcpInfo> {
         let handle = self.cell.lock().handle.ok_or_else(fault::unknown)?;
         let look = move |shard: &mut whimbrel_stack::Shard, _| shard.snapshot(handle);

@@ -83,7 +83,7 @@ impl UdpPort {
             Some(bind) => shard.udp_bind(&bind),
             None => shard.udp_bind_any(),
         };
-        let handle = handle.map_err(fault::udp)?;
+        let handle = handle.map_err(fault::udp_bind)?;
         state.handle = Some(handle);
         if let Some(local) = shard.udp().local(handle) {
             state.local = local.into();

@@ -1,12 +1,9 @@
-use std::io::ErrorKind;
 use std::time::Duration;
 
 use whimbrel_base::packet::SoftError;
-use whimbrel_tcp::CloseReason;
-use whimbrel_tcp::conn::Attempt;
-use whimbrel_wire::{Address, Endpoint};
+use whimbrel_wire::Address;
 
-use super::not_opened;
+use super::*;
 
 const PEER: Endpoint = Endpoint::new(Address::from_v4_octets([192, 0, 2, 1]), 80);
 const ATTEMPT: Attempt =

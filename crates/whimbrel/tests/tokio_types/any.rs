@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use futures_core::Stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use whimbrel::{
@@ -54,8 +55,7 @@ async fn asked<T>(
     dials: impl Future<Output = T>,
     decide: impl AsyncFnOnce(Incoming),
 ) -> T {
-    let (done, ()) =
-        tokio::join!(dials, async { decide(listener.incoming().await.unwrap()).await });
+    let (done, ()) = tokio::join!(dials, async { decide(listener.next().await.unwrap()).await });
     done
 }
 
@@ -65,7 +65,7 @@ async fn bytes_are_equal_to_and_from_addresses_that_exist_nowhere() {
         let world = Dialled::of_shards(shards);
         let listener = world.listen();
         let serving = tokio::spawn(async move {
-            while let Ok(incoming) = listener.incoming().await {
+            while let Ok(incoming) = listener.next().await {
                 tokio::spawn(echo(incoming));
             }
         });
@@ -132,8 +132,8 @@ async fn who_dials_sees_what_was_decided() {
             tokio::select! {
                 done = dial("192.0.2.8:80") => panic!("no host answers: {done:?}"),
                 again = async {
-                    listener.incoming().await.unwrap().ignore();
-                    listener.incoming().await.unwrap()
+                    listener.next().await.unwrap().ignore();
+                    listener.next().await.unwrap()
                 } => again.destination(),
             }
         });
@@ -155,14 +155,14 @@ async fn dials_to_a_black_hole_delay_no_other_destination() {
     // None is decided about there: the oldest give way, and their peers repeat their SYNs.
     let mut waiting = Vec::new();
     while waiting.len() < 64 {
-        waiting.push(listener.incoming().await.unwrap());
+        waiting.push(listener.next().await.unwrap());
     }
     let full = async || world.gateway.counters().await.unwrap().verdict_crowded >= 1_000 - 64;
     until("all have dialled", full).await;
     for to in ["192.0.2.10:80", "192.0.2.9:81"] {
         let deciding = async {
             loop {
-                let incoming = listener.incoming().await.unwrap();
+                let incoming = listener.next().await.unwrap();
                 if incoming.destination() == to.parse().unwrap() {
                     return drop(incoming.accept().await.unwrap());
                 }
@@ -202,7 +202,7 @@ async fn a_stack_has_one_such_listener_until_all_of_it_is_dropped() {
             tokio::spawn(async move { TcpStream::connect(&client, "192.0.2.9:80").await })
         })
         .collect();
-    let yielded = listener.incoming().await.unwrap();
+    let yielded = listener.next().await.unwrap();
     let census = async || world.gateway.census().await.unwrap().shards.syn_entries == 5;
     until("all have dialled", census).await;
     drop(listener);
@@ -259,7 +259,7 @@ async fn whoever_is_asked_hears_that_nobody_waits_any_more() {
     let listener = TcpListener::bind_any(&gateway).unwrap();
     for _ in 0..2 {
         port.send(segment(0x02, 100)).await.unwrap();
-        let mut incoming = listener.incoming().await.unwrap();
+        let mut incoming = listener.next().await.unwrap();
         assert_eq!(incoming.destination(), "192.0.2.9:80".parse().unwrap());
         assert_eq!(incoming.peer(), "10.0.0.2:4000".parse().unwrap());
         let early = timeout(Duration::from_millis(20), incoming.withdrawn()).await;
@@ -275,15 +275,15 @@ async fn whoever_is_asked_hears_that_nobody_waits_any_more() {
     port.send(segment(0x04, 101)).await.unwrap();
     let two = async || gateway.counters().await.unwrap().verdict_withdrawn == 3;
     until("it is withdrawn", two).await;
-    assert!(timeout(Duration::from_millis(20), listener.incoming()).await.is_err());
+    assert!(timeout(Duration::from_millis(20), listener.next()).await.is_err());
     assert!(port.try_recv().is_err(), "not a packet left");
     // The end of the stack is the end of the wait.
     port.send(segment(0x02, 100)).await.unwrap();
-    let mut incoming = listener.incoming().await.unwrap();
+    let mut incoming = listener.next().await.unwrap();
     drop(port);
     assert_eq!(incoming.withdrawn().await.kind(), ErrorKind::NotConnected);
     assert_eq!(incoming.accept().await.unwrap_err().kind(), ErrorKind::NotConnected);
-    assert_eq!(listener.incoming().await.unwrap_err().kind(), ErrorKind::NotConnected);
+    assert_eq!(listener.next().await.unwrap_err().kind(), ErrorKind::NotConnected);
 }
 
 /// A segment without text from 10.0.0.2:4000 to 192.0.2.9:80.
@@ -310,4 +310,23 @@ fn checksum(bytes: &[u8], more: u32) -> [u8; 2] {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     (!(sum as u16)).to_be_bytes()
+}
+
+#[tokio::test]
+async fn incoming_is_stream_of_connections_like_listeners() {
+    let world = Dialled::of_shards(1);
+    let listener = world.listen();
+    let mut incoming = Box::pin(listener.incoming());
+    for to in ["192.0.2.7:80", "192.0.2.8:81"] {
+        let (dialled, ()) = tokio::join!(TcpStream::connect(&world.client, to), async {
+            let next = std::future::poll_fn(|cx| incoming.as_mut().poll_next(cx)).await;
+            let next = next.unwrap().unwrap();
+            assert_eq!(next.destination().to_string(), to);
+            next.reset();
+        });
+        assert_eq!(dialled.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    }
+    drop(incoming);
+    drop(listener);
+    world.assert_empty().await;
 }

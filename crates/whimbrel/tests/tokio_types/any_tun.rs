@@ -217,7 +217,7 @@ async fn dial(addr: IpAddr) -> (io::Result<KernelStream>, Duration) {
 
 async fn serve(listener: AnyListener) -> io::Result<()> {
     loop {
-        tokio::spawn(decide(listener.incoming().await?));
+        tokio::spawn(decide(listener.next().await?));
     }
 }
 

@@ -15,6 +15,7 @@ mod driver;
 mod edges;
 mod errors;
 mod fast;
+mod kernel_errors;
 mod keys;
 mod living;
 mod many;

@@ -330,7 +330,7 @@ async fn whatever_peers_and_verdicts_do_nothing_is_left_of_dials() {
         while !dialling.is_finished() {
             // Now and then the future is dropped while something may be on its way to it.
             let wait = Duration::from_micros(rng.u64(..2_000));
-            if let Ok(incoming) = timeout(wait, listener.incoming()).await {
+            if let Ok(incoming) = timeout(wait, listener.next()).await {
                 deciding.spawn(decide(incoming.unwrap(), rng.fork()));
             }
         }
