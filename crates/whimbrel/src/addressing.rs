@@ -23,6 +23,11 @@ impl Stack {
     ///
     /// Behind a TUN device, the kernel also needs a route to the new address.
     ///
+    /// # Cancel safety
+    ///
+    /// After the future was dropped, the address may have been added or not, or at some shards
+    /// only. Call it again, or [`Stack::remove_address`].
+    ///
     /// # Errors
     ///
     /// `AddrInUse`: the stack has the address, or another host, which the message names.
@@ -73,6 +78,11 @@ impl Stack {
     /// connections until they time out.) Listeners and UDP sockets bound to it stay, but receive
     /// nothing until it is added again. The call walks all connections.
     ///
+    /// # Cancel safety
+    ///
+    /// After the future was dropped, the address may have been removed or not, or at some shards
+    /// only. Call it again.
+    ///
     /// # Errors
     ///
     /// `AddrNotAvailable`: not an address of this stack. `NotConnected`: the stack has ended.
@@ -96,6 +106,11 @@ impl Stack {
     /// Adds a route. The longest prefix wins, then the smallest metric. Existing connections use it
     /// from their next packet on.
     ///
+    /// # Cancel safety
+    ///
+    /// After the future was dropped, the route may have been added or not, or at some shards only.
+    /// Call it again, or [`Stack::remove_route`].
+    ///
     /// # Errors
     ///
     /// `AlreadyExists`: the network has a route by this gateway. `InvalidInput`: not a network, or a
@@ -115,6 +130,11 @@ impl Stack {
     /// Removes the route to this network by this gateway (or the direct route), whatever its metric.
     /// Destinations without another route become unreachable: `connect` fails, and connections wait for
     /// a route until they time out.
+    ///
+    /// # Cancel safety
+    ///
+    /// After the future was dropped, the route may have been removed or not, or at some shards
+    /// only. Call it again.
     ///
     /// # Errors
     ///
@@ -146,6 +166,11 @@ impl Stack {
     /// [`PacketPort`](crate::PacketPort) of a stack follows, as with
     /// [`PacketPort::set_mtu`](crate::PacketPort::set_mtu).
     /// [`PacketPort::set_mtu`](crate::PacketPort::set_mtu).
+    ///
+    /// # Cancel safety
+    ///
+    /// After the future was dropped, the MTU may have changed or not, or at some shards only. Call
+    /// it again.
     ///
     /// # Errors
     ///

@@ -132,6 +132,7 @@ pub enum BuildError {
     Source(#[from] NotLocal),
     /// Invalid setting in a configuration file or an environment variable.
     #[cfg(feature = "rules")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "rules")))]
     #[error(transparent)]
     Rules(#[from] RulesError),
     /// Invalid value of a tunable.
@@ -327,6 +328,7 @@ impl StackBuilder {
     ///
     /// [`BuildError::Rules`]: the file cannot be read, or a line is invalid; the message names it.
     #[cfg(feature = "rules")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "rules")))]
     pub fn config_file(mut self, path: impl Into<PathBuf>) -> Result<Self, BuildError> {
         self.files_and_variables.file = Some(path.into());
         self.gather()
@@ -340,6 +342,7 @@ impl StackBuilder {
     ///
     /// [`BuildError::Rules`]: a variable with such a prefix is invalid.
     #[cfg(feature = "rules")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "rules")))]
     pub fn environment(mut self) -> Result<Self, BuildError> {
         self.files_and_variables.environment = Variables::of_process()?;
         self.gather()

@@ -32,6 +32,121 @@
 //! # }
 //! ```
 //!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `axum` | `axum::serve` takes a [`TcpListener`]; `serve` ends with its stack |
+//! | `hyper-util` | `Connector`, with which hyper-util's pooling client uses a stack |
+//! | `rules` | `StackBuilder::config_file` and `StackBuilder::environment` |
+//!
+//! None is on by default.
+//!
+//! # Examples
+//!
+//! A **server** that other machines reach, as a host of its own behind a TUN device:
+//!
+//! ```no_run
+//! # #[cfg(target_os = "linux")]
+//! # async fn server() -> Result<(), Box<dyn std::error::Error>> {
+//! use whimbrel::{Stack, TcpListener};
+//!
+//! let wire = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1".parse()?;
+//! let stack = Stack::builder().wire(wire).build()?;
+//! let listener = TcpListener::bind(&stack, "10.9.0.2:7").await?;
+//! while let Ok((mut stream, _peer)) = listener.accept().await {
+//!     tokio::spawn(async move {
+//!         let (mut read, mut write) = stream.split();
+//!         tokio::io::copy(&mut read, &mut write).await
+//!     });
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A **client** that tells why it could not connect ([`ConnectError`]):
+//!
+//! ```
+//! use whimbrel::{ConnectError, Stack, TcpStream};
+//!
+//! /// Connects, and waits while all ports are in TIME-WAIT.
+//! async fn connect(stack: &Stack, to: &str) -> std::io::Result<TcpStream> {
+//!     loop {
+//!         let error = match TcpStream::connect(stack, to).await {
+//!             Ok(stream) => return Ok(stream),
+//!             Err(error) => error,
+//!         };
+//!         match error.get_ref().and_then(|error| error.downcast_ref()) {
+//!             Some(ConnectError::NotStarted(whimbrel::ConnectStartError::PortsExhausted {
+//!                 next: Some(next),
+//!                 ..
+//!             })) => tokio::time::sleep(*next).await,
+//!             _ => return Err(error),
+//!         }
+//!     }
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (left, right) = Stack::pair()?;
+//! # let _listener = whimbrel::TcpListener::bind(&left, "10.0.0.1:7").await?;
+//! # connect(&right, "10.0.0.1:7").await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A **test over a bad path**: 1 in 20 packets is lost, and each takes 5 ms.
+//!
+//! ```
+//! use tokio::io::{AsyncReadExt, AsyncWriteExt};
+//! use whimbrel::{LinkConfig, Stack, TcpListener, TcpStream, mem_wire};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let bad: LinkConfig = "rate=10M,delay=5ms,loss=5%".parse()?;
+//! let (left, right) = mem_wire(bad.clone(), bad, 1)?;
+//! let server = Stack::builder().mem(left).address("10.0.0.1", 24)?.build()?;
+//! let client = Stack::builder().mem(right).address("10.0.0.2", 24)?.build()?;
+//! let listener = TcpListener::bind(&server, "10.0.0.1:7").await?;
+//! let mut sender = TcpStream::connect(&client, "10.0.0.1:7").await?;
+//! let (mut receiver, _) = listener.accept().await?;
+//! tokio::spawn(async move { sender.write_all(&[7; 100_000]).await });
+//! let mut received = Vec::new();
+//! receiver.read_to_end(&mut received).await?;
+//! assert_eq!(received, [7; 100_000]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A **proxy**: [`TcpListener::bind_any`] yields each connection, to any address, before it is answered.
+//! Its example forwards them through the kernel's sockets; `examples/proxy.rs` does so with UDP, too.
+//!
+//! A **tunnel**: packets pass through your own code, here from one stack to another. WireGuard would
+//! encrypt them (`examples/wireguard.rs`).
+//!
+//! ```
+//! use whimbrel::{PacketPort, Stack};
+//!
+//! /// Carries packets, as a tunnel does.
+//! async fn carry(from: std::sync::Arc<PacketPort>, to: std::sync::Arc<PacketPort>) {
+//!     while let Ok(packet) = from.recv().await {
+//!         let _ = to.try_send(packet);
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (near, near_port) = Stack::builder().packets(1_420);
+//! let (far, far_port) = Stack::builder().packets(1_420);
+//! let near = near.address("10.0.0.1", 24)?.build()?;
+//! let _far = far.address("10.0.0.2", 24)?.build()?;
+//! let [near_port, far_port] = [near_port, far_port].map(std::sync::Arc::new);
+//! tokio::spawn(carry(near_port.clone(), far_port.clone()));
+//! tokio::spawn(carry(far_port, near_port));
+//! assert_eq!(near.ping("10.0.0.2".parse()?).await?.hop_limit, 64);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # How data is passed
 //!
 //! A stream and its shard share one cell of 120 bytes. Written data is copied once, into a chunk that
@@ -66,6 +181,7 @@
 //! application ([`StackBuilder::packets`]). On Windows and macOS it can use such packets and in-process
 //! wires ([`mem_wire`]): workers cannot wait for descriptors there, so packets wake them.
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod address_port;
 mod addressing;
@@ -144,12 +260,14 @@ pub mod parts {
 pub use any_listener::{AnyListener, Incoming, IncomingConnections};
 pub use builder::{BuildError, StackBuilder, mem_wire};
 #[cfg(feature = "hyper-util")]
+#[cfg_attr(docsrs, doc(cfg(feature = "hyper-util")))]
 pub use client::Connector;
 pub use driver::Driver;
 pub use error::{BindError, ConnectError, FailedAttempt};
 pub use listener::{Connections, ListenerStats, TcpListener};
 pub use packets::{PacketCounters, PacketPort};
 #[cfg(feature = "axum")]
+#[cfg_attr(docsrs, doc(cfg(feature = "axum")))]
 pub use serve::serve;
 pub use socket::TcpSocket;
 pub use split::{ReadHalf, WriteHalf};
@@ -163,6 +281,7 @@ pub use whimbrel_base::tunables::TunableError;
 pub use whimbrel_io::entropy::EntropyError;
 pub use whimbrel_io::group::GroupKeyError;
 #[cfg(feature = "rules")]
+#[cfg_attr(docsrs, doc(cfg(feature = "rules")))]
 pub use whimbrel_io::rules::RulesError;
 pub use whimbrel_io::{
     AddressCheckError, ConfigError, DuplicateAddressDetection, GroupKey, KeySource, MemEnd,

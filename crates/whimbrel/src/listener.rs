@@ -63,6 +63,10 @@ impl TcpListener {
     /// resolves to several addresses, the first that is available is used. At `::` it also accepts IPv4
     /// connections, which have IPv4 addresses.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future releases the address and port.
+    ///
     /// # Errors
     ///
     /// `AddrInUse`; `AddrNotAvailable`: not an address of this stack.
@@ -98,7 +102,11 @@ impl TcpListener {
         Ok(Self { sharded, reserved })
     }
 
-    /// Waits for the next connection and returns it. Cancel safe.
+    /// Waits for the next connection and returns it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no connection.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         Accept { listener: self, tickets: Vec::new() }.await
     }
@@ -152,6 +160,10 @@ impl TcpListener {
     }
 
     /// Returns the counters and the current queue lengths. Not in tokio.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing; the shards may still run the request.
     pub async fn stats(&self) -> io::Result<ListenerStats> {
         let mut sum = ListenerStats::default();
         for shard in self.sharded.shards() {

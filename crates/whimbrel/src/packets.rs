@@ -125,6 +125,10 @@ impl PacketPort {
     /// Longer waiting packets are dropped and counted ([`PacketCounters::outgrown`]); their stream data
     /// is sent again. If the stack is not built yet, it begins with this MTU.
     ///
+    /// # Cancel safety
+    ///
+    /// After the future was dropped, the MTU may have changed or not, or at some shards only.
+    ///
     /// # Errors
     ///
     /// `InvalidInput`: below 68, or below 1,280 if the stack has an IPv6 address. Nothing has changed
@@ -143,6 +147,11 @@ impl PacketPort {
     }
 
     /// Passes a packet to the stack; waits for room.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped before it completes, the packet is dropped and the stack does not
+    /// receive it.
     ///
     /// # Errors
     ///
@@ -185,6 +194,10 @@ impl PacketPort {
 
     /// Waits for the next packet that the stack sends and returns it.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no packet.
+    ///
     /// # Errors
     ///
     /// `NotConnected`: the stack has ended, for the reason in the message, and all its packets were
@@ -210,6 +223,10 @@ impl PacketPort {
 
     /// Waits until the stack sends, and appends up to `limit` waiting packets to `packets`. Returns
     /// their number, at least 1 unless `limit` is 0.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no packet: `packets` is unchanged then.
     ///
     /// # Errors
     ///

@@ -15,6 +15,10 @@ impl Stack {
     /// Returns the round-trip time and the reply's hop limit. [`Stack::ping_with`] takes other
     /// parameters.
     ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the request may still be sent, and its reply is discarded.
+    ///
     /// # Errors
     ///
     /// `TimedOut`: no reply. `HostUnreachable`, `NetworkUnreachable` and others: an ICMP error; the
@@ -51,6 +55,10 @@ impl Stack {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the request may still be sent, and its reply is discarded.
     pub async fn ping_with(&self, ping: Ping) -> io::Result<Pong> {
         let mailbox = self.mailboxes().first().ok_or(io::ErrorKind::NotConnected)?;
         let (answer, pong) = oneshot::channel();

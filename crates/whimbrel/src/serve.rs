@@ -44,6 +44,11 @@ impl axum::serve::Listener for TcpListener {
 /// axum::serve(listener, routes).with_graceful_shutdown(until).await
 /// # }
 /// ```
+///
+/// # Cancel safety
+///
+/// Dropping the future closes the listener. Connections that were accepted go on, as with
+/// `axum::serve`.
 pub async fn serve<M, S>(listener: TcpListener, make_service: M) -> io::Result<()>
 where
     M: for<'a> Service<IncomingStream<'a, TcpListener>, Error = Infallible, Response = S>

@@ -94,7 +94,11 @@ impl TcpSocket {
         Ok(())
     }
 
-    /// Opens a connection to `addr`. Errors and cancellation as [`TcpStream::connect`].
+    /// Opens a connection to `addr`. Errors as [`TcpStream::connect`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`TcpStream::connect`].
     pub async fn connect(self, addr: SocketAddr) -> io::Result<TcpStream> {
         self.check_family(addr)?;
         let (stack, draft) = self.into_parts();
@@ -110,6 +114,11 @@ impl TcpSocket {
     ///
     /// The peer's application may receive the data of a SYN twice, on two connections, because a
     /// network can repeat a SYN after its connection has ended. Send only idempotent requests this way.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future aborts the attempt, or closes the connection if it is open. The peer
+    /// may have received part of `data`.
     ///
     /// # Errors
     ///

@@ -39,16 +39,28 @@ macro_rules! read_half {
             }
 
             /// Calls [`TcpStream::peek`].
+            ///
+            /// # Cancel safety
+            ///
+            /// Dropping the future changes nothing.
             pub async fn peek(&mut self, buf: &mut [u8]) -> io::Result<usize> {
                 self.$field.peek(buf).await
             }
 
             /// Calls [`TcpStream::ready`].
+            ///
+            /// # Cancel safety
+            ///
+            /// Dropping the future changes nothing.
             pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
                 self.$field.ready(interest).await
             }
 
             /// Calls [`TcpStream::readable`].
+            ///
+            /// # Cancel safety
+            ///
+            /// Dropping the future changes nothing.
             pub async fn readable(&self) -> io::Result<()> {
                 self.$field.readable().await
             }
@@ -102,11 +114,19 @@ macro_rules! write_half {
     ($half:ty, $field:tt) => {
         impl $half {
             /// Calls [`TcpStream::ready`].
+            ///
+            /// # Cancel safety
+            ///
+            /// Dropping the future changes nothing.
             pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
                 self.$field.ready(interest).await
             }
 
             /// Calls [`TcpStream::writable`].
+            ///
+            /// # Cancel safety
+            ///
+            /// Dropping the future changes nothing.
             pub async fn writable(&self) -> io::Result<()> {
                 self.$field.writable().await
             }

@@ -107,6 +107,10 @@ impl Stack {
     }
 
     /// Returns the number of objects that the stack holds now.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing; the shards may still run the request.
     pub async fn census(&self) -> io::Result<Census> {
         let mut all = Census::default();
         for mailbox in &self.inner.mailboxes {
@@ -117,6 +121,10 @@ impl Stack {
     }
 
     /// Returns the TCP counters, summed over all shards.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing; the shards may still run the request.
     pub async fn counters(&self) -> io::Result<Counters> {
         let mut all = Counters::default();
         for mailbox in &self.inner.mailboxes {
@@ -126,6 +134,10 @@ impl Stack {
     }
 
     /// Returns the UDP counters, summed over all shards.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing; the shards may still run the request.
     pub async fn udp_counters(&self) -> io::Result<whimbrel_udp::Counters> {
         let mut all = whimbrel_udp::Counters::default();
         for mailbox in &self.inner.mailboxes {
@@ -137,6 +149,10 @@ impl Stack {
     /// Runs `look` on shard `which`, on the thread that drives it. Keep it short: no packet is
     /// processed meanwhile. Fails if the stack has ended or has no such shard. A panic of `look` passes
     /// to the caller; the shard goes on.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the shard may still run `look`, and drops its result.
     pub async fn inspect<T: Send + 'static>(
         &self,
         which: usize,
@@ -151,6 +167,11 @@ impl Stack {
     /// A group (see [`crate::StackBuilder::cookie_group`]) changes its key in three steps without
     /// refusing a client. Give all its stacks the new key as `other`; then give it as `key`, with the
     /// old key as `other`; after two minutes pass the new key only.
+    ///
+    /// # Cancel safety
+    ///
+    /// After the future was dropped, some shards may have the new keys and others not. Call it
+    /// again.
     pub async fn set_cookie_keys(&self, key: GroupKey, other: Option<GroupKey>) -> io::Result<()> {
         let set = move |shard: &mut Shard| {
             shard.set_cookie_keys(key.key(), other.as_ref().map(GroupKey::key));
@@ -160,6 +181,11 @@ impl Stack {
 
     /// Grants Fast Open cookies (RFC 7413) with this key from now on. Cookies of the previous key stay
     /// valid until the next change and are replaced when used.
+    ///
+    /// # Cancel safety
+    ///
+    /// After the future was dropped, some shards may have the new key and others not. Do not call
+    /// it again with the same key: that would end the previous one.
     pub async fn rotate_fast_open_key(&self, key: GroupKey) -> io::Result<()> {
         self.change(move |shard| shard.rotate_fast_open_key(key.key())).await
     }
@@ -167,6 +193,11 @@ impl Stack {
     /// Sets a tunable, by any of its names, while the stack runs: `set_tunable("msl.link", "1s")`.
     /// [`Shard::retune`] says which tunables take effect at once. The defaults of new sockets (for
     /// example their buffers) stay as in [`Stack::tunables`].
+    ///
+    /// # Cancel safety
+    ///
+    /// After the future was dropped, some shards may have the new value and others not. Call it
+    /// again.
     ///
     /// # Errors
     ///
@@ -204,6 +235,10 @@ impl Stack {
     /// stack.wait_drained().await
     /// # }
     /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
     pub async fn wait_drained(&self) -> io::Result<()> {
         for mailbox in &self.inner.mailboxes {
             let (sender, drained) = oneshot::channel();
@@ -271,6 +306,10 @@ impl Stack {
     /// Sends a whole IP packet unchanged over the wire, from any source address; for example the reply
     /// to an [unclaimed](Stack::unclaimed) packet. On Ethernet the stack adds the header with the next
     /// hop's address. It keeps no state about the packet.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the packet may still be sent.
     ///
     /// # Errors
     ///

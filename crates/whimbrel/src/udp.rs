@@ -86,6 +86,10 @@ impl UdpSocket {
     /// the first that is available is used. At `::` it also receives IPv4 datagrams, whose senders have
     /// IPv4 addresses.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future releases the port.
+    ///
     /// # Errors
     ///
     /// `AddrInUse`: another socket has the port, or no port is free. `AddrNotAvailable`: not an address
@@ -125,11 +129,15 @@ impl UdpSocket {
     /// ICMP errors for datagrams sent there. If `addr` resolves to several addresses, the first with a
     /// route is used.
     ///
+    /// # Cancel safety
+    ///
+    /// After the future was dropped, the socket may be connected or not.
+    ///
     /// # Errors
     ///
     /// `NetworkUnreachable` (no route), `AddrNotAvailable` (no local address of the peer's family),
     /// `InvalidInput` (port 0, not an address of a single host, or another family than the socket's),
-    /// `Unsupported` (multicast, broadcast, or an address of the stack itself).
+    /// `Unsupported` (multicast or broadcast).
     pub async fn connect<A: ToSocketAddrs>(&self, addr: A) -> io::Result<()> {
         let mut last = None;
         for addr in lookup_host(addr).await? {

@@ -34,7 +34,11 @@ impl UnclaimedPackets {
         Self { packets, dropped, mailboxes: mailboxes.to_vec() }
     }
 
-    /// Waits for the next packet and returns it. Cancel safe.
+    /// Waits for the next packet and returns it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no packet.
     ///
     /// # Errors
     ///

@@ -13,16 +13,28 @@ use crate::waiters::Waiters;
 
 impl TcpStream {
     /// Waits until any event of `interest` is ready. Any number of tasks may wait at once.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
         Ok(self.cell.ready(interest).await)
     }
 
     /// Waits until data or the end of the stream can be read.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
     pub async fn readable(&self) -> io::Result<()> {
         self.ready(Interest::READABLE).await.map(|_| ())
     }
 
     /// Waits until data can be written, or writing fails.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
     pub async fn writable(&self) -> io::Result<()> {
         self.ready(Interest::WRITABLE).await.map(|_| ())
     }
@@ -39,6 +51,10 @@ impl TcpStream {
 
     /// Calls `f` when any event of `interest` is ready, and again while it fails with `WouldBlock`. An
     /// `f` that fails so without a `try_` call on this stream is called again at once.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing that `f` did not change: it is not called again.
     pub async fn async_io<R>(
         &self,
         interest: Interest,

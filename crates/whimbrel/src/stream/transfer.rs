@@ -60,6 +60,10 @@ impl TcpStream {
 /// Peeking: the data stay for the next read.
 impl TcpStream {
     /// Waits until data is available and copies it. Returns 0 at the end of the stream.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         loop {
             self.readable().await?;

@@ -68,6 +68,10 @@ impl UdpSocket {
     /// # }
     /// ```
     ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the socket.
+    ///
     /// # Errors
     ///
     /// `AddrInUse`: the stack has one already.
@@ -89,7 +93,11 @@ impl UdpSocket {
 pub struct AnyUdpSocket(UdpSocket);
 
 impl AnyUdpSocket {
-    /// Waits for the next datagram and returns it. Cancel safe.
+    /// Waits for the next datagram and returns it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     ///
     /// # Errors
     ///
@@ -110,6 +118,10 @@ impl AnyUdpSocket {
 
     /// Answers a datagram: sends `buf` to its sender from the address it was sent to.
     ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped before it completes, nothing is sent.
+    ///
     /// # Errors
     ///
     /// As [`send`](AnyUdpSocket::send).
@@ -118,6 +130,10 @@ impl AnyUdpSocket {
     }
 
     /// Sends to `to` from `from`, which is any source address that the stack may use.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped before it completes, nothing is sent.
     ///
     /// # Errors
     ///
@@ -135,6 +151,10 @@ impl AnyUdpSocket {
     }
 
     /// Sends `buf` with the destination, source and packet fields of `send`.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped before it completes, nothing is sent.
     ///
     /// # Errors
     ///

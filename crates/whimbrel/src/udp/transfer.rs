@@ -16,7 +16,11 @@ use crate::ways::check_family;
 
 /// Receiving. Bytes of a datagram that do not fit the buffer are lost, as with tokio.
 impl UdpSocket {
-    /// Waits for the next datagram from any sender. Cancel safe.
+    /// Waits for the next datagram from any sender.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.async_io(RECEIVING, || self.try_recv(buf)).await
     }
@@ -32,6 +36,10 @@ impl UdpSocket {
     }
 
     /// Waits for the next datagram and appends it to `buf`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     pub async fn recv_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
         self.async_io(RECEIVING, || self.try_recv_buf(buf)).await
     }
@@ -42,6 +50,10 @@ impl UdpSocket {
     }
 
     /// Waits for the next datagram, appends it to `buf` and returns its sender.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     pub async fn recv_buf_from<B: BufMut>(&self, buf: &mut B) -> io::Result<(usize, SocketAddr)> {
         self.async_io(RECEIVING, || self.try_recv_buf_from(buf)).await
     }
@@ -55,7 +67,11 @@ impl UdpSocket {
         })
     }
 
-    /// Waits for the next datagram and returns its sender. Cancel safe.
+    /// Waits for the next datagram and returns its sender.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     pub async fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.async_io(RECEIVING, || self.try_recv_from(buf)).await
     }
@@ -76,6 +92,10 @@ impl UdpSocket {
 
     /// Waits for the next datagram and returns it without copying, with its sender, its destination and
     /// the fields of its packet (RFC 1122 4.1.3.5). Not in tokio.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     pub async fn recv_datagram(&self) -> io::Result<Received> {
         self.async_io(RECEIVING, || self.try_recv_datagram()).await
     }
@@ -96,6 +116,10 @@ impl UdpSocket {
 /// Peeking at the next datagram, which stays in the queue.
 impl UdpSocket {
     /// Waits for the next datagram and copies it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.async_io(RECEIVING, || self.try_peek(buf)).await
     }
@@ -111,6 +135,10 @@ impl UdpSocket {
     }
 
     /// Waits for the next datagram, copies it and returns its sender.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     pub async fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.async_io(RECEIVING, || self.try_peek_from(buf)).await
     }
@@ -131,6 +159,10 @@ impl UdpSocket {
     }
 
     /// Waits for the next datagram and returns its sender.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses no datagram.
     pub async fn peek_sender(&self) -> io::Result<SocketAddr> {
         self.async_io(RECEIVING, || self.try_peek_sender()).await
     }
@@ -154,7 +186,11 @@ impl UdpSocket {
 
 /// Sending; a datagram is sent as a whole or not at all.
 impl UdpSocket {
-    /// Sends to the connected peer. Dropping the future before it completes sends nothing.
+    /// Sends to the connected peer.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped before it completes, nothing is sent.
     pub async fn send(&self, buf: &[u8]) -> io::Result<usize> {
         self.async_io(Interest::WRITABLE, || self.try_send(buf)).await
     }
@@ -170,6 +206,10 @@ impl UdpSocket {
     }
 
     /// Sends to `target`, or to its first address if it resolves to several.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped before it completes, nothing is sent.
     ///
     /// # Errors
     ///
@@ -199,6 +239,10 @@ impl UdpSocket {
     /// Sends `buf` with the destination, source and packet fields of `send` (RFC 1122 4.1.3.5, 4.1.4).
     /// With [`SendTo::segment`] it sends many datagrams of that many bytes each (Linux' `UDP_SEGMENT`,
     /// with GSO where the device has it). Not in tokio.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped before it completes, nothing is sent.
     pub async fn send_datagram(&self, buf: &[u8], send: &SendTo) -> io::Result<usize> {
         self.async_io(Interest::WRITABLE, || self.try_send_datagram(buf, send)).await
     }
