@@ -48,7 +48,7 @@ impl Tunables {
             0 => u32::MAX,
             segments => u32::from(segments).saturating_mul(mss),
         };
-        SlowStart { most, hystart: self.hystart }
+        SlowStart { most, hystart: self.hystart, paced: self.pacing }
     }
 
     /// How fast text leaves that is paced by the congestion window.

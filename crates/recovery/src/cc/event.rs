@@ -51,12 +51,14 @@ pub struct SlowStart {
     pub most: u32,
     /// The first one ends where the round trip grows (RFC 9406), or acknowledgments arrive without a pause.
     pub hystart: bool,
+    /// Text leaves spread over the round trip, and so do the acknowledgments of what fills no path.
+    pub paced: bool,
 }
 
 impl Default for SlowStart {
     /// All that is acknowledged counts, and HyStart++ watches.
     fn default() -> Self {
-        Self { most: u32::MAX, hystart: true }
+        Self { most: u32::MAX, hystart: true, paced: false }
     }
 }
 

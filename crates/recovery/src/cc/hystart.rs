@@ -106,7 +106,8 @@ impl HyStart {
             (self.css_baseline, self.css_rounds) = (INFINITY, 0);
         }
         let length = self.train.length();
-        if length > round_trip / 2 && !self.in_css() {
+        // What is paced takes half of a round trip to leave, whatever the path.
+        if length > round_trip / 2 && !ack.slow_start.paced && !self.in_css() {
             self.css_baseline = OF_TRAIN;
         }
         length > round_trip

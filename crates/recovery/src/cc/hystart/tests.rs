@@ -243,3 +243,15 @@ fn slow_start_resumes_when_a_train_was_none() {
     sender.ack(MSS, 10 * MSS, Some(80));
     assert_eq!(sender.window.cwnd - before, MSS);
 }
+
+#[test]
+fn paced_flow_ends_slow_start_by_a_train_of_a_whole_round_trip_alone() {
+    let mut sender = Sender::new();
+    sender.slow_start.paced = true;
+    for segments in [10, 20, 40, 80] {
+        assert_eq!(sender.round_at_a_segment_a_millisecond(), segments);
+    }
+    // Of 160 segments the 102nd is acknowledged 101 ms after the first.
+    assert_eq!(sender.round_at_a_segment_a_millisecond(), 102);
+    assert!(!sender.window.in_slow_start());
+}
