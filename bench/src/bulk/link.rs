@@ -33,7 +33,7 @@ impl Link {
 
     /// Frames of a burst: no more than 128 KiB of the largest, which is what our devices take at a time.
     pub(super) const fn burst(self) -> usize {
-        let frames = BURST_OCTETS / self.frame();
+        let frames = BURST_BYTES / self.frame();
         if frames < BURST_FRAMES { frames } else { BURST_FRAMES }
     }
 
@@ -46,4 +46,4 @@ impl Link {
 /// Frames of a burst, at most.
 const BURST_FRAMES: usize = 64;
 /// Bytes of a burst, at most.
-const BURST_OCTETS: usize = 128 << 10;
+const BURST_BYTES: usize = 128 << 10;

@@ -1,16 +1,16 @@
-//! Answers short connections of the kernel's clients without a protocol, with the system calls that a
-//! worker makes: the least processor time that `whimbrel serve` could take for such frames.
+//! Answers short connections of the kernel's clients without a protocol, with the system calls that
+//! a worker makes: the least processor time that `whimbrel serve` could take for such frames.
 //!
 //! ```text
 //! answer WIRE
 //! ```
 //!
-//! Nothing is remembered and nothing is checked; each segment says by its flags alone what follows: a SYN
-//! is answered by a SYN-ACK, text by a response with FIN, a FIN by its acknowledgment. So only a
-//! client that asks once in one segment, and a path that loses nothing, get what they want. Over
-//! `packet:` the client must know the station (`ip neighbour`), as nobody answers ARP.
+//! It keeps no state and checks nothing; a segment's flags decide the reply: a SYN-ACK to a SYN, a
+//! response with FIN to text, an acknowledgment to a FIN. So it serves only clients whose request
+//! is one segment, on paths without loss. Over `packet:` the client must know the station (`ip
+//! neighbour`), because the example does not answer ARP.
 //!
-//! Ends at SIGINT or SIGTERM, and prints what passed the device.
+//! Ends at SIGINT or SIGTERM, and prints the device's counters.
 
 use std::error::Error;
 use std::{env, io};
@@ -43,7 +43,7 @@ fn main() -> Result<(), Failure> {
     }
 }
 
-/// The worker's turns and sleeps, with [`answer`] in place of a shard.
+/// Runs a worker's turns and sleeps, with [`answer`] in place of a shard.
 fn serve(mut device: impl Device, stop: &Stop) -> Result<(), Failure> {
     let medium = device.capabilities().medium;
     let response = Bytes::from(format!("{HEAD}{}", "a".repeat(BODY)));
@@ -74,7 +74,7 @@ fn wait(device: &impl Device, stop: &Stop) -> io::Result<()> {
     ppoll(&mut fds, None).map(|_| ())
 }
 
-/// Writes what this frame is owed; `None` if that is nothing.
+/// Writes the reply to this frame; `None` if it needs none.
 fn answer(
     frame: &RxFrame<'_>,
     medium: Medium,
@@ -110,7 +110,7 @@ fn answer(
         hop_limit: 64,
         src_port: header.dst_port,
         dst_port: header.src_port,
-        // That of the SYN-ACK is whatever the field of the SYN holds.
+        // The sequence number of the SYN-ACK is whatever the field of the SYN holds.
         seq: header.ack,
         ack: header.seq + came,
         flags,
@@ -121,7 +121,7 @@ fn answer(
     let text = Text { len: out.payload.octets(), sum: None };
     let (back, room) = out.header_room().split_at_mut(link);
     back.copy_from_slice(ethernet);
-    // Where it came from is where the answer goes.
+    // The reply goes to the sender.
     if let Some((stations, _)) = back.split_first_chunk_mut::<12>() {
         stations.rotate_left(6);
     }
@@ -132,8 +132,8 @@ fn answer(
     Some(())
 }
 
-/// As `serve` answers.
+/// Head of the response, as `serve` sends it.
 const HEAD: &str = "HTTP/1.1 200 OK\r\nServer: whimbrel\r\nDate: Sun, 22 Nov 2026 00:00:00 GMT\r\n\
                     Content-Type: text/plain\r\nContent-Length: 128\r\nConnection: close\r\n\r\n";
-/// Bytes.
+/// Length of the body in bytes.
 const BODY: usize = 128;

@@ -5,13 +5,13 @@
 //! replay CAPTURE SECONDS
 //! ```
 //!
-//! Frames that went out are written to `whim0`; the kernel forwards them (`net.ipv4.ip_forward=1`) to
-//! `whim1`, where another thread reads them and, for as many as there were in the capture, answers with
-//! a frame as small as an acknowledgment. So there is a reader, as curl is one, whom the kernel
-//! wakes, and who has the frames copied once more. For each frame that came in `whim0` is read once.
+//! Outgoing frames are written to `whim0`; the kernel forwards them (`net.ipv4.ip_forward=1`) to
+//! `whim1`. Another thread reads them there and sends, for as many as there were in the capture, a
+//! frame as small as an acknowledgment. This reader stands for a client such as curl: the kernel
+//! wakes it and copies the frames once more. For each incoming frame `whim0` is read once.
 //!
-//! Prints the bytes of TCP text written, the processor time that the writing thread took for them,
-//! and the time that went by, nanoseconds.
+//! Prints the bytes of TCP text written, the processor time of the writing thread and the elapsed
+//! time, in nanoseconds.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +28,7 @@ use whimbrel_wire::{IpHeader, Sum};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// What the worker did.
+/// A step of the recorded worker.
 enum Step {
     Read,
     Write(Box<TxSegment>),
@@ -51,14 +51,14 @@ fn main() -> Result<(), Failure> {
     let (mut near, far) = (open(NEAR)?, open(FAR)?);
     let (arrived, stop) = (AtomicU64::new(0), Stop::new()?);
     let began = Instant::now();
-    let (octets, took) = thread::scope(|scope| {
+    let (bytes, took) = thread::scope(|scope| {
         let reading = scope.spawn(|| read(far, &answer, [inward, outward], &arrived, &stop));
         let written = write(&mut near, &steps, lasts, &arrived);
         stop.set();
         reading.join().map_err(|_| "the reader panicked")??;
         written
     })?;
-    println!("{octets} {took} {}", began.elapsed().as_nanos());
+    println!("{bytes} {took} {}", began.elapsed().as_nanos());
     Ok(())
 }
 
@@ -67,7 +67,7 @@ fn open(wire: &str) -> Result<Tun, Failure> {
     Ok(Tun::open(&config)?)
 }
 
-/// Does what the worker did, again and again. Returns bytes and processor time.
+/// Repeats the steps of the recorded worker. Returns bytes and processor time.
 fn write(
     tun: &mut Tun,
     steps: &[Step],
@@ -75,13 +75,13 @@ fn write(
     arrived: &AtomicU64,
 ) -> Result<(u64, u64), Failure> {
     let (began, used) = (Instant::now(), processor_time()?);
-    let (mut octets, mut frames) = (0, 0);
+    let (mut bytes, mut frames) = (0, 0);
     while began.elapsed() < lasts {
         for step in steps {
             match step {
                 Step::Read => _ = tun.rx_burst(&mut |_| ())?,
                 Step::Write(segment) => {
-                    // What a full window is to a sender.
+                    // Waits like a sender whose window is full.
                     while frames - arrived.load(Ordering::Relaxed) >= MOST_UNDER_WAY {
                         if began.elapsed() > 2 * lasts {
                             return Err("frames were lost: does the kernel forward them?".into());
@@ -91,7 +91,7 @@ fn write(
                     }
                     tun.send(segment)?;
                     frames += 1;
-                    octets += u64::from(segment.payload.octets());
+                    bytes += u64::from(segment.payload.octets());
                 }
             }
         }
@@ -100,10 +100,10 @@ fn write(
     if counters.tx_dropped + counters.tx_blocked + counters.tx_congested > 0 {
         return Err(format!("the device refused frames: {counters:?}").into());
     }
-    Ok((octets, processor_time()? - used))
+    Ok((bytes, processor_time()? - used))
 }
 
-/// Counts what arrives, and answers `inward` of each `outward` frames.
+/// Counts the frames that arrive, and answers `inward` of each `outward` frames.
 fn read(
     mut tun: Tun,
     answer: &TxSegment,
@@ -127,12 +127,12 @@ fn read(
     Ok(())
 }
 
-/// Until something arrived; not for ever, because what was dropped does not.
+/// Waits until a frame arrives, for a limited time, because frames may be dropped.
 fn wait(tun: &Tun) -> io::Result<()> {
     ppoll(&mut [PollFd::new(tun, Interest::Read)], Some(Duration::from_millis(10))).map(|_| ())
 }
 
-/// What this thread took so far, nanoseconds (proc_pid_schedstat).
+/// Returns the processor time of this thread so far, in nanoseconds (proc_pid_schedstat).
 fn processor_time() -> Result<u64, Failure> {
     let text = fs::read_to_string("/proc/thread-self/schedstat")?;
     Ok(text.split(' ').next().unwrap_or_default().parse()?)
@@ -158,20 +158,20 @@ fn goes_out(packet: &EnhancedPacketBlock<'_>) -> bool {
     flags.is_some_and(|flags| flags.value.first() == Some(&2))
 }
 
-/// A segment of the same size, for the reader. `None` if it is not one of TCP over IPv4.
+/// Returns a segment of the same size, for the reader. `None` if it is not TCP over IPv4.
 fn segment(packet: &EnhancedPacketBlock<'_>, text: &Bytes) -> Option<TxSegment> {
-    let mut octets = packet.data.to_vec();
-    // As long as it was, so that its header can be read.
-    octets.resize(packet.origlen as usize, 0);
-    let (ip, tcp) = IpHeader::parse(&octets).ok().filter(|(ip, _)| ip.src.is_v4())?;
+    let mut bytes = packet.data.to_vec();
+    // Its original length, so that its header can be parsed.
+    bytes.resize(packet.origlen as usize, 0);
+    let (ip, tcp) = IpHeader::parse(&bytes).ok().filter(|(ip, _)| ip.src.is_v4())?;
     let (_, tcp_len) = TcpHeader::parse(tcp).ok()?;
     let header_len = usize::from(ip.header_len) + tcp_len;
     let mut segment = TxSegment::new();
-    segment.header_room().get_mut(..header_len)?.copy_from_slice(octets.get(..header_len)?);
+    segment.header_room().get_mut(..header_len)?.copy_from_slice(bytes.get(..header_len)?);
     segment.set_header_len(header_len);
     segment.transport_offset = ip.header_len as u8;
     segment.checksum = TxChecksum::Partial(TcpHeader::CHECKSUM_OFFSET as u8);
-    let text = text.slice(..octets.len() - header_len);
+    let text = text.slice(..bytes.len() - header_len);
     if text.len() > MSS {
         segment.gso_size = MSS as u16;
     }
@@ -179,7 +179,7 @@ fn segment(packet: &EnhancedPacketBlock<'_>, text: &Bytes) -> Option<TxSegment> 
     address(&mut segment, [NEAR_STACK, FAR_STACK])
 }
 
-/// The same without text, the other way.
+/// Returns an acknowledgment of `segment`: without text, in the other direction.
 fn acknowledgment(segment: &TxSegment) -> Option<TxSegment> {
     let mut small = TxSegment::new();
     let header = segment.header();
@@ -190,7 +190,7 @@ fn acknowledgment(segment: &TxSegment) -> Option<TxSegment> {
     address(&mut small, [FAR_STACK, NEAR_STACK])
 }
 
-/// Says where a segment comes from and goes, and how long it is.
+/// Sets a segment's addresses and its length.
 fn address(segment: &mut TxSegment, [from, to]: [[u8; 4]; 2]) -> Option<TxSegment> {
     let len = u16::try_from(segment.len()).ok()?;
     let ip = segment.header_room().get_mut(..IP_HEADER)?;
@@ -207,9 +207,9 @@ const NEAR: &str = "tun:whim0,addr=10.9.0.2/24,host=10.9.0.1";
 const FAR: &str = "tun:whim1,addr=10.8.0.2/24,host=10.8.0.1";
 const NEAR_STACK: [u8; 4] = [10, 9, 0, 2];
 const FAR_STACK: [u8; 4] = [10, 8, 0, 2];
-/// Bytes of an IPv4 header as the stack makes it.
+/// Length of the stack's IPv4 headers in bytes.
 const IP_HEADER: usize = 20;
 /// Bytes of text in a packet of 1,500 bytes with timestamps.
 const MSS: usize = 1_448;
-/// Frames that were written and not read, as many as fill the kernel's largest window (6 MiB).
+/// Limit of frames written and not read: as many as fill the kernel's largest window (6 MiB).
 const MOST_UNDER_WAY: u64 = 96;

@@ -92,7 +92,7 @@ pub enum ConfigError {
     #[error("{0} queues: this wire has one; tun: and packet: have several")]
     OneQueue(u16),
     /// The descriptor's interface has another layer.
-    #[error("the descriptor is of a {0} interface: leave its layer as it is")]
+    #[error("the descriptor is of a {0} interface: do not set a layer")]
     GivenLayer(&'static str),
     /// Several queues for Ethernet frames.
     #[error(

@@ -32,7 +32,7 @@ pub enum AddressCheckError {
     /// Another station has one of them.
     #[error(
         "{addr} is in use by the station {station}: give another address, or take it from that \
-         station (dad=off asks nobody)"
+         station (dad=off skips the check)"
     )]
     Conflict {
         /// The checked address.

@@ -106,7 +106,7 @@ pub struct DeviceCounters {
     /// Segments delivered; a super-frame counts as the segments that it stands for.
     pub rx_segments: u64,
     /// Bytes delivered, from the first header on.
-    pub rx_octets: u64,
+    pub rx_bytes: u64,
     /// Frames skipped because their offload header is inconsistent or could not be built.
     pub rx_malformed: u64,
     /// Frames skipped because they exceed one buffer.
@@ -118,7 +118,7 @@ pub struct DeviceCounters {
     /// Super-segments sent, which the system segments.
     pub tx_super: u64,
     /// Bytes sent, from the first header on.
-    pub tx_octets: u64,
+    pub tx_bytes: u64,
     /// Segments that the system refused, with the last reason in `tx_last_error`.
     pub tx_dropped: u64,
     /// Bursts cut short because the queue was full.
@@ -137,7 +137,7 @@ impl DeviceCounters {
         let mut frames = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
         for (frame, packet) in frames.iter_mut().zip(packets) {
             *frame = RxFrame::new(packet, SegMeta::SINGLE);
-            self.rx_octets += packet.len() as u64;
+            self.rx_bytes += packet.len() as u64;
         }
         self.rx_frames += count as u64;
         self.rx_segments += count as u64;

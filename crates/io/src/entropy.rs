@@ -13,32 +13,32 @@ pub struct EntropyError(getrandom::Error);
 
 /// Returns fresh keys for one stack. Blocks only in the first moments after boot.
 pub fn secrets() -> Result<Secrets, EntropyError> {
-    let mut octets = [0; 96];
-    getrandom::fill(&mut octets).map_err(EntropyError)?;
-    Ok(Secrets::from_entropy(octets))
+    let mut bytes = [0; 96];
+    getrandom::fill(&mut bytes).map_err(EntropyError)?;
+    Ok(Secrets::from_entropy(bytes))
 }
 
 /// Returns a seed for a repeatable run.
 pub fn seed() -> Result<u64, EntropyError> {
-    let mut octets = [0; 8];
-    getrandom::fill(&mut octets).map_err(EntropyError)?;
-    Ok(u64::from_ne_bytes(octets))
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(EntropyError)?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 /// Returns a name that cannot be guessed: 32 hexadecimal digits.
 pub fn name() -> Result<String, EntropyError> {
-    let mut octets = [0; 16];
-    getrandom::fill(&mut octets).map_err(EntropyError)?;
-    Ok(format!("{:032x}", u128::from_ne_bytes(octets)))
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(EntropyError)?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
 /// Returns a station address that is very likely unique: 46 random bits, locally administered (IEEE
 /// 802, 8.2.2: the second bit of the first byte), of no group (the first).
 pub fn station() -> Result<MacAddress, EntropyError> {
-    let mut octets = [0; 6];
-    getrandom::fill(&mut octets).map_err(EntropyError)?;
-    octets[0] = octets[0] & 0xfc | 0x02;
-    Ok(MacAddress(octets))
+    let mut bytes = [0; 6];
+    getrandom::fill(&mut bytes).map_err(EntropyError)?;
+    bytes[0] = bytes[0] & 0xfc | 0x02;
+    Ok(MacAddress(bytes))
 }
 
 #[cfg(test)]

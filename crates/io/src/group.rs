@@ -114,13 +114,13 @@ impl FromStr for GroupKey {
         };
         let digits = text.chars().enumerate().map(digit).collect::<Result<Vec<_>, _>>()?;
         let (pairs, _) = digits.as_chunks::<2>();
-        let octets: Vec<_> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
-        let octets = octets.try_into().ok().filter(|_| digits.len() == 2 * Key::LEN);
-        let octets: [u8; Key::LEN] = octets.ok_or(GroupKeyError::Length(digits.len()))?;
+        let bytes: Vec<_> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
+        let bytes = bytes.try_into().ok().filter(|_| digits.len() == 2 * Key::LEN);
+        let bytes: [u8; Key::LEN] = bytes.ok_or(GroupKeyError::Length(digits.len()))?;
         if digits.iter().all(|digit| digits.first() == Some(digit)) {
             return Err(GroupKeyError::Plain);
         }
-        Ok(Self(Key(octets)))
+        Ok(Self(Key(bytes)))
     }
 }
 

@@ -34,6 +34,7 @@
 //! packets, and a worker sleeps until its [`Waker`] or a deadline wakes it.
 #![deny(unsafe_code)]
 
+mod checked_writer;
 pub mod clock;
 pub mod config;
 pub mod dad;
@@ -91,7 +92,6 @@ pub mod tun;
 pub mod unix;
 pub mod waker;
 mod wire_error;
-mod witnessed;
 pub mod worker;
 
 pub use clock::Clock;

@@ -130,7 +130,7 @@ impl Device for MemWire {
         let pending = batch.pending();
         for segment in pending {
             self.counters.tx_frames += 1;
-            self.counters.tx_octets += segment.len() as u64;
+            self.counters.tx_bytes += segment.len() as u64;
             let text = segment.payload.octets();
             let is_super = segment.gso_size > 0 && text > segment.gso_size.into();
             self.counters.tx_super += u64::from(is_super);

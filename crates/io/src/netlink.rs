@@ -184,7 +184,7 @@ fn messages(mut reply: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 
 /// Returns the result in a `struct nlmsgerr`: a negative errno, or zero for success.
 fn outcome(body: &[u8]) -> io::Result<()> {
-    match body.first_chunk().map_or(-libc::EPROTO, |octets| i32::from_ne_bytes(*octets)) {
+    match body.first_chunk().map_or(-libc::EPROTO, |bytes| i32::from_ne_bytes(*bytes)) {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error.saturating_neg())),
     }
@@ -201,13 +201,13 @@ fn acknowledgment(reply: &[u8], request: &[u8]) -> Option<io::Result<()>> {
 
 /// A request under construction: struct nlmsghdr, a fixed part, attributes.
 struct Request {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl Request {
     fn new(kind: u16, flags: libc::c_int) -> Self {
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
-        let mut request = Self { octets: Vec::with_capacity(128) };
+        let mut request = Self { bytes: Vec::with_capacity(128) };
         request.put(&0u32.to_ne_bytes()); // the length, known at the end
         request.put(&kind.to_ne_bytes());
         request.put(&flags.to_ne_bytes());
@@ -226,8 +226,8 @@ impl Request {
         request
     }
 
-    fn put(&mut self, octets: &[u8]) {
-        self.octets.extend_from_slice(octets);
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
     }
 
     /// Appends an attribute: length, kind, value, and zeros up to a multiple of four bytes.
@@ -244,20 +244,20 @@ impl Request {
 
     /// Appends an attribute whose value `write` appends.
     fn nested(&mut self, kind: u16, write: impl FnOnce(&mut Self)) {
-        let start = self.octets.len();
+        let start = self.bytes.len();
         self.put(&[0; 2]);
         self.put(&kind.to_ne_bytes());
         write(self);
-        let len = (self.octets.len() - start) as u16;
-        self.octets[start..start + 2].copy_from_slice(&len.to_ne_bytes());
-        self.octets.resize(self.octets.len().next_multiple_of(4), 0);
+        let len = (self.bytes.len() - start) as u16;
+        self.bytes[start..start + 2].copy_from_slice(&len.to_ne_bytes());
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }
 
     fn finish(mut self, sequence: u32) -> Vec<u8> {
-        let len = self.octets.len() as u32;
-        self.octets[0..4].copy_from_slice(&len.to_ne_bytes());
-        self.octets[8..12].copy_from_slice(&sequence.to_ne_bytes());
-        self.octets
+        let len = self.bytes.len() as u32;
+        self.bytes[0..4].copy_from_slice(&len.to_ne_bytes());
+        self.bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
+        self.bytes
     }
 }
 

@@ -98,7 +98,7 @@ impl PacketWire {
         set(PacketOption::IgnoreOutgoing).map_err(refused("ignore what it sends"))?;
         set(PacketOption::VnetHeader).map_err(refused("ask for offload headers"))?;
         set(PacketOption::CopyThreshold).map_err(refused("keep super-frames"))?;
-        socket.set_receive_buffer(SUPER_OCTETS);
+        socket.set_receive_buffer(SUPER_BYTES);
         let slot = (SLOT_HEAD + usize::from(mtu(&state))).next_power_of_two().max(LEAST_SLOT);
         let ring = RingShape::new(slot, RING_FRAMES).and_then(|shape| socket.ring(shape));
         let ring = ring.map_err(refused("make a ring"))?;
@@ -155,7 +155,7 @@ impl PacketWire {
             let cut = segment.gso_size > 0 && segment.payload.octets() > segment.gso_size.into();
             self.counters.tx_frames += 1;
             self.counters.tx_super += u64::from(cut);
-            self.counters.tx_octets += segment.len() as u64;
+            self.counters.tx_bytes += segment.len() as u64;
         }
     }
 
@@ -217,22 +217,22 @@ impl Device for PacketWire {
                 0 => in_slot(&slot),
                 _ => in_queue(socket, &mut room),
             };
-            let Some((head, octets)) = whole else {
+            let Some((head, bytes)) = whole else {
                 counters.rx_oversized += 1;
                 continue;
             };
-            let ip_at = vnet::ip_offset(ETHERNET, octets);
+            let ip_at = vnet::ip_offset(ETHERNET, bytes);
             let (Ok(meta), Some(free)) =
-                (VnetHeader::decode(head).meta(octets, ip_at), frames.get_mut(good))
+                (VnetHeader::decode(head).meta(bytes, ip_at), frames.get_mut(good))
             else {
                 counters.rx_malformed += 1;
                 continue;
             };
-            *free = RxFrame::new(octets, meta);
+            *free = RxFrame::new(bytes, meta);
             good += 1;
             counters.rx_frames += 1;
             counters.rx_segments += u64::from(meta.segs);
-            counters.rx_octets += octets.len() as u64;
+            counters.rx_bytes += bytes.len() as u64;
         }
         if good > 0 {
             deliver(frames.get(..good).unwrap_or_default());
@@ -291,14 +291,14 @@ fn in_queue<'a>(
 ) -> Option<(&'a [u8; VnetHeader::LEN], &'a [u8])> {
     let len = socket.receive(room).ok()?;
     let end = len.next_multiple_of(16).min(room.len());
-    let (octets, rest) = std::mem::take(room).split_at_mut(end);
+    let (bytes, rest) = std::mem::take(room).split_at_mut(end);
     *room = rest;
-    let octets: &'a [u8] = octets;
+    let bytes: &'a [u8] = bytes;
     // One byte is filled only if the frame is larger still.
     if len >= LARGEST {
         return None;
     }
-    octets.get(..len)?.split_first_chunk()
+    bytes.get(..len)?.split_first_chunk()
 }
 
 /// Returns the station in `config`, or a random one.
@@ -360,7 +360,7 @@ const SLOT_HEAD: usize = 128;
 /// Least size of a slot in bytes: two of them fit the kernel's page.
 const LEAST_SLOT: usize = 2048;
 /// Bytes of super-frames that may wait, with the kernel's overhead.
-const SUPER_OCTETS: i32 = 16 << 20;
+const SUPER_BYTES: i32 = 16 << 20;
 /// Size of the largest frame in bytes: offload header, Ethernet header with a tag, the largest IPv6
 /// packet, and one byte that is filled only if the frame is larger still.
 const LARGEST: usize = VnetHeader::LEN + EthernetHeader::LEN + 4 + 40 + 65_535 + 1;

@@ -157,7 +157,7 @@ impl<A: Port, B: Port> MemPair<A, B> {
         self
     }
 
-    /// Ends the trace, if there is one. Its witness has received any error.
+    /// Ends the trace, if there is one. Its handler has received any error.
     pub fn end_trace(&mut self) {
         let (trace, now) = (self.near.trace.take(), self.now());
         let _told_already = trace.map(|trace| trace.finish(now, &self.near.shard));
@@ -340,8 +340,8 @@ impl<P: Port> Host<P> {
         let adopted = misrouted.as_mut().map_or(0, |misrouted| misrouted.adopt(&mut deliver));
         let frames = inward.pop(now);
         if !frames.is_empty() {
-            let frame = |octets| RxFrame::new(octets, SegMeta::SINGLE);
-            let burst: Vec<_> = frames.iter().map(|octets| frame(octets)).collect();
+            let frame = |bytes| RxFrame::new(bytes, SegMeta::SINGLE);
+            let burst: Vec<_> = frames.iter().map(|bytes| frame(bytes)).collect();
             match misrouted {
                 None => deliver(&burst),
                 Some(misrouted) => misrouted.sort(Medium::Ip, &burst, &mut deliver),

@@ -26,17 +26,17 @@ use crate::{Clock, Stop, entropy};
 
 pub mod config;
 pub mod error;
-mod tape;
+mod reader;
 
 pub use config::{PcapConfig, Speed};
 pub use error::PcapError;
-use tape::{CaptureReader, Place, Reading, Source};
+use reader::{CaptureReader, Place, Reading, Source};
 
 /// A capture that is being replayed.
 #[derive(Debug)]
 pub struct PcapWire {
     path: PathBuf,
-    tape: CaptureReader,
+    reader: CaptureReader,
     /// Frames of the piece in memory: the time and place of each.
     frames: VecDeque<(Instant, Place)>,
     /// True if the file may hold more frames.
@@ -84,7 +84,7 @@ impl PcapWire {
         };
         let mut wire = Self {
             path: path.into(),
-            tape: source.rewind(path, Reading::Last).map_err(unreadable)?,
+            reader: source.rewind(path, Reading::Last).map_err(unreadable)?,
             frames: VecDeque::new(),
             more: true,
             schedule: Schedule::begin(config.speed(), clock.now()),
@@ -106,9 +106,9 @@ impl PcapWire {
 
     /// Reads the next frames into memory, if any are left.
     fn read_on(&mut self) -> Result<(), PcapError> {
-        let Self { tape, frames, schedule, .. } = self;
+        let Self { reader, frames, schedule, .. } = self;
         while frames.is_empty() && self.more {
-            self.more = tape.read_on(&self.path, |packet, place| {
+            self.more = reader.read_on(&self.path, |packet, place| {
                 if packet.direction != Some(Direction::Out) {
                     frames.push_back((schedule.due(packet.at), place));
                 }
@@ -154,8 +154,8 @@ impl Device for PcapWire {
         let mut count = 0;
         let due = self.frames.iter().take_while(|(due, _)| *due <= now);
         for (frame, (_, place)) in burst.iter_mut().zip(due) {
-            *frame = RxFrame::new(self.tape.octets(place), SegMeta::SINGLE);
-            self.counters.rx_octets += frame.octets.len() as u64;
+            *frame = RxFrame::new(self.reader.bytes(place), SegMeta::SINGLE);
+            self.counters.rx_bytes += frame.octets.len() as u64;
             count += 1;
         }
         if count > 0 {
@@ -172,7 +172,7 @@ impl Device for PcapWire {
     fn tx_burst(&mut self, batch: &mut TxBatch) -> io::Result<TxOutcome> {
         let pending = batch.pending();
         self.counters.tx_frames += pending.len() as u64;
-        self.counters.tx_octets += pending.iter().map(|segment| segment.len() as u64).sum::<u64>();
+        self.counters.tx_bytes += pending.iter().map(|segment| segment.len() as u64).sum::<u64>();
         batch.consume(pending.len());
         Ok(TxOutcome::Drained)
     }
@@ -202,7 +202,7 @@ struct Survey {
 }
 
 impl Survey {
-    fn of(mut tape: CaptureReader, config: &PcapConfig) -> Result<Self, PcapError> {
+    fn of(mut reader: CaptureReader, config: &PcapConfig) -> Result<Self, PcapError> {
         let mut survey = Self::default();
         let mut count = |packet: &Packet<'_>, _| {
             if survey.station.is_none() {
@@ -216,8 +216,8 @@ impl Survey {
             survey.contents.inward += 1;
             survey.contents.cut += usize::from(cut);
         };
-        while tape.read_on(config.path(), &mut count)? {}
-        Ok(Self { link_type: tape.link_type(), ..survey })
+        while reader.read_on(config.path(), &mut count)? {}
+        Ok(Self { link_type: reader.link_type(), ..survey })
     }
 }
 

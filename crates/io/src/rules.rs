@@ -1,7 +1,7 @@
-//! The rules of a stack, and where each comes from.
+//! The rules of a stack: its tunables, and the origin of each value.
 //!
-//! The default, the profile, the configuration file and the environment are asked in this order, and
-//! whoever says something last prevails; what a program [sets](Rules::set) after that prevails over all.
+//! Sources are read in this order: default, profile, configuration file, environment. Later ones
+//! prevail, and what a program [sets](Rules::set) afterwards prevails over all.
 //!
 //! ```
 //! use whimbrel_io::rules::{Rules, Sources, Variables};
@@ -28,75 +28,77 @@ use file::File;
 mod environment;
 mod file;
 
-/// The rules of a stack. Shown as a configuration file, with the origin of each value behind it.
+/// The rules of a stack. `Display` writes them as a configuration file, with the origin of each
+/// value.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// The values that are in force.
+    /// The values in force.
     pub tunables: Tunables,
-    /// Whose they were at first.
+    /// The profile that they are based on.
     pub profile: &'static Profile,
-    /// Who named it, if anybody did.
+    /// Origin of the profile, if one was named.
     profile_origin: Option<Origin>,
-    /// Who said what is not the default, by the name of the tunable.
+    /// Origins of the values that are not defaults, by the name of the tunable.
     origins: BTreeMap<&'static str, Origin>,
 }
 
-/// What says by which rules a stack goes. By default nothing does.
+/// Sources of a stack's rules. By default there are none.
 #[derive(Clone, Default, Debug)]
 pub struct Sources {
-    /// A profile that was asked for, and by what; else the environment's, or the file's.
+    /// A requested profile and its origin; otherwise the environment's, or the file's.
     pub profile: Option<(&'static Profile, Origin)>,
-    /// A configuration file; else the one that the environment names.
+    /// A configuration file; otherwise the one named by the environment.
     pub file: Option<PathBuf>,
     /// Variables of the environment.
     pub environment: Variables,
 }
 
-/// Where a value comes from.
+/// Origin of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// The profile of this name, or the base of it.
+    /// The profile of this name, or its base.
     Profile(&'static str),
     /// A line of the configuration file, as in `a.toml:3`.
     File(String),
     /// The variable of this name.
     Environment(String),
-    /// An option of the program's, by its name.
+    /// An option of the program, by its name.
     Option(&'static str),
 }
 
-/// Why there are no rules.
+/// Reason why the rules are invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RulesError {
     /// The configuration file cannot be read.
     #[error("{path}: {error}; give a file that can be read", path = crate::text::path(path))]
     Unreadable {
-        /// The configuration file that was given.
+        /// Path of the configuration file.
         path: PathBuf,
-        /// Why the system did not read it.
+        /// The system's error.
         error: io::Error,
     },
-    /// A tunable that there is not, or that may not have its value.
+    /// The tunable does not exist, or may not have this value.
     #[error("{origin}: {error}")]
     Tunable {
-        /// Where it was set: a file and line, or a variable.
+        /// Origin of the value: a file and line, or a variable.
         origin: String,
-        /// What is wrong with it.
+        /// Error of the tunable.
         error: Box<TunableError>,
     },
-    /// Something else that means nothing.
+    /// Another setting is invalid.
     #[error("{origin}: {text}")]
     Meaningless {
         /// The file and line, or the variable.
         origin: String,
-        /// What it is, and what would mean something.
+        /// Message with the setting and the valid forms.
         text: String,
     },
 }
 
 impl Rules {
-    /// What these sources say together. Whether no value contradicts another, [`Rules::validate`] says.
+    /// Combines these sources. [`Rules::validate`] then checks that the values agree with each
+    /// other.
     pub fn gather(sources: Sources) -> Result<Self, RulesError> {
         let Sources { profile, file, environment } = sources;
         let path = file.or(environment.config);
@@ -111,7 +113,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// The defaults, and what the profile says.
+    /// Returns the defaults, changed by the profile.
     fn of_profile(named: Option<(&'static Profile, Origin)>) -> Result<Self, RulesError> {
         let Some((profile, origin)) = named else { return Ok(Self::default()) };
         let mut rules = Self { profile, profile_origin: Some(origin), ..Self::default() };
@@ -121,7 +123,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// Sets the tunable that has this name or alias, as it is typed.
+    /// Sets the tunable of this name or alias to a value as typed.
     pub fn set(&mut self, name: &str, value: &str, origin: Origin) -> Result<(), RulesError> {
         let refused =
             |error| RulesError::Tunable { origin: origin.to_string(), error: Box::new(error) };
@@ -132,7 +134,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether no value contradicts another, which is known when all are there.
+    /// Checks that the values agree with each other, which is known once all are set.
     pub fn validate(&self) -> Result<(), RulesError> {
         self.tunables.validate().map_err(|error| {
             let named = Tunables::named(&error.name);
@@ -142,7 +144,7 @@ impl Rules {
         })
     }
 
-    /// Who said what a tunable is, if it is not the default.
+    /// Returns the origin of a tunable's value, if it is not the default.
     pub fn origin(&self, info: &TunableInfo) -> Option<&Origin> {
         self.origins.get(info.name.text)
     }
@@ -185,7 +187,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The profile of that name, or what there is instead.
+/// Returns the profile of this name, or a message that lists the profiles.
 pub fn profile(name: &str) -> Result<&'static Profile, String> {
     Profile::by_name(name).ok_or_else(|| {
         let known: Vec<_> = PROFILES.iter().map(|profile| profile.name).collect();

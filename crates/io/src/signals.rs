@@ -43,7 +43,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// True if one of them came.
+    /// True if one of them has arrived.
     pub fn have_come(&self) -> bool {
         self.first.has_come()
     }
@@ -63,7 +63,7 @@ impl Drop for Signals {
     }
 }
 
-/// Sets `asked` at each SIGUSR1, from now on, in place of ending the process.
+/// Makes each SIGUSR1 set `asked` from now on, instead of ending the process.
 pub fn on_status_request(asked: Arc<AtomicBool>) -> io::Result<()> {
     flag::register(SIGUSR1, asked).map(|_for_good| ())
 }
@@ -103,8 +103,8 @@ impl Drop for StatusRequest {
     }
 }
 
-/// Delay from which a signal counts as a second one: `timeout` sends one to the program and to its
-/// group, within microseconds.
+/// Least delay after which a signal counts as a second one: `timeout` sends one to the program and
+/// to its group, within microseconds.
 pub const MEANT_TWICE: Duration = Duration::from_millis(200);
 
 #[cfg(test)]

@@ -338,20 +338,20 @@ pub fn interface_address(value: &str) -> Option<InterfaceAddress> {
 
 fn address(value: &str) -> Option<Address> {
     match value.parse().ok()? {
-        // It would become the IPv4 address, with a prefix of the other family.
+        // An IPv4-mapped address would become the IPv4 address, with a prefix of the other family.
         IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => None,
         addr => Some(addr.into()),
     }
 }
 
 fn station(value: &str) -> Option<MacAddress> {
-    let mut octets = [0; 6];
+    let mut bytes = [0; 6];
     let mut pairs = value.split(':');
-    for octet in &mut octets {
+    for byte in &mut bytes {
         let pair = pairs.next().filter(|pair| pair.len() == 2 && !pair.starts_with('+'))?;
-        *octet = u8::from_str_radix(pair, 16).ok()?;
+        *byte = u8::from_str_radix(pair, 16).ok()?;
     }
-    pairs.next().is_none().then_some(MacAddress(octets))
+    pairs.next().is_none().then_some(MacAddress(bytes))
 }
 
 fn number(value: &str) -> Option<u16> {

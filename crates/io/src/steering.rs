@@ -1,20 +1,20 @@
-//! Frames to the shard that they belong to.
+//! Steering of frames to the shard that they belong to.
 //!
-//! A device with several queues has a shard at each, and the kernel computes which one a segment comes in by
-//! ([`program`]): `(source port ^ destination port) / 2 mod queues`. A shard draws its ports so that
-//! what it asks is answered at home. What comes in elsewhere all the same is forwarded to its owner, once, and
-//! counted: ICMP errors, which the kernel's program does not look into; and all
-//! segments, where the kernel takes no program and spreads flows by a rule of its own. What one
-//! neighbour says of where it is, each shard must hear.
+//! A device with several queues has a shard at each. The kernel computes a segment's queue
+//! ([`program`]): `(source port ^ destination port) / 2 mod queues`. A shard chooses its local
+//! ports so that replies arrive at its own queue. A frame that arrives by another queue is
+//! forwarded to its owner, once, and counted. This happens to ICMP errors, which the kernel's
+//! program does not parse, and to all segments if the kernel takes no program and spreads flows by
+//! its own rule. What a neighbour announces about itself goes to each shard.
 //!
-//! Datagrams of UDP all belong to the shard of queue 0, and so does every UDP socket. A socket that is
-//! connected to nobody hears everybody: spread by their ports, its datagrams would need a queue at each
-//! shard, whose bounds would add up, and those of one sender that came whole would overtake those that
-//! came in fragments, which name no port and meet at queue 0 anyway. So one core has all of them.
+//! UDP datagrams all belong to the shard of queue 0, as does every UDP socket. An unconnected
+//! socket receives from every sender. If its datagrams were spread by their ports, it would need a
+//! queue at each shard: the bounds would add up, and a sender's whole datagrams would overtake its
+//! fragmented ones, which have no ports and arrive at queue 0 anyway. So one core handles all UDP.
 //!
-//! Not here: a segment of TCP in fragments. They meet at queue 0, whose shard makes it whole and
-//! may not be its owner; paths that must be made narrow by fragments do not exist for TCP, whose
-//! segments tell routers not to (RFC 1191).
+//! Limitation: TCP segments in fragments arrive at queue 0, whose shard reassembles them and may
+//! not be their owner. Paths that need fragments do not occur with TCP, whose segments forbid
+//! fragmentation (RFC 1191).
 
 use std::io;
 use std::ops::AddAssign;
@@ -36,27 +36,27 @@ mod misrouted;
 #[cfg(target_os = "linux")]
 pub mod program;
 
-/// One queue of a device: where there are several, it keeps what belongs to its shard, and forwards the
+/// One queue of a device. With several queues, it keeps what belongs to its shard and forwards the
 /// rest.
 #[derive(Debug)]
 pub struct Steered {
     device: AnyDevice,
-    /// What is for other shards, if there are any.
+    /// Forwarding to the other shards, if there are any.
     misrouted: Option<MisroutedFrames>,
 }
 
-/// What came in by the wrong queue.
+/// Counters of frames that arrived by the wrong queue.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SteeringCounters {
-    /// Frames passed on to their owner, or, what neighbours say, to everybody.
+    /// Frames forwarded to their owner; a neighbour's announcement is forwarded to all.
     pub forwarded: u64,
-    /// Frames that others passed on to this one.
+    /// Frames that other shards forwarded to this one.
     pub adopted: u64,
-    /// Frames dropped because their owner has more waiting than it can take.
+    /// Frames dropped because their owner's queue was full.
     pub dropped: u64,
 }
 
-/// Of several shards.
+/// Adds up the counters of several shards.
 impl AddAssign for SteeringCounters {
     fn add_assign(&mut self, other: Self) {
         self.forwarded += other.forwarded;
@@ -65,22 +65,22 @@ impl AddAssign for SteeringCounters {
     }
 }
 
-/// Whom a frame is for.
+/// Owner of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Home {
-    /// The shard that segments between these ports come home to.
+pub enum FrameOwner {
+    /// The shard of the queue that segments between these ports belong to.
     Between(u16, u16),
     /// The shard of queue 0, which has all UDP sockets.
-    First,
-    /// Each shard gets a copy.
-    Everybody,
-    /// Any shard: whichever has it keeps it.
-    Anybody,
+    FirstShard,
+    /// Every shard: each gets a copy.
+    EveryShard,
+    /// Any shard: the one that received it keeps it.
+    AnyShard,
 }
 
 impl Steered {
-    /// The queues of one device, in the kernel's order, each with what wakes its worker. To one alone
-    /// everything comes.
+    /// Joins the queues of one device, in the kernel's order, each with the waker of its worker. A
+    /// single queue receives everything.
     pub fn join(devices: Vec<AnyDevice>, wakers: &[Waker]) -> Vec<Self> {
         if devices.len() == 1 {
             return devices.into_iter().map(|device| Self { device, misrouted: None }).collect();
@@ -89,7 +89,7 @@ impl Steered {
         devices.into_iter().zip(MisroutedFrames::join(wakers)).map(steered).collect()
     }
 
-    /// What came in by the wrong queue so far.
+    /// Returns the counters of misrouted frames.
     pub fn steering(&self) -> SteeringCounters {
         self.misrouted.as_ref().map_or_else(Default::default, |misrouted| *misrouted.counters())
     }
@@ -133,8 +133,8 @@ impl Device for Steered {
         self.device.counters()
     }
 
-    /// At once, if something was passed on. A worker asks this after it announced its sleep, so
-    /// that nothing passed on before [`Waker::wake`] found it awake is slept upon.
+    /// Returns a time in the past if frames were forwarded here. A worker calls this after it has
+    /// announced its sleep, so it does not sleep through frames forwarded before.
     fn next_deadline(&self) -> Option<Instant> {
         match &self.misrouted {
             Some(misrouted) if misrouted.are_waiting() => Some(Instant::ZERO),
@@ -154,8 +154,8 @@ impl AsFd for Steered {
     }
 }
 
-/// The queue, of so many (>= 1), that the kernel's program would compute for a packet: what is no
-/// whole segment of TCP goes to queue 0.
+/// Returns the queue, of `queues` (at least 1), that the kernel's program computes for a packet. A
+/// packet that is not a whole TCP segment goes to queue 0.
 pub fn queue_of(packet: &[u8], queues: u16) -> u16 {
     let Ok((ip, payload)) = IpHeader::parse(packet) else { return 0 };
     match (ip.protocol, ip.fragment, payload) {
@@ -167,38 +167,39 @@ pub fn queue_of(packet: &[u8], queues: u16) -> u16 {
     }
 }
 
-/// Whom a frame is for.
-pub fn home(medium: Medium, frame: &[u8]) -> Home {
+/// Returns the owner of a frame.
+pub fn frame_owner(medium: Medium, frame: &[u8]) -> FrameOwner {
     let packet = match medium {
         Medium::Ip => frame,
         Medium::Ethernet { .. } => match EthernetHeader::parse(frame) {
             Ok((header, packet)) if header.ether_type == EtherType::ARP => return of_arp(packet),
             Ok((_, packet)) => packet,
-            Err(_) => return Home::Anybody,
+            Err(_) => return FrameOwner::AnyShard,
         },
     };
     if let Some((src, dst)) = ports_of_plain_segment(packet) {
-        return Home::Between(src, dst);
+        return FrameOwner::Between(src, dst);
     }
-    let Ok((ip, payload)) = IpHeader::parse(packet) else { return Home::Anybody };
+    let Ok((ip, payload)) = IpHeader::parse(packet) else { return FrameOwner::AnyShard };
     match (ip.protocol, payload) {
-        (Protocol::UDP, _) | (Protocol::ICMP, [ECHO_REPLY, ..]) => Home::First,
-        (Protocol::ICMPV6, [ECHO_REPLY_V6, ..]) => Home::First,
-        // The later ones say nothing of what they belong to; who asks, asks at the first shard.
-        (Protocol::ICMP | Protocol::ICMPV6, _) if ip.fragment.is_some() => Home::First,
-        _ if ip.fragment.is_some() => Home::Anybody,
+        (Protocol::UDP, _) | (Protocol::ICMP, [ECHO_REPLY, ..]) => FrameOwner::FirstShard,
+        (Protocol::ICMPV6, [ECHO_REPLY_V6, ..]) => FrameOwner::FirstShard,
+        // Later fragments do not show their protocol's header; echo requests are sent by the first
+        // shard.
+        (Protocol::ICMP | Protocol::ICMPV6, _) if ip.fragment.is_some() => FrameOwner::FirstShard,
+        _ if ip.fragment.is_some() => FrameOwner::AnyShard,
         (Protocol::TCP, [s0, s1, d0, d1, ..]) => {
-            Home::Between(u16::from_be_bytes([*s0, *s1]), u16::from_be_bytes([*d0, *d1]))
+            FrameOwner::Between(u16::from_be_bytes([*s0, *s1]), u16::from_be_bytes([*d0, *d1]))
         }
         (Protocol::ICMP, [3 | 4 | 11 | 12, rest @ ..]) => of_quoted(rest),
         (Protocol::ICMPV6, [1..=4, rest @ ..]) => of_quoted(rest),
-        (Protocol::ICMPV6, [NEIGHBOUR_ADVERTISEMENT, ..]) => Home::Everybody,
-        _ => Home::Anybody,
+        (Protocol::ICMPV6, [NEIGHBOUR_ADVERTISEMENT, ..]) => FrameOwner::EveryShard,
+        _ => FrameOwner::AnyShard,
     }
 }
 
-/// The ports, if the packet is a segment of TCP behind a header without options or extensions, and no
-/// fragment. Nothing is verified: where a broken one is dropped makes no difference.
+/// Returns the ports of a TCP segment behind a header without options or extensions, and without
+/// fragmentation. Nothing is verified: any shard may drop a damaged segment.
 fn ports_of_plain_segment(packet: &[u8]) -> Option<(u16, u16)> {
     const TCP: u8 = Protocol::TCP.0;
     let ports = match packet {
@@ -211,25 +212,26 @@ fn ports_of_plain_segment(packet: &[u8]) -> Option<(u16, u16)> {
     Some((u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1])))
 }
 
-fn of_arp(packet: &[u8]) -> Home {
+fn of_arp(packet: &[u8]) -> FrameOwner {
     match ArpPacket::parse(packet) {
-        Ok(arp) if arp.operation == ArpOperation::Reply => Home::Everybody,
-        _ => Home::Anybody,
+        Ok(arp) if arp.operation == ArpOperation::Reply => FrameOwner::EveryShard,
+        _ => FrameOwner::AnyShard,
     }
 }
 
-/// Of an ICMP error without its first byte: its header goes on for 7, and then comes what it quotes.
-fn of_quoted(rest: &[u8]) -> Home {
+/// Returns the owner of an ICMP error without its first byte: 7 more bytes of header, then the
+/// quoted packet.
+fn of_quoted(rest: &[u8]) -> FrameOwner {
     match rest.get(7..).map(QuotedSegment::parse) {
         Some(Ok(quoted)) if quoted.protocol == Protocol::TCP => {
-            Home::Between(quoted.src_port, quoted.dst_port)
+            FrameOwner::Between(quoted.src_port, quoted.dst_port)
         }
-        Some(Ok(quoted)) if OF_THE_FIRST.contains(&quoted.protocol) => Home::First,
-        _ => Home::Anybody,
+        Some(Ok(quoted)) if OF_THE_FIRST.contains(&quoted.protocol) => FrameOwner::FirstShard,
+        _ => FrameOwner::AnyShard,
     }
 }
 
-/// Whose errors the first shard hears: it has the sockets of UDP, and asks for echoes.
+/// Protocols whose errors go to the first shard: it has the UDP sockets and sends echo requests.
 const OF_THE_FIRST: [Protocol; 3] = [Protocol::UDP, Protocol::ICMP, Protocol::ICMPV6];
 /// The ICMP type of an echo reply (RFC 792).
 const ECHO_REPLY: u8 = 0;

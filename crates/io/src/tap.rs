@@ -8,9 +8,9 @@ use whimbrel_link::recorder::Recorder;
 use whimbrel_stack::{RxFrame, Shard, TxBatch};
 
 use crate::Stop;
-use crate::witnessed::Witnessed;
+use crate::checked_writer::CheckedWriter;
 
-pub use crate::witnessed::Witness;
+pub use crate::checked_writer::ErrorHandler;
 
 pub use whimbrel_link::recorder::RecorderConfig as TapConfig;
 
@@ -26,7 +26,7 @@ pub struct Tap {
 
 /// Output of one tap, or of those of several shards.
 struct Files {
-    out: Witnessed,
+    out: CheckedWriter,
     rotation: Option<Rotation>,
     /// Bytes in this file.
     written: u64,
@@ -35,7 +35,7 @@ struct Files {
 /// Continuation of a capture in another file.
 pub struct Rotation {
     /// Size in bytes at which a file ends; a burst of frames may exceed it.
-    pub octets: u64,
+    pub bytes: u64,
     /// Opens the next file.
     pub next: Box<dyn FnMut() -> io::Result<Box<dyn Write + Send>> + Send>,
 }
@@ -46,13 +46,13 @@ impl Tap {
         Self::begin_before(None, config, out)
     }
 
-    /// Begins a capture; if writing fails, `witness` gets the error, once and immediately.
+    /// Begins a capture; if writing fails, `handler` gets the error, once and immediately.
     pub fn begin_before(
-        witness: Option<Witness>,
+        handler: Option<ErrorHandler>,
         config: TapConfig,
         out: impl Write + Send + 'static,
     ) -> Self {
-        let files = Files { out: Witnessed::new(witness, out), rotation: None, written: 0 };
+        let files = Files { out: CheckedWriter::new(handler, out), rotation: None, written: 0 };
         let files = Arc::new(Mutex::new(files));
         let mut tap = Self { recorder: Recorder::begin(config), kept: 0, enough: None, files };
         tap.write();
@@ -125,7 +125,7 @@ impl Files {
             return;
         }
         if let Some(rotation) = &mut self.rotation
-            && self.written >= rotation.octets
+            && self.written >= rotation.bytes
         {
             self.out.go_on(&mut rotation.next);
             let header = recorder.header();

@@ -1,15 +1,15 @@
-//! Numbers and paths for people.
+//! Formats numbers and paths for messages.
 
 use std::path::Path;
 
 use whimbrel_base::Foreign;
 
-/// A path as people read it: its name may be another user's choice.
+/// Returns a path in a form that is safe to print: another user may have chosen its name.
 pub fn path(path: &Path) -> Foreign<&[u8]> {
     Foreign::new(path.as_os_str().as_encoded_bytes())
 }
 
-/// A count with its thousands apart: `612,034`.
+/// Formats a count with groups of thousands: `612,034`.
 pub fn thousands(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

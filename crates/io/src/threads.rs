@@ -1,7 +1,7 @@
 //! Threads for the shards of a stack, which end together.
 //!
-//! Without one shard the others are no complete host, because its flows are not served. Whichever ends
-//! first (an error, a panic or a request) therefore ends all.
+//! Without one shard the others are no complete host, because its flows are not served. The first
+//! that ends (by an error, a panic or a request) therefore ends all.
 
 use std::io;
 use std::thread::{self, Builder, ScopedJoinHandle};

@@ -7,26 +7,26 @@ use whimbrel_base::Instant;
 use whimbrel_link::tracer::Tracer;
 use whimbrel_stack::{Medium, RxFrame, Shard, TxBatch};
 
-use crate::witnessed::{Witness, Witnessed};
+use crate::checked_writer::{CheckedWriter, ErrorHandler};
 
 /// Trace of a shard. [`Trace::finish`] ends it and returns its result.
 pub struct Trace {
     tracer: Tracer,
     /// Output of all shards.
-    out: Arc<Mutex<Witnessed>>,
+    out: Arc<Mutex<CheckedWriter>>,
 }
 
 impl Trace {
     /// Begins a trace for each of `shards` (at least 1) shards of a host, all written to `out`, which
-    /// is best buffered. Lines of one burst stay together. If writing fails, `witness` gets the error,
+    /// is best buffered. Lines of one burst stay together. If writing fails, `handler` gets the error,
     /// once and immediately, and the stack goes on without its trace.
     pub fn begin(
-        witness: Witness,
+        handler: ErrorHandler,
         medium: Medium,
         shards: usize,
         out: impl Write + Send + 'static,
     ) -> Vec<Self> {
-        let out = Arc::new(Mutex::new(Witnessed::new(Some(witness), out)));
+        let out = Arc::new(Mutex::new(CheckedWriter::new(Some(handler), out)));
         let tracer = |shard| Tracer::new(medium, shard as u64, shards as u64);
         (0..shards).map(|shard| Self { tracer: tracer(shard), out: Arc::clone(&out) }).collect()
     }

@@ -1,9 +1,8 @@
 //! TUN and TAP: an interface whose other end is this process (Linux
 //! `Documentation/networking/tuntap.rst`).
 //!
-//! Frames begin with their IP header (TUN) or an Ethernet header (TAP) and travel one by one, one
-//! system call each (0.7 to 1.0 us); what makes it fast is that one frame may stand for up to 64 kB
-//! of segments, in both directions ([`vnet`]).
+//! Frames begin with their IP header (TUN) or an Ethernet header (TAP). Each costs one system call
+//! (0.7 to 1.0 us), but may stand for up to 64 kB of segments, in both directions ([`vnet`]).
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
@@ -32,8 +31,8 @@ pub use error::TunError;
 use long_frames::{LongFrames, ReadTo};
 use vnet::VnetHeader;
 
-/// One queue of a TUN or TAP interface. The interface lives as long as its queues, unless somebody made
-/// it persistent before.
+/// One queue of a TUN or TAP interface. The interface exists as long as its queues, unless it was
+/// made persistent before.
 #[derive(Debug)]
 pub struct Tun {
     file: TunFile,
@@ -46,18 +45,18 @@ pub struct Tun {
     counters: DeviceCounters,
 }
 
-/// What the kernel may hand over unfinished (`TUN_F_*`).
+/// Offloads that the kernel may leave to the stack (`TUN_F_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offloads(u32);
 
 impl Offloads {
-    /// Whether the kernel knows large frames of datagrams: it takes them since it hands them over.
+    /// True if the kernel supports super-frames of datagrams: it takes them if it delivers them.
     const fn cut_datagrams(self) -> bool {
         const BOTH: u32 = libc::TUN_F_USO4 | libc::TUN_F_USO6;
         self.0 & BOTH == BOTH
     }
 
-    /// Their names, for people: `csum tso4 tso6 ecn uso4 uso6`.
+    /// Returns their names, for messages: `csum tso4 tso6 ecn uso4 uso6`.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         const NAMES: [(u32, &str); 6] = [
             (libc::TUN_F_CSUM, "csum"),
@@ -72,9 +71,9 @@ impl Offloads {
 }
 
 impl Tun {
-    /// Makes the interface, or attaches to it, and sets it up: MTU, queue length, the machine's
-    /// addresses, routes, up. In the network namespace of the calling thread. Of a
-    /// [descriptor](TunConfig::from_fd) the interface is left as it is.
+    /// Creates the interface, or attaches to it, in the network namespace of the calling thread.
+    /// Sets its MTU, queue length, addresses and routes, and brings it up. The interface of a
+    /// [descriptor](TunConfig::from_fd) is not changed.
     pub fn open(config: &TunConfig) -> Result<Self, TunError> {
         if config.queues() > 1 {
             return Err(TunError::Queues(config.queues()));
@@ -84,34 +83,34 @@ impl Tun {
         Ok(tun)
     }
 
-    /// The descriptor, for whoever is to have it: a process without the privilege to open one, which makes
-    /// a device of it again by [`TunConfig::from_fd`].
+    /// Returns the descriptor, for a process without the privilege to open one; that process makes
+    /// a device of it with [`TunConfig::from_fd`].
     pub fn into_fd(self) -> OwnedFd {
         self.file.into()
     }
 
-    /// As [`Tun::open`], with every queue that `config` asks for: one for each worker, to be
-    /// [joined](crate::Steered::join). The kernel computes the queue of a segment; if it takes no
-    /// program for that (no CAP_BPF), it keeps a flow on the queue that last sent for it.
+    /// Opens every queue in `config`, as [`Tun::open`] does: one for each worker, to be
+    /// [joined](crate::Steered::join). The kernel computes the queue of a segment. If it takes no
+    /// program for that (no CAP_BPF), a flow stays on the queue that last sent for it.
     pub fn open_queues(config: &TunConfig) -> Result<Vec<Self>, TunError> {
         let queues: Vec<_> =
             (0..config.queues()).map(|_| Self::attach(config)).collect::<Result<_, _>>()?;
         if let [first, _, ..] = queues.as_slice() {
             let program = sys::bpf::load(&program::extended(config.queues()));
-            // Without it each frame finds its way all the same, at a copy.
+            // Without the program frames are forwarded between shards, at the cost of a copy.
             let _ = program.and_then(|program| first.file.set_steering(&program));
         }
         set_up(config)?;
         Ok(queues)
     }
 
-    /// What the kernel may hand over unfinished: without USO on kernels before 6.2.
+    /// Returns the offloads that the kernel may leave to the stack: no USO on kernels before 6.2.
     pub fn offloads(&self) -> Offloads {
         self.offloads
     }
 
-    /// Sends one segment, or drops it if the kernel refuses it for itself. Returns why not, if it
-    /// is to be sent later; an error if the interface is gone.
+    /// Sends one segment, or drops it if the kernel refuses it. Returns the reason if it must be
+    /// sent later. An error means that the interface is gone.
     pub fn send(&mut self, segment: &TxSegment) -> io::Result<Option<TxOutcome>> {
         let vnet = VnetHeader::of_segment(segment, self.link_header_len()).encode();
         let vnet = self.framing.of(&vnet);
@@ -130,8 +129,8 @@ impl Tun {
         Ok(None)
     }
 
-    /// Hands one finished packet to the machine. Returns whether it was taken: it is not where memory is
-    /// short, or the interface is down. An error if the interface is gone.
+    /// Sends one finished packet to the machine. Returns false if memory is short or the interface
+    /// is down. An error means that the interface is gone.
     pub fn send_packet(&mut self, packet: &[u8]) -> io::Result<bool> {
         let vnet = VnetHeader::default().encode();
         let vnet = IoSlice::new(self.framing.of(&vnet));
@@ -139,7 +138,7 @@ impl Tun {
         match sent {
             Ok(_) => {
                 self.counters.tx_frames += 1;
-                self.counters.tx_octets += packet.len() as u64;
+                self.counters.tx_bytes += packet.len() as u64;
                 Ok(true)
             }
             Err(error) if is_lost(&error) => Err(error),
@@ -172,15 +171,16 @@ impl Tun {
         Self::of_queue(config, file, Framing::Vnet, medium, steering)
     }
 
-    /// A queue that somebody else opened.
+    /// Opens a queue from an existing descriptor.
     fn adopt(config: &TunConfig, given: &TunHandle) -> Result<Self, TunError> {
         let file = given.file()?;
-        // The others may be anybody's: a flow stays with the queue that last sent for it.
+        // The other queues may belong to other programs: a flow stays with the queue that last sent
+        // for it.
         let steering = if given.is_multi_queue() { Steering::Consistent } else { Steering::None };
         Self::of_queue(config, file, given.framing(), medium(config.layer())?, steering)
     }
 
-    /// A queue of an interface.
+    /// Creates a queue of an interface.
     fn of_queue(
         config: &TunConfig,
         file: TunFile,
@@ -200,7 +200,8 @@ impl Tun {
                 accept_offloads(&file, config.offload()).map_err(refused("set offloads"))?
             }
             Framing::Bare => {
-                // None is on, unless whoever opened it said so; and then frames would say nothing of it.
+                // Offloads may have been left on by the descriptor's previous owner; frames would
+                // not announce them.
                 let _ = file.set_offload(0);
                 Offloads(0)
             }
@@ -220,12 +221,12 @@ impl Tun {
         })
     }
 
-    /// Reads frames: one behind the other into the arena, or long ones into chunks. Notes the good ones in
-    /// `places`.
+    /// Reads frames: one behind the other into the arena, or long ones into chunks. Records the
+    /// valid ones in `places`.
     fn read_burst(&mut self, places: &mut [Place; MAX_BURST]) -> io::Result<Burst> {
         let mut burst = Burst::default();
         let (mut start, mut long) = (FIRST, 0);
-        while burst.taken < MAX_BURST && start + long < BURST_OCTETS {
+        while burst.taken < MAX_BURST && start + long < BURST_BYTES {
             let Some(buffer) = self.arena.get_mut(start..start + SLOT) else { break };
             let read = self.long.read(&self.file, buffer);
             if read.as_ref().is_err_and(ends_burst) {
@@ -235,14 +236,14 @@ impl Tun {
                 }
             }
             burst.taken += 1;
-            // Length zero stands for the frame that could not be handed over.
+            // Length zero stands for a frame that the kernel could not deliver.
             let place = match read.unwrap_or(ReadTo::Buffer(0)) {
                 ReadTo::Buffer(len) => Place { start, len, ..Place::EMPTY },
                 ReadTo::Chunk { index, len } => Place { chunk: Some(index), len, ..Place::EMPTY },
             };
             if self.framing == Framing::Bare
                 && self.capabilities.medium == Medium::Ip
-                && has_packet_information(self.octets(&place))
+                && has_packet_information(self.bytes(&place))
             {
                 return Err(packet_information());
             }
@@ -259,16 +260,16 @@ impl Tun {
         Ok(burst)
     }
 
-    /// Whether what was read is a frame, and what is known of it.
+    /// Checks that the bytes read are a frame; returns its place and metadata.
     fn take_frame(&mut self, read: Place) -> Option<Place> {
         if read.len == SLOT {
             self.counters.rx_oversized += 1;
             return None;
         }
-        let octets = self.octets(&read);
+        let bytes = self.bytes(&read);
         let frame = match self.framing {
-            Framing::Bare => Some((octets, SegMeta::SINGLE)),
-            Framing::Vnet => octets.split_first_chunk().and_then(|(header, frame)| {
+            Framing::Bare => Some((bytes, SegMeta::SINGLE)),
+            Framing::Vnet => bytes.split_first_chunk().and_then(|(header, frame)| {
                 let ip_at = vnet::ip_offset(self.capabilities.medium, frame);
                 Some((frame, VnetHeader::decode(header).meta(frame, ip_at).ok()?))
             }),
@@ -280,11 +281,11 @@ impl Tun {
         let len = frame.len();
         self.counters.rx_frames += 1;
         self.counters.rx_segments += u64::from(meta.segs);
-        self.counters.rx_octets += len as u64;
+        self.counters.rx_bytes += len as u64;
         Some(Place { start: read.start + read.len - len, len, meta, ..read })
     }
 
-    fn octets(&self, place: &Place) -> &[u8] {
+    fn bytes(&self, place: &Place) -> &[u8] {
         let memory = match place.chunk {
             None => &self.arena[..],
             Some(chunk) => self.long.chunks().get(chunk).map_or(&[][..], |chunk| chunk),
@@ -303,7 +304,7 @@ impl Tun {
         let cut = segment.gso_size > 0 && segment.payload.octets() > u32::from(segment.gso_size);
         self.counters.tx_frames += 1;
         self.counters.tx_super += u64::from(cut);
-        self.counters.tx_octets += segment.len() as u64;
+        self.counters.tx_bytes += segment.len() as u64;
     }
 }
 
@@ -341,11 +342,11 @@ impl Device for Tun {
             let mut frames = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
             for (frame, place) in frames.iter_mut().zip(&places).take(burst.good) {
                 let chunk = place.chunk.and_then(|chunk| self.long.chunks().get(chunk));
-                *frame = RxFrame { octets: self.octets(place), meta: place.meta, chunk };
+                *frame = RxFrame { octets: self.bytes(place), meta: place.meta, chunk };
             }
             deliver(frames.get(..burst.good).unwrap_or_default());
         }
-        self.long.let_go();
+        self.long.release();
         Ok(burst.taken)
     }
 
@@ -370,17 +371,17 @@ impl AsFd for Tun {
     }
 }
 
-/// What stands in front of each frame.
+/// Header in front of each frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Framing {
     /// An offload header.
     Vnet,
-    /// Nothing: each frame is one segment with its checksum.
+    /// None: each frame is one segment with its checksum.
     Bare,
 }
 
 impl Framing {
-    /// What of an offload header is written.
+    /// Returns the bytes of an offload header that are written.
     fn of(self, vnet: &[u8; VnetHeader::LEN]) -> &[u8] {
         match self {
             Self::Vnet => vnet,
@@ -389,10 +390,10 @@ impl Framing {
     }
 }
 
-/// Where a frame lies, its offload header not included.
+/// Position of a frame, without its offload header.
 #[derive(Clone, Copy)]
 struct Place {
-    /// In one of the [chunks](LongFrames::chunks). `None`: in the arena.
+    /// Index of its [chunk](LongFrames::chunks). `None`: in the arena.
     chunk: Option<usize>,
     start: usize,
     len: usize,
@@ -403,14 +404,14 @@ impl Place {
     const EMPTY: Self = Self { chunk: None, start: 0, len: 0, meta: SegMeta::SINGLE };
 }
 
-/// How many frames were read, and how many of them are to be delivered.
+/// Numbers of frames read, and of frames to deliver.
 #[derive(Default)]
 struct Burst {
     taken: usize,
     good: usize,
 }
 
-/// The medium of an interface; a station of our own for Ethernet, if none is given.
+/// Returns the medium of an interface; for Ethernet with a random station, if none is given.
 fn medium(layer: Layer) -> Result<Medium, TunError> {
     Ok(match layer {
         Layer::Ip => Medium::Ip,
@@ -437,7 +438,7 @@ fn capabilities(
     }
 }
 
-/// Asks for all offloads, then for fewer, until the kernel takes what we ask for.
+/// Requests all offloads, then fewer, until the kernel accepts.
 fn accept_offloads(tun: &TunFile, offload: Offload) -> io::Result<Offloads> {
     let tso = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
     let all = tso | libc::TUN_F_TSO_ECN | libc::TUN_F_USO4 | libc::TUN_F_USO6;
@@ -454,7 +455,7 @@ fn accept_offloads(tun: &TunFile, offload: Offload) -> io::Result<Offloads> {
     Ok(Offloads(0))
 }
 
-/// The machine's side of the interface.
+/// Sets up the machine's side of the interface.
 fn set_up(config: &TunConfig) -> Result<(), TunError> {
     if config.given().is_some() {
         return Ok(());
@@ -463,7 +464,7 @@ fn set_up(config: &TunConfig) -> Result<(), TunError> {
     let refused = |doing| move |error| TunError::on_setup(doing, name, error);
     let index = sys::interface_index(config.name()).map_err(refused("find the number"))?;
     let mut netlink = Netlink::open().map_err(refused("open a routing socket"))?;
-    // Fails where IPv6 is switched off, and then it is not needed.
+    // This fails if IPv6 is switched off, and then it is not needed.
     let _ = netlink.no_generated_addresses(index);
     netlink.bring_up(index, config.mtu(), QUEUE_FRAMES).map_err(refused("set the link up"))?;
     for &host in config.hosts() {
@@ -488,13 +489,13 @@ fn write_segment(mut tun: &File, vnet: &[u8], segment: &TxSegment) -> io::Result
     tun.write_vectored(slices.get(..count).unwrap_or_default()).map(|_| ())
 }
 
-/// Whether nothing more can be read now. EINVAL is about one frame, which the kernel could not
-/// describe by an offload header and threw away: the next may be better.
+/// True if no more can be read now. EINVAL concerns one frame, which the kernel could not describe
+/// by an offload header and dropped: the next may be readable.
 fn ends_burst(error: &io::Error) -> bool {
     error.raw_os_error() != Some(libc::EINVAL)
 }
 
-/// Whether the interface is gone, not only what was to be sent.
+/// True if the interface is gone, and not only the packet refused.
 fn is_lost(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EBADFD | libc::EBADF))
 }
@@ -504,8 +505,8 @@ fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Whether a frame begins with `struct tun_pi` (linux/if_tun.h): flags, and what stands behind them, where an
-/// IP header has its version.
+/// True if a frame begins with `struct tun_pi` (linux/if_tun.h): flags and a protocol, where an IP
+/// header has its version.
 fn has_packet_information(frame: &[u8]) -> bool {
     match frame {
         [0, _, 0x08, 0x00, first, ..] => first >> 4 == 4,
@@ -520,23 +521,23 @@ fn packet_information() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
-/// Where the next frame's offload header goes, so that the frame is aligned to 16 bytes.
+/// Returns the offset of the next frame's offload header, so that the frame is aligned to 16 bytes.
 fn next_start(end: usize) -> usize {
     (end + VnetHeader::LEN).next_multiple_of(16) - VnetHeader::LEN
 }
 
-/// A burst ends once this many bytes were read, so that they are still in the second-level cache
-/// when the stack reads them: 128 KiB.
-const BURST_OCTETS: usize = 128 * 1024;
-/// Room for one read: the largest IPv6 packet (a header of 40 bytes and 65,535 of payload), its
-/// offload header, an Ethernet header with a tag, and one byte that is filled only if the frame is
-/// larger still.
+/// Bytes after which a burst ends, so that they are still in the second-level cache when the stack
+/// reads them: 128 KiB.
+const BURST_BYTES: usize = 128 * 1024;
+/// Bytes of memory for one read: the largest IPv6 packet (a header of 40 bytes and 65,535 of
+/// payload), its offload header, an Ethernet header with a tag, and one byte that is filled only if
+/// the frame is larger still.
 const SLOT: usize = VnetHeader::LEN + EthernetHeader::LEN + 4 + 40 + 65_535 + 1;
-/// The first frame's offload header.
+/// Offset of the first frame's offload header.
 const FIRST: usize = 16 - VnetHeader::LEN;
-/// Room for a burst that ends with a frame of the largest size.
-const ARENA: usize = BURST_OCTETS + SLOT;
-/// The interface's queue towards us. The kernel's 500 hold 1.5 ms of short connections at full
-/// rate, less than a busy machine may let a thread wait; much longer queues only add delay, since
-/// a sender cannot see them.
+/// Bytes of memory for a burst that ends with a frame of the largest size.
+const ARENA: usize = BURST_BYTES + SLOT;
+/// Length of the interface's queue towards the stack, in frames. The kernel's 500 hold 1.5 ms of
+/// short connections at full rate, less than a busy machine may let a thread wait. Much longer
+/// queues only add delay, because a sender cannot see them.
 const QUEUE_FRAMES: u32 = 4096;

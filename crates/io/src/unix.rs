@@ -1,12 +1,13 @@
-//! A socket between two processes as a wire: each message a frame that begins with its IP header.
+//! A socket between two processes as a wire: each message is a frame that begins with its IP
+//! header.
 //!
-//! Whoever comes first listens at the path, the second connects; neither needs a privilege. While
-//! nobody is at the other end, frames are dropped, as by a cable that is not plugged in. If the one
-//! that connected goes, the one that listens waits for the next; if the one that listens goes, the
-//! wire is lost to the other. A third that connects waits until the second has gone.
+//! The first process listens at the path, the second connects; neither needs a privilege. While
+//! there is no peer, frames are dropped, as by an unplugged cable. If the connecting process ends,
+//! the listening one waits for the next. If the listening one ends, the other loses the wire. A
+//! third that connects waits until the second has gone.
 //!
-//! Up to 64 frames travel with one system call (sendmmsg, recvmmsg). Not here: offloads. A peer of
-//! another MTU is not found out: what exceeds ours is dropped and counted.
+//! Up to 64 frames travel with one system call (sendmmsg, recvmmsg). There are no offloads. A
+//! peer's different MTU is not detected: frames beyond this side's MTU are dropped and counted.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -31,28 +32,28 @@ pub struct UnixWire {
     end: End,
     name: String,
     mtu: u16,
-    /// Places for a burst, each for one frame and one byte more.
+    /// Buffers of a burst, each for one frame and one byte more.
     arena: Box<[u8]>,
     counters: DeviceCounters,
 }
 
 impl UnixWire {
-    /// Connects to whoever is at the path, or else waits there.
+    /// Connects to the process at the path; if there is none, waits for one.
     pub fn open(config: &UnixConfig) -> Result<Self, UnixError> {
         let end = join::join(config.path())?;
         let mtu = config.mtu();
-        let places = (BURST_OCTETS / place(mtu)).clamp(1, MAX_BURST.min(MOST));
+        let places = (BURST_BYTES / place(mtu)).clamp(1, MAX_BURST.min(MOST));
         let arena = vec![0; places * place(mtu)].into_boxed_slice();
         let name = format!("unix:{}", crate::text::path(config.path()));
         Ok(Self { end, name, mtu, arena, counters: DeviceCounters::default() })
     }
 
-    /// Whether somebody is at the other end, as far as is known.
+    /// True if a peer is known to be connected.
     pub fn is_joined(&self) -> bool {
         self.end.peer().is_some()
     }
 
-    /// The other end is gone.
+    /// Handles the end of the peer.
     fn on_farewell(&mut self) -> io::Result<()> {
         let gone = "the process at the other end of the socket has gone";
         match &mut self.end {
@@ -64,7 +65,7 @@ impl UnixWire {
         }
     }
 
-    /// Counts the frames that were received, and fills `frames` with those to be delivered.
+    /// Counts the received frames, and fills `frames` with the valid ones.
     fn judge<'a>(
         arena: &'a [u8],
         place: usize,
@@ -73,15 +74,15 @@ impl UnixWire {
         counters: &mut DeviceCounters,
     ) -> usize {
         let mut good = 0;
-        for (octets, received) in arena.chunks_exact(place).zip(received) {
-            let frame = octets.get(..received.len).filter(|frame| frame.len() < place);
+        for (bytes, received) in arena.chunks_exact(place).zip(received) {
+            let frame = bytes.get(..received.len).filter(|frame| frame.len() < place);
             match frame.zip(frames.get_mut(good)) {
-                Some((octets, frame)) => {
-                    *frame = RxFrame::new(octets, SegMeta::SINGLE);
+                Some((bytes, frame)) => {
+                    *frame = RxFrame::new(bytes, SegMeta::SINGLE);
                     good += 1;
                     counters.rx_frames += 1;
                     counters.rx_segments += 1;
-                    counters.rx_octets += octets.len() as u64;
+                    counters.rx_bytes += bytes.len() as u64;
                 }
                 None => counters.rx_oversized += 1,
             }
@@ -89,7 +90,7 @@ impl UnixWire {
         good
     }
 
-    /// Sends some of the pending segments; returns how many, or why none.
+    /// Sends some of the pending segments. Returns how many, or the error for the first.
     fn send(peer: &SeqPacket, pending: &[TxSegment]) -> io::Result<usize> {
         let mut slices = [[IoSlice::new(&[]); MAX_SLICES + 1]; AT_ONCE];
         let mut messages: [&[IoSlice<'_>]; AT_ONCE] = [&[]; AT_ONCE];
@@ -108,7 +109,7 @@ impl UnixWire {
 
     fn count_sent(&mut self, sent: &[TxSegment]) {
         self.counters.tx_frames += sent.len() as u64;
-        self.counters.tx_octets += sent.iter().map(|segment| segment.len() as u64).sum::<u64>();
+        self.counters.tx_bytes += sent.iter().map(|segment| segment.len() as u64).sum::<u64>();
     }
 
     fn drop_first(&mut self, batch: &mut TxBatch, count: usize, errno: i32) {
@@ -117,13 +118,14 @@ impl UnixWire {
         self.counters.tx_last_error = Some(errno);
     }
 
-    /// What follows from a refusal: why to stop, or nothing if what was refused was dropped.
+    /// Handles a refused send. Returns the reason to stop, or `None` if the refused segment was
+    /// dropped.
     fn on_refusal(&mut self, error: &io::Error, batch: &mut TxBatch) -> Option<TxOutcome> {
         if let Some(outcome) = self.counters.on_busy(error) {
             return Some(outcome);
         }
         match error.raw_os_error() {
-            // Nobody is there any more; receiving finds that out, after what is still to be read.
+            // The peer is gone; receiving reports that, after the frames that are still unread.
             Some(errno @ (libc::EPIPE | libc::ECONNRESET | libc::ENOTCONN)) => {
                 self.drop_first(batch, batch.pending().len(), errno);
             }
@@ -159,7 +161,7 @@ impl Device for UnixWire {
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => 0,
             Err(error) => return Err(error),
         };
-        // No frame is empty: that is how the end of the connection looks.
+        // No frame is empty: a length of zero is the end of the connection.
         let received = received.get(..taken).unwrap_or_default();
         let whole = received.iter().take_while(|received| received.len > 0).count();
         let mut frames = [RxFrame::new(&[], SegMeta::SINGLE); MAX_BURST];
@@ -199,7 +201,7 @@ impl Device for UnixWire {
         &self.counters
     }
 
-    /// The other end hung up: receiving finds that out, after what is still to be read.
+    /// Handles a hang-up of the peer: receiving reports it, after the frames that are still unread.
     fn on_poll_error(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -219,13 +221,14 @@ fn is_transient(error: &io::Error) -> bool {
     aborted || matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Room for a frame, and one byte that is filled only if the frame is larger.
+/// Returns the size of a buffer for one frame, and one byte that is filled only if the frame is
+/// larger.
 fn place(mtu: u16) -> usize {
     usize::from(mtu) + 1
 }
 
-/// A burst has at most this many bytes, so that they are still in the second-level cache when the
-/// stack reads them.
-const BURST_OCTETS: usize = 256 * 1024;
-/// Frames of one system call outward: their slices take 5 kB of stack.
+/// Limit of a burst in bytes, so that they are still in the second-level cache when the stack reads
+/// them.
+const BURST_BYTES: usize = 256 * 1024;
+/// Limit of frames in one outward system call: their slices take 5 kB of stack.
 const AT_ONCE: usize = 16;

@@ -1,4 +1,4 @@
-//! Why a stack could not be had on a wire, of whatever kind.
+//! Errors of opening a stack on a wire of any kind.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::AddressCheckError;
 #[cfg(target_os = "linux")]
 use crate::{PacketError, PcapError, TunError, UnixError};
 
-/// Why a stack could not be had on a wire.
+/// Reason why a stack could not be opened on a wire.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
@@ -14,15 +14,15 @@ pub enum WireError {
     /// kernel's.
     #[error("this wire has no device: give tun:, tap:, packet: or unix:")]
     NoDevice,
-    /// The interface could not be had.
+    /// The interface could not be opened.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Tun(#[from] TunError),
-    /// There is no place on the interface.
+    /// The packet socket could not be opened.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Packet(#[from] PacketError),
-    /// The socket could not be had.
+    /// The socket to another process could not be opened.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Unix(#[from] UnixError),
@@ -30,13 +30,13 @@ pub enum WireError {
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Pcap(#[from] PcapError),
-    /// Another station has an address of the stack's.
+    /// Another station has an address of the stack.
     #[error(transparent)]
     Conflict(#[from] AddressCheckError),
-    /// Addresses, routes and rules that make no host.
+    /// The addresses, routes and rules are no valid host.
     #[error(transparent)]
     Config(#[from] whimbrel_stack::shard::ConfigError),
-    /// The system gave no descriptor.
+    /// The system returned no descriptor.
     #[error(transparent)]
     System(#[from] io::Error),
 }

@@ -92,7 +92,7 @@ enum BatchBlock {
     /// Until the device is writable.
     UntilWritable,
     /// Until this time, because no descriptor reports the end.
-    StopCondition(Instant),
+    UntilTime(Instant),
     /// Until the reader of the queue makes room and wakes the worker.
     UntilWoken,
 }
@@ -156,7 +156,7 @@ impl<D: Device, P: Port> Worker<D, P> {
         self
     }
 
-    /// Ends the trace, if there is one. Its witness has been informed of errors.
+    /// Ends the trace, if there is one. Its handler has been informed of errors.
     pub fn end_trace(&mut self) {
         let trace = self.trace.take();
         let _told_already = trace.map(|trace| trace.finish(self.clock.now(), &self.shard));
@@ -297,7 +297,7 @@ impl<D: Device, P: Port> Worker<D, P> {
                 TxOutcome::Drained => None,
                 TxOutcome::Blocked => Some(BatchBlock::UntilWritable),
                 TxOutcome::Congested => {
-                    Some(BatchBlock::StopCondition(self.clock.now() + CONGESTION_PAUSE))
+                    Some(BatchBlock::UntilTime(self.clock.now() + CONGESTION_PAUSE))
                 }
                 TxOutcome::Full => Some(BatchBlock::UntilWoken),
             };
@@ -367,7 +367,7 @@ impl<D: Device, P: Port> Worker<D, P> {
     /// Returns the next deadline that no descriptor reports.
     fn next_deadline(&self) -> Option<Instant> {
         let retry = match self.stuck {
-            Some(BatchBlock::StopCondition(retry)) => Some(retry),
+            Some(BatchBlock::UntilTime(retry)) => Some(retry),
             _ => None,
         };
         Instant::earliest([

@@ -1,6 +1,6 @@
-//! A TUN queue that somebody else opened, each test in a network namespace of its own.
+//! A TUN queue opened elsewhere, each test in its own network namespace.
 //!
-//! Needs root. Without it the tests say so and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
+//! Needs root. Without it the tests report that and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
@@ -25,13 +25,13 @@ fn own() -> Vec<InterfaceAddress> {
     vec![InterfaceAddress { addr: IpAddr::from([10, 9, 0, 2]).into(), prefix_len: 24 }]
 }
 
-/// A queue of the interface whim0, as a service or a parent makes it.
+/// Opens a queue of the interface whim0, as a service or a parent does it.
 fn made_with(flags: i32) -> OwnedFd {
     let file = OpenOptions::new().read(true).write(true).open("/dev/net/tun").unwrap();
     // SAFETY: `ifreq` is a C structure of integers and arrays, for which zeroes are a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (place, octet) in request.ifr_name.iter_mut().zip(b"whim0") {
-        *place = octet.cast_signed();
+    for (place, byte) in request.ifr_name.iter_mut().zip(b"whim0") {
+        *place = byte.cast_signed();
     }
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes one `ifreq`, which is lent exclusively.
@@ -46,7 +46,8 @@ fn bring_up() {
     }
 }
 
-/// The text of a datagram from the kernel, what is known of its frame, and of one to the kernel.
+/// Exchanges a datagram with the kernel in each direction. Returns the metadata of the received
+/// frame.
 fn talk(tun: &mut Tun) -> SegMeta {
     let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -61,7 +62,8 @@ fn talk(tun: &mut Tun) -> SegMeta {
         taken.unwrap();
     }
     let (mut packet, meta) = heard.unwrap();
-    // Back it goes: both ends change places, which no sum sees; that of the datagram may be left out.
+    // The frame goes back with its endpoints exchanged, which changes no sum; the datagram's may be
+    // left out.
     packet[12..20].rotate_left(4);
     packet[20..24].rotate_left(2);
     packet[26..28].fill(0);
@@ -73,7 +75,7 @@ fn talk(tun: &mut Tun) -> SegMeta {
 }
 
 #[test]
-fn a_queue_without_offload_headers_carries_whole_packets_and_asks_for_no_offload() {
+fn queue_without_vnet_header_carries_packets_without_offload() {
     in_namespace(&[TUN, "ip"], || {
         let fd = made_with(libc::IFF_TUN | libc::IFF_NO_PI);
         bring_up();
@@ -90,7 +92,7 @@ fn a_queue_without_offload_headers_carries_whole_packets_and_asks_for_no_offload
 }
 
 #[test]
-fn a_queue_with_offload_headers_handed_down_by_who_may_open_it_goes_on_with_them() {
+fn inherited_queue_with_vnet_header_keeps_its_offloads() {
     in_namespace(&[TUN, "ip"], || {
         let spec = "tun:whim0,addr=10.9.0.2/24,queues=1";
         let WireSpec::Tun(config) = spec.parse().unwrap() else { panic!("no tun") };

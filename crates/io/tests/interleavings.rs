@@ -1,8 +1,8 @@
-//! How tasks and a worker meet, in every order that two or three threads and the memory model allow:
-//! the waker's own file, compiled against loom's atomics.
+//! All interleavings of tasks and a worker that two or three threads and the memory model allow,
+//! with the waker's own file compiled against loom's atomics.
 //!
-//! What stands around it is a model: the queue a locked one, the descriptor a flag that can be
-//! waited on. That the worker waits for ever is what loom reports as a deadlock.
+//! The rest is a model: the queue is locked, the descriptor is a flag that can be waited on. If the
+//! worker waits for ever, loom reports a deadlock.
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
@@ -17,11 +17,11 @@ use sleep_flag::SleepFlag;
 #[path = "../src/waker/sleep_flag.rs"]
 mod sleep_flag;
 
-/// What a worker and those who wake it share.
+/// State shared by a worker and the threads that wake it.
 struct SleepingWorker {
     queue: Mutex<VecDeque<u32>>,
     sleep_flag: SleepFlag,
-    /// The descriptor: readable from a signal on, until somebody waited for that.
+    /// The descriptor: readable from a signal until the next wait.
     event: Notify,
 }
 
@@ -38,7 +38,7 @@ impl SleepingWorker {
         }
     }
 
-    /// What a task does.
+    /// Queues an item and wakes the worker, as a task does.
     fn put(&self, item: u32) {
         self.queue.lock().unwrap().push_back(item);
         if self.sleep_flag.claim_wake_up() {
@@ -52,7 +52,7 @@ impl SleepingWorker {
         into.len() > before
     }
 
-    /// What a worker does, until it has so many.
+    /// Takes `count` items, as a worker does.
     fn take(&self, count: usize) -> Vec<u32> {
         let mut taken = Vec::new();
         while taken.len() < count {
@@ -69,8 +69,8 @@ impl SleepingWorker {
     }
 }
 
-/// So many tasks put so many items each, and the worker takes them all; threads are interrupted at
-/// most so often, or however often they can be.
+/// Checks that the worker takes all items of all tasks. Threads are interrupted at most
+/// `interruptions` times (`None`: no limit).
 fn all_are_taken(tasks: u32, each: u32, interruptions: Option<usize>) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = interruptions;
@@ -103,15 +103,15 @@ fn a_worker_sleeps_on_nothing_that_two_tasks_put() {
     all_are_taken(2, 1, Some(2));
 }
 
-/// A worker that a task polls: what wakes it has it polled once more, also while it is polled.
+/// A worker that a task polls. A wake-up has it polled once more, also while it is polled.
 struct PolledWorker {
     worker: SleepingWorker,
-    /// It is to end.
+    /// Set to end the worker.
     stop: AtomicBool,
 }
 
 impl PolledWorker {
-    /// What `Worker::poll` does, and a runtime around it, until it heard of an item and of its end.
+    /// Models `Worker::poll` in a runtime, until it has seen an item and its end.
     fn run(&self) {
         let (mut taken, SleepingWorker { sleep_flag, event, .. }) = (Vec::new(), &self.worker);
         let is_over = |taken: &[u32]| self.stop.load(Ordering::Acquire) && taken == [1];
@@ -129,7 +129,7 @@ impl PolledWorker {
         }
     }
 
-    /// What ends it.
+    /// Ends the worker.
     fn end(&self) {
         self.stop.store(true, Ordering::Release);
         if self.worker.sleep_flag.claim_wake_up() {
@@ -138,7 +138,7 @@ impl PolledWorker {
     }
 }
 
-/// These things are done to a polled worker, each on a thread of its own.
+/// Checks that a polled worker sees all of these acts, each on its own thread.
 fn a_polled_worker_hears_of(acts: &'static [fn(&PolledWorker)], interruptions: usize) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(interruptions);
@@ -156,7 +156,7 @@ fn a_polled_worker_hears_of(acts: &'static [fn(&PolledWorker)], interruptions: u
 }
 
 #[test]
-fn a_worker_that_a_task_polls_hears_of_what_was_put_and_of_its_end() {
+fn polled_worker_sees_queued_items_and_its_end() {
     let put_and_end: fn(&PolledWorker) = |polled| {
         polled.worker.put(1);
         polled.end();
@@ -170,12 +170,12 @@ fn a_worker_that_a_task_polls_is_ended_by_another_than_who_puts() {
     a_polled_worker_hears_of(Box::leak(Box::new([put, PolledWorker::end])), 2);
 }
 
-/// Two shards, each with the lane that the other passes frames on by.
+/// Two shards, each with the queue by which the other forwards frames.
 struct Neighbours([SleepingWorker; 2]);
 
 impl Neighbours {
-    /// What a shard does: it passes a frame on, and works until it has the other's. Nothing but its
-    /// lane tells it of that: after the announcement it asks whether something waits there.
+    /// Forwards a frame, and works until the other's frame has arrived, as a shard does. Only its
+    /// queue reports it: the shard checks that after the announcement.
     fn work(&self, own: usize) {
         self.0[1 - own].put(own as u32);
         let SleepingWorker { queue, sleep_flag, event } = &self.0[own];

@@ -1,7 +1,7 @@
-//! A whole stack with a station of its own on an interface of the machine's, each test in a network
-//! namespace of its own: one end of a veth pair has the kernel's addresses, the other the stack.
+//! A whole stack with its own station on an interface of the machine, each test in its own network
+//! namespace: one end of a veth pair has the kernel's addresses, the other the stack.
 //!
-//! Needs root. Without it the tests say so and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
+//! Needs root. Without it the tests report that and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
@@ -32,13 +32,13 @@ fn config(spec: &str) -> PacketConfig {
     }
 }
 
-/// The stack on the interface, driven by a thread in this one's namespace.
+/// Runs the stack on the interface, driven by a thread in this one's namespace.
 fn run(spec: &str, peers: &[Endpoint]) -> Running<PacketWire> {
     station::run(&spec.parse().unwrap(), PacketWire::open(&config(spec)).unwrap(), peers)
 }
 
-/// Runs `test`, which needs these and `ip`, where the kernel has addresses on one end of a veth pair, and
-/// none is on the other.
+/// Runs `test`, which needs these and `ip`, where the kernel has addresses on one end of a veth
+/// pair, and none on the other.
 fn beside_the_kernel(needs: &[&str], test: impl FnOnce() + Send + 'static) {
     let has_ipv6 = needs.contains(&IPV6);
     in_namespace(&[&["ip"], needs].concat(), move || {
@@ -53,7 +53,7 @@ fn beside_the_kernel(needs: &[&str], test: impl FnOnce() + Send + 'static) {
     });
 }
 
-/// A ping that is answered, at once or once the interface carries again.
+/// Sends a ping that is answered, at once or once the interface has its carrier back.
 fn ping(whom: &str) {
     let began = WallInstant::now();
     while !attempt(&format!("ping -c 1 -W 1 {whom}")).0 {
@@ -62,7 +62,7 @@ fn ping(whom: &str) {
 }
 
 #[test]
-fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
+fn kernel_resolves_stack_by_arp_and_nd_and_gets_replies() {
     beside_the_kernel(&[IPV6, "ping"], || {
         let running = run(SPEC, &[]);
         ping("10.9.0.2");
@@ -147,7 +147,7 @@ fn frames_that_nobody_took_in_time_are_counted() {
             taken
         };
         assert_eq!(drain(&mut wire), most);
-        // The ring tells of its drops by the next frame that it has room for.
+        // The ring reports its drops with the next frame that fits.
         socket.send_to(&[7; 64], "10.9.0.2:9").unwrap();
         assert_eq!(drain(&mut wire), most + 1);
         let missed = wire.counters().rx_missed;
@@ -155,7 +155,7 @@ fn frames_that_nobody_took_in_time_are_counted() {
     });
 }
 
-/// Asks over the interface whether the stack may have these addresses.
+/// Checks over the interface whether the stack may have these addresses.
 fn check(spec: &str, meanwhile: impl FnOnce()) -> Result<(), AddressCheckError> {
     let config = config(spec);
     let wire = PacketWire::open(&config).unwrap();
@@ -163,7 +163,7 @@ fn check(spec: &str, meanwhile: impl FnOnce()) -> Result<(), AddressCheckError> 
     config.dad().check(&mut boxed([wire]), config.addresses())
 }
 
-/// Whose address it is, as the error says.
+/// Returns the station of the interface `name`, as the error prints it.
 fn station_of(name: &str) -> String {
     let text = command(&format!("ip link show {name}"));
     let words: Vec<_> = text.split_whitespace().collect();
@@ -179,7 +179,7 @@ fn an_address_that_the_kernel_has_is_not_taken() {
             ("packet:vstack,addr=10.9.0.7/24", "10.9.0.7", "10.9.0.7/24 dev vkernel"),
             ("packet:vstack,addr=fd09::7/64", "fd09::7", "fd09::7/64 dev vkernel nodad"),
         ] {
-            // The machine's own are refused when the wire is opened.
+            // The machine's own addresses are refused when the wire is opened.
             let error =
                 check(spec, || drop(command(&format!("ip address add {add}")))).unwrap_err();
             let text = error.to_string();
@@ -190,7 +190,7 @@ fn an_address_that_the_kernel_has_is_not_taken() {
 }
 
 #[test]
-fn addresses_that_nobody_has_are_free_within_a_second_and_at_once_if_nobody_is_asked() {
+fn free_addresses_pass_dad_within_a_second_or_skip_it() {
     beside_the_kernel(&[], || {
         let began = WallInstant::now();
         check(SPEC, || {}).unwrap();
@@ -203,7 +203,7 @@ fn addresses_that_nobody_has_are_free_within_a_second_and_at_once_if_nobody_is_a
 }
 
 #[test]
-fn an_address_in_use_is_defended_against_the_kernel_and_another_stack() {
+fn address_in_use_is_defended_against_kernel_and_stack() {
     beside_the_kernel(&[IPV6, "ping"], || {
         let running = run(SPEC, &[]);
         ping("10.9.0.2");
@@ -220,7 +220,7 @@ fn an_address_in_use_is_defended_against_the_kernel_and_another_stack() {
 }
 
 #[test]
-fn two_stations_share_an_interface_and_hear_their_own_frames_alone() {
+fn two_stations_share_an_interface_and_get_their_own_frames() {
     beside_the_kernel(&["ping"], || {
         let first = run(SPEC, &[]);
         let second = run("packet:vstack,addr=10.9.0.3/24", &[]);

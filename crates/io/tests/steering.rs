@@ -1,7 +1,7 @@
-//! A stack of several shards, each at a queue of its own, against the kernel: over TUN and over
+//! A stack of several shards, each with its own queue, against the kernel: over TUN and over
 //! packet:, where the kernel computes the queue, and where it chooses the wrong one.
 //!
-//! Needs root. Without it the tests say so and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
+//! Needs root. Without it the tests report that and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
@@ -30,7 +30,7 @@ mod common;
 const SHARDS: u16 = 3;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Sends its number to whoever connects, and to each of its peers, and closes.
+/// An application that sends its number to each client and to each of its peers, and closes.
 struct Teller {
     number: u8,
     listener: Option<ListenerId>,
@@ -75,7 +75,8 @@ struct Running {
 }
 
 impl Running {
-    /// A shard at each of `devices`, which listens at port 80 and calls each of `peers` so often.
+    /// Creates a shard at each of `devices`, which listens at port 80 and connects to each of
+    /// `peers` several times.
     fn new<D: Device + Send + 'static>(
         devices: Vec<D>,
         wire: &WireSpec,
@@ -120,7 +121,7 @@ impl Running {
     }
 }
 
-/// Who answers a connection from the kernel, and the port it came from.
+/// Connects from the kernel. Returns the local port, and the number of the shard that answered.
 fn ask() -> (u16, u8) {
     let mut stream = TcpStream::connect("10.9.0.2:80").unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -129,7 +130,7 @@ fn ask() -> (u16, u8) {
     (stream.local_addr().unwrap().port(), answer[0])
 }
 
-/// Each connection from the kernel is answered by the shard that its ports lead to.
+/// Checks that each connection from the kernel is answered by the shard that its ports belong to.
 fn the_kernel_is_answered_at_home() {
     let mut seen = HashSet::new();
     for _ in 0..40 {
@@ -140,7 +141,7 @@ fn the_kernel_is_answered_at_home() {
     assert_eq!(seen.len(), usize::from(SHARDS));
 }
 
-/// Each shard's calls come from ports that lead home, and all are heard.
+/// Checks that the connections of each shard have ports of its own queue, and that all arrive.
 fn each_shard_is_heard(listener: &TcpListener) {
     let own = listener.local_addr().unwrap().port();
     let mut heard = [0; SHARDS as usize];
@@ -200,7 +201,7 @@ fn the_kernel_computes_the_socket_of_a_fanout() {
         the_kernel_is_answered_at_home();
         each_shard_is_heard(&listener);
         let counters = running.stop();
-        // What the kernel answered to ARP came in by one queue, and everybody heard it.
+        // The kernel's answer to ARP arrived by one queue, and every shard received it.
         assert!(counters[1].adopted >= 1 && counters[2].adopted >= 1, "{counters:?}");
         assert_eq!(counters.iter().map(|one| one.dropped).sum::<u64>(), 0, "{counters:?}");
     });
@@ -211,7 +212,8 @@ fn frames_that_came_in_by_the_wrong_queue_are_passed_on_once() {
     in_namespace(&[TUN], || {
         let listener = TcpListener::bind("0.0.0.0:0").unwrap();
         let (wire, mut queues) = tun_queues();
-        // The kernel's first queue is now the last shard's, and so on: only the middle one's is right.
+        // The kernel's first queue is now the last shard's, and so on: only the middle one's is
+        // right.
         queues.reverse();
         let running = Running::new(queues, &wire, &[peer(&listener)]);
         the_kernel_is_answered_at_home();
@@ -219,12 +221,12 @@ fn frames_that_came_in_by_the_wrong_queue_are_passed_on_once() {
         let counters = running.stop();
         let forwarded: Vec<_> = counters.iter().map(|one| one.forwarded).collect();
         let adopted: Vec<_> = counters.iter().map(|one| one.adopted).collect();
-        // What was passed on last may still be under way when its shard stops.
+        // The last forwarded frame may still be under way when its shard stops.
         assert!((1..=forwarded[0]).contains(&adopted[2]), "{counters:?}");
         assert!((1..=forwarded[2]).contains(&adopted[0]), "{counters:?}");
         assert_eq!((forwarded[1], adopted[1]), (0, 0), "{counters:?}");
     });
 }
 
-/// How often each shard calls each peer.
+/// Connections of each shard to each peer.
 const CALLS: usize = 10;

@@ -1,7 +1,7 @@
-//! A whole stack on a TAP interface against the kernel, each test in a network namespace of its
-//! own: both find each other by ARP and Neighbour Discovery.
+//! A whole stack on a TAP interface against the kernel, each test in its own network namespace:
+//! both find each other by ARP and Neighbour Discovery.
 //!
-//! Needs root. Without it the tests say so and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
+//! Needs root. Without it the tests report that and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
@@ -25,14 +25,14 @@ const SPEC: &str = "tap:whim0,addr=10.9.0.2/24,mac=02:77:68:69:6d:02";
 const BOTH: &str = "tap:whim0,addr=10.9.0.2/24,addr=fd09::2/64,mac=02:77:68:69:6d:02";
 const MAC: &str = "02:77:68:69:6d:02";
 
-/// The stack on the interface, driven by a thread in this one's namespace.
+/// Runs the stack on the interface, driven by a thread in this one's namespace.
 fn run(spec: &str, peers: &[Endpoint]) -> Running<Tun> {
     let spec: WireSpec = spec.parse().unwrap();
     let WireSpec::Tap(config) = &spec else { panic!("{spec:?}") };
     station::run(&spec, Tun::open(config).unwrap(), peers)
 }
 
-/// What is left of it; the kernel took all that it sent.
+/// Stops it and returns its worker; the kernel accepted all that it sent.
 fn stop(running: Running<Tun>) -> Worker<Tun, Sender> {
     let worker = running.stop();
     assert_eq!(worker.device().counters().tx_dropped, 0);
@@ -40,7 +40,7 @@ fn stop(running: Running<Tun>) -> Worker<Tun, Sender> {
 }
 
 #[test]
-fn the_kernel_finds_the_stack_by_arp_and_neighbour_discovery_and_is_answered() {
+fn kernel_resolves_stack_by_arp_and_nd_and_gets_replies() {
     in_namespace(&[TUN, IPV6, "ip", "ping"], || {
         let running = run(BOTH, &[]);
         for (ping, neighbour) in [
@@ -68,7 +68,7 @@ fn an_address_that_the_kernel_has_is_not_taken() {
         let WireSpec::Tap(config) = SPEC.parse().unwrap() else { panic!("no tap:") };
         let mut taps = boxed([Tun::open(&config).unwrap()]);
         config.dad().check(&mut taps, config.addresses()).unwrap();
-        // It answers for all that it has, whichever interface is asked.
+        // The kernel answers for all its addresses, whichever interface is asked.
         command("ip link set lo up");
         command("ip address add 10.9.0.2/32 dev lo");
         let error = config.dad().check(&mut taps, config.addresses()).unwrap_err().to_string();
@@ -79,7 +79,8 @@ fn an_address_that_the_kernel_has_is_not_taken() {
 #[test]
 fn the_stack_finds_the_kernel_and_sends_it_super_segments() {
     in_namespace(&[TUN, IPV6], || {
-        // The machine's addresses are there once the interface is; listening on any needs none.
+        // The machine's addresses exist once the interface does; listening on any address needs
+        // none.
         let (listeners, peers) = station::listen();
         let running = run(BOTH, &peers);
         station::receive(&listeners);
@@ -108,8 +109,8 @@ fn without_offloads_frames_are_as_on_a_cable() {
 #[test]
 fn a_neighbour_that_is_not_there_is_forgotten_with_its_packets() {
     in_namespace(&[TUN], || {
-        let nobody = Endpoint::new(Address::from_v4_octets([10, 9, 0, 77]), 80);
-        let running = run(SPEC, &[nobody]);
+        let closed = Endpoint::new(Address::from_v4_octets([10, 9, 0, 77]), 80);
+        let running = run(SPEC, &[closed]);
         let began = WallInstant::now();
         thread::sleep(Duration::from_millis(3_300));
         let worker = stop(running);

@@ -1,6 +1,6 @@
-//! TUN against the kernel, each test in a network namespace of its own that ends with its thread.
+//! TUN against the kernel, each test in its own network namespace, which ends with its thread.
 //!
-//! Needs root. Without it the tests say so and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
+//! Needs root. Without it the tests report that and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
@@ -28,11 +28,11 @@ fn open(spec: &str) -> Tun {
     Tun::open(&config).unwrap()
 }
 
-fn octets<'a>(frame: &RxFrame<'a>) -> &'a [u8] {
+fn bytes<'a>(frame: &RxFrame<'a>) -> &'a [u8] {
     frame.octets
 }
 
-/// The next frame for which `wanted` holds.
+/// Returns the next frame for which `wanted` is true.
 fn next_frame(tun: &mut Tun, wanted: impl Fn(&[u8]) -> bool) -> (Vec<u8>, SegMeta) {
     let deadline = Instant::now() + PATIENCE;
     let mut found = None;
@@ -42,8 +42,8 @@ fn next_frame(tun: &mut Tun, wanted: impl Fn(&[u8]) -> bool) -> (Vec<u8>, SegMet
         ppoll(&mut fds, Some(PATIENCE)).unwrap();
         tun.rx_burst(&mut |burst| {
             for frame in burst {
-                if found.is_none() && wanted(octets(frame)) {
-                    found = Some((octets(frame).to_vec(), frame.meta));
+                if found.is_none() && wanted(bytes(frame)) {
+                    found = Some((bytes(frame).to_vec(), frame.meta));
                 }
             }
         })
@@ -52,8 +52,8 @@ fn next_frame(tun: &mut Tun, wanted: impl Fn(&[u8]) -> bool) -> (Vec<u8>, SegMet
     found.unwrap()
 }
 
-fn sum(octets: &[u8]) -> u32 {
-    octets
+fn sum(bytes: &[u8]) -> u32 {
+    bytes
         .chunks(2)
         .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)))
         .sum()
@@ -66,7 +66,7 @@ fn fold(mut sum: u32) -> u16 {
     sum as u16
 }
 
-/// An IPv4 header from the stack to the machine.
+/// Returns an IPv4 header from the stack to the machine.
 fn ip_header(protocol: u8, payload: usize) -> [u8; 20] {
     let len = (20 + payload) as u16;
     let [high, low] = len.to_be_bytes();
@@ -86,7 +86,7 @@ fn segment(header: &[u8], payload: Bytes) -> TxSegment {
     segment
 }
 
-/// A TCP header whose checksum field holds the pseudo-header's sum.
+/// Returns a TCP header whose checksum field holds the pseudo-header's sum.
 fn tcp_header(from: u16, to: u16, numbers: (u32, u32), flags: u8, text: usize) -> Vec<u8> {
     let (seq, ack) = numbers;
     let len = 20 + text;
@@ -109,8 +109,8 @@ fn tcp_segment(header: &[u8], text: Bytes) -> TxSegment {
     segment
 }
 
-fn number(octets: &[u8]) -> u32 {
-    u32::from_be_bytes(octets.try_into().unwrap())
+fn number(bytes: &[u8]) -> u32 {
+    u32::from_be_bytes(bytes.try_into().unwrap())
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn what_comes_for_the_machines_new_ipv6_address_arrives() {
     });
 }
 
-/// From the stack to port 53 of the machine.
+/// Returns a datagram from the stack to port 53 of the machine.
 fn ipv6_datagram(data: &[u8]) -> Vec<u8> {
     let [high, low] = (8 + data.len() as u16).to_be_bytes();
     let (from, to): (Ipv6Addr, Ipv6Addr) = ("fd09::2".parse().unwrap(), "fd09::1".parse().unwrap());
@@ -197,8 +197,8 @@ fn the_kernel_answers_an_echo_request() {
     });
 }
 
-/// Opens a connection by hand from the stack's port 7777 to a listener of the kernel's; returns
-/// the sequence numbers to go on with.
+/// Opens a connection by hand from the stack's port 7777 to a listener of the kernel's. Returns the
+/// next sequence numbers.
 fn shake_hands(tun: &mut Tun, port: u16) -> (u32, u32) {
     const SYN: u8 = 2;
     const ACK: u8 = 16;
@@ -231,7 +231,7 @@ fn a_super_segment_of_64_kb_reaches_the_kernels_socket_whole() {
         assert_eq!(tun.send(&large).unwrap(), None);
         let mut received = vec![0; text.len()];
         stream.read_exact(&mut received).unwrap();
-        assert!(received == text, "octets differ");
+        assert!(received == text, "bytes differ");
         let counters = tun.counters();
         assert_eq!((counters.tx_frames, counters.tx_super, counters.tx_dropped), (3, 1, 0));
     });
@@ -261,8 +261,8 @@ fn long_frames_are_read_into_chunks_while_there_are_some() {
         let mut tun = open("tun:whim0,addr=10.9.0.2/24,mtu=65535");
         let mut pool = ChunkPool::default();
         let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
-        // How many bytes, and whether they are to be in a chunk: one that is long by itself is not foreseen,
-        // and the longest are longer than a chunk.
+        // Sizes, and whether the frame is expected in a chunk: a single long one is not foreseen,
+        // and the longest exceed a chunk.
         let mut sent =
             vec![(60_000, false), (60_000, true), (100, false), (65_507, false), (50_000, true)];
         sent.extend([(100, false); 17]);
@@ -277,7 +277,7 @@ fn long_frames_are_read_into_chunks_while_there_are_some() {
                     let wanted = |frame: &&RxFrame<'_>| frame.octets.get(9) == Some(&17);
                     for frame in burst.iter().filter(wanted) {
                         found = true;
-                        assert!(frame.octets[28..] == datagram, "{number}: {len} octets");
+                        assert!(frame.octets[28..] == datagram, "{number}: {len} bytes");
                         let lies_in = |chunk: &Bytes| {
                             chunk.as_ptr_range().contains(&frame.octets.as_ptr())
                                 && chunk.len() == 10 + 28 + len
@@ -311,7 +311,7 @@ fn a_segment_that_the_kernel_refuses_is_dropped_and_counted() {
 }
 
 #[test]
-fn an_interface_that_is_held_or_of_another_kind_is_refused_with_a_remedy() {
+fn interface_busy_or_of_another_kind_is_refused_with_advice() {
     in_namespace(&[TUN], || {
         let _held = open(SPEC);
         let WireSpec::Tun(config) = SPEC.parse().unwrap() else { panic!() };
@@ -352,7 +352,7 @@ fn a_removed_interface_is_an_error_not_silence() {
 fn a_connecting_client_s_syn_arrives() {
     in_namespace(&[TUN], || {
         let mut tun = open(SPEC);
-        // Nobody answers; its SYN waits for us meanwhile.
+        // Its SYN gets no reply, and waits in the device's queue meanwhile.
         let address: SocketAddr = "10.9.0.2:80".parse().unwrap();
         TcpStream::connect_timeout(&address, Duration::from_millis(20)).unwrap_err();
         let (syn, meta) = next_frame(&mut tun, |frame| frame[9] == 6);
@@ -376,7 +376,8 @@ fn reads_and_writes_per_second() {
     });
 }
 
-/// Sends `frames` datagrams through the interface and back; nanoseconds for each read and write.
+/// Sends `frames` datagrams through the interface and back. Returns the nanoseconds of each read
+/// and write.
 fn reflect(tun: &mut Tun, socket: &UdpSocket, frames: u32) -> (u128, u128) {
     let (mut reading, mut writing, mut reflected) = (Duration::ZERO, Duration::ZERO, 0);
     let mut copies: Vec<TxSegment> = Vec::with_capacity(64);
@@ -387,7 +388,7 @@ fn reflect(tun: &mut Tun, socket: &UdpSocket, frames: u32) -> (u128, u128) {
         copies.clear();
         let start = Instant::now();
         reflected += tun
-            .rx_burst(&mut |burst| copies.extend(burst.iter().map(|frame| back(octets(frame)))))
+            .rx_burst(&mut |burst| copies.extend(burst.iter().map(|frame| back(bytes(frame)))))
             .unwrap() as u32;
         reading += start.elapsed();
         let start = Instant::now();
@@ -399,7 +400,7 @@ fn reflect(tun: &mut Tun, socket: &UdpSocket, frames: u32) -> (u128, u128) {
     (reading.as_nanos() / u128::from(reflected), writing.as_nanos() / u128::from(reflected))
 }
 
-/// A datagram of equal ports, the other way round: its sums are the same.
+/// Returns a datagram of equal ports in the other direction: its sums are the same.
 fn back(datagram: &[u8]) -> TxSegment {
     let mut back = segment(datagram, Bytes::new());
     back.header_room()[12..16].copy_from_slice(&datagram[16..20]);

@@ -25,7 +25,7 @@ use scratch::scratch;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A folder that goes with the test.
+/// A folder that is removed with the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -63,7 +63,7 @@ fn open(path: &Path) -> UnixWire {
     try_open(path, 1500).unwrap()
 }
 
-/// The first end, which has taken the second in, and the second.
+/// Returns the first end, which has accepted the second, and the second.
 fn pair(path: &Path) -> (UnixWire, UnixWire) {
     let (mut first, second) = (open(path), open(path));
     assert!(!first.is_joined() && second.is_joined());
@@ -80,7 +80,7 @@ fn batch(frames: &[Vec<u8>]) -> TxBatch {
     batch
 }
 
-/// A header of up to 20 bytes, and the rest in slices.
+/// Fills a segment with a header of up to 20 bytes, and the rest in slices.
 fn fill(tx: &mut TxSegment, frame: &[u8]) -> bool {
     let (header, text) = frame.split_at(frame.len().min(20));
     tx.header_room()[..header.len()].copy_from_slice(header);
@@ -91,12 +91,12 @@ fn fill(tx: &mut TxSegment, frame: &[u8]) -> bool {
     true
 }
 
-/// Frames that are told apart by their length and their bytes.
+/// Returns frames that differ in length and bytes.
 fn frames(count: usize) -> Vec<Vec<u8>> {
     (0..count).map(|number| vec![number as u8 | 1; 20 + number * 37 % 1_480]).collect()
 }
 
-/// Everything that waits.
+/// Returns all waiting frames.
 fn received(wire: &mut UnixWire) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     while wire
@@ -117,10 +117,10 @@ fn frames_cross_whole_and_in_order_in_both_directions() {
         let mut batch = batch(&sent[..64]);
         assert_eq!(ends[from].tx_burst(&mut batch).unwrap(), TxOutcome::Drained);
         assert_eq!(received(ends[to]), sent[..64]);
-        let octets = sent[..64].iter().map(|frame| frame.len() as u64).sum();
+        let bytes = sent[..64].iter().map(|frame| frame.len() as u64).sum();
         let counters = (ends[from].counters(), ends[to].counters());
         assert_eq!((counters.0.tx_frames, counters.1.rx_frames), (64, 64));
-        assert_eq!((counters.0.tx_octets, counters.1.rx_octets), (octets, octets));
+        assert_eq!((counters.0.tx_bytes, counters.1.rx_bytes), (bytes, bytes));
     }
 }
 
@@ -172,14 +172,14 @@ fn the_first_end_outlives_the_second_and_takes_the_next_in() {
     assert!(!first.is_joined());
     third.tx_burst(&mut batch(&frames(3))).unwrap();
     assert_eq!(received(&mut first), frames(3));
-    // Frames to one that has gone are dropped, and the wire stays.
+    // Frames to a closed peer are dropped, and the wire stays.
     drop(third);
     assert_eq!(first.tx_burst(&mut batch(&frames(5))).unwrap(), TxOutcome::Drained);
     assert_eq!(first.counters().tx_dropped, 5);
 }
 
 #[test]
-fn the_second_end_is_lost_with_the_first_whose_file_goes_with_it() {
+fn end_of_the_first_process_removes_file_and_ends_second() {
     let folder = Folder::new();
     let (first, mut second) = pair(&folder.path());
     drop(first);
@@ -292,7 +292,7 @@ fn two_stacks_exchange_megabytes() {
     let (mut rest, mut received, mut accepted) = (sent.clone(), Vec::new(), None);
     let (clock, began) = (Clock::start(), Instant::now());
     while received.len() < sent.len() {
-        assert!(began.elapsed() < PATIENCE * 4, "{} octets", received.len());
+        assert!(began.elapsed() < PATIENCE * 4, "{} bytes", received.len());
         client.turn(&clock);
         server.turn(&clock);
         while let Some(event) = server.shard.poll_event() {
@@ -307,6 +307,6 @@ fn two_stacks_exchange_megabytes() {
             received.extend_from_slice(&data);
         }
     }
-    assert!(received == sent, "octets differ");
+    assert!(received == sent, "bytes differ");
     assert_eq!(client.shard.counters().retrans_segs, 0);
 }

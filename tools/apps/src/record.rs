@@ -59,7 +59,7 @@ pub struct Record {
     pub unreached: Vec<(Endpoint, ConnError)>,
     /// Exchanges that waited for a port.
     pub starved: u64,
-    /// What held connections up, and for how long.
+    /// Delays of connections, by their cause.
     pub held: Held,
     /// Why no port was free at the last failed search.
     pub shortage: Option<PortShortage>,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
-use whimbrel_io::tap::{Rotation, Tap, TapConfig, Witness};
+use whimbrel_io::tap::{ErrorHandler, Rotation, Tap, TapConfig};
 use whimbrel_io::{Clock, Device, StackShard, Stop, WireSpec, text};
 use whimbrel_link::filter::Filter;
 use whimbrel_stack::Medium;
@@ -92,12 +92,12 @@ impl CaptureOutcome {
     }
 
     /// Returns the receiver of an error when `what`, written by `option` into `whither`, ends early.
-    pub(crate) fn witness(
+    pub(crate) fn error_handler(
         &self,
         option: &'static str,
         whither: String,
         what: &'static str,
-    ) -> Witness {
+    ) -> ErrorHandler {
         let outcome = self.clone();
         Box::new(move |error| {
             let text =
@@ -182,25 +182,25 @@ impl CapturePlan {
         };
         let path = match &self.place {
             Place::Output => {
-                let witness = self.outcome.witness(self.option, "-".into(), CAPTURE);
-                return Ok(Tap::begin_before(Some(witness), config, io::stdout()));
+                let handler = self.outcome.error_handler(self.option, "-".into(), CAPTURE);
+                return Ok(Tap::begin_before(Some(handler), config, io::stdout()));
             }
             Place::File(path) => path,
         };
-        let witness =
-            Some(self.outcome.witness(self.option, text::path(path).to_string(), CAPTURE));
+        let handler =
+            Some(self.outcome.error_handler(self.option, text::path(path).to_string(), CAPTURE));
         let refused = |path: &Path, error| {
             let path = text::path(path);
             Failure::Run(format!("{} {path}: {error}; use a file that can be written", self.option))
         };
         let Some(Rotate { bytes, files }) = self.rotate else {
             let out = create(path).map_err(|error| refused(path, error))?;
-            return Ok(Tap::begin_before(witness, config, out));
+            return Ok(Tap::begin_before(handler, config, out));
         };
         let first = numbered(path, 1);
         let out = create(&first).map_err(|error| refused(&first, error))?;
-        let rotation = Rotation { octets: bytes, next: Box::new(successors(path.clone(), files)) };
-        Ok(Tap::begin_before(witness, config, out).with_rotation(Some(rotation)))
+        let rotation = Rotation { bytes, next: Box::new(successors(path.clone(), files)) };
+        Ok(Tap::begin_before(handler, config, out).with_rotation(Some(rotation)))
     }
 }
 

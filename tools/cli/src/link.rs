@@ -133,7 +133,7 @@ struct Intervals {
 
 impl Intervals {
     fn new(length: Option<Duration>, bridge: &Bridge) -> Self {
-        Self { length, since: Duration::ZERO, before: bridge.passages() }
+        Self { length, since: Duration::ZERO, before: bridge.counters() }
     }
 
     /// Prints the line of an interval that is over at `now`, since the start.
@@ -141,7 +141,7 @@ impl Intervals {
         if self.length.is_none_or(|length| now < self.since + length) {
             return Ok(());
         }
-        let passages = bridge.passages();
+        let passages = bridge.counters();
         let seconds = (now - self.since).as_secs_f64();
         let mut line = format!("{:>9.2} s", now.as_secs_f64());
         for (it, before) in passages.iter().zip(&self.before) {
@@ -165,7 +165,7 @@ struct Run<'b> {
 
 impl<'b> Run<'b> {
     fn of(bridge: &'b Bridge, began: Instant) -> Self {
-        Self { passages: bridge.passages(), lateness: bridge.lateness(), took: began.elapsed() }
+        Self { passages: bridge.counters(), lateness: bridge.lateness(), took: began.elapsed() }
     }
 
     /// True if the path was slower than requested.

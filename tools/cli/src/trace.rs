@@ -50,8 +50,8 @@ impl TracePlan {
         let out = capture::create(&self.path).map_err(|error| {
             Failure::run(format!("{OPTION} {path}: {error}; use a file that can be written"))
         })?;
-        let witness = self.outcome.witness(OPTION, path.to_string(), "trace");
-        Ok(Trace::begin(witness, medium, shards, out).into_iter().map(Some).collect())
+        let handler = self.outcome.error_handler(OPTION, path.to_string(), "trace");
+        Ok(Trace::begin(handler, medium, shards, out).into_iter().map(Some).collect())
     }
 
     /// Adds the trace to the shards of a stack over a device.

@@ -1,8 +1,8 @@
-//! Two TUN interfaces joined by an impaired link in each direction, in real time: a path of our making
+//! Two TUN interfaces joined by an impaired link in each direction, in real time: a network path
 //! between any two hosts whose packets are routed there, the machine's own kernel among them.
 //!
-//! What a bridge adds of its own is told: packets that an interface's queue dropped because they were
-//! not read in time, and how much later than the link says packets were handed over.
+//! The bridge reports what it adds to the link: packets that an interface's queue dropped because
+//! they were not read in time, and how much later than planned packets were delivered.
 
 use std::io;
 use std::time::Duration;
@@ -20,7 +20,7 @@ mod lateness;
 pub use end::{BridgeEnd, EndError};
 pub use lateness::Lateness;
 
-/// Two interfaces, and what lies between them.
+/// Two interfaces and the links between them.
 #[derive(Debug)]
 pub struct Bridge {
     sides: [Side; 2],
@@ -34,63 +34,63 @@ struct Side {
     end: BridgeEnd,
     tun: Tun,
     link: Link,
-    /// Packets that the interface had dropped before there was a bridge.
+    /// Packets that the interface had dropped before the bridge was opened.
     dropped_before: u64,
 }
 
-/// What became of the packets of one direction.
+/// Counters of the packets of one direction.
 #[derive(Clone, Debug)]
 pub struct BridgeCounters {
-    /// The interface that they came from.
+    /// Interface that they came from.
     pub from: String,
-    /// The interface that they were for.
+    /// Interface that they were for.
     pub to: String,
-    /// What the link did.
+    /// Counters of the link.
     pub link: LinkCounters,
-    /// Packets that are on the link still.
+    /// Packets still on the link.
     pub on_the_way: u64,
     /// Packets that the interface dropped because its queue was full: they never reached the link.
-    /// `None` if the machine does not tell.
+    /// `None` if the machine does not report it.
     pub missed: Option<u64>,
     /// Packets that the other interface refused after the link.
     pub refused: u64,
 }
 
-/// Why there is no bridge, or none any more.
+/// Reason why a bridge could not be opened, or ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BridgeError {
-    /// An interface could not be had.
+    /// An interface could not be opened.
     #[error(transparent)]
     Tun(#[from] TunError),
-    /// An interface cannot be like this.
+    /// The configuration of an interface is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// A network namespace could not be entered.
     #[error("cannot enter the network namespace {path}: {error}{}", hint(error))]
     Namespace {
-        /// The file that stands for it.
+        /// Path of the namespace's file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// An interface is gone.
     #[error("the interface {name} is lost: {error}. Was it removed? Bring it back and start again")]
     Lost {
-        /// The name of the interface that is gone.
+        /// Name of the interface.
         name: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// The system would not let it wait.
+    /// Waiting failed.
     #[error("cannot wait for the interfaces: {0}")]
     Wait(io::Error),
 }
 
 impl Bridge {
-    /// Makes both interfaces, or attaches to them. `links` are the ways from the first to the second
-    /// and back; each interface gets the MTU of the link that it sends by. The same seed makes the
-    /// same choices.
+    /// Creates both interfaces, or attaches to them. `links` are the links from the first to the
+    /// second and back; each interface gets the MTU of the link that it sends by. The same seed
+    /// gives the same random choices.
     pub fn open(
         [a, b]: [BridgeEnd; 2],
         [there, back]: [LinkConfig; 2],
@@ -105,7 +105,7 @@ impl Bridge {
         Ok(Self { sides, clock: Clock::start(), lateness: Lateness::default() })
     }
 
-    /// Carries packets until `until` is set, or for that long.
+    /// Carries packets until `until` is set or `lasts` has passed.
     pub fn run(&mut self, until: &Stop, lasts: Option<Duration>) -> Result<(), BridgeError> {
         let end = lasts.map(|lasts| self.clock.now() + lasts);
         while !until.is_set() && end.is_none_or(|end| self.clock.now() < end) {
@@ -116,8 +116,8 @@ impl Bridge {
         Ok(())
     }
 
-    /// What became of each direction's packets.
-    pub fn passages(&self) -> [BridgeCounters; 2] {
+    /// Returns the counters of both directions.
+    pub fn counters(&self) -> [BridgeCounters; 2] {
         let [a, b] = &self.sides;
         [(a, b), (b, a)].map(|(from, to)| BridgeCounters {
             from: from.end.name().into(),
@@ -129,12 +129,12 @@ impl Bridge {
         })
     }
 
-    /// How late packets were handed over.
+    /// Returns how late packets were delivered.
     pub const fn lateness(&self) -> &Lateness {
         &self.lateness
     }
 
-    /// Packets from the interfaces onto the links.
+    /// Moves packets from the interfaces onto the links.
     fn take(&mut self) -> Result<(), BridgeError> {
         for Side { end, tun, link, .. } in &mut self.sides {
             for _ in 0..BURSTS {
@@ -152,14 +152,14 @@ impl Bridge {
         Ok(())
     }
 
-    /// What has arrived on the links, to the other interfaces.
+    /// Delivers what has arrived on the links to the other interfaces.
     fn hand_over(&mut self) -> Result<(), BridgeError> {
         let Self { sides: [a, b], clock, lateness } = self;
         pass(&mut a.link, &b.end, &mut b.tun, clock, lateness)?;
         pass(&mut b.link, &a.end, &mut a.tun, clock, lateness)
     }
 
-    /// Sleeps until a packet is there, or one is due.
+    /// Sleeps until a packet arrives or is due.
     fn wait(&self, until: &Stop, end: Option<Instant>) -> Result<(), BridgeError> {
         let [a, b] = &self.sides;
         let due = Instant::earliest([a.link.next_arrival(), b.link.next_arrival(), end]);
@@ -178,7 +178,7 @@ impl Bridge {
     }
 }
 
-/// What has arrived on `link`, to the interface at its end.
+/// Delivers what has arrived on `link` to the interface at its end.
 fn pass(
     link: &mut Link,
     end: &BridgeEnd,
@@ -207,9 +207,9 @@ fn hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// Bursts of one interface in a turn, before the other has its turn: together they are what its queue
-/// holds.
+/// Limit of bursts of one interface in a turn, before the other has its turn: together they are
+/// what its queue holds.
 const BURSTS: usize = 64;
-/// Packets handed over before the clock is read again, and before the interfaces are read again.
+/// Packets delivered before the clock and the interfaces are read again.
 const HANDED_OVER: usize = 64;
 const MOST_HANDED_OVER: usize = 1024;

@@ -1,10 +1,10 @@
-//! What a lock around a host costs where several threads serve short connections: the host behind one
-//! lock that everything takes, behind one that accept does not take, and a shard for each thread without
-//! any. On real threads, in real time; frames go from memory to memory.
+//! Measures the cost of a lock around a host whose threads serve short connections. Three designs
+//! are compared: one lock for all operations, one lock that accept does not take, and a shard for
+//! each thread without a lock. Threads and time are real; frames go from memory to memory.
 //!
-//! Each thread is a queue of a network device with its share of the application, and a client of its own
-//! whose queries arrive there: connect, request, response, close. A reply goes to the client that it is for,
-//! whichever thread made it.
+//! Each thread is a queue of a network device with its share of the application, and has its own
+//! client whose queries arrive there: connect, request, response, close. A reply goes to its
+//! client's thread, whichever thread made it.
 
 mod client;
 mod server;
@@ -25,59 +25,59 @@ use whimbrel_wire::{Address, Endpoint};
 use client::Client;
 use server::{Access, Locked, Own, Ready, Served};
 
-/// What is to be measured.
+/// Parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct Contention {
-    /// Threads that serve, at least 1 and at most [`Contention::MOST_THREADS`].
+    /// Serving threads, at least 1 and at most [`Contention::MOST_THREADS`].
     pub threads: usize,
-    /// What they share, and how.
+    /// Design of the sharing.
     pub locking: Locking,
-    /// How much longer the lock is held each time it is taken; with a shard for each thread, how much
-    /// longer each of the same steps takes.
+    /// Extra time for which the lock is held each time; with a shard for each thread, extra time of
+    /// each of the same steps.
     pub hold: Duration,
-    /// For how long queries are counted.
+    /// Time during which queries are counted.
     pub time: Duration,
-    /// The rules of the server.
+    /// Tunables of the server.
     pub tunables: Tunables,
 }
 
-/// What threads answered, and how long they waited for each other.
+/// Results of the threads, and their waits for each other.
 #[derive(Clone, Default, Debug)]
 pub struct Contended {
     /// Queries that were answered in full, and their connections closed.
     pub queries: u64,
     /// Queries that ended otherwise.
     pub failed: u64,
-    /// For how long they were counted.
+    /// Time during which they were counted.
     pub time: Duration,
-    /// How often the lock was taken.
+    /// Number of times that the lock was taken.
     pub locks: u64,
-    /// How often it was not free.
+    /// Number of times that the lock was not free.
     pub waits: u64,
-    /// How long threads waited for it, all together.
+    /// Time that all threads together waited for it.
     pub waited: Duration,
-    /// How long it was held, all together.
+    /// Time that it was held.
     pub held: Duration,
-    /// The same in slices of the time, [`Contention::SLICES`] alike.
+    /// The results by slices of the time, [`Contention::SLICES`] of equal length.
     pub slices: Vec<Slice>,
 }
 
-/// What threads did in a slice of the time.
+/// Results of a slice of the time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Slice {
     /// Queries that were answered in full.
     pub queries: u64,
-    /// How long threads waited for the lock, all together.
+    /// Time that all threads together waited for the lock.
     pub waited: Duration,
 }
 
 impl Contended {
-    /// Queries a second.
+    /// Returns the queries per second.
     pub fn rate(&self) -> f64 {
         self.queries as f64 / self.time.as_secs_f64().max(f64::EPSILON)
     }
 
-    /// The same of another thread, that ran beside.
+    /// Adds the results of another thread that ran at the same time.
     fn add(&mut self, other: &Self) {
         self.queries += other.queries;
         self.failed += other.failed;
@@ -93,14 +93,14 @@ impl Contended {
     }
 }
 
-/// Why nothing was measured.
+/// Reason why the measurement failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContentionError {
-    /// Fewer threads than one, or more than there are addresses for.
+    /// The number of threads is 0, or exceeds the available addresses.
     #[error("{0} threads: from 1 to {max} can serve", max = Contention::MOST_THREADS)]
     Threads(usize),
-    /// A host could not be made.
+    /// A host could not be created.
     #[error(transparent)]
     Shard(#[from] ConfigError),
     /// The server could not listen.
@@ -109,17 +109,18 @@ pub enum ContentionError {
 }
 
 impl Contention {
-    /// Each thread's client has addresses of its own.
+    /// Limit of threads: each thread's client has its own addresses.
     pub const MOST_THREADS: usize = 128;
-    /// In how many slices of its time a run is told.
+    /// Number of slices of a run.
     pub const SLICES: usize = 20;
 
-    /// How long a slice is.
+    /// Returns the length of a slice.
     pub fn slice(&self) -> Duration {
         self.time / Self::SLICES as u32
     }
 
-    /// Serves for a tenth of a second, and then for as long as queries are to be counted.
+    /// Runs the server for a tenth of a second, and then for the time during which queries are
+    /// counted.
     pub fn run(&self) -> Result<Contended, ContentionError> {
         if !(1..=Self::MOST_THREADS).contains(&self.threads) {
             return Err(ContentionError::Threads(self.threads));
@@ -154,7 +155,7 @@ impl Contention {
         Ok((Served::new(shard, listener, !accepts), Ready::default()))
     }
 
-    /// Runs the threads, and this one as their clock.
+    /// Runs the threads, with the calling thread as their clock.
     fn drive<A: Access + Send>(
         &self,
         run: &Run,
@@ -175,7 +176,7 @@ impl Contention {
             run.ends.store(true, Ordering::Relaxed);
             let (mut all, mut span) = (Contended::default(), None::<(Instant, Instant)>);
             for thread in threads {
-                // One that panicked has told why.
+                // A thread that panicked has reported its reason.
                 let Ok((counted, began, ended)) = thread.join() else { continue };
                 all.add(&counted);
                 span = Some(span.map_or((began, ended), |it| (it.0.min(began), it.1.max(ended))));
@@ -186,17 +187,18 @@ impl Contention {
     }
 }
 
-/// What the threads of a run have in common.
+/// State that the threads of a run share.
 struct Run {
     clock: Clock,
     inboxes: Inboxes,
-    /// Queries count from now on.
+    /// True from the moment at which queries count.
     counts: AtomicBool,
     ends: AtomicBool,
 }
 
 impl Run {
-    /// Serves until the end. Returns what was counted, and from when to when.
+    /// Runs one thread until the end. Returns its results, and the times of its first and last
+    /// counted work.
     fn serve<A: Access>(
         &self,
         mut client: Client,
@@ -223,7 +225,7 @@ impl Run {
         }
         let ended = self.clock.now();
         if began.is_none() {
-            // It had no processor since queries count: what it did before does not.
+            // The thread had no processor since queries count: its earlier results do not count.
             client.forget_counts();
             server.forget_counts();
         }
@@ -234,10 +236,10 @@ impl Run {
     }
 }
 
-/// What a thread had done by the end of each slice.
+/// Results of a thread by the end of each slice.
 struct SliceLog {
     slice: Duration,
-    /// When the slice that is under way ends, since queries count.
+    /// End of the current slice, counted from the first counted query.
     until: Duration,
     done: Vec<Slice>,
 }
@@ -247,12 +249,13 @@ impl SliceLog {
         Self { slice, until: slice, done: Vec::with_capacity(Contention::SLICES) }
     }
 
-    /// Whether a slice is over.
+    /// True if the current slice is over.
     fn is_due(&self, since: Duration) -> bool {
         since >= self.until && self.done.len() < Contention::SLICES
     }
 
-    /// Whoever had no processor meanwhile did nothing in the slices that it missed.
+    /// Records the results at the end of a slice. Slices that passed while the thread had no
+    /// processor are empty.
     fn note(&mut self, since: Duration, queries: u64, waited: Duration) {
         while self.is_due(since) {
             self.done.push(Slice { queries, waited });
@@ -260,7 +263,7 @@ impl SliceLog {
         }
     }
 
-    /// What it did in each slice; a last one that did not end is one all the same.
+    /// Returns the results of each slice; the unfinished last one counts as a slice.
     fn finish(mut self, queries: u64, waited: Duration) -> Vec<Slice> {
         self.done.resize(Contention::SLICES, Slice { queries, waited });
         let before = [Slice::default()].into_iter().chain(self.done.iter().copied());
@@ -272,7 +275,7 @@ impl SliceLog {
     }
 }
 
-/// Replies on their way to each thread's client.
+/// Queues of replies to each thread's client.
 struct Inboxes(Vec<Mutex<Frames>>);
 
 impl Inboxes {
@@ -280,7 +283,7 @@ impl Inboxes {
         Self((0..threads).map(|_| Mutex::default()).collect())
     }
 
-    /// Hands each frame to the client that it is for.
+    /// Puts each frame into the queue of its client.
     fn route(&self, frames: &mut Frames) {
         for frame in frames.iter() {
             let owner = frame.get(17).map_or(0, |thread| usize::from(*thread));
@@ -291,7 +294,7 @@ impl Inboxes {
         frames.clear();
     }
 
-    /// Takes what came for the client of this thread; `empty` is left in its place.
+    /// Takes the frames for the client of this thread, and leaves `empty` in their place.
     fn take(&self, thread: usize, empty: &mut Frames) {
         if let Some(inbox) = self.0.get(thread) {
             std::mem::swap(&mut *lock(inbox), empty);
@@ -299,27 +302,27 @@ impl Inboxes {
     }
 }
 
-/// Frames one behind the other.
+/// Frames, one behind the other.
 #[derive(Default)]
 struct Frames {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Frames {
-    /// A frame of these parts.
+    /// Appends a frame of these parts.
     fn push<'a>(&mut self, parts: impl IntoIterator<Item = &'a [u8]>) {
-        parts.into_iter().for_each(|part| self.octets.extend_from_slice(part));
-        self.ends.push(self.octets.len());
+        parts.into_iter().for_each(|part| self.bytes.extend_from_slice(part));
+        self.ends.push(self.bytes.len());
     }
 
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, end)| &self.octets[start..*end])
+        starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end])
     }
 
     fn clear(&mut self) {
-        self.octets.clear();
+        self.bytes.clear();
         self.ends.clear();
     }
 }
@@ -339,7 +342,7 @@ fn take_all(shard: &mut Shard, batch: &mut whimbrel_stack::TxBatch, frames: &mut
     }
 }
 
-/// A host on a link of 1,500 bytes.
+/// Creates a host on a link of 1,500 bytes.
 fn shard(tunables: &Tunables, addresses: Vec<Address>, seed: u64) -> Result<Shard, ConfigError> {
     let addresses = addresses.into_iter().map(|addr| InterfaceAddress { addr, prefix_len: 8 });
     Shard::new(ShardConfig {
@@ -351,7 +354,7 @@ fn shard(tunables: &Tunables, addresses: Vec<Address>, seed: u64) -> Result<Shar
     })
 }
 
-/// The value, whoever panicked while it was locked.
+/// Locks the value, even after a panic of another thread.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -359,7 +362,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 const SERVER: Address = Address::from_v4_octets([10, 0, 0, 1]);
 const PORT: u16 = 80;
 const BACKLOG: u32 = 100_000;
-/// Until buffers and tables have the size that they need.
+/// Time until buffers and tables have reached their size.
 const WARM_UP: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

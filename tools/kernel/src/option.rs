@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use whimbrel_io::socket_option::{self, PlainOption};
 use whimbrel_posix::SocketOption;
 
-/// The value of an option, as getsockopt(2) tells it.
+/// Returns the value of an option, as getsockopt(2) does.
 pub(crate) fn get(socket: &impl AsFd, option: SocketOption) -> io::Result<Vec<u8>> {
     let mut value = vec![0; VALUE];
     let len = socket_option::get(socket.as_fd(), plain(option)?, &mut value)?;
@@ -24,7 +24,7 @@ fn plain(option: SocketOption) -> io::Result<PlainOption> {
     plain.ok_or_else(|| io::Error::from_raw_os_error(libc::ENOPROTOOPT))
 }
 
-/// More than any option's value here, also in kernels to come.
+/// Size of the buffer in bytes: more than any option's value here, also in later kernels.
 const VALUE: usize = 1024;
 
 #[cfg(test)]

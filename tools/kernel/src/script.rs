@@ -1,12 +1,12 @@
 //! Packet scripts against this machine's kernel.
 //!
-//! Each [`KernelHost`] is a network namespace with a TUN device, and goes with it: nothing of the
-//! machine's own network is touched, and any number of them work side by side. Scripts take as
-//! long as they say, because a kernel's clock cannot be turned.
+//! Each [`KernelHost`] is a network namespace with a TUN device, and ends with it: nothing of the
+//! machine's own network changes, and any number of hosts run at the same time. Scripts take as
+//! long as they state, because a kernel's clock cannot be changed.
 //!
-//! The thread that runs the script makes its calls, sends its packets and stamps those that come, so
-//! that nothing waits for another thread to be scheduled; only a call that blocks is handed to one
-//! of its own.
+//! The thread that runs the script makes its calls, sends its packets and timestamps those that
+//! arrive, so that nothing waits for another thread to be scheduled. Only a call that blocks gets
+//! its own thread.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -50,26 +50,26 @@ pub struct KernelHost {
     packets: VecDeque<(Instant, Vec<u8>)>,
     under_way: BTreeMap<CallId, CallThread>,
     ended: BTreeMap<CallId, (Instant, Returned)>,
-    /// A packet left, or a blocked call ended, since time last passed.
+    /// True if a packet left, or a blocked call ended, since time last passed.
     news: bool,
-    /// When something happened first: the script's zero. Set-up takes no time.
+    /// Time of the first event, which is the script's zero. Set-up takes no time.
     origin: Option<Instant>,
     calls: u32,
 }
 
-/// What the threads of one host share.
+/// State that the threads of one host share.
 #[derive(Debug)]
 struct Machine {
     namespace: Namespace,
     descriptors: Descriptors,
-    /// An eventfd that can be read when a call has ended.
+    /// An eventfd that becomes readable when a call has ended.
     alarm: File,
-    /// Ends what polls: nobody waits for it any more.
+    /// Ends threads that poll when their results are no longer needed.
     stop: Stop,
 }
 
 impl KernelHost {
-    /// A fresh namespace with the addresses and routes of `network`, and the settings that
+    /// Creates a namespace with the addresses and routes of `network`, and the settings that
     /// scripts rely on. Needs root and `/dev/net/tun`.
     pub fn new(network: &Network) -> Result<Self, KernelHostError> {
         let refused = |doing| move |error| KernelHostError::system(doing, error);
@@ -100,8 +100,8 @@ impl KernelHost {
         })
     }
 
-    /// Lets the calling thread run before all that is not real-time, so that a script is not late on
-    /// a busy machine. Whether the system allows it.
+    /// Gives the calling thread real-time priority, so that a script is not late on a busy machine.
+    /// Returns whether the system allows it.
     pub fn take_precedence() -> bool {
         run_in_real_time().is_ok()
     }
@@ -114,15 +114,15 @@ impl KernelHost {
         self.origin.map_or(Duration::ZERO, |origin| at.duration_since(origin))
     }
 
-    /// Takes the packets and ends of calls that are there.
+    /// Takes waiting packets and the results of finished calls.
     fn collect(&mut self) {
         let (before, packets, tun) = (self.packets.len(), &mut self.packets, &mut self.tun);
         let now = Instant::now();
         let mut stamp = |packet: &[u8]| packets.push_back((now, packet.to_vec()));
-        // An error is the end of the device, after which nothing comes.
+        // An error is the end of the device, after which no packet arrives.
         while wire::receive(tun, &mut stamp).unwrap_or(false) {}
         self.news |= self.packets.len() > before;
-        // It fails if no call has ended since.
+        // This fails if no call has ended since.
         let _ = (&self.machine.alarm).read(&mut [0; 8]);
         while let Ok((call, at, returned)) = self.ends.try_recv() {
             self.under_way.remove(&call);
@@ -131,17 +131,17 @@ impl KernelHost {
         }
     }
 
-    /// Lets time pass until `deadline` at most: something may have happened.
+    /// Lets time pass until `deadline` at most, or until an event.
     fn sleep(&self, deadline: Instant) {
         let patience = deadline.saturating_duration_since(Instant::now());
         let interest = Interest::Read;
         let mut fds =
             [PollFd::new(&self.tun, interest), PollFd::new(&self.machine.alarm, interest)];
-        // An error, which there is no reason for, is an early end.
+        // An error, which is not expected, ends the wait early.
         let _ = ppoll(&mut fds, Some(patience));
     }
 
-    /// Hands a call to a thread of its own, and stays until it ends or sleeps.
+    /// Moves a call to its own thread, and waits until it ends or sleeps.
     fn hand_over(&mut self, rest: BlockedCall) -> Progress {
         let number = CallId(self.calls);
         self.calls = self.calls.wrapping_add(1);
@@ -157,8 +157,8 @@ impl KernelHost {
         }
     }
 
-    /// Takes what came, and waits until every call under way has ended or sleeps: what was set in
-    /// motion is done, as in a host without threads.
+    /// Takes waiting events until every call under way has ended or sleeps: then all their work is
+    /// done, as in a host without threads.
     fn wait_until_asleep(&mut self) {
         let begun = Instant::now();
         self.collect();
@@ -202,7 +202,7 @@ impl ScriptHost for KernelHost {
 
     fn inject(&mut self, packet: &[u8]) {
         self.start_clock();
-        // What the kernel refuses is lost, as on any wire.
+        // A packet that the kernel refuses is lost, as on any wire.
         let _ = wire::send(&mut self.tun, packet);
         self.wait_until_asleep();
     }
@@ -254,7 +254,7 @@ impl ScriptHost for KernelHost {
 }
 
 impl KernelHost {
-    /// Does `work` within the namespace.
+    /// Runs `work` within the namespace.
     fn inside<T>(&self, work: impl FnOnce() -> Result<T, SetError>) -> Result<T, SetError> {
         let refused = |error| SetError::Refused(format!("cannot enter the namespace: {error}"));
         self.machine.namespace.within(work).map_err(refused)?
@@ -274,7 +274,7 @@ fn alarm() -> io::Result<File> {
     Ok(File::from(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
 }
 
-/// How long to wait for a call that may be about to end.
+/// Wait for a call that may be about to end.
 const SOON: Duration = Duration::from_micros(300);
-/// A call that neither ends nor sleeps so long counts as one that blocks.
+/// Time after which a call that neither ends nor sleeps counts as blocking.
 const STUCK: Duration = Duration::from_millis(500);

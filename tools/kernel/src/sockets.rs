@@ -1,8 +1,8 @@
 //! The kernel's own TCP, non-blocking: the baseline that a stack is compared with.
 //!
 //! Many sockets under one epoll, with the calls and the events that a shard has, so that the same
-//! application runs over either. What arrives is copied once more than a program of its own would
-//! need (from a buffer into what is handed out).
+//! application runs over either. Received data is copied once more than in a native program (from a
+//! buffer into the returned bytes).
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -39,7 +39,7 @@ pub struct KernelSockets {
     shortage: Shortage,
 }
 
-/// Names a socket; a stale one names nothing.
+/// Identifies a socket; a stale value identifies none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SocketId {
     index: u32,
@@ -47,58 +47,57 @@ pub struct SocketId {
 }
 
 impl SocketId {
-    /// A small number, unique among the sockets of any one time.
+    /// Returns a small number, unique among the sockets that exist at a time.
     pub const fn index(self) -> u32 {
         self.index
     }
 }
 
-/// What names a listener of one set of sockets.
+/// Identifies a listener of one set of sockets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelListener(u32);
 
-/// Something happened. Events are hints: act until nothing is left.
+/// An event. Events are hints: act until nothing is left.
 #[derive(Debug)]
 pub enum KernelEvent {
     /// Connections may wait to be accepted.
     Accepted(KernelListener),
-    /// A connection that was begun is open.
+    /// A connection opened here is established.
     Connected(SocketId),
-    /// There may be something to read, or the end.
+    /// There may be data to read, or the end of the stream.
     Readable(SocketId),
-    /// There may be room again.
+    /// There may be room to write.
     Writable(SocketId),
-    /// A connection that was begun failed.
+    /// A connection opened here failed.
     Failed(SocketId, io::Error),
 }
 
-/// What there is to read.
+/// Result of a read.
 #[derive(Debug)]
 pub enum Received {
     /// Bytes in order, at least one.
     Data(Bytes),
-    /// No byte has come since; an event will tell when one does.
+    /// No data; an event reports the next.
     Pending,
     /// The peer closed its direction.
     End,
 }
 
-/// What is set on a socket before it connects.
+/// Options set on a socket before it connects.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct KernelOptions {
-    /// This side's address, if the kernel shall not choose.
+    /// Local address; `None` if the kernel chooses.
     pub local: Option<Address>,
-    /// Small segments do not wait for earlier ones (`TCP_NODELAY`).
+    /// True if small segments do not wait for earlier ones (`TCP_NODELAY`).
     pub no_delay: bool,
-    /// The most bytes of text in a segment (`TCP_MAXSEG`).
+    /// Limit of bytes of text in a segment (`TCP_MAXSEG`).
     pub mss: Option<u16>,
-    /// The name of the congestion control (`TCP_CONGESTION`).
+    /// Name of the congestion control (`TCP_CONGESTION`).
     pub congestion: Option<String>,
-    /// Bytes of its buffers (`SO_SNDBUF`, `SO_RCVBUF`), for which the kernel takes twice as much
+    /// Sizes of its buffers in bytes (`SO_SNDBUF`, `SO_RCVBUF`); the kernel uses twice as much
     /// memory.
     pub buffers: Option<(u32, u32)>,
-    /// The number of the interface in whose zone a link-local address of the peer's, or of this side's, is
-    /// meant (`sin6_scope_id`); 0: none.
+    /// Number of the interface in whose zone a link-local address lies (`sin6_scope_id`); 0: none.
     pub zone: u32,
 }
 
@@ -107,12 +106,12 @@ struct Entry {
     generation: u32,
     socket: Option<Socket>,
     opening: bool,
-    /// This side opened it: its SYN counts among what was acknowledged.
+    /// True if it was opened here: its SYN counts as acknowledged data.
     active: bool,
 }
 
 impl KernelSockets {
-    /// A set without sockets: an error if the system has no descriptor for its epoll.
+    /// Creates an empty set. Fails if the system has no descriptor for its epoll.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             epoll: Epoll::new()?,
@@ -125,13 +124,14 @@ impl KernelSockets {
         })
     }
 
-    /// Listens at an address of this machine; port 0 takes a free one. Returns where it is.
+    /// Listens at an address of this machine; port 0 selects a free port. Returns the local
+    /// endpoint.
     pub fn listen(&mut self, at: Endpoint, backlog: u32) -> io::Result<Endpoint> {
         self.listen_on(socket(at)?, at, backlog)
     }
 
-    /// The same where others of this user listen, too, if all of them do it by this: the kernel gives
-    /// each connection to one of them (`SO_REUSEPORT`).
+    /// Listens like [`KernelSockets::listen`], together with other sockets of this user that do the
+    /// same: the kernel gives each connection to one of them (`SO_REUSEPORT`).
     pub fn listen_beside_others(&mut self, at: Endpoint, backlog: u32) -> io::Result<Endpoint> {
         let socket = socket(at)?;
         socket.set_reuse_port(true)?;
@@ -148,16 +148,16 @@ impl KernelSockets {
         local.map(Endpoint::from).ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
     }
 
-    /// Begins to open a connection.
+    /// Starts a connection.
     pub fn connect(&mut self, remote: Endpoint, options: &KernelOptions) -> io::Result<SocketId> {
         let socket = prepared(remote, options)?;
         begin(&socket, remote, options.zone)?;
         self.take_in(socket, true)
     }
 
-    /// The same by TCP Fast Open: if the kernel has the server's cookie, the beginning of `first`
-    /// travels with the SYN, and is taken from its front; if not, the SYN asks for one. What was taken
-    /// may come to the server's application twice.
+    /// Starts a connection by TCP Fast Open. If the kernel has the server's cookie, the front of
+    /// `first` is sent with the SYN and removed; otherwise the SYN requests a cookie. The sent part
+    /// may reach the server's application twice.
     pub fn connect_fast(
         &mut self,
         remote: Endpoint,
@@ -168,16 +168,17 @@ impl KernelSockets {
         let on = 1_i32.to_ne_bytes();
         option::set(&socket, SocketOption::FastOpenConnect, &on)?;
         begin(&socket, remote, options.zone)?;
-        // With a cookie the SYN waits for what is written first. Without one nothing is taken yet,
-        // and whatever else is wrong the socket tells when it is asked.
+        // With a cookie the SYN waits for the first write. Without one nothing is taken yet, and
+        // the socket reports other errors later.
         if let Ok(taken) = (&socket).write(first) {
             first.advance(taken);
         }
         self.take_in(socket, true)
     }
 
-    /// The next connection of a listener. Where the system lacks a descriptor or memory for it, it waits:
-    /// an event tells when to try again, and [`KernelSockets::take_shortage`] why.
+    /// Accepts the next connection of a listener. If the system lacks a descriptor or memory, the
+    /// connection waits: an event reports when to try again, and [`KernelSockets::take_shortage`]
+    /// the reason.
     pub fn accept(&mut self, listener: KernelListener) -> io::Result<SocketId> {
         let accepted = self.accept_now(listener);
         if let Err(error) = &accepted
@@ -192,7 +193,7 @@ impl KernelSockets {
         let listener = self.listeners.get(listener as usize).ok_or_else(stale)?;
         let (socket, _) = loop {
             match listener.accept() {
-                // The peer has gone before its turn came: others may wait behind it.
+                // The peer has gone before its turn: others may wait behind it.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 accepted => break accepted?,
@@ -203,19 +204,19 @@ impl KernelSockets {
         self.take_in(socket, false)
     }
 
-    /// Why connections wait to be accepted though nothing but the system keeps them, if that was not told
+    /// Returns the error because of which connections wait to be accepted, if it was not returned
     /// yet.
     pub fn take_shortage(&mut self) -> Option<io::Error> {
-        self.shortage.untold.take()
+        self.shortage.unreported.take()
     }
 
-    /// How soon to ask for events again though nothing becomes readable: while connections wait for a
-    /// descriptor, which another part of the process or of the machine may give back.
+    /// Returns when to poll again even if the descriptor is not readable: while connections wait
+    /// for a descriptor, which another part of the process or the machine may release.
     pub fn patience(&self) -> Option<Duration> {
         self.shortage.patience()
     }
 
-    /// Writes from the front of `data`; returns how much was taken.
+    /// Writes from the front of `data`; returns the number of bytes written.
     pub fn send(&mut self, id: SocketId, data: &mut Bytes) -> io::Result<usize> {
         let mut sent = 0;
         while !data.is_empty() {
@@ -232,7 +233,7 @@ impl KernelSockets {
         Ok(sent)
     }
 
-    /// Reads what arrived, without waiting; the rest stays for the next call.
+    /// Reads received data without waiting; the rest stays for the next call.
     pub fn recv(&mut self, id: SocketId) -> io::Result<Received> {
         let entry = self.entries.get(id.index as usize);
         let entry = entry.filter(|entry| entry.generation == id.generation);
@@ -253,25 +254,25 @@ impl KernelSockets {
     /// Sends FIN; reading goes on.
     pub fn shutdown(&mut self, id: SocketId) {
         if let Ok(socket) = self.socket(id) {
-            // Fails only if the connection is over already.
+            // This fails only if the connection is over already.
             let _ = socket.shutdown(std::net::Shutdown::Write);
         }
     }
 
-    /// Closes the socket: what was sent is delivered, then FIN.
+    /// Closes the socket: sent data is delivered, then FIN.
     pub fn close(&mut self, id: SocketId) {
         drop(self.take_out(id));
     }
 
-    /// Resets the connection: what was sent and not delivered is lost.
+    /// Resets the connection: undelivered data is lost.
     pub fn abort(&mut self, id: SocketId) {
         if let Some(socket) = self.take_out(id) {
-            // Without it the close is an ordinary one: all the same it is closed.
+            // If this fails, the socket is closed the ordinary way.
             let _ = socket.set_linger(Some(Duration::ZERO));
         }
     }
 
-    /// What happened next; asks the kernel when nothing is known any more.
+    /// Returns the next event; polls the kernel when none is left.
     pub fn poll_event(&mut self) -> io::Result<Option<KernelEvent>> {
         if self.ready.is_empty() {
             self.ask()?;
@@ -280,7 +281,8 @@ impl KernelSockets {
         Ok(self.ready.pop_front())
     }
 
-    /// What the kernel knows of a connection. A SYN of ours is not among what was acknowledged.
+    /// Returns the kernel's data about a connection. A SYN sent here does not count as acknowledged
+    /// data.
     pub fn info(&self, id: SocketId) -> io::Result<KernelInfo> {
         let info = option::get(self.socket(id)?, SocketOption::Info)?;
         let info = KernelInfo::parse(&info);
@@ -288,19 +290,19 @@ impl KernelSockets {
         Ok(KernelInfo { acked: info.acked.saturating_sub(syn.into()), ..info })
     }
 
-    /// Sets these on a connection that was accepted, as far as they can still be set: all but its
-    /// address and the size of its segments.
+    /// Sets the options on an accepted connection that can still be set: all but its address and
+    /// the size of its segments.
     pub fn adjust(&self, id: SocketId, options: &KernelOptions) -> io::Result<()> {
         set(self.socket(id)?, options)
     }
 
-    /// This side's end of a connection.
+    /// Returns the local endpoint of a connection.
     pub fn local(&self, id: SocketId) -> io::Result<Endpoint> {
         let local = self.socket(id)?.local_addr()?.as_socket();
         local.map(Endpoint::from).ok_or_else(stale)
     }
 
-    /// The peer's end of a connection.
+    /// Returns the remote endpoint of a connection.
     pub fn remote(&self, id: SocketId) -> io::Result<Endpoint> {
         let remote = self.socket(id)?.peer_addr()?.as_socket();
         remote.map(Endpoint::from).ok_or_else(stale)
@@ -374,7 +376,7 @@ impl KernelSockets {
 }
 
 impl AsFd for KernelSockets {
-    /// Readable while [`KernelSockets::poll_event`] has something.
+    /// Becomes readable while [`KernelSockets::poll_event`] has an event.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
@@ -385,7 +387,7 @@ fn socket(of_family: Endpoint) -> io::Result<Socket> {
     Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))
 }
 
-/// A socket towards `remote` with these options.
+/// Creates a socket for a connection to `remote` with these options.
 fn prepared(remote: Endpoint, options: &KernelOptions) -> io::Result<Socket> {
     let socket = socket(remote)?;
     set(&socket, options)?;
@@ -393,7 +395,7 @@ fn prepared(remote: Endpoint, options: &KernelOptions) -> io::Result<Socket> {
         socket.set_tcp_mss(mss.into())?;
     }
     if let Some(local) = options.local {
-        // A port that is drawn for the peer, too, may be another connection's to another peer.
+        // A local port chosen together with the peer may be in use by a connection to another peer.
         let on = 1_i32.to_ne_bytes();
         option::set(&socket, SocketOption::BindAddressNoPort, &on)?;
         socket.bind(&address_in(Endpoint::new(local, 0), options.zone))?;
@@ -401,7 +403,7 @@ fn prepared(remote: Endpoint, options: &KernelOptions) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// What can be set at any time.
+/// Sets the options that can be set at any time.
 fn set(socket: &Socket, options: &KernelOptions) -> io::Result<()> {
     socket.set_tcp_nodelay(options.no_delay)?;
     if let Some(name) = &options.congestion {
@@ -414,11 +416,11 @@ fn set(socket: &Socket, options: &KernelOptions) -> io::Result<()> {
     Ok(())
 }
 
-/// Begins to open it.
+/// Starts the connection.
 fn begin(socket: &Socket, remote: Endpoint, zone: u32) -> io::Result<()> {
     match socket.connect(&address_in(remote, zone)) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
-        // An open one is reported like one that opens later.
+        // An open connection is reported like one that opens later.
         Ok(()) | Err(_) => Ok(()),
     }
 }
@@ -427,7 +429,7 @@ fn address(end: Endpoint) -> SockAddr {
     address_in(end, 0)
 }
 
-/// The same in the zone of an interface, if it is one of IPv6.
+/// Returns the socket address of `end`, with the zone of an interface for IPv6.
 fn address_in(end: Endpoint, zone: u32) -> SockAddr {
     match SocketAddr::new(end.addr.to_ip(), end.port) {
         SocketAddr::V6(v6) => SocketAddrV6::new(*v6.ip(), v6.port(), 0, zone).into(),
@@ -435,7 +437,7 @@ fn address_in(end: Endpoint, zone: u32) -> SockAddr {
     }
 }
 
-/// True if a later call may succeed, when the system has given something back.
+/// True if a later call may succeed, after the system has released resources.
 fn is_shortage(error: &io::Error) -> bool {
     descriptors::are_used_up(error)
         || matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM | libc::ENOSPC))
@@ -445,9 +447,9 @@ fn stale() -> io::Error {
     io::Error::from(io::ErrorKind::NotConnected)
 }
 
-/// Marks the tokens of listeners.
+/// Flag in the tokens of listeners.
 const LISTENER: u64 = 1 << 32;
-/// Bytes of one read.
+/// Size of one read in bytes.
 const BUFFER: usize = 128 << 10;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Fast Open between this stack and the machine's kernel, over TUN, whoever began.
+//! Fast Open between this stack and the machine's kernel over TUN, with either as the client.
 //!
-//! Needs root. Without it the tests say so and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
+//! Needs root. Without it the tests report that and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
@@ -21,7 +21,7 @@ use whimbrel_tcp::Tunables;
 use whimbrel_tcp::conn::{SocketOptions, State};
 use whimbrel_wire::Endpoint;
 
-use peer::{Peer, kernel, octets, read, write};
+use peer::{Peer, bytes, kernel, read, write};
 
 #[path = "common/peer.rs"]
 mod peer;
@@ -30,7 +30,7 @@ const REQUEST: &[u8] = b"GET / HTTP/1.0\r\n\r\n";
 const ANSWER: &[u8] = b"HTTP/1.0 204 No Content\r\n\r\n";
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The kernel in a namespace of its own, and a shard at the other end of its device.
+/// The kernel in its own namespace, and a shard at the other end of its device.
 struct Hosts {
     peer: Peer,
     shard: Shard,
@@ -68,7 +68,7 @@ impl Hosts {
         Instant::ZERO + self.peer.host.now()
     }
 
-    /// Carries packets both ways until `done` holds.
+    /// Carries packets both ways until `done` returns a value.
     fn until<T>(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> Option<T>) -> T {
         let end = self.peer.host.now() + PATIENCE;
         loop {
@@ -96,7 +96,7 @@ impl Hosts {
         }
     }
 
-    /// The kernel opens fast with [`REQUEST`], without waiting.
+    /// Has the kernel connect by Fast Open with [`REQUEST`], without waiting.
     fn kernel_opens(&mut self) -> (i32, Result<i64, Errno>) {
         let fd = self.peer.socket(SocketFlags::SOCK_NONBLOCK);
         let pieces = vec![REQUEST.to_vec()];
@@ -116,7 +116,7 @@ impl Hosts {
         self.shard.tell_time(now);
         let options = SocketOptions::default();
         let handle = self.shard.connect_fast(to, None, &options, &mut data).unwrap();
-        // Without a cookie nothing is taken; it waits for the handshake, then.
+        // Without a cookie nothing is taken; it waits for the handshake.
         self.shard.send(handle, &mut data).unwrap();
         handle
     }
@@ -136,7 +136,7 @@ fn the_kernels_requests_come_with_its_syns() {
         let Some(mut hosts) = hosts(&network) else { return };
         let listener = hosts.shard.listen(hosts.peer.remote(), 8).unwrap();
         hosts.shard.set_fast_open(listener, 8);
-        // The first asks for a cookie, the others bring it.
+        // The first connection requests a cookie, the others carry it.
         for round in 0..3 {
             let (fd, sent) = hosts.kernel_opens();
             assert_eq!(sent.is_ok(), round > 0, "{sent:?}");
@@ -144,13 +144,13 @@ fn the_kernels_requests_come_with_its_syns() {
             if round == 0 {
                 assert_eq!(hosts.peer.value(write(fd, 4)), 4);
             } else {
-                // Nothing of ours has reached the kernel's socket yet.
+                // No packet of the shard has reached the kernel's socket yet.
                 assert_eq!(hosts.we_read(handle), REQUEST);
                 let mut answer = Bytes::from_static(ANSWER);
                 hosts.shard.send(handle, &mut answer).unwrap();
                 let came = hosts.until("the answer comes", |it| {
                     let came = it.peer.call(read(fd, 100));
-                    came.value.is_ok().then(|| octets(&came).to_vec())
+                    came.value.is_ok().then(|| bytes(&came).to_vec())
                 });
                 assert_eq!(came, ANSWER);
             }
@@ -197,7 +197,7 @@ fn our_requests_come_with_our_syns_to_the_kernel() {
                     sizes: vec![100],
                 };
                 let came = it.peer.call(Call::Receive { fd, with, flags });
-                came.value.is_ok().then(|| octets(&came).to_vec())
+                came.value.is_ok().then(|| bytes(&came).to_vec())
             });
             assert_eq!(came, REQUEST);
             assert_eq!(hosts.peer.value(write(fd, 9)), 9);

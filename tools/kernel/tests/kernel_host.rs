@@ -1,6 +1,6 @@
-//! Scripts' calls and packets against this machine's kernel, each test in a namespace of its own.
+//! Scripts' calls and packets against this machine's kernel, each test in its own namespace.
 //!
-//! Needs root. Without it the tests say so and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
+//! Needs root. Without it the tests report that and pass; `WHIMBREL_REQUIRE_NET=1` makes them fail.
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
@@ -18,14 +18,14 @@ use whimbrel_script::host::{Administration, Network, ScriptHost, SetError, Socke
 use whimbrel_wire::Endpoint;
 use whimbrel_wire::tcp::TcpFlags;
 
-use peer::{Peer, kernel, needs, octets, read, write};
+use peer::{Peer, bytes, kernel, needs, read, write};
 
 #[path = "common/peer.rs"]
 mod peer;
 
 const ACCEPT: fn(i32) -> Call = |fd| Call::Accept { fd, flags: SocketFlags::NONE };
 
-/// A connection that the kernel accepted: its descriptor.
+/// Returns the descriptor of a connection that the kernel accepted.
 fn accepted(peer: &mut Peer) -> i32 {
     let listener = peer.listener();
     peer.shake_hands();
@@ -43,7 +43,7 @@ fn count(peer: &mut Peer, states: &[&'static str]) -> usize {
 }
 
 #[test]
-fn a_passive_handshake_ends_in_a_descriptor_and_the_peers_address() {
+fn passive_handshake_gives_descriptor_and_peer_address() {
     for network in [Network::v4(), Network::v6()] {
         let Some(mut peer) = kernel(&network) else { return };
         let listener = peer.listener();
@@ -68,7 +68,7 @@ fn data_goes_both_ways_and_full_segments_come_one_by_one() {
     assert_eq!(peer.receive().text, b"");
     let unread = peer.call(Call::Ioctl { fd, request: Ioctl::Fionread });
     assert_eq!(unread.out, Filled::Number(8));
-    assert_eq!(octets(&peer.call(read(fd, 100))), b"whimbrel");
+    assert_eq!(bytes(&peer.call(read(fd, 100))), b"whimbrel");
     assert_eq!(peer.value(write(fd, 1500)), 1500);
     let lengths: Vec<_> = (0..3).map(|_| peer.receive().text.len()).collect();
     assert_eq!(lengths, [536, 536, 428]);
@@ -94,7 +94,7 @@ fn a_blocking_read_ends_with_the_text_and_with_a_reset() {
     let fd = accepted(&mut peer);
     let first = peer.blocked(read(fd, 10));
     peer.send(TcpFlags::ACK, b"text");
-    assert_eq!(octets(&peer.end(first).1), b"text");
+    assert_eq!(bytes(&peer.end(first).1), b"text");
     let second = peer.blocked(read(fd, 10));
     peer.send(TcpFlags::RST | TcpFlags::ACK, b"");
     assert_eq!(peer.end(second).1.value, Err(Errno::ECONNRESET));
@@ -164,17 +164,17 @@ fn epoll_tells_of_the_peers_fin() {
     peer.value(Call::Shutdown { fd, how: Shut::Write });
     let mut fin = peer.receive();
     if fin.tcp.flags == TcpFlags::ACK {
-        // On a machine that is held up the acknowledgment does not wait for our FIN.
+        // On a busy machine the acknowledgment does not wait for the peer's FIN.
         fin = peer.receive();
     }
     assert_eq!((fin.tcp.flags, fin.tcp.ack.raw()), (TcpFlags::FIN | TcpFlags::ACK, peer.next.0));
 }
 
 #[test]
-fn a_poll_ends_at_its_time_and_foreign_numbers_are_not_looked_at() {
+fn poll_ends_at_its_timeout_and_rejects_foreign_descriptors() {
     let Some(mut peer) = kernel(&Network::v4()) else { return };
     let fd = accepted(&mut peer);
-    // 0 is open in this process, and none of the script's.
+    // 0 is open in this process, but not by the script.
     let polled = |fd| Polled { fd, events: PollEvents::POLLIN, revents: PollEvents::NONE };
     let poll = |fd, time_out| Call::Poll { fds: vec![polled(fd)], time_out };
     let foreign = peer.call(poll(0, TimeOut::Never));
@@ -249,7 +249,7 @@ fn settings_are_the_namespaces_own() {
 }
 
 #[test]
-fn connections_are_dropped_by_state_and_caches_are_empty_at_first() {
+fn connections_are_destroyed_by_state_and_caches_start_empty() {
     let Some(mut peer) = kernel(&Network::v4()) else { return };
     peer.host.administer(&Administration::PurgeCaches).unwrap();
     let fd = accepted(&mut peer);
@@ -290,7 +290,7 @@ fn calls_under_way_end_with_their_host_and_nothing_is_left() {
         fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name == "script call\n")
     };
     let begun = Instant::now();
-    // The calls of other tests, which run side by side, come and go.
+    // Other tests make calls in parallel.
     while fs::read_dir("/proc/self/task").unwrap().flatten().any(is_call) {
         assert!(begun.elapsed() < Duration::from_secs(5), "threads are left");
         thread::sleep(Duration::from_millis(2));
@@ -310,7 +310,7 @@ fn hosts_work_side_by_side() {
                 peer.value(Call::FcntlSetFl { fd, flags: FileFlags::O_NONBLOCK });
                 assert_eq!(peer.call(read(fd, 1)).value, Err(Errno::EAGAIN));
                 peer.send(TcpFlags::ACK, b"mine");
-                assert_eq!(octets(&peer.call(read(fd, 9))), b"mine");
+                assert_eq!(bytes(&peer.call(read(fd, 9))), b"mine");
             })
         })
         .collect();

@@ -1,7 +1,7 @@
-//! What this machine's kernel makes of a SYN that meets its TIME-WAIT: the last column of
+//! Replies of this machine's kernel to a SYN in TIME-WAIT: the last column of
 //! `tests/tw_vectors.tsv`, row by row.
 //!
-//! Needs root. Without it the test says so and passes; `WHIMBREL_REQUIRE_NET=1` makes it fail.
+//! Needs root. Without it the test reports that and passes; `WHIMBREL_REQUIRE_NET=1` makes it fail.
 
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
@@ -18,7 +18,7 @@ mod peer;
 
 const TS_RECENT: u32 = 1_000;
 
-/// A segment of ours, with this TSval if any.
+/// Returns a segment of the peer, with this TSval if any.
 fn segment(flags: TcpFlags, seq: u32, ack: u32, tsval: Option<u32>) -> TcpHeader {
     let timestamps = tsval.map(|val| Timestamps { val, ecr: 0 });
     TcpHeader {
@@ -30,7 +30,8 @@ fn segment(flags: TcpFlags, seq: u32, ack: u32, tsval: Option<u32>) -> TcpHeader
     }
 }
 
-/// A connection that the kernel closes first: it is in TIME-WAIT at the end. Returns its RCV.NXT.
+/// Opens a connection that the kernel closes first, which leaves it in TIME-WAIT. Returns its
+/// RCV.NXT.
 fn leave_waiting(peer: &mut Peer, listener: i32, ts_recent: Option<u32>) -> u32 {
     let ours = 500_000;
     peer.send_as(&segment(TcpFlags::SYN, ours, 0, ts_recent));
@@ -46,7 +47,7 @@ fn leave_waiting(peer: &mut Peer, listener: i32, ts_recent: Option<u32>) -> u32 
     ours + 2
 }
 
-/// Whether the kernel opens the connection again.
+/// Returns whether the kernel opens the connection again, in the words of the table.
 fn verdict(peer: &mut Peer, rcv_nxt: u32, syn: &TcpHeader) -> &'static str {
     peer.send_as(syn);
     let answer = peer.receive().tcp;

@@ -14,7 +14,7 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// A call that is to send all of `octets`.
+    /// A call that is to send all of `bytes`.
     pub const fn new(bytes: Bytes) -> Self {
         Self { rest: bytes, sent: 0, opened: false }
     }

@@ -54,7 +54,7 @@ fn shard(host: u8, secrets: Secrets) -> Shard {
     .unwrap()
 }
 
-/// A server whose other keys come from `seed`, and its listener.
+/// Returns a server whose other keys come from `seed`, and its listener.
 fn server(seed: u64, key: &str) -> (Shard, ListenerId) {
     let key: GroupKey = key.parse().unwrap();
     let mut secrets = Secrets::from_seed(seed);
@@ -65,18 +65,18 @@ fn server(seed: u64, key: &str) -> (Shard, ListenerId) {
     (shard, listener)
 }
 
-/// What `to` hears of what `from` sends.
+/// Passes what `from` sends to `to`.
 fn pass(from: &mut Shard, to: &mut Shard) {
     let mut batch = TxBatch::new(4);
     from.tx(&mut batch);
     for segment in batch.pending() {
-        let octets = segment.to_vec();
-        to.rx(Instant::ZERO, &[RxFrame::new(&octets, SegMeta::SINGLE)]);
+        let bytes = segment.to_vec();
+        to.rx(Instant::ZERO, &[RxFrame::new(&bytes, SegMeta::SINGLE)]);
     }
 }
 
 #[test]
-fn hosts_with_one_key_complete_each_others_handshakes_and_others_do_not() {
+fn hosts_with_one_key_complete_each_others_handshakes() {
     for (key, completes) in [(KEY, true), ("00112233445566778899aabbccddeeff", false)] {
         let (mut first, _) = server(1, KEY);
         let (mut second, listener) = server(2, key);

@@ -10,10 +10,10 @@ use super::*;
 use crate::device::boxed;
 use crate::{Activity, Port, Stop, Worker};
 
-/// Tells what happened, and lets go of whatever is told of.
-struct Witness(Sender<Event>);
+/// Reports each event, and releases the connections concerned.
+struct Reporter(Sender<Event>);
 
-impl Port for Witness {
+impl Port for Reporter {
     fn drain(&mut self, _now: Instant, _shard: &mut Shard) -> Activity {
         Activity::Idle
     }
@@ -27,7 +27,7 @@ impl Port for Witness {
 }
 
 #[test]
-fn a_handshake_takes_the_time_of_the_links_and_wakes_both_workers() {
+fn handshake_takes_link_delay_and_wakes_both_workers() {
     let delay = |delay| LinkConfig { delay, ..LinkConfig::default() };
     let (there, back) = (delay(Duration::from_millis(30)), delay(Duration::from_millis(20)));
     let (client, server) = MemWire::pair(there, back, 1).unwrap();
@@ -37,7 +37,7 @@ fn a_handshake_takes_the_time_of_the_links_and_wakes_both_workers() {
     let mut listening = shard(&server, SERVER.addr);
     listening.listen(SERVER, 1).unwrap();
     let waker = server.waker();
-    let worker = Worker::new(server, listening, Witness(told.clone()), clock, waker);
+    let worker = Worker::new(server, listening, Reporter(told.clone()), clock, waker);
     let server = worker.spawn("server", stop.clone()).unwrap();
     // Let it fall asleep: the SYN must wake it.
     std::thread::sleep(Duration::from_millis(20));
@@ -46,7 +46,7 @@ fn a_handshake_takes_the_time_of_the_links_and_wakes_both_workers() {
     let begun = clock.now();
     let handle = connecting.connect(SERVER, None).unwrap();
     let waker = client.waker();
-    let worker = Worker::new(client, connecting, Witness(told), clock, waker);
+    let worker = Worker::new(client, connecting, Reporter(told), clock, waker);
     let client = worker.spawn("client", stop.clone()).unwrap();
 
     let wait = Duration::from_secs(10);
@@ -66,8 +66,8 @@ fn super_segments_arrive_as_packets_of_the_mtu() {
         MemWire::pair(LinkConfig::default(), LinkConfig::default(), 1).unwrap();
     let mut batch = TxBatch::new(1);
     let filled = batch.fill(|segment| {
-        let octets = [0x45; 40];
-        segment.header_room()[..40].copy_from_slice(&octets);
+        let bytes = [0x45; 40];
+        segment.header_room()[..40].copy_from_slice(&bytes);
         segment.set_header_len(40);
         segment.transport_offset = 20;
         segment.gso_size = 1_000;
@@ -83,12 +83,12 @@ fn super_segments_arrive_as_packets_of_the_mtu() {
     assert_eq!(taken.unwrap(), 3);
     assert_eq!(lens, [1_040, 1_040, 540]);
     assert_eq!((first.counters().tx_frames, first.counters().tx_super), (1, 1));
-    assert_eq!(second.counters().rx_octets, 2_620);
+    assert_eq!(second.counters().rx_bytes, 2_620);
     assert_eq!(second.next_deadline(), None);
 }
 
 #[test]
-fn each_shard_takes_what_its_ports_lead_to_and_passes_on_what_came_in_by_the_wrong_queue() {
+fn each_shard_keeps_its_ports_and_forwards_misrouted_frames() {
     for wrong in [false, true] {
         let (first, second) = MemEnd::pair(LinkConfig::default(), LinkConfig::default(), 1);
         let mut sender = first.open(1).unwrap().remove(0);
@@ -98,7 +98,7 @@ fn each_shard_takes_what_its_ports_lead_to_and_passes_on_what_came_in_by_the_wro
         }
         let wakers: Vec<_> = devices.iter().map(MemWire::waker).collect();
         let mut queues = crate::Steered::join(boxed(devices), &wakers);
-        // Segments from ports 0 to 7 to port 80: every other pair of ports leads to shard 1.
+        // Segments from ports 0 to 7 to port 80: every other pair of ports belongs to shard 1.
         let mut batch = TxBatch::new(8);
         for port in 0..8 {
             let filled = batch.fill(|segment| {
@@ -128,7 +128,7 @@ fn each_shard_takes_what_its_ports_lead_to_and_passes_on_what_came_in_by_the_wro
     }
 }
 
-/// An IPv4 header and one of TCP, from this port to port 80.
+/// Returns an IPv4 and a TCP header, from this port to port 80.
 fn segment_from(port: u8) -> [u8; 40] {
     let mut packet = [0; 40];
     packet[..10].copy_from_slice(&[0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6]);

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn nested_attributes_have_lengths_without_and_places_with_padding() {
+fn padding_counts_in_offsets_not_in_attribute_lengths() {
     let mut request = Request::new(libc::RTM_NEWLINK, 0);
     request.nested(26, |request| request.attribute(8, &[1]));
     let message = request.finish(7);
@@ -12,16 +12,16 @@ fn nested_attributes_have_lengths_without_and_places_with_padding() {
     assert_eq!(message[20..22], 5u16.to_ne_bytes());
 }
 
-/// A message as the kernel writes it: header, body, zeroes up to a multiple of four bytes.
+/// Returns a message as the kernel writes it: header, body, zeros up to a multiple of four bytes.
 fn message(kind: i32, sequence: u32, body: &[u8]) -> Vec<u8> {
-    let mut octets = ((HEADER_LEN + body.len()) as u32).to_ne_bytes().to_vec();
-    octets.extend((kind as u16).to_ne_bytes());
-    octets.extend([0; 2]);
-    octets.extend(sequence.to_ne_bytes());
-    octets.extend([0; 4]);
-    octets.extend(body);
-    octets.resize(octets.len().next_multiple_of(4), 0);
-    octets
+    let mut bytes = ((HEADER_LEN + body.len()) as u32).to_ne_bytes().to_vec();
+    bytes.extend((kind as u16).to_ne_bytes());
+    bytes.extend([0; 2]);
+    bytes.extend(sequence.to_ne_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(body);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn plain_messages_are_told_apart_and_what_is_cut_short_is_none() {
         let whole = usize::from(len >= HEADER_LEN + 7);
         assert_eq!(read(&reply[..len]).len(), whole, "{len}");
     }
-    // A length that is less than the header's, none, and more than there is.
+    // A length below the header's, zero, and more than there is.
     for len in [0, 1, HEADER_LEN as u32 - 1, u32::MAX] {
         let mut wrong = first.clone();
         wrong[..4].copy_from_slice(&len.to_ne_bytes());

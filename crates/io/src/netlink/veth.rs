@@ -88,17 +88,17 @@ fn link_in(body: &[u8]) -> Option<Link> {
         index,
         name: of(IFLA_IFNAME)?.to_vec(),
         is_veth: kind == Some(b"veth\0"),
-        peer: peer.and_then(|octets| Some(u32::from_ne_bytes(*octets.first_chunk()?))),
+        peer: peer.and_then(|bytes| Some(u32::from_ne_bytes(*bytes.first_chunk()?))),
     })
 }
 
 /// Iterates over the attributes: the kind and value of each.
-fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
-        let len = usize::from(u16::from_ne_bytes(*octets.first_chunk()?));
-        let kind = u16::from_ne_bytes(*octets.get(2..)?.first_chunk()?) & KIND;
-        let value = octets.get(4..len)?;
-        octets = octets.get(len.next_multiple_of(4)..).unwrap_or_default();
+        let len = usize::from(u16::from_ne_bytes(*bytes.first_chunk()?));
+        let kind = u16::from_ne_bytes(*bytes.get(2..)?.first_chunk()?) & KIND;
+        let value = bytes.get(4..len)?;
+        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
         Some((kind, value))
     })
 }

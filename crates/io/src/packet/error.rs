@@ -47,7 +47,7 @@ pub enum PacketError {
     /// The machine itself has the address.
     #[error(
         "{0} is an address of this machine's own: its kernel would answer ARP for it, and the \
-         stack's peers with RST. Give the stack an address that nobody has, or take it from the \
+         stack's peers with RST. Give the stack a free address, or take it from the \
          kernel (ip address del)"
     )]
     MachinesAddress(Address),

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What the program answers for a frame, whether or not a tag was taken off.
+/// Runs the program on a frame, with or without a removed VLAN tag. Returns its result.
 fn run(program: &[sock_filter], frame: &[u8], tagged: bool) -> u32 {
     let (mut at, mut value) = (0, 0);
     loop {
@@ -35,7 +35,7 @@ fn frame(to: [u8; 6], kind: u16) -> Vec<u8> {
 }
 
 #[test]
-fn frames_to_the_station_and_to_groups_pass_if_they_are_ip_or_arp() {
+fn ip_and_arp_frames_to_station_or_group_pass() {
     let own = [0x02, 0x77, 0x68, 0x69, 0x6d, 0x02];
     let program = own_frames(MacAddress(own));
     let passes = |to, kind, tagged| run(&program, &frame(to, kind), tagged) > 0;

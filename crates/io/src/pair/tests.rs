@@ -5,14 +5,14 @@ use whimbrel_wire::{Address, Endpoint};
 
 use super::*;
 
-/// Says something once it is connected, and ends when it was said back.
+/// An application that sends a text once it is connected, and ends when the text has come back.
 struct Caller {
     done: Stop,
     heard: Vec<u8>,
     at: Instant,
 }
 
-/// Says back what it hears.
+/// An application that sends back what it receives.
 struct Echo;
 
 impl Port for Caller {
@@ -30,8 +30,8 @@ impl Port for Caller {
                     shard.send(handle, &mut Bytes::from_static(b"hello")).unwrap();
                 }
                 Event::Readable(handle) => {
-                    while let Recv::Data(octets) = shard.recv(handle) {
-                        self.heard.extend_from_slice(&octets);
+                    while let Recv::Data(bytes) = shard.recv(handle) {
+                        self.heard.extend_from_slice(&bytes);
                     }
                     self.at = now;
                     self.done.set();
@@ -53,8 +53,8 @@ impl Port for Echo {
             if let Event::Accepted(listener) = event {
                 shard.accept(listener).unwrap();
             } else if let Event::Readable(handle) = event {
-                while let Recv::Data(mut octets) = shard.recv(handle) {
-                    shard.send(handle, &mut octets).unwrap();
+                while let Recv::Data(mut bytes) = shard.recv(handle) {
+                    shard.send(handle, &mut bytes).unwrap();
                 }
             }
         }
@@ -96,7 +96,7 @@ fn call(link: &str, time: MemTime) -> (Vec<u8>, Instant) {
 }
 
 #[test]
-fn in_virtual_time_two_round_trips_take_two_round_trips_and_no_more() {
+fn virtual_time_advances_by_exactly_two_round_trips() {
     let (heard, at) = call("delay=250ms", MemTime::Virtual(Instant::ZERO));
     assert_eq!(heard, b"hello");
     // SYN and SYN-ACK, hello and hello: the turns between them cost a nanosecond here and there.
@@ -112,7 +112,7 @@ fn in_real_time_it_takes_as_long_as_the_link_says() {
 
 const SHARDS: u16 = 3;
 
-/// Pairs of shards of two hosts, whose far ones listen; the callers set `done` each.
+/// Returns pairs of shards of two hosts, whose far ones listen; each caller sets `done`.
 fn pairs(link: &str, done: &[Stop], time: MemTime) -> Vec<MemPair<Caller, Echo>> {
     let link: LinkConfig = link.parse().unwrap();
     let hosts = (0..SHARDS).zip(done).map(|(queue, done)| {
@@ -130,7 +130,7 @@ fn stops() -> Vec<Stop> {
     (0..SHARDS).map(|_| Stop::new().unwrap()).collect()
 }
 
-/// The sums over all pairs.
+/// Returns the sums over all pairs.
 fn sums(pairs: &[MemPair<Caller, Echo>]) -> ([LinkCounters; 2], SteeringCounters) {
     let (mut links, mut steering) = ([LinkCounters::default(); 2], SteeringCounters::default());
     for pair in pairs {
@@ -141,7 +141,7 @@ fn sums(pairs: &[MemPair<Caller, Echo>]) -> ([LinkCounters; 2], SteeringCounters
 }
 
 #[test]
-fn shards_in_virtual_time_take_turns_and_the_same_seed_gives_the_same_run() {
+fn shards_in_virtual_time_repeat_with_the_same_seed() {
     for link in ["delay=10ms,jitter=3ms", "delay=10ms,jitter=3ms,rate=1M"] {
         let run = || {
             let done = stops();
@@ -169,7 +169,7 @@ fn shards_in_virtual_time_take_turns_and_the_same_seed_gives_the_same_run() {
 }
 
 #[test]
-fn shards_in_real_time_are_on_threads_of_their_own_whether_they_share_a_link_or_not() {
+fn shards_in_real_time_run_on_their_own_threads() {
     for link in ["delay=1ms", "delay=1ms,rate=1M"] {
         let done = stops();
         let pairs = pairs(link, &done, MemTime::Real(Clock::start()));
@@ -188,7 +188,7 @@ fn what_came_in_by_the_wrong_queue_is_passed_on_once() {
     let mut pairs = pairs("delay=1ms", &done, MemTime::Virtual(Instant::ZERO));
     let (shard, caller) = pairs[0].near();
     caller.heard.push(0);
-    // Port 9 leads to the shard numbered (7 ^ 9) / 2 % 3.
+    // Port 9 belongs to the shard numbered (7 ^ 9) / 2 % 3.
     shard.connect(Endpoint::new(address(2), 7), Some(Endpoint::new(address(1), 9))).unwrap();
     for pair in &mut pairs[1..] {
         pair.near().1.heard.push(0);
@@ -205,6 +205,7 @@ fn what_came_in_by_the_wrong_queue_is_passed_on_once() {
     let forwarded: Vec<_> = counts(1).map(|far| (far.forwarded, far.adopted)).collect();
     assert_eq!(forwarded, [(1, 0), (0, 1), (0, 0)], "the SYN, to the shard that answers it");
     assert_eq!(counts(0).map(|near| near.forwarded).sum::<u64>(), 0);
-    // The SYN-ACK came home to the shard that its ports lead to, which knows nothing of it: a reset.
+    // The SYN-ACK arrived at the shard that its ports belong to, which does not know the
+    // connection: a reset.
     assert_eq!(pairs[1].far().0.counters().in_segs, 2);
 }

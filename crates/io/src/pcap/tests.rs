@@ -6,19 +6,19 @@ use whimbrel_wire::Address;
 
 use super::*;
 
-/// A file of a test's own.
+/// A file that is removed with the test.
 struct File(PathBuf);
 
 impl File {
-    /// A capture of frames: when, which way, what.
+    /// Writes a capture of frames: time, direction, bytes.
     fn new(name: &str, link_type: LinkType, frames: &[(u64, Direction, &[u8])]) -> Self {
         let mut out = Vec::new();
         let mut section = Section::begin(&mut out);
         let interface = section.describe(&mut out, "wire", link_type);
-        for (at, direction, octets) in frames {
+        for (at, direction, bytes) in frames {
             let (at, wire_len) = (Instant::from_nanos(*at), 64);
             let note = PacketNote { interface, at, direction: *direction, wire_len, comment: "" };
-            section.packet(&mut out, &note, octets);
+            section.packet(&mut out, &note, bytes);
         }
         let path = std::env::temp_dir().join(format!("whim-{}-{name}", std::process::id()));
         std::fs::write(&path, out).unwrap();
@@ -42,7 +42,7 @@ fn open(config: &PcapConfig) -> (PcapWire, Stop) {
     (PcapWire::open(config, Clock::start(), done.clone()).unwrap(), done)
 }
 
-/// The frames of a burst, by their first byte.
+/// Returns the first bytes of a burst's frames.
 fn burst(wire: &mut PcapWire) -> Vec<u8> {
     let mut first = Vec::new();
     wire.rx_burst(&mut |frames| first.extend(frames.iter().map(|frame| frame.octets[0]))).unwrap();
@@ -70,7 +70,7 @@ fn frames_keep_their_distances() {
     let frames: [(u64, Direction, &[u8]); 3] = [
         (hour, Direction::In, &[1; 64]),
         (2 * hour, Direction::In, &[2; 64]),
-        // Older than the one before it: it comes with that one.
+        // Older than the one before it: it arrives together with that one.
         (hour / 2, Direction::In, &[3; 64]),
     ];
     let file = File::new("distances", LinkType::Raw, &frames);
@@ -115,9 +115,8 @@ fn a_file_that_is_none_says_which_and_why() {
 
 #[test]
 fn a_capture_longer_than_a_piece_arrives_whole_and_in_order() {
-    let octets: Vec<Vec<u8>> = (0..3_000u16).map(|n| [n as u8; 200].to_vec()).collect();
-    let frames: Vec<_> =
-        octets.iter().map(|octets| (7, Direction::In, octets.as_slice())).collect();
+    let bytes: Vec<Vec<u8>> = (0..3_000u16).map(|n| [n as u8; 200].to_vec()).collect();
+    let frames: Vec<_> = bytes.iter().map(|bytes| (7, Direction::In, bytes.as_slice())).collect();
     let file = File::new("long", LinkType::Raw, &frames);
     assert!(std::fs::metadata(&file.0).unwrap().len() > 600_000);
     let (mut wire, done) = open(&file.config().with_speed(Speed::Max));

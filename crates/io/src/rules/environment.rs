@@ -1,5 +1,5 @@
 //! Rules from the environment: `WHIMBREL_PROFILE`, `WHIMBREL_CONFIG`, and for each tunable its name
-//! in capitals with `_` for every dot, `net.ipv4.` left out or not: `WHIMBREL_TCP_SYN_RETRIES=3`.
+//! in capitals with `_` for every dot, with or without `net.ipv4.`: `WHIMBREL_TCP_SYN_RETRIES=3`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use whimbrel_tcp::{TUNABLES, Tunables};
 
 use super::{Origin, RulesError, profile};
 
-/// What the environment says.
+/// The variables that set rules.
 #[derive(Clone, Default, Debug)]
 pub struct Variables {
     pub(super) profile: Option<(&'static Profile, Origin)>,
@@ -27,17 +27,17 @@ pub(super) struct Variable {
 }
 
 impl Variables {
-    /// What the environment of this process says.
+    /// Reads the environment of this process.
     pub fn of_process() -> Result<Self, RulesError> {
-        // What is not UTF-8 is none of ours: our names and values are ASCII.
+        // A variable that is not UTF-8 sets no rule: names and values are ASCII.
         let text = |(name, value): (OsString, OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
         Self::new(std::env::vars_os().filter_map(text))
     }
 
-    /// What these variables say. One that begins like ours and means nothing is an error: its
-    /// owner believes that it does something.
+    /// Parses these variables. An unknown variable with the prefix is an error, because it would
+    /// have no effect.
     pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, RulesError> {
         let mut environment = Self::default();
         for (variable, value) in variables {
@@ -57,13 +57,13 @@ impl Variables {
                 }
             }
         }
-        // The environment has no order that anybody chose.
+        // The environment has no order: this makes it repeatable.
         environment.tunables.sort_by(|a, b| a.variable.cmp(&b.variable));
         Ok(environment)
     }
 }
 
-/// The name that is written `word` in a variable.
+/// Returns the tunable's name that is written `word` in a variable.
 fn name_of(word: &str) -> Option<&'static str> {
     names().find(|name| {
         let short = name.strip_prefix("net.ipv4.").unwrap_or(name);
@@ -71,7 +71,8 @@ fn name_of(word: &str) -> Option<&'static str> {
     })
 }
 
-/// Every tunable and group, by its first name alone: other systems' would collide here.
+/// Iterates over the first names of all tunables and groups. The aliases of other systems would
+/// collide here.
 fn names() -> impl Iterator<Item = &'static str> {
     let groups = TUNABLE_GROUPS.iter().filter_map(|group| group.names.first());
     TUNABLES.iter().map(|info| info.name.text).chain(groups.map(|name| name.text))
@@ -88,9 +89,9 @@ fn unknown(variable: &str, word: &str) -> RulesError {
     RulesError::Meaningless { origin: variable.into(), text }
 }
 
-/// Where a key may be kept, for `--cookie-group env:WHIMBREL_COOKIE_KEY`.
+/// Variable that may hold a key, for `--cookie-group env:WHIMBREL_COOKIE_KEY`.
 const OF_THE_GROUP: &str = "COOKIE_KEY";
-/// What the tests of this project are told by.
+/// Variable that configures this project's tests.
 const OF_TESTS_NET: &str = "REQUIRE_NET";
 const OF_TESTS_BLESS: &str = "BLESS";
 

@@ -1,7 +1,7 @@
-//! Rules from a file of TOML: `profile = "linux"`, and below `[tunables]` names and values.
+//! Rules from a TOML file: `profile = "linux"`, and below `[tunables]` names and values.
 //!
-//! A name may be quoted (`"tw.syn" = "linux"`) or not (`tw.syn = "linux"`); only quoted can one name
-//! begin like another, as `ports` and `ports.first` do.
+//! A name may be quoted (`"tw.syn" = "linux"`) or not (`tw.syn = "linux"`). It must be quoted if it
+//! begins like another name, as `ports` and `ports.first` do.
 
 use std::fs;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use whimbrel_stack::Profile;
 
 use super::{Origin, RulesError, profile};
 
-/// What a file says.
+/// Contents of a file.
 #[derive(Default, Debug)]
 pub(super) struct File {
     pub(super) profile: Option<(&'static Profile, Origin)>,
@@ -24,16 +24,16 @@ pub(super) struct File {
 /// A tunable that the file sets.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Line {
-    /// The file and the number of the line.
+    /// The file and the line number.
     pub(super) place: String,
-    /// The bytes of the file before it.
+    /// Offset in the file, in bytes.
     start: usize,
     pub(super) name: String,
     pub(super) value: String,
 }
 
 impl File {
-    /// What the file at `path` says.
+    /// Reads and parses the file at `path`.
     pub(super) fn read(path: PathBuf) -> Result<Self, RulesError> {
         match fs::read_to_string(&path) {
             Ok(text) => Self::parse(&crate::text::path(&path).to_string(), &text),
@@ -41,7 +41,7 @@ impl File {
         }
     }
 
-    /// What `text`, which stands in `path`, says.
+    /// Parses `text`, the contents of the file `path`.
     pub(super) fn parse(path: &str, text: &str) -> Result<Self, RulesError> {
         let source = Source::new(path, text);
         let table = DeTable::parse(text).map_err(|error| {
@@ -67,12 +67,12 @@ impl File {
                 }
             }
         }
-        // Tables come sorted by name; who comes later in the file shall prevail.
+        // Tables come sorted by name; the later line in the file must prevail.
         file.tunables.sort_by_key(|line| line.start);
         Ok(file)
     }
 
-    /// Takes in a table of tunables whose names all begin with `prefix`.
+    /// Adds the tunables of a table whose names all begin with `prefix`.
     fn take_in(
         &mut self,
         source: &Source<'_>,
@@ -97,7 +97,7 @@ impl File {
     }
 }
 
-/// A value as it would be typed behind `-S NAME=`.
+/// Returns a value as it would be typed after `-S NAME=`.
 fn scalar(value: &Spanned<DeValue<'_>>) -> Option<String> {
     match value.get_ref() {
         DeValue::String(text) => Some(text.to_string()),
@@ -107,10 +107,10 @@ fn scalar(value: &Spanned<DeValue<'_>>) -> Option<String> {
     }
 }
 
-/// Where a piece of text stands.
+/// A text, to find the line of a position.
 struct Source<'t> {
     path: &'t str,
-    /// Where each of its lines ends.
+    /// The offset at which each line ends.
     ends: Vec<usize>,
 }
 

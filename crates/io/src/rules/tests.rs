@@ -6,7 +6,7 @@ fn variables(set: &[(&str, &str)]) -> Variables {
 }
 
 #[test]
-fn the_environment_names_a_file_and_prevails_over_what_that_says() {
+fn environment_names_a_file_and_overrides_it() {
     let file =
         TestFile::new("gathered", "profile = \"linux\"\n[tunables]\nack_every = 3\nmsl = \"7s\"\n");
     let named = file.name();

@@ -1,22 +1,22 @@
-//! How many shards a wire has, of what somebody asked for.
+//! Derives the number of shards of a wire from the requested number.
 
 use std::thread;
 
 use super::{ShardConfigError, ShardCount};
 use crate::{ConfigError, TunConfig, WireSpec};
 
-/// A wire, and how many shards are on it.
+/// A wire and its number of shards.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShardPlan {
-    /// The wire, with a queue for each; `mem:` makes them when it is opened.
+    /// The wire, with a queue for each shard; `mem:` creates the queues when it is opened.
     pub wire: WireSpec,
-    /// How many shards there are, one at least.
+    /// Number of shards, at least 1.
     pub shards: u16,
 }
 
 impl ShardPlan {
-    /// The wire with a queue for each shard. What they divide among themselves comes in so many
-    /// `parts`, if that is known beforehand: [`ShardCount::Auto`] makes no shard that has none.
+    /// Plans a queue of the wire for each shard. `parts` is the number of units of work to be
+    /// divided among them, if it is known: [`ShardCount::Auto`] creates no shard without work.
     pub fn new(
         wire: WireSpec,
         count: ShardCount,
@@ -40,7 +40,7 @@ impl ShardPlan {
         Ok(Self { wire: with_queues(wire, shards)?, shards })
     }
 
-    /// As many as have a processor, a queue and work.
+    /// Plans as many shards as there are processors, queues and units of work.
     fn automatic(wire: WireSpec, parts: Option<u64>) -> Self {
         if wire.queues() > 1 {
             return Self { shards: wire.queues(), wire };
@@ -55,7 +55,7 @@ impl ShardPlan {
     }
 }
 
-/// A wire in memory has as many queues as somebody asks for.
+/// Returns the wire with this number of queues; a wire in memory takes any number.
 fn with_queues(wire: WireSpec, queues: u16) -> Result<WireSpec, ConfigError> {
     match wire {
         WireSpec::Mem(_) => Ok(wire),

@@ -28,6 +28,6 @@ fn a_signal_sets_stop_and_wakes_who_sleeps_on_it() {
     let mut fds = [PollFd::new(&stop, Interest::Read)];
     assert_eq!(ppoll(&mut fds, Some(Duration::ZERO)).unwrap(), 1);
     assert!(fds[0].is_readable());
-    // Sent once more at once, as `timeout` does it, it would have ended these tests.
+    // Sent at once after the first, as `timeout` does it, it must not end these tests.
     low_level::raise(SIGTERM).unwrap();
 }

@@ -1,69 +1,69 @@
-//! What is wrong with what was typed after `--wire`, in the terms of its kind.
+//! Errors of a wire specification, in the terms of its kind.
 
 use std::fmt;
 
 use super::EXAMPLE;
 use crate::config::ConfigError;
 
-/// Why what was typed means no wire.
+/// Reason why a text is no wire specification.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// What was given has no colon, so that it names no kind of wire.
+    /// The text has no colon, so it names no kind of wire.
     #[error("wire {0:?} names no kind: write KIND:TARGET, as in {EXAMPLE}")]
     NoKind(String),
-    /// A kind that can stand alone, without its colon.
+    /// The colon is missing after a kind that needs nothing else.
     #[error("wire {0:?} has no colon: give {0}:")]
     NoColon(String),
-    /// A kind that is none, and those that there are.
+    /// The kind is unknown; the known ones.
     #[error("wire kind {0:?} is unknown; this version has {1}, as in {EXAMPLE}")]
     UnknownKind(String, String),
-    /// A kind of a later version, and those that there are.
+    /// The kind belongs to a later version; the known ones.
     #[error("wire kind {0}: is planned; this version has only {1}, as in {EXAMPLE}")]
     NotBuilt(String, String),
-    /// Nothing follows the colon where this kind wants a name.
+    /// No name follows the colon, and this kind needs one.
     #[error("{0} needs {target}, as in {example}", target = .0.target, example = .0.example)]
     NoTarget(&'static Kind),
     /// Not of the form `key=value`.
     #[error("{1:?} is no key=value; {0} has the keys {keys}, as in {example}", keys = .0.key_list(), example = .0.example)]
     NoValue(&'static Kind, String),
-    /// A key that is none.
+    /// The key is unknown.
     #[error("key {1:?} is unknown; {0} has the keys {keys}, as in {example}", keys = .0.key_list(), example = .0.example)]
     UnknownKey(&'static Kind, String),
-    /// A value out of its key's range.
+    /// The value is not valid for its key.
     #[error("{key}={value}: give {allowed}")]
     BadValue {
-        /// The key of the pair that was given.
+        /// The key.
         key: &'static str,
-        /// The value that was given.
+        /// The given value.
         value: String,
-        /// What is allowed, with an example.
+        /// Valid values, with an example.
         allowed: &'static str,
     },
-    /// A key that must not repeat.
+    /// The key may not be repeated.
     #[error("{0} is given twice: only addr, host and gw may repeat")]
     Repeated(&'static str),
-    /// Something follows `kernel:`, which takes nothing.
+    /// Text follows `kernel:`, which has no target.
     #[error("kernel:{0} says too much: kernel: stands alone, the kernel knows its addresses")]
     KernelTarget(String),
-    /// What stands behind `mem:` describes no link.
+    /// The text after `mem:` describes no link.
     #[error("mem: {0}")]
     Link(#[from] whimbrel_link::ConfigError),
-    /// Values that are good alone and not together.
+    /// The values are valid alone, but not together.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
 
-/// A kind of wire. Shown as it is typed: `tun:`.
+/// A kind of wire. `Display` writes it as typed: `tun:`.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Kind {
-    /// As it is typed, without its colon.
+    /// Name, without the colon.
     pub(super) name: &'static str,
-    /// What stands behind the colon.
+    /// Target after the colon.
     pub(super) target: &'static str,
-    /// What may stand behind that, each with a value.
+    /// Keys of the options.
     pub(super) keys: &'static [&'static str],
-    /// A whole wire of the kind.
+    /// Example of a wire of this kind.
     pub(super) example: &'static str,
 }
 
@@ -77,7 +77,7 @@ impl Kind {
         Self { name, target, keys, example }
     }
 
-    /// Its keys, for people.
+    /// Returns the list of its keys, for messages.
     pub(super) fn key_list(&self) -> String {
         match self.keys {
             [first @ .., last] => format!("{} and {last}", first.join(", ")),

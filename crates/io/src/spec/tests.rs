@@ -59,7 +59,7 @@ fn ethernet_frames_and_a_socket_are_typed_alike() {
 }
 
 #[test]
-fn others_are_asked_for_addresses_unless_it_is_said_that_they_are_not() {
+fn duplicate_address_detection_is_on_by_default() {
     for wire in ["tap:t", "packet:e"] {
         for (key, dad) in [
             ("", DuplicateAddressDetection::On),
@@ -134,7 +134,7 @@ proptest! {
 }
 
 #[test]
-fn a_wire_in_memory_says_what_its_links_are_like_and_kernel_stands_alone() {
+fn mem_wire_takes_link_options_and_kernel_takes_none() {
     let Ok(WireSpec::Mem(link)) = "mem:rate=45M,delay=35ms".parse() else { panic!("no link") };
     assert_eq!(link.rate, Some(45_000_000));
     assert_eq!("mem:".parse(), Ok(WireSpec::Mem(LinkConfig::default())));

@@ -1,4 +1,4 @@
-//! The lanes between the shards of a host: frames that came in by the wrong queue.
+//! Queues between the shards of a host, for frames that arrived by the wrong queue.
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use crossbeam_queue::ArrayQueue;
 use whimbrel_base::packet::SegMeta;
 use whimbrel_stack::{Medium, RxFrame, Steering, queue_between};
 
-use super::{Home, SteeringCounters, home};
+use super::{FrameOwner, SteeringCounters, frame_owner};
 use crate::Waker;
 use crate::device::MAX_BURST;
 
-/// What one shard does about them: it passes on what belongs to others, and takes what others pass
-/// on. A frame that was passed on is not looked at again.
+/// One shard's part: it forwards what belongs to other shards, and takes what they forward. A
+/// forwarded frame is not forwarded again.
 #[derive(Debug)]
 pub(crate) struct MisroutedFrames {
     queue: u16,
-    lanes: Arc<[ShardQueue]>,
+    queues: Arc<[ShardQueue]>,
     counters: SteeringCounters,
 }
 
-/// The way to the shard of a queue.
+/// The queue to one shard, and its waker.
 #[derive(Debug)]
 struct ShardQueue {
     frames: ArrayQueue<(Box<[u8]>, SegMeta)>,
@@ -27,61 +27,61 @@ struct ShardQueue {
 }
 
 impl MisroutedFrames {
-    /// Of the shards of one host, in the order of their queues, each with what wakes its worker.
+    /// Creates the queues between the shards of a host, in the order of their wakers.
     pub(crate) fn join(wakers: &[Waker]) -> Vec<Self> {
-        let lane =
-            |waker: &Waker| ShardQueue { frames: ArrayQueue::new(LANE), waker: waker.clone() };
-        let lanes: Arc<[ShardQueue]> = wakers.iter().map(lane).collect();
+        let queue =
+            |waker: &Waker| ShardQueue { frames: ArrayQueue::new(CAPACITY), waker: waker.clone() };
+        let queues: Arc<[ShardQueue]> = wakers.iter().map(queue).collect();
         let misrouted = |queue| {
             let counters = SteeringCounters::default();
-            Self { queue, lanes: Arc::clone(&lanes), counters }
+            Self { queue, queues: Arc::clone(&queues), counters }
         };
-        (0..lanes.len() as u16).map(misrouted).collect()
+        (0..queues.len() as u16).map(misrouted).collect()
     }
 
-    /// Which ports come home to this shard.
+    /// Returns the steering of this shard: the ports whose segments it receives.
     pub(crate) fn steering(&self) -> Steering {
-        Steering::Computable { queue: self.queue, queues: self.lanes.len() as u16 }
+        Steering::Computable { queue: self.queue, queues: self.queues.len() as u16 }
     }
 
-    /// What was passed on so far.
+    /// Returns the counters.
     pub(crate) const fn counters(&self) -> &SteeringCounters {
         &self.counters
     }
 
-    /// Whether others passed something on that was not taken yet.
+    /// True if frames of other shards wait.
     pub(crate) fn are_waiting(&self) -> bool {
-        self.lanes.get(usize::from(self.queue)).is_some_and(|lane| !lane.frames.is_empty())
+        self.queues.get(usize::from(self.queue)).is_some_and(|queue| !queue.frames.is_empty())
     }
 
-    /// Delivers what others passed on. Returns how many frames.
+    /// Delivers the frames that other shards forwarded. Returns their number.
     pub(crate) fn adopt(&mut self, deliver: &mut dyn FnMut(&[RxFrame<'_>])) -> usize {
-        let Some(lane) = self.lanes.get(usize::from(self.queue)) else { return 0 };
+        let Some(queue) = self.queues.get(usize::from(self.queue)) else { return 0 };
         let mut kept = Vec::new();
         while kept.len() < MAX_BURST
-            && let Some(frame) = lane.frames.pop()
+            && let Some(frame) = queue.frames.pop()
         {
             kept.push(frame);
         }
         if kept.is_empty() {
             return 0;
         }
-        let frames: Vec<_> =
-            kept.iter().map(|(octets, meta)| RxFrame::new(octets, *meta)).collect();
+        let frames: Vec<_> = kept.iter().map(|(bytes, meta)| RxFrame::new(bytes, *meta)).collect();
         deliver(&frames);
         self.counters.adopted += frames.len() as u64;
         frames.len()
     }
 
-    /// Delivers what of a burst is for this shard, and passes on the rest.
+    /// Delivers the frames of a burst that are for this shard, and forwards the rest.
     pub(crate) fn sort(
         &mut self,
         medium: Medium,
         burst: &[RxFrame<'_>],
         deliver: &mut dyn FnMut(&[RxFrame<'_>]),
     ) {
-        // The kernel's program mostly leaves nothing to do: the burst goes on as it is, uncopied.
-        if burst.iter().all(|frame| self.comes_home(medium, frame)) {
+        // With the kernel's program the whole burst is usually for this shard: it is delivered
+        // without a copy.
+        if burst.iter().all(|frame| self.maps_to_this_queue(medium, frame)) {
             return deliver(burst);
         }
         let kept: Vec<_> =
@@ -91,29 +91,31 @@ impl MisroutedFrames {
         }
     }
 
-    /// Whether the frame is for this shard, and for no other.
-    fn comes_home(&self, medium: Medium, frame: &RxFrame<'_>) -> bool {
-        match home(medium, frame.octets) {
-            Home::Anybody => true,
-            Home::Between(one, other) => self.queue_between(one, other) == self.queue,
-            Home::First => self.queue == 0,
-            Home::Everybody => false,
+    /// True if the frame is for this shard, and for no other.
+    fn maps_to_this_queue(&self, medium: Medium, frame: &RxFrame<'_>) -> bool {
+        match frame_owner(medium, frame.octets) {
+            FrameOwner::AnyShard => true,
+            FrameOwner::Between(one, other) => self.queue_between(one, other) == self.queue,
+            FrameOwner::FirstShard => self.queue == 0,
+            FrameOwner::EveryShard => false,
         }
     }
 
     fn queue_between(&self, one: u16, other: u16) -> u16 {
-        queue_between(one, other, self.lanes.len() as u16)
+        queue_between(one, other, self.queues.len() as u16)
     }
 
-    /// Passes the frame on, if others are to have it. Returns whether it is for this shard.
+    /// Forwards the frame to the other shards that need it. Returns whether it is for this one.
     fn keeps(&mut self, medium: Medium, frame: &RxFrame<'_>) -> bool {
         let own = self.queue;
-        match home(medium, frame.octets) {
-            Home::Anybody => true,
-            Home::Between(one, other) => self.keeps_for(self.queue_between(one, other), frame),
-            Home::First => self.keeps_for(0, frame),
-            Home::Everybody => {
-                for queue in (0..self.lanes.len() as u16).filter(|queue| *queue != own) {
+        match frame_owner(medium, frame.octets) {
+            FrameOwner::AnyShard => true,
+            FrameOwner::Between(one, other) => {
+                self.keeps_for(self.queue_between(one, other), frame)
+            }
+            FrameOwner::FirstShard => self.keeps_for(0, frame),
+            FrameOwner::EveryShard => {
+                for queue in (0..self.queues.len() as u16).filter(|queue| *queue != own) {
                     self.forward(queue, frame);
                 }
                 true
@@ -121,7 +123,7 @@ impl MisroutedFrames {
         }
     }
 
-    /// Passes the frame on to the shard of `queue`, unless that is this one.
+    /// Forwards the frame to the shard of `queue`, unless that is this one. Returns whether it is.
     fn keeps_for(&mut self, queue: u16, frame: &RxFrame<'_>) -> bool {
         if queue != self.queue {
             self.forward(queue, frame);
@@ -130,14 +132,14 @@ impl MisroutedFrames {
     }
 
     fn forward(&mut self, queue: u16, frame: &RxFrame<'_>) {
-        let Some(lane) = self.lanes.get(usize::from(queue)) else { return };
-        match lane.frames.push((frame.octets.into(), frame.meta)) {
+        let Some(queue) = self.queues.get(usize::from(queue)) else { return };
+        match queue.frames.push((frame.octets.into(), frame.meta)) {
             Ok(()) => self.counters.forwarded += 1,
             Err(_full) => self.counters.dropped += 1,
         }
-        lane.waker.wake();
+        queue.waker.wake();
     }
 }
 
-/// Frames that may wait for a shard, each a copy: what a busy one takes in some ten bursts.
-const LANE: usize = 1024;
+/// Limit of frames that wait for a shard, each a copy: about ten bursts.
+const CAPACITY: usize = 1024;

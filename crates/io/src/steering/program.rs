@@ -1,15 +1,15 @@
-//! `(source port ^ destination port) / 2 mod queues`, for the kernel to compute: as classic BPF for
-//! AF_PACKET's fanout, as eBPF for TUN. What is no whole segment of TCP behind a plain IP header goes
-//! to queue 0.
+//! The steering program `(source port ^ destination port) / 2 mod queues` for the kernel: in
+//! classic BPF for AF_PACKET's fanout, in eBPF for TUN. A packet that is not a whole TCP segment
+//! behind a plain IP header goes to queue 0.
 
 use libc::sock_filter;
 
 use crate::packet_filter::{load, operation, skip};
 use crate::sys::bpf::Instruction;
 
-/// For a fanout of `queues` sockets, whose number the kernel divides by once more. Offsets count from
-/// the network header, since that is where a packet begins for the one kind of socket and not for
-/// the other.
+/// Returns the program for a fanout of `queues` sockets; the kernel takes its result modulo that
+/// number. Offsets count from the network header, because the two kinds of sockets differ in where
+/// a packet begins.
 pub fn classic(queues: u16) -> [sock_filter; 21] {
     let net = libc::SKF_NET_OFF.cast_unsigned();
     let protocol = (libc::SKF_AD_OFF + libc::SKF_AD_PROTOCOL).cast_unsigned();
@@ -40,27 +40,27 @@ pub fn classic(queues: u16) -> [sock_filter; 21] {
     ]
 }
 
-/// For a TUN device of `queues` queues, whose packets begin with their IP header. What lies beyond a
-/// packet's end ends the program with 0.
+/// Returns the program for a TUN device of `queues` queues, whose packets begin with their IP
+/// header. A read beyond the packet's end ends the program with 0.
 pub(crate) fn extended(queues: u16) -> [Instruction; 26] {
     let number = |code, to, value: u32| instruction(code, to, 0, 0, value);
     let unless = |value, beyond| instruction(JNE, R0, 0, beyond, value);
     [
         instruction(MOV_REGISTER, R6, R1, 0, 0),
-        number(LOAD_OCTET, 0, 0),
+        number(LOAD_BYTE, 0, 0),
         instruction(MOV_REGISTER, R7, R0, 0, 0),
         number(SHIFT_RIGHT, R0, 4),
         instruction(JEQ, R0, 0, 9, 6),
         unless(4, 18),
         number(AND, R7, 0xf),
         number(SHIFT_LEFT, R7, 2),
-        number(LOAD_OCTET, 0, V4_PROTOCOL),
+        number(LOAD_BYTE, 0, V4_PROTOCOL),
         unless(TCP, 14),
         number(LOAD_HALF, 0, V4_FRAGMENT),
         number(AND, R0, FRAGMENT_BITS),
         unless(0, 11),
         instruction(JA, 0, 0, 3, 0),
-        number(LOAD_OCTET, 0, V6_PROTOCOL),
+        number(LOAD_BYTE, 0, V6_PROTOCOL),
         unless(TCP, 8),
         number(MOV, R7, V6_HEADER),
         instruction(LOAD_HALF_BEHIND, 0, R7, 0, 0),
@@ -82,19 +82,19 @@ const fn instruction(code: u8, to: u8, from: u8, offset: i16, value: u32) -> Ins
 const TCP: u32 = 6;
 const V4_FRAGMENT: u32 = 6;
 const V4_PROTOCOL: u32 = 9;
-/// More fragments, and where this one belongs.
+/// The flag for more fragments, and the fragment's offset.
 const FRAGMENT_BITS: u32 = 0x3fff;
 const V6_PROTOCOL: u32 = 6;
 const V6_HEADER: u32 = 40;
 
 // RFC 9669 3: registers, and operations by class, source and kind. Loads from a packet take the
-// context from register 6, answer in 0, and change 1 to 5.
+// context from register 6, return in 0, and change 1 to 5.
 const R0: u8 = 0;
 const R1: u8 = 1;
 const R6: u8 = 6;
 const R7: u8 = 7;
 const R8: u8 = 8;
-const LOAD_OCTET: u8 = 0x30;
+const LOAD_BYTE: u8 = 0x30;
 const LOAD_HALF: u8 = 0x28;
 const LOAD_HALF_BEHIND: u8 = 0x48;
 const MOV: u8 = 0xb7;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::sys::{Interest, PollFd, ppoll};
 
-/// Those who sleep until a [`Stop`](super::Stop) is set.
+/// The threads that sleep until a [`Stop`](super::Stop) is set.
 #[derive(Debug)]
 pub(super) struct Sleepers {
     reader: PipeReader,
@@ -21,11 +21,11 @@ impl Sleepers {
 
     /// Wakes all, once, so the pipe cannot fill.
     pub(super) fn wake(&self) {
-        // A pipe with room for one byte takes it; if not, somebody wrote there already.
+        // If the pipe has no room for one byte, it is readable already.
         let _ = (&self.writer).write(&[1]);
     }
 
-    /// Sleeps until they are woken, or a signal comes.
+    /// Sleeps until they are woken, or a signal arrives.
     pub(super) fn wait(&self) -> io::Result<()> {
         ppoll(&mut [PollFd::new(self, Interest::Read)], None).map(|_| ())
     }
@@ -37,7 +37,7 @@ impl Sleepers {
 }
 
 impl AsFd for Sleepers {
-    /// Readable once they were woken.
+    /// Becomes readable once they were woken.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.reader.as_fd()
     }

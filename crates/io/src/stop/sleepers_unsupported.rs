@@ -1,5 +1,5 @@
-//! Where no descriptor can be waited for: an event for whoever waits for the end alone, and the wakers of
-//! the workers.
+//! Sleepers on systems without descriptors to wait for: an event for a thread that waits only for
+//! the stop, and the wakers of the workers.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::Waker;
 use crate::sys::Event;
 
-/// Those who sleep until a [`Stop`](super::Stop) is set.
+/// The threads that sleep until a [`Stop`](super::Stop) is set.
 #[derive(Debug)]
 pub(super) struct Sleepers {
     event: Event,
@@ -19,7 +19,7 @@ impl Sleepers {
         Ok(Self { event: Event::new()?, workers: Mutex::default() })
     }
 
-    /// A worker that is about to sleep, if it is not among them yet.
+    /// Adds a worker that is about to sleep, if it is not listed yet.
     pub(super) fn add(&self, waker: &Waker) {
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         if !workers.iter().any(|known| known.is(waker)) {
@@ -27,7 +27,7 @@ impl Sleepers {
         }
     }
 
-    /// Wakes all. It stays so.
+    /// Wakes all, now and from now on.
     pub(super) fn wake(&self) {
         self.event.signal();
         for worker in &*self.workers.lock().unwrap_or_else(PoisonError::into_inner) {

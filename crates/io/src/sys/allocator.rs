@@ -1,6 +1,6 @@
-//! malloc_trim(3): the allocator gives back to the system what nobody uses.
+//! Returns the allocator's free memory to the system (malloc_trim(3)).
 
-/// Gives back all whole pages that are free, wherever they lie. Takes some milliseconds where much is.
+/// Returns all free whole pages to the system. Takes some milliseconds if there are many.
 pub(crate) fn release() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it reads and writes nothing but the allocator's own, under its locks.

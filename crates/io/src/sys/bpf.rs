@@ -1,4 +1,4 @@
-//! Programs for the kernel's own machine, loaded by bare bpf(2), and processors to run on.
+//! Loads BPF programs with plain bpf(2), and pins threads to processors.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,15 +13,15 @@ use super::{check, own};
 pub(crate) struct Instruction {
     /// The operation: class, source and size.
     pub(crate) code: u8,
-    /// The register to change, and above it, by four bits, the one to read.
+    /// The register to change, and in the upper four bits the one to read.
     pub(crate) registers: u8,
-    /// How far to jump.
+    /// Distance of a jump.
     pub(crate) offset: i16,
-    /// The constant that the operation takes.
+    /// Constant of the operation.
     pub(crate) immediate: i32,
 }
 
-/// A program that the kernel has checked.
+/// A program that the kernel has accepted.
 #[derive(Debug)]
 pub(crate) struct Program(OwnedFd);
 
@@ -31,7 +31,7 @@ impl AsFd for Program {
     }
 }
 
-/// What BPF_PROG_LOAD is told: the front of `union bpf_attr`.
+/// Argument of BPF_PROG_LOAD: the front of `union bpf_attr`.
 #[repr(C)]
 struct Load {
     kind: u32,
@@ -40,8 +40,8 @@ struct Load {
     license: u64,
 }
 
-/// Has the kernel check `program`, which sees packets and reads them alone. Needs CAP_BPF, or
-/// CAP_SYS_ADMIN where the system asks for it.
+/// Loads a program that only reads packets. Needs CAP_BPF, or CAP_SYS_ADMIN if the system requires
+/// it.
 pub(crate) fn load(program: &[Instruction]) -> io::Result<Program> {
     let load = Load {
         kind: BPF_PROG_TYPE_SOCKET_FILTER,
@@ -56,7 +56,7 @@ pub(crate) fn load(program: &[Instruction]) -> io::Result<Program> {
     own(c_int::try_from(fd).unwrap_or(-1)).map(Program)
 }
 
-/// Lets the calling thread run on this processor alone.
+/// Pins the calling thread to this processor.
 pub fn pin_to(processor: usize) -> io::Result<()> {
     // SAFETY: `cpu_set_t` is an array of integers, for which zeroes are a value.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -72,5 +72,5 @@ pub fn pin_to(processor: usize) -> io::Result<()> {
 // From linux/bpf.h.
 const BPF_PROG_LOAD: c_int = 5;
 const BPF_PROG_TYPE_SOCKET_FILTER: u32 = 1;
-/// What the kernel asks of programs that call its helpers; this calls none.
+/// License that the kernel requires of programs that call its helpers; this one calls none.
 const LICENSE: &std::ffi::CStr = c"Dual MIT/GPL";

@@ -1,11 +1,10 @@
-//! getrlimit(2) and setrlimit(2), of descriptors.
+//! getrlimit(2) and setrlimit(2) for descriptors.
 
 use std::io;
 
 use super::check;
 
-/// How many descriptors this process may have open: the bound in force, and how far it may raise
-/// that by itself.
+/// Returns the soft and the hard limit of descriptors of this process.
 pub(crate) fn of_descriptors() -> io::Result<(u64, u64)> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: getrlimit writes one structure, which is lent exclusively.
@@ -20,7 +19,7 @@ pub(crate) fn set_of_descriptors(soft: u64, hard: u64) -> io::Result<()> {
     check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }).map(|_| ())
 }
 
-/// Whether a call failed because this process, or the machine, has no descriptor left.
+/// True if a call failed because this process, or the machine, has no descriptor left.
 pub(crate) fn are_used_up(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }

@@ -8,14 +8,15 @@ use std::thread;
 
 use super::check;
 
-/// A network namespace. It lives as long as this, a thread in it, or a socket or device of it.
+/// A network namespace. It exists as long as this value, a thread in it, or a socket or device of
+/// it.
 #[derive(Debug)]
 pub struct Namespace(File);
 
 impl Namespace {
-    /// A fresh one, with nothing in it but a loopback interface that is down. Needs CAP_SYS_ADMIN.
+    /// Creates a namespace with only a loopback interface, which is down. Needs CAP_SYS_ADMIN.
     pub fn fresh() -> io::Result<Self> {
-        // It is made around a thread, which may then go.
+        // It is created around a thread, which may then end.
         let maker = thread::Builder::new().spawn(|| {
             // SAFETY: unshare takes no pointer, and a network namespace is the thread's own.
             check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
@@ -24,21 +25,22 @@ impl Namespace {
         maker.join().map_err(|_panic| io::Error::other("the maker of a namespace panicked"))?
     }
 
-    /// A path by which other processes of this user can enter it, while this value lives.
+    /// Returns a path by which other processes of this user can enter it while this value lives.
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
     }
 
-    /// The one that a file stands for, such as `/run/netns/NAME` or `/proc/PID/ns/net`.
+    /// Opens the namespace of a file, such as `/run/netns/NAME` or `/proc/PID/ns/net`.
     pub fn open(path: &Path) -> io::Result<Self> {
         File::open(path).map(Self)
     }
 
-    /// Does `work` with the calling thread in this namespace; afterwards it is back in its own,
-    /// also if `work` panics.
+    /// Runs `work` with the calling thread in this namespace, then moves the thread back, even if
+    /// `work` panics.
     ///
     /// # Panics
-    /// If the thread may not go back, having given up its privileges in `work`.
+    ///
+    /// If the thread may not move back because `work` dropped its privileges.
     pub fn within<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
         let _back = Return(Self::current()?);
         self.enter()?;
@@ -55,7 +57,7 @@ impl Namespace {
     }
 }
 
-/// Takes the thread back.
+/// Moves the thread back when dropped.
 struct Return(Namespace);
 
 impl Drop for Return {

@@ -1,5 +1,5 @@
-//! getsockopt(2) and setsockopt(2) of options whose values are bytes and nothing else, and those requests of
-//! ioctl(2) about a socket that answer a number.
+//! getsockopt(2) and setsockopt(2) for options whose values are plain bytes, and the requests of
+//! ioctl(2) about a socket that return a number.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -8,7 +8,8 @@ use libc::c_int;
 
 use super::check;
 
-/// An option whose value is bytes: the kernel takes none of them for an address, and counts them as bytes.
+/// An option whose value is plain bytes: the kernel treats none of them as an address, and counts
+/// them as bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlainOption {
     level: c_int,
@@ -16,8 +17,9 @@ pub struct PlainOption {
 }
 
 impl PlainOption {
-    /// The option of this level and number (socket(7), ip(7), ipv6(7), tcp(7), udp(7)). `None` for filters, tables
-    /// and mapped pages, to which a value leads, and for those that are not known here.
+    /// Returns the option of this level and number (socket(7), ip(7), ipv6(7), tcp(7), udp(7)).
+    /// `None` for filters, tables and mapped pages, whose values contain addresses, and for unknown
+    /// options.
     pub const fn new(level: i32, number: i32) -> Option<Self> {
         let is_plain = match level {
             // A filter is attached by a pointer, and read by the number of its instructions.
@@ -37,7 +39,8 @@ impl PlainOption {
     }
 }
 
-/// The value of an option, as getsockopt(2) tells it: so many bytes of `place`. An older kernel tells less.
+/// Returns the value of an option, as getsockopt(2) does: the front of `place`. An older kernel may
+/// return fewer bytes.
 pub fn get(socket: BorrowedFd<'_>, option: PlainOption, place: &mut [u8]) -> io::Result<usize> {
     let mut len = place.len() as libc::socklen_t;
     let PlainOption { level, number } = option;
@@ -47,11 +50,11 @@ pub fn get(socket: BorrowedFd<'_>, option: PlainOption, place: &mut [u8]) -> io:
     Ok((len as usize).min(place.len()))
 }
 
-/// Sets an option, as setsockopt(2) does. It refuses `SO_ZEROCOPY` by `ENOPROTOOPT`.
+/// Sets an option, as setsockopt(2) does. `SO_ZEROCOPY` is refused with `ENOPROTOOPT`.
 pub fn set(socket: BorrowedFd<'_>, option: PlainOption, value: &[u8]) -> io::Result<()> {
     let PlainOption { level, number } = option;
     if (level, number) == (libc::SOL_SOCKET, libc::SO_ZEROCOPY) {
-        // From then on the kernel might read what it was given to send when that is gone.
+        // The kernel could read a buffer after the call that lent it.
         return Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT));
     }
     let (pointer, len) = (value.as_ptr().cast(), value.len() as libc::socklen_t);
@@ -59,20 +62,20 @@ pub fn set(socket: BorrowedFd<'_>, option: PlainOption, value: &[u8]) -> io::Res
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, number, pointer, len) }).map(drop)
 }
 
-/// Those requests of ioctl(2) about a socket that answer a number.
+/// Requests of ioctl(2) about a socket that return a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SocketRequest {
-    /// Bytes that wait to be read: FIONREAD, SIOCINQ.
+    /// Bytes that can be read: FIONREAD, SIOCINQ.
     Unread,
-    /// Bytes that are not acknowledged: SIOCOUTQ.
+    /// Bytes sent and not acknowledged: SIOCOUTQ.
     Unacknowledged,
-    /// Bytes that are not sent: SIOCOUTQNSD.
+    /// Bytes not sent: SIOCOUTQNSD.
     Unsent,
-    /// Whether reading is at the urgent mark: SIOCATMARK.
+    /// Tells whether reading is at the urgent mark: SIOCATMARK.
     AtMark,
 }
 
-/// ioctl(2) with one of these requests.
+/// Calls ioctl(2) with one of these requests.
 pub fn request_number(socket: BorrowedFd<'_>, question: SocketRequest) -> io::Result<i32> {
     let request = match question {
         SocketRequest::Unread => libc::FIONREAD,

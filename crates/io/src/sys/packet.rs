@@ -1,5 +1,5 @@
-//! AF_PACKET sockets (packet(7)): the frames of an interface, received by way of a ring that the
-//! kernel shares with this process (Linux `Documentation/networking/packet_mmap.rst`).
+//! AF_PACKET sockets (packet(7)): the frames of an interface, received in a ring that the kernel
+//! shares with this process (Linux `Documentation/networking/packet_mmap.rst`).
 
 use std::ffi::CStr;
 use std::io::{self, IoSlice, Read};
@@ -11,33 +11,33 @@ use libc::{c_int, c_uint, sock_filter};
 use super::ring::{RingMemory, RingShape};
 use super::{check, interface_request, own, send_messages};
 
-/// A socket for whole frames. Non-blocking; it hears nothing before it is bound.
+/// A socket for whole frames. Non-blocking; it receives nothing before it is bound.
 #[derive(Debug)]
 pub(crate) struct PacketSocket(std::fs::File);
 
-/// What the kernel says of an interface.
+/// Properties of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct InterfaceState {
-    /// Its number, by which the kernel calls it.
+    /// Its number in the kernel.
     pub(crate) index: u32,
-    /// The largest packet, bytes.
+    /// Size of the largest packet, in bytes.
     pub(crate) mtu: u32,
-    /// Whether it is up.
+    /// True if it is up.
     pub(crate) up: bool,
-    /// What its frames begin with: `ARPHRD_*`.
+    /// Hardware type of its frames: `ARPHRD_*`.
     pub(crate) hardware: u16,
-    /// Its own hardware address, which others call it by.
+    /// Its own hardware address.
     pub(crate) station: [u8; 6],
 }
 
-/// Those options of the level SOL_PACKET whose value is an `int`, and that leave a ring as it is.
+/// Options of the level SOL_PACKET whose value is an `int`, and which do not change a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PacketOption {
-    /// `PACKET_COPY_THRESH`: what exceeds its slot waits in the socket's queue.
+    /// `PACKET_COPY_THRESH`: frames that exceed their slot wait in the socket's queue.
     CopyThreshold,
     /// `PACKET_FANOUT`: the group that shares frames.
     Fanout,
-    /// `PACKET_IGNORE_OUTGOING`: what the machine sends is not heard.
+    /// `PACKET_IGNORE_OUTGOING`: frames that the machine sends are not received.
     IgnoreOutgoing,
     /// `PACKET_VNET_HDR`: an offload header precedes each frame.
     VnetHeader,
@@ -55,7 +55,7 @@ impl PacketOption {
 }
 
 impl PacketSocket {
-    /// A socket of no interface. Needs CAP_NET_RAW.
+    /// Creates a socket bound to no interface. Needs CAP_NET_RAW.
     pub(crate) fn new() -> io::Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: socket takes no pointer.
@@ -63,7 +63,7 @@ impl PacketSocket {
         Ok(Self(fd.into()))
     }
 
-    /// What is so of the interface called `name`, in the socket's network namespace.
+    /// Returns the properties of the interface called `name`, in the socket's network namespace.
     pub(crate) fn interface(&self, name: &CStr) -> io::Result<InterfaceState> {
         let ask = |request| {
             let mut asked = interface_request(name);
@@ -80,8 +80,8 @@ impl PacketSocket {
         let (index, mtu, flags, hardware) =
             unsafe { (index.ifru_ifindex, mtu.ifru_mtu, flags.ifru_flags, hardware.ifru_hwaddr) };
         let mut station = [0; 6];
-        for (octet, given) in station.iter_mut().zip(hardware.sa_data) {
-            *octet = given.cast_unsigned();
+        for (byte, given) in station.iter_mut().zip(hardware.sa_data) {
+            *byte = given.cast_unsigned();
         }
         Ok(InterfaceState {
             index: index.cast_unsigned(),
@@ -92,7 +92,7 @@ impl PacketSocket {
         })
     }
 
-    /// Whether there is still an interface of this number.
+    /// True if an interface of this number exists.
     pub(crate) fn is_there(&self, index: u32) -> bool {
         let mut asked = interface_request(c"");
         asked.ifr_ifru.ifru_ifindex = index.cast_signed();
@@ -105,31 +105,31 @@ impl PacketSocket {
         self.set_option(libc::SOL_PACKET, option.number(), &value)
     }
 
-    /// Asks for the value of an option of the level SOL_PACKET.
+    /// Returns the value of an option of the level SOL_PACKET.
     pub(crate) fn option(&self, option: PacketOption) -> io::Result<c_int> {
         self.read_option(libc::SOL_PACKET, option.number(), 0)
     }
 
-    /// Room for frames that wait outside the ring, bytes, as far as the system allows.
-    pub(crate) fn set_receive_buffer(&self, octets: c_int) {
-        let forced = self.set_option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &octets);
+    /// Sets the size in bytes of the queue outside the ring, as far as the system allows.
+    pub(crate) fn set_receive_buffer(&self, bytes: c_int) {
+        let forced = self.set_option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes);
         if forced.is_err() {
             // Without CAP_NET_ADMIN up to net.core.rmem_max.
-            let _ = self.set_option(libc::SOL_SOCKET, libc::SO_RCVBUF, &octets);
+            let _ = self.set_option(libc::SOL_SOCKET, libc::SO_RCVBUF, &bytes);
         }
     }
 
-    /// Takes only the frames for which this program (classic BPF) answers other than 0.
+    /// Accepts only frames for which this program (classic BPF) returns a value other than 0.
     pub(crate) fn attach_filter(&self, program: &[sock_filter]) -> io::Result<()> {
         self.set_option(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &fprog(program))
     }
 
-    /// Chooses among the sockets of a fanout group by the answer of this program (classic BPF).
+    /// Selects the socket of a fanout group by the result of this program (classic BPF).
     pub(crate) fn set_fanout_program(&self, program: &[sock_filter]) -> io::Result<()> {
         self.set_option(libc::SOL_PACKET, libc::PACKET_FANOUT_DATA, &fprog(program))
     }
 
-    /// Makes the interface take frames for more than itself: `PACKET_MR_*`.
+    /// Makes the interface receive frames for other stations, too: `PACKET_MR_*`.
     pub(crate) fn add_membership(
         &self,
         index: u32,
@@ -147,7 +147,7 @@ impl PacketSocket {
         self.set_option(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
     }
 
-    /// Hears the frames of the interface of this number, of whatever protocol.
+    /// Starts receiving the frames of the interface of this number, of all protocols.
     pub(crate) fn bind(&self, index: u32) -> io::Result<()> {
         // SAFETY: `sockaddr_ll` is a C structure of integers, for which zeroes are a value.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -160,7 +160,7 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// Makes the ring that frames come in by (TPACKET_V2).
+    /// Creates the receive ring (TPACKET_V2).
     pub(crate) fn ring(&self, shape: RingShape) -> io::Result<Ring> {
         let version = libc::tpacket_versions::TPACKET_V2 as c_int;
         self.set_option(libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
@@ -168,33 +168,34 @@ impl PacketSocket {
         let block = shape.slot().max(BLOCK);
         let request = libc::tpacket_req {
             tp_block_size: block as c_uint,
-            tp_block_nr: (shape.octets() / block) as c_uint,
+            tp_block_nr: (shape.bytes() / block) as c_uint,
             tp_frame_size: shape.slot() as c_uint,
-            tp_frame_nr: (shape.octets() / shape.slot()) as c_uint,
+            tp_frame_nr: (shape.bytes() / shape.slot()) as c_uint,
         };
         self.set_option(libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         Ok(Ring::over(Mapping::of(self.0.as_fd(), shape)?))
     }
 
-    /// How many frames were dropped for want of a free slot since it was last asked.
+    /// Returns how many frames were dropped because no slot was free, since the last call.
     pub(crate) fn take_drops(&self) -> io::Result<u32> {
         let nothing = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let statistics = self.read_option(libc::SOL_PACKET, libc::PACKET_STATISTICS, nothing)?;
         Ok(statistics.tp_drops)
     }
 
-    /// The error that waits, which it clears.
+    /// Returns the pending error and clears it.
     pub(crate) fn take_error(&self) -> io::Result<c_int> {
         self.read_option(libc::SOL_SOCKET, libc::SO_ERROR, 0)
     }
 
-    /// The next frame that was too large for its slot, into `place`. Returns its bytes.
+    /// Receives the next frame that was too large for its slot into `place`. Returns its size in
+    /// bytes.
     pub(crate) fn receive(&self, place: &mut [u8]) -> io::Result<usize> {
         (&self.0).read(place)
     }
 
     /// Sends frames, each of several slices and at most [`super::seqpacket::MOST`] of them. Returns
-    /// how many were taken: one at least.
+    /// how many were taken, at least one.
     pub(crate) fn send(&self, frames: &[&[IoSlice<'_>]]) -> io::Result<usize> {
         send_messages(self.0.as_fd(), frames)
     }
@@ -229,7 +230,7 @@ impl From<PacketSocket> for OwnedFd {
     }
 }
 
-/// A ring's memory, which the kernel shares.
+/// The memory of a ring, shared with the kernel.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<u8>,
@@ -237,9 +238,9 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// Of a socket that has a ring of this shape: of another, mmap(2) is refused.
+    /// Maps the ring of a socket. mmap(2) fails if the ring has another shape.
     fn of(socket: BorrowedFd<'_>, shape: RingShape) -> io::Result<Self> {
-        let (access, len) = (libc::PROT_READ | libc::PROT_WRITE, shape.octets());
+        let (access, len) = (libc::PROT_READ | libc::PROT_WRITE, shape.bytes());
         let anywhere = std::ptr::null_mut();
         // SAFETY: the kernel chooses a place that is free, for as many bytes as the ring has.
         let place =
@@ -264,23 +265,23 @@ unsafe impl RingMemory for Mapping {
     }
 }
 
-// SAFETY: the mapping is the process', and whoever has it is its only user.
+// SAFETY: the mapping belongs to the process, and its owner is its only user.
 unsafe impl Send for Mapping {}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the place and length are those of `of`, and nothing borrows from them any more.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.shape.octets()) };
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.shape.bytes()) };
     }
 }
 
-/// The slots of a socket.
+/// Receive ring of a socket.
 pub(crate) type Ring = super::ring::Ring<Mapping>;
 
-/// A classic program as the kernel takes it; it reads what `program` borrows.
+/// Returns a classic program in the kernel's form, which borrows `program`.
 fn fprog(program: &[sock_filter]) -> libc::sock_fprog {
     libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() }
 }
 
-/// What the kernel has in one piece of memory: slots do not cross its bounds.
+/// Size of the kernel's blocks in bytes: slots do not cross their boundaries.
 const BLOCK: usize = 64 * 1024;

@@ -1,4 +1,4 @@
-//! What processes take of processors, and how those end that are started.
+//! Processor time of processes, and the end of child processes.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use super::check;
 
-/// What the processors did for this process so far.
+/// Processor time used so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CpuTime {
-    /// In its own code.
+    /// Time in the process's own code.
     pub user: Duration,
-    /// In the kernel's, for it.
+    /// Time in the kernel for the process.
     pub system: Duration,
 }
 
-/// The time that all threads of this process took of processors.
+/// Returns the processor time of all threads of this process.
 pub fn cpu_time() -> io::Result<CpuTime> {
     let usage = usage()?;
     let time = |time: libc::timeval| {
@@ -26,13 +26,14 @@ pub fn cpu_time() -> io::Result<CpuTime> {
     Ok(CpuTime { user: time(usage.ru_utime), system: time(usage.ru_stime) })
 }
 
-/// How often threads of this process gave way to others, because they waited or because their time was over.
+/// Returns how often threads of this process gave up a processor, because they waited or their time
+/// slice ended.
 pub fn context_switches() -> io::Result<u64> {
     let usage = usage()?;
     Ok((usage.ru_nvcsw + usage.ru_nivcsw).cast_unsigned())
 }
 
-/// What this process has used so far.
+/// Returns the resources that this process has used so far.
 fn usage() -> io::Result<libc::rusage> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: `usage` has room for what getrusage writes.
@@ -41,9 +42,9 @@ fn usage() -> io::Result<libc::rusage> {
     Ok(unsafe { usage.assume_init() })
 }
 
-/// What `command` starts from now on is killed when the thread that starts it ends, however that
-/// comes about: also if this process is killed. A program that changes its user or its groups, or is
-/// run with other rights than its starter's, is exempt (prctl(2), `PR_SET_PDEATHSIG`).
+/// Makes the kernel kill a child started by `command` when the thread that starts it ends, even if
+/// this process is killed. A program that changes its user or groups, or runs with other rights
+/// than its parent, is exempt (prctl(2), `PR_SET_PDEATHSIG`).
 pub fn end_with_starter(command: &mut Command) -> &mut Command {
     let starter = std::process::id();
     let arrange = move || {
@@ -51,7 +52,7 @@ pub fn end_with_starter(command: &mut Command) -> &mut Command {
         check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
         // SAFETY: getppid takes nothing and cannot fail.
         let parent = unsafe { libc::getppid() };
-        // Who ended before that was arranged is not heard of any more.
+        // A parent that ended before the call above sends no signal.
         let is_there = parent.cast_unsigned() == starter;
         if is_there { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     };

@@ -1,7 +1,7 @@
-//! A ring of frames in memory that is shared with whoever fills it (TPACKET_V2; Linux
+//! A ring of frames in memory that is shared with its writer (TPACKET_V2; Linux
 //! `Documentation/networking/packet_mmap.rst`).
 //!
-//! It does not know whose memory that is: the kernel's, or a test's.
+//! The writer is the kernel, or a test.
 
 use std::io;
 use std::mem::offset_of;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use libc::tpacket2_hdr;
 
-/// How many slots a ring has, and of how many bytes each.
+/// Number of a ring's slots and their size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RingShape {
     slot: usize,
@@ -19,71 +19,73 @@ pub(crate) struct RingShape {
 }
 
 impl RingShape {
-    /// Both are powers of two, so that no slot crosses the bounds of what the kernel has in one piece;
-    /// a slot has 256 bytes to 1 MiB, a ring 64 KiB to 1 GiB.
+    /// Creates a shape. Both numbers are powers of two, so that no slot crosses the boundary of a
+    /// kernel block; a slot has 256 bytes to 1 MiB, a ring 64 KiB to 1 GiB.
     pub(crate) fn new(slot: usize, slots: usize) -> io::Result<Self> {
         let fits = slot.is_power_of_two() && SLOT.contains(&slot) && slots.is_power_of_two();
-        let octets = slot.checked_mul(slots).filter(|octets| fits && RING.contains(octets));
-        octets.map(|_| Self { slot, slots }).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+        let bytes = slot.checked_mul(slots).filter(|bytes| fits && RING.contains(bytes));
+        bytes.map(|_| Self { slot, slots }).ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
 
-    /// Bytes of a slot.
+    /// Returns the size of a slot in bytes.
     pub(crate) const fn slot(self) -> usize {
         self.slot
     }
 
-    /// Bytes of all slots together.
-    pub(crate) const fn octets(self) -> usize {
+    /// Returns the size of all slots in bytes.
+    pub(crate) const fn bytes(self) -> usize {
         self.slot * self.slots
     }
 }
 
-/// Memory that somebody puts frames into.
+/// Memory that a writer fills with frames.
 ///
 /// # Safety
-/// As many bytes as `shape` has begin at `start`, which is aligned to 16, and are there, nowhere else,
-/// until the value is dropped, wherever it was moved. A slot begins with its status, a word that both
-/// sides access as an atomic. While that says `TP_STATUS_USER` nobody writes to the slot; otherwise
-/// nobody but who fills it accesses the rest of it. It is set when all of the slot has been written.
+///
+/// At `start`, aligned to 16, begins a region of as many bytes as `shape` has. It is valid and does
+/// not move until the value is dropped, even if the value is moved. A slot begins with its status,
+/// a word that both sides access as an atomic. While the status says `TP_STATUS_USER`, the writer
+/// does not write to the slot; otherwise only the writer accesses the rest of it. The writer sets
+/// the status after it has written the whole slot.
 pub(crate) unsafe trait RingMemory {
-    /// Where its first byte is.
+    /// Returns the address of the first byte.
     fn start(&self) -> NonNull<u8>;
 
-    /// How many slots it has, and of what size.
+    /// Returns the number and size of its slots.
     fn shape(&self) -> RingShape;
 }
 
-/// The slots that the kernel puts frames into, one after the other and round again.
+/// The slots, which the kernel fills one after the other, in a circle.
 ///
 /// A slot belongs to the kernel until its status says that it is the user's, and to the user until
-/// it is given back by [`Ring::release`].
+/// [`Ring::release`].
 #[derive(Debug)]
 pub(crate) struct Ring<M> {
     memory: M,
-    /// The next slot that the kernel fills, or has filled.
+    /// Index of the next slot that the kernel fills, or has filled.
     next: usize,
 }
 
 /// A frame in its slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RingSlot<'a> {
-    /// Whose the slot is, and what its frame lacks: bits `TP_STATUS_*`.
+    /// Owner of the slot, and what its frame lacks: bits `TP_STATUS_*`.
     pub(crate) status: u32,
-    /// The frame's bytes, of which those that did not fit are missing.
+    /// Length of the frame in bytes, also if only a part fitted.
     pub(crate) len: usize,
-    /// What stands in front of the frame: the offload header, if there is one, ends it.
+    /// Bytes in front of the frame, which end with the offload header, if there is one.
     pub(crate) head: &'a [u8],
-    /// The frame, as far as it fitted.
+    /// The part of the frame that fitted.
     pub(crate) frame: &'a [u8],
 }
 
 impl<M: RingMemory> Ring<M> {
-    /// A ring whose first slot is filled first.
+    /// Creates a ring whose first slot is filled first.
     pub(crate) fn over(memory: M) -> Self {
         Self { memory, next: 0 }
     }
 
-    /// The frame in the slot `ahead` slots behind the next, if the kernel has filled it.
+    /// Returns the frame `ahead` slots after the next one, if the kernel has filled that slot.
     pub(crate) fn waiting(&self, ahead: usize) -> Option<RingSlot<'_>> {
         let shape = self.memory.shape();
         if ahead >= shape.slots {
@@ -93,14 +95,14 @@ impl<M: RingMemory> Ring<M> {
         if status & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: the slot lies in the memory, and is the user's: nobody writes there before
+        // SAFETY: the slot lies in the memory, and is the user's: it is not written before
         // `release`, which takes the ring exclusively and so ends this borrow.
-        let octets = unsafe { slice::from_raw_parts(self.place(ahead).as_ptr(), shape.slot) };
-        let (len, head, frame) = frame_in(octets)?;
+        let bytes = unsafe { slice::from_raw_parts(self.place(ahead).as_ptr(), shape.slot) };
+        let (len, head, frame) = frame_in(bytes)?;
         Some(RingSlot { status, len, head, frame })
     }
 
-    /// Gives the next `count` slots back to the kernel, as far as they are the user's.
+    /// Returns the next `count` slots to the kernel, as far as they are the user's.
     pub(crate) fn release(&mut self, count: usize) {
         for _ in 0..count {
             let status = self.status(0);
@@ -125,8 +127,8 @@ impl<M: RingMemory> Ring<M> {
     }
 }
 
-/// How long the frame was that is in a slot, what stands in front of it, and what was kept of it;
-/// `None` if the slot's header leads out of the slot.
+/// Returns the frame's length, the bytes in front of it, and the part that was stored; `None` if
+/// the slot's header points outside of the slot.
 fn frame_in(slot: &[u8]) -> Option<(usize, &[u8], &[u8])> {
     let number = |at| Some(u32::from_ne_bytes(*slot.get(at..)?.first_chunk()?) as usize);
     let len = number(offset_of!(tpacket2_hdr, tp_len))?;

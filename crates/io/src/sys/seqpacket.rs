@@ -9,26 +9,27 @@ use libc::{c_int, c_uint};
 
 use super::{check, own, send_messages};
 
-/// A connected socket of records, which does not block.
+/// A connected, non-blocking socket that preserves message boundaries.
 #[derive(Debug)]
 pub(crate) struct SeqPacket(OwnedFd);
 
-/// What became of a message.
+/// A received message.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Received {
-    /// Its bytes; more than its place had, if it was cut. 0 from a socket whose peer is gone.
+    /// Length in bytes, more than its place if it was truncated. 0 from a socket whose peer is
+    /// gone.
     pub(crate) len: usize,
 }
 
 impl SeqPacket {
-    /// A socket without a peer.
+    /// Creates a socket without a peer.
     pub(crate) fn new() -> io::Result<Self> {
         let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: socket takes no pointer.
         Ok(Self(own(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?))
     }
 
-    /// Connects it to whoever listens at `path`.
+    /// Connects to the process that listens at `path`.
     pub(crate) fn connect(&self, path: &Path) -> io::Result<()> {
         let (address, len) = address(path)?;
         // SAFETY: the address outlives the call, and `len` bytes of it are its own.
@@ -36,7 +37,7 @@ impl SeqPacket {
         check(result).map(|_| ())
     }
 
-    /// Makes a file of type socket at `path` and listens there for up to `backlog` who wait.
+    /// Creates a socket file at `path` and listens there, with up to `backlog` waiting connections.
     pub(crate) fn listen(&self, path: &Path, backlog: c_int) -> io::Result<()> {
         let (address, len) = address(path)?;
         // SAFETY: the address outlives the call, and `len` bytes of it are its own.
@@ -46,7 +47,7 @@ impl SeqPacket {
         check(unsafe { libc::listen(self.0.as_raw_fd(), backlog) }).map(|_| ())
     }
 
-    /// The next who connected.
+    /// Accepts the next connection.
     pub(crate) fn accept(&self) -> io::Result<Self> {
         let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: accept4 may be told not to write the peer's address, by null pointers.
@@ -57,14 +58,14 @@ impl SeqPacket {
         Ok(Self(own(fd)?))
     }
 
-    /// Sends messages, each of several slices and none of more than [`MOST`]. Returns how many were
-    /// taken: one at least.
+    /// Sends messages, each of several slices and at most [`MOST`] of them. Returns how many were
+    /// taken, at least one.
     pub(crate) fn send(&self, messages: &[&[IoSlice<'_>]]) -> io::Result<usize> {
         send_messages(self.0.as_fd(), messages)
     }
 
-    /// Takes up to `received.len()` messages, at most [`MOST`], into `arena`: the first into its
-    /// first `place` bytes, and so on. Returns how many there were: one at least.
+    /// Receives up to `received.len()` messages, at most [`MOST`], into `arena`: the first into its
+    /// first `place` bytes, and so on. Returns their number, at least one.
     pub(crate) fn receive(
         &self,
         arena: &mut [u8],
@@ -77,14 +78,14 @@ impl SeqPacket {
             unsafe { std::mem::zeroed() };
         let mut count: c_uint = 0;
         let places = arena.chunks_exact_mut(place.max(1)).take(received.len());
-        for ((header, slice), octets) in headers.iter_mut().zip(&mut slices).zip(places) {
-            slice.iov_base = octets.as_mut_ptr().cast();
-            slice.iov_len = octets.len();
+        for ((header, slice), bytes) in headers.iter_mut().zip(&mut slices).zip(places) {
+            slice.iov_base = bytes.as_mut_ptr().cast();
+            slice.iov_len = bytes.len();
             header.msg_hdr.msg_iov = slice;
             header.msg_hdr.msg_iovlen = 1;
             count += 1;
         }
-        // With MSG_TRUNC the length told is the message's own, also where it was cut.
+        // With MSG_TRUNC the length returned is the message's own, even if it was truncated.
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
         let nowhen = std::ptr::null_mut();
         // SAFETY: the first `count` headers lead to slices of their own, these to places of `arena`
@@ -110,16 +111,16 @@ fn address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     // SAFETY: `sockaddr_un` is a C structure of integers, for which zeroes are a value.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    let octets = path.as_os_str().as_bytes();
-    // One place stays zero, so the path is terminated.
-    if octets.len() >= address.sun_path.len() || octets.contains(&0) {
+    let bytes = path.as_os_str().as_bytes();
+    // The last byte stays zero, so the path is terminated.
+    if bytes.len() >= address.sun_path.len() || bytes.contains(&0) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    for (place, octet) in address.sun_path.iter_mut().zip(octets) {
-        *place = octet.cast_signed();
+    for (place, byte) in address.sun_path.iter_mut().zip(bytes) {
+        *place = byte.cast_signed();
     }
     Ok((address, size_of::<libc::sockaddr_un>() as libc::socklen_t))
 }
 
-/// The most messages of one call.
+/// Limit of messages in one call.
 pub(crate) const MOST: usize = 64;

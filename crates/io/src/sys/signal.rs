@@ -1,5 +1,5 @@
-//! What a second signal does: a handler that a safe library cannot offer, because it tells the time.
-//! And whether a signal is ignored.
+//! A handler that ends the process at a second signal, and a check for ignored signals. Safe
+//! libraries cannot offer this handler, because it reads the time.
 
 use std::io::{self, PipeWriter, Write};
 use std::sync::Arc;
@@ -12,33 +12,34 @@ use whimbrel_base::Instant;
 
 use crate::Clock;
 
-/// When the first signal of several came.
+/// Time of the first of several signals.
 #[derive(Debug)]
 pub(crate) struct FirstSignal {
     clock: Clock,
-    /// By that clock, nanoseconds.
+    /// Time in nanoseconds on that clock.
     came: AtomicU64,
-    /// What is written to when it comes.
+    /// Written to when the signal arrives.
     wakes: PipeWriter,
 }
 
 impl FirstSignal {
-    /// None came yet. When one does, whoever reads the other end of this pipe wakes.
+    /// Creates the record before any signal. A signal wakes the reader of this pipe.
     pub(crate) fn new(wakes: PipeWriter) -> Self {
         Self { clock: Clock::start(), came: AtomicU64::new(NONE), wakes }
     }
 
-    /// True if one came.
+    /// True if a signal has arrived.
     pub(crate) fn has_come(&self) -> bool {
         self.came.load(Ordering::Relaxed) != NONE
     }
 
-    /// One comes `now`. Returns whether it is a second one, `gap` or more behind the first.
+    /// Records a signal at `now`. Returns whether it is a second one, at least `gap` after the
+    /// first.
     fn take(&self, now: Instant, gap: Duration) -> bool {
         let now = now.as_nanos();
         match self.came.compare_exchange(NONE, now, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => {
-                // Once in all: the pipe cannot fill.
+                // This is written once, so the pipe cannot fill.
                 let _ = (&self.wakes).write(&[1]);
                 false
             }
@@ -47,8 +48,8 @@ impl FirstSignal {
     }
 }
 
-/// From now on `signal` wakes whoever sleeps, and `gap` or more behind the first does what it does without
-/// a handler.
+/// Makes `signal` wake the sleepers. At least `gap` after the first, a signal has its default
+/// effect.
 pub(crate) fn end_at_second(
     signal: i32,
     first: Arc<FirstSignal>,
@@ -57,13 +58,13 @@ pub(crate) fn end_at_second(
     let act = move || {
         // SAFETY: the place of this thread's errno, which lives as long as the thread.
         let errno = unsafe { libc::__errno_location() };
-        // SAFETY: the same. What was interrupted may be about to read it.
+        // SAFETY: as above. The interrupted code may be about to read it.
         let before = unsafe { *errno };
         if first.take(first.clock.now(), gap) {
             // It fails only for signals that cannot be sent.
             let _ = low_level::emulate_default_handler(signal);
         }
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { *errno = before };
     };
     // SAFETY: the handler reads a clock, changes an atomic, may write to a pipe and may send a signal.
@@ -71,7 +72,7 @@ pub(crate) fn end_at_second(
     unsafe { low_level::register(signal, act) }
 }
 
-/// Whether this process ignores `signal`.
+/// True if this process ignores `signal`.
 pub(crate) fn is_ignored(signal: i32) -> io::Result<bool> {
     // SAFETY: a `sigaction` of zeros is one: no handler, no flags, an empty mask.
     let mut now: libc::sigaction = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! The device `/dev/net/tun`: an open one is a queue of an interface, once it has been told which.
+//! The device `/dev/net/tun`: an open file is a queue of an interface, once it is attached to one.
 
 use std::ffi::{CStr, CString};
 use std::fs::{File, OpenOptions};
@@ -12,21 +12,21 @@ use libc::{c_char, c_int, c_uint, c_ulong};
 use super::bpf::Program;
 use super::{check, interface_request};
 
-/// An open `/dev/net/tun`. Non-blocking. What a request of ioctl(2) reads and writes depends on the
-/// device, so that those below are for no other file.
+/// An open `/dev/net/tun`. Non-blocking. The effect of an ioctl(2) request depends on the device,
+/// so the requests below are for no other file.
 #[derive(Debug)]
 pub(crate) struct TunFile(File);
 
 impl TunFile {
-    /// Of no interface yet.
+    /// Opens the device, attached to no interface.
     pub(crate) fn open() -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NONBLOCK);
         options.open("/dev/net/tun").map(Self)
     }
 
-    /// One that somebody else opened; `None` if `fd` is of any other file. Non-blocking from now on, as is
-    /// whatever shares its description.
+    /// Adopts a descriptor opened elsewhere; `None` if `fd` is not of this device. It becomes
+    /// non-blocking, as do all descriptors that share its description.
     pub(crate) fn adopt(fd: OwnedFd) -> io::Result<Option<Self>> {
         let file = File::from(fd);
         let about = file.metadata()?;
@@ -41,7 +41,8 @@ impl TunFile {
         Ok(Some(Self(file)))
     }
 
-    /// TUNGETIFF: the name of its interface, and its flags (`IFF_*` of linux/if_tun.h).
+    /// Returns the name of its interface, and the interface's flags (TUNGETIFF, `IFF_*` of
+    /// linux/if_tun.h).
     pub(crate) fn interface(&self) -> io::Result<(CString, c_int)> {
         let mut request = interface_request(c"");
         // SAFETY: of this device TUNGETIFF writes one `ifreq`, which is lent exclusively.
@@ -53,20 +54,21 @@ impl TunFile {
         Ok((name.into(), flags.cast_unsigned().into()))
     }
 
-    /// To be read and written, a frame at a time.
+    /// Returns the file, which reads and writes one frame at a time.
     pub(crate) fn file(&self) -> &File {
         &self.0
     }
 
-    /// Reads a frame into `chunk`, which is empty, and what there is no room for in it into `beyond`. Returns
-    /// the bytes of both.
+    /// Reads a frame into `chunk`, which is empty, and the part that does not fit into `beyond`.
+    /// Returns the bytes of both.
     pub(crate) fn read_into(&self, chunk: &mut BytesMut, beyond: &mut [u8]) -> io::Result<usize> {
         let room = chunk.spare_capacity_mut();
         let most = room.len();
         let iovec = |start: *mut u8, iov_len| libc::iovec { iov_base: start.cast(), iov_len };
         let places =
             [iovec(room.as_mut_ptr().cast(), most), iovec(beyond.as_mut_ptr(), beyond.len())];
-        // SAFETY: both places are lent exclusively beyond the call, and of as many bytes as it is told.
+        // SAFETY: both places are lent exclusively beyond the call, with the lengths that are
+        // passed.
         let read =
             unsafe { libc::readv(self.0.as_raw_fd(), places.as_ptr(), places.len() as c_int) };
         let read = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
@@ -75,7 +77,8 @@ impl TunFile {
         Ok(read)
     }
 
-    /// TUNSETIFF: makes of it a queue of the interface `name`, which is made if there is none.
+    /// Attaches it to the interface `name` as a queue, and creates the interface if it does not
+    /// exist (TUNSETIFF).
     pub(crate) fn set_interface(&self, name: &CStr, flags: c_int) -> io::Result<()> {
         let mut request = interface_request(name);
         request.ifr_ifru.ifru_flags = flags as libc::c_short;
@@ -84,15 +87,15 @@ impl TunFile {
         Ok(())
     }
 
-    /// TUNSETVNETHDRSZ: how many bytes of offload header precede each frame.
-    pub(crate) fn set_vnet_header_size(&self, octets: c_int) -> io::Result<()> {
-        let place = &raw const octets;
+    /// Sets the number of bytes of the offload header in front of each frame (TUNSETVNETHDRSZ).
+    pub(crate) fn set_vnet_header_size(&self, bytes: c_int) -> io::Result<()> {
+        let place = &raw const bytes;
         // SAFETY: of this device TUNSETVNETHDRSZ reads one `int`, which outlives the call.
         check(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TUNSETVNETHDRSZ, place) })?;
         Ok(())
     }
 
-    /// TUNSETOFFLOAD: what frames the kernel may pass to us (`TUN_F_*`).
+    /// Sets the offloads that the kernel may leave to the stack (TUNSETOFFLOAD, `TUN_F_*`).
     pub(crate) fn set_offload(&self, features: c_uint) -> io::Result<()> {
         let features = c_ulong::from(features);
         // SAFETY: of this device TUNSETOFFLOAD takes its argument by value.
@@ -100,8 +103,8 @@ impl TunFile {
         Ok(())
     }
 
-    /// TUNSETSTEERINGEBPF: the answer of this program, modulo the number of queues, is the queue that
-    /// the kernel sends a packet to.
+    /// Sets the program whose result, modulo the number of queues, is the queue of a packet
+    /// (TUNSETSTEERINGEBPF).
     pub(crate) fn set_steering(&self, program: &Program) -> io::Result<()> {
         let program: c_int = program.as_fd().as_raw_fd();
         let place = &raw const program;
@@ -117,7 +120,7 @@ impl From<TunFile> for OwnedFd {
     }
 }
 
-/// The number of the device (`TUN_MINOR`, of the major for what has none of its own).
+/// Number of the device (`TUN_MINOR`, of the major for devices without their own).
 const TUN_DEVICE: libc::dev_t = libc::makedev(10, 200);
 
 impl AsFd for TunFile {

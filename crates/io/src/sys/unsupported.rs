@@ -1,16 +1,17 @@
-//! What stands for the system calls where the system is not Linux: packets come from a program and go to it,
-//! no descriptor tells of them, and a worker sleeps until its [`Waker`](crate::Waker) or a deadline wakes it.
+//! Substitutes for the system calls on systems other than Linux. Packets come from a program and go
+//! to it, no descriptor reports them, and a worker sleeps until its [`Waker`](crate::Waker) or a
+//! deadline wakes it.
 
 use std::io;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What could be waited for by a descriptor: nothing is, so that anything may be.
+/// Placeholder for a descriptor to wait for. Nothing is waited for, so any type is one.
 pub trait AsFd {}
 
 impl<T: ?Sized> AsFd for T {}
 
-/// Ends a sleep. Raised while nobody sleeps, it ends the next one.
+/// An event that ends a sleep. If it is raised while no thread sleeps, it ends the next sleep.
 #[derive(Default, Debug)]
 pub(crate) struct Event {
     is_set: Mutex<bool>,
@@ -18,18 +19,19 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// One that was not raised. It never fails, where Linux may have no descriptor left.
+    /// Creates an event that is not raised. It never fails; on Linux there may be no descriptor
+    /// left.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self::default())
     }
 
-    /// Raises it: the sleep that is under way ends, or else the next.
+    /// Raises the event: it ends the current sleep, or the next.
     pub(crate) fn signal(&self) {
         *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
     }
 
-    /// Sleeps until it is raised, or `timeout` is over (`None`: for ever).
+    /// Sleeps until the event is raised, or `timeout` has passed (`None`: no limit).
     pub(crate) fn wait(&self, timeout: Option<Duration>) {
         let is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
         match timeout {
@@ -40,28 +42,28 @@ impl Event {
         }
     }
 
-    /// Has the next sleep wait for another time that it is raised.
+    /// Resets the event, so that the next sleep waits until it is raised again.
     pub(crate) fn clear(&self) {
         *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = false;
     }
 }
 
-/// What a worker waits for of its device.
+/// Conditions of the device that a worker waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interest {
-    /// That there is something to be read.
+    /// Data can be read.
     Read,
-    /// That there is something to be read, or room to write.
+    /// Data can be read, or written.
     ReadWrite,
 }
 
-/// Has the calling thread stay on one processor, which is not asked of this system.
+/// Does nothing: threads are not pinned on this system.
 pub(crate) fn pin_to(_processor: usize) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Memory that the allocator keeps for itself.
+/// Memory that the allocator keeps.
 pub(crate) mod allocator {
-    /// Linux' allocator is asked to give back what it keeps; others do so by themselves.
+    /// Does nothing: only Linux's allocator has to be asked to return memory.
     pub(crate) fn release() {}
 }

@@ -10,13 +10,13 @@ use crate::outputs::{Full, Shared};
 use crate::pair::mem_capabilities;
 use crate::{Activity, MemPair, MemTime, Port, Stop};
 
-/// Knocks once at a port where nobody listens.
+/// An application that connects once to a closed port.
 struct Caller {
     called: bool,
 }
 
-/// Does nothing.
-struct Nobody;
+/// An application that does nothing.
+struct Idle;
 
 impl Port for Caller {
     fn drain(&mut self, _: Instant, shard: &mut Shard) -> Activity {
@@ -31,7 +31,7 @@ impl Port for Caller {
     }
 }
 
-impl Port for Nobody {
+impl Port for Idle {
     fn drain(&mut self, _: Instant, _: &mut Shard) -> Activity {
         Activity::Idle
     }
@@ -61,7 +61,7 @@ fn tap(out: impl Write + Send + 'static, snap: usize) -> Tap {
     Tap::begin(TapConfig { snap, zero: 1_000, ..config }, out)
 }
 
-/// A packet as it was read back: nanoseconds, bytes there and on the wire, flags, comment.
+/// A packet as it was read back: nanoseconds, bytes stored and on the wire, flags, comment.
 type Line = (u64, u32, u32, u32, String);
 
 fn packets(file: &Shared) -> Vec<Line> {
@@ -90,7 +90,7 @@ fn packets(file: &Shared) -> Vec<Line> {
 #[test]
 fn a_call_that_nobody_takes_is_shown_with_its_states() {
     let file = Shared::default();
-    let hosts = ((shard(1), Caller { called: false }), (shard(2), Nobody));
+    let hosts = ((shard(1), Caller { called: false }), (shard(2), Idle));
     let link = "delay=1ms".parse().unwrap();
     let mut pair = MemPair::new(&link, 1, hosts, MemTime::Virtual(Instant::ZERO))
         .with_tap(Some(tap(file.clone(), 40)));
@@ -113,7 +113,7 @@ fn each_frame_of_a_burst_bears_the_reason_of_its_own_drop() {
     let file = Shared::default();
     let (mut tap, mut shard) = (tap(file.clone(), 64), shard(1));
     let frames: [&[u8]; 3] = [&[0x45], &[0x45; 24], &[]];
-    tap.rx(Instant::ZERO, &mut shard, &frames.map(|octets| RxFrame::new(octets, SegMeta::SINGLE)));
+    tap.rx(Instant::ZERO, &mut shard, &frames.map(|bytes| RxFrame::new(bytes, SegMeta::SINGLE)));
     tap.finish().unwrap();
     let lines = packets(&file);
     assert_eq!(lines.len(), 3);
@@ -131,13 +131,13 @@ fn a_full_disk_ends_the_capture_and_not_the_stack() {
 }
 
 #[test]
-fn whoever_wants_to_know_why_a_capture_ended_is_told_once_and_at_once() {
+fn write_error_of_a_capture_is_reported_once_and_at_once() {
     let told: Arc<Mutex<Vec<io::ErrorKind>>> = Arc::default();
-    let witness: Witness = {
+    let handler: ErrorHandler = {
         let told = Arc::clone(&told);
         Box::new(move |failure| told.lock().unwrap().push(failure.kind()))
     };
-    let mut first = Tap::begin_before(Some(witness), TapConfig::new("wire", Medium::Ip), Full);
+    let mut first = Tap::begin_before(Some(handler), TapConfig::new("wire", Medium::Ip), Full);
     assert_eq!(*told.lock().unwrap(), [io::ErrorKind::StorageFull]);
     let (mut second, mut shard) = (first.of_another_shard(), shard(1));
     for tap in [&mut first, &mut second] {
@@ -164,7 +164,7 @@ fn the_taps_of_several_shards_write_one_file() {
 }
 
 #[test]
-fn a_capture_goes_on_in_another_file_and_ends_with_the_last_frame_it_may_have() {
+fn capture_rotates_files_and_ends_at_its_frame_limit() {
     let files: Arc<Mutex<Vec<Shared>>> = Arc::default();
     let (more, first) = (files.clone(), Shared::default());
     let next = move || -> io::Result<Box<dyn Write + Send>> {
@@ -175,7 +175,7 @@ fn a_capture_goes_on_in_another_file_and_ends_with_the_last_frame_it_may_have() 
     let stop = Stop::new().unwrap();
     let config = TapConfig { most: 5, ..TapConfig::new("wire", Medium::Ip) };
     let mut tap = Tap::begin(config, first.clone())
-        .with_rotation(Some(Rotation { octets: 300, next: Box::new(next) }))
+        .with_rotation(Some(Rotation { bytes: 300, next: Box::new(next) }))
         .until(stop.clone());
     let mut shard = shard(1);
     for _ in 0..7 {

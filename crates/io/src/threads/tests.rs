@@ -14,7 +14,7 @@ impl From<ThreadError> for Ended {
     }
 }
 
-/// Waits to be stopped.
+/// Waits until it is stopped.
 fn wait(stop: &Stop) -> Result<(), Ended> {
     stop.wait().map_err(|error| Ended::Thread(error.into()))
 }

@@ -11,13 +11,13 @@ use crate::outputs::{Full, Shared};
 use crate::pair::mem_capabilities;
 use crate::{Activity, MemPair, MemTime, Port, Stop};
 
-/// Sends so many bytes on one connection, and closes it.
+/// An application that sends `left` bytes on one connection, and closes it.
 struct Sender {
     left: usize,
     handle: Option<Handle>,
 }
 
-/// Reads what comes from `reads_from` on, and closes when the other side did.
+/// An application that reads from `reads_from` on, and closes after its peer.
 struct Reader {
     reads_from: Instant,
     reads: bool,
@@ -83,19 +83,19 @@ fn shard(link: &LinkConfig, host: u8) -> Shard {
     .unwrap()
 }
 
-/// What the sender's trace says of a transfer over this link, to a reader who begins then.
-fn traced(link: &str, octets: usize, reads_from: Duration, out: impl Write + Send + 'static) {
+/// Writes the sender's trace of a transfer over this link, to a reader that starts at `reads_from`.
+fn traced(link: &str, bytes: usize, reads_from: Duration, out: impl Write + Send + 'static) {
     let link: LinkConfig = link.parse().unwrap();
     let (near, mut far) = (shard(&link, 1), shard(&link, 2));
     far.listen(Endpoint::new(address(2), 7), 1).unwrap();
     let reads_from = Instant::ZERO + reads_from;
     let hosts = (
-        (near, Sender { left: octets, handle: None }),
+        (near, Sender { left: bytes, handle: None }),
         (far, Reader { reads_from, reads: false, accepted: Vec::new() }),
     );
     let trace = Trace::begin(Box::new(|_| ()), Medium::Ip, 1, out).pop();
     let mut pair = MemPair::new(&link, 1, hosts, MemTime::Virtual(Instant::ZERO)).with_trace(trace);
-    // Longer than the transfer, and not as long as TIME-WAIT.
+    // Longer than the transfer, and shorter than TIME-WAIT.
     let (stop, end) = (Stop::new().unwrap(), reads_from + Duration::from_secs(30));
     MemPair::run_in_turn(std::slice::from_mut(&mut pair), &stop, |now| {
         if now > end {
@@ -105,10 +105,10 @@ fn traced(link: &str, octets: usize, reads_from: Duration, out: impl Write + Sen
     pair.end_trace();
 }
 
-/// The events of each line, in the order of the lines.
-fn events(link: &str, octets: usize, reads_from: Duration) -> (String, Vec<Vec<String>>) {
+/// Returns the trace, and the events of each line, in their order.
+fn events(link: &str, bytes: usize, reads_from: Duration) -> (String, Vec<Vec<String>>) {
     let file = Shared::default();
-    traced(link, octets, reads_from, file.clone());
+    traced(link, bytes, reads_from, file.clone());
     let text = String::from_utf8(file.0.lock().unwrap().clone()).unwrap();
     let of_line = |line: &str| {
         let (_, rest) = line.split_once(r#""events":["#).unwrap();
@@ -156,9 +156,9 @@ fn a_reader_that_does_not_read_stalls_the_sender_until_it_does() {
 fn a_disk_that_is_full_ends_the_trace_and_not_the_transfer() {
     let link = LinkConfig::default();
     let told = Arc::new(Mutex::new(0));
-    let witness = told.clone();
-    let witness = Box::new(move |_: &io::Error| *witness.lock().unwrap() += 1);
-    let mut traces = Trace::begin(witness, Medium::Ip, 2, Full);
+    let handler = told.clone();
+    let handler = Box::new(move |_: &io::Error| *handler.lock().unwrap() += 1);
+    let mut traces = Trace::begin(handler, Medium::Ip, 2, Full);
     let near = shard(&link, 1);
     for trace in &mut traces {
         trace.out.lock().unwrap().write(b"{}\n");

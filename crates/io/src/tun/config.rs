@@ -1,4 +1,4 @@
-//! What a TUN or TAP interface is to be: values that are valid once they exist.
+//! Configuration of a TUN or TAP interface. Values are valid once constructed.
 
 use std::ffi::{CStr, CString};
 use std::num::NonZeroU16;
@@ -16,7 +16,7 @@ pub(super) use given::TunHandle;
 
 mod given;
 
-/// A TUN or TAP interface: its name, the stack's addresses behind it, and the machine's before it.
+/// A TUN or TAP interface: its name, the stack's addresses and the machine's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TunConfig {
     name: CString,
@@ -27,36 +27,36 @@ pub struct TunConfig {
     queues: NonZeroU16,
     offload: Offload,
     dad: DuplicateAddressDetection,
-    /// The queue of it that somebody else opened.
+    /// The queue opened elsewhere, if any.
     given: Option<TunHandle>,
 }
 
-/// What the frames of an interface begin with.
+/// Header at the front of an interface's frames.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Layer {
     /// The IP header: TUN (default).
     #[default]
     Ip,
     /// An Ethernet header: TAP. The machine and the stack find each other by ARP and Neighbour
-    /// Discovery; the stack's station is this, or one drawn at random.
+    /// Discovery. The value is the stack's station; `None` draws one at random.
     Ethernet(Option<MacAddress>),
 }
 
-/// Whether the kernel checksums and cuts for us, and we for it.
+/// Offload of checksums and segmentation, in both directions.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Offload {
-    /// Checksums unfinished and segments up to 64 kB in both directions (default): 21 Gbit/s
-    /// where 6 to 9 pass without.
+    /// Checksums unfinished and segments up to 64 kB in both directions (default): 21 Gbit/s,
+    /// compared with 6 to 9 without.
     #[default]
     On,
-    /// Each frame as it would stand on a cable: for captures, and for finding faults in offloads.
+    /// Each frame as it would be on a cable: for captures, and to find faults in offloads.
     Off,
 }
 
 impl TunConfig {
-    /// An interface called `name` (1 to 15 bytes) to a stack that has `addresses`. The machine
-    /// gets, in each of their networks, the first address that the stack has not; IP packets, MTU
-    /// 1500, one queue, offloads on.
+    /// Creates a configuration for the interface `name` (1 to 15 bytes) and a stack with
+    /// `addresses`. In each of their networks, the machine gets the first address that the stack
+    /// does not have. The defaults are IP packets, MTU 1500, one queue, offloads on.
     pub fn new(name: &str, addresses: Vec<InterfaceAddress>) -> Result<Self, ConfigError> {
         let name = interface_name(name)?;
         check_addresses(&addresses)?;
@@ -75,8 +75,9 @@ impl TunConfig {
         Ok(config)
     }
 
-    /// An interface with no stack behind it: whatever its frames are for is up to who reads them. The
-    /// machine gets these addresses, and none if there are none. As [`TunConfig::new`] otherwise.
+    /// Creates a configuration for an interface without a stack: the reader of its frames decides
+    /// about them. The machine gets the addresses `hosts`, which may be empty. The rest is as in
+    /// [`TunConfig::new`].
     pub fn bare(name: &str, hosts: Vec<InterfaceAddress>) -> Result<Self, ConfigError> {
         hosts.iter().try_for_each(|host| check_address(*host))?;
         Ok(Self {
@@ -92,8 +93,8 @@ impl TunConfig {
         })
     }
 
-    /// The machine's own addresses, each in the network of one of the stack's, from which it takes
-    /// its prefix. A network that is given none keeps what was derived.
+    /// Sets the machine's addresses, each in the network of one of the stack's, which determines
+    /// its prefix. Networks without an address here keep the derived one.
     pub fn with_hosts(mut self, hosts: &[Address]) -> Result<Self, ConfigError> {
         self.hosts.clear();
         for &addr in hosts {
@@ -110,16 +111,16 @@ impl TunConfig {
         Ok(self)
     }
 
-    /// The largest packet, bytes: 68 (RFC 791) to 65,535 (65,521 behind an Ethernet header); 1,280 at least (RFC 8200 5) if the
-    /// stack has an IPv6 address. Default 1500, what the internet carries. Smaller: more packets;
-    /// larger: the peer's path may not carry what was negotiated here.
+    /// Sets the size of the largest packet in bytes: 68 (RFC 791), or 1,280 with an IPv6 address
+    /// (RFC 8200 5), to 65,535 (65,521 behind an Ethernet header). Default 1500, as on the
+    /// internet. Smaller values mean more packets; larger ones may exceed the peer's path.
     pub fn with_mtu(mut self, mtu: u16) -> Result<Self, ConfigError> {
         check_mtu(&self.addresses, mtu, self.layer.most_mtu())?;
         self.mtu = mtu;
         Ok(self)
     }
 
-    /// Queues, one for each shard: 1 (default) to [`TunConfig::MAX_QUEUES`].
+    /// Sets the number of queues, one for each shard: 1 (default) to [`TunConfig::MAX_QUEUES`].
     pub fn with_queues(mut self, queues: u16) -> Result<Self, ConfigError> {
         self.queues = NonZeroU16::new(queues)
             .filter(|queues| queues.get() <= Self::MAX_QUEUES)
@@ -130,8 +131,8 @@ impl TunConfig {
         self.check_layer()
     }
 
-    /// What its frames begin with. Ethernet frames have one queue: an answer of a neighbour comes
-    /// in on one, and the shards of the others would never hear of it.
+    /// Sets the header of its frames. Ethernet frames have one queue: a neighbour's reply arrives
+    /// on one queue, and the other shards would not receive it.
     pub fn with_layer(mut self, layer: Layer) -> Result<Self, ConfigError> {
         if self.given.is_some() && layer.kind() != self.layer.kind() {
             return Err(ConfigError::GivenLayer(self.layer.kind()));
@@ -140,73 +141,73 @@ impl TunConfig {
         self.check_layer()
     }
 
-    /// Whether the device checksums and cuts.
+    /// Sets the offload of checksums and segmentation.
     pub fn with_offload(mut self, offload: Offload) -> Self {
         self.offload = offload;
         self
     }
 
-    /// Whether others are asked for the stack's addresses first, where frames are Ethernet's.
+    /// Sets duplicate address detection, used on Ethernet.
     pub fn with_dad(mut self, dad: DuplicateAddressDetection) -> Self {
         self.dad = dad;
         self
     }
 
-    /// Whether others are asked for the stack's addresses first.
+    /// Returns the mode of duplicate address detection.
     pub fn dad(&self) -> DuplicateAddressDetection {
         self.dad
     }
 
-    /// The name of the interface, new or there already.
+    /// Returns the name of the interface, new or existing.
     pub fn name(&self) -> &CStr {
         &self.name
     }
 
-    /// What its frames begin with.
+    /// Returns the header of its frames.
     pub fn layer(&self) -> Layer {
         self.layer
     }
 
-    /// The addresses that the stack has on the interface.
+    /// Returns the addresses that the stack has on the interface.
     pub fn addresses(&self) -> &[InterfaceAddress] {
         &self.addresses
     }
 
-    /// The addresses that the kernel gets at its end.
+    /// Returns the addresses that the kernel gets at its end.
     pub fn hosts(&self) -> &[InterfaceAddress] {
         &self.hosts
     }
 
-    /// The stack's addresses in whose network the machine has none: it needs a route to each.
+    /// Returns the stack's addresses in whose network the machine has none: it needs a route to
+    /// each.
     pub fn lone_addresses(&self) -> impl Iterator<Item = InterfaceAddress> {
         let reached = |address| self.hosts.iter().any(|host| contains(*host, address));
         self.addresses.iter().copied().filter(move |address| !reached(address.addr))
     }
 
-    /// The stack's way to whatever lies behind the machine: a default route for each family that
-    /// it has an address of.
+    /// Returns the default routes by the machine, one for each family of which it has an address.
     pub fn routes(&self) -> Vec<Route> {
         default_routes(&self.addresses, &self.hosts)
     }
 
-    /// The largest packet, bytes.
+    /// Returns the size of the largest packet in bytes.
     pub fn mtu(&self) -> u16 {
         self.mtu
     }
 
-    /// The number of queues.
+    /// Returns the number of queues.
     pub fn queues(&self) -> u16 {
         self.queues.get()
     }
 
-    /// Whether the device checksums and cuts.
+    /// Returns the mode of offloads.
     pub fn offload(&self) -> Offload {
         self.offload
     }
 
-    /// The MTU if none is given.
+    /// MTU if none is given.
     pub const DEFAULT_MTU: u16 = 1500;
-    /// The most queues that the kernel gives one interface.
+    /// Limit of an interface's queues, set by the kernel.
     pub const MAX_QUEUES: u16 = 256;
 
     fn check_layer(self) -> Result<Self, ConfigError> {
@@ -239,7 +240,7 @@ impl TunConfig {
 }
 
 impl Layer {
-    /// What Linux calls it.
+    /// Returns Linux's name for it.
     pub(super) const fn kind(self) -> &'static str {
         match self {
             Self::Ip => "tun",
@@ -247,7 +248,8 @@ impl Layer {
         }
     }
 
-    /// The largest packet that the kernel's interface carries: with its headers, 65,535 bytes.
+    /// Returns the size of the largest packet that the kernel's interface carries: 65,535 bytes
+    /// with its headers.
     fn most_mtu(self) -> u16 {
         match self {
             Self::Ip => u16::MAX,

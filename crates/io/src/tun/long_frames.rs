@@ -1,7 +1,8 @@
 //! Long frames, read into chunks of the shard's pool, where their text can stay.
 //!
-//! How long a frame is nobody knows before it is read. While some of the last were long, the next is read
-//! into a chunk, and copied from there if it is short after all. Where none is long, none is read so.
+//! The length of a frame is unknown before it is read. While some of the last frames were long, the
+//! next is read into a chunk, and copied from there if it is short. If none was long, chunks are
+//! not used.
 
 use std::io::{self, Read};
 
@@ -10,26 +11,26 @@ use whimbrel_tcp::recv::ChunkPool;
 
 use crate::sys::tun::TunFile;
 
-/// Chunks to read into, and the frames of a burst that are in some.
+/// Chunks to read into, and the frames of a burst that are in chunks.
 #[derive(Debug, Default)]
 pub(super) struct LongFrames {
-    /// Chunks that the next frames are read into: empty, and no more than a burst takes.
+    /// Empty chunks for the next frames, at most as many as a burst takes.
     room: Vec<BytesMut>,
-    /// Chunks with a frame, and what stood in front of it.
+    /// Chunks with a frame, and the bytes in front of it.
     read: Vec<Bytes>,
-    /// After so many frames that are not long no more that are will be expected.
+    /// Number of further frames for which a long one is expected.
     expected: u8,
 }
 
-/// Where a frame was read to.
+/// Place that a frame was read to.
 pub(super) enum ReadTo {
-    /// The buffer: so many bytes.
+    /// The buffer: the frame's length in bytes.
     Buffer(usize),
     /// One of the [chunks](LongFrames::chunks).
     Chunk {
-        /// Which of them.
+        /// Index of the chunk.
         index: usize,
-        /// How many bytes the frame has, with what stands in front of it.
+        /// Length of the frame in bytes, with what precedes it.
         len: usize,
     },
 }
@@ -42,7 +43,7 @@ impl LongFrames {
         }
     }
 
-    /// Reads a frame: into a chunk if it is long and that was expected, else into `buffer`.
+    /// Reads a frame: into a chunk if it is long and that was expected, otherwise into `buffer`.
     pub(super) fn read(&mut self, file: &TunFile, buffer: &mut [u8]) -> io::Result<ReadTo> {
         let Some(mut chunk) = self.room.pop() else {
             let len = file.file().read(buffer)?;
@@ -51,7 +52,7 @@ impl LongFrames {
             }
             return Ok(ReadTo::Buffer(len));
         };
-        // What there is no room for in a chunk goes where it would in the buffer.
+        // The part that does not fit into the chunk goes where it would be in the buffer.
         let room = chunk.capacity();
         let read = file.read_into(&mut chunk, buffer.get_mut(room..).unwrap_or_default());
         match read {
@@ -77,21 +78,21 @@ impl LongFrames {
         read.map(ReadTo::Buffer)
     }
 
-    /// The chunks with the frames of this burst.
+    /// Returns the chunks with the frames of this burst.
     pub(super) fn chunks(&self) -> &[Bytes] {
         &self.read
     }
 
-    /// The burst was delivered: whoever kept a frame has it now.
-    pub(super) fn let_go(&mut self) {
+    /// Releases the chunks of a delivered burst. The receiver has kept the frames that it needs.
+    pub(super) fn release(&mut self) {
         self.read.clear();
     }
 }
 
-/// The least that is worth a chunk, bytes: text of three quarters of one, with its headers.
+/// Least length worth a chunk, in bytes: text of three quarters of one, with its headers.
 const LONG: usize = ChunkPool::LARGEST / 4 * 3;
-/// Chunks for a burst: as many as it takes of the longest frames.
+/// Chunks for a burst: as many as the longest frames need.
 const CHUNKS: usize = 2;
-/// Frames that are not long, one after the other, behind which none that is will be expected: a sender's
-/// writes may each end with a few.
+/// Number of short frames in a row after which no long one is expected: a sender's writes may each
+/// end with a few.
 const EXPECTED: u8 = 16;

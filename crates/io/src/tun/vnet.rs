@@ -1,34 +1,34 @@
 //! The offload header in front of each frame: `struct virtio_net_hdr` (linux/virtio_net.h), in the
-//! machine's byte order, which is TUN's unless it is told otherwise.
+//! machine's byte order, which is TUN's default.
 
 use whimbrel_base::packet::{RxChecksum, SegMeta, TxChecksum, TxSegment};
 use whimbrel_stack::Medium;
 use whimbrel_wire::{EtherType, EthernetHeader, UdpHeader};
 
-/// The header, its numbers as the kernel has them.
+/// The header, with its numbers as in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct VnetHeader {
-    /// What is known of checksums: bits [`NEEDS_CSUM`] and [`DATA_VALID`].
+    /// State of checksums: bits [`NEEDS_CSUM`] and [`DATA_VALID`].
     pub flags: u8,
-    /// One of `GSO_*`, and perhaps [`GSO_ECN`].
+    /// One of `GSO_*`, optionally with [`GSO_ECN`].
     pub gso_type: u8,
     /// Bytes of headers: a hint only.
     pub hdr_len: u16,
     /// Bytes of text in each segment of a super-frame.
     pub gso_size: u16,
-    /// Where the part begins that the unfinished checksum covers.
+    /// Offset at which the range of the unfinished checksum begins.
     pub csum_start: u16,
-    /// Where its field lies behind `csum_start`.
+    /// Offset of the checksum field from `csum_start`.
     pub csum_offset: u16,
 }
 
 impl VnetHeader {
-    /// Bytes on the device.
+    /// Length of the encoded header in bytes.
     pub const LEN: usize = 10;
 
-    /// From the device's bytes.
-    pub const fn decode(octets: &[u8; Self::LEN]) -> Self {
-        let [flags, gso_type, h0, h1, g0, g1, s0, s1, o0, o1] = *octets;
+    /// Decodes the device's bytes.
+    pub const fn decode(bytes: &[u8; Self::LEN]) -> Self {
+        let [flags, gso_type, h0, h1, g0, g1, s0, s1, o0, o1] = *bytes;
         Self {
             flags,
             gso_type,
@@ -39,7 +39,7 @@ impl VnetHeader {
         }
     }
 
-    /// The bytes that stand in front of the frame.
+    /// Returns the bytes that precede the frame.
     pub const fn encode(&self) -> [u8; Self::LEN] {
         let [h0, h1] = self.hdr_len.to_ne_bytes();
         let [g0, g1] = self.gso_size.to_ne_bytes();
@@ -48,7 +48,7 @@ impl VnetHeader {
         [self.flags, self.gso_type, h0, h1, g0, g1, s0, s1, o0, o1]
     }
 
-    /// What the kernel must be told of a segment whose IP header stands at `ip_at`.
+    /// Returns the header of a segment whose IP header begins at `ip_at`.
     pub fn of_segment(segment: &TxSegment, ip_at: usize) -> Self {
         let mut vnet = Self::default();
         if let TxChecksum::Partial(offset) = segment.checksum {
@@ -76,7 +76,7 @@ impl VnetHeader {
         vnet
     }
 
-    /// What the stack must be told of `frame`, whose IP header stands at `ip_at`.
+    /// Returns the metadata of `frame`, whose IP header begins at `ip_at`.
     pub fn meta(&self, frame: &[u8], ip_at: usize) -> Result<SegMeta, Malformed> {
         let checksum = if self.flags & NEEDS_CSUM != 0 {
             RxChecksum::Partial
@@ -89,7 +89,8 @@ impl VnetHeader {
         Ok(SegMeta { segs, gso_size, checksum })
     }
 
-    /// How many segments a frame stands for, and the text in each but the last (0 if it is one).
+    /// Returns how many segments a frame stands for, and the bytes of text in each but the last (0
+    /// for one segment).
     fn segments(&self, frame: &[u8], ip_at: usize) -> Result<(u16, u16), Malformed> {
         let transport_header = match self.gso_type & !GSO_ECN {
             GSO_NONE => return Ok((1, 0)),
@@ -109,11 +110,11 @@ impl VnetHeader {
         }
     }
 
-    /// Bytes of all headers. `hdr_len` is not asked: it is what the kernel has in one
+    /// Returns the bytes of all headers. `hdr_len` is ignored: it counts what the kernel has in one
     /// piece, which may be more or less.
     fn header_len(&self, kind: TransportHeader, frame: &[u8], ip_at: usize) -> Option<usize> {
-        // A super-frame of the local kernel has an unfinished checksum, and that begins where the
-        // transport header does, whatever stands before it.
+        // A super-frame of the local kernel has an unfinished checksum, whose range begins at the
+        // transport header.
         let transport = if self.flags & NEEDS_CSUM != 0 {
             usize::from(self.csum_start)
         } else {
@@ -133,7 +134,7 @@ impl VnetHeader {
     }
 }
 
-/// Where the IP header of a frame stands.
+/// Returns the offset of a frame's IP header.
 pub fn ip_offset(medium: Medium, frame: &[u8]) -> usize {
     const TAG: [u8; 2] = EtherType::VLAN.0.to_be_bytes();
     match medium {
@@ -143,7 +144,7 @@ pub fn ip_offset(medium: Medium, frame: &[u8]) -> usize {
     }
 }
 
-/// The offload header contradicts the frame.
+/// Error: the offload header contradicts the frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Malformed;
 
@@ -153,7 +154,8 @@ enum TransportHeader {
     Udp,
 }
 
-/// Bytes of the IP header; IPv6 only without extension headers, which no super-frame has.
+/// Returns the length of the IP header in bytes; IPv6 only without extension headers, which no
+/// super-frame has.
 fn ip_header_len(frame: &[u8]) -> Option<usize> {
     match version(frame) {
         4 => Some(usize::from(frame.first()? & 0xf) * 4).filter(|len| *len >= 20),
@@ -163,14 +165,14 @@ fn ip_header_len(frame: &[u8]) -> Option<usize> {
 }
 
 fn version(frame: &[u8]) -> u8 {
-    frame.first().map_or(0, |octet| octet >> 4)
+    frame.first().map_or(0, |byte| byte >> 4)
 }
 
 /// The checksum field holds the pseudo-header's sum only.
 pub const NEEDS_CSUM: u8 = 1;
 /// The checksum was verified.
 pub const DATA_VALID: u8 = 2;
-/// The frame is one segment, as it will be on the wire.
+/// The frame is one segment, as on the wire.
 pub const GSO_NONE: u8 = 0;
 /// TCP over IPv4, to be cut or merged.
 pub const GSO_TCPV4: u8 = 1;
@@ -181,7 +183,7 @@ pub const GSO_UDP_L4: u8 = 5;
 /// CWR is set, and belongs to the first segment only.
 pub const GSO_ECN: u8 = 0x80;
 
-/// Where a datagram has its checksum, and no segment.
+/// Offset of the checksum in a UDP header.
 const UDP_CHECKSUM: u8 = UdpHeader::CHECKSUM_OFFSET as u8;
 const TCP_DATA_OFFSET: usize = 12;
 const TCP_FLAGS: usize = 13;

@@ -1,4 +1,4 @@
-//! What a socket between two processes is to be: values that are valid once they exist.
+//! Configuration of a socket between two processes. Values are valid once constructed.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use whimbrel_stack::{InterfaceAddress, Route};
 
 use crate::config::{ConfigError, check_addresses, check_mtu, default_routes};
 
-/// A wire to another process: where they meet, and the addresses of the stack at this end.
+/// A wire to another process: the path of the socket, and the addresses of the stack at this end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnixConfig {
     path: PathBuf,
@@ -15,8 +15,8 @@ pub struct UnixConfig {
 }
 
 impl UnixConfig {
-    /// A wire that meets the other at `path` (1 to 107 bytes), to a stack that has `addresses`;
-    /// MTU 1500.
+    /// Creates a configuration for a socket at `path` (1 to 107 bytes) and a stack with
+    /// `addresses`, with MTU 1500.
     pub fn new(
         path: impl Into<PathBuf>,
         addresses: Vec<InterfaceAddress>,
@@ -30,35 +30,35 @@ impl UnixConfig {
         Ok(Self { path, addresses, mtu: Self::DEFAULT_MTU })
     }
 
-    /// The largest packet, bytes: 68 (1,280 with an IPv6 address) to 65,535, the same at both
-    /// ends. Default 1500, so that what is measured here holds on a cable. Smaller: more packets
-    /// and calls; larger: fewer.
+    /// Sets the size of the largest packet in bytes: 68 (1,280 with an IPv6 address) to 65,535, the
+    /// same at both ends. Default 1500, so that measurements apply to a cable. Smaller values mean
+    /// more packets and calls, larger ones fewer.
     pub fn with_mtu(mut self, mtu: u16) -> Result<Self, ConfigError> {
         check_mtu(&self.addresses, mtu, u16::MAX)?;
         self.mtu = mtu;
         Ok(self)
     }
 
-    /// Where both ends meet.
+    /// Returns the path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The addresses that the stack has on this wire.
+    /// Returns the addresses that the stack has on this wire.
     pub fn addresses(&self) -> &[InterfaceAddress] {
         &self.addresses
     }
 
-    /// The stack's way to the rest of the world: all of it lies at the other end.
+    /// Returns the stack's default routes: every other host is at the other end.
     pub fn routes(&self) -> Vec<Route> {
         default_routes(&self.addresses, &[])
     }
 
-    /// The largest packet, bytes.
+    /// Returns the size of the largest packet in bytes.
     pub fn mtu(&self) -> u16 {
         self.mtu
     }
 
-    /// The MTU if none is given.
+    /// MTU if none is given.
     pub const DEFAULT_MTU: u16 = 1500;
 }

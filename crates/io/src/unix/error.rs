@@ -1,66 +1,66 @@
-//! Why a socket to another process could not be had, and what to do.
+//! Errors of opening a socket to another process.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::text;
 
-/// Why a socket to another process could not be had.
+/// Reason why a socket to another process could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnixError {
-    /// Something else has the name.
+    /// The path is not a socket.
     #[error("{} exists and is no socket: choose another path, or remove it", text::path(.0))]
     NotASocket(PathBuf),
-    /// A socket of another kind.
+    /// The path is a socket of another kind.
     #[error(
         "{} is the socket of another program, which speaks streams or datagrams: choose another path",
         text::path(.0)
     )]
     OtherSocket(PathBuf),
-    /// Both ends are taken, and processes wait already.
+    /// Both ends are taken, and other processes wait.
     #[error(
         "{} has a process at each end, and others wait: end one of them, or choose another path",
         text::path(.0)
     )]
     Busy(PathBuf),
-    /// Somebody holds the folder.
+    /// Another program has locked the folder.
     #[error(
         "the folder of {} is locked (flock) by another program: choose a path in another folder",
         text::path(.0)
     )]
     Locked(PathBuf),
-    /// The system does not allow that without a privilege.
+    /// The system requires a privilege.
     #[error(
         "no privilege to {doing} at {path} ({error}): choose a path in a folder of your own, or run \
          both processes as one user",
         path = text::path(.path)
     )]
     Privilege {
-        /// What the system was asked to do, for people.
+        /// The refused operation, for messages.
         doing: &'static str,
-        /// The path of the socket.
+        /// Path of the socket.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// The folder is not there.
+    /// The folder does not exist.
     #[error("there is no folder for {}: make it (mkdir), or choose another path", text::path(.0))]
     NoFolder(PathBuf),
-    /// Anything else that the system refused.
+    /// Another refusal by the system.
     #[error("cannot {doing} at {path}: {error}", path = text::path(.path))]
     Refused {
-        /// What the system was asked to do, for people.
+        /// The refused operation, for messages.
         doing: &'static str,
-        /// The path of the socket.
+        /// Path of the socket.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl UnixError {
-    /// Whether a privilege is missing: exit code 4 of the command line. Otherwise 1.
+    /// True if a privilege is missing: exit code 4 of the command line. Otherwise the code is 1.
     pub fn is_privilege(&self) -> bool {
         matches!(self, Self::Privilege { .. })
     }

@@ -1,4 +1,4 @@
-//! How two processes find each other at one path.
+//! Connects two processes that use the same path.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -13,13 +13,13 @@ use crate::sys::seqpacket::SeqPacket;
 /// One of the two ends.
 #[derive(Debug)]
 pub(super) enum End {
-    /// The one that came first, and its peer if there is one.
+    /// The process that listens, and its peer, if there is one.
     First { listener: Listener, peer: Option<SeqPacket> },
-    /// The one that connected.
+    /// The process that connected.
     Second { peer: SeqPacket },
 }
 
-/// The socket at the path. It goes with its file.
+/// The listening socket. Its file is removed when it is dropped.
 #[derive(Debug)]
 pub(super) struct Listener {
     socket: SeqPacket,
@@ -27,7 +27,7 @@ pub(super) struct Listener {
 }
 
 impl End {
-    /// The other end, if it is there.
+    /// Returns the other end, if it is connected.
     pub(super) fn peer(&self) -> Option<&SeqPacket> {
         match self {
             Self::First { peer, .. } => peer.as_ref(),
@@ -35,7 +35,7 @@ impl End {
         }
     }
 
-    /// Takes the next peer in, if there is none and one waits.
+    /// Accepts the next peer, if there is none and one waits.
     pub(super) fn welcome(&mut self) -> io::Result<()> {
         if let Self::First { listener, peer: peer @ None } = self {
             match listener.socket.accept() {
@@ -48,9 +48,9 @@ impl End {
     }
 }
 
-/// Connects to whoever listens at `path`; if nobody does, listens there. A file that a process left
-/// behind is replaced. The folder is locked meanwhile (flock), or two that start at once could each
-/// take the other's new file for an old one.
+/// Connects to the process that listens at `path`; if there is none, listens there. A stale socket
+/// file is replaced. The folder is locked meanwhile (flock): otherwise two processes that start at
+/// once could each remove the other's new file as stale.
 pub(super) fn join(path: &Path) -> Result<End, UnixError> {
     let refused = |doing| move |error| UnixError::refused(doing, path, error);
     let _lock = lock_folder(path)?;
@@ -68,7 +68,7 @@ pub(super) fn join(path: &Path) -> Result<End, UnixError> {
     Ok(End::First { listener: Listener { socket, path: path.into() }, peer: None })
 }
 
-/// Nobody listens at the file: it goes, if it is a socket's.
+/// Removes the file at `path`, if it is a socket on which no process listens.
 fn remove_stale(path: &Path) -> Result<(), UnixError> {
     let refused = |error| UnixError::refused("remove an old socket", path, error);
     if !fs::symlink_metadata(path).map_err(refused)?.file_type().is_socket() {
@@ -77,8 +77,8 @@ fn remove_stale(path: &Path) -> Result<(), UnixError> {
     fs::remove_file(path).map_err(refused)
 }
 
-/// Locks the folder of `path` for as long as the file lives. Whoever has it locked is about to let
-/// it go; if not, it is somebody else's lock and cannot be waited for.
+/// Locks the folder of `path` for as long as the file lives. Another process of this crate releases
+/// it within moments; a lock held longer belongs to another program and is an error.
 fn lock_folder(path: &Path) -> Result<File, UnixError> {
     let refused = |error| UnixError::refused("lock the folder", path, error);
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -101,12 +101,12 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // Somebody may have removed it before.
+        // Another process may have removed it.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Who wait while there is a peer.
+/// Limit of processes that wait while there is a peer.
 const BACKLOG: i32 = 4;
 const LOCK_TRIES: u32 = 200;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);

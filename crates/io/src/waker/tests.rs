@@ -33,7 +33,7 @@ fn a_sleeping_worker_is_written_to_once() {
     assert!(!sleep(&waker, Duration::ZERO), "it was not announced again");
 }
 
-/// Counts how often it is woken.
+/// A waker that counts its calls.
 #[derive(Default)]
 struct Counting(AtomicUsize);
 
@@ -44,7 +44,7 @@ impl Wake for Counting {
 }
 
 #[test]
-fn a_worker_that_a_task_polls_is_woken_with_it_once_and_without_the_descriptor() {
+fn wake_of_polled_worker_wakes_its_task_once() {
     let waker = Waker::new().unwrap();
     let task = Arc::new(Counting::default());
     waker.set_task(&task::Waker::from(Arc::clone(&task)));

@@ -1,4 +1,4 @@
-//! A worker without a thread: a task of somebody's runtime polls it, and waits for it.
+//! A worker without a thread: a task of another runtime polls it, and waits for it.
 
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,31 +10,31 @@ use crate::Stop;
 use crate::device::Device;
 use crate::sys::Interest;
 
-/// How far a worker came.
+/// Result of polling a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Polled {
-    /// There is more to do, once others had their turn.
+    /// More work is left, after other tasks have had their turn.
     Busy,
-    /// There is nothing to do until one of these.
+    /// Nothing is left to do until one of these.
     Waiting(PollInterest),
-    /// It was asked to end.
+    /// The worker was stopped.
     Ended,
 }
 
-/// What a worker waits for, beside being woken by its [`Waker`](crate::Waker).
+/// Conditions that a worker waits for, in addition to its [`Waker`](crate::Waker).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PollInterest {
-    /// Whether its device is to be readable, or writable again, too. What came before the poll began it
-    /// has seen: edges are enough.
+    /// State of the device to wait for. The worker has seen everything from before the poll, so
+    /// edges suffice.
     pub interest: Interest,
-    /// How long, at most.
+    /// Longest wait, if there is a limit.
     pub timeout: Option<Duration>,
 }
 
 impl<D: Device, P: Port> Worker<D, P> {
-    /// Does what is to be done, in at most so many turns; `task` is woken by the worker's
-    /// [`Waker`](crate::Waker), and is the same each time. Whoever sets `until` wakes it, too.
+    /// Runs at most this many turns. The worker's [`Waker`](crate::Waker) wakes `task`, which is
+    /// the same at each call. The code that sets `until` must wake it, too.
     pub fn poll(
         &mut self,
         task: &task::Waker,
@@ -56,16 +56,16 @@ impl<D: Device, P: Port> Worker<D, P> {
         Ok(Polled::Busy)
     }
 
-    /// The device reported an error. An error if it is lost.
+    /// Handles an error of the device. An error means that the device is lost.
     pub fn on_device_error(&mut self) -> Result<(), WorkerError> {
         let goes_on = self.device.on_poll_error();
         goes_on.map_err(|error| Self::lost(&self.device, error))
     }
 
-    /// Announces its sleep, and says until when it is, unless there is something to do.
+    /// Announces a sleep and returns its conditions, unless there is work left.
     fn begin_to_wait(&mut self, until: &Stop) -> Result<Option<PollInterest>, WorkerError> {
         self.waker.announce();
-        // What was put into the port's queue before the announcement woke nobody.
+        // Commands queued before the announcement have not woken the worker.
         let now = self.clock.now();
         self.shard.tell_time(now);
         if self.port.drain(now, &mut self.shard) == Activity::Busy {
@@ -88,7 +88,7 @@ impl<D: Device, P: Port> Worker<D, P> {
 
 #[cfg(target_os = "linux")]
 impl<D: Device, P> AsFd for Worker<D, P> {
-    /// The device's, which another may take the place of while the worker is polled.
+    /// Returns the device's descriptor. The device must not be replaced while the worker is polled.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
     }

@@ -1,8 +1,8 @@
-//! Whether a worker with nothing to do looks once more, or sleeps.
+//! Decides whether an idle worker polls its device once more, or sleeps.
 //!
-//! Long frames come mostly from this machine, and who sends them wakes the worker himself: of the kernel's
-//! sender in bulk that was 27 % of the time (docs/measured/tun.md). So behind long frames the worker goes on
-//! looking for a while. Where nothing more came in that while, it does so more and more seldom.
+//! Long frames come mostly from this machine, and their sender wakes the worker itself: this cost
+//! the kernel's bulk sender 27 % of its time (docs/measured/tun.md). So after long frames the
+//! worker polls for a while. If no frame arrives meanwhile, it polls less and less often.
 
 use std::time::Duration;
 
@@ -10,27 +10,28 @@ use whimbrel_base::Instant;
 
 use crate::DeviceCounters;
 
-/// What a worker knows of it.
+/// State of the decision.
 #[derive(Debug, Default)]
 pub(super) struct Spin {
-    /// Frames that the device had delivered when it was asked last, and their bytes.
+    /// Frames that the device had delivered at the last call, and their bytes.
     frames: u64,
-    octets: u64,
-    /// Until when it goes on looking, if it does.
+    bytes: u64,
+    /// End of the current polling, if there is one.
     until: Option<Instant>,
-    /// How often nothing came, one after the other.
+    /// Number of pollings without a frame, in a row.
     failures: u8,
-    /// So many times it is not to be tried.
+    /// Number of idle turns until polling is tried again.
     skipped: u32,
 }
 
 impl Spin {
-    /// There is nothing to do at `now`, and the device has delivered so much. Whether to look once more.
+    /// Returns whether to poll once more: the worker is idle at `now`, and the device has these
+    /// counters.
     pub(super) fn goes_on(&mut self, now: Instant, delivered: &DeviceCounters) -> bool {
         let frames = delivered.rx_frames - self.frames;
-        let octets = delivered.rx_octets - self.octets;
-        (self.frames, self.octets) = (delivered.rx_frames, delivered.rx_octets);
-        if frames > 0 && octets >= frames * LONG {
+        let bytes = delivered.rx_bytes - self.bytes;
+        (self.frames, self.bytes) = (delivered.rx_frames, delivered.rx_bytes);
+        if frames > 0 && bytes >= frames * LONG {
             if self.until.is_some() {
                 self.failures = 0;
             }
@@ -50,11 +51,11 @@ impl Spin {
     }
 }
 
-/// Mean length from which frames count as long, bytes.
+/// Mean length from which frames count as long, in bytes.
 const LONG: u64 = 16 << 10;
-/// How long it looks: at 10 Gb/s frames of 64 KiB come 52 us apart.
+/// Duration of polling: at 10 Gb/s frames of 64 KiB arrive 52 us apart.
 const WHILE: Duration = Duration::from_micros(50);
-/// From then on it is tried once in 64 times.
+/// Number of failures from which polling is tried once in 64 times.
 const MOST_FAILURES: u8 = 6;
 
 #[cfg(test)]

@@ -12,12 +12,12 @@ use whimbrel_wire::Address;
 use super::*;
 use crate::DeviceCounters;
 
-/// A device that nothing ever arrives at, until its other end goes.
+/// A device without frames, until its other end is closed.
 #[derive(Debug)]
 struct Quiet {
     socket: UnixStream,
     counters: DeviceCounters,
-    /// Where a command is sent between a read and the burst that it gives, and what was done in which order.
+    /// Sender of a command between a read and its burst, and the order of what was done.
     late: Option<(mpsc::Sender<Command>, Order)>,
 }
 
@@ -66,7 +66,7 @@ impl AsFd for Quiet {
     }
 }
 
-/// A port that runs commands, and counts how often it was asked for them.
+/// A port that runs commands, and counts its calls.
 struct Commands {
     queue: Receiver<Command>,
     drained: Arc<AtomicUsize>,
@@ -96,7 +96,7 @@ impl Port for Commands {
 
 type Command = Box<dyn FnOnce() + Send>;
 
-/// A running worker, and what a test holds of it.
+/// A running worker, and the test's handles.
 struct Running {
     thread: JoinHandle<Ended<Quiet, Commands>>,
     other_end: UnixStream,

@@ -1,4 +1,4 @@
-//! What the tests of devices share.
+//! Helpers that the tests of devices share.
 
 #![allow(dead_code, reason = "each test file uses what it needs")]
 

@@ -1,4 +1,4 @@
-//! A stack with a station of its own that sends to the kernel, and commands that look at both.
+//! A stack with its own station that sends to the kernel, and commands that inspect both.
 
 use std::io::Read;
 use std::net::{IpAddr, TcpListener};
@@ -22,7 +22,7 @@ const MIB: usize = 1 << 20;
 pub(crate) struct Sender {
     peers: Vec<Endpoint>,
     open: Vec<(Handle, Bytes)>,
-    /// Connections closed behind all that was to be sent.
+    /// Connections closed after all their data.
     pub(crate) closed: usize,
 }
 
@@ -58,13 +58,13 @@ impl Port for Sender {
     }
 }
 
-/// The stack, driven by a thread in the namespace of the test's.
+/// The stack, driven by a thread in the test's namespace.
 pub(crate) struct Running<D> {
     pub(crate) thread: JoinHandle<Ended<D, Sender>>,
     stop: Stop,
 }
 
-/// The stack that `spec` describes on its device, sending to `peers`.
+/// Runs the stack that `spec` describes on its device, sending to `peers`.
 pub(crate) fn run<D>(spec: &WireSpec, device: D, peers: &[Endpoint]) -> Running<D>
 where
     D: Device + Send + 'static,
@@ -94,7 +94,7 @@ impl<D: Device> Running<D> {
     }
 }
 
-/// Listeners of the kernel's for both families, and where a stack finds them.
+/// Returns listeners of the kernel for both families, and their endpoints for the stack.
 pub(crate) fn listen() -> ([TcpListener; 2], Vec<Endpoint>) {
     let listeners = ["0.0.0.0:0", "[::]:0"].map(|any| TcpListener::bind(any).unwrap());
     let peers = ["10.9.0.1", "fd09::1"].iter().zip(&listeners).map(|(addr, listener)| {
@@ -105,26 +105,26 @@ pub(crate) fn listen() -> ([TcpListener; 2], Vec<Endpoint>) {
     (listeners, peers)
 }
 
-/// From the stack comes what it is to send, whole, at each of them.
+/// Receives the stack's whole data at each of them.
 pub(crate) fn receive(listeners: &[TcpListener]) {
     for listener in listeners {
         let (mut stream, from) = listener.accept().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut received = Vec::new();
         stream.read_to_end(&mut received).unwrap();
-        assert_eq!((received.len(), received.iter().all(|octet| *octet == 7)), (MIB, true));
+        assert_eq!((received.len(), received.iter().all(|byte| *byte == 7)), (MIB, true));
         assert!(["10.9.0.2", "fd09::2"].contains(&from.ip().to_string().as_str()), "{from}");
     }
 }
 
-/// What a line of words prints, and whether it succeeded.
+/// Runs a command line. Returns its output, and whether it succeeded.
 pub(crate) fn attempt(line: &str) -> (bool, String) {
     let output = needs::command(line).output().unwrap();
     let text = [output.stdout, output.stderr].map(|out| String::from_utf8_lossy(&out).into_owned());
     (output.status.success(), text.concat())
 }
 
-/// What a line of words prints; it must succeed.
+/// Runs a command line, which must succeed. Returns its output.
 pub(crate) fn command(line: &str) -> String {
     let (success, text) = attempt(line);
     assert!(success, "{line}: {text}");

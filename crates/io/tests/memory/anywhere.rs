@@ -1,4 +1,4 @@
-//! What a host holds that speaks for every address, whoever scans it.
+//! Memory of a host that accepts all addresses, under a scan.
 
 use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_base::{Instant, Secrets};
@@ -12,8 +12,9 @@ use whimbrel_wire::{Address, Ipv4Header, Protocol, RawWindow, SeqNum};
 
 use crate::allocator::held;
 
-/// 4,096 SYNs of 64 and 16 in the flow table, which doubles as slabs do, their addresses of 32 and 48 in the
-/// tree that finds them, as much again of their order by age and destination, and 1,024 answers of 128.
+/// Limit in bytes: 4,096 SYNs of 64 and 16 in the flow table, which doubles as slabs do, their
+/// addresses of 32 and 48 in the tree that finds them, as much again for their order by age and
+/// destination, and 1,024 replies of 128.
 const MOST: isize = 4_096 * (2 * (64 + 16) + 2 * (32 + 48)) + 1_024 * 128;
 
 fn host() -> (Shard, ListenerId) {
@@ -31,7 +32,7 @@ fn host() -> (Shard, ListenerId) {
     (shard, listener)
 }
 
-/// A SYN to the destination of this number.
+/// Returns a SYN to the destination of this number.
 fn syn(number: u32) -> Vec<u8> {
     let header = TcpHeader {
         src_port: 4_000,
@@ -55,7 +56,7 @@ fn send_all(shard: &mut Shard, batch: &mut TxBatch) {
     }
 }
 
-/// A million destinations are dialled, and answered so.
+/// Sends SYNs to a million destinations; `decide` answers each.
 fn scan(decide: impl Fn(u32) -> Option<Answer>) {
     let (mut shard, listener) = host();
     let mut batch = TxBatch::new(64);
@@ -66,7 +67,7 @@ fn scan(decide: impl Fn(u32) -> Option<Answer>) {
     for first in (0..1_000_000).step_by(64) {
         let packets: Vec<_> = (first..first + 64).map(syn).collect();
         let frames: Vec<_> = packets.iter().map(|it| RxFrame::new(it, meta)).collect();
-        // Ten seconds for all: nothing expires.
+        // All arrive within ten seconds: nothing expires.
         shard.rx(Instant::from_nanos(u64::from(first) * 10_000), &frames);
         drop(frames);
         drop(packets);
@@ -82,7 +83,7 @@ fn scan(decide: impl Fn(u32) -> Option<Answer>) {
         assert!(census.syn_entries <= 4_096 && census.other_addresses <= 4_096 + 64, "{census:?}");
         assert!(held() - before <= MOST, "{} B are held, {MOST} may be", held() - before);
     }
-    // The clients have given up, and what was answered expires.
+    // The clients have given up, and the answered ones expire.
     shard.advance(Instant::from_millis(140_000), usize::MAX);
     while shard.next_deadline().is_some_and(|next| next < Instant::from_millis(400_000)) {
         let next = shard.next_deadline().unwrap();
@@ -94,7 +95,7 @@ fn scan(decide: impl Fn(u32) -> Option<Answer>) {
 }
 
 #[test]
-fn a_scan_of_a_million_destinations_stays_within_the_bounds_whatever_is_decided() {
+fn scan_of_a_million_destinations_stays_within_bounds() {
     scan(|_| None);
     scan(|asked| match asked % 4 {
         0 => Some(Answer::Reset),

@@ -1,5 +1,5 @@
-//! What a shard says that it holds, beside what it really takes of memory: every allocation is
-//! counted. And that it keeps within its budget, whoever sends.
+//! A shard's own account of its memory, compared with the counted allocations, and its budget under
+//! load.
 
 use bytes::Bytes;
 use whimbrel_base::packet::{RxChecksum, SegMeta};
@@ -21,31 +21,31 @@ const MIB: u64 = 1 << 20;
 const MSS: usize = 1_460;
 const ACK: TcpFlags = TcpFlags::ACK;
 
-/// A server, and what it holds beyond what it held at first.
+/// A server, and its allocations since the start.
 pub(crate) struct Server {
     pub(crate) shard: Shard,
     pub(crate) listener: ListenerId,
     batch: TxBatch,
     pub(crate) now: Instant,
-    /// What was allocated when there was nothing.
+    /// Allocated bytes at the start.
     base: isize,
 }
 
-/// A client of which there is nothing but what it would say next.
+/// A client that consists only of the fields of its next segment.
 #[derive(Clone, Copy)]
 pub(crate) struct Peer {
     host: u16,
     pub(crate) port: u16,
     pub(crate) seq: SeqNum,
     pub(crate) ack: SeqNum,
-    /// The right edge of what it may send.
+    /// Right edge of its send window.
     edge: SeqNum,
     scale: u8,
-    /// The largest segment that it takes.
+    /// Largest segment that it accepts.
     mss: u16,
-    /// What it names as held, beyond what it acknowledges.
+    /// Blocks that it reports beyond its cumulative acknowledgment.
     pub(crate) sack: SackBlocks,
-    /// What its SYNs say of Fast Open.
+    /// Fast Open option of its SYNs.
     pub(crate) fast_open: Option<FastOpen>,
 }
 
@@ -67,7 +67,8 @@ impl Server {
         Self { shard, listener, batch, now: Instant::from_millis(1), base }
     }
 
-    /// Hands a segment over, and a millisecond passes. Returns the last that is sent to that port.
+    /// Passes a segment to the server, and lets a millisecond pass. Returns the last segment sent
+    /// to that port.
     pub(crate) fn take(
         &mut self,
         peer: &Peer,
@@ -76,7 +77,7 @@ impl Server {
         text: &[u8],
     ) -> Option<TcpHeader> {
         let packet = peer.packet(flags, seq, text);
-        // A device verified what nobody computed here, and joined what is longer than a segment.
+        // Stands for a device that verified the checksum and merged segments.
         let segs = text.len().div_ceil(MSS).max(1) as u16;
         let gso_size = if segs > 1 { MSS as u16 } else { 0 };
         let meta = SegMeta { checksum: RxChecksum::Verified, segs, gso_size };
@@ -92,8 +93,8 @@ impl Server {
         loop {
             let more = self.shard.tx(&mut self.batch);
             for segment in self.batch.pending() {
-                let octets = segment.to_vec();
-                let (_, tcp) = IpHeader::parse(&octets).unwrap();
+                let bytes = segment.to_vec();
+                let (_, tcp) = IpHeader::parse(&bytes).unwrap();
                 let header = TcpHeader::parse(tcp).unwrap().0;
                 last = last.filter(|_| header.dst_port != port).or(Some(header));
             }
@@ -114,7 +115,7 @@ impl Server {
         (peer, handle)
     }
 
-    /// What is really held, beside what the test itself holds.
+    /// Returns the allocated bytes of the server, without the test's own.
     pub(crate) fn real(&self, own: isize) -> u64 {
         (held() - self.base - own) as u64
     }
@@ -124,7 +125,7 @@ impl Server {
         snapshot.snd.nxt.offset_from(snapshot.snd.una)
     }
 
-    /// What is said lies within a quarter of what is true.
+    /// Checks that the reported memory is within a quarter of the allocated memory.
     fn check(&self, own: isize, what: &str) {
         let (real, said) = (self.real(own), self.shard.memory().held);
         let quarter = real / 4;
@@ -183,13 +184,14 @@ impl Peer {
         packet
     }
 
-    /// Sends text in order as far as it may, at most so much. Returns how much of it was taken.
-    fn send(&mut self, server: &mut Server, octets: usize) -> usize {
+    /// Sends up to `bytes` bytes in order, as far as the window allows. Returns how many were
+    /// accepted.
+    fn send(&mut self, server: &mut Server, bytes: usize) -> usize {
         let text = [7; MSS];
         let mut sent = 0;
-        while sent < octets {
+        while sent < bytes {
             let room = self.edge.distance_from(self.seq).max(0) as usize;
-            let part = (octets - sent).min(MSS).min(room);
+            let part = (bytes - sent).min(MSS).min(room);
             if part == 0 {
                 break;
             }
@@ -269,8 +271,8 @@ fn text_that_is_not_acknowledged_takes_what_is_said() {
     assert_eq!(server.shard.memory().text, 0);
 }
 
-/// The smallest segments there are: what is remembered of each is as much as its text, and as much again
-/// if the peer names every second one.
+/// With the smallest segments, a segment's record is as large as its text, and twice as large if
+/// the peer reports every second one.
 #[test]
 fn what_is_remembered_of_small_segments_takes_what_is_said() {
     let mut server = Server::new(Tunables::default());
@@ -282,7 +284,7 @@ fn what_is_remembered_of_small_segments_takes_what_is_said() {
             let sent = server.shard.send(*handle, &mut Bytes::from(vec![7; 1_000]));
             assert_eq!(sent, Ok(1_000));
         }
-        // Slow start: what is in flight doubles until half of the text is.
+        // Slow start: the flight doubles until half of the text is sent.
         for _ in 0..8 {
             peer.ack += server.in_flight(*handle);
             server.take(peer, ACK, peer.seq, &[]);
@@ -333,17 +335,17 @@ fn records_take_what_is_said() {
     server.check(own, "in TIME-WAIT");
 }
 
-/// Each of two thousand connections is sent 256 KiB, which nobody reads: 500 MiB, of which the server
-/// may hold 64. An honest client among them, and one that comes later, are served.
+/// Each of two thousand connections receives 256 KiB that the application does not read: 500 MiB,
+/// of which the server may hold 64. An honest client among them, and a later one, are served.
 #[test]
-fn two_thousand_who_are_not_read_stay_within_the_budget_and_others_are_served() {
+fn unread_connections_stay_in_budget_and_others_are_served() {
     let budget = 64 * MIB;
     let mut server = Server::new(Tunables { mem_budget: budget, ..Tunables::default() });
     let (mut early, handle) = server.connected(9_999, 2_000);
-    // Every window is announced before anything is sent: 125 MiB of promises.
+    // Every window is advertised before anything is sent: 125 MiB of promises.
     let mut peers: Vec<_> = (0..2_000).map(|host| server.connected(host, 2_000).0).collect();
     let own = size_of_val(&peers[..]) as isize;
-    // Four segments each, the one that crosses the line, and what a chunk wastes.
+    // Four segments each, the one that crosses the line, and the unused part of a chunk.
     let slack = 2_000 * 6 * MSS as u64;
     for round in 0..16 {
         for peer in &mut peers {
@@ -354,7 +356,7 @@ fn two_thousand_who_are_not_read_stay_within_the_budget_and_others_are_served() 
         assert!(real <= budget / 4 * 5 + slack, "round {round}: {real} B held, {memory:?}");
         exchange(&mut server, &mut early, handle);
     }
-    // Who does not read loses what is beyond four segments before the budget is full.
+    // Connections that are not read lose what exceeds four segments before the budget is full.
     assert!(server.shard.memory().pressure >= Pressure::Tight);
     let (mut late, handle) = server.connected(9_998, 2_000);
     for _ in 0..16 {
@@ -364,10 +366,10 @@ fn two_thousand_who_are_not_read_stay_within_the_budget_and_others_are_served() 
     assert!(counters.mem_tight > 0 && counters.dropped(REFUSED) > 2_000);
 }
 
-/// A super-segment of 60,000 bytes comes for each of two thousand connections, twice as much as the server may
-/// hold, and then as much again: all before anybody can be seen to be slow.
+/// A super-segment of 60,000 bytes arrives for each of two thousand connections, twice as much as
+/// the server may hold, and then as much again: before any reader can be seen to be slow.
 #[test]
-fn two_thousand_super_segments_stay_within_the_budget_and_others_are_served() {
+fn super_segments_stay_in_budget_and_others_are_served() {
     let budget = 64 * MIB;
     let mut server = Server::new(Tunables { mem_budget: budget, ..Tunables::default() });
     let (mut early, handle) = server.connected(9_999, 2_000);
@@ -388,7 +390,7 @@ fn two_thousand_super_segments_stay_within_the_budget_and_others_are_served() {
     }
     let counters = server.shard.counters();
     assert!(counters.mem_clipped > 1_000 && counters.mem_full == 0, "{counters:?}");
-    // Nobody is left without anything: whoever comes last, too.
+    // Every connection keeps some data, the last one, too.
     for (_, handle) in &peers {
         let unread = server.shard.snapshot(*handle).unwrap().unread;
         assert!(unread >= 2 * MSS as u32, "{unread}");
@@ -399,12 +401,12 @@ fn two_thousand_super_segments_stay_within_the_budget_and_others_are_served() {
     }
 }
 
-/// A request of two segments, read at once, and its answer.
+/// Sends a request of two segments, which is read at once, and its response.
 fn exchange(server: &mut Server, peer: &mut Peer, handle: Handle) {
     assert_eq!(peer.send(server, 2_000), 2_000, "an honest client's text is taken");
     let mut read = 0;
-    while let Recv::Data(octets) = server.shard.recv(handle) {
-        read += octets.len();
+    while let Recv::Data(bytes) = server.shard.recv(handle) {
+        read += bytes.len();
     }
     assert_eq!(read, 2_000);
     assert_eq!(server.shard.send(handle, &mut Bytes::from_static(&[1; 3_000])), Ok(3_000));

@@ -1,4 +1,4 @@
-//! What a capture makes a process hold beside its shard, however many flows strangers begin.
+//! Memory of a capture in addition to its shard, with any number of flows.
 
 use whimbrel_base::packet::{RxChecksum, SegMeta};
 use whimbrel_link::recorder::{Recorder, RecorderConfig};
@@ -11,9 +11,9 @@ use crate::budget::{Peer, Server};
 
 /// Packets of these tests have no checksum.
 const VERIFIED: SegMeta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
-/// A flow, its state, and their place in a tree.
+/// Bytes of a flow's record: flow, state, and their place in a tree.
 const OF_FLOW: isize = 96;
-/// The flows whose states are remembered, and what a burst of frames is written into.
+/// Limit in bytes: the remembered states of flows, and the output of a burst.
 const BOUND: isize = 65_536 * OF_FLOW + (256 << 10);
 
 #[test]
@@ -21,7 +21,7 @@ fn states_of_flows_that_are_gone_are_forgotten() {
     let mut server = Server::new(Tunables::default());
     let base = held();
     let mut recorder = Recorder::begin(RecorderConfig::new("whim0", Medium::Ip));
-    let (mut most, mut beside) = (0, held() - base);
+    let (mut most, mut extra) = (0, held() - base);
     for number in 0..300_000_u32 {
         let peer = Peer::new((number >> 8) as u16, 1_024 + (number & 0xff) as u16);
         let packet = peer.packet(TcpFlags::SYN, peer.seq, &[]);
@@ -30,17 +30,17 @@ fn states_of_flows_that_are_gone_are_forgotten() {
         let with_both = held();
         let of_shard = server.shard.memory().held;
         recorder.take().clear();
-        beside += with_both - before;
-        most = most.max(beside - of_shard as isize);
+        extra += with_both - before;
+        most = most.max(extra - of_shard as isize);
         // The listener's entries time out without a packet that is recorded.
         server.pass(if number % 500 == 0 { 200_000 } else { 0 }, peer.port);
-        beside += held() - with_both;
+        extra += held() - with_both;
     }
     assert!((BOUND / 2..=BOUND).contains(&most), "{most} bytes");
 }
 
-/// SYNs of 100,000 flows pass, of which all but some thousand are gone again. A connection that stays is read as
-/// before and not forgotten with them: its state is said once.
+/// SYNs of 100,000 flows pass, of which all but some thousand are gone again. A connection that
+/// stays is not forgotten with them: its state is recorded once.
 #[test]
 fn flood_of_flows_leaves_state_of_connection_that_is_there() {
     let mut server = Server::new(Tunables::default());

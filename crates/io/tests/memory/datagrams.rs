@@ -1,5 +1,5 @@
-//! What a host with UDP sockets holds, whatever others send to it: for its ports, for any port, broken, in
-//! pieces, and about what it never sent.
+//! Memory of a host with UDP sockets under all kinds of input: to its ports, to any port, damaged,
+//! in fragments, and errors about packets that it never sent.
 
 use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets};
@@ -14,20 +14,21 @@ use whimbrel_wire::{
 
 use crate::allocator::held;
 
-/// Two sockets that nobody reads, each with `SO_RCVBUF` and one datagram more.
+/// Limit in bytes of two unread sockets, each with `SO_RCVBUF` and one datagram more.
 const UNREAD: isize = 2 * ((208 << 10) + (64 << 10));
-/// Fragments of all; 4,096 destinations of a lesser MTU; answers that wait, and what they repeat.
+/// Limit in bytes of all fragments, 4,096 destinations of a lesser MTU, waiting replies and what
+/// they quote.
 const OTHERS: isize = (1 << 20) + 4_096 * 100 + 1_024 * 128 + (1 << 20);
-/// What one packet may make the host take on top of its bytes: a queue that doubles.
+/// Bytes that the host may allocate for one packet in addition to its own: a queue that doubles.
 const STEP: isize = 256 << 10;
-/// Bytes that trees and lists shared by all senders may take.
+/// Bytes of the trees and lists that all senders share.
 const SLACK: isize = 64 << 10;
 
 const OPEN: u16 = 53;
 const OURS: [u8; 4] = [10, 0, 0, 1];
 const OURS_V6: [u8; 16] = [0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 const PACKETS: u32 = 8_000;
-/// Of the payload of a datagram in three fragments.
+/// Bytes of payload in each of a datagram's three fragments.
 const THIRD: usize = 1_336;
 
 struct Host {
@@ -36,7 +37,7 @@ struct Host {
 }
 
 impl Host {
-    /// A socket for everybody, and one that is connected to the peer numbered 0.
+    /// Creates an unconnected socket, and one that is connected to the peer numbered 0.
     fn new() -> Self {
         let own = |addr, prefix_len| InterfaceAddress { addr, prefix_len };
         let mut shard = Shard::new(ShardConfig {
@@ -63,7 +64,7 @@ impl Host {
         }
     }
 
-    /// Sockets are closed and time passes: nothing is left.
+    /// Closes the sockets and lets time pass: no memory is left.
     fn end(mut self, base: isize) {
         self.send_all();
         while self.shard.poll_event().is_some() {}
@@ -72,13 +73,13 @@ impl Host {
         self.send_all();
         assert!(self.shard.udp().is_empty());
         assert_eq!((self.shard.udp().held(), self.shard.census().fragment_octets), (0, 0));
-        // Destinations of a lesser MTU stay until others come.
+        // Destinations of a lesser MTU stay until others replace them.
         let left = held() - base;
         assert!(left <= SLACK + 4_096 * 100, "{left} bytes left");
     }
 }
 
-/// Hands packets over, one at a time; the host sends after each `every`.
+/// Passes packets to the host, one at a time; it sends after each `every`.
 fn pour(what: &str, every: u32, packet: impl Fn(u32) -> Vec<u8>) {
     let base = held();
     let mut host = Host::new();
@@ -99,29 +100,29 @@ fn pour(what: &str, every: u32, packet: impl Fn(u32) -> Vec<u8>) {
     host.end(base);
 }
 
-/// A peer's address in this family.
+/// Returns a peer's address in this family.
 fn peer(family: u8, number: u32) -> Address {
     let [_, high, mid, low] = number.to_be_bytes();
     if family == 4 {
         return Address::from_v4_octets([10, 1 + high, mid, low]);
     }
-    let mut octets = OURS_V6;
-    octets[12..].copy_from_slice(&[1, high, mid, low]);
-    Address::from_octets(octets)
+    let mut bytes = OURS_V6;
+    bytes[12..].copy_from_slice(&[1, high, mid, low]);
+    Address::from_octets(bytes)
 }
 
 fn wrap(family: u8, number: u32, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
     let src = peer(family, number);
     let mut packet = if family == 4 {
-        let mut octets = vec![0; Ipv4Header::LEN];
+        let mut bytes = vec![0; Ipv4Header::LEN];
         let (src, dst) = (src.v4_octets().into(), OURS.into());
-        Ipv4Header::new(src, dst, protocol, payload.len()).emit(&mut octets);
-        octets
+        Ipv4Header::new(src, dst, protocol, payload.len()).emit(&mut bytes);
+        bytes
     } else {
-        let mut octets = vec![0; Ipv6Header::LEN];
+        let mut bytes = vec![0; Ipv6Header::LEN];
         let (src, dst) = ((*src.octets()).into(), OURS_V6.into());
-        Ipv6Header::new(src, dst, protocol, payload.len()).emit(&mut octets);
-        octets
+        Ipv6Header::new(src, dst, protocol, payload.len()).emit(&mut bytes);
+        bytes
     };
     packet.extend_from_slice(payload);
     packet
@@ -131,12 +132,12 @@ fn ours(family: u8) -> Address {
     if family == 4 { Address::from_v4_octets(OURS) } else { Address::from_octets(OURS_V6) }
 }
 
-/// What the peer of this number sends to a port.
+/// Returns a datagram of the peer of this number to a port.
 fn payload(family: u8, number: u32, dst_port: u16, data: &[u8]) -> Vec<u8> {
-    let mut octets = vec![0; UdpHeader::LEN + data.len()];
+    let mut bytes = vec![0; UdpHeader::LEN + data.len()];
     let header = UdpHeader { src_port: OPEN, dst_port };
-    header.emit_datagram(peer(family, number), ours(family), data, &mut octets);
-    octets
+    header.emit_datagram(peer(family, number), ours(family), data, &mut bytes);
+    bytes
 }
 
 fn datagram(family: u8, number: u32, dst_port: u16, data: &[u8]) -> Vec<u8> {
@@ -144,7 +145,7 @@ fn datagram(family: u8, number: u32, dst_port: u16, data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn who_floods_ports_takes_what_sockets_may_hold_and_answers_that_wait() {
+fn flood_of_datagrams_stays_within_socket_and_reply_bounds() {
     for family in [4, 6] {
         for every in [1, 1_000, u32::MAX] {
             pour("every port", every, |number| datagram(family, number, number as u16, &[7; 100]));
@@ -184,7 +185,7 @@ fn broken_datagrams_are_kept_nowhere() {
     }
 }
 
-/// The part of a host's datagram to an open port that lies at `at`, as a fragment.
+/// Returns the fragment at `at` of a host's datagram to an open port.
 fn piece(family: u8, [host, id]: [u32; 2], at: usize) -> Vec<u8> {
     let (len, whole) = (THIRD, payload(family, host, OPEN, &[7; 4_000]));
     let more = at + len < whole.len();
@@ -207,7 +208,7 @@ fn piece(family: u8, [host, id]: [u32; 2], at: usize) -> Vec<u8> {
 }
 
 #[test]
-fn datagrams_in_fragments_wait_within_the_bound_of_fragments_and_then_of_their_socket() {
+fn fragmented_datagrams_stay_within_fragment_and_socket_bounds() {
     for family in [4, 6] {
         pour("beginnings", 64, |number| piece(family, [number; 2], 0));
         pour("ends", 64, |number| piece(family, [number; 2], 2 * THIRD));
@@ -221,37 +222,38 @@ fn datagrams_in_fragments_wait_within_the_bound_of_fragments_and_then_of_their_s
     }
 }
 
-/// An ICMP error about a datagram that the host is said to have sent to the peer of this number.
+/// Returns an ICMP error about a datagram that claims to be from the host to the peer of this
+/// number.
 fn error(family: u8, number: u32, src_port: u16, quoted: usize) -> Vec<u8> {
     let datagram = UdpHeader { src_port, dst_port: OPEN };
-    let mut octets = vec![0; UdpHeader::LEN + 1_000];
+    let mut bytes = vec![0; UdpHeader::LEN + 1_000];
     let (own, other) = (ours(family), peer(family, number));
-    datagram.emit_datagram(own, other, &[7; 1_000], &mut octets);
-    error_about(family, number, Protocol::UDP, &octets, quoted)
+    datagram.emit_datagram(own, other, &[7; 1_000], &mut bytes);
+    error_about(family, number, Protocol::UDP, &bytes, quoted)
 }
 
-/// The same about an echo reply.
+/// Returns an ICMP error about an echo reply, as [`error`] does about a datagram.
 fn error_about_reply(family: u8, number: u32, quoted: usize) -> Vec<u8> {
-    let mut octets = vec![0; 1_008];
+    let mut bytes = vec![0; 1_008];
     let (identifier, sequence, data) = (number as u16, 1, &[7; 1_000][..]);
     if family == 4 {
-        IcmpMessage::EchoReply { identifier, sequence, data }.emit(&mut octets);
-        return error_about(4, number, Protocol::ICMP, &octets, quoted);
+        IcmpMessage::EchoReply { identifier, sequence, data }.emit(&mut bytes);
+        return error_about(4, number, Protocol::ICMP, &bytes, quoted);
     }
     let reply = Icmpv6Message::EchoReply { identifier, sequence, data };
-    reply.emit(OURS_V6.into(), (*peer(6, number).octets()).into(), &mut octets);
-    error_about(6, number, Protocol::ICMPV6, &octets, quoted)
+    reply.emit(OURS_V6.into(), (*peer(6, number).octets()).into(), &mut bytes);
+    error_about(6, number, Protocol::ICMPV6, &bytes, quoted)
 }
 
-/// An ICMP error about a packet that carries these bytes.
+/// Returns an ICMP error about a packet that carries these bytes.
 fn error_about(
     family: u8,
     number: u32,
     protocol: Protocol,
-    octets: &[u8],
+    bytes: &[u8],
     quoted: usize,
 ) -> Vec<u8> {
-    let mut about = wrap(family, number, protocol, octets);
+    let mut about = wrap(family, number, protocol, bytes);
     let (src, dst) = if family == 4 { (12..16, 16..20) } else { (8..24, 24..40) };
     let to_peer = about[src.clone()].to_vec();
     let from_own = about[dst.clone()].to_vec();
@@ -265,21 +267,21 @@ fn error_about(
             0 => IcmpMessage::FragmentationNeeded { next_hop_mtu: number as u16, quoted },
             _ => IcmpMessage::DestinationUnreachable { code: number as u8 % 16, quoted },
         };
-        let mut octets = vec![0; message.wire_len()];
-        message.emit(&mut octets);
-        return wrap(4, router, Protocol::ICMP, &octets);
+        let mut bytes = vec![0; message.wire_len()];
+        message.emit(&mut bytes);
+        return wrap(4, router, Protocol::ICMP, &bytes);
     }
     let message = match number % 3 {
         0 => Icmpv6Message::PacketTooBig { mtu: number, quoted: &about },
         _ => Icmpv6Message::DestinationUnreachable { code: number as u8 % 8, quoted: &about },
     };
-    let mut octets = vec![0; message.wire_len()];
-    message.emit((*peer(6, router).octets()).into(), OURS_V6.into(), &mut octets);
-    wrap(6, router, Protocol::ICMPV6, &octets)
+    let mut bytes = vec![0; message.wire_len()];
+    message.emit((*peer(6, router).octets()).into(), OURS_V6.into(), &mut bytes);
+    wrap(6, router, Protocol::ICMPV6, &bytes)
 }
 
 #[test]
-fn errors_about_datagrams_leave_no_more_than_the_paths_of_the_latest() {
+fn errors_about_datagrams_leave_at_most_4096_paths() {
     for family in [4, 6] {
         for quoted in [0, 20, 27, 28, 47, 48, 500] {
             pour("of a socket", 64, |number| error(family, number, OPEN, quoted));
@@ -290,7 +292,7 @@ fn errors_about_datagrams_leave_no_more_than_the_paths_of_the_latest() {
 }
 
 #[test]
-fn errors_about_echo_replies_leave_no_more_than_the_paths_of_the_latest() {
+fn errors_about_echo_replies_leave_at_most_4096_paths() {
     for family in [4, 6] {
         for quoted in [20, 28, 48, 500] {
             pour("of many", 64, |number| error_about_reply(family, number, quoted));

@@ -1,5 +1,4 @@
-//! What fragments that never become whole really take of memory, and what each costs in work: a
-//! shard, with every allocation counted.
+//! Memory and work for fragments that never become whole: a shard, with every allocation counted.
 
 use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets};
@@ -11,12 +10,12 @@ use whimbrel_wire::{Address, Fragment, Ipv4Header, Protocol};
 
 use crate::allocator::held;
 
-/// Bytes that trees and lists shared by all senders may take.
+/// Bytes of the trees and lists that all senders share.
 const SLACK: isize = 16 << 10;
 const TOTAL: isize = 1 << 20;
 const OF_ONE: isize = 256 << 10;
 
-/// A fragment of the datagram `id` of the host of this number.
+/// Returns a fragment of the datagram `id` of the host of this number.
 fn fragment(host: u16, id: u16, offset: u16, len: usize) -> Vec<u8> {
     let mut packet = vec![0; Ipv4Header::LEN];
     let [high, low] = host.to_be_bytes();
@@ -43,7 +42,8 @@ fn server() -> Shard {
     Shard::new(config).unwrap()
 }
 
-/// Hands over every fragment; the most that was held for them stays within `most` and what is said.
+/// Passes every fragment to the shard and checks that their memory stays within `most` and the
+/// reported number.
 fn pour(most: isize, fragments: impl Iterator<Item = Vec<u8>>) {
     let mut server = server();
     let base = held();
@@ -54,11 +54,11 @@ fn pour(most: isize, fragments: impl Iterator<Item = Vec<u8>>) {
         let taken = held() - before;
         let held = held() - base - packet.capacity() as isize;
         let said = server.census().fragment_octets as isize;
-        assert!(held <= said + SLACK, "{held} octets held, {said} said");
-        assert!(taken <= packet.len() as isize + SLACK, "{taken} octets for one fragment");
+        assert!(held <= said + SLACK, "{held} bytes held, {said} said");
+        assert!(taken <= packet.len() as isize + SLACK, "{taken} bytes for one fragment");
         peak = peak.max(held);
     }
-    assert!(peak <= most + SLACK, "{peak} octets held");
+    assert!(peak <= most + SLACK, "{peak} bytes held");
     while server.advance(Instant::from_millis(60_000), 64) {}
     let mut batch = TxBatch::new(64);
     while server.tx(&mut batch) || !batch.is_empty() {
@@ -66,10 +66,11 @@ fn pour(most: isize, fragments: impl Iterator<Item = Vec<u8>>) {
     }
     drop(batch);
     assert_eq!(server.census().fragment_octets, 0);
-    assert!(held() - base <= SLACK, "{} octets left", held() - base);
+    assert!(held() - base <= SLACK, "{} bytes left", held() - base);
 }
 
-/// Where pieces of `len` bytes lie that never touch: from the front, from behind, and by turns.
+/// Returns offsets of pieces of `len` bytes that never touch: from the front, from behind, and
+/// alternating.
 fn places(len: usize) -> [Vec<u16>; 3] {
     let step = (len / 8 * 8).max(8) + 8;
     let ascending: Vec<u16> = (1..65_000 / step).map(|at| (at * step) as u16).collect();
@@ -80,7 +81,7 @@ fn places(len: usize) -> [Vec<u16>; 3] {
 }
 
 #[test]
-fn what_one_source_pins_is_what_is_said_and_stays_within_its_share() {
+fn fragments_of_one_source_stay_within_its_share() {
     for len in [1, 8, 64, 512, 1_480, 60_000] {
         for order in places(len) {
             let fragments = (0..300)

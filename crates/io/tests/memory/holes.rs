@@ -1,4 +1,4 @@
-//! A peer that makes a thousand holes of one byte: in what it sends, and in what it says that it got.
+//! A peer that makes a thousand holes of one byte: in what it sends, and in what it acknowledges.
 
 use bytes::Bytes;
 use whimbrel_stack::Handle;
@@ -10,7 +10,8 @@ use crate::budget::{Peer, Server};
 const ACK: TcpFlags = TcpFlags::ACK;
 const HOLES: u32 = 1_000;
 
-/// What a thousand single bytes with a byte missing between them pin, and how many were taken.
+/// Returns the memory pinned by a thousand single bytes with one byte missing between them, and how
+/// many were accepted.
 fn pinned_by_pieces(server: &mut Server, peer: &Peer, handle: Handle) -> (u64, u64) {
     let before = server.real(0);
     for number in 0..HOLES {
@@ -48,7 +49,7 @@ fn a_thousand_holes_of_one_byte_pin_no_more_than_the_bounds_say() {
 /// docs/BOUNDS.md: "48 for each segment in flight, some 100 for each range that is named, lost or sent
 /// again, of which there are no more than segments, or 64".
 #[test]
-fn a_thousand_bytes_named_one_by_one_pin_no_more_than_the_bounds_say() {
+fn thousand_sack_ranges_of_one_byte_stay_within_bounds() {
     let mut server = Server::new(Tunables::default());
     let (mut peer, handle) = server.connected(0, 2_000);
     let sent = server.shard.send(handle, &mut Bytes::from_static(&[7; 200_000]));

@@ -1,4 +1,4 @@
-//! What a shard makes the allocator hand out, whatever others send: every allocation is counted.
+//! Memory that a shard allocates under any input: every allocation is counted.
 #![allow(clippy::unwrap_used)] // the helpers of tests, as the tests themselves
 
 #[path = "../../../../tests/harness/allocator.rs"]

@@ -1,5 +1,5 @@
-//! What the link makes a shard hold, whoever floods it: neighbours that are asked for or known, what
-//! waits for them, and messages of its own that wait to be sent.
+//! Memory of a shard under floods from its link: neighbours, packets that wait for them, and its
+//! own messages that wait to be sent.
 
 use whimbrel_base::packet::SegMeta;
 use whimbrel_base::{Instant, Secrets};
@@ -17,13 +17,13 @@ use crate::allocator::held;
 const OURS: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 const THEIRS: MacAddress = MacAddress([6, 0, 0, 0, 0, 9]);
 const OWN: [u8; 4] = [10, 0, 0, 1];
-/// 256 messages of 40 bytes, and the room of a queue that doubles.
+/// Limit in bytes of 256 messages of 40 bytes, in a queue that doubles.
 const OUTBOX: isize = 256 * 40 * 2;
-/// 1,024 neighbours, the trees that find them, and what is asked.
+/// Limit in bytes of 1,024 neighbours, the trees that find them, and their solicitations.
 const TABLE: isize = 1_024 * 160;
-/// What is said to wait to be sent: 1,024 answers, and 1 MiB of what they repeat.
+/// Limit in bytes of the replies that wait: 1,024 replies, and 1 MiB of what they quote.
 const REPLIES: isize = (1_024 * 128) + (1 << 20);
-/// Three packets for each of 128 neighbours, each with its headers.
+/// Limit in bytes of three packets for each of 128 neighbours, each with its headers.
 const WAITING: isize = 3 * 128 * (PACKET as isize + 256);
 const PACKET: usize = 1_500;
 
@@ -43,7 +43,7 @@ fn frame(ether_type: EtherType, packet: &[u8]) -> Vec<u8> {
     [&header.emit()[..], packet].concat()
 }
 
-/// Asks for the host's address, in the name of the neighbour of this number.
+/// Returns a request for the host's address, from the neighbour of this number.
 fn asks(number: u16) -> Vec<u8> {
     let [high, low] = number.to_be_bytes();
     let packet = ArpPacket {
@@ -56,7 +56,7 @@ fn asks(number: u16) -> Vec<u8> {
     frame(EtherType::ARP, &packet.emit())
 }
 
-/// An echo request as long as a packet can be, in the name of a neighbour that nobody knows.
+/// Returns an echo request of the largest size, from an unknown neighbour.
 fn ping(number: u16) -> Vec<u8> {
     let [high, low] = number.to_be_bytes();
     let mut packet = vec![0; PACKET];
@@ -76,7 +76,7 @@ fn ping(number: u16) -> Vec<u8> {
     frame(EtherType::IPV4, &packet)
 }
 
-/// Hands frames over, and lets the host send after each `every`; the most that was held.
+/// Passes frames to the host, which sends after each `every`. Returns the most memory that it had.
 fn flood(every: usize, frames: impl Iterator<Item = Vec<u8>>) -> (isize, Shard) {
     let mut host = host();
     let mut batch = TxBatch::new(64);
@@ -96,7 +96,7 @@ fn flood(every: usize, frames: impl Iterator<Item = Vec<u8>>) -> (isize, Shard) 
 }
 
 #[test]
-fn who_asks_for_the_host_without_an_end_takes_the_room_of_a_table_and_a_queue() {
+fn flood_of_solicitations_stays_within_table_and_queue() {
     for every in [1, 100, usize::MAX] {
         let (peak, host) = flood(every, (0..20_000).map(asks));
         assert_eq!(host.link().unwrap().neighbours().len(), 1_024);
@@ -110,7 +110,10 @@ fn answers_to_neighbours_that_do_not_exist_wait_in_bounds() {
         let (peak, host) = flood(every, (0..20_000).map(ping));
         let waiting = host.link().unwrap().neighbours().waiting();
         assert!(waiting <= 3 * 128, "{waiting} packets");
-        assert!(waiting > 100 || every == usize::MAX, "{waiting} packets: nobody sought them");
+        assert!(
+            waiting > 100 || every == usize::MAX,
+            "{waiting} packets wait, but no solicitation was sent"
+        );
         assert!(
             peak <= TABLE + OUTBOX + REPLIES + WAITING,
             "{peak} bytes, sending after each {every}"

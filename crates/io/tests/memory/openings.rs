@@ -1,5 +1,5 @@
-//! What connections make a shard hold that no application has taken yet: complete ones in a queue, and
-//! handshakes of Fast Open with the text of their SYNs.
+//! Memory of connections that the application has not accepted: complete ones in the queue, and
+//! Fast Open handshakes with the text of their SYNs.
 
 use whimbrel_tcp::Tunables;
 use whimbrel_wire::tcp::{FastOpen, TcpFlags};
@@ -8,24 +8,24 @@ use crate::budget::{Peer, Server};
 
 /// The backlog of the server's listener.
 const BACKLOG: u64 = 4_096;
-/// A connection with its places in the tables.
+/// Bytes of a connection with its places in the tables.
 const CONNECTION: u64 = 400;
-/// A half-open entry with its place in the flow table.
+/// Bytes of a half-open entry with its place in the flow table.
 const HALF_OPEN: u64 = 64 + 11;
-/// What stands beside all of them.
+/// Bytes that do not depend on their number.
 const FIXED: u64 = 16 << 10;
 
 fn peer(number: u64) -> Peer {
     Peer::new((number >> 8) as u16, 1_024 + (number & 0xff) as u16)
 }
 
-/// The bound of received text, as docs/BOUNDS.md has it.
-const fn text(octets: u64) -> u64 {
-    2 * octets + 64 + 4_096
+/// Returns the limit of received text, as docs/BOUNDS.md has it.
+const fn text(bytes: u64) -> u64 {
+    2 * bytes + 64 + 4_096
 }
 
 #[test]
-fn complete_connections_that_nobody_accepts_are_the_backlog_each_with_what_they_sent() {
+fn unaccepted_connections_are_limited_to_the_backlog() {
     for sent in [0, 1_000] {
         let mut server = Server::new(Tunables::default());
         let base = server.real(0);
@@ -36,7 +36,7 @@ fn complete_connections_that_nobody_accepts_are_the_backlog_each_with_what_they_
                 server.take(&peer, TcpFlags::ACK, peer.seq, &vec![7; sent as usize]);
             }
         }
-        // Beyond that nobody is answered.
+        // Further SYNs get no reply.
         for number in BACKLOG..2 * BACKLOG {
             let peer = peer(number);
             assert_eq!(server.take(&peer, TcpFlags::SYN, peer.seq, &[]), None);
@@ -52,7 +52,7 @@ fn complete_connections_that_nobody_accepts_are_the_backlog_each_with_what_they_
 }
 
 #[test]
-fn handshakes_of_fast_open_are_as_many_as_the_application_allows_each_with_its_text() {
+fn fast_open_handshakes_are_limited_to_the_queue_length() {
     const ALLOWED: u32 = 64;
     const TEXT: u64 = 1_400;
     let mut server = Server::new(Tunables::default());

@@ -1,4 +1,4 @@
-//! What a trace makes a process hold beside its shard, however many connections strangers begin.
+//! Memory of a trace in addition to its shard, with any number of connections.
 
 use std::collections::VecDeque;
 
@@ -13,11 +13,11 @@ use crate::budget::{Peer, Server};
 
 /// Packets of these tests have no checksum.
 const VERIFIED: SegMeta = SegMeta { checksum: RxChecksum::Verified, ..SegMeta::SINGLE };
-/// What was said last of a connection, and its place in a tree.
+/// Bytes of the last state of a connection, and its place in a tree.
 const OF_CONNECTION: isize = 150;
-/// Connections that are there at any one time.
+/// Connections that are open at a time.
 const OPEN: usize = 1_000;
-/// Those, as many that went, and the lines of a burst.
+/// Limit in bytes: those, as many closed ones, and the lines of a burst.
 const BOUND: isize = 2 * OPEN as isize * OF_CONNECTION + (16 << 10);
 
 #[test]
@@ -25,7 +25,7 @@ fn connections_that_went_without_a_segment_are_forgotten() {
     let mut server = Server::new(Tunables::default());
     let base = held();
     let mut tracer = Tracer::new(Medium::Ip, 0, 1);
-    let (mut beside, mut most) = (held() - base, 0);
+    let (mut extra, mut most) = (held() - base, 0);
     let mut open = VecDeque::new();
     for number in 0..20_000_u32 {
         let peer = Peer::new((number >> 8) as u16, 1_024 + (number & 0xff) as u16);
@@ -35,8 +35,8 @@ fn connections_that_went_without_a_segment_are_forgotten() {
         tracer.rx(server.now, &server.shard, &[RxFrame::new(&packet, SegMeta::SINGLE)]);
         assert!(!tracer.take().is_empty(), "a connection that was not traced");
         tracer.take().clear();
-        beside += held() - before;
-        most = most.max(beside);
+        extra += held() - before;
+        most = most.max(extra);
         open.push_back(handle);
         if open.len() == OPEN {
             // Its reset is not shown to the tracer, as if it had timed out.
@@ -48,7 +48,8 @@ fn connections_that_went_without_a_segment_are_forgotten() {
     assert!((BOUND / 4..=BOUND).contains(&most), "{most} bytes, at most {BOUND}");
 }
 
-/// While 4,000 connections come and go, one that stays is read and traced as before: that it opened is said once.
+/// While 4,000 connections open and close, one that stays is traced as before: its opening is
+/// reported once.
 #[test]
 fn flood_of_connections_leaves_trace_of_one_that_is_there() {
     let mut server = Server::new(Tunables::default());
@@ -67,7 +68,7 @@ fn flood_of_connections_leaves_trace_of_one_that_is_there() {
             let Recv::Data(text) = server.shard.recv(own) else { panic!("{number}: no text") };
             assert_eq!(text, b"text"[..]);
             tracer.rx(server.now, &server.shard, &frame);
-            // Of a connection that is forgotten it would say again that it opened.
+            // A forgotten connection would be reported as opened again.
             let line = String::from_utf8(tracer.take().clone()).unwrap();
             let event = if number == 0 { "opened" } else { "received" };
             let line_is_its = line.contains(r#""conn":1,"#) && line.lines().count() == 1;

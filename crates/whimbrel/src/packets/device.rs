@@ -71,7 +71,7 @@ impl PacketDevice {
     fn count_sent(&mut self, segment: &TxSegment) {
         self.counters.tx_frames += 1;
         self.counters.tx_super += u64::from(packets_of(segment) > 1);
-        self.counters.tx_octets += segment.len() as u64;
+        self.counters.tx_bytes += segment.len() as u64;
     }
 }
 

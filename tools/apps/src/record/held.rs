@@ -1,4 +1,4 @@
-//! What held connections up: time that they spent neither connecting at once nor exchanging.
+//! Delays of connections: time that they spent neither connecting at once nor exchanging.
 
 use core::ops::AddAssign;
 use core::time::Duration;

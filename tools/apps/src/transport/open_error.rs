@@ -49,7 +49,7 @@ pub struct PortShortage {
 }
 
 impl PortShortage {
-    /// What to do about it, best first.
+    /// Returns the remedies, the best first.
     pub fn remedy(&self) -> String {
         let reuse = if self.is_reuse_off { "set net.ipv4.tcp_tw_reuse=1, " } else { "" };
         [reuse, ConnError::PortsExhausted.remedy()].concat()

@@ -17,7 +17,7 @@ pub struct SenderStats {
     pub mss: u32,
     /// Smoothed round-trip time, if measured.
     pub rtt: Option<Duration>,
-    /// The least round-trip time of late, if it was measured.
+    /// Least recent round-trip time, if measured.
     pub min_rtt: Option<Duration>,
     /// Variation of round trips (RTTVAR).
     pub rttvar: Duration,

@@ -18,7 +18,7 @@ fn time_wait_is_read_by_its_name() {
 fn counters_have_the_names_of_nstat() {
     let text = "Ip: Forwarding\nIp: 1\nTcp: MaxConn ActiveOpens CurrEstab\nTcp: -1 19 2\n";
     assert_eq!(rows(text, "Tcp"), BTreeMap::from([("TcpActiveOpens".into(), 19)]));
-    let text = "TcpExt: TW PAWSEstab\nTcpExt: 7 0\nIpExt: InOctets\nIpExt: 9\n";
+    let text = "TcpExt: TW PAWSEstab\nTcpExt: 7 0\nIpExt: InNoRoutes\nIpExt: 9\n";
     let expected = [("TcpExtTW".into(), 7), ("TcpExtPAWSEstab".into(), 0)];
     assert_eq!(rows(text, "TcpExt"), BTreeMap::from(expected));
 }

@@ -25,25 +25,25 @@ use super::BridgeError;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BridgeEnd {
     name: String,
-    /// That of the process, if there is none.
+    /// Namespace; `None` is that of the process.
     namespace: Option<PathBuf>,
-    /// What the machine is to have on it.
+    /// Addresses that the machine gets on it.
     addresses: Vec<InterfaceAddress>,
 }
 
-/// Why what was typed is no end of a bridge.
+/// Reason why a text is no end of a bridge.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndError {
-    /// Another kind of wire, or none.
+    /// The kind of wire is not `tun`.
     #[error("{0:?} is no TUN interface: give tun:NAME[,netns=NAMESPACE][,addr=ADDRESS/PREFIX]")]
     Kind(String),
-    /// What stands behind the name.
+    /// The option after the name is invalid.
     #[error(
         "{0:?}: give netns=NAMESPACE, as in netns=client, or addr=ADDRESS/PREFIX, as in addr=10.1.0.1/24"
     )]
     Key(String),
-    /// Values that are none.
+    /// The values are invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
 }
@@ -60,7 +60,7 @@ impl FromStr for BridgeEnd {
             let refuse = || EndError::Key(part.into());
             match part.split_once('=') {
                 Some(("netns", path)) if !path.is_empty() && end.namespace.is_none() => {
-                    // As ip(8) has it: a name is one of those.
+                    // ip(8) treats a name as a file of this folder.
                     end.namespace = Some(Path::new("/run/netns").join(path));
                 }
                 Some(("addr", value)) => {
@@ -75,18 +75,18 @@ impl FromStr for BridgeEnd {
 }
 
 impl BridgeEnd {
-    /// The name of the interface, in its namespace.
+    /// Returns the name of the interface in its namespace.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Makes the interface in its namespace, or attaches to it.
+    /// Creates the interface in its namespace, or attaches to it.
     pub(super) fn open(&self, mtu: u16) -> Result<Tun, BridgeError> {
         let config = self.config(mtu)?;
         Ok(self.within(|| Tun::open(&config))??)
     }
 
-    /// Packets that the interface dropped because nobody read them in time.
+    /// Returns how many packets the interface dropped because they were not read in time.
     pub(super) fn dropped(&self) -> Option<u64> {
         let text = self.within(|| fs::read_to_string("/proc/thread-self/net/dev")).ok()?.ok()?;
         dropped_in(&text, &self.name)
@@ -96,13 +96,14 @@ impl BridgeEnd {
         BridgeError::Lost { name: self.name.clone(), error }
     }
 
-    /// Each packet as it would stand on a cable: what a link loses is a packet, and not a burst of them.
+    /// Returns the configuration of the interface. Offloads are off, so that a link loses single
+    /// packets and not bursts of them.
     fn config(&self, mtu: u16) -> Result<TunConfig, ConfigError> {
         let config = TunConfig::bare(&self.name, self.addresses.clone())?;
         Ok(config.with_mtu(mtu)?.with_offload(Offload::Off))
     }
 
-    /// Does `work` in its namespace.
+    /// Runs `work` in the end's namespace.
     fn within<T>(&self, work: impl FnOnce() -> T) -> Result<T, BridgeError> {
         let Some(path) = &self.namespace else { return Ok(work()) };
         let entered = Namespace::open(path).and_then(|namespace| namespace.within(work));
@@ -111,12 +112,13 @@ impl BridgeEnd {
     }
 }
 
-/// The packets that the interface `name` dropped instead of sending, of the lines of `/proc/net/dev`.
+/// Returns how many packets the interface `name` dropped instead of sending, from the lines of
+/// `/proc/net/dev`.
 fn dropped_in(lines: &str, name: &str) -> Option<u64> {
     let figures = lines.lines().find_map(|line| {
         line.split_once(':').filter(|(first, _)| first.trim() == name).map(|(_, rest)| rest)
     })?;
-    // Eight of what it received, then bytes, packets, errors and drops of what it sent.
+    // Eight counters of reception, then bytes, packets, errors and drops of transmission.
     figures.split_ascii_whitespace().nth(11)?.parse().ok()
 }
 

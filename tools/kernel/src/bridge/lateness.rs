@@ -1,8 +1,9 @@
-//! How late packets are, to the microsecond.
+//! Distribution of the lateness of packets, in microseconds.
 
 use std::time::Duration;
 
-/// A distribution of times: each microsecond below ten milliseconds by itself, what is later together.
+/// A distribution of times: a bin for each microsecond below ten milliseconds, and one for all
+/// later ones.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     counts: Box<[u64]>,
@@ -26,8 +27,9 @@ impl Lateness {
         self.most = self.most.max(late);
     }
 
-    /// The time that so many percent of the packets did not exceed, whole microseconds rounded down;
-    /// zero if there were none, the greatest of all if that lies beyond ten milliseconds.
+    /// Returns the time that `percent` percent of the packets did not exceed, in whole
+    /// microseconds, rounded down. Zero if there were none; the maximum if it lies beyond ten
+    /// milliseconds.
     pub fn percentile(&self, percent: f64) -> Duration {
         let rank = (self.total as f64 * percent / 100.0).ceil().max(1.0) as u64;
         let mut passed = 0;
@@ -42,14 +44,14 @@ impl Lateness {
         }
     }
 
-    /// The greatest lateness of a frame so far.
+    /// Returns the maximum so far.
     pub const fn max(&self) -> Duration {
         self.most
     }
 }
 
-/// What is later than this counts together: whoever looks wants to know whether it is one, and not
-/// whether it is ten or eleven.
+/// Number of bins, one a microsecond. Later packets share one bin, because finer differences do not
+/// matter there.
 const MICROS: usize = 10_000;
 
 #[cfg(test)]

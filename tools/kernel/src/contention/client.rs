@@ -1,4 +1,4 @@
-//! A client that asks for one short connection after the other.
+//! A client that runs one short connection after the other.
 
 use bytes::Bytes;
 use whimbrel_base::Instant;
@@ -10,12 +10,12 @@ use whimbrel_wire::{Address, Endpoint};
 
 use super::{Frames, Inboxes, PORT, SERVER, take_all};
 
-/// A client host of its own, on the thread of whoever serves it.
+/// A client host, on the thread that serves it.
 pub(super) struct Client {
     shard: Shard,
     batch: TxBatch,
     thread: usize,
-    /// Each has ports of its own towards the server, which rest after use.
+    /// Local addresses. Each has its own ports towards the server, which rest after use.
     sources: Vec<Address>,
     next: usize,
     /// Queries under way.
@@ -45,17 +45,17 @@ impl Client {
         })
     }
 
-    /// What was asked until now does not count.
+    /// Resets the counts.
     pub(super) fn forget_counts(&mut self) {
         (self.queries, self.failed) = (0, 0);
     }
 
-    /// Queries that were answered, and that were not.
+    /// Returns the numbers of answered and of failed queries.
     pub(super) fn counted(&self) -> (u64, u64) {
         (self.queries, self.failed)
     }
 
-    /// As many queries are under way as may be.
+    /// Starts queries up to the limit.
     pub(super) fn ask(&mut self, now: Instant) {
         while self.shard.advance(now, BATCH) {}
         while self.open < AT_A_TIME {
@@ -74,12 +74,12 @@ impl Client {
         take_all(&mut self.shard, &mut self.batch, &mut self.asked);
     }
 
-    /// What it has to say to the server.
+    /// Returns the frames for the server.
     pub(super) fn asked(&self) -> impl Iterator<Item = &[u8]> {
         self.asked.iter()
     }
 
-    /// What came for it is read.
+    /// Processes the frames that arrived for it.
     pub(super) fn hear(&mut self, now: Instant, inboxes: &Inboxes) {
         self.heard.clear();
         inboxes.take(self.thread, &mut self.heard);
@@ -90,7 +90,7 @@ impl Client {
         }
         while let Some(event) = self.shard.poll_event() {
             match event {
-                // One that is over is told by an event of its own.
+                // A finished connection is reported by its own event.
                 Event::Connected(handle) => {
                     let _ = self.shard.send(handle, &mut Bytes::from_static(&REQUEST));
                 }
@@ -101,7 +101,7 @@ impl Client {
         }
     }
 
-    /// It closes first, once it has its answer.
+    /// Reads the response, and closes first.
     fn read(&mut self, handle: Handle) {
         match self.shard.recv(handle) {
             Recv::Data(answer) if answer == RESPONSE[..] => self.end(handle, true),
@@ -121,11 +121,12 @@ impl Client {
     }
 }
 
-/// What a query asks, and what it is told.
+/// Text of a request; its response has the same length.
 const REQUEST: [u8; 64] = [b'?'; 64];
 pub(super) const RESPONSE: [u8; 256] = [b'!'; 256];
-/// Queries of a client that are under way.
+/// Queries of a client under way at a time.
 const AT_A_TIME: usize = 32;
 pub(super) const BATCH: usize = 256;
-/// With two million ports no query waits for one within 60 s, at 30,000 queries a second.
+/// Number of addresses. With two million ports no query waits for one within 60 s at 30,000 queries
+/// a second.
 const SOURCES: u8 = 32;

@@ -1,4 +1,4 @@
-//! The server's host, and how a thread comes at it.
+//! The server's host, and the ways in which threads access it.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -17,18 +17,19 @@ pub(super) struct Served {
     shard: Shard,
     listener: ListenerId,
     batch: TxBatch,
-    /// Whoever processes a handshake's last segment accepts the connection at once, and publishes it.
+    /// True if the thread that processes a handshake's last segment accepts the connection at once
+    /// and publishes it.
     publishes: bool,
 }
 
-/// What applications learn of it; as sockets have locks of their own, not under the host's.
+/// Events for applications. As sockets have their own locks, it is not under the host's lock.
 #[derive(Default)]
 pub(super) struct Ready {
-    /// There is something to accept.
+    /// True if a connection can be accepted.
     is_listening: bool,
-    /// Accepted already, and not seen by an application.
+    /// Connections accepted already, and not seen by an application.
     published: VecDeque<Handle>,
-    /// There is something to read.
+    /// Connections with data to read.
     readable: VecDeque<Handle>,
 }
 
@@ -37,13 +38,13 @@ impl Served {
         Self { shard, listener, batch: TxBatch::new(BATCH), publishes }
     }
 
-    /// A frame arrives.
+    /// Processes a frame.
     fn rx(&mut self, now: Instant, frame: &[u8], out: &mut Frames, news: &mut Ready) {
         self.shard.rx(now, &[RxFrame::new(frame, SegMeta::SINGLE)]);
         self.collect(out, news);
     }
 
-    /// What follows from whatever was done: replies, and what applications are told.
+    /// Collects replies and events after any operation.
     fn collect(&mut self, out: &mut Frames, news: &mut Ready) {
         take_all(&mut self.shard, &mut self.batch, out);
         while let Some(event) = self.shard.poll_event() {
@@ -62,10 +63,10 @@ impl Served {
         }
     }
 
-    /// A query is answered; at the end of its stream its connection is closed.
+    /// Answers a query; closes the connection at the end of its stream.
     fn answer(&mut self, handle: Handle) {
         match self.shard.recv(handle) {
-            // The client sees by its length that it was not all.
+            // The client detects by the length that it was not all.
             Recv::Data(_) => {
                 let _ = self.shard.send(handle, &mut Bytes::from_static(&RESPONSE));
             }
@@ -75,25 +76,25 @@ impl Served {
     }
 }
 
-/// How a thread does something with the host.
+/// A thread's access to the host.
 pub(super) trait Access {
-    /// Does one step, as long as that takes, and what follows from it.
+    /// Runs one step, with its extra time and what follows from it.
     fn step<T>(&mut self, work: impl FnOnce(&mut Served, &mut Frames, &mut Ready) -> T) -> T;
 
-    /// Does something with what applications know.
+    /// Accesses the applications' events.
     fn ready<T>(&mut self, look: impl FnOnce(&mut Ready) -> T) -> T;
 
-    /// Whether it is time to look at the timers.
+    /// True if the timers are due.
     fn is_timely(&mut self, now: Instant) -> bool;
 
-    /// What left since, to be routed.
+    /// Returns the frames sent since, to be routed.
     fn out(&mut self) -> &mut Frames;
 
     fn forget_counts(&mut self);
 
     fn counted(&self) -> Contended;
 
-    /// All that its client asks arrives, each frame by itself; then the applications have their turn.
+    /// Runs a turn: each frame of the client arrives by itself, then the applications run.
     fn turn(&mut self, now: Instant, client: &mut Client, inboxes: &Inboxes) {
         if self.is_timely(now) {
             self.step(|served, out, news| {
@@ -123,7 +124,7 @@ pub(super) trait Access {
     }
 }
 
-/// A host that no other thread knows.
+/// A host that only one thread uses.
 pub(super) struct Own {
     served: Served,
     ready: Ready,
@@ -180,7 +181,7 @@ impl<'a> Locked<'a> {
         Self { served, ready, hold, out, news, counted, timers: Timers::default() }
     }
 
-    /// Waits for the lock, and counts that.
+    /// Locks the host, and counts the wait.
     fn wait(served: &'a Mutex<Served>, counted: &mut Contended) -> MutexGuard<'a, Served> {
         counted.locks += 1;
         match served.try_lock() {
@@ -235,7 +236,7 @@ impl Access for Locked<'_> {
     }
 }
 
-/// When a thread looked at its host's timers last.
+/// Time of a thread's last check of its host's timers.
 struct Timers(Instant);
 
 impl Default for Timers {
@@ -245,7 +246,7 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// Once in a millisecond.
+    /// True once a millisecond.
     fn are_due(&mut self, now: Instant) -> bool {
         let due = now.since(self.0) >= Duration::from_millis(1);
         if due {
@@ -261,7 +262,7 @@ impl Ready {
     }
 }
 
-/// Works for so long.
+/// Spins for `time`.
 fn linger(time: Duration) {
     if time.is_zero() {
         return;

@@ -12,7 +12,7 @@ fn serve(threads: usize, locking: Locking, hold: Duration) -> Contended {
     assert_eq!(counted.failed, 0, "{counted:?}");
     assert!(counted.queries > 10, "{counted:?}");
     assert_eq!(counted.slices.len(), Contention::SLICES);
-    // What was answered behind the last slice is in none.
+    // Queries answered after the last slice are in none.
     let in_slices = counted.slices.iter().map(|slice| slice.queries).sum::<u64>();
     assert!(in_slices <= counted.queries, "{counted:?}");
     let waited = counted.slices.iter().map(|slice| slice.waited).sum::<Duration>();
@@ -25,13 +25,13 @@ fn accept_that_takes_no_lock_takes_one_less_for_each_query() {
     let all = serve(2, Locking::All, Duration::ZERO);
     let but = serve(2, Locking::AllButAccept, Duration::ZERO);
     let each = |counted: &Contended| counted.locks as f64 / counted.queries as f64;
-    // One that finds nothing more to accept is taken besides.
+    // The last accept of a turn, which finds nothing, takes the lock, too.
     assert!(each(&all) > each(&but) + 0.9, "{} and {}", each(&all), each(&but));
     assert!(each(&but) > 4.0, "{}", each(&but));
 }
 
 #[test]
-fn slices_that_a_thread_missed_are_empty_and_the_last_one_has_what_is_left() {
+fn missed_slices_are_empty_and_the_last_has_the_rest() {
     let millis = Duration::from_millis;
     let mut log = SliceLog::new(millis(10));
     assert!(!log.is_due(millis(9)));

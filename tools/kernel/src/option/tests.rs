@@ -3,7 +3,7 @@ use std::net::{TcpListener, TcpStream};
 use super::*;
 
 #[test]
-fn every_option_there_is_can_be_asked_for_and_stays_within_its_room() {
+fn every_option_can_be_read_within_its_buffer() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let mut answered = 0;
@@ -15,7 +15,7 @@ fn every_option_there_is_can_be_asked_for_and_stays_within_its_room() {
     }
     assert!(answered > 20, "{answered} of {}", SocketOption::ALL.len());
     let errno = |result: io::Result<()>| result.unwrap_err().raw_os_error();
-    // What would have the kernel read or write elsewhere, later.
+    // These would have the kernel read or write other memory later.
     let zero_copy = set(&stream, SocketOption::ZeroCopy, &1_i32.to_ne_bytes());
     assert_eq!(errno(zero_copy), Some(libc::ENOPROTOOPT));
     let receive = get(&stream, SocketOption::ZeroCopyReceive).map(drop);

@@ -1,4 +1,4 @@
-//! What `ss` does: counting connections, and ending them.
+//! Counts and destroys connections, as `ss` does.
 
 use std::io;
 
@@ -7,20 +7,20 @@ use whimbrel_script::host::{SetError, SocketFilter};
 
 use whimbrel_io::netlink::diag::{DiagSocket, SocketDiag};
 
-/// How many sockets of the calling thread's network namespace match.
+/// Counts the sockets of the calling thread's network namespace that match.
 pub(super) fn count(which: &SocketFilter) -> Result<usize, SetError> {
     let mut diag = SocketDiag::open().map_err(refused)?;
     Ok(matching(&mut diag, which)?.len())
 }
 
-/// Ends those that match (`ss -K`).
+/// Destroys those that match (`ss -K`).
 pub(super) fn end(which: &SocketFilter) -> Result<(), SetError> {
     let mut diag = SocketDiag::open().map_err(refused)?;
     let found = matching(&mut diag, which)?;
     end_these(&mut diag, &found)
 }
 
-/// Ends whatever there is.
+/// Destroys all.
 pub(super) fn end_all() -> Result<(), SetError> {
     let mut diag = SocketDiag::open().map_err(refused)?;
     let found = diag.sockets(u32::MAX).map_err(refused)?;
@@ -50,8 +50,8 @@ fn matching(diag: &mut SocketDiag, which: &SocketFilter) -> Result<Vec<DiagSocke
     Ok(found)
 }
 
-/// A bit for each state that is wanted: none named means any but CLOSE, which a socket that is bound
-/// and no more has, too.
+/// Returns a mask of the selected states. If none is named, it is all but CLOSE, which is also the
+/// state of a socket that is only bound.
 fn states(which: &SocketFilter) -> Result<u32, SetError> {
     const CLOSED: u32 = 1 << state::CLOSE | 1 << BOUND_INACTIVE;
     if which.states.is_empty() {
@@ -70,7 +70,7 @@ fn refused(error: io::Error) -> SetError {
     SetError::Refused(format!("the kernel does not tell of its sockets: {error}"))
 }
 
-/// What the kernel calls a socket that is bound and neither listens nor connects.
+/// The kernel's state of a socket that is bound and neither listens nor connects.
 const BOUND_INACTIVE: u8 = 13;
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
-//! A call of a script's, made by the thread that runs the script, if that can be done without
-//! keeping it.
+//! Makes a script's call on the thread that runs the script, if the call does not block.
 //!
-//! Handing each call to another thread would be simpler, and on a busy machine late by a time slice
-//! of the scheduler's: 1 to 5 ms were seen, where scripts tolerate 4.
+//! Passing each call to another thread would be simpler, but late by the scheduler's time slice on
+//! a busy machine: 1 to 5 ms were seen, while scripts tolerate 4.
 
 use std::io;
 use std::time::Duration;
@@ -17,27 +16,27 @@ use super::descriptors::Descriptor;
 use super::options;
 use super::perform::{failed, perform};
 
-/// How far a call got.
+/// Result of an attempted call.
 pub(super) enum AtOnce {
-    /// The call is over, and returned this.
+    /// The call has returned this.
     Done(Returned),
-    /// The call would block: what is left of it goes to a thread.
+    /// The call would block: the rest of it needs a thread.
     Blocks(BlockedCall),
 }
 
-/// What remains of a call that would block.
+/// The rest of a call that would block.
 pub(super) struct BlockedCall {
     call: Call,
-    /// Bytes that are sent already.
+    /// Bytes sent so far.
     sent: i64,
 }
 
 impl BlockedCall {
-    /// Makes the call; the calling thread blocks as long as it does.
+    /// Completes the call on the calling thread, which may block.
     pub(super) fn perform(&self, machine: &Machine) -> Returned {
         let mut returned = perform(&self.call, machine);
         if self.sent > 0 {
-            // An error is told by the next call, if this one sent something.
+            // After a partial send, the next call reports the error.
             returned.value = Ok(self.sent + returned.value.unwrap_or(0));
         }
         returned
@@ -70,11 +69,12 @@ fn may_block(call: &Call, machine: &Machine) -> io::Result<bool> {
     })
 }
 
-/// The same call in such a way that it does not block, if there is one.
+/// Returns a non-blocking form of the call, if there is one.
 fn impatient(call: &Call) -> Option<Call> {
     Some(match call {
         Call::Receive { fd, with, flags } => {
-            // Without room, read returns at once; to wait for all may be to wait beside something.
+            // Without space, read returns at once; a call that waits for all its bytes may have to
+            // wait even if some are there.
             let room: usize = with.sizes.iter().sum();
             if room == 0 || flags.has(MsgFlags::MSG_WAITALL) {
                 return None;
@@ -94,7 +94,7 @@ fn impatient(call: &Call) -> Option<Call> {
     })
 }
 
-/// What it means for `call` that it returned this when it did not block.
+/// Interprets the result of the non-blocking form of `call`.
 fn judge(call: Call, returned: Returned) -> AtOnce {
     let nothing = match (&call, &returned.value) {
         (Call::Receive { .. } | Call::Send { .. }, value) => *value == Err(Errno::EAGAIN),
@@ -103,8 +103,8 @@ fn judge(call: Call, returned: Returned) -> AtOnce {
     match (call, &returned.value) {
         (call, _) if nothing => AtOnce::Blocks(BlockedCall { call, sent: 0 }),
         (Call::Send { fd, with, flags }, Ok(sent)) => {
-            let octets = with.pieces.concat();
-            match octets.get(*sent as usize..).filter(|rest| !rest.is_empty()) {
+            let bytes = with.pieces.concat();
+            match bytes.get(*sent as usize..).filter(|rest| !rest.is_empty()) {
                 None => AtOnce::Done(returned),
                 Some(rest) => {
                     let with = Writing { pieces: vec![rest.to_vec()], ..with };

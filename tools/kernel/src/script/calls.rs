@@ -1,4 +1,4 @@
-//! Calls that block, each on a thread of its own.
+//! Calls that block, each on its own thread.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,18 +15,18 @@ use whimbrel_script::host::CallId;
 use super::Machine;
 use super::at_once::BlockedCall;
 
-/// A call that ended, and when.
+/// A finished call, its end and its result.
 pub(super) type Ended = (CallId, Instant, Returned);
 
 /// The thread of a call.
 #[derive(Debug)]
 pub(super) struct CallThread {
-    /// Its number in `/proc`; 0 until it runs.
+    /// Thread id in `/proc`; 0 until it runs.
     id: Arc<AtomicI32>,
 }
 
 impl CallThread {
-    /// Makes the call. Its end is told to `ends`, and the machine's alarm goes.
+    /// Starts the call. Its result goes to `ends`, and the machine's alarm is raised.
     pub(super) fn begin(
         machine: &Arc<Machine>,
         number: CallId,
@@ -38,22 +38,22 @@ impl CallThread {
         thread::Builder::new().name("script call".into()).spawn(move || {
             known.store(gettid().as_raw_nonzero().get(), Ordering::Release);
             let returned = rest.perform(&machine);
-            // Nobody listens any more when the script is over.
+            // The receiver is gone when the script is over.
             let _ = ends.send((number, Instant::now(), returned));
-            // It fails only when its count is at the end, and then it can be read.
+            // This fails only at the counter's maximum, where it is readable already.
             let _ = (&machine.alarm).write(&1_u64.to_ne_bytes());
         })?;
         Ok(Self { id })
     }
 
-    /// Whether it sleeps in the kernel until something happens: not when it merely waits for a
-    /// processor, as on a busy machine, and not once it has ended.
+    /// True if it sleeps in the kernel until an event. False while it waits for a processor, and
+    /// after its end.
     pub(super) fn is_asleep(&self) -> bool {
         let id = self.id.load(Ordering::Acquire);
         let Ok(stat) = fs::read_to_string(format!("/proc/self/task/{id}/stat")) else {
             return false;
         };
-        // Behind the name, which stands in parentheses and may hold anything.
+        // The state follows the name, which is in parentheses and may contain any character.
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
     }
 }

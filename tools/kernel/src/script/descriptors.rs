@@ -1,5 +1,4 @@
-//! The descriptors that a script made, and no others: it cannot reach what else this process has
-//! open.
+//! The descriptors that a script made. It cannot reach other descriptors of this process.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::net::{Shutdown, shutdown};
 use whimbrel_posix::Domain;
 
-/// A script's descriptors by number. Calls that block share it with those that do not.
+/// A script's descriptors by number, shared by blocking and other calls.
 #[derive(Debug, Default)]
 pub(super) struct Descriptors {
     open: Mutex<BTreeMap<i32, Arc<Descriptor>>>,
@@ -18,34 +17,35 @@ pub(super) struct Descriptors {
 #[derive(Debug)]
 pub(super) struct Descriptor {
     fd: OwnedFd,
-    /// The family of a socket; `None` for what is no socket.
+    /// Family of a socket; `None` for other descriptors.
     pub(super) domain: Option<Domain>,
 }
 
 impl Descriptors {
-    /// Takes in a new one, and returns its number.
+    /// Adds a descriptor and returns its number.
     pub(super) fn add(&self, fd: OwnedFd, domain: Option<Domain>) -> i32 {
         let number = fd.as_raw_fd();
         self.with(|open| open.insert(number, Arc::new(Descriptor { fd, domain })));
         number
     }
 
-    /// The one with this number, to be used while somebody else may close it.
+    /// Returns the descriptor of this number. It stays valid if it is closed during the use.
     pub(super) fn find(&self, number: i32) -> io::Result<Arc<Descriptor>> {
         let found = self.with(|open| open.get(&number).cloned());
         found.ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))
     }
 
-    /// close(2). As in the kernel, a call that is under way on it keeps what it stands for.
+    /// Closes a descriptor, as close(2). A call under way on it keeps the file open, as in the
+    /// kernel.
     pub(super) fn close(&self, number: i32) -> io::Result<()> {
         let closed = self.with(|open| open.remove(&number));
         closed.map(drop).ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))
     }
 
-    /// Lets all go, and ends the calls that wait for one of them.
+    /// Releases all descriptors, and ends the calls that wait on them.
     pub(super) fn abandon(&self) {
         for descriptor in self.with(std::mem::take).into_values() {
-            // Fails for what is no socket or not connected, and nobody sleeps there.
+            // This fails for files other than connected sockets, on which no call sleeps.
             let _ = shutdown(&*descriptor, Shutdown::Both);
         }
     }

@@ -1,42 +1,43 @@
-//! Why a script cannot be run against this machine's kernel, and what to do.
+//! Errors of running a script against this machine's kernel.
 
 use std::io;
 
 use whimbrel_io::{ConfigError, TunError};
 
-/// Why a script cannot be run against this machine's kernel.
+/// Reason why a script cannot be run against this machine's kernel.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelHostError {
-    /// The system does not allow that without a privilege.
+    /// The system requires a privilege.
     #[error(
         "no privilege to {doing} ({error}). Run as root: a network namespace needs CAP_SYS_ADMIN, a \
          TUN device in it CAP_NET_ADMIN; in a container --cap-add SYS_ADMIN --cap-add NET_ADMIN"
     )]
     Privilege {
-        /// What the system was asked to do, for people.
+        /// The refused operation, for messages.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// The device could not be had over which the script's packets go.
+    /// The device of the script's packets could not be opened.
     #[error(transparent)]
     Tun(#[from] TunError),
-    /// The script's addresses or MTU make no network.
+    /// The script's addresses or MTU are invalid.
     #[error(transparent)]
     Network(#[from] ConfigError),
-    /// Anything else that the system refused.
+    /// Another refusal by the system.
     #[error("cannot {doing}: {error}")]
     System {
-        /// What the system was asked to do, for people.
+        /// The refused operation, for messages.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
 impl KernelHostError {
-    /// Whether a privilege or a device is missing: exit code 4 of the command line. Otherwise 1.
+    /// True if a privilege or a device is missing: exit code 4 of the command line. Otherwise the
+    /// code is 1.
     pub fn is_privilege_or_device(&self) -> bool {
         match self {
             Self::Privilege { .. } => true,

@@ -1,4 +1,4 @@
-//! Socket options as C has them: numbers, names and structures of bytes.
+//! Socket options in C's form: numbers, names and structures of bytes.
 
 use std::io;
 
@@ -7,20 +7,20 @@ use whimbrel_posix::{Linger, OptionValue, SocketOption, TcpInfo};
 use super::descriptors::Descriptor;
 use crate::option;
 
-/// The value of an option, as getsockopt(2) tells it.
+/// Returns the value of an option, as getsockopt(2) does.
 pub(super) fn read(descriptor: &Descriptor, option: SocketOption) -> io::Result<OptionValue> {
     Ok(match option {
         SocketOption::Info => OptionValue::Info(Box::new(tcp_info(descriptor)?)),
         SocketOption::Linger => {
-            let octets = option::get(descriptor, option)?;
-            let seconds = number_at(&octets, 4).cast_unsigned();
-            let on = number_at(&octets, 0) != 0;
+            let bytes = option::get(descriptor, option)?;
+            let seconds = number_at(&bytes, 4).cast_unsigned();
+            let on = number_at(&bytes, 0) != 0;
             OptionValue::Linger(if on { Linger::Seconds(seconds) } else { Linger::Off })
         }
         SocketOption::Congestion => {
-            let mut octets = option::get(descriptor, option)?;
-            octets.truncate(octets.iter().position(|octet| *octet == 0).unwrap_or(octets.len()));
-            OptionValue::Text(String::from_utf8_lossy(&octets).into_owned())
+            let mut bytes = option::get(descriptor, option)?;
+            bytes.truncate(bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len()));
+            OptionValue::Text(String::from_utf8_lossy(&bytes).into_owned())
         }
         SocketOption::FastOpenKey => OptionValue::Bytes(option::get(descriptor, option)?),
         _ => OptionValue::Int(number_at(&option::get(descriptor, option)?, 0)),
@@ -33,63 +33,63 @@ pub(super) fn write(
     option: SocketOption,
     value: &OptionValue,
 ) -> io::Result<()> {
-    let octets = match value {
+    let bytes = match value {
         OptionValue::Int(number) => number.to_ne_bytes().to_vec(),
         OptionValue::Linger(Linger::Off) => vec![0; 8],
         OptionValue::Linger(Linger::Seconds(seconds)) => {
             [1i32.to_ne_bytes(), seconds.to_ne_bytes()].concat()
         }
         OptionValue::Text(text) => text.clone().into_bytes(),
-        OptionValue::Bytes(octets) => octets.clone(),
-        // There is nothing that one could be written to.
+        OptionValue::Bytes(bytes) => bytes.clone(),
+        // TCP_INFO cannot be set.
         OptionValue::Info(_) => return Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT)),
     };
-    option::set(descriptor, option, &octets)
+    option::set(descriptor, option, &bytes)
 }
 
-/// Whether closing it may wait.
+/// True if closing it may block.
 pub(super) fn lingers(descriptor: &Descriptor) -> bool {
     matches!(read(descriptor, SocketOption::Linger), Ok(OptionValue::Linger(Linger::Seconds(1..))))
 }
 
-/// `TCP_INFO`. Of what the kernel does not tell, being older, the value is 0.
+/// Returns `TCP_INFO`. Fields that an older kernel lacks are 0.
 pub(super) fn tcp_info(descriptor: &Descriptor) -> io::Result<TcpInfo> {
-    let octets = option::get(descriptor, SocketOption::Info)?;
-    Ok(TcpInfo::by_field(|name| field(&octets, name)))
+    let bytes = option::get(descriptor, SocketOption::Info)?;
+    Ok(TcpInfo::by_field(|name| field(&bytes, name)))
 }
 
-/// The `int` that begins at `at`; a shorter value is a smaller number.
-fn number_at(octets: &[u8], at: usize) -> i32 {
+/// Returns the `int` at `at`; a shorter value is zero-extended.
+fn number_at(bytes: &[u8], at: usize) -> i32 {
     let mut number = [0; 4];
-    for (place, octet) in number.iter_mut().zip(octets.get(at..).unwrap_or_default()) {
-        *place = *octet;
+    for (place, byte) in number.iter_mut().zip(bytes.get(at..).unwrap_or_default()) {
+        *place = *byte;
     }
     i32::from_ne_bytes(number)
 }
 
 fn field(info: &[u8], name: &str) -> u64 {
     let Some(&(_, at, shape)) = FIELDS.iter().find(|(known, ..)| *known == name) else { return 0 };
-    let octet = || u64::from(info.get(at).copied().unwrap_or(0));
+    let byte = || u64::from(info.get(at).copied().unwrap_or(0));
     match shape {
-        Shape::Octet => octet(),
-        Shape::LowBits => octet() & 15,
-        Shape::HighBits => octet() >> 4,
+        Shape::Byte => byte(),
+        Shape::LowBits => byte() & 15,
+        Shape::HighBits => byte() >> 4,
         Shape::Half => {
-            let octets = info.get(at..).and_then(<[u8]>::first_chunk);
-            octets.map_or(0, |octets| u16::from_ne_bytes(*octets).into())
+            let bytes = info.get(at..).and_then(<[u8]>::first_chunk);
+            bytes.map_or(0, |bytes| u16::from_ne_bytes(*bytes).into())
         }
         Shape::Word => number_at(info, at).cast_unsigned().into(),
         Shape::Long => {
-            let octets = info.get(at..).and_then(<[u8]>::first_chunk);
-            octets.map_or(0, |octets| u64::from_ne_bytes(*octets))
+            let bytes = info.get(at..).and_then(<[u8]>::first_chunk);
+            bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
         }
     }
 }
 
-/// How a field of `struct tcp_info` is kept.
+/// Form of a field of `struct tcp_info`.
 #[derive(Clone, Copy)]
 enum Shape {
-    Octet,
+    Byte,
     LowBits,
     HighBits,
     Half,
@@ -97,14 +97,14 @@ enum Shape {
     Long,
 }
 
-/// Where each field stands (linux/tcp.h): the kernel only ever adds to the end.
+/// Name, offset and form of each field (linux/tcp.h). The kernel only ever adds to the end.
 const FIELDS: &[(&str, usize, Shape)] = &[
-    ("tcpi_state", 0, Shape::Octet),
-    ("tcpi_ca_state", 1, Shape::Octet),
-    ("tcpi_retransmits", 2, Shape::Octet),
-    ("tcpi_probes", 3, Shape::Octet),
-    ("tcpi_backoff", 4, Shape::Octet),
-    ("tcpi_options", 5, Shape::Octet),
+    ("tcpi_state", 0, Shape::Byte),
+    ("tcpi_ca_state", 1, Shape::Byte),
+    ("tcpi_retransmits", 2, Shape::Byte),
+    ("tcpi_probes", 3, Shape::Byte),
+    ("tcpi_backoff", 4, Shape::Byte),
+    ("tcpi_options", 5, Shape::Byte),
     ("tcpi_snd_wscale", 6, Shape::LowBits),
     ("tcpi_rcv_wscale", 6, Shape::HighBits),
     ("tcpi_rto", 8, Shape::Word),

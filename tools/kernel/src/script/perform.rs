@@ -1,4 +1,4 @@
-//! A call of a script's, made by the calling thread: it blocks as long as the call does.
+//! Makes a script's call on the calling thread, which blocks as long as the call does.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -41,12 +41,12 @@ fn returned(outcome: Outcome) -> Returned {
     }
 }
 
-/// What a call that failed returns.
+/// Returns the result of a failed call.
 pub(super) fn failed(error: &io::Error) -> Returned {
     Returned { value: Err(errno(error)), out: Filled::Nothing }
 }
 
-/// The errno in `error`: EIO for one that has no name of ours.
+/// Returns the errno in `error`; EIO if it has no name here.
 pub(super) fn errno(error: &io::Error) -> Errno {
     error.raw_os_error().and_then(Errno::by_number).unwrap_or(Errno::EIO)
 }
@@ -130,7 +130,7 @@ fn attempt_control(call: &Call, machine: &Machine) -> Outcome {
         Call::SetSockOpt { fd, option, ref value } => {
             options::write(&*descriptors.find(fd)?, option, value).map(|()| NOTHING)
         }
-        // The others were made by `attempt`.
+        // `attempt` has made the others.
         _ => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
     }
 }
@@ -153,7 +153,7 @@ fn with_address(
     done(call(&descriptor, &address(to, descriptor.domain)))
 }
 
-/// An IPv4 address goes to an IPv6 socket in mapped form.
+/// Returns the socket address of `to`; an IPv4 address is mapped for an IPv6 socket.
 fn address(to: Endpoint, domain: Option<Domain>) -> SocketAddr {
     let ip = match (to.addr.family(), domain) {
         (Family::V4, Some(Domain::Inet6)) => IpAddr::V6(Ipv6Addr::from(*to.addr.octets())),
@@ -182,11 +182,11 @@ fn receive(descriptor: &Descriptor, with: &Reading, flags: MsgFlags) -> Outcome 
             (message.bytes, message.flags.bits())
         }
     };
-    // With MSG_TRUNC the bytes are thrown away and only counted.
+    // With MSG_TRUNC the bytes are discarded and only counted.
     let kept = if flags.has(MsgFlags::MSG_TRUNC) { 0 } else { len };
-    let mut octets = buffers.concat();
-    octets.truncate(kept);
-    Ok((len as i64, Filled::Bytes(octets, MsgFlags::from_bits(said))))
+    let mut bytes = buffers.concat();
+    bytes.truncate(kept);
+    Ok((len as i64, Filled::Bytes(bytes, MsgFlags::from_bits(said))))
 }
 
 fn send(descriptor: &Descriptor, with: &Writing, flags: MsgFlags) -> Outcome {
@@ -206,14 +206,14 @@ fn send(descriptor: &Descriptor, with: &Writing, flags: MsgFlags) -> Outcome {
 }
 
 fn poll(machine: &Machine, fds: &[Polled], time_out: TimeOut) -> Outcome {
-    // Held, so that none of the numbers is given to another descriptor meanwhile.
+    // This holds the descriptors, so that their numbers are not reused meanwhile.
     let held: Vec<_> = fds.iter().map(|polled| machine.descriptors.find(polled.fd).ok()).collect();
-    // A negative number is passed over, and any other that is none answered at once.
+    // A negative number is skipped; any other unknown number is reported at once.
     let is_invalid = |(polled, held): (&Polled, &Option<_>)| held.is_none() && polled.fd >= 0;
     let invalid = fds.iter().zip(&held).filter(|it| is_invalid(*it)).count();
     let time_out = if invalid > 0 { TimeOut::After(Duration::ZERO) } else { time_out };
     let asked = fds.iter().zip(&held).filter_map(|(polled, held)| {
-        // rustix has them signed where it goes by libc, as under Miri.
+        // Some libc types, as under Miri, have signed flags here.
         let events = PollFlags::from_bits_retain(polled.events.bits() as _);
         Some(PollFd::new(held.as_deref()?, events))
     });
@@ -235,7 +235,7 @@ fn poll(machine: &Machine, fds: &[Polled], time_out: TimeOut) -> Outcome {
 
 fn epoll_wait(machine: &Machine, epoll: i32, most: u32, time_out: TimeOut) -> Outcome {
     let epoll = machine.descriptors.find(epoll)?;
-    // As the kernel has it: no process can have two rooms of so many bytes.
+    // As in the kernel: no process can have two buffers of so many bytes.
     if !(1..=i32::MAX as usize / size_of::<Event>()).contains(&(most as usize)) {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
@@ -249,8 +249,8 @@ fn epoll_wait(machine: &Machine, epoll: i32, most: u32, time_out: TimeOut) -> Ou
     Ok((found.len() as i64, Filled::Epoll(found)))
 }
 
-/// Waits in slices, between which it looks whether anybody still wants to know: unlike reading and
-/// its like, polling cannot be ended from outside.
+/// Waits in slices, and checks for a stop between them: unlike a read, a poll cannot be ended from
+/// outside.
 fn in_slices<T>(
     stop: &Stop,
     time_out: TimeOut,
@@ -262,7 +262,7 @@ fn in_slices<T>(
     };
     loop {
         let left = deadline.map_or(SLICE, |deadline| deadline.duration_since(Instant::now()));
-        // The kernel waits whole milliseconds, and not less than what was asked for.
+        // The kernel waits for whole milliseconds, at least as long as requested.
         let slice = left.min(SLICE).as_micros().div_ceil(1000) as i64;
         let found = wait(Timespec { tv_sec: 0, tv_nsec: slice * 1_000_000 })?;
         if found.is_some() || left.is_zero() || stop.is_set() {
@@ -271,8 +271,8 @@ fn in_slices<T>(
     }
 }
 
-/// What a call returns that fills nothing.
+/// Result of a call that returns no data.
 const NOTHING: (i64, Filled) = (0, Filled::Nothing);
 const SLICE: Duration = Duration::from_millis(50);
-/// Events that one call tells of.
+/// Limit of events in one call.
 const EVENTS: u32 = 4_096;

@@ -1,4 +1,4 @@
-//! `net.ipv4.*` of a namespace, by the names that scripts use.
+//! `net.ipv4.*` settings of a namespace, by the names that scripts use.
 
 use std::fs;
 use std::io;
@@ -19,8 +19,8 @@ pub(super) fn set(name: &str, value: &str) -> Result<(), SetError> {
     })
 }
 
-/// The kernel's name for `name`, without `net.ipv4.`: its own, or that of our tunable which has
-/// `name` as an alias, if their values mean the same.
+/// Returns the kernel's name for `name`, without `net.ipv4.`: its own, or that of the tunable with
+/// the alias `name`, if their values have the same meaning.
 fn key(name: &str) -> Option<&str> {
     let own = name.strip_prefix("net.ipv4.").or(Some(name).filter(|name| name.starts_with("tcp_")));
     let alias = || {
@@ -34,20 +34,20 @@ fn key(name: &str) -> Option<&str> {
     own.or_else(alias).filter(plain)
 }
 
-/// What a fresh namespace inherits from the machine's administrator, back at the values that scripts
+/// Resets what a new namespace inherits from the machine's administrator to the values that scripts
 /// rely on.
 pub(super) fn set_defaults() {
     for (name, value) in DEFAULTS {
-        // A kernel that lacks one of them is as good as it can be.
+        // A kernel may lack some of the settings.
         let _ = set(name, value);
     }
 }
 
-/// In order: of two that name the same, the last that works holds.
+/// Defaults in their order: of two for the same setting, the last that works prevails.
 const DEFAULTS: &[(&str, &str)] = &[
     ("tcp_congestion_control", "reno"),
     ("tcp_congestion_control", "cubic"),
-    // Its last number is what packet scripts set, for a window scale of 8.
+    // Packet scripts set the last number for a window scale of 8.
     ("tcp_rmem", "4096 131072 15728640"),
     ("tcp_wmem", "4096 16384 4194304"),
 ];

@@ -1,4 +1,4 @@
-//! The cable of a kernel under test: a TUN device whose other end is the script.
+//! The wire of a kernel under test: a TUN device whose other end is the script.
 
 use std::fs;
 use std::io;
@@ -15,13 +15,13 @@ use whimbrel_wire::{Address, Family};
 
 use super::KernelHostError;
 
-/// The device and the routes, in the calling thread's network namespace.
+/// Opens the device and sets the routes, in the calling thread's network namespace.
 pub(super) fn open(network: &Network) -> Result<Tun, KernelHostError> {
     let beyond = InterfaceAddress { addr: network.gateway, prefix_len: network.prefix_len };
     let config = TunConfig::new(NAME, vec![beyond])
         .and_then(|config| config.with_hosts(&[network.local]))
         .and_then(|config| config.with_mtu(network.mtu))?
-        // Packets as they would stand on a cable.
+        // Single packets, as on a cable.
         .with_offload(Offload::Off);
     let tun = Tun::open(&config)?;
     let refused = |error| KernelHostError::system("route packets to the peer", error);
@@ -34,13 +34,13 @@ pub(super) fn open(network: &Network) -> Result<Tun, KernelHostError> {
     Ok(tun)
 }
 
-/// The kernel takes an IPv6 address at once and packets to it a little later, when a worker of its
-/// own has entered the route.
+/// Waits for the route to an IPv6 address. The kernel accepts the address at once, and packets to
+/// it when a work item has added the route.
 fn await_local_route(local: Address) -> io::Result<()> {
     if local.is_v4() {
         return Ok(());
     }
-    let digits: String = local.octets().iter().map(|octet| format!("{octet:02x}")).collect();
+    let digits: String = local.octets().iter().map(|byte| format!("{byte:02x}")).collect();
     let route = format!("{digits} 80 ");
     let begun = Instant::now();
     while !fs::read_to_string("/proc/thread-self/net/ipv6_route")?.contains(&route) {
@@ -52,7 +52,7 @@ fn await_local_route(local: Address) -> io::Result<()> {
     Ok(())
 }
 
-/// A packet from the peer.
+/// Sends a packet from the peer.
 pub(super) fn send(tun: &mut Tun, packet: &[u8]) -> io::Result<()> {
     let mut segment = TxSegment::new();
     // The first of its slices always has room.
@@ -60,7 +60,7 @@ pub(super) fn send(tun: &mut Tun, packet: &[u8]) -> io::Result<()> {
     tun.send(&segment).map(|_| ())
 }
 
-/// Tells `sink` of every packet that has left. Whether there may be more.
+/// Passes every packet that has left to `sink`. Returns whether there may be more.
 pub(super) fn receive(tun: &mut Tun, mut sink: impl FnMut(&[u8])) -> io::Result<bool> {
     let taken = tun.rx_burst(&mut |burst| {
         for frame in burst.iter().filter(|frame| !is_noise(frame.octets)) {
@@ -70,11 +70,11 @@ pub(super) fn receive(tun: &mut Tun, mut sink: impl FnMut(&[u8])) -> io::Result<
     Ok(taken > 0)
 }
 
-/// Whether the kernel sent it of its own accord: router solicitations, reports of groups. All of
-/// that is multicast, and nothing that a script expects is.
+/// True if the kernel sent it on its own: router solicitations and group reports. These are
+/// multicast, which scripts never expect.
 fn is_noise(packet: &[u8]) -> bool {
     let at = |at: usize| packet.get(at..).unwrap_or_default();
-    let destination = match packet.first().map(|octet| octet >> 4) {
+    let destination = match packet.first().map(|byte| byte >> 4) {
         Some(4) => at(16).first_chunk().copied().map(Address::from_v4_octets),
         _ => at(24).first_chunk().copied().map(Address::from_octets),
     };
@@ -88,6 +88,6 @@ fn any(family: Family) -> Address {
     }
 }
 
-/// Every host has a namespace of its own, so all may have the same.
+/// Name of the interface. Every host has its own namespace, so all share the name.
 const NAME: &str = "tun0";
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -11,19 +11,19 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 #[derive(Debug)]
 pub(super) struct Epoll(OwnedFd);
 
-/// A descriptor that became ready, and for what.
+/// Readiness of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Readiness {
     /// The number it was added with.
     pub(super) token: u64,
-    /// There is something to read, or the end, or an error.
+    /// True if there is data to read, the end of the stream, or an error.
     pub(super) readable: bool,
-    /// There is room to write, or an error.
+    /// True if there is room to write, or an error.
     pub(super) writable: bool,
 }
 
 impl Epoll {
-    /// A set that watches nothing.
+    /// Creates an empty set.
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self(epoll::create(CreateFlags::CLOEXEC)?))
     }
@@ -34,7 +34,7 @@ impl Epoll {
         Ok(epoll::add(&self.0, fd, EventData::new_u64(token), events)?)
     }
 
-    /// Calls `each` for what became ready since, without waiting.
+    /// Calls `each` for the changes since the last call, without waiting.
     pub(super) fn poll(&self, each: impl FnMut(Readiness)) -> io::Result<()> {
         let mut room = [MaybeUninit::uninit(); AT_ONCE];
         let (ready, _) = epoll::wait(&self.0, &mut room, Some(&Timespec::default()))?;
@@ -50,11 +50,11 @@ impl Epoll {
 }
 
 impl AsFd for Epoll {
-    /// Readable while something is ready.
+    /// Becomes readable while a descriptor is ready.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-/// Changes reported by one call.
+/// Limit of changes in one call.
 const AT_ONCE: usize = 256;

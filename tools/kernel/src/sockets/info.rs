@@ -1,43 +1,44 @@
-//! `struct tcp_info`, as linux/tcp.h lays it out.
+//! `struct tcp_info` of linux/tcp.h.
 
 use std::time::Duration;
 
-/// What the kernel knows of a connection.
+/// The kernel's data about a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct KernelInfo {
     /// `tcpi_snd_mss`: bytes of text in a full segment.
     pub mss: u32,
-    /// The smoothed round-trip time: `tcpi_rtt`.
+    /// `tcpi_rtt`: smoothed round-trip time.
     pub rtt: Duration,
-    /// The least round trip of the last minutes: `tcpi_min_rtt`; zero if the kernel does not tell.
+    /// `tcpi_min_rtt`: least round-trip time of the last minutes; zero if the kernel does not
+    /// report it.
     pub min_rtt: Duration,
-    /// How much round trips vary: `tcpi_rttvar`.
+    /// `tcpi_rttvar`: variation of round-trip times.
     pub rttvar: Duration,
-    /// The congestion window in segments: `tcpi_snd_cwnd`.
+    /// `tcpi_snd_cwnd`: congestion window in segments.
     pub cwnd: u32,
-    /// `tcpi_total_retrans`: segments sent again.
+    /// `tcpi_total_retrans`: retransmitted segments.
     pub retransmits: u32,
-    /// `tcpi_bytes_acked`: bytes that the peer acknowledged, a SYN and a FIN of ours included.
+    /// `tcpi_bytes_acked`: bytes acknowledged by the peer, including a SYN and FIN of this side.
     pub acked: u64,
-    /// `tcpi_snd_wnd`: the peer's window, bytes; 0 on kernels before 5.4, which do not tell.
+    /// `tcpi_snd_wnd`: peer's window in bytes; 0 on kernels before 5.4, which do not report it.
     pub rwnd: u32,
-    /// `tcpi_busy_time`: how long there was something to send, or to be acknowledged.
+    /// `tcpi_busy_time`: time during which there was data to send or to be acknowledged.
     pub busy: Duration,
-    /// `tcpi_rwnd_limited`: how much of that the peer's window took.
+    /// `tcpi_rwnd_limited`: part of it limited by the peer's window.
     pub rwnd_limited: Duration,
-    /// `tcpi_sndbuf_limited`: how much of that the send buffer took.
+    /// `tcpi_sndbuf_limited`: part of it limited by the send buffer.
     pub sndbuf_limited: Duration,
 }
 
 impl KernelInfo {
     pub(super) fn parse(info: &[u8]) -> Self {
         let word = |at: usize| {
-            let octets = info.get(at..).and_then(|rest| rest.first_chunk::<4>());
-            octets.map_or(0, |octets| u32::from_ne_bytes(*octets))
+            let bytes = info.get(at..).and_then(|rest| rest.first_chunk::<4>());
+            bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
         };
         let long = |at: usize| {
-            let octets = info.get(at..).and_then(|rest| rest.first_chunk::<8>());
-            octets.map_or(0, |octets| u64::from_ne_bytes(*octets))
+            let bytes = info.get(at..).and_then(|rest| rest.first_chunk::<8>());
+            bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
         };
         let micros = |at: usize| Duration::from_micros(long(at));
         Self {

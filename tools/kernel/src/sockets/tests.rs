@@ -4,7 +4,7 @@ use whimbrel_wire::Address;
 
 use super::*;
 
-/// Events until `wanted` says that one is it; panics after two seconds.
+/// Returns the first event that `wanted` accepts; panics after two seconds.
 fn next(sockets: &mut KernelSockets, wanted: impl Fn(&KernelEvent) -> bool) -> KernelEvent {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(2) {
@@ -32,7 +32,7 @@ fn pair(sockets: &mut KernelSockets) -> (SocketId, SocketId) {
 fn receive(sockets: &mut KernelSockets, id: SocketId) -> io::Result<Option<Bytes>> {
     loop {
         match sockets.recv(id)? {
-            Received::Data(octets) => return Ok(Some(octets)),
+            Received::Data(bytes) => return Ok(Some(bytes)),
             Received::End => return Ok(None),
             Received::Pending => {}
         }

@@ -22,9 +22,9 @@ pub(crate) mod needs;
 pub(crate) struct Peer {
     pub(crate) host: KernelHost,
     network: Network,
-    /// The port of ours and the kernel's.
+    /// Ports of the peer and of the kernel.
     pub(crate) ports: (u16, u16),
-    /// The number of the next byte of ours, and of the kernel's.
+    /// Next sequence numbers of the peer and of the kernel.
     pub(crate) next: (u32, u32),
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Segment {
     pub(crate) text: Vec<u8>,
 }
 
-/// A fresh kernel; `None`, after saying so, where the system does not allow it. With
+/// Creates a kernel host; `None`, after a message, if the system does not allow it. With
 /// `WHIMBREL_REQUIRE_NET=1` that is a failure.
 pub(crate) fn kernel(network: &Network) -> Option<Peer> {
     if network.local.family() == Family::V6 && !needs::found(&[needs::IPV6]) {
@@ -56,7 +56,7 @@ pub(crate) fn kernel(network: &Network) -> Option<Peer> {
 }
 
 impl Peer {
-    /// A call that must not block, and what it returned.
+    /// Makes a call that must not block. Returns its result.
     pub(crate) fn call(&mut self, call: Call) -> Returned {
         match self.host.call(call.clone()) {
             Progress::Done(returned) => returned,
@@ -64,14 +64,14 @@ impl Peer {
         }
     }
 
-    /// The value of a call that must succeed.
+    /// Returns the value of a call that must succeed.
     pub(crate) fn value(&mut self, call: Call) -> i32 {
         let returned = self.call(call.clone());
         let value = returned.value.unwrap_or_else(|error| panic!("{call:?}: {error}"));
         i32::try_from(value).unwrap()
     }
 
-    /// A call that must block.
+    /// Makes a call that must block.
     pub(crate) fn blocked(&mut self, call: Call) -> CallId {
         match self.host.call(call.clone()) {
             Progress::Blocked(number) => number,
@@ -79,7 +79,7 @@ impl Peer {
         }
     }
 
-    /// How a call ended that blocked, and when.
+    /// Returns the end of a call that blocked, and its result.
     pub(crate) fn end(&mut self, call: CallId) -> (Duration, Returned) {
         let begun = Instant::now();
         loop {
@@ -105,7 +105,7 @@ impl Peer {
         self.value(Call::Socket { domain, kind, flags, protocol })
     }
 
-    /// A socket that listens at port 8080.
+    /// Returns a socket that listens at port 8080.
     pub(crate) fn listener(&mut self) -> i32 {
         let fd = self.socket(SocketFlags::NONE);
         let to = Endpoint::new(self.network.local, 8080);
@@ -118,7 +118,7 @@ impl Peer {
         Endpoint::new(self.network.remote, self.ports.0)
     }
 
-    /// Sends a segment that begins with our next number, and counts what it takes.
+    /// Sends a segment with the peer's next number, and advances it.
     pub(crate) fn send(&mut self, flags: TcpFlags, text: &[u8]) {
         let tcp = TcpHeader {
             src_port: self.ports.0,
@@ -134,8 +134,8 @@ impl Peer {
         self.next.0 += text.len() as u32 + u32::from(control);
     }
 
-    /// Sends a segment without text as `tcp` has it, from our port to the kernel's. Nothing is
-    /// counted.
+    /// Sends a segment without text with the header `tcp`, from the peer's port to the kernel's.
+    /// Advances no number.
     pub(crate) fn send_as(&mut self, tcp: &TcpHeader) {
         let (src_port, dst_port) = self.ports;
         let window = RawWindow::new(65_535);
@@ -143,7 +143,7 @@ impl Peer {
         self.host.inject(&self.packet(&tcp, &[]));
     }
 
-    /// The next segment, which must come; our next acknowledgment covers it.
+    /// Returns the next segment, which must arrive; the peer's next acknowledgment covers it.
     pub(crate) fn receive(&mut self) -> Segment {
         let begun = Instant::now();
         loop {
@@ -167,7 +167,7 @@ impl Peer {
         }
     }
 
-    /// The three segments of a connection to port 8080.
+    /// Exchanges the three segments of a handshake with port 8080.
     pub(crate) fn shake_hands(&mut self) {
         self.send(TcpFlags::SYN, &[]);
         assert_eq!(self.receive().tcp.flags, TcpFlags::SYN_ACK);
@@ -206,10 +206,10 @@ pub(crate) fn write(fd: i32, size: usize) -> Call {
     Call::Send { fd, with, flags: MsgFlags::NONE }
 }
 
-/// What a call read.
-pub(crate) fn octets(returned: &Returned) -> &[u8] {
+/// Returns the bytes that a call read.
+pub(crate) fn bytes(returned: &Returned) -> &[u8] {
     match &returned.out {
-        Filled::Bytes(octets, _) => octets,
+        Filled::Bytes(bytes, _) => bytes,
         other => panic!("{other:?}"),
     }
 }
@@ -219,14 +219,14 @@ fn ip_header(from: Address, to: Address, payload_len: u16) -> Vec<u8> {
     let protocol = whimbrel_wire::Protocol::TCP;
     match (from.to_ip(), to.to_ip()) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
-            let mut octets = vec![0; Ipv4Header::LEN];
-            Ipv4Header::new(src, dst, protocol, payload_len.into()).emit(&mut octets);
-            octets
+            let mut bytes = vec![0; Ipv4Header::LEN];
+            Ipv4Header::new(src, dst, protocol, payload_len.into()).emit(&mut bytes);
+            bytes
         }
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
-            let mut octets = vec![0; Ipv6Header::LEN];
-            Ipv6Header::new(src, dst, protocol, payload_len.into()).emit(&mut octets);
-            octets
+            let mut bytes = vec![0; Ipv6Header::LEN];
+            Ipv6Header::new(src, dst, protocol, payload_len.into()).emit(&mut bytes);
+            bytes
         }
         _ => panic!("two families"),
     }

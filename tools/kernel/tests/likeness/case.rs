@@ -1,4 +1,4 @@
-//! Cases: a state, what meets it, and what follows.
+//! Cases: a state, stimuli, and what follows.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use crate::shape::{self, Named};
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) scene: Scene,
-    /// Timestamps and SACK were negotiated.
+    /// True if timestamps and SACK were negotiated.
     pub(crate) stamped: bool,
-    /// One or two.
+    /// The stimuli, one or two.
     pub(crate) stimuli: Vec<Named>,
-    /// Time-outs come before the calls at the end.
+    /// True if time-outs precede the calls at the end.
     pub(crate) waits: bool,
 }
 
 impl Case {
-    /// Where it begins.
+    /// Returns the name of the initial state.
     pub(crate) fn state(&self) -> String {
         self.scene.name.to_owned() + if self.stamped { "+ts" } else { "" }
     }
@@ -32,22 +32,22 @@ impl fmt::Display for Case {
     }
 }
 
-/// How many cases.
+/// Selection of cases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Which {
     /// Each state with each stimulus, and with each pair of those that may follow.
     Usual,
-    /// Whatever may follow behind every stimulus, too.
+    /// These, and each pair of stimuli.
     All,
 }
 
-/// The cases.
+/// Returns the cases.
 pub(crate) fn cases(which: Which) -> Vec<Case> {
     let first = if which == Which::All { shape::all() } else { shape::seconds() };
     [singles(false), singles(true), pairs(&first)].concat()
 }
 
-/// Each state and each stimulus.
+/// Returns each state with each stimulus.
 fn singles(waits: bool) -> Vec<Case> {
     each_scene(|scene, stamped, cases| {
         for first in shape::all() {
@@ -56,7 +56,7 @@ fn singles(waits: bool) -> Vec<Case> {
     })
 }
 
-/// Each state, each of these stimuli, and each that may follow.
+/// Returns each state with each of these stimuli, and each that may follow.
 fn pairs(first: &[Named]) -> Vec<Case> {
     each_scene(|scene, stamped, cases| {
         for first in first {
@@ -73,7 +73,8 @@ fn each_scene(mut each: impl FnMut(Scene, bool, &mut Vec<Case>)) -> Vec<Case> {
     let mut cases = Vec::new();
     for scene in SCENES {
         for stamped in [false, true] {
-            // Linux offers again what the SYN that crossed its own has not, and all else would differ.
+            // Linux offers again what the SYN that crossed its own has not, and all else would
+            // differ.
             if stamped || !scene.name.starts_with("crossed") {
                 each(*scene, stamped, &mut cases);
             }

@@ -1,4 +1,4 @@
-//! Where two hosts differ, and what is listed of that.
+//! Differences between two hosts, and the list of known ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,12 +6,12 @@ use std::fmt;
 use crate::case::{Case, Which};
 use crate::play::{Account, Moment};
 
-/// The first thing in which two accounts of a case differ.
+/// The first difference between two accounts of a case.
 #[derive(Clone, Debug)]
 pub(crate) struct Difference {
-    /// The state, and what met the host up to here.
+    /// The state, and the stimuli up to here.
     pub(crate) path: String,
-    /// What each host did, or `-`.
+    /// Actions of the stack, or `-`.
     pub(crate) ours: String,
     pub(crate) theirs: String,
 }
@@ -37,10 +37,10 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Differences by the number of a line that stands for them.
+/// Differences by the number of the line that matches them.
 pub(crate) type Used = BTreeMap<usize, BTreeSet<String>>;
 
-/// The list.
+/// The list of known differences.
 pub(crate) struct Listed(Vec<Line>);
 
 /// A line of it.
@@ -48,13 +48,13 @@ struct Line {
     number: usize,
     which: Which,
     at_times: bool,
-    /// `path | ours | theirs`, as a pattern.
+    /// Pattern of `path | ours | theirs`.
     text: String,
 }
 
 impl Listed {
-    /// Lines that begin with `#` are reasons. Behind `# all:` stands what only the whole product has, and
-    /// behind `# at times:` what need not be there.
+    /// Parses the list. Lines that begin with `#` are reasons. `# all:` begins lines for the full
+    /// set of cases, and `# at times:` lines that need not match.
     pub(crate) fn read(text: &str) -> Self {
         let (mut which, mut at_times) = (Which::Usual, false);
         let mut lines = Vec::new();
@@ -69,14 +69,14 @@ impl Listed {
         Self(lines)
     }
 
-    /// The numbers of the lines that a difference has, of those that are for the cases played.
+    /// Returns the numbers of the lines that match a difference, of those for the cases played.
     pub(crate) fn find(&self, difference: &Difference, which: Which) -> Vec<usize> {
         let told = difference.to_string();
         let lines = self.0.iter().filter(|line| line.is_for(which) && matches(&line.text, &told));
         lines.map(|line| line.number).collect()
     }
 
-    /// Each line and what it stands for; `!` marks what no other does.
+    /// Describes each line and its differences; `!` marks those that no other line matches.
     pub(crate) fn tell(&self, used: &Used) -> String {
         let mut lines_of: BTreeMap<&str, usize> = BTreeMap::new();
         for told in used.values().flatten() {
@@ -93,8 +93,8 @@ impl Listed {
         text
     }
 
-    /// The lines beside these, of those that are for the cases played.
-    pub(crate) fn beside(&self, used: &Used, which: Which) -> impl Iterator<Item = &str> {
+    /// Returns the lines not in `used`, of those for the cases played.
+    pub(crate) fn unmatched(&self, used: &Used, which: Which) -> impl Iterator<Item = &str> {
         let others = self.0.iter().filter(|line| !used.contains_key(&line.number));
         let others = others.filter(move |line| !line.at_times && line.is_for(which));
         others.map(|line| line.text.as_str())
@@ -102,9 +102,11 @@ impl Listed {
 }
 
 impl Line {
+    /// Parses a line.
+    ///
     /// # Panics
     ///
-    /// If it says nothing of what either host does, as nobody could see what else goes wrong there.
+    /// If it matches any actions of both hosts, because it would hide other differences.
     fn read(number: usize, text: &str, which: Which) -> Self {
         let parts: Vec<_> = text.split(" | ").collect();
         assert_eq!(parts.len(), 3, "line {number} is not `path | ours | theirs`: {text}");
@@ -117,8 +119,8 @@ impl Line {
     }
 }
 
-/// Whether `text` is as `pattern` has it: `*` stands for anything within a part, `%1` for what the first
-/// `*` stood for, `{a;b}` for `a` or `b`.
+/// True if `text` matches `pattern`: `*` stands for any text within a part, `%1` for what the first
+/// `*` matched, `{a;b}` for `a` or `b`.
 fn matches(pattern: &str, text: &str) -> bool {
     matches_from(pattern, text, &mut Vec::new())
 }

@@ -1,13 +1,13 @@
-//! The stack under the profile `linux` beside this machine's kernel: each state, each kind of segment,
-//! and what follows. Where they differ is listed, with the reason, in
-//! `tests/scripts/linux-differences.txt`: a difference that has no line there fails the test, and so
-//! does a line that no difference has any more.
+//! Compares the stack under the profile `linux` with this machine's kernel: each state, each kind
+//! of segment, and what follows. Known differences are listed with their reasons in
+//! `tests/scripts/linux-differences.txt`. A difference without a line fails the test, and so does a
+//! line without a difference.
 //!
-//! Needs root. Without it the test says so and passes; `WHIMBREL_REQUIRE_NET=1` makes it fail.
+//! Needs root. Without it the test reports that and passes; `WHIMBREL_REQUIRE_NET=1` makes it fail.
 //!
-//! `only=fin-wait-2 cargo test -p whimbrel-io --test likeness -- --nocapture` tells of the cases that
-//! have this in their name alone; `cases=all` plays all that there are (`scripts/long/likeness`);
-//! `lines=told` tells what each line stands for, so that one that stands for too much is seen.
+//! `only=fin-wait-2 cargo test -p whimbrel-kernel --test likeness -- --nocapture` plays only the
+//! cases with this text in their name; `cases=all` plays the full set (`scripts/long/likeness`);
+//! `lines=told` prints the differences of each line, which shows lines that match too much.
 
 #![allow(clippy::unwrap_used)] // the helpers of a test
 
@@ -50,7 +50,7 @@ fn the_stack_is_like_linux_but_for_what_is_listed() {
     let listed = Listed::read(LISTED);
     let mut used = Used::default();
     let mut unlisted = compare(&cases, which, &listed, &mut used);
-    // Real time: what came late the first time may come in time among fewer.
+    // In real time, a late segment may be in time among fewer cases.
     for _ in 0..4 {
         if unlisted.is_empty() || unlisted.len() > TOO_MANY {
             break;
@@ -63,11 +63,11 @@ fn the_stack_is_like_linux_but_for_what_is_listed() {
     }
     let told = tell(&unlisted);
     assert!(unlisted.is_empty(), "{} of {} are not as Linux:\n{told}", unlisted.len(), cases.len());
-    let stale: Vec<_> = listed.beside(&used, which).collect();
+    let stale: Vec<_> = listed.unmatched(&used, which).collect();
     assert!(only.is_some() || stale.is_empty(), "nothing is as these lines have it: {stale:#?}");
 }
 
-/// Those that differ, and have no line. The lines that others have are added to `used`.
+/// Returns the unlisted differences. Adds the matched lines of the others to `used`.
 fn compare(
     cases: &[Case],
     which: Which,
@@ -98,7 +98,7 @@ fn compare(
     found.into_inner().unwrap().0
 }
 
-/// The differences, those together that are the same.
+/// Describes the differences, equal ones together.
 fn tell(unlisted: &[(Case, Difference)]) -> String {
     let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (case, Difference { path, ours, theirs }) in unlisted {
@@ -127,18 +127,18 @@ fn kernel_is_there() -> bool {
 
 fn kernel(cases: &[Case]) -> Vec<Account> {
     let mut host = KernelHost::new(&Network::v4()).unwrap();
-    // A probe of the tail comes when the machine has time; a limit of the whole host would have cases
-    // see each other.
+    // The time of a tail loss probe depends on the machine; a limit of the whole host would make
+    // cases affect each other.
     for (name, value) in [("tcp_early_retrans", "0"), ("tcp_challenge_ack_limit", "2147483647")] {
         host.set(name, value).unwrap();
     }
     play(&mut host, cases)
 }
 
-/// A host for each: virtual time costs nothing.
+/// Plays each case on its own host: virtual time costs nothing.
 fn shard(cases: &[Case]) -> Vec<Account> {
     let mut rules = Profile::by_name("linux").unwrap().tunables().unwrap();
-    // As the kernel is told.
+    // As set in the kernel.
     rules.loss_probe = false;
     let play = |case| {
         let mut host = ShardHost::new(&Network::v4(), rules.clone()).unwrap();
@@ -147,9 +147,9 @@ fn shard(cases: &[Case]) -> Vec<Account> {
     cases.iter().map(play).collect()
 }
 
-/// Cases of one namespace, side by side.
+/// Limit of cases in one namespace.
 const BATCH: usize = 400;
-/// Namespaces side by side: most of the time each waits.
+/// Namespaces at a time: mostly they wait.
 const HOSTS: usize = 6;
-/// More differences than chance makes, on a machine that is busy with other things either.
+/// Number of differences that cannot be chance, even on a busy machine.
 const TOO_MANY: usize = 10_000;

@@ -1,5 +1,5 @@
-//! Cases side by side on one host, in step: each has a peer and ports of its own. What the host
-//! sends and what its calls return is written down, in words that are the same for every host.
+//! Plays cases in parallel on one host, in step: each has its own peer and ports. The account of
+//! what the host sends and its calls return uses the same words for every host.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,14 +23,14 @@ use crate::case::Case;
 use crate::scenes::Deed;
 use crate::shape::{FIRST, IcmpShape, Shape, Stamp, Stimulus};
 
-/// What came of one moment of a case: what was done, and what the host did.
+/// One moment of a case: the stimulus, and the host's actions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Moment {
     pub(crate) done: String,
     pub(crate) came: Vec<String>,
 }
 
-/// All of a case.
+/// All moments of a case.
 pub(crate) type Account = Vec<Moment>;
 
 /// Plays `cases` on `host`, all at once.
@@ -61,7 +61,7 @@ pub(crate) fn play<H: ScriptHost>(host: &mut H, cases: &[Case]) -> Vec<Account> 
     lines.into_iter().map(|line| line.account).collect()
 }
 
-/// What is done in one moment.
+/// Stimulus of one moment.
 #[derive(Clone, Debug)]
 enum Doing {
     Deeds(&'static [Deed]),
@@ -77,16 +77,16 @@ struct Line {
     flow: Flow,
     stamped: bool,
     next: (u32, u32),
-    /// The host's ISN, once it was seen.
+    /// ISN of the host, once it was seen.
     isn: Option<SeqNum>,
-    /// The host's last TSval.
+    /// Last TSval of the host.
     stamp: u32,
     listener: Option<i32>,
     fd: Option<i32>,
     account: Account,
     /// One past the last number that the host sent.
     sent: Option<SeqNum>,
-    /// Time-outs are waited for.
+    /// True if time-outs are waited for.
     is_patient: bool,
 }
 
@@ -136,11 +136,11 @@ impl Line {
         }
     }
 
-    /// What a glance at the descriptor shows.
+    /// Records the state of the descriptor.
     fn look<H: ScriptHost>(&mut self, host: &mut H, at: usize) {
         let (Some(fd), Some((_, doing))) = (self.fd, self.plan.get(at)) else { return };
         if matches!(doing, Doing::Wait) {
-            // What came of it shows in what follows.
+            // The result shows in what follows.
             return;
         }
         let state = host.tcp_info(fd).map(|info| info.tcpi_state);
@@ -164,13 +164,13 @@ impl Line {
 
     fn note(&mut self, what: String) {
         let Some(moment) = self.account.last_mut() else { return };
-        // How often a timer repeats something is a matter of time.
+        // The number of a timer's repetitions depends on time.
         if !(self.is_patient && moment.came.contains(&what)) {
             moment.came.push(what);
         }
     }
 
-    /// A segment of the host's.
+    /// Records a segment of the host.
     fn hear(&mut self, segment: &Segment) {
         if segment.flags.contains(TcpFlags::SYN) {
             self.isn = Some(segment.seq);
@@ -181,7 +181,7 @@ impl Line {
             _ => None,
         });
         self.stamp = stamp.unwrap_or(self.stamp);
-        // What a timer sends again comes sooner or later, as the machine has time.
+        // A retransmission is sooner or later, depending on the machine.
         let control = segment.flags.intersects(TcpFlags::SYN | TcpFlags::FIN);
         let end = segment.seq + segment.len() + u32::from(control);
         let is_old = self.sent.is_some_and(|sent| end.at_or_before(sent)) && end != segment.seq;
@@ -194,7 +194,7 @@ impl Line {
 
     fn describe(&self, segment: &Segment) -> String {
         let flags = TcpFlags::from_bits(segment.flags.bits() & !TcpFlags::PSH.bits());
-        // A reset that answers a segment without ACK has 0 itself.
+        // A reset that answers a segment without ACK has number 0.
         let base = if segment.seq.raw() == 0 { None } else { self.isn };
         let seq = segment.seq.offset_from(base.unwrap_or_default()).cast_signed();
         let mut text = format!("> {} {seq}({})", notation::flags(flags), segment.len());
@@ -205,7 +205,7 @@ impl Line {
             text += " win 0";
         }
         if flags.contains(TcpFlags::RST) {
-            // Nobody reads them.
+            // Options of a reset have no effect.
             return text;
         }
         let options: Vec<_> = segment.options.iter().filter_map(|it| self.option(it)).collect();
@@ -215,7 +215,7 @@ impl Line {
         text
     }
 
-    /// What is comparable of an option: never a host's own clock or buffers.
+    /// Returns the comparable part of an option: never a host's own clock or buffers.
     fn option(&self, option: &TcpOption) -> Option<String> {
         Some(match option {
             TcpOption::Nop => return None,
@@ -310,7 +310,7 @@ impl Line {
     }
 
     fn stamps(&self, stamp: Stamp, flags: TcpFlags, at: usize) -> Option<TcpOption> {
-        // The clock of a peer for whom each moment takes 100 ticks.
+        // Clock of a peer for whom each moment takes 100 ticks.
         let val = 1_000 * 1_000 + 100 * at as u32;
         let later = match stamp {
             Stamp::Missing => return None,
@@ -346,7 +346,7 @@ impl Line {
             .expect("an error that can be sent")
     }
 
-    /// Everything that an application may do at the end.
+    /// Makes every call that an application may make at the end.
     fn call_all<H: ScriptHost>(&mut self, host: &mut H) {
         let Some(fd) = self.fd else { return };
         let error = Call::GetSockOpt { fd, option: SocketOption::Error };
@@ -441,9 +441,10 @@ const POLL_NAMES: [(PollEvents, &str); 5] = [
     (PollEvents::POLLHUP, "HUP"),
 ];
 
-/// What a moment lasts: longer than an acknowledgment is put off, and much less than a time-out.
+/// Length of a moment: longer than the delay of an acknowledgment, and much shorter than a
+/// time-out.
 const PAUSE: Duration = Duration::from_millis(60);
-/// Pauses that are longer than a time-out, and shorter than that of a SYN.
+/// Number of pauses that exceed a time-out, but not that of a SYN.
 const WAITS: usize = 6;
-/// No host has it.
+/// A number that is no descriptor of any host.
 const NO_FD: i32 = i32::MAX;

@@ -1,11 +1,11 @@
-//! The states in which a stimulus meets a host, and how it comes there.
+//! The states in which a stimulus meets a host, and the steps to reach them.
 
 use whimbrel_posix::sockets::Shut;
 use whimbrel_wire::tcp::TcpFlags;
 
 use crate::shape::WINDOW;
 
-/// One deed on the way.
+/// One step on the way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Deed {
     Listen,
@@ -19,12 +19,12 @@ pub(crate) enum Deed {
     Peer(TcpFlags, u32, u32, u32, u16),
 }
 
-/// A state, and how it is reached. What stands in one moment happens at once; a wait follows.
+/// A state, and the steps to reach it. All steps of one moment happen at once; a wait follows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene {
     pub(crate) name: &'static str,
     pub(crate) moments: &'static [&'static [Deed]],
-    /// The peer's next number, and the host's; ISNs count as 0.
+    /// Next numbers of the peer and of the host; ISNs count as 0.
     pub(crate) next: (u32, u32),
 }
 
@@ -54,7 +54,7 @@ const fn scene(name: &'static str, moments: &'static [&'static [Deed]], next: (u
 
 /// Every scene.
 pub(crate) const SCENES: &[Scene] = &[
-    scene("nobody", &[], (1, 1)),
+    scene("closed", &[], (1, 1)),
     scene("listen", &[&[Listen]], (0, 1)),
     scene("syn-received", &[OPEN], (1, 1)),
     scene("syn-received-no-listener", &[OPEN, &[CloseListener]], (1, 1)),

@@ -1,5 +1,5 @@
-//! What a peer sends, written so that it can be sent in any state: numbers count from what the peer
-//! sends next and from what the host sent last.
+//! Segments of a peer that can be sent in any state: their numbers are relative to the peer's next
+//! number and to the host's last.
 
 use whimbrel_script::ast::TcpOption;
 use whimbrel_wire::tcp::TcpFlags;
@@ -15,38 +15,38 @@ pub(crate) enum Stimulus {
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) flags: TcpFlags,
-    /// From the peer's next number.
+    /// Offset from the peer's next number.
     pub(crate) seq: i32,
     pub(crate) len: u32,
-    /// From the host's next number.
+    /// Offset from the host's next number.
     pub(crate) ack: Option<i32>,
     pub(crate) win: u16,
     pub(crate) urg: u16,
     pub(crate) stamp: Stamp,
-    /// In front of timestamps.
+    /// Options in front of timestamps.
     pub(crate) options: Vec<TcpOption>,
 }
 
-/// Its timestamps, on a connection that negotiated them.
+/// Timestamps, on a connection that negotiated them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stamp {
-    /// A clock that goes on, and the echo of the host's last.
+    /// A clock that advances, and the echo of the host's last.
     Usual,
-    /// So much later than usual.
+    /// The usual clock plus this many ticks.
     Later(i32),
-    /// The usual clock, and an echo off by so much.
+    /// The usual clock, and an echo with this offset.
     Echo(i32),
     /// None.
     Missing,
 }
 
-/// An ICMPv4 error about what the host sent.
+/// An ICMPv4 error about a packet of the host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IcmpShape {
     pub(crate) kind: u8,
     pub(crate) code: u8,
     pub(crate) mtu: u16,
-    /// The quoted number, from the host's next.
+    /// Offset of the quoted number from the host's next.
     pub(crate) seq: i32,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct IcmpShape {
 pub(crate) struct Named {
     pub(crate) name: &'static str,
     pub(crate) stimulus: Stimulus,
-    /// By how much the peer's next number moves if all of it is taken.
+    /// Sequence numbers by which the peer advances if all of it is accepted.
     pub(crate) takes: u32,
 }
 
@@ -67,7 +67,7 @@ const PSH: TcpFlags = TcpFlags::PSH;
 const URG: TcpFlags = TcpFlags::URG;
 
 impl Shape {
-    /// Flags and place; with ACK it acknowledges all that was sent.
+    /// Creates a segment of flags and place; with ACK it acknowledges all that was sent.
     fn new(flags: TcpFlags, seq: i32, len: u32) -> Self {
         let ack = flags.contains(ACK).then_some(0);
         let options = Vec::new();
@@ -91,12 +91,12 @@ impl Shape {
     }
 }
 
-/// Every stimulus.
+/// Returns every stimulus.
 pub(crate) fn all() -> Vec<Named> {
     [bare(), syns(), texts(), fins(), stamped(), icmp()].concat()
 }
 
-/// What may come behind another: of each kind the plainest.
+/// Returns the stimuli that may follow another: of each kind the plainest.
 pub(crate) fn seconds() -> Vec<Named> {
     let wanted = |named: &Named| SECONDS.contains(&named.name);
     all().into_iter().filter(wanted).collect()
@@ -120,12 +120,12 @@ pub(crate) const SECONDS: [&str; 15] = [
     "syn-first-again",
 ];
 
-/// A segment by its name.
+/// Names a segment.
 fn named(name: &'static str, shape: Shape, takes: u32) -> Named {
     Named { name, stimulus: Stimulus::Segment(shape), takes }
 }
 
-/// Acknowledgments and resets.
+/// Returns acknowledgments and resets.
 fn bare() -> Vec<Named> {
     let plain = Shape::new;
     let ack = || plain(ACK, 0, 0);
@@ -158,7 +158,7 @@ fn bare() -> Vec<Named> {
     ]
 }
 
-/// SYNs, with and without ACK.
+/// Returns SYNs, with and without ACK.
 fn syns() -> Vec<Named> {
     let plain = Shape::new;
     vec![
@@ -179,7 +179,7 @@ fn syns() -> Vec<Named> {
     ]
 }
 
-/// Text, urgent or not.
+/// Returns text, urgent or not.
 fn texts() -> Vec<Named> {
     let plain = Shape::new;
     let text = || plain(ACK, 0, 10);
@@ -203,7 +203,7 @@ fn texts() -> Vec<Named> {
     ]
 }
 
-/// FINs, alone and behind text.
+/// Returns FINs, with and without text.
 fn fins() -> Vec<Named> {
     let plain = Shape::new;
     let fin = || plain(FIN | ACK, 0, 0);
@@ -224,7 +224,7 @@ fn fins() -> Vec<Named> {
     ]
 }
 
-/// What timestamps make of others; the same as those where none were negotiated.
+/// Returns segments that differ only if timestamps were negotiated.
 fn stamped() -> Vec<Named> {
     let plain = Shape::new;
     let ack = || plain(ACK, 0, 0);
@@ -252,7 +252,7 @@ fn stamped() -> Vec<Named> {
     ]
 }
 
-/// ICMP errors about what the host sent last.
+/// Returns ICMP errors about the host's last segment.
 fn icmp() -> Vec<Named> {
     let error = |name, kind, code, seq| Named {
         name,
@@ -275,9 +275,9 @@ fn icmp() -> Vec<Named> {
     ]
 }
 
-/// What the peer announces.
+/// Window that the peer advertises.
 pub(crate) const WINDOW: u16 = 32_792;
-/// No window reaches there.
+/// Distance beyond any window.
 const BEYOND: i32 = 100_000_000;
 /// Stands for the number of the peer's SYN.
 pub(crate) const FIRST: i32 = i32::MIN;

@@ -1,26 +1,26 @@
 use super::*;
 
-/// A link as the kernel tells of it.
+/// Returns a link as the kernel describes it.
 fn link(attributes: &[(u16, &[u8])]) -> Vec<u8> {
-    let mut octets = vec![0; LINK_LEN];
-    octets[4..8].copy_from_slice(&7_u32.to_ne_bytes());
+    let mut bytes = vec![0; LINK_LEN];
+    bytes[4..8].copy_from_slice(&7_u32.to_ne_bytes());
     for (kind, value) in attributes {
-        octets.extend(attribute(*kind, value));
+        bytes.extend(attribute(*kind, value));
     }
-    octets
+    bytes
 }
 
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let mut octets = (4 + value.len() as u16).to_ne_bytes().to_vec();
-    octets.extend(kind.to_ne_bytes());
-    octets.extend(value);
-    octets.resize(octets.len().next_multiple_of(4), 0);
-    octets
+    let mut bytes = (4 + value.len() as u16).to_ne_bytes().to_vec();
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
 }
 
 #[test]
 fn plain_links_are_read_and_what_is_cut_short_is_less() {
-    // The kind of what holds others has a bit that says so.
+    // The kind of a nested attribute has a bit that says so.
     let info = attribute(IFLA_INFO_KIND, b"veth\0");
     let body = link(&[
         (IFLA_IFNAME, b"vstack\0"),
@@ -45,10 +45,10 @@ fn plain_links_are_read_and_what_is_cut_short_is_less() {
 #[test]
 fn plain_attributes_with_a_length_that_cannot_be_end_the_list() {
     for len in [0_u16, 1, 3, 9, u16::MAX] {
-        let mut octets = attribute(3, b"name");
-        octets[..2].copy_from_slice(&len.to_ne_bytes());
-        assert_eq!(attributes(&octets).count(), 0, "{len}");
+        let mut bytes = attribute(3, b"name");
+        bytes[..2].copy_from_slice(&len.to_ne_bytes());
+        assert_eq!(attributes(&bytes).count(), 0, "{len}");
     }
-    // One without a value is one, also at the end.
+    // An attribute without a value is valid, also at the end.
     assert_eq!(attributes(&attribute(3, b"")).collect::<Vec<_>>(), [(3, &b""[..])]);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// Whether the process of this number runs: one that ended and was not waited for does not.
+/// True if the process of this number runs. A zombie does not.
 fn runs(id: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(' ') && !rest.starts_with(" Z"))

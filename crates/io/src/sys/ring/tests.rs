@@ -1,4 +1,4 @@
-//! A ring over plain memory, which threads of the test's fill. Run under Miri, too.
+//! A ring over plain memory, filled by threads of the test. Miri runs it, too.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::thread;
 
 use super::*;
 
-/// As much memory as a ring of the shape has, and nobody's but the test's.
+/// Memory for a ring of a shape, owned by the test.
 struct Plain {
     start: NonNull<u8>,
     shape: RingShape,
@@ -22,10 +22,10 @@ impl Plain {
     }
 
     fn layout(shape: RingShape) -> Layout {
-        Layout::from_size_align(shape.octets(), 16).unwrap()
+        Layout::from_size_align(shape.bytes(), 16).unwrap()
     }
 
-    /// Puts a slot's bytes there as the kernel does, once the slot is its own: the status last.
+    /// Writes a slot's bytes as the kernel does, once the slot is its own: the status last.
     fn fill(&self, number: usize, slot: &[u8], status: u32) {
         let start = number % self.shape.slots * self.shape.slot;
         assert!((4..=self.shape.slot).contains(&slot.len()));
@@ -43,8 +43,8 @@ impl Plain {
     }
 }
 
-// SAFETY: the memory is one allocation of that many bytes, aligned to 16, which is freed when the last
-// of those who share it goes. `fill` accesses slots as a ring demands.
+// SAFETY: the memory is one allocation of that many bytes, aligned to 16, which is freed with the
+// last reference. `fill` accesses slots as a ring demands.
 unsafe impl RingMemory for Arc<Plain> {
     fn start(&self) -> NonNull<u8> {
         self.start
@@ -55,37 +55,37 @@ unsafe impl RingMemory for Arc<Plain> {
     }
 }
 
-// SAFETY: what is behind the pointer is accessed by the protocol of a ring alone, from wherever.
+// SAFETY: all threads access the memory by the protocol of a ring.
 unsafe impl Send for Plain {}
 // SAFETY: as above.
 unsafe impl Sync for Plain {}
 
 impl Drop for Plain {
     fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, and nobody shares it any more.
+        // SAFETY: it was allocated with this layout, and this is the last reference.
         unsafe { dealloc(self.start.as_ptr(), Plain::layout(self.shape)) };
     }
 }
 
-/// A ring of as few bytes as may be, in four slots.
+/// Returns a ring of the least size, in four slots.
 fn ring() -> (Arc<Plain>, Ring<Arc<Plain>>) {
     let plain = Plain::new(RingShape::new(16 << 10, 4).unwrap());
     (Arc::clone(&plain), Ring::over(plain))
 }
 
-/// A slot with this frame, of which so much was kept, at `mac`.
+/// Returns a slot with `frame` at `mac`, of which `kept` bytes were stored.
 fn slot(mac: u16, len: u32, kept: u32, frame: &[u8]) -> Vec<u8> {
-    let mut octets = vec![0; usize::from(mac).max(32) + frame.len()];
-    let mut put = |at: usize, number: &[u8]| octets[at..at + number.len()].copy_from_slice(number);
+    let mut bytes = vec![0; usize::from(mac).max(32) + frame.len()];
+    let mut put = |at: usize, number: &[u8]| bytes[at..at + number.len()].copy_from_slice(number);
     put(offset_of!(tpacket2_hdr, tp_len), &len.to_ne_bytes());
     put(offset_of!(tpacket2_hdr, tp_snaplen), &kept.to_ne_bytes());
     put(offset_of!(tpacket2_hdr, tp_mac), &mac.to_ne_bytes());
     put(mac.max(32).into(), frame);
-    octets
+    bytes
 }
 
 #[test]
-fn slots_are_the_users_in_order_and_the_kernels_when_they_were_given_back() {
+fn slots_are_read_in_order_and_returned_to_the_kernel() {
     let (kernel, mut ring) = ring();
     assert!(ring.waiting(0).is_none());
     for round in 0..3_u8 {
@@ -114,8 +114,8 @@ fn a_slots_header_that_leads_out_of_it_is_no_frame() {
     let room = 16 << 10;
     let user = libc::TP_STATUS_USER;
     let mut number = 0;
-    let mut seen = |octets: &[u8]| {
-        kernel.fill(number, octets, user);
+    let mut seen = |bytes: &[u8]| {
+        kernel.fill(number, bytes, user);
         let seen = ring.waiting(0).map(|slot| (slot.len, slot.head.len(), slot.frame.len()));
         ring.release(1);
         number += 1;
@@ -127,10 +127,10 @@ fn a_slots_header_that_leads_out_of_it_is_no_frame() {
     let most = room as u32 - 76;
     assert_eq!(seen(&slot(76, most, most, &[7])), Some((most as usize, 76, most as usize)));
     for wrong in [(76, most + 1), (room as u16, 1), (room as u16 + 1, 0), (u16::MAX, u32::MAX)] {
-        let mut octets = slot(32, 0, 0, &[]);
-        octets[offset_of!(tpacket2_hdr, tp_mac)..][..2].copy_from_slice(&wrong.0.to_ne_bytes());
-        octets[offset_of!(tpacket2_hdr, tp_snaplen)..][..4].copy_from_slice(&wrong.1.to_ne_bytes());
-        assert_eq!(seen(&octets), None, "{wrong:?}");
+        let mut bytes = slot(32, 0, 0, &[]);
+        bytes[offset_of!(tpacket2_hdr, tp_mac)..][..2].copy_from_slice(&wrong.0.to_ne_bytes());
+        bytes[offset_of!(tpacket2_hdr, tp_snaplen)..][..4].copy_from_slice(&wrong.1.to_ne_bytes());
+        assert_eq!(seen(&bytes), None, "{wrong:?}");
     }
 }
 
@@ -140,8 +140,8 @@ fn who_fills_it_from_another_thread_and_who_empties_it_agree() {
     let frames = 40_u32;
     let filler = thread::spawn(move || {
         for number in 0..frames {
-            let octets = slot(76, 4, 4, &number.to_ne_bytes());
-            kernel.fill(number as usize, &octets, libc::TP_STATUS_USER | libc::TP_STATUS_COPY);
+            let bytes = slot(76, 4, 4, &number.to_ne_bytes());
+            kernel.fill(number as usize, &bytes, libc::TP_STATUS_USER | libc::TP_STATUS_COPY);
         }
     });
     let mut next = 0_u32;
@@ -163,7 +163,7 @@ fn who_fills_it_from_another_thread_and_who_empties_it_agree() {
 fn only_shapes_that_the_kernel_lays_out_as_we_do_are_shapes() {
     for (slot, slots) in [(2048, 4096), (256, 256), (1 << 20, 1 << 10), (65_536, 1)] {
         let shape = RingShape::new(slot, slots).unwrap();
-        assert_eq!((shape.slot(), shape.octets()), (slot, slot * slots));
+        assert_eq!((shape.slot(), shape.bytes()), (slot, slot * slots));
     }
     for (slot, slots) in [
         (2048, 4095),

@@ -1,4 +1,4 @@
-//! A queue that somebody else opened: a VPN service on Android, or a parent that has the privilege.
+//! A queue opened elsewhere: by a VPN service on Android, or a parent process with the privilege.
 
 use std::num::NonZeroU16;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,7 +12,7 @@ use crate::config::check_addresses;
 use crate::sys::tun::TunFile;
 use crate::tun::{Framing, TunError};
 
-/// The queue, and what its interface was made with. Clones are the same queue.
+/// A queue and the properties of its interface. Clones are the same queue.
 #[derive(Clone, Debug)]
 pub(crate) struct TunHandle {
     file: Arc<TunFile>,
@@ -28,22 +28,25 @@ impl PartialEq for TunHandle {
 impl Eq for TunHandle {}
 
 impl TunConfig {
-    /// A stack that has `addresses`, behind an interface that is there already: `fd` is one of its queues,
-    /// as `VpnService.Builder.establish()` returns it on Android, or as a parent with the privilege to
-    /// open `/dev/net/tun` hands it down. No privilege is needed, and nothing of the interface is changed;
-    /// the descriptor is made non-blocking.
+    /// Creates a configuration for a stack with `addresses` behind an existing interface. `fd` is
+    /// one of its queues, as `VpnService.Builder.establish()` returns it on Android, or as a parent
+    /// with the privilege to open `/dev/net/tun` passes it on. This needs no privilege, and does
+    /// not change the interface; the descriptor becomes non-blocking.
     ///
-    /// Whether frames are IP packets or Ethernet's, whether offload headers stand in front of them
-    /// (`IFF_VNET_HDR`), and whether there may be other queues (`IFF_MULTI_QUEUE`) is read from it. Without
-    /// offload headers there are no offloads, whatever [`TunConfig::with_offload`] says. Of the interface's
-    /// MTU it says nothing: it is 1500 unless [`TunConfig::with_mtu`] says what it is. Nor does it say whether
-    /// packet information stands in front of frames (the kernel has one bit for `IFF_NO_PI` and for another
-    /// thing here): there may be none, as on Android, and a device that finds some is lost, and says so.
+    /// The descriptor shows whether frames are IP packets or Ethernet's, whether offload headers
+    /// precede them (`IFF_VNET_HDR`), and whether there may be other queues (`IFF_MULTI_QUEUE`).
+    /// Without offload headers there are no offloads, and [`TunConfig::with_offload`] has no
+    /// effect.
+    ///
+    /// The descriptor does not show the MTU: it is 1500 unless set by [`TunConfig::with_mtu`]. Nor
+    /// does it show whether packet information precedes frames (the kernel uses the bit of
+    /// `IFF_NO_PI` for another purpose here). There must be none, as on Android; a device that
+    /// finds some fails with an error.
     ///
     /// # Errors
     ///
-    /// [`TunError::NotTun`], [`TunError::NotAttached`], [`TunError::Config`] for addresses that are none of a
-    /// stack's.
+    /// [`TunError::NotTun`], [`TunError::NotAttached`], [`TunError::Config`] for addresses that are
+    /// not valid for a stack.
     ///
     /// ```
     /// use std::os::fd::OwnedFd;
@@ -82,26 +85,26 @@ impl TunConfig {
         Ok(config)
     }
 
-    /// The queue that somebody else opened, if it is of one.
+    /// Returns the queue opened elsewhere, if there is one.
     pub(crate) fn given(&self) -> Option<&TunHandle> {
         self.given.as_ref()
     }
 }
 
 impl TunHandle {
-    /// The queue, once more.
+    /// Duplicates the queue's descriptor.
     pub(crate) fn file(&self) -> Result<TunFile, TunError> {
         let refused = |error| TunError::on_setup("take the descriptor", "of the descriptor", error);
         let fd = self.file.as_fd().try_clone_to_owned().map_err(refused)?;
         TunFile::adopt(fd).map_err(refused)?.ok_or(TunError::NotTun)
     }
 
-    /// What stands in front of its frames.
+    /// Returns the header in front of its frames.
     pub(crate) fn framing(&self) -> Framing {
         if self.flags & libc::IFF_VNET_HDR != 0 { Framing::Vnet } else { Framing::Bare }
     }
 
-    /// Whether its interface may have other queues.
+    /// True if its interface may have other queues.
     pub(crate) fn is_multi_queue(&self) -> bool {
         self.flags & libc::IFF_MULTI_QUEUE != 0
     }

@@ -39,7 +39,7 @@ fn an_address_alone_in_its_network_needs_a_route() {
 }
 
 #[test]
-fn a_host_address_takes_the_prefix_of_its_network_and_the_other_networks_keep_theirs() {
+fn host_address_takes_the_prefix_of_its_network() {
     let config = config(&["10.9.0.2/16", "fd09::2/64"]).unwrap();
     let config = config.with_hosts(&[addr("10.9.3.4")]).unwrap();
     assert_eq!(config.hosts(), [network("10.9.3.4/16"), network("fd09::1/64")]);
@@ -81,7 +81,7 @@ fn names_are_what_the_kernel_takes_literally() {
     for name in ["", ".", "..", "a/b", "a b", "tun%d", "a:1", "ü"] {
         assert_eq!(TunConfig::new(name, addresses()), Err(ConfigError::Name(name.into())));
     }
-    let error = TunConfig::new("sixteen-octets-x", addresses()).unwrap_err();
+    let error = TunConfig::new("sixteen-letter-x", addresses()).unwrap_err();
     assert!(error.to_string().contains("has 16 bytes; the kernel takes at most 15"), "{error}");
 }
 
@@ -95,7 +95,7 @@ fn the_stack_reaches_the_rest_of_the_world_through_the_machine() {
 }
 
 #[test]
-fn ethernet_frames_have_one_queue_one_station_and_room_for_their_header() {
+fn ethernet_layer_has_one_queue_and_mtu_of_at_most_65521() {
     let good = || config(&["10.9.0.2/24"]).unwrap();
     let mac = MacAddress([2, 0, 0, 0, 0, 1]);
     let ethernet = || good().with_layer(Layer::Ethernet(Some(mac)));

@@ -5,7 +5,7 @@ fn os(errno: i32) -> io::Error {
 }
 
 #[test]
-fn missing_device_and_missing_privilege_are_told_apart_from_the_rest() {
+fn missing_device_or_privilege_differs_from_other_errors() {
     for error in [
         TunError::on_open(os(libc::ENOENT)),
         TunError::on_open(os(libc::EACCES)),

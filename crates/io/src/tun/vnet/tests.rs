@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// An IPv4 (20) and TCP header (`words` of four bytes), and `text` bytes.
+/// Returns an IPv4 header (20 bytes), a TCP header (`words` of four bytes), and `text` bytes.
 fn frame_v4(words: u8, text: usize) -> Vec<u8> {
     let mut frame = vec![0; 20 + usize::from(words) * 4 + text];
     frame[0] = 0x45;
@@ -32,12 +32,12 @@ fn segments_are_counted_by_the_text_not_by_the_hint() {
     let cases = [(1, 1, 0), (1448, 1, 0), (1449, 2, 1448), (2896, 2, 1448), (64_000, 45, 1448)];
     for (text, segs, gso_size) in cases {
         let meta = super_frame(1448).meta(&frame_v4(8, text), 0).unwrap();
-        assert_eq!((meta.segs, meta.gso_size), (segs, gso_size), "{text} octets");
+        assert_eq!((meta.segs, meta.gso_size), (segs, gso_size), "{text} bytes");
     }
 }
 
 #[test]
-fn an_unfinished_checksum_says_where_the_transport_header_begins() {
+fn unfinished_checksum_locates_the_transport_header() {
     let mut frame = vec![0; 60 + 20 + 3000]; // IPv6 with some extension header
     frame[0] = 0x60;
     frame[60 + TCP_DATA_OFFSET] = 5 << 4;
@@ -65,7 +65,7 @@ fn many_datagrams_in_one_frame_are_named_as_such() {
 }
 
 #[test]
-fn udp_super_frames_have_headers_of_eight_octets() {
+fn udp_super_frames_have_headers_of_eight_bytes() {
     let mut frame = vec![0; 20 + 8 + 2500];
     frame[0] = 0x45;
     let vnet = VnetHeader { gso_type: GSO_UDP_L4, gso_size: 1200, ..VnetHeader::default() };
@@ -102,7 +102,7 @@ fn a_segment_of_one_piece_asks_for_its_checksum_only() {
 }
 
 #[test]
-fn a_super_segment_says_its_family_its_size_and_whether_cwr_is_set() {
+fn super_segment_header_has_family_size_and_cwr() {
     let mut super_segment = segment(6, 1001, 1000);
     let vnet = VnetHeader::of_segment(&super_segment, 0);
     assert_eq!((vnet.gso_type, vnet.gso_size, vnet.hdr_len), (GSO_TCPV6, 1000, 60));
@@ -120,7 +120,7 @@ fn a_finished_segment_asks_for_nothing() {
 }
 
 #[test]
-fn behind_an_ethernet_header_everything_stands_fourteen_octets_later() {
+fn ethernet_header_shifts_offsets_by_14_bytes() {
     let medium = Medium::Ethernet { mac: whimbrel_wire::MacAddress([2, 0, 0, 0, 0, 1]) };
     let mut frame = vec![0; 12];
     frame.extend([8, 0]);
@@ -143,7 +143,7 @@ fn behind_an_ethernet_header_everything_stands_fourteen_octets_later() {
 
 proptest! {
     #[test]
-    fn any_octets_give_metadata_or_malformed(
+    fn any_bytes_give_metadata_or_malformed(
         header in any::<[u8; VnetHeader::LEN]>(),
         frame in proptest::collection::vec(any::<u8>(), 0..200),
         ip_at in prop::sample::select(vec![0usize, 14, 18]),
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn encoding_and_decoding_are_inverse(octets in any::<[u8; VnetHeader::LEN]>()) {
-        prop_assert_eq!(VnetHeader::decode(&octets).encode(), octets);
+    fn encoding_and_decoding_are_inverse(bytes in any::<[u8; VnetHeader::LEN]>()) {
+        prop_assert_eq!(VnetHeader::decode(&bytes).encode(), bytes);
     }
 }

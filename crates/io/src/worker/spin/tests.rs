@@ -1,6 +1,6 @@
 use super::*;
 
-/// A worker's, at a time in microseconds, of a device.
+/// The decision of a worker, with a time in microseconds and the counters of a device.
 #[derive(Default)]
 struct Watched {
     spin: Spin,
@@ -9,11 +9,12 @@ struct Watched {
 }
 
 impl Watched {
-    /// So much later so many frames came, of so many bytes each. Whether it looks once more.
-    fn goes_on(&mut self, later: u64, frames: u64, octets: u64) -> bool {
+    /// Delivers frames of `bytes` bytes each, `later` microseconds on. Returns whether it polls
+    /// once more.
+    fn goes_on(&mut self, later: u64, frames: u64, bytes: u64) -> bool {
         self.micros += later;
         self.delivered.rx_frames += frames;
-        self.delivered.rx_octets += frames * octets;
+        self.delivered.rx_bytes += frames * bytes;
         self.spin.goes_on(Instant::ZERO + Duration::from_micros(self.micros), &self.delivered)
     }
 }
@@ -30,10 +31,10 @@ fn behind_long_frames_it_looks_for_more_and_then_sleeps() {
 }
 
 #[test]
-fn where_more_comes_it_goes_on_for_ever_and_where_none_does_it_looks_more_and_more_seldom() {
+fn polling_continues_with_frames_and_backs_off_without() {
     let mut worker = Watched::default();
     assert!((0..1_000).all(|_| worker.goes_on(30, 1, 65_000)));
-    // A long frame each millisecond.
+    // One long frame each millisecond.
     let mut looked = 0;
     for _ in 0..1_000 {
         if worker.goes_on(1_000, 1, 65_000) {
@@ -42,6 +43,6 @@ fn where_more_comes_it_goes_on_for_ever_and_where_none_does_it_looks_more_and_mo
         }
     }
     assert!((10..30).contains(&looked), "{looked}");
-    // And in bulk again.
+    // And bulk again.
     assert!((0..200).filter(|_| worker.goes_on(30, 1, 65_000)).count() > 100);
 }

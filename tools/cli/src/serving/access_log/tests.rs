@@ -42,7 +42,7 @@ fn peer_text_is_escaped_in_log_line() {
     assert!(line.ends_with("\"a\\x0ab\"\n") && line.lines().count() == 1, "{line}");
 }
 
-/// A disk that takes nothing until it is told to.
+/// A disk that blocks writes until `release` gets a message.
 struct StuckDisk {
     release: mpsc::Receiver<()>,
     written: Arc<Mutex<Vec<u8>>>,

@@ -1,4 +1,4 @@
-//! What can be typed, and what the kernel tells.
+//! Parsing of bridge ends and of the kernel's counters.
 
 use super::{BridgeEnd, dropped_in};
 

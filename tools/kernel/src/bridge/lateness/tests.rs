@@ -1,11 +1,11 @@
-//! Percentiles are those of the packets.
+//! Percentiles of known distributions.
 
 use std::time::Duration;
 
 use super::Lateness;
 
 #[test]
-fn percentiles_are_ranks_and_what_is_very_late_is_told_as_the_latest() {
+fn percentile_beyond_ten_milliseconds_is_the_maximum() {
     let mut lateness = Lateness::default();
     assert_eq!(lateness.percentile(99.0), Duration::ZERO);
     (1..=99).for_each(|micros| lateness.note(Duration::from_micros(micros)));

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn states_by_name_become_bits_and_none_means_all_that_are_not_closed() {
+fn state_names_become_bits_and_none_means_all_but_close() {
     let filter =
         |states: &[&'static str]| SocketFilter { states: states.into(), ..Default::default() };
     assert_eq!(states(&filter(&[])), Ok(!(1 << 7 | 1 << 13)));

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn names_of_linux_and_aliases_are_the_kernel_s_and_paths_are_not() {
+fn linux_names_and_aliases_are_settings_and_paths_are_not() {
     assert_eq!(key("net.ipv4.tcp_sack"), Some("tcp_sack"));
     assert_eq!(key("tcp_sack"), Some("tcp_sack"));
     assert_eq!(key("net.inet.tcp.sack.enable"), Some("tcp_sack"));

@@ -111,13 +111,13 @@ impl CaptureReader {
     }
 
     /// Returns the bytes of a packet of the piece read last.
-    pub(super) fn octets(&self, place: &Place) -> &[u8] {
+    pub(super) fn bytes(&self, place: &Place) -> &[u8] {
         self.piece.get(place.0.clone()).unwrap_or_default()
     }
 
     /// Reads on until `bytes` bytes of the file, or all that are left, are in memory.
-    fn fill(&mut self, octets: usize) -> io::Result<()> {
-        let lacking = octets.saturating_sub(self.piece.len()) as u64;
+    fn fill(&mut self, bytes: usize) -> io::Result<()> {
+        let lacking = bytes.saturating_sub(self.piece.len()) as u64;
         let read = self.file.by_ref().take(lacking).read_to_end(&mut self.piece)?;
         self.last = (read as u64) < lacking;
         Ok(())
