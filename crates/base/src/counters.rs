@@ -1,9 +1,9 @@
-//! The machinery of counters: a table in source becomes a struct of plain numbers, and a list of
-//! their names and texts.
+//! Macros for counters: a table in source becomes a struct of plain numbers, and a list of their
+//! names and texts.
 
 use core::ops::AddAssign;
 
-/// A struct of counters, each under its published name:
+/// Declares a struct of counters, each under its published name:
 ///
 /// ```text
 /// /// What they are together.
@@ -13,9 +13,8 @@ use core::ops::AddAssign;
 /// field = "Name",
 /// ```
 ///
-/// Beside them it counts what was dropped, by a reason that
-/// [`drop_reasons!`](crate::drop_reasons!) declared; or nothing, where the line ends behind the
-/// struct's name.
+/// The struct also counts drops by a reason that [`drop_reasons!`](crate::drop_reasons!) declared,
+/// unless the line ends after the struct's name.
 #[macro_export]
 macro_rules! counters {
     ($(#[doc = $about:literal])+ pub struct $counters:ident;
@@ -27,13 +26,13 @@ macro_rules! counters {
         }
 
         impl $counters {
-            /// Every counter: name, documentation, value.
+            /// Iterates over the counters: name, documentation, value.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
                 [$(($name, concat!($($doc),*).trim_ascii(), self.$field),)*].into_iter()
             }
         }
 
-        /// Counts of several shards are added up.
+        /// Adds up the counts of several shards.
         impl core::ops::AddAssign<&Self> for $counters {
             fn add_assign(&mut self, other: &Self) {
                 $(self.$field += other.$field;)*
@@ -50,23 +49,23 @@ macro_rules! counters {
         }
 
         impl $counters {
-            /// Every counter but the drops: name, documentation, value.
+            /// Iterates over the counters without the drops: name, documentation, value.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
                 [$(($name, concat!($($doc),*).trim_ascii(), self.$field),)*].into_iter()
             }
 
-            /// How many were dropped for `reason`.
+            /// Returns how many were dropped for `reason`.
             pub fn dropped(&self, reason: $reason) -> u64 {
                 self.dropped.count(reason as usize)
             }
 
-            /// Every reason with its count.
+            /// Iterates over the reasons with their counts.
             pub fn drops(&self) -> impl Iterator<Item = ($reason, u64)> {
                 $reason::ALL.iter().map(|reason| (*reason, self.dropped(*reason)))
             }
         }
 
-        /// Counts of several shards are added up.
+        /// Adds up the counts of several shards.
         impl core::ops::AddAssign<&Self> for $counters {
             fn add_assign(&mut self, other: &Self) {
                 $(self.$field += other.$field;)*
@@ -76,8 +75,8 @@ macro_rules! counters {
     };
 }
 
-/// Why something is dropped: an enum whose values have a name, who gave it, and what they mean. The
-/// counts of each are a [`DropCounts`].
+/// Declares an enum of reasons for drops, whose values have a name, its origin, and a text.
+/// [`DropCounts`] counts them.
 #[macro_export]
 macro_rules! drop_reasons {
     ($(#[doc = $about:literal])+ pub enum $reasons:ident;
@@ -92,17 +91,17 @@ macro_rules! drop_reasons {
             /// Every reason, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name under which its counter is published.
+            /// Returns the name under which its counter is published.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Whose name that is.
+            /// Returns the origin of the name.
             pub const fn origin(self) -> $crate::counters::Origin {
                 match self { $(Self::$variant => $crate::counters::Origin::$origin,)* }
             }
 
-            /// What it counts, in one line.
+            /// Returns one line about what it counts.
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc),*).trim_ascii(),)* }
             }
@@ -110,7 +109,7 @@ macro_rules! drop_reasons {
     };
 }
 
-/// Who gave something its name.
+/// Origin of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Origin {
     /// Linux, for the same thing.
@@ -119,7 +118,7 @@ pub enum Origin {
     Own,
 }
 
-/// How many were dropped for each of `N` reasons, by the reason's number.
+/// Number of drops for each of `N` reasons, by the reason's number.
 #[derive(Clone, Debug)]
 pub struct DropCounts<const N: usize>([u64; N]);
 
@@ -132,7 +131,7 @@ impl<const N: usize> DropCounts<N> {
         }
     }
 
-    /// How many were dropped for `reason`.
+    /// Returns how many were dropped for `reason`.
     #[inline]
     pub fn count(&self, reason: usize) -> u64 {
         self.0.get(reason).copied().unwrap_or(0)

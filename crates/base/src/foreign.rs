@@ -1,18 +1,20 @@
-//! Text of others on its way to a terminal: what could move the cursor, begin a line, turn letters
-//! around or not be seen is written as an escape.
+//! Foreign text on its way to a terminal. Characters that could move the cursor, begin a line,
+//! reverse letters or be invisible are escaped.
 //!
-//! Peers, files and documents decide what such text holds. [`Foreign`] keeps it as it came, and shows it
-//! in one line of bounded length; [`printable`] is for a whole output, whose lines are our own.
+//! Peers, files and documents determine such text. [`Foreign`] keeps it unchanged, and displays it
+//! in one line of bounded length; [`printable`] is for a whole output, whose lines are the
+//! program's own.
 //!
-//! The standard library's `escape_debug` decides what does not print. It is not enough alone: it takes
-//! text and no bytes, escapes quotes, has no bound, and shows the Hangul fillers, which are blank.
+//! The standard library's `escape_debug` decides which characters are printable. It is not
+//! sufficient: it takes text and no bytes, escapes quotes, has no bound, and prints the Hangul
+//! fillers, which are blank.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::{self, Write};
 
-/// Text that a peer, a file or a document brought. What prints it shows it in one line, escaped, and no
-/// more than [`MOST`] letters of it, or as many as the precision says: `{:.64}`.
+/// Text from a peer, a file or a document. `Display` writes it in one line, escaped, with at most
+/// [`MOST`] letters, or as many as the precision says: `{:.64}`.
 ///
 /// ```
 /// use whimbrel_base::Foreign;
@@ -25,19 +27,19 @@ use core::fmt::{self, Write};
 pub struct Foreign<T>(T);
 
 impl<T> Foreign<T> {
-    /// This text, of another's making.
+    /// Wraps foreign text.
     pub const fn new(text: T) -> Self {
         Self(text)
     }
 
-    /// The text as it came, to be compared or handed on; what prints it prints what a peer wants.
+    /// Returns the text unchanged, to be compared or forwarded. To print it is unsafe.
     pub const fn verbatim(&self) -> &T {
         &self.0
     }
 }
 
 impl<T: AsRef<[u8]>> Foreign<T> {
-    /// The lines of a text that may have several; each of them is foreign.
+    /// Iterates over the lines of a text; each of them is foreign.
     pub fn lines(&self) -> impl Iterator<Item = Foreign<&[u8]>> {
         let text = self.0.as_ref();
         let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n');
@@ -52,15 +54,15 @@ impl<T: AsRef<[u8]>> fmt::Display for Foreign<T> {
     }
 }
 
-/// As it is displayed, between quotes.
+/// Writes the displayed form, between quotes.
 impl<T: AsRef<[u8]>> fmt::Debug for Foreign<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{self}\"")
     }
 }
 
-/// An output of several lines with what does not print escaped, but for line feeds and tabs. The escapes
-/// are those of JSON, so that a document means what it meant.
+/// Escapes the unprintable characters of an output, except line feeds and tabs. The escapes are
+/// those of JSON, so that a document keeps its meaning.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let stays = |letter: char| matches!(letter, '\n' | '\t') || is_printed(letter);
     if text.chars().all(stays) {
@@ -73,19 +75,19 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// True if a terminal shows the letter by itself and does nothing else: no control character, no mark that
-/// joins, hides or turns others around, no blank but the space.
+/// True if a terminal prints the character by itself and does nothing else: no control character,
+/// no mark that joins, hides or reverses others, no blank but the space.
 pub fn is_printed(letter: char) -> bool {
     match letter {
         ' '..='~' => true,
         letter if letter.is_ascii() => false,
-        // Letters by their category, and blank all the same.
+        // Letters by their category, but blank.
         '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => false,
         letter => letter.escape_debug().len() == 1,
     }
 }
 
-/// At most so many letters; if there are more, the last that is shown is an ellipsis.
+/// Returns at most `most` letters; if there are more, the last is an ellipsis.
 fn shown(bytes: &[u8], most: usize) -> String {
     let mut out = String::new();
     let (mut letters, mut end) = (0, 0);
@@ -105,7 +107,7 @@ fn shown(bytes: &[u8], most: usize) -> String {
             return out;
         }
         out.push_str(&piece);
-        // As far as there is room for an ellipsis behind it.
+        // The letters that leave room for an ellipsis.
         if letters < most {
             end = out.len();
         }
@@ -113,14 +115,15 @@ fn shown(bytes: &[u8], most: usize) -> String {
     out
 }
 
-/// The letters of what should be UTF-8, and each byte that is not.
+/// Iterates over the characters of UTF-8 text, and each byte that is not UTF-8.
 fn letters_of(bytes: &[u8]) -> impl Iterator<Item = Result<char, u8>> {
     bytes.utf8_chunks().flat_map(|chunk| {
         chunk.valid().chars().map(Ok).chain(chunk.invalid().iter().copied().map(Err))
     })
 }
 
-/// As JSON writes it: `\n`, `\u001b`, and two numbers for a letter beyond the first 65,536.
+/// Escapes a character as JSON does: `\n`, `\u001b`, and two numbers for a character beyond the
+/// first 65,536.
 fn escape(letter: char, out: &mut String) {
     match letter {
         '\n' => out.push_str("\\n"),
@@ -134,7 +137,7 @@ fn escape(letter: char, out: &mut String) {
     }
 }
 
-/// Letters of a foreign text that are shown if nothing else is said: as many as a path has bytes.
+/// Default limit of displayed letters: as many as a path has bytes.
 pub const MOST: usize = 4_096;
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
-//! What the compiler is told about how a program runs.
+//! Hints for the compiler.
 
-/// Says that the branch in which it is called is rarely taken, and does nothing else: the branch's code
-/// lies behind that of the rest, which so fills fewer lines of the instruction cache.
+/// Marks the branch in which it is called as rarely taken. The branch's code is placed after the
+/// rest, which then fills fewer lines of the instruction cache.
 ///
-/// For what a peer, a path or a program does rarely at any load: not for what one kind of load never does.
+/// It is for branches that are rare under any load, not for those that one kind of load never
+/// takes.
 #[cold]
 #[inline(always)]
 pub const fn cold_path() {}

@@ -1,6 +1,5 @@
-//! What every protocol of a host stands on, and none owns: time, keys and their hash, records in
-//! numbered places, ranges and sets of ports, packets, the text of others, and how tables become tunables and
-//! counters.
+//! Parts that all protocols of a host share: time, keys and their hash, records in numbered places,
+//! ranges and sets of ports, packets, foreign text, and macros for tunables and counters.
 //!
 //! Time and entropy are arguments: nothing here reads a clock or gathers randomness, so that the
 //! same calls give the same bytes.
@@ -10,24 +9,24 @@
 //!
 //! use whimbrel_base::{Instant, PortRange, ReservedPorts, Secrets, Slab};
 //!
-//! // Time is what one is told. Deadlines are instants, small records remember milliseconds.
+//! // Time is an argument. Deadlines are instants; small records keep milliseconds.
 //! let now = Instant::ZERO + Duration::from_millis(1_500);
 //! assert_eq!(now.tick().millis_since(Instant::ZERO.tick()), 1_500);
 //! assert!(now < Instant::NEVER);
 //!
-//! // Six keys for six uses, of entropy or of a seed where runs must repeat.
+//! // Six keys for six uses, from entropy, or from a seed if runs must repeat.
 //! let [secrets, again] = [1, 1].map(Secrets::from_seed);
 //! let hash = |secrets: &Secrets| secrets.isn.prf().hash(b"10.0.0.1:80");
 //! assert_eq!(hash(&secrets), hash(&again));
 //!
-//! // Records in numbered places: growth moves none, and a place that is free is used again.
+//! // Records in numbered places: growth moves none, and a free place is used again.
 //! let mut slab = Slab::default();
 //! let (first, second) = (slab.insert("first"), slab.insert("second"));
 //! assert_eq!(slab.remove(first), Some("first"));
 //! assert_eq!(slab.insert("third"), first);
 //! assert_eq!(slab.get(second), Some(&"second"));
 //!
-//! // Ports that are drawn from, but for those of servers.
+//! // Ephemeral ports, without those of servers.
 //! let range = PortRange::new(8_000, 8_999).unwrap();
 //! let reserved = ReservedPorts::new(&[(8_080, 8_080), (8_443, 8_445)]).unwrap();
 //! assert!(range.contains(8_080) && reserved.contains(8_080));

@@ -1,9 +1,9 @@
 //! Packets in and out, as they pass between a protocol and a device.
 //!
-//! Copies are the budget of a fast path: at most one in each direction. Outward, the send queue
-//! holds the application's [`Bytes`](bytes::Bytes) and a segment carries slices of them; inward, a device
-//! lends a frame for the length of one call, and only what is kept is copied. Long text in a chunk of the
-//! shard's own pool is kept where it is.
+//! There is at most one copy in each direction. Outward, the send queue holds the application's
+//! [`Bytes`](bytes::Bytes) and a segment carries slices of them. Inward, a device lends a frame for
+//! the length of one call, and only the part that is kept is copied. Long text in a chunk of the
+//! shard's own pool is not copied at all.
 
 use alloc::vec::Vec;
 
@@ -22,26 +22,26 @@ pub const MAX_HEADER: usize = 128;
 /// The metadata that a device gives with an arrived segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SegMeta {
-    /// The number of segments that the sender made of it: 1, or more if the device merged them. Delayed
-    /// acknowledgment and everything else that counts segments counts these, never calls.
+    /// Number of segments that the sender made of it: 1, or more if the device merged them. Delayed
+    /// acknowledgments and all else that counts segments use this number, not the number of calls.
     pub segs: u16,
-    /// The text of each but the last, in bytes, if `segs` exceeds 1; otherwise 0.
+    /// Bytes of text in each but the last, if `segs` exceeds 1; otherwise 0.
     pub gso_size: u16,
     /// The state of the TCP checksum.
     pub checksum: RxChecksum,
 }
 
 impl SegMeta {
-    /// One segment of which nothing is known.
+    /// One segment without metadata.
     pub const SINGLE: Self = Self { segs: 1, gso_size: 0, checksum: RxChecksum::Unknown };
 }
 
 /// The state of an arrived checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RxChecksum {
-    /// Nothing: it must be computed.
+    /// Unknown: it must be computed.
     Unknown,
-    /// The device computed it and it was right.
+    /// The device computed it, and it was right.
     Verified,
     /// The sender is this machine and left it to hardware that the segment never met: the field
     /// holds the pseudo-header's sum. There is nothing to verify, and nothing was corrupted.
@@ -57,8 +57,8 @@ pub struct TxSegment {
     pub transport_offset: u8,
     /// The work that remains on the transport checksum.
     pub checksum: TxChecksum,
-    /// If the text exceeds this, the device (or the stack, if it cannot) cuts it into segments of
-    /// this many bytes. 0: never cut.
+    /// Size in bytes of the segments into which the device (or the stack, if the device cannot)
+    /// splits longer text. 0: not split.
     pub gso_size: u16,
     /// The text, in slices of the application's own memory.
     pub payload: Slices,
@@ -75,7 +75,7 @@ pub enum TxChecksum {
 }
 
 impl TxSegment {
-    /// A segment with no header and no text, to be filled.
+    /// Creates a segment with no header and no text.
     #[inline]
     pub const fn new() -> Self {
         Self {
@@ -98,26 +98,27 @@ impl TxSegment {
         self.payload.clear();
     }
 
-    /// The headers, as they go in front of the text.
+    /// Returns the headers, which precede the text.
     #[inline]
     pub fn header(&self) -> &[u8] {
         self.header.get(..usize::from(self.header_len)).unwrap_or_default()
     }
 
-    /// Room for the headers, not zeroed: write them, then call [`TxSegment::set_header_len`].
+    /// Returns the buffer for the headers, not zeroed: write them, then call
+    /// [`TxSegment::set_header_len`].
     #[inline]
     pub fn header_room(&mut self) -> &mut [u8; MAX_HEADER] {
         &mut self.header
     }
 
-    /// The first `len` bytes of the room are the headers (at most [`MAX_HEADER`]).
+    /// Sets the length of the headers in the buffer, at most [`MAX_HEADER`] bytes.
     #[inline]
     pub fn set_header_len(&mut self, len: usize) {
         debug_assert!(len <= MAX_HEADER, "{len} bytes of headers exceed {MAX_HEADER}");
         self.header_len = len.min(MAX_HEADER) as u8;
     }
 
-    /// Bytes of headers and text.
+    /// Returns the bytes of headers and text.
     #[inline]
     pub fn len(&self) -> usize {
         usize::from(self.header_len) + self.payload.octets() as usize
@@ -128,11 +129,12 @@ impl TxSegment {
         self.len() == 0
     }
 
-    /// Copies the whole packet to the front of `room`, and returns how many bytes it has. `None`, and
-    /// nothing is copied, if `room` has fewer than [`TxSegment::len`].
+    /// Copies the whole packet to the front of `room`, and returns its bytes. `None`, and nothing
+    /// is copied, if `room` has fewer than [`TxSegment::len`].
     ///
-    /// The caller does what was left to the device: cutting, if `gso_size` is not 0, and the checksum, if it
-    /// is [`TxChecksum::Partial`]. For a device without either the stack leaves nothing.
+    /// The caller does what was left to the device: segmentation, if `gso_size` is not 0, and the
+    /// checksum, if it is [`TxChecksum::Partial`]. For a device without offloads the stack leaves
+    /// nothing.
     pub fn copy_to(&self, room: &mut [u8]) -> Option<usize> {
         let (packet, _) = room.split_at_mut_checked(self.len())?;
         let (header, mut text) = packet.split_at_mut_checked(self.header().len())?;
@@ -145,7 +147,7 @@ impl TxSegment {
         Some(self.len())
     }
 
-    /// The whole packet in one piece: for captures and tests.
+    /// Returns the whole packet in one piece: for captures and tests.
     pub fn to_vec(&self) -> Vec<u8> {
         let slices = self.payload.as_slice().iter().map(|slice| &slice[..]);
         core::iter::once(self.header()).chain(slices).collect::<Vec<_>>().concat()

@@ -1,5 +1,5 @@
-//! A keyed hash of two hosts' addresses: what one host shows another begins there, and nobody else can
-//! guess it.
+//! A keyed hash of two hosts' addresses, on which values visible to the other host are based.
+//! Without the key it cannot be guessed.
 
 use core::cell::Cell;
 
@@ -12,25 +12,25 @@ use crate::sip::SipHasher24;
 #[derive(Clone)]
 pub struct PairHasher {
     prf: SipHasher24,
-    /// The hosts that were hashed last, and their hash: who connects once connects again, and a
-    /// handshake asks twice.
+    /// The pair hashed last, and its hash: a host that connects once connects again, and a
+    /// handshake hashes twice.
     last: Cell<Option<(Address, Address, u64)>>,
 }
 
 impl PairHasher {
-    /// A hasher under `key`.
+    /// Creates a hasher under `key`.
     pub fn new(key: &Key) -> Self {
         Self { prf: key.prf(), last: Cell::new(None) }
     }
 
-    /// The function itself, under the same key. An input of another length than 8 and 32 bytes has
-    /// nothing to do with the hash of a pair.
+    /// Returns the function itself, under the same key. Inputs of other lengths than 8 and 32 bytes
+    /// are independent of the hashes of pairs.
     #[inline]
     pub const fn prf(&self) -> &SipHasher24 {
         &self.prf
     }
 
-    /// The hash of two hosts of one family, in this order.
+    /// Returns the hash of two hosts of one family, in this order.
     #[inline]
     pub fn hash(&self, local: &Address, remote: &Address) -> u64 {
         if let Some((last_local, last_remote, hash)) = self.last.get()
@@ -49,7 +49,7 @@ impl PairHasher {
         hash
     }
 
-    /// The hash, whatever was asked for before.
+    /// Computes the hash without the cache.
     fn hash_anew(&self, local: &Address, remote: &Address) -> u64 {
         if local.is_v4() {
             let ([a, b, c, d], [e, f, g, h]) = (local.v4_octets(), remote.v4_octets());
@@ -63,7 +63,7 @@ impl PairHasher {
     }
 }
 
-/// Says that there is a key, and nothing of what it is.
+/// Shows that there is a key, but not its value.
 impl core::fmt::Debug for PairHasher {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("PairHasher(..)")

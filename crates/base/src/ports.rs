@@ -1,5 +1,5 @@
-//! Ports as numbers: ranges to draw from, sets as bits, and the stretches in which a search runs
-//! through them. Who has a port in use is known to the protocol it belongs to.
+//! Ports as numbers: ranges to draw from, sets as bits, and the order in which a search visits
+//! them. The protocols know which ports are in use.
 
 mod range;
 mod set;

@@ -1,13 +1,14 @@
-//! The keys of one stack: independent, so that what one use reveals tells nothing of another.
+//! The keys of one stack. They are independent: a value revealed by one use shows nothing of
+//! another.
 //!
-//! Nothing here gathers entropy: the caller brings it, or a seed where runs must repeat.
+//! Nothing here gathers entropy: the caller passes it, or a seed if runs must repeat.
 
 use core::fmt;
 
 use crate::sip::SipHasher24;
 
-/// Every key. From the system's entropy, or from a seed where runs must repeat; equal on machines
-/// of a group that complete each other's handshakes.
+/// All keys. They come from the system's entropy, or from a seed if runs must repeat. Machines of a
+/// group that complete each other's handshakes share some.
 #[derive(Clone, Copy)]
 pub struct Secrets {
     /// Initial sequence numbers (RFC 6528).
@@ -20,16 +21,17 @@ pub struct Secrets {
     pub cookies: Key,
     /// Fast Open cookies (RFC 7413).
     pub fast_open: Key,
-    /// The flow table, so that nobody outside can choose colliding flows.
+    /// The flow table, so that an attacker cannot choose colliding flows.
     pub flows: Key,
 }
 
 impl Secrets {
-    /// Bytes of entropy that all keys take together.
+    /// Bytes of entropy that all keys together take.
     pub const LEN: usize = 96;
 
-    /// Keys from entropy: six of 16 bytes, in the order of the fields. The bytes must come from
-    /// a generator fit for cryptography; whoever can guess them can forge what the keys protect.
+    /// Creates keys from entropy: six of 16 bytes, in the order of the fields. The bytes must come
+    /// from a cryptographic generator: an attacker who can guess them can forge what the keys
+    /// protect.
     pub const fn from_entropy(entropy: [u8; Self::LEN]) -> Self {
         let (keys, _) = entropy.as_chunks::<{ Key::LEN }>();
         let &[isn, ports, timestamps, cookies, fast_open, flows] = keys else {
@@ -45,8 +47,9 @@ impl Secrets {
         }
     }
 
-    /// Keys that repeat with `seed`, for simulation and tests only: 64 bits, often small numbers,
-    /// keep no secret. The expansion is SipHash-2-4 in counter mode, keyed by the seed.
+    /// Creates keys that repeat with `seed`, only for simulation and tests: a seed of 64 bits,
+    /// often a small number, keeps no secret. The expansion is SipHash-2-4 in counter mode, keyed
+    /// by the seed.
     pub fn from_seed(seed: u64) -> Self {
         let expand = SipHasher24::new_with_keys(seed, EXPANSION_LABEL);
         let mut entropy = [0; Self::LEN];
@@ -57,7 +60,7 @@ impl Secrets {
     }
 }
 
-/// Says that there are keys, and nothing of what they are.
+/// Shows that there are keys, but not their values.
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secrets").finish_non_exhaustive()
@@ -72,14 +75,14 @@ impl Key {
     /// Bytes of a key.
     pub const LEN: usize = 16;
 
-    /// SipHash-2-4 under this key: a pseudo-random function for short inputs.
+    /// Returns SipHash-2-4 under this key: a pseudo-random function for short inputs.
     #[inline]
     pub fn prf(&self) -> SipHasher24 {
         SipHasher24::new_with_key(&self.0)
     }
 }
 
-/// Says that there is a key, and nothing of what it is.
+/// Shows that there is a key, but not its value.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(..)")

@@ -1,10 +1,9 @@
-//! SipHash-2-4 (Aumasson and Bernstein, 2012): a pseudo-random function of short inputs, two rounds for
-//! each word and four at the end.
+//! SipHash-2-4 (Aumasson and Bernstein, 2012): a pseudo-random function of short inputs, two rounds
+//! for each word and four at the end.
 //!
-//! Each input here has a length that its caller knows: four bytes, or what makes up a flow. Compiled
-//! into the caller, loops over words and what is left of them become straight code, which saves a
-//! third of 143 instructions that a call of the crate `siphasher` takes. That crate is what the tests
-//! compare with.
+//! Each caller knows the length of its input: four bytes, or a flow. Inlined into the caller, the
+//! loops over words and the rest become straight code. This saves a third of the 143 instructions
+//! of a call of the crate `siphasher`, with which the tests compare it.
 
 /// SipHash-2-4 under one key.
 #[derive(Clone, Copy)]
@@ -14,7 +13,7 @@ pub struct SipHasher24 {
 }
 
 impl SipHasher24 {
-    /// Hashes under a key of 16 bytes.
+    /// Creates a hasher under a key of 16 bytes.
     #[inline]
     pub fn new_with_key(key: &[u8; 16]) -> Self {
         let [low, high] =
@@ -22,14 +21,14 @@ impl SipHasher24 {
         Self::new_with_keys(low, high)
     }
 
-    /// Hashes under a key in two halves.
+    /// Creates a hasher under a key in two halves.
     #[inline]
     pub const fn new_with_keys(low: u64, high: u64) -> Self {
         let [a, b, c, d] = INITIAL;
         Self { start: [low ^ a, high ^ b, low ^ c, high ^ d] }
     }
 
-    /// The hash of `octets`.
+    /// The hash of `bytes`.
     // Always: a call would not know the length.
     #[inline(always)]
     pub fn hash(&self, bytes: &[u8]) -> u64 {
@@ -53,7 +52,7 @@ impl SipHasher24 {
     }
 }
 
-/// Says that there is a key, and nothing of what it is.
+/// Shows that there is a key, but not its value.
 impl core::fmt::Debug for SipHasher24 {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("SipHasher24(..)")

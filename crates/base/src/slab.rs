@@ -1,26 +1,26 @@
 //! Records in numbered places that never move: a slab in chunks, with generations.
 //!
-//! A [`Slab`] hands out 30-bit indices, as many as a slot of the flow table can hold. Places come
-//! in chunks of 256, so growth allocates one chunk (16 KiB of 64-byte records, 64 KiB of
-//! connections) and moves no record. Rejected: one growing vector, which copies every record when
-//! it doubles (a million connections: 256 MB, tens of milliseconds in which nobody is served).
+//! A [`Slab`] assigns 30-bit indices, as many as a slot of the flow table can hold. Places come in
+//! chunks of 256, so growth allocates one chunk (16 KiB of 64-byte records, 64 KiB of connections)
+//! and moves no record. Rejected: one growing vector, which copies every record when it doubles (a
+//! million connections: 256 MB, tens of milliseconds without service).
 //!
-//! Its cost in addition to the records: 4 bytes a place (its generation and the link of the list of
-//! vacant places, which lies beside the records so that walking it touches none of them), 40 a
-//! chunk, and nothing for "is it taken" where `T` leaves a bit pattern unused (any `bool`, enum,
-//! `Box` or `Option` in it). The directory of chunks does double when it grows, but has 16 bytes
-//! a chunk: 64 KiB, some 5 us, at a million places.
+//! It costs, in addition to the records, 4 bytes a place and 40 a chunk. The 4 bytes are the
+//! generation and the link of the list of vacant places, which is separate from the records so that
+//! walking it touches none of them. No flag for a taken place is needed if `T` leaves a bit pattern
+//! unused (any `bool`, enum, `Box` or `Option` in it). The directory of chunks doubles when it
+//! grows, but has only 16 bytes a chunk: 64 KiB, some 5 us, at a million places.
 //!
-//! Memory comes back: a chunk that empties is freed, except one, kept so that a number of records
-//! swinging about a chunk's boundary does not allocate at each swing. What remains of a freed
-//! chunk is about 1 KiB: generations must outlive it, or a stale handle would come true.
+//! Memory is released: an empty chunk is freed, except one, so that a number of records that varies
+//! around a chunk's boundary does not allocate each time. About 1 KiB of a freed chunk remains:
+//! generations must outlive it, or a stale handle would become valid.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::cold_path;
 
-/// Records of one kind, each in a place of its own until it is removed.
+/// Records of one kind, each in its own place until it is removed.
 #[derive(Debug)]
 pub struct Slab<T> {
     chunks: Vec<Chunk<T>>,
@@ -28,27 +28,28 @@ pub struct Slab<T> {
     vacant: u32,
     /// The first chunk without memory.
     absent: u32,
-    /// How many chunks have memory but no record: 0 or 1 between calls.
+    /// Number of chunks with memory but no record: 0 or 1 between calls.
     idle: u32,
     len: usize,
 }
 
 impl<T> Slab<T> {
-    /// The most places: 2^30, what an index in the flow table can name.
+    /// Limit of places: 2^30, the range of an index in the flow table.
     pub const MAX: usize = 1 << 30;
 
-    /// A slab without records. Allocates nothing.
+    /// Creates an empty slab. Allocates nothing.
     pub const fn new() -> Self {
         Self { chunks: Vec::new(), vacant: NONE, absent: NONE, idle: 0, len: 0 }
     }
 
-    /// Puts a record in and returns its index. The caller bounds the number of records, far below
+    /// Inserts a record and returns its index. The caller limits the number of records, far below
     /// [`Slab::MAX`]: the slab itself refuses nothing.
     pub fn insert(&mut self, value: T) -> u32 {
         self.insert_here(value)
     }
 
-    /// The same where records come by the million: a call would copy the record once more.
+    /// Inserts a record like [`Slab::insert`], inlined: for millions of records, because a call
+    /// would copy the record once more.
     #[inline(always)]
     pub fn insert_here(&mut self, value: T) -> u32 {
         debug_assert!(self.len < Self::MAX, "the caller bounds the number of records");
@@ -68,7 +69,7 @@ impl<T> Slab<T> {
         (chunk_index << PLACE_BITS) | u32::from(place)
     }
 
-    /// The record at `index`, if there is one.
+    /// Returns the record at `index`, if there is one.
     #[inline]
     pub fn get(&self, index: u32) -> Option<&T> {
         let values = self.chunks.get(chunk_of(index)).and_then(|chunk| chunk.values.as_ref());
@@ -79,7 +80,7 @@ impl<T> Slab<T> {
         values[place_of(index)].as_ref()
     }
 
-    /// The record at `index`, if there is one.
+    /// Returns the record at `index`, if there is one.
     #[inline]
     pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
         let values = self.chunks.get_mut(chunk_of(index)).and_then(|chunk| chunk.values.as_mut());
@@ -90,7 +91,7 @@ impl<T> Slab<T> {
         values[place_of(index)].as_mut()
     }
 
-    /// The record at `index`, if it is still the one that had this generation.
+    /// Returns the record at `index`, if it still has this generation.
     #[inline]
     pub fn get_mut_of(&mut self, index: u32, generation: u16) -> Option<&mut T> {
         let chunk = self.chunks.get_mut(chunk_of(index))?;
@@ -101,7 +102,7 @@ impl<T> Slab<T> {
         chunk.values.as_mut()?[place_of(index)].as_mut()
     }
 
-    /// The record at `index` and its generation, if there is one.
+    /// Returns the record at `index` and its generation, if there is one.
     #[inline]
     pub fn current_mut(&mut self, index: u32) -> Option<(u16, &mut T)> {
         let Some(chunk) = self.chunks.get_mut(chunk_of(index)) else {
@@ -116,8 +117,8 @@ impl<T> Slab<T> {
         Some((chunk.link.places[place_of(index)].generation, record))
     }
 
-    /// Takes the record at `index` out. Its generation goes on by one: whatever named the record
-    /// by index and generation names nothing from here on.
+    /// Removes the record at `index` and increments the place's generation, which makes older
+    /// handles stale.
     pub fn remove(&mut self, index: u32) -> Option<T> {
         let chunk = self.chunks.get_mut(chunk_of(index))?;
         let value = chunk.values.as_mut()?[place_of(index)].take()?;
@@ -133,7 +134,7 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     pub const fn len(&self) -> usize {
         self.len
     }
@@ -143,16 +144,17 @@ impl<T> Slab<T> {
         self.len == 0
     }
 
-    /// How often a record was removed from `index`, modulo 2^16. A handle that holds it names
-    /// another's record only if its place was used exactly a multiple of 65,536 times since.
+    /// Returns how often a record was removed from `index`, modulo 2^16. A stale handle with this
+    /// generation refers to another record only if its place was reused exactly a multiple of
+    /// 65,536 times since.
     #[inline]
     pub fn generation(&self, index: u32) -> u16 {
         let chunk = self.chunks.get(chunk_of(index));
         chunk.map_or(0, |chunk| chunk.link.places[place_of(index)].generation)
     }
 
-    /// The first record at `index` or above, looking at no more than one chunk (256 places): the
-    /// step of a walk that is spread over many calls. `Err(next)` says where to go on.
+    /// Returns the first record at `index` or above, searching at most one chunk (256 places): a
+    /// step of a walk that is spread over many calls. `Err(next)` is where to continue.
     pub fn first_from(&self, index: u32) -> Option<Result<(u32, &T), u32>> {
         let chunk = self.chunks.get(chunk_of(index))?;
         let mut places = (place_of(index)..PLACES).zip(index..);
@@ -162,7 +164,7 @@ impl<T> Slab<T> {
         Some(found.ok_or((index | (PLACES as u32 - 1)) + 1))
     }
 
-    /// Bytes held, its own included.
+    /// Returns the allocated bytes, its own included.
     pub fn memory(&self) -> usize {
         let values = size_of::<[Option<T>; PLACES]>();
         size_of::<Self>()
@@ -179,7 +181,7 @@ impl<T> Slab<T> {
         self.add_vacancy()
     }
 
-    /// A chunk where no record is: another, or memory for one that gave its own back.
+    /// Returns a chunk for more records: a new one, or one whose memory was freed.
     #[cold]
     fn add_vacancy(&mut self) -> u32 {
         let index = if self.absent == NONE {
@@ -197,7 +199,7 @@ impl<T> Slab<T> {
         index
     }
 
-    /// A chunk lost its last record: keep one such, free the others.
+    /// Handles a chunk that lost its last record: keeps one such chunk, and frees the others.
     #[inline]
     fn on_emptied(&mut self, index: u32) {
         if self.idle == 0 {
@@ -207,7 +209,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Gives back the memory of a chunk without records.
+    /// Frees the memory of a chunk without records.
     #[cold]
     fn free(&mut self, index: u32) {
         let chunk = &mut self.chunks[index as usize];
@@ -222,8 +224,8 @@ impl<T> Slab<T> {
         self.set_previous(next, previous);
     }
 
-    /// Puts a chunk at the head of those with vacant places: the next record takes the place that
-    /// was touched last.
+    /// Puts a chunk at the head of those with vacant places: the next record takes the place used
+    /// most recently.
     fn link_vacant(&mut self, index: u32) {
         let head = core::mem::replace(&mut self.vacant, index);
         self.set_previous(head, index);
@@ -245,20 +247,20 @@ impl<T> Default for Slab<T> {
     }
 }
 
-/// 256 places. What a look-up reads is here, the rest is behind `link`: 16 bytes.
+/// A chunk of 256 places. A look-up reads only this, and 16 bytes; the rest is behind `link`.
 #[derive(Debug)]
 struct Chunk<T> {
     values: Option<Box<[Option<T>; PLACES]>>,
     link: Box<Link>,
 }
 
-/// What of a chunk only insertion and removal read, and what outlives its memory.
+/// Parts of a chunk for insertion and removal, which outlive its memory.
 #[derive(Debug)]
 struct Link {
     /// Neighbours among the chunks with vacant places; `next` also among those without memory.
     previous: u32,
     next: u32,
-    /// How many records it holds.
+    /// Number of records.
     len: u16,
     /// The first vacant place; meaningless in a full chunk.
     first: u8,
@@ -283,19 +285,18 @@ impl<T> Chunk<T> {
     /// Puts a record into the first vacant place; there is one, and memory for it.
     fn occupy(&mut self, value: T) -> u8 {
         let values = self.values.get_or_insert_with(vacant_values);
-        // The box is followed once: what is written into the record might be where it points, for all that is
-        // known.
+        // The box is followed once: the compiler must assume that writing the record changes it.
         let link = &mut *self.link;
         let first = link.first;
         let vacant = values[usize::from(first)].replace(value);
-        // What a vacant place held is nothing: to drop it would take a call.
+        // A vacant place holds nothing: dropping it would take a call.
         core::mem::forget(vacant);
         link.first = link.places[usize::from(first)].next;
         link.len += 1;
         first
     }
 
-    /// Returns how many records are left.
+    /// Removes a record. Returns how many are left.
     fn vacate(&mut self, index: usize) -> usize {
         let link = &mut *self.link;
         let place = &mut link.places[index];
@@ -307,7 +308,7 @@ impl<T> Chunk<T> {
     }
 }
 
-/// Room for a chunk's records, made on the heap: on the stack it would be 64 KiB.
+/// Allocates a chunk's places on the heap: on the stack they would take 64 KiB.
 #[cold]
 fn vacant_values<T>() -> Box<[Option<T>; PLACES]> {
     let values: Box<[Option<T>]> = (0..PLACES).map(|_| None).collect();

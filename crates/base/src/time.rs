@@ -1,7 +1,7 @@
-//! Time as an argument: instants and ticks that somebody else reads from a clock.
+//! Time as an argument: instants and ticks that the caller reads from a clock.
 //!
-//! An [`Instant`] (8 bytes, nanoseconds) is for deadlines, a [`Tick`] (4 bytes, milliseconds on a circle)
-//! for what small records remember.
+//! An [`Instant`] (8 bytes, nanoseconds) is for deadlines, a [`Tick`] (4 bytes, milliseconds on a
+//! circle) for small records.
 
 use core::ops::Add;
 use core::time::Duration;
@@ -17,13 +17,13 @@ impl Instant {
     /// Later than anything that happens (584 years): as a deadline, "never".
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The instant `nanos` nanoseconds after the shard's start.
+    /// Creates the instant `nanos` nanoseconds after the shard's start.
     #[inline]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// The instant `millis` milliseconds after the shard's start.
+    /// Creates the instant `millis` milliseconds after the shard's start.
     #[inline]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
@@ -41,10 +41,11 @@ impl Instant {
         self.0 / 1_000
     }
 
-    /// The earliest of those that there are: when the first of several things is due.
+    /// Returns the earliest of the given instants: the time of the first of several events.
     ///
-    /// Not by an iterator that flattens and takes the least: asked before each step, that was a twentieth of the
-    /// instructions of the lab's first case (1,150 million of 55,000 requests, now 1,094).
+    /// It uses no iterator that flattens and takes the minimum. Called before each step, that was a
+    /// twentieth of the instructions of the lab's first case (1,150 million of 55,000 requests, now
+    /// 1,094).
     ///
     /// ```
     /// # use whimbrel_base::Instant;
@@ -64,14 +65,15 @@ impl Instant {
         earliest
     }
 
-    /// This instant and so many microseconds.
+    /// Returns this instant plus `micros` microseconds.
     #[inline]
     #[must_use]
     pub const fn after_micros(self, micros: u64) -> Self {
         Self(self.0.saturating_add(micros.saturating_mul(1_000)))
     }
 
-    /// The time since `earlier`: zero if that is later, and at most what [`Micros`] can say.
+    /// Returns the time since `earlier`: zero if that is later, and at most the range of
+    /// [`Micros`].
     #[inline]
     #[must_use]
     pub const fn micros_since(self, earlier: Self) -> Micros {
@@ -79,13 +81,13 @@ impl Instant {
         Micros(if micros > u32::MAX as u64 { u32::MAX } else { micros as u32 })
     }
 
-    /// The time from `earlier` to `self`, zero if `earlier` is the later.
+    /// Returns the time from `earlier` to `self`, zero if `earlier` is the later.
     #[inline]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The millisecond this instant lies in.
+    /// Returns the millisecond of this instant.
     #[inline]
     pub const fn tick(self) -> Tick {
         Tick((self.0 / 1_000_000) as u32)
@@ -96,16 +98,17 @@ impl Add<Duration> for Instant {
     type Output = Self;
     #[inline]
     fn add(self, duration: Duration) -> Self {
-        // By 64 bits: `Duration::as_nanos` has 128, which each timer would pay for.
+        // In 64 bits: `Duration::as_nanos` has 128, which would slow each timer.
         let seconds = duration.as_secs().saturating_mul(1_000_000_000);
         let nanos = seconds.saturating_add(u64::from(duration.subsec_nanos()));
         Self(self.0.saturating_add(nanos))
     }
 }
 
-/// A duration in whole milliseconds, at most what 32 bits hold (49.7 days).
+/// Returns a duration in whole milliseconds, at most what 32 bits hold (49.7 days).
 ///
-/// By 64 bits: [`Duration::as_millis`] has 128, which each record that expires would pay for three times.
+/// It uses 64 bits: [`Duration::as_millis`] has 128, which would slow each expiring record three
+/// times.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -120,8 +123,8 @@ pub const fn millis(duration: Duration) -> u32 {
     if millis > u32::MAX as u64 { u32::MAX } else { millis as u32 }
 }
 
-/// A time in microseconds, at most 71 minutes. What is measured of each round trip stays in this unit:
-/// a [`Duration`] is seconds and a rest, and to come from one to the other costs two divisions.
+/// A time in microseconds, at most 71 minutes. Measurements of each round trip stay in this unit: a
+/// [`Duration`] consists of seconds and a remainder, and each conversion costs two divisions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 #[repr(transparent)]
 pub struct Micros(u32);
@@ -149,7 +152,7 @@ impl Micros {
 impl From<Duration> for Micros {
     #[inline]
     fn from(duration: Duration) -> Self {
-        // By 64 bits: `Duration::as_micros` has 128.
+        // In 64 bits: `Duration::as_micros` has 128.
         let seconds = duration.as_secs().saturating_mul(1_000_000);
         let micros = seconds.saturating_add(u64::from(duration.subsec_micros()));
         Self(u32::try_from(micros).unwrap_or(u32::MAX))
@@ -163,10 +166,10 @@ impl From<Micros> for Duration {
     }
 }
 
-/// A millisecond on a circle of 2^32 (49.7 days): what a record can afford to remember of time.
+/// A millisecond on a circle of 2^32 (49.7 days), small enough for every record.
 ///
-/// Two ticks are comparable while they lie less than 24.8 days apart; whoever keeps a tick longer
-/// must say what happens then.
+/// Two ticks are comparable while they are less than 24.8 days apart. Code that keeps a tick longer
+/// must define what happens then.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 #[repr(transparent)]
 pub struct Tick(u32);
@@ -184,15 +187,15 @@ impl Tick {
         self.0
     }
 
-    /// Takes one out of a bucket of `burst` that gets one back each `interval`; `self` is when it is
-    /// full again. Returns whether there was one.
+    /// Takes one from a token bucket of `burst` that gets one back each `interval`; `self` is the
+    /// time when it is full again. Returns whether there was one.
     ///
-    /// A bucket that was left alone for a whole circle seems in use once, for `burst` intervals.
+    /// A bucket unused for a whole circle seems in use once, for `burst` intervals.
     #[inline]
     pub fn take_one(&mut self, now: Self, interval: Duration, burst: u8) -> bool {
         let interval = millis(interval);
         let all = interval.saturating_mul(u32::from(burst));
-        // Farther ahead than all of them is behind.
+        // A time beyond all of them is in the past.
         let taken = Some(self.millis_since(now)).filter(|ahead| *ahead <= all).unwrap_or(0);
         let left = taken <= all.saturating_sub(interval);
         if left {
@@ -201,7 +204,7 @@ impl Tick {
         left
     }
 
-    /// Milliseconds from `earlier` to `self`, walking upward on the circle.
+    /// Milliseconds from `earlier` to `self`, counted upward on the circle.
     #[inline]
     pub const fn millis_since(self, earlier: Self) -> u32 {
         self.0.wrapping_sub(earlier.0)

@@ -1,8 +1,8 @@
-//! The machinery of tunables: a table in source becomes a struct, and what it takes to set each
-//! field by name, to check it, and to describe it.
+//! Macros for tunables: a table in source becomes a struct, and the functions to set each field by
+//! name, to check it, and to describe it.
 //!
-//! [`tunables!`](crate::tunables!) makes the struct of a table; which tunables there are is the
-//! business of whose rules they are.
+//! [`tunables!`](crate::tunables!) makes the struct of a table; each protocol declares its own
+//! tunables.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -34,7 +34,7 @@ pub trait Table: Clone + Default + 'static {
     fn groups() -> &'static [TunableGroup];
 }
 
-/// Whether every value lies in its range.
+/// Checks that every value lies in its range.
 pub fn check_ranges<T: Table>(table: &T) -> Result<(), InvalidTunable> {
     for info in T::tunables() {
         let place = info.place(table);
@@ -45,7 +45,8 @@ pub fn check_ranges<T: Table>(table: &T) -> Result<(), InvalidTunable> {
     Ok(())
 }
 
-/// Two tunables contradict each other: `value` of the one named `name` is not `accepted`.
+/// Returns the error for two tunables that contradict each other: `value` of the one named `name`
+/// is not `accepted`.
 pub fn contradiction<T: Table>(name: &str, value: String, accepted: String) -> InvalidTunable {
     let example = match find_one::<T>(name) {
         Some(info) => alloc::format!("{name}={}", info.value(&T::default())),
@@ -54,8 +55,8 @@ pub fn contradiction<T: Table>(name: &str, value: String, accepted: String) -> I
     InvalidTunable { name: name.into(), value, accepted, example, consequence: Consequence("") }
 }
 
-/// Sets the tunable, or the group, that has this name, alias or field name, to what `value`
-/// means: `60s`, `200ms`, `64k`, `on`, a policy's value. If it fails, nothing is changed.
+/// Sets the tunable or group of this name, alias or field name to `value` as typed: `60s`, `200ms`,
+/// `64k`, `on`, a policy's value. On failure nothing is changed.
 pub fn set_by_name<T: Table>(table: &mut T, name: &str, value: &str) -> Result<(), TunableError> {
     let named = Named::find(name)
         .ok_or_else(|| TunableError::Unknown { name: name.into(), near: names::near::<T>(name) })?;
@@ -65,7 +66,8 @@ pub fn set_by_name<T: Table>(table: &mut T, name: &str, value: &str) -> Result<(
     Ok(())
 }
 
-/// The tunables that [`set_by_name`] would set under this name: one, those of a group, or none.
+/// Returns the tunables that [`set_by_name`] would set under this name: one, those of a group, or
+/// none.
 pub fn named<T: Table>(name: &str) -> Vec<&'static TunableInfo<T>> {
     match Named::find(name) {
         Some(Named::One(info, _)) => alloc::vec![info],
@@ -74,7 +76,7 @@ pub fn named<T: Table>(name: &str) -> Vec<&'static TunableInfo<T>> {
     }
 }
 
-/// The value of the tunable, or the values of the group, with this name, as it would be typed.
+/// Returns the value of the tunable, or the values of the group, with this name, as typed.
 pub fn value_of<T: Table>(table: &T, name: &str) -> Option<String> {
     Some(Named::<T>::find(name)?.value(table))
 }

@@ -1,14 +1,14 @@
-//! Datagrams as they pass between the host, its sockets and their applications.
+//! Datagrams on their way between the host, its sockets and their applications.
 
 use bytes::Bytes;
 use whimbrel_wire::{Endpoint, TrafficClass};
 
-/// A datagram that arrived, lent for the length of one call.
+/// A datagram that arrived, borrowed for one call.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived<'a> {
-    /// Who sent it; port 0 wants no answer (RFC 768).
+    /// Sender; port 0 expects no reply (RFC 768).
     pub from: Endpoint,
-    /// Which address and port of this host it was sent to.
+    /// Destination: address and port of this host.
     pub to: Endpoint,
     /// The bytes that it carries, without its header.
     pub data: &'a [u8],
@@ -21,12 +21,12 @@ pub struct Arrived<'a> {
 /// A datagram for its application.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Received {
-    /// Who sent it; port 0 wants no answer (RFC 768).
+    /// Sender; port 0 expects no reply (RFC 768).
     pub from: Endpoint,
-    /// Which address and port of this host it was sent to. RFC 1122 4.1.3.5: "its specific-destination
+    /// Destination: address and port of this host. RFC 1122 4.1.3.5: "its specific-destination
     /// address MUST be passed up to the application layer."
     pub to: Endpoint,
-    /// What it carries, in memory that holds nothing else.
+    /// Payload, in its own memory.
     pub data: Bytes,
     /// Its type of service or traffic class.
     pub class: TrafficClass,
@@ -35,34 +35,34 @@ pub struct Received {
 }
 
 impl Received {
-    /// A datagram to be kept: of what was lent, its own copy.
+    /// Copies a borrowed datagram.
     pub(crate) fn of(arrived: &Arrived<'_>) -> Self {
         let Arrived { from, to, data, class, hop_limit } = *arrived;
         Self { from, to, data: Bytes::copy_from_slice(data), class, hop_limit }
     }
 }
 
-/// A datagram on its way out.
+/// A datagram to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OutgoingDatagram {
-    /// Which address and port of this host it is sent from.
+    /// Source: address and port of this host.
     pub from: Endpoint,
-    /// Whom it is for.
+    /// Destination.
     pub to: Endpoint,
     /// The bytes that it carries, without its header.
     pub data: Bytes,
-    /// If `data` exceed this, they are those of several datagrams of so many bytes each, the last perhaps of
-    /// fewer; 0: of one.
+    /// Size in bytes of each of several datagrams in `data`, the last of which may be shorter, if
+    /// `data` exceeds it; 0: one datagram.
     pub segment: u16,
-    /// What its packets say, and whether there may be several.
+    /// Options of its packets.
     pub options: SendOptions,
 }
 
 impl OutgoingDatagram {
-    /// The most datagrams that are handed over as one (Linux' `UDP_MAX_SEGMENTS` of old).
+    /// Limit of datagrams passed as one (Linux's former `UDP_MAX_SEGMENTS`).
     pub const MOST_SEGMENTS: usize = 64;
 
-    /// How many datagrams it is.
+    /// Returns the number of datagrams.
     pub fn segments(&self) -> usize {
         match usize::from(self.segment) {
             0 => 1,
@@ -71,37 +71,37 @@ impl OutgoingDatagram {
     }
 }
 
-/// What the packets of a datagram say beside its ends.
+/// Options of a datagram's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SendOptions {
-    /// Time to live or hop limit; `None`: the stack's usual one.
+    /// Time to live or hop limit; `None`: the stack's default.
     pub hop_limit: Option<u8>,
-    /// Type of service or traffic class. Its two low bits are ECN's, and leave as they are (RFC 8085
-    /// 3.1.7: it is the application's to react).
+    /// Type of service or traffic class. Its two low bits are the ECN field, which is sent
+    /// unchanged (RFC 8085 3.1.7: the application must react to congestion).
     pub class: TrafficClass,
-    /// What becomes of a datagram that the path does not carry whole.
+    /// Treatment of a datagram that exceeds the path's MTU.
     pub fragmenting: Fragmenting,
 }
 
 impl SendOptions {
-    /// What a socket has that asked for nothing.
+    /// Options of a socket by default.
     pub const USUAL: Self =
         Self { hop_limit: None, class: TrafficClass(0), fragmenting: Fragmenting::Allowed };
 }
 
-/// What becomes of a datagram that is larger than the path's MTU.
+/// Treatment of a datagram that exceeds the path's MTU.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Fragmenting {
-    /// It leaves in fragments; one that fits leaves whole, with Don't Fragment set, so that a lesser
-    /// path MTU is heard of (Linux' `IP_PMTUDISC_WANT`). Towards an IPv4 path that carries less than 552 bytes
-    /// it leaves without, in packets of 552.
+    /// It is sent in fragments. A datagram that fits is sent whole, with Don't Fragment set, so
+    /// that a smaller path MTU is reported (Linux's `IP_PMTUDISC_WANT`). On an IPv4 path of less
+    /// than 552 bytes it is sent without that flag, in packets of 552.
     #[default]
     Allowed,
-    /// It is refused, with an error that says what the path carries (`IP_PMTUDISC_DO`, RFC 8085 3.2). Of
-    /// several that are handed over at once each is compared by itself.
+    /// It is refused, with an error that has the path's MTU (`IP_PMTUDISC_DO`, RFC 8085 3.2). Of
+    /// several passed as one, each is checked by itself.
     Refused,
 }
 
-/// What a datagram that waits takes beside its data, bytes: its place in a queue that is half empty,
-/// and what an allocator adds.
+/// Bytes that a waiting datagram takes in addition to its data: its place in a half-empty queue,
+/// and the allocator's overhead.
 pub(crate) const OVERHEAD: usize = 2 * size_of::<Received>() + 32;

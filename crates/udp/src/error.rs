@@ -1,12 +1,12 @@
-//! What can go wrong: each error names the limit, the value and the remedy.
+//! Errors of sockets. Each message has the limit, the value and the remedy.
 
 use whimbrel_wire::Endpoint;
 
-/// Why a socket cannot have a port.
+/// Reason why a socket cannot have a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// Another socket has it.
+    /// Another socket has the port.
     #[error(
         "address in use: another UDP socket is at {0}; choose another port, close it, or share it"
     )]
@@ -22,75 +22,75 @@ pub enum BindError {
         /// The last ephemeral port.
         last: u16,
     },
-    /// There is a socket for any destination.
+    /// Another socket for any destination exists.
     #[error("address in use: another UDP socket receives for any destination; close it first")]
     AnyInUse,
-    /// The socket for any destination speaks with everybody.
-    #[error("a UDP socket for any destination is connected to nobody: bind another for that")]
+    /// The socket for any destination cannot be connected.
+    #[error("a UDP socket for any destination cannot be connected: bind another socket")]
     AnyPeers,
-    /// The handle names nothing.
+    /// The handle is stale.
     #[error("no such UDP socket")]
     Unknown,
 }
 
-/// Why a datagram was not taken to be sent.
+/// Reason why a datagram was not queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueueError {
-    /// As much waits to leave as may (`SO_SNDBUF`): it will be told when there is room.
+    /// The socket's send buffer (`SO_SNDBUF`) is full. An event follows when there is room.
     #[error("{most} bytes wait to be sent, as many as may: wait until some left")]
     Full {
-        /// The size of the socket's send buffer, bytes.
+        /// Size of the socket's send buffer in bytes.
         most: usize,
     },
-    /// 90 % of `mem.budget` are held.
+    /// 90 % of `mem.budget` are in use.
     #[error("no memory: 90 % of mem.budget are held; raise it or close something")]
     Memory,
-    /// The handle names nothing.
+    /// The handle is stale.
     #[error("no such UDP socket")]
     Unknown,
 }
 
-/// What somebody on the path said of a datagram that a socket had sent (RFC 1122 4.1.3.3). None of it
-/// ends the socket: it is told once, by the next call.
+/// ICMP error about a datagram of a socket (RFC 1122 4.1.3.3). It does not end the socket: the next
+/// call returns it once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SocketError {
-    /// Nobody has the port there.
-    #[error("connection refused: nobody receives at that port")]
+    /// The destination has no socket at the port.
+    #[error("connection refused: no socket receives at that port")]
     PortUnreachable,
-    /// The host there does not speak UDP.
+    /// The destination does not support UDP.
     #[error("that host does not speak UDP")]
     ProtocolUnreachable,
-    /// There is no way to the host.
+    /// No route to the host.
     #[error("no route to host")]
     HostUnreachable,
-    /// There is no way to its network.
+    /// No route to its network.
     #[error("network unreachable")]
     NetworkUnreachable,
-    /// Somebody on the path forbids it.
+    /// A router or host on the path forbids it.
     #[error("administratively prohibited on the path")]
     Prohibited,
-    /// A datagram was larger than the path carries.
+    /// A datagram exceeded the path's MTU.
     #[error("message too long: the path carries packets of {mtu} bytes")]
     TooBig {
-        /// The largest packet that the path carries, bytes.
+        /// The path's MTU in bytes.
         mtu: u16,
     },
-    /// Its hop limit ran out on the way.
+    /// Its hop limit expired on the way.
     #[error("the hop limit ran out on the way")]
     TimeExceeded,
     /// Some of its fragments did not arrive in time.
     #[error("fragments were lost on the way")]
     FragmentsLost,
-    /// Somebody does not understand its header.
+    /// A router or host does not understand its header.
     #[error("a field of the header was refused on the path")]
     ParameterProblem,
 }
 
 impl SocketError {
-    /// True if calls of a connected socket fail with it, as on Linux. Of the others, which may pass by
-    /// themselves, only `SO_ERROR` tells here (RFC 1122 4.1.3.3), and nothing there.
+    /// True if calls of a connected socket fail with it, as on Linux. Other errors, which may be
+    /// temporary, are returned only by `SO_ERROR` here (RFC 1122 4.1.3.3), and not at all on Linux.
     pub const fn is_hard(&self) -> bool {
         match self {
             Self::PortUnreachable
@@ -106,13 +106,13 @@ impl SocketError {
     }
 }
 
-/// Why a datagram that arrived was dropped.
+/// Reason why a received datagram was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Undelivered {
-    /// No socket takes what comes from there for this port.
+    /// No socket accepts datagrams from this sender to this port.
     NoSocket,
-    /// Its socket has as many bytes to be received as it may.
+    /// The receive buffer of its socket is full.
     RecvBuffer,
-    /// 90 % of `mem.budget` are held.
+    /// 90 % of `mem.budget` are in use.
     Memory,
 }

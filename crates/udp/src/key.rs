@@ -1,20 +1,20 @@
-//! Which datagrams a socket takes.
+//! Selection of the datagrams that a socket receives.
 
 use whimbrel_wire::{Address, Endpoint, Family};
 
-/// What an application asks for.
+/// Parameters of a bind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bind {
-    /// At which addresses of this host.
+    /// Local addresses.
     pub local: Local,
-    /// At which port; 0: one is drawn of the ephemeral ones.
+    /// Local port; 0 selects an ephemeral one.
     pub port: u16,
-    /// Whether others may have the port.
+    /// Sharing of the port with other sockets.
     pub sharing: Sharing,
 }
 
 impl Bind {
-    /// A port of its own.
+    /// Creates parameters for an unshared port.
     pub const fn new(local: Local, port: u16) -> Self {
         Self { local, port, sharing: Sharing::Alone }
     }
@@ -32,7 +32,7 @@ pub enum Local {
 }
 
 impl Local {
-    /// The address that stands for it.
+    /// Returns the address that represents it.
     pub fn address(&self) -> Address {
         match self {
             Self::Address(address) => *address,
@@ -41,7 +41,7 @@ impl Local {
         }
     }
 
-    /// True if datagrams for `address` are its.
+    /// True if it includes `address`.
     #[inline]
     pub fn covers(&self, address: &Address) -> bool {
         match self {
@@ -51,7 +51,7 @@ impl Local {
         }
     }
 
-    /// True if a datagram could be for both.
+    /// True if one datagram could match both.
     pub fn overlaps(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Address(address), wide) | (wide, Self::Address(address)) => wide.covers(address),
@@ -61,33 +61,33 @@ impl Local {
     }
 }
 
-/// Whether a socket shares its port with others that share it, too (`SO_REUSEADDR`).
+/// Sharing of a port with other sockets that share it, too (`SO_REUSEADDR`).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Sharing {
-    /// Whoever would take the same datagrams is refused.
+    /// Not shared: a bind that would match the same datagrams fails.
     #[default]
     Alone,
-    /// A datagram goes to whoever asked for it most exactly: connected to its sender, bound to its
-    /// address, bound to all. Of several who asked for the same, to the last.
+    /// Shared: a datagram goes to the socket that matches it most exactly: connected to its sender,
+    /// bound to its address, bound to all. Of equal ones, it goes to the latest.
     Shared,
 }
 
-/// What a socket takes of what is sent to its port.
+/// Match of the datagrams that a socket receives.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Key {
     pub(crate) local: Local,
-    /// From whom alone, if it is connected.
+    /// The only sender, if it is connected.
     pub(crate) remote: Option<Endpoint>,
 }
 
 impl Key {
-    /// True if a datagram to this address, from there, is its.
+    /// True if a datagram from `from` to this address matches.
     #[inline]
     pub(crate) fn takes(&self, to: &Address, from: &Endpoint) -> bool {
         self.local.covers(to) && self.remote.is_none_or(|remote| remote == *from)
     }
 
-    /// Every key that takes such a datagram, the most exact first.
+    /// Returns every key that such a datagram matches, the most exact first.
     pub(crate) fn candidates(to: &Address, from: &Endpoint) -> [Self; 4] {
         let (own, any) = (Local::Address(*to), Local::Every(to.family()));
         let open = |local| Self { local, remote: None };

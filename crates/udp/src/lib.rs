@@ -1,8 +1,8 @@
-//! The UDP protocol (RFC 768) of one host: who has which port, what waits to be received and to be
-//! sent, and what was heard of what was sent.
+//! The UDP protocol (RFC 768) of one host: the ports of its sockets, the datagrams that wait to be
+//! received or sent, and ICMP errors about sent ones.
 //!
-//! Here is no packet, no address of the host and no route: whoever has those hands in what arrived
-//! for [`Sockets`], and takes out what is to leave. Nothing here reads a clock or gathers entropy.
+//! Packets, addresses of the host and routes belong to the caller, which passes received datagrams
+//! to [`Sockets`] and takes those to be sent. Nothing here reads a clock or gathers entropy.
 //!
 //! ```
 //! use bytes::Bytes;

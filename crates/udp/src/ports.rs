@@ -1,18 +1,18 @@
-//! Who has which port, and which is drawn next.
+//! The ports of sockets, and the selection of ephemeral ones.
 //!
-//! **One probe finds the socket of a datagram.** The port that it is sent to is the place in an array:
-//! nothing is hashed, so that nobody can choose ports that collide, and a stray ends there. Nearly every
-//! port has one socket at most, whose own record says whether it takes what comes from there. Where
-//! several share a port, its place leads to a map of what they asked for: at most four look-ups in it,
-//! the most exact first, in steps of how many sockets this host's own applications have there. Rejected:
-//! one hash table of 4-tuples, as TCP's is, which takes three probes for a socket that is bound to all
-//! addresses, as nearly every server is.
+//! **One probe finds the socket of a datagram.** The destination port is the index of an array:
+//! nothing is hashed, so an attacker cannot choose colliding ports, and a datagram for no socket
+//! ends there. Nearly every port has at most one socket, whose own record decides whether it
+//! accepts the sender. If several share a port, its entry is a map of their keys. It takes at most
+//! four look-ups, the most exact key first, whose cost grows with the number of the host's own
+//! sockets there. Rejected: one hash table of 4-tuples, as for TCP, which takes three probes for a
+//! socket that is bound to all addresses, as nearly every server is.
 //!
 //! The array comes in pages of 256 ports, 4 KiB each, so that few sockets take little memory.
 //!
-//! **Drawing** is RFC 6056 3.3.1's, with a random place to begin each time: a port is much of what keeps
-//! strangers from answering in a peer's name (RFC 8085 5.1), and unlike a connection's its own
-//! destination is not known where a socket is bound.
+//! **Selection** follows RFC 6056 3.3.1, with a random start each time. A port is a large part of
+//! the protection against forged replies (RFC 8085 5.1), and unlike a connection's, its destination
+//! is unknown at bind time.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -28,7 +28,7 @@ use crate::key::Key;
 #[derive(Default, Debug)]
 pub(crate) struct PortTable {
     pages: Vec<Option<Box<Page>>>,
-    /// How many pages there are.
+    /// Number of pages.
     count: usize,
 }
 
@@ -38,24 +38,24 @@ struct Page {
     used: u16,
 }
 
-/// Who has a port.
+/// Sockets of a port.
 #[derive(Default, Debug)]
 enum Port {
     #[default]
     Free,
-    /// This socket, which shares it with none.
+    /// One socket, which does not share the port.
     One(u32),
-    /// Several; those that asked for the same, in the order in which they came.
+    /// Several; those with equal keys in the order of their binds.
     Several(Box<Sharers>),
 }
 
-/// Those that share a port, by what they asked for.
+/// Sockets that share a port, by their keys.
 #[derive(Default, Debug)]
 struct Sharers(BTreeMap<Key, Vec<u32>>);
 
 impl PortTable {
-    /// The socket that takes a datagram from `from` to this address and port; `key_of` says what a
-    /// socket takes.
+    /// Returns the socket that receives a datagram from `from` to this address and port. `key_of`
+    /// returns the key of a socket.
     #[inline]
     pub(crate) fn find(
         &self,
@@ -72,7 +72,7 @@ impl PortTable {
         }
     }
 
-    /// Every socket of a port.
+    /// Returns every socket of a port.
     pub(crate) fn of(&self, port: u16) -> Vec<u32> {
         match self.port(port) {
             Some(Port::One(index)) => alloc::vec![*index],
@@ -81,7 +81,7 @@ impl PortTable {
         }
     }
 
-    /// A socket has the port from now on, too; `key_of` says what those there take.
+    /// Adds a socket to the port. `key_of` returns the keys of those there.
     pub(crate) fn insert(&mut self, port: u16, index: u32, key_of: impl Fn(u32) -> Option<Key>) {
         let page = self.page_mut(port);
         let place = &mut page.ports[place_of(port)];
@@ -102,7 +102,7 @@ impl PortTable {
         };
     }
 
-    /// A socket that took `key` has the port no longer. Returns whether nobody has it now.
+    /// Removes a socket with `key` from the port. Returns whether the port is free now.
     pub(crate) fn remove(&mut self, port: u16, index: u32, key: &Key) -> bool {
         let Some(page) = self.pages.get_mut(page_of(port)).and_then(Option::as_mut) else {
             return true;
@@ -130,7 +130,7 @@ impl PortTable {
         is_free
     }
 
-    /// What the pages take, bytes.
+    /// Returns the bytes that the pages take.
     pub(crate) fn memory(&self) -> usize {
         self.count * size_of::<Page>()
     }
@@ -174,13 +174,13 @@ impl Sharers {
     }
 }
 
-/// Draws ephemeral ports that no socket has.
+/// Selection of ephemeral ports that no socket has.
 #[derive(Debug)]
 pub(crate) struct Drawing {
     prf: SipHasher24,
     drawn: u64,
     drawable: Drawable,
-    /// Those that some socket has; made when the first does.
+    /// Ports that sockets have; created for the first one.
     taken: Option<PortBits>,
 }
 
@@ -210,10 +210,11 @@ impl Drawing {
         }
     }
 
-    /// A port that nobody has; it is not claimed by that.
+    /// Returns a free port, without claiming it.
     pub(crate) fn draw(&mut self) -> Option<u16> {
-        // RFC 6056 3.3.1: "next_ephemeral = min_ephemeral + (random() % num_ephemeral)". random() is
-        // the PRF over a counter, in bytes of which TCP's ports hash no as many under the same key.
+        // RFC 6056 3.3.1: "next_ephemeral = min_ephemeral + (random() % num_ephemeral)". random()
+        // is the PRF over a counter, in a number of bytes that TCP's ports never hash under the
+        // same key.
         let [a, b, c, d, e, f, g, h] = self.drawn.to_be_bytes();
         self.drawn = self.drawn.wrapping_add(1);
         let random = self.prf.hash(&[b'u', b'd', b'p', 0, a, b, c, d, e, f, g, h]);
@@ -223,7 +224,7 @@ impl Drawing {
     }
 }
 
-/// Ports that are reserved, or taken.
+/// Ports that are reserved, or in use.
 struct Closed<'a> {
     drawable: &'a Drawable,
     taken: Option<&'a PortBits>,
@@ -235,7 +236,7 @@ impl Words for Closed<'_> {
     }
 
     fn next_with_gap(&self, index: usize) -> usize {
-        // Words that the two fill together are found full one by one: 1,024 there are at most.
+        // Words that the two fill together are found full one by one: at most 1,024.
         self.taken
             .map_or(index, |taken| taken.next_with_gap(index))
             .max(self.drawable.next_with_gap(index))
@@ -250,7 +251,7 @@ const fn place_of(port: u16) -> usize {
     (port & 0xff) as usize
 }
 
-/// Ports of a page, and pages of the array.
+/// Number of ports in a page, and of pages in the array.
 const PAGE: usize = 256;
 
 #[cfg(test)]

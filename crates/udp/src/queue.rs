@@ -1,7 +1,7 @@
-//! What waits for an application to receive it, bounded in bytes.
+//! Queue of received datagrams, bounded in bytes.
 //!
-//! Each datagram is copied into memory of its own, as large as it is: one of a few bytes never pins the
-//! buffer of a burst, and what is counted is what is held.
+//! Each datagram is copied into memory of its own size: a small one never pins the buffer of a
+//! burst, and the counted bytes are the allocated ones.
 
 use alloc::collections::VecDeque;
 
@@ -20,8 +20,8 @@ impl RecvQueue {
         Self { queue: VecDeque::new(), held: 0, most }
     }
 
-    /// What a datagram would hold, if there is room for it. As on Linux there is as long as less is held
-    /// than may be, so that one datagram, however large, always has room.
+    /// Returns the bytes that a datagram would take, if there is room for it. As on Linux, there is
+    /// room while less than the limit is in use, so that one datagram of any size always fits.
     pub(crate) fn room_for(&self, len: usize) -> Option<usize> {
         (self.held < self.most).then_some(len + OVERHEAD)
     }
@@ -34,7 +34,7 @@ impl RecvQueue {
     pub(crate) fn pop(&mut self) -> Option<Received> {
         let received = self.queue.pop_front()?;
         self.held -= received.data.len() + OVERHEAD;
-        // What a burst needed once is not kept for ever: each place that waits was counted twice.
+        // The memory of a large burst is not kept: each waiting place was counted twice.
         if self.queue.is_empty() && self.queue.capacity() > KEPT {
             self.queue = VecDeque::new();
         }
@@ -49,7 +49,7 @@ impl RecvQueue {
         self.queue.len()
     }
 
-    /// What it holds, bytes.
+    /// Returns the bytes that it takes.
     pub(crate) const fn held(&self) -> usize {
         self.held
     }
@@ -58,7 +58,7 @@ impl RecvQueue {
         self.most
     }
 
-    /// From now on so many bytes may be held; what is held stays.
+    /// Sets the limit in bytes; datagrams in the queue stay.
     pub(crate) fn set_most(&mut self, most: usize) {
         self.most = most;
     }

@@ -8,7 +8,7 @@ use crate::queue::RecvQueue;
 #[derive(Debug)]
 pub(crate) struct Socket {
     pub(crate) key: Key,
-    /// What it was bound to, and is again when it is no longer connected.
+    /// Key of the bind, which applies again after a disconnect.
     pub(crate) bound: Key,
     pub(crate) port: u16,
     pub(crate) sharing: Sharing,
@@ -17,17 +17,18 @@ pub(crate) struct Socket {
     pub(crate) unsent: usize,
     pub(crate) most_unsent: usize,
     pub(crate) options: SendOptions,
-    /// What was heard last of what it had sent, until somebody is told.
+    /// The last error about a sent datagram, until it is returned.
     pub(crate) error: Option<SocketError>,
-    /// A datagram was refused because there was no room: its application is to hear of room.
+    /// True if a datagram was refused because the buffer was full: an event follows when there is
+    /// room.
     pub(crate) awaits_room: bool,
-    /// It is in the list of those with news.
+    /// True if it is in the list of sockets with events.
     pub(crate) listed: bool,
 }
 
 impl Socket {
-    /// Bytes that wait to be received, and that wait to be sent, where nobody asked for others: Linux'
-    /// `net.core.rmem_default` and `wmem_default`.
+    /// Default sizes in bytes of the receive and send buffers: Linux's `net.core.rmem_default` and
+    /// `wmem_default`.
     pub(crate) const USUAL: usize = 212_992;
 
     pub(crate) const fn new(key: Key, port: u16, sharing: Sharing) -> Self {

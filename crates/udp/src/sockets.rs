@@ -12,8 +12,7 @@ use crate::key::{Bind, Key, Local, Sharing};
 use crate::ports::{Drawing, PortTable};
 use crate::socket::Socket;
 
-/// Names a socket. A handle whose socket is closed names nothing, even after its place was taken by
-/// another.
+/// Identifies a socket. The handle of a closed socket is stale, even after its place was reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct UdpHandle {
     generation: u16,
@@ -21,37 +20,37 @@ pub struct UdpHandle {
 }
 
 impl UdpHandle {
-    /// A small number, unique among the sockets at any one time: for tables.
+    /// Returns a small number, unique among the sockets that exist at a time, for use in tables.
     pub const fn index(self) -> u32 {
         self.index
     }
 }
 
-/// Whether the host has memory for more.
+/// State of the host's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
-    /// Less than 90 % of `mem.budget` are held.
+    /// Less than 90 % of `mem.budget` are in use.
     Enough,
-    /// As much, or more: what arrives is dropped.
+    /// 90 % or more: received datagrams are dropped.
     None,
 }
 
-/// The sockets of one host: their ports, and what waits on its way in and out.
+/// The sockets of one host: their ports, and the datagrams that wait to be received or sent.
 #[derive(Debug)]
 pub struct Sockets {
     sockets: Slab<Socket>,
     ports: PortTable,
-    /// The socket for any destination: it takes what no other does, and has no port.
+    /// The socket for any destination, which receives what no other socket does, and has no port.
     any: Option<u32>,
     drawing: Drawing,
-    /// What is to leave, of all sockets, in the order in which it was handed over; what a socket has in
-    /// it is bounded. It leaves though its socket be closed: `send` and `close` are a program's end.
+    /// Datagrams to be sent, of all sockets, in the order of the calls; each socket's part is
+    /// bounded. They are sent even if the socket is closed: programs end with `send` and `close`.
     out: VecDeque<Leaving>,
-    /// Sockets whose application is to be told something, each once.
+    /// Sockets with events, each once.
     news: VecDeque<u32>,
-    /// What waits in and out, bytes.
+    /// Bytes of the waiting datagrams.
     held: usize,
-    /// What happened so far, counted.
+    /// Counters.
     pub counters: Counters,
 }
 
@@ -61,12 +60,12 @@ struct Leaving {
     datagram: OutgoingDatagram,
 }
 
-/// Sockets come and go.
+/// Creation and end of sockets.
 impl Sockets {
-    /// The most sockets at once. Each has a place of some 250 bytes, and what waits for it.
+    /// Limit of sockets at a time. Each takes some 250 bytes, and its waiting datagrams.
     pub const MOST: usize = 1 << 20;
 
-    /// No sockets. Ephemeral ports are drawn from `range`, without those reserved.
+    /// Creates an empty set. Ephemeral ports come from `range`, without those reserved.
     pub fn new(secrets: &Secrets, range: PortRange, reserved: ReservedPorts) -> Self {
         Self {
             sockets: Slab::new(),
@@ -80,12 +79,12 @@ impl Sockets {
         }
     }
 
-    /// From now on ports are drawn from `range`, without those reserved.
+    /// Sets the range of ephemeral ports, and those reserved.
     pub fn set_rules(&mut self, range: PortRange, reserved: ReservedPorts) {
         self.drawing.set_rules(range, reserved);
     }
 
-    /// A new socket, which receives what is sent there, whoever sends it.
+    /// Creates a socket that receives from every sender.
     pub fn bind(&mut self, bind: &Bind) -> Result<UdpHandle, BindError> {
         let key = Key { local: bind.local, remote: None };
         let range = self.drawing.range();
@@ -102,8 +101,8 @@ impl Sockets {
         Ok(UdpHandle { generation: self.sockets.generation(index), index })
     }
 
-    /// The socket for any destination: it receives, whatever the address and port, what finds no other
-    /// socket. There is one at a time.
+    /// Creates the socket for any destination: it receives what no other socket does, at any
+    /// address and port. There is at most one.
     pub fn bind_any(&mut self) -> Result<UdpHandle, BindError> {
         if self.any.is_some() {
             return Err(BindError::AnyInUse);
@@ -114,8 +113,8 @@ impl Sockets {
         Ok(UdpHandle { generation: self.sockets.generation(index), index })
     }
 
-    /// From now on a socket receives from `remote` alone, at this address of the host's if it was
-    /// bound to several; what waits to be received stays. Port 0 of `remote` is nobody's.
+    /// Connects a socket: it receives only from `remote`, and at `here` if it was bound to several
+    /// addresses. Waiting datagrams stay. Port 0 of `remote` matches no sender.
     pub fn connect(
         &mut self,
         handle: UdpHandle,
@@ -134,7 +133,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// From now on a connected socket receives what is sent to what it was bound to, again.
+    /// Disconnects a socket: it receives again what it was bound to.
     pub fn disconnect(&mut self, handle: UdpHandle) -> Result<(), BindError> {
         let socket = self.socket(handle).ok_or(BindError::Unknown)?;
         let bound = socket.bound;
@@ -144,7 +143,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// Lets go of a socket. What it received is gone; what was to be sent leaves.
+    /// Closes a socket. Received datagrams are discarded; queued ones are sent.
     pub fn close(&mut self, handle: UdpHandle) -> bool {
         let Some(socket) = self.socket(handle) else { return false };
         let (port, key) = (socket.port, socket.key);
@@ -162,7 +161,7 @@ impl Sockets {
     fn set_key(&mut self, handle: UdpHandle, key: Key) {
         let Some(socket) = self.sockets.get_mut_of(handle.index, handle.generation) else { return };
         let (port, old) = (socket.port, core::mem::replace(&mut socket.key, key));
-        // An error of the peer before says nothing of the next.
+        // An error about the previous peer does not concern the next.
         socket.error = None;
         self.ports.remove(port, handle.index, &old);
         self.link(port, handle.index);
@@ -184,8 +183,8 @@ impl Sockets {
         }
     }
 
-    /// A socket is gone that the list of news may still name. Where nobody asks for news such names
-    /// would add up: they go once they are as many as the sockets.
+    /// Removes stale entries from the list of events, which would accumulate if events are not
+    /// polled: once they are as many as the sockets.
     fn thin_news(&mut self) {
         if self.news.len() <= SPARE + 2 * self.sockets.len() {
             return;
@@ -204,15 +203,16 @@ impl Sockets {
     }
 }
 
-/// What the host reports: datagrams that arrive, leave, and cannot be delivered.
+/// The host's side: datagrams that arrive, are sent, or cannot be delivered.
 impl Sockets {
-    /// A datagram arrived: its socket has it, or the reason why none has, which is counted.
+    /// Delivers a datagram to its socket, or returns the reason why it was dropped, which is
+    /// counted.
     pub fn deliver(&mut self, arrived: &Arrived<'_>, room: Room) -> Result<(), Undelivered> {
         self.deliver_to(self.find(&arrived.to, &arrived.from), arrived, room)
     }
 
-    /// The same of one for an address that is not this host's: it is for [any](Sockets::bind_any), as the
-    /// unspecified address stands for the host's own.
+    /// Delivers a datagram for another host's address, which is for [any](Sockets::bind_any): the
+    /// unspecified address matches only the host's own.
     pub fn deliver_other(&mut self, arrived: &Arrived<'_>, room: Room) -> Result<(), Undelivered> {
         self.deliver_to(self.any, arrived, room)
     }
@@ -246,17 +246,17 @@ impl Sockets {
         Ok(())
     }
 
-    /// Somebody on the path said this of a datagram that was sent from `from` to `to`. A socket that is
-    /// connected to there is told; returns whether a socket has the port at all, without which the
-    /// datagram was none of ours.
+    /// Handles an ICMP error about a datagram from `from` to `to`. A socket that is connected to
+    /// `to` gets the error. Returns whether any socket has the port; otherwise the datagram was not
+    /// sent by this host.
     pub fn on_error(&mut self, from: &Endpoint, to: &Endpoint, error: SocketError) -> bool {
         let Some(index) = self.find(from, to) else { return false };
         let Some(socket) = self.sockets.get_mut(index) else { return false };
-        // RFC 1122 4.1.3.3: "The application is also responsible to avoid confusion from a delayed ICMP
-        // error message". Whoever sends to many could not tell whom it is about: as on Linux, connected
-        // sockets alone are told.
+        // RFC 1122 4.1.3.3: "The application is also responsible to avoid confusion from a delayed
+        // ICMP error message". A sender to many peers could not assign the error: as on Linux, only
+        // connected sockets get it.
         if socket.key.remote.is_some() {
-            // What calls are to fail with is not hidden by what may pass.
+            // A soft error does not replace one that makes calls fail.
             if error.is_hard() || socket.error.is_none_or(|known| !known.is_hard()) {
                 socket.error = Some(error);
             }
@@ -266,7 +266,7 @@ impl Sockets {
         true
     }
 
-    /// Whose a datagram from `from` to `to` is.
+    /// Returns the socket that receives a datagram from `from` to `to`.
     #[inline]
     fn find(&self, to: &Endpoint, from: &Endpoint) -> Option<u32> {
         let key_of = |index| self.sockets.get(index).map(|socket: &Socket| socket.key);
@@ -281,9 +281,9 @@ impl Sockets {
     }
 }
 
-/// What applications do with their sockets.
+/// The application's side.
 impl Sockets {
-    /// The datagram that has waited for longest.
+    /// Takes the oldest received datagram.
     pub fn recv(&mut self, handle: UdpHandle) -> Option<Received> {
         let socket = self.sockets.get_mut_of(handle.index, handle.generation)?;
         let before = socket.received.held();
@@ -292,17 +292,17 @@ impl Sockets {
         received
     }
 
-    /// The same, and it stays.
+    /// Returns the oldest received datagram, which stays in the queue.
     pub fn peek(&self, handle: UdpHandle) -> Option<&Received> {
         self.socket(handle)?.received.first()
     }
 
-    /// How many datagrams wait to be received.
+    /// Returns the number of received datagrams.
     pub fn waiting(&self, handle: UdpHandle) -> usize {
         self.socket(handle).map_or(0, |socket| socket.received.len())
     }
 
-    /// Hands over a datagram to be sent, if the socket has room for it; if not, news of it follow when
+    /// Queues a datagram to be sent, if the socket has room for it. If not, an event follows when
     /// it has.
     pub fn queue(
         &mut self,
@@ -328,26 +328,26 @@ impl Sockets {
         Ok(())
     }
 
-    /// What was last heard of what the socket had sent; it is forgotten by that (`SO_ERROR`).
+    /// Takes the last error about a datagram of the socket (`SO_ERROR`).
     pub fn take_error(&mut self, handle: UdpHandle) -> Option<SocketError> {
         self.sockets.get_mut_of(handle.index, handle.generation)?.error.take()
     }
 
-    /// How many bytes may wait to be received, their records included (`SO_RCVBUF`, 2 KiB at least).
+    /// Sets the receive buffer's size in bytes, including records (`SO_RCVBUF`, at least 2 KiB).
     pub fn set_recv_size(&mut self, handle: UdpHandle, bytes: usize) {
         if let Some(socket) = self.sockets.get_mut_of(handle.index, handle.generation) {
             socket.received.set_most(bytes.max(LEAST));
         }
     }
 
-    /// How many bytes may wait to be sent, their records included (`SO_SNDBUF`, 2 KiB at least).
+    /// Sets the send buffer's size in bytes, including records (`SO_SNDBUF`, at least 2 KiB).
     pub fn set_send_size(&mut self, handle: UdpHandle, bytes: usize) {
         if let Some(socket) = self.sockets.get_mut_of(handle.index, handle.generation) {
             socket.most_unsent = bytes.max(LEAST);
         }
     }
 
-    /// What the socket's packets say from now on, unless a datagram says otherwise.
+    /// Sets the options of the socket's packets, which a datagram may override.
     pub fn set_options(&mut self, handle: UdpHandle, options: SendOptions) {
         if let Some(socket) = self.sockets.get_mut_of(handle.index, handle.generation) {
             socket.options = options;
@@ -355,10 +355,10 @@ impl Sockets {
     }
 }
 
-/// What to do next.
+/// Datagrams to be sent, and events.
 impl Sockets {
-    /// The next datagram that is to leave. Its socket has room for as much more, and is told once half
-    /// of its room is free, if it waits for that.
+    /// Takes the next datagram to be sent. This makes room in the send buffer of its socket, which
+    /// gets an event once half of the buffer is free, if it waits for that.
     pub fn next_out(&mut self) -> Option<OutgoingDatagram> {
         let Leaving { of, datagram } = self.out.pop_front()?;
         let bytes = datagram.data.len() + OVERHEAD;
@@ -376,18 +376,18 @@ impl Sockets {
         Some(datagram)
     }
 
-    /// How many datagrams are to leave.
+    /// Returns the number of datagrams to be sent.
     pub fn unsent(&self) -> usize {
         self.out.len()
     }
 
-    /// True if something is to leave.
+    /// True if a datagram is to be sent.
     pub fn has_out(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// The next socket that has something to receive, room to send again, or an error. News are hints,
-    /// merged while nobody asks.
+    /// Returns the next socket with a received datagram, new room to send, or an error. Events are
+    /// hints, merged until they are polled.
     pub fn next_news(&mut self) -> Option<UdpHandle> {
         while let Some(index) = self.news.pop_front() {
             let Some((generation, socket)) = self.sockets.current_mut(index) else { continue };
@@ -399,9 +399,9 @@ impl Sockets {
     }
 }
 
-/// What is known of the sockets.
+/// Properties of the sockets.
 impl Sockets {
-    /// How many sockets there are.
+    /// Returns the number of sockets.
     pub const fn len(&self) -> usize {
         self.sockets.len()
     }
@@ -416,55 +416,55 @@ impl Sockets {
         self.any == Some(handle.index) && self.socket(handle).is_some()
     }
 
-    /// Where a socket receives; port 0 stands for all of them.
+    /// Returns the local endpoint of a socket; port 0 stands for all ports.
     pub fn local(&self, handle: UdpHandle) -> Option<Endpoint> {
         let socket = self.socket(handle)?;
         Some(Endpoint::new(socket.key.local.address(), socket.port))
     }
 
-    /// At which addresses it receives.
+    /// Returns the local addresses of a socket.
     pub fn receives_at(&self, handle: UdpHandle) -> Option<Local> {
         Some(self.socket(handle)?.key.local)
     }
 
-    /// Whom it is connected to.
+    /// Returns the peer of a connected socket.
     pub fn remote(&self, handle: UdpHandle) -> Option<Endpoint> {
         self.socket(handle)?.key.remote
     }
 
-    /// What its packets say.
+    /// Returns the options of the socket's packets.
     pub fn options(&self, handle: UdpHandle) -> Option<SendOptions> {
         Some(self.socket(handle)?.options)
     }
 
-    /// How many bytes may wait to be received, and to be sent.
+    /// Returns the sizes of the receive and send buffers.
     pub fn sizes(&self, handle: UdpHandle) -> Option<Sizes> {
         let socket = self.socket(handle)?;
         Some(Sizes { recv: socket.received.most(), send: socket.most_unsent })
     }
 
-    /// True if the socket would take a datagram to be sent.
+    /// True if the socket would accept a datagram to be sent.
     pub fn is_writable(&self, handle: UdpHandle) -> bool {
         self.socket(handle).is_some_and(|socket| socket.unsent < socket.most_unsent)
     }
 
-    /// True if something [hard](SocketError::is_hard) waits that was heard of what the socket had sent.
+    /// True if a [hard](SocketError::is_hard) error about a datagram of the socket waits.
     pub fn has_error(&self, handle: UdpHandle) -> bool {
         let error = self.socket(handle).and_then(|socket| socket.error);
         error.is_some_and(|error| error.is_hard())
     }
 
-    /// What waits in and out, bytes.
+    /// Returns the bytes of the waiting datagrams.
     pub const fn held(&self) -> usize {
         self.held
     }
 
-    /// Everything that is held, bytes: what waits, and the sockets with their ports.
+    /// Returns all bytes in use: waiting datagrams, and the sockets with their ports.
     pub fn memory(&self) -> usize {
         self.held + self.sockets.len() * size_of::<Socket>() + self.ports.memory()
     }
 
-    /// Some socket, if there is any. It walks.
+    /// Returns some socket, if there is any. Searches the places.
     pub fn first(&self) -> Option<UdpHandle> {
         let mut next = 0;
         loop {
@@ -478,7 +478,8 @@ impl Sockets {
         }
     }
 
-    /// Every socket: where it receives, and from whom alone if it is connected. It walks all places.
+    /// Iterates over the sockets, with their local endpoint and their peer, if connected. Visits
+    /// all places.
     pub fn iter(&self) -> impl Iterator<Item = Ends> {
         let mut next = 0;
         core::iter::from_fn(move || {
@@ -495,7 +496,7 @@ impl Sockets {
         })
     }
 
-    /// What must hold between any two calls: for simulations and tests. Walks everything.
+    /// Checks the invariants between calls, for simulations and tests. Visits everything.
     pub fn check_invariants(&self) -> Result<(), &'static str> {
         let (mut received, mut next) = (0, 0);
         while let Some(found) = self.sockets.first_from(next) {
@@ -533,27 +534,27 @@ impl Sockets {
     }
 }
 
-/// The ends of a socket.
+/// Endpoints of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ends {
-    /// Where it receives; the address may be unspecified.
+    /// Local endpoint; its address may be unspecified.
     pub local: Endpoint,
-    /// From whom alone, if it is connected.
+    /// Peer, if it is connected.
     pub remote: Option<Endpoint>,
 }
 
-/// How many bytes may wait, their records included.
+/// Sizes of the buffers in bytes, including records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// To be received (`SO_RCVBUF`).
+    /// Receive buffer (`SO_RCVBUF`).
     pub recv: usize,
-    /// To be sent (`SO_SNDBUF`).
+    /// Send buffer (`SO_SNDBUF`).
     pub send: usize,
 }
 
-/// The least that a buffer can be made: Linux' is as much.
+/// Least size of a buffer in bytes, as on Linux.
 const LEAST: usize = 2_048;
-/// Names of the gone that never matter.
+/// Number of stale events that is always tolerated.
 const SPARE: usize = 64;
 /// Places that an empty queue keeps.
 const KEPT: usize = 64;

@@ -1,4 +1,5 @@
-//! The reference page of UDP's counters is that of their table, and their names are Linux'.
+//! Checks that the reference page of UDP's counters matches their table, and that their names are
+//! Linux's.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
@@ -21,8 +22,8 @@ fn the_reference_of_counters_is_generated_from_their_table() {
     let committed = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == generated,
-        "docs/reference/udp-counters.md is not what the table says: run \
-         `WHIMBREL_BLESS=1 cargo test -p whimbrel-udp reference` and commit what it writes"
+        "docs/reference/udp-counters.md differs from the table: run \
+         `WHIMBREL_BLESS=1 cargo test -p whimbrel-udp reference` and commit the page"
     );
 }
 
@@ -51,10 +52,11 @@ fn page() -> String {
 const HEAD: &str = "\
 # Counters of UDP
 
-What a shard counts of datagrams, generated from the table in `crates/udp/src/counters.rs`: mend it there,
-and write this page anew by `WHIMBREL_BLESS=1 cargo test -p whimbrel-udp reference`. `Shard::udp` and
-`Stack::udp_counters` have them. `Udp…` are the names of Linux' MIB (`nstat`, `/proc/net/snmp`) for what
-Linux counts too; `Whimbrel…` is what it does not. [Those of TCP](counters.md).
+A shard's counters of datagrams. This page is generated from the table in `crates/udp/src/counters.rs`:
+edit the table, then run `WHIMBREL_BLESS=1 cargo test -p whimbrel-udp reference`. `Shard::udp` and
+`Stack::udp_counters` return the counters. `Udp…` are the names of Linux's MIB (`nstat`,
+`/proc/net/snmp`); `Whimbrel…` counters do not exist on Linux. See also the
+[counters of TCP](counters.md).
 
 | name | what it counts |
 |---|---|

@@ -1,9 +1,9 @@
-//! One address type for both families, in 16 bytes.
+//! An address of either family, in 16 bytes.
 //!
-//! Tables, hashes and records hold IPv4 and IPv6 side by side, so an IPv4 address is kept in its
-//! IPv4-mapped form `::ffff:a.b.c.d`. On the wire that form is never legitimate in an IPv6 header
-//! (RFC 4291 2.5.5.2 gives it to nodes' own representation only); the IPv6 parser refuses it, so
-//! the two families cannot be confused.
+//! Tables, hashes and records hold IPv4 and IPv6 side by side, so an IPv4 address is stored in its
+//! IPv4-mapped form `::ffff:a.b.c.d`. On the wire that form is never valid in an IPv6 header (RFC
+//! 4291 2.5.5.2 reserves it for a node's own representation). The IPv6 parser refuses it, so the
+//! two families cannot be confused.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -23,25 +23,25 @@ pub enum Family {
 }
 
 impl Address {
-    /// An IPv4 address from its four bytes.
+    /// Creates an IPv4 address from its four bytes.
     #[inline]
     pub const fn from_v4_octets([a, b, c, d]: [u8; 4]) -> Self {
         Self([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d])
     }
 
-    /// An address from its 16 bytes; IPv4 in the IPv4-mapped form.
+    /// Creates an address from its 16 bytes; IPv4 in the IPv4-mapped form.
     #[inline]
     pub const fn from_octets(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The 16 bytes; IPv4 in the IPv4-mapped form.
+    /// Returns the 16 bytes; IPv4 in the IPv4-mapped form.
     #[inline]
     pub const fn octets(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// The IP version: 4 for an address that is IPv4-mapped.
+    /// Returns the IP version: 4 for an IPv4-mapped address.
     #[inline]
     pub fn family(&self) -> Family {
         if self.is_v4() { Family::V4 } else { Family::V6 }
@@ -50,19 +50,19 @@ impl Address {
     /// True if this is an IPv4 address.
     #[inline]
     pub fn is_v4(&self) -> bool {
-        // By two words that are compared in memory, not by 12 bytes that are loaded and put together.
+        // This compares two words in memory, instead of 12 bytes that are loaded and combined.
         let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = self.0;
         u64::from_le_bytes([a, b, c, d, e, f, g, h]) == 0 && [i, j, k, l] == [0, 0, 0xff, 0xff]
     }
 
-    /// The last four bytes: the whole of an IPv4 address.
+    /// Returns the last four bytes: the whole of an IPv4 address.
     #[inline]
     pub const fn v4_octets(&self) -> [u8; 4] {
         let [_, _, _, _, _, _, _, _, _, _, _, _, a, b, c, d] = self.0;
         [a, b, c, d]
     }
 
-    /// The standard library's type.
+    /// Converts to the standard library's type.
     pub fn to_ip(&self) -> IpAddr {
         if self.is_v4() {
             IpAddr::V4(Ipv4Addr::from(self.v4_octets()))

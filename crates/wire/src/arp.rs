@@ -5,19 +5,19 @@ use core::net::Ipv4Addr;
 use crate::cursor::{Reader, Writer};
 use crate::{EtherType, MacAddress, ParseError};
 
-/// What an ARP packet does.
+/// Operation of an ARP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArpOperation {
-    /// Who has the target address? (1)
+    /// Requests the owner of the target address. (1)
     Request,
-    /// The sender has the sender address. (2)
+    /// Announces that the sender has the sender address. (2)
     Reply,
 }
 
 /// An ARP packet, which maps an IPv4 address to a MAC address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArpPacket {
-    /// `ar$op`: whether it asks or answers.
+    /// Operation (`ar$op`).
     pub operation: ArpOperation,
     /// The sender's link-layer address.
     pub sender_mac: MacAddress,
@@ -25,17 +25,17 @@ pub struct ArpPacket {
     pub sender_ip: Ipv4Addr,
     /// The target's link-layer address; meaningless in a request.
     pub target_mac: MacAddress,
-    /// The address that is asked for, or that asked.
+    /// Requested address in a request; in a reply, that of the requester.
     pub target_ip: Ipv4Addr,
 }
 
 const ETHERNET: u16 = 1;
 
 impl ArpPacket {
-    /// Bytes of a packet.
+    /// Length of a packet in bytes.
     pub const LEN: usize = 28;
 
-    /// Reads the packet at the front of `bytes`; what follows is the frame's padding.
+    /// Parses the packet at the front of `bytes`; what follows is the frame's padding.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let mut fields = Reader(bytes);
         let (hardware, protocol) = (fields.u16()?, fields.u16()?);
@@ -59,7 +59,7 @@ impl ArpPacket {
         })
     }
 
-    /// The packet as it goes behind an Ethernet header.
+    /// Returns the packet's bytes, which follow an Ethernet header.
     pub fn emit(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         let mut fields = Writer(&mut bytes);

@@ -1,4 +1,4 @@
-//! Reading and writing fields from the front of a slice, big-endian (RFC 1700: network order).
+//! Reads and writes fields at the front of a slice, big-endian (RFC 1700: network order).
 
 use crate::ParseError;
 
@@ -29,7 +29,7 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// The next `len` bytes.
+    /// Returns the next `len` bytes.
     #[inline]
     pub(crate) fn bytes(&mut self, len: usize) -> Result<&'a [u8], ParseError> {
         let (field, rest) = self.0.split_at_checked(len).ok_or(ParseError::Truncated)?;

@@ -1,8 +1,8 @@
-//! Why bytes are not the packet they claim to be.
+//! Errors of parsing.
 
 use core::fmt;
 
-/// A reason to drop what arrived. Only [`ParseError::ParameterProblem`] asks for an answer.
+/// Reason to drop a packet. Only [`ParseError::ParameterProblem`] requires a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ParseError {
@@ -16,8 +16,8 @@ pub enum ParseError {
     BadLength,
     /// The checksum does not match.
     BadChecksum,
-    /// A fragment that is not a multiple of 8 bytes and not the last, or that ends past 65,535;
-    /// in a quoted packet, any fragment but the first.
+    /// A fragment that is not the last and not a multiple of 8 bytes, or that ends past 65,535; in
+    /// a quoted packet, any fragment but the first.
     BadFragment,
     /// An IPv4-mapped address in an IPv6 header (RFC 4291 2.5.5.2).
     MappedAddress,
@@ -26,16 +26,16 @@ pub enum ParseError {
     /// More IPv6 extension headers than [`MAX_EXTENSIONS`](crate::ipv6::MAX_EXTENSIONS), or longer
     /// than [`MAX_EXTENSION_BYTES`](crate::ipv6::MAX_EXTENSION_BYTES).
     TooManyExtensions,
-    /// An IPv6 option of a type that asks for a silent drop (RFC 8200 4.2, high bits `01`).
+    /// An IPv6 option of a type that requires a silent drop (RFC 8200 4.2, high bits `01`).
     DiscardOption,
-    /// An IPv6 packet that is answered with an ICMPv6 Parameter Problem (RFC 4443 3.4).
+    /// An IPv6 packet that requires an ICMPv6 Parameter Problem as reply (RFC 4443 3.4).
     ParameterProblem {
         /// 0 erroneous field, 1 unrecognised next header, 2 unrecognised option.
         code: u8,
         /// Bytes from the start of the IPv6 header to the offending field.
         pointer: u16,
-        /// True if the answer is due even for a packet to a multicast address
-        /// (RFC 4443 2.4 (e.3): option types with high bits `10`).
+        /// True if the reply is due even for a packet to a multicast address (RFC 4443 2.4 (e.3):
+        /// option types with high bits `10`).
         even_to_multicast: bool,
     },
     /// A Neighbour Discovery message whose hop limit is not 255: it crossed a router.
@@ -47,7 +47,7 @@ pub enum ParseError {
 }
 
 impl ParseError {
-    /// A few words for people.
+    /// Returns a short description.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Truncated => "packet is shorter than its headers say",

@@ -1,9 +1,9 @@
 //! Ethernet II frames (RFC 894, RFC 2464), without preamble and frame check sequence.
 //!
 //! One IEEE 802.1Q tag is recognised: a *priority* tag (VLAN identifier 0) marks a frame of the
-//! untagged network and is read through. A frame of another VLAN is not ours: it keeps
-//! [`EtherType::VLAN`] and its tag, so that whoever dispatches on the type drops it. Reading
-//! through every tag was rejected: it would let a frame hop from one VLAN into another.
+//! untagged network and is skipped. A frame of another VLAN belongs to another network: it keeps
+//! [`EtherType::VLAN`] and its tag, so that a dispatch on the type drops it. Skipping every tag was
+//! rejected: a frame could pass from one VLAN into another.
 
 use core::fmt;
 
@@ -15,7 +15,7 @@ use crate::cursor::{Reader, Writer};
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// Every station of the link.
+    /// All stations of the link.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
     /// True if this names a group of stations; broadcast is one.
@@ -24,7 +24,7 @@ impl MacAddress {
         first & 1 == 1
     }
 
-    /// The group that carries an IPv6 multicast address.
+    /// Returns the group of an IPv6 multicast address.
     ///
     /// RFC 2464 7: "the Ethernet multicast address whose first two octets are the value 3333
     /// hexadecimal and whose last four octets are the last four octets of DST".
@@ -47,7 +47,8 @@ impl fmt::Debug for MacAddress {
     }
 }
 
-/// What a frame carries. Values below 0x0600 are IEEE 802.3 lengths, which Whimbrel does not speak.
+/// Type of a frame's payload. Values below 0x0600 are IEEE 802.3 lengths, which Whimbrel does not
+/// support.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct EtherType(pub u16);
 
@@ -69,7 +70,7 @@ pub struct EthernetHeader {
     pub dst: MacAddress,
     /// The station that sent the frame.
     pub src: MacAddress,
-    /// What the payload is.
+    /// Type of the payload.
     pub ether_type: EtherType,
 }
 
@@ -77,7 +78,8 @@ impl EthernetHeader {
     /// Bytes of an untagged header.
     pub const LEN: usize = 14;
 
-    /// The header and what follows it: the packet, and padding to the link's minimum if any.
+    /// Parses the header. Returns what follows it, too: the packet, and padding to the link's
+    /// minimum, if any.
     #[inline]
     pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let mut fields = Reader(frame);
@@ -95,7 +97,7 @@ impl EthernetHeader {
         Ok((Self { dst, src, ether_type }, fields.0))
     }
 
-    /// The header's bytes, untagged.
+    /// Returns the header's bytes, untagged.
     #[inline]
     pub fn emit(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];

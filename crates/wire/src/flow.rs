@@ -1,4 +1,4 @@
-//! Who talks to whom: endpoints and the 4-tuple.
+//! Endpoints and flows.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -10,12 +10,12 @@ use crate::Address;
 pub struct Endpoint {
     /// The host's IP address.
     pub addr: Address,
-    /// The port, 0 only where a docstring allows it.
+    /// Port; 0 only where the documentation allows it.
     pub port: u16,
 }
 
 impl Endpoint {
-    /// The endpoint with this address and this TCP port.
+    /// Creates an endpoint.
     pub const fn new(addr: Address, port: u16) -> Self {
         Self { addr, port }
     }
@@ -45,7 +45,7 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// The 4-tuple that names a connection, seen from this host.
+/// The 4-tuple that identifies a connection, seen from this host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Flow {
     /// The endpoint at this host.

@@ -5,13 +5,13 @@ use core::net::Ipv4Addr;
 use crate::cursor::{Reader, Writer};
 use crate::{ParseError, Sum};
 
-/// An ICMP message. `quoted` is what an error repeats of the packet that caused it, for
+/// An ICMP message. `quoted` is the part of the causing packet that an error repeats, for
 /// [`QuotedSegment::parse`](crate::QuotedSegment::parse).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IcmpMessage<'a> {
     /// Type 0: answers a request with its identifier, sequence and data.
     EchoReply {
-        /// Names the sender's session.
+        /// Session of the sender.
         identifier: u16,
         /// Sequence number: one more with each request.
         sequence: u16,
@@ -32,30 +32,30 @@ pub enum IcmpMessage<'a> {
         /// The packet at fault.
         quoted: &'a [u8],
     },
-    /// Type 4: deprecated; RFC 6633 has it ignored.
+    /// Type 4: deprecated, and ignored according to RFC 6633.
     SourceQuench {
         /// The packet at fault.
         quoted: &'a [u8],
     },
     /// Type 5: a better first hop.
     Redirect {
-        /// 0 net, 1 host, 2 and 3 the same for a type of service.
+        /// 0 network, 1 host, 2 and 3 network and host for a type of service.
         code: u8,
         /// The router to use.
         gateway: Ipv4Addr,
-        /// The packet that went astray.
+        /// The packet that took the worse route.
         quoted: &'a [u8],
     },
-    /// Type 8: asks for a reply.
+    /// Type 8: requests a reply.
     EchoRequest {
-        /// Names the sender's session.
+        /// Session of the sender.
         identifier: u16,
         /// Sequence number: one more with each request.
         sequence: u16,
         /// Bytes that the reply repeats.
         data: &'a [u8],
     },
-    /// Type 11: the hop limit, or the time for reassembly, ran out.
+    /// Type 11: the hop limit, or the time for reassembly, expired.
     TimeExceeded {
         /// 0 time to live, 1 fragment reassembly.
         code: u8,
@@ -81,10 +81,11 @@ pub enum IcmpMessage<'a> {
 }
 
 impl<'a> IcmpMessage<'a> {
-    /// Bytes of the smallest message, and of every message's part before data or quotation.
+    /// Length in bytes of the smallest message, and of every message's part before data or
+    /// quotation.
     pub const HEADER_LEN: usize = 8;
 
-    /// Reads an IPv4 payload, verifying its checksum.
+    /// Parses an IPv4 payload and verifies its checksum.
     pub fn parse(message: &'a [u8]) -> Result<Self, ParseError> {
         if !Sum::new().add_bytes(message).is_valid() {
             return Err(ParseError::BadChecksum);
@@ -92,7 +93,7 @@ impl<'a> IcmpMessage<'a> {
         Self::parse_verified(message)
     }
 
-    /// Reads an IPv4 payload whose checksum a device has verified.
+    /// Parses an IPv4 payload whose checksum a device has verified.
     pub fn parse_verified(message: &'a [u8]) -> Result<Self, ParseError> {
         let mut fields = Reader(message);
         let [icmp_type, code, _, _] = fields.array()?;
@@ -111,7 +112,7 @@ impl<'a> IcmpMessage<'a> {
         })
     }
 
-    /// Bytes of the message.
+    /// Returns the length of the message in bytes.
     pub const fn wire_len(&self) -> usize {
         Self::HEADER_LEN.saturating_add(self.layout().2.len())
     }
@@ -131,7 +132,7 @@ impl<'a> IcmpMessage<'a> {
         self.wire_len()
     }
 
-    /// Type and code, the four bytes after the checksum, and what follows.
+    /// Returns type and code, the four bytes after the checksum, and what follows.
     const fn layout(&self) -> ([u8; 2], u32, &'a [u8]) {
         match *self {
             Self::EchoReply { identifier, sequence, data } => {
@@ -155,7 +156,7 @@ impl<'a> IcmpMessage<'a> {
     }
 }
 
-/// Two 16-bit fields as the one of 32 bits that they fill.
+/// Returns two 16-bit fields as the one of 32 bits that they fill.
 pub(crate) const fn word(high: u16, low: u16) -> u32 {
     ((high as u32) << 16) | low as u32
 }

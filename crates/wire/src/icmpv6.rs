@@ -1,4 +1,4 @@
-//! ICMPv6 (RFC 4443). Neighbour Discovery rides on it and is read by [`ndp`](crate::ndp).
+//! ICMPv6 (RFC 4443). Its Neighbour Discovery messages are parsed by [`ndp`](crate::ndp).
 
 use core::net::Ipv6Addr;
 
@@ -6,7 +6,7 @@ use crate::cursor::{Reader, Writer};
 use crate::icmp::word;
 use crate::{ParseError, Protocol, Sum};
 
-/// An ICMPv6 message. `quoted` is what an error repeats of the packet that caused it, for
+/// An ICMPv6 message. `quoted` is the part of the causing packet that an error repeats, for
 /// [`QuotedSegment::parse`](crate::QuotedSegment::parse).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Icmpv6Message<'a> {
@@ -19,12 +19,12 @@ pub enum Icmpv6Message<'a> {
     },
     /// Type 2: the packet exceeds the next link's MTU (RFC 8201).
     PacketTooBig {
-        /// That MTU in bytes, as stated: values below 1280 are for the caller to judge.
+        /// That MTU in bytes, as stated: the caller checks values below 1280.
         mtu: u32,
         /// The packet at fault.
         quoted: &'a [u8],
     },
-    /// Type 3: the hop limit, or the time for reassembly, ran out.
+    /// Type 3: the hop limit, or the time for reassembly, expired.
     TimeExceeded {
         /// 0 hop limit, 1 fragment reassembly.
         code: u8,
@@ -40,9 +40,9 @@ pub enum Icmpv6Message<'a> {
         /// The packet at fault.
         quoted: &'a [u8],
     },
-    /// Type 128: asks for a reply.
+    /// Type 128: requests a reply.
     EchoRequest {
-        /// Names the sender's session.
+        /// Session of the sender.
         identifier: u16,
         /// Sequence number: one more with each request.
         sequence: u16,
@@ -51,7 +51,7 @@ pub enum Icmpv6Message<'a> {
     },
     /// Type 129: answers a request with its identifier, sequence and data.
     EchoReply {
-        /// Names the sender's session.
+        /// Session of the sender.
         identifier: u16,
         /// Sequence number: one more with each request.
         sequence: u16,
@@ -66,7 +66,7 @@ pub enum Icmpv6Message<'a> {
     },
     /// A type that has no variant of its own; emitted without a body.
     Other {
-        /// The type. RFC 4443 2.4: below 128 an error, else informational.
+        /// Type. RFC 4443 2.4: below 128 an error, otherwise informational.
         icmp_type: u8,
         /// The code, whose meaning the type decides.
         code: u8,
@@ -74,10 +74,10 @@ pub enum Icmpv6Message<'a> {
 }
 
 impl<'a> Icmpv6Message<'a> {
-    /// Bytes of every message's part before data or quotation.
+    /// Length in bytes of every message's part before data or quotation.
     pub const HEADER_LEN: usize = 8;
 
-    /// Reads the payload of a packet from `src` to `dst`, verifying its checksum.
+    /// Parses the payload of a packet from `src` to `dst` and verifies its checksum.
     pub fn parse(src: Ipv6Addr, dst: Ipv6Addr, message: &'a [u8]) -> Result<Self, ParseError> {
         if !pseudo_header(src, dst, message.len()).add_bytes(message).is_valid() {
             return Err(ParseError::BadChecksum);
@@ -85,7 +85,7 @@ impl<'a> Icmpv6Message<'a> {
         Self::parse_verified(message)
     }
 
-    /// Reads the payload of a packet whose checksum a device has verified.
+    /// Parses the payload of a packet whose checksum a device has verified.
     pub fn parse_verified(message: &'a [u8]) -> Result<Self, ParseError> {
         let mut fields = Reader(message);
         let [icmp_type, code, _, _] = fields.array()?;
@@ -103,7 +103,7 @@ impl<'a> Icmpv6Message<'a> {
         })
     }
 
-    /// Bytes of the message.
+    /// Returns the length of the message in bytes.
     pub const fn wire_len(&self) -> usize {
         Self::HEADER_LEN.saturating_add(self.layout().2.len())
     }
@@ -126,7 +126,7 @@ impl<'a> Icmpv6Message<'a> {
         self.wire_len()
     }
 
-    /// Type and code, the four bytes after the checksum, and what follows.
+    /// Returns type and code, the four bytes after the checksum, and what follows.
     const fn layout(&self) -> ([u8; 2], u32, &'a [u8]) {
         match *self {
             Self::DestinationUnreachable { code, quoted } => ([1, code], 0, quoted),
@@ -150,7 +150,8 @@ impl<'a> Icmpv6Message<'a> {
     }
 }
 
-/// RFC 4443 2.3: the checksum covers a pseudo-header with Next Header 58.
+/// Returns the sum of the pseudo-header, which the checksum covers: Next Header is 58 (RFC 4443
+/// 2.3).
 pub(crate) fn pseudo_header(src: Ipv6Addr, dst: Ipv6Addr, len: usize) -> Sum {
     Sum::pseudo_header(src.into(), dst.into(), Protocol::ICMPV6.0, len as u32)
 }

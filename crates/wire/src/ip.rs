@@ -1,4 +1,4 @@
-//! What both families' headers say, in one type.
+//! The common fields of both families' headers.
 
 use crate::checksum::update;
 use crate::{Address, Ecn, Fragment, Ipv4Header, Ipv6Header, ParseError, Protocol, TrafficClass};
@@ -10,8 +10,8 @@ pub struct IpHeader {
     pub src: Address,
     /// The receiver; of the same family.
     pub dst: Address,
-    /// What the payload is, extension headers passed. In an IPv6 fragment, what the fragmentable
-    /// part begins with, which may be an extension header.
+    /// Protocol of the payload, after extension headers. In an IPv6 fragment, the type of the
+    /// fragmentable part, which may be an extension header.
     pub protocol: Protocol,
     /// IPv4's time to live.
     pub hop_limit: u8,
@@ -19,18 +19,19 @@ pub struct IpHeader {
     pub traffic_class: TrafficClass,
     /// Bytes after the headers, 0 ..= 65,535.
     pub payload_len: u16,
-    /// Bytes of the header with its options or extension headers: where the payload begins.
+    /// Length of the header in bytes with its options or extension headers: the offset of the
+    /// payload.
     pub header_len: u16,
-    /// Bytes from the start of the packet to the field that named `protocol`: for IPv6, the
-    /// pointer of the Parameter Problem (code 1) that answers a protocol nobody here speaks.
+    /// Offset in bytes of the field that named `protocol`: for IPv6, the pointer of the Parameter
+    /// Problem (code 1) sent for an unknown protocol.
     pub protocol_pointer: u16,
-    /// If this packet is a fragment of another.
+    /// Position, if this packet is a fragment.
     pub fragment: Option<Fragment>,
 }
 
 impl IpHeader {
-    /// The header of an IPv4 or IPv6 packet, and its payload, trimmed to the length that the
-    /// header states: a link may pad. Packets of up to 65,535 bytes pass, whatever the MTU:
+    /// Parses the header of an IPv4 or IPv6 packet. Returns its payload, too, trimmed to the length
+    /// in the header, because a link may pad. Packets of up to 65,535 bytes pass, whatever the MTU:
     /// devices merge segments on receive.
     #[inline]
     pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {
@@ -43,15 +44,15 @@ impl IpHeader {
     }
 }
 
-/// Marks a packet whose transport understands marks as having met congestion, as a router does
-/// (RFC 3168 5: "CE"), and mends IPv4's checksum. Returns whether it bears the mark now; a packet of
-/// another transport, or none at all, stays as it was.
+/// Marks a packet of an ECN-capable transport as having met congestion, as a router does (RFC 3168
+/// 5: "CE"), and updates IPv4's checksum. Returns whether it is marked now; other packets are not
+/// changed.
 pub fn mark_congestion(packet: &mut [u8]) -> bool {
     replace_ecn(packet, Ecn::Ce)
 }
 
-/// Makes a packet whose transport understands marks one that does not, as a faulty router does, and
-/// mends IPv4's checksum. Returns whether it changed.
+/// Removes the ECN capability of a packet, as a faulty router does, and updates IPv4's checksum.
+/// Returns whether it changed.
 pub fn bleach_ecn(packet: &mut [u8]) -> bool {
     replace_ecn(packet, Ecn::NotEct)
 }
@@ -62,7 +63,8 @@ fn replace_ecn(packet: &mut [u8], ecn: Ecn) -> bool {
     if header.traffic_class.ecn() == Ecn::NotEct {
         return false;
     }
-    // Version, IPv4's header length and the traffic class: IPv6 has its class four bits further left.
+    // Version, IPv4's header length and the traffic class: IPv6 has its class four bits further
+    // left.
     let Some((word, rest)) = packet.split_first_chunk_mut::<2>() else { return false };
     let old = u16::from_be_bytes(*word);
     let is_v4 = old >> 12 == 4;

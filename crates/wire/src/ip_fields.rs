@@ -1,4 +1,4 @@
-//! The small values that the headers of both families hold.
+//! Small values in the headers of both families.
 
 /// The protocol of a payload: IPv4's Protocol, IPv6's Next Header (one number space, IANA's).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -47,19 +47,19 @@ pub enum Ecn {
 pub struct TrafficClass(pub u8);
 
 impl TrafficClass {
-    /// A class from its parts; of `dscp` (0 ..= 63) the low six bits count.
+    /// Creates a class from its parts; only the low six bits of `dscp` (0 ..= 63) count.
     #[inline]
     pub const fn new(dscp: u8, ecn: Ecn) -> Self {
         Self((dscp << 2) | ecn as u8)
     }
 
-    /// The differentiated-services codepoint, 0 ..= 63.
+    /// Returns the differentiated-services codepoint, 0 ..= 63.
     #[inline]
     pub const fn dscp(self) -> u8 {
         self.0 >> 2
     }
 
-    /// The ECN field, its two low bits.
+    /// Returns the ECN field, its two low bits.
     #[inline]
     pub const fn ecn(self) -> Ecn {
         match self.0 & 3 {
@@ -70,7 +70,7 @@ impl TrafficClass {
         }
     }
 
-    /// The same DSCP with another ECN field.
+    /// Returns the class with the same DSCP and another ECN field.
     #[inline]
     #[must_use]
     pub const fn with_ecn(self, ecn: Ecn) -> Self {
@@ -78,10 +78,10 @@ impl TrafficClass {
     }
 }
 
-/// Where a fragment belongs (RFC 791 3.2, RFC 8200 4.5).
+/// Position of a fragment (RFC 791 3.2, RFC 8200 4.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Fragment {
-    /// Names the packet, with its addresses (and IPv4's protocol); IPv4 uses the low 16 bits.
+    /// Identifies the packet, with its addresses (and IPv4's protocol); IPv4 uses the low 16 bits.
     pub identification: u32,
     /// Bytes of the packet's payload before this fragment: a multiple of 8, 0 ..= 65,528.
     pub offset: u16,
@@ -90,11 +90,11 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// Bytes of an IPv6 fragment header.
+    /// Length of an IPv6 fragment header in bytes.
     pub const HEADER_LEN: usize = 8;
 
-    /// The IPv6 fragment header (RFC 8200 4.5) of a packet whose fragmentable part begins with
-    /// `protocol`. Of the offset the low three bits are dropped.
+    /// Returns the IPv6 fragment header (RFC 8200 4.5) of a packet whose fragmentable part begins
+    /// with `protocol`. The low three bits of the offset are dropped.
     pub const fn emit(self, protocol: Protocol) -> [u8; Self::HEADER_LEN] {
         let [high, low] = (self.offset & 0xfff8 | self.more as u16).to_be_bytes();
         let [a, b, c, d] = self.identification.to_be_bytes();

@@ -12,21 +12,21 @@ pub struct Ipv4Header {
     pub src: Ipv4Addr,
     /// Destination address: the receiver's.
     pub dst: Ipv4Addr,
-    /// What the payload is.
+    /// Protocol of the payload.
     pub protocol: Protocol,
     /// Time to live: routers it may still cross.
     pub ttl: u8,
     /// Type of service: DSCP and ECN.
     pub tos: TrafficClass,
-    /// Names the packet among fragments; without meaning in an atomic one (RFC 6864 4.1).
+    /// Identifies the packet among fragments; without meaning in an atomic one (RFC 6864 4.1).
     pub identification: u16,
-    /// Routers must not fragment the packet.
+    /// True if routers must not fragment the packet.
     pub dont_fragment: bool,
-    /// If this packet is a fragment; its identification repeats the header's.
+    /// Position, if this packet is a fragment; its identification repeats the header's.
     pub fragment: Option<Fragment>,
     /// Bytes of header and payload: `header_len` ..= 65,535.
     pub total_len: u16,
-    /// Bytes of header and options, 20 ..= 60. Emitting writes 20 whatever stands here.
+    /// Length of header and options in bytes, 20 ..= 60. Emitting ignores it and writes 20.
     pub header_len: u8,
 }
 
@@ -35,11 +35,11 @@ const MORE_FRAGMENTS: u16 = 0x2000;
 const OFFSET_MASK: u16 = 0x1fff;
 
 impl Ipv4Header {
-    /// Bytes of a header without options.
+    /// Length of a header without options, in bytes.
     pub const LEN: usize = 20;
 
-    /// The header of a whole packet of `payload` bytes: TTL 64, no options, not to be fragmented. A payload
-    /// of more than 65,515 bytes fits no packet; the length is then stated as 65,535.
+    /// Creates the header of a whole packet of `payload` bytes: TTL 64, no options, not to be
+    /// fragmented. A payload of more than 65,515 bytes fits no packet; the length is then 65,535.
     pub fn new(src: Ipv4Addr, dst: Ipv4Addr, protocol: Protocol, payload: usize) -> Self {
         Self {
             src,
@@ -55,7 +55,8 @@ impl Ipv4Header {
         }
     }
 
-    /// The header, its checksum verified, and the payload, trimmed to the total length.
+    /// Parses the header and verifies its checksum. Returns the payload, too, trimmed to the total
+    /// length.
     #[inline]
     pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let mut fields =
@@ -127,7 +128,8 @@ impl Ipv4Header {
         Writer(buf).bytes(&bytes);
     }
 
-    /// Clears Don't Fragment in a header that [`Ipv4Header::emit`] wrote, and numbers its packet.
+    /// Clears Don't Fragment in a header that [`Ipv4Header::emit`] wrote, and sets its
+    /// identification.
     pub fn allow_fragments(bytes: &mut [u8; Self::LEN], identification: u16) {
         let mut fields = Writer(bytes.split_at_mut(4).1);
         fields.u16(identification);
@@ -138,7 +140,8 @@ impl Ipv4Header {
     }
 }
 
-/// The sum of a header: nearly every one has no options, and of a known length it is five additions.
+/// Returns the sum of a header. Nearly every one has no options, and with the known length the sum
+/// takes five additions.
 #[inline]
 fn sum_header(bytes: &[u8]) -> Sum {
     match bytes.first_chunk::<{ Ipv4Header::LEN }>() {
@@ -147,7 +150,7 @@ fn sum_header(bytes: &[u8]) -> Sum {
     }
 }
 
-/// The fragment that the fields describe, or `None` for a whole packet.
+/// Returns the fragment that the fields describe, or `None` for a whole packet.
 #[inline]
 fn parse_fragment(identification: u16, flags_offset: u16) -> Option<Fragment> {
     let fragment = Fragment {

@@ -1,29 +1,29 @@
-//! The IPv6 header and its extension headers (RFC 8200). Of the latter only the fragment header is
-//! ever sent ([`Fragment::emit`]).
+//! The IPv6 header and its extension headers (RFC 8200). The stack sends no extension header but
+//! the fragment header ([`Fragment::emit`]).
 //!
-//! Extension headers are walked as a host does, and within bounds (RFC 8504 5.3 allows them): a
-//! sender could otherwise make every packet cost a walk over 65,535 bytes.
+//! Extension headers are walked as a host does, and within bounds (RFC 8504 5.3 allows them):
+//! otherwise a sender could make every packet cost a walk over 65,535 bytes.
 
 use core::net::Ipv6Addr;
 
 use crate::cursor::{Reader, Writer};
 use crate::{Fragment, ParseError, Protocol, TrafficClass};
 
-/// Extension headers that a packet may have. Hosts in the wild send at most two or three.
+/// Limit of extension headers in a packet. Real hosts send at most two or three.
 pub const MAX_EXTENSIONS: usize = 8;
 
-/// Bytes of extension headers that a packet may have.
+/// Limit of the bytes of extension headers in a packet.
 pub const MAX_EXTENSION_BYTES: usize = 512;
 
-/// An IPv6 header, with what its extension headers said.
+/// An IPv6 header, with the content of its extension headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv6Header {
     /// Source address: the sender's.
     pub src: Ipv6Addr,
     /// Destination address: the receiver's.
     pub dst: Ipv6Addr,
-    /// What the payload is: the last Next Header of the chain. In a fragment, what the fragmentable
-    /// part begins with, which may be an extension header.
+    /// Protocol of the payload: the last Next Header of the chain. In a fragment, the type of the
+    /// fragmentable part, which may be an extension header.
     pub protocol: Protocol,
     /// Routers it may still cross.
     pub hop_limit: u8,
@@ -33,21 +33,21 @@ pub struct Ipv6Header {
     pub flow_label: u32,
     /// Bytes after the extension headers, 0 ..= 65,535. (The field on the wire counts those, too.)
     pub payload_len: u16,
-    /// Bytes of header and extension headers, from 40. Emitting writes 40 whatever stands here.
+    /// Length of header and extension headers in bytes, from 40. Emitting ignores it and writes 40.
     pub header_len: u16,
     /// Bytes from the start of the packet to the Next Header field that named `protocol`.
     pub protocol_pointer: u16,
-    /// If this packet is a fragment; atomic ones (RFC 6946) are whole packets.
+    /// Position, if this packet is a fragment; atomic ones (RFC 6946) are whole packets.
     pub fragment: Option<Fragment>,
 }
 
 impl Ipv6Header {
-    /// Bytes of the header without extension headers.
+    /// Length of the header without extension headers, in bytes.
     pub const LEN: usize = 40;
 
-    /// The header of a whole packet of `payload` bytes, without extension headers: hop limit 64, traffic
-    /// class and flow label 0. A payload of more than 65,535 bytes fits no packet; the length is then stated
-    /// as that.
+    /// Creates the header of a whole packet of `payload` bytes, without extension headers: hop
+    /// limit 64, traffic class and flow label 0. A payload of more than 65,535 bytes fits no
+    /// packet; the length is then 65,535.
     pub fn new(src: Ipv6Addr, dst: Ipv6Addr, protocol: Protocol, payload: usize) -> Self {
         Self {
             src,
@@ -63,7 +63,7 @@ impl Ipv6Header {
         }
     }
 
-    /// The header and the payload, trimmed to the payload length.
+    /// Parses the header. Returns the payload, too, trimmed to the payload length.
     #[inline]
     pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), ParseError> {
         let mut fields = Reader(packet);
@@ -111,8 +111,8 @@ impl Ipv6Header {
     }
 }
 
-/// RFC 4291 2.5.5.2 gives mapped addresses to a node's own representation of IPv4; accepted from
-/// the wire, one would pass for an IPv4 peer.
+/// Parses an address. RFC 4291 2.5.5.2 reserves mapped addresses for a node's own representation of
+/// IPv4; accepted from the wire, one would pass for an IPv4 peer.
 #[inline]
 fn parse_address(fields: &mut Reader<'_>) -> Result<Ipv6Addr, ParseError> {
     let address = Ipv6Addr::from(fields.array::<16>()?);
@@ -122,7 +122,7 @@ fn parse_address(fields: &mut Reader<'_>) -> Result<Ipv6Addr, ParseError> {
     }
 }
 
-/// `payload_at` bytes from the start of the packet stands the fragment's payload.
+/// Checks the length of a fragment whose payload begins `payload_at` bytes into the packet.
 fn judge_fragment(fragment: Fragment, payload_at: u16, payload: &[u8]) -> Result<(), ParseError> {
     if fragment.holds(payload.len()) {
         return Ok(());
@@ -139,11 +139,11 @@ fn judge_fragment(fragment: Fragment, payload_at: u16, payload: &[u8]) -> Result
 
 /// A walk along the extension headers.
 pub(crate) struct Chain {
-    /// The Next Header that the walk stands at.
+    /// The Next Header at the current position.
     pub(crate) protocol: Protocol,
-    /// Where that field was, in bytes from the start of the packet.
+    /// Offset of that field in the packet, in bytes.
     protocol_pointer: u16,
-    /// Bytes from the start of the packet to where `protocol` begins.
+    /// Offset of the header of type `protocol` in the packet, in bytes.
     offset: u16,
     /// The fragment header that ended the walk.
     pub(crate) fragment: Option<Fragment>,
@@ -172,7 +172,7 @@ impl Chain {
         Err(ParseError::TooManyExtensions)
     }
 
-    /// Passes the extension header at the front of `rest`; returns what follows.
+    /// Skips the extension header at the front of `rest`; returns what follows.
     fn step<'a>(&mut self, rest: &'a [u8]) -> Result<&'a [u8], ParseError> {
         let [next_header, length, ..] = *rest else { return Err(ParseError::Truncated) };
         let len = match self.protocol {
@@ -203,7 +203,8 @@ impl Chain {
         Ok(payload)
     }
 
-    /// RFC 8200 4.2: no option but padding is recognised; the type's high bits say what to do.
+    /// Checks options: only padding is recognised, and the high bits of other types tell what to do
+    /// (RFC 8200 4.2).
     fn judge_options(&self, header: &[u8]) -> Result<(), ParseError> {
         let mut options = Reader(header);
         options.bytes(2)?;
@@ -232,7 +233,7 @@ impl Chain {
         Ok(())
     }
 
-    /// No routing type is recognised.
+    /// Checks a routing header. No routing type is recognised.
     ///
     /// RFC 8200 4.4: "If Segments Left is zero, the node must ignore the Routing header [...]. If
     /// Segments Left is non-zero, the node must discard the packet and send an ICMP Parameter
@@ -246,7 +247,8 @@ impl Chain {
     }
 }
 
-/// RFC 6946 4: a fragment that is the whole packet is processed on its own, never queued.
+/// Parses a fragment header. A fragment that is the whole packet is processed on its own, never
+/// queued (RFC 6946 4).
 fn parse_fragment(header: &[u8]) -> Result<Option<Fragment>, ParseError> {
     let mut fields = Reader(header);
     let (_, offset_more, identification) = (fields.u16()?, fields.u16()?, fields.u32()?);
@@ -272,7 +274,7 @@ const fn parameter_problem(code: u8, pointer: u16) -> ParseError {
 
 const PAD1: u8 = 0;
 
-/// Where the fixed header names what follows it, in bytes from its start.
+/// Offset of the Next Header field in the fixed header, in bytes.
 const NEXT_HEADER_AT: u16 = 6;
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Neighbour Discovery for IPv6 (RFC 4861): who is where on the link, and which routers there are.
+//! Neighbour Discovery for IPv6 (RFC 4861): the link-layer addresses of neighbours, and the routers
+//! of the link.
 //!
 //! Only valid messages become values: the checks of RFC 4861 6.1 and 7.1 are made here. Redirects
 //! are refused as unknown: Whimbrel has one first hop per route.
@@ -12,21 +13,21 @@ use crate::{MacAddress, ParseError};
 /// A Neighbour Discovery message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NdpMessage<'a> {
-    /// Type 133: routers, speak up (RFC 4861 4.1).
+    /// Type 133: requests advertisements of routers (RFC 4861 4.1).
     RouterSolicitation {
         /// The sender's link-layer address.
         source_link_layer: Option<MacAddress>,
     },
     /// Type 134 (RFC 4861 4.2).
     RouterAdvertisement(RouterAdvertisement<'a>),
-    /// Type 135: who has the target address? (RFC 4861 4.3)
+    /// Type 135: requests the owner of the target address (RFC 4861 4.3).
     NeighborSolicitation {
-        /// The address asked for; never multicast.
+        /// The requested address; never multicast.
         target: Ipv6Addr,
         /// The sender's link-layer address; absent in duplicate address detection.
         source_link_layer: Option<MacAddress>,
     },
-    /// Type 136: who has the target address (RFC 4861 4.4).
+    /// Type 136: announces the owner of the target address (RFC 4861 4.4).
     NeighborAdvertisement {
         /// The address in question; never multicast.
         target: Ipv6Addr,
@@ -48,16 +49,16 @@ pub struct NeighborFlags {
     pub overrides: bool,
 }
 
-/// What a router announces (RFC 4861 4.2).
+/// Advertisement of a router (RFC 4861 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RouterAdvertisement<'a> {
-    /// The hop limit to send with; 0: unspecified.
+    /// Hop limit for sending; 0: unspecified.
     pub hop_limit: u8,
     /// M: addresses come from DHCPv6.
     pub managed: bool,
     /// O: other configuration comes from DHCPv6.
     pub other_config: bool,
-    /// Seconds for which this is a default router; 0: it is none.
+    /// Seconds for which this is a default router; 0: it is not one.
     pub router_lifetime: u16,
     /// Milliseconds for which a neighbour counts as reachable; 0: unspecified.
     pub reachable_time: u32,
@@ -70,7 +71,7 @@ pub struct RouterAdvertisement<'a> {
 /// A prefix of the link (RFC 4861 4.6.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PrefixInformation {
-    /// Leading bits of `prefix` that are valid, 0 ..= 255 as announced; valid up to 128.
+    /// Number of leading bits of `prefix` that are valid, 0 ..= 255 as advertised; valid up to 128.
     pub prefix_len: u8,
     /// L: addresses of this prefix are on the link.
     pub on_link: bool,
@@ -80,7 +81,7 @@ pub struct PrefixInformation {
     pub valid_lifetime: u32,
     /// Seconds for which addresses formed from it are preferred.
     pub preferred_lifetime: u32,
-    /// The prefix; bits beyond its length are to be ignored.
+    /// The prefix; bits beyond its length are ignored.
     pub prefix: Ipv6Addr,
 }
 
@@ -95,8 +96,8 @@ pub enum NdpOption {
     Prefix(PrefixInformation),
     /// Type 5, in bytes.
     Mtu(u32),
-    /// Anything else, by its type. RFC 4861 4.2: "Receivers MUST silently ignore any options they
-    /// do not recognize and continue processing the message."
+    /// Any other option, by its type. RFC 4861 4.2: "Receivers MUST silently ignore any options
+    /// they do not recognize and continue processing the message."
     Other(u8),
 }
 
@@ -104,10 +105,10 @@ pub enum NdpOption {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NdpOptions<'a>(&'a [u8]);
 
-/// The group in which the holder of `target` listens for solicitations.
+/// Returns the group in which the owner of `target` receives solicitations.
 ///
-/// RFC 4291 2.7.1: "A Solicited-Node multicast address is formed by taking the low-order 24 bits
-/// of an address (unicast or anycast) and appending those bits to the prefix
+/// RFC 4291 2.7.1: "A Solicited-Node multicast address is formed by taking the low-order 24 bits of
+/// an address (unicast or anycast) and appending those bits to the prefix
 /// FF02:0:0:0:0:1:FF00::/104".
 pub const fn solicited_node(target: Ipv6Addr) -> Ipv6Addr {
     let low = target.to_bits() & 0x00ff_ffff;
@@ -115,11 +116,11 @@ pub const fn solicited_node(target: Ipv6Addr) -> Ipv6Addr {
 }
 
 impl<'a> NdpMessage<'a> {
-    /// RFC 4861 6.1 and 7.1: the IP Hop Limit of every message, sent and received.
+    /// IP Hop Limit of every message, sent and received (RFC 4861 6.1 and 7.1).
     pub const HOP_LIMIT: u8 = 255;
 
-    /// Reads a message of a packet from `src` to `dst`, whose checksum has been verified:
-    /// [`NeighborDiscovery`](crate::Icmpv6Message::NeighborDiscovery) carries it.
+    /// Parses a message of a packet from `src` to `dst`, whose checksum has been verified:
+    /// [`NeighborDiscovery`](crate::Icmpv6Message::NeighborDiscovery) contains it.
     pub fn parse(
         src: Ipv6Addr,
         dst: Ipv6Addr,
@@ -145,7 +146,7 @@ impl<'a> NdpMessage<'a> {
         }
     }
 
-    /// Bytes of the message.
+    /// Returns the length of the message in bytes.
     pub fn wire_len(&self) -> usize {
         let (fixed, options) = match self {
             Self::RouterSolicitation { source_link_layer } => {
@@ -224,7 +225,7 @@ impl RouterAdvertisement<'_> {
 }
 
 impl PrefixInformation {
-    /// Reads the option after its type and length.
+    /// Parses the option after its type and length.
     fn parse(mut fields: Reader<'_>) -> Result<Self, ParseError> {
         let [prefix_len, flags] = fields.array()?;
         let (valid_lifetime, preferred_lifetime) = (fields.u32()?, fields.u32()?);
@@ -374,7 +375,7 @@ fn parse_neighbor_advertisement<'a>(
     Ok(NdpMessage::NeighborAdvertisement { target, flags, target_link_layer })
 }
 
-/// RFC 4861 7.1.1 and 7.1.2: "Target Address is not a multicast address."
+/// Parses the target. RFC 4861 7.1.1 and 7.1.2: "Target Address is not a multicast address."
 fn parse_target(fields: &mut Reader<'_>) -> Result<Ipv6Addr, ParseError> {
     let target = Ipv6Addr::from(fields.array::<16>()?);
     if target.is_multicast() { Err(ParseError::BadAddress) } else { Ok(target) }

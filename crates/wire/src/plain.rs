@@ -1,36 +1,36 @@
-//! What nearly every packet is: a TCP segment in IPv4, whole and without IP options. Both headers are
-//! read and written in one go, 32 bits at a time.
+//! Plain segments, which are nearly all packets: TCP in IPv4, whole and without IP options. Both
+//! headers are read and written together, 32 bits at a time.
 //!
-//! A sum does not depend on byte order (RFC 1071 2 (B)), so words are added as they lie in memory. Up
-//! to 2^32 of them fit into 64 bits without a carry, and each is loaded or stored for the packet's own
-//! sake: the sums of the headers cost an addition a word. Everything else, and whatever is wrong, is
-//! left to [`Ipv4Header`](crate::Ipv4Header) and [`TcpHeader`](crate::TcpHeader).
+//! A sum does not depend on byte order (RFC 1071 2 (B)), so words are added as they lie in memory.
+//! Up to 2^32 of them fit into 64 bits without a carry. Each is loaded or stored anyway, so the
+//! sums of the headers cost one addition a word. All other or faulty packets are left to
+//! [`Ipv4Header`](crate::Ipv4Header) and [`TcpHeader`](crate::TcpHeader).
 
 use crate::tcp::{OptionsView, TcpFlags, TcpView, Timestamps};
 use crate::{Address, Mss, Protocol, RawWindow, SeqNum, Sum, TrafficClass, WindowScale};
 
-/// A segment that arrived so: its lengths fit, and its checksums are right.
+/// A plain segment that arrived: its lengths fit, and its checksums are right.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainSegment<'a> {
     head: &'a [u8; HEADS],
-    /// TCP options as they came, not yet read.
+    /// TCP options, not yet parsed.
     options: &'a [u8],
-    /// What follows them, trimmed to the length that the IP header states.
+    /// Text, trimmed to the length in the IP header.
     text: &'a [u8],
 }
 
-/// Whether the TCP checksum is looked at.
+/// Treatment of the TCP checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checksum {
     /// It must be right.
     Verify,
-    /// Whoever handed the packet over vouches for it.
+    /// It has been verified, for example by a device.
     Trust,
 }
 
 impl<'a> PlainSegment<'a> {
-    /// The segment of `packet`. `None` if it is anything else, or wrong: the parsers of its headers
-    /// know what.
+    /// Parses `packet`. `None` if it is no plain segment or invalid: the parsers of its headers
+    /// then find the reason.
     #[inline(always)]
     pub fn read(packet: &'a [u8], checksum: Checksum) -> Option<Self> {
         let (head, rest) = packet.split_first_chunk::<HEADS>()?;
@@ -52,9 +52,10 @@ impl<'a> PlainSegment<'a> {
             let pseudo = addresses.wrapping_add(pseudo(rest_len.wrapping_add(TCP_LEN)));
             let (words, _) = options.as_chunks::<4>();
             let (options, behind) = match words {
-                // What nearly every segment has.
+                // Nearly every segment has these.
                 [a, b, c] => (sum([a, b, c].map(|word| u32::from_ne_bytes(*word))), text),
-                // Unrolled, too, the five words of a SYN take as much from all others, whose registers run short.
+                // Unrolling the five words of a SYN as well would slow all others, because
+                // registers run short.
                 _ => (0, rest),
             };
             let behind =
@@ -67,21 +68,21 @@ impl<'a> PlainSegment<'a> {
         Some(Self { head, options, text })
     }
 
-    /// Source address: the sender's.
+    /// Returns the source address: the sender's.
     #[inline]
     pub fn src(&self) -> Address {
         let [_, _, _, src, ..] = words(self.head);
         Address::from_v4_octets(src.to_ne_bytes())
     }
 
-    /// Destination address: the receiver's.
+    /// Returns the destination address: the receiver's.
     #[inline]
     pub fn dst(&self) -> Address {
         let [_, _, _, _, dst, ..] = words(self.head);
         Address::from_v4_octets(dst.to_ne_bytes())
     }
 
-    /// The sender's port, and the receiver's.
+    /// Returns the ports of the sender and of the receiver.
     #[inline]
     pub fn ports(&self) -> (u16, u16) {
         let [_, _, _, _, _, ports, ..] = words(self.head);
@@ -89,7 +90,7 @@ impl<'a> PlainSegment<'a> {
         ((ports >> 16) as u16, ports as u16)
     }
 
-    /// The TCP header, and the text behind it.
+    /// Returns the TCP header, and the text.
     #[inline(always)]
     pub fn view(&self) -> (TcpView<'a>, &'a [u8]) {
         let [_, _, _, _, _, _, seq, ack, control, urgent] = words(self.head);
@@ -109,7 +110,7 @@ impl<'a> PlainSegment<'a> {
     }
 }
 
-/// The headers of a segment that is to leave so.
+/// The headers of a plain segment to send.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainHeaders {
     /// The sender; an IPv4 address.
@@ -134,7 +135,7 @@ pub struct PlainHeaders {
     pub window: RawWindow,
     /// SEG.UP: the urgent pointer, if URG is set.
     pub urgent: u16,
-    /// The options, of those that a plain segment has.
+    /// Options of a plain segment.
     pub options: PlainOptions,
 }
 
@@ -150,17 +151,17 @@ pub enum PlainOptions {
     Opening(Mss, Timestamps, WindowScale),
 }
 
-/// The text behind headers that are written.
+/// The text of a segment whose headers are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
-    /// Bytes, at most 65,483.
+    /// Length in bytes, at most 65,483.
     pub len: u32,
-    /// What its bytes sum up to; `None` if a device completes the checksum.
+    /// Sum of its bytes; `None` if a device completes the checksum.
     pub sum: Option<Sum>,
 }
 
 impl PlainHeaders {
-    /// Bytes of the longest.
+    /// Length of the longest headers in bytes.
     pub const MAX_LEN: usize = HEADS + 20;
 
     /// Writes both headers to the front of `room`, their checksums included; returns their bytes.
@@ -213,15 +214,15 @@ impl PlainHeaders {
     }
 }
 
-/// The words of both headers, as they lie in memory.
+/// Returns the words of both headers, in memory order.
 #[inline(always)]
 fn words(head: &[u8; HEADS]) -> [u32; HEADS / 4] {
     let (words, _) = head.as_chunks::<4>();
-    // Of as many words none is missing, which the compiler sees.
+    // No word is missing, which the compiler sees.
     core::array::from_fn(|at| words.get(at).map_or(0, |word| u32::from_ne_bytes(*word)))
 }
 
-/// Writes words as they are to lie in memory.
+/// Writes words in memory order.
 #[inline(always)]
 fn put<const N: usize>(room: &mut [u8], words: [u32; N]) {
     let (places, _) = room.as_chunks_mut::<4>();
@@ -243,7 +244,7 @@ fn sum<const N: usize>(words: [u32; N]) -> u64 {
     words.into_iter().fold(0, |sum, word| sum.wrapping_add(u64::from(word)))
 }
 
-/// What the pseudo-header adds beside the addresses.
+/// Returns what the pseudo-header adds to the sum of the addresses.
 #[inline(always)]
 fn pseudo(tcp_len: usize) -> u64 {
     u64::from(((Protocol::TCP.0 as u32) << 16 | tcp_len as u32).to_be())
@@ -256,21 +257,22 @@ const fn is_valid(sum: u64) -> bool {
     sum.is_multiple_of(0xffff)
 }
 
-/// A sum in 16 bits, not complemented.
+/// Returns a sum in 16 bits, not complemented.
 #[inline(always)]
 const fn fold(sum: u64) -> u16 {
-    // Both halves in both orders: what the lower sum carries goes where its end-around carry belongs.
+    // Both halves in both orders: the carry of the lower sum is added where its end-around carry
+    // belongs.
     let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
     (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
 const IP_LEN: usize = crate::Ipv4Header::LEN;
 const TCP_LEN: usize = crate::TcpHeader::LEN;
-/// Bytes of both headers without TCP options.
+/// Length of both headers without TCP options, in bytes.
 const HEADS: usize = IP_LEN + TCP_LEN;
 /// Two NOPs, and the timestamps option's kind and length.
 const STAMPS: u32 = 0x0101_080a;
-/// SACK-permitted, and the same.
+/// SACK-permitted, and the timestamps option's kind and length.
 const SACK_AND_STAMPS: u32 = 0x0402_080a;
 /// MSS, in front of its value.
 const MSS: u32 = 0x0204_0000;
@@ -278,9 +280,9 @@ const MSS: u32 = 0x0204_0000;
 const SCALE: u32 = 0x0103_0300;
 const VERSION_IHL: u32 = 0x45;
 const DONT_FRAGMENT: u32 = 0x4000;
-/// In the second word: all that makes a fragment.
+/// Mask in the second word: all that makes a fragment.
 const FRAGMENT: u32 = 0xbfff;
-/// In the third word: what the payload is.
+/// Mask in the third word: the protocol of the payload.
 const PROTOCOL: u32 = 0x00ff_0000;
 const TCP: u32 = (Protocol::TCP.0 as u32) << 16;
 const IP_CHECKSUM_AT: usize = 10;

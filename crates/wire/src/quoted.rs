@@ -1,34 +1,35 @@
-//! The packet that an ICMP error quotes: which connection is it about?
+//! The packet that an ICMP error quotes.
 
 use crate::cursor::Reader;
 use crate::ipv6::Chain;
 use crate::{Address, ParseError, Protocol, SeqNum};
 
-/// What an ICMP error tells of the segment that caused it.
+/// Content of the packet that an ICMP error quotes.
 ///
-/// RFC 792 promises the IP header and 8 bytes, so no more is asked for; the quoted packet's
-/// lengths and checksums are not looked at, as routers cut and rewrite what they quote. Whoever
-/// acts on it checks the sequence number against what is in flight (RFC 5927 4.1).
+/// RFC 792 promises the IP header and 8 bytes, so no more is required. Lengths and checksums of the
+/// quoted packet are ignored, because routers truncate and rewrite it. Before acting on it, the
+/// caller compares the sequence number with the data in flight (RFC 5927 4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QuotedSegment {
-    /// Who sent the quoted packet: this host, or the error is a stray.
+    /// Source of the quoted packet: this host, unless the error is a stray.
     pub src: Address,
-    /// Where it was going.
+    /// Destination of the quoted packet.
     pub dst: Address,
-    /// The protocol that the quoted packet carried.
+    /// Protocol of the quoted packet.
     pub protocol: Protocol,
-    /// The source port of TCP or UDP: the first two bytes of the payload whatever its protocol.
+    /// Source port of TCP or UDP: the first two bytes of the payload, whatever its protocol.
     pub src_port: u16,
-    /// The destination port: the next two.
+    /// Destination port: the next two bytes.
     pub dst_port: u16,
-    /// The sequence number, if the protocol is TCP and the quotation goes so far.
+    /// Sequence number, if the protocol is TCP and the quotation is long enough.
     pub seq: Option<SeqNum>,
-    /// What follows the checksum, if the protocol is ICMP or ICMPv6 and the quotation goes so far.
+    /// The four bytes after the checksum, if the protocol is ICMP or ICMPv6 and the quotation is
+    /// long enough.
     echo: Option<u32>,
 }
 
 impl QuotedSegment {
-    /// Reads an IPv4 or IPv6 packet that may be cut short anywhere after the ports.
+    /// Parses an IPv4 or IPv6 packet that may be truncated anywhere after the ports.
     pub fn parse(quoted: &[u8]) -> Result<Self, ParseError> {
         let first = quoted.first().ok_or(ParseError::Truncated)?;
         match first >> 4 {
@@ -81,7 +82,7 @@ impl QuotedSegment {
         Ok(Self { src, dst, protocol, src_port, dst_port, seq, echo })
     }
 
-    /// Identifier and sequence number, as one, of an echo request.
+    /// Returns identifier and sequence number, as one, of an echo request.
     pub fn echo_request(&self) -> Option<u32> {
         self.echo.filter(|_| self.is_icmp_of(8, 128))
     }
@@ -91,7 +92,7 @@ impl QuotedSegment {
         self.echo.is_some() && self.is_icmp_of(0, 129)
     }
 
-    /// True if its message is of this type: of ICMP, or of ICMPv6.
+    /// True if its message is of this type, of ICMP or of ICMPv6.
     const fn is_icmp_of(&self, v4: u8, v6: u8) -> bool {
         let [kind, _] = self.src_port.to_be_bytes();
         kind == if self.protocol.0 == Protocol::ICMP.0 { v4 } else { v6 }

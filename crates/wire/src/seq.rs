@@ -19,65 +19,66 @@ impl SeqNum {
         Self(raw)
     }
 
-    /// The number as it stands on the wire.
+    /// Returns the number as on the wire.
     #[inline]
     pub const fn raw(self) -> u32 {
         self.0
     }
 
-    /// How far `self` lies ahead of `other`, negative if behind: in -2^31 ..= 2^31-1.
+    /// Returns the distance of `self` ahead of `other`, negative if it is behind: in -2^31 ..=
+    /// 2^31-1.
     ///
-    /// At a distance of exactly 2^31 the order is undefined (RFC 1982 3.2); this returns -2^31
-    /// from both sides.
+    /// At a distance of exactly 2^31 the order is undefined (RFC 1982 3.2); this returns -2^31 from
+    /// both sides.
     #[inline]
     pub const fn distance_from(self, other: Self) -> i32 {
         self.0.wrapping_sub(other.0).cast_signed()
     }
 
-    /// The bytes from `start` up to `self`, walking upward: in 0 ..= 2^32-1.
+    /// Returns the bytes from `start` up to `self`, counted upward: in 0 ..= 2^32-1.
     #[inline]
     pub const fn offset_from(self, start: Self) -> u32 {
         self.0.wrapping_sub(start.0)
     }
 
-    /// `self < other` on the circle.
+    /// True if `self < other` on the circle.
     #[inline]
     pub const fn before(self, other: Self) -> bool {
         self.distance_from(other) < 0
     }
 
-    /// `self =< other` on the circle.
+    /// True if `self =< other` on the circle.
     #[inline]
     pub const fn at_or_before(self, other: Self) -> bool {
         self.distance_from(other) <= 0
     }
 
-    /// `self > other` on the circle.
+    /// True if `self > other` on the circle.
     #[inline]
     pub const fn after(self, other: Self) -> bool {
         self.distance_from(other) > 0
     }
 
-    /// `self >= other` on the circle.
+    /// True if `self >= other` on the circle.
     #[inline]
     pub const fn at_or_after(self, other: Self) -> bool {
         self.distance_from(other) >= 0
     }
 
-    /// `start =< self < start + len`: whether the byte lies in a window of up to 2^32-1 bytes.
+    /// True if `start =< self < start + len`: the byte lies in a window of up to 2^32-1 bytes.
     #[inline]
     pub const fn in_window(self, start: Self, len: u32) -> bool {
         self.offset_from(start) < len
     }
 
-    /// The later of two numbers less than 2^31 apart.
+    /// Returns the later of two numbers less than 2^31 apart.
     #[inline]
     #[must_use]
     pub const fn later(self, other: Self) -> Self {
         if self.after(other) { self } else { other }
     }
 
-    /// The earlier of two numbers less than 2^31 apart.
+    /// Returns the earlier of two numbers less than 2^31 apart.
     #[inline]
     #[must_use]
     pub const fn earlier(self, other: Self) -> Self {

@@ -1,5 +1,5 @@
-//! The TCP header (RFC 9293 3.1). Its checksum is the caller's: payloads come in slices, and
-//! devices compute it.
+//! The TCP header (RFC 9293 3.1). The caller computes its checksum: payloads come in slices, and
+//! devices may compute it.
 
 mod accurate_ecn;
 mod fast_open;
@@ -30,35 +30,35 @@ pub struct TcpHeader {
     pub src_port: u16,
     /// Destination port: the receiver's.
     pub dst_port: u16,
-    /// SEG.SEQ: the number of the SYN if there is one, else of the first byte of text.
+    /// SEG.SEQ: the number of the SYN if there is one, otherwise of the first byte of text.
     pub seq: SeqNum,
     /// SEG.ACK: the next number the sender expects; meaningless without [`TcpFlags::ACK`].
     pub ack: SeqNum,
     /// The control bits (SYN, ACK, FIN, …).
     pub flags: TcpFlags,
-    /// SEG.WND as it stands in the header, unscaled.
+    /// SEG.WND: the field of the header, unscaled.
     pub window: RawWindow,
     /// SEG.UP: bytes from `seq` to urgent data's end; meaningless without [`TcpFlags::URG`].
     pub urgent: u16,
-    /// The options that this stack knows, read.
+    /// Options that this stack knows, parsed.
     pub options: TcpOptions,
 }
 
 impl TcpHeader {
-    /// Bytes of a header without options.
+    /// Length of a header without options, in bytes.
     pub const LEN: usize = 20;
-    /// Bytes of the longest header.
+    /// Length of the longest header, in bytes.
     pub const MAX_LEN: usize = 60;
     /// Bytes from the start of the header to its checksum.
     pub const CHECKSUM_OFFSET: usize = 16;
 
-    /// The header and its length in bytes, 20 ..= 60: where the text begins. The checksum is not
-    /// looked at.
+    /// Parses the header. Returns its length in bytes, too, 20 ..= 60: the offset of the text. The
+    /// checksum is ignored.
     pub fn parse(segment: &[u8]) -> Result<(Self, usize), ParseError> {
         TcpView::parse(segment).map(|(view, header_len)| (view.whole(), header_len))
     }
 
-    /// Bytes that [`TcpHeader::emit`] writes, 20 ..= 60.
+    /// Returns the bytes that [`TcpHeader::emit`] writes, 20 ..= 60.
     #[inline]
     pub fn header_len(&self, order: OptionOrder) -> usize {
         self.options.encoded_len(order).wrapping_add(Self::LEN)

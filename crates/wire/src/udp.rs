@@ -1,37 +1,37 @@
-//! The UDP header (RFC 768), and the checksum as both families have it (RFC 8200 8.1).
+//! The UDP header (RFC 768), with the checksum of both families (RFC 8200 8.1).
 
 use crate::cursor::{Reader, Writer};
 use crate::{Address, Family, ParseError, Protocol, Sum};
 
-/// The ports of a datagram. Its length and checksum follow from what it carries.
+/// The ports of a datagram. Its length and checksum follow from its data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct UdpHeader {
-    /// The sender's port; 0 if it expects no answer (RFC 768: "Source Port is an optional field").
+    /// Source port; 0 if the sender expects no reply (RFC 768: "Source Port is an optional field").
     pub src_port: u16,
     /// Destination port: the receiver's.
     pub dst_port: u16,
 }
 
-/// A datagram as it arrived: its ports and data, and what is left to be verified.
+/// A received datagram: its ports and data, and the bytes that remain to be verified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UdpView<'a> {
-    /// Its ports, as they stand in the header.
+    /// Ports.
     pub header: UdpHeader,
-    /// What it carries, as long as its length field says.
+    /// Data, of the length in the length field.
     pub data: &'a [u8],
-    /// Header and data: what the checksum covers.
+    /// Header and data, which the checksum covers.
     covered: &'a [u8],
 }
 
 impl UdpHeader {
-    /// Bytes of the header.
+    /// Length of the header in bytes.
     pub const LEN: usize = 8;
 
-    /// Where the checksum stands in it.
+    /// Offset of the checksum in the header, in bytes.
     pub const CHECKSUM_OFFSET: usize = 6;
 
-    /// The most bytes that one datagram carries: what the 16 bits of an IP length leave behind the
-    /// headers, of which IPv4 counts its own and IPv6 does not.
+    /// Returns the most bytes that one datagram carries: the 16 bits of an IP length include IPv4's
+    /// header, but not IPv6's.
     pub const fn most_data(family: Family) -> usize {
         match family {
             Family::V4 => 65_535 - 20 - Self::LEN,
@@ -40,9 +40,11 @@ impl UdpHeader {
     }
 
     /// Writes the header of a datagram that carries `data_len` bytes to the front of `buf`, without
-    /// its checksum ([`UdpHeader::set_checksum`]). Of a length beyond 65,527 the low bits count.
+    /// its checksum ([`UdpHeader::set_checksum`]). Only the low bits of a length beyond 65,527 are
+    /// written.
     ///
     /// # Panics
+    ///
     /// If `buf` is shorter than [`UdpHeader::LEN`].
     #[inline]
     pub fn emit(self, data_len: usize, buf: &mut [u8]) {
@@ -62,8 +64,7 @@ impl UdpHeader {
         Writer(datagram.split_at_mut(Self::CHECKSUM_OFFSET).1).u16(checksum);
     }
 
-    /// What the checksum field says where everything it covers, the pseudo-header included, has this
-    /// sum.
+    /// Returns the checksum field for data and pseudo-header with this sum.
     #[inline]
     pub const fn checksum_of(sum: Sum) -> u16 {
         match sum.finish() {
@@ -93,13 +94,13 @@ impl UdpHeader {
 }
 
 impl<'a> UdpView<'a> {
-    /// Reads an IP payload from `src` to `dst`, verifying its checksum.
+    /// Parses an IP payload from `src` to `dst` and verifies its checksum.
     #[inline]
     pub fn parse(src: Address, dst: Address, payload: &'a [u8]) -> Result<Self, ParseError> {
         let view = Self::parse_verified(src.family(), payload)?;
         if view.checksum_field() == 0 {
-            // RFC 768: "An all zero transmitted checksum value means that the transmitter generated no
-            // checksum". `parse_verified` let it pass for IPv4 alone.
+            // RFC 768: "An all zero transmitted checksum value means that the transmitter generated
+            // no checksum". `parse_verified` accepts it only for IPv4.
             return Ok(view);
         }
         let len = view.covered.len() as u32;
@@ -109,7 +110,7 @@ impl<'a> UdpView<'a> {
         if sum.is_valid() { Ok(view) } else { Err(ParseError::BadChecksum) }
     }
 
-    /// Reads an IP payload of this family whose checksum a device has verified, or that has none.
+    /// Parses an IP payload of this family whose checksum a device has verified, or that has none.
     #[inline]
     pub fn parse_verified(family: Family, payload: &'a [u8]) -> Result<Self, ParseError> {
         let mut fields = Reader(payload);
@@ -120,7 +121,7 @@ impl<'a> UdpView<'a> {
         if length < UdpHeader::LEN {
             return Err(ParseError::BadLength);
         }
-        // What lies behind the datagram in its packet is nobody's: neither data nor summed.
+        // The bytes behind the datagram in its packet are padding: neither data nor summed.
         let covered = payload.get(..length).ok_or(ParseError::Truncated)?;
         // RFC 8200 8.1: "IPv6 receivers must discard UDP packets containing a zero checksum and should
         // log the error."

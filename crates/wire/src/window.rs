@@ -1,24 +1,26 @@
-//! Sizes that a peer announces: segment size, window, and the shift between its two units.
+//! Sizes that a peer advertises: segment size, window, and window scale.
 
-/// The largest segment payload that an end accepts, in bytes without options (RFC 9293 3.7.1).
+/// The largest segment payload that a host accepts, in bytes without options (RFC 9293 3.7.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(transparent)]
 pub struct Mss(u16);
 
 impl Mss {
-    /// RFC 9293 3.7.1, MUST-15: "If an MSS Option is not received at connection setup, TCP
-    /// implementations MUST assume a default send MSS of 536 (576 - 40) for IPv4".
+    /// MSS of IPv4 without an option. RFC 9293 3.7.1, MUST-15: "If an MSS Option is not received at
+    /// connection setup, TCP implementations MUST assume a default send MSS of 536 (576 - 40) for
+    /// IPv4".
     pub const DEFAULT_V4: Self = Self(536);
-    /// The same for IPv6: 1220 (1280 - 60).
+    /// MSS of IPv6 without an option: 1220 (1280 - 60).
     pub const DEFAULT_V6: Self = Self(1220);
 
-    /// An MSS of `octets` (0 ..= 65,535), as announced. A sender clamps it to a sane minimum.
+    /// Creates an MSS of `bytes` (0 ..= 65,535), as advertised. A sender clamps it to a reasonable
+    /// minimum.
     #[inline]
     pub const fn new(bytes: u16) -> Self {
         Self(bytes)
     }
 
-    /// The size as a number of bytes.
+    /// Returns the size in bytes.
     #[inline]
     pub const fn get(self) -> u16 {
         self.0
@@ -31,19 +33,19 @@ impl Mss {
 pub struct RawWindow(u16);
 
 impl RawWindow {
-    /// A window field with this value, yet to be scaled.
+    /// Creates a window field with this value, yet to be scaled.
     #[inline]
     pub const fn new(raw: u16) -> Self {
         Self(raw)
     }
 
-    /// The value of the field, yet to be scaled.
+    /// Returns the value of the field, yet to be scaled.
     #[inline]
     pub const fn get(self) -> u16 {
         self.0
     }
 
-    /// The window in bytes. On a SYN the field is never scaled: use [`WindowScale::ZERO`].
+    /// Returns the window in bytes. On a SYN the field is never scaled: use [`WindowScale::ZERO`].
     #[inline]
     pub const fn scaled(self, scale: WindowScale) -> WindowSize {
         WindowSize((self.0 as u32) << scale.0)
@@ -56,22 +58,22 @@ impl RawWindow {
 pub struct WindowSize(u32);
 
 impl WindowSize {
-    /// The largest window that a header can announce (RFC 7323 2.3).
+    /// The largest window that a header can advertise (RFC 7323 2.3).
     pub const MAX: Self = Self(65_535 << 14);
 
-    /// A window of `octets`, held to [`WindowSize::MAX`].
+    /// Creates a window of `bytes`, at most [`WindowSize::MAX`].
     #[inline]
     pub const fn new(bytes: u32) -> Self {
         Self(if bytes > Self::MAX.0 { Self::MAX.0 } else { bytes })
     }
 
-    /// The window as a number of bytes.
+    /// Returns the window in bytes.
     #[inline]
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// The field that announces this window or, where the unit does not divide it, the next less.
+    /// Returns the field for this window, rounded down to the unit.
     #[inline]
     pub const fn to_raw(self, scale: WindowScale) -> RawWindow {
         let units = self.0 >> scale.0;
@@ -85,25 +87,25 @@ impl WindowSize {
 pub struct WindowScale(u8);
 
 impl WindowScale {
-    /// A shift of 0: windows are as their fields say.
+    /// A shift of 0: windows are not scaled.
     pub const ZERO: Self = Self(0);
-    /// RFC 7323 2.2: "The maximum scale exponent is limited to 14".
+    /// The largest shift. RFC 7323 2.2: "The maximum scale exponent is limited to 14".
     pub const MAX: Self = Self(14);
 
-    /// A shift of `shift`. RFC 7323 2.3: "If a Window Scale option is received with a shift.cnt
-    /// value larger than 14, the TCP SHOULD log the error but MUST use 14 instead".
+    /// Creates a shift of `shift`. RFC 7323 2.3: "If a Window Scale option is received with a
+    /// shift.cnt value larger than 14, the TCP SHOULD log the error but MUST use 14 instead".
     #[inline]
     pub const fn new(shift: u8) -> Self {
         Self(if shift > 14 { 14 } else { shift })
     }
 
-    /// By how many bits a window field is shifted (0 ..= 14).
+    /// Returns the number of bits by which a window field is shifted (0 ..= 14).
     #[inline]
     pub const fn get(self) -> u8 {
         self.0
     }
 
-    /// The least shift with which a window of `octets` can be announced in 16 bits.
+    /// Returns the least shift with which a window of `bytes` fits in 16 bits.
     pub const fn for_window(bytes: u32) -> Self {
         let bits = u32::BITS.saturating_sub(bytes.leading_zeros());
         let shift = bits.saturating_sub(u16::BITS);

@@ -1,4 +1,4 @@
-//! What is escaped, what is not, and how much is shown.
+//! Escaped and unescaped characters, and limits of length.
 
 use std::string::ToString;
 

@@ -1,6 +1,6 @@
 //! The content of ICMP errors, for all families and transports.
 
-/// The content of an ICMP error about one of our packets, for both families.
+/// Content of an ICMP error about a packet of this host, for both families.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IcmpError {
     /// Hard: the peer's host has no such port.
@@ -11,10 +11,10 @@ pub enum IcmpError {
     Prohibited,
     /// Soft: it did not arrive, and may do so later.
     Soft(SoftError),
-    /// It exceeds what a link on the path carries: an IP packet of this many bytes.
+    /// The packet exceeds the MTU of a link on the path.
     TooBig {
-        /// The link's MTU as the router said it, judged plausible by the caller. Of IPv4 it may be less than
-        /// [`LEAST_PATH_MTU_V4`].
+        /// MTU of the link in bytes, as reported by the router and accepted by the caller. For IPv4
+        /// it may be less than [`LEAST_PATH_MTU_V4`].
         mtu: u16,
     },
 }
@@ -26,25 +26,25 @@ pub enum SoftError {
     NetworkUnreachable,
     /// The peer's host does not answer its router (`EHOSTUNREACH`).
     HostUnreachable,
-    /// A router of a route that the sender chose is not there (`EOPNOTSUPP`).
+    /// A router of a source route does not exist (`EOPNOTSUPP`).
     SourceRouteFailed,
     /// The hop limit ran out (`EHOSTUNREACH`).
     TimeExceeded,
-    /// Fragments did not all come in time (`EHOSTUNREACH`).
+    /// Fragments did not all arrive in time (`EHOSTUNREACH`).
     FragmentsLost,
-    /// A host or router did not understand our header (`EPROTO`).
+    /// A host or router did not understand the header (`EPROTO`).
     ParameterProblem,
-    /// The network has no such destination or forbids it: a hard error, which an established connection
-    /// outlives (`EHOSTUNREACH`).
+    /// The network has no such destination or forbids it: a hard error that did not end an
+    /// established connection (`EHOSTUNREACH`).
     Prohibited,
-    /// The peer's host has no such port, it says: a hard error likewise (`ECONNREFUSED`).
+    /// The peer's host claims to have no such port: a hard error likewise (`ECONNREFUSED`).
     Refused,
-    /// The peer's host does not speak TCP, it says: a hard error likewise (`ENOPROTOOPT`).
+    /// The peer's host claims not to support TCP: a hard error likewise (`ENOPROTOOPT`).
     NoTcp,
 }
 
-/// The least path MTU that is believed for IPv4, bytes (Linux' `net.ipv4.route.min_pmtu`). Towards a path
-/// that carries less, packets of this size leave without Don't Fragment (RFC 1191 3: "The host may either
-/// reduce the size of the datagrams it is sending along the path, or cease setting the Don't Fragment bit").
-/// RFC 791 promises only 68, and segments of 28 bytes would serve forgers.
+/// Least path MTU that is accepted for IPv4, in bytes (Linux's `net.ipv4.route.min_pmtu`). On a
+/// smaller path, packets of this size are sent without Don't Fragment (RFC 1191 3: "The host may
+/// either reduce the size of the datagrams it is sending along the path, or cease setting the Don't
+/// Fragment bit"). RFC 791 promises only 68, and segments of 28 bytes would serve attackers.
 pub const LEAST_PATH_MTU_V4: u16 = 552;

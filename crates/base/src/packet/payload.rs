@@ -1,16 +1,16 @@
-//! The text of an arrived packet, where the device left it.
+//! The text of a received packet, in the device's memory.
 
 use core::ops::Range;
 
 use bytes::Bytes;
 
-/// The largest chunk of memory for received text, bytes: a super-segment.
+/// Size of the largest chunk of memory for received text, in bytes: a super-segment.
 pub const LARGEST_CHUNK: usize = 64 << 10;
 
 /// The text of an arrived segment.
 #[derive(Clone, Copy, Debug)]
 pub enum Payload<'a> {
-    /// In the device's memory, lent for the length of the call.
+    /// In the device's memory, borrowed for the length of the call.
     Borrowed(&'a [u8]),
     /// The texts of several segments that follow each other, in the device's memory.
     Gathered(&'a [&'a [u8]]),
@@ -28,11 +28,11 @@ pub struct ChunkText<'a> {
 }
 
 impl<'a> ChunkText<'a> {
-    /// The least of which the chunk is worth keeping, bytes: what is in the queue may take twice its memory.
+    /// Least text worth keeping a chunk, in bytes: the queue may take twice the memory of its text.
     const LEAST: usize = LARGEST_CHUNK / 4 * 3;
 
-    /// `text` as a part of `chunk`, if it is one and long enough, and the chunk no larger than
-    /// [`LARGEST_CHUNK`]: what it keeps alive counts as one of those.
+    /// Returns `text` as a part of `chunk`, if it is one and long enough, and the chunk is no
+    /// larger than [`LARGEST_CHUNK`].
     pub fn find(chunk: &'a Bytes, text: &[u8]) -> Option<Self> {
         let start = text.as_ptr().addr().checked_sub(chunk.as_ptr().addr())?;
         let is_within = start + text.len() <= chunk.len() && chunk.len() <= LARGEST_CHUNK;
@@ -43,12 +43,12 @@ impl<'a> ChunkText<'a> {
         })
     }
 
-    /// The text, where it lies in the chunk.
+    /// Returns the text in the chunk.
     pub fn octets(&self) -> &'a [u8] {
         self.chunk.get(self.range()).unwrap_or_default()
     }
 
-    /// A handle of the text, which keeps all of its chunk.
+    /// Returns a handle of the text, which keeps the whole chunk allocated.
     pub fn keep(&self) -> Bytes {
         self.chunk.slice(self.range())
     }
@@ -59,7 +59,7 @@ impl<'a> ChunkText<'a> {
 }
 
 impl Payload<'_> {
-    /// Bytes: at most 65,535.
+    /// Returns the length in bytes, at most 65,535.
     #[inline]
     pub fn len(&self) -> u32 {
         match self {
@@ -68,7 +68,8 @@ impl Payload<'_> {
         }
     }
 
-    /// The length of text that only comes in bulk: apart, so that it slows nothing else.
+    /// Returns the length of text that only comes in bulk. It is separate so that it slows nothing
+    /// else.
     #[cold]
     #[inline(never)]
     fn long_len(&self) -> u32 {

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-/// The most slices that one outgoing segment is made of: with the device's header and ours, 20
-/// buffers of a gathering write, and 4 kB of application writes each for a full super-segment.
+/// Limit of slices in one outgoing segment: with the device's header and the packet's, 20 buffers
+/// of a gathering write; a full super-segment can consist of application writes of 4 kB.
 pub const MAX_SLICES: usize = 18;
 
 /// Up to [`MAX_SLICES`] references to shared memory, in the order of the stream.
@@ -15,7 +15,7 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// A text of no slices.
+    /// Creates an empty list.
     #[inline]
     pub const fn new() -> Self {
         Self { items: [const { Bytes::new() }; MAX_SLICES], len: 0, bytes: 0 }
@@ -27,7 +27,7 @@ impl Slices {
         match self.items.get_mut(usize::from(self.len)) {
             Some(place) => {
                 self.bytes += slice.len() as u32;
-                // A vacant place holds nothing: to drop it would take a call.
+                // A vacant place holds nothing: dropping it would take a call.
                 core::mem::forget(core::mem::replace(place, slice));
                 self.len += 1;
                 Ok(())
@@ -42,19 +42,19 @@ impl Slices {
         usize::from(self.len) == MAX_SLICES
     }
 
-    /// The slices, in the order of the text.
+    /// Returns the slices, in the order of the text.
     #[inline]
     pub fn as_slice(&self) -> &[Bytes] {
         self.items.get(..usize::from(self.len)).unwrap_or_default()
     }
 
-    /// The sum of the slices' lengths.
+    /// Returns the sum of the slices' lengths in bytes.
     #[inline]
     pub const fn octets(&self) -> u32 {
         self.bytes
     }
 
-    /// Keeps the first `octets` bytes.
+    /// Keeps the first `bytes` bytes.
     pub fn truncate(&mut self, bytes: u32) {
         while self.bytes > bytes {
             let excess = self.bytes - bytes;

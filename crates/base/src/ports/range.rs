@@ -1,4 +1,4 @@
-//! Which ports may be drawn, and the stretches in which a search runs through them.
+//! Ranges of ephemeral ports, and the order in which a search visits them.
 
 /// A range of ports: at least one, and never port 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -8,7 +8,8 @@ pub struct PortRange {
 }
 
 impl PortRange {
-    /// The ports from `first` to `last`, both included; `None` if there are none or 0 is one.
+    /// Creates the range from `first` to `last`, both included; `None` if it is empty or includes
+    /// 0.
     pub const fn new(first: u16, last: u16) -> Option<Self> {
         if first == 0 || first > last { None } else { Some(Self { first, last }) }
     }
@@ -19,13 +20,13 @@ impl PortRange {
         self.first
     }
 
-    /// The last port of the range, itself included.
+    /// The last port of the range, which it includes.
     #[inline]
     pub const fn last(self) -> u16 {
         self.last
     }
 
-    /// How many: 1 ..= 65,535.
+    /// Returns the number of ports: 1 ..= 65,535.
     #[inline]
     pub const fn count(self) -> u32 {
         self.last as u32 - self.first as u32 + 1
@@ -37,7 +38,7 @@ impl PortRange {
         self.first <= port && port <= self.last
     }
 
-    /// Every port, from the one `start` places behind the first on, round and round.
+    /// Returns every port in a circle, starting `start` places after the first.
     pub const fn in_turn(self, start: u32) -> [Lane; 4] {
         let lane = self.first_in_turn(start);
         let rest = Lane { from: self.first as u32, to: lane.from, stride: 1 };
@@ -51,7 +52,7 @@ impl PortRange {
         Lane { from: first + start % self.count(), to: end, stride: 1 }
     }
 
-    /// The same, but the first port and every second after it before the others.
+    /// Returns every port, the first and every second one after it before the others.
     pub const fn even_first(self, start: u32) -> [Lane; 4] {
         let (first, end) = (self.first as u32, self.last as u32 + 1);
         let lane = self.first_even(start);
@@ -72,7 +73,7 @@ impl PortRange {
         Lane { from: first + start % self.count().div_ceil(2) * 2, to: end, stride: 2 }
     }
 
-    /// How many places of the order lie between its start and `port`.
+    /// Returns the number of steps from the start of the order to `port`.
     pub fn steps(lanes: &[Lane; 4], port: u16) -> u32 {
         let mut steps = 0;
         for lane in lanes {
@@ -88,11 +89,11 @@ impl PortRange {
 /// Every `stride`-th port from `from` on, below `to`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lane {
-    /// The first port that is drawn.
+    /// The first port.
     pub from: u32,
-    /// The end, which is no port of the lane.
+    /// The end, which the lane does not include.
     pub to: u32,
-    /// From one port to the next: 1, or 2 for every other port.
+    /// Distance from one port to the next: 1, or 2 for every other port.
     pub stride: u32,
 }
 
@@ -109,14 +110,14 @@ impl Lane {
         within && (port - self.from).is_multiple_of(self.stride)
     }
 
-    /// How many places of the lane lie between its start and `port`, which is one of it.
+    /// Returns the number of steps from the start of the lane to `port`, which belongs to it.
     #[inline]
     pub fn steps(&self, port: u16) -> u32 {
         // The stride is 1 or 2: no division.
         u32::from(port).wrapping_sub(self.from) >> (self.stride - 1)
     }
 
-    /// The first port of the lane at `at` or behind it that is not taken.
+    /// Returns the first port of the lane, at `at` or after it, that is not taken.
     #[inline]
     pub fn next_open(&self, at: u32, taken: &impl Words) -> Option<u16> {
         let last = self.to.checked_sub(1).filter(|last| at <= *last)?;
@@ -126,8 +127,8 @@ impl Lane {
             let open = wanted & from & to & !taken.word(word as usize);
             (open != 0).then(|| (word * 64 + open.trailing_zeros()) as u16)
         };
-        // Nearly always the first word has one: by itself it takes 60 instructions, where a loop over all
-        // is made into one of 32 words at a time, which takes 320 (`bench … -- counts`, connect).
+        // Nearly always the first word has one. By itself it takes 60 instructions; a loop over all
+        // would process 32 words at a time, which takes 320 (`bench … -- counts`, connect).
         match open_in(at / 64, u64::MAX << (at % 64)) {
             None => first_open(at / 64, last / 64, taken, open_in),
             port => port,
@@ -154,11 +155,11 @@ fn first_open(
     None
 }
 
-/// Ports that cannot be drawn, by 64 of them.
+/// Ports that cannot be drawn, in words of 64.
 pub trait Words {
-    /// Which of the 64 ports from `64 * index` on.
+    /// Returns the bits of the 64 ports from `64 * index` on.
     fn word(&self, index: usize) -> u64;
-    /// The first word from `index` on that may lack one.
+    /// Returns the first word from `index` on that may lack one.
     fn next_with_gap(&self, index: usize) -> usize;
 }
 

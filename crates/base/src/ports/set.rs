@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use super::PortRange;
 use super::range::Words;
 
-/// Up to 16 stretches of ports, each both ends included.
+/// Up to 16 ranges of ports, both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ReservedPorts {
     stretches: [(u16, u16); Self::MOST],
@@ -13,13 +13,14 @@ pub struct ReservedPorts {
 }
 
 impl ReservedPorts {
-    /// The most stretches that there may be.
+    /// Limit of ranges.
     pub const MOST: usize = 16;
 
     /// The set of no ports.
     pub const NONE: Self = Self { stretches: [(0, 0); Self::MOST], len: 0 };
 
-    /// These stretches; `None` if there are more than 16, or one ends before it begins.
+    /// Creates a set of these ranges; `None` if there are more than 16, or one ends before it
+    /// begins.
     pub fn new(stretches: &[(u16, u16)]) -> Option<Self> {
         let mut reserved = Self::NONE;
         reserved.stretches.get_mut(..stretches.len())?.copy_from_slice(stretches);
@@ -27,7 +28,7 @@ impl ReservedPorts {
         stretches.iter().all(|(first, last)| first <= last).then_some(reserved)
     }
 
-    /// Every stretch: its first and its last port.
+    /// Iterates over the ranges: first and last port.
     pub fn iter(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
         self.stretches.iter().copied().take(usize::from(self.len))
     }
@@ -44,31 +45,31 @@ impl ReservedPorts {
 pub struct Drawable {
     range: PortRange,
     reserved: ReservedPorts,
-    /// The same, as bits; `None` if there are none.
+    /// The reserved ports as bits; `None` if there are none.
     bits: Option<PortBits>,
     count: u32,
 }
 
 impl Drawable {
-    /// The ports of `range` that are not `reserved`.
+    /// Creates the set of the ports of `range` that are not `reserved`.
     pub fn new(range: PortRange, reserved: ReservedPorts) -> Self {
         let bits = (reserved != ReservedPorts::NONE).then(|| PortBits::of(&reserved));
         let taken = bits.as_ref().map_or(0, |bits| bits.count(range));
         Self { range, reserved, bits, count: range.count() - taken }
     }
 
-    /// True if these are the rules already.
+    /// True if it was created from these.
     pub fn is(&self, range: PortRange, reserved: ReservedPorts) -> bool {
         (self.range, self.reserved) == (range, reserved)
     }
 
-    /// The range, those reserved included.
+    /// Returns the range, including reserved ports.
     #[inline]
     pub const fn range(&self) -> PortRange {
         self.range
     }
 
-    /// How many there are.
+    /// Returns the number of ports.
     #[inline]
     pub const fn count(&self) -> u32 {
         self.count
@@ -81,7 +82,7 @@ impl Drawable {
     }
 }
 
-/// Those of the range that are reserved.
+/// The reserved ports of the range.
 impl Words for Drawable {
     #[inline]
     fn word(&self, index: usize) -> u64 {
@@ -98,11 +99,11 @@ impl Words for Drawable {
 #[derive(Debug)]
 pub struct PortBits {
     words: Box<[u64; WORDS]>,
-    /// A bit for each word that has all of its 64 ports, so that those are passed over.
+    /// A bit for each word that has all of its 64 ports, so that a search skips it.
     full: [u64; WORDS / 64],
 }
 
-/// A set that has no port, in the 8 KiB that any takes.
+/// Creates an empty set, which takes 8 KiB like any other.
 impl Default for PortBits {
     fn default() -> Self {
         Self { words: Box::new([0; WORDS]), full: [0; WORDS / 64] }
@@ -110,7 +111,7 @@ impl Default for PortBits {
 }
 
 impl PortBits {
-    /// The set of the `reserved` ports.
+    /// Returns the set of the `reserved` ports.
     pub fn of(reserved: &ReservedPorts) -> Self {
         let mut bits = Self::default();
         for (first, last) in reserved.iter() {
@@ -139,7 +140,7 @@ impl PortBits {
         missing
     }
 
-    /// Takes a port out; returns whether it was there.
+    /// Removes a port; returns whether it was in the set.
     #[inline]
     pub fn remove(&mut self, port: u16) -> bool {
         let there = self.contains(port);
@@ -148,7 +149,7 @@ impl PortBits {
         there
     }
 
-    /// Takes out all that `others` has.
+    /// Removes all ports of `others`.
     pub fn remove_all(&mut self, others: &Self) {
         for (index, others) in others.words.iter().enumerate() {
             self.words[index] &= !others;
@@ -158,13 +159,13 @@ impl PortBits {
         }
     }
 
-    /// The 64 ports from `64 * index` on, a bit for each.
+    /// Returns the 64 ports from `64 * index` on, a bit for each.
     #[inline]
     pub fn word(&self, index: usize) -> u64 {
         self.words[index % WORDS]
     }
 
-    /// The first word from `index` on that lacks a port; 1,024 if none does.
+    /// Returns the first word from `index` on that lacks a port; 1,024 if none does.
     #[inline]
     pub fn next_with_gap(&self, index: usize) -> usize {
         let mut within = u64::MAX << (index % 64);
@@ -178,7 +179,7 @@ impl PortBits {
         WORDS
     }
 
-    /// How many ports of the range it has.
+    /// Returns how many ports of the range it has.
     fn count(&self, range: PortRange) -> u32 {
         (range.first()..=range.last()).filter(|port| self.contains(*port)).count() as u32
     }

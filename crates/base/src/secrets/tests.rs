@@ -19,7 +19,7 @@ fn entropy_becomes_six_keys_in_the_order_of_the_fields() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_keys_and_another_seed_gives_others() {
+fn equal_seeds_give_equal_keys_and_others_do_not() {
     assert_eq!(keys(&Secrets::from_seed(7)), keys(&Secrets::from_seed(7)));
     let (seven, eight) = (keys(&Secrets::from_seed(7)), keys(&Secrets::from_seed(8)));
     for (a, b) in seven.iter().zip(eight) {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The key and the input of the reference: bytes 0, 1, 2, …
+/// Returns the key and the input of the reference: bytes 0, 1, 2, …
 fn counting<const N: usize>() -> [u8; N] {
     core::array::from_fn(|index| index as u8)
 }

@@ -32,7 +32,7 @@ fn an_index_never_handed_out_names_nothing() {
 }
 
 #[test]
-fn the_next_record_takes_the_place_left_last_in_a_new_generation() {
+fn insert_reuses_the_last_vacated_place_in_a_new_generation() {
     let mut slab = Slab::new();
     let indices: Vec<u32> = (0..10).map(|value| slab.insert(value)).collect();
     assert_eq!(slab.generation(indices[4]), 0);
@@ -56,7 +56,7 @@ fn generations_outlive_the_memory_of_their_chunk() {
 }
 
 #[test]
-fn memory_comes_back_when_records_go_and_one_empty_chunk_is_kept() {
+fn removal_frees_all_empty_chunks_but_one() {
     let mut slab = Slab::new();
     let indices: Vec<u32> = (0..64 * PLACES).map(|_| slab.insert(Box::new(0_u64))).collect();
     let full = slab.memory();
@@ -68,13 +68,13 @@ fn memory_comes_back_when_records_go_and_one_empty_chunk_is_kept() {
 }
 
 #[test]
-fn a_place_costs_four_bytes_beside_a_record_with_an_unused_pattern() {
+fn place_costs_four_bytes_if_a_bit_pattern_is_unused() {
     let mut slab = Slab::new();
     for _ in 0..64 * PLACES {
         slab.insert((false, [0_u32; 15]));
     }
-    let beside = slab.memory() as f64 / (64 * PLACES) as f64 - 64.0;
-    assert!(beside < 4.2, "{beside}");
+    let overhead = slab.memory() as f64 / (64 * PLACES) as f64 - 64.0;
+    assert!(overhead < 4.2, "{overhead}");
 }
 
 #[test]
@@ -102,7 +102,7 @@ proptest! {
     fn behaves_as_a_map_from_index_to_record(steps in proptest::collection::vec(any::<(u8, u16)>(), 0..4000)) {
         let mut slab = Slab::new();
         let mut model = BTreeMap::new();
-        // Phases of growth and of decline, so that chunks fill, empty and come back.
+        // Phases of growth and of decline, so that chunks fill, empty and are reused.
         for (count, (choice, pick)) in steps.into_iter().enumerate() {
             let grow = if (count / 1000) % 2 == 0 { 220 } else { 40 };
             if choice < grow {

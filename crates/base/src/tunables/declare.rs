@@ -1,6 +1,6 @@
-//! How a table of tunables becomes a struct, its documentation and what is known of each.
+//! The macro that turns a table of tunables into a struct, its documentation and its descriptions.
 
-/// A struct of tunables, and the list of what is known of each:
+/// Declares a struct of tunables, and the list of their descriptions:
 ///
 /// ```text
 /// /// What they are together.
@@ -16,7 +16,7 @@
 /// }
 /// ```
 ///
-/// `also`, `range`, `rfc`, `low` and `high` may be missing, in this order.
+/// `also`, `range`, `rfc`, `low` and `high` are optional, in this order.
 #[macro_export]
 macro_rules! tunables {
     // The second of two, or the first if there is no second.

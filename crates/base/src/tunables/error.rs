@@ -1,4 +1,4 @@
-//! What is wrong with a tunable: each message names it, the value, what it may be, and the remedy.
+//! Errors of tunables. Each message has the name, the value, the accepted values, and the remedy.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,19 +8,19 @@ use core::fmt;
 use super::Table;
 use super::info::{TunableInfo, Unit};
 
-/// Why a tunable could not be set.
+/// Reason why a tunable could not be set.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TunableError {
     /// No tunable has the name.
     #[error("no tunable is named {name:?}{}", Near(.near))]
     Unknown {
-        /// The name that was typed.
+        /// The typed name.
         name: String,
-        /// Names like it, the nearest first.
+        /// Similar names, the nearest first.
         near: Vec<&'static str>,
     },
-    /// The value is none that it may have.
+    /// The value is not valid.
     #[error(transparent)]
     Invalid(#[from] InvalidTunable),
 }
@@ -29,20 +29,21 @@ pub enum TunableError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{name}={value}: give {accepted}, as in {example}{consequence}")]
 pub struct InvalidTunable {
-    /// The tunable, as it was named.
+    /// The tunable, by the name that was used.
     pub name: String,
-    /// The value, as it was given.
+    /// The given value.
     pub value: String,
-    /// The values that it may have, with their unit.
+    /// The accepted values, with their unit.
     pub accepted: String,
     /// A setting that works.
     pub example: String,
-    /// What would go wrong, or nothing.
+    /// Consequence of the value, if known.
     pub consequence: Consequence,
 }
 
 impl InvalidTunable {
-    /// `value`, given for `info` under `name`, which means nothing or lies at `place` of its range.
+    /// Creates the error for `value`, given for `info` under `name`, which cannot be parsed or lies
+    /// at `place` of its range.
     pub(super) fn new<T: Table>(
         info: &TunableInfo<T>,
         name: &str,
@@ -67,7 +68,7 @@ impl InvalidTunable {
     }
 }
 
-/// What would go wrong.
+/// Consequence of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Consequence(pub &'static str);
 
@@ -80,7 +81,7 @@ impl fmt::Display for Consequence {
     }
 }
 
-/// What `info` accepts, in words: "1 to 30 retransmissions".
+/// Describes what `info` accepts: "1 to 30 retransmissions".
 fn accepted<T: Table>(info: &TunableInfo<T>) -> String {
     let range = match info.range() {
         Some((least, most)) => alloc::format!("{least} to {most}"),

@@ -1,4 +1,4 @@
-//! Names: of tunables, of groups of them, and those that are like what was typed.
+//! Names of tunables and groups, and similar names to a typed one.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -8,45 +8,45 @@ use super::Table;
 use super::error::InvalidTunable;
 use super::info::{Name, Reading, TunableInfo};
 
-/// A name under which several tunables are set at once, because another system has one setting
-/// where Whimbrel has several.
+/// A name that sets several tunables at once, because another system has one setting where Whimbrel
+/// has several.
 #[derive(Debug)]
 pub struct TunableGroup {
     /// The names by which it can be set.
     pub names: &'static [Name],
     /// The fields of its tunables.
     pub fields: &'static [&'static str],
-    /// How a value is shared out.
+    /// Distribution of a value.
     pub sharing: Sharing,
-    /// What it is for, in a line for people.
+    /// Description in one line.
     pub help: &'static str,
 }
 
-/// How the value of a group is shared out.
+/// Distribution of a group's value over its tunables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sharing {
     /// One value for each, with blanks, a comma or a hyphen between them.
     Each,
-    /// The same value for all.
+    /// One value for all.
     Same,
-    /// The same value for all, but where one of these words has a value for each.
+    /// One value for all, or one of these words, which has a value for each.
     Words(&'static [(&'static str, &'static [&'static str])]),
-    /// Three numbers that do not fall, with blanks between them: least, usual, most. The first is
-    /// what Linux leaves a socket when memory is short; the tunables take the others in their
-    /// order.
+    /// Three ascending numbers with blanks between them: least, default, most. The first is the
+    /// size that Linux guarantees a socket when memory is short; the tunables take the others in
+    /// their order.
     Ascending,
-    /// A number, decimal or after `0x` hexadecimal, of which each has one bit.
+    /// A number, decimal or hexadecimal after `0x`, of which each tunable has one bit.
     Bits(&'static [u32]),
 }
 
-/// What a name stands for.
+/// Target of a name.
 pub(super) enum Named<T: 'static> {
     One(&'static TunableInfo<T>, Reading),
     Group(&'static TunableGroup, Reading),
 }
 
 impl<T: Table> Named<T> {
-    /// What `name` stands for. `net.ipv4.` may be left out.
+    /// Returns the target of `name`. `net.ipv4.` may be left out.
     pub(super) fn find(text: &str) -> Option<Self> {
         let is = |name: &Name| {
             name.text == text || name.text.strip_prefix("net.ipv4.").is_some_and(|it| it == text)
@@ -65,7 +65,7 @@ impl<T: Table> Named<T> {
         })
     }
 
-    /// Sets what it stands for, named `name`, to what `value` means.
+    /// Sets the target, named `name`, to `value`.
     pub(super) fn set(
         &self,
         tunables: &mut T,
@@ -85,7 +85,7 @@ impl<T: Table> Named<T> {
                 }
                 let mut parts = group.share(value);
                 for info in group.members() {
-                    // A value that is missing means nothing, and neither does one too many.
+                    // A missing value is an error, as is one too many.
                     let value = parts.next().unwrap_or_default();
                     set_one(tunables, info, Given { name, value }, *reading)?;
                 }
@@ -99,7 +99,7 @@ impl<T: Table> Named<T> {
         }
     }
 
-    /// Its value or values, as they would be typed.
+    /// Returns its value or values, as typed.
     pub(super) fn value(&self, tunables: &T) -> String {
         match self {
             Self::One(info, _) => info.value(tunables),
@@ -120,7 +120,7 @@ impl<T: Table> Named<T> {
 }
 
 impl TunableGroup {
-    /// Its tunables, of the table `T`.
+    /// Iterates over its tunables in the table `T`.
     pub fn members<T: Table>(&self) -> impl Iterator<Item = &'static TunableInfo<T>> {
         self.fields.iter().filter_map(|field| find_one(field))
     }
@@ -146,7 +146,7 @@ impl TunableGroup {
 }
 
 impl TunableGroup {
-    /// Switches each on or off, as its bit is in the number.
+    /// Switches each on or off by its bit in the number.
     fn set_bits<T: Table>(
         &self,
         tunables: &mut T,
@@ -167,13 +167,13 @@ impl TunableGroup {
     }
 }
 
-/// True if these are three numbers, none less than the one before.
+/// True if these are three ascending numbers.
 fn is_ascending(value: &str) -> bool {
     let parts: Option<Vec<u64>> = value.split_whitespace().map(|part| part.parse().ok()).collect();
     parts.is_some_and(|parts| parts.len() == 3 && parts.is_sorted())
 }
 
-/// The tunable with this name, field or alias.
+/// Returns the tunable with this name, field or alias.
 pub(super) fn find_one<T: Table>(name: &str) -> Option<&'static TunableInfo<T>> {
     match Named::find(name)? {
         Named::One(info, _) => Some(info),
@@ -181,8 +181,8 @@ pub(super) fn find_one<T: Table>(name: &str) -> Option<&'static TunableInfo<T>> 
     }
 }
 
-/// Up to three of `names` like `typed`, the nearest first: those that hold it, then those that fewest
-/// changes of a letter lead to. Each name comes with what is shown for it.
+/// Returns up to three of `names` similar to `typed`, the nearest first: those that contain it,
+/// then those with the fewest changed letters. Each name is paired with the name to display.
 pub fn names_like<'n>(
     typed: &str,
     names: impl IntoIterator<Item = (&'n str, &'n str)>,
@@ -210,12 +210,12 @@ pub fn names_like<'n>(
     shown
 }
 
-/// The names of tunables like `typed`.
+/// Returns the names of tunables similar to `typed`.
 pub(super) fn near<T: Table>(typed: &str) -> Vec<&'static str> {
     names_like(typed, every_name::<T>())
 }
 
-/// Every name, and what is shown for it: for a field the tunable's own name.
+/// Iterates over all names, each with the name to display: for a field the tunable's own name.
 fn every_name<T: Table>() -> impl Iterator<Item = (&'static str, &'static str)> {
     let ones = T::tunables().iter().flat_map(|info| {
         let own = [info.name.text, info.field].map(|name| (name, info.name.text));
@@ -225,7 +225,7 @@ fn every_name<T: Table>() -> impl Iterator<Item = (&'static str, &'static str)> 
     ones.chain(groups.map(|name| (name.text, name.text)))
 }
 
-/// The least number of bytes to insert, remove or replace (Levenshtein).
+/// Returns the least number of bytes to insert, remove or replace (Levenshtein).
 fn changes(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (i, a) in from.bytes().enumerate() {

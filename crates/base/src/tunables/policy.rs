@@ -8,7 +8,7 @@ use whimbrel_wire::OptionOrder;
 use super::info::{Choice, Reading, Unit};
 use super::value::Value;
 
-/// Enums of policies, each value with its name and with what it does.
+/// Declares enums of policies, each value with its name and description.
 #[macro_export]
 macro_rules! policies {
     ($(
@@ -26,7 +26,7 @@ macro_rules! policies {
         impl $policy {
             /// Every value, in the order of the documentation.
             pub const ALL: &'static [Self] = &[$(Self::$value,)+];
-            /// What its values mean, for those who set it by name.
+            /// The unit of its values, for setting it by name.
             pub const UNIT: $crate::tunables::Unit = $crate::tunables::Unit::Choice(&[
                 $($crate::tunables::Choice { name: $name, help: concat!($($help),+).trim_ascii() },)+]);
         }

@@ -1,4 +1,5 @@
-//! How a list of ports is typed: `8080,9000-9010`, as Linux does; nothing, or `none`, is none.
+//! Text form of a list of ports: `8080,9000-9010`, as on Linux; an empty text or `none` is an empty
+//! list.
 
 use alloc::borrow::ToOwned;
 use alloc::format;

@@ -1,4 +1,4 @@
-//! Values as they are typed: `60s`, `64k`, `on`.
+//! Parsing and formatting of values: `60s`, `64k`, `on`.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -9,11 +9,11 @@ use crate::Micros;
 
 use super::info::{Reading, Unit};
 
-/// A type that a tunable can have. What is printed parses to the same value.
+/// A type that a tunable can have. The formatted value parses to the same value.
 pub trait Value: Copy {
-    /// The value that `text` means, if it means one.
+    /// Parses `text`; `None` if it is invalid.
     fn parse(text: &str, unit: Unit, reading: Reading) -> Option<Self>;
-    /// As it is typed.
+    /// Formats the value, as typed.
     fn print(&self, unit: Unit) -> String;
 }
 
@@ -78,7 +78,7 @@ impl Value for bool {
     }
 }
 
-/// `60s`, `200ms`, `0`: in the greatest unit that needs no fraction.
+/// Formats a time in the greatest unit that needs no fraction: `60s`, `200ms`, `0`.
 pub fn print_time(time: Duration) -> String {
     let nanos = time.as_nanos();
     let unit = UNITS.iter().rev().find(|(_, unit)| nanos.is_multiple_of(u128::from(*unit)));
@@ -86,7 +86,7 @@ pub fn print_time(time: Duration) -> String {
     format!("{}{name}", nanos / u128::from(*unit))
 }
 
-/// The time that `text` means, its unit included.
+/// Parses a time with its unit.
 pub fn parse_time(text: &str) -> Option<Duration> {
     parse_nanos(text, None).map(Duration::from_nanos)
 }
@@ -122,7 +122,8 @@ fn parse_bytes(text: &str) -> Option<u64> {
     parse_digits(digits)?.checked_mul(1 << shift)
 }
 
-/// Nanoseconds. `bare` is what one counts if `text` names no unit; without it, only 0 needs none.
+/// Parses a time in nanoseconds. `bare` is the unit of a number without one; without it, only 0
+/// needs none.
 fn parse_nanos(text: &str, bare: Option<u64>) -> Option<u64> {
     let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(end)?;
@@ -142,11 +143,11 @@ fn parse_nanos(text: &str, bare: Option<u64>) -> Option<u64> {
     whole.checked_add(part)
 }
 
-/// Digits and nothing else: no sign, no space.
+/// Parses digits only: no sign, no space.
 fn parse_digits(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits { text.parse().ok() } else { None }
 }
 
-/// Units of time that are printed, ascending.
+/// Units of formatted times, ascending.
 const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];

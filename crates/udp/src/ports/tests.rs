@@ -9,7 +9,7 @@ use crate::key::Local;
 const KEY: Key = Key { local: Local::Every(Family::V4), remote: None };
 
 #[test]
-fn pages_come_with_the_first_port_of_theirs_and_go_with_the_last() {
+fn page_is_created_and_freed_with_its_first_and_last_port() {
     let mut table = PortTable::default();
     assert_eq!(table.memory(), 0);
     for port in [1, 255, 256, 65_535] {
@@ -50,7 +50,7 @@ fn draws_begin_anywhere_and_pass_over_what_is_taken_or_reserved() {
     }
     assert_eq!(drawn.len(), 600);
     assert!(drawn.iter().all(|port| !reserved.contains(*port) && range.contains(*port)));
-    // Of the first hundred few follow their predecessor: who sees one knows little of the next.
+    // Of the first hundred few follow their predecessor: seeing one reveals little of the next.
     let follows = drawn[..100].windows(2).filter(|two| two[1] == two[0] + 1).count();
     assert!(follows < 30, "{follows} of 100 ports follow each other");
     drawing.release(1_700);

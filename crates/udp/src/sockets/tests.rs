@@ -39,7 +39,7 @@ fn outgoing(data: Bytes) -> OutgoingDatagram {
     OutgoingDatagram { from, to: peer(9), data, segment: 0, options }
 }
 
-/// Delivers a datagram; returns who received it.
+/// Delivers a datagram; returns its receiver.
 fn taker(sockets: &mut Sockets, from: Endpoint, to: Endpoint, of: &[UdpHandle]) -> Option<usize> {
     let delivered = sockets.deliver(&arrived(from, to, b"x"), Room::Enough);
     let found = of.iter().position(|handle| sockets.recv(*handle).is_some());
@@ -49,7 +49,7 @@ fn taker(sockets: &mut Sockets, from: Endpoint, to: Endpoint, of: &[UdpHandle]) 
 }
 
 #[test]
-fn the_socket_for_any_destination_has_what_no_other_takes_and_there_is_one() {
+fn single_any_socket_receives_what_no_other_does() {
     let mut sockets = sockets();
     let any = sockets.bind_any().unwrap();
     assert_eq!(sockets.bind_any(), Err(BindError::AnyInUse));
@@ -58,10 +58,10 @@ fn the_socket_for_any_destination_has_what_no_other_takes_and_there_is_one() {
     let here = Endpoint::new(HERE, 53);
     assert_eq!(taker(&mut sockets, peer(9), here, &of), Some(1));
     assert_eq!(taker(&mut sockets, peer(9), Endpoint::new(HERE, 54), &of), Some(0));
-    // Of one for somebody else no other socket is asked.
+    // Of one for another host no other socket is asked.
     sockets.deliver_other(&arrived(peer(9), here, b"x"), Room::Enough).unwrap();
     assert_eq!(sockets.recv(any).unwrap().to, here);
-    // Whoever is connected to somebody else leaves it the rest.
+    // A socket connected to another peer leaves it the rest.
     sockets.connect(own, HERE, peer(7)).unwrap();
     assert_eq!(taker(&mut sockets, peer(7), here, &of), Some(1));
     assert_eq!(taker(&mut sockets, peer(9), here, &of), Some(0));
@@ -76,7 +76,7 @@ fn the_socket_for_any_destination_has_what_no_other_takes_and_there_is_one() {
 }
 
 #[test]
-fn of_several_sockets_at_a_port_the_one_that_asked_most_exactly_has_the_datagram() {
+fn datagram_goes_to_the_most_exact_socket_of_its_port() {
     let mut sockets = sockets();
     let both = sockets.bind(&shared(Local::Both, 53)).unwrap();
     let every = sockets.bind(&shared(ANYWHERE, 53)).unwrap();
@@ -121,14 +121,14 @@ fn a_stray_allocates_nothing_and_is_counted() {
 }
 
 #[test]
-fn what_waits_is_bounded_by_the_receive_buffer_and_what_exceeds_it_counted() {
+fn receive_buffer_bounds_the_queue_and_drops_are_counted() {
     let mut sockets = sockets();
     let socket = sockets.bind(&at(Local::Address(HERE), 53)).unwrap();
     sockets.set_recv_size(socket, 4_096);
     let (data, to) = ([7; 100], Endpoint::new(HERE, 53));
     let query = arrived(peer(1), to, &data);
     let taken = (0..100).filter(|_| sockets.deliver(&query, Room::Enough).is_ok()).count();
-    // As long as less is held than may be, one more is taken.
+    // While less than the limit is in use, one more is accepted.
     assert_eq!(taken, 4_096_usize.div_ceil(100 + OVERHEAD));
     let counters = &sockets.counters;
     assert_eq!(counters.in_datagrams, taken as u64);
@@ -153,7 +153,7 @@ fn a_small_datagram_pins_what_it_is_and_no_more() {
     let (first, to) = (&burst[..1], Endpoint::new(HERE, 53));
     sockets.deliver(&arrived(peer(1), to, first), Room::Enough).unwrap();
     assert_eq!(sockets.memory() - before, 1 + OVERHEAD);
-    // Its own copy: what was lent for the call is not referred to.
+    // It is a copy: the borrowed bytes are not referred to.
     let received = sockets.recv(socket).unwrap();
     assert!(!core::ptr::eq(received.data.as_ptr(), burst.as_ptr()));
     assert_eq!(Vec::from(received.data).capacity(), 1);
@@ -173,7 +173,7 @@ fn nothing_is_taken_while_all_memory_is_held() {
 }
 
 #[test]
-fn who_was_refused_for_want_of_room_hears_once_half_of_it_is_free() {
+fn refused_socket_gets_event_once_half_its_buffer_is_free() {
     let mut sockets = sockets();
     let socket = sockets.bind(&at(Local::Address(HERE), 53)).unwrap();
     sockets.set_send_size(socket, 4_096);
@@ -201,7 +201,7 @@ fn what_was_handed_over_leaves_though_its_socket_be_closed() {
     sockets.queue(socket, outgoing(Bytes::from_static(b"last")), Room::Enough).unwrap();
     assert!(sockets.close(socket));
     assert!(!sockets.close(socket), "the handle names nothing any more");
-    // Its place is another's by now, which pays for nothing.
+    // Its place is another socket's by now, whose bytes it does not count.
     let next = sockets.bind(&at(Local::Address(HERE), 53)).unwrap();
     assert_eq!((next.index(), next == socket), (socket.index(), false));
     assert_eq!(sockets.next_out().unwrap().data, Bytes::from_static(b"last"));
@@ -221,7 +221,7 @@ fn an_error_is_told_once_and_to_who_is_connected_there() {
     assert_eq!((sockets.next_news(), sockets.has_error(open)), (Some(open), true));
     assert_eq!(sockets.take_error(open), Some(SocketError::PortUnreachable));
     assert_eq!((sockets.take_error(open), sockets.counters.icmp_errors), (None, 1));
-    // The next peer has nothing to do with it.
+    // The next peer is not concerned.
     sockets.on_error(&here, &peer(7), SocketError::HostUnreachable);
     sockets.connect(open, HERE, peer(8)).unwrap();
     assert_eq!(sockets.take_error(open), None);
@@ -244,7 +244,7 @@ fn transient_error_fails_no_call_and_hides_no_hard_one() {
 }
 
 #[test]
-fn a_socket_that_is_no_longer_connected_receives_from_everybody_again() {
+fn disconnected_socket_receives_from_every_sender_again() {
     let mut sockets = sockets();
     let socket = sockets.bind(&at(ANYWHERE, 53)).unwrap();
     sockets.connect(socket, ALSO_HERE, peer(7)).unwrap();
@@ -266,7 +266,7 @@ fn a_port_is_had_by_one_unless_all_share_it() {
         assert_eq!(sockets.bind(&at(local, 53)), Err(refused));
         assert_eq!(sockets.bind(&shared(local, 53)), Err(refused), "the first does not share");
     }
-    // What cannot meet does not exclude.
+    // Sockets that cannot match one datagram do not exclude each other.
     sockets.bind(&at(Local::Address(ALSO_HERE), 53)).unwrap();
     sockets.bind(&at(Local::Every(Family::V6), 53)).unwrap();
     assert!(sockets.close(own));
@@ -303,7 +303,7 @@ fn ports_are_drawn_in_no_order_until_there_is_none() {
 }
 
 #[test]
-fn names_of_closed_sockets_do_not_add_up_where_nobody_asks_for_news() {
+fn stale_events_stay_bounded_if_events_are_not_polled() {
     let mut sockets = sockets();
     let kept = sockets.bind(&at(ANYWHERE, 54)).unwrap();
     sockets.deliver(&arrived(peer(1), Endpoint::new(HERE, 54), b"x"), Room::Enough).unwrap();
@@ -330,7 +330,7 @@ fn options_and_sizes_are_those_that_were_set() {
     assert_eq!(sockets.options(socket), Some(options));
 }
 
-/// What a model without any table says of who has a datagram: the last of those that asked most exactly.
+/// A model without a table of the socket that receives a datagram: the latest of the most exact.
 fn most_exact(
     model: &[(UdpHandle, Local, Option<Endpoint>, u16)],
     to: Endpoint,
@@ -368,7 +368,7 @@ proptest! {
                     prop_assert!(sockets.close(entry.0));
                 }
                 2 if !model.is_empty() => {
-                    // Who asks anew comes last.
+                    // The socket bound last comes last.
                     let (handle, _, _, port) = model.remove(which % model.len());
                     sockets.connect(handle, address, from).unwrap();
                     let local = sockets.receives_at(handle).unwrap();

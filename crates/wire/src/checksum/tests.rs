@@ -54,7 +54,7 @@ fn a_partial_checksum_is_completed_by_summing_over_it() {
 }
 
 #[test]
-fn data_with_its_checksum_is_valid_and_with_a_bit_flipped_is_not() {
+fn checksum_detects_a_flipped_bit() {
     let mut data = [1, 2, 3, 4, 0, 0];
     let checksum = Sum::new().add_bytes(&data).finish();
     data[4..].copy_from_slice(&checksum.to_be_bytes());
@@ -105,7 +105,7 @@ proptest! {
         let sum = |words: &[u16]| words.iter().fold(Sum::new(), |sum, word| sum.add_u16(*word));
         let before = sum(&words).finish();
         let old = std::mem::replace(index.get_mut(&mut words), new);
-        // Two encodings of zero: all-zero data alone sums to +0, and no header is that.
+        // Zero has two encodings: only all-zero data sums to +0, and no header is that.
         prop_assume!(words.iter().any(|word| *word != 0));
         prop_assert_eq!(update(before, old, new), sum(&words).finish());
     }

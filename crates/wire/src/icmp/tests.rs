@@ -48,7 +48,7 @@ fn any_message(variant: u8, code: u8, [high, low]: [u16; 2], body: &[u8]) -> Icm
         4 => IcmpMessage::EchoRequest { identifier: high, sequence: low, data: body },
         5 => IcmpMessage::TimeExceeded { code, quoted: body },
         6 => {
-            // The other implementation keeps the pointer of code 0 alone.
+            // The other implementation keeps the pointer only for code 0.
             let pointer = if code == 0 { low as u8 } else { 0 };
             IcmpMessage::ParameterProblem { code, pointer, quoted: body }
         }

@@ -101,7 +101,7 @@ proptest! {
 }
 
 #[test]
-fn a_mark_says_congestion_to_those_who_asked_and_leaves_an_intact_header() {
+fn congestion_mark_needs_ect_and_keeps_the_checksum_valid() {
     check_replacing(mark_congestion, Ecn::Ce);
 }
 
@@ -110,7 +110,8 @@ fn bleaching_takes_every_codepoint_and_leaves_intact_header() {
     check_replacing(bleach_ecn, Ecn::NotEct);
 }
 
-/// `replace` makes each codepoint but Not-ECT `into`, and changes nothing else of a packet.
+/// Checks that `replace` changes each codepoint but Not-ECT to `into`, and nothing else of a
+/// packet.
 fn check_replacing(replace: fn(&mut [u8]) -> bool, into: Ecn) {
     for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
         let class = TrafficClass::new(46, ecn);
@@ -122,7 +123,7 @@ fn check_replacing(replace: fn(&mut [u8]) -> bool, into: Ecn) {
             let is_replaced = replace(packet);
             assert_eq!(is_replaced, ecn != Ecn::NotEct);
             let traffic_class = if is_replaced { class.with_ecn(into) } else { class };
-            // IPv4's checksum is verified here.
+            // This verifies IPv4's checksum.
             let after = IpHeader::parse(packet).map(|(header, _)| header);
             assert_eq!(after, Ok(IpHeader { traffic_class, ..before }));
         }

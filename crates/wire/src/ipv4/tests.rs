@@ -26,7 +26,7 @@ fn packet(header: Ipv4Header) -> Vec<u8> {
     packet
 }
 
-/// Changes bytes and mends the checksum.
+/// Changes bytes and updates the checksum.
 fn rewritten(mut packet: Vec<u8>, changes: &[(usize, u8)]) -> Vec<u8> {
     changes.iter().for_each(|(offset, byte)| packet[*offset] = *byte);
     let header_len = (usize::from(packet[0] & 15) * 4).min(packet.len());

@@ -13,7 +13,7 @@ const TEXT: &[u8] = b"segment!";
 
 const PADDED: [u8; 6] = [1, 4, 0, 0, 0, 0];
 
-/// A packet whose extension headers are (kind, bytes after Next Header), then TCP.
+/// Returns a packet whose extension headers are (kind, bytes after Next Header), then TCP.
 fn packet(extensions: &[(Protocol, &[u8])]) -> Vec<u8> {
     let kinds = extensions.iter().map(|(kind, _)| *kind).chain([Protocol::TCP]);
     let mut kinds = kinds.collect::<Vec<_>>().into_iter();
@@ -42,7 +42,7 @@ fn packet(extensions: &[(Protocol, &[u8])]) -> Vec<u8> {
     packet
 }
 
-/// An options header with one option, padded to eight bytes.
+/// Returns an options header with one option, padded to eight bytes.
 fn option(kind: u8) -> [u8; 7] {
     [0, 1, 0, kind, 2, 0, 0]
 }
@@ -88,7 +88,7 @@ fn a_mapped_address_is_refused_at_either_end() {
 }
 
 #[test]
-fn a_routing_header_with_segments_left_is_answered_whatever_its_type() {
+fn routing_header_with_segments_left_needs_parameter_problem() {
     for routing_type in [0, 2, 4, 253] {
         let routing = [0, routing_type, 1, 0, 0, 0, 0];
         let packet = packet(&[(Protocol::ROUTING, &routing)]);

@@ -62,15 +62,15 @@ fn an_unknown_code_type_or_redirect_is_refused() {
 }
 
 #[test]
-fn duplicate_address_detection_has_no_source_and_goes_to_the_group() {
-    let nobody = Ipv6Addr::UNSPECIFIED;
+fn duplicate_address_probe_has_no_source_and_goes_to_group() {
+    let unspecified = Ipv6Addr::UNSPECIFIED;
     let group = solicited_node(HOST);
     let probe = NdpMessage::NeighborSolicitation { target: HOST, source_link_layer: None };
-    let bytes = emitted(probe, nobody, group);
-    assert_eq!(NdpMessage::parse(nobody, group, 255, &bytes), Ok(probe));
-    assert_eq!(NdpMessage::parse(nobody, HOST, 255, &bytes), Err(ParseError::BadAddress));
-    let bytes = emitted(SOLICITATION, nobody, group);
-    assert_eq!(NdpMessage::parse(nobody, group, 255, &bytes), Err(ParseError::BadOption));
+    let bytes = emitted(probe, unspecified, group);
+    assert_eq!(NdpMessage::parse(unspecified, group, 255, &bytes), Ok(probe));
+    assert_eq!(NdpMessage::parse(unspecified, HOST, 255, &bytes), Err(ParseError::BadAddress));
+    let bytes = emitted(SOLICITATION, unspecified, group);
+    assert_eq!(NdpMessage::parse(unspecified, group, 255, &bytes), Err(ParseError::BadOption));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Plain segments, against the parsers and writers of the single headers.
+//! Plain segments, compared with the parsers and writers of the single headers.
 
 use std::vec::Vec;
 
@@ -57,8 +57,8 @@ fn tcp_header(headers: &PlainHeaders) -> TcpHeader {
     TcpHeader { src_port, dst_port, seq, ack, flags, window, urgent, options }
 }
 
-/// The packet as the writers of the single headers make it; without `text`'s part in the checksum
-/// where a device is to complete it.
+/// Returns the packet that the writers of the single headers make; without `text`'s part in the
+/// checksum if a device has to complete it.
 fn written_apart(headers: &PlainHeaders, text: &[u8], whole: bool) -> Vec<u8> {
     let mut segment = [0; TcpHeader::MAX_LEN];
     let len = tcp_header(headers).emit(OptionOrder::Linux, &mut segment);
@@ -128,7 +128,8 @@ proptest! {
         change in 1_u8..,
     ) {
         let mut packet = written(&headers, &text, true);
-        // All but the bytes that only say how the packet is read: those may make it a different one.
+        // All but the bytes that decide how the packet is parsed: those may make it a different
+        // one.
         let at = place.index(packet.len());
         packet[at] ^= change;
         prop_assert!(PlainSegment::read(&packet, Checksum::Verify).is_none(), "byte {}", at);

@@ -23,7 +23,7 @@ fn opposite_numbers_each_lie_before_the_other() {
 }
 
 #[test]
-fn a_window_holds_its_first_number_and_not_the_one_after_its_last() {
+fn window_includes_its_first_number_and_excludes_its_end() {
     let start = SeqNum::new(u32::MAX - 1);
     assert!(start.in_window(start, 4));
     assert!((start + 3).in_window(start, 4));

@@ -21,8 +21,8 @@ pub enum AccurateEcnOrder {
 }
 
 impl AccurateEcn {
-    /// The option with the first of `counters` (0 ..= 3 of them), which stand in `order`. Of each
-    /// the low 24 bits count.
+    /// Creates the option with the first of `counters` (0 ..= 3 of them), in this `order`. Only the
+    /// low 24 bits of each count.
     pub fn new(order: AccurateEcnOrder, counters: &[u32]) -> Self {
         let mut option = Self { order, len: 0, bytes: [[0; 3]; 3] };
         for (slot, counter) in option.bytes.iter_mut().zip(counters) {
@@ -33,12 +33,12 @@ impl AccurateEcn {
         option
     }
 
-    /// In which order the option has its counters.
+    /// Returns the order of the counters.
     pub const fn order(&self) -> AccurateEcnOrder {
         self.order
     }
 
-    /// EE0B: bytes of payload marked ECT(0), plus 1; 0 ..= 0xff_ffff.
+    /// Returns EE0B: bytes of payload marked ECT(0), plus 1; 0 ..= 0xff_ffff.
     pub fn ect0_bytes(&self) -> Option<u32> {
         self.counter(match self.order {
             AccurateEcnOrder::Ect0First => 0,
@@ -46,12 +46,12 @@ impl AccurateEcn {
         })
     }
 
-    /// ECEB: bytes of payload marked CE; 0 ..= 0xff_ffff.
+    /// Returns ECEB: bytes of payload marked CE; 0 ..= 0xff_ffff.
     pub fn ce_bytes(&self) -> Option<u32> {
         self.counter(1)
     }
 
-    /// EE1B: bytes of payload marked ECT(1), plus 1; 0 ..= 0xff_ffff.
+    /// Returns EE1B: bytes of payload marked ECT(1), plus 1; 0 ..= 0xff_ffff.
     pub fn ect1_bytes(&self) -> Option<u32> {
         self.counter(match self.order {
             AccurateEcnOrder::Ect0First => 2,
@@ -59,7 +59,7 @@ impl AccurateEcn {
         })
     }
 
-    /// Reads an option after its length: 0 ..= 3 counters.
+    /// Parses an option after its length: 0 ..= 3 counters.
     pub(super) fn from_body(kind: u8, body: &[u8]) -> Option<Self> {
         let order = match kind {
             ACCURATE_ECN_0 => AccurateEcnOrder::Ect0First,
@@ -71,7 +71,7 @@ impl AccurateEcn {
         Some(Self { order, len: counters.len() as u8, bytes })
     }
 
-    /// The option's kind and body.
+    /// Returns the option's kind and body.
     pub(super) fn to_body(self) -> (u8, [[u8; 3]; 3], usize) {
         let kind = match self.order {
             AccurateEcnOrder::Ect0First => ACCURATE_ECN_0,

@@ -12,18 +12,18 @@ pub struct FastOpen {
 }
 
 impl FastOpen {
-    /// Bytes of the longest cookie.
+    /// Length of the longest cookie, in bytes.
     pub const MAX_COOKIE: usize = 16;
 
     /// The request for a cookie.
     pub const REQUEST: Self = Self { bytes: [0; 16], len: 0, experimental: false };
 
-    /// A cookie, if it has an even number of 4 ..= 16 bytes (RFC 7413 4.1.1).
+    /// Creates a cookie, if it has an even number of 4 ..= 16 bytes (RFC 7413 4.1.1).
     pub fn from_cookie(cookie: &[u8]) -> Option<Self> {
         Self::from_body(cookie, false).filter(|option| !option.is_request())
     }
 
-    /// The cookie; empty in a request.
+    /// Returns the cookie; empty in a request.
     pub fn cookie(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or(&self.bytes)
     }
@@ -33,19 +33,19 @@ impl FastOpen {
         self.len == 0
     }
 
-    /// True if the option has the experimental form, kind 254 and 0xF989. An answer has the form
-    /// of its question.
+    /// True if the option has the experimental form, kind 254 and 0xF989. A reply has the form of
+    /// its request.
     pub const fn is_experimental(&self) -> bool {
         self.experimental
     }
 
-    /// The same cookie in the experimental form.
+    /// Returns the cookie in the experimental form.
     #[must_use]
     pub const fn into_experimental(self) -> Self {
         Self { experimental: true, ..self }
     }
 
-    /// RFC 7413 4.1.1 has options of other lengths ignored.
+    /// Parses an option. Options of other lengths are ignored (RFC 7413 4.1.1).
     pub(super) fn from_body(cookie: &[u8], experimental: bool) -> Option<Self> {
         let even = cookie.len().is_multiple_of(2);
         if !even || !matches!(cookie.len(), 0 | 4..=Self::MAX_COOKIE) {

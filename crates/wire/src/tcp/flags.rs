@@ -41,7 +41,7 @@ impl TcpFlags {
         Self(bits & 0x01ff)
     }
 
-    /// The bits as they stand in the header, 0 ..= 0x1ff.
+    /// Returns the bits as in the header, 0 ..= 0x1ff.
     #[inline]
     pub const fn bits(self) -> u16 {
         self.0
@@ -59,14 +59,14 @@ impl TcpFlags {
         self.0 & other.0 != 0
     }
 
-    /// The set less the bits of `other`.
+    /// Returns the set without the bits of `other`.
     #[inline]
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// The bits that are in both.
+    /// Returns the bits that are in both.
     #[inline]
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
@@ -79,31 +79,31 @@ impl TcpFlags {
         self.0 == 0
     }
 
-    /// True if SYN is set, with whatever else.
+    /// True if SYN is set, whatever else is.
     #[inline]
     pub const fn is_syn(self) -> bool {
         self.contains(Self::SYN)
     }
 
-    /// True if ACK is set, with whatever else.
+    /// True if ACK is set, whatever else is.
     #[inline]
     pub const fn is_ack(self) -> bool {
         self.contains(Self::ACK)
     }
 
-    /// True if FIN is set, with whatever else.
+    /// True if FIN is set, whatever else is.
     #[inline]
     pub const fn is_fin(self) -> bool {
         self.contains(Self::FIN)
     }
 
-    /// True if RST is set, with whatever else.
+    /// True if RST is set, whatever else is.
     #[inline]
     pub const fn is_rst(self) -> bool {
         self.contains(Self::RST)
     }
 
-    /// The sequence numbers that the bits themselves occupy: one each for SYN and FIN, 0 ..= 2.
+    /// Returns the sequence numbers that the bits occupy: one each for SYN and FIN, 0 ..= 2.
     #[inline]
     pub const fn sequence_len(self) -> u32 {
         self.intersection(Self(Self::SYN.0 | Self::FIN.0)).0.count_ones()
@@ -125,7 +125,7 @@ impl BitOrAssign for TcpFlags {
     }
 }
 
-/// As packet dumps print them: `S`, `S.`, `P.`, `F.`, `R.`; `none` for the empty set.
+/// Writes the bits as packet dumps do: `S`, `S.`, `P.`, `F.`, `R.`; `none` for the empty set.
 impl fmt::Display for TcpFlags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {

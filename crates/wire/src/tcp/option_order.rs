@@ -1,4 +1,4 @@
-//! How options are written, and in which order, which receivers never need and fingerprints show.
+//! Encoding of options, and their order, which receivers ignore and which identifies a stack.
 
 use super::kinds::{
     END_OF_LIST, EXPERIMENT, FAST_OPEN, MSS, NOP, SACK, SACK_PERMITTED, TIMESTAMPS, USER_TIMEOUT,
@@ -8,7 +8,7 @@ use super::options::{TcpOptions, Timestamps};
 use crate::cursor::Writer;
 use crate::{Mss, WindowScale};
 
-/// Whose order of options a SYN shows. Data segments look alike in both: two NOPs and timestamps,
+/// Order of options in a SYN. Data segments are the same in all orders: two NOPs and timestamps,
 /// two NOPs and SACK.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum OptionOrder {
@@ -17,15 +17,15 @@ pub enum OptionOrder {
     Linux,
     /// MSS, NOP and window scale, SACK-permitted, timestamps; end-of-list and zeros pad.
     FreeBsd,
-    /// MSS, timestamps, window scale, SACK-permitted, each behind the NOPs that align it; as Linux
-    /// beside Fast Open.
+    /// MSS, timestamps, window scale, SACK-permitted, each behind the NOPs that align it; with Fast
+    /// Open as on Linux.
     LwIp,
-    /// As Linux on a SYN; in its answer, which echoes a timestamp, timestamps come before MSS.
+    /// As on Linux in a SYN; in a SYN-ACK, which echoes a timestamp, timestamps come before MSS.
     Illumos,
 }
 
 impl TcpOptions {
-    /// Bytes that [`TcpOptions::encode`] writes: a multiple of 4, 0 ..= 40.
+    /// Returns the bytes that [`TcpOptions::encode`] writes: a multiple of 4, 0 ..= 40.
     #[inline]
     pub fn encoded_len(&self, order: OptionOrder) -> usize {
         match self.shape() {
@@ -37,10 +37,11 @@ impl TcpOptions {
 
     /// Writes the options to the front of `buf`, padded to a multiple of 4; returns the bytes.
     ///
-    /// They are placed as `order` says; then Fast Open, user time-out, accurate ECN. SACK blocks
-    /// take what is left of the 40 bytes. An option that does not fit any more is left out.
+    /// The first are placed by `order`; then follow Fast Open, user time-out, accurate ECN. SACK
+    /// blocks take the rest of the 40 bytes. An option that does not fit is left out.
     ///
     /// # Panics
+    ///
     /// If `buf` is shorter than [`TcpOptions::encoded_len`].
     #[inline]
     pub fn encode(&self, order: OptionOrder, buf: &mut [u8]) -> usize {
@@ -78,7 +79,7 @@ impl TcpOptions {
     }
 }
 
-/// What is to be encoded: most segments need no thought about order.
+/// Kind of the options to be encoded: the order of most segments' options is fixed.
 enum Shape {
     Empty,
     TimestampsOnly(Timestamps),
@@ -103,7 +104,7 @@ fn encode(options: &TcpOptions, order: OptionOrder) -> ([u8; TcpOptions::MAX_LEN
     (list.bytes, list.len)
 }
 
-/// Options written so far. What does not fit is left out whole.
+/// Options written so far. An option that does not fit is left out whole.
 struct OptionList {
     bytes: [u8; TcpOptions::MAX_LEN],
     len: usize,
@@ -117,7 +118,7 @@ impl OptionList {
     }
 
     fn put_as_lwip(&mut self, options: &TcpOptions) {
-        // lwIP knows no Fast Open. Behind all of its NOPs the longest cookie would not fit.
+        // lwIP does not support Fast Open. Behind all of its NOPs the longest cookie would not fit.
         if options.fast_open.is_some() {
             return self.put_as_linux(options);
         }
@@ -142,7 +143,7 @@ impl OptionList {
         self.put_nop_and_window_scale(options);
     }
 
-    /// Each in the place of the NOPs that the other would need alone.
+    /// Writes both options, each in the place of the NOPs that the other would need without it.
     fn put_sack_permitted_and_timestamps(&mut self, options: &TcpOptions) {
         match (options.sack_permitted, options.timestamps) {
             (true, Some(_)) => self.put(&[&[SACK_PERMITTED, 2]]),
@@ -232,14 +233,15 @@ impl OptionList {
         }
     }
 
-    /// Fills to a multiple of 4; 40 is one, so there is room.
+    /// Pads to a multiple of 4; 40 is one, so there is room.
     fn pad(&mut self, with: u8) {
         while !self.len.is_multiple_of(4) {
             self.put(&[&[with]]);
         }
     }
 
-    /// Puts NOPs until the low bits of the length are `low_bits`, if there is room. `mask` is 1 or 3.
+    /// Writes NOPs until the low bits of the length are `low_bits`, if there is room. `mask` is 1
+    /// or 3.
     fn align_to(&mut self, mask: usize, low_bits: usize) {
         for _ in 0..mask {
             if self.len & mask != low_bits {

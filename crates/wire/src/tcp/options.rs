@@ -1,4 +1,4 @@
-//! TCP options, read leniently: what can be understood counts, the rest is passed over.
+//! TCP options, parsed leniently: known options count, others are skipped.
 
 use super::accurate_ecn::AccurateEcn;
 use super::fast_open::FastOpen;
@@ -12,19 +12,19 @@ use crate::{Mss, WindowScale};
 /// The options of a segment.
 ///
 /// A value holds each option once; if a segment repeats one, its last counts. MSS, window scale,
-/// SACK-permitted and Fast Open mean something on a SYN only; they are read wherever they stand,
-/// and ignoring them elsewhere is the caller's part.
+/// SACK-permitted and Fast Open are meaningful only on a SYN. They are parsed in any segment, and
+/// the caller must ignore them elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpOptions {
-    /// Kind 2: the largest segment its sender accepts (RFC 9293 3.7.1).
+    /// Kind 2: the largest segment that its sender accepts (RFC 9293 3.7.1).
     pub mss: Option<Mss>,
-    /// Kind 3: the shift of its sender's windows (RFC 7323 2.2); above 14 read as 14.
+    /// Kind 3: the shift of its sender's windows (RFC 7323 2.2); values above 14 become 14.
     pub window_scale: Option<WindowScale>,
-    /// Kind 4: its sender takes SACK options (RFC 2018 2).
+    /// Kind 4: its sender accepts SACK options (RFC 2018 2).
     pub sack_permitted: bool,
     /// Kind 8 (RFC 7323 3.2).
     pub timestamps: Option<Timestamps>,
-    /// Kind 5: what arrived out of order (RFC 2018 3), or twice (RFC 2883 4).
+    /// Kind 5: ranges that arrived out of order (RFC 2018 3), or twice (RFC 2883 4).
     pub sack: SackBlocks,
     /// Kind 34, or 254 with the experiment 0xF989 (RFC 7413 4.1).
     pub fast_open: Option<FastOpen>,
@@ -32,13 +32,14 @@ pub struct TcpOptions {
     pub user_timeout: Option<UserTimeout>,
     /// Kinds 172 and 174 (RFC 9768 3.2.3).
     pub accurate_ecn: Option<AccurateEcn>,
-    /// An option that authenticates the segment is there. Never emitted.
+    /// Authentication option of the segment. Never emitted.
     pub authentication: Option<Authentication>,
-    /// Reading stopped at an option whose length is below 2 or beyond the header. Never emitted.
+    /// True if parsing stopped at an option whose length is below 2 or beyond the header. Never
+    /// emitted.
     pub malformed: bool,
 }
 
-/// The timestamps option (RFC 7323 3.2), in ticks of the peers' choice.
+/// The timestamps option (RFC 7323 3.2), in ticks that each peer chooses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Timestamps {
     /// TSval: its sender's clock.
@@ -47,7 +48,7 @@ pub struct Timestamps {
     pub ecr: u32,
 }
 
-/// Which authentication option a segment carries; its digest is not kept.
+/// Kind of an authentication option; its digest is not kept.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Authentication {
     /// Kind 19 (RFC 2385).
@@ -56,12 +57,13 @@ pub enum Authentication {
     Ao,
 }
 
-/// The user time-out option (RFC 5482 3): how long its sender waits for an acknowledgement.
+/// The user time-out option (RFC 5482 3): the time for which its sender waits for an
+/// acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct UserTimeout(u16);
 
 impl UserTimeout {
-    /// The option that says `seconds`: exact to 32,767, then in minutes, rounded up, to 32,767.
+    /// Creates the option for `seconds`: exact to 32,767, then in minutes, rounded up, to 32,767.
     pub const fn from_seconds(seconds: u32) -> Self {
         if seconds <= 0x7fff {
             return Self(seconds as u16);
@@ -70,24 +72,26 @@ impl UserTimeout {
         Self(0x8000 | if minutes > 0x7fff { 0x7fff } else { minutes as u16 })
     }
 
-    /// The field: a granularity bit above 15 bits of seconds or, if it is set, minutes.
+    /// Creates the option from its field: a granularity bit above 15 bits of seconds or, if it is
+    /// set, minutes.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits)
     }
 
-    /// The field as it stands in the option: granularity and 15 bits.
+    /// Returns the field of the option: granularity and 15 bits.
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// Seconds, 0 ..= 1,966,020. Zero means nothing; whoever adopts the value sets limits.
+    /// Returns the seconds, 0 ..= 1,966,020. Zero is meaningless, and the caller sets limits before
+    /// it adopts the value.
     pub const fn seconds(self) -> u32 {
         let value = (self.0 & 0x7fff) as u32;
         if self.0 & 0x8000 == 0 { value } else { value.wrapping_mul(60) }
     }
 }
 
-/// What a SYN offers beside timestamps and a Fast Open cookie.
+/// Options of a SYN other than timestamps and a Fast Open cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opening {
     /// Kind 2 (RFC 9293 3.7.1).
@@ -99,13 +103,13 @@ pub struct Opening {
 }
 
 impl TcpOptions {
-    /// Bytes of the longest options.
+    /// Length of the longest options, in bytes.
     pub const MAX_LEN: usize = 40;
 
-    /// Reads the bytes between the fixed header and the text.
+    /// Parses the bytes between the fixed header and the text.
     ///
     /// Never fails: an unknown kind, or a known one of a wrong length, is skipped by its length; a
-    /// length that cannot be skipped ends the reading and sets `malformed`.
+    /// length that cannot be skipped ends parsing and sets `malformed`.
     pub fn parse(bytes: &[u8]) -> Self {
         if let Some(options) = Self::parse_usual_syn(bytes) {
             return options;
@@ -115,13 +119,14 @@ impl TcpOptions {
         options
     }
 
-    /// What those of a SYN offer.
+    /// Returns the options that a SYN offers.
     pub const fn opening(&self) -> Opening {
         let Self { mss, window_scale, sack_permitted, .. } = *self;
         Opening { mss, window_scale, sack_permitted }
     }
 
-    /// What nearly every SYN has: MSS, SACK-permitted and timestamps, NOP and window scale.
+    /// Parses the options of nearly every SYN: MSS, SACK-permitted and timestamps, NOP and window
+    /// scale.
     #[inline]
     pub(super) fn parse_usual_syn(bytes: &[u8]) -> Option<Self> {
         let (&[MSS, 4, a, b], rest) = bytes.split_first_chunk()? else { return None };
@@ -164,7 +169,7 @@ impl TcpOptions {
             (SACK_PERMITTED, []) => self.sack_permitted = true,
             (SACK, _) => self.sack = SackBlocks::from_body(body).unwrap_or(self.sack),
             (TIMESTAMPS, &[a, b, c, d, e, f, g, h]) => {
-                self.timestamps = Some(Timestamps::from_octets([a, b, c, d, e, f, g, h]));
+                self.timestamps = Some(Timestamps::from_bytes([a, b, c, d, e, f, g, h]));
             }
             (MD5, &[_, ..]) if body.len() == 16 => self.authentication = Some(Authentication::Md5),
             (USER_TIMEOUT, &[a, b]) => {
@@ -186,16 +191,17 @@ impl TcpOptions {
 }
 
 impl Timestamps {
-    /// The timestamps that follow `before` at the front of `octets`, and what is behind them.
+    /// Returns the timestamps that follow `before` at the front of `bytes`, and the rest of the
+    /// bytes.
     #[inline]
     pub(super) fn first_of(bytes: &[u8], before: [u8; 4]) -> Option<(Self, &[u8])> {
         let (found, rest) = bytes.split_first_chunk::<4>()?;
         let (stamps, rest) = rest.split_first_chunk::<8>()?;
-        (*found == before).then_some((Self::from_octets(*stamps), rest))
+        (*found == before).then_some((Self::from_bytes(*stamps), rest))
     }
 
     #[inline]
-    pub(super) const fn from_octets([a, b, c, d, e, f, g, h]: [u8; 8]) -> Self {
+    pub(super) const fn from_bytes([a, b, c, d, e, f, g, h]: [u8; 8]) -> Self {
         Self { val: u32::from_be_bytes([a, b, c, d]), ecr: u32::from_be_bytes([e, f, g, h]) }
     }
 
@@ -205,7 +211,7 @@ impl Timestamps {
     }
 }
 
-/// An option's body and what follows it; `rest` begins with its length byte.
+/// Returns an option's body and what follows it; `rest` begins with its length byte.
 #[inline]
 fn split_body(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = rest.split_first()?;

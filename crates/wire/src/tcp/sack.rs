@@ -4,12 +4,12 @@ use core::fmt;
 
 use crate::SeqNum;
 
-/// A run of bytes that arrived: `left =< octet < right` (RFC 2018 3).
+/// A run of bytes that arrived: `left =< byte < right` (RFC 2018 3).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SackBlock {
-    /// The first byte's number.
+    /// Number of the first byte.
     pub left: SeqNum,
-    /// The number after the last byte's. Nothing proves that it lies after `left`.
+    /// Number after the last byte. It may be before `left`: nothing has checked it.
     pub right: SeqNum,
 }
 
@@ -17,19 +17,19 @@ pub struct SackBlock {
 #[derive(Clone, Copy, Default)]
 pub struct SackBlocks {
     blocks: [SackBlock; Self::MAX],
-    /// How many count; never above [`SackBlocks::MAX`].
+    /// Number of blocks, at most [`SackBlocks::MAX`].
     len: u8,
 }
 
 impl SackBlocks {
-    /// What 40 bytes of options have room for; 3 beside timestamps.
+    /// Blocks that fit in 40 bytes of options; with timestamps only 3 fit.
     pub const MAX: usize = 4;
 
     /// An option without any block.
     pub const NONE: Self =
         Self { blocks: [SackBlock { left: SeqNum::new(0), right: SeqNum::new(0) }; 4], len: 0 };
 
-    /// The blocks, in the order of the option.
+    /// Returns the blocks, in the order of the option.
     #[inline]
     pub fn as_slice(&self) -> &[SackBlock] {
         self.blocks.get(..usize::from(self.len)).unwrap_or(&self.blocks)
@@ -54,7 +54,7 @@ impl SackBlocks {
         }
     }
 
-    /// Reads an option after its length: one to four blocks of eight bytes.
+    /// Parses an option after its length: one to four blocks of eight bytes.
     pub(super) fn from_body(body: &[u8]) -> Option<Self> {
         let (bytes, []) = body.as_chunks::<8>() else { return None };
         let mut blocks = Self::NONE;
@@ -69,7 +69,7 @@ impl SackBlocks {
     }
 }
 
-/// Blocks beyond the length do not count.
+/// Compares only the blocks within the length.
 impl PartialEq for SackBlocks {
     fn eq(&self, other: &Self) -> bool {
         self.as_slice() == other.as_slice()

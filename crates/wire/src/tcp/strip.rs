@@ -1,5 +1,4 @@
-//! Options taken away on the way, as faulty middleboxes do it: for tests of what then becomes of a
-//! connection.
+//! Removal of options as by faulty middleboxes, to test how connections react.
 
 use super::kinds::{ACCURATE_ECN_0, ACCURATE_ECN_1, END_OF_LIST, NOP};
 use super::{TcpHeader, TcpView};
@@ -28,7 +27,7 @@ pub fn strip_accurate_ecn(segment: &mut [u8]) -> bool {
     }
 }
 
-/// Replaces one byte of a TCP header, and what it adds to the checksum.
+/// Replaces one byte of a TCP header, and updates the checksum.
 fn overwrite(segment: &mut [u8], place: usize, byte: u8) {
     let Some(word) = segment.get_mut(place & !1..).and_then(<[u8]>::first_chunk_mut::<2>) else {
         return;

@@ -128,8 +128,8 @@ proptest! {
     #[test]
     fn no_bytes_panic(mut bytes in vec(any::<u8>(), 0..80), offset in 4u8..=15) {
         let _ = TcpHeader::parse(&bytes);
-        if let Some(octet) = bytes.get_mut(12) {
-            *octet = offset << 4;
+        if let Some(byte) = bytes.get_mut(12) {
+            *byte = offset << 4;
         }
         let _ = TcpHeader::parse(&bytes);
     }

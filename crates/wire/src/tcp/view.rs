@@ -1,8 +1,7 @@
-//! A TCP header where it arrived: its fields as values, its options left where they lie.
+//! A TCP header in the received packet: its fields as values, its options in place.
 //!
-//! Nearly every segment has timestamps or nothing. They are read at once, and the other options by
-//! whoever asks for them: values of all that may be there are 96 bytes, and a burst of headers is
-//! handed on by value.
+//! Nearly every segment has timestamps or no options. These are parsed at once, and other options
+//! on request: the values of all options take 96 bytes, and a burst of headers is passed by value.
 
 use super::kinds::{NOP, TIMESTAMPS};
 use super::options::{Opening, TcpOptions, Timestamps};
@@ -17,17 +16,17 @@ pub struct TcpView<'a> {
     pub src_port: u16,
     /// Destination port: the receiver's.
     pub dst_port: u16,
-    /// SEG.SEQ: the number of the SYN if there is one, else of the first byte of text.
+    /// SEG.SEQ: the number of the SYN if there is one, otherwise of the first byte of text.
     pub seq: SeqNum,
     /// SEG.ACK: the next number the sender expects; meaningless without [`TcpFlags::ACK`].
     pub ack: SeqNum,
     /// The control bits (SYN, ACK, FIN, …).
     pub flags: TcpFlags,
-    /// SEG.WND as it stands in the header, unscaled.
+    /// SEG.WND: the field of the header, unscaled.
     pub window: RawWindow,
     /// SEG.UP: bytes from `seq` to urgent data's end; meaningless without [`TcpFlags::URG`].
     pub urgent: u16,
-    /// The options, each read when it is asked for.
+    /// Options, each parsed on request.
     pub options: OptionsView<'a>,
 }
 
@@ -36,19 +35,19 @@ pub struct TcpView<'a> {
 pub struct OptionsView<'a> {
     /// Kind 8 (RFC 7323 3.2).
     pub timestamps: Option<Timestamps>,
-    /// All options, if there are others.
+    /// All options, if there are others than timestamps.
     bytes: &'a [u8],
-    /// What these are like.
+    /// Kind of the other options.
     others: Others,
 }
 
-/// What is among the options of a segment beside timestamps.
+/// Other options of a segment than timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Others {
     /// No other option.
     #[default]
     None,
-    /// What nearly every SYN has, where it has that.
+    /// The options of nearly every SYN, in their usual places.
     UsualSyn,
     /// SACK blocks, and maybe more.
     Sack,
@@ -57,8 +56,8 @@ enum Others {
 }
 
 impl<'a> TcpView<'a> {
-    /// The header and its length in bytes, 20 ..= 60: where the text begins. The checksum is not
-    /// looked at.
+    /// Parses the header. Returns its length in bytes, too, 20 ..= 60: the offset of the text. The
+    /// checksum is ignored.
     #[inline]
     pub fn parse(segment: &'a [u8]) -> Result<(Self, usize), ParseError> {
         let (fixed, rest) =
@@ -79,7 +78,7 @@ impl<'a> TcpView<'a> {
         Ok((view, header_len))
     }
 
-    /// The same with every option read.
+    /// Returns the header with every option parsed.
     pub fn whole(&self) -> TcpHeader {
         let Self { src_port, dst_port, seq, ack, flags, window, urgent, options } = *self;
         let options = options.whole();
@@ -88,7 +87,7 @@ impl<'a> TcpView<'a> {
 }
 
 impl<'a> OptionsView<'a> {
-    /// Timestamps and nothing else.
+    /// Creates options that are timestamps or nothing.
     pub const fn only(timestamps: Option<Timestamps>) -> Self {
         Self { timestamps, bytes: &[], others: Others::None }
     }
@@ -98,7 +97,7 @@ impl<'a> OptionsView<'a> {
         if bytes.is_empty() {
             return Self::only(None);
         }
-        // What nearly every segment has.
+        // Nearly every segment has these.
         if let Some((timestamps, [])) = Timestamps::first_of(bytes, [NOP, NOP, TIMESTAMPS, 10]) {
             return Self::only(Some(timestamps));
         }
@@ -106,7 +105,7 @@ impl<'a> OptionsView<'a> {
     }
 
     fn read_rare(bytes: &'a [u8]) -> Self {
-        // What nearly every SYN has.
+        // Nearly every SYN has these.
         if let Some(options) = TcpOptions::parse_usual_syn(bytes) {
             return Self { timestamps: options.timestamps, bytes, others: Others::UsualSyn };
         }
@@ -121,14 +120,14 @@ impl<'a> OptionsView<'a> {
         matches!(self.others, Others::Sack)
     }
 
-    /// The blocks of a SACK option, if there is one.
+    /// Returns the blocks of a SACK option, if there is one.
     #[inline]
     pub fn sack(&self) -> Option<SackBlocks> {
         self.has_sack().then(|| self.whole().sack)
     }
 
-    /// What those of a SYN offer.
-    // Not by way of all that could be there: each passive and each active open would make those 96 bytes.
+    /// Returns the options that a SYN offers.
+    // This avoids `whole`, whose 96 bytes each passive and each active open would write.
     #[inline]
     pub fn opening(&self) -> Opening {
         match (self.others, self.bytes) {
@@ -146,7 +145,7 @@ impl<'a> OptionsView<'a> {
         self.whole().opening()
     }
 
-    /// Reads every option that this stack knows.
+    /// Parses every option that this stack knows.
     pub fn whole(&self) -> TcpOptions {
         TcpOptions { timestamps: self.timestamps, ..TcpOptions::parse(self.bytes) }
     }

@@ -25,7 +25,7 @@ fn emitted(header: UdpHeader, src: Address, dst: Address, data: &[u8]) -> Vec<u8
     buf
 }
 
-/// Two bytes that make the checksum of a datagram with them alone come out as zero.
+/// Returns two bytes with which the checksum of a datagram of only these bytes is zero.
 fn data_that_sums_to_zero(src: Address, dst: Address) -> [u8; 2] {
     let bytes = emitted(HEADER, src, dst, &[0, 0]);
     [bytes[6], bytes[7]]
@@ -71,7 +71,7 @@ fn a_wrong_checksum_is_refused_unless_a_device_has_looked() {
 }
 
 #[test]
-fn a_length_field_beyond_the_packet_is_refused_and_what_lies_behind_it_left_out() {
+fn length_beyond_packet_is_refused_and_padding_ignored() {
     let mut bytes = emitted(HEADER, NEAR, FAR, b"data");
     assert_eq!(UdpView::parse(NEAR, FAR, &bytes[..11]), Err(ParseError::Truncated));
     bytes.extend_from_slice(b"behind");
@@ -115,7 +115,7 @@ proptest! {
     fn no_byte_changes_unseen(
         at in 0..30_usize, by in 1..255_u8, data in vec(any::<u8>(), 24..25),
     ) {
-        // Of another length other bytes are summed.
+        // The length decides which bytes are summed.
         prop_assume!(at != 4 && at != 5);
         let mut bytes = emitted(HEADER, v6(1), v6(2), &data);
         bytes[at] ^= by;

@@ -1,4 +1,4 @@
-//! Tests of `tcp::option_order`: what goes on the wire.
+//! Tests of `tcp::option_order`: encoded bytes.
 
 use proptest::prelude::*;
 
@@ -117,8 +117,8 @@ fn sack_blocks_take_the_room_that_is_left() {
     for order in ORDERS {
         let alone = TcpOptions::parse(&encoded(&sacked(None, 4), order));
         assert_eq!(alone.sack, blocks(4));
-        let beside = TcpOptions::parse(&encoded(&sacked(SYN.timestamps, 4), order));
-        assert_eq!(beside.sack, blocks(3));
+        let stamped = TcpOptions::parse(&encoded(&sacked(SYN.timestamps, 4), order));
+        assert_eq!(stamped.sack, blocks(3));
     }
     let full = TcpOptions { fast_open: FastOpen::from_cookie(&[1; 16]), sack: blocks(1), ..SYN };
     let parsed = TcpOptions::parse(&encoded(&full, OptionOrder::Linux));
@@ -161,7 +161,8 @@ prop_compose! {
     }
 }
 
-/// What is left of an option list: each option as it was, or not at all, and SACK a prefix.
+/// True if `part` is what encoding leaves of an option list: each option unchanged or missing, and
+/// a prefix of SACK.
 fn is_part_of(part: &TcpOptions, whole: &TcpOptions) -> bool {
     fn kept<T: PartialEq>(part: &Option<T>, whole: &Option<T>) -> bool {
         part.is_none() || part == whole

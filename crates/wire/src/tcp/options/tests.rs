@@ -1,4 +1,4 @@
-//! Tests of `tcp::options`: reading. Writing is tested with `option_order`.
+//! Tests of parsing `tcp::options`. Encoding is tested with `option_order`.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ fn an_unknown_option_is_skipped_by_its_length() {
 }
 
 #[test]
-fn a_known_option_of_a_wrong_length_is_skipped_like_an_unknown_one() {
+fn known_option_of_wrong_length_is_skipped() {
     for wrong in [
         &[2, 3, 9][..],
         &[3, 2],
@@ -67,7 +67,7 @@ fn a_known_option_of_a_wrong_length_is_skipped_like_an_unknown_one() {
 }
 
 #[test]
-fn an_impossible_length_ends_the_reading_and_keeps_what_came_before() {
+fn impossible_length_ends_parsing_and_keeps_earlier_options() {
     for broken in [&[77, 0, 1, 1][..], &[77, 1, 1, 1], &[77, 5, 1, 1], &[77], &[2, 255]] {
         let bytes = [&[4, 2], broken].concat();
         let expected =
