@@ -1,13 +1,13 @@
-//! Congestion control: how much may be in flight, and how fast it may leave.
+//! Congestion control: limits of the data in flight, and of the rate of sending.
 //!
-//! An algorithm hears of events and sets the [`Window`], which the sender asks. What was lost is decided
-//! elsewhere (`recovery`); which segments go is the sender's. To add one: a file beside `reno.rs`
-//! with an `impl` of [`CongestionControl`], and here its `mod` and its row of the table; names, numbers, the
-//! words of the tunable and what a connection keeps follow from the row. Users bring their own by
-//! [`Algorithms::add`].
+//! An algorithm receives events and sets the [`Window`], which the sender reads. `recovery` detects
+//! losses, and the sender selects the segments. To add an algorithm, write a file next to `reno.rs`
+//! with an `impl` of [`CongestionControl`], and add its `mod` and its row of the table here. Names,
+//! numbers, the words of the tunable and the state of a connection follow from the row. Users add
+//! their own algorithms by [`Algorithms::add`].
 //!
-//! The window is part of every connection's record. What an algorithm keeps beside it ([`CcState`]) is
-//! there only while the connection has something to send.
+//! The window is part of every connection's record. The rest of an algorithm's state ([`CcState`])
+//! exists only while the connection has something to send.
 
 #[macro_use]
 mod own;
@@ -93,8 +93,8 @@ pub trait CongestionControl: Debug + Send {
         window.on_idle(initial);
     }
 
-    /// The last loss event, or a time-out since, was none (RFC 5682, RFC 4015): what it did to the window,
-    /// which was as in `before`, is taken back. To be raised by whoever finds that out.
+    /// Restores the window `before` the last loss event, or a time-out since, which has turned out to
+    /// be spurious (RFC 5682, RFC 4015). Loss recovery calls this.
     fn undo(&mut self, window: &mut Window, before: &Window) {
         window.restore(before);
     }

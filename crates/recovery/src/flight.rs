@@ -163,7 +163,7 @@ impl Flight {
         self.records.sent.back().map(|last| last.at)
     }
 
-    /// Bytes that it takes beside itself.
+    /// Returns the bytes that it has allocated.
     pub fn memory(&self) -> usize {
         self.records.memory() + self.holes.as_ref().map_or(0, |holes| holes.memory())
     }
@@ -235,7 +235,7 @@ impl Flight {
         holes.sack(&self.records, range, delivered);
     }
 
-    /// The peer let go of what it named: it may be lost like anything else.
+    /// Forgets the ranges that the peer acknowledged by SACK and dropped (reneged): they may be lost.
     pub fn forget_sacked(&mut self) {
         let una = self.records.una;
         self.holes().forget_sacked(una);
@@ -255,7 +255,7 @@ impl Flight {
         (self.records.una, self.records.end) = (una, una);
     }
 
-    /// Lets go of everything, and keeps the room of a short connection.
+    /// Clears everything, and keeps the memory that a short connection needs.
     #[inline]
     pub fn clear(&mut self) {
         self.records.clear();

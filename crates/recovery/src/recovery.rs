@@ -1,10 +1,9 @@
-//! What acknowledgments and silence say of what is in flight, and what follows from it.
+//! Loss detection from acknowledgments and time-outs, and recovery.
 //!
-//! With SACK losses are found by time (RACK, RFC 8985), without by counting duplicates (RFC 5681 3.2,
-//! RFC 6582). In fast recovery the window follows PRR; what was lost at the end of a burst is asked
-//! for by a loss probe (RFC 8985 7); what turns out to have been no loss is taken back, be it told by
-//! timestamps (RFC 3522), by text that came twice (RFC 3708) or by what arrives after a time-out (F-RTO,
-//! RFC 5682).
+//! With SACK losses are detected by time (RACK, RFC 8985), without it by counting duplicate
+//! acknowledgments (RFC 5681 3.2, RFC 6582). In fast recovery the window follows PRR. A loss probe
+//! detects losses at the end of a burst (RFC 8985 7). A spurious loss is undone; it is detected by
+//! timestamps (RFC 3522), by duplicate text (RFC 3708) or after a time-out (F-RTO, RFC 5682).
 
 mod events;
 mod prr;

@@ -119,7 +119,7 @@ impl Algorithms {
         self.usual.unwrap_or_else(|| rule.into())
     }
 
-    /// From now on connections for which nobody named one have this, whatever the tunable says.
+    /// Sets the algorithm of later connections that select none, in place of the tunable's.
     pub const fn set_usual(&mut self, algorithm: Algorithm) {
         self.usual = Some(algorithm);
     }

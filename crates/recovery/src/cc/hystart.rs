@@ -153,7 +153,8 @@ impl HyStart {
             return false;
         }
         // RFC 9406 4.2: "When windowEnd is ACKed, the current round ends and windowEnd is set to SND.NXT."
-        // Before what this acknowledgment lets go is sent: rounds as long as a round trip notice less (LONG-PATHS.md).
+        // This precedes the sending that the acknowledgment allows: rounds of a whole round trip detect
+        // less (LONG-PATHS.md).
         self.round_left = ack.in_flight;
         self.last_round_min = self.round_min;
         (self.round_min, self.samples) = (INFINITY, 0);

@@ -1,7 +1,7 @@
 //! Code generated from the table of the stack's own algorithms.
 //!
-//! Its rows stand in `cc.rs`, beside the `mod` of each; what would otherwise be told again in the places
-//! that number them, name them and keep their state is generated from them here.
+//! Its rows are in `cc.rs`, next to the `mod` of each. Their numbers, names and state are generated from
+//! the rows here.
 
 /// Declares, from a row for each algorithm (its constant, the type of its state and its name):
 /// [`CongestionAlgorithm`](super::CongestionAlgorithm), the constants of

@@ -1,11 +1,11 @@
-//! What an algorithm keeps beside the [`Window`], and what all of them have in common: which
+//! The state of an algorithm in addition to the [`Window`], and the common rule for all: which
 //! acknowledgments count.
 
 use super::{Ack, Algorithm, Algorithms, CongestionControl, Kept, Loss, Sent, Timeout, Window};
 
-/// What the algorithm of a connection that has something to send keeps beside the window. It comes into
-/// being with the first event that is to be remembered: of a connection whose text is less than half of its
-/// initial window there is none.
+/// The state of a connection's algorithm in addition to the window, while there is something to send.
+/// It is created at the first event that changes it, which a connection whose text is less than half of
+/// its initial window never has.
 #[derive(Default, Debug)]
 pub struct CcState {
     kept: Option<Kept>,
@@ -13,7 +13,7 @@ pub struct CcState {
     cwnd_limited_bytes: u32,
 }
 
-const _: () = assert!(size_of::<CcState>() <= 160, "what is kept beside a send buffer");
+const _: () = assert!(size_of::<CcState>() <= 160, "part of each send buffer");
 
 impl CcState {
     /// Forgets everything: another connection has the place, or this one another algorithm.
@@ -43,7 +43,7 @@ impl CcState {
     }
 }
 
-/// A window and the state of the algorithm that sets it: who is told of events.
+/// A window and the state of the algorithm that sets it, which receive events.
 #[derive(Debug)]
 pub struct Control<'a> {
     /// cwnd and ssthresh of the connection, which the algorithm sets.

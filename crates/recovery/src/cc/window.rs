@@ -107,7 +107,7 @@ impl Window {
         self.cwnd = self.cwnd.clamp(mss.min(Self::MOST), Self::MOST);
     }
 
-    /// What reduced the window was no loss: cwnd is at least what it was `before`, and the rest as it was.
+    /// Undoes a reduction after a spurious loss: cwnd is at least that of `before`, and the rest equals it.
     pub fn restore(&mut self, before: &Self) {
         self.cwnd = self.cwnd.max(before.cwnd);
         self.ssthresh = before.ssthresh;

@@ -21,7 +21,7 @@ pub(super) struct Holes {
     judged: u64,
     /// One past the highest offset that was acknowledged in any way (RFC 8985 5.3: RACK.fack).
     fack: u64,
-    /// The peer let go of what it had named below this, and is not believed there any more.
+    /// Offset below which the peer has reneged, and its SACK blocks are ignored.
     reneged: u64,
     /// SND.NXT when what was lost was forgotten last.
     pub(super) undone_end: u64,
@@ -90,8 +90,8 @@ impl Holes {
 
     /// The peer names `range` as held.
     pub(super) fn sack(&mut self, records: &Records, range: Range<u64>, delivered: &mut Delivered) {
-        // Whoever names and lets go, by turns, would have all that is in flight judged and sent again by
-        // each second acknowledgment.
+        // A peer that alternately acknowledges and reneges would otherwise cause the whole flight to be
+        // examined and retransmitted at every second acknowledgment.
         let range = range.start.max(self.reneged)..range.end;
         if range.is_empty() {
             return;
@@ -128,7 +128,7 @@ impl Holes {
         delivered.again = delivered.again.max(self.repairs.remove(range));
     }
 
-    /// The peer let go of what it named: from `una` on all may be lost.
+    /// Forgets the SACK blocks of a peer that reneged: from `una` on all may be lost.
     pub(super) fn forget_sacked(&mut self, una: u64) {
         self.reneged = self.sacked.end().unwrap_or(una);
         self.sacked.clear();

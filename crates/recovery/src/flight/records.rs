@@ -35,7 +35,7 @@ impl Records {
         self.end = end;
         if self.sent.len() >= MANY && self.are_small() {
             cold_path();
-            // Whoever sends byte by byte would have more of records than of text. What joins one
+            // A sender of single bytes would have more records than text. Text that joins a record
             // counts as sent with it.
             if let Some(last) = self.sent.back_mut() {
                 last.end = end;
@@ -75,7 +75,7 @@ impl Records {
             let end = if whole { first.end } else { to };
             if end > start {
                 let bytes = (end - start).min(u64::from(first.mss)) as u16;
-                // Of a segment that is acknowledged in part nobody knows whether it came as one.
+                // A segment acknowledged in part may have arrived in pieces.
                 if whole || bytes == first.mss {
                     delivered.segment = delivered.segment.max(bytes);
                 }
@@ -142,7 +142,7 @@ impl Records {
         is_larger.then_some(start..sent.end)
     }
 
-    /// Lets go of everything, and keeps the room of a short connection.
+    /// Clears everything, and keeps the memory that a short connection needs.
     #[inline]
     pub(super) fn clear(&mut self) {
         if self.sent.capacity() > KEPT {

@@ -65,7 +65,7 @@ impl Repairs {
     /// The first part of `within` that was not sent again.
     pub(super) fn gap(&self, within: Range<u64>) -> Option<Range<u64>> {
         let mut start = within.start;
-        // Segments that were sent again touch: those behind it are nobody's business.
+        // Retransmitted segments are adjacent: those behind it are skipped together.
         while start < within.end
             && let Some((_, repair)) = self.reaching(start).filter(|(_, repair)| repair.end > start)
         {

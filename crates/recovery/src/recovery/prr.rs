@@ -25,8 +25,8 @@ impl Prr {
         self.out += bytes;
     }
 
-    /// What cwnd is, a segment at least, after an acknowledgment that delivered so much. It is safe if it acknowledged
-    /// something and tells of no further loss.
+    /// Returns cwnd, at least one segment, after an acknowledgment that delivered so much. It is safe if
+    /// it acknowledged data and reports no further loss.
     pub(super) fn on_ack(
         &mut self,
         delivered: u64,

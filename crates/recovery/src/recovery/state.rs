@@ -116,7 +116,7 @@ impl State {
 
 /// Changes as acknowledgments arrive.
 impl State {
-    /// The congestion control is told of what was acknowledged.
+    /// Reports acknowledged data to the congestion control.
     #[inline]
     fn grow(&mut self, flight: &Flight, control: &mut Control<'_>, acked: &Acked) {
         let rtt = self.shortest.take().or(acked.rtt);
@@ -281,8 +281,8 @@ impl State {
         control.window.cwnd = self.prr.on_ack(delivered, pipe, ssthresh, is_safe);
     }
 
-    /// What was too big for the path is lost, and says nothing of congestion. Duplicate acknowledgments
-    /// of what did arrive say nothing until all of it is acknowledged.
+    /// Marks segments that exceed the path's MTU as lost, which is no sign of congestion. Duplicate
+    /// acknowledgments of the others are ignored until all of the flight is acknowledged.
     pub(super) fn on_path_mtu(&mut self, flight: &mut Flight, mss: u16) {
         flight.lose_larger(mss);
         self.recover = Some(flight.end());

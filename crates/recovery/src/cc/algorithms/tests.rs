@@ -47,7 +47,7 @@ fn names_are_such_as_linux_has_and_ours_are_taken() {
         assert_eq!(add(name), Err(AddError::Name(name.into())));
     }
     assert!(add("fifteen_letters").is_ok());
-    let unknown = algorithms.named("bbr").expect_err("nobody added it");
+    let unknown = algorithms.named("bbr").expect_err("it was not added");
     assert!(unknown.to_string().ends_with("give one of reno, cubic, fifteen_letters"), "{unknown}");
 }
 

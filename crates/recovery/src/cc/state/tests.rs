@@ -1,4 +1,4 @@
-//! What every algorithm stands on: which acknowledgments count, and what is remembered of a loss.
+//! The common base of all algorithms: which acknowledgments count, and the memory of a loss.
 
 use std::boxed::Box;
 use std::sync::{Arc, Mutex};
@@ -196,16 +196,16 @@ struct Seven(Arc<Mutex<[u32; 3]>>);
 
 impl CongestionControl for Seven {
     fn begin(&mut self, window: &mut Window, mss: u32) {
-        self.0.lock().expect("nobody panicked")[0] += 1;
+        self.0.lock().expect("no panic")[0] += 1;
         window.cwnd = 7 * mss;
     }
 
     fn on_sent(&mut self, _: &mut Window, _: &Sent) {
-        self.0.lock().expect("nobody panicked")[1] += 1;
+        self.0.lock().expect("no panic")[1] += 1;
     }
 
     fn on_ack(&mut self, _: &mut Window, _: &Ack) {
-        self.0.lock().expect("nobody panicked")[2] += 1;
+        self.0.lock().expect("no panic")[2] += 1;
     }
 
     fn on_loss_event(&mut self, _: &mut Window, _: &Loss) {}
@@ -231,7 +231,7 @@ fn added_algorithm_hears_every_event_at_any_window() {
     assert_eq!(sender.control().pacing_rate(), Some(1_000));
     sender.send(2);
     sender.ack(1);
-    assert_eq!(*heard.lock().expect("nobody panicked"), [1, 2, 1]);
+    assert_eq!(*heard.lock().expect("no panic"), [1, 2, 1]);
 }
 
 #[test]

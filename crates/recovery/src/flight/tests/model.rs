@@ -211,7 +211,7 @@ const fn mss_of(at: u64) -> u16 {
     1 + (at % 9) as u16
 }
 
-/// Both of them, and what recovery keeps beside.
+/// Both of them, and the other state of recovery.
 #[derive(Debug, Default)]
 struct Pair {
     flight: Flight,
@@ -264,7 +264,7 @@ impl Pair {
         self.agree()
     }
 
-    /// What is called lost, or no longer, of `numbers` or of all.
+    /// Marks `numbers`, or all, as lost or no longer lost.
     fn judge(&mut self, step: Step, numbers: Range<u64>, now: Instant) {
         let Self { flight, model, rack } = self;
         let Step { what, at, len } = step;

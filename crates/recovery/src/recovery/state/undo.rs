@@ -9,7 +9,7 @@ use crate::flight::Flight;
 use crate::recovery::Acked;
 use crate::recovery::rack::is_older;
 
-/// How it was before the last loss event or time-out, until somebody knows whether that was one.
+/// State before the last loss event or time-out, until that is known to be genuine or spurious.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     window: Window,
@@ -19,7 +19,7 @@ pub(super) struct Undo {
     pub(super) first_repair: Option<Instant>,
     /// Bytes that were sent again, and not reported as come twice.
     pub(super) repaired: u64,
-    /// SND.NXT when recovery ended: once more than that is acknowledged, nobody will call it none.
+    /// SND.NXT when recovery ended: once more is acknowledged, the loss counts as genuine.
     pub(super) until: Option<u64>,
 }
 

@@ -44,7 +44,7 @@ impl Ack {
         Self { block: Some(block), ..Self::default() }
     }
 
-    /// Beside it: this segment came twice.
+    /// Adds a report that this segment arrived twice.
     pub(super) fn twice(self, segment: u64) -> Self {
         Self { duplicate: Some(segment), ..self }
     }

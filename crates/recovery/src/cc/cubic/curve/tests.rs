@@ -1,4 +1,4 @@
-//! The curve in integers, beside the same in floating point.
+//! Compares the curve in integers with the curve in floating point.
 
 use proptest::prelude::*;
 
