@@ -75,6 +75,20 @@ macro_rules! counters {
     };
 }
 
+/// Makes a struct of sums addable: `AddAssign` adds up each of its fields, which must all be named.
+#[macro_export]
+macro_rules! sums {
+    ($(#[doc = $about:literal])* $sums:ident { $($field:ident),* $(,)? }) => {
+        $(#[doc = $about])*
+        impl core::ops::AddAssign for $sums {
+            fn add_assign(&mut self, other: Self) {
+                let Self { $($field),* } = other;
+                $(self.$field += $field;)*
+            }
+        }
+    };
+}
+
 /// Declares an enum of reasons for drops, whose values have a name, its origin, and a text.
 /// [`DropCounts`] counts them.
 #[macro_export]

@@ -17,7 +17,6 @@
 //! fragmentation (RFC 1191).
 
 use std::io;
-use std::ops::AddAssign;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -56,13 +55,9 @@ pub struct SteeringCounters {
     pub dropped: u64,
 }
 
-/// Adds up the counters of several shards.
-impl AddAssign for SteeringCounters {
-    fn add_assign(&mut self, other: Self) {
-        self.forwarded += other.forwarded;
-        self.adopted += other.adopted;
-        self.dropped += other.dropped;
-    }
+whimbrel_base::sums! {
+    /// Of several shards.
+    SteeringCounters { forwarded, adopted, dropped }
 }
 
 /// Owner of a frame.

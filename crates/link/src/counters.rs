@@ -46,49 +46,13 @@ pub struct LinkCounters {
     pub reordered: u64,
 }
 
-/// Adds the counters of another link.
-impl core::ops::AddAssign for LinkCounters {
-    fn add_assign(&mut self, other: Self) {
-        let Self {
-            sent,
-            sent_bytes,
-            delivered,
-            lost_queue,
-            lost_random,
-            lost_burst,
-            lost_targeted,
-            lost_policed,
-            lost_replaced,
-            lost_down,
-            lost_too_long,
-            lost_crowded,
-            marked,
-            bleached,
-            stripped,
-            batched,
-            corrupted,
-            duplicated,
-            reordered,
-        } = other;
-        self.sent += sent;
-        self.sent_bytes += sent_bytes;
-        self.delivered += delivered;
-        self.lost_queue += lost_queue;
-        self.lost_random += lost_random;
-        self.lost_burst += lost_burst;
-        self.lost_targeted += lost_targeted;
-        self.lost_policed += lost_policed;
-        self.lost_replaced += lost_replaced;
-        self.lost_down += lost_down;
-        self.lost_too_long += lost_too_long;
-        self.lost_crowded += lost_crowded;
-        self.marked += marked;
-        self.bleached += bleached;
-        self.stripped += stripped;
-        self.batched += batched;
-        self.corrupted += corrupted;
-        self.duplicated += duplicated;
-        self.reordered += reordered;
+whimbrel_base::sums! {
+    /// Adds the counters of another link.
+    LinkCounters {
+        sent, sent_bytes, delivered,
+        lost_queue, lost_random, lost_burst, lost_targeted, lost_policed, lost_replaced, lost_down, lost_too_long,
+        lost_crowded,
+        marked, bleached, stripped, batched, corrupted, duplicated, reordered,
     }
 }
 

@@ -1,7 +1,5 @@
 //! Numbers of a load's connections by state.
 
-use core::ops::AddAssign;
-
 use super::Load;
 use crate::transport::Transport;
 
@@ -37,15 +35,7 @@ impl<T: Transport> Load<T> {
     }
 }
 
-/// Adds the counts of another part of the load.
-impl AddAssign for States {
-    fn add_assign(&mut self, other: Self) {
-        let Self { opening, asking, idle, closing, starved, resting } = other;
-        self.opening += opening;
-        self.asking += asking;
-        self.idle += idle;
-        self.closing += closing;
-        self.starved += starved;
-        self.resting += resting;
-    }
+whimbrel_base::sums! {
+    /// Adds the counts of another part of the load.
+    States { opening, asking, idle, closing, starved, resting }
 }

@@ -1,6 +1,5 @@
 //! Exchanges and connections that a load leaves at its end.
 
-use core::ops::AddAssign;
 use core::time::Duration;
 
 use whimbrel_base::Instant;
@@ -24,14 +23,9 @@ pub struct Unfinished {
     pub never_begun: u64,
 }
 
-/// Adds the counts of another part of the load.
-impl AddAssign for Unfinished {
-    fn add_assign(&mut self, other: Self) {
-        self.in_flight += other.in_flight;
-        self.opening += other.opening;
-        self.opening_for += other.opening_for;
-        self.never_begun += other.never_begun;
-    }
+whimbrel_base::sums! {
+    /// Adds the counts of another part of the load.
+    Unfinished { in_flight, opening, opening_for, never_begun }
 }
 
 impl<T: Transport> Load<T> {

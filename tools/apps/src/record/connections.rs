@@ -1,7 +1,5 @@
 //! Number of a load's connections, if it changed during the run.
 
-use core::ops::AddAssign;
-
 /// Number of concurrent connections wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Connections {
@@ -31,11 +29,7 @@ impl Connections {
     }
 }
 
-/// Adds those of another part, which has its share of the connections.
-impl AddAssign for Connections {
-    fn add_assign(&mut self, other: Self) {
-        self.least += other.least;
-        self.most += other.most;
-        self.last += other.last;
-    }
+whimbrel_base::sums! {
+    /// Adds those of another part, which has its share of the connections.
+    Connections { least, most, last }
 }

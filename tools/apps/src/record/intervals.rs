@@ -22,13 +22,7 @@ pub struct Count {
     pub failed: u64,
 }
 
-impl AddAssign for Count {
-    fn add_assign(&mut self, other: Self) {
-        self.exchanges += other.exchanges;
-        self.bytes += other.bytes;
-        self.failed += other.failed;
-    }
-}
+whimbrel_base::sums!(Count { exchanges, bytes, failed });
 
 /// Spread of the rates of the whole intervals.
 #[derive(Clone, Copy, PartialEq, Debug)]

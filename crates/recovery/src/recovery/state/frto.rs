@@ -36,8 +36,8 @@ impl State {
         }
         let is_refused = frto.is_probing && acked.is_duplicate && !sack;
         if is_refused && !control.sets_cwnd_in_recovery() {
-            // Step 3a: "set the congestion window to no more than 3 * MSS". Two of them are new text, of
-            // which nobody knows that it arrived: with less nothing would leave.
+            // Step 3a: "set the congestion window to no more than 3 * MSS". Two of them are new text that
+            // is not known to have arrived: a smaller window would stop the sender.
             control.window.cwnd = 3 * mss;
         }
         // Steps 2a and 3a: what was lost is repaired in slow start.
