@@ -117,8 +117,11 @@ struct Form {
     key: &'static str,
     range: &'static str,
     example: &'static str,
-    take: fn(&mut LinkConfig, &str) -> Option<()>,
+    take: Take,
 }
+
+/// Sets what a key is for to the value in a text, if that is one.
+type Take = fn(&mut LinkConfig, &str) -> Option<()>;
 
 impl Form {
     fn refuse(&self, value: &str) -> ConfigError {
@@ -128,129 +131,49 @@ impl Form {
 }
 
 const FORMS: [Form; 19] = [
-    Form {
-        key: "rate",
-        range: "1 to 1000G bits a second (k, M, G)",
-        example: "45M",
-        take: |config, value| {
-            config.rate = Some(rate(value)?);
-            Some(())
-        },
-    },
-    Form {
-        key: "delay",
-        range: "0s to 3600s (s, ms, us, ns)",
-        example: "35ms",
-        take: |config, value| duration(value).map(|delay| config.delay = delay),
-    },
-    Form {
-        key: "host-delay",
-        range: "0s to 3600s (s, ms, us, ns)",
-        example: "12ms",
-        take: |config, value| duration(value).map(|delay| config.host_delay = delay),
-    },
-    Form {
-        key: "jitter",
-        range: "0s to 3600s (s, ms, us, ns)",
-        example: "2ms",
-        take: |config, value| duration(value).map(|jitter| config.jitter = jitter),
-    },
-    Form {
-        key: "loss",
-        range: "0% to 100%",
-        example: "0.1%",
-        take: |config, value| probability(value).map(|loss| config.loss = loss),
-    },
-    Form {
-        key: "burst-loss",
-        range: "ENTER:LEAVE[:LOSS], each 0% to 100%",
-        example: "0.5%:20%",
-        take: |config, value| burst_loss(value).map(|burst| config.burst_loss = Some(burst)),
-    },
-    Form {
-        key: "drop",
-        range: "N[/K][+N[/K]…], segments 1 to 100000 and transmissions 1 to 255, at most 64",
-        example: "10+20/2",
-        take: |config, value| drops(value).map(|drop| config.drop = drop),
-    },
-    Form {
-        key: "reorder",
-        range: "CHANCE[:EXTRA], 0% to 100% and 0s to 3600s",
-        example: "1%:5ms",
-        take: |config, value| reorder(value).map(|reorder| config.reorder = Some(reorder)),
-    },
-    Form {
-        key: "dup",
-        range: "0% to 100%",
-        example: "0.5%",
-        take: |config, value| probability(value).map(|chance| config.duplicate = chance),
-    },
-    Form {
-        key: "corrupt",
-        range: "0% to 100%",
-        example: "0.01%",
-        take: |config, value| probability(value).map(|chance| config.corrupt = chance),
-    },
-    Form {
-        key: "ecn",
-        range: "0 to 1G bytes (k, M, G)",
-        example: "30k",
-        take: |config, value| bytes(value).map(|bytes| config.ecn = Some(bytes)),
-    },
-    Form {
-        key: "queue",
-        range: "1p to 1000000p packets, 1 to 1G bytes (k, M, G), or 0.001bdp to 1000bdp",
-        example: "100p",
-        take: |config, value| queue(value).map(|queue| config.queue = queue),
-    },
-    Form {
-        key: "mtu",
-        range: "68 to 65535 bytes",
-        example: "1500",
-        take: |config, value| mtu(value).map(|mtu| config.mtu = mtu),
-    },
-    Form {
-        key: "police",
-        range: "RATE:BURST, 1 to 1000G bits per second and 1 to 1G bytes (k, M, G)",
-        example: "10M:30k",
-        take: |config, value| policing(value).map(|police| config.police = Some(police)),
-    },
-    Form {
-        key: "ack-batch",
-        range: "0s to 3600s (s, ms, us, ns)",
-        example: "5ms",
-        take: |config, value| duration(value).map(|time| config.ack_batch = time),
-    },
-    Form {
-        key: "ack-filter",
-        range: SWITCH,
-        example: ON,
-        take: |config, value| switch(value).map(|is_on| config.ack_filter = is_on),
-    },
-    Form {
-        key: "ecn-bleach",
-        range: SWITCH,
-        example: ON,
-        take: |config, value| switch(value).map(|is_on| config.ecn_bleach = is_on),
-    },
-    Form {
-        key: "accecn-strip",
-        range: SWITCH,
-        example: ON,
-        take: |config, value| switch(value).map(|is_on| config.accecn_strip = is_on),
-    },
-    Form {
-        key: AT,
-        range: "TIME:rate=RATE, TIME:delay=TIME, TIME:mtu=BYTES, TIME:down or TIME:up (0s to 3600s, in the \
-                order of time, at most 1000)",
-        example: "10s:rate=1M",
-        take: |config, value| {
-            let step = step(value)?;
-            let is_ordered = config.steps.last().is_none_or(|last| last.at <= step.at);
-            (is_ordered && config.steps.len() < MOST_STEPS).then(|| config.steps.push(step))
-        },
-    },
+    form("rate", "1 to 1000G bits a second (k, M, G)", "45M", |config, text| {
+        set(&mut config.rate, rate(text).map(Some))
+    }),
+    form("delay", TIME, "35ms", |config, text| set(&mut config.delay, duration(text))),
+    form("host-delay", TIME, "12ms", |config, text| set(&mut config.host_delay, duration(text))),
+    form("jitter", TIME, "2ms", |config, text| set(&mut config.jitter, duration(text))),
+    form("loss", CHANCE, "0.1%", |config, text| set(&mut config.loss, probability(text))),
+    form("burst-loss", "ENTER:LEAVE[:LOSS], each 0% to 100%", "0.5%:20%", |config, text| {
+        set(&mut config.burst_loss, burst_loss(text).map(Some))
+    }),
+    form("drop", DROPS, "10+20/2", |config, text| set(&mut config.drop, drops(text))),
+    form("reorder", "CHANCE[:EXTRA], 0% to 100% and 0s to 3600s", "1%:5ms", |config, text| {
+        set(&mut config.reorder, reorder(text).map(Some))
+    }),
+    form("dup", CHANCE, "0.5%", |config, text| set(&mut config.duplicate, probability(text))),
+    form("corrupt", CHANCE, "0.01%", |config, text| set(&mut config.corrupt, probability(text))),
+    form("ecn", "0 to 1G bytes (k, M, G)", "30k", |config, text| {
+        set(&mut config.ecn, bytes(text).map(Some))
+    }),
+    form("queue", QUEUES, "100p", |config, text| set(&mut config.queue, queue(text))),
+    form("mtu", "68 to 65535 bytes", "1500", |config, text| set(&mut config.mtu, mtu(text))),
+    form("police", POLICING, "10M:30k", |config, text| {
+        set(&mut config.police, policing(text).map(Some))
+    }),
+    form("ack-batch", TIME, "5ms", |config, text| set(&mut config.ack_batch, duration(text))),
+    form("ack-filter", SWITCH, ON, |config, text| set(&mut config.ack_filter, switch(text))),
+    form("ecn-bleach", SWITCH, ON, |config, text| set(&mut config.ecn_bleach, switch(text))),
+    form("accecn-strip", SWITCH, ON, |config, text| set(&mut config.accecn_strip, switch(text))),
+    form(AT, STEPS, "10s:rate=1M", |config, text| {
+        let step = step(text)?;
+        let is_ordered = config.steps.last().is_none_or(|last| last.at <= step.at);
+        (is_ordered && config.steps.len() < MOST_STEPS).then(|| config.steps.push(step))
+    }),
 ];
+
+const fn form(key: &'static str, range: &'static str, example: &'static str, take: Take) -> Form {
+    Form { key, range, example, take }
+}
+
+/// Sets a place to what was read, if it could be read.
+fn set<T>(place: &mut T, read: Option<T>) -> Option<()> {
+    read.map(|value| *place = value)
+}
 
 /// The prefix of keys of the way back.
 const BACK: &str = "back.";
@@ -259,6 +182,13 @@ const AT: &str = "at";
 const ON: &str = "on";
 /// Values of a key that may also stand without one.
 const SWITCH: &str = "on or off";
+const TIME: &str = "0s to 3600s (s, ms, us, ns)";
+const CHANCE: &str = "0% to 100%";
+const DROPS: &str = "N[/K][+N[/K]…], segments 1 to 100000 and transmissions 1 to 255, at most 64";
+const QUEUES: &str = "1p to 1000000p packets, 1 to 1G bytes (k, M, G), or 0.001bdp to 1000bdp";
+const POLICING: &str = "RATE:BURST, 1 to 1000G bits per second and 1 to 1G bytes (k, M, G)";
+const STEPS: &str = "TIME:rate=RATE, TIME:delay=TIME, TIME:mtu=BYTES, TIME:down or TIME:up (0s to 3600s, in the \
+                     order of time, at most 1000)";
 const MOST_STEPS: usize = 1_000;
 
 fn switch(value: &str) -> Option<bool> {
