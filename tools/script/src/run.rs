@@ -4,10 +4,13 @@
 //! Relative times count from the planned time of the event before, not from its real one, so that
 //! small delays do not add up; after `*` and ranges they count from the real one.
 
+mod acts;
 mod calls;
 mod clock;
+mod comparison;
 mod notes;
 mod packets;
+mod progress;
 mod tolerance;
 
 use alloc::collections::{BTreeSet, VecDeque};
@@ -20,7 +23,7 @@ use super::ast::{Ack, Action, Direction, Packet, PacketBody, Script, Seq, Step};
 use super::host::ScriptHost;
 use super::packet::judge::Text;
 use super::packet::{Flows, Mode, Rule, Rules};
-use super::report::{Failure, Fault, LOGGED, LoggedPacket, Verdict};
+use super::report::{Failure, Fault, LoggedPacket, Verdict};
 use super::setup::{Dialect, NonFatal, Setup};
 use super::snippet::Variables;
 use calls::Calls;
@@ -233,56 +236,6 @@ impl<'a, H: ScriptHost> Run<'a, H> {
         }
         Ok(())
     }
-
-    /// Lets time pass to `until`, and collects the host's packets and results.
-    fn wait_until(&mut self, until: Duration) -> Played {
-        self.pump(until, |_| false)
-    }
-
-    /// Lets time pass to `until`, or until `enough`.
-    fn pump(&mut self, until: Duration, enough: impl Fn(&Self) -> bool) -> Played {
-        let mut idle = 0;
-        loop {
-            let goal = self.next_deadline().map_or(until, |deadline| deadline.min(until));
-            let before = self.host.now();
-            self.host.run_until(goal);
-            let progress = self.collect()? || self.host.now() > before;
-            self.check_deadlines()?;
-            idle = if progress { 0 } else { idle + 1 };
-            if enough(self) || self.host.now() >= until || idle > IDLE_ROUNDS {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Collects packets and results of the host. Returns true if there were any.
-    fn collect(&mut self) -> Result<bool, Stop> {
-        let mut progress = false;
-        while let Some((at, packet)) = self.host.poll_packet() {
-            progress = true;
-            self.on_packet(at, packet)?;
-        }
-        Ok(self.collect_calls()? || progress)
-    }
-
-    /// The next time at which something is overdue.
-    fn next_deadline(&self) -> Option<Duration> {
-        self.calls.deadline().into_iter().chain(self.forgiven.deadline()).min()
-    }
-
-    fn check_deadlines(&mut self) -> Played {
-        let now = self.host.now();
-        self.calls.check_deadlines(now)?;
-        self.forgiven.check_deadlines(now)?;
-        self.forget_early(now)
-    }
-
-    fn log(&mut self, at: Duration, direction: Direction, text: String) {
-        if self.log.len() == LOGGED {
-            self.log.pop_front();
-        }
-        self.log.push_back(LoggedPacket { at, direction, text });
-    }
 }
 
 /// ISNs of the host that the script uses again: another SYN has the same, or the peer acknowledges
@@ -308,9 +261,6 @@ fn isns(script: &Script) -> BTreeSet<u32> {
     }
     known
 }
-
-/// A host that stays idle and lets no time pass this often is taken to be done.
-const IDLE_ROUNDS: u32 = 10_000;
 
 #[cfg(test)]
 mod tests;

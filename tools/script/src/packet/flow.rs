@@ -247,6 +247,17 @@ impl FlowState {
         }
     }
 
+    fn note_end(&mut self, segment: &Segment) {
+        if segment.flags.is_rst() {
+            return;
+        }
+        let controls = u32::from(segment.flags.is_syn()) + u32::from(segment.flags.is_fin());
+        let end = segment.seq + (segment.len() + controls);
+        if self.local_end.is_none_or(|before| end.distance_from(before) > 0) {
+            self.local_end = Some(end);
+        }
+    }
+
     fn note_stamp(&mut self, expected: &TcpPacket, segment: &Segment) {
         let OptionList::These(options) = &expected.options else { return };
         if let (Some(script), Some(live)) = (stamp(options), stamp(&segment.options)) {

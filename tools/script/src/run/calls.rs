@@ -1,31 +1,28 @@
-//! Calls of a run: made at their times, and over at theirs.
+//! Calls of a run that are under way, and what their ends tell.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use whimbrel_posix::{Domain, MsgFlags, SocketOption, state};
+use whimbrel_posix::{Domain, SocketOption, state};
 use whimbrel_tcp::conn::State;
 
-use super::super::ast::{Arg, CallStep, Ending};
+use super::super::ast::{Arg, CallStep};
 use super::super::call::{Call, Returned, Unconnected};
-use super::super::host::{CallId, Progress, ScriptHost};
+use super::super::host::{CallId, ScriptHost};
 use super::super::judge_call::judge_call;
-use super::super::lower::{LowerError, lower};
 use super::super::names::{Learned, Names};
-use super::super::packet::judge::Text;
 use super::super::packet::{Mode, Rule};
 use super::super::report::{Fault, seconds};
 use super::super::setup::{Dialect, IpVersion, Setup};
-use super::clock::Moment;
 use super::{Played, Run, Stop};
 
 /// Effects of a run's calls.
 #[derive(Debug)]
 pub(super) struct Calls {
-    names: Names,
-    under_way: Vec<(CallId, Made)>,
+    pub(super) names: Names,
+    pub(super) under_way: Vec<(CallId, Made)>,
     /// Ports of the host by descriptor.
     pub(super) bound: BTreeMap<i32, u16>,
     /// Host descriptor for snippets: the last that was opened or connected.
@@ -34,13 +31,13 @@ pub(super) struct Calls {
 
 /// A call under way.
 #[derive(Debug)]
-struct Made {
-    line: u32,
-    step: CallStep,
-    call: Call,
+pub(super) struct Made {
+    pub(super) line: u32,
+    pub(super) step: CallStep,
+    pub(super) call: Call,
     /// Expected end.
-    end: Duration,
-    tolerance: Duration,
+    pub(super) end: Duration,
+    pub(super) tolerance: Duration,
 }
 
 impl Calls {
@@ -61,7 +58,7 @@ impl Calls {
         }
     }
 
-    fn is_under_way(&self, id: CallId) -> bool {
+    pub(super) fn is_under_way(&self, id: CallId) -> bool {
         self.under_way.iter().any(|(other, _)| *other == id)
     }
 
@@ -82,58 +79,14 @@ impl Calls {
 }
 
 impl Made {
-    fn deadline(&self) -> Duration {
+    pub(super) fn deadline(&self) -> Duration {
         self.end + self.tolerance
     }
 }
 
 impl<H: ScriptHost> Run<'_, H> {
-    /// Makes a call. One that is not written to block must end before the script continues.
-    pub(super) fn call(&mut self, line: u32, step: &CallStep, moment: Moment) -> Played {
-        let call = lower(step, &self.calls.names).map_err(|error| match error {
-            LowerError::Unsupported(_) => Stop::Unsupported(format!("line {line}: {error}")),
-            LowerError::Invalid(why) => Fault::new(line, "a call that can be made", why).into(),
-        })?;
-        self.before(&call);
-        let (end, gap) = match step.ends {
-            Some(Ending::Absolute(end)) => (end, end.saturating_sub(moment.base)),
-            Some(Ending::Relative(gap)) => (moment.base + gap, gap),
-            None => (self.host.now(), Duration::ZERO),
-        };
-        let tolerance = self.setup.tolerance_after(gap);
-        let made = Made { line, step: step.clone(), call: call.clone(), end, tolerance };
-        match self.host.call(call) {
-            Progress::Done(returned) => self.after(&made, self.host.now(), &returned)?,
-            Progress::Blocked(id) => {
-                let deadline = made.deadline();
-                self.calls.under_way.push((id, made));
-                if step.ends.is_none() {
-                    self.pump(deadline, |run| !run.calls.is_under_way(id))?;
-                }
-            }
-        }
-        self.collect().map(|_| ())
-    }
-
-    /// Notes the effect of a call on later packets, before the call is made.
-    fn before(&mut self, call: &Call) {
-        match call {
-            Call::Connect { .. } => self.flows.on_connect(),
-            Call::Send { with, flags, .. } => {
-                let connects = with.to.is_some() && with.unconnected == Unconnected::Connects;
-                if connects || flags.has(MsgFlags::MSG_FASTOPEN) {
-                    self.flows.on_connect();
-                }
-                if with.pieces.iter().flatten().any(|byte| *byte != 0) {
-                    self.text = Text::Any;
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// Handles the end of a call.
-    fn after(&mut self, made: &Made, at: Duration, returned: &Returned) -> Played {
+    pub(super) fn after(&mut self, made: &Made, at: Duration, returned: &Returned) -> Played {
         let Made { line, step, call, end, tolerance } = made;
         let learned = match judge_call(step, returned) {
             Ok(learned) => learned,

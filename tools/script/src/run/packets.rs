@@ -1,4 +1,4 @@
-//! Packets of a run: sends the peer's, and compares the host's with the script.
+//! Packets of the host, and those that the script expects.
 
 use alloc::format;
 use alloc::string::String;
@@ -7,15 +7,9 @@ use core::time::Duration;
 
 use whimbrel_wire::{Flow, IpHeader, Protocol};
 
-use super::super::ast::{
-    Direction, IcmpPacket, IpMarks, Packet, PacketBody, PacketEnds, Seq, TcpPacket,
-};
+use super::super::ast::{Direction, IcmpPacket, Packet, PacketBody, PacketEnds, Seq, TcpPacket};
 use super::super::host::ScriptHost;
-use super::super::packet::judge::{Judge, mismatch};
-use super::super::packet::segment::NotASegment;
-use super::super::packet::{
-    Fit, Flows, Mismatch, Mode, Rule, Rules, Segment, build, icmp, notation,
-};
+use super::super::packet::{Fit, Flows, Rule, Segment, icmp, notation};
 use super::super::report::{Fault, seconds};
 use super::clock::Moment;
 use super::{Played, Run, Stop};
@@ -64,77 +58,6 @@ fn other(packet: &[u8]) -> String {
 }
 
 impl<H: ScriptHost> Run<'_, H> {
-    /// Handles a packet of the host.
-    pub(super) fn on_packet(&mut self, at: Duration, packet: Vec<u8>) -> Played {
-        let body = match Segment::parse(&packet) {
-            Ok(segment) => Emitted::Segment(self.flows.sending(segment.flow()), segment),
-            Err(NotASegment::Protocol(_)) if is_housekeeping(&packet) => return Ok(()),
-            Err(NotASegment::Protocol(_)) => Emitted::Other(packet),
-            Err(NotASegment::Broken) => Emitted::Broken("a packet with a broken header"),
-            Err(NotASegment::Checksum) => Emitted::Broken("a segment with a wrong checksum"),
-        };
-        let arrival = PacketOut { at, body };
-        self.log(at, Direction::Out, arrival.text(&self.flows));
-        if !self.pays_debt(&arrival) {
-            self.queue.push_back(arrival);
-        }
-        Ok(())
-    }
-
-    /// Sends a packet of the peer.
-    pub(super) fn inject(&mut self, line: u32, packet: &Packet) -> Played {
-        let unsupported = |why| Stop::Unsupported(format!("line {line}: {why}"));
-        let (text, bytes) = match &packet.body {
-            PacketBody::Tcp(body) => {
-                let ends = packet.ends.map(|ends| self.setup.ends(ends, Direction::In));
-                let index = self.flows.receiving(ends, body.flags);
-                let moved = self.aim(index, body);
-                let flow = self.flows.at_mut(index);
-                flow.on_written_in(body);
-                let segment = build::segment(body, packet.marks, flow, &self.setup, moved)
-                    .map_err(unsupported)?;
-                flow.on_received(&segment);
-                (notation::segment(&segment, Direction::In, flow), segment.emit())
-            }
-            PacketBody::Icmp(body) => {
-                let error = self.icmp_error(body, packet.marks).map_err(unsupported)?;
-                (format!("icmp {} {}", body.kind, body.code.as_deref().unwrap_or("")), error)
-            }
-        };
-        self.log(self.host.now(), Direction::In, text.trim_end().into());
-        self.host.inject(&bytes);
-        self.collect().map(|_| ())
-    }
-
-    /// Distance that a segment is moved to the end of our window; only in semantic mode.
-    fn aim(&mut self, index: usize, body: &TcpPacket) -> u32 {
-        if self.settings.mode == Mode::Strict {
-            return 0;
-        }
-        let right_edge = self.host.right_edge(&self.flows.at(index).live);
-        let flow = self.flows.at_mut(index);
-        let Some(begin) = flow.begin(body) else { return 0 };
-        let Some(by) = flow.aim(begin, body.len, right_edge) else { return 0 };
-        flow.on_moved(begin, body.len, by);
-        self.rules.insert(Rule::ReAimed);
-        by
-    }
-
-    fn icmp_error(&self, body: &IcmpPacket, marks: IpMarks) -> Result<Vec<u8>, String> {
-        let ends = body.quoted.as_deref().and_then(|quoted| quoted.ends);
-        let written = |ends| {
-            let PacketEnds { from, to } = self.setup.ends(ends, Direction::Out);
-            Flow { local: from, remote: to }
-        };
-        let named = ends.map(written);
-        let found = named.and_then(|flow| self.flows.written(flow));
-        let index = found.or(self.flows.current());
-        let flow = self.flows.at(index.ok_or("an ICMP error before anything was sent")?);
-        // Ends that belong to no connection are quoted unchanged.
-        let quoted = named.filter(|_| found.is_none()).unwrap_or(flow.live);
-        icmp::error(body, marks, flow, quoted)
-    }
-
     /// Waits for a written packet; returns the time it came.
     pub(super) fn expect(
         &mut self,
@@ -235,49 +158,6 @@ impl<H: ScriptHost> Run<'_, H> {
         Ok(())
     }
 
-    /// Compares a packet with the script, apart from its time.
-    pub(super) fn judge(
-        &self,
-        packet: &Packet,
-        body: &TcpPacket,
-        arrival: &PacketOut,
-    ) -> Result<(usize, Fit, Rules), Mismatch> {
-        let (index, segment) = match &arrival.body {
-            Emitted::Segment(index, segment) => (*index, segment),
-            Emitted::Broken(what) => return Err(mismatch("packet", "a correct segment", what)),
-            Emitted::Other(_) => {
-                return Err(mismatch("packet", written(body), arrival.text(&self.flows)));
-            }
-        };
-        self.judge_connection(packet, index, segment)?;
-        let flow = self.flows.at(index);
-        let (setup, mode, text) = (&self.setup, self.settings.mode, self.text);
-        let from = packet.ends.map(|ends| ends.from.port);
-        let is_bound = from.is_some_and(|port| self.calls.bound.values().any(|it| *it == port));
-        let judge = Judge { flow, setup, mode, text, is_bound, isns: &self.isns };
-        judge.judge(packet, body, segment).map(|(fit, rules)| (index, fit, rules))
-    }
-
-    /// Without ends, a packet belongs to the connection of the packets before, or opens one.
-    fn judge_connection(
-        &self,
-        packet: &Packet,
-        index: usize,
-        segment: &Segment,
-    ) -> Result<(), Mismatch> {
-        let opens = segment.flags.is_syn() && !segment.flags.is_ack();
-        match self.flows.current() {
-            Some(current) if packet.ends.is_none() && current != index && !opens => {
-                let name = |index| {
-                    let Flow { local, remote } = self.flows.at(index).live;
-                    format!("{local} > {remote}")
-                };
-                Err(mismatch("connection", name(current), name(index)))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Lets time pass until there is a packet, or `moment` is over.
     fn await_packet(&mut self, moment: Moment) -> Played {
         let until = match moment.until {
@@ -366,7 +246,7 @@ fn interval(from: Duration, until: Duration, tolerance: Duration) -> String {
 }
 
 /// Neighbour discovery and multicast listener reports, which hosts send on their own.
-fn is_housekeeping(packet: &[u8]) -> bool {
+pub(super) fn is_housekeeping(packet: &[u8]) -> bool {
     match IpHeader::parse(packet) {
         Ok((ip, [icmp_type, ..])) => {
             ip.protocol == Protocol::ICMPV6 && (130..=143).contains(icmp_type)

@@ -11,17 +11,6 @@ use super::{FlowState, Segment};
 type Block = (SeqNum, SeqNum);
 
 impl FlowState {
-    pub(super) fn note_end(&mut self, segment: &Segment) {
-        if segment.flags.is_rst() {
-            return;
-        }
-        let controls = u32::from(segment.flags.is_syn()) + u32::from(segment.flags.is_fin());
-        let end = segment.seq + (segment.len() + controls);
-        if self.local_end.is_none_or(|before| end.distance_from(before) > 0) {
-            self.local_end = Some(end);
-        }
-    }
-
     /// True if a pure acknowledgment of the host begins at the end of all that it sent. Probes do
     /// not.
     pub(crate) fn is_at_end(&self, segment: &Segment) -> bool {
