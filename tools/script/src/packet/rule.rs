@@ -43,22 +43,6 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Every rule, in the order of use.
-    pub const ALL: [Self; 12] = [
-        Self::OptionsAsSet,
-        Self::WindowScale,
-        Self::WindowSize,
-        Self::BufferSize,
-        Self::ResetTimestamps,
-        Self::Push,
-        Self::EarlyAck,
-        Self::LateAck,
-        Self::RedundantAck,
-        Self::ReAimed,
-        Self::SimultaneousClose,
-        Self::OtherBranch,
-    ];
-
     /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
