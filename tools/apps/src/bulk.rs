@@ -29,6 +29,7 @@ pub use crate::direction::Direction;
 pub use series::{Sample, Shares};
 pub use units::{bitrate, transfer};
 
+mod course;
 mod due;
 mod iperf3_client;
 mod run;
@@ -390,23 +391,6 @@ impl<T: Transport> Bulk<T> {
         Some(stream.answered?.since(self.began + self.plan.omit))
     }
 
-    /// Ends the transfer now; totals count the bytes moved so far.
-    pub fn end(&mut self, net: &mut T, now: Instant) {
-        self.send_termination(net);
-        if let Some(mut race) = self.race.take() {
-            race.give_up(net);
-        }
-        if self.state == TransferState::Running {
-            self.stop(net, now);
-        }
-        self.state = TransferState::Over;
-        for stream in &mut self.streams {
-            if let Some(id) = stream.id.take() {
-                net.abort(id);
-            }
-        }
-    }
-
     /// Marks the transfer as over.
     pub(crate) fn be_over(&mut self) {
         self.state = TransferState::Over;
@@ -423,22 +407,6 @@ impl<T: Transport> Bulk<T> {
             }
         }
         self.state = TransferState::Over;
-    }
-
-    /// Latest time of the next poll.
-    pub(crate) fn next_due(&self) -> Option<Instant> {
-        match self.state {
-            TransferState::NotBegun | TransferState::Over => None,
-            TransferState::Opening if self.race.is_some() => self.race.as_ref()?.next_deadline(),
-            TransferState::Opening => Some(self.began + self.plan.timeout),
-            TransferState::Ending { since } => Some(since + self.plan.timeout),
-            TransferState::Running => {
-                let (end, token) = (self.end_time(), self.due.next_time());
-                let lost = self.lost.map(|(_, since)| since + GRACE);
-                let deadlines = [Some(self.next_sample), end, token, self.next_look, lost];
-                deadlines.into_iter().flatten().min()
-            }
-        }
     }
 }
 

@@ -88,6 +88,54 @@ impl<I> Client<I> {
     }
 }
 
+impl<I: Copy + PartialEq> Client<I> {
+    /// True if this is its control connection.
+    pub(crate) fn is_control(&self, id: I) -> bool {
+        self.control.as_ref().is_some_and(|control| control.id() == id)
+    }
+
+    /// Sends the cookie if the open connection is the control connection.
+    pub(crate) fn on_open(&mut self, id: I) {
+        if self.phase == Phase::Connecting
+            && let Some(control) = self.control.as_mut().filter(|it| it.id() == id)
+        {
+            control.say(&self.terms.cookie);
+            self.phase = Phase::Cookie;
+        }
+    }
+
+    /// Blames the step that did not come in time.
+    pub(crate) fn on_silence(&mut self) {
+        if self.phase != Phase::Connecting {
+            self.fault.get_or_insert(Fault::Silent(self.phase.awaited()));
+        }
+    }
+
+    /// Tells the server that the client's time is over.
+    pub(crate) fn tell_end(&mut self) {
+        if self.phase == Phase::Running
+            && let Some(control) = &mut self.control
+        {
+            control.tell(State::TestEnd);
+            self.phase = Phase::Ending;
+        }
+    }
+
+    /// Tells the server that the client stops, and closes.
+    pub(crate) fn terminate<T: Transport<Id = I>>(&mut self, net: &mut T) {
+        let Some(mut control) = self.control.take() else { return };
+        if self.phase == Phase::Connecting {
+            return net.abort(control.id());
+        }
+        if self.fault.is_none() {
+            control.tell(State::ClientTerminate);
+        }
+        // The result does not matter: the server may be gone.
+        let _gone = control.flush(net);
+        net.close(control.id());
+    }
+}
+
 impl<T: Transport> Bulk<T> {
     /// Begins to open the control connection.
     pub(crate) fn open_control(&mut self, net: &mut T, now: Instant) {
@@ -104,32 +152,6 @@ impl<T: Transport> Bulk<T> {
                 }
                 self.break_off(net, unopened.into(), now);
             }
-        }
-    }
-
-    /// True if this is the control connection.
-    pub(crate) fn is_control(&self, id: T::Id) -> bool {
-        let control = self.client.as_ref().and_then(|client| client.control.as_ref());
-        control.is_some_and(|control| control.id() == id)
-    }
-
-    /// Sends the cookie if the open connection is the control connection.
-    pub(crate) fn on_control_open(&mut self, id: T::Id) {
-        if !self.is_control(id) {
-            return;
-        }
-        if let Some(client) = self.client.as_mut().filter(|it| it.phase == Phase::Connecting)
-            && let Some(control) = &mut client.control
-        {
-            control.say(&client.terms.cookie);
-            client.phase = Phase::Cookie;
-        }
-    }
-
-    /// Blames the step that did not come in time.
-    pub(crate) fn on_silence(&mut self) {
-        if let Some(client) = self.client.as_mut().filter(|it| it.phase != Phase::Connecting) {
-            client.fault.get_or_insert(Fault::Silent(client.phase.awaited()));
         }
     }
 
@@ -155,31 +177,6 @@ impl<T: Transport> Bulk<T> {
         }
         self.flush_control(net, now);
         true
-    }
-
-    /// Tells the server that the client's time is over.
-    pub(crate) fn tell_end(&mut self) {
-        if let Some(client) = self.client.as_mut().filter(|it| it.phase == Phase::Running)
-            && let Some(control) = &mut client.control
-        {
-            control.tell(State::TestEnd);
-            client.phase = Phase::Ending;
-        }
-    }
-
-    /// Tells the server that the client stops, and closes.
-    pub(crate) fn send_termination(&mut self, net: &mut T) {
-        let Some(client) = &mut self.client else { return };
-        let Some(mut control) = client.control.take() else { return };
-        if client.phase == Phase::Connecting {
-            return net.abort(control.id());
-        }
-        if client.fault.is_none() {
-            control.tell(State::ClientTerminate);
-        }
-        // The result does not matter: the server may be gone.
-        let _gone = control.flush(net);
-        net.close(control.id());
     }
 
     fn hear(&mut self, net: &mut T, now: Instant) -> Result<Heard, Fault> {

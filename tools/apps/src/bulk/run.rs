@@ -1,4 +1,4 @@
-//! Course of a transfer: the streams open, bytes flow, the time ends, the streams end.
+//! Streams of a transfer: they open, carry bytes until the time is over, and end.
 
 use core::time::Duration;
 
@@ -7,24 +7,11 @@ use whimbrel_base::Instant;
 
 use super::series::StreamState;
 use super::{
-    Bulk, ConnError, Direction, GRACE, OpenError, Peer, Reading, StopCondition, Stream, Totals,
+    Bulk, ConnError, Direction, OpenError, Peer, Reading, StopCondition, Stream, Totals,
     TransferState, Transport, TransportEvent,
 };
 
 impl<T: Transport> Bulk<T> {
-    pub(super) fn open(&mut self, net: &mut T, now: Instant) {
-        self.state = TransferState::Opening;
-        self.began = now;
-        self.until = now;
-        if self.plan.destinations.len() > 1 {
-            return self.begin_seeking(net, now);
-        }
-        if self.client.is_some() {
-            return self.open_control(net, now);
-        }
-        self.open_streams(net, now);
-    }
-
     /// Begins to open the next streams.
     pub(super) fn open_streams(&mut self, net: &mut T, now: Instant) {
         for _ in self.streams.len()..self.plan.streams.max(1) as usize {
@@ -54,6 +41,25 @@ impl<T: Transport> Bulk<T> {
                 }
                 self.break_off(net, unopened.into(), now);
                 false
+            }
+        }
+    }
+
+    /// Ends the transfer now; totals count the bytes moved so far.
+    pub fn end(&mut self, net: &mut T, now: Instant) {
+        if let Some(client) = &mut self.client {
+            client.terminate(net);
+        }
+        if let Some(mut race) = self.race.take() {
+            race.give_up(net);
+        }
+        if self.state == TransferState::Running {
+            self.stop(net, now);
+        }
+        self.state = TransferState::Over;
+        for stream in &mut self.streams {
+            if let Some(id) = stream.id.take() {
+                net.abort(id);
             }
         }
     }
@@ -89,7 +95,7 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    fn index_of(&self, id: T::Id) -> Option<usize> {
+    pub(super) fn index_of(&self, id: T::Id) -> Option<usize> {
         let index = self.due.at_place(T::place(id))?;
         self.streams.get(index).filter(|stream| stream.id == Some(id)).map(|_| index)
     }
@@ -104,48 +110,10 @@ impl<T: Transport> Bulk<T> {
         self.effort[0] = (self.plan.effort)();
     }
 
-    /// Runs timers, then handles events.
-    pub(crate) fn go_on(&mut self, net: &mut T, now: Instant) -> bool {
-        self.on_time(net, now);
-        let said = self.talk(net, now);
-        self.pump(net, now) | said
-    }
-
     /// Ends the transfer after an error: without one stream it would measure something else.
     pub(crate) fn break_off(&mut self, net: &mut T, conn_error: ConnError, now: Instant) {
         self.conn_error.get_or_insert(conn_error);
         self.end(net, now);
-    }
-
-    pub(super) fn on_event(&mut self, net: &mut T, event: TransportEvent<T>, now: Instant) {
-        if self.race.is_some() {
-            return self.on_attempt(net, &event, now);
-        }
-        self.note(&event);
-        match event {
-            TransportEvent::Connected(id) => {
-                self.on_control_open(id);
-                let index = self.index_of(id);
-                let Some(stream) = index.and_then(|index| self.streams.get_mut(index)) else {
-                    return;
-                };
-                stream.open = true;
-                (stream.local, stream.remote) = (net.local(id), net.remote(id));
-                let all = self.streams.iter().all(|stream| stream.open);
-                if all && self.state == TransferState::Opening && self.client.is_none() {
-                    self.start(now);
-                }
-            }
-            TransportEvent::Closed(id, Some(conn_error)) if self.is_opening(id) => {
-                self.break_off(net, conn_error, now);
-            }
-            _ => {}
-        }
-    }
-
-    fn is_opening(&self, id: T::Id) -> bool {
-        let is_ours = || self.is_control(id) || self.index_of(id).is_some();
-        self.state == TransferState::Opening && is_ours()
     }
 
     /// End of the first interval: the omitted part has intervals of its own.
@@ -157,41 +125,6 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    /// Runs the timers that are due.
-    pub(super) fn on_time(&mut self, net: &mut T, now: Instant) {
-        match self.state {
-            TransferState::Opening if self.race.is_some() => self.go_on_seeking(net, now),
-            TransferState::Opening if now >= self.began + self.plan.timeout => {
-                self.on_silence();
-                self.break_off(net, ConnError::ConnectTimeout, now);
-            }
-            TransferState::Ending { since } if now >= since + self.plan.timeout => {
-                self.on_silence();
-                self.conn_error.get_or_insert(ConnError::ResponseTimeout);
-                self.end(net, now);
-            }
-            TransferState::Running if self.lost.is_some_and(|(_, since)| now >= since + GRACE) => {
-                let (conn_error, _) = self.lost.unwrap_or((ConnError::EndedEarly, now));
-                self.break_off(net, conn_error, now);
-            }
-            TransferState::Running => {
-                while self.state == TransferState::Running && now >= self.next_sample {
-                    let at = self.next_sample;
-                    self.sample(net, at);
-                    let omitted = self.began + self.plan.omit;
-                    self.next_sample = at + self.plan.interval;
-                    if at < omitted {
-                        self.next_sample = self.next_sample.min(omitted);
-                    }
-                }
-                if self.end_time().is_some_and(|end| now >= end) {
-                    self.stop(net, now);
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// Time of the end, if a time ends it.
     pub(super) fn end_time(&self) -> Option<Instant> {
         match self.plan.until {
@@ -200,7 +133,7 @@ impl<T: Transport> Bulk<T> {
         }
     }
 
-    fn sample(&mut self, net: &T, at: Instant) {
+    pub(super) fn sample(&mut self, net: &T, at: Instant) {
         let until = at.since(self.began);
         let alone = self.streams.len() == 1;
         let together = net.retransmits();
@@ -241,7 +174,9 @@ impl<T: Transport> Bulk<T> {
             }
             stream.shut = true;
         }
-        self.tell_end();
+        if let Some(client) = &mut self.client {
+            client.tell_end();
+        }
     }
 
     /// Works on each stream with an event. Returns true if one has more to do at once.

@@ -17,14 +17,17 @@ impl<T: Transport> Bulk<T> {
         self.go_on_seeking(net, now);
     }
 
-    /// Handles an event of one of the attempts.
-    pub(super) fn on_attempt(&mut self, net: &mut T, event: &TransportEvent<T>, now: Instant) {
-        let Some(winner) = self.race.as_mut().and_then(|race| race.on_event(net, event, now))
-        else {
-            return;
-        };
+    /// Handles an event of one of the attempts. Returns the connection to the server if it is the one
+    /// that opened.
+    pub(super) fn on_attempt(
+        &mut self,
+        net: &mut T,
+        event: &TransportEvent<T>,
+        now: Instant,
+    ) -> Option<T::Id> {
+        let winner = self.race.as_mut().and_then(|race| race.on_event(net, event, now))?;
         self.unreached = self.race.take().map_or_else(Vec::new, Race::into_failed);
-        self.on_found(net, winner, now);
+        Some(self.on_found(net, winner, now))
     }
 
     pub(super) fn go_on_seeking(&mut self, net: &mut T, now: Instant) {
@@ -45,7 +48,7 @@ impl<T: Transport> Bulk<T> {
     }
 
     /// Uses the connection to the server that answered as the first of the transfer.
-    fn on_found(&mut self, net: &mut T, winner: Winner<T::Id>, now: Instant) {
+    fn on_found(&mut self, net: &mut T, winner: Winner<T::Id>, now: Instant) -> T::Id {
         let Winner { id, to, .. } = winner;
         (self.plan.target, self.plan.options.zone) = (to.at, to.zone);
         self.plan.destinations = vec![to];
@@ -57,6 +60,6 @@ impl<T: Transport> Bulk<T> {
                 self.open_streams(net, now);
             }
         }
-        self.on_event(net, TransportEvent::Connected(id), now);
+        id
     }
 }
