@@ -247,7 +247,7 @@ impl Wires {
 
     /// Takes what a host has to send.
     pub(crate) fn take(&mut self, now: Instant, from: &mut Shard) {
-        from.tell_time(now);
+        from.set_now(now);
         from.tx(&mut self.batch);
         let pending = self.batch.pending();
         for (segment, buffer) in pending.iter().zip(&mut self.buffers) {

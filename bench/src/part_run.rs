@@ -206,8 +206,8 @@ impl PartRun {
 
     fn pass(&mut self, time: Duration) {
         self.now = self.now + time;
-        self.client.tell_time(self.now);
-        self.server.tell_time(self.now);
+        self.client.set_now(self.now);
+        self.server.set_now(self.now);
     }
 
     /// Returns how many connections became established at the client.

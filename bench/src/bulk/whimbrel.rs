@@ -244,7 +244,7 @@ impl Wire {
 
     /// Takes a burst of what one host has to send to the other; returns how many frames that was.
     fn carry(&mut self, now: Instant, from: &mut Shard, to: &mut Shard) -> usize {
-        from.tell_time(now);
+        from.set_now(now);
         from.tx(&mut self.batch);
         self.metas.clear();
         for (segment, buffer) in self.batch.pending().iter().zip(&mut self.buffers) {

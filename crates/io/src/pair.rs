@@ -295,7 +295,7 @@ impl<P: Port> Host<P> {
         outward: &mut PairLink,
         batch: &mut TxBatch,
     ) -> Activity {
-        self.shard.tell_time(now);
+        self.shard.set_now(now);
         let commands = self.port.drain(now, &mut self.shard);
         let arrived = self.receive(now, inward);
         let Self { shard, port, tap, trace, .. } = self;

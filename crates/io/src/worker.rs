@@ -238,7 +238,7 @@ impl<D: Device, P: Port> Worker<D, P> {
     /// Runs one turn: commands in, frames in, timers, events out, segments out.
     fn turn(&mut self) -> Result<Activity, WorkerError> {
         let now = self.clock.now();
-        self.shard.tell_time(now);
+        self.shard.set_now(now);
         let mut commands = self.port.drain(now, &mut self.shard);
         self.device.take_room(self.shard.chunk_pool());
         let (shard, tap, trace) = (&mut self.shard, &mut self.tap, &mut self.trace);
@@ -313,7 +313,7 @@ impl<D: Device, P: Port> Worker<D, P> {
         self.waker.announce();
         // Commands queued before the announcement have not woken the worker.
         let now = self.clock.now();
-        self.shard.tell_time(now);
+        self.shard.set_now(now);
         let late = self.port.drain(now, &mut self.shard);
         let result = match late {
             Activity::Busy => self.finish_turn(now),

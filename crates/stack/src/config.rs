@@ -97,7 +97,7 @@ impl Steering {
 
     /// Whether segments between these ports come in by this queue; where that cannot be computed,
     /// they are taken as they come. The two directions are alike.
-    pub const fn comes_home(self, one: u16, other: u16) -> bool {
+    pub const fn maps_to_this_queue(self, one: u16, other: u16) -> bool {
         match self {
             Self::None | Self::Consistent => true,
             Self::Computable { queue, queues } => queue_between(one, other, queues) == queue,

@@ -17,7 +17,7 @@ pub struct SynHandle {
 
 /// A SYN that waits for an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Asked {
+pub struct SynRequest {
     /// What it is answered by.
     pub syn: SynHandle,
     /// Whom it is from, and for.

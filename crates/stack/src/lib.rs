@@ -84,7 +84,7 @@ pub use batch::TxBatch;
 pub use config::{
     Capabilities, InterfaceAddress, Medium, Route, ShardConfig, Steering, queue_between,
 };
-pub use dial::{Answer, Asked, SynHandle, Withdrawal};
+pub use dial::{Answer, SynHandle, SynRequest, Withdrawal};
 pub use event::{Event, Recv};
 pub use frame::RxFrame;
 pub use handle::Handle;

@@ -5,7 +5,7 @@ mod addressing;
 mod echo;
 pub mod ip;
 pub mod link;
-mod looped;
+mod loopback;
 mod paths;
 pub mod ping;
 pub(crate) mod replies;
@@ -20,11 +20,11 @@ use whimbrel_wire::{Address, EthernetHeader};
 
 use crate::ip::{ErrorReport, FlowKey, FrameDrop, IpLayer};
 use crate::link::{
-    AddressCheck, AddressConflict, CheckedAddress, Link, LinkControl, TooManyChecks, Unframed,
+    AddressCheck, AddressConflict, CheckedAddress, FrameContents, Link, LinkControl, TooManyChecks,
     destination_of,
 };
-use crate::net::looped::{Looped, QueueFull};
-use crate::net::replies::{Pending, Replies};
+use crate::net::loopback::{LoopbackQueue, QueueFull};
+use crate::net::replies::{PendingReply, Replies};
 use crate::ping::Pings;
 use crate::{RxFrame, TxBatch};
 
@@ -43,8 +43,8 @@ pub(crate) struct Net {
     pub(crate) link: Option<Link>,
     /// What each packet is looked at for before it leaves. As long as there is nothing, a packet of a stream
     /// to another host pays one comparison.
-    looks: Looks,
-    looped: Looped,
+    checks: PacketChecks,
+    looped: LoopbackQueue,
     /// One queue for all protocols: what it holds leaves in the order in which it was asked for.
     pub(crate) replies: Replies,
     pub(crate) pings: Pings,
@@ -53,7 +53,7 @@ pub(crate) struct Net {
 
 /// What packets are looked at for before they leave.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Looks {
+struct PacketChecks {
     /// True if each is checked for a destination that is this host itself, or has no route any more: from the
     /// first packet on that this host sends to itself, or the first change of its addresses and routes.
     destinations: bool,
@@ -62,7 +62,7 @@ struct Looks {
     narrow_paths: bool,
 }
 
-impl Looks {
+impl PacketChecks {
     #[inline]
     const fn is_nothing(self) -> bool {
         !(self.destinations | self.narrow_paths)
@@ -75,8 +75,8 @@ impl Net {
         Self {
             ip,
             link,
-            looks: Looks::default(),
-            looped: Looped::default(),
+            checks: PacketChecks::default(),
+            looped: LoopbackQueue::default(),
             replies: Replies::default(),
             pings: Pings::new(key),
             unclaimed: Unclaimed::default(),
@@ -92,9 +92,9 @@ impl Net {
 
     /// What a frame carries.
     #[inline(always)]
-    fn open<'a>(&self, frame: &'a [u8]) -> Result<Unframed<'a>, FrameDrop> {
+    fn open<'a>(&self, frame: &'a [u8]) -> Result<FrameContents<'a>, FrameDrop> {
         match &self.link {
-            None => Ok(Unframed::Packet(frame)),
+            None => Ok(FrameContents::Packet(frame)),
             Some(link) => link.open(frame),
         }
     }
@@ -105,7 +105,7 @@ impl Net {
         &mut self,
         frame: &RxFrame<'a>,
     ) -> Option<(FlowKey, PlainSegment<'a>)> {
-        let Ok(Unframed::Packet(packet)) = self.open(frame.octets) else { return None };
+        let Ok(FrameContents::Packet(packet)) = self.open(frame.octets) else { return None };
         self.ip.read_plain(packet, frame.meta.checksum)
     }
 
@@ -114,8 +114,8 @@ impl Net {
     pub(crate) fn unframe<'a>(&mut self, now: Instant, frame: &RxFrame<'a>) -> Option<RxFrame<'a>> {
         self.ip.counters.in_receives += 1;
         let reason = match self.open(frame.octets) {
-            Ok(Unframed::Packet(bytes)) => return Some(RxFrame { octets: bytes, ..*frame }),
-            Ok(Unframed::LinkControl(heard)) => match self.hear(heard, now) {
+            Ok(FrameContents::Packet(bytes)) => return Some(RxFrame { octets: bytes, ..*frame }),
+            Ok(FrameContents::LinkControl(heard)) => match self.process_control(heard, now) {
                 Ok(()) => {
                     self.ip.counters.in_delivers += 1;
                     return None;
@@ -163,48 +163,48 @@ impl Net {
     }
 
     /// Acts upon what a neighbour said.
-    fn hear(&mut self, heard: LinkControl, now: Instant) -> Result<(), FrameDrop> {
+    fn process_control(&mut self, heard: LinkControl, now: Instant) -> Result<(), FrameDrop> {
         let Self { ip, link: Some(link), .. } = self else { return Err(FrameDrop::EtherType) };
-        link.hear(&ip.addresses, heard, now)
+        link.process_control(&ip.addresses, heard, now)
     }
 
     /// From now on packets may be for this host itself, or for nobody that a route leads to.
-    pub(crate) fn look_at_destinations(&mut self) {
-        self.looks.destinations = true;
+    pub(crate) fn enable_destination_check(&mut self) {
+        self.checks.destinations = true;
     }
 
     /// The path to `remote` carries no more than `said` bytes, by a router's report.
     pub(crate) fn note_path_mtu(&mut self, now: Instant, remote: Address, said: u16) {
         self.ip.path_mtus.note(now, remote, said);
-        self.looks.narrow_paths |= self.ip.path_mtus.has_narrow();
+        self.checks.narrow_paths |= self.ip.path_mtus.has_narrow();
     }
 
     /// Addresses a packet. `false` if it does not leave now.
     #[inline]
-    pub(crate) fn depart(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
+    pub(crate) fn transmit(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
         // Where frames begin with their IP header, and none is for this host itself, it leaves as it is.
-        if self.looks.is_nothing() && self.link.is_none() {
+        if self.checks.is_nothing() && self.link.is_none() {
             return true;
         }
-        self.depart_addressed(tx, now)
+        self.transmit_addressed(tx, now)
     }
 
     #[inline(never)]
-    fn depart_addressed(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
-        if self.looks.destinations && !self.leaves(tx) {
+    fn transmit_addressed(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
+        if self.checks.destinations && !self.leaves(tx) {
             return false;
         }
-        if self.looks.narrow_paths {
-            self.look_for_narrow_path(tx, now);
+        if self.checks.narrow_paths {
+            self.check_narrow_path(tx, now);
         }
-        self.depart_by_wire(tx, now)
+        self.transmit_to_device(tx, now)
     }
 
     #[cold]
     #[inline(never)]
-    fn look_for_narrow_path(&mut self, tx: &mut TxSegment, now: Instant) {
+    fn check_narrow_path(&mut self, tx: &mut TxSegment, now: Instant) {
         self.ip.path_mtus.sweep(now);
-        self.looks.narrow_paths = self.ip.path_mtus.has_narrow();
+        self.checks.narrow_paths = self.ip.path_mtus.has_narrow();
         self.ip.allow_fragments(now, tx);
     }
 
@@ -246,17 +246,17 @@ impl Net {
     }
 
     /// The same of one that goes by the wire in any case.
-    fn depart_by_wire(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
+    fn transmit_to_device(&mut self, tx: &mut TxSegment, now: Instant) -> bool {
         match &mut self.link {
             None => true,
-            Some(link) => link.depart(&self.ip.routes, tx, now),
+            Some(link) => link.transmit(&self.ip.routes, tx, now),
         }
     }
 
     /// Nothing comes back from `dst` (RFC 9293 3.8.3, R1).
-    pub(crate) fn doubt_path(&mut self, dst: &Address, now: Instant) {
+    pub(crate) fn suspect_path(&mut self, dst: &Address, now: Instant) {
         if let Some(link) = self.link.as_mut() {
-            link.doubt(&self.ip.routes, dst, now);
+            link.suspect(&self.ip.routes, dst, now);
         }
     }
 
@@ -295,7 +295,7 @@ impl Net {
     pub(crate) fn memory(&self) -> usize {
         let waiting = self.link.as_ref().map_or(0, |link| link.neighbours().waiting());
         self.ip.reassembly.bytes()
-            + self.replies.len() * size_of::<Pending>()
+            + self.replies.len() * size_of::<PendingReply>()
             + waiting * size_of::<TxSegment>()
     }
 

@@ -3,21 +3,21 @@
 //! | group | methods |
 //! |---|---|
 //! | getters | [`Shard::counters`], [`Shard::census`], [`Shard::flow`], … |
-//! | what happened | [`Shard::rx`], [`Shard::advance`], [`Shard::tell_time`] |
+//! | what happened | [`Shard::rx`], [`Shard::advance`], [`Shard::set_now`] |
 //! | commands, at the time last told | [`Shard::listen`], [`Shard::connect`], [`Shard::send`], … |
 //! | what to do next | [`Shard::tx`], [`Shard::poll_event`], [`Shard::next_deadline`] |
 
 mod addressing;
-mod administer;
 mod budget;
 mod clock;
 mod commands;
 mod connect;
+mod control;
 mod icmp;
 mod input;
 mod invariants;
-mod itself;
 mod listeners;
+mod loopback;
 mod mtu;
 mod network;
 mod output;
@@ -106,7 +106,7 @@ impl Shard {
     /// It is `now`: what is commanded next happens then. [`Shard::rx`] and [`Shard::advance`] say
     /// so themselves; after a sleep, somebody must before the first command, or its timers would
     /// start in the past.
-    pub fn tell_time(&mut self, now: Instant) {
+    pub fn set_now(&mut self, now: Instant) {
         // Between two turns it is told several times.
         if now > self.cx.now {
             self.cx.now = now;
@@ -180,7 +180,7 @@ impl Shard {
             udp_sockets: self.udp.sockets.len(),
             udp_unsent: self.udp.unsent(),
             other_addresses: self.net.ip.addresses.others(),
-            by_verdict: self.tcp.passive.dials.len(),
+            pending_dials: self.tcp.passive.dials.len(),
         }
     }
 
@@ -350,7 +350,7 @@ pub struct Census {
     /// Addresses of others that this host speaks for.
     pub other_addresses: usize,
     /// Destinations, of any, with which handshakes wait for an answer or are under way.
-    pub by_verdict: usize,
+    pub pending_dials: usize,
 }
 
 /// Those of two shards.
@@ -374,7 +374,7 @@ impl core::ops::AddAssign for Census {
             udp_sockets,
             udp_unsent,
             other_addresses,
-            by_verdict,
+            pending_dials,
         } = other;
         self.connections += connections;
         self.syn_entries += syn_entries;
@@ -393,7 +393,7 @@ impl core::ops::AddAssign for Census {
         self.udp_sockets += udp_sockets;
         self.udp_unsent += udp_unsent;
         self.other_addresses += other_addresses;
-        self.by_verdict += by_verdict;
+        self.pending_dials += pending_dials;
     }
 }
 

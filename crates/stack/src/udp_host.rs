@@ -102,7 +102,7 @@ impl SendTo {
 pub(crate) struct UdpHost {
     pub(crate) sockets: Sockets,
     /// What of a datagram did not leave yet, where it leaves in fragments.
-    leaving: UdpLeaving,
+    leaving: UdpTransmit,
     /// What datagrams held when records were counted last, bytes.
     bytes_counted: usize,
     /// Where a socket that receives there sent its last datagram, and from which address.
@@ -111,7 +111,7 @@ pub(crate) struct UdpHost {
 
 impl UdpHost {
     pub(crate) fn new(sockets: Sockets) -> Self {
-        Self { sockets, leaving: UdpLeaving::default(), bytes_counted: 0, last_route: None }
+        Self { sockets, leaving: UdpTransmit::default(), bytes_counted: 0, last_route: None }
     }
 }
 
@@ -170,7 +170,7 @@ impl UdpHost {
     }
 
     /// Counts what datagrams hold, as [`UdpHost::room`] needs it once a millisecond.
-    pub(crate) fn weigh(&mut self) {
+    pub(crate) fn count_held(&mut self) {
         self.bytes_counted = self.sockets.held();
     }
 }
@@ -223,7 +223,7 @@ impl UdpHost {
             }
             (Some(wish), _) => {
                 let speaks = addresses.source_index_of(&wish, &to.addr).is_some()
-                    || (self.sockets.is_any(handle) && net.ip.takes_other(&wish));
+                    || (self.sockets.is_any(handle) && net.ip.accepts_foreign(&wish));
                 speaks.then_some(wish).ok_or(UdpError::NotLocal(wish))
             }
             (None, Local::Address(own)) => {
@@ -255,7 +255,7 @@ fn check_destination(net: &mut Net, to: Endpoint) -> Result<(), UdpError> {
     let is_local = net.ip.addresses.is_local(&to.addr);
     judge_destination(&net.ip.routes, is_local, to)?;
     if is_local {
-        net.look_at_destinations();
+        net.enable_destination_check();
     }
     Ok(())
 }
@@ -376,7 +376,7 @@ impl PacketProtocol for UdpHost {
             if batch.is_full() || !self.has_output() {
                 return;
             }
-            batch.fill(|tx| self.write(cx, net, tx) && net.depart(tx, cx.now));
+            batch.fill(|tx| self.write(cx, net, tx) && net.transmit(tx, cx.now));
         }
     }
 }
@@ -391,7 +391,7 @@ impl UdpHost {
     ) -> Result<(), Undelivered> {
         let room = self.room(cx);
         let addresses = &net.ip.addresses;
-        if addresses.takes_any() && addresses.local_index_of(&arrived.to.addr).is_none() {
+        if addresses.accepts_any_address() && addresses.local_index_of(&arrived.to.addr).is_none() {
             return self.sockets.deliver_other(arrived, room);
         }
         self.sockets.deliver(arrived, room)
@@ -451,7 +451,7 @@ impl UdpHost {
             let mtu = net.ip.datagram_mtu(now, &out.to.addr);
             self.sockets.on_error(&out.from, &out.to, SocketError::TooBig { mtu });
         }
-        if refused || !net.ip.speaks_from(&out.from.addr) {
+        if refused || !net.ip.is_source_address(&out.from.addr) {
             self.sockets.counters.out_discards += segments;
             return false;
         }
@@ -467,14 +467,14 @@ impl UdpHost {
 
 /// What is on its way out in several packets.
 #[derive(Default, Debug)]
-struct UdpLeaving {
+struct UdpTransmit {
     /// The rest of a datagram.
     fragments: Option<Datagram>,
     /// The rest of several.
     segments: Option<OutgoingDatagram>,
 }
 
-impl UdpLeaving {
+impl UdpTransmit {
     /// Whether nothing is on its way out.
     const fn is_empty(&self) -> bool {
         self.fragments.is_none() && self.segments.is_none()

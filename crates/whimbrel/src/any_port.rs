@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use tokio::sync::oneshot;
-use whimbrel_stack::{Answer, Asked, ListenerId, Shard, SynHandle, Withdrawal};
+use whimbrel_stack::{Answer, SynRequest, ListenerId, Shard, SynHandle, Withdrawal};
 use whimbrel_wire::Flow;
 
 use crate::cell::Settings;
@@ -56,7 +56,7 @@ impl AnyPort {
         let Some((id, end)) = &self.listening else { return };
         while let Some(place) = end.place() {
             let Some(asked) = shard.asked(*id) else { return };
-            let Asked { syn, flow } = asked;
+            let SynRequest { syn, flow } = asked;
             let (withdrawn, tells) = oneshot::channel();
             self.asked.insert(syn, Waiting { withdrawn, opened: None, flow });
             place.send(Dial { asked, shard: end.shard, withdrawn: tells });

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc::{Permit, Sender};
 use tokio::sync::oneshot;
-use whimbrel_stack::{Answer, Asked, SynHandle, Withdrawal};
+use whimbrel_stack::{Answer, SynRequest, SynHandle, Withdrawal};
 
 use crate::backlog::Accepted;
 use crate::cell::Settings;
@@ -39,7 +39,7 @@ pub(crate) struct AnyEnd {
 /// A SYN that waits for a decision.
 #[derive(Debug)]
 pub(crate) struct Dial {
-    pub(crate) asked: Asked,
+    pub(crate) asked: SynRequest,
     /// Number of its shard.
     pub(crate) shard: usize,
     /// Receives the reason if it is withdrawn.

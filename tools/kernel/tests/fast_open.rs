@@ -113,7 +113,7 @@ impl Hosts {
     fn we_open(&mut self, to: Endpoint) -> Handle {
         let mut data = Bytes::from_static(REQUEST);
         let now = self.now();
-        self.shard.tell_time(now);
+        self.shard.set_now(now);
         let options = SocketOptions::default();
         let handle = self.shard.connect_fast(to, None, &options, &mut data).unwrap();
         // Without a cookie nothing is taken; it waits for the handshake.

@@ -1,7 +1,7 @@
 //! A process's sockets: descriptors over one shard, and the calls on them.
 //!
 //! The driver of the shard works through [`Sockets::shard_mut`] (`rx`, `advance`, `tx`, and
-//! `tell_time` before a call that follows a pause), but leaves its events to
+//! `set_now` before a call that follows a pause), but leaves its events to
 //! [`Sockets::drain_events`].
 
 mod accept;

@@ -276,7 +276,7 @@ impl ShardHost {
         let made = shard(&self.network, tunables);
         let shard = made.map_err(|error| SetError::Refused(error.to_string()))?;
         self.sockets = Sockets::new(shard);
-        self.sockets.shard_mut().tell_time(instant(self.now));
+        self.sockets.shard_mut().set_now(instant(self.now));
         Ok(())
     }
 }

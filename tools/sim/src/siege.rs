@@ -156,7 +156,7 @@ impl Siege {
             opened: 0,
             kept: VecDeque::new(),
         };
-        siege.shard.tell_time(siege.now);
+        siege.shard.set_now(siege.now);
         siege.datagrams = siege.shard.udp_bind(&Bind::new(Local::Both, PORTS[0])).ok();
         for family in families {
             let at = Endpoint::new(ours(*family, 0), PORTS[0]);

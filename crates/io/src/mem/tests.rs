@@ -42,7 +42,7 @@ fn handshake_takes_link_delay_and_wakes_both_workers() {
     // Let it fall asleep: the SYN must wake it.
     std::thread::sleep(Duration::from_millis(20));
     let mut connecting = shard(&client, CLIENT);
-    connecting.tell_time(clock.now());
+    connecting.set_now(clock.now());
     let begun = clock.now();
     let handle = connecting.connect(SERVER, None).unwrap();
     let waker = client.waker();

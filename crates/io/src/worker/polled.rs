@@ -67,7 +67,7 @@ impl<D: Device, P: Port> Worker<D, P> {
         self.waker.announce();
         // Commands queued before the announcement have not woken the worker.
         let now = self.clock.now();
-        self.shard.tell_time(now);
+        self.shard.set_now(now);
         if self.port.drain(now, &mut self.shard) == Activity::Busy {
             self.waker.retract();
             self.finish_turn(now)?;

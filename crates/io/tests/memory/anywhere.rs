@@ -91,7 +91,7 @@ fn scan(decide: impl Fn(u32) -> Option<Answer>) {
         send_all(&mut shard, &mut batch);
     }
     let census = shard.census();
-    assert_eq!((census.syn_entries, census.other_addresses, census.by_verdict), (0, 0, 0));
+    assert_eq!((census.syn_entries, census.other_addresses, census.pending_dials), (0, 0, 0));
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl Net {
 
     /// Forgets what was found out, by the former addresses and routes, of the way to this network.
     fn forget_ways(&mut self, network: &Route) {
-        self.look_at_destinations();
+        self.enable_destination_check();
         self.forget_paths(|remote| is_within(network, remote));
         if let Some(link) = &mut self.link {
             link.forget_ways();

@@ -10,7 +10,7 @@ use whimbrel_wire::{Address, IcmpMessage, Icmpv6Message};
 
 use super::Net;
 use crate::ip::{Datagram, EchoReport, FrameDrop, IcmpDatagram};
-use crate::net::replies::Pending;
+use crate::net::replies::PendingReply;
 use crate::ping::{
     EchoReply, Ping, PingEnd, PingError, PingFailure, PingId, Pings, Reported, Waiting, data_of,
 };
@@ -29,7 +29,7 @@ impl Net {
         }
         let (number, waiting) = self.pings.begin(*ping, local_index, cx.now);
         let request = self.echo_request(cx, number, &waiting);
-        if request.is_some_and(|request| self.replies.push(Pending::EchoRequest(request))) {
+        if request.is_some_and(|request| self.replies.push(PendingReply::EchoRequest(request))) {
             return Ok(waiting.id);
         }
         self.pings.forget(number);
@@ -57,7 +57,7 @@ impl Net {
             None => addresses.source_for(&to).ok_or(PingError::NoSource(to)),
         };
         if is_itself {
-            self.look_at_destinations();
+            self.enable_destination_check();
         }
         source
     }
@@ -94,7 +94,7 @@ impl Net {
 
     /// Queues the answer to an echo request.
     pub(crate) fn on_echo(&mut self, echo: Datagram) {
-        if self.replies.push(Pending::Echo(echo)) {
+        if self.replies.push(PendingReply::Echo(echo)) {
             self.ip.counters.in_delivers += 1;
         } else {
             self.ip.counters.drop_frame(FrameDrop::ReplyLimit);
@@ -126,7 +126,7 @@ impl Net {
             Reported::Again(waiting) => {
                 // Without room it is lost, as on the way.
                 if let Some(request) = self.echo_request(cx, number, &waiting) {
-                    self.reply(cx, Pending::EchoRequest(request));
+                    self.reply(cx, PendingReply::EchoRequest(request));
                 }
             }
         }

@@ -68,7 +68,7 @@ pub struct Link {
 
 /// What a frame turned out to be.
 #[derive(Debug)]
-pub(crate) enum Unframed<'a> {
+pub(crate) enum FrameContents<'a> {
     /// An IP packet, sent to this station.
     Packet(&'a [u8]),
     /// A neighbour speaks of itself.
@@ -133,7 +133,7 @@ impl Link {
 
     /// Takes the header off a frame.
     #[inline(never)]
-    pub(crate) fn open<'a>(&self, frame: &'a [u8]) -> Result<Unframed<'a>, FrameDrop> {
+    pub(crate) fn open<'a>(&self, frame: &'a [u8]) -> Result<FrameContents<'a>, FrameDrop> {
         let (header, packet) = EthernetHeader::parse(frame).map_err(|_| FrameDrop::Header)?;
         let cast = if header.dst == self.mac {
             FrameTarget::Own
@@ -149,7 +149,7 @@ impl Link {
         let version = match header.ether_type {
             EtherType::ARP => {
                 let arp = ArpPacket::parse(packet).map_err(|_| FrameDrop::Arp)?;
-                return Ok(Unframed::LinkControl(LinkControl::Arp(arp, cast)));
+                return Ok(FrameContents::LinkControl(LinkControl::Arp(arp, cast)));
             }
             EtherType::IPV4 => 4,
             EtherType::IPV6 => 6,
@@ -161,7 +161,7 @@ impl Link {
         }
         if ndp::is_discovery(packet) {
             return ndp::read(packet, header.src)
-                .map(|said| Unframed::LinkControl(LinkControl::Ndp(said)));
+                .map(|said| FrameContents::LinkControl(LinkControl::Ndp(said)));
         }
         // RFC 5227 2.1: an address is not used before it is known that nobody else has it.
         if self.probing.is_some() {
@@ -173,7 +173,7 @@ impl Link {
         if cast == FrameTarget::Group {
             Err(FrameDrop::LinkGroup)
         } else {
-            Ok(Unframed::Packet(packet))
+            Ok(FrameContents::Packet(packet))
         }
     }
 
@@ -181,7 +181,7 @@ impl Link {
     /// free. `false` if it waits for its neighbour, or was dropped.
     // Of the functions that an IP link does not need, none is to stand among what it needs.
     #[inline(never)]
-    pub(crate) fn depart(&mut self, routes: &Routes, tx: &mut TxSegment, now: Instant) -> bool {
+    pub(crate) fn transmit(&mut self, routes: &Routes, tx: &mut TxSegment, now: Instant) -> bool {
         let Some((dst, ether_type)) = destination(tx) else { return false };
         // Before the station is known: a packet that waits for it needs only six bytes then.
         let header = EthernetHeader { dst: MacAddress::default(), src: self.mac, ether_type };
@@ -200,18 +200,18 @@ impl Link {
     }
 
     /// The way to `dst` does not seem to work: its neighbour has to confirm that it is there.
-    pub(crate) fn doubt(&mut self, routes: &Routes, dst: &Address, now: Instant) {
+    pub(crate) fn suspect(&mut self, routes: &Routes, dst: &Address, now: Instant) {
         let way = self.gateways.choose(routes.routes_to(dst));
         let hop = way.and_then(|way| way.gateway).unwrap_or(*dst);
         if let Some(index) = self.neighbours.find(&hop) {
-            self.neighbours.doubt(index, now);
+            self.neighbours.suspect(index, now);
         }
     }
 
     /// The neighbour that takes packets to `dst`; sought if it is not known. If there is none, that is counted.
     fn next_hop(&mut self, routes: &Routes, dst: &Address, now: Instant) -> Option<u32> {
         // The cache would keep traffic with a gateway whose better is to be tried again.
-        if self.gateways.may_look(now) {
+        if self.gateways.may_probe(now) {
             self.hops = NextHopCache::default();
         }
         if let Some(index) = self.hops.find(dst, |index, hop| self.neighbours.is_at(index, hop)) {
@@ -266,7 +266,7 @@ impl Link {
                 .filter(|way| way.gateway.is_some() && !self.gateways.is_dead(way));
             if way.is_none() {
                 self.neighbours.give_up(packet);
-            } else if self.depart(routes, &mut packet, now) {
+            } else if self.transmit(routes, &mut packet, now) {
                 self.neighbours.make_ready(packet);
             }
         }
@@ -315,14 +315,14 @@ impl Link {
     }
 
     /// Acts upon what a neighbour said.
-    pub(crate) fn hear(
+    pub(crate) fn process_control(
         &mut self,
         addresses: &Addresses,
         heard: LinkControl,
         now: Instant,
     ) -> Result<(), FrameDrop> {
         if self.tentative.is_asking() {
-            self.hear_claim(&heard);
+            self.note_claim(&heard);
         }
         if self.probing.is_some() {
             match heard {
@@ -332,8 +332,8 @@ impl Link {
             return Err(FrameDrop::Tentative);
         }
         let heard = match heard {
-            LinkControl::Arp(packet, cast) => self.hear_arp(addresses, &packet, cast, now),
-            LinkControl::Ndp(said) => self.hear_ndp(addresses, &said, now),
+            LinkControl::Arp(packet, cast) => self.process_arp(addresses, &packet, cast, now),
+            LinkControl::Ndp(said) => self.process_ndp(addresses, &said, now),
         };
         self.welcome_back();
         heard

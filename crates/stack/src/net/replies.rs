@@ -13,7 +13,7 @@ use crate::ip::{Datagram, ErrorOut, FlowKey};
 
 /// What waits to be sent beside the connections' segments.
 #[derive(Debug)]
-pub(crate) enum Pending {
+pub(crate) enum PendingReply {
     /// A segment that no connection sends: a reset or an acknowledgment.
     Reply(FlowKey, Reply, Marking),
     /// The SYN-ACK of a half-open entry.
@@ -30,7 +30,7 @@ pub(crate) enum Pending {
     Packet(Bytes),
 }
 
-impl Pending {
+impl PendingReply {
     /// Whether it leaves from `addr`, of which `local` is the number.
     fn is_from(&self, local: u16, addr: &Address) -> bool {
         match self {
@@ -67,7 +67,7 @@ impl Pending {
 /// which any host provokes, leave some of it to SYN-ACKs: a client that misses one waits a second for the next.
 #[derive(Debug, Default)]
 pub(crate) struct Replies {
-    queue: VecDeque<Pending>,
+    queue: VecDeque<PendingReply>,
     /// Of packets that are repeated.
     bytes: usize,
 }
@@ -82,7 +82,7 @@ impl Replies {
 
     /// Queues it; returns whether there was room.
     #[inline]
-    pub(crate) fn push(&mut self, pending: Pending) -> bool {
+    pub(crate) fn push(&mut self, pending: PendingReply) -> bool {
         let bytes = self.bytes + pending.bytes();
         let room = self.queue.len() < pending.most() && bytes <= Self::MOST_BYTES;
         if room {
@@ -94,31 +94,31 @@ impl Replies {
 
     /// Queues the last segment of a connection: there are no more of those than connections, however
     /// many end at once.
-    pub(crate) fn push_own(&mut self, pending: Pending) {
+    pub(crate) fn push_unbounded(&mut self, pending: PendingReply) {
         self.bytes += pending.bytes();
         self.queue.push_back(pending);
     }
 
     /// Puts back the rest of what was popped.
-    pub(crate) fn put_back(&mut self, pending: Pending) {
+    pub(crate) fn push_front(&mut self, pending: PendingReply) {
         self.bytes += pending.bytes();
         self.queue.push_front(pending);
     }
 
     /// The first to be sent.
     #[inline]
-    pub(crate) fn first(&self) -> Option<&Pending> {
+    pub(crate) fn first(&self) -> Option<&PendingReply> {
         self.queue.front()
     }
 
     /// Takes out the first, which repeats nothing of anybody's packet and holds no memory.
     #[inline]
-    pub(crate) fn pass_first(&mut self) {
+    pub(crate) fn skip_front(&mut self) {
         // To drop it would be to ask once more what it is.
         core::mem::forget(self.queue.pop_front());
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Pending> {
+    pub(crate) fn pop(&mut self) -> Option<PendingReply> {
         let pending = self.queue.pop_front()?;
         if self.bytes > 0 {
             cold_path();
@@ -130,7 +130,7 @@ impl Replies {
     /// What was to leave from this address of the host's own does not.
     pub(crate) fn forget(&mut self, local: u16, addr: &Address) {
         self.queue.retain(|pending| !pending.is_from(local, addr));
-        self.bytes = self.queue.iter().map(Pending::bytes).sum();
+        self.bytes = self.queue.iter().map(PendingReply::bytes).sum();
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -8,20 +8,20 @@ use whimbrel_udp::Received;
 
 use super::Net;
 use crate::ip::{Datagram, ErrorOut, FlowKey, RefusalReply, Unreachable};
-use crate::net::replies::Pending;
+use crate::net::replies::PendingReply;
 
 impl Net {
     /// Queues an answer to what a host sent, if there is room.
     // Always: it would be copied twice.
     #[inline(always)]
-    pub(crate) fn reply(&mut self, cx: &mut Context, pending: Pending) {
+    pub(crate) fn reply(&mut self, cx: &mut Context, pending: PendingReply) {
         if !self.replies.push(pending) {
             cx.counters.replies_refused += 1;
         }
     }
 
     /// Queues an answer that has its address by index, if there is room.
-    pub(crate) fn reply_from(&mut self, cx: &mut Context, local_index: u16, pending: Pending) {
+    pub(crate) fn reply_from(&mut self, cx: &mut Context, local_index: u16, pending: PendingReply) {
         if self.replies.push(pending) {
             self.ip.addresses.hold(local_index);
         } else {
@@ -32,15 +32,15 @@ impl Net {
     /// Queues the last segment of a connection, for which there is room.
     // Always: it would be copied twice.
     #[inline(always)]
-    pub(crate) fn reply_own(&mut self, key: FlowKey, reply: Reply, marking: Marking) {
+    pub(crate) fn reply_unbounded(&mut self, key: FlowKey, reply: Reply, marking: Marking) {
         self.ip.addresses.hold(key.local_index);
-        self.replies.push_own(Pending::Reply(key, reply, marking));
+        self.replies.push_unbounded(PendingReply::Reply(key, reply, marking));
     }
 
     /// Answers a packet that was refused by an ICMP error, if that is allowed.
     pub(crate) fn refuse(&mut self, cx: &mut Context, packet: &[u8], with: RefusalReply) {
         if let Some(error) = self.ip.answer(cx.now, packet, with) {
-            self.reply_from(cx, error.local_index(), Pending::Error(error));
+            self.reply_from(cx, error.local_index(), PendingReply::Error(error));
         }
     }
 
@@ -52,7 +52,7 @@ impl Net {
         what: Unreachable,
     ) {
         if let Some(error) = self.ip.refuse_datagram(cx.now, received, what) {
-            self.reply_from(cx, error.local_index(), Pending::Error(error));
+            self.reply_from(cx, error.local_index(), PendingReply::Error(error));
         }
     }
 
@@ -76,20 +76,25 @@ impl Net {
     }
 
     /// Writes a reply that is no segment.
-    pub(crate) fn write_reply(&mut self, reply: Pending, tx: &mut TxSegment, now: Instant) -> bool {
+    pub(crate) fn write_reply(
+        &mut self,
+        reply: PendingReply,
+        tx: &mut TxSegment,
+        now: Instant,
+    ) -> bool {
         let written = match reply {
             // Segments are TCP's.
-            Pending::Reply(..) | Pending::SynAck(_) | Pending::SynCookie(_) => false,
-            Pending::Echo(echo) => self.write_echo(echo, tx, now),
-            Pending::EchoRequest(request) => self.write_echo_request(request, tx, now),
-            Pending::Error(error) => self.write_error(error, tx),
+            PendingReply::Reply(..) | PendingReply::SynAck(_) | PendingReply::SynCookie(_) => false,
+            PendingReply::Echo(echo) => self.write_echo(echo, tx, now),
+            PendingReply::EchoRequest(request) => self.write_echo_request(request, tx, now),
+            PendingReply::Error(error) => self.write_error(error, tx),
             // What was injected goes by the wire, even to this host itself.
-            Pending::Packet(packet) => {
+            PendingReply::Packet(packet) => {
                 cold_path();
-                return self.write_packet(&packet, tx) && self.depart_by_wire(tx, now);
+                return self.write_packet(&packet, tx) && self.transmit_to_device(tx, now);
             }
         };
-        written && self.depart(tx, now)
+        written && self.transmit(tx, now)
     }
 
     /// An echo reply, or the next fragment of it.
@@ -100,7 +105,7 @@ impl Net {
             self.ip.counters.echo_replies += u64::from(written);
         } else {
             // More fragments follow: to the front, so that they leave together.
-            self.replies.put_back(Pending::Echo(echo));
+            self.replies.push_front(PendingReply::Echo(echo));
         }
         written
     }
@@ -117,7 +122,7 @@ impl Net {
         if request.is_done() {
             self.ip.counters.echo_requests += u64::from(written);
         } else {
-            self.replies.put_back(Pending::EchoRequest(request));
+            self.replies.push_front(PendingReply::EchoRequest(request));
         }
         written
     }

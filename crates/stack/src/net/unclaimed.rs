@@ -12,7 +12,7 @@ use super::Net;
 use crate::RxFrame;
 use crate::error::InjectError;
 use crate::ip::FrameDrop;
-use crate::net::replies::Pending;
+use crate::net::replies::PendingReply;
 
 /// Packets that nothing here took, for the application that asks.
 #[derive(Default, Debug)]
@@ -50,7 +50,11 @@ impl Net {
                 return Err(InjectError::Loopback(addr));
             }
         }
-        if self.replies.push(Pending::Packet(packet)) { Ok(()) } else { Err(InjectError::Full) }
+        if self.replies.push(PendingReply::Packet(packet)) {
+            Ok(())
+        } else {
+            Err(InjectError::Full)
+        }
     }
 
     /// Whether somebody wants a frame that was refused for this reason, and has it now.

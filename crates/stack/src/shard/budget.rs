@@ -49,11 +49,11 @@ impl Shard {
         }
     }
 
-    /// Looks at what records take, and so at the pressure: once a millisecond.
+    /// PacketChecks at what records take, and so at the pressure: once a millisecond.
     #[inline(never)]
     pub(super) fn update_memory(&mut self) {
         self.memory.checked_at = self.cx.tick;
-        self.udp.weigh();
+        self.udp.count_held();
         let bytes = self.records_memory();
         let wanted = self.cx.pool.wanted(self.tcp.records.connections.0.len());
         self.cx.pool.budget.note_records(bytes, wanted as u64, &mut self.cx.around.counters);

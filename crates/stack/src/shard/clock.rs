@@ -11,7 +11,7 @@ impl Shard {
     /// fragments last: 16,000 records that expire at once wait for a new connection, not the other
     /// way round.
     pub fn advance(&mut self, now: Instant, budget: usize) -> bool {
-        self.tell_time(now);
+        self.set_now(now);
         if self.cx.tick != self.memory.checked_at {
             self.update_memory();
         }

@@ -135,7 +135,7 @@ impl Shard {
     fn send_reset(&mut self, reset: Option<ResetToSend>) {
         if let Some(ResetToSend(key, reply, marking)) = reset {
             cold_path();
-            self.net.reply_own(key, reply, marking);
+            self.net.reply_unbounded(key, reply, marking);
         }
     }
 }

@@ -13,7 +13,7 @@ use whimbrel_wire::tcp::TcpFlags;
 use super::Shard;
 use crate::RxFrame;
 use crate::ip::{Arrival, FrameDrop, Input, Refused};
-use crate::net::replies::Pending;
+use crate::net::replies::PendingReply;
 use crate::protocol::PacketProtocol;
 use crate::tcp_host::coalesce::join;
 use crate::tcp_host::found::{BURST, FoundSegment, ReusedFlow};
@@ -25,7 +25,7 @@ use crate::tcp_host::work::Cause;
 impl Shard {
     /// Takes in frames that arrived, in the order of their arrival, and does what follows at once.
     pub fn rx(&mut self, now: Instant, burst: &[RxFrame<'_>]) {
-        self.tell_time(now);
+        self.set_now(now);
         for frames in burst.chunks(BURST) {
             match frames {
                 [frame] => self.rx_alone(frame),
@@ -45,7 +45,7 @@ impl Shard {
             return;
         }
         self.rx_rare(frame);
-        if self.net.ip.addresses.takes_any() {
+        if self.net.ip.addresses.accepts_any_address() {
             self.tcp.reclaim_addresses(&mut self.net);
         }
     }
@@ -117,7 +117,7 @@ impl Shard {
         if !whole.is_empty() {
             self.rx_wholes(whole);
         }
-        if self.net.ip.addresses.takes_any() {
+        if self.net.ip.addresses.accepts_any_address() {
             self.tcp.reclaim_addresses(&mut self.net);
         }
     }
@@ -259,7 +259,7 @@ impl Shard {
                 self.net.reply_from(
                     &mut self.cx,
                     key.local_index,
-                    Pending::Reply(key, reply, marking),
+                    PendingReply::Reply(key, reply, marking),
                 );
             }
         }

@@ -7,7 +7,7 @@ use whimbrel_tcp::table::Families;
 use whimbrel_wire::Endpoint;
 
 use super::{ListenError, Shard};
-use crate::dial::{Answer, Asked, SynHandle};
+use crate::dial::{Answer, SynHandle, SynRequest};
 use crate::{Handle, ListenerId};
 
 /// Listeners, and the SYNs that are for them.
@@ -62,7 +62,7 @@ impl Shard {
     }
 
     /// The SYN that has waited longest of those not returned so far; to be [answered](Shard::answer_syn) some time.
-    pub fn asked(&mut self, listener: ListenerId) -> Option<Asked> {
+    pub fn asked(&mut self, listener: ListenerId) -> Option<SynRequest> {
         self.tcp.asked(&self.net, listener)
     }
 

@@ -10,7 +10,7 @@ use super::Shard;
 use crate::TxBatch;
 use crate::ip::{FlowKey, IpLayer, SegmentOut};
 use crate::link::AddressCheck;
-use crate::net::replies::Pending;
+use crate::net::replies::PendingReply;
 use crate::tcp_host::work::{Cause, WorkQueues};
 
 /// What to do next.
@@ -33,7 +33,7 @@ impl Shard {
         self.transmit_packets(batch);
         while !batch.is_full() {
             let Some(index) = self.tcp.work.dirty.pop_front() else { break };
-            batch.fill(|tx| self.write_segment(index, tx) && self.net.depart(tx, self.cx.now));
+            batch.fill(|tx| self.write_segment(index, tx) && self.net.transmit(tx, self.cx.now));
             self.finish_segmentation(batch);
         }
         self.net.ip.addresses.sweep();
@@ -53,28 +53,28 @@ impl Shard {
     fn send_reply(&mut self, tx: &mut TxSegment) -> bool {
         let written = match self.net.replies.first() {
             // In their place: all of them would be copied at the length of the longest.
-            Some(&Pending::SynAck(index)) => {
-                self.net.replies.pass_first();
+            Some(&PendingReply::SynAck(index)) => {
+                self.net.replies.skip_front();
                 self.tcp.write_syn_ack(&mut self.cx, &mut self.net, index, tx)
             }
-            Some(Pending::Reply(key, reply, marking)) => {
+            Some(PendingReply::Reply(key, reply, marking)) => {
                 let out = ReplyOut { key, reply, marking: *marking };
                 let written = write_reply(&out, &mut self.cx, &mut self.net.ip, tx);
-                self.net.replies.pass_first();
+                self.net.replies.skip_front();
                 written
             }
             _ => return self.net.replies.pop().is_some_and(|rare| self.send_rare_reply(rare, tx)),
         };
-        written && self.net.depart(tx, self.cx.now)
+        written && self.net.transmit(tx, self.cx.now)
     }
 
     /// One that few hosts send.
     #[inline(never)]
-    fn send_rare_reply(&mut self, rare: Pending, tx: &mut TxSegment) -> bool {
+    fn send_rare_reply(&mut self, rare: PendingReply, tx: &mut TxSegment) -> bool {
         match rare {
-            Pending::SynCookie(entry) => {
+            PendingReply::SynCookie(entry) => {
                 self.tcp.write_cookie(&mut self.cx, &mut self.net, &entry, tx)
-                    && self.net.depart(tx, self.cx.now)
+                    && self.net.transmit(tx, self.cx.now)
             }
             other => self.net.write_reply(other, tx, self.cx.now),
         }

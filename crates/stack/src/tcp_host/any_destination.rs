@@ -24,15 +24,15 @@ use whimbrel_wire::{Endpoint, Flow};
 use super::found::BURST;
 use super::found::{FoundSegment, ReusedFlow};
 use super::{Passive, TcpHost};
-use crate::dial::{Answer, Asked, SynHandle, Withdrawal};
+use crate::dial::{Answer, SynHandle, SynRequest, Withdrawal};
 use crate::error::ListenError;
 use crate::ip::FlowKey;
 use crate::net::Net;
-use crate::net::replies::Pending;
+use crate::net::replies::PendingReply;
 use crate::{Event, Handle, ListenerId};
 
 impl TcpHost {
-    pub(crate) fn asked(&mut self, net: &Net, listener: ListenerId) -> Option<Asked> {
+    pub(crate) fn asked(&mut self, net: &Net, listener: ListenerId) -> Option<SynRequest> {
         self.passive.listeners.resolve(listener).filter(|listener| listener.is_any())?;
         let (index, entry) = self.records.syns.ask().map(|(index, entry)| (index, *entry))?;
         let (syn, key) = (self.records.syn_handle(index, &entry), FlowKey::of_half_open(&entry));
@@ -41,7 +41,7 @@ impl TcpHost {
             local: Endpoint::new(local, key.local_port),
             remote: Endpoint::new(key.remote, key.remote_port),
         };
-        Some(Asked { syn, flow })
+        Some(SynRequest { syn, flow })
     }
 
     pub(crate) fn opened(&mut self, syn: SynHandle) -> Option<Handle> {
@@ -66,17 +66,21 @@ impl TcpHost {
         match answer {
             Answer::Accept => {
                 self.records.syns.admit(syn.index, cx.now);
-                net.reply(cx, Pending::SynAck(syn.index));
+                net.reply(cx, PendingReply::SynAck(syn.index));
                 return true;
             }
             Answer::Reset => {
                 let marking = self.passive.half_open_marking(cx, &entry);
-                net.reply_from(cx, key.local_index, Pending::Reply(key, entry.refusal(), marking));
+                net.reply_from(
+                    cx,
+                    key.local_index,
+                    PendingReply::Reply(key, entry.refusal(), marking),
+                );
             }
             Answer::Unreachable(what) => {
                 let error = net.ip.unreachable(cx.now, &key, entry.irs(), what);
                 if let Some(error) = error {
-                    net.reply_from(cx, error.local_index(), Pending::Error(error));
+                    net.reply_from(cx, error.local_index(), PendingReply::Error(error));
                 }
             }
             Answer::Ignore => {}
@@ -238,7 +242,7 @@ impl TcpHost {
             cx.counters.attempt_fails += 1;
             let (key, marking) =
                 (FlowKey::of_half_open(&entry), self.passive.half_open_marking(cx, &entry));
-            net.reply_own(key, entry.refusal(), marking);
+            net.reply_unbounded(key, entry.refusal(), marking);
             self.forget_half_open(cx, net, index, &entry);
         }
     }

@@ -31,14 +31,14 @@ impl TcpHost {
             cold_path();
             return Err(ConnectError::TooMany { limit });
         }
-        let LocalEndpoint { local_index, local_port, hash, succeeds } =
+        let LocalEndpoint { local_index, local_port, hash, reuses } =
             self.active.choose_local_endpoint(cx, net, &mut self.records, request, source)?;
         let key =
             FlowKey { remote: remote.addr, remote_port: remote.port, local_port, local_index };
         let Some(addr) = net.ip.addresses.get(local_index).copied() else {
             return Err(ConnectError::NoSource(remote));
         };
-        let floor = succeeds.map(|it| it.iss_floor);
+        let floor = reuses.map(|it| it.iss_floor);
         let Some(iss) = self.choose_iss(cx, net, &key, floor) else {
             return Err(ConnectError::NoSource(remote));
         };
@@ -60,8 +60,8 @@ impl TcpHost {
         self.records.flows.insert(hash, Record::new(Kind::Connection, index));
         self.work.dirty.push_back(index);
         let knows_paths = net.ip.routes.has_metrics() || !net.ip.path_mtus.is_empty();
-        if knows_paths || options.is_some() || succeeds.is_some() {
-            self.prepare(cx, net, index, options, succeeds.and_then(|it| it.ts_recent));
+        if knows_paths || options.is_some() || reuses.is_some() {
+            self.prepare(cx, net, index, options, reuses.and_then(|it| it.ts_recent));
         }
         // It has a SYN to send, which starts its timer, and nothing to tell.
         debug_assert!(self.records.connections.0.get(index).is_some_and(|slot| {
@@ -139,7 +139,7 @@ impl Active {
             return Err(ConnectError::NotAPeer(remote));
         }
         if net.ip.addresses.is_local(addr) {
-            net.look_at_destinations();
+            net.enable_destination_check();
         } else if addr.to_ip().is_loopback() || net.ip.routes.find(addr).is_none() {
             return Err(ConnectError::NoRoute(remote));
         }

@@ -14,7 +14,7 @@ use super::{Passive, TcpHost};
 use crate::dial::Withdrawal;
 use crate::ip::{FlowKey, SegmentOut};
 use crate::net::Net;
-use crate::net::replies::Pending;
+use crate::net::replies::PendingReply;
 
 /// What becomes of a SYN that gets no half-open entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,7 +112,7 @@ impl TcpHost {
             place.on_cookie_sent(cx.now);
         }
         cx.counters.cookies_sent += 1;
-        net.reply(cx, Pending::SynCookie(entry));
+        net.reply(cx, PendingReply::SynCookie(entry));
         Verdict::Accepted
     }
 

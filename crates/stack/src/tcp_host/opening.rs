@@ -16,7 +16,7 @@ use crate::dial::Withdrawal;
 use crate::error::ListenError;
 use crate::ip::{FlowKey, SegmentOut};
 use crate::net::Net;
-use crate::net::replies::Pending;
+use crate::net::replies::PendingReply;
 use crate::{Handle, ListenerId};
 
 /// The listener that was found last, and at which port of which of this host's addresses.
@@ -114,7 +114,7 @@ impl TcpHost {
         cx.counters.syn_received += 1;
         self.link_record(net, Record::new(Kind::SynEntry, index), hash, opening);
         // Queued by index: it is written when it is its turn, of the entry as it is then.
-        net.reply(cx, Pending::SynAck(index));
+        net.reply(cx, PendingReply::SynAck(index));
         Verdict::Accepted
     }
 
@@ -190,7 +190,7 @@ impl TcpHost {
     ) -> Verdict {
         if let Some(entry) = self.records.syns.get_mut(index) {
             entry.on_repeated_syn(&found.arrival.segment.header.whole());
-            net.reply(cx, Pending::SynAck(index));
+            net.reply(cx, PendingReply::SynAck(index));
         }
         Verdict::Accepted
     }
@@ -378,7 +378,7 @@ impl TcpHost {
             Due::Repeat(index) => {
                 cx.counters.syn_retrans += 1;
                 cx.counters.retrans_segs += 1;
-                net.reply(cx, Pending::SynAck(index));
+                net.reply(cx, PendingReply::SynAck(index));
             }
             Due::Expired(index, entry) => {
                 cx.counters.syn_timeouts += u64::from(!entry.is_held());

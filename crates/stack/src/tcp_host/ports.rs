@@ -29,7 +29,7 @@ pub(crate) struct LocalEndpoint {
     /// The hash of the whole flow.
     pub(crate) hash: FlowHash,
     /// Whose 4-tuple it has.
-    pub(crate) succeeds: Option<Predecessor>,
+    pub(crate) reuses: Option<Predecessor>,
 }
 
 /// What a connection of ours in TIME-WAIT leaves to the one that takes its place.
@@ -150,7 +150,7 @@ impl Active {
         let towards = Destination { local: *net.ip.addresses.get(local_index)?, remote };
         let next = self.ports.next(&towards)?;
         let local_port = next.port();
-        if !net.ip.capabilities.steering.comes_home(local_port, remote.port) {
+        if !net.ip.capabilities.steering.maps_to_this_queue(local_port, remote.port) {
             return None;
         }
         let key = key_of(local_index, local_port, remote);
@@ -159,7 +159,7 @@ impl Active {
             return None;
         }
         self.ports.take_next(&towards, next, &mut cx.counters);
-        Some(LocalEndpoint { local_index, local_port, hash, succeeds: None })
+        Some(LocalEndpoint { local_index, local_port, hash, reuses: None })
     }
 
     /// An end at the next address of the pool that has a free port.
@@ -207,8 +207,8 @@ impl Active {
         if let Some((local_index, local_port)) = shortage.safe {
             let key = key_of(local_index, local_port, request.remote);
             let hash = records.hash(&key);
-            let succeeds = self.reuse_time_wait(cx, &mut net.ip.addresses, records, &key);
-            return Ok(LocalEndpoint { local_index, local_port, hash, succeeds });
+            let reuses = self.reuse_time_wait(cx, &mut net.ip.addresses, records, &key);
+            return Ok(LocalEndpoint { local_index, local_port, hash, reuses });
         }
         // That a port which was asked for is taken says nothing of the others.
         let is_drawn = request.port().is_none();
@@ -250,8 +250,7 @@ impl Active {
         };
         let towards = Destination { local, remote };
         let key = |local_port| key_of(local_index, local_port, remote);
-        let end =
-            |local_port, hash| LocalEndpoint { local_index, local_port, hash, succeeds: None };
+        let end = |local_port, hash| LocalEndpoint { local_index, local_port, hash, reuses: None };
         let now = cx.tick;
         // The 4-tuple as a whole must be free, not the port: one port serves many peers.
         let mut hash = FlowHash(0);
@@ -263,7 +262,7 @@ impl Active {
         let Some(port) = request.port() else {
             // What a port comes home to is this shard's queue, where that can be computed.
             let steering = net.ip.capabilities.steering;
-            let look_home = |port| match steering.comes_home(port, remote.port) {
+            let look_home = |port| match steering.maps_to_this_queue(port, remote.port) {
                 true => look(port),
                 false => PortUse::Elsewhere,
             };

@@ -88,7 +88,7 @@ impl TcpHost {
             let key = FlowKey::of(connection);
             if connection.doubts_path(&cx.tunables) {
                 cx.counters.paths_doubted += 1;
-                net.doubt_path(&key.remote, cx.now);
+                net.suspect_path(&key.remote, cx.now);
             }
             // What a router said holds for others to the same host, too.
             if let Some(mtu) = believed {

@@ -115,7 +115,7 @@ impl SegmentationQueue {
         outgoing.gso_size = 0;
         let order = cx.tunables.option_order;
         net.ip.write_segment(&SegmentOut::of_flow(&key, &outgoing, marking, order), tx)
-            && net.depart(tx, cx.now)
+            && net.transmit(tx, cx.now)
     }
 }
 

@@ -14,7 +14,7 @@ use super::TcpHost;
 use super::found::{FoundSegment, ReusedFlow};
 use crate::ip::{Arrival, FlowKey};
 use crate::net::Net;
-use crate::net::replies::Pending;
+use crate::net::replies::PendingReply;
 
 /// Flows in TIME-WAIT: how they begin, what segments do to them, how they end.
 impl TcpHost {
@@ -85,7 +85,7 @@ impl TcpHost {
                 net.reply_from(
                     cx,
                     arrival.key.local_index,
-                    Pending::Reply(arrival.key, ack, marking),
+                    PendingReply::Reply(arrival.key, ack, marking),
                 );
                 Verdict::Accepted
             }

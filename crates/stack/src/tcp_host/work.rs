@@ -11,7 +11,7 @@ use whimbrel_tcp::table::{Ended, Kind, Opener, Record, TimeWait};
 use super::TcpHost;
 use crate::ip::{Addresses, FlowKey};
 use crate::net::Net;
-use crate::net::replies::Pending;
+use crate::net::replies::PendingReply;
 use crate::tcp_host::connections::{ConnectionSlot, Connections};
 use crate::tcp_host::markings::Markings;
 use crate::tcp_host::pacing::PacingWheel;
@@ -299,7 +299,7 @@ impl TcpHost {
                 // came last; where ours was acknowledged last (CLOSING), nothing.
                 if connection.owes_ack() {
                     let ack = wait.ack_reply(Some(connection.tsval(cx.tick)));
-                    net.replies.push_own(Pending::Reply(key, ack, marking));
+                    net.replies.push_unbounded(PendingReply::Reply(key, ack, marking));
                 }
                 let waiting = self.start_waiting(cx, net, wait, &key);
                 self.records.flows.replace(hash, record, waiting)

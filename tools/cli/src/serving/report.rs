@@ -219,7 +219,7 @@ pub(crate) fn left_over(census: &Census) -> String {
         udp_sockets,
         udp_unsent,
         other_addresses,
-        by_verdict,
+        pending_dials,
     } = *census;
     let kinds = [
         (connections, "connections"),
@@ -235,7 +235,7 @@ pub(crate) fn left_over(census: &Census) -> String {
         (udp_sockets, "UDP sockets"),
         (udp_unsent, "unsent datagrams"),
         (other_addresses.saturating_sub(time_wait), "addresses of others"),
-        (by_verdict, "handshakes that wait for a decision"),
+        (pending_dials, "handshakes that wait for a decision"),
     ];
     let kinds = kinds.iter().filter(|(count, _)| *count > 0);
     kinds.map(|(count, kind)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")

@@ -1,8 +1,8 @@
 //! This host's addresses, by value and by the small index that records keep.
 
 mod changes;
+mod foreign;
 mod loopback;
-mod others;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use whimbrel_wire::{Address, Family};
 use crate::InterfaceAddress;
 use crate::error::ConfigError;
 
-use self::others::Others;
+use self::foreign::ForeignAddresses;
 
 pub use whimbrel_tcp::table::PathClass;
 
@@ -32,7 +32,7 @@ pub struct Addresses {
     /// ([`Addresses::index_of`]).
     holes: BTreeSet<u16>,
     /// Those that this host speaks for without having them, if it takes any.
-    others: Option<Box<Others>>,
+    others: Option<Box<ForeignAddresses>>,
 }
 
 impl Addresses {
@@ -202,13 +202,13 @@ impl Addresses {
             // With all numbers taken there is none for others; and some remain for addresses to come.
             let own = u16::try_from(self.by_index.len()).unwrap_or(FIRST_LOOPBACK);
             let first = own.saturating_add(SPARE).min(FIRST_LOOPBACK);
-            self.others = Some(Box::new(Others::new(first)));
+            self.others = Some(Box::new(ForeignAddresses::new(first)));
         }
     }
 
     /// Whether there may be such.
     #[inline]
-    pub(crate) fn takes_any(&self) -> bool {
+    pub(crate) fn accepts_any_address(&self) -> bool {
         self.others.is_some()
     }
 

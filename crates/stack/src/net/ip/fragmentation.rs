@@ -91,7 +91,7 @@ impl IpLayer {
         tx: &mut TxSegment,
     ) -> bool {
         let (local, remote) = (datagram.local, datagram.remote);
-        if self.addresses.local_index_of(&local).is_none() && !self.takes_other(&local) {
+        if self.addresses.local_index_of(&local).is_none() && !self.accepts_foreign(&local) {
             datagram.payload.clear();
             return false;
         }

@@ -94,12 +94,12 @@ impl IpLayer {
             Protocol::TCP | Protocol::UDP | Protocol::ICMP | Protocol::ICMPV6
         );
         // What somebody sends to itself needs nobody else.
-        protocol && self.takes_other(&ip.dst) && ip.dst != ip.src
+        protocol && self.accepts_foreign(&ip.dst) && ip.dst != ip.src
     }
 
     /// Whether this host speaks for an address, which is not its own.
-    pub(crate) fn takes_other(&self, addr: &Address) -> bool {
-        self.addresses.takes_any()
+    pub(crate) fn accepts_foreign(&self, addr: &Address) -> bool {
+        self.addresses.accepts_any_address()
             && !addr.is_unspecified()
             && !addr.is_multicast_or_broadcast()
             && !addr.to_ip().is_loopback()

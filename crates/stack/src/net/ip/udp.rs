@@ -29,8 +29,8 @@ impl IpLayer {
     }
 
     /// Whether datagrams from `own` may leave: it is this host's, or one that it speaks for.
-    pub(crate) fn speaks_from(&self, own: &Address) -> bool {
-        self.addresses.local_index_of(own).is_some() || self.takes_other(own)
+    pub(crate) fn is_source_address(&self, own: &Address) -> bool {
+        self.addresses.local_index_of(own).is_some() || self.accepts_foreign(own)
     }
 
     /// Whether the path carries a datagram, or several that leave in one frame, without fragments.

@@ -12,7 +12,7 @@ impl Link {
     /// A packet arrived. Only a question for one of our addresses makes a neighbour known that was
     /// not sought: whatever else is on the air updates those that are known, and no more, so that
     /// nobody fills the table by talking.
-    pub(super) fn hear_arp(
+    pub(super) fn process_arp(
         &mut self,
         addresses: &Addresses,
         packet: &ArpPacket,

@@ -37,7 +37,7 @@ impl Gateways {
     }
 
     /// Whether some of them have been left alone for long enough; they are from now on, too.
-    pub(super) fn may_look(&mut self, now: Instant) -> bool {
+    pub(super) fn may_probe(&mut self, now: Instant) -> bool {
         let due = self.next_look.is_some_and(|look| look <= now);
         if due {
             self.next_look = Some(now + PAUSE);

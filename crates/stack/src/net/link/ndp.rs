@@ -86,7 +86,7 @@ pub(super) fn read(packet: &[u8], station: MacAddress) -> Result<NeighbourDiscov
 
 impl Link {
     /// Processes a Neighbor Discovery message that was found valid.
-    pub(super) fn hear_ndp(
+    pub(super) fn process_ndp(
         &mut self,
         addresses: &Addresses,
         heard: &NeighbourDiscovery,

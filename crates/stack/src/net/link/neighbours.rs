@@ -221,7 +221,7 @@ impl Neighbours {
 
     /// Whoever sends over this neighbour hears nothing: what confirmed it counts no more, and its
     /// next use asks.
-    pub(super) fn doubt(&mut self, index: u32, now: Instant) {
+    pub(super) fn suspect(&mut self, index: u32, now: Instant) {
         if let Some(neighbour) = self.slots.0.get_mut(index) {
             neighbour.reachable_until = neighbour.reachable_until.min(now);
         }

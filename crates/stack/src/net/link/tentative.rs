@@ -99,7 +99,7 @@ impl Link {
     }
 
     /// A neighbour spoke: perhaps of an address that is asked for.
-    pub(super) fn hear_claim(&mut self, heard: &LinkControl) {
+    pub(super) fn note_claim(&mut self, heard: &LinkControl) {
         let (addr, station) = match heard {
             LinkControl::Arp(packet, _) => claimed_by_arp(packet),
             LinkControl::Ndp(said) if said.claims_target() => {

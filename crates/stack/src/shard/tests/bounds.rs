@@ -131,7 +131,7 @@ const ROWS: [(&str, Proof); 49] = [
     (
         "addresses of others",
         Tests(&[
-            "crates/stack/src/shard/tests/anywhere.rs#connection_keeps_its_address_amid_flood_of_others",
+            "crates/stack/src/shard/tests/any_destination.rs#connection_keeps_its_address_amid_flood_of_others",
         ]),
     ),
     ("packets of a host to itself", Own),
@@ -289,7 +289,7 @@ impl Asker {
 
     fn step(&mut self, hosts: &mut Hosts, step: u64) {
         let now = hosts.now;
-        hosts.client.tell_time(now);
+        hosts.client.set_now(now);
         match (step, self.ends) {
             (10, _) => {
                 self.question = Bytes::from_static(b"question");
@@ -420,7 +420,7 @@ fn honest_dials_are_asked_about() {
                     }
                 }
                 let now = hosts.now;
-                hosts.client.tell_time(now);
+                hosts.client.set_now(now);
                 match burst {
                     10 => dialled = hosts.client.connect(Endpoint::new(hole, 80), None).ok(),
                     12 => {
@@ -466,7 +466,7 @@ fn full_time_wait_leaves_clients_alone() {
         |_| Vec::new(),
         |hosts, burst| {
             let now = hosts.now;
-            hosts.client.tell_time(now);
+            hosts.client.set_now(now);
             while let Some(server) = hosts.server.accept(many) {
                 hosts.server.close(server);
             }
@@ -536,8 +536,8 @@ fn challenged_connection_goes_on() {
         },
         |hosts, burst| {
             let now = hosts.now;
-            hosts.client.tell_time(now);
-            hosts.server.tell_time(now);
+            hosts.client.set_now(now);
+            hosts.server.set_now(now);
             match burst {
                 10 => _ = send(&mut hosts.client, client, b"question"),
                 11 => {
@@ -559,7 +559,7 @@ fn challenged_connection_goes_on() {
 }
 
 /// In each burst 24 connections of the client's are refused and 150 given up before their SYN left, and no
-/// application looks. Its one connection that is answered has its SYN sent at once, and its event is reported.
+/// application checks. Its one connection that is answered has its SYN sent at once, and its event is reported.
 fn gone_connections_leave_room_in_lists() {
     let mut hosts = Hosts::new();
     let mut asker = Asker::of(hosts.listen(Over::V4, 8));
@@ -598,7 +598,7 @@ fn narrow_path_of_segments_stays_known() {
     hosts.wire = Wire::Narrow(600);
     let listener = hosts.listen(Over::V4, 8);
     let dial = |server: &mut Shard, now, number| {
-        server.tell_time(now);
+        server.set_now(now);
         let to = Endpoint::new(forged(number), 80);
         let dialled = server.connect(to, None).expect("a free port");
         let syn = tcp(&sent(server)[0]).0;
@@ -705,7 +705,7 @@ fn narrow_path_of_datagrams_is_found_again() {
     let mut hosts = Hosts::new();
     let socket = hosts.server.udp_bind(&Bind::new(Local::Both, 53)).expect("a free port");
     besiege_paths(&mut hosts, datagram, |hosts| {
-        hosts.server.tell_time(hosts.now);
+        hosts.server.set_now(hosts.now);
         let to = Endpoint::new(client_addr(Over::V4), 4_000);
         let text = Bytes::from_static(&[7; 1_392]);
         hosts.server.udp_send(socket, text, &SendTo::peer(to)).expect("sent");

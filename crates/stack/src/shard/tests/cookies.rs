@@ -420,8 +420,8 @@ fn a_group_completes_what_another_of_it_began_and_its_timestamps_go_on() {
         let client = client_addr(Over::V4);
         // The second has run for a day less.
         let (day, now) = (Instant::ZERO + Duration::from_secs(86_400), Instant::from_millis(500));
-        first.tell_time(day);
-        second.tell_time(now);
+        first.set_now(day);
+        second.set_now(now);
         let clock = Duration::from_secs(1_700_000_000);
         for server in [&mut first, &mut second] {
             server.join_group(clock);
@@ -443,7 +443,7 @@ fn a_group_completes_what_another_of_it_began_and_its_timestamps_go_on() {
         assert_eq!(answer.seq, syn_ack.seq + 1);
         let val = |header: &TcpHeader| header.options.timestamps.map(|stamps| stamps.val);
         assert_eq!(val(&answer), val(&syn_ack), "no time has passed");
-        second.tell_time(now + Duration::from_millis(7));
+        second.set_now(now + Duration::from_millis(7));
         send(&mut second, handle, b"more");
         second.close(handle);
         let more = sent(&mut second);

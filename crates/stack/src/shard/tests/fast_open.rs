@@ -391,7 +391,7 @@ fn a_syn_whose_text_goes_nowhere_is_repeated_without_and_the_server_left_alone()
     let other_port = Endpoint::new(server_addr(Over::V4), 81);
     assert!(hosts.client.knows_fast_open_cookie(None, &other_port));
     hosts.run(Duration::from_secs(900));
-    hosts.client.tell_time(hosts.now);
+    hosts.client.set_now(hosts.now);
     assert!(hosts.client.knows_fast_open_cookie(None, &server_at(Over::V4)));
     hosts.client.purge_paths();
     assert!(!hosts.client.knows_fast_open_cookie(None, &server_at(Over::V4)));

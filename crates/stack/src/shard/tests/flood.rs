@@ -107,7 +107,7 @@ impl Siege {
 
     /// Begins a connection, and ends those that were established in time.
     fn connect(&mut self) {
-        self.client.tell_time(self.now);
+        self.client.set_now(self.now);
         let handle = self.client.connect(server_at(Over::V4), None).expect("a free port");
         self.opening.push((handle, self.now));
         let (client, now) = (&mut self.client, self.now);

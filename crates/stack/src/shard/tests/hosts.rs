@@ -165,8 +165,8 @@ impl Hosts {
     pub(super) fn run(&mut self, quiet: Duration) {
         let end = self.now + quiet;
         // What was written since leaves now, not when the host was last told the time.
-        self.client.tell_time(self.now);
-        self.server.tell_time(self.now);
+        self.client.set_now(self.now);
+        self.server.set_now(self.now);
         loop {
             self.carry();
             let deadlines = [self.client.next_deadline(), self.server.next_deadline()];

@@ -87,7 +87,7 @@ impl Connected {
     fn write(&mut self) -> usize {
         let now = self.hosts.now;
         let [(shard, handle), _] = self.shards();
-        shard.tell_time(now);
+        shard.set_now(now);
         send(shard, handle, &std::vec![7; 4 << 20])
     }
 }

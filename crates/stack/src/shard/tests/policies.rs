@@ -42,7 +42,7 @@ fn waiting(settings: &[(&str, &str)]) -> (Hosts, ListenerId) {
 /// The client connects from the same port. Its ISN clock has gone 3.9 bytes/us further.
 fn again(hosts: &mut Hosts) -> Handle {
     let bound = Some(Endpoint::new(client_addr(Over::V4), 4_000));
-    hosts.client.tell_time(hosts.now);
+    hosts.client.set_now(hosts.now);
     hosts.client.connect(server_at(Over::V4), bound).expect("a free port")
 }
 

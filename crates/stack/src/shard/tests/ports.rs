@@ -28,7 +28,7 @@ fn hosts(settings: &[(&str, &str)]) -> (Hosts, ListenerId) {
 }
 
 fn connect(hosts: &mut Hosts, local: Option<Endpoint>) -> Result<Handle, ConnectError> {
-    hosts.client.tell_time(hosts.now);
+    hosts.client.set_now(hosts.now);
     hosts.client.connect(server_at(Over::V4), local)
 }
 

@@ -45,7 +45,7 @@ impl Short {
         let mut read = 0;
         for _ in 0..millis {
             let now = self.hosts.now;
-            self.hosts.client.tell_time(now);
+            self.hosts.client.set_now(now);
             let _ = self.hosts.client.send(ends.client, &mut Bytes::from_static(&TEXT));
             self.hosts.run(Duration::from_millis(1));
             read += drain(&mut self.hosts.server, ends.server).0.len();
@@ -59,7 +59,7 @@ impl Short {
         let mut edges = Vec::new();
         for _ in 0..millis {
             let now = self.hosts.now;
-            self.hosts.client.tell_time(now);
+            self.hosts.client.set_now(now);
             let _ = self.hosts.client.send(ends.client, &mut rest);
             self.hosts.run(Duration::from_millis(1));
             edges.push(self.edge(ends.client));
@@ -193,7 +193,7 @@ fn one_that_may_buffer_more_than_there_is_takes_not_all_of_it() {
     short.hosts.run(Duration::from_secs(5));
     let memory = short.server().memory();
     assert!(memory.held > BUDGET / 10 * 8 && memory.held <= BUDGET, "{memory:?}");
-    // Others are served all the same, whoever opens the connection.
+    // ForeignAddresses are served all the same, whoever opens the connection.
     for _ in 0..3 {
         let other = short.connect();
         assert!(short.stream(other, 300) > 1 << 20);
@@ -212,7 +212,7 @@ fn from_nine_tenths_on_nobody_starves_among_many() {
     let (mut read, mut most_held) = (std::vec![0; 32], 0);
     for millis in 0..20_000u64 {
         let now = short.hosts.now;
-        short.hosts.client.tell_time(now);
+        short.hosts.client.set_now(now);
         for (ends, rest) in slow.iter().chain(&prompt).zip(&mut left) {
             let _ = short.hosts.client.send(ends.client, rest);
         }

@@ -26,7 +26,7 @@ fn hosts(reuse_delay: &str) -> (Hosts, ListenerId) {
 
 fn connect(hosts: &mut Hosts) -> Result<Handle, ConnectError> {
     let bound = Endpoint::new(client_addr(Over::V4), 4_000);
-    hosts.client.tell_time(hosts.now);
+    hosts.client.set_now(hosts.now);
     hosts.client.connect(server_at(Over::V4), Some(bound))
 }
 

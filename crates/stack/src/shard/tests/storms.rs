@@ -16,7 +16,7 @@ use whimbrel_wire::Endpoint;
 
 use super::hosts::{BOTH, Device, Over, client_addr, host_on, server_addr, server_at};
 use crate::shard::{Census, SendError};
-use crate::{Answer, Asked, Event, Handle, ListenerId, Recv, RxFrame, Shard, TxBatch};
+use crate::{Answer, Event, Handle, ListenerId, Recv, RxFrame, Shard, SynRequest, TxBatch};
 
 /// A sequence of numbers from a seed (SplitMix64).
 struct Dice(u64);
@@ -78,7 +78,7 @@ struct Storm {
     /// The server listens for any destination.
     any: bool,
     /// SYNs that it has yet to answer.
-    asked: Vec<Asked>,
+    asked: Vec<SynRequest>,
 }
 
 impl Storm {
@@ -158,7 +158,7 @@ impl Storm {
         let Some(next) = next.filter(|next| *next <= end) else {
             self.now = end;
             for shard in &mut self.shards {
-                shard.tell_time(end);
+                shard.set_now(end);
             }
             return false;
         };

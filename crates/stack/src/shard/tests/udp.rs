@@ -228,7 +228,7 @@ fn a_datagram_that_must_not_be_cut_is_refused_with_what_the_path_carries() {
         send(&mut hosts, most).expect("it fits the path");
         hosts.run_until_quiet();
         assert_eq!(hosts.server.udp_recv(server).expect("received").data.len(), most);
-        // Others may be cut, and are, at what the path carries.
+        // ForeignAddresses may be cut, and are, at what the path carries.
         let options = Some(SendOptions::USUAL);
         let to = SendTo { options, ..SendTo::CONNECTED };
         hosts.client.udp_send(client, text(4_000).into(), &to).expect("sent");

@@ -13,7 +13,7 @@ use crate::{Handle, ListenerId};
 /// A connection from a port of its own, which one side closes first; nobody waits for it.
 fn talk(hosts: &mut Hosts, listener: ListenerId, port: u16, client_first: bool) {
     let local = Some(Endpoint::new(client_addr(Over::V4), port));
-    hosts.client.tell_time(hosts.now);
+    hosts.client.set_now(hosts.now);
     let client = hosts.client.connect(server_at(Over::V4), local).expect("a free port");
     hosts.run(Duration::from_millis(3));
     assert_eq!(hosts.client.state(client), Some(State::Established), "no delay");
@@ -45,8 +45,8 @@ fn across(moment: Instant) {
     let mut hosts = Hosts::new();
     let listener = hosts.listen(Over::V4, 8);
     hosts.now = Instant::from_nanos(moment.as_nanos() - 12_000_000_000);
-    hosts.client.tell_time(hosts.now);
-    hosts.server.tell_time(hosts.now);
+    hosts.client.set_now(hosts.now);
+    hosts.server.set_now(hosts.now);
     let (client, server) = hosts.connected(Over::V4, listener);
     // One that says nothing for all the time, but is there at its end.
     let (idle, idle_there) = hosts.connected(Over::V4, listener);

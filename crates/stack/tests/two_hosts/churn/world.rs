@@ -121,7 +121,7 @@ impl World {
             let due = (opened < count).then(|| begin + gap * beats);
             let Some(next) = self.next_event(due) else { break };
             self.now = next.max(self.now);
-            self.hosts.iter_mut().for_each(|host| host.tell_time(self.now));
+            self.hosts.iter_mut().for_each(|host| host.set_now(self.now));
             if due.is_some_and(|due| due <= self.now) {
                 let passed = (gap * beats).as_nanos() as u64;
                 beats += 1;

@@ -148,7 +148,7 @@ impl Siege {
         let Some((handle, since)) = self.asked else {
             if begun.elapsed() < LASTS {
                 let now = self.clock.now();
-                self.honest.tell_time(now);
+                self.honest.set_now(now);
                 let server = Endpoint::new(Address::from_v4_octets(SERVER), 80);
                 let handle = self.honest.connect(server, None).unwrap();
                 let mut request = Bytes::from_static(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");

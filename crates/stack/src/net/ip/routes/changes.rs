@@ -70,12 +70,12 @@ impl Routes {
         self.own.remove(&key);
         self.take_out(&network);
         if let Some(given) = self.given.get(&key).copied() {
-            self.put_back(given);
+            self.push_front(given);
         }
     }
 
     /// One whose prefix is known to be valid.
-    fn put_back(&mut self, route: Route) {
+    fn push_front(&mut self, route: Route) {
         let added = self.insert(route);
         debug_assert!(added.is_ok(), "it was in the table");
     }

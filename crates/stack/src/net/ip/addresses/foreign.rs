@@ -13,7 +13,7 @@ use super::FIRST_LOOPBACK;
 
 /// The numbered addresses of others.
 #[derive(Debug)]
-pub(super) struct Others {
+pub(super) struct ForeignAddresses {
     /// The number of the first place.
     first: u16,
     places: Vec<Place>,
@@ -32,7 +32,7 @@ struct Place {
     unreferred: bool,
 }
 
-impl Others {
+impl ForeignAddresses {
     /// None yet, numbered from `first` on.
     pub(super) const fn new(first: u16) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl Others {
     }
 
     /// The number of `addr`, which it gets if it has none; `None` if none is left. Unless something refers to
-    /// it by then, [`Others::sweep`] takes it back.
+    /// it by then, [`ForeignAddresses::sweep`] takes it back.
     pub(super) fn intern(&mut self, addr: Address) -> Option<u16> {
         if let Some(known) = self.index_of(&addr) {
             return Some(known);

@@ -6,7 +6,7 @@ use whimbrel_base::packet::TxSegment;
 
 /// A bounded queue. What does not fit is lost, as in the queue of an interface: who sent it sends it again.
 #[derive(Debug, Default)]
-pub(crate) struct Looped {
+pub(crate) struct LoopbackQueue {
     queue: VecDeque<TxSegment>,
     bytes: usize,
 }
@@ -15,7 +15,7 @@ pub(crate) struct Looped {
 #[derive(Debug)]
 pub(crate) struct QueueFull;
 
-impl Looped {
+impl LoopbackQueue {
     /// Linux keeps 1,000 (`net.core.netdev_max_backlog`).
     const MOST: usize = 1_024;
     /// With super-segments of 64 KiB those would be 64 MiB.

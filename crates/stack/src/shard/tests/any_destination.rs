@@ -19,7 +19,7 @@ use super::packets::{exchange, packet_from, sent};
 use super::refuse::segment_between;
 use crate::ip::{FrameDrop, Unreachable};
 use crate::{
-    Answer, Asked, Event, Handle, InterfaceAddress, ListenerId, Recv, Route, RxFrame, Shard,
+    Answer, Event, Handle, InterfaceAddress, ListenerId, Recv, Route, RxFrame, Shard, SynRequest,
     Withdrawal,
 };
 
@@ -71,7 +71,7 @@ fn syn(port: u16, to: (Address, u16)) -> Vec<u8> {
     segment(port, to, TcpFlags::SYN, [100, 0])
 }
 
-fn all_asked(shard: &mut Shard, listener: ListenerId) -> Vec<Asked> {
+fn all_asked(shard: &mut Shard, listener: ListenerId) -> Vec<SynRequest> {
     std::iter::from_fn(|| shard.asked(listener)).collect()
 }
 
@@ -379,7 +379,7 @@ fn oldest_dial_gives_way_decided_or_not() {
             assert!(!server.answer_syn(oldest.syn, Answer::Accept));
             assert_eq!(sent(&mut server).len(), 0, "what was decided of one hits no other");
         }
-        assert_eq!(server.census().by_verdict, 4_096);
+        assert_eq!(server.census().pending_dials, 4_096);
         server.check_invariants().expect("what must hold");
     }
 }
@@ -403,7 +403,7 @@ fn oldest_dial_to_one_destination_gives_way() {
         assert!(events(&mut server).contains(&withdrawn));
     }
     assert_eq!((server.counters().verdict_crowded, server.counters().verdict_overflows), (3, 0));
-    assert_eq!(server.census().by_verdict, 65);
+    assert_eq!(server.census().pending_dials, 65);
 }
 
 #[test]

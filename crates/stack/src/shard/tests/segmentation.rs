@@ -11,7 +11,7 @@ use crate::{Shard, TxBatch};
 
 /// All that a host has to send, taken so many at a time.
 fn sent(shard: &mut Shard, now: Instant, at_a_time: usize) -> Vec<(TcpHeader, usize)> {
-    shard.tell_time(now);
+    shard.set_now(now);
     let mut batch = TxBatch::new(at_a_time);
     let mut headers = Vec::new();
     loop {

@@ -82,7 +82,7 @@ impl Shard {
         let key = FlowKey::of(connection);
         let marking = connection.marking(&cx.tunables);
         if let Some(reset) = connection.drop_by_force(cx) {
-            self.net.reply_own(key, reset, marking);
+            self.net.reply_unbounded(key, reset, marking);
         }
         self.after_change(index);
     }

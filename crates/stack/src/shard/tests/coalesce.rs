@@ -16,7 +16,7 @@ fn flight(text: &[u8]) -> (Shard, Handle, Instant, Vec<Vec<u8>>) {
     let listener = hosts.listen(Over::V4, 8);
     let (client, server) = hosts.connected(Over::V4, listener);
     assert_eq!(send(&mut hosts.client, client, text), text.len());
-    hosts.client.tell_time(hosts.now);
+    hosts.client.set_now(hosts.now);
     let mut batch = TxBatch::new(64);
     hosts.client.tx(&mut batch);
     let frames = batch.pending().iter().map(|segment| segment.to_vec()).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use whimbrel_wire::Address;
 
-use super::Others;
+use super::ForeignAddresses;
 
 fn addr(number: u32) -> Address {
     Address::from_v4_octets(number.to_be_bytes())
@@ -13,7 +13,7 @@ fn addr(number: u32) -> Address {
 
 #[test]
 fn a_number_is_taken_back_with_the_sweep_after_its_last_reference_and_not_before() {
-    let mut others = Others::new(2);
+    let mut others = ForeignAddresses::new(2);
     let index = others.intern(addr(1)).expect("a number");
     assert_eq!(index, 2);
     others.hold(index);
@@ -28,7 +28,7 @@ fn a_number_is_taken_back_with_the_sweep_after_its_last_reference_and_not_before
 
 #[test]
 fn as_many_have_a_number_as_there_are() {
-    let mut others = Others::new(65_531);
+    let mut others = ForeignAddresses::new(65_531);
     let given: Vec<_> = (0..4).map(|number| others.intern(addr(number))).collect();
     assert_eq!(given, [Some(65_531), Some(65_532), Some(65_533), None]);
     assert_eq!(others.spare(), 0);
@@ -38,7 +38,7 @@ proptest! {
     /// Against a table of addresses and how often each is held.
     #[test]
     fn it_is_a_table_of_counts(steps in proptest::collection::vec((0u8..4, 0u32..12), 0..200)) {
-        let mut others = Others::new(65_524);
+        let mut others = ForeignAddresses::new(65_524);
         let mut model: BTreeMap<u32, (u16, u32)> = BTreeMap::new();
         for (step, number) in steps {
             match step {

@@ -40,7 +40,7 @@ fn everywhere(addr: &Address) -> Endpoint {
 fn run(shard: &mut Shard, now: &mut Instant, time: Duration) {
     let end = *now + time;
     let mut batch = TxBatch::new(8);
-    shard.tell_time(*now);
+    shard.set_now(*now);
     loop {
         while shard.tx(&mut batch) {}
         assert!(batch.is_empty(), "something left by the wire");
