@@ -25,8 +25,8 @@ mod reports;
 mod settings;
 mod udp;
 
-use whimbrel_base::Instant;
 use whimbrel_base::ports::PortRange;
+use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::{Context, Counters, Tunables};
 use whimbrel_udp::Sockets;
@@ -245,10 +245,28 @@ impl Shard {
         self.with_connection(index, |_, _| ());
     }
 
-    /// Arms or disarms the timer of a connection ([`TcpHost::update_timer`]).
+    /// Arms or disarms the timer, as the connection has a deadline or none; without one it may be
+    /// over.
     #[inline(never)]
     fn update_timer(&mut self, index: u32, deadline: Instant) {
-        self.tcp.update_timer(&mut self.cx, &mut self.net, index, deadline);
+        // Beforehand, so that what follows finds the connection once.
+        if !self.tcp.fast_opens.is_empty() {
+            cold_path();
+            self.tcp.end_fast_opening(&mut self.cx, index);
+        }
+        let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
+        if slot.is_over() {
+            self.tcp.unlink(&mut self.cx, &mut self.net, index);
+        } else if deadline < slot.armed {
+            self.tcp.work.timers.arm(
+                &mut self.tcp.records.connections,
+                index,
+                deadline,
+                self.cx.now,
+            );
+        } else {
+            self.tcp.work.timers.disarm(&mut self.tcp.records.connections, index);
+        }
     }
 }
 
@@ -260,7 +278,7 @@ enum ConnectionName {
     Handle(Handle),
 }
 
-/// The transports, in the order of their turns. TCP's path in and out calls it by name.
+/// The transports, in the order of their turns.
 impl Shard {
     /// True if a transport has something to send.
     #[inline]
@@ -276,9 +294,8 @@ impl Shard {
         }
     }
 
-    /// Does up to `budget` of what is due.
-    fn advance_transports(&mut self, budget: &mut usize) {
-        self.tcp.advance(&mut self.cx, &mut self.net, budget);
+    /// Does up to `budget` of what is due to the transports but TCP.
+    fn advance_packets(&mut self, budget: &mut usize) {
         self.udp.advance(&mut self.cx, &mut self.net, budget);
     }
 

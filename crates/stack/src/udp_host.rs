@@ -4,6 +4,7 @@
 //! is no segment of TCP, fragments included (`io::steering`).
 
 use bytes::Bytes;
+use whimbrel_base::Instant;
 use whimbrel_base::packet::{IcmpError, TxSegment};
 use whimbrel_base::ports::PortRange;
 use whimbrel_tcp::budget::Pressure;
@@ -290,24 +291,15 @@ fn judge_single(routes: &Routes, addr: &Address) -> Result<(), UdpError> {
 
 /// Datagrams among a host's transports.
 impl Protocol for UdpHost {
-    type Report = DatagramReport;
-
-    /// An ICMP error about a datagram of ours. Returns whether it can be one: a socket has its port.
-    fn on_error(&mut self, cx: &mut Context, net: &mut Net, report: &DatagramReport) -> bool {
-        let DatagramReport { from, to, error } = report;
-        let known = self.sockets.on_error(from, to, socket_error(*error));
-        if let IcmpError::TooBig { mtu } = error
-            && known
-        {
-            net.ip.datagram_mtus.note(cx.now, to.addr, *mtu);
-        }
-        known
-    }
-
     /// Whether datagrams wait to leave.
     #[inline]
     fn has_output(&self) -> bool {
         self.sockets.has_out() || !self.leaving.is_empty()
+    }
+
+    /// Returns `None`: nothing of a datagram is due by itself.
+    fn next_deadline(&self, _cx: &Context) -> Option<Instant> {
+        None
     }
 
     fn memory(&self) -> usize {
@@ -329,6 +321,7 @@ impl Protocol for UdpHost {
 
 impl PacketProtocol for UdpHost {
     type Packet<'a> = UdpArrival<'a>;
+    type Report = DatagramReport;
 
     /// A datagram for this host in `packet`, or several that came uncut.
     fn on_packet(
@@ -367,6 +360,18 @@ impl PacketProtocol for UdpHost {
             // pending LISTEN call, UDP SHOULD send an ICMP Port Unreachable message."
             net.refuse(cx, packet.octets, RefusalReply::PortUnreachable);
         }
+    }
+
+    /// An ICMP error about a datagram of ours. Returns whether it can be one: a socket has its port.
+    fn on_error(&mut self, cx: &mut Context, net: &mut Net, report: &DatagramReport) -> bool {
+        let DatagramReport { from, to, error } = report;
+        let known = self.sockets.on_error(from, to, socket_error(*error));
+        if let IcmpError::TooBig { mtu } = error
+            && known
+        {
+            net.ip.datagram_mtus.note(cx.now, to.addr, *mtu);
+        }
+        known
     }
 
     /// Datagrams in the order in which they were handed over, up to [`A_TURN`]: segments come next.

@@ -3,6 +3,7 @@
 use whimbrel_base::Instant;
 
 use super::Shard;
+use crate::ip::FlowKey;
 
 impl Shard {
     /// Time passed: does up to `budget` of what is due. Returns whether more is due.
@@ -26,7 +27,13 @@ impl Shard {
         if self.net.link.is_some() {
             self.report_unreachable();
         }
-        self.advance_transports(&mut left);
+        while let Some(index) =
+            self.tcp.work.timers.pop_due(&mut self.tcp.records.connections, self.cx.now, &mut left)
+        {
+            self.on_timer(index);
+        }
+        self.tcp.work.advance_pacing(&mut self.tcp.records.connections, self.cx.now, &mut left);
+        self.advance_packets(&mut left);
         while left > 0 && self.net.pings.advance(self.cx.now) {
             left -= 1;
         }
@@ -43,6 +50,32 @@ impl Shard {
     #[cold]
     fn is_more_due(&self) -> bool {
         self.next_deadline().is_some_and(|next| next <= self.cx.now)
+    }
+
+    #[inline(never)]
+    fn on_timer(&mut self, index: u32) {
+        self.refresh_path_mtu(index);
+        if let Some((connection, cx)) = self.connection(index) {
+            let repeated = cx.counters.syn_retrans;
+            let (held, lowered) = (connection.held_path_mtu(), cx.counters.path_mtu_lowered);
+            connection.on_deadline(cx);
+            let unheard = cx.counters.syn_retrans > repeated;
+            let believed = held.filter(|_| cx.counters.path_mtu_lowered > lowered);
+            let key = FlowKey::of(connection);
+            if connection.doubts_path(&cx.tunables) {
+                cx.counters.paths_doubted += 1;
+                self.net.suspect_path(&key.remote, self.cx.now);
+            }
+            // What a router said holds for others to the same host, too.
+            if let Some(mtu) = believed {
+                self.net.note_path_mtu(self.cx.now, key.remote, mtu);
+            }
+            if unheard {
+                let addresses = &self.net.ip.addresses;
+                self.tcp.active.on_syn_unanswered(&mut self.cx, addresses, &key);
+            }
+        }
+        self.after_change(index);
     }
 
     /// When [`Shard::advance`] must be called at the latest, if nothing else happens.

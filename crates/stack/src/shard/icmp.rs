@@ -1,11 +1,12 @@
 //! ICMP errors, in both directions, where they meet connections and queues.
 
-use whimbrel_base::packet::SoftError;
+use whimbrel_base::packet::{IcmpError, SoftError};
+use whimbrel_tcp::conn::IcmpVerdict;
 use whimbrel_tcp::table::Kind;
 
 use super::Shard;
-use crate::ip::{ErrorReport, FrameDrop};
-use crate::protocol::Protocol;
+use crate::ip::{ErrorReport, FrameDrop, IcmpReport};
+use crate::protocol::PacketProtocol;
 use crate::{Handle, RxFrame};
 
 /// What ICMP errors said of a connection.
@@ -26,7 +27,7 @@ impl Shard {
     /// An ICMP error, `packet`, about something of ours.
     pub(super) fn on_report(&mut self, packet: &RxFrame<'_>, report: &ErrorReport) {
         let known = match report {
-            ErrorReport::Segment(report) => self.tcp.on_error(&mut self.cx, &mut self.net, report),
+            ErrorReport::Segment(report) => self.on_segment_report(report),
             ErrorReport::Datagram(report) => self.udp.on_error(&mut self.cx, &mut self.net, report),
             ErrorReport::Echo(report) => self.net.on_echo_report(&mut self.cx, report),
             ErrorReport::EchoReply { to, mtu } => {
@@ -41,6 +42,20 @@ impl Shard {
         {
             self.net.ip.counters.drop_frame(FrameDrop::IcmpNoSocket);
         }
+    }
+
+    /// Acts upon an error about a segment. Returns whether it is about a record that can lose something by it.
+    fn on_segment_report(&mut self, report: &IcmpReport) -> bool {
+        let record = self.tcp.records.find(self.tcp.records.hash(&report.key), &report.key);
+        match record.map(|record| (record.kind(), record.index())) {
+            Some((Kind::Connection, index)) => self.on_connection_report(index, report),
+            Some((Kind::SynEntry, index)) => {
+                self.tcp.on_half_open_report(&mut self.cx, &mut self.net, index, report);
+            }
+            // A record in TIME-WAIT has nothing to lose.
+            Some((Kind::TimeWait, _)) | None => return false,
+        }
+        true
     }
 
     /// Packets that could not leave: their connections and sockets learn of it.
@@ -61,8 +76,33 @@ impl Shard {
             };
             let record = self.tcp.records.find(self.tcp.records.hash(&report.key), &report.key);
             if let Some(record) = record.filter(|record| record.kind() == Kind::Connection) {
-                self.tcp.on_connection_report(&mut self.cx, &mut self.net, record.index(), &report);
+                self.on_connection_report(record.index(), &report);
             }
+        }
+    }
+
+    fn on_connection_report(&mut self, index: u32, report: &IcmpReport) {
+        let has_fragments = self.net.ip.path_mtus.has_fragments(self.cx.now, &report.key.remote);
+        let Some((connection, cx)) = self.connection(index) else { return };
+        if !has_fragments {
+            // What the host has forgotten of the path is news again.
+            connection.forget_fragments();
+        }
+        let verdict = connection.on_icmp(cx, report.seq, report.error);
+        if let (IcmpVerdict::Lowered, IcmpError::TooBig { mtu }) = (verdict, report.error) {
+            self.net.note_path_mtu(self.cx.now, report.key.remote, mtu);
+        }
+        self.after_change(index);
+    }
+
+    /// Applies to a connection what others found out of its path: when a timer of its runs out, as when it
+    /// opened, so that a lesser path costs each flow at most one time-out, and segments that flow cost nothing.
+    pub(super) fn refresh_path_mtu(&mut self, index: u32) {
+        let Some(slot) = self.tcp.records.connections.0.get(index) else { return };
+        let paths = &self.net.ip.path_mtus;
+        let Some(mtu) = paths.said_of(self.cx.now, slot.connection.remote()) else { return };
+        if let Some((connection, cx)) = self.connection(index) {
+            let _ = connection.on_path_mtu(cx, mtu);
         }
     }
 }

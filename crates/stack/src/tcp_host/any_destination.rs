@@ -29,6 +29,7 @@ use crate::error::ListenError;
 use crate::ip::FlowKey;
 use crate::net::Net;
 use crate::net::replies::PendingReply;
+use crate::tcp_host::connections::ConnectionSlot;
 use crate::{Event, Handle, ListenerId};
 
 impl TcpHost {
@@ -218,10 +219,12 @@ impl TcpHost {
         entry: &SynEntry,
         hash: FlowHash,
     ) -> u32 {
-        let handshake = self.handshake(cx, net, entry, self.timestamp_offset(net, entry));
+        let handshake = self.rare_handshake(cx, net, entry);
         let connection = Connection::from_handshake(cx, &handshake);
         net.ip.addresses.hold(entry.local_index());
-        let place = self.records.connections.insert_unaccepted(connection, hash);
+        let mut slot = ConnectionSlot::new(connection, hash);
+        slot.unaccepted = true;
+        let place = self.records.connections.0.insert(slot);
         self.apply_inherited(cx, net, entry, place);
         if let Some(listener) = self.passive.listeners.get_mut(entry.listener()) {
             listener.on_opened();

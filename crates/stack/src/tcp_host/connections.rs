@@ -69,16 +69,6 @@ impl ConnectionSlot {
 #[derive(Debug, Default)]
 pub(crate) struct Connections(pub(crate) Slab<ConnectionSlot>);
 
-impl Connections {
-    /// Adds a connection that the peer opened and no application has accepted yet; returns its place.
-    #[inline(always)]
-    pub(crate) fn insert_unaccepted(&mut self, connection: Connection, hash: FlowHash) -> u32 {
-        let mut slot = ConnectionSlot::new(connection, hash);
-        slot.unaccepted = true;
-        self.0.insert(slot)
-    }
-}
-
 impl TimerNodes for Connections {
     fn node(&self, id: u32) -> &TimerNode {
         &self.0.get(id).expect("an armed timer has a connection").timer

@@ -115,7 +115,7 @@ impl TcpHost {
         found: &FoundSegment<'_>,
         renewed: Option<FastOpen>,
     ) -> u32 {
-        let handshake = self.handshake(cx, net, entry, self.timestamp_offset(net, entry));
+        let handshake = self.rare_handshake(cx, net, entry);
         let inherited = self.passive.inherited(net, entry);
         let syn = &found.arrival.segment;
         let mut connection = Connection::from_syn(cx, &handshake, syn, renewed);

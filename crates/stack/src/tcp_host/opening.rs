@@ -2,7 +2,7 @@
 
 use whimbrel_base::cold_path;
 use whimbrel_base::packet::TxSegment;
-use whimbrel_tcp::conn::{RareOptions, initial_window};
+use whimbrel_tcp::conn::{Marking, RareOptions, initial_window};
 use whimbrel_tcp::table::{Due, Families, FlowHash, Kind, Record, SynEntry, SynStep};
 use whimbrel_tcp::{Context, DropReason, Reply, RxSegment, Verdict};
 use whimbrel_wire::Endpoint;
@@ -351,8 +351,14 @@ impl TcpHost {
     ) -> bool {
         let entry = self.records.syns.get(index).filter(|entry| !entry.is_held());
         let Some(entry) = entry else { return false };
-        let marking = self.passive.half_open_marking(cx, entry);
-        let mut syn_ack = entry.syn_ack(self.advertised(cx, net, entry));
+        let (advertised, marking) = if self.passive.has_defaults(net, entry) {
+            let mss = net.ip.mss_to(entry.remote_addr());
+            let advertised = self.advertised_of(cx, net, entry, mss, cx.tunables.recv_buffer);
+            (advertised, Marking::usual(&cx.tunables))
+        } else {
+            (self.advertised(cx, net, entry), self.passive.half_open_marking(cx, entry))
+        };
+        let mut syn_ack = entry.syn_ack(advertised);
         if let RareOptions::Syn(opening) = &mut syn_ack.rare {
             opening.fast_open = self.passive.granted(net, entry);
         }

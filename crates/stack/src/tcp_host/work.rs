@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use whimbrel_base::{Instant, cold_path};
+use whimbrel_base::Instant;
 use whimbrel_tcp::CloseReason;
 use whimbrel_tcp::Context;
 use whimbrel_tcp::conn::{Connection, Marking, Signals, State};
@@ -232,41 +232,6 @@ impl WorkQueues {
 }
 
 impl TcpHost {
-    /// Brings lists, timers and table in line with the connection.
-    #[inline(never)]
-    pub(crate) fn after_change(&mut self, cx: &mut Context, net: &mut Net, index: u32) {
-        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
-        if let Some(deadline) = self.work.update(slot, index, Cause::Call) {
-            self.update_timer(cx, net, index, deadline);
-        }
-    }
-
-    /// Arms or disarms the timer, as the connection has a deadline or none; without one it may be
-    /// over.
-    // Always: its callers outside of the burst path are few, and that gives it parts of one object.
-    #[inline(always)]
-    pub(crate) fn update_timer(
-        &mut self,
-        cx: &mut Context,
-        net: &mut Net,
-        index: u32,
-        deadline: Instant,
-    ) {
-        // Beforehand, so that what follows finds the connection once.
-        if !self.fast_opens.is_empty() {
-            cold_path();
-            self.end_fast_opening(cx, index);
-        }
-        let Some(slot) = self.records.connections.0.get_mut(index) else { return };
-        if slot.is_over() {
-            self.unlink(cx, net, index);
-        } else if deadline < slot.armed {
-            self.work.timers.arm(&mut self.records.connections, index, deadline, cx.now);
-        } else {
-            self.work.timers.disarm(&mut self.records.connections, index);
-        }
-    }
-
     /// The connection is over: the table forgets it or leads to its TIME-WAIT record, and it goes
     /// as soon as no application holds it.
     #[inline(always)]
