@@ -72,6 +72,7 @@ pub mod event;
 pub mod frame;
 pub mod handle;
 mod net;
+mod packet_transports;
 pub mod profile;
 mod protocol;
 pub mod shard;

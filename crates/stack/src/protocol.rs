@@ -1,8 +1,8 @@
 //! The contract of a transport: what a host calls on each of its protocols above IP.
 //!
-//! Dispatch is static: a [`Shard`](crate::Shard) has a field for each transport and names each in the one block
-//! of `shard.rs` that takes their turns. A new transport is a type that implements [`Protocol`] and
-//! [`PacketProtocol`], that field, and its packets' row in `net/ip`.
+//! Dispatch is static. A new transport is a type that implements [`Protocol`] and [`PacketProtocol`], a field of
+//! [`PacketTransports`](crate::packet_transports::PacketTransports), an `Input` that `net/ip` reads its packets as,
+//! and the arm of `Shard::on_read` that hands it to the transport.
 
 use whimbrel_base::Instant;
 use whimbrel_base::ports::PortRange;

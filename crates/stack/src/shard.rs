@@ -25,12 +25,11 @@ mod reports;
 mod settings;
 mod udp;
 
-use whimbrel_base::ports::PortRange;
 use whimbrel_base::{Instant, cold_path};
 use whimbrel_tcp::conn::{Connection, State};
 use whimbrel_tcp::{Context, Counters, Tunables};
 use whimbrel_udp::Sockets;
-use whimbrel_wire::{Address, Flow};
+use whimbrel_wire::Flow;
 
 use self::budget::MemoryWatch;
 use crate::ip::{
@@ -39,11 +38,11 @@ use crate::ip::{
 };
 use crate::link::Link;
 use crate::net::{Net, check_mtu};
-use crate::protocol::{PacketProtocol, Protocol};
+use crate::packet_transports::PacketTransports;
 use crate::tcp_host::TcpHost;
 use crate::tcp_host::work::{Cause, EventSource};
 use crate::udp_host::UdpHost;
-use crate::{Handle, ShardConfig, TxBatch};
+use crate::{Handle, ShardConfig};
 
 pub use budget::Memory;
 
@@ -62,7 +61,7 @@ pub struct Shard {
     cx: Context,
     net: Net,
     tcp: TcpHost,
-    udp: UdpHost,
+    packets: PacketTransports,
     memory: MemoryWatch,
 }
 
@@ -95,7 +94,8 @@ impl Shard {
         let tcp = TcpHost::new(&secrets, &tunables, range, &net);
         let udp = UdpHost::new(Sockets::new(&secrets, range, tunables.reserved_ports));
         let cx = Context::new(Instant::ZERO, tunables);
-        Ok(Self { cx, net, tcp, udp, memory: MemoryWatch::default() })
+        let packets = PacketTransports::new(udp);
+        Ok(Self { cx, net, tcp, packets, memory: MemoryWatch::default() })
     }
 
     /// The time last told.
@@ -177,8 +177,8 @@ impl Shard {
             pings: self.net.pings.len(),
             fragmented: self.net.ip.reassembly.len(),
             fragment_octets: self.net.ip.reassembly.bytes(),
-            udp_sockets: self.udp.sockets.len(),
-            udp_unsent: self.udp.unsent(),
+            udp_sockets: self.packets.udp.sockets.len(),
+            udp_unsent: self.packets.udp.unsent(),
             other_addresses: self.net.ip.addresses.others(),
             pending_dials: self.tcp.passive.dials.len(),
         }
@@ -188,16 +188,6 @@ impl Shard {
     fn connection(&mut self, index: u32) -> Option<(&mut Connection, &mut Context)> {
         let slot = self.tcp.records.connections.0.get_mut(index)?;
         Some((&mut slot.connection, &mut self.cx))
-    }
-
-    /// Calls `act` on the connection at `index`, and does what follows from it.
-    #[inline]
-    fn with_connection<T>(
-        &mut self,
-        index: u32,
-        act: impl FnOnce(&mut Connection, &mut Context) -> T,
-    ) -> Option<T> {
-        self.with_slot(ConnectionName::Index(index), Cause::Call, act)
     }
 
     /// Calls `act` on the connection behind `handle`, if the application still holds it.
@@ -242,7 +232,7 @@ impl Shard {
 
     /// Brings lists, timers and table in line with the connection.
     fn after_change(&mut self, index: u32) {
-        self.with_connection(index, |_, _| ());
+        self.with_slot(ConnectionName::Index(index), Cause::Call, |_, _| ());
     }
 
     /// Arms or disarms the timer, as the connection has a deadline or none; without one it may be
@@ -276,55 +266,6 @@ enum ConnectionName {
     Index(u32),
     /// As its application does, which has to hold it still.
     Handle(Handle),
-}
-
-/// The transports, in the order of their turns.
-impl Shard {
-    /// True if a transport has something to send.
-    #[inline]
-    fn has_transport_output(&self) -> bool {
-        self.tcp.has_output() || self.udp.has_output()
-    }
-
-    /// Fills `batch` with what the transports but TCP send.
-    #[inline(always)]
-    fn transmit_packets(&mut self, batch: &mut TxBatch) {
-        if self.udp.has_output() {
-            self.udp.transmit(&mut self.cx, &mut self.net, batch);
-        }
-    }
-
-    /// Does up to `budget` of what is due to the transports but TCP.
-    fn advance_packets(&mut self, budget: &mut usize) {
-        self.udp.advance(&mut self.cx, &mut self.net, budget);
-    }
-
-    /// When a transport has to be advanced at the latest.
-    fn next_transport_deadline(&self) -> Option<Instant> {
-        Instant::earliest([self.tcp.next_deadline(&self.cx), self.udp.next_deadline(&self.cx)])
-    }
-
-    /// Memory of what the transports hold, bytes.
-    fn transport_memory(&self) -> usize {
-        self.tcp.memory() + self.udp.memory()
-    }
-
-    fn retune_transports(&mut self, tunables: &Tunables, range: PortRange) {
-        self.tcp.on_retune(tunables, range);
-        self.udp.on_retune(tunables, range);
-    }
-
-    /// Forgets what the transports judged by the former addresses and routes.
-    fn forget_judged(&mut self) {
-        self.tcp.on_routes_changed();
-        self.udp.on_routes_changed();
-    }
-
-    /// Drops what the transports were to send from an address that is no more.
-    fn forget_transport_output(&mut self, local: u16, addr: &Address) {
-        self.tcp.on_address_removed(local, addr);
-        self.udp.on_address_removed(local, addr);
-    }
 }
 
 /// How many of each record live.

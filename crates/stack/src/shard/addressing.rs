@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use whimbrel_wire::{Address, Flow};
 
 use super::{AddressError, RouteError, Shard};
+use crate::protocol::Protocol;
 use crate::{InterfaceAddress, Route};
 
 /// The host's own addresses.
@@ -42,7 +43,8 @@ impl Shard {
         };
         self.end_flows_at(addr);
         self.net.forget_answers(local, addr);
-        self.forget_transport_output(local, addr);
+        self.tcp.on_address_removed(local, addr);
+        self.packets.on_address_removed(local, addr);
         self.net.remove_address(addr, local)?;
         self.forget_judged();
         Ok(())
@@ -88,5 +90,11 @@ impl Shard {
         self.net.remove_route(route)?;
         self.forget_judged();
         Ok(())
+    }
+
+    /// Forgets what was judged by the former addresses and routes.
+    fn forget_judged(&mut self) {
+        self.tcp.on_routes_changed();
+        self.packets.on_routes_changed();
     }
 }

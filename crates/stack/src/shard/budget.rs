@@ -8,6 +8,7 @@ use whimbrel_tcp::budget::Pressure;
 use whimbrel_tcp::recv::ChunkPool;
 
 use super::Shard;
+use crate::protocol::Protocol;
 
 /// What a shard holds for its peers and applications.
 ///
@@ -53,7 +54,7 @@ impl Shard {
     #[inline(never)]
     pub(super) fn update_memory(&mut self) {
         self.memory.checked_at = self.cx.tick;
-        self.udp.count_held();
+        self.packets.udp.count_held();
         let bytes = self.records_memory();
         let wanted = self.cx.pool.wanted(self.tcp.records.connections.0.len());
         self.cx.pool.budget.note_records(bytes, wanted as u64, &mut self.cx.around.counters);
@@ -81,7 +82,8 @@ impl Shard {
         // Chunks that no text is in: all but what text takes, be it in chunks or elsewhere. Those count here
         // too that applications have, as long as the pool knows of them.
         let idle_chunks = pool.chunks.octets().saturating_sub(pool.budget.text() as usize);
-        let bytes = self.transport_memory()
+        let bytes = self.tcp.memory()
+            + self.packets.memory()
             + pool.memory(records.connections.0.len())
             + idle_chunks
             + self.net.memory();

@@ -4,6 +4,7 @@ use whimbrel_base::Instant;
 
 use super::Shard;
 use crate::ip::FlowKey;
+use crate::protocol::Protocol;
 
 impl Shard {
     /// Time passed: does up to `budget` of what is due. Returns whether more is due.
@@ -33,7 +34,7 @@ impl Shard {
             self.on_timer(index);
         }
         self.tcp.work.advance_pacing(&mut self.tcp.records.connections, self.cx.now, &mut left);
-        self.advance_packets(&mut left);
+        self.packets.advance(&mut self.cx, &mut self.net, &mut left);
         while left > 0 && self.net.pings.advance(self.cx.now) {
             left -= 1;
         }
@@ -81,7 +82,8 @@ impl Shard {
     /// When [`Shard::advance`] must be called at the latest, if nothing else happens.
     pub fn next_deadline(&self) -> Option<Instant> {
         Instant::earliest([
-            self.next_transport_deadline(),
+            self.tcp.next_deadline(&self.cx),
+            self.packets.next_deadline(&self.cx),
             self.net.ip.reassembly.next_deadline(),
             self.net.next_link_deadline(),
             self.memory.chunks_deadline(&self.cx),

@@ -5,7 +5,7 @@ use whimbrel_base::cold_path;
 use whimbrel_tcp::conn::{Connection, Marking, Read};
 use whimbrel_tcp::{Context, Reply};
 
-use super::{EventSource, SendError, Shard};
+use super::{ConnectionName, EventSource, SendError, Shard};
 use crate::ip::FlowKey;
 use crate::tcp_host::work::Cause;
 use crate::{Event, Handle, ListenerId, Recv};
@@ -32,7 +32,12 @@ impl Shard {
                 }
             }
         }
-        self.udp.sockets.next_news().map(Event::Udp).or_else(|| self.tcp.passive.next_dial())
+        self.packets
+            .udp
+            .sockets
+            .next_news()
+            .map(Event::Udp)
+            .or_else(|| self.tcp.passive.next_dial())
     }
 
     /// The next complete connection of a listener, if one waits.
@@ -127,8 +132,9 @@ impl Shard {
     pub(super) fn abort_unaccepted(&mut self, index: u32) {
         let Some(slot) = self.tcp.records.connections.0.get_mut(index) else { return };
         slot.unaccepted = false;
-        let reset =
-            self.with_connection(index, |connection, cx| ReleaseBy::Abort.act(connection, cx));
+        let reset = self.with_slot(ConnectionName::Index(index), Cause::Call, |connection, cx| {
+            ReleaseBy::Abort.act(connection, cx)
+        });
         self.send_reset(reset.flatten());
     }
 

@@ -10,6 +10,7 @@ use whimbrel_wire::Flow;
 
 use super::{RetuneError, Shard, SocketEntry, SocketState};
 use crate::ip::FlowKey;
+use crate::protocol::Protocol;
 
 impl Shard {
     /// Sets one tunable, or group, by any of its names, as
@@ -35,7 +36,8 @@ impl Shard {
                 return Err(RetuneError::Fixed { name: info.name.text });
             }
         }
-        self.retune_transports(&tunables, range);
+        self.tcp.on_retune(&tunables, range);
+        self.packets.on_retune(&tunables, range);
         self.net.set_link_rules(&tunables);
         self.cx.pool.set_budget(tunables.mem_budget, &mut self.cx.around.counters);
         self.cx.tunables = tunables;

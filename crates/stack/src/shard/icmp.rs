@@ -28,7 +28,9 @@ impl Shard {
     pub(super) fn on_report(&mut self, packet: &RxFrame<'_>, report: &ErrorReport) {
         let known = match report {
             ErrorReport::Segment(report) => self.on_segment_report(report),
-            ErrorReport::Datagram(report) => self.udp.on_error(&mut self.cx, &mut self.net, report),
+            ErrorReport::Datagram(report) => {
+                self.packets.udp.on_error(&mut self.cx, &mut self.net, report)
+            }
             ErrorReport::Echo(report) => self.net.on_echo_report(&mut self.cx, report),
             ErrorReport::EchoReply { to, mtu } => {
                 self.net.ip.reply_mtus.note(self.cx.now, *to, *mtu);
@@ -64,7 +66,7 @@ impl Shard {
             let report = match report {
                 ErrorReport::Segment(report) => report,
                 ErrorReport::Datagram(report) => {
-                    self.udp.on_error(&mut self.cx, &mut self.net, &report);
+                    self.packets.udp.on_error(&mut self.cx, &mut self.net, &report);
                     continue;
                 }
                 ErrorReport::Echo(report) => {

@@ -194,7 +194,7 @@ impl Shard {
             Ok(Input::Echo(echo)) => self.net.on_echo(echo),
             Ok(Input::EchoReply(reply)) => self.net.on_echo_reply(self.cx.now, &reply),
             Ok(Input::Udp(arrived)) => {
-                self.udp.on_packet(&mut self.cx, &mut self.net, packet, &arrived);
+                self.packets.udp.on_packet(&mut self.cx, &mut self.net, packet, &arrived);
             }
             Ok(Input::Report(report)) => self.on_report(packet, &report),
             Ok(Input::Held) => {}
@@ -206,7 +206,7 @@ impl Shard {
                 match reason {
                     FrameDrop::TcpChecksum => self.cx.counters.in_csum_errors += 1,
                     FrameDrop::TcpHeader | FrameDrop::TcpPort => self.cx.counters.in_errs += 1,
-                    _ => self.udp.on_refused(reason),
+                    _ => self.packets.udp.on_refused(reason),
                 }
                 self.net.ip.counters.drop_frame(reason);
                 if let Some(answer) = answer {

@@ -11,6 +11,7 @@ use crate::TxBatch;
 use crate::ip::{FlowKey, IpLayer, SegmentOut};
 use crate::link::AddressCheck;
 use crate::net::replies::PendingReply;
+use crate::protocol::Protocol;
 use crate::tcp_host::work::{Cause, WorkQueues};
 
 /// What to do next.
@@ -30,14 +31,17 @@ impl Shard {
         while !batch.is_full() && self.net.replies.len() > 0 {
             batch.fill(|tx| self.send_reply(tx));
         }
-        self.transmit_packets(batch);
+        self.packets.transmit(&mut self.cx, &mut self.net, batch);
         while !batch.is_full() {
             let Some(index) = self.tcp.work.dirty.pop_front() else { break };
             batch.fill(|tx| self.write_segment(index, tx) && self.net.transmit(tx, self.cx.now));
             self.finish_segmentation(batch);
         }
         self.net.ip.addresses.sweep();
-        self.net.replies.len() > 0 || self.has_transport_output() || self.net.link_waits()
+        self.net.replies.len() > 0
+            || self.tcp.has_output()
+            || self.packets.has_output()
+            || self.net.link_waits()
     }
 
     /// Writes what is left of a super-segment that is cut here.

@@ -14,7 +14,7 @@ use crate::udp_host::SendTo;
 impl Shard {
     /// A socket that receives datagrams at one of this host's addresses, or at all of them.
     pub fn udp_bind(&mut self, bind: &Bind) -> Result<UdpHandle, UdpError> {
-        self.udp.bind(&self.net, bind)
+        self.packets.udp.bind(&self.net, bind)
     }
 
     /// The socket for any destination: it receives what finds no other, at every port of this host's
@@ -22,7 +22,7 @@ impl Shard {
     /// [`Received::to`] says where each datagram was sent to; [`SendTo::answer`] answers from there.
     /// There is one at a time.
     pub fn udp_bind_any(&mut self) -> Result<UdpHandle, UdpError> {
-        Ok(self.udp.sockets.bind_any()?)
+        Ok(self.packets.udp.sockets.bind_any()?)
     }
 
     /// Says to who sent `received` that where it was sent to cannot be reached, by an ICMP error as its
@@ -35,18 +35,18 @@ impl Shard {
     /// From now on the socket sends to `remote` where nothing else is said, receives from there alone,
     /// and is told of ICMP errors about what it sends there ([`Shard::udp_take_error`]). Nothing is sent.
     pub fn udp_connect(&mut self, handle: UdpHandle, remote: Endpoint) -> Result<(), UdpError> {
-        self.udp.connect(&mut self.net, handle, remote)
+        self.packets.udp.connect(&mut self.net, handle, remote)
     }
 
     /// The socket is connected to nobody any more.
     pub fn udp_disconnect(&mut self, handle: UdpHandle) -> Result<(), UdpError> {
-        Ok(self.udp.sockets.disconnect(handle)?)
+        Ok(self.packets.udp.sockets.disconnect(handle)?)
     }
 
     /// Lets go of the socket: its port is free at once, what was to be sent leaves. Returns whether there
     /// was one.
     pub fn udp_close(&mut self, handle: UdpHandle) -> bool {
-        self.udp.sockets.close(handle)
+        self.packets.udp.sockets.close(handle)
     }
 
     /// Takes a datagram to be sent, whole or not at all. If there is no room for it now, an
@@ -62,50 +62,52 @@ impl Shard {
         data: Bytes,
         send: &SendTo,
     ) -> Result<(), UdpError> {
-        self.udp.send(&self.cx, &mut self.net, handle, data, send)
+        self.packets.udp.send(&self.cx, &mut self.net, handle, data, send)
     }
 
     /// The datagram that has waited for longest; `None`: nothing yet, an
     /// [`Event::Udp`](crate::Event::Udp) will come.
     pub fn udp_recv(&mut self, handle: UdpHandle) -> Option<Received> {
-        self.udp.sockets.recv(handle)
+        self.packets.udp.sockets.recv(handle)
     }
 
     /// The same, and it stays.
     pub fn udp_peek(&self, handle: UdpHandle) -> Option<&Received> {
-        self.udp.sockets.peek(handle)
+        self.packets.udp.sockets.peek(handle)
     }
 
     /// What was last heard of what a connected socket had sent (RFC 1122 4.1.3.3); it is forgotten by
     /// that, and ends nothing: what `SO_ERROR` tells.
     pub fn udp_take_error(&mut self, handle: UdpHandle) -> Option<SocketError> {
-        self.udp.sockets.take_error(handle)
+        self.packets.udp.sockets.take_error(handle)
     }
 
     /// What the socket's packets say from now on, where a datagram says nothing else: hop limit, traffic
     /// class, and whether they may be cut (RFC 1122 4.1.4).
     pub fn udp_set_options(&mut self, handle: UdpHandle, options: SendOptions) {
-        self.udp.sockets.set_options(handle, options);
+        self.packets.udp.sockets.set_options(handle, options);
     }
 
     /// How many bytes may wait to be received (`SO_RCVBUF`), from 2 KiB to `buffers.recv.max`; what each
     /// datagram takes beside its data counts.
     pub fn udp_set_recv_size(&mut self, handle: UdpHandle, bytes: usize) {
-        self.udp
+        self.packets
+            .udp
             .sockets
             .set_recv_size(handle, bytes.min(self.cx.tunables.recv_buffer_max as usize));
     }
 
     /// How many bytes may wait to be sent (`SO_SNDBUF`), from 2 KiB to `buffers.send.max`.
     pub fn udp_set_send_size(&mut self, handle: UdpHandle, bytes: usize) {
-        self.udp
+        self.packets
+            .udp
             .sockets
             .set_send_size(handle, bytes.min(self.cx.tunables.send_buffer_max as usize));
     }
 
     /// The sockets: their ends, options and sizes, and what happened to datagrams.
     pub fn udp(&self) -> &Sockets {
-        &self.udp.sockets
+        &self.packets.udp.sockets
     }
 
     /// The most bytes that a datagram to `remote` carries in one packet (RFC 1122 3.4, GET_MAXSIZES).

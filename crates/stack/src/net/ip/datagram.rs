@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use whimbrel_udp::Fragmenting;
-use whimbrel_wire::{Address, Fragment, Protocol, TrafficClass};
+use whimbrel_wire::{Address, Fragment, IpHeader, Protocol, TrafficClass};
+
+use super::output::HOP_LIMIT;
 
 /// A message with its transport header, and how much of it left already.
 #[derive(Clone, Debug)]
@@ -34,6 +36,21 @@ pub(crate) struct IcmpDatagram {
 }
 
 impl Datagram {
+    /// The answer to a packet with this header, of the same protocol.
+    pub(crate) fn answer(ip: &IpHeader, payload: Bytes) -> Self {
+        Self {
+            local: ip.dst,
+            remote: ip.src,
+            protocol: ip.protocol,
+            // RFC 1349 5.1: the reply's type of service is that of the request.
+            class: ip.traffic_class,
+            hop_limit: HOP_LIMIT,
+            fragmenting: Fragmenting::Allowed,
+            payload,
+            next: None,
+        }
+    }
+
     /// A whole message that is to leave.
     pub(crate) fn of_icmp(icmp: IcmpDatagram) -> Self {
         let IcmpDatagram { local, remote, hop_limit, fragmenting, message } = icmp;

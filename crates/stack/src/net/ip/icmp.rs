@@ -6,11 +6,9 @@ mod errors;
 mod reports;
 
 use alloc::vec;
-use alloc::vec::Vec;
 
 use bytes::Bytes;
 use whimbrel_base::packet::{TxChecksum, TxSegment};
-use whimbrel_udp::Fragmenting;
 use whimbrel_wire::{
     Address, Family, IcmpMessage, Icmpv6Message, IpHeader, Protocol, Sum, TrafficClass,
 };
@@ -54,7 +52,7 @@ impl IpLayer {
                     own.ok_or(FrameDrop::OtherHost)?;
                     let mut bytes = vec![0; payload.len()];
                     IcmpMessage::EchoReply { identifier, sequence, data }.emit(&mut bytes);
-                    return Ok(Input::Echo(reply(ip, bytes)));
+                    return Ok(Input::Echo(Datagram::answer(ip, bytes.into())));
                 }
                 if let IcmpMessage::EchoReply { identifier, sequence, data } = message {
                     let local_index = own.ok_or(FrameDrop::OtherHost)?;
@@ -74,7 +72,7 @@ impl IpLayer {
                     let mut bytes = vec![0; payload.len()];
                     let echo = Icmpv6Message::EchoReply { identifier, sequence, data };
                     echo.emit(dst, src, &mut bytes);
-                    return Ok(Input::Echo(reply(ip, bytes)));
+                    return Ok(Input::Echo(Datagram::answer(ip, bytes.into())));
                 }
                 if let Icmpv6Message::EchoReply { identifier, sequence, data } = message {
                     let local_index = own.ok_or(FrameDrop::OtherHost)?;
@@ -122,21 +120,6 @@ fn number_of(identifier: u16, sequence: u16) -> u32 {
 
 fn echo_reply<'a>(ip: &IpHeader, local_index: u16, number: u32, data: &'a [u8]) -> EchoReply<'a> {
     EchoReply { from: ip.src, local_index, number, hop_limit: ip.hop_limit, data }
-}
-
-/// The answer to an echo request.
-fn reply(ip: &IpHeader, bytes: Vec<u8>) -> Datagram {
-    Datagram {
-        local: ip.dst,
-        remote: ip.src,
-        protocol: ip.protocol,
-        // RFC 1349 5.1: the reply's type of service is that of the request.
-        class: ip.traffic_class,
-        hop_limit: HOP_LIMIT,
-        fragmenting: Fragmenting::Allowed,
-        payload: bytes.into(),
-        next: None,
-    }
 }
 
 fn v6(addr: &Address) -> core::net::Ipv6Addr {

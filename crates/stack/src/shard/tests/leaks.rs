@@ -16,7 +16,7 @@ impl Drop for Shard {
         let listeners: Vec<_> =
             self.tcp.passive.listeners.iter().map(|listener| listener.id()).collect();
         listeners.into_iter().for_each(|listener| self.close_listener(listener));
-        while let Some(socket) = self.udp.sockets.first() {
+        while let Some(socket) = self.packets.udp.sockets.first() {
             self.udp_close(socket);
         }
         let mut at = 0;
@@ -39,7 +39,7 @@ impl Drop for Shard {
             self.advance(next, 1024);
         }
         assert_eq!(self.census(), Census::default(), "something was left over");
-        assert_eq!(self.udp.sockets.memory(), 0, "no datagram waits, no port is taken");
+        assert_eq!(self.packets.udp.sockets.memory(), 0, "no datagram waits, no port is taken");
         assert_eq!(self.memory().text, 0, "nobody holds text, and the account has some");
     }
 }
