@@ -69,7 +69,7 @@ fn read(
         }
         Input::Echo(_) | Input::EchoReply(_) | Input::Report(_) => Err(FrameDrop::IcmpType),
         Input::Udp(_) => Err(FrameDrop::UdpPort),
-        Input::Held | Input::Whole(_) => Err(FrameDrop::Fragment),
+        _ => Err(FrameDrop::Fragment),
     }
 }
 
